@@ -76,20 +76,24 @@ const files = fc
       systemNamespaces: fc.uniqueArray(fc.oneof(word, label), { maxLength: 4 }),
       intervalSeconds: some({
         'system-namespaces': everyTimes(SCHEDULE_SECONDS['system-namespaces']),
+        'kubernetes-service': everyTimes(SCHEDULE_SECONDS['kubernetes-service']),
         'cluster-ip-repair': everyTimes(SCHEDULE_SECONDS['cluster-ip-repair']),
       }),
+      repair: some({ ipAddresses: fc.boolean() }),
       maxEventsPerPass: fc.integer({ min: 0, max: 100 }),
       callerKeys: fc.constantFrom([], ['a'.repeat(64)]),
     }).map((more) => ({ ...needed, ...more })),
   );
 
-test('a stored spec in the form of a spec file is the same spec when it is read again from YAML or JSON', () => {
+test('a spec keeps every field of its file, and its stored form is the same spec when it is read again from YAML or JSON', () => {
   let valid = 0;
   fc.assert(
     fc.property(files, (file) => {
       const result = validateClusterSpec(file);
       fc.pre(!('faults' in result));
       valid += 1;
+      const { apiServers: _servers, serviceClusterIPRange: _ranges, serviceNodePortRange: _ports, ...kept } = file;
+      expect(result.spec).toMatchObject(kept);
       const written = writtenSpec(result.spec);
       expect(parseClusterSpec(stringify(written, { version: '1.1' }))).toEqual({ spec: result.spec });
       expect(parseClusterSpec(JSON.stringify(written))).toEqual({ spec: result.spec });
