@@ -49,76 +49,42 @@ test('a healthy cluster is shown with its spec, owner and loops', () => {
   });
 });
 
+const observed = runRecords(NOT_LONG_AGO_MS, { mode: 'observe' });
+const unpublished = { ...aCluster().spec.endpoints, reconciler: 'none' } as const;
 test.each([
-  [
-    'only observes',
-    { cluster: aCluster({ mode: 'observe' }), records: runRecords(NOT_LONG_AGO_MS, { mode: 'observe' }) },
-  ],
+  ['only observes', { cluster: aCluster({ mode: 'observe' }), records: observed }],
   ['belongs to another stack', { cluster: aCluster({}, { owner: { stack: 'another' } }) }],
-  [
-    'publishes nothing',
-    { cluster: aCluster({ endpoints: { ...aCluster().spec.endpoints, reconciler: 'none' } }), leases: [] },
-  ],
+  ['publishes nothing', { cluster: aCluster({ endpoints: unpublished }), leases: [] }],
 ] as const)('a cluster is healthy even if it %s', (_, given) => {
   expect(statusOf(given)).toMatchObject({ health: 'good', attention: [] });
 });
 
 describe('a loop', () => {
-  const of = (record: ReturnType<typeof aRunRecord> | undefined) => {
-    const { 'cluster-ip-repair': _, ...others } = runRecords(NOT_LONG_AGO_MS);
-    const status = statusOf({ records: { ...others, ...(record && { 'cluster-ip-repair': record }) } });
-    return { state: loopOf(status, 'cluster-ip-repair')?.state, health: status.health, attention: words(status) };
-  };
-
+  const minutesAgoMs = (minutes: number) => NOW_MS - minutes * MINUTE_MS;
   test.each([
-    ['that succeeded is good', aRunRecord(NOW_MS - 10 * MINUTE_MS), 'good', 'good', []],
+    ['that succeeded is good', aRunRecord(minutesAgoMs(10)), 'good', 'good'],
     [
-      'whose last pass began more than three intervals and a minute ago is late',
-      aRunRecord(NOW_MS - 10 * MINUTE_MS - 1),
+      'that has not run for three intervals and a minute is late',
+      aRunRecord(minutesAgoMs(10) - 1),
       'late',
       'unhealthy',
-      ['unhealthy: late'],
     ],
-    [
-      'that failed once may resolve automatically',
-      failed(NOT_LONG_AGO_MS, 1),
-      'failing',
-      'warning',
-      ['warning: failing'],
-    ],
-    [
-      'that failed three times needs attention',
-      failed(NOT_LONG_AGO_MS, 3),
-      'failing',
-      'unhealthy',
-      ['unhealthy: failing'],
-    ],
-    [
-      'that failed and was not run again is late',
-      failed(NOW_MS - 20 * MINUTE_MS, 1),
-      'late',
-      'unhealthy',
-      ['unhealthy: late'],
-    ],
-    [
-      'that has long been due and never ran needs attention',
-      undefined,
-      'neverRan',
-      'unhealthy',
-      ['unhealthy: neverRan'],
-    ],
-  ] as const)('a loop %s', (_, record, state, health, attention) => {
-    expect(of(record)).toEqual({ state, health, attention });
+    ['that failed once may resolve automatically', failed(NOT_LONG_AGO_MS, 1), 'failing', 'warning'],
+    ['that failed three times needs attention', failed(NOT_LONG_AGO_MS, 3), 'failing', 'unhealthy'],
+    ['that failed and was not run again is late', failed(minutesAgoMs(20), 1), 'late', 'unhealthy'],
+    ['that has long been due and never ran needs attention', undefined, 'neverRan', 'unhealthy'],
+  ] as const)('a loop %s', (_, record, state, health) => {
+    const { 'cluster-ip-repair': _replaced, ...others } = runRecords(NOT_LONG_AGO_MS);
+    const status = statusOf({ records: { ...others, ...(record && { 'cluster-ip-repair': record }) } });
+    expect([loopOf(status, 'cluster-ip-repair')?.state, status.health]).toEqual([state, health]);
+    expect(words(status)).toEqual(health === 'good' ? [] : [`${health}: ${state}`]);
   });
 
   test('a late loop is shown with its last run and its interval', () => {
-    const records = { ...runRecords(NOT_LONG_AGO_MS), 'node-port-repair': aRunRecord(NOW_MS - 120 * MINUTE_MS) };
-    expect(statusOf({ records }).attention).toMatchObject([
-      {
-        message: 'node-port-repair ran 120m ago; it is due every 3m',
-        next: expect.stringContaining('kbctl doctor demo'),
-      },
-    ]);
+    const records = { ...runRecords(NOT_LONG_AGO_MS), 'node-port-repair': aRunRecord(minutesAgoMs(120)) };
+    const message = 'node-port-repair ran 120m ago; it is due every 3m';
+    const next = expect.stringContaining('kbctl doctor demo');
+    expect(statusOf({ records }).attention).toMatchObject([{ message, next }]);
   });
 
   test('a failing loop is shown with its number of failures and the error, in one line', () => {
@@ -152,11 +118,8 @@ describe('a loop', () => {
     const message = 'Item demo/runs/system-namespaces does not parse: it is text.';
     const status = statusOf({ records, unreadable: [{ key: 'runs/system-namespaces', message }] });
     expect(status.loops.map(({ state }) => state)).toEqual(['unknown', 'good', 'good', 'good']);
-    expect(status).toMatchObject({
-      health: 'unhealthy',
-      unreadable: [message],
-      attention: [{ word: 'unreadable', message }],
-    });
+    expect(status).toMatchObject({ health: 'unhealthy', unreadable: [message] });
+    expect(status.attention).toMatchObject([{ word: 'unreadable', message }]);
   });
 });
 
@@ -185,12 +148,8 @@ describe('a paused cluster', () => {
   });
 
   test('a paused cluster still shows findings that need action, but not those of earlier probes', () => {
-    const records = runRecords(NOW_MS, {
-      findings: [
-        { type: 'duplicate', message: 'taken twice' },
-        { type: 'noLiveLease', message: 'nobody answers' },
-      ],
-    });
+    const findings = (['duplicate', 'noLiveLease'] as const).map((type) => ({ type, message: type }));
+    const records = runRecords(NOW_MS, { findings });
     expect(new Set(words(statusOf({ pausedAll: pause, records })))).toEqual(new Set(['unhealthy: duplicate']));
   });
 });
@@ -215,17 +174,9 @@ describe('findings', () => {
 
   test('findings are listed with Service, address, time and resolution', () => {
     const status = statusOf({ records: found('duplicate') });
-    expect(status.findings).toEqual([
-      {
-        loop: 'cluster-ip-repair',
-        type: 'duplicate',
-        message: 'duplicate 0',
-        item: '10.0.0.0',
-        service: 'shop/web',
-        seenAtMs: NOT_LONG_AGO_MS,
-        resolution: expect.stringMatching(/./),
-      },
-    ]);
+    const finding = { type: 'duplicate', message: 'duplicate 0', item: '10.0.0.0', service: 'shop/web' };
+    const ofStatus = { loop: 'cluster-ip-repair', seenAtMs: NOT_LONG_AGO_MS, resolution: expect.stringMatching(/./) };
+    expect(status.findings).toEqual([{ ...finding, ...ofStatus }]);
     expect(loopOf(status, 'cluster-ip-repair')?.lastPass?.findings).toBe(40);
   });
 
@@ -239,12 +190,13 @@ describe('findings', () => {
 });
 
 describe('API servers', () => {
+  const probe = { path: '/readyz', authenticate: false };
   const spec = {
     apiServers: [
-      { address: '10.9.8.7', kind: 'server', probe: { path: '/readyz', authenticate: false } },
-      { host: 'lb.example.com', kind: 'shared', probe: { path: '/readyz', authenticate: false } },
-      { host: 'new.example.com', kind: 'shared', probe: { path: '/readyz', authenticate: false } },
-      { address: '10.9.8.9', kind: 'server', probe: { path: '/readyz', authenticate: false } },
+      { address: '10.9.8.7', kind: 'server', probe },
+      { host: 'lb.example.com', kind: 'shared', probe },
+      { host: 'new.example.com', kind: 'shared', probe },
+      { address: '10.9.8.9', kind: 'server', probe },
     ],
   } as const;
 
@@ -266,31 +218,20 @@ describe('API servers', () => {
     ]);
   });
 
+  const endpointsRecord = (record: object) => ({
+    ...runRecords(NOT_LONG_AGO_MS),
+    'kubernetes-service': aRunRecord(NOT_LONG_AGO_MS, record),
+  });
   const refreshedAtMs = NOW_MS - 5_000;
+  const withdrawnUntilMs = NOW_MS + 1;
   test.each([
     ['a lease that was refreshed', {}, { state: 'active', refreshedAtMs, lastProbe: 'answered 200', misses: 0 }],
-    [
-      'an active lease with a miss',
-      { misses: 1, lastProbe: 'no answer: x' },
-      { state: 'active', misses: 1, lastProbe: 'no answer: x' },
-    ],
+    ['an active lease with a miss', { misses: 1, lastProbe: 'x' }, { state: 'active', misses: 1, lastProbe: 'x' }],
     ['an expired lease', { expiresAtMs: NOW_MS, misses: 2 }, { state: 'expired', expiresAtMs: NOW_MS, misses: 2 }],
-    ['a withdrawn lease', { withdrawnUntilMs: NOW_MS + 1 }, { state: 'withdrawn', withdrawnUntilMs: NOW_MS + 1 }],
-    [
-      'a lease whose withdrawal is over, of an API server that has not answered since',
-      { withdrawnUntilMs: NOW_MS },
-      { state: 'withdrawn' },
-    ],
-    [
-      'a lease of an agent whose withdrawal is over',
-      { source: 'agent', withdrawnUntilMs: NOW_MS },
-      { state: 'active', source: 'agent' },
-    ],
-    [
-      'a lease that was withdrawn and never active',
-      { generation: 0, expiresAtMs: 0, withdrawnUntilMs: NOW_MS + 1 },
-      { state: 'withdrawn' },
-    ],
+    ['a withdrawn lease', { withdrawnUntilMs }, { state: 'withdrawn', withdrawnUntilMs }],
+    ['a silent API server after its withdrawal', { withdrawnUntilMs: NOW_MS }, { state: 'withdrawn' }],
+    ['an agent after its withdrawal', { source: 'agent', withdrawnUntilMs: NOW_MS }, { state: 'active' }],
+    ['a withdrawal without a lease', { generation: 0, expiresAtMs: 0, withdrawnUntilMs }, { state: 'withdrawn' }],
   ] as const)('the status of an API server shows %s', (_, lease, shown) => {
     const [status] = statusOf({ leases: [aLease(lease)] }).apiServers;
     expect(status).toMatchObject({ address: '10.9.8.7', kind: 'server', ...shown });
@@ -299,9 +240,8 @@ describe('API servers', () => {
   });
 
   test('silent API servers are reported if another one answers', () => {
-    const leases = [
-      aLease({ expiresAtMs: NOW_MS - MINUTE_MS, misses: 2, lastProbe: 'no answer: connect ECONNREFUSED' }),
-    ];
+    const lastProbe = 'no answer: connect ECONNREFUSED';
+    const leases = [aLease({ expiresAtMs: NOW_MS - MINUTE_MS, misses: 2, lastProbe })];
     const { health, attention } = statusOf({ cluster: aCluster(spec), leases });
     expect(health).toBe('warning');
     expect(attention.map(({ message }) => message)).toEqual([
@@ -313,10 +253,7 @@ describe('API servers', () => {
   });
 
   test('all API servers without an active lease are reported as one problem', () => {
-    const records = {
-      ...runRecords(NOT_LONG_AGO_MS),
-      'kubernetes-service': aRunRecord(NOT_LONG_AGO_MS, { counts: { activeLeases: 0 } }),
-    };
+    const records = endpointsRecord({ counts: { activeLeases: 0 } });
     expect(words(statusOf({ records, leases: [] }))).toEqual(['unhealthy: noLiveLease']);
   });
 
@@ -334,18 +271,11 @@ describe('API servers', () => {
       next: 'kbctl doctor demo shows why no API server is reached; the endpoints stay unchanged',
     },
   ])('the problem that no API server has an active lease $name', ({ lease, message, next }) => {
-    const found = { findings: [{ type: 'noLiveLease', message: 'refused' }] } as const;
-    const loop = (record: object) => ({
-      ...runRecords(NOT_LONG_AGO_MS),
-      'kubernetes-service': aRunRecord(NOT_LONG_AGO_MS, record),
-    });
-    const [first] = statusOf({ records: loop({ counts: { activeLeases: 0 } }), leases: [lease] }).attention;
-    expect(first).toMatchObject({
-      message: `no API server has a valid lease; the endpoints stay unchanged; ${message}`,
-      next,
-    });
-    const [finding] = statusOf({ records: loop(found), leases: [lease] }).attention;
-    expect(finding).toMatchObject({ word: 'noLiveLease', next });
+    const problemOf = (record: object) => statusOf({ records: endpointsRecord(record), leases: [lease] }).attention[0];
+    const whole = `no API server has a valid lease; the endpoints stay unchanged; ${message}`;
+    expect(problemOf({ counts: { activeLeases: 0 } })).toMatchObject({ message: whole, next });
+    const findings = [{ type: 'noLiveLease', message: 'refused' }];
+    expect(problemOf({ findings })).toMatchObject({ word: 'noLiveLease', next });
   });
 
   test('API servers are not reported without a recent pass', () => {
