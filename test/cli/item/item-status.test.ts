@@ -7,6 +7,7 @@ import type { ClusterSpec } from '../../../lib/cluster/cluster-spec.ts';
 import type { IPAddressRecord } from '../../../lib/cluster/kubernetes-objects.ts';
 import type { StoredRange } from '../../../lib/range/stored-range.ts';
 import { aClusterSpec } from '../../support/a-cluster-spec.ts';
+import { aStoredRange } from '../status/status-support.ts';
 
 const NONE = new Uint8Array(0);
 const OF_ONE = { services: [{ service: 'a/b' }] };
@@ -28,27 +29,12 @@ interface Setting {
   readonly isSaved?: boolean;
 }
 
-function statusOf({
-  spec: fields,
-  stored: given,
-  facts,
-  address = '10.0.0.77',
-  isSaved = true,
-}: Setting = {}): ItemStatus {
+function statusOf(setting: Setting = {}): ItemStatus {
+  const { spec: fields, stored: given, facts, address = '10.0.0.77', isSaved = true } = setting;
   const spec = aClusterSpec({ ...SPEC, ...fields });
   const place = placeOf(spec, 'ip', address);
-  const strikes = { once: NONE, twice: NONE };
-  const range = place.range;
-  const stored = {
-    range,
-    data: BITS,
-    allocator: spec.allocator,
-    generation: 3,
-    strikes,
-    holds: [],
-    unclaimed: [],
-    ...given,
-  };
+  const { range } = place;
+  const stored = aStoredRange([], { range, data: BITS, allocator: spec.allocator, generation: 3, ...given });
   return itemStatus({
     cluster: { spec, generation: 3, rangesGeneration: 3 },
     place,
@@ -58,6 +44,9 @@ function statusOf({
 }
 
 describe('one address', () => {
+  const ofApiServers = { allocator: 'apiserver' } as const;
+  const ofTwo = { services: [{ service: 'a/b' }, { service: 'a/c' }] };
+  const unrecorded = 'a Service has it, and it is not allocated in the table';
   test.each<[string, Setting, object]>([
     ['is taken where its bit is set', {}, { state: 'taken', ready: true, band: 'dynamic', faults: [] }],
     ['is free where its bit is not set', { stored: { data: NONE } }, { state: 'free' }],
@@ -70,35 +59,31 @@ describe('one address', () => {
       { state: 'taken', ready: false },
     ],
     ['is unknown in a range that was never saved', { isSaved: false }, { state: 'unknown', ready: false }],
-    [
-      'is unknown after the usage bitmap of another allocator',
-      { stored: { allocator: 'apiserver' } },
-      { state: 'unknown' },
-    ],
+    ['is unknown after the bitmap of another allocator', { stored: ofApiServers }, { state: 'unknown' }],
     [
       'is taken where the API servers allocate and a Service has it',
-      { spec: { allocator: 'apiserver' }, stored: { data: NONE }, facts: { claims: OF_ONE } },
+      { spec: ofApiServers, stored: { data: NONE }, facts: { claims: OF_ONE } },
       { state: 'taken', faults: [] },
     ],
     [
       'may be beyond a bitmap where the API servers allocate',
-      { spec: { allocator: 'apiserver' }, address: 'fd00::ffff:ffff', facts: { claims: { services: [] } } },
+      { spec: ofApiServers, address: 'fd00::ffff:ffff', facts: { claims: { services: [] } } },
       { state: 'free', band: 'dynamic' },
     ],
     [
       'has no usage bitmap beyond the range of the bitmap where the API servers allocate',
-      { spec: { allocator: 'apiserver' }, stored: { range: '10.0.0.0/26' } },
+      { spec: ofApiServers, stored: { range: '10.0.0.0/26' } },
       expect.not.objectContaining({ savedAtMs: expect.anything() }),
     ],
     [
       'has a fault if two Services have it',
-      { facts: { claims: { services: [{ service: 'a/b' }, { service: 'a/c' }] } } },
+      { facts: { claims: ofTwo } },
       { faults: ['2 Services have it, and only one may'] },
     ],
     [
       'has a fault if a Service has it and it is free in the table',
       { stored: { data: NONE }, facts: { claims: OF_ONE } },
-      { faults: [expect.stringContaining('a Service has it, and it is not allocated in the table')] },
+      { faults: [expect.stringContaining(unrecorded)] },
     ],
   ])('%s', (_, setting, expected) => {
     expect(statusOf(setting)).toMatchObject(expected);
@@ -134,28 +119,19 @@ describe('the IPAddress of an address', () => {
     const [namespace = '', name = ''] = parent.split('/');
     const labels = { family: 'IPv4', managedBy: 'ipallocator.k8s.io' };
     const identity = { name: '10.0.0.77', uid: 'u', resourceVersion: '1', createdAtMs: 0 };
-    return ipAddressOf({
-      ...identity,
-      ...labels,
-      parent: { group: '', resource: 'services', namespace, name },
-      ...fields,
-    });
+    const parentRef = { group: '', resource: 'services', namespace, name };
+    return ipAddressOf({ ...identity, ...labels, parent: parentRef, ...fields });
   }
 
+  const gateway = { group: 'g.io', resource: 'gateways', namespace: 'n', name: 'gw' };
+  const wrongLabels = 'the labels of its IPAddress are not those of API servers';
+  const ofGateway = 'its IPAddress belongs to gateways.g.io n/gw, although shop/new has it';
   test.each([
     ['the older Service', ipAddress('shop/old'), undefined],
     ['a newer Service', ipAddress('shop/new'), 'its IPAddress belongs to shop/new, although shop/old is older'],
     ['a Service without it', ipAddress('shop/gone'), 'its IPAddress belongs to shop/gone, which does not have it'],
-    [
-      'a Service, with wrong labels',
-      ipAddress('shop/old', { family: 'IPv6' }),
-      'the labels of its IPAddress are not those of API servers',
-    ],
-    [
-      'a Gateway',
-      ipAddress('', { managedBy: 'x', parent: { group: 'g.io', resource: 'gateways', namespace: 'n', name: 'gw' } }),
-      'its IPAddress belongs to gateways.g.io n/gw, although shop/new has it',
-    ],
+    ['a Service, with wrong labels', ipAddress('shop/old', { family: 'IPv6' }), wrongLabels],
+    ['a Gateway', ipAddress('', { managedBy: 'x', parent: gateway }), ofGateway],
   ])('an IPAddress can belong to %s', (_, record, fault) => {
     expect(ipAddressFault({ services, ipAddress: record })).toBe(fault);
     expect(ipAddressFault({ services })).toBeUndefined();
@@ -174,34 +150,29 @@ describe('the IPAddress of an address', () => {
       state: 'taken',
       faults: ['its IPAddress belongs to shop/gone, which does not have it'],
     });
-    const parent = { group: 'g.io', resource: 'gateways', namespace: '', name: 'gw' };
-    const foreign = { services: [], ipAddress: ipAddress('', { managedBy: 'x', parent }) };
+    const foreign = { services: [], ipAddress: ipAddress('', { managedBy: 'x', parent: gateway }) };
     expect(statusOf({ spec, facts: { claims: foreign } })).toMatchObject({ state: 'taken', faults: [] });
   });
 });
 
-test('where API servers allocate, the status of an address names the ServiceCIDR that contains it', () => {
+describe('ServiceCIDRs, where API servers allocate', () => {
   const spec = aClusterSpec({ allocator: 'apiserver' });
-  const network = { name: 'kubernetes', ready: true, used: 0, cells: '' };
-  const sums = [{ family: 'IPv6' as const, networks: 1, used: 0, capacity: 9 }];
-  const networks = ['fd00::/64', '10.5.0.0/24'].map((cidr) => ({ ...network, cidr }));
-  expect(placeOf(spec, 'ip', '10.5.0.9', { sums, networks })).toMatchObject({
-    range: '10.5.0.0/24',
-    key: 'ranges/secondaryserviceips',
-  });
-  expect(() => placeOf(spec, 'ip', '10.5.0.9')).toThrow('is not in the valid range');
-});
-
-test('an address outside every ServiceCIDR is refused with the ServiceCIDRs of its family, not with the range of the spec', () => {
-  const spec = aClusterSpec({ allocator: 'apiserver' });
-  const network = { name: 'kubernetes', ready: true, used: 0, cells: '' };
   const servedBy = (...cidrs: readonly string[]) => {
     const family = cidrs[0]?.includes(':') ? ('IPv6' as const) : ('IPv4' as const);
     const sums = [{ family, networks: cidrs.length, used: 0, capacity: 9 }];
-    return { sums, networks: cidrs.map((cidr) => ({ ...network, cidr })) };
+    return { sums, networks: cidrs.map((cidr) => ({ name: 'kubernetes', ready: true, used: 0, cells: '', cidr })) };
   };
-  const served = servedBy('10.96.0.0/16', 'fd00::/108', '10.5.0.0/28');
-  expect(() => placeOf(spec, 'ip', '10.5.0.200', served)).toThrow('valid IPs is 10.96.0.0/16, 10.5.0.0/28');
-  expect(() => placeOf(spec, 'ip', 'fd01::1', served)).toThrow('valid IPs is fd00::/108');
-  expect(() => placeOf(spec, 'ip', 'fd01::1', servedBy('10.96.0.0/16'))).toThrow('no IPv6 range, only 10.96.0.0/16');
+
+  test('the place of an address is the ServiceCIDR that contains it', () => {
+    const place = placeOf(spec, 'ip', '10.5.0.9', servedBy('fd00::/64', '10.5.0.0/24'));
+    expect(place).toMatchObject({ range: '10.5.0.0/24', key: 'ranges/secondaryserviceips' });
+    expect(() => placeOf(spec, 'ip', '10.5.0.9')).toThrow('is not in the valid range');
+  });
+
+  test('an address outside every ServiceCIDR is refused with the ServiceCIDRs of its family, not with the range of the spec', () => {
+    const served = servedBy('10.96.0.0/16', 'fd00::/108', '10.5.0.0/28');
+    expect(() => placeOf(spec, 'ip', '10.5.0.200', served)).toThrow('valid IPs is 10.96.0.0/16, 10.5.0.0/28');
+    expect(() => placeOf(spec, 'ip', 'fd01::1', served)).toThrow('valid IPs is fd00::/108');
+    expect(() => placeOf(spec, 'ip', 'fd01::1', servedBy('10.96.0.0/16'))).toThrow('no IPv6 range, only 10.96.0.0/16');
+  });
 });

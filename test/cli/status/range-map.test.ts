@@ -19,14 +19,8 @@ function drawn(range: TextRange, given: RangeBits): RangeMap {
   return map;
 }
 
-interface Marked {
-  readonly used?: readonly number[];
-  readonly held?: readonly number[];
-  readonly leaking?: readonly number[];
-  readonly duplicates?: readonly number[];
-}
-
-function bits({ used = [], held = [], leaking = [], duplicates = [] }: Marked = {}): RangeBits {
+function bits(items: Partial<Record<'used' | 'held' | 'leaking' | 'duplicates', readonly number[]>> = {}): RangeBits {
+  const { used = [], held = [], leaking = [], duplicates = [] } = items;
   return { used: fromBits(used), held: fromBits(held), leaking: fromBits(leaking), duplicates };
 }
 
@@ -105,12 +99,8 @@ describe('laws of maps', () => {
 
   function bitsFor(states: readonly (readonly [number, string])[]): RangeBits {
     const those = (wanted: string) => states.flatMap(([item, state]) => (state === wanted ? item : []));
-    return bits({
-      used: states.map(([item]) => item),
-      held: those('held'),
-      leaking: those('leaking'),
-      duplicates: those('duplicate'),
-    });
+    const used = states.map(([item]) => item);
+    return bits({ used, held: those('held'), leaking: those('leaking'), duplicates: those('duplicate') });
   }
 
   test('a cell of one item shows whether it is in use, held, leaking or duplicate', () => {

@@ -3,6 +3,7 @@ import type { ClusterStatus, LoopStatus } from '../../../cli/status/cluster-stat
 import type { StatusInputs } from '../../../cli/status/read-inputs.ts';
 import type { Loop } from '../../../lib/cluster/cluster-spec.ts';
 import type { FindingType } from '../../../lib/cluster/finding.ts';
+import { aHost, aServer } from '../../support/a-cluster-spec.ts';
 import { aRunRecord, runRecords } from '../../support/run-records.ts';
 import { aCluster, aLease, inputs, MINUTE_MS, NOW_MS, statusOf } from './status-support.ts';
 
@@ -190,15 +191,8 @@ describe('findings', () => {
 });
 
 describe('API servers', () => {
-  const probe = { path: '/readyz', authenticate: false };
-  const spec = {
-    apiServers: [
-      { address: '10.9.8.7', kind: 'server', probe },
-      { host: 'lb.example.com', kind: 'shared', probe },
-      { host: 'new.example.com', kind: 'shared', probe },
-      { address: '10.9.8.9', kind: 'server', probe },
-    ],
-  } as const;
+  const apiServers = [aServer('10.9.8.7'), aHost('lb.example.com'), aHost('new.example.com'), aServer('10.9.8.9')];
+  const spec = { apiServers };
 
   test('API servers of the spec are listed in its order, then leases that it does not name', () => {
     const leases = [
@@ -207,8 +201,8 @@ describe('API servers', () => {
       aLease({ address: '10.9.8.21', host: 'lb.example.com' }),
       aLease({ address: '10.9.8.7', host: 'lb.example.com' }),
     ];
-    const { apiServers } = statusOf({ cluster: aCluster(spec), leases });
-    expect(apiServers.map(({ address, host, kind, state }) => [address, host, kind, state])).toEqual([
+    const shown = statusOf({ cluster: aCluster(spec), leases }).apiServers;
+    expect(shown.map(({ address, host, kind, state }) => [address, host, kind, state])).toEqual([
       ['10.9.8.7', 'lb.example.com', 'server', 'active'],
       ['10.9.8.20', 'lb.example.com', 'shared', 'active'],
       ['10.9.8.21', 'lb.example.com', 'shared', 'active'],
