@@ -35,17 +35,13 @@ const HOSTILE = [
 /** An output to a terminal with colors. */
 function anOutput(format: Format = 'table') {
   const written = { out: '', err: '' };
-  const streamOf = (to: 'out' | 'err') =>
-    Object.assign(
-      new Writable({
-        decodeStrings: false,
-        write(chunk: string, _encoding, done) {
-          written[to] += chunk;
-          done();
-        },
-      }),
-      { isTTY: true, getColorDepth: () => 8 },
-    );
+  const streamOf = (to: 'out' | 'err') => {
+    const write = (chunk: string, _encoding: string, done: () => void) => {
+      written[to] += chunk;
+      done();
+    };
+    return Object.assign(new Writable({ decodeStrings: false, write }), { isTTY: true, getColorDepth: () => 8 });
+  };
   const terminal = { in: process.stdin, out: streamOf('out'), err: streamOf('err') } as Terminal;
   return { output: new Output(format, terminal), written };
 }
@@ -95,13 +91,12 @@ describe('a document for programs', () => {
 });
 
 test('only one file writes to a terminal', () => {
-  const writers = ['cli', 'local'].flatMap((folder) =>
-    readdirSync(join(REPOSITORY, folder), { recursive: true, encoding: 'utf8' })
-      .filter((file) => file.endsWith('.ts'))
-      .map((file) => join(folder, file))
-      .filter((file) =>
-        /\b(stream|out|err|stdout|stderr)\.write\(|console\./.test(readFileSync(join(REPOSITORY, file), 'utf8')),
-      ),
+  const files = ['cli', 'local'].flatMap((folder) =>
+    readdirSync(join(REPOSITORY, folder), { recursive: true, encoding: 'utf8' }).map((file) => join(folder, file)),
+  );
+  const writes = /\b(stream|out|err|stdout|stderr)\.write\(|console\./;
+  const writers = files.filter(
+    (file) => file.endsWith('.ts') && writes.test(readFileSync(join(REPOSITORY, file), 'utf8')),
   );
   // main.ts writes nothing: it waits until the stream is empty.
   expect(writers.sort()).toEqual(['cli/main.ts', 'cli/terminal.ts']);
@@ -122,10 +117,8 @@ test('a document has ISO times, durations in milliseconds, and no maps', () => {
 });
 
 test('a document keeps the names of counts, and contains a time beyond the last date as a number', () => {
-  expect(plainOf({ counts: { atMs: 1 }, untilMs: 1e20 })).toEqual({
-    counts: { atMs: 1 },
-    until: '100000000000000000000',
-  });
+  const counts = { atMs: 1 };
+  expect(plainOf({ counts, untilMs: 1e20 })).toEqual({ counts, until: '100000000000000000000' });
 });
 
 test.each([
@@ -136,8 +129,9 @@ test.each([
   ['at once', 0, '0s ago'],
   ['before', -5_000, '5s ago'],
 ])('a hold ends %s', (_, untilMs, text) => {
-  const hold = { owner: 'ci', takenUpBy: 'any', ...(untilMs !== undefined && { untilMs }) } as const;
-  expect(holdEnd({ ...hold, ...(untilMs !== undefined && { untilMs: untilMs + 10_000_000 }) }, 10_000_000)).toBe(text);
+  const nowMs = 10_000_000;
+  const end = untilMs === undefined ? {} : { untilMs: nowMs + untilMs };
+  expect(holdEnd({ owner: 'ci', takenUpBy: 'any', ...end }, nowMs)).toBe(text);
 });
 
 test.each([
@@ -158,19 +152,13 @@ test('a hold ends at a time or never', () => {
   expect(() => parseHoldFor('soon')).toThrow(InvalidArgumentError);
 });
 
-interface Row {
-  readonly name: string;
-  readonly size: string;
-  readonly about: string;
-}
-
-const COLUMNS: readonly Column<Row>[] = [
+const COLUMNS: readonly Column<Readonly<Record<'name' | 'size' | 'about', string>>>[] = [
   { title: 'NAME', text: ({ name }) => name },
   { title: 'SIZE', text: ({ size }) => size, yields: true },
   { title: 'AGE', text: () => '5s', yields: true },
   { title: 'ABOUT', text: ({ about }) => about, shrinks: true },
 ];
-const ROWS: readonly Row[] = [{ name: '茶', size: '10', about: 'a text that is longer than its column' }];
+const ROWS = [{ name: '茶', size: '10', about: 'a text that is longer than its column' }];
 
 const table = (columns?: number) => textTable(COLUMNS, ROWS, columns, (_, text) => text);
 

@@ -30,13 +30,14 @@ function ofService(name: string): KubernetesObject {
 interface Options {
   readonly objects?: readonly KubernetesObject[];
   readonly spec?: Partial<ClusterSpec>;
-  readonly spoil?: (cluster: MemoryCluster) => Partial<ClusterPort>;
+  /** Returns a create that fails, or that another writer interferes with. */
+  readonly spoil?: (port: ClusterPort) => Partial<ClusterPort>;
 }
 
 /** A cluster whose own API servers allocate, and a handler that connects to it. */
 async function aCluster({ objects, spec, spoil }: Options = {}): Promise<AllocateWorld & { cluster: MemoryCluster }> {
   const cluster = memoryCluster(objects ?? [cidr('kubernetes', ['10.0.0.0/27', 'fd00::/64'])]);
-  const port = { ...cluster.port, ...spoil?.(cluster) };
+  const port = { ...cluster.port, ...spoil?.(cluster.port) };
   const handler = allocation({
     pause: () => Promise.resolve(),
     pick: () => 0,
@@ -95,11 +96,8 @@ describe('A request to allocate addresses in a cluster whose API servers allocat
   test('a request with a taken value is refused, and releases what it held before', async () => {
     const world = await aCluster();
     world.cluster.place(ofService('10.0.0.7'));
-    for (const [index, items] of [
-      [ip('10.0.0.5'), ip('10.0.0.7')],
-      [ip('10.0.0.5'), ip('10.0.0.5')],
-    ].entries()) {
-      const answer = await world.ask({ requestId: `r-${index}`, items });
+    for (const second of ['10.0.0.7', '10.0.0.5']) {
+      const answer = await world.ask({ requestId: `r-${second}`, items: [ip('10.0.0.5'), ip(second)] });
       expect(answer.error).toEqual({ code: 'AlreadyAllocated', message: 'provided IP is already allocated' });
       expect(answer.items[1]).toMatchObject({ outcome: 'refused', error: { code: 'AlreadyAllocated' } });
       expect(find(world, '10.0.0.5')).toBeUndefined();
@@ -118,7 +116,7 @@ describe('A request to allocate addresses in a cluster whose API servers allocat
   test('a request that failed halfway holds nothing twice when it is repeated', async () => {
     let calls = 0;
     const world = await aCluster({
-      spoil: ({ port }) => ({
+      spoil: (port) => ({
         create: async (object) => {
           calls += 1;
           const result = await port.create(object);
@@ -135,7 +133,7 @@ describe('A request to allocate addresses in a cluster whose API servers allocat
 
   test('a create that succeeded although its reply was lost holds the address', async () => {
     const world = await aCluster({
-      spoil: ({ port }) => ({
+      spoil: (port) => ({
         create: async (object) => {
           await port.create(object);
           return port.create(object);
@@ -147,11 +145,9 @@ describe('A request to allocate addresses in a cluster whose API servers allocat
 
   test('a dry run answers the same, and creates nothing', async () => {
     const world = await aCluster({ objects: [cidr('kubernetes', ['10.0.0.0/27']), ofService('10.0.0.1')] });
-    expect(await world.ask({ dryRun: true, items: [{ ...NEXT, count: 2 }] })).toMatchObject({
-      outcome: 'done',
-      dryRun: true,
-      items: [{ value: '10.0.0.2' }, { value: '10.0.0.3' }],
-    });
+    const answer = await world.ask({ dryRun: true, items: [{ ...NEXT, count: 2 }] });
+    expect(answer).toMatchObject({ outcome: 'done', dryRun: true });
+    expect(valuesIn(answer)).toEqual(['10.0.0.2', '10.0.0.3']);
     expect(await world.ask({ dryRun: true, items: [ip('10.0.0.1')] })).toMatchObject({ outcome: 'refused' });
     expect(world.cluster.writes).toEqual([]);
   });
@@ -164,27 +160,18 @@ describe('A request to allocate addresses in a cluster whose API servers allocat
     expect(await world.ask({ items: [NEXT] })).toMatchObject({ outcome: 'refused', error: { code: 'HoldsFull' } });
   });
 
+  const oneFamily = [cidr('kubernetes', ['10.0.0.0/27'])];
+  const ofOwner = { hold: { owner: 'a', takenUpBy: 'owner' } } as const;
+  const ofPort: Partial<AllocateRequest> = { items: [{ range: 'servicenodeports', next: true }] };
   test.each<[string, Options, Partial<AllocateRequest>, string, string]>([
-    [
-      'of a port',
-      {},
-      { items: [{ range: 'servicenodeports', next: true }] },
-      'NotSupported',
-      'no object can hold a node port',
-    ],
+    ['of a port', {}, ofPort, 'NotSupported', 'no object can hold a node port'],
     ['for a Service that claims', {}, { takeUp: {} }, 'NotSupported', 'no Service can claim a hold'],
-    [
-      'that only Services of the owner claim',
-      {},
-      { hold: { owner: 'a', takenUpBy: 'owner' } },
-      'NotSupported',
-      'no Service can claim a hold',
-    ],
+    ['that only Services of the owner claim', {}, ofOwner, 'NotSupported', 'no Service can claim a hold'],
     ['before Kubernetes 1.33', { objects: [] }, {}, 'NotSupported', 'Kubernetes 1.33'],
     ['while passes only observe', { spec: { mode: 'observe' } }, {}, 'ObserveOnly', 'mode: observe'],
     [
       'in a family without a ServiceCIDR',
-      { objects: [cidr('kubernetes', ['10.0.0.0/27'])] },
+      { objects: oneFamily },
       { items: [NEXT_IPV6] },
       'NoSecondaryRange',
       '10.0.0.0/27',
@@ -211,19 +198,10 @@ describe('A request to release addresses in a cluster whose API servers allocate
     const world = await aCluster();
     world.cluster.place(ofService('10.0.0.7'));
     await world.ask({ items: [ip('10.0.0.5')] });
-    const answer = await world.ask({
-      requestId: 'r2',
-      ...release(ip('10.0.0.5'), ip('10.0.0.6'), ip('10.0.0.7'), ip('10.9.0.1')),
-    });
-    expect(answer).toMatchObject({
-      outcome: 'refused',
-      items: [
-        { outcome: 'released' },
-        { outcome: 'free' },
-        { outcome: 'refused', error: { code: 'NotHeld' } },
-        { outcome: 'notInRange' },
-      ],
-    });
+    const items = ['10.0.0.5', '10.0.0.6', '10.0.0.7', '10.9.0.1'].map(ip);
+    const answer = await world.ask({ requestId: 'r2', ...release(...items) });
+    expect(answer.items.map(({ outcome }) => outcome)).toEqual(['released', 'free', 'refused', 'notInRange']);
+    expect(answer).toMatchObject({ outcome: 'refused', error: { code: 'NotHeld' } });
     expect(find(world, '10.0.0.5')).toBeUndefined();
     expect(find(world, '10.0.0.7')).toBeDefined();
   });
@@ -231,28 +209,21 @@ describe('A request to release addresses in a cluster whose API servers allocate
   test('a release frees nothing of another owner, and no hold that changed since it was read', async () => {
     const world = await aCluster();
     await world.ask({ items: [ip('10.0.0.5')], hold: { owner: 'shop' } });
-    expect(await world.ask({ requestId: 'r2', owner: 'ci', ...release(ip('10.0.0.5')) })).toMatchObject({
-      error: { code: 'NotHeld' },
-    });
+    const releaseBy = (requestId: string, owner?: string) =>
+      world.ask({ requestId, ...(owner && { owner }), ...release(ip('10.0.0.5')) });
+    const notHeld = { error: { code: 'NotHeld' } };
+    expect(await releaseBy('r2', 'ci')).toMatchObject(notHeld);
     world.cluster.beforeWrite = (verb) => (verb === 'delete' ? { outcome: 'conflict' } : undefined);
-    expect(await world.ask({ requestId: 'r3', ...release(ip('10.0.0.5')) })).toMatchObject({
-      error: { code: 'NotHeld' },
-    });
+    expect(await releaseBy('r3')).toMatchObject(notHeld);
     world.cluster.beforeWrite = undefined;
-    expect(await world.ask({ requestId: 'r4', owner: 'shop', ...release(ip('10.0.0.5')) })).toMatchObject({
-      outcome: 'done',
-    });
+    expect(await releaseBy('r4', 'shop')).toMatchObject({ outcome: 'done' });
     expect(find(world, '10.0.0.5')).toBeUndefined();
   });
 
   test('a release frees a hold in a ServiceCIDR that is being deleted', async () => {
     const hold = { owner: 'a', takenUpBy: 'any' } as const;
-    const objects = [
-      cidr('kubernetes', ['10.0.0.0/27']),
-      cidr('old', ['10.6.0.0/27'], false),
-      heldAddress('10.6.0.1', hold),
-    ];
-    const world = await aCluster({ objects });
+    const cidrs = [cidr('kubernetes', ['10.0.0.0/27']), cidr('old', ['10.6.0.0/27'], false)];
+    const world = await aCluster({ objects: [...cidrs, heldAddress('10.6.0.1', hold)] });
     expect(await world.ask(release(ip('10.6.0.1')))).toMatchObject({ items: [{ outcome: 'released' }] });
   });
 });
