@@ -5,11 +5,10 @@ import { PAGE_CSS } from '../../../cli/page/page-css.ts';
 import { anyText } from '../../support/properties.ts';
 import { tagsOf } from './tags-of.ts';
 
+const unit = fc.constantFrom('<', '>', '"', "'", '&', '=', '/', ' ', '\n', '-', '!', 'a', 'script', '\u202e', '\0');
 const markup = fc.oneof(
   anyText(),
-  fc.string({
-    unit: fc.constantFrom('<', '>', '"', "'", '&', '=', '/', ' ', '\n', '-', '!', 'a', 'script', '\u202e', '\0'),
-  }),
+  fc.string({ unit }),
   fc.uint16Array().map((units) => String.fromCharCode(...units)),
 );
 
@@ -31,14 +30,8 @@ describe('a value in a template', () => {
   test('a value in a template never becomes a tag or an attribute', () => {
     fc.assert(
       fc.property(markup, markup, (title, text) => {
-        expect(tagsOf(String(html`<p title="${title}">${text}<b>${[text, html`<i>${title}</i>`]}</b></p>`))).toEqual([
-          'p title',
-          'b',
-          'i',
-          '/i',
-          '/b',
-          '/p',
-        ]);
+        const page = String(html`<p title="${title}">${text}<b>${[text, html`<i>${title}</i>`]}</b></p>`);
+        expect(tagsOf(page)).toEqual(['p title', 'b', 'i', '/i', '/b', '/p']);
       }),
     );
   });
@@ -100,12 +93,9 @@ describe.each([
     },
   );
 
-  test.each(['used', 'dup', 'leak', 'held', 'band'])(
-    'a cell in the colour %s stands out from free cells of a map',
-    (state) => {
-      expect(contrast(colours[state], colours['free'])).toBeGreaterThanOrEqual(3);
-    },
-  );
+  test.each(['used', 'dup', 'leak', 'held', 'band'])('a cell in the colour %s stands out from free cells', (state) => {
+    expect(contrast(colours[state], colours['free'])).toBeGreaterThanOrEqual(3);
+  });
 
   test.each(['used', 'dup', 'leak', 'held'])('the mark in a cell of the colour %s stands out', (state) => {
     expect(contrast(colours['mark'], colours[state])).toBeGreaterThanOrEqual(3);

@@ -29,6 +29,8 @@ const [contested, endpointsDown, , , paused] = clustersOfEachKind().map((cluster
 
 /** Returns a status in which every text from the table or an API server is `text`. */
 function withText(text: string): ClusterStatus {
+  const pass = { startedAtMs: 1, durationMs: 1, outcome: 'failed', mode: 'observe', findings: 1 } as const;
+  const lastPass = { ...pass, counts: { [text]: 1 }, error: { code: text, message: text } };
   return aClusterStatus({
     name: text,
     health: 'unhealthy',
@@ -38,15 +40,7 @@ function withText(text: string): ClusterStatus {
     apiServers: [anApiServer(text, { host: text, lastProbe: text }), { host: text, state: 'neverSeen' }],
     loops: loopsOf({
       state: 'failing',
-      lastPass: {
-        startedAtMs: 1,
-        durationMs: 1,
-        outcome: 'failed',
-        mode: 'observe',
-        counts: { [text]: 1 },
-        error: { code: text, message: text },
-        findings: 1,
-      },
+      lastPass,
       wouldWrite: [text],
       lastChange: { atMs: STATUS_AT_MS, changes: [text] },
     }),
@@ -79,21 +73,19 @@ test('no text from a cluster becomes a tag or an attribute', () => {
 
 test('a page is bounded, whatever the table contains', () => {
   const long = 'm'.repeat(5_000);
+  const holds = Array(500).fill({ owner: long, takenUpBy: 'any', items: Array(300).fill('1') });
   const heavy = aClusterStatus({
     health: 'unhealthy',
     findings: Array(1_000).fill(aFinding({ message: long, resolution: long })),
     attention: Array(400).fill({ level: 'unhealthy', word: 'duplicate', message: long, next: long }),
     apiServers: Array(300).fill(anApiServer('192.0.2.1', { lastProbe: long })),
-    ranges: [
-      { ...nodePorts(), holds: Array(500).fill({ owner: long, takenUpBy: 'any', items: Array(300).fill('1') }) },
-    ],
+    ranges: [{ ...nodePorts(), holds }],
   });
   const unreadable = Array(1_000).fill({ name: long, message: long });
 
   expect(Buffer.byteLength(pageOf(heavy))).toBeLessThan(600_000);
-  expect(Buffer.byteLength(renderFleetPage(aFleetStatus(Array(5_000).fill(heavy), { unreadable })))).toBeLessThan(
-    1_000_000,
-  );
+  const fleet = aFleetStatus(Array(5_000).fill(heavy), { unreadable });
+  expect(Buffer.byteLength(renderFleetPage(fleet))).toBeLessThan(1_000_000);
 });
 
 describe('the page of all clusters', () => {
@@ -113,26 +105,23 @@ describe('the page of all clusters', () => {
     expect(text).toContain('edge-ap-3 warning enforce 2/2 &lt;1m ago 94% 0 almostFull,late');
   });
 
-  test('the page shows that nothing needs attention, even if the table is empty', () => {
-    for (const clusters of [[], [aClusterStatus()]]) {
-      expect(textOf(renderFleetPage(aFleetStatus(clusters)))).toContain('Needs attention Nothing right now.');
-    }
-  });
-
-  test('the page names specs that cannot be read', () => {
-    const unreadable = [{ name: 'prod-eu-9', message: 'a later version wrote it' }];
-
-    expect(textOf(renderFleetPage(aFleetStatus([], { unreadable })))).toContain(
+  const unreadable = [{ name: 'prod-eu-9', message: 'a later version wrote it' }];
+  const pausedAll = { untilMs: STATUS_AT_MS + 60_000, reason: 'maintenance', by: 'jo' };
+  test.each([
+    ['that nothing needs attention', aFleetStatus([aClusterStatus()]), 'Needs attention Nothing right now.'],
+    ['that nothing needs attention in an empty table', aFleetStatus([]), 'Needs attention Nothing right now.'],
+    [
+      'the specs that cannot be read',
+      aFleetStatus([], { unreadable }),
       'prod-eu-9 Its spec cannot be read: a later version wrote it',
-    );
-  });
-
-  test('the page shows the pause of all clusters', () => {
-    const pausedAll = { untilMs: STATUS_AT_MS + 60_000, reason: 'maintenance', by: 'jo' };
-
-    expect(textOf(renderFleetPage(aFleetStatus([], { pausedAll })))).toContain(
+    ],
+    [
+      'the pause of all clusters',
+      aFleetStatus([], { pausedAll }),
       'all clusters are paused until 2026-11-21T06:16:39.000Z (60s from now) by jo: maintenance',
-    );
+    ],
+  ])('the page shows %s', (_, fleet, words) => {
+    expect(textOf(renderFleetPage(fleet))).toContain(words);
   });
 
   test('a live page links to each cluster, and a file does not', () => {
