@@ -1,35 +1,31 @@
 import { expect, test } from '@jest/globals';
 import { CLUSTERS } from '../../lib/table/clusters.ts';
-import { CLUSTER, type KbctlWorld, printed } from '../support/kbctl-world.ts';
+import { CLUSTER, documentIn, expectPrinted, failed, type KbctlWorld } from '../support/kbctl-world.ts';
 
 /** Defines the tests of `doctor`: successful checks, failed checks and resolutions. */
 export function describeDoctor(world: () => KbctlWorld): void {
   test('kbctl doctor prints how to register a cluster if none is registered', async () => {
-    expect(await world().kbctl(['doctor'])).toMatchObject(
-      printed(
-        1,
-        "✓ table: reads, lists, writes and deletes\n✓ clock: agrees with the table's\n✗ clusters: none is registered\n    → ",
-      ),
-    );
+    const lines = [
+      '✓ table: reads, lists, writes and deletes',
+      "✓ clock: agrees with the table's",
+      '✗ clusters: none is registered',
+    ];
+    expectPrinted(await world().kbctl(['doctor']), 1, `${lines.join('\n')}\n    → `);
   });
 
   test('kbctl doctor checks everything of a healthy cluster', async () => {
     await world().register();
     await world().runAllLoops();
-    const { code, stdout, stderr } = await world().kbctl(['doctor', CLUSTER]);
-    expect({ code, stderr }).toEqual({
-      code: 0,
-      stderr: `${CLUSTER}: ${world().server} (kubeconfig from file ${world().kubeconfigFile}, context ${CLUSTER})\n`,
-    });
-    expect(stdout).toContain(`\n\n${CLUSTER}\n✓ spec: mode enforce`);
-    expect(stdout).toMatch(/✓ probe: 203\.0\.113\.10, probed at \S+, answered 200\n/);
-    expect(stdout).not.toContain('✗');
-    expect(stdout).not.toContain('queue');
+    const checked = await world().kbctl(['doctor', CLUSTER]);
+    const probe = /✓ probe: 203\.0\.113\.10, probed at \S+, answered 200\n/;
+    expectPrinted(checked, 0, `\n\n${CLUSTER}\n✓ spec: mode enforce`, probe);
+    expect(checked.stdout).not.toMatch(/✗|queue/);
+    const source = `kubeconfig from file ${world().kubeconfigFile}, context ${CLUSTER}`;
+    expect(checked.stderr).toBe(`${CLUSTER}: ${world().server} (${source})\n`);
   });
 
   test('kbctl doctor -o json prints one document', async () => {
-    const { stdout } = await world().kbctl(['doctor', '-o', 'json']);
-    expect(JSON.parse(stdout)).toMatchObject({
+    expect(documentIn(await world().kbctl(['doctor', '-o', 'json']))).toMatchObject({
       apiVersion: 'kbctl/v1',
       kind: 'Doctor',
       ok: true,
@@ -42,11 +38,9 @@ export function describeDoctor(world: () => KbctlWorld): void {
 
   test('kbctl doctor reports an API server that does not answer', async () => {
     const file = world().unreachableCluster();
-    const { code, stdout } = await world().kbctl(['doctor', CLUSTER, '--kubeconfig', file]);
-    expect(code).toBe(1);
-    expect(stdout).toContain('✗ api server: ');
-    expect(stdout).toContain(`✓ kubeconfig: read from file ${file}: `);
-    expect(stdout).not.toContain('rights');
+    const checked = await world().kbctl(['doctor', CLUSTER, '--kubeconfig', file]);
+    expectPrinted(checked, 1, '✗ api server: ', `✓ kubeconfig: read from file ${file}: `);
+    expect(checked.stdout).not.toContain('rights');
   });
 
   test('kbctl doctor ends at Ctrl-C while the API server is silent', async () => {
@@ -54,19 +48,18 @@ export function describeDoctor(world: () => KbctlWorld): void {
   });
 
   test('kbctl doctor refuses --kubeconfig without the name of a cluster', async () => {
-    const stderr = expect.stringContaining('--kubeconfig needs the name of a cluster.');
-    expect(await world().kbctl(['doctor', '--kubeconfig', 'x'])).toMatchObject({ code: 2, stdout: '', stderr });
+    const refused = failed(2, '--kubeconfig needs the name of a cluster.');
+    expect(await world().kbctl(['doctor', '--kubeconfig', 'x'])).toEqual(refused);
   });
 
   test('kbctl doctor fails for a table that does not exist', async () => {
-    expect(await world().kbctl(['doctor', CLUSTER, '--table', 'no-such-table'])).toMatchObject(
-      printed(1, '✗ table: Table "no-such-table" was not found'),
-    );
+    const checked = await world().kbctl(['doctor', CLUSTER, '--table', 'no-such-table']);
+    expectPrinted(checked, 1, '✗ table: Table "no-such-table" was not found');
   });
 
   test('kbctl doctor reports a registration that cannot be read', async () => {
     const content = { cluster: CLUSTERS, key: 'broken', schema: 1, value: 'nothing' };
     await world().table.put(content, undefined);
-    expect(await world().kbctl(['doctor', 'broken'])).toMatchObject(printed(1, '✗ spec: '));
+    expectPrinted(await world().kbctl(['doctor', 'broken']), 1, '✗ spec: ');
   });
 }

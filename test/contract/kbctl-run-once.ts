@@ -5,7 +5,7 @@ import { updateCluster, withOwner, withPause } from '../../lib/table/cluster-reg
 import { readRange, saveRange } from '../../lib/table/ranges.ts';
 import { readRunRecord } from '../../lib/table/run-records.ts';
 import { SERVICES } from '../../local/stand-in/resources.ts';
-import { CLUSTER, failed, type KbctlWorld } from '../support/kbctl-world.ts';
+import { CLUSTER, documentIn, expectPrinted, failed, type KbctlWorld } from '../support/kbctl-world.ts';
 
 const KEY = RANGE_KEYS.primary;
 
@@ -34,11 +34,8 @@ export function describeRunOnce(world: () => KbctlWorld): void {
 
   test('kbctl run-once finds nothing to do in a healthy cluster, and records the pass', async () => {
     const before = await readRunRecord(world().table, CLUSTER, 'cluster-ip-repair');
-    const { code, stdout } = await repair(CLUSTER);
-    expect({ code, stdout }).toEqual({
-      code: 0,
-      stdout: `${CLUSTER} cluster-ip-repair: one pass, 1 Service seen\n  nothing to do\n`,
-    });
+    const stdout = `${CLUSTER} cluster-ip-repair: one pass, 1 Service seen\n  nothing to do\n`;
+    expect(await repair(CLUSTER)).toMatchObject({ code: 0, stdout });
     const after = await readRunRecord(world().table, CLUSTER, 'cluster-ip-repair');
     expect(after?.record.startedAtMs).toBeGreaterThan(before?.record.startedAtMs ?? 0);
   });
@@ -46,19 +43,15 @@ export function describeRunOnce(world: () => KbctlWorld): void {
   test('kbctl run-once --dry-run prints the changes of a pass, and writes nothing', async () => {
     await leak();
     const before = await everything();
-    const { code, stdout } = await repair(CLUSTER, '--dry-run');
-    expect(code).toBe(1);
-    expect(stdout).toContain('dry run, nothing was written, 1 Service seen\n  would save ranges/');
-    expect(stdout).toContain('mayHaveLeaked: the cluster IP 10.0.0.10 may have leaked: flagging for later clean up');
-    expect(stdout).toMatch(/resolution: \S/);
+    const changes = 'dry run, nothing was written, 1 Service seen\n  would save ranges/';
+    const finding = 'mayHaveLeaked: the cluster IP 10.0.0.10 may have leaked: flagging for later clean up';
+    expectPrinted(await repair(CLUSTER, '--dry-run'), 1, changes, finding, /resolution: \S/);
     expect(await everything()).toEqual(before);
   });
 
   test('kbctl run-once gives a leak one strike, and prints that the third strike frees it', async () => {
     expect((await repair(CLUSTER)).stdout).toContain('Left: 1 allocated without a Service; the third pass in a row');
-    const { code, stdout } = await repair(CLUSTER, '-o', 'json');
-    expect(code).toBe(0);
-    expect(JSON.parse(stdout)).toMatchObject({
+    expect(documentIn(await repair(CLUSTER, '-o', 'json'))).toMatchObject({
       kind: 'Pass',
       outcome: 'succeeded',
       wrote: true,
@@ -72,10 +65,9 @@ export function describeRunOnce(world: () => KbctlWorld): void {
     const strikes = { once: new Uint8Array(0), twice: fromBits([9]) };
     await saveRange(world().table, CLUSTER, KEY, { ...stored, strikes }, item);
     world().restore('web', '10.0.0.77');
-    const { code, stdout } = await repair(CLUSTER);
-    expect(code).toBe(1);
-    expect(stdout).toContain('Freed:\n    leak: the cluster IP 10.0.0.10 appears to have leaked: cleaning up\n');
-    expect(stdout).toMatch(/Found:\n {4}repair: .*10\.0\.0\.77.* is not allocated; repairing\n/);
+    const freed = 'Freed:\n    leak: the cluster IP 10.0.0.10 appears to have leaked: cleaning up\n';
+    const found = /Found:\n {4}repair: .*10\.0\.0\.77.* is not allocated; repairing\n/;
+    expectPrinted(await repair(CLUSTER), 1, freed, found);
   });
 
   test('kbctl run-once shows twenty findings and counts the others', async () => {
@@ -91,16 +83,15 @@ export function describeRunOnce(world: () => KbctlWorld): void {
   test('kbctl run-once reports that the API server does not answer, and records nothing', async () => {
     const before = await everything();
     const file = world().unreachableCluster();
-    const { code, stdout, stderr } = await repair(CLUSTER, '--kubeconfig', file);
-    expect({ code, stdout }).toEqual({ code: 4, stdout: '' });
-    expect(stderr).toContain('error: unable to refresh the service IP block: ');
+    const refused = failed(4, 'error: unable to refresh the service IP block: ');
+    expect(await repair(CLUSTER, '--kubeconfig', file)).toEqual(refused);
     expect(await everything()).toEqual(before);
 
     // A pass of system-namespaces tries each namespace, so it has a report.
     const record = () => world().table.get(CLUSTER, 'runs/system-namespaces');
     const recorded = await record();
-    const ran = await world().kbctl(['run-once', 'system-namespaces', CLUSTER, '--kubeconfig', file]);
-    expect(ran.code).toBe(4);
+    const words = ['run-once', 'system-namespaces', CLUSTER, '--kubeconfig', file];
+    expect(await world().kbctl(words)).toMatchObject({ code: 4 });
     expect(await record()).toEqual(recorded);
   });
 

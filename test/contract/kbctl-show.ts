@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { IP_ADDRESSES, SERVICES } from '../../local/stand-in/resources.ts';
 import { addressesOf } from '../support/kbctl-ranges.ts';
-import { CLUSTER, failed, type KbctlWorld, printed } from '../support/kbctl-world.ts';
+import { CLUSTER, documentIn, expectPrinted, failed, type KbctlWorld, printed } from '../support/kbctl-world.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -12,10 +12,8 @@ export function describeShow(world: () => KbctlWorld): void {
 
   test('kbctl show reports that nothing can be allocated yet', async () => {
     await register();
-    const { code, stdout } = await show('ip', CLUSTER, '10.0.0.77', '--no-services');
-    expect(code).toBe(0);
-    expect(stdout).toMatch(/^10\.0\.0\.77 {2}unknown\n/);
-    expect(stdout).toContain('written   never; nothing can be allocated until');
+    const shown = await show('ip', CLUSTER, '10.0.0.77', '--no-services');
+    expectPrinted(shown, 0, /^10\.0\.0\.77 {2}unknown\n/, 'written   never; nothing can be allocated until');
   });
 
   describe('kbctl show ip', () => {
@@ -24,22 +22,18 @@ export function describeShow(world: () => KbctlWorld): void {
     });
 
     test('kbctl show ip prints which Service has the address in the API server', async () => {
-      const { code, stdout, stderr } = await show('ip', CLUSTER, '10.0.0.1');
-      expect(code).toBe(0);
-      expect(stdout).toMatch(/^10\.0\.0\.1 {2}taken\n +range +10\.0\.0\.0\/24 \(serviceips\), static band/);
-      expect(stdout).toMatch(/\n +services +default\/kubernetes \(created \d+s ago\)\n/);
-      expect(stderr).toContain(`${CLUSTER}: ${world().server} (kubeconfig from file`);
+      const shown = await show('ip', CLUSTER, '10.0.0.1');
+      const range = /^10\.0\.0\.1 {2}taken\n +range +10\.0\.0\.0\/24 \(serviceips\), static band/;
+      expectPrinted(shown, 0, range, /\n +services +default\/kubernetes \(created \d+s ago\)\n/);
+      expect(shown.stderr).toContain(`${CLUSTER}: ${world().server} (kubeconfig from file`);
     });
 
     test('kbctl show ip reports a free address, in any notation of the address', async () => {
-      const { code, stdout } = await show('ip', CLUSTER, '::ffff:10.0.0.200', '-o', 'json');
-      expect(code).toBe(0);
-      expect(JSON.parse(stdout)).toMatchObject({
-        kind: 'ClusterIP',
-        cluster: CLUSTER,
-        item: '10.0.0.200',
+      const shown = await show('ip', CLUSTER, '::ffff:10.0.0.200', '-o', 'json');
+      const place = { kind: 'ClusterIP', cluster: CLUSTER, item: '10.0.0.200', band: 'dynamic' };
+      expect(documentIn(shown)).toMatchObject({
+        ...place,
         state: 'free',
-        band: 'dynamic',
         ready: true,
         services: [],
         findings: [],
@@ -51,87 +45,75 @@ export function describeShow(world: () => KbctlWorld): void {
       const untilMs = Date.now() + HOUR_MS;
       const hold = { owner: 'ci', untilMs, takenUpBy: 'owner' } as const;
       await (await addressesOf(world().table)).allocate([{ value: '10.0.0.9' }], { hold });
-      const { code, stdout, stderr } = await show('ip', CLUSTER, '10.0.0.9', '--no-services');
-      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-      expect(stdout).toMatch(/^10\.0\.0\.9 {2}held\n/);
-      expect(stdout).toContain(`by ci until ${new Date(untilMs).toISOString()} (in `);
-      expect(stdout).toContain('Services of the owner can claim it');
-      expect(stdout).not.toContain('services');
+      const shown = await show('ip', CLUSTER, '10.0.0.9', '--no-services');
+      const until = `by ci until ${new Date(untilMs).toISOString()} (in `;
+      expectPrinted(shown, 0, /^10\.0\.0\.9 {2}held\n/, until, 'Services of the owner can claim it');
+      expect(shown.stdout).not.toContain('services');
+      expect(shown.stderr).toBe('');
     });
 
     test('kbctl show ip prints how many strikes a leak has', async () => {
       await (await addressesOf(world().table)).allocateOne('10.0.0.50');
       await world().runAllLoops();
-      const { code, stdout } = await show('ip', CLUSTER, '10.0.0.50');
-      // The pass has reported the leak.
-      expect(code).toBe(1);
-      expect(stdout).toMatch(/leak +1 of 3 strikes; 2 more enforcing passes of cluster-ip-repair/);
-      expect(stdout).toMatch(/last pass mayHaveLeaked: the cluster IP 10\.0\.0\.50 may have leaked/);
+      const finding = /last pass mayHaveLeaked: the cluster IP 10\.0\.0\.50 may have leaked/;
+      const strikes = /leak +1 of 3 strikes; 2 more enforcing passes of cluster-ip-repair/;
+      expectPrinted(await show('ip', CLUSTER, '10.0.0.50'), 1, strikes, finding);
     });
 
     test('kbctl show ip fails when two Services have the address', async () => {
       for (const name of ['web', 'web-copy']) world().restore(name, '10.0.0.77');
-      const { code, stdout } = await show('ip', CLUSTER, '10.0.0.77');
-      expect(code).toBe(1);
-      expect(stdout).toMatch(/services +shop\/web, shop\/web-copy\n/);
-      expect(stdout).toContain('2 Services have it, and only one may');
-      expect(stdout).toContain('it is not allocated in the table');
+      const faults = ['2 Services have it, and only one may', 'it is not allocated in the table'];
+      expectPrinted(await show('ip', CLUSTER, '10.0.0.77'), 1, /services +shop\/web, shop\/web-copy\n/, ...faults);
     });
 
     test('kbctl show ip shows the ages of Services and their IPAddress, and warns when they disagree', async () => {
       const { store } = world().standIn;
-      const metadata = (name: string, hours: number) => ({
+      const made = (name: string, hours: number) => ({
         name,
         uid: `uid-of-${name}`,
         creationTimestamp: new Date(Date.now() - hours * HOUR_MS).toISOString(),
       });
       const spec = { type: 'ClusterIP', clusterIP: '10.0.0.66', clusterIPs: ['10.0.0.66'], ports: [{ port: 80 }] };
       for (const [name, hours] of Object.entries({ old: 3, new: 1 })) {
-        const ofShop = { namespace: 'shop', ...metadata(name, hours) };
-        store.insert(SERVICES, { apiVersion: 'v1', kind: 'Service', metadata: ofShop, spec });
+        store.insert(SERVICES, {
+          apiVersion: 'v1',
+          kind: 'Service',
+          metadata: { namespace: 'shop', ...made(name, hours) },
+          ...{ spec },
+        });
       }
+      const labels = {
+        'ipaddress.kubernetes.io/ip-family': 'IPv4',
+        'ipaddress.kubernetes.io/managed-by': 'ipallocator.k8s.io',
+      };
+      const parentRef = { resource: 'services', namespace: 'shop', name: 'new' };
+      const kind = { apiVersion: 'networking.k8s.io/v1', kind: 'IPAddress' };
       store.insert(IP_ADDRESSES, {
-        apiVersion: 'networking.k8s.io/v1',
-        kind: 'IPAddress',
-        metadata: {
-          ...metadata('10.0.0.66', 1),
-          labels: {
-            'ipaddress.kubernetes.io/ip-family': 'IPv4',
-            'ipaddress.kubernetes.io/managed-by': 'ipallocator.k8s.io',
-          },
-        },
-        spec: { parentRef: { resource: 'services', namespace: 'shop', name: 'new' } },
+        ...kind,
+        metadata: { ...made('10.0.0.66', 1), labels },
+        ...{ spec: { parentRef } },
       });
-      const { stdout } = await show('ip', CLUSTER, '10.0.0.66');
-      expect(stdout).toContain('services  shop/new (created 60m ago), shop/old (created 3h ago)\n');
-      expect(stdout).toContain('  ipaddress shop/new (created 60m ago)\n');
-      expect(stdout).toContain('its IPAddress belongs to shop/new, although shop/old is older');
+      const services = 'services  shop/new (created 60m ago), shop/old (created 3h ago)\n';
+      const fault = 'its IPAddress belongs to shop/new, although shop/old is older';
+      const ipAddress = '  ipaddress shop/new (created 60m ago)\n';
+      expectPrinted(await show('ip', CLUSTER, '10.0.0.66'), 1, services, ipAddress, fault);
     });
 
     test('kbctl show ip prints the content of the table when the API server does not answer, and fails', async () => {
       const kubeconfig = world().unreachableCluster();
-      const { code, stdout, stderr } = await show('ip', CLUSTER, '10.0.0.1', '--kubeconfig', kubeconfig);
-      expect(code).toBe(4);
-      expect(stderr).toContain('Cannot list Services: http://127.0.0.1:1 ');
-      expect(stdout).toMatch(/^10\.0\.0\.1 {2}taken\n/);
+      const shown = await show('ip', CLUSTER, '10.0.0.1', '--kubeconfig', kubeconfig);
+      expectPrinted(shown, 4, /^10\.0\.0\.1 {2}taken\n/);
+      expect(shown.stderr).toContain('Cannot list Services: http://127.0.0.1:1 ');
     });
 
+    const outside = 'is not in the valid range. The range of valid IPs is 10.0.0.0/24';
     test.each([
-      [
-        'an address outside the range',
-        '10.0.1.1',
-        1,
-        'the provided IP (10.0.1.1) is not in the valid range. The range of valid IPs is',
-      ],
-      ['the broadcast address', '10.0.0.255', 1, 'the provided IP (10.0.0.255) is not in the valid range.'],
+      ['an address outside the range', '10.0.1.1', 1, `the provided IP (10.0.1.1) ${outside}`],
+      ['the broadcast address', '10.0.0.255', 1, `the provided IP (10.0.0.255) ${outside}`],
       ['another family', 'fd00::1', 1, `Cluster ${CLUSTER} has no IPv6 range, only 10.0.0.0/24.`],
       ['text that is not an address', 'web', 2, '"web" is not an IP address.'],
     ])('kbctl show ip refuses %s', async (_, value, code, message) => {
-      expect(await show('ip', CLUSTER, value)).toEqual({
-        code,
-        stdout: '',
-        stderr: expect.stringContaining(`error: ${message}`),
-      });
+      expect(await show('ip', CLUSTER, value)).toEqual(failed(code, `error: ${message}`));
     });
   });
 
@@ -149,11 +131,10 @@ export function describeShow(world: () => KbctlWorld): void {
 
   test('kbctl show prints the claims of Services, and a note that the table is not the record', async () => {
     await register({ allocator: 'apiserver' });
-    const { stdout } = await show('ip', CLUSTER, '10.0.0.1');
-    expect(stdout).toMatch(/^10\.0\.0\.1 {2}taken\n/);
-    expect(stdout).toContain('written   not in the table, which has no usage bitmap of this range: the API servers of');
+    const taken = /^10\.0\.0\.1 {2}taken\n/;
+    const written = 'written   not in the table, which has no usage bitmap of this range: the API servers of';
+    expectPrinted(await show('ip', CLUSTER, '10.0.0.1'), 0, taken, written);
     await world().runAllLoops();
-    const { stdout: drawn } = await show('ip', CLUSTER, '10.0.0.1', '--no-services');
-    expect(drawn).toMatch(/^10\.0\.0\.1 {2}taken\n/);
+    expectPrinted(await show('ip', CLUSTER, '10.0.0.1', '--no-services'), 0, taken);
   });
 }

@@ -19,7 +19,7 @@ import { specIn } from './a-cluster-spec.ts';
 import { REGION } from './emulator-aws.ts';
 import { emulatedAws } from './emulator-project.ts';
 import { beginKbctl, callKbctl } from './kbctl-in-process.ts';
-import { startKbctl } from './kbctl-process.ts';
+import { type Ran, startKbctl } from './kbctl-process.ts';
 import { kubeconfigTo } from './kubeconfig-to.ts';
 import { recordingTelemetry } from './recording-telemetry.ts';
 import { startSilentServer } from './silent-server.ts';
@@ -167,23 +167,32 @@ export function printed(code: number, text: string | RegExp) {
   return { code, stdout: typeof text === 'string' ? expect.stringContaining(text) : expect.stringMatching(text) };
 }
 
+/** Expects that a command ended with this code and printed each of the texts. */
+export function expectPrinted({ code, stdout }: Ran, expected: number, ...texts: readonly (string | RegExp)[]): void {
+  expect(code).toBe(expected);
+  for (const text of texts) expect(stdout).toMatch(text);
+}
+
+/** Returns the document that a successful command printed as JSON. */
+export function documentIn({ code, stdout }: Ran) {
+  expect(code).toBe(0);
+  return JSON.parse(stdout);
+}
+
 function specText(kubeconfigFile: string, server: string, fields: object): string {
-  const text = JSON.stringify(
-    {
-      name: CLUSTER,
-      mode: 'enforce',
-      allocator: 'table',
-      kubeconfig: { file: kubeconfigFile },
-      apiServers: [{ address: '203.0.113.10', probe: { url: `${server}/readyz` } }],
-      serviceClusterIPRange: CIDR,
-      serviceNodePortRange: NODE_PORTS,
-      // On a busy machine, a short lease could expire between two commands.
-      endpoints: { leaseSeconds: 600 },
-      ...fields,
-    },
-    undefined,
-    2,
-  );
+  const content = {
+    name: CLUSTER,
+    mode: 'enforce',
+    allocator: 'table',
+    kubeconfig: { file: kubeconfigFile },
+    apiServers: [{ address: '203.0.113.10', probe: { url: `${server}/readyz` } }],
+    serviceClusterIPRange: CIDR,
+    serviceNodePortRange: NODE_PORTS,
+    // On a busy machine, a short lease could expire between two commands.
+    endpoints: { leaseSeconds: 600 },
+    ...fields,
+  };
+  const text = JSON.stringify(content, undefined, 2);
   specIn(text);
   return text;
 }
