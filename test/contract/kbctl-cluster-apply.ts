@@ -6,7 +6,7 @@ import { listClusters, readCluster } from '../../lib/table/clusters.ts';
 import { aClusterSpec, specIn } from '../support/a-cluster-spec.ts';
 import { type FaultProxy, startFaultProxy } from '../support/fault-proxy.ts';
 import type { KbctlProcess, Ran } from '../support/kbctl-process.ts';
-import { CLUSTER, failed, type KbctlWorld, ran } from '../support/kbctl-world.ts';
+import { CLUSTER, documentIn, expectPrinted, failed, type KbctlWorld, ran } from '../support/kbctl-world.ts';
 
 /** Defines the tests of `cluster apply`: its changes, its refusals, and its state after an interruption. */
 export function describeClusterApply(world: () => KbctlWorld): void {
@@ -41,22 +41,11 @@ export function describeClusterApply(world: () => KbctlWorld): void {
   });
 
   test('kbctl cluster apply -o json prints one document', async () => {
-    const { code, stdout } = await apply('-f', 'cluster.yml', '-o', 'json');
-    expect(code).toBe(0);
-    expect(JSON.parse(stdout)).toMatchObject({
-      kind: 'ClusterApply',
-      dryRun: false,
-      clusters: [
-        {
-          name: CLUSTER,
-          file: 'cluster.yml',
-          action: 'change',
-          outcome: 'written',
-          generation: 3,
-          differences: [{ field: 'mode', before: 'observe', after: 'enforce' }, { field: 'serviceNodePortRange' }],
-        },
-      ],
-    });
+    const { clusters, ...document } = documentIn(await apply('-f', 'cluster.yml', '-o', 'json'));
+    const differences = [{ field: 'mode', before: 'observe', after: 'enforce' }, { field: 'serviceNodePortRange' }];
+    const written = { action: 'change', outcome: 'written', generation: 3, differences };
+    expect(document).toMatchObject({ kind: 'ClusterApply', dryRun: false });
+    expect(clusters).toMatchObject([{ name: CLUSTER, file: 'cluster.yml', ...written }]);
   });
 
   describe('kbctl cluster apply, of invalid specs', () => {
@@ -86,9 +75,8 @@ export function describeClusterApply(world: () => KbctlWorld): void {
       ['the region', 3, { AWS_REGION: '' }, [], 'No valid AWS region is set'],
     ])('kbctl cluster apply reports that %s is missing', async (_, code, env, words, reason) => {
       const options = { env: { ...env, HOME: world().folder } };
-      expect(await world().kbctl(['cluster', 'apply', '-f', 'cluster.yml', ...words], options)).toMatchObject(
-        failed(code, reason),
-      );
+      const applied = await world().kbctl(['cluster', 'apply', '-f', 'cluster.yml', ...words], options);
+      expect(applied).toEqual(failed(code, reason));
     });
   });
 
@@ -101,19 +89,16 @@ export function describeClusterApply(world: () => KbctlWorld): void {
     });
 
     test('kbctl cluster apply --prune removes clusters that are in no file', async () => {
-      const { code, stdout } = await apply('-f', 'fleet', '--prune');
-      expect(code).toBe(0);
-      expect(stdout).toContain('old: to be removed: it is in no file\n');
-      expect(stdout).toContain('old removed; its endpoints stay unchanged\n');
+      const lines = ['old: to be removed: it is in no file\n', 'old removed; its endpoints stay unchanged\n'];
+      expectPrinted(await apply('-f', 'fleet', '--prune'), 0, ...lines);
       expect(await registeredNames()).toEqual(['another', 'lost', CLUSTER]);
     });
 
     test('kbctl cluster apply --prune removes more than half of all clusters only with --yes', async () => {
       world().file('another.yml', world().spec({ name: 'another' }));
       const few = ['-f', 'another.yml', '--prune'];
-      expect(await apply(...few)).toMatchObject(
-        failed(2, '--prune would remove 2 of 3 registered clusters (lost, prod-eu-1)'),
-      );
+      const refused = failed(2, '--prune would remove 2 of 3 registered clusters (lost, prod-eu-1)');
+      expect(await apply(...few)).toEqual(refused);
       expect(await registeredNames()).toEqual(['another', 'lost', CLUSTER]);
       expect((await apply(...few, '--yes')).code).toBe(0);
       expect(await registeredNames()).toEqual(['another']);
@@ -136,10 +121,8 @@ export function describeClusterApply(world: () => KbctlWorld): void {
       const running = world().spawn(['cluster', 'apply', '-f', 'three'], { env });
       return running.end();
     };
-    const generations = async () =>
-      (await Promise.all(['a', 'b', 'c'].map((name) => readCluster(world().table, name)))).map(
-        (cluster) => cluster?.spec.maxEventsPerPass,
-      );
+    const generations = () =>
+      Promise.all(['a', 'b', 'c'].map(async (name) => (await readCluster(world().table, name))?.spec.maxEventsPerPass));
 
     afterEach(async () => {
       await proxy?.close();
@@ -147,31 +130,27 @@ export function describeClusterApply(world: () => KbctlWorld): void {
     });
 
     test('kbctl cluster apply ends at Ctrl-C after the current cluster, prints the finished steps, and can be run again', async () => {
-      const { code, stdout, stderr } = await applyThree(async (running) => {
+      const ended = await applyThree(async (running) => {
         running.child.kill('SIGINT');
         await running.untilItPrints(/Ending after a/);
       });
-      expect(code).toBe(130);
-      expect(stdout).toMatch(/a created, generation 1\n$/);
-      expect(stderr).toContain('Not done: b, c. Run the command again.\n');
+      expectPrinted(ended, 130, /a created, generation 1\n$/);
+      expect(ended.stderr).toContain('Not done: b, c. Run the command again.\n');
       expect(await generations()).toEqual([1, undefined, undefined]);
-      const again = await apply('-f', 'three');
-      expect(again.stdout).toMatch(/^a: unchanged\n[\s\S]*c created, generation 1\n$/);
+      expectPrinted(await apply('-f', 'three'), 0, /^a: unchanged\n[\s\S]*c created, generation 1\n$/);
     });
 
     test('kbctl cluster apply does not overwrite a concurrent change, reports it, and writes the others', async () => {
       const theirs = specIn(world().spec({ name: 'b', maxEventsPerPass: 100 }));
-      const { code, stdout } = await applyThree(() => registerCluster(world().table, theirs));
-      expect(code).toBe(3);
-      expect(stdout).toContain('b not written: b is now registered in generation 2');
-      expect(stdout).toContain('c changed, generation 2\n');
+      const applied = await applyThree(() => registerCluster(world().table, theirs));
+      const lines = ['b not written: b is now registered in generation 2', 'c changed, generation 2\n'];
+      expectPrinted(applied, 3, ...lines);
       expect(await generations()).toEqual([2, 100, 2]);
     });
 
     test('kbctl cluster apply succeeds if another writer wrote the same registration', async () => {
       const same = specIn(world().spec({ name: 'b', maxEventsPerPass: 3 }));
-      const { code } = await applyThree(() => registerCluster(world().table, same));
-      expect(code).toBe(0);
+      expect(await applyThree(() => registerCluster(world().table, same))).toMatchObject({ code: 0 });
       expect(await generations()).toEqual([3, 3, 3]);
     });
 

@@ -3,7 +3,7 @@ import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
 import { unregistered, updateCluster, withOwner } from '../../lib/table/cluster-registration.ts';
 import { listClusters, readCluster } from '../../lib/table/clusters.ts';
 import { type RunRecord, readRunRecord, writeRunRecord } from '../../lib/table/run-records.ts';
-import { failed, type KbctlWorld, printed, ran } from '../support/kbctl-world.ts';
+import { documentIn, expectPrinted, failed, type KbctlWorld, ran } from '../support/kbctl-world.ts';
 
 /** Defines the tests of `cluster set-mode`, `take-over`, `close-allocation` and `delete`. */
 export function describeClusterChanges(world: () => KbctlWorld): void {
@@ -48,26 +48,22 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
   });
 
   test('kbctl cluster set-mode writes a new generation only if the mode changes', async () => {
-    const { code, stdout } = await cluster('set-mode', 'enforce', 'a', 'b', 'a', '--force');
-    expect({ code, stdout }).toEqual({
-      code: 0,
-      stdout: 'a: mode observe -> enforce, generation 2\nb: mode observe -> enforce, generation 2\n',
-    });
+    const stdout = 'a: mode observe -> enforce, generation 2\nb: mode observe -> enforce, generation 2\n';
+    expect(await cluster('set-mode', 'enforce', 'a', 'b', 'a', '--force')).toMatchObject({ code: 0, stdout });
     expect(await cluster('set-mode', 'enforce', 'a')).toEqual(ran(0, 'a: mode is already enforce\n'));
     expect(await registered('a')).toMatchObject({ generation: 2, spec: { mode: 'enforce' } });
   });
 
   test('kbctl cluster set-mode changes no cluster if one of them is not registered', async () => {
-    expect(await cluster('set-mode', 'observe', 'a', 'unknown', 'owned')).toEqual(
-      ran(3, '', 'error: Cluster "unknown" not found. Registered clusters: a, b, c, owned.\n  Nothing was changed.\n'),
-    );
+    const refusal =
+      'error: Cluster "unknown" not found. Registered clusters: a, b, c, owned.\n  Nothing was changed.\n';
+    expect(await cluster('set-mode', 'observe', 'a', 'unknown', 'owned')).toEqual(ran(3, '', refusal));
     expect(await registered('a')).toMatchObject({ generation: 2 });
   });
 
   test('kbctl cluster take-over makes the stack the owner, even if another one owns the cluster', async () => {
-    expect(await cluster('take-over', 'a', 'owned', '--stack', 'new-stack')).toEqual(
-      ran(0, ['a: owned by new-stack', 'owned: owned by new-stack, formerly by a-stack', ''].join('\n')),
-    );
+    const lines = 'a: owned by new-stack\nowned: owned by new-stack, formerly by a-stack\n';
+    expect(await cluster('take-over', 'a', 'owned', '--stack', 'new-stack')).toEqual(ran(0, lines));
     expect((await registered('owned'))?.owner).toEqual({ stack: 'new-stack' });
     expect(await cluster('take-over', 'a', '--stack', 'new-stack')).toEqual(ran(0, 'a: already owned by new-stack\n'));
   });
@@ -97,10 +93,8 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
   });
 
   test('kbctl cluster delete deletes no cluster if one is not registered', async () => {
-    expect(await cluster('delete', 'a', 'ownd')).toMatchObject({
-      code: 3,
-      stderr: 'error: Cluster "ownd" not found. Did you mean owned?\n  Nothing was changed.\n',
-    });
+    const stderr = 'error: Cluster "ownd" not found. Did you mean owned?\n  Nothing was changed.\n';
+    expect(await cluster('delete', 'a', 'ownd')).toMatchObject({ code: 3, stderr });
     expect(await registeredNames()).toContain('a');
   });
 
@@ -110,16 +104,18 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
   });
 
   test('kbctl cluster delete removes registrations, and prints that endpoints and items stay', async () => {
-    expect(await cluster('delete', 'a', '--dry-run')).toMatchObject(printed(1, /^a: deleted.*\(dry run\)\n$/));
-    expect(await cluster('delete', 'a', 'b')).toMatchObject(
-      printed(0, /^a: deleted; its endpoints and its items in the table stay unchanged\nb: deleted; .*\n$/),
-    );
+    expectPrinted(await cluster('delete', 'a', '--dry-run'), 1, /^a: deleted.*\(dry run\)\n$/);
+    const lines = /^a: deleted; its endpoints and its items in the table stay unchanged\nb: deleted; .*\n$/;
+    expectPrinted(await cluster('delete', 'a', 'b'), 0, lines);
     expect(await registeredNames()).toEqual(['c', 'owned']);
   });
 
   test('kbctl cluster delete -o json prints one document', async () => {
-    const { stdout } = await cluster('delete', 'c', '-o', 'json');
     const items = [{ name: 'c', changed: true, deleted: true }];
-    expect(JSON.parse(stdout)).toMatchObject({ kind: 'ChangedClusterList', dryRun: false, items });
+    expect(documentIn(await cluster('delete', 'c', '-o', 'json'))).toMatchObject({
+      kind: 'ChangedClusterList',
+      dryRun: false,
+      items,
+    });
   });
 }

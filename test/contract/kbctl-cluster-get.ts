@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from '@jest/globals';
-import { CLUSTER, failed, type KbctlWorld, ran } from '../support/kbctl-world.ts';
+import { CLUSTER, documentIn, failed, type KbctlWorld, ran } from '../support/kbctl-world.ts';
 
 /** Defines the tests of `cluster get`, and of all commands for a cluster or a table that does not exist. */
 export function describeClusterGet(world: () => KbctlWorld): void {
@@ -8,21 +8,13 @@ export function describeClusterGet(world: () => KbctlWorld): void {
   });
 
   test('kbctl cluster get prints the registered clusters', async () => {
-    expect(await world().kbctl(['cluster', 'get'])).toEqual({
-      code: 0,
-      stdout: [
-        'NAME        MODE      ALLOCATOR   GENERATION   OWNER    PAUSED',
-        'prod-eu-1   enforce   table       1            <none>',
-        '',
-      ].join('\n'),
-      stderr: '',
-    });
+    const titles = 'NAME        MODE      ALLOCATOR   GENERATION   OWNER    PAUSED';
+    const cluster = 'prod-eu-1   enforce   table       1            <none>';
+    expect(await world().kbctl(['cluster', 'get'])).toEqual(ran(0, `${titles}\n${cluster}\n`));
   });
 
   test('kbctl cluster get -o json prints the whole spec', async () => {
-    const { code, stdout } = await world().kbctl(['cluster', 'get', CLUSTER, '-o', 'json']);
-    expect(code).toBe(0);
-    expect(JSON.parse(stdout)).toMatchObject({
+    expect(documentIn(await world().kbctl(['cluster', 'get', CLUSTER, '-o', 'json']))).toMatchObject({
       apiVersion: 'kbctl/v1',
       kind: 'Cluster',
       name: CLUSTER,
@@ -53,9 +45,8 @@ export function describeClusterGet(world: () => KbctlWorld): void {
     [['heartbeat', 'prod-eu', '--address', '203.0.113.10']],
     [['doctor', 'prod-eu']],
   ])('kbctl %j suggests the nearest name for a cluster that is not registered', async (words) => {
-    expect(await world().kbctl(words)).toEqual(
-      ran(3, '', 'error: Cluster "prod-eu" not found. Did you mean prod-eu-1?\n'),
-    );
+    const refusal = 'error: Cluster "prod-eu" not found. Did you mean prod-eu-1?\n';
+    expect(await world().kbctl(words)).toEqual(ran(3, '', refusal));
   });
 
   test('kbctl cluster get prints the resolution if the table does not answer', async () => {

@@ -1,7 +1,7 @@
 import { userInfo } from 'node:os';
 import { beforeAll, expect, test } from '@jest/globals';
 import { readCluster, readPauseOfAll } from '../../lib/table/clusters.ts';
-import { failed, type KbctlWorld, printed, ran } from '../support/kbctl-world.ts';
+import { documentIn, expectPrinted, failed, type KbctlWorld, ran } from '../support/kbctl-world.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -60,23 +60,18 @@ export function describePause(world: () => KbctlWorld): void {
   });
 
   test('kbctl pause --all pauses all clusters, and commands that resume or show one of them print the pause', async () => {
-    const { stdout } = await kbctl('pause', '--all', '--for', '30m', '--reason', 'a move', '-o', 'json');
-    expect(JSON.parse(stdout)).toMatchObject({ kind: 'PauseOfAll', changed: true, paused: { reason: 'a move' } });
-    expect(await readPauseOfAll(world().table)).toMatchObject({ reason: 'a move' });
-    for (const words of [
-      ['resume', 'a'],
-      ['cluster', 'get'],
-    ]) {
-      const { stderr } = await kbctl(...words);
-      expect(stderr).toMatch(
-        /^All clusters are paused until .*: a move\. Use "kbctl resume --all" to resume them\.\n$/,
-      );
-    }
+    const reason = 'a move';
+    const document = documentIn(await kbctl('pause', '--all', '--for', '30m', '--reason', reason, '-o', 'json'));
+    expect(document).toMatchObject({ kind: 'PauseOfAll', changed: true, paused: { reason } });
+    expect(await readPauseOfAll(world().table)).toMatchObject({ reason });
+    const note = /^All clusters are paused until .*: a move\. Use "kbctl resume --all" to resume them\.\n$/;
+    expect((await kbctl('resume', 'a')).stderr).toMatch(note);
+    expect((await kbctl('cluster', 'get')).stderr).toMatch(note);
   });
 
   test('kbctl resume --all ends a pause of all clusters, and reports if there is none', async () => {
     expect((await kbctl('resume', '--all')).stdout).toMatch(/^all clusters: resumed/);
     expect(await readPauseOfAll(world().table)).toBeUndefined();
-    expect(await kbctl('resume', '--all')).toMatchObject(printed(0, /were not paused/));
+    expectPrinted(await kbctl('resume', '--all'), 0, 'were not paused');
   });
 }

@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from '@jest/globals';
 import { addressesOf, portsOf } from '../support/kbctl-ranges.ts';
-import { CLUSTER, type KbctlWorld, ran } from '../support/kbctl-world.ts';
+import { CLUSTER, documentIn, expectPrinted, type KbctlWorld, ran } from '../support/kbctl-world.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -17,10 +17,14 @@ export function describeRanges(world: () => KbctlWorld): void {
   });
 
   test('kbctl get holds lists the held items, their owners and the ends of the holds', async () => {
-    await holdSome(world(), untilMs);
-    const { stdout } = await world().kbctl(['get', 'holds', '-o', 'json']);
+    const { table } = world();
+    await world().runAllLoops();
+    const ci = { owner: 'ci', untilMs, takenUpBy: 'any', requestId: 'request-1' } as const;
+    await (await addressesOf(table)).allocate([{ value: '10.0.0.9' }, { value: '10.0.0.10' }], { hold: ci });
+    const forGood = { owner: 'balancer', takenUpBy: 'owner' } as const;
+    await (await portsOf(table)).allocate([{ value: 30080 }], { hold: forGood });
     const until = new Date(untilMs).toISOString();
-    expect(JSON.parse(stdout)).toMatchObject({
+    expect(documentIn(await world().kbctl(['get', 'holds', '-o', 'json']))).toMatchObject({
       kind: 'HoldList',
       items: [
         { cluster: CLUSTER, key: 'ranges/serviceips', items: ['10.0.0.9', '10.0.0.10'], owner: 'ci', until },
@@ -28,15 +32,7 @@ export function describeRanges(world: () => KbctlWorld): void {
       ],
     });
     // No row is padded to the longest list of items.
-    const { stdout: rows } = await world().kbctl(['get', 'holds', CLUSTER]);
-    expect(rows).toMatch(/^RANGE +OWNER +ENDS +TAKEN UP BY +ITEMS\n.* 10\.0\.0\.9,10\.0\.0\.10\n/);
+    const rows = /^RANGE +OWNER +ENDS +TAKEN UP BY +ITEMS\n.* 10\.0\.0\.9,10\.0\.0\.10\n/;
+    expectPrinted(await world().kbctl(['get', 'holds', CLUSTER]), 0, rows);
   });
-}
-
-async function holdSome(world: KbctlWorld, untilMs: number): Promise<void> {
-  await world.runAllLoops();
-  const ci = { owner: 'ci', untilMs, takenUpBy: 'any', requestId: 'request-1' } as const;
-  await (await addressesOf(world.table)).allocate([{ value: '10.0.0.9' }, { value: '10.0.0.10' }], { hold: ci });
-  const forGood = { owner: 'balancer', takenUpBy: 'owner' } as const;
-  await (await portsOf(world.table)).allocate([{ value: 30080 }], { hold: forGood });
 }
