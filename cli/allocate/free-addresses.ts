@@ -1,5 +1,5 @@
 import { formatAddress } from '../../lib/allocator/ip-address.ts';
-import { firstUsable, lastUsable, type Network, rangeSize } from '../../lib/allocator/network.ts';
+import { type Network, rangeSize, usableOf } from '../../lib/allocator/network.ts';
 import { type PickIndex, reservedAddresses } from '../../lib/allocator/range-allocator.ts';
 
 /** The most addresses among which a random start is chosen, because `randomInt` accepts only limits below 2^48. */
@@ -37,11 +37,10 @@ interface Band {
 }
 
 function bandsOf(network: Network): Readonly<Record<'static' | 'dynamic', Band>> {
-  const first = firstUsable(network);
-  const usable = lastUsable(network) - first + 1n;
+  const { first, last } = usableOf(network);
   const reserved = BigInt(reservedAddresses(Number(rangeSize(network))));
   return {
     static: { first, size: reserved },
-    dynamic: { first: first + reserved, size: usable - reserved },
+    dynamic: { first: first + reserved, size: last - first + 1n - reserved },
   };
 }

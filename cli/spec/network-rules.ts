@@ -1,5 +1,5 @@
 import { hostBits, type Network, rangeSize } from '../../lib/allocator/network.ts';
-import { containsPort, portIntervalText } from '../../lib/allocator/port-interval.ts';
+import { containsPort, portIntervalText } from '../../lib/allocator/port-range.ts';
 import { isRefused } from '../../lib/allocator/refusal.ts';
 import { PORT, readNodePortRange, readServiceRanges, serviceRangeEntries } from '../../lib/cluster/spec-parts.ts';
 import { firstIndexes } from '../../lib/cluster/values.ts';

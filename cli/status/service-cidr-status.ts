@@ -1,6 +1,5 @@
-import { usableSize } from '../../lib/allocator/intervals.ts';
 import { parseAddress } from '../../lib/allocator/ip-address.ts';
-import { type Network, networkContains, parseCidr, rangeSize } from '../../lib/allocator/network.ts';
+import { type Network, networkContains, parseCidr, rangeSize, usableSize } from '../../lib/allocator/network.ts';
 import { reservedAddresses } from '../../lib/allocator/range-allocator.ts';
 import { isRefused } from '../../lib/allocator/refusal.ts';
 import { type ServiceCidrUsage, serviceCidrUsageIn } from '../../lib/cluster/service-cidr-usage.ts';

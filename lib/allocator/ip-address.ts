@@ -10,11 +10,8 @@ export interface Address {
 
 /** The top 96 bits of `::ffff:a.b.c.d`. */
 const MAPPED_PREFIX = 0xffffn;
-
 const DOTTED = /^(\d+)\.(\d+)\.(\d+)\.(\d+)$/;
-
 const LEADING_ZEROS = /(^|:)0+(?=[0-9a-f])/gi;
-
 /** The length of the longest text of eight groups. A longer text without leading zeros is not an address. */
 const LONGEST_IPV6_TEXT = 'ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff'.length;
 
@@ -41,7 +38,7 @@ export function formatAddress(address: Address): string {
   return address.family === 'IPv4' ? formatIPv4(Number(address.value)) : formatIPv6(address.value);
 }
 
-/** Returns the canonical text of an address; `undefined` if `text` is not an address. */
+/** Returns the canonical text; `undefined` if `text` is not an address. */
 export function canonicalAddress(text: string): string | undefined {
   const ipv4 = parseIPv4(text);
   if (ipv4 !== undefined) return formatIPv4(ipv4);
@@ -89,9 +86,7 @@ function valueOfGroups(groups: readonly number[]): bigint {
   return (high << 64n) | low;
 }
 
-/**
- * Replaces an IPv4 address at the end with two groups. Otherwise ipaddr.js would parse `::1.2.3.4` as an IPv4-mapped address.
- */
+/** Replaces an IPv4 address at the end with two groups, because ipaddr.js parses `::1.2.3.4` as an IPv4-mapped address. */
 function withGroupsOnly(text: string): string | undefined {
   if (!text.includes('.')) return text;
   const tailAt = text.lastIndexOf(':') + 1;

@@ -13,18 +13,15 @@ const MOST_IPV6_ADDRESSES = 65_536;
  *                   network    reserved band     dynamic band      broadcast
  *     bit                       0 ... 15          16 ... 253
  *
- * IPv6 has no broadcast address, and its bits cover at most 65,535 addresses. Items are addresses as text. Allocated items
- * are in canonical form; requested items may have any form that parses.
+ * IPv6 has no broadcast address, and its bits cover at most 65,535 addresses. Items are addresses as text: allocated ones in
+ * canonical form, requested ones in any form that parses.
  */
 export function ipRangeOf(cidr: string, pick: PickIndex): RangeAllocator<string> | Refusal {
   const network = networkOf(cidr);
   return isRefused(network) ? network : new RangeAllocator(addressesOf(network), pick);
 }
 
-/**
- * Returns upstream's refusal. The message has the canonical text of the address, or the unchanged text if it is not an
- * address.
- */
+/** Returns upstream's refusal, which prints an address in canonical form. */
 export function ipNotInRange(address: string, spec: string): Refusal {
   const shown = canonicalAddress(address) ?? address;
   return refused(
@@ -55,23 +52,15 @@ function addressesOf(network: Network): RangeKind<string> {
   };
 }
 
-/** Returns the number of addresses, without the network address and without the broadcast address of IPv4. */
 function usableAddresses(network: Network): number {
   const size = Number(rangeSize(network));
   return Math.max(0, network.family === 'IPv4' ? size - 2 : Math.min(size, MOST_IPV6_ADDRESSES) - 1);
 }
 
-/**
- * The numbers of the addresses of a network. The network address has number 0. The numbering is fast, because a repair pass
- * uses it for every Service.
- */
+/** The numbers of the addresses of a network, beginning with 0. A repair pass uses them for every Service, so they are fast. */
 interface AddressNumbering {
-  /**
-   * Returns the number of an address. Returns NaN for a text that is not an address of this family. For an address outside
-   * the range, the number has no meaning.
-   */
+  /** Returns NaN for a text that is not an address of this family. The number of an address outside the range has no meaning. */
   numberOf(address: string): number;
-  /** Returns the canonical text of the address with this number. */
   addressAt(number: number): string;
 }
 

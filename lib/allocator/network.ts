@@ -1,7 +1,7 @@
 import { type Address, addressOf, formatAddress, type IPFamily, parseIPv4, parseIPv6 } from './ip-address.ts';
 import { type Refusal, refused } from './refusal.ts';
 
-/** A network, parsed from a CIDR. `base` is its first address. */
+/** A CIDR. `base` is its first address. */
 export interface Network {
   readonly family: IPFamily;
   readonly base: bigint;
@@ -18,12 +18,14 @@ export function parseCidr(text: string): Network | undefined {
   const prefixLength = Number(text.slice(slash + 1));
 
   const ipv4 = parseIPv4(addressText);
-  if (ipv4 !== undefined) return ipv4Network(BigInt(ipv4), prefixLength);
+  if (ipv4 !== undefined) {
+    return prefixLength > 32 ? undefined : described('IPv4', mask(BigInt(ipv4), 32 - prefixLength), prefixLength);
+  }
   const ipv6 = parseIPv6(addressText);
   return ipv6 === undefined ? undefined : ipv6Network(ipv6, prefixLength);
 }
 
-/** Parses a CIDR. Returns upstream's error if it does not parse. */
+/** Parses a CIDR, or returns upstream's error. */
 export function networkOf(text: string): Network | Refusal {
   return parseCidr(text) ?? refused('Unparsable', `invalid CIDR address: ${text}`);
 }
@@ -52,25 +54,59 @@ export function rangeSize(network: Network): bigint {
 }
 
 /** Returns true for an address in the network that is neither the network address nor the broadcast address of IPv4. */
-export function isUsableIn(network: Network, address: Address): boolean {
-  return (
-    networkContains(network, address) && address.value >= firstUsable(network) && address.value <= lastUsable(network)
-  );
+export function isUsableIn(network: Network, { family, value }: Address): boolean {
+  const { first, last } = usableOf(network);
+  return family === network.family && value >= first && value <= last;
 }
 
-/** Returns the first usable address as a number. If a network has no usable address, the first is greater than the last. */
-export function firstUsable(network: Network): bigint {
-  return network.base + 1n;
+export interface Interval {
+  readonly first: bigint;
+  readonly last: bigint;
 }
 
-export function lastUsable(network: Network): bigint {
-  const last = network.base + (1n << BigInt(hostBits(network))) - 1n;
-  return network.family === 'IPv4' ? last - 1n : last;
+/** Returns the usable addresses. If there are none, the first is greater than the last. */
+export function usableOf({ family, base, prefixLength }: Network): Interval {
+  const end = base + (1n << BigInt(widthOf(family) - prefixLength));
+  return { first: base + 1n, last: end - (family === 'IPv4' ? 2n : 1n) };
 }
 
-function ipv4Network(value: bigint, prefixLength: number): Network | undefined {
-  if (prefixLength > 32) return undefined;
-  return described('IPv4', mask(value, 32 - prefixLength), prefixLength);
+/** Returns the usable addresses of the networks of a family, as ascending intervals that do not overlap. */
+export function usableIntervals(networks: readonly Network[], family: IPFamily): readonly Interval[] {
+  const usable = networks
+    .filter((network) => network.family === family)
+    .map(usableOf)
+    .filter(({ first, last }) => first <= last)
+    .sort((one, other) => (one.first < other.first ? -1 : Number(one.first > other.first)));
+  const merged: Interval[] = [];
+  for (const { first, last } of usable) {
+    const before = merged.at(-1);
+    if (before === undefined || first > before.last) merged.push({ first, last });
+    else if (last > before.last) merged[merged.length - 1] = { first: before.first, last };
+  }
+  return merged;
+}
+
+export function isWithin(intervals: readonly Interval[], value: bigint): boolean {
+  let [from, to] = [0, intervals.length];
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    const { first = 0n, last = 0n } = intervals[middle] ?? {};
+    if (value < first) to = middle;
+    else if (value > last) from = middle + 1;
+    else return true;
+  }
+  return false;
+}
+
+/** Returns the number of usable addresses of a network, capped at `Number.MAX_SAFE_INTEGER`. */
+export function usableSize(network: Network): number {
+  return sizeOf(usableIntervals([network], network.family));
+}
+
+/** Returns the number of addresses in the intervals, capped at `Number.MAX_SAFE_INTEGER`. */
+export function sizeOf(intervals: readonly Interval[]): number {
+  const size = intervals.reduce((sum, { first, last }) => sum + (last - first + 1n), 0n);
+  return Math.min(Number(size), Number.MAX_SAFE_INTEGER);
 }
 
 /** Returns an IPv4 network if the prefix includes all of `::ffff:0:0/96` (IPv4-mapped addresses); otherwise an IPv6 network. */
@@ -94,7 +130,8 @@ function mask(value: bigint, hostBitCount: number): bigint {
   return (value >> BigInt(hostBitCount)) << BigInt(hostBitCount);
 }
 
-/** Returns the same as Go's `net.IP.IsUnspecified`. The functions below correspond to the other predicates of `net.IP`. */
+/* The functions below correspond to the predicates of Go's `net.IP`. */
+
 export function isUnspecified(address: Address): boolean {
   return address.value === 0n;
 }
@@ -121,10 +158,7 @@ export function isMulticast(address: Address): boolean {
   return isIn(MULTICAST, address);
 }
 
-/**
- * Returns true for an address that is none of unspecified, loopback, multicast, link-local, and the IPv4 broadcast address.
- * Private addresses are global unicast.
- */
+/** Private addresses are global unicast. */
 export function isGlobalUnicast(address: Address): boolean {
   return !(
     isUnspecified(address) ||

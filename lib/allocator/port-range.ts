@@ -1,6 +1,65 @@
-import { containsPort, type PortInterval, parsePortInterval, portIntervalText } from './port-interval.ts';
 import { type PickIndex, RangeAllocator, type RangeKind, reservedPorts } from './range-allocator.ts';
 import { isRefused, type Refusal, refused } from './refusal.ts';
+
+export interface PortInterval {
+  readonly base: number;
+  readonly size: number;
+}
+
+const HIGHEST_PORT = 65_535;
+
+/**
+ * Parses `N`, `A-B`, or `A+N` (A and the N ports after it). An empty text contains no ports. The results and errors are those
+ * of `PortRange` in `k8s.io/apimachinery/pkg/util/net`.
+ */
+export function parsePortInterval(text: string): PortInterval | Refusal {
+  const trimmed = text.trim();
+  if (trimmed === '') return { base: 0, size: 0 };
+  const ends = endsOf(trimmed);
+  if (isRefused(ends)) return ends;
+  const [low, high] = ends;
+  if (low > HIGHEST_PORT || high > HIGHEST_PORT) {
+    return unparsable(`the port range cannot be greater than 65535: ${trimmed}`);
+  }
+  if (high < low) return unparsable(`end port cannot be less than start port: ${trimmed}`);
+  return { base: low, size: 1 + high - low };
+}
+
+/** Returns `base-last`, or an empty text for an empty range. */
+export function portIntervalText({ base, size }: PortInterval): string {
+  return size === 0 ? '' : `${base}-${base + size - 1}`;
+}
+
+export function containsPort({ base, size }: PortInterval, port: number): boolean {
+  return port >= base && port < base + size;
+}
+
+function endsOf(text: string): readonly [low: number, high: number] | Refusal {
+  const hyphen = text.indexOf('-');
+  const plus = text.indexOf('+');
+  if (hyphen >= 0 && plus >= 0) return unparsable(`unable to parse port range: ${text}`);
+
+  const separator = Math.max(hyphen, plus);
+  const low = parseInteger(separator < 0 ? text : text.slice(0, separator));
+  if (isRefused(low)) return low;
+  if (separator < 0) return [low, low];
+
+  const second = parseInteger(text.slice(separator + 1));
+  if (isRefused(second)) return second;
+  return [low, plus < 0 ? second : low + second];
+}
+
+/** Parses an integer as Go's `strconv.Atoi` does: an optional sign, then decimal digits, in 64 bits. */
+function parseInteger(text: string): number | Refusal {
+  const value = /^[+-]?[0-9]+$/.test(text) ? Number(text) : Number.NaN;
+  if (Math.abs(value) < 2 ** 63) return value;
+  const fault = Number.isNaN(value) ? 'invalid syntax' : 'value out of range';
+  return unparsable(`strconv.Atoi: parsing ${JSON.stringify(text)}: ${fault}`);
+}
+
+function unparsable(message: string): Refusal {
+  return refused('Unparsable', message);
+}
 
 /**
  * Returns the range of the node ports of a cluster (`pkg/registry/core/service/portallocator/allocator.go`). Every port in

@@ -33,10 +33,7 @@ export class RangeAllocator<Item> {
   readonly reserved: number;
   readonly #kind: RangeKind<Item>;
   readonly #pick: PickIndex;
-  /**
-   * The bits in the format of a snapshot, with leading zero bytes. It takes no memory until a bit is set, so an unused /8
-   * needs none.
-   */
+  /** The bits in the format of a snapshot, with leading zero bytes. Empty until a bit is set, so an unused /8 takes no memory. */
   #data = new Uint8Array(0);
   #used = 0;
 
@@ -72,7 +69,7 @@ export class RangeAllocator<Item> {
     return this.#kind.itemAt(index);
   }
 
-  /** Parses an item and returns its bit number; `undefined` if the item is not in the range. */
+  /** Returns the bit number of an item; `undefined` if the item is not in the range. */
   bitOf(text: string): number | undefined {
     return this.indexOf(this.#kind.parse(text));
   }
@@ -155,30 +152,20 @@ export class RangeAllocator<Item> {
   }
 }
 
-/**
- * The rule for the size of the reserved band. `next` allocates from this band last, so that a certain low item can still be
- * requested (`calculateRangeOffset` in `pkg/registry/core/service/{ipallocator,portallocator}`).
- */
-interface BandRule {
-  /** A range of at most this size reserves no item. A larger range reserves at least this many. */
-  readonly least: number;
-  readonly most: number;
-  /** The size of a range is divided by this number to get the size of its reserved band. */
-  readonly step: number;
-}
-
-const IP_BAND: BandRule = { least: 16, most: 256, step: 16 };
-const PORT_BAND: BandRule = { least: 16, most: 128, step: 32 };
+/* The sizes of reserved bands (`calculateRangeOffset` in `pkg/registry/core/service/{ipallocator,portallocator}`). */
 
 /** Returns the size of the reserved band of a CIDR. `rangeSize` includes its unusable addresses. */
 export function reservedAddresses(rangeSize: number): number {
-  return reserved(rangeSize, IP_BAND);
+  return reserved(rangeSize, { most: 256, step: 16 });
 }
 
 export function reservedPorts(ports: number): number {
-  return reserved(ports, PORT_BAND);
+  return reserved(ports, { most: 128, step: 32 });
 }
 
-function reserved(size: number, { least, most, step }: BandRule): number {
-  return size <= least ? 0 : Math.min(Math.max(least, Math.floor(size / step)), most);
+/** A range of at most this size reserves no item. A larger range reserves at least this many. */
+const LEAST_RESERVED = 16;
+
+function reserved(size: number, { most, step }: { readonly most: number; readonly step: number }): number {
+  return size <= LEAST_RESERVED ? 0 : Math.min(Math.max(LEAST_RESERVED, Math.floor(size / step)), most);
 }

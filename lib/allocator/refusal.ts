@@ -26,7 +26,7 @@ export type RefusalCode =
   | 'RequestIdTaken'
   | 'InProgress';
 
-/** The reason why an operation changed nothing. The message is upstream's if upstream has one. */
+/** The reason why an operation changed nothing. The message is upstream's where upstream has one. */
 export interface Refusal {
   readonly outcome: 'refused';
   readonly code: RefusalCode;

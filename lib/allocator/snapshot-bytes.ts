@@ -5,7 +5,7 @@
  * because stored bytes are compared to skip writes that change nothing.
  */
 
-/** The data of upstream's `RangeAllocation`: the canonical text of the range, and the allocated bits in the format above. */
+/** Upstream's `RangeAllocation`: the canonical text of the range, and the allocated bits. */
 export interface RangeSnapshot {
   readonly range: string;
   readonly data: Uint8Array;

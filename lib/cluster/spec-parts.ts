@@ -1,7 +1,7 @@
 import * as z from 'zod/mini';
 import { canonicalAddress } from '../allocator/ip-address.ts';
 import { type Network, parseCidr } from '../allocator/network.ts';
-import { type PortInterval, parsePortInterval, portIntervalText } from '../allocator/port-interval.ts';
+import { type PortInterval, parsePortInterval, portIntervalText } from '../allocator/port-range.ts';
 import { isRefused, type Refusal } from '../allocator/refusal.ts';
 import { described, optional, withDefault } from './shapes.ts';
 

@@ -1,5 +1,5 @@
 import { formatAddress } from '../allocator/ip-address.ts';
-import { firstUsable, parseCidr } from '../allocator/network.ts';
+import { parseCidr, usableOf } from '../allocator/network.ts';
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import { type EndpointPort, KUBERNETES_SERVICE, type ServiceObject, type ServicePort, samePort } from './objects.ts';
 
@@ -76,7 +76,7 @@ function servicePorts({ service }: ClusterSpec): ServicePort[] {
 function serviceAddress({ serviceClusterIPRanges: [primary] }: ClusterSpec): string {
   const network = parseCidr(primary);
   if (network === undefined) throw new TypeError(`"${primary}" is not a CIDR: the cluster spec was not validated`);
-  return formatAddress({ family: network.family, value: firstUsable(network) });
+  return formatAddress({ family: network.family, value: usableOf(network).first });
 }
 
 function sameServicePort(wanted: ServicePort, found: ServicePort | undefined): boolean {

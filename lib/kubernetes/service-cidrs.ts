@@ -1,6 +1,5 @@
-import { isWithin, usableIntervals } from '../allocator/intervals.ts';
 import { parseAddress } from '../allocator/ip-address.ts';
-import { type Network, parseCidr } from '../allocator/network.ts';
+import { isWithin, type Network, parseCidr, usableIntervals } from '../allocator/network.ts';
 import { KUBERNETES_SERVICE, type ServiceCidrObject } from '../endpoints/objects.ts';
 import { ClusterError, type ClusterPort } from './cluster-port.ts';
 

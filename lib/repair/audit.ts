@@ -1,7 +1,6 @@
-import { usableSize } from '../allocator/intervals.ts';
 import { parseAddress } from '../allocator/ip-address.ts';
 import { ipAlreadyAllocated, ipNotInRange } from '../allocator/ip-range.ts';
-import { hostBits, isUsableIn, type Network, networkOf } from '../allocator/network.ts';
+import { hostBits, isUsableIn, type Network, networkOf, usableSize } from '../allocator/network.ts';
 import type { RangeAllocator } from '../allocator/range-allocator.ts';
 import { isRefused, type Refusal } from '../allocator/refusal.ts';
 import type { RangeSnapshot } from '../allocator/snapshot-bytes.ts';

@@ -1,6 +1,13 @@
-import { isWithin, sizeOf, usableIntervals, usableSize } from '../allocator/intervals.ts';
 import { type IPFamily, parseAddress } from '../allocator/ip-address.ts';
-import { firstUsable, hostBits, lastUsable, type Network } from '../allocator/network.ts';
+import {
+  hostBits,
+  isWithin,
+  type Network,
+  sizeOf,
+  usableIntervals,
+  usableOf,
+  usableSize,
+} from '../allocator/network.ts';
 import type { Finding } from '../cluster/finding.ts';
 import { type ServiceCidrUsage, USAGE_CELLS } from '../cluster/service-cidr-usage.ts';
 
@@ -65,8 +72,9 @@ function sortedValues(taken: Iterable<string>): Values {
 
 /** Returns the positions of the values that are in a network. Values are not copied, because ServiceCIDRs may overlap. */
 function partOf(values: readonly bigint[], network: Network): { readonly from: number; readonly to: number } {
-  const from = countBelow(values, firstUsable(network));
-  return { from, to: Math.max(from, countBelow(values, lastUsable(network) + 1n)) };
+  const { first, last } = usableOf(network);
+  const from = countBelow(values, first);
+  return { from, to: Math.max(from, countBelow(values, last + 1n)) };
 }
 
 function countBelow(values: readonly bigint[], bound: bigint): number {

@@ -1,7 +1,6 @@
 import { isIPv6 } from 'node:net';
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { usableSize } from '../../lib/allocator/intervals.ts';
 import {
   type Address,
   canonicalAddress,
@@ -17,6 +16,7 @@ import {
   networkOf,
   parseCidr,
   rangeSize,
+  usableSize,
 } from '../../lib/allocator/network.ts';
 import { isRefused } from '../../lib/allocator/refusal.ts';
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';

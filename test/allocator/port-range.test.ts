@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { parsePortInterval, portIntervalText } from '../../lib/allocator/port-interval.ts';
+import { parsePortInterval, portIntervalText } from '../../lib/allocator/port-range.ts';
 import { isRefused } from '../../lib/allocator/refusal.ts';
 import { portRange } from '../support/ranges.ts';
 
