@@ -1,4 +1,5 @@
 import { canonicalAddress } from '../allocator/ip-address.ts';
+import type { ApiServerSpec, ClusterSpec } from '../cluster/cluster-spec.ts';
 import { isWithdrawn, type Lease, withdrawnUntil } from '../cluster/lease.ts';
 import { isoTime } from '../cluster/values.ts';
 import { newLease, withdrawn } from '../endpoints/lease-states.ts';
@@ -29,13 +30,12 @@ export type RefusalReason = 'notAnAddress' | 'badEnd' | 'shared' | 'lastLiveAddr
 
 const DEFAULT_WITHDRAWAL_MS = 3_600_000;
 const LONGEST_WITHDRAWAL_MS = 24 * 3_600_000;
-/** The longest time between the read of an active lease and the arrival of the write that publishes its address. */
+/** The longest time from the read of an active lease to the write that publishes its address. */
 const LATEST_WRITE_MS = 30_000;
 
 /**
- * Does what the original's pre-shutdown hook does, for one address: withdraws it in the table, and then removes it from the
- * Endpoints and the EndpointSlice. Probes do not end the withdrawal before its time, except for a server that went down and
- * came back. The call may be repeated: a later end extends the withdrawal, and an earlier end does not shorten it.
+ * Does what upstream's pre-shutdown hook does, for one address: withdraws it in the table, and then removes it from the
+ * Endpoints and the EndpointSlice. A repetition with a later end extends the withdrawal; an earlier end does not shorten it.
  * @throws TableError
  */
 export async function deregister(request: DeregisterRequest): Promise<DeregisterResult> {
@@ -55,8 +55,7 @@ export async function deregister(request: DeregisterRequest): Promise<Deregister
     return { lease, result: lease };
   });
   if ('outcome' in marked) return marked;
-  // The address is removed even if it was already withdrawn, because the earlier caller may have stopped before it removed
-  // the address.
+  // The earlier caller of a repetition may have stopped before it removed the address.
   const mayBeAdded = marked.expiresAtMs > nowMs() - LATEST_WRITE_MS;
   const removal = await removeAddress(request, address, mayBeAdded);
   return { outcome: 'deregistered', untilMs: marked.withdrawnUntilMs, ...removal };
@@ -70,8 +69,8 @@ function refusalOfEnd(untilMs: number, nowMs: number): DeregisterResult | undefi
 }
 
 /**
- * Returns a refusal, decided by the leases on which the write of the withdrawal is conditional. If two callers withdraw the
- * last two addresses at the same time, one of them is therefore refused.
+ * Returns a refusal. The write of the withdrawal is conditional on `leases`: if two callers withdraw the last two addresses at
+ * the same time, one of them is refused.
  */
 function refusalOf(
   request: DeregisterRequest & { readonly untilMs: number },
@@ -82,12 +81,10 @@ function refusalOf(
   const lease = leaseOf({ leases }, address);
   const isStillWithdrawn = lease?.state === 'withdrawn' && lease.withdrawnUntilMs >= untilMs;
   if (repeated && !isStillWithdrawn) {
-    return refused(
-      'undone',
-      `the withdrawal of ${address} was undone before the address was removed from the endpoints`,
-    );
+    const message = `the withdrawal of ${address} was undone before the address was removed from the endpoints`;
+    return refused('undone', message);
   }
-  const server = spec.apiServers.find((known) => 'address' in known && known.address === address);
+  const server = serverAt(spec, address);
   if (spec.endpoints.reconciler === 'none') {
     return { outcome: 'notRegistered', message: `cluster ${spec.name} publishes no endpoints: its reconciler is none` };
   }
@@ -108,6 +105,10 @@ function refusalOf(
   return refused('lastLiveAddress', message);
 }
 
+function serverAt({ apiServers }: ClusterSpec, address: string): ApiServerSpec | undefined {
+  return apiServers.find((server) => 'address' in server && server.address === address);
+}
+
 function refused(reason: RefusalReason, message: string): DeregisterResult {
   return { outcome: 'refused', reason, message };
 }
@@ -123,8 +124,8 @@ export type UndoResult =
   | { readonly outcome: 'notRegistered' };
 
 /**
- * Undoes a deregistration. Writes only to the table. The next pass of kubernetes-service, or the next heartbeat of the
- * server's own agent, publishes the address again when the server answers.
+ * Undoes a deregistration in the table. The next pass of kubernetes-service, or the next heartbeat of the server's agent,
+ * publishes the address again when the server answers.
  * @throws TableError
  */
 export async function undoDeregister({ spec, table, address: text, nowMs }: UndoRequest): Promise<UndoResult> {
@@ -136,8 +137,7 @@ export async function undoDeregister({ spec, table, address: text, nowMs }: Undo
     if (lease?.state === 'withdrawn' && wasUntilMs !== undefined) {
       return { lease: { ...lease, withdrawnUntilMs: nowMs() }, result: { outcome: 'undone', address, wasUntilMs } };
     }
-    const isNamed = spec.apiServers.some((server) => 'address' in server && server.address === address);
-    const isKnown = isNamed || lease !== undefined;
+    const isKnown = lease !== undefined || serverAt(spec, address) !== undefined;
     return { result: isKnown ? { outcome: 'notWithdrawn', address } : { outcome: 'notRegistered' } };
   });
 }

@@ -20,16 +20,10 @@ import { isAnyAnswered, outcomesOf, type ProbeOutcome, probeOutcome } from '../e
 import { type ExpectedAddress, publishedAddresses, type ServersSeen } from '../endpoints/published-servers.ts';
 import { ClusterError, type LookUp, type Prober, type ProbeTarget } from '../kubernetes/cluster-port.ts';
 
-/**
- * The most simultaneous probes of a pass. An invocation runs at most 16 passes at a time, so a process has at most 256 open
- * probes.
- */
+/** The most simultaneous probes of a pass. An invocation runs at most 16 passes at a time. */
 const PROBES_AT_ONCE = 16;
 const WITNESSES_AT_ONCE = 2;
-/**
- * The time for look-ups, which like `PROBES_MS` is a part of the 9 s of a pass. A probe without an answer takes 3 s, or 4 s
- * if this process was busy.
- */
+/** The time for look-ups. Like `PROBES_MS`, it is a part of the 9 s of a pass. A probe without an answer takes 3 to 4 s. */
 const LOOK_UPS_MS = 2_000;
 const PROBES_MS = 4_000;
 
@@ -53,10 +47,7 @@ export interface ProbingPass {
   readonly startDeadline: (ms: number) => { readonly signal: AbortSignal; readonly cancel: () => void };
 }
 
-/**
- * Resolves and probes all API servers. Look-ups and probes share a time limit, which leaves time for the reads and writes of
- * the pass.
- */
+/** Resolves and probes all API servers, in a time that leaves enough for the reads and writes of the pass. */
 export async function probeServers(
   pass: ProbingPass,
   leases: readonly Lease[],
@@ -190,7 +181,7 @@ function publishable(
   return { addresses: fit.flatMap((ofFamily) => ofFamily.slice(0, most)), findings };
 }
 
-/** The parsed records, by canonical text. A target group or a Service may spell an address differently. */
+/** The records by canonical text: a target group or a Service may spell an address differently. */
 type ParsedRecords = ReadonlyMap<string, Address | undefined>;
 
 function parsedRecords(found: readonly unknown[]): ParsedRecords {
@@ -213,10 +204,7 @@ export function targetOf(address: string, probe: ProbeSpec, spec: ClusterSpec): 
   };
 }
 
-/**
- * Returns whether the host of the URL is an API server in the spec. A valid certificate would not prove this, because the CA
- * may also sign certificates of nodes and Services.
- */
+/** Returns whether the host of the URL is an API server in the spec. A certificate is no proof: the CA also signs those of nodes. */
 export function isHostOf({ apiServers }: ClusterSpec, url: string): boolean {
   const host = hostOf(new URL(url));
   return apiServers.some((server) => ('address' in server ? server.address : server.host) === host);
@@ -228,9 +216,8 @@ export function ticksOfATurn(addresses: number): number {
 }
 
 /**
- * Returns the addresses in the order of their probes. The order matters with more than 16 addresses, because silent ones use
- * up the time. Published addresses come first, beginning with those whose last counted probe is oldest. The order of
- * addresses with equal times differs between passes.
+ * Returns the addresses in the order of their probes, because many silent addresses use up the time. Published addresses come
+ * first, beginning with the oldest counted probe. The order of addresses with equal times differs between passes.
  */
 function inTurn(
   addresses: readonly ProbedAddress[],
@@ -255,10 +242,7 @@ function inTurn(
     .map(({ probed }) => probed);
 }
 
-/**
- * Probes up to 16 addresses at a time until the signal aborts. Returns the outcomes by address, in the given order. An
- * address that was not probed in time has no outcome.
- */
+/** Returns the outcomes by address, in the given order. An address that was not probed before the signal aborts has none. */
 export async function probeAddresses(
   addresses: readonly ProbedAddress[],
   probe: Prober,

@@ -21,7 +21,6 @@ import { type WriteFailure, writeObjects } from './write-objects.ts';
 
 export interface RemovalRequest {
   readonly spec: ClusterSpec;
-  /** The table. Calls of the table and of the cluster end at the caller's deadline. */
   readonly table: KeyValueTable;
   readonly connect: () => Promise<ClusterPort>;
   readonly nowMs: () => number;
@@ -48,23 +47,17 @@ const ATTEMPTS = 4;
 
 /**
  * Removes a withdrawn address from the Endpoints and the EndpointSlice.
- * @param mayBeAdded true if the address recently had an active lease: a pass that read this lease may be about to publish the
- * address
+ * @param mayBeAdded true if a pass that read an active lease of the address may be about to publish it
  */
 export async function removeAddress(
   request: RemovalRequest,
   address: string,
   mayBeAdded: boolean,
 ): Promise<AddressRemoval> {
-  const { spec } = request;
   const changes: string[] = [];
   try {
-    const removal = {
-      ...request,
-      address,
-      family: familyOfAddress(spec, address),
-      kubernetes: await request.connect(),
-    };
+    const kubernetes = await request.connect();
+    const removal = { ...request, address, family: familyOfAddress(request.spec, address), kubernetes };
     if (mayBeAdded) changes.push(...(await fence(removal)));
     let error: WriteFailure | undefined;
     for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
@@ -107,13 +100,12 @@ async function writeWithout(
   if (!published.includes(address)) return { changes: [] };
   const { leases } = await readLeases(table, spec.name);
   const others = othersLive(removal, leases, address);
-  // Other addresses without an active lease stay: only a pass, which probes them, removes them. They do not justify the
-  // removal of the last live address.
+  // Other addresses without an active lease stay, because only a pass probes and removes them.
   const withdrawn = new Set(leases.filter((lease) => isWithdrawn(lease, nowMs())).map((lease) => lease.address));
   const staying = published.filter((ip) => !withdrawn.has(ip));
   const live = others.length === 0 ? [] : [...new Set([...others, ...staying])].sort();
   if (live.length === 0 && !lastOne) return { changes: [] };
-  // The original's lease reconciler also corrects the ports when it removes an address.
+  // Upstream's lease reconciler also corrects the ports when it removes an address.
   const reconcilePorts = spec.endpoints.reconciler !== 'master-count' || spec.endpoints.reconcilePorts;
   const removing = { ...spec, endpoints: { ...spec.endpoints, reconcilePorts } };
   return writeObjects(kubernetes, planWrites({ spec: removing, family, objects, live, excluded: [address] }));
@@ -123,8 +115,7 @@ const FENCED_AT = 'kube-bootstrap-controller/fenced-at';
 
 /**
  * Writes an annotation to each object that does not have the address. This changes the resourceVersion, so that the API
- * server refuses the write of a pass that has already read the object. Without the annotation, the API server would not store
- * the unchanged object.
+ * server refuses the write of a pass that has already read the object.
  */
 async function fence({ kubernetes, nowMs, address, family }: Removal): Promise<string[]> {
   const changes: string[] = [];

@@ -24,7 +24,7 @@ import {
   type UpdateResult,
 } from '../kubernetes/cluster-port.ts';
 
-/** The reason why an object was not written. The next pass tries again. */
+/** The reason why an object was not written. */
 export interface WriteFailure {
   readonly code: EndpointsErrorCode;
   readonly message: string;
@@ -61,8 +61,8 @@ export interface WrittenObjects {
 }
 
 /**
- * Makes the writes one after the other, and stops at the first failure. If the Endpoints cannot be written, their slice is
- * therefore not written either (`pkg/controlplane/reconcilers/endpointsadapter.go`).
+ * Makes the writes one after the other, and stops at the first failure: a slice is not written without its Endpoints
+ * (`pkg/controlplane/reconcilers/endpointsadapter.go`).
  */
 export async function writeObjects(kubernetes: ClusterPort, plan: readonly PlannedWrite[]): Promise<WrittenObjects> {
   const changes: string[] = [];
@@ -121,28 +121,26 @@ function endpointsError({ code, message }: WriteFailure, cause?: Error): Endpoin
 
 /** @param what the object as messages name it: `Service default/kubernetes` */
 function failureOf(refusal: Refusal, what: string): WriteFailure {
+  const since = 'by another writer after this pass read it; the next pass reads it again';
   switch (refusal.outcome) {
     case 'conflict':
-    case 'notFound': {
-      const why = 'was changed or deleted by another writer after this pass read it';
-      return { code: 'Conflict', message: `${what} ${why}; the next pass reads it again` };
-    }
-    case 'alreadyExists': {
-      const why = 'was created by another writer after this pass read it';
-      return { code: 'AlreadyExists', message: `${what} ${why}; the next pass reads it again` };
-    }
+    case 'notFound':
+      return { code: 'Conflict', message: `${what} was changed or deleted ${since}` };
+    case 'alreadyExists':
+      return { code: 'AlreadyExists', message: `${what} was created ${since}` };
     case 'invalid':
       return { code: 'Invalid', message: `${what} is refused by the API server: ${refusal.message}` };
-    case 'namespaceUnavailable': {
-      const why = `has no namespace: ${refusal.message}`;
-      return { code: 'NamespaceUnavailable', message: `${what} ${why}. The system-namespaces loop creates it` };
-    }
+    case 'namespaceUnavailable':
+      return {
+        code: 'NamespaceUnavailable',
+        message: `${what} has no namespace: ${refusal.message}. The system-namespaces loop creates it`,
+      };
   }
 }
 
 /**
- * The waits before further attempts to create the Service, after the pass created the ServiceCIDR. The API server can
- * allocate from it when its informer has seen it (`pkg/registry/core/service/ipallocator/cidrallocator.go`).
+ * The waits before further attempts to create the Service. The API server can allocate from a new ServiceCIDR when its informer
+ * has seen it (`pkg/registry/core/service/ipallocator/cidrallocator.go`).
  */
 const ALLOCATOR_PAUSES_MS = [50, 100, 200, 400, 800];
 const SERVICE = `${KUBERNETES_SERVICE.namespace}/${KUBERNETES_SERVICE.name}`;
@@ -161,9 +159,8 @@ export interface WrittenService {
 }
 
 /**
- * Creates or updates the Service `default/kubernetes`. If the API server needs them to accept the Service, also creates the
- * namespace `default` and the ServiceCIDR `kubernetes`. The ServiceCIDR can be missing in Kubernetes 1.33 and later, if the
- * server's own hooks are off.
+ * Creates or updates the Service `default/kubernetes`, and first the namespace `default` and the ServiceCIDR `kubernetes` if
+ * they are missing, as in Kubernetes 1.33 and later if the API server's own hooks are off.
  */
 export async function writeService(pass: ServicePass, write: ServiceWrite | undefined): Promise<WrittenService> {
   if (write === undefined) return { changes: [], errors: [], isMissing: false };
@@ -197,7 +194,7 @@ async function createService(pass: ServicePass, desired: ServiceObject): Promise
   return { changes, errors: [endpointsError(failureOf(result, `Service ${SERVICE}`), cause)], isMissing: true };
 }
 
-/** Creates the Service as soon as the API server can allocate. If this takes too long, the next pass tries again. */
+/** Creates the Service as soon as the API server can allocate. After the last wait, the next pass tries again. */
 async function createOnceAllocatable(
   { kubernetes, pause }: ServicePass,
   desired: ServiceObject,
@@ -216,14 +213,8 @@ async function createNamespace(kubernetes: ClusterPort): Promise<boolean> {
   return (await kubernetes.create(namespace)).outcome === 'created';
 }
 
-/**
- * Creates the ServiceCIDR `kubernetes` if it is missing. Returns an error if the API server does not serve this kind or
- * denies access to it.
- */
-async function createServiceCidr(
-  kubernetes: ClusterPort,
-  spec: ClusterSpec,
-): Promise<'created' | ClusterError | undefined> {
+/** Creates the ServiceCIDR if it is missing. Returns an error if the API server does not serve this kind or denies access. */
+async function createServiceCidr(kubernetes: ClusterPort, spec: ClusterSpec) {
   const serviceCidr: ServiceCidrObject = {
     apiVersion: 'networking.k8s.io/v1',
     kind: 'ServiceCIDR',
@@ -233,7 +224,7 @@ async function createServiceCidr(
   try {
     if ((await kubernetes.get(SERVICE_CIDR_REF)) !== undefined) return undefined;
     const result = await kubernetes.create(serviceCidr);
-    return result.outcome === 'created' ? 'created' : undefined;
+    return result.outcome === 'created' ? result.outcome : undefined;
   } catch (error) {
     if (error instanceof ClusterError && (error.code === 'Rejected' || error.code === 'Forbidden')) return error;
     throw error;
