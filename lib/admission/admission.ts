@@ -27,9 +27,9 @@ import { type AdmissionSettings, admissionSettings, tokensNameOf } from './setti
 import { ClusterTokens, Rate, REVIEWS, type TokenCheck } from './tokens.ts';
 
 export interface AdmissionOptions {
-  /** The settings. Default: those in the environment variables. */
+  /** Default: those in the environment variables. */
   readonly settings?: AdmissionSettings;
-  /** Reads the tokens. Default: from the AWS store in the settings. */
+  /** Default: from the AWS store in the settings. */
   readonly readTokens?: ReadSecretText;
   readonly pick?: PickIndex;
   /** Returns the random end of a generated name. Default: five random letters or digits. */
@@ -50,11 +50,7 @@ const NETWORK_MS = 500;
 /** The time after the deadline in which allocated items are released. */
 const RELEASING_MS = 400;
 
-/**
- * Returns the handler behind the function URL. A request is `POST /<cluster>` with a review of `admission.k8s.io/v1` and the
- * token of this cluster. If the token is wrong, the reply has only a status. Otherwise it is a review with an answer, before
- * the deadline.
- */
+/** Returns the handler behind the function URL. A request is `POST /<cluster>` with a review and the token of this cluster. */
 export function admission(options: AdmissionOptions = {}): AdmissionHandler {
   let known: ReturnType<typeof open> | undefined;
   return (event, context) =>
@@ -65,14 +61,9 @@ export function admission(options: AdmissionOptions = {}): AdmissionHandler {
       const budgetMs = budgetOf(request, known.settings, invocation);
       const deadline = invocation.environment.startDeadline(budgetMs);
       const closing = invocation.environment.startDeadline(budgetMs + RELEASING_MS);
+      const signals = { signal: deadline.signal, closing: closing.signal };
       try {
-        return await answer(request, {
-          ...known,
-          invocation,
-          options,
-          signal: deadline.signal,
-          closing: closing.signal,
-        });
+        return await answer(request, { ...known, ...signals, invocation, options });
       } finally {
         deadline.cancel();
         closing.cancel();
@@ -112,7 +103,7 @@ async function answer(request: AdmissionHttpRequest, work: Work): Promise<Webhoo
   const check = await checked(request, work);
   if (check.outcome === 'wrong') return logFault(invocation, unauthorized(), cluster, 'wrong token');
   if (check.outcome === 'unknown') {
-    return logFault(invocation, httpReply(503, 'unavailable'), cluster, `${check.reason}`);
+    return logFault(invocation, httpReply(503, 'unavailable'), cluster, check.reason);
   }
   if (!rate.admits(cluster, invocation.environment.nowMs())) {
     return logFault(invocation, httpReply(429, 'too many reviews'), cluster, 'too many reviews of this cluster');
@@ -157,13 +148,11 @@ async function judge(
   };
   const tables = { table: environment.table(signal), closingTable: environment.table(closing) };
   const admitted = () => admit(cluster, review, { ...tables, stack, pick, newSuffix, update, nowMs, logUnreleased });
-  const verdict = await unlessAborted(closing, admitted).catch(failureOf);
+  const verdict = await unlessAborted(closing, admitted).catch((error: unknown): Verdict => {
+    if (!(error instanceof TableError || error instanceof DispatchError)) throw error;
+    return { outcome: 'failed', code: error.code, message: errorSentence(error) };
+  });
   return { verdict, retries: attempts.retries() };
-}
-
-function failureOf(error: unknown): Verdict {
-  if (!(error instanceof TableError || error instanceof DispatchError)) throw error;
-  return { outcome: 'failed', code: error.code, message: errorSentence(error) };
 }
 
 function responseOf(verdict: Verdict, { onFailure }: AdmissionSettings): ReviewResponse {

@@ -39,7 +39,7 @@ export interface AdmitOptions extends PlanAllocationOptions {
   readonly nowMs: () => number;
 }
 
-/** The refusals that the request causes. The state of the table causes the others, and a later request may succeed. */
+/** The refusals that the request causes. After the other refusals, a later request may succeed. */
 const ABOUT_THE_REQUEST: ReadonlySet<RefusalCode> = new Set(['AlreadyAllocated', 'NotInRange', 'Full'] as const);
 
 /** The most node ports of one review. A request to allocate has the same limit. */
@@ -100,7 +100,7 @@ async function allocate(
   return { outcome: 'allocated', patch: [...namePatch(service, name), ...patchOf(plan, items, service.spec)], items };
 }
 
-/** Returns one range for each repair loop that covers the wanted items. */
+/** Returns one range for each repair loop whose items are wanted. */
 function rangesOf({ addresses, ports }: Plan): readonly RangeKey[] {
   const { primary, nodePorts } = RANGE_KEYS;
   return [...(addresses.length > 0 ? [primary] : []), ...(ports.length > 0 ? [nodePorts] : [])];
@@ -124,7 +124,7 @@ function dry(options: AdmitOptions): AdmitOptions {
 /** The limit for texts in the log. A review may contain an invalid name, as long as the whole object. */
 const LONGEST_TEXT = 1_000;
 
-/** Logs a request that is not answered with a review. The line contains no part of the token. */
+/** Logs a request that gets no review. The line contains no part of the token. */
 export function logFault(
   { telemetry }: Invocation<TableEnvironment>,
   reply: WebhookReply,

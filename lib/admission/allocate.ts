@@ -33,7 +33,7 @@ export function configuredFamilies({ serviceClusterIPRanges }: ClusterSpec): rea
 }
 
 /**
- * Allocates all items of a plan or none. If the allocation of one item is refused or fails, the others are released.
+ * Allocates all items of a plan or none.
  * @throws TableError if the outcome is unknown. The repair frees items that could not be released.
  */
 export async function allocatePlan(
@@ -76,7 +76,7 @@ type AllocateFrom = <Item>(
   named: readonly Item[],
 ) => Promise<{ readonly outcome: 'allocated'; readonly items: readonly Item[] } | Refusal>;
 
-/** Allocates addresses before ports, as the registry does. Ends at the first refusal. */
+/** Allocates addresses before ports, as the registry does. */
 async function allocateEach(
   { addresses, ports, named }: Plan,
   cluster: RegisteredCluster,

@@ -1,7 +1,7 @@
 import { familyOf, type IPFamily } from '../allocator/ip-address.ts';
 import { HEADLESS, type ServiceSpec, sameTexts } from './service.ts';
 
-/** The families of the new Service, one for each ClusterIP, and the ClusterIPs that it already has. */
+/** The families of a Service, one for each ClusterIP, and the ClusterIPs that it names. */
 export interface Families {
   readonly families: readonly IPFamily[];
   readonly clusterIPs: readonly string[];
@@ -10,10 +10,9 @@ export interface Families {
 const POLICIES = ['SingleStack', 'PreferDualStack', 'RequireDualStack'];
 
 /**
- * Decides the families of a Service as the registry does (`initIPFamilyFields` of
- * `pkg/registry/core/service/storage/alloc.go`). The Service must not be headless or of type ExternalName. `configured`
- * contains the families of the cluster's ranges, the primary one first.
- * @returns `undefined` if the registry will refuse the Service.
+ * Returns the families of a Service as the registry decides them (`initIPFamilyFields` of
+ * `pkg/registry/core/service/storage/alloc.go`); `undefined` if the registry will refuse the Service. The Service must not be
+ * headless or of type ExternalName.
  */
 export function familiesOf(
   after: ServiceSpec,

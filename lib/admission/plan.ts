@@ -35,9 +35,8 @@ export interface WantedAddress {
 const NOTHING: Plan = { clusterIPs: [], addresses: [], ports: [], named: { addresses: [], ports: [] } };
 
 /**
- * Returns the items that the registry would allocate for a Service (`pkg/registry/core/service/storage/alloc.go`). The plan
- * is empty if the registry will refuse the Service. `stored` is the old object of an update. `configured` contains the
- * families of the cluster's ranges, the primary one first.
+ * Returns the items that the registry would allocate for a Service (`pkg/registry/core/service/storage/alloc.go`): none if the
+ * registry will refuse it. `stored` is the old object of an update. `configured` begins with the cluster's primary family.
  */
 export function planOf(sent: ServiceSpec, stored: ServiceSpec | undefined, configured: readonly IPFamily[]): Plan {
   const before = stored && asRead(stored);
@@ -118,10 +117,7 @@ export interface WantedPort {
   readonly at: readonly number[] | 'healthCheck';
 }
 
-/**
- * Returns the node ports of a new Service. Ports with the same number share a node port, such as 53 for TCP and 53 for UDP
- * (`initNodePorts`).
- */
+/** Returns the node ports of a new Service (`initNodePorts`). Port 53 for TCP and port 53 for UDP share a node port. */
 function newNodePorts(spec: ServiceSpec): readonly WantedPort[] {
   if (!mayHaveNodePorts(spec)) return [];
   const requested = requestedByPort(spec.ports);

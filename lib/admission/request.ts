@@ -5,7 +5,7 @@ import { DispatchError } from '../runtime/deadline.ts';
 import type { PatchOperation, RefusalStatus } from './response.ts';
 import { type Service, serviceShape } from './service.ts';
 
-/** The fields of the event of a function URL that this program uses (payload format 2.0). */
+/** The event of a function URL (payload format 2.0). */
 const urlEvent = z.object({
   rawPath: z.string(),
   rawQueryString: z._default(z.string(), ''),
@@ -16,7 +16,7 @@ const urlEvent = z.object({
 });
 
 const texts = z.record(z.string(), z.string());
-/** The fields of the event of a REST API that this program uses (payload format 1.0). Absent values are `null`. */
+/** The event of a REST API (payload format 1.0). Absent values are `null`. */
 const apiEvent = z.object({
   path: z.string(),
   httpMethod: z.string(),
@@ -63,10 +63,7 @@ export interface AdmissionHttpRequest {
 /** The most bytes of a body. A review contains two objects, and an API server accepts objects of 3 MB. */
 const MOST_BYTES = 6 * 1024 * 1024;
 
-/**
- * Returns the request. Returns an error reply if the form of the request is wrong.
- * @throws DispatchError `BadEvent` if the event is not an HTTP request.
- */
+/** Returns the request, or an error reply. @throws DispatchError `BadEvent` if the event is not an HTTP request. */
 export function httpRequestIn(event: unknown): AdmissionHttpRequest | WebhookReply {
   const { data, success } = httpEvent.safeParse(event);
   if (!success) throw new DispatchError('BadEvent', 'The event is neither that of a function URL nor of a REST API.');

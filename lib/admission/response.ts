@@ -58,18 +58,11 @@ export interface RefusalStatus {
   readonly details?: {
     readonly name?: string;
     readonly kind?: 'Service';
-    readonly causes: readonly {
-      readonly reason?: 'FieldValueInvalid' | 'FieldValueTooMany';
-      readonly message: string;
-      readonly field?: string;
-    }[];
+    readonly causes: readonly { readonly reason?: Reason; readonly message: string; readonly field?: string }[];
   };
 }
 
-/*
- * These functions return the same refusals as the registry (`pkg/registry/core/service/storage/alloc.go`, and `NewInvalid` and
- * `NewInternalError` of `apimachinery/pkg/api/errors`).
- */
+/* The refusals of the registry (`pkg/registry/core/service/storage/alloc.go`; `apimachinery/pkg/api/errors`). */
 
 export function addressRefusal(name: string, plan: Plan, wanted: WantedAddress, error: Refusal): RefusalStatus {
   if (wanted.value === undefined && error.code === 'Full') {
@@ -92,12 +85,12 @@ export function tooManyPortsRefusal(name: string, count: number, most: number): 
   return invalidField(name, 'spec.ports', 'FieldValueTooMany', `Too many: ${count}: must have at most ${most} items`);
 }
 
-/** Returns a refusal with status 429. The client can retry after a repair pass. */
+/** Returns a refusal that the client can retry after a repair pass. */
 export function tooMany(message: string): RefusalStatus {
   return { status: 'Failure', code: 429, reason: 'TooManyRequests', message };
 }
 
-/** Returns the refusal with status 503, for a table that cannot allocate at the moment. The client can retry. */
+/** Returns the refusal for a table that cannot allocate at the moment. */
 export function unavailable(message: string): RefusalStatus {
   return { status: 'Failure', code: 503, reason: 'ServiceUnavailable', message };
 }
@@ -106,12 +99,9 @@ function invalid(name: string, field: string, value: string, detail: string): Re
   return invalidField(name, field, 'FieldValueInvalid', `Invalid value: ${value}: ${detail}`);
 }
 
-function invalidField(
-  name: string,
-  field: string,
-  reason: 'FieldValueInvalid' | 'FieldValueTooMany',
-  body: string,
-): RefusalStatus {
+type Reason = 'FieldValueInvalid' | 'FieldValueTooMany';
+
+function invalidField(name: string, field: string, reason: Reason, body: string): RefusalStatus {
   return {
     status: 'Failure',
     code: 422,

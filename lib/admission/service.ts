@@ -60,7 +60,7 @@ export function getsNodePorts({ type, allocateLoadBalancerNodePorts }: ServiceSp
   return type === 'NodePort' || (type === 'LoadBalancer' && allocateLoadBalancerNodePorts !== false);
 }
 
-/** Returns whether a Service has a health check port (`NeedsHealthCheck` of `pkg/api/service/util.go`). */
+/** Corresponds to `NeedsHealthCheck` of `pkg/api/service/util.go`. */
 export function getsHealthCheckPort({ type, externalTrafficPolicy }: ServiceSpec): boolean {
   return type === 'LoadBalancer' && externalTrafficPolicy === 'Local';
 }
@@ -74,9 +74,8 @@ export function sameTexts(one: readonly string[], other: readonly string[]): boo
 }
 
 /*
- * These functions complete a Service as the registry does before it allocates
- * (`pkg/registry/core/service/storage/storage.go`). A webhook gets the object as the client sent it, and must determine which
- * items it lacks.
+ * A webhook gets a Service as the client sent it. These functions complete it as the registry does before it allocates
+ * (`pkg/registry/core/service/storage/storage.go`).
  */
 
 /** Returns the spec of a new Service. If an old client set only `clusterIP`, copies it to `clusterIPs`. */
@@ -142,10 +141,7 @@ const SUFFIX_LETTERS = 'bcdfghjklmnpqrstvwxz2456789';
 const SUFFIX_LENGTH = 5;
 const LONGEST_NAME = 63;
 
-/**
- * Returns the name of a Service. Completes `generateName` as the registry would (`apiserver/pkg/storage/names/generate.go`):
- * without a name, the Service could not be distinguished from another one that requests the same value.
- */
+/** Returns the name of a Service. Completes `generateName` as the registry does (`apiserver/pkg/storage/names/generate.go`). */
 export function serviceName({ metadata: { name, generateName } }: Service, newSuffix: () => string): string {
   if (name !== '' || generateName === '') return name;
   return generateName.slice(0, LONGEST_NAME - SUFFIX_LENGTH) + newSuffix();

@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import type { ReadSecretText } from '../aws/store-client.ts';
 import { setLatest } from '../cluster/values.ts';
 
-/** The result of a check. `unknown`: the tokens cannot be read. `reason` is only for the log. */
+/** `unknown`: the tokens cannot be read. `reason` is only for the log. */
 export type TokenCheck =
   | { readonly outcome: 'right' | 'wrong' }
   | { readonly outcome: 'unknown'; readonly reason: string };
@@ -19,10 +19,7 @@ interface Kept {
   readonly readAtMs: number;
   /** The time of the last attempt to read the tokens. If it failed, `fault` is the reason. */
   readonly requestedAtMs: number;
-  /**
-   * The time of the last read that an unknown token caused. Reads for valid tokens are not counted here, so that a caller cannot
-   * find out when they happen.
-   */
+  /** The time of the last read that an unknown token caused. A caller cannot find out when reads for valid tokens happen. */
   readonly guessedAtMs: number;
   readonly fault?: string;
 }
@@ -38,7 +35,7 @@ const NEVER_READ: Kept = {
 const KEEP_MS = 5 * 60_000;
 /** An accepted token stays valid this long while the store fails. */
 const KEEP_THROUGH_FAILURE_MS = 15 * 60_000;
-/** The tokens are read again after this time, because an unknown token may be new, and a failing store may have recovered. */
+/** The time after which an unknown token, which may be new, or a failed read causes another read. */
 const READ_AGAIN_MS = 10_000;
 /** The limit of reads that unknown tokens cause. The burst allows the first review of each of `MOST_KEPT` clusters. */
 const READS_FOR_GUESSES = { burst: 1_000, eachSecond: 2 };
@@ -62,8 +59,7 @@ export class ClusterTokens {
 
   /**
    * Checks a token. A wrong token takes the same steps and as much time whether or not the cluster exists, and as much time
-   * as a valid one. The number of reads that wrong tokens cause is limited, also for invented names. Beyond the limit, an
-   * unknown token is refused without a read.
+   * as a valid one. Beyond `READS_FOR_GUESSES`, an unknown token is refused without a read.
    */
   async check(cluster: string, token: string, signal: AbortSignal): Promise<TokenCheck> {
     if (!TOKEN.test(token)) return { outcome: 'wrong' };
@@ -132,15 +128,12 @@ function digestOf(token: string): Buffer {
 /** The rate at which this process answers reviews of one cluster. */
 export const REVIEWS = { burst: 1_000, eachSecond: 20 };
 
-/**
- * Limits how often something happens for each key. All clusters of a stack share the concurrency of the function, so a review
- * beyond the limit is refused before its body is read. Only clusters with a valid token are counted, so the map stays small.
- */
+/** Limits the uses of each key. The caller bounds the number of keys: only clusters with a valid token are counted. */
 export class Rate {
-  readonly #limit: { readonly burst: number; readonly eachSecond: number };
+  readonly #limit: typeof REVIEWS;
   readonly #buckets = new Map<string, { readonly left: number; readonly atMs: number }>();
 
-  constructor(limit: { readonly burst: number; readonly eachSecond: number }) {
+  constructor(limit: typeof REVIEWS) {
     this.#limit = limit;
   }
 

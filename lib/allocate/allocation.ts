@@ -14,7 +14,6 @@ import { type Answer, refusedAnswer } from './answer.ts';
 import { executeRequest } from './execute-request.ts';
 import { lookUpItems } from './items.ts';
 import {
-  keyOf,
   needsTable,
   type OpenRange,
   type OpenRangeOptions,
@@ -29,10 +28,11 @@ export interface AllocationOptions {
   /** Waits because other callers change the same range. */
   readonly pause?: (ms: number) => Promise<void>;
   readonly pick?: PickIndex;
-  /** Opens a range of a cluster whose own API servers allocate. If absent, requests to such clusters are refused. */
+  /** If absent, requests to clusters whose own API servers allocate are refused. */
   readonly openHeld?: OpenHeld;
 }
 
+/** Opens a range of a cluster whose own API servers allocate. */
 type OpenHeld = (
   spec: ClusterSpec,
   range: RangeName,
@@ -100,7 +100,7 @@ async function answerOf(
       : openRange(table, cluster, name, options),
   );
   if ('refusal' in ranges) return refuse(ranges.refusal, ranges.range);
-  const keys = ranges.map(({ name }) => keyOf(name));
+  const keys = ranges.map(({ name }) => `ranges/${name}` as const);
   const context: RequestContext = {
     request,
     requested,
@@ -143,7 +143,7 @@ function logAnswer(
   if (error !== undefined) telemetry.count('allocationsRefused', 1, { type: error.code });
 }
 
-/** Returns an error whose message begins with the code. Lambda returns only the name and the message to the caller. */
+/** Returns an error whose message has the code, because Lambda returns only the name and the message to the caller. */
 function notFinished({ requestId, operation, dryRun }: AllocateRequest, error: TableError): TableError {
   const { code, message } = error;
   const again =
@@ -160,8 +160,7 @@ const LONGEST_WAIT_IN_ATTEMPTS = 50;
 
 /**
  * Delays callers that change one range at the same time. A lost attempt doubles the waits, and a successful attempt halves
- * them. A warm function keeps the waits for its next invocation. A request waits less after each lost attempt, so that new
- * callers do not overtake it repeatedly.
+ * them, also for the next invocations. A request waits less after each lost attempt, so that new callers do not overtake it.
  */
 export class Backoff {
   readonly #pause: (ms: number) => Promise<void>;

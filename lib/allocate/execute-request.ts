@@ -24,10 +24,9 @@ import { fingerprintOf } from './request.ts';
 import { claimableHolds, fromEach, type RequestContext } from './request-context.ts';
 
 /**
- * Allocates or releases the items of a request exactly once. A request may be invoked several times with the same id,
- * concurrently or in sequence. The record of the request has its state. Each step is a write that is conditional on the
- * previous step, so only one of the invocations makes a step, and the others continue from its result
- * (docs/adr/0013-requests-to-allocate.md). If another invocation completed the request, its answer is `replayed`.
+ * Allocates or releases the items of a request exactly once, although it may be invoked several times, also concurrently. Each
+ * step is a conditional write of the request's record: one invocation makes the step, and the others continue from its result
+ * (docs/adr/0013-requests-to-allocate.md).
  * @throws TableError if the state of the request is unknown: another invocation with the same id resumes it.
  */
 export async function executeRequest(context: RequestContext): Promise<Answer> {
@@ -61,7 +60,7 @@ interface Begun {
   readonly isOurs: boolean;
 }
 
-/** Writes the record with state `begun` if there is none, or returns the current record. A refused request stores no record. */
+/** Writes the record with state `begun`, or returns the record that is there. A refused request stores no record. */
 async function begin(context: RequestContext): Promise<Begun | Refusal> {
   const { request, nowMs, observeOnly } = context;
   const takes = request.operation === 'allocate';

@@ -6,14 +6,13 @@ import { TableError } from '../table/key-value-table.ts';
 import type { ReadRequest, RequestRecord } from '../table/requests.ts';
 import { type Answer, type AnsweredItem, done, errorOf, refusedAnswer, shownHold } from './answer.ts';
 import type { AllocateRequest, ItemValue } from './request.ts';
-import { fromEach, holdsOn, type RequestContext, type RequestedRange } from './request-context.ts';
+import { currentHolds, fromEach, type RequestContext, type RequestedRange } from './request-context.ts';
 
 const HOLD_MS = 15 * 60 * 1000;
 
 export type Terms = Omit<HoldTerms, 'requestId'>;
 type HeldBy = Pick<RequestRecord, 'hold' | 'takesUp'>;
 
-/** Returns the terms of all holds of a request. */
 export function termsOfRequest({ requestId, hold }: AllocateRequest, nowMs: number): Terms {
   const { owner = requestId, until, takenUpBy = 'any' } = hold ?? {};
   if (until === 'forever') return { owner, takenUpBy };
@@ -60,10 +59,7 @@ export async function allocateItems(
   return over === undefined ? done(request, items) : refusedAnswer(request, requested, over);
 }
 
-/**
- * Releases items that this invocation allocated, although another invocation had already recorded the answer. Items that cannot
- * be released stay until their hold ends.
- */
+/** Releases items that this invocation allocated after another invocation had recorded the answer. */
 export async function releaseSurplus(context: RequestContext, held: HeldBy, answer: Answer): Promise<void> {
   try {
     await rollBack(context, held, answer.outcome === 'done' ? answer.items : []);
@@ -106,9 +102,8 @@ const LONGEST_MS = 30_000;
 
 /** Returns the record of a release that begins now, with the current holds on its items. */
 export async function releaseRecord(context: RequestContext, fingerprint: string): Promise<RequestRecord | Refusal> {
-  const holds = await fromEach(context.ranges, holdsOn);
-  if (isRefused(holds)) return holds;
-  const releases = Object.fromEntries(context.ranges.map(({ name }, index) => [name, holds[index] ?? []]));
+  const releases = await currentHolds(context);
+  if (isRefused(releases)) return releases;
   return { fingerprint, state: 'begun', releases, busyUntilMs: context.endsAtMs + CLOCK_SKEW_MS };
 }
 
@@ -152,8 +147,8 @@ export async function releaseItems(
 }
 
 /**
- * Returns the answer for a release that an earlier invocation began and did not complete. The release is not repeated,
- * because a released item may already have another owner. The repairs free unreleased items as leaks.
+ * Returns the answer for a release that an earlier invocation did not complete. The release is not repeated, because a released
+ * item may have another owner by now. The repairs free the other items as leaks.
  */
 export function unsureOfRelease({ request, requested }: RequestContext): Answer {
   return done(
@@ -172,24 +167,21 @@ function refusalOfKept(
   return isRefused(item) || !kept.includes(item) ? undefined : notHeld(String(item), owner);
 }
 
-/** Returns the answer for one item. An item that was requested twice is reported as released only once. */
+/** Returns the answer for one item. Reports an item that was requested twice as released only once. */
 function releasedItem({ name, range }: RequestedRange, value: ItemValue, released: Set<ItemValue>): AnsweredItem {
   const item = range.itemOf(value);
   if (isRefused(item)) return { range: name, value, outcome: 'notInRange' };
   return { range: name, value: item, outcome: released.delete(item) ? 'released' : 'free' };
 }
 
-/** Looks up the state of each item. Does not write, and does not record the request. */
+/** Looks up the state of each item. Writes nothing, not even a record of the request. */
 export async function lookUpItems({ request, requested, ranges }: RequestContext): Promise<Answer> {
-  const answers = await fromEach(ranges, async (each) => {
-    const states = await each.range.lookUp(each.requested.map(({ value }) => value ?? ''));
-    return isRefused(states) ? states : { each, states };
-  });
-  if (isRefused(answers)) return refusedAnswer(request, requested, answers);
+  const states = await fromEach(ranges, (each) => each.range.lookUp(each.requested.map(({ value }) => value ?? '')));
+  if (isRefused(states)) return refusedAnswer(request, requested, states);
   const items: AnsweredItem[] = [];
-  for (const { each, states } of answers) {
+  for (const [at, each] of ranges.entries()) {
     for (const [place, { index, value = '' }] of each.requested.entries()) {
-      items[index] = answered(each, value, states[place] ?? { inRange: false });
+      items[index] = answered(each, value, states[at]?.[place] ?? { inRange: false });
     }
   }
   return done(request, items);

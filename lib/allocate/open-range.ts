@@ -38,16 +38,12 @@ export function observeOnly({ name, mode }: ClusterSpec): Refusal | undefined {
   return refused('ObserveOnly', message);
 }
 
-/** A range of a cluster. The types of items were checked: ports are numbers, and addresses are texts. */
+/** A range of a cluster. Ports are numbers, and addresses are texts, which `parseRequest` checks. */
 export type OpenRange = Pick<RangeAllocations<ItemValue>, 'allocate' | 'release' | 'heldBy' | 'lookUp' | 'itemOf'>;
 
 export interface OpenRangeOptions {
   readonly pick: PickIndex;
   readonly update: RangeOptions;
-}
-
-export function keyOf<Name extends RangeName>(name: Name): `ranges/${Name}` {
-  return `ranges/${name}`;
 }
 
 /** Opens a range. Returns a refusal if the cluster does not have it. */
@@ -59,7 +55,8 @@ export function openRange(
 ): OpenRange | Refusal {
   const [first, second] = cluster.spec.serviceClusterIPRanges;
   if (name === 'secondaryserviceips' && second === undefined) return noSecondaryRange(cluster.spec.name, first);
-  const range = name === 'servicenodeports' ? nodePortRange(cluster, pick) : addressRange(cluster, keyOf(name), pick);
+  const range =
+    name === 'servicenodeports' ? nodePortRange(cluster, pick) : addressRange(cluster, `ranges/${name}`, pick);
   return rangeAllocations(table, range as unknown as ConfiguredRange<ItemValue>, update);
 }
 
@@ -68,10 +65,7 @@ export function noSecondaryRange(cluster: string, range: string): Refusal {
   return refused('NoSecondaryRange', message);
 }
 
-/**
- * Returns a refusal if a request is not possible where the cluster's own API servers allocate. `connects` is true if the
- * caller can connect to the cluster.
- */
+/** Returns a refusal if a request needs `allocator: table`. `connects` is true if the caller can connect to the cluster. */
 export function needsTable({ cluster, items, hold, takeUp }: AllocateRequest, connects: boolean): Refusal | undefined {
   if (items.some(({ range }) => range === 'servicenodeports')) {
     return notSupported(cluster, 'no object can hold a node port, only cluster IPs can be held');

@@ -1,7 +1,7 @@
 import { isRefused, type Refusal } from '../allocator/refusal.ts';
 import { type Hold, type HoldTerms, isOver, mayClaim, termsOf, withHold } from '../range/hold.ts';
 import type { KeyValueTable, TableError } from '../table/key-value-table.ts';
-import { type RequestRecord, readRequest } from '../table/requests.ts';
+import { readRequest } from '../table/requests.ts';
 import type { OpenRange } from './open-range.ts';
 import type { AllocateRequest, ItemValue, RangeName, RequestedItem } from './request.ts';
 
@@ -27,7 +27,7 @@ export interface RequestedRange {
   readonly requested: readonly { readonly index: number; readonly value: ItemValue | undefined }[];
 }
 
-/** Groups the requested items by range. Returns a refusal if the cluster does not have a range. */
+/** Groups the requested items by range. Returns the refusal if a range cannot be opened. */
 export async function groupByRange(
   requested: readonly RequestedItem[],
   open: (name: RangeName) => Promise<OpenRange | Refusal> | OpenRange | Refusal,
@@ -54,6 +54,8 @@ export async function fromEach<Result>(
   return results;
 }
 
+type HoldsByRange = Readonly<Record<string, readonly Hold[]>>;
+
 /**
  * Returns the holds that a request for a Service may claim when it begins. The request claims a hold only if it has not
  * changed since, and a rollback restores it.
@@ -61,21 +63,26 @@ export async function fromEach<Result>(
 export async function claimableHolds(
   context: RequestContext,
   holdOwner: string | undefined,
-): Promise<NonNullable<RequestRecord['takesUp']> | Refusal> {
-  const byRange: Record<string, readonly Hold[]> = {};
-  for (const each of context.ranges) {
-    const holds = await holdsOn(each);
-    if (isRefused(holds)) return holds;
-    const nowMs = context.nowMs();
-    const allowed = holds.filter((hold) => !isOver(hold, nowMs) && mayClaim(hold, holdOwner));
+): Promise<HoldsByRange | Refusal> {
+  const holds = await currentHolds(context);
+  if (isRefused(holds)) return holds;
+  const nowMs = context.nowMs();
+  const claimable: Record<string, readonly Hold[]> = {};
+  for (const [name, ofRange] of Object.entries(holds)) {
+    const allowed = ofRange.filter((hold) => !isOver(hold, nowMs) && mayClaim(hold, holdOwner));
     const others = await Promise.all(allowed.map((hold) => isOfAnotherService(context, hold)));
-    byRange[each.name] = allowed.filter((_, index) => others[index] === false);
+    claimable[name] = allowed.filter((_, index) => others[index] === false);
   }
-  return byRange;
+  return claimable;
 }
 
-/** Returns the holds on the items that are requested by value. */
-export async function holdsOn({ range, requested }: RequestedRange): Promise<readonly Hold[] | Refusal> {
+/** Returns the holds on the items that are requested by value, by the name of the range. */
+export async function currentHolds({ ranges }: RequestContext): Promise<HoldsByRange | Refusal> {
+  const holds = await fromEach(ranges, holdsOn);
+  return isRefused(holds) ? holds : Object.fromEntries(ranges.map(({ name }, index) => [name, holds[index] ?? []]));
+}
+
+async function holdsOn({ range, requested }: RequestedRange): Promise<readonly Hold[] | Refusal> {
   const values = requested.flatMap(({ value }) => value ?? []);
   const states = values.length === 0 ? [] : await range.lookUp(values);
   if (isRefused(states)) return states;

@@ -15,7 +15,7 @@ export type ItemValue = string | number;
 /** The most items of one request. IPv6 addresses with the longest names then take a sixth of the space for holds. */
 export const MOST_ITEMS = 256;
 
-/** The maximum length of a value. This is longer than any address, even with leading zeros. */
+/** The maximum length of a value: longer than any address. */
 const LONGEST_VALUE = 64;
 
 const NO_VALUE = 'is neither the text of an address nor the number of a port';
@@ -47,7 +47,7 @@ const item = z
     for (const fault of itemFaults(value)) issues.push({ code: 'custom', input: value, ...fault });
   });
 
-/** The JSON schema of the three kinds of items: a port as a number, an address as text, or any free item. */
+/** The JSON schema of a port, an address, and any free item. */
 const ONE_OF_THESE = [
   { required: ['value'], properties: { range: { const: 'servicenodeports' }, value: { type: 'integer' } } },
   {
@@ -156,7 +156,7 @@ export function requestedItems({ items }: Pick<AllocateRequest, 'items'>): reado
   );
 }
 
-/** Returns a hash of the request. Equal requests have the same hash, even if they are written differently. */
+/** Returns a hash of the request, which does not depend on the order of fields or on default values. */
 export function fingerprintOf({ operation, items, hold: terms, owner, takeUp: service }: AllocateRequest): string {
   const requested = items.map(({ range, value, count = 1 }) => [range, value ?? null, count]);
   const held = terms === undefined ? null : [terms.owner, terms.until ?? null, terms.takenUpBy ?? 'any'];
