@@ -19,10 +19,7 @@ export interface Lock {
   readonly packages: Readonly<Record<string, LockedPackage>>;
 }
 
-/**
- * The packages that have an install script, so that a new one is noticed. Because of `.npmrc`, npm runs none of these
- * scripts.
- */
+/** The packages that have an install script. Because of `.npmrc`, npm runs none of these scripts. */
 type AllowScripts = Readonly<Record<string, boolean>>;
 
 const REGISTRY = 'https://registry.npmjs.org/';
@@ -84,10 +81,7 @@ function isAllowed(license = ''): boolean {
   return choices.some((choice) => choice.split(' AND ').every((one) => LICENCES.has(one)));
 }
 
-/**
- * Returns whether a package is for another platform than Linux with glibc, which CI and the functions use. The lock
- * file may have no hashes of packages for other platforms than its author's.
- */
+/** Returns whether a package is not for Linux with glibc. The lock may have no hashes of packages for other platforms. */
 function isOfOtherPlatform({ optional = false, os, cpu, libc }: LockedPackage): boolean {
   const excludes = (values: LockedPackage['os'], ours: readonly string[]) =>
     values !== undefined &&

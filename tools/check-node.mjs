@@ -24,10 +24,7 @@ function isOlder(version, minimum) {
   return major < leastMajor || (major === leastMajor && minor < leastMinor);
 }
 
-/**
- * Returns the Node that "npm ci" installs. The link in .bin is not used, because npm 10 removes it with the packages of
- * other platforms.
- */
+/** Returns the Node that "npm ci" installs. npm 10 removes its link in .bin with the packages of other platforms. */
 function ownNode(platform, arch) {
   const [system, program] = platform === 'win32' ? ['win', 'node.exe'] : [platform, 'node'];
   return [`node-${system}-${arch}`, `node-bin-${system}-${arch}`]

@@ -8,16 +8,13 @@ import { pathToFileURL } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { readZip, unreadableIn } from './read-zip.mjs';
 
-/**
- * The most KB of a gzipped bundle, without the layer. The functions allocate and admission are smaller, because they
- * connect to no cluster.
- */
+/** The most KB of a gzipped bundle, without the layer. The functions allocate and admission connect to no cluster. */
 const MOST_KB = 215;
 const MOST_KB_OF = { allocate: 115, admission: 130 };
 const LAYER_MODULE = 'nodejs/allocator.mjs';
 /**
- * Modules that no function may contain: those of a developer's machine, the allocator (which is in the Lambda layer),
- * client-node (which runs the plugins of a kubeconfig) and the SDK's nested clients (which get credentials).
+ * Modules that no function may contain. The allocator is in the Lambda layer, client-node runs the plugins of a kubeconfig, and
+ * the SDK's nested clients get credentials.
  */
 const NOT_IN_A_BUNDLE =
   /node_modules\/(@kubernetes|@aws-sdk\/nested-clients|openid-client|dynalite|classic-level|level|jest|fast-check)\/|\/(local|test|cli|lib\/allocator)\//;

@@ -36,7 +36,7 @@ export interface Fleet {
   readonly interval?: number;
 }
 
-/** The consumption of one loop of a healthy fleet. Read and write units are those that DynamoDB bills. */
+/** The consumption of one loop of a healthy fleet. */
 export interface Usage {
   invocations: number;
   passes: number;
@@ -53,7 +53,7 @@ export interface Usage {
 /** The counted period in seconds. Every schedule fires in this period, and each later period has the same number of ticks. */
 export const COUNTED_SECONDS = 180;
 
-/** The bytes of an item without API servers, and the bytes that each API server adds. */
+/** The bytes of an item, and the bytes that each API server adds to it. */
 interface Sized {
   readonly base: number;
   readonly server: number;
@@ -64,7 +64,6 @@ const REGISTRATION = { base: 846, server: 67 };
 const LEASES = { base: 584, server: 71 };
 
 interface LoopCalls {
-  /** The calls to Kubernetes per pass, and the calls that each API server adds. */
   readonly kubernetes: { readonly pass: number; readonly server: number };
   /** The read units of a pass, without its registration and run record. */
   readonly reads: (servers: number) => number;
@@ -126,11 +125,9 @@ const RUN_RECORDS = Object.values(CALLS).reduce<Sized>(
   { base: 0, server: 0 },
 );
 
-/**
- * The time in which an invocation only waits for replies. A function has a share of a core that grows with its memory:
- * a whole core at 1,769 MB.
- */
+/** The time in which an invocation only waits for replies. */
 const WAITING_SECONDS = 0.05;
+/** A function has a share of a core that grows with its memory. */
 const MB_OF_A_CORE = 1_769;
 /** Lambda's own log lines of each invocation: START, END and REPORT. */
 const PLATFORM_LOG_BYTES = 300;
@@ -198,10 +195,7 @@ function gbSecondsOf(loop: Loop, { servers, services }: Fleet, { invocations, pa
   return (invocations * WAITING_SECONDS + (cpuSeconds * MB_OF_A_CORE) / memoryMb) * (memoryMb / KB);
 }
 
-/**
- * Returns how often a loop reads the kubeconfigs of a fleet in a month: a process reads a cluster's kubeconfig with the
- * first message of that cluster. A new process reads it again.
- */
+/** Returns how often a loop reads kubeconfigs in a month: each process reads a cluster's kubeconfig with its first message. */
 function kubeconfigReadsOf({ passes }: Usage, { clusters, clustersPerTick = CLUSTERS_PER_TICK }: Fleet): number {
   const processes = Math.min(Math.ceil(clusters / clustersPerTick), concurrencyFor(clusters, clustersPerTick));
   const passesOfCluster = (passes / clusters) * ((PROCESS_HOURS * 3600) / COUNTED_SECONDS);
@@ -247,10 +241,7 @@ export function monthlyCost(fleet: Fleet): readonly CostLine[] {
   ];
 }
 
-/**
- * Returns the cost with the kubeconfigs in Parameter Store instead of Secrets Manager. Parameters and reads are free,
- * but decryption is not.
- */
+/** Returns the cost with the kubeconfigs in Parameter Store, where parameters and reads are free, but decryption is not. */
 export function withParameterStore(lines: readonly CostLine[]): readonly CostLine[] {
   return lines.flatMap((line) => {
     if (line.service !== 'Secrets Manager') return [line];

@@ -28,16 +28,13 @@ const SERVERS_REQUIRED = {
   },
 };
 
-/**
- * Returns the schema of a cluster spec as users write it. It accepts every spec that
- * `validateClusterSpec` accepts, and more: it is for editors only.
- */
+/** Returns the schema of a cluster spec for editors. It accepts every spec that `validateClusterSpec` accepts, and more. */
 export function specJsonSchema(): JsonSchema {
   const schema = z.toJSONSchema(writtenSpecShape, { io: 'input', override });
   return { ...HEAD, ...schema, ...SERVERS_REQUIRED };
 }
 
-/** Removes defaults of mappings and of empty lists: a mapping has the defaults of its fields, and an omitted list is empty. */
+/** Removes defaults of mappings, which have the defaults of their fields, and of empty lists. */
 function override({ jsonSchema }: { readonly jsonSchema: z.core.JSONSchema.BaseSchema }): void {
   withoutIntegerBounds({ jsonSchema });
   const { default: standard } = jsonSchema;

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { seededPick } from '../test/support/ranges.ts';
 import { mutantsOf } from './mutants/plan.ts';
-import type { Message, Task } from './mutants/worker.ts';
+import type { Message, Task, Verdict } from './mutants/worker.ts';
 
 /*
  * npm run mutants [-- --sample N --seed S --workers N] [file ...]: changes one expression or statement at a time, and
@@ -27,14 +27,10 @@ const MOST_OF_A_MODULE = 20;
 /** The time limit for the tests of one mutant, on a busy machine. */
 const SILENT_MS = 150_000;
 const LEAST_KILLED = 0.9;
-/**
- * The least share of detected mutants in a sample: less than for all mutants, because a sample may consist of the worst modules.
- */
+/** A sample may consist of the worst modules. */
 const LEAST_OF_SAMPLE = 0.85;
 
 const imports = new Map<string, readonly string[]>();
-
-type Verdict = 'killed' | 'survived' | 'unreached';
 
 interface Keyed {
   readonly module: string;
@@ -64,51 +60,34 @@ async function main(modules: readonly string[]): Promise<number> {
   const parts = Array.from({ length: workers }, (_, n) => chosenModules.slice(n * share, (n + 1) * share));
   const explained = explanations();
   const outcomes = new Map<Keyed, Outcome>();
-  const note = (mutant: Keyed | undefined, verdict: Verdict) => {
-    if (mutant !== undefined) outcomes.set(mutant, outcomeOf(mutant, verdict, explained));
-  };
-  await Promise.all(
-    parts.map((part) =>
-      judgeAll(part, {
-        all,
-        isOpen: (mutant) => chosen.includes(mutant) && !outcomes.has(mutant),
-        note: (id, verdict) => note(all[id], verdict),
-      }),
-    ),
-  );
+  const note = (mutant: Keyed, verdict: Verdict) => outcomes.set(mutant, outcomeOf(mutant, verdict, explained));
+  const isOpen = (mutant: Keyed) => chosen.includes(mutant) && !outcomes.has(mutant);
+  await Promise.all(parts.map((part) => judgeAll(part, { all, isOpen, note })));
   for (const mutant of chosen) if (!outcomes.has(mutant)) note(mutant, 'unreached');
-  const results = [...outcomes].map(([{ module }, outcome]): Result => ({ module, outcome }));
   if (values.sample === undefined) printNeedless(explained, modules);
+  const results = [...outcomes];
   for (const nameOf of [(module: string) => module, path.dirname]) {
-    for (const [name, found] of Map.groupBy(results, ({ module }) => nameOf(module))) {
-      console.log(`${name}: ${summaryOf(found)}`);
+    for (const [name, found] of Map.groupBy(results, ([{ module }]) => nameOf(module))) {
+      console.log(`${name}: ${summaryOf(found.map(([, outcome]) => outcome)).text}`);
     }
   }
-  console.log(`together: ${summaryOf(results)}`);
-  const isNoticed = ({ outcome }: Result) => outcome === 'killed' || outcome === 'explained';
-  const least = values.sample === undefined ? LEAST_KILLED : LEAST_OF_SAMPLE;
-  return results.filter(isNoticed).length >= results.length * least ? 0 : 1;
+  const total = summaryOf([...outcomes.values()]);
+  console.log(`together: ${total.text}`);
+  return total.share >= (values.sample === undefined ? LEAST_KILLED : LEAST_OF_SAMPLE) ? 0 : 1;
 }
 
 type Outcome = Verdict | 'explained';
 
-interface Result {
-  readonly module: string;
-  readonly outcome: Outcome;
-}
-
-function summaryOf(results: readonly Result[]): string {
-  const count = (wanted: Outcome) => results.filter(({ outcome }) => outcome === wanted).length;
+/** Returns a line about the outcomes, and the share of mutants that are detected or explained. */
+function summaryOf(outcomes: readonly Outcome[]): { readonly text: string; readonly share: number } {
+  const count = (wanted: Outcome) => outcomes.filter((outcome) => outcome === wanted).length;
   const [killed, explained] = [count('killed'), count('explained')];
-  const percent = ((killed + explained) / results.length) * 100;
-  const others = `${count('survived')} survived, ${count('unreached')} not reached`;
-  return `${results.length} mutants, ${killed} killed, ${explained} explained, ${others}: ${percent.toFixed(1)} %`;
+  const share = (killed + explained) / outcomes.length;
+  const counts = `${killed} killed, ${explained} explained, ${count('survived')} survived, ${count('unreached')} not reached`;
+  return { share, text: `${outcomes.length} mutants, ${counts}: ${(share * 100).toFixed(1)} %` };
 }
 
-/**
- * Prints a mutant that survives without an explanation. Deletes an explanation that was used, so that the unused ones
- * are left.
- */
+/** Prints a mutant that survives without an explanation. Deletes each explanation that was used. */
 function outcomeOf({ line, key }: Keyed, verdict: Verdict, explained: Set<string>): Outcome {
   if (verdict === 'killed') return verdict;
   if (explained.delete(key)) return 'explained';
@@ -132,7 +111,7 @@ function explanations(): Set<string> {
   );
 }
 
-/** Returns the mutants of a module. A key contains the source line; equal keys get a number. */
+/** Returns the mutants of a module. Equal keys get a number. */
 function keyed(module: string): readonly Keyed[] {
   const lines = readFileSync(path.join(ROOT, module), 'utf8').split('\n');
   const short = (text: string) => text.replace(/\s+/g, ' ').trim();
@@ -146,22 +125,17 @@ function keyed(module: string): readonly Keyed[] {
   });
 }
 
-/**
- * Returns a sample of mutants, the same for the same seed. The sample has few modules, because loading the tests of a
- * module takes longest.
- */
-function sampleOf<Each extends { readonly module: string }>(all: readonly Each[], count: number, seed: number): Each[] {
+/** Returns a sample of mutants from few modules, because loading the tests of a module takes longest. */
+function sampleOf(all: readonly Keyed[], count: number, seed: number): Keyed[] {
   const pick = seededPick(seed);
   const shuffled = <T>(values: readonly T[]): T[] =>
     values
       .map((value) => ({ value, rank: pick(2 ** 32) }))
       .toSorted((a, b) => a.rank - b.rank)
       .map(({ value }) => value);
-  const modules = shuffled([...new Set(all.map(({ module }) => module))]);
-  const ofEach = modules.map((module) =>
-    shuffled(all.filter((each) => each.module === module)).slice(0, MOST_OF_A_MODULE),
-  );
-  return ofEach.flat().slice(0, count);
+  const modules = [...Map.groupBy(all, ({ module }) => module).values()];
+  const ofEach = shuffled(modules).flatMap((mutants) => shuffled(mutants).slice(0, MOST_OF_A_MODULE));
+  return ofEach.slice(0, count);
 }
 
 interface Judging {
@@ -169,7 +143,7 @@ interface Judging {
   readonly all: readonly Keyed[];
   /** Returns whether a mutant still needs a verdict. */
   readonly isOpen: (mutant: Keyed) => boolean;
-  readonly note: (id: number, verdict: Verdict) => void;
+  readonly note: (mutant: Keyed, verdict: Verdict) => void;
 }
 
 /** Judges the mutants of some modules. Starts another worker if a worker ended before each mutant has a verdict. */
@@ -185,7 +159,7 @@ async function judgeAll(names: readonly string[], { all, isOpen, note }: Judging
     const open = all.flatMap((mutant, id) => (names.includes(mutant.module) && isOpen(mutant) ? [id] : []));
     if (open.length === 0 || open.length === before) return;
     before = open.length;
-    await runWorker({ modules, open }, note);
+    await runWorker({ modules, open }, (id, verdict) => all[id] && note(all[id], verdict));
   }
 }
 
@@ -193,7 +167,7 @@ async function judgeAll(names: readonly string[], { all, isOpen, note }: Judging
  * Returns when the worker has ended. Ends a silent worker, because its mutant caused an endless loop. A mutant that
  * ends or silences the worker counts as detected.
  */
-function runWorker(task: Task, note: Judging['note']): Promise<void> {
+function runWorker(task: Task, note: (id: number, verdict: Verdict) => void): Promise<void> {
   const worker = fork(path.join(import.meta.dirname, 'mutants/worker.ts'), {
     cwd: ROOT,
     execArgv: ['--disable-warning=ExperimentalWarning'],
@@ -213,7 +187,6 @@ function runWorker(task: Task, note: Judging['note']): Promise<void> {
   return new Promise((done) => {
     worker.once('exit', () => {
       clearTimeout(timer);
-      // The mutant ended the process of the worker.
       if (current !== undefined) note(current, 'killed');
       done();
     });
@@ -225,7 +198,7 @@ function printProblems({ unloaded, failing }: Message & { readonly type: 'ready'
   for (const test of failing) console.log(`fails without a mutant: ${test}`);
 }
 
-/** Returns the test files that a worker can run: those without spies, which tools/mutants/test-globals.ts does not have. */
+/** Returns the test files without spies, which tools/mutants/test-globals.ts does not have. */
 function runnableTests(): readonly string[] {
   const hasSpies = (file: string) => readFileSync(path.join(ROOT, file), 'utf8').includes('jest.spyOn(');
   return globSync('test/**/*.test.ts', { cwd: ROOT }).filter((file) => !TESTS_ASIDE.test(file) && !hasSpies(file));
@@ -237,9 +210,8 @@ function testsOf(module: string, files: readonly string[]): readonly string[] {
     const isOwn = path.basename(file, '.test.ts') === path.basename(module, '.ts');
     const distance = isOwn ? 0 : distanceTo(module, file);
     const isOfArea = path.basename(path.dirname(file)) === path.basename(path.dirname(module));
-    return distance === undefined
-      ? []
-      : [{ file: path.join(ROOT, file), rank: distance + (isOwn || isOfArea ? 0 : 1) }];
+    const rank = (distance ?? 0) + (isOwn || isOfArea ? 0 : 1);
+    return distance === undefined ? [] : [{ file: path.join(ROOT, file), rank }];
   });
   return near
     .toSorted((a, b) => a.rank - b.rank)

@@ -7,17 +7,11 @@ const END_LENGTH = 22;
 const ENTRY_LENGTH = 46;
 const LOCAL_LENGTH = 30;
 const MADE_BY_UNIX = 3;
-/**
- * The required modes of entries. Lambda's user must read them, but the packager keeps the modes of this machine: 0600
- * with `umask 077`.
- */
+/** The modes with which Lambda's user can read the entries. The packager keeps the modes of this machine. */
 const FILE = 0o100_644;
 const FOLDER = 0o040_755;
 
-/**
- * Returns the files by name.
- * @param {Buffer} zip
- */
+/** Returns the files by name. @param {Buffer} zip */
 export function readZip(zip) {
   /** @type {Map<string, Buffer>} */
   const files = new Map();
@@ -30,20 +24,11 @@ export function readZip(zip) {
   return files;
 }
 
-/**
- * Returns the names of entries that Lambda could not read.
- * @param {Buffer} zip
- */
+/** Returns the names of entries that Lambda could not read. @param {Buffer} zip */
 export function unreadableIn(zip) {
-  return [...entriesOf(zip)].filter(({ at, name }) => modeAt(zip, at) !== modeOf(name)).map(({ name }) => name);
-}
-
-function modeOf(name) {
-  return name.endsWith('/') ? FOLDER : FILE;
-}
-
-function modeAt(zip, at) {
-  return zip.readUInt8(at + 5) === MADE_BY_UNIX ? zip.readUInt16LE(at + 40) : 0;
+  const modeAt = (at) => (zip.readUInt8(at + 5) === MADE_BY_UNIX ? zip.readUInt16LE(at + 40) : 0);
+  const unreadable = [...entriesOf(zip)].filter(({ at, name }) => modeAt(at) !== (name.endsWith('/') ? FOLDER : FILE));
+  return unreadable.map(({ name }) => name);
 }
 
 function* entriesOf(zip) {

@@ -1,6 +1,4 @@
-// "npm run release": creates release/<version> for deployments without Node.js or a clone: the zips of the functions
-// and the layer, the template, the Terraform module, kbctl, the IAM policies, the source maps with their reader, the
-// SBOM and the SHA-256 sums.
+// "npm run release": creates release/<version>, with everything that a deployment without Node.js or a clone needs.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -15,10 +15,7 @@ const ADDRESSES = 254;
 const CALL_MS = 5;
 const PEER = 'read and conditional write of one item';
 
-/**
- * Models callers that allocate all addresses of a /24, each in its own process as in Lambda. On the virtual clock only
- * table calls and waits take time, so the load of this machine has no effect.
- */
+/** Models callers that allocate all addresses of a /24, each in its own process. Only table calls and waits take time. */
 export async function ofCallers(callers: number, rounds: number): Promise<Figure[]> {
   const [ours, others]: [Modelled[], Modelled[]] = [[], []];
   for (let round = 0; round < rounds; round += 1) {
@@ -29,14 +26,9 @@ export async function ofCallers(callers: number, rounds: number): Promise<Figure
       results.push(await modelled(callers, open));
     }
   }
-  const figure = (what: string, value: (one: Modelled) => number): Figure => {
-    return {
-      what: `allocate, callers: ${callers}, ${what}`,
-      peer: PEER,
-      unit: 'ms',
-      ours: ours.map(value),
-      others: others.map(value),
-    };
+  const figure = (name: string, value: (one: Modelled) => number): Figure => {
+    const what = `allocate, callers: ${callers}, ${name}`;
+    return { what, peer: PEER, unit: 'ms', ours: ours.map(value), others: others.map(value) };
   };
   return [
     figure('an item', ({ totalMs }) => totalMs / ADDRESSES),

@@ -40,7 +40,6 @@ export function median(values: readonly number[]): number {
   return values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)] ?? Number.NaN;
 }
 
-/** Rounds to three digits. */
 export function digits(value: number): number {
   return Number(value.toPrecision(3));
 }

@@ -1,5 +1,4 @@
-// Measures fleets on a virtual clock. One of ten clusters gives no answer. Passes and dispatch are the real ones, the
-// table is in memory.
+// Measures fleets on a virtual clock, with real passes and dispatch. One of ten clusters gives no answer.
 import { concurrencyFor } from '../../lib/dispatch/ticks.ts';
 import { CONCURRENT_PASSES } from '../../lib/runtime/deadline.ts';
 import { aFleet, quantile } from '../../test/support/fleet-model.ts';
@@ -7,10 +6,7 @@ import { aFleet, quantile } from '../../test/support/fleet-model.ts';
 /** The measured minute is the eighth, because the processes have then read most of the kubeconfigs. */
 const MINUTES = 8;
 
-/**
- * Returns the figures of a fleet in its eighth minute, as a row of a table. Figures are per second unless their name contains
- * another unit.
- */
+/** Returns the figures of a fleet, per second unless their name contains another unit. */
 export async function fleetRow(size: number): Promise<Record<string, string | number>> {
   const names = Array.from({ length: size }, (_, index) => `c-${String(index).padStart(5, '0')}`);
   const slots = concurrencyFor(size, CONCURRENT_PASSES);

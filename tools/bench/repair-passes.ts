@@ -2,66 +2,44 @@
 //
 //   repair-passes KUBECONFIG CIDR PASSES
 //
-// Prints a line for each pass: its milliseconds, those of its CPU time, and the peak of the memory in KB. Then
-// it reads the same list as often, and prints the milliseconds of CPU time of each read, a line each.
+// Prints a line for each pass: its milliseconds, its milliseconds of CPU time, and the peak memory in KB. Then reads the same
+// list as often, and prints the milliseconds of CPU time of each read.
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { get } from 'node:https';
 import { createGunzip } from 'node:zlib';
-import { parseClusterSpec } from '../../cli/spec/parse-cluster-spec.ts';
 import { clusterPort } from '../../lib/kubernetes/api-server-cluster.ts';
 import { loadKubeconfigFile } from '../../lib/kubernetes/kubeconfig.ts';
 import { ApiServerConnections } from '../../lib/kubernetes/transport.ts';
 import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
-import { startDeadline } from '../../lib/runtime/deadline.ts';
 import { memoryTable } from '../../test/support/memory-table.ts';
+import { aPassContext } from '../../test/support/pass-context.ts';
 import { timesOf } from './figure.ts';
 
 const [, , kubeconfig = '', cidr = '', passes = '1'] = process.argv;
-const parsed = parseClusterSpec(`
-name: bench
-mode: enforce
-allocator: table
-kubeconfig: { file: none }
-apiServers: [{ address: 203.0.113.10 }]
-serviceClusterIPRange: ${cidr}
-`);
-if ('faults' in parsed) throw new Error(parsed.faults.map(({ message }) => message).join('\n'));
-const { spec } = parsed;
 const access = await loadKubeconfigFile(kubeconfig);
-const connections = new ApiServerConnections();
-
+const { server } = access;
+const transport = new ApiServerConnections().transport(access);
 const table = memoryTable({ nowMs: Date.now, newWriteId: randomUUID });
 
 async function runPass(): Promise<void> {
-  const kubernetes = clusterPort({
-    transport: connections.transport(access),
-    server: access.server,
-    deadline: AbortSignal.timeout(120_000),
-    userAgent: 'bench',
-  });
-  const { errors } = await clusterIpRepair.run({
-    spec,
-    rangesGeneration: 1,
+  const deadline = AbortSignal.timeout(120_000);
+  const context = aPassContext({
+    spec: { allocator: 'table', serviceClusterIPRanges: [cidr] },
     table,
-    kubernetes,
-    probe: () => Promise.reject(new Error('a repair probes nothing')),
-    lookUp: async () => undefined,
-    controlPlane: { id: 'measured', confirm: async () => true },
+    kubernetes: clusterPort({ transport, server, deadline, userAgent: 'bench' }),
     passId: randomUUID(),
     nowMs: Date.now,
     triesEveryMs: 180_000,
-    startDeadline,
-    pause: async () => undefined,
-    previous: undefined,
   });
+  const { errors } = await clusterIpRepair.run(context);
   if (errors.length > 0) throw errors[0];
 }
 
 function readList(): Promise<void> {
   return new Promise((resolve, reject) => {
     const headers = { 'accept-encoding': 'gzip' };
-    get(`${access.server}/api/v1/services`, { rejectUnauthorized: false, headers }, (reply) => {
+    get(`${server}/api/v1/services`, { rejectUnauthorized: false, headers }, (reply) => {
       reply.pipe(createGunzip()).resume().once('end', resolve).once('error', reject);
     }).once('error', reject);
   });

@@ -1,5 +1,4 @@
-// Passes of cluster-ip-repair over a list of Services from a server on loopback, beside upstream's repair in Go and beside a
-// program that only reads the list.
+// Measures passes of cluster-ip-repair beside upstream's repair in Go, and beside a program that only reads the list.
 import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -97,7 +96,6 @@ export async function repairPasses(folder: string, options: RepairOptions) {
   });
 }
 
-/** Runs passes of upstream's repair. */
 async function upstreamPasses(folder: string, options: RepairOptions): Promise<Measured> {
   const program = upstreamProgram(folder);
   return besideServer(options, folder, async (kubeconfig) => {
@@ -106,7 +104,7 @@ async function upstreamPasses(folder: string, options: RepairOptions): Promise<M
   });
 }
 
-/** Measures our passes and upstream's of clusters in which nothing changes, and in which some Services do. */
+/** Measures our passes and upstream's, without changes and with changed Services. */
 export async function repairFigures(folder: string): Promise<Figure[]> {
   const figures: Figure[] = [];
   for (const services of [1_000, 10_000, 50_000, 100_000]) {

@@ -6,7 +6,6 @@
 import { randomUUID } from 'node:crypto';
 import { Agent, get } from 'node:https';
 import { json } from 'node:stream/consumers';
-import { parseClusterSpec } from '../../cli/spec/parse-cluster-spec.ts';
 import { clusterPort } from '../../lib/kubernetes/api-server-cluster.ts';
 import { httpsProber } from '../../lib/kubernetes/https-prober.ts';
 import { loadKubeconfigFile } from '../../lib/kubernetes/kubeconfig.ts';
@@ -14,66 +13,51 @@ import { ApiServerConnections, KeptConnections } from '../../lib/kubernetes/tran
 import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
 import { startDeadline } from '../../lib/runtime/deadline.ts';
 import { memoryTable } from '../../test/support/memory-table.ts';
+import { aPassContext } from '../../test/support/pass-context.ts';
 import { timesOf } from './figure.ts';
 
 const [, , kubeconfig = '', passes = '1', ...urls] = process.argv;
-const apiServers = urls.map((url, index) => ({ address: `203.0.113.${10 + index}`, probe: { url: `${url}/readyz` } }));
-const parsed = parseClusterSpec(
-  JSON.stringify({
-    name: 'bench',
-    mode: 'enforce',
-    kubeconfig: { file: 'none' },
-    apiServers,
-    serviceClusterIPRange: '10.0.0.0/24',
-  }),
-);
-if ('faults' in parsed) throw new Error(parsed.faults.map(({ message }) => message).join('\n'));
-const { spec } = parsed;
+const apiServers = urls.map((url, index) => ({
+  address: `203.0.113.${10 + index}`,
+  kind: 'server' as const,
+  probe: { url: `${url}/readyz`, path: '/readyz', authenticate: false },
+}));
 const access = await loadKubeconfigFile(kubeconfig);
-const connections = new ApiServerConnections();
+const { server } = access;
+const transport = new ApiServerConnections().transport(access);
 const kept = new KeptConnections(Date.now);
 const table = memoryTable({ nowMs: Date.now, newWriteId: randomUUID });
 
 async function runPass(): Promise<void> {
   const deadline = AbortSignal.timeout(10_000);
   const ask = httpsProber({ access, deadline, userAgent: 'bench', kept });
-  const { errors } = await kubernetesService.run({
-    spec,
-    rangesGeneration: 1,
+  const context = aPassContext({
+    spec: { apiServers },
     table,
-    kubernetes: clusterPort({
-      transport: connections.transport(access),
-      server: access.server,
-      deadline,
-      userAgent: 'bench',
-    }),
+    kubernetes: clusterPort({ transport, server, deadline, userAgent: 'bench' }),
     // `isOneServer` keeps connections, as for addresses in a spec. The measured addresses are loopback addresses, which
     // endpoints cannot contain.
     probe: (target, end) => ask({ ...target, isOneServer: true }, end),
-    lookUp: async () => undefined,
-    controlPlane: { id: 'measured', confirm: async () => true },
     passId: randomUUID(),
     nowMs: Date.now,
-    triesEveryMs: 10_000,
     startDeadline,
-    pause: async () => undefined,
-    previous: undefined,
   });
+  const { errors } = await kubernetesService.run(context);
   if (errors.length > 0) throw errors[0];
 }
 
 const agent = new Agent({ keepAlive: true, rejectUnauthorized: false });
 
-function read(url: string, headers: Readonly<Record<string, string>> = {}): Promise<unknown> {
+function read(url: string): Promise<unknown> {
   return new Promise((resolve, reject) => {
-    get(url, { agent, headers }, (reply) => resolve(reply.resume())).once('error', reject);
+    get(url, { agent }, (reply) => resolve(reply.resume())).once('error', reject);
   });
 }
 
 async function readObject(path: string): Promise<unknown> {
   const headers = await access.authHeaders();
   return new Promise((resolve, reject) => {
-    get(`${access.server}${path}`, { agent, headers }, (reply) => resolve(json(reply))).once('error', reject);
+    get(`${server}${path}`, { agent, headers }, (reply) => resolve(json(reply))).once('error', reject);
   });
 }
 

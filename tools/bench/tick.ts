@@ -9,10 +9,7 @@ import type { Figure } from './figure.ts';
 import { linesOf } from './upstream.ts';
 
 const ADDRESSES = ['203.0.113.10', '203.0.113.11', '203.0.113.12'];
-/**
- * The number of passes that are not measured. The first passes open connections, write the endpoints, and run code that
- * is not compiled yet.
- */
+/** The first passes, which open connections, write the endpoints, and run code that is not compiled yet. */
 const COLD = 20;
 
 export async function warmTick(folder: string, rounds: number): Promise<Figure> {

@@ -8,7 +8,6 @@ const MODULE = path.join(import.meta.dirname, '../../test/conformance/control-pl
 /** Upstream's repair logs each finding. */
 const LONGEST_OUTPUT = 64 * 1024 * 1024;
 
-/** Builds upstream's program into a folder. */
 export function upstreamProgram(folder: string): string {
   const program = path.join(folder, 'bench-repair');
   execFileSync('go', ['build', '-buildvcs=false', '-mod=readonly', '-trimpath', '-o', program, './bench-repair'], {
@@ -19,7 +18,7 @@ export function upstreamProgram(folder: string): string {
   return program;
 }
 
-/** Runs a program. Returns the lines that it printed. */
+/** Returns the lines that a program prints. */
 export async function linesOf(program: string, args: readonly string[]): Promise<string[]> {
   const { stdout } = await promisify(execFile)(program, args, { maxBuffer: LONGEST_OUTPUT });
   return stdout.trim().split('\n');

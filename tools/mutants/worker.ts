@@ -7,9 +7,9 @@ import { instrumented, mutantsOf } from './plan.ts';
 import { type Block, type CollectedTest, testsOf } from './test-globals.ts';
 
 /*
- * Loads the tests of some modules once, with all mutants of those modules switched off, and notes which tests reach which of them.
- * Then runs the tests that reach a mutant with that mutant switched on, one mutant after another. For a mutant in code that runs
- * while modules load, the project's modules are loaded again; packages are not.
+ * Loads the tests of some modules once, with all mutants switched off, and notes which tests reach which mutants. Then switches
+ * on one mutant after another, and runs the tests that reach it. If a mutant is in code that runs while modules load, loads the
+ * project's modules again.
  */
 
 export interface Task {
@@ -31,7 +31,9 @@ export type Message =
   | { readonly type: 'alive' }
   | { readonly type: 'ready'; readonly unloaded: readonly string[]; readonly failing: readonly string[] }
   | { readonly type: 'begins'; readonly mutant: number }
-  | { readonly type: 'verdict'; readonly mutant: number; readonly verdict: 'killed' | 'survived' | 'unreached' };
+  | { readonly type: 'verdict'; readonly mutant: number; readonly verdict: Verdict };
+
+export type Verdict = 'killed' | 'survived' | 'unreached';
 
 /** A test with its measurements without a mutant. */
 interface Measured {
@@ -48,16 +50,11 @@ const ROOT = path.join(import.meta.dirname, '../..');
 const TEST_MS = 60_000;
 /** The CPU time above which a test does not run for every mutant. */
 const SLOW_CPU_MS = 3_000;
-/** The time limit of one mutant: otherwise a survivor would take minutes. */
+/** The time limit of one mutant. */
 const MOST_CPU_MS = 5_000;
-/**
- * The number of test files that are reloaded first for a mutant in code that runs at load; the others follow only if it
- * survives.
- */
+/** The test files that are reloaded first. The others follow only if the mutant survives. */
 const FIRST_RELOADED = 6;
-/**
- * A mutant counts as an endless loop, and so as detected, if a test evaluates this many times as many expressions as without it.
- */
+/** A mutant counts as an endless loop if a test evaluates this many times as many expressions as without the mutant. */
 const ENDLESS = 20;
 const ALWAYS_ALLOWED = 10_000;
 
@@ -167,7 +164,6 @@ function affordable(candidates: readonly Measured[]): readonly Measured[] {
 async function isNoticedBy(mutant: number, { candidates, loadTests }: Part): Promise<boolean> {
   [active, evaluations, allowed] = [mutant, 0, ALWAYS_ALLOWED * ENDLESS];
   const tests = await loadTests().catch(() => undefined);
-  // The module does not load with the mutant.
   if (tests === undefined) return true;
   for (const each of affordable(candidates)) {
     const test = tests.get(each.id);
