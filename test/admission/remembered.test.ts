@@ -115,9 +115,10 @@ test('a Service keeps its address when an earlier review of the same name is ref
 
 test('a Service with generateName gets its name from the webhook, which recognizes it in the next review', async () => {
   const world = await anAdmissionWorld();
-  const { patch } = await world.ask({ generateName: 'web-' });
+  const { patch } = await world.ask({ generateName: 'web-', spec: { type: 'NodePort' } });
   expect(patch).toContainEqual({ op: 'add', path: '/metadata/name', value: 'web-00001' });
-  const spec = { clusterIP: '10.0.0.17', clusterIPs: ['10.0.0.17'] };
+  const clusterIPs = ['10.0.0.17'];
+  const spec = { type: 'NodePort', clusterIP: '10.0.0.17', clusterIPs, ports: [{ port: 80, nodePort: 30_016 }] };
   expect(await world.ask({ name: 'web-00001', uid: 'u-2', spec })).toEqual({ uid: 'u-2', allowed: true });
 });
 

@@ -179,12 +179,6 @@ test.each<[string, Parameters<typeof anAllocateWorld>[0], Partial<AllocateReques
   expect(await world.items()).toEqual(before);
 });
 
-test('a stack allocates for the clusters that it owns', async () => {
-  const world = await anAllocateWorld({ environment: { stack: 'ours' } });
-  await updateCluster(world.table, CLUSTER, withOwner('ours'));
-  expect(await world.ask({ items: [NEXT_IP] })).toMatchObject({ outcome: 'done' });
-});
-
 test('a caller without a key of the cluster cannot allocate there, and no answer or item contains the key', async () => {
   const callerKeys = [createHash('sha256').update(KEY).digest('hex')];
   const world = await anAllocateWorld({ environment: { stack: 'ours' }, spec: { callerKeys } });

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
-import { fingerprintOf, parseRequest, requestedItems } from '../../lib/allocate/request.ts';
+import { fingerprintOf, parseRequest } from '../../lib/allocate/request.ts';
 import { answerJsonSchema, requestJsonSchema } from '../../tools/json-schemas.ts';
 import { schemaFaults } from '../support/json-schema-check.ts';
 
@@ -106,18 +106,6 @@ test('a refusal lists all faults of the request, or the first of very many', () 
   const many = faultOf({ ...good, items: Array(5_000).fill({ range: 'x' }) });
   expect(many).toMatch(/items\.19\.range [^;]*; and 4980 more$/);
   expect(many.length).toBeLessThan(2_000);
-});
-
-test('requestedItems returns one item for each address and port, in the order of the request', () => {
-  const items = [
-    { range: 'servicenodeports', next: true, count: 2 },
-    { range: 'serviceips', value: '10.0.0.1' },
-  ] as const;
-  expect(requestedItems({ items: [...items] })).toEqual([
-    { range: 'servicenodeports' },
-    { range: 'servicenodeports' },
-    { range: 'serviceips', value: '10.0.0.1' },
-  ]);
 });
 
 describe('The fingerprint of a request', () => {

@@ -124,21 +124,3 @@ test('two simultaneous invocations of a release complete it once, and free nothi
   });
   await fc.assert(property, { numRuns: runs(20) });
 });
-
-test('one of two requests for the last free address gets it, and the other is refused because the range is full', async () => {
-  const property = fc.asyncProperty(fc.scheduler(), async (scheduler) => {
-    const world = await withFree(1);
-    const table = stepping(world.table, scheduler);
-    const items: AllocateRequest['items'] = [{ range: 'serviceips', next: true }];
-    const answers = await scheduler.waitFor(
-      Promise.all(['r1', 'r2'].map((requestId) => world.ask({ requestId, items }, table))),
-    );
-    expect(answers.map(({ outcome }) => outcome).sort()).toEqual(['done', 'refused']);
-    expect(answers.find(({ outcome }) => outcome === 'refused')?.error).toEqual({
-      code: 'Full',
-      message: 'range is full',
-    });
-    expect(answers.flatMap(valuesIn)).toEqual(['10.0.0.17']);
-  });
-  await fc.assert(property, { numRuns: runs(10) });
-});
