@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { DeregisterRequest } from '../../lib/api-servers/deregister.ts';
+import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
 import { addressesIn, ENDPOINTS_REF, type EndpointsObject, SLICE_REF } from '../../lib/endpoints/objects.ts';
 import { ClusterError, type ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import { tableWith } from '../repair/faults.ts';
@@ -13,7 +14,7 @@ const HOST = 'api.example.com';
 const HOUR_MS = 3_600_000;
 
 async function settled(servers = [aServer(A), aServer(B)]): Promise<EndpointsWorld> {
-  const world = new EndpointsWorld(servers).answer(READY, A, B, SHARED);
+  const world = new EndpointsWorld(servers).answer(READY, A, B, C, SHARED);
   await world.tick();
   world.cluster.writes.length = 0;
   return world;
@@ -34,26 +35,73 @@ describe('deregistering an address', () => {
     expect([world.published(), world.inSlice()]).toEqual([[A], [A]]);
   });
 
-  test.each([
-    { where: 'the Endpoints have', objects: [anEndpoints([A, B, C])] },
-    { where: 'only the slice still has', objects: [anEndpoints([A, B]), aSlice([A, B, C])] },
-  ])(
-    'a deregistration keeps an address without a lease that $where, and that no tick has probed yet',
-    async (given) => {
-      const world = worldOf(A, B, C);
-      for (const object of given.objects) world.cluster.place(object);
-      for (const address of [A, B]) await world.setLease({ address, source: 'agent' });
-      expect(await ask(world)).toMatchObject({ outcome: 'deregistered', stillPublished: false });
-      expect(world.published()).toEqual([A, C]);
-    },
-  );
-
-  test('a deregistration keeps another published address that missed two probes, because only a tick removes it', async () => {
+  /** Returns a world with these objects, in which no tick has probed the servers and C has no lease. */
+  async function unprobed(...objects: readonly KubernetesObject[]): Promise<EndpointsWorld> {
     const world = worldOf(A, B, C);
+    for (const object of objects) world.cluster.place(object);
+    for (const address of [A, B]) await world.setLease({ address, source: 'agent' });
+    return world;
+  }
+
+  async function withMasterCount(masterCount: number): Promise<EndpointsWorld> {
+    const world = worldOf(A, B);
+    world.change({ endpoints: { reconciler: 'master-count', masterCount } });
     await world.tick();
-    await world.setLease({ address: C, expiresAtMs: world.nowMs, misses: 2 });
+    return world;
+  }
+
+  test.each<[string, () => Promise<EndpointsWorld>, readonly string[]]>([
+    [
+      'keeps an address without a lease in the Endpoints that no tick has probed yet',
+      () => unprobed(anEndpoints([A, B, C])),
+      [A, C],
+    ],
+    [
+      'keeps an address without a lease in the slice alone that no tick has probed yet',
+      () => unprobed(anEndpoints([A, B]), aSlice([A, B, C])),
+      [A, C],
+    ],
+    [
+      'keeps another published address that missed two probes, because only a tick removes it',
+      async () => {
+        const world = await settled([aServer(A), aServer(B), aServer(C)]);
+        await world.setLease({ address: C, expiresAtMs: world.nowMs, misses: 2 });
+        return world;
+      },
+      [A, C],
+    ],
+    [
+      "removes the address of an agent's lease although the spec does not contain it",
+      async () => {
+        const world = await settled([aServer(A)]);
+        await world.setLease({ address: B, source: 'agent' });
+        await world.tick();
+        return world;
+      },
+      [A],
+    ],
+    ['removes an address with the master-count reconciler', () => withMasterCount(2), [A]],
+    [
+      'publishes another live address with the master-count reconciler in place of the only one',
+      () => withMasterCount(1),
+      [A],
+    ],
+    [
+      'publishes another live address although another writer marked it as not ready',
+      async () => {
+        const world = await settled();
+        const current = world.cluster.find<EndpointsObject>(ENDPOINTS_REF) ?? anEndpoints([]);
+        const subsets = [{ addresses: [{ ip: B }], notReadyAddresses: [{ ip: A }], ports: [HTTPS] }];
+        world.cluster.place({ ...current, subsets });
+        return world;
+      },
+      [A],
+    ],
+  ])('a deregistration %s', async (_what, start, published) => {
+    const world = await start();
+    expect(world.published()).toContain(B);
     expect(await ask(world)).toMatchObject({ outcome: 'deregistered', stillPublished: false });
-    expect(world.published()).toEqual([A, C]);
+    expect([world.published(), world.inSlice()]).toEqual([published, published]);
   });
 
   test('a deregistration does not publish the address again before the end of the withdrawal, even if the server answers', async () => {
@@ -195,46 +243,11 @@ describe('deregistering an address', () => {
     });
   });
 
-  test("a deregistration withdraws the address of an agent's lease although the spec does not contain it", async () => {
-    const world = await settled([aServer(A)]);
-    await world.setLease({ address: B, source: 'agent' });
-    await world.tick();
-    expect(await ask(world)).toMatchObject({ outcome: 'deregistered', stillPublished: false });
-    expect(world.published()).toEqual([A]);
-  });
-
   test('a deregistration withdraws a server that never answered, so that its first answer does not publish it', async () => {
     const world = await settled([aServer(A), aServer('10.0.0.3')]);
     expect(await ask(world, { address: '10.0.0.3' })).toMatchObject({ outcome: 'deregistered' });
     await world.answer(READY, '10.0.0.3').tick();
     expect(world.published()).toEqual([A]);
-  });
-
-  test('a deregistration removes an address with the master-count reconciler', async () => {
-    const world = worldOf(A, B);
-    world.change({ endpoints: { reconciler: 'master-count', masterCount: 2 } });
-    await world.tick();
-    expect(await ask(world)).toMatchObject({ outcome: 'deregistered', stillPublished: false });
-    await world.tick();
-    expect(world.published()).toEqual([A]);
-  });
-
-  test('a deregistration publishes another live address with the master-count reconciler if it removes the only published one', async () => {
-    const world = worldOf(A, B);
-    world.change({ endpoints: { reconciler: 'master-count', masterCount: 1 } });
-    await world.tick();
-    expect(world.published()).toEqual([B]);
-    expect(await ask(world)).toMatchObject({ outcome: 'deregistered', stillPublished: false });
-    expect([world.published(), world.inSlice()]).toEqual([[A], [A]]);
-  });
-
-  test('a deregistration publishes another live address although another writer marked it as not ready', async () => {
-    const world = await settled();
-    const current = world.cluster.find<EndpointsObject>(ENDPOINTS_REF) ?? anEndpoints([]);
-    const subsets = [{ addresses: [{ ip: B }], notReadyAddresses: [{ ip: A }], ports: [HTTPS] }];
-    world.cluster.place({ ...current, subsets });
-    expect(await ask(world)).toMatchObject({ outcome: 'deregistered', stillPublished: false });
-    expect([world.published(), world.inSlice()]).toEqual([[A], [A]]);
   });
 });
 
@@ -303,37 +316,27 @@ describe('a refused deregistration', () => {
     expect(result).toMatchObject({ outcome: 'refused', reason: 'shared', message: expect.stringContaining(HOST) });
   });
 
-  test('a deregistration is not accepted if it names an unknown address', async () => {
+  test('a deregistration is not accepted for an unknown address, or in a cluster whose endpoints this program does not manage', async () => {
     const world = await settled();
     expect(await ask(world, { address: '192.0.2.1' })).toMatchObject({ outcome: 'notRegistered' });
-  });
-
-  test('a deregistration is not accepted if it names an address of a cluster whose endpoints this program does not manage', async () => {
-    const world = await settled();
     world.change({ endpoints: { reconciler: 'none' } });
     expect(await ask(world)).toMatchObject({ outcome: 'notRegistered' });
   });
 });
 
 describe('deregistering while other writers change the endpoints', () => {
-  test('a deregistration reads the endpoints again after a conflict, a bounded number of times', async () => {
+  test.each([
+    ['reads the endpoints again after a conflict', 2, { stillPublished: false }],
+    [
+      'leaves the endpoints to the loop if four writes conflict',
+      4,
+      { stillPublished: true, error: { code: 'Conflict' } },
+    ],
+  ])('a deregistration %s', async (_what, conflicts, result) => {
     const world = await settled();
-    let conflicts = 0;
-    world.cluster.beforeWrite = () => {
-      conflicts += 1;
-      return conflicts <= 2 ? { outcome: 'conflict' } : undefined;
-    };
-    expect(await ask(world)).toMatchObject({ outcome: 'deregistered', stillPublished: false });
-    expect(conflicts).toBe(4);
-  });
-
-  test('a deregistration leaves the endpoints to the loop if every write conflicts', async () => {
-    const world = await settled();
-    world.cluster.beforeWrite = () => ({ outcome: 'conflict' });
-    expect(await ask(world)).toMatchObject({
-      outcome: 'deregistered',
-      stillPublished: true,
-      error: { code: 'Conflict' },
-    });
+    let writes = 0;
+    world.cluster.beforeWrite = () => (++writes <= conflicts ? { outcome: 'conflict' } : undefined);
+    expect(await ask(world)).toMatchObject({ outcome: 'deregistered', ...result });
+    expect(writes).toBe(4);
   });
 });

@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { resolveAddresses } from '../../lib/api-servers/probe-addresses.ts';
-import type { SharedHostSpec } from '../../lib/cluster/cluster-spec.ts';
+import type { ApiServerSpec, SharedHostSpec } from '../../lib/cluster/cluster-spec.ts';
+import type { Lease } from '../../lib/cluster/lease.ts';
 import { newLease } from '../../lib/endpoints/lease-states.ts';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import { aClusterSpec, aServer } from '../support/a-cluster-spec.ts';
@@ -9,13 +10,25 @@ const probe = { path: '/readyz', authenticate: false };
 const dnsName: SharedHostSpec = { host: 'api.example.com', kind: 'shared', probe };
 const group: SharedHostSpec = { host: 'arn:aws', targetGroupArn: 'arn:aws', kind: 'shared', probe };
 
+/** Resolves the addresses of these API servers, whose sources have these records. */
+function resolve(
+  apiServers: readonly ApiServerSpec[],
+  records: readonly unknown[] | Error,
+  leases: readonly Lease[] = [],
+): ReturnType<typeof resolveAddresses> {
+  const lookUp = async () => {
+    if (records instanceof Error) throw records;
+    return records as string[];
+  };
+  return resolveAddresses(aClusterSpec({ apiServers: [...apiServers] }), lookUp, leases);
+}
+
 describe('the addresses of a source', () => {
   test.each([
     { name: 'of a host name are probed with that server name', source: dnsName, serverName: 'api.example.com' },
     { name: 'of a target group are probed without a server name', source: group, serverName: undefined },
   ])('the addresses $name', async ({ source, serverName }) => {
-    const { addresses } = await resolveAddresses(aClusterSpec({ apiServers: [source] }), async () => ['10.9.8.7'], []);
-
+    const { addresses } = await resolve([source], ['10.9.8.7']);
     const { host } = source;
     expect(addresses).toMatchObject([{ address: '10.9.8.7', host, target: { url: 'https://10.9.8.7:6443/readyz' } }]);
     expect(addresses[0]?.target.serverName).toBe(serverName);
@@ -24,10 +37,7 @@ describe('the addresses of a source', () => {
   test('the addresses of a source stay published when the look-up fails, and the finding names its reason and the addresses', async () => {
     const failure = new ClusterError('BadKubeconfig', 'DescribeTargetHealth was denied');
     const leases = [{ ...newLease('10.9.8.7'), host: group.host }, newLease('10.9.8.8')];
-
-    const spec = aClusterSpec({ apiServers: [group] });
-    const resolved = await resolveAddresses(spec, () => Promise.reject(failure), leases);
-
+    const resolved = await resolve([group], failure, leases);
     expect(resolved).toMatchObject({ addresses: [{ address: '10.9.8.7' }], unresolved: [group.host] });
     const message =
       'the look-up of arn:aws failed (DescribeTargetHealth was denied); its known addresses stay: 10.9.8.7';
@@ -56,55 +66,40 @@ describe('the addresses of a source', () => {
       findings: [{ item: dnsName.host, message: expect.stringContaining('900 addresses') }],
     },
   ])('the addresses of a source are $name', async ({ records, addresses, findings }) => {
-    const spec = aClusterSpec({ apiServers: [dnsName] });
-    const resolved = await resolveAddresses(spec, async () => records, [known]);
+    const resolved = await resolve([dnsName], records, [known]);
     expect(resolved.addresses.map(({ address }) => address)).toEqual(addresses);
     expect(resolved.findings).toMatchObject(findings);
   });
 
   test('each address of a source is used once, in canonical form, even if a target group or Service has another spelling', async () => {
-    const spec = aClusterSpec({ apiServers: [group, aServer('10.9.8.8')] });
-    const records = [
-      '::ffff:10.9.8.7',
-      '010.9.8.7',
-      '10.9.8.08',
-      ...Array.from({ length: 32 }, () => '10.9.8.7'),
-      '10.9.8.6',
-    ];
-    const { addresses, findings } = await resolveAddresses(spec, async () => records, []);
+    const records = ['::ffff:10.9.8.7', '010.9.8.7', '10.9.8.08', ...Array<string>(32).fill('10.9.8.7'), '10.9.8.6'];
+    const { addresses, findings } = await resolve([group, aServer('10.9.8.8')], records);
     expect(addresses.map(({ address }) => address).sort()).toEqual(['10.9.8.6', '10.9.8.7', '10.9.8.8']);
     expect(findings).toEqual([]);
   });
 
   test('a text of a Service that is not an address is omitted from the addresses of a source, and its message is short', async () => {
-    const spec = aClusterSpec({ apiServers: [group] });
-    const records = [7 as unknown as string, `x\n${'y'.repeat(100_000)}`, '10.9.8.7'];
-    const { addresses, findings } = await resolveAddresses(spec, async () => records, []);
+    const records = [7, `x\n${'y'.repeat(100_000)}`, '10.9.8.7'];
+    const { addresses, findings } = await resolve([group], records);
     expect(addresses).toMatchObject([{ address: '10.9.8.7' }]);
     expect(findings.map(({ message }) => message.length < 1_000 && !message.includes('\n'))).toEqual([true, true]);
   });
 
   test('the addresses of a source cause at most 34 findings, even if more of them are invalid in Endpoints', async () => {
     const unfit = many.map((record) => record.replace('10.', '169.254.'));
-    const spec = aClusterSpec({ apiServers: [dnsName] });
-    const { findings } = await resolveAddresses(spec, async () => ['127.0.0.1', ...unfit], []);
+    const { findings } = await resolve([dnsName], ['127.0.0.1', ...unfit]);
     expect(findings.length).toBeLessThanOrEqual(34);
   });
 
   test('the addresses of a source beyond the first 1,000 are ignored, so that no source keeps the process busy', async () => {
     const records = Array.from({ length: 100_000 }, (_, n) => `10.${n >> 16}.${(n >> 8) & 255}.${n & 255}`);
-    const { addresses, findings } = await resolveAddresses(
-      aClusterSpec({ apiServers: [group] }),
-      async () => records,
-      [],
-    );
+    const { addresses, findings } = await resolve([group], records);
     expect(addresses).toHaveLength(32);
     expect(findings).toMatchObject([{ message: expect.stringContaining('resolves to 1000 addresses') }]);
   });
 
   test('an address that both the spec and a source contain is probed once, as an address of the spec', async () => {
-    const spec = aClusterSpec({ apiServers: [dnsName, aServer('10.9.8.7')] });
-    const { addresses } = await resolveAddresses(spec, async () => ['10.9.8.7'], []);
+    const { addresses } = await resolve([dnsName, aServer('10.9.8.7')], ['10.9.8.7']);
     expect(addresses).toMatchObject([{ address: '10.9.8.7', kind: 'server' }]);
     expect(addresses[0]).not.toHaveProperty('host');
   });
@@ -120,8 +115,7 @@ describe('the probe of an address', () => {
   ])('the probe of an address requests %s, and sends the credential only to a host of the spec', async (...row) => {
     const [, own, url, authenticate] = row;
     const server = { address: 'fd00::2', kind: 'server', probe: own } as const;
-    const spec = aClusterSpec({ apiServers: [server, aServer('fd00::1'), dnsName] });
-    const { addresses } = await resolveAddresses(spec, async () => [], []);
+    const { addresses } = await resolve([server, aServer('fd00::1'), dnsName], []);
     const target = { url: url ?? own.url, authenticate, ...(url !== undefined && { isOneServer: true }) };
     expect(addresses[0]?.target).toEqual(target);
   });
