@@ -6,7 +6,11 @@ import { describeFaults, fault } from '../../../cli/spec/spec-fault.ts';
 import { validateClusterSpec } from '../../../cli/spec/validate-cluster-spec.ts';
 import { writtenSpec } from '../../../cli/spec/written-spec.ts';
 import { SCHEDULE_SECONDS } from '../../../lib/cluster/cluster-spec.ts';
+import { specJsonSchema } from '../../../tools/json-schemas.ts';
+import { schemaFaults } from '../../support/json-schema-check.ts';
 import { runs } from '../../support/properties.ts';
+
+const schema = specJsonSchema();
 
 /** Generates mappings with any subset of these optional fields. */
 const some = <Fields extends object>(fields: { [Field in keyof Fields]: fc.Arbitrary<Fields[Field]> }) =>
@@ -85,7 +89,7 @@ const files = fc
     }).map((more) => ({ ...needed, ...more })),
   );
 
-test('a spec keeps every field of its file, and its stored form is the same spec when it is read again from YAML or JSON', () => {
+test('a valid spec file matches the schema, its spec keeps every field, and the stored form is the same spec when it is read again', () => {
   let valid = 0;
   fc.assert(
     fc.property(files, (file) => {
@@ -94,6 +98,7 @@ test('a spec keeps every field of its file, and its stored form is the same spec
       valid += 1;
       const { apiServers: _servers, serviceClusterIPRange: _ranges, serviceNodePortRange: _ports, ...kept } = file;
       expect(result.spec).toMatchObject(kept);
+      expect(schemaFaults(schema, file)).toEqual([]);
       const written = writtenSpec(result.spec);
       expect(parseClusterSpec(stringify(written, { version: '1.1' }))).toEqual({ spec: result.spec });
       expect(parseClusterSpec(JSON.stringify(written))).toEqual({ spec: result.spec });
