@@ -8,7 +8,8 @@ import { storedSize } from '../../lib/table/stored-item.ts';
 import { powertoolsTelemetry } from '../../lib/telemetry/powertools.ts';
 import { LOOP_DEFINITIONS } from '../../local/loop-handlers.ts';
 import { COUNTED_SECONDS, type Fleet, type Usage } from '../../tools/cost-calculation.ts';
-import { aClusterSpec } from '../support/a-cluster-spec.ts';
+import { withAddresses } from '../repair/services.ts';
+import { aClusterSpec, aServer } from '../support/a-cluster-spec.ts';
 import { aDispatchWorld } from '../support/dispatch-world.ts';
 import { memoryCluster } from '../support/memory-cluster.ts';
 import { memoryQueue } from '../support/memory-queue.ts';
@@ -95,10 +96,7 @@ function noUsage(): Usage {
 }
 
 function specsOf(clusters: number, servers: number, interval: number): ClusterSpec[] {
-  const apiServers = Array.from({ length: servers }, (_, index) => ({
-    ...{ address: `10.20.0.${index + 1}`, kind: 'server' as const },
-    probe: { path: '/readyz', authenticate: false },
-  }));
+  const apiServers = Array.from({ length: servers }, (_, index) => aServer(`10.20.0.${index + 1}`));
   return Array.from({ length: clusters }, (_, index) => {
     const name = `prod-us-east-1-${String(index).padStart(5, '0')}`;
     return aClusterSpec({
@@ -136,14 +134,9 @@ function healthyCluster(services: number, count: Count): ClusterAccess {
 /** Returns a Service with an address anywhere in the /16, like the choice of an API server. */
 function aService(index: number, services: number): ServiceClaim {
   const at = 65_534 - index * Math.floor(65_000 / services);
-  const clusterIP = `10.96.${at >> 8}.${at & 255}`;
-  return {
-    ...{ namespace: 'a', name: `service-${index}`, uid: String(index), resourceVersion: '1', type: 'ClusterIP' },
-    ...{ clusterIP, clusterIPs: [clusterIP], ports: [], healthCheckNodePort: 0, createdAtMs: 0 },
-  };
+  return withAddresses(`service-${index}`, `10.96.${at >> 8}.${at & 255}`);
 }
 
-/** Returns the IPAddress of a Service. */
 function anIpAddress({ clusterIP, namespace, name, uid }: ServiceClaim): IPAddressRecord {
   const parent = { group: '', resource: 'services', namespace, name };
   const labels = { family: 'IPv4', managedBy: 'ipallocator.k8s.io' };
@@ -160,33 +153,32 @@ const KB = 1024;
 
 /** Counts capacity as in https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/read-write-operations.html */
 function metered(table: KeyValueTable, count: Count): KeyValueTable {
+  const countReads = (items: readonly Item[]) => {
+    const bytes = items.reduce((sum, item) => sum + billedBytes(item), 0);
+    count('readUnits', Math.max(1, Math.ceil(bytes / (4 * KB))));
+  };
+  const countWrite = (item: Item) => count('writeUnits', Math.ceil(billedBytes(item) / KB));
   return {
     get: async (cluster, key) => {
       const item = await table.get(cluster, key);
-      count('readUnits', readUnits(item === undefined ? [] : [item]));
+      countReads(item === undefined ? [] : [item]);
       return item;
     },
     list: async (cluster, prefix) => {
       const items = await table.list(cluster, prefix);
-      count('readUnits', readUnits(items));
+      countReads(items);
       return items;
     },
     put: async (content, previous) => {
       const result = await table.put(content, previous);
-      if (result.outcome === 'won') {
-        count('writeUnits', Math.ceil(billedBytes(result.item) / KB));
-      }
+      if (result.outcome === 'won') countWrite(result.item);
       return result;
     },
-    delete: async (previous) => {
-      count('writeUnits', Math.ceil(billedBytes(previous) / KB));
+    delete: (previous) => {
+      countWrite(previous);
       return table.delete(previous);
     },
   };
-}
-
-function readUnits(items: readonly Item[]): number {
-  return Math.max(1, Math.ceil(items.reduce((sum, item) => sum + billedBytes(item), 0) / (4 * KB)));
 }
 
 /** Returns the billed size of an item, including its write id and all ids of earlier writes that it keeps. */
