@@ -190,6 +190,11 @@ export class EndpointTruth {
     this.#leavingUntilMs.set(address, this.#world.clock.nowMs);
   }
 
+  /** Returns whether a probe since that time proves that the server is down. */
+  wasSeenDown(address: string, sinceMs: number): boolean {
+    return this.#probes.some((probe) => probe.address === address && probe.atMs >= sinceMs && this.#provesMiss(probe));
+  }
+
   isExpected(address: string): boolean {
     return this.#expected.has(address);
   }

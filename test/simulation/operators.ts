@@ -114,12 +114,14 @@ export async function restart(world: World, address: string, chance: Chance): Pr
   const { clock, servers, endpoints, agents } = world;
   const isItself = agents.has(address) && chance.once(2);
   await (isItself ? deregisterItself(world, address) : withdraw(world, address, LONG_MIN, chance));
+  const downSinceMs = clock.nowMs;
   servers.set(address, { state: 'down' });
   await clock.wait(isItself ? chance.pick(SEEN_DOWN_MS) : SEEN_DOWN_MS);
-  // Another incident may have started the server before a tick saw it down.
+  // Another incident may have started the server, or may have kept all other servers silent, which proves nothing to a pass.
   const wasDown = servers.all.get(address)?.state === 'down';
+  const wasSeenDown = isItself || endpoints.wasSeenDown(address, downSinceMs);
   servers.set(address, { state: 'up' });
-  if (wasDown) endpoints.returned(address);
+  if (wasDown && wasSeenDown) endpoints.returned(address);
 }
 
 /** Deregisters a server as its agent does when the server ends: no tick needs to see it down. */
