@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { startFaultServer } from '../support/api-fault-server.ts';
 import { bundleFunctions } from '../support/bundled-functions.ts';
-import { receivedEvent } from '../support/memory-queue.ts';
+import { queueEvent } from '../support/memory-queue.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import type { RunningFunction } from './emulator-function.ts';
 import { startClusters, startFleetTable } from './fleet-functions.ts';
@@ -125,7 +125,7 @@ async function run(queue: Queue, running: RunningFunction, schedulesMs: readonly
       busy += 1;
       const receives = message.receives + 1;
       const visibleAtMs = Date.now() + HIDDEN_MS;
-      void running.invoke(receivedEvent(message.body, receives)).then(({ error }) => {
+      void running.invoke(queueEvent(message.body, receives)).then(({ error }) => {
         busy -= 1;
         if (error !== undefined) queue.put({ ...message, receives, visibleAtMs });
       });

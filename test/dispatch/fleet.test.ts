@@ -7,7 +7,7 @@ import { TableError } from '../../lib/table/key-value-table.ts';
 import type { RunRecord } from '../../lib/table/run-records.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { aDispatchWorld, aLoop, aReport, type DispatchWorld } from '../support/dispatch-world.ts';
-import { memoryQueue, receivedEvent } from '../support/memory-queue.ts';
+import { memoryQueue, queueEvent } from '../support/memory-queue.ts';
 import { aRunRecord } from '../support/run-records.ts';
 
 const MINUTE = 60_000;
@@ -197,7 +197,7 @@ describe('the figures of a stack', () => {
     expect(parts.map(({ delaySeconds }) => delaySeconds)).toEqual([20, 26, 33]);
     const count = async (receives: number) => {
       for (const { body } of parts) {
-        expect(await invoke(receivedEvent(body, receives), { tickQueue: queue }, loop)).toMatchObject({ passes: 0 });
+        expect(await invoke(queueEvent(body, receives), { tickQueue: queue }, loop)).toMatchObject({ passes: 0 });
       }
     };
     world.clock.nowMs += 30_000;

@@ -255,7 +255,7 @@ describe('a message', () => {
 
   test('an unreadable message is logged, counted and dropped, and other messages are processed', async () => {
     await world.register({ name: 'a' });
-    expect(await invoke(queueEvent('garbage', tickOf()))).toEqual({ passes: 1, failed: 0, skipped: 0 });
+    expect(await invoke(queueEvent(['garbage', tickOf()]))).toEqual({ passes: 1, failed: 0, skipped: 0 });
     expect(world.telemetry.counters).toMatchObject({ unreadableTicks: 1 });
     expect(lines('message dropped')).toMatchObject([{ level: 'error' }]);
   });

@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
+import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
 import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import { listAllServices } from '../../lib/kubernetes/item-readers.ts';
 import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
@@ -146,26 +147,15 @@ test('a call sends no request after the deadline of the pass', async () => {
 });
 
 describe('a write with a lost reply is repeated', () => {
-  test('a create returns alreadyExists if its repetition finds the object', async () => {
-    const { port, requests } = portAnswering(lost, failed(409, 'AlreadyExists'));
-    await expect(port.create(service)).resolves.toEqual({ outcome: 'alreadyExists' });
+  test.each<[string, string, (port: ClusterPort) => Promise<unknown>, OpenReply | Error, OpenReply]>([
+    ['a create', 'alreadyExists', (port) => port.create(service), lost, failed(409, 'AlreadyExists')],
+    ['an update', 'conflict', (port) => port.update(service), lost, failed(409, 'Conflict')],
+    ['a merge patch', 'updated', (port) => port.mergePatch(ref, {}), failed(504, 'Timeout'), reply(200, service)],
+  ])('%s sends the same request again and returns %s', async (_, outcome, call, first, second) => {
+    const { port, requests } = portAnswering(first, second);
+    await expect(call(port)).resolves.toMatchObject({ outcome });
     expect(requests).toHaveLength(2);
     expect(requests[1]).toEqual(requests[0]);
-  });
-
-  test('an update returns conflict if its repetition after a lost reply conflicts', async () => {
-    const { port } = portAnswering(lost, failed(409, 'Conflict'));
-    await expect(port.update(service)).resolves.toEqual({ outcome: 'conflict' });
-  });
-
-  test('a merge patch is sent again after a timeout', async () => {
-    const { port, requests } = portAnswering(failed(504, 'Timeout'), reply(200, service));
-    await expect(port.mergePatch(ref, { series: { count: 3 } })).resolves.toEqual({
-      outcome: 'updated',
-      object: service,
-    });
-    expect(requests[1]?.body).toBe('{"series":{"count":3}}');
-    expect(requests[1]?.headers).toMatchObject({ 'content-type': 'application/merge-patch+json' });
   });
 
   test.each([
@@ -179,50 +169,27 @@ describe('a write with a lost reply is repeated', () => {
   });
 });
 
-describe('an unsafe write is not sent', () => {
-  test.each([
-    ['an update without a uid', { metadata: { ...service.metadata, uid: '' } }],
-    ['an update without a resourceVersion', { metadata: { ...service.metadata, resourceVersion: '' } }],
-    ['an update of an unknown kind', { kind: 'Pod' }],
-    ['an update of another version of a kind', { apiVersion: 'v2' }],
-    ['an update without a namespace', { metadata: { name: 'kubernetes', uid: 'u-1', resourceVersion: '7' } }],
-  ])('the client refuses to send %s', async (_, change) => {
-    const { port, requests } = portAnswering();
-    await expect(port.update({ ...service, ...change })).rejects.toBeInstanceOf(TypeError);
-    expect(requests).toEqual([]);
-  });
-
-  test('a delete of an object that was not read is refused', async () => {
-    const { port, requests } = portAnswering();
-    const unread = { ...service, metadata: { name: 'kubernetes', namespace: 'default' } };
-    await expect(port.delete(unread)).rejects.toBeInstanceOf(TypeError);
-    expect(requests).toEqual([]);
-  });
+test.each<[string, Partial<KubernetesObject>, 'update' | 'delete']>([
+  ['an update without a uid', { metadata: { ...service.metadata, uid: '' } }, 'update'],
+  ['an update without a resourceVersion', { metadata: { ...service.metadata, resourceVersion: '' } }, 'update'],
+  ['an update of an unknown kind', { kind: 'Pod' }, 'update'],
+  ['an update of another version of a kind', { apiVersion: 'v2' }, 'update'],
+  ['an update without a namespace', { metadata: { name: 'kubernetes', uid: 'u-1', resourceVersion: '7' } }, 'update'],
+  ['a delete of an object that was not read', { metadata: { name: 'kubernetes', namespace: 'default' } }, 'delete'],
+])('the client refuses to send an unsafe write: %s', async (_, change, call) => {
+  const { port, requests } = portAnswering();
+  await expect(port[call]({ ...service, ...change })).rejects.toBeInstanceOf(TypeError);
+  expect(requests).toEqual([]);
 });
 
-describe('a write has exact conditions', () => {
-  test('a delete names the uid and the resourceVersion that were read', async () => {
-    const { port, requests } = portAnswering(reply(200, { kind: 'Status', status: 'Success' }));
-    await expect(port.delete(service)).resolves.toBe('deleted');
-    expect(requests[0]).toMatchObject({ method: 'DELETE', path: '/api/v1/namespaces/default/services/kubernetes' });
-    expect(JSON.parse(requests[0]?.body ?? '')).toEqual({
-      apiVersion: 'v1',
-      kind: 'DeleteOptions',
-      preconditions: { uid: 'u-1', resourceVersion: '7' },
-    });
-  });
-
-  test('a create and an update name their field manager and send the whole object', async () => {
-    const odd = { ...service, spec: { fieldOfTheFuture: { a: [1] } } };
-    const { port, requests } = portAnswering(reply(201, odd), reply(200, odd));
-    await port.create(odd);
-    await port.update(odd);
-    expect(requests.map(({ method, path }) => `${method} ${path}`)).toEqual([
-      'POST /api/v1/namespaces/default/services?fieldManager=kube-bootstrap-controller',
-      'PUT /api/v1/namespaces/default/services/kubernetes?fieldManager=kube-bootstrap-controller',
-    ]);
-    expect(requests.map(({ body }) => JSON.parse(body ?? ''))).toEqual([odd, odd]);
-  });
+test('a create and an update name their field manager', async () => {
+  const { port, requests } = portAnswering(reply(201, service), reply(200, service));
+  await port.create(service);
+  await port.update(service);
+  expect(requests.map(({ method, path }) => `${method} ${path}`)).toEqual([
+    'POST /api/v1/namespaces/default/services?fieldManager=kube-bootstrap-controller',
+    'PUT /api/v1/namespaces/default/services/kubernetes?fieldManager=kube-bootstrap-controller',
+  ]);
 });
 
 test('a call whose wait is ended by the deadline fails with the last answer of the server', async () => {

@@ -3,7 +3,6 @@ import fc from 'fast-check';
 import { formatAddress, parseAddress } from '../../lib/allocator/ip-address.ts';
 import { isUsableIn, parseCidr } from '../../lib/allocator/network.ts';
 import type { ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
-import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import { listAllServices } from '../../lib/kubernetes/item-readers.ts';
 import { servedAddresses } from '../../lib/kubernetes/service-cidrs.ts';
 import type { OpenReply } from '../../lib/kubernetes/transport.ts';
@@ -49,19 +48,6 @@ describe('the Services of a cluster', () => {
     await expect(listAllServices(port)).resolves.toEqual([claim('a'), claim('b')]);
     expect(requests.map(({ path }) => path)).toEqual(['/api/v1/services']);
     expect(requests[0]?.headers['accept']).toBe(`${PROTOBUF}, application/json`);
-  });
-
-  test('the client requests only Services that may have node ports with a field selector', async () => {
-    const list = protobuf(serviceList([claim('a')]));
-    const names = async (port: ClusterPort) => {
-      const found: string[] = [];
-      for await (const { name } of port.services('withNodePorts')) found.push(name);
-      return found;
-    };
-    const { port, requests } = portAnswering(list);
-    await expect(names(port)).resolves.toEqual(['a']);
-    const path = '/api/v1/services?fieldSelector=spec.type%21%3DClusterIP%2Cspec.type%21%3DExternalName';
-    expect(requests.map((request) => request.path)).toEqual([path]);
   });
 
   test('Services can be read from JSON without their optional fields', async () => {

@@ -12,7 +12,7 @@ import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { Clock } from '../simulation/clock.ts';
 import { aClusterSpec } from './a-cluster-spec.ts';
 import { memoryCluster } from './memory-cluster.ts';
-import { receivedEvent } from './memory-queue.ts';
+import { queueEvent } from './memory-queue.ts';
 import { countedWriteIds, memoryStore, memoryTable } from './memory-table.ts';
 import { CONTROL_PLANE } from './pass-context.ts';
 import { recordingTelemetry } from './recording-telemetry.ts';
@@ -258,7 +258,7 @@ export class FleetModel {
         if (!this.dead.has(name) && receives === 1) this.#figures.latenessMs.push(this.clock.nowMs - dueAtMs);
       }
       this.#busySlots += 1;
-      void this.#invoke(receivedEvent(body, receives)).then((end) => {
+      void this.#invoke(queueEvent(body, receives)).then((end) => {
         this.#busySlots -= 1;
         if (end === 'ended') this.#enqueue({ ...message, receives, visibleAtMs });
         this.#poll();

@@ -24,15 +24,12 @@ export function memoryQueue(nowMs: () => number) {
   };
 }
 
-/** Returns the event that SQS sends to a function. */
-export function queueEvent(...bodies: readonly string[]): object {
-  return { Records: bodies.map((body, index) => ({ messageId: String(index), eventSource: 'aws:sqs', body })) };
-}
-
-/** Returns the SQS event of a message that was received this many times. */
-export function receivedEvent(body: string, receives: number): object {
+/** Returns the event that SQS sends to a function. @param receives how often each message was received */
+export function queueEvent(bodies: string | readonly string[], receives = 1): object {
   const attributes = { ApproximateReceiveCount: String(receives) };
-  return { Records: [{ messageId: '0', eventSource: 'aws:sqs', body, attributes }] };
+  return {
+    Records: [bodies].flat().map((body, at) => ({ messageId: String(at), eventSource: 'aws:sqs', body, attributes })),
+  };
 }
 
 /** A queue that accepts no message. */

@@ -36,7 +36,7 @@ export function memoryTable({
 
   /** Makes a call that can fail from an immediate step. */
   const call = async <T>(step: () => T): Promise<T> => {
-    if (deadline?.aborted) throw deadlineExceeded(deadline);
+    if (deadline?.aborted) throw new TableError('DeadlineExceeded', 'the pass has ended', { cause: deadline.reason });
     return step();
   };
 
@@ -53,7 +53,7 @@ export function memoryTable({
     put: (content, previous) =>
       call((): WriteResult<Item> => {
         const item = frozen(itemOf(content, previous, newWriteId(), nowMs()));
-        if (storedSize({ ...item }) > MAX_ITEM_BYTES) throw itemTooLarge(item);
+        if (storedSize({ ...item }) > MAX_ITEM_BYTES) throw new TableError('ItemTooLarge', `${item.key} is too large`);
         const items = partition(item.cluster);
         if (items.get(item.key)?.writeId !== previous?.writeId) return { outcome: 'lost' };
         items.set(item.key, item);
@@ -68,16 +68,6 @@ export function memoryTable({
         return { outcome: 'won', item: undefined };
       }),
   };
-}
-
-function itemTooLarge({ cluster, key }: Item): TableError {
-  return new TableError('ItemTooLarge', `${cluster}/${key} is larger than the 400 KB that the table takes.`);
-}
-
-function deadlineExceeded(deadline: AbortSignal): TableError {
-  return new TableError('DeadlineExceeded', 'The pass ended before its call to the table; the next pass reads again.', {
-    cause: deadline.reason,
-  });
 }
 
 /** Returns a function that counts write ids: `w1`, `w2` and so on. */

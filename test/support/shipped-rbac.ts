@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
+import type { Permission } from '../../lib/kubernetes/permissions.ts';
 import type { KubeApiserver } from './control-plane.ts';
 import { eventually } from './eventually.ts';
 import { kubeconfigTo } from './kubeconfig-to.ts';
@@ -8,7 +9,7 @@ import { rawRequests } from './raw-requests.ts';
 import { create, untilAllowed } from './service-account.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
-export interface RbacObject {
+interface RbacObject {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: { readonly name: string; readonly namespace?: string };
@@ -44,7 +45,7 @@ export async function applyShippedRbac(apiserver: KubeApiserver, namespace?: str
   const path = `${collectionOf(account)}/${account.metadata.name}/token`;
   const { status } = await create<{ status: { token: string } }>(apiserver, path, request);
   const { name, namespace: ofAccount } = account.metadata;
-  await untilAllowed(apiserver, `system:serviceaccount:${ofAccount}:${name}`, objects.flatMap(attributesOf));
+  await untilAllowed(apiserver, `system:serviceaccount:${ofAccount}:${name}`, objects.flatMap(grantsOf));
   await eventually(() => expectPolicyHeeded(apiserver, status.token));
   const { token } = status;
   const kubeconfigFile = join(temporaryFolder(), 'kubeconfig');
@@ -64,7 +65,8 @@ async function expectPolicyHeeded({ url, caFile }: KubeApiserver, token: string)
   }
 }
 
-function attributesOf({ metadata: { namespace }, rules = [] }: RbacObject): object[] {
+/** Returns the permissions that a Role or ClusterRole grants. */
+export function grantsOf({ metadata: { namespace }, rules = [] }: RbacObject): Permission[] {
   return rules.flatMap(({ apiGroups, resources, resourceNames = [undefined], verbs }) =>
     apiGroups.flatMap((group) =>
       resources.flatMap((resource) =>
