@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers';
+import { type Deadline, DispatchError } from '../../lib/runtime/deadline.ts';
 import { seededPick } from '../support/ranges.ts';
 
 /** An event of the clock. It runs when it is due, unless it is cancelled. */
@@ -93,6 +94,18 @@ export class Clock {
       };
       signal.addEventListener('abort', abort, { once: true });
     });
+  }
+
+  /** Starts a deadline, which has no effect once its process is dead. */
+  startDeadline(ms: number, isDead = () => false): Deadline {
+    const controller = new AbortController();
+    const end = this.in(ms, () => {
+      if (!isDead()) controller.abort(new DispatchError('DeadlineExceeded', 'time is over'));
+    });
+    const cancel = () => {
+      end.isCancelled = true;
+    };
+    return { signal: controller.signal, cancel };
   }
 
   /** Lets time pass while nothing runs: events that become due meanwhile run late. */

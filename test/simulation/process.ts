@@ -102,19 +102,7 @@ export class Process {
     this.#frozenUntilMs = this.#world.clock.nowMs + ms;
   }
 
-  /** Does the same as `startDeadline` of lib/runtime, by the clock of the world. */
-  readonly startDeadline = (ms: number): Deadline => {
-    const controller = new AbortController();
-    const end = this.#world.clock.in(ms, () => {
-      if (!this.isDead) controller.abort(new Error('time is over'));
-    });
-    return {
-      signal: controller.signal,
-      cancel: () => {
-        end.isCancelled = true;
-      },
-    };
-  };
+  readonly startDeadline = (ms: number): Deadline => this.#world.clock.startDeadline(ms, () => this.isDead);
 
   /**
    * Makes one call to another machine, which runs `work` in one step. The request and the reply each take time, and each can be

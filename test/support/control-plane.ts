@@ -48,7 +48,7 @@ export async function startEtcd() {
     '--unsafe-no-fsync',
   ];
   const isHealthy = async () => (await fetch(`${url}/health`)).ok;
-  const server = await removingOnFailure(folder, () => startServer(etcd, args, folder, isHealthy));
+  const server = await startServer(etcd, args, folder, isHealthy);
   const hooks: (() => Promise<void>)[] = [];
   return {
     ...etcdClient(url),
@@ -78,7 +78,7 @@ export async function startKubeApiserver(options: KubeApiserverOptions) {
   const isReady = async () => (await request('GET', options.readyPath ?? '/readyz')).status === 200;
   const start = () => startServer(command, args, folder, isReady);
 
-  let server: ServerProcess = await removingOnFailure(folder, start);
+  let server: ServerProcess = await start();
   const ca = readFileSync(caFile, 'utf8');
   const kubeconfigYaml = kubeconfigTo(url, { ca, user: { token: adminToken } });
   const kubeconfigFile = join(folder, 'kubeconfig');
@@ -162,15 +162,6 @@ function kubeApiserverArgs(options: KubeApiserverOptions, host: string, port: nu
 
 function temporaryFolder(name: string): string {
   return mkdtempSync(join(tmpdir(), `kube-bootstrap-controller-${name}-`));
-}
-
-async function removingOnFailure<T>(folder: string, start: () => Promise<T>): Promise<T> {
-  try {
-    return await start();
-  } catch (error) {
-    remove(folder);
-    throw error;
-  }
 }
 
 function remove(folder: string): void {

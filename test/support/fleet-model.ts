@@ -4,7 +4,7 @@ import { ClusterConnections } from '../../lib/environment/cluster-connections.ts
 import type { ClusterPort, Prober } from '../../lib/kubernetes/cluster-port.ts';
 import type { ApiServerAccess } from '../../lib/kubernetes/kubeconfig.ts';
 import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
-import { CONCURRENT_PASSES, type Deadline, DispatchError } from '../../lib/runtime/deadline.ts';
+import { CONCURRENT_PASSES, type Deadline } from '../../lib/runtime/deadline.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { listFleetNotes } from '../../lib/table/fleet-notes.ts';
@@ -21,15 +21,6 @@ import { tableThrough } from './table-through.ts';
 /** Returns a clock that waits for three turns of Node's event loop after each event, for work that needs no timer. */
 export function fleetClock(): Clock {
   return new Clock(Date.parse('2026-01-01T12:00:00Z'), 3);
-}
-
-export function startDeadlineOn(clock: Clock, ms: number): Deadline {
-  const controller = new AbortController();
-  const end = clock.in(ms, () => controller.abort(new DispatchError('DeadlineExceeded', 'time is over')));
-  const cancel = () => {
-    end.isCancelled = true;
-  };
-  return { signal: controller.signal, cancel };
 }
 
 export interface FleetOptions {
@@ -95,7 +86,7 @@ class ModelProcess {
   /** Starts a deadline. Its timer does not fire while the event loop is blocked. */
   startDeadline(clock: Clock, ms: number): Deadline {
     const controller = new AbortController();
-    const { signal, cancel } = startDeadlineOn(clock, ms);
+    const { signal, cancel } = clock.startDeadline(ms);
     signal.addEventListener('abort', () => void this.free.then(() => controller.abort(signal.reason)));
     return { signal: controller.signal, cancel };
   }

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
-import { closeSync, openSync, readFileSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -13,7 +13,7 @@ const stopTimeoutMs = 5_000;
 export type ServerProcess = ReturnType<typeof spawnServer>;
 
 /**
- * Starts `command` and waits until `isReady` returns true.
+ * Starts `command` and waits until `isReady` returns true. Removes the folder if the server does not start.
  * @throws Error with the end of the server's log if it ends before that, or is not ready within a minute
  */
 export async function startServer(
@@ -29,7 +29,9 @@ export async function startServer(
     const failure = server.ended() ?? late;
     if (failure !== undefined) {
       await server.kill();
-      throw new Error(`${command} ${failure}. It was started with\n${args.join('\n')}\nand said\n${server.log()}`);
+      const log = server.log();
+      rmSync(folder, { recursive: true, force: true });
+      throw new Error(`${command} ${failure}. It was started with\n${args.join('\n')}\nand said\n${log}`);
     }
     await sleep(50);
   }

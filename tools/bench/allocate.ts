@@ -4,7 +4,7 @@ import { allocation, Backoff } from '../../lib/allocate/allocation.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import type { Clock } from '../../test/simulation/clock.ts';
 import { anAllocateWorld, CLUSTER } from '../../test/support/allocate-world.ts';
-import { fleetClock, startDeadlineOn } from '../../test/support/fleet-model.ts';
+import { fleetClock } from '../../test/support/fleet-model.ts';
 import { countedWriteIds, memoryTable } from '../../test/support/memory-table.ts';
 import { seededPick } from '../../test/support/ranges.ts';
 import { tableThrough } from '../../test/support/table-through.ts';
@@ -81,7 +81,7 @@ async function allocations(
   const environment = {
     ...world.environment,
     nowMs,
-    startDeadline: (ms: number) => startDeadlineOn(clock, ms),
+    startDeadline: (ms: number) => clock.startDeadline(ms),
     table: () => table,
   };
   return () => {
