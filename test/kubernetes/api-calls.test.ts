@@ -10,7 +10,6 @@ import { startFaultServer } from '../support/api-fault-server.ts';
 import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 import { failed, portAnswering, portOver, ref, reply, service } from './port-answering.ts';
 
-/** All calls of the port. */
 const calls: readonly (readonly [string, (port: ClusterPort) => Promise<unknown>])[] = [
   ['get', (port) => port.get(ref)],
   ['list', (port) => port.list('Service', 'default')],

@@ -17,7 +17,6 @@ const base64 = (text: string) => Buffer.from(text).toString('base64');
 
 interface Set extends Partial<Omit<HttpsProberOptions, 'access'>> {
   readonly tls?: CertifiedKey;
-  /** The server of the kubeconfig. */
   readonly server?: string;
   readonly cluster?: object;
   readonly user?: object;

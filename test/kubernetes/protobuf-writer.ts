@@ -1,6 +1,5 @@
 import type { ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
 
-/** A field of a protobuf message. Texts and messages are written as bytes, numbers as varints. */
 export type Field = readonly [number: number, value: string | number | Buffer];
 
 export function message(...fields: readonly Field[]): Buffer {

@@ -23,7 +23,6 @@ function kubeconfigFor(server: string) {
   return parseKubeconfig(kubeconfigTo(server), 'of the test');
 }
 
-/** Returns a transport to a server. The end of the test stops both. */
 async function transportTo(url: string, stop?: () => Promise<void>, kubeconfigOf = kubeconfigFor) {
   const connections = new ApiServerConnections();
   if (stop !== undefined) afterThisTest(stop);

@@ -112,7 +112,6 @@ describe('a cluster port that withholds writes', () => {
   );
 });
 
-/** Returns the fields in the report of an update. */
 async function difference(before: object, after: object): Promise<string> {
   const { port, reported } = withholding({ ...stored, ...before });
   await port.get(ref);

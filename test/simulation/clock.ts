@@ -13,7 +13,6 @@ export interface ClockEvent {
 
 const STEPS_OF_A_TURN = 64;
 
-/** A random number generator: the same seed gives the same numbers. */
 export class Chance {
   readonly pick: (below: number) => number;
   readonly #seed: number;
@@ -49,7 +48,6 @@ export class Clock {
   nowMs: number;
   steps = 0;
   stalls = 0;
-  /** The functions that were passed to `setImmediate`. */
   readonly immediates: (() => void)[] = [];
   readonly #heap: ClockEvent[] = [];
   readonly #turns: number;
@@ -127,7 +125,6 @@ export class Clock {
     }
   }
 
-  /** Runs all events that are due until `endMs`, including those due at `endMs`. */
   async runUntil(endMs: number): Promise<void> {
     let isOver = false;
     const end = () => {

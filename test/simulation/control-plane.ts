@@ -1,6 +1,5 @@
 import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
 
-/** A Service as the API server stores it. */
 export interface StoredService extends KubernetesObject {
   readonly spec: ServiceSpec;
 }
@@ -26,7 +25,6 @@ export interface HttpReply {
   readonly body: object | string;
 }
 
-/** A write of an object through the API. */
 export interface ObjectWrite {
   readonly kind: string;
   readonly name: string;
@@ -83,7 +81,6 @@ export class ControlPlane {
     this.onWrite({ kind, name, by });
   }
 
-  /** Answers one request to the API. */
   answer({ method, path, body }: HttpRequest, by: string): HttpReply {
     const [, , namespace = '', kind = '', name] =
       /^\/apis?\/(?:v1|[a-z.0-9]+\/v1)(\/namespaces\/([^/]+))?\/([a-z]+)(?:\/([^/?]+))?/.exec(path) ?? [];
@@ -158,7 +155,6 @@ export function isIPv6(address: string): boolean {
   return address.includes(':');
 }
 
-/** Returns the addresses of a Service, and its node ports as text. */
 export function itemsOf({ spec }: { readonly spec: ServiceSpec }): string[] {
   const ports = spec.ports.flatMap(({ nodePort = 0 }) => (nodePort === 0 ? [] : String(nodePort)));
   return [...(spec.clusterIPs ?? []), ...ports];

@@ -7,7 +7,6 @@ import { STORE_FAILS_MS, type Violation, type World } from './world.ts';
 
 const INTERVALS_TO_CONVERGE = 4;
 const LOOK_EVERY_MS = 15_000;
-/** The number of consecutive checks that must find nothing wrong. */
 const LOOKS = 2;
 const FAMILIES = ['IPv4', 'IPv6'] as const;
 

@@ -18,7 +18,6 @@ interface Probe {
   readonly atMs: number;
   readonly pass: string;
   readonly address: string;
-  /** The HTTP status of the answer, absent if no answer came. */
   readonly status: number | undefined;
 }
 
@@ -33,7 +32,6 @@ interface Call {
   readonly sentAtMs: number;
   /** The invocation had read that passes are paused before it sent the call. */
   readonly sawPause: boolean;
-  /** The start of the invocation. */
   readonly begunAtMs: number;
 }
 
@@ -56,7 +54,6 @@ const LATEST_MARK_MS = { ofOne: 26_000, ofRepeated: 60_000 } as const;
 /** The longest time from the first answer of a pass to its last probe. */
 const PROBES_MS = 4_000;
 const SHUTDOWN_STATUS = 500;
-/** The prefix of the names of slices that another client creates. */
 export const FOREIGN = 'other-';
 const ALIVE = new Set([200, 401, 403, 429]);
 
@@ -65,16 +62,13 @@ export class EndpointTruth {
   readonly #world: World;
   #call: Call | undefined;
   #probes: Probe[] = [];
-  /** The addresses that the Endpoints and each slice of the functions publish. */
   readonly #published = new Map<string, readonly string[]>();
   #restoredAtMs = Number.NEGATIVE_INFINITY;
   /** The time at which another client last removed all addresses of an object. */
   #emptiedAtMs = Number.NEGATIVE_INFINITY;
-  /** The time at which a deregistration of the address was undone. */
   readonly #undoneAtMs = new Map<string, number>();
   /** The end of the withdrawal, as a deregistration of the address answered it. */
   readonly #withdrawnUntilMs = new Map<string, number>();
-  /** The number of deregistrations of the address that are under way. */
   readonly #leaving = new Map<string, number>();
   /** A deregistration of the address that began before this time may have been undone, so its answer is not checked. */
   readonly #mayReturnMs = new Map<string, number>();
@@ -118,7 +112,6 @@ export class EndpointTruth {
     this.#probes.push({ atMs: clock.nowMs, pass: passOf(process), address, status });
   }
 
-  /** Sets the addresses that the spec and the DNS records of its host have now. */
   expect(addresses: readonly string[]): void {
     const { nowMs } = this.#world.clock;
     const now = new Set(addresses);
@@ -207,7 +200,6 @@ export class EndpointTruth {
     return [...this.#published.values()].flat();
   }
 
-  /** Returns the addresses of each object that publishes addresses of the family. */
   publishedOf(family: 'IPv4' | 'IPv6'): (readonly string[])[] {
     const names =
       family === 'IPv4' ? ['endpoints/kubernetes', 'endpointslices/kubernetes'] : ['endpointslices/kubernetes-ipv6'];
@@ -218,7 +210,6 @@ export class EndpointTruth {
     return (this.#withdrawnUntilMs.get(address) ?? 0) > this.#world.clock.nowMs;
   }
 
-  /** Returns whether a deregistration may still have an effect. */
   mayBeWithdrawn(address: string): boolean {
     return (this.#leavingUntilMs.get(address) ?? 0) > this.#world.clock.nowMs;
   }
@@ -245,7 +236,6 @@ export class EndpointTruth {
     }
   }
 
-  /** Checks each write of Endpoints and slices. */
   check({ kind, name }: ObjectWrite): void {
     const { plane } = this.#world.servers;
     if (name.startsWith(FOREIGN)) return void this.#checkForeign(name);

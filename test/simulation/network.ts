@@ -8,7 +8,6 @@ export interface NetworkRequest extends HttpRequest {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Sends a request of one process to a host. */
 export type Network = (host: string, request: NetworkRequest, signal: AbortSignal) => Promise<HttpReply>;
 
 /** The longest time that a call waits by itself. Callers give up earlier. */
@@ -97,7 +96,6 @@ function sendLate(
   throw failure('ECONNRESET');
 }
 
-/** Returns some lists cut off, incomplete, too old or throttled. */
 function broken(chance: Chance, { isFaulty }: World, { method }: NetworkRequest, reply: HttpReply): HttpReply {
   const isList = method === 'GET' && typeof reply.body === 'object' && 'items' in reply.body;
   if (!isList || !isFaulty || !chance.once(BROKEN_ONCE_IN)) return reply;

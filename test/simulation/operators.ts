@@ -18,7 +18,6 @@ import { CLUSTER, STACK, type World } from './world.ts';
 export const DRAINED_MS = 45_000;
 const UNDO_LOST_MS = 3_000;
 const STOP_MS = 20_000;
-/** Long enough for a whole pass. */
 const UNANSWERED_MS = 15_000;
 /** The ticks of one minute may be late, but those of the next minute see that the server is down. */
 const SEEN_DOWN_MS = 75_000;
@@ -45,7 +44,6 @@ export async function apply(world: World, change: Partial<ClusterSpec>): Promise
   world.expectAddresses();
 }
 
-/** Pauses the passes of the cluster, or of all clusters, for a while. */
 export async function pause(world: World, chance: Chance): Promise<void> {
   const { clock } = world;
   const { table, nowMs } = await world.kbctl();

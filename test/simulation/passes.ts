@@ -18,7 +18,6 @@ const REPAIRS = [
   ['portRepair', ['ranges/servicenodeports']],
 ] as const;
 
-/** Starts the schedules of the functions, their queue and the agents. */
 export function startPasses(world: World): void {
   if (world.has('endpoints')) {
     if (world.has('rollouts')) void rollOut(world);
@@ -39,7 +38,6 @@ export function startPasses(world: World): void {
   }
 }
 
-/** Invokes each repair once. */
 export function repairOnce(world: World): void {
   for (const { run } of repairsOf(world)) run();
 }
@@ -81,7 +79,6 @@ async function repair(world: World, kind: ProcessKind, keys: readonly string[]):
   for (const key of keys) world.ranges.setRecord(key);
 }
 
-/** Runs the agent on the host of an API server. */
 async function keepLease(world: World, address: string, laterMs: number): Promise<void> {
   const { clock } = world;
   await clock.wait(laterMs);

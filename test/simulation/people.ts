@@ -10,7 +10,6 @@ const AT_ONCE = 6;
 export const BUSY_MS = 1_000;
 /** The time for which a Service of another allocator stays. The table is in charge again before it ends. */
 const KEPT_MS = 70_000;
-/** The number of names that are used again and again. */
 const SHARED = 3;
 /** With this many names, each is used again after two strikes and before the third. */
 const FEW = 24;

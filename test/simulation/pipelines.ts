@@ -208,14 +208,12 @@ export class Pipelines {
     }
   }
 
-  /** Requests held items as soon as their hold ends. */
   async #wantAtTheEnd({ items, untilMs }: Held, chance: Chance): Promise<void> {
     const { clock } = this.#world;
     await clock.wait(untilMs - clock.nowMs + chance.pick(8_000));
     for (const item of items) void this.#want(item, chance.of(item));
   }
 
-  /** Requests exactly this item. */
   async #want(value: string, chance: Chance): Promise<void> {
     const { clock } = this.#world;
     const items = [requestFor(value)];
@@ -322,7 +320,6 @@ interface Wanted extends Pick<Held, 'id' | 'untilMs' | 'takenUpBy'> {
   readonly items: Request['items'];
 }
 
-/** Returns a request for exactly this item. */
 function requestFor(item: string): Request['items'][number] {
   const range = keyOf(item).replace('ranges/', '') as Request['items'][number]['range'];
   return { range, value: range === 'servicenodeports' ? Number(item) : item };

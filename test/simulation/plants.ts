@@ -3,7 +3,6 @@ import { readFileSync } from 'node:fs';
 /** A defect that is put into the code while it is loaded, and that the simulation must find. */
 export interface Plant {
   readonly id: string;
-  /** The defect in words. */
   readonly defect: string;
   readonly edits: readonly Edit[];
   /** The reason why no history can show the defect. */

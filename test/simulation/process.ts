@@ -5,7 +5,6 @@ import type { Chance } from './clock.ts';
 import type { Fault } from './settings.ts';
 import { STACK, type World } from './world.ts';
 
-/** How a call to another machine ended for its caller. */
 export type Exchanged<Reply> =
   | { readonly outcome: 'reply'; readonly reply: Reply }
   /** The call was not carried out. */
@@ -47,7 +46,6 @@ export type ProcessKind =
 /** A warm function, a command or an agent. It has its own clock and can end at any call. */
 export class Process {
   isDead = false;
-  /** The number of invocations so far. */
   invocation = 0;
   invokedAtMs = 0;
   /** The invocation in which the process read that passes are paused. */
@@ -58,7 +56,6 @@ export class Process {
   readonly isOlder: boolean;
   /** The stack of the function. A function of another stack must not write. */
   stack = STACK;
-  /** The handler of the function, if the process is one. */
   handler: Handler<unknown> | undefined;
   environment: Environment | undefined;
   readonly name: string;
@@ -97,7 +94,6 @@ export class Process {
     this.#end();
   }
 
-  /** Delays the next calls of the process by this time. */
   freeze(ms: number): void {
     this.#frozenUntilMs = this.#world.clock.nowMs + ms;
   }

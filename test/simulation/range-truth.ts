@@ -136,7 +136,6 @@ export class RangeTruth {
     this.#world.violate('toldReleased', `${owner} was told that ${item} is released, and nothing released it`);
   }
 
-  /** Checks each write of a range. */
   check(write: TableWrite): void {
     const [before, after] = [storedRangeIn(write.before), storedRangeIn(write.after)];
     const key = write.key;

@@ -12,7 +12,6 @@ interface SeedsRequest {
 const PROGRESS_EVERY_MS = 10_000;
 /** A run with fewer parts may fail this much later. */
 const LATER_MS = 10_000;
-/** The largest number of lines printed of a shortened history. */
 const MOST_LINES = 60;
 
 /**

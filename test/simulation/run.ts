@@ -28,7 +28,6 @@ export interface RunOptions {
   readonly without?: LeftOut;
   /** Keeps the history, which takes time. */
   readonly isRecorded?: boolean;
-  /** The virtual time after which the run ends. */
   readonly longestMs?: number;
 }
 

@@ -13,7 +13,6 @@ const WAITED_FOR_MS = 30_000;
 const REMOVED_AFTER_MS = 35_000;
 /** The time to the next tick, and of the tick itself. */
 const UNWRITTEN_MS = 14_000;
-/** The longest delay of a late write. */
 const LATEST_MS = 18_000;
 /** The time for which a function keeps a kubeconfig: a minute, and the difference of two clocks. */
 const KNOWN_MS = 65_000;
@@ -38,7 +37,6 @@ export async function probeOutage(world: World, chance: Chance): Promise<void> {
   await died;
 }
 
-/** Cuts off one API server for a moment. */
 export async function blip({ servers, clock, firstAddresses }: World, chance: Chance): Promise<void> {
   const address = chance.oneOf(firstAddresses);
   servers.cut(address, true);
@@ -154,7 +152,6 @@ export async function overwrite({ servers, clock }: World, chance: Chance): Prom
   }
 }
 
-/** Makes all DNS lookups fail for a while. */
 export async function namesFail({ servers, clock }: World, chance: Chance): Promise<void> {
   servers.areNamesLost = true;
   await clock.wait(chance.between(10_000, 50_000));

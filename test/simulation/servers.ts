@@ -4,9 +4,7 @@ import { ControlPlane, type HttpReply } from './control-plane.ts';
 export interface Server {
   readonly address: string;
   plane: ControlPlane;
-  /** The CA that signed the certificate of the server. */
   ca: string;
-  /** The credentials that the server accepts. */
   readonly tokens: Set<string>;
   state: 'up' | 'down' | 'silent' | 'shuttingDown' | 'notReady';
 }

@@ -43,7 +43,6 @@ export interface Pause {
 }
 
 export interface Violation {
-  /** The name of the invariant. */
   readonly kind: string;
   readonly message: string;
 }
@@ -71,15 +70,11 @@ export class World {
   readonly ranges: RangeTruth;
   readonly violations: Violation[] = [];
   readonly history: string[] = [];
-  /** The API servers that the spec has at the beginning. */
   readonly firstAddresses: readonly [string, ...string[]];
-  /** The servers whose agents refresh their leases. */
   readonly agents: ReadonlySet<string>;
-  /** The spec that was applied last. */
   spec: ClusterSpec;
   /** Calls fail and incidents happen. */
   isFaulty = true;
-  /** The time at which the faults and incidents ended. */
   calmSinceMs = Number.POSITIVE_INFINITY;
   /** The time until which a third of all calls or of their replies is lost. */
   lossyUntilMs = 0;
@@ -87,9 +82,7 @@ export class World {
   lostWrites: { readonly of: ProcessKind; readonly key: string; readonly untilMs: number } | undefined;
   /** The time for which a deregistration stands still after each read of the leases. */
   haltOfDrainsMs = 0;
-  /** Called after each write of the leases. */
   onLeases: (() => void) | undefined;
-  /** Called when a process reads the registration. */
   onRegistrationRead: ((by: Process) => void) | undefined;
   /** Called for each write of Endpoints and slices. Returns the delay of the write, whose sender then gives up. */
   delayOfWrite: ((kind: string, body: string) => number | undefined) | undefined;
@@ -97,10 +90,8 @@ export class World {
   stops = 0;
   /** A change of the spec waits until the incident ends that needs the registration to be absent. */
   isRegistrationLost = false;
-  /** The two repairs do not run. */
   areRepairsStopped = false;
   hasEnded = false;
-  /** The time since which the passes of the cluster only observe. */
   observedSinceMs = Number.POSITIVE_INFINITY;
   /** The last time at which the mode, the ranges or the allocator changed, or the table was restored. */
   disturbedAtMs = 0;
@@ -114,9 +105,7 @@ export class World {
   isAway = false;
   /** Copies of the table from times at which it had every owner. */
   readonly copies: { readonly atMs: number; readonly store: Store }[] = [];
-  /** Pauses of the cluster and of all clusters. */
   readonly pauses = new Map<'all' | 'cluster', Pause>();
-  /** Called with a message of the queue of the endpoints loop when it is due. */
   onMessage: (body: string) => void = () => {};
   readonly #isRecorded: boolean;
   readonly #idle = new Map<string, Process[]>();
@@ -155,7 +144,6 @@ export class World {
     };
   }
 
-  /** Returns whether the functions do not run. */
   get isStopped(): boolean {
     return this.stops > 0;
   }
@@ -191,13 +179,11 @@ export class World {
     return leaseFieldIn(this.table.find(CLUSTER, 'masterleases'), address, field);
   }
 
-  /** Returns whether a range of the spec contains the item. */
   isInSpec(item: string): boolean {
     const { serviceClusterIPRanges: cidrs, serviceNodePortRange: ports } = this.spec;
     return [...cidrs, ports].some((range) => hasItem(range, item));
   }
 
-  /** Returns the addresses of the spec. */
   named(): string[] {
     return this.spec.apiServers.flatMap((server) => ('address' in server ? server.address : []));
   }
@@ -282,17 +268,14 @@ export class World {
     return lost === 1 ? undefined : (answer ?? undefined);
   }
 
-  /** Waits until the record of a request has been written for the first time. */
   onceBegun(id: string): Promise<void> {
     return new Promise((resolve) => void this.#onBegun.set(id, resolve));
   }
 
-  /** Returns the time at which the record of a request was written for the first time. */
   begunAtMs(id: string): number {
     return this.#begunAtMs.get(id) ?? 0;
   }
 
-  /** Ends all idle processes, as a deployment does. */
   endProcesses(): void {
     for (const processes of this.#idle.values()) for (const process of processes) process.end();
     this.#idle.clear();

@@ -3,7 +3,6 @@ import { describeFaults } from '../../cli/spec/spec-fault.ts';
 import type { ApiServerSpec, ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
 
 type Nested = 'endpoints' | 'service' | 'intervalSeconds';
-/** The fields of a spec, and of the objects in it. */
 export type SpecFields = Partial<Omit<ClusterSpec, Nested>> & {
   readonly [Name in Nested]?: Partial<ClusterSpec[Name]>;
 };
@@ -51,7 +50,6 @@ export function aClusterSpec({ endpoints, service, intervalSeconds, ...fields }:
   };
 }
 
-/** Returns the spec that a text contains. */
 export function specIn(text: string): ClusterSpec {
   const result = parseClusterSpec(text);
   if ('faults' in result) throw new Error(describeFaults('the spec of the test', result.faults));

@@ -53,7 +53,6 @@ export function anApiServer(address: string, overrides: Partial<ApiServerStatus>
   };
 }
 
-/** The letter of each item that is not free. */
 type Marks = Readonly<Record<number, 'D' | 'L' | 'H'>>;
 
 /** Returns a range with about `share` of its items in use, scattered. `marks` sets the letters of single items. */
@@ -96,7 +95,6 @@ function anIPv6Range(share: number): RangeStatus {
   return aRange(RANGE_KEYS.secondary, 'secondary cluster IPs', 'fd00:10:96::/108', share, { 4096: 'L' });
 }
 
-/** Returns the range 30000-32767. */
 export function nodePorts(share = 0.1, marks: Marks = {}): RangeStatus {
   return aRange(RANGE_KEYS.nodePorts, 'node ports', '30000-32767', share, marks);
 }
@@ -258,7 +256,6 @@ function healthy(): ClusterStatus {
   return aClusterStatus({ name: 'prod-eu-2', ranges: [anIPv6Range(0.02), nodePorts(0.06)] });
 }
 
-/** Returns many clusters, of which the first ones need attention. */
 export function manyClusters(count: number, unhealthy = 5): ClusterStatus[] {
   const ranges = [aSlash24(), nodePorts()];
   return Array.from({ length: count }, (_, index) => {

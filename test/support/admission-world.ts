@@ -11,7 +11,6 @@ import { pickLowest } from './ranges.ts';
 
 export const TOKEN = 'the-token-of-demo-that-nobody-guesses';
 
-/** The fields of an answer that an API server reads. */
 export interface Answered {
   readonly uid: string;
   readonly allowed: boolean;
@@ -52,7 +51,6 @@ export async function anAdmissionWorld(options: AdmissionWorldOptions = {}) {
     wait,
   };
   let handler = admission(settled);
-  /** Replaces the process that answers. */
   const restart = () => {
     handler = admission(settled);
   };
@@ -66,7 +64,6 @@ export async function anAdmissionWorld(options: AdmissionWorldOptions = {}) {
     if (options.isRepaired ?? true) await world.repair(world.clock.nowMs);
     return handle(urlEvent({ headers: AUTHORIZED, ...sent }), table);
   };
-  /** Returns the answer to one review. */
   const ask = async (fields: ReviewFields = {}, table = world.table): Promise<Answered> => {
     const { body } = await send({ body: JSON.stringify(aReview(fields)) }, table);
     const { patch, ...response } = JSON.parse(body).response;

@@ -51,7 +51,6 @@ export async function anAllocateWorld(options: AllocateWorldOptions = {}) {
   });
   await registerCluster(table, spec);
 
-  /** Puts a range into the table and overwrites a stored one. */
   const store = async (key: RangeKey, changed: Partial<StoredRange>) => {
     const previous = await readRange(table, CLUSTER, key);
     const range = rangesOf(spec).find((each) => each.key === key)?.configured ?? '';
@@ -65,7 +64,6 @@ export async function anAllocateWorld(options: AllocateWorldOptions = {}) {
     if (read === undefined) throw new Error(`expected ${key}`);
     return read.stored;
   };
-  /** Records that passes of both repair loops began at `startedAtMs` and succeeded. */
   const repair = (startedAtMs: number) => repairedAt(table, startedAtMs, CLUSTER);
   const { isRepaired = true } = options;
   /** Sends the event unchanged. The handler uses the given table. */
@@ -75,14 +73,12 @@ export async function anAllocateWorld(options: AllocateWorldOptions = {}) {
     const { handler = allocation({ pause: () => Promise.resolve(), pick: pickLowest }) } = options;
     return handler(event, { getRemainingTimeInMillis: () => 30_000, environment });
   };
-  /** Sends one request in one invocation. */
   const ask = (request: Partial<AllocateRequest> & object, through?: KeyValueTable) =>
     send({ requestId: 'r1', cluster: CLUSTER, operation: 'allocate', items: [], ...request }, through);
   return {
     environment: world.environment,
     telemetry: world.telemetry,
     clock,
-    /** The table without faults. */
     table,
     send,
     ask,

@@ -42,13 +42,10 @@ export async function startFaultServer(
   });
   return {
     url,
-    /** All requests, in order. */
     requests: requests as readonly SeenRequest[],
-    /** The number of connections that clients have made. */
     connections: () => connections,
     /** Accepts no more connections but keeps open ones. The `close` of an HTTP server would close idle ones. */
     refuse: () => void NetServer.prototype.close.call(server),
-    /** Uses another certificate for new connections. */
     setCertificate: (next: CertifiedKey) => server instanceof HttpsServer && server.setSecureContext(next),
     stop: close,
   };

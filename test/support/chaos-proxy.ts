@@ -5,7 +5,6 @@ import { createServer as createTlsServer } from 'node:tls';
 import type { PickIndex } from '../../lib/allocator/range-allocator.ts';
 import { makeAuthority } from '../../local/stand-in/identity.ts';
 
-/** The faults of a connection. */
 export const CONNECTION_FAULTS = ['cut', 'delay', 'halfReply', 'reset', 'garbage', 'wrongCertificate', 'drip'] as const;
 export type ConnectionFault = (typeof CONNECTION_FAULTS)[number];
 
@@ -51,7 +50,6 @@ export async function startChaosProxy(targetPort: number, pick: PickIndex) {
   await once(server, 'listening');
   return {
     port: (server.address() as AddressInfo).port,
-    /** The number of times that each fault happened. */
     counts,
     /** Gives one connection in `next` a fault, and closes each soon. 0 ends the faults. */
     faults: (next: number) => {

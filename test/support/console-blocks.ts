@@ -1,7 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** A command on a page, and the output that the page shows. */
 export interface ConsoleCommand {
   /** The place of the command, such as `README.md:42`. */
   readonly at: string;
@@ -15,10 +14,8 @@ export interface ConsoleBlock {
   readonly commands: readonly ConsoleCommand[];
 }
 
-/** A fenced block of a page. */
 export interface FencedBlock {
   readonly language: string;
-  /** The line of the fence. */
   readonly line: number;
   readonly lines: readonly string[];
 }

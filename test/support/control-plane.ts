@@ -9,20 +9,17 @@ import { kubeconfigTo } from './kubeconfig-to.ts';
 import { rawRequests } from './raw-requests.ts';
 import { freePort, type ServerProcess, startServer } from './server-process.ts';
 
-/** A real etcd with one member. */
 export type Etcd = Awaited<ReturnType<typeof startEtcd>>;
 
 export interface KubeApiserverOptions {
   readonly etcd: Etcd;
   /** The address on which it listens. Default: 127.0.0.1. A second one on the same etcd uses 127.0.0.2 and the same port. */
   readonly bindAddress?: string;
-  /** The port. Default: a free one. */
   readonly port?: number;
   /** The address that it publishes as its own. Endpoints refuse loopback addresses. Default: 10.9.8.7. */
   readonly advertiseAddress?: string;
   /** The type of reconciler. Default: `none`, which creates the `kubernetes` Service but not its endpoints. */
   readonly endpointReconcilerType?: 'none' | 'lease' | 'master-count';
-  /** The range of cluster IPs. Default: 10.0.0.0/24. */
   readonly serviceClusterIPRange?: string;
   /** Starts the variant that creates no namespace, ServiceCIDR or Service and repairs nothing. Default: false. */
   readonly hooksOff?: boolean;
@@ -32,7 +29,6 @@ export interface KubeApiserverOptions {
   readonly extraArgs?: readonly string[];
 }
 
-/** A real kube-apiserver. */
 export type KubeApiserver = Awaited<ReturnType<typeof startKubeApiserver>>;
 
 /** Starts an etcd with an empty store and waits until it is healthy. */
@@ -100,7 +96,6 @@ export async function startKubeApiserver(options: KubeApiserverOptions) {
     token: adminToken,
     kubeconfigYaml,
     kubeconfigFile,
-    /** Sends one request as `system:masters`. */
     request,
     /** Sends SIGTERM and waits until `/readyz` reports it. The server then serves for its `--shutdown-delay-duration`. */
     async askToStop() {

@@ -34,7 +34,6 @@ export class CutCalls {
   #isDead = false;
   #late: () => Promise<unknown> = () => Promise.resolve();
 
-  /** Cuts nothing if there are no arguments. */
   constructor(at = Number.POSITIVE_INFINITY, end: End = 'killedBefore') {
     this.#at = at;
     this.#end = end;
@@ -44,7 +43,6 @@ export class CutCalls {
     return this.made.length > this.#at;
   }
 
-  /** Returns the name of the call that was cut. */
   get cutAt(): string {
     return this.made[this.#at] ?? 'none';
   }

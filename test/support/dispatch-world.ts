@@ -104,12 +104,10 @@ export function aDispatchWorld(overrides: Partial<Environment> = {}) {
       event: unknown = {},
       { environment: changed, remainingMs = () => 60_000, memory }: DispatchOptions = {},
     ) => dispatch(loop, event, { environment: { ...environment, ...changed }, telemetry, remainingMs }, memory),
-    /** Returns the event of the schedule for the current time. */
     schedule: () => ({ 'detail-type': 'Scheduled Event', time: new Date(clock.nowMs).toISOString() }),
   };
 }
 
-/** Returns a world with these clusters registered. */
 export async function aDispatchWorldOf(...specs: SpecFields[]): Promise<DispatchWorld> {
   const world = aDispatchWorld();
   await world.register(...specs);

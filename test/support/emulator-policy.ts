@@ -2,7 +2,6 @@ import type { AwsCall } from '../deploy/emulator-calls.ts';
 
 type OneOrMore = string | readonly string[];
 
-/** A statement of an IAM policy document. */
 export interface Statement {
   readonly Effect: 'Allow' | 'Deny';
   readonly Action: OneOrMore;
@@ -10,7 +9,6 @@ export interface Statement {
   readonly Condition?: Readonly<Record<string, Readonly<Record<string, OneOrMore>>>>;
 }
 
-/** The actions that every identity may call. */
 const NEEDS_NO_GRANT = new Set(['sts:GetCallerIdentity']);
 
 /** Returns the calls that no statement allows, without repetitions. */

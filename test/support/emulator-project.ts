@@ -40,7 +40,6 @@ export interface Release {
 
 export interface Ran {
   readonly code: number | null;
-  /** The standard output and the standard error. */
   readonly output: string;
 }
 
@@ -63,7 +62,6 @@ export function copyProject(endpoint: string) {
       if (code !== 0) throw new Error(`serverless ${args.join(' ')} ended with ${code}\n${output}`);
       return output;
     },
-    /** Builds a release of the given version once. */
     release(version = VERSION): Release {
       const built = join(folder, 'release', version);
       if (!existsSync(built)) {

@@ -37,7 +37,6 @@ export function worldOf(...addresses: readonly string[]): EndpointsWorld {
   return new EndpointsWorld(addresses.map((address) => aServer(address))).answer(READY, ...addresses);
 }
 
-/** Returns the world after its first tick. */
 export async function settled(world = worldOf(A, B, C)): Promise<EndpointsWorld> {
   await world.tick();
   return world;
@@ -68,7 +67,6 @@ export class EndpointsWorld {
     });
   }
 
-  /** Changes fields of the spec, and of the objects in it. */
   change({ endpoints, service, ...fields }: SpecFields): this {
     this.spec = aClusterSpec({
       ...this.spec,
@@ -84,7 +82,6 @@ export class EndpointsWorld {
     return this;
   }
 
-  /** Advances the clock and runs one pass. */
   async tick(afterMs = 10_000, context: Partial<PassContext> = {}): Promise<PassReport> {
     this.nowMs += afterMs;
     this.cluster.writes.length = 0;

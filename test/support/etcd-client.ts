@@ -1,7 +1,6 @@
 import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
 import type { Etcd } from './control-plane.ts';
 
-/** etcd's default of `--max-txn-ops`. */
 const maxOperations = 128;
 
 /**

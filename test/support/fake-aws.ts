@@ -35,7 +35,6 @@ export async function startFakeAws(react: (call: AwsCall) => AwsAnswer) {
   };
 }
 
-/** Starts a stand-in for AWS until the end of the test. */
 export async function fakeAws(react: (call: AwsCall) => AwsAnswer): Promise<FakeAws> {
   const aws = await startFakeAws(react);
   afterThisTest(aws.stop);
@@ -47,12 +46,10 @@ export function noAws(): void {
   afterThisTest(setEndpoint('http://127.0.0.1:1'));
 }
 
-/** Returns an error in the JSON protocols of AWS. */
 export function awsError(name: string, message = name, status = 400): AwsAnswer {
   return { status, body: { __type: name, message, Message: message } };
 }
 
-/** Returns the answer of STS to `AssumeRole`. */
 export function assumedRole(accessKey: string): AwsAnswer {
   const expiration = new Date(Date.now() + 15 * 60_000).toISOString();
   return {
@@ -72,7 +69,6 @@ export function issuedToken(token: string): AwsAnswer {
   };
 }
 
-/** Returns an error in the query protocol of STS. */
 export function stsError(name: string, status = 403): AwsAnswer {
   return {
     status,

@@ -3,7 +3,6 @@ import { buffer } from 'node:stream/consumers';
 import { firstHalf, perform, type Reaction } from './api-fault-server.ts';
 import { serve } from './serve.ts';
 
-/** The fault of one request. */
 export type Fault =
   | { readonly kind: 'none' }
   /** The connection breaks before the server gets the request. */
@@ -25,7 +24,6 @@ export async function startFaultProxy(target: string) {
   const plans = new Map<string, Fault[]>();
   /** The operation of each request so far, such as `PutItem`. Repeated attempts count separately. */
   const operations: string[] = [];
-  /** The clock of the `Date` header in each reply. */
   const clock = { nowMs: Date.now };
   const { url, close } = await serve((request, response) => {
     response.setHeader('date', new Date(clock.nowMs()).toUTCString());

@@ -66,7 +66,6 @@ interface Message {
   readonly receives: number;
 }
 
-/** A process of the function. */
 class ModelProcess {
   busyMs = 0;
   /** Resolves when the event loop is no longer blocked. */
@@ -133,7 +132,6 @@ export class FleetModel {
     }
   }
 
-  /** Returns whether the passes of a cluster run in their own process. */
   async isAlone(name: string): Promise<boolean> {
     const { suspects } = await listFleetNotes(this.#table(), 'prod', 'kubernetes-service');
     return (suspects.get(name)?.suspect.untilMs ?? 0) > this.clock.nowMs;

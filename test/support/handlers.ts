@@ -32,7 +32,6 @@ export interface HandlersOptions {
   readonly clock?: () => number;
 }
 
-/** The report of one invocation of a handler. */
 export type Invoked = Awaited<ReturnType<typeof invoke>>;
 
 export type Handlers = Awaited<ReturnType<typeof startHandlers>>;
@@ -69,7 +68,6 @@ export async function startHandlers(options: HandlersOptions) {
     direct.destroy();
     await tableServer.close();
   };
-  /** Registers the cluster again with these fields changed. */
   const register = async (changed: object) => {
     fields = { ...fields, ...changed };
     await registerCluster(
@@ -87,14 +85,12 @@ export async function startHandlers(options: HandlersOptions) {
   return {
     /** Invokes a loop once, even if it is not due. */
     run: (loop: Loop) => invoke(environment, loop, { force: true }),
-    /** Invokes a loop once with the event of its schedule. */
     tick: (loop: Loop) => {
       const time = new Date(nowMs()).toISOString().replace(/\.\d+/, '');
       return invoke(environment, loop, { 'detail-type': 'Scheduled Event', time });
     },
     register,
     record: async (loop: Loop) => (await readRunRecord(table, CLUSTER, loop))?.record,
-    /** Advances the clock of the handlers. */
     advance: (ms: number) => {
       aheadMs += ms;
     },
@@ -103,7 +99,6 @@ export async function startHandlers(options: HandlersOptions) {
   };
 }
 
-/** Runs every loop once, in the order of their dependencies. */
 export async function runAllLoops(handlers: Handlers): Promise<Invoked[]> {
   const invoked: Invoked[] = [];
   for (const loop of LOOPS) invoked.push(await handlers.run(loop));

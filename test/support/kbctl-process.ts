@@ -6,7 +6,6 @@ import { eventually } from './eventually.ts';
 const REPOSITORY = join(import.meta.dirname, '../..');
 const KBCTL = join(REPOSITORY, 'cli/kbctl.mjs');
 
-/** The result of a command. */
 export interface Ran {
   readonly code: number | null;
   readonly stdout: string;
@@ -18,17 +17,13 @@ export interface KbctlOptions {
   readonly cwd: string;
   /** The environment of the command, except for PATH and HOME. */
   readonly env: Readonly<Record<string, string>>;
-  /** The standard input of the command. Default: empty. */
   readonly stdin?: string | Uint8Array;
 }
 
-/** A running command. */
 export interface RunningKbctl {
   stdout(): string;
   stderr(): string;
-  /** Waits until the output of either stream matches the pattern. */
   untilItPrints(pattern: RegExp): Promise<void>;
-  /** Sends the signal, if one is given, and waits for the end. */
   end(signal?: 'SIGINT' | 'SIGTERM' | 'SIGKILL'): Promise<Ran>;
 }
 
@@ -38,7 +33,6 @@ export interface KbctlProcess extends RunningKbctl {
   output(): string;
 }
 
-/** Waits until the output matches. */
 export function untilOutput(output: () => string): (pattern: RegExp) => Promise<void> {
   return (pattern) =>
     eventually(() => {

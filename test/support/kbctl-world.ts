@@ -97,21 +97,17 @@ export async function openKbctlWorld(endpoint: string) {
   return {
     table,
     tableName,
-    /** The endpoint of the table. */
     endpoint,
     standIn,
-    /** The URL of the stand-in API server. */
     server: listening.url,
     folder,
     kubeconfigFile,
-    /** The allocator that uses the table. */
     tableAllocation: ownAllocation,
     /** Sets the allocator of Services from now on, as a restart of the API server with other flags does. */
     allocateBy: (other: ServiceAllocator) => void Object.assign(allocation, other),
     /** Stores a Service of the namespace shop without any request to the API server, as a restored backup does. */
     restore: (name: string, clusterIP: string, spec: object = {}) =>
       void standIn.store.insert(SERVICES, restoredService(name, clusterIP, spec)),
-    /** Runs a pass of every loop in this process. */
     runAllLoops: async (options: PassesOptions = {}) => {
       const environment = environmentOf(options, () => Date.now() - (options.agoMs ?? 0));
       for (const handler of Object.values(LOOP_HANDLERS)) {
@@ -120,7 +116,6 @@ export async function openKbctlWorld(endpoint: string) {
     },
     spec,
     register: (fields?: object) => registerCluster(table, specIn(spec(fields))),
-    /** Returns the addresses in the Endpoints of the stand-in API server. */
     published: () => addressesIn(standIn.store.get(ENDPOINTS, 'default', 'kubernetes') as unknown as EndpointsObject),
     /** Writes a kubeconfig with an API server that does not answer. @returns the path of the file */
     unreachableCluster: () => file('unreachable', kubeconfigTo('http://127.0.0.1:1')),
@@ -130,7 +125,6 @@ export async function openKbctlWorld(endpoint: string) {
     kbctl: async (words: readonly string[], options: WorldOptions = {}) =>
       (await callKbctl(wordsOf(words), optionsOf(options))).ran,
     start,
-    /** Interrupts a command whose API server is silent. */
     interruptWhileSilent: async (words: readonly string[]) => {
       const silent = await startSilentServer();
       try {

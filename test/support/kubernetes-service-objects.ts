@@ -7,7 +7,6 @@ export const SERVICE_PATH = `${DEFAULT_NAMESPACE}/services/kubernetes`;
 export const ENDPOINTS_PATH = `${DEFAULT_NAMESPACE}/endpoints/kubernetes`;
 export const SLICE_PATH = '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes';
 
-/** The collections of all kinds of objects that the loops may write. */
 export const KINDS = [
   '/api/v1/namespaces',
   '/api/v1/services',
@@ -48,7 +47,6 @@ export async function versionsOfEverything({ request }: Requests): Promise<reado
   return (await Promise.all(lists)).flat();
 }
 
-/** Returns the addresses that Endpoints and EndpointSlice publish, in the order of each object. */
 export async function published(apiserver: Requests): Promise<{ endpoints: string[]; slice: string[] }> {
   const { endpoints, slice } = await kubernetesServiceObjects(apiserver);
   return {

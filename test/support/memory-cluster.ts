@@ -21,7 +21,6 @@ export interface MemoryCluster {
   readonly writes: string[];
   /** The reads in order, such as `get services` and `list endpointslices`. */
   readonly reads: string[];
-  /** The objects that the port created, as they were given. */
   readonly created: KubernetesObject[];
   /** Stores an object as another writer does: with another resourceVersion and without a write of the port. */
   readonly place: <T extends KubernetesObject>(object: T, manager?: string) => void;
@@ -31,7 +30,6 @@ export interface MemoryCluster {
   beforeWrite: ((verb: string, object: KubernetesObject) => WriteAnswer | undefined) | undefined;
 }
 
-/** The outcomes of a write that a test can force. */
 export type WriteAnswer =
   | { readonly outcome: 'invalid' | 'namespaceUnavailable'; readonly message: string }
   | { readonly outcome: 'alreadyExists' | 'conflict' };

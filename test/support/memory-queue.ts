@@ -12,7 +12,6 @@ export function memoryQueue(nowMs: () => number) {
     },
   };
   return {
-    /** All messages that were sent, in order. */
     sent,
     queue,
     /** Returns an event, as a function receives it, for each message whose delay has ended. */
@@ -32,7 +31,6 @@ export function queueEvent(bodies: string | readonly string[], receives = 1): ob
   };
 }
 
-/** A queue that accepts no message. */
 export const downQueue: Sender<object> = {
   send: (messages) => {
     const error = new SendError('Unavailable', 'the queue is down');

@@ -4,11 +4,9 @@ import { frozen } from './frozen.ts';
 
 const MAX_ITEM_BYTES = 400 * 1024;
 
-/** The items of the table, by cluster and key. */
 export type MemoryStore = Map<string, Map<string, Item>>;
 
 export interface MemoryTableOptions {
-  /** The clock. Default: always time 0. */
   readonly nowMs?: () => number;
   /** Returns the next write id. Default: `w1`, `w2` and so on for this view. */
   readonly newWriteId?: () => string;

@@ -28,7 +28,6 @@ export async function startMisbehavingCluster() {
 
   const kubeconfigFile = join(temporaryFolder(), 'kubeconfig.json');
   const server = await startFaultServer(react, authority.issue(['127.0.0.1']));
-  /** Returns the correct kubeconfig with these fields changed. */
   const kubeconfig = ({ cluster = {}, user }: { readonly cluster?: object; readonly user?: object } = {}) =>
     kubeconfigTo(server.url, { ca: authority.ca, cluster, user: { token: TOKEN, ...user } });
   /** Removes all faults and writes the correct kubeconfig. */
@@ -54,7 +53,6 @@ export async function startMisbehavingCluster() {
       text === undefined ? rm(kubeconfigFile) : writeFile(kubeconfigFile, text),
     kubeconfig,
     recover,
-    /** Returns all objects of the API server. */
     objects: () => objectsIn(standIn),
     stop: server.stop,
   };

@@ -4,10 +4,8 @@ import type { PassContext } from '../../lib/loops/pass.ts';
 import { aClusterSpec } from './a-cluster-spec.ts';
 import { memoryTable } from './memory-table.ts';
 
-/** A control plane that never changes. */
 export const CONTROL_PLANE: ControlPlane = { id: 'control-plane', confirm: () => Promise.resolve(true) };
 
-/** Returns the context of an enforcing pass with the given fields. */
 export function aPassContext(
   given: { kubernetes: ClusterPort; spec?: Partial<ClusterSpec> } & Partial<Omit<PassContext, 'spec' | 'kubernetes'>>,
 ): PassContext {

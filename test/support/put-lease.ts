@@ -22,7 +22,6 @@ export function aLease({
   return { ...lease, state: 'withdrawn', withdrawnUntilMs, seenDown };
 }
 
-/** Overwrites a lease. @returns whether it was written, because another writer may have been faster */
 export async function putLease(table: KeyValueTable, cluster: string, fields: LeaseFields): Promise<boolean> {
   const lease = aLease(fields);
   const { address } = lease;

@@ -29,7 +29,6 @@ export function allocateUntilFull<Item>(range: RangeAllocator<Item>): Item[] {
   return items;
 }
 
-/** Returns the allocated items in ascending order. */
 export function itemsOf<Item>(range: RangeAllocator<Item>): Item[] {
   return bitsOf(range.snapshot().data).map((bit) => range.itemAt(bit));
 }

@@ -15,7 +15,6 @@ export interface RecordingTelemetry extends Telemetry {
   readonly invocations: InvocationLabels[];
 }
 
-/** Returns telemetry that records everything for tests. */
 export function recordingTelemetry(): RecordingTelemetry {
   const counters: Record<string, number> = {};
   const lines: RecordedLine[] = [];

@@ -1,4 +1,3 @@
-/** The parts of a CloudFormation resource that tests read. */
 export interface Resource {
   readonly Type: string;
   readonly DeletionPolicy?: string;

@@ -29,7 +29,6 @@ export async function repairedAt(table: KeyValueTable, startedAtMs: number, clus
   }
 }
 
-/** Returns a run record for every loop. */
 export function runRecords(startedAtMs: number, overrides: Partial<RunRecord> = {}): RunRecords {
   return Object.fromEntries(LOOPS.map((loop) => [loop, aRunRecord(startedAtMs, overrides)]));
 }

@@ -13,7 +13,6 @@ export async function serve(listener: RequestListener, tls?: CertifiedKey) {
   return {
     url: `${tls ? 'https' : 'http'}://127.0.0.1:${port}`,
     server,
-    /** Closes the server and its connections. */
     async close() {
       const closed = server.listening ? once(server, 'close') : undefined;
       server.close();

@@ -60,7 +60,6 @@ function spawnServer(command: string, args: readonly string[], folder: string) {
   return {
     /** Returns how the server ended, as the end of a sentence, or `undefined` while it runs. */
     ended: () => end,
-    /** Returns the last lines of its standard output and standard error. */
     log: () => readFileSync(logFile, 'utf8').trimEnd().split('\n').slice(-40).join('\n'),
     /** Sends SIGTERM and does not wait. */
     askToStop: () => void child.kill('SIGTERM'),

@@ -61,7 +61,6 @@ export function transportTo(standIn: StandInApiServer): Transport {
   };
 }
 
-/** Returns all objects of the stand-in. */
 export async function objectsIn(standIn: StandInApiServer): Promise<unknown> {
   const replies = await Promise.all(KINDS.map((path) => standIn.handle({ method: 'GET', path, headers: {} })));
   return replies.map(({ body }) => JSON.parse(body).items);
