@@ -14,6 +14,7 @@ import { planEvents, writeEvents } from '../../lib/kubernetes/events.ts';
 import { listAllServices } from '../../lib/kubernetes/item-readers.ts';
 import { PERMISSION_GROUPS, permissionsOf, selfReview } from '../../lib/kubernetes/permissions.ts';
 import type { Transport } from '../../lib/kubernetes/transport.ts';
+import { anEndpoints, aSlice } from '../support/an-endpoints.ts';
 
 export interface ClusterUnderTest {
   /** The transport to an API server that has the namespaces `default` and `kube-system`, and whose user may do everything. */
@@ -480,20 +481,11 @@ function service(namespace: string, name: string): Service {
 }
 
 function endpoints(namespace: string, name: string, ips: readonly string[]): EndpointsObject {
-  const ports = [{ name: 'https', port: 6443, protocol: 'TCP' }];
-  const subsets = ips.length === 0 ? [] : [{ addresses: ips.map((ip) => ({ ip })), ports }];
-  return { apiVersion: 'v1', kind: 'Endpoints', metadata: { name, namespace }, subsets };
+  return { ...anEndpoints(ips), metadata: { name, namespace } };
 }
 
 function slice(namespace: string, name: string, ip: string): EndpointSliceObject {
-  return {
-    apiVersion: 'discovery.k8s.io/v1',
-    kind: 'EndpointSlice',
-    metadata: { name, namespace },
-    addressType: 'IPv4',
-    endpoints: [{ addresses: [ip], conditions: { ready: true } }],
-    ports: [{ name: 'https', port: 6443, protocol: 'TCP' }],
-  };
+  return { ...aSlice([ip]), metadata: { name, namespace } };
 }
 
 function claimIn({ metadata, spec }: Service): ServiceClaim {

@@ -6,6 +6,12 @@ import { isRefused, type Refusal } from '../../lib/allocator/refusal.ts';
 import { allocateUntilFull, itemsOf, seededPick } from '../support/ranges.ts';
 import { goldenTests } from './golden.ts';
 
+interface Scenario {
+  readonly cidr: string;
+  readonly portRange: string;
+  readonly ops: readonly { readonly op: RangeOperation<unknown>['op']; readonly ip?: string; readonly port?: number }[];
+}
+
 interface RangeOperation<Item> {
   readonly op: 'allocate' | 'release' | 'has' | 'free' | 'used' | 'fill';
   readonly item?: Item | undefined;
@@ -20,16 +26,6 @@ interface ExpectedRange {
   readonly final?: { readonly range: string; readonly data: string; readonly allocated?: readonly string[] };
 }
 
-interface IpScenario {
-  readonly cidr: string;
-  readonly ops: readonly { readonly op: RangeOperation<string>['op']; readonly ip?: string }[];
-}
-
-interface PortScenario {
-  readonly portRange: string;
-  readonly ops: readonly { readonly op: RangeOperation<number>['op']; readonly port?: number }[];
-}
-
 function expectAnswers<Item>(
   range: RangeAllocator<Item> | Refusal,
   operations: readonly RangeOperation<Item>[],
@@ -40,23 +36,23 @@ function expectAnswers<Item>(
 }
 
 describe('An IP range has the results of upstream', () => {
-  goldenTests<IpScenario, ExpectedRange>(
+  goldenTests<Scenario, ExpectedRange>(
     'ip-range.jsonl',
     'an IP range answers like upstream: $scenario.name',
-    ({ scenario, expected }) => {
-      const operations = scenario.ops.map(({ op, ip }) => ({ op, item: ip }));
-      expectAnswers(ipRangeOf(scenario.cidr, seededPick(1)), operations, expected);
+    ({ scenario: { cidr, ops }, expected }) => {
+      const operations = ops.map(({ op, ip }) => ({ op, item: ip }));
+      expectAnswers(ipRangeOf(cidr, seededPick(1)), operations, expected);
     },
   );
 });
 
 describe('A range of node ports has the results of upstream', () => {
-  goldenTests<PortScenario, ExpectedRange>(
+  goldenTests<Scenario, ExpectedRange>(
     'port-range.jsonl',
     'a port range answers like upstream: $scenario.name',
-    ({ scenario, expected }) => {
-      const operations = scenario.ops.map(({ op, port }) => ({ op, item: port }));
-      expectAnswers(portRangeOf(scenario.portRange, seededPick(1)), operations, expected);
+    ({ scenario: { portRange, ops }, expected }) => {
+      const operations = ops.map(({ op, port }) => ({ op, item: port }));
+      expectAnswers(portRangeOf(portRange, seededPick(1)), operations, expected);
     },
   );
 });

@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import { withholdWrites } from '../../lib/kubernetes/withhold-writes.ts';
+import { anEndpoints, aSlice } from '../support/an-endpoints.ts';
 
 const stored = {
   apiVersion: 'v1',
@@ -27,20 +28,8 @@ function withholding(read: object = stored) {
   return { port: withholdWrites(port, (description) => reported.push(description)), reported };
 }
 
-const endpoints = {
-  apiVersion: 'v1',
-  kind: 'Endpoints',
-  metadata: { name: 'kubernetes', namespace: 'default' },
-  subsets: [{ addresses: [{ ip: '10.0.0.1' }, { ip: '10.0.0.2' }], ports: [{ name: 'https', port: 6443 }] }],
-};
-const slice = {
-  apiVersion: 'discovery.k8s.io/v1',
-  kind: 'EndpointSlice',
-  metadata: { name: 'kubernetes', namespace: 'default' },
-  addressType: 'IPv6',
-  endpoints: [{ addresses: ['fd00::1'] }],
-  ports: [{ port: 6443 }, { port: 8443 }],
-};
+const endpoints = anEndpoints(['10.0.0.1', '10.0.0.2']);
+const slice = { ...aSlice(['fd00::1'], [{ port: 6443 }, { port: 8443 }]), addressType: 'IPv6' };
 
 describe('a cluster port that withholds writes', () => {
   test('a cluster port that withholds writes makes each read', async () => {

@@ -16,7 +16,6 @@ export interface Ran {
   readonly violations: readonly Violation[];
   readonly history: readonly string[];
   readonly virtualMs: number;
-  readonly steps: number;
 }
 
 /** The time in which the last Services are created and deleted. */
@@ -50,7 +49,7 @@ export async function run(
   void makeTrouble(world);
   await clock.run(() => world.violations.length > 0 || world.hasEnded || clock.nowMs > beganAtMs + longestMs);
   const { violations, history } = world;
-  return { settings, violations, history, virtualMs: clock.nowMs - beganAtMs, steps: clock.steps };
+  return { settings, violations, history, virtualMs: clock.nowMs - beganAtMs };
 }
 
 async function begin(world: World): Promise<void> {
