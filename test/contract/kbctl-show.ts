@@ -53,7 +53,7 @@ export function describeShow(world: () => KbctlWorld): void {
     });
 
     test('kbctl show ip prints how many strikes a leak has', async () => {
-      await (await addressesOf(world().table)).allocateOne('10.0.0.50');
+      await (await addressesOf(world().table)).allocate([{ value: '10.0.0.50' }]);
       await world().runAllLoops();
       const finding = /last pass mayHaveLeaked: the cluster IP 10\.0\.0\.50 may have leaked/;
       const strikes = /leak +1 of 3 strikes; 2 more enforcing passes of cluster-ip-repair/;

@@ -3,11 +3,6 @@ import { portRangeOf } from '../../lib/allocator/port-range.ts';
 import type { PickIndex, RangeAllocator } from '../../lib/allocator/range-allocator.ts';
 import { isRefused, type Refusal } from '../../lib/allocator/refusal.ts';
 import { bitsOf, type RangeSnapshot } from '../../lib/allocator/snapshot-bytes.ts';
-import type { ConfiguredRange } from '../../lib/range/configured-range.ts';
-import type { Requested } from '../../lib/range/operations.ts';
-import type { UpdateOptions } from '../../lib/table/guaranteed-update.ts';
-import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
-import { type RangeAllocations, rangeAllocations } from '../../lib/table/range-allocations.ts';
 
 /** The time after the end of a hold at which a pass frees its items. The margin covers clocks that differ. */
 export const HOLD_END_MARGIN_MS = 5_000;
@@ -43,35 +38,6 @@ export function itemsIn({ range, data }: RangeSnapshot): (string | number)[] {
 export function made<Value>(value: Value | Refusal): Value {
   if (isRefused(value)) throw value;
   return value;
-}
-
-/** The allocations of a range, with operations on a single item. */
-export type SingleAllocations<Item> = RangeAllocations<Item> & {
-  allocateOne(item: Item): Promise<Refusal | undefined>;
-  allocateNext(): Promise<{ readonly item: Item } | Refusal>;
-  releaseOne(item: Item): Promise<Refusal | undefined>;
-};
-
-export function allocationsOf<Item>(
-  table: KeyValueTable,
-  range: ConfiguredRange<Item>,
-  options?: UpdateOptions,
-): SingleAllocations<Item> {
-  const allocations = rangeAllocations(table, range, options);
-  const allocate = async (requested: Requested<Item>) => {
-    const allocated = await allocations.allocate([requested]);
-    if (isRefused(allocated)) return allocated;
-    const [item] = allocated.items;
-    if (item === undefined) throw new Error('expected an item');
-    return { item };
-  };
-  const errorOf = (result: unknown) => (isRefused(result) ? result : undefined);
-  return {
-    ...allocations,
-    allocateOne: async (value) => errorOf(await allocate({ value })),
-    allocateNext: () => allocate('next'),
-    releaseOne: async (item) => errorOf(await allocations.release([item])),
-  };
 }
 
 /** Returns a picker that gives the same numbers for the same seed (the mulberry32 generator). */
