@@ -19,7 +19,7 @@ import { afterThisTest } from '../support/after-this-test.ts';
 import { startFaultServer } from '../support/api-fault-server.ts';
 import { fakeAws, issuedToken } from '../support/fake-aws.ts';
 import { kubeconfigTo } from '../support/kubeconfig-to.ts';
-import { countedWriteIds, memoryStore, memoryTable } from '../support/memory-table.ts';
+import { memoryStore, memoryTable } from '../support/memory-table.ts';
 import { readyStandIn } from '../support/stand-in.ts';
 
 /** A token that no pattern masks as a credential, so that the test finds it wherever the code writes it. */
@@ -83,8 +83,7 @@ async function everythingWritten(secret: string): Promise<string> {
       : { body: { SecretString: secret } };
   });
   const store = memoryStore();
-  const newWriteId = countedWriteIds();
-  const table = (): KeyValueTable => memoryTable({ nowMs: Date.now, newWriteId, store });
+  const table = (): KeyValueTable => memoryTable({ nowMs: Date.now, store });
   const loadKubeconfig = kubeconfigLoader('/', kubeconfigSources());
   const connections = new ClusterConnections({ nowMs: Date.now, loadKubeconfig, sleep: async () => undefined });
   const environment: Environment = {

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { LOOPS, type Loop } from '../../lib/cluster/cluster-spec.ts';
@@ -5,7 +6,6 @@ import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
 import { createTable } from '../../local/create-table.ts';
 import { startTableServer, type TableServer } from '../../local/table-server.ts';
 import { type Fault, type FaultProxy, serviceError, startFaultProxy, throttle } from '../support/fault-proxy.ts';
-import { countedWriteIds } from '../support/memory-table.ts';
 import { TOKEN } from '../support/misbehaving-cluster.ts';
 import { testDynamoClient } from '../support/test-dynamo-client.ts';
 import { aMisbehavingWorld, type MisbehavingWorld, type OpenTable } from './misbehaving-world.ts';
@@ -39,7 +39,7 @@ beforeEach(async () => {
   await createTable(direct, ownName);
   proxy = await startFaultProxy(server.endpoint);
   proxied = testDynamoClient(proxy.endpoint, { maxAttempts: ATTEMPTS });
-  const own = { nowMs: () => 0, newWriteId: countedWriteIds() };
+  const own = { nowMs: () => 0, newWriteId: randomUUID };
   const never = new AbortController().signal;
   const openIn = (client: DynamoDBClient, name: () => string): OpenTable => {
     return (deadline = never) => dynamoDbTable({ ...own, client, tableName: name(), deadline });

@@ -18,7 +18,7 @@ import { aDispatchWorld } from '../support/dispatch-world.ts';
 import { READY, SILENT } from '../support/endpoints-world.ts';
 import { type MemoryCluster, memoryCluster } from '../support/memory-cluster.ts';
 import { memoryQueue } from '../support/memory-queue.ts';
-import { countedWriteIds, type MemoryStore, memoryStore, memoryTable } from '../support/memory-table.ts';
+import { type MemoryStore, memoryStore, memoryTable } from '../support/memory-table.ts';
 import { pickLowest } from '../support/ranges.ts';
 
 export const CLUSTER = 'demo';
@@ -43,7 +43,6 @@ export class LoopWorld {
   table: KeyValueTable;
   readonly #world = aDispatchWorld();
   #requests = 0;
-  readonly #newWriteId = countedWriteIds();
 
   constructor(objects: readonly KubernetesObject[] = []) {
     this.cluster = memoryCluster(objects);
@@ -124,7 +123,7 @@ export class LoopWorld {
   }
 
   #openTable(): KeyValueTable {
-    return memoryTable({ nowMs: () => this.clock.nowMs, newWriteId: this.#newWriteId, store: this.store });
+    return memoryTable({ nowMs: () => this.clock.nowMs, store: this.store });
   }
 
   #context(calls: CutCalls) {

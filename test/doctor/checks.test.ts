@@ -27,7 +27,7 @@ import { anAccess } from '../environment/a-process.ts';
 import { aClusterSpec, specIn } from '../support/a-cluster-spec.ts';
 import { anEndpoints, aSlice } from '../support/an-endpoints.ts';
 import { memoryCluster } from '../support/memory-cluster.ts';
-import { countedWriteIds, memoryTable } from '../support/memory-table.ts';
+import { memoryTable } from '../support/memory-table.ts';
 
 const SERVER = 'https://10.20.0.1:6443';
 
@@ -46,7 +46,7 @@ function aReview(answers: Partial<SelfReview> = {}): SelfReview {
   };
 }
 
-const aTable = () => memoryTable({ nowMs: () => NOW_MS, newWriteId: countedWriteIds() });
+const aTable = () => memoryTable({ nowMs: () => NOW_MS });
 
 describe('the table', () => {
   test('the table is written, listed and left unchanged', async () => {

@@ -17,7 +17,7 @@ import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { changeLeases, leaseOf, readLeases } from '../../lib/table/leases.ts';
 import { type MemoryCluster, memoryCluster } from '../support/memory-cluster.ts';
-import { countedWriteIds, memoryTable } from '../support/memory-table.ts';
+import { memoryTable } from '../support/memory-table.ts';
 import { putLease } from '../support/put-lease.ts';
 import { goldenTests } from './golden.ts';
 
@@ -61,7 +61,7 @@ describe('endpoints as upstream writes them', () => {
 });
 
 async function run(scenario: Scenario): Promise<Result[]> {
-  const table = memoryTable({ nowMs: () => NOW_MS, newWriteId: countedWriteIds() });
+  const table = memoryTable({ nowMs: () => NOW_MS });
   const expiresAtMs = NOW_MS + LEASE_MS;
   for (const address of scenario.leases ?? []) await putLease(table, CLUSTER, { address, expiresAtMs });
   const cluster = memoryCluster([

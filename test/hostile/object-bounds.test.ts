@@ -10,7 +10,7 @@ import { minimal } from '../cli/spec/spec-support.ts';
 import { portAnswering, reply } from '../kubernetes/port-answering.ts';
 import { envelope, message } from '../kubernetes/protobuf-writer.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
-import { countedWriteIds, memoryTable } from '../support/memory-table.ts';
+import { memoryTable } from '../support/memory-table.ts';
 
 const PROTOBUF = 'application/vnd.kubernetes.protobuf';
 const PORTS = 'Service.spec.ports and clusterIPs';
@@ -158,7 +158,7 @@ test.each(Object.entries<number>(BOUNDS['cluster spec']))(
     const fault = { path: field, message: `has ${ATTACK} entries`, fix: `write at most ${most}` };
     expect(result).toMatchObject({ faults: [fault] });
 
-    const table = memoryTable({ nowMs: () => 0, newWriteId: countedWriteIds() });
+    const table = memoryTable();
     const spec = { ...aClusterSpec({ name: 'a' }), ...specWith(field, entries) };
     const content = clusterContent({ spec: aClusterSpec({ name: 'a' }), generation: 1, rangesGeneration: 1 });
     await table.put({ ...content, cluster: CLUSTERS, key: 'a', value: { ...Object(content.value), spec } }, undefined);

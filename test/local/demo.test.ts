@@ -49,7 +49,7 @@ async function show(offsetMs: number, seconds: number): Promise<readonly Line[]>
   const { clock, signal } = jumpingClock(startMs + seconds * 1000, 5, startMs);
   const { nowMs } = clock;
   const lines: Line[] = [];
-  const table = memoryTable({ nowMs, newWriteId: randomUUID });
+  const table = memoryTable({ nowMs });
   const allocation = tableAllocation({ table, cluster: DEMO.name, pick: randomInt, nowMs });
   const standIn = new StandInApiServer({ allocation, nowMs });
   const dead = new Set<string>();

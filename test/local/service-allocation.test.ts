@@ -4,9 +4,10 @@ import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { readRange } from '../../lib/table/ranges.ts';
 import type { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
 import { addressesOf } from '../support/kbctl-ranges.ts';
+import { memoryTable } from '../support/memory-table.ts';
 import { itemsIn } from '../support/ranges.ts';
 import { repairedAt } from '../support/run-records.ts';
-import { aTable, readyStandIn } from '../support/stand-in.ts';
+import { readyStandIn } from '../support/stand-in.ts';
 
 const SERVICES = '/api/v1/namespaces/default/services';
 
@@ -50,7 +51,7 @@ describe('Services of an API server that allocates through the table', () => {
   });
 
   test('two API servers that allocate the same hundred addresses at the same time allocate each address once', async () => {
-    const table = aTable();
+    const table = memoryTable();
     const servers = [await readyStandIn({ table }), await readyStandIn({ table })];
     const wanted = Array.from({ length: 100 }, (_, index) => `10.0.0.${index + 1}`);
 
@@ -66,7 +67,7 @@ describe('Services of an API server that allocates through the table', () => {
   });
 
   test('Services get no items if their ranges were not repaired within three intervals, but can release items', async () => {
-    const table = aTable();
+    const table = memoryTable();
     const server = await readyStandIn({ table });
     const spec = { type: 'NodePort', ports: [{ port: 80, nodePort: 30_080 }] };
     expect(await create(server, 'before', spec)).toMatchObject({ status: 201 });
@@ -87,7 +88,7 @@ describe('Services of an API server that allocates through the table', () => {
     ['not to a Service that names no owner', 'owner', undefined, 422],
     ['to any Service where any may claim it', 'any', undefined, 201],
   ] as const)('a held item is allocated %s', async (_, takenUpBy, label, status) => {
-    const table = aTable();
+    const table = memoryTable();
     const server = await readyStandIn({ table });
     const clusterIP = '10.0.0.9';
     const hold = { owner: 'billing', takenUpBy, untilMs: Date.now() + 60_000 };
@@ -98,7 +99,7 @@ describe('Services of an API server that allocates through the table', () => {
   });
 
   test('addresses and ports of a Service that is refused are released', async () => {
-    const table = aTable();
+    const table = memoryTable();
     const server = await readyStandIn({ table });
     const ports = [
       { name: 'a', port: 80 },

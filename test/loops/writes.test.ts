@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
 import type { AllocatorOfRecord } from '../../lib/cluster/cluster-spec.ts';
@@ -16,7 +17,7 @@ import { storedRange } from '../repair/repair-cluster.ts';
 import { withAddresses, withNodePorts } from '../repair/services.ts';
 import { READY } from '../support/endpoints-world.ts';
 import { memoryCluster } from '../support/memory-cluster.ts';
-import { countedWriteIds, memoryTable } from '../support/memory-table.ts';
+import { memoryTable } from '../support/memory-table.ts';
 import { aPassContext } from '../support/pass-context.ts';
 
 const NOW = 1_000_000_000;
@@ -46,7 +47,7 @@ function allowed(id: string, writes: Writes, allocator: AllocatorOfRecord): read
 }
 
 async function leakingTable(allocator: AllocatorOfRecord): Promise<KeyValueTable> {
-  const table = memoryTable({ nowMs: () => NOW, newWriteId: countedWriteIds() });
+  const table = memoryTable({ nowMs: () => NOW });
   for (const [key, range] of [
     [ADDRESSES, '10.0.0.0/24'],
     [PORTS, '30000-32767'],
@@ -86,7 +87,7 @@ describe('the ports of a pass', () => {
       };
       const ids = {
         nowMs: () => NOW,
-        newWriteId: countedWriteIds(),
+        newWriteId: randomUUID,
         wouldWrite: (line: string) => wouldWrite.push(line),
         confirmWrites: async () => void confirmed.push(written.filter(isRangeKey).length + cluster.writes.length),
       };

@@ -23,11 +23,7 @@ export class RepairCluster {
   readonly spec: ClusterSpec;
   readonly wouldWrite: string[] = [];
   #passes = 0;
-  #writes = 0;
-  readonly table: KeyValueTable = memoryTable({
-    nowMs: () => this.nowMs,
-    newWriteId: () => `write-${++this.#writes}`,
-  });
+  readonly table: KeyValueTable = memoryTable({ nowMs: () => this.nowMs });
 
   constructor({ services = [], ...spec }: Partial<ClusterSpec> & Partial<Pick<RepairCluster, 'services'>> = {}) {
     this.services = services;

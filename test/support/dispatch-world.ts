@@ -8,7 +8,7 @@ import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { readRunRecord } from '../../lib/table/run-records.ts';
 import { aClusterSpec, type SpecFields } from './a-cluster-spec.ts';
 import { type MemoryCluster, memoryCluster } from './memory-cluster.ts';
-import { countedWriteIds, memoryStore, memoryTable } from './memory-table.ts';
+import { memoryStore, memoryTable } from './memory-table.ts';
 import { CONTROL_PLANE } from './pass-context.ts';
 import { recordingTelemetry } from './recording-telemetry.ts';
 
@@ -34,9 +34,7 @@ export function aDispatchWorld(overrides: Partial<Environment> = {}) {
   const clock = { nowMs: Date.parse('2026-01-01T12:00:00Z') };
   const nowMs = () => clock.nowMs;
   const store = memoryStore();
-  const newWriteId = countedWriteIds();
-  const openTable = (deadline?: AbortSignal) =>
-    memoryTable({ nowMs, newWriteId, store, ...(deadline && { deadline }) });
+  const openTable = (deadline?: AbortSignal) => memoryTable({ nowMs, store, ...(deadline && { deadline }) });
   const table = openTable();
   const telemetry = recordingTelemetry();
   const deadlines: StartedDeadline[] = [];

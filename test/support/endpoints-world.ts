@@ -17,7 +17,7 @@ import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { leaseOf, readLeases } from '../../lib/table/leases.ts';
 import { aClusterSpec, aServer, type SpecFields } from './a-cluster-spec.ts';
 import { type MemoryCluster, memoryCluster } from './memory-cluster.ts';
-import { countedWriteIds, memoryTable } from './memory-table.ts';
+import { memoryTable } from './memory-table.ts';
 import { aPassContext } from './pass-context.ts';
 import { type LeaseFields, putLease } from './put-lease.ts';
 import { tableThrough } from './table-through.ts';
@@ -60,7 +60,7 @@ export class EndpointsWorld {
 
   constructor(apiServers: readonly ApiServerSpec[], spec: Partial<ClusterSpec> = {}) {
     this.spec = aClusterSpec({ apiServers, ...spec });
-    const table = memoryTable({ nowMs: () => this.nowMs, newWriteId: countedWriteIds() });
+    const table = memoryTable({ nowMs: () => this.nowMs });
     this.table = tableThrough(table, (step, name) => {
       this.tableCalls.push(name);
       return step();

@@ -13,7 +13,7 @@ import { Clock } from '../simulation/clock.ts';
 import { aClusterSpec } from './a-cluster-spec.ts';
 import { memoryCluster } from './memory-cluster.ts';
 import { queueEvent } from './memory-queue.ts';
-import { countedWriteIds, memoryStore, memoryTable } from './memory-table.ts';
+import { memoryStore, memoryTable } from './memory-table.ts';
 import { CONTROL_PLANE } from './pass-context.ts';
 import { recordingTelemetry } from './recording-telemetry.ts';
 import { tableThrough } from './table-through.ts';
@@ -121,9 +121,8 @@ export class FleetModel {
     this.#ramp = ramp;
     this.#pollers = ramp ? LEAST_POLLERS : slots;
     const store = memoryStore();
-    const newWriteId = countedWriteIds();
     const nowMs = () => this.clock.nowMs;
-    this.#table = (deadline) => this.#counted(memoryTable({ nowMs, newWriteId, store, ...(deadline && { deadline }) }));
+    this.#table = (deadline) => this.#counted(memoryTable({ nowMs, store, ...(deadline && { deadline }) }));
   }
 
   async register(): Promise<void> {

@@ -3,13 +3,13 @@ import { itemOf, storedSize } from '../../lib/table/stored-item.ts';
 import { frozen } from './frozen.ts';
 
 const MAX_ITEM_BYTES = 400 * 1024;
+/** The number of writes to all tables, which is the write id of the last one. */
+let writes = 0;
 
 export type MemoryStore = Map<string, Map<string, Item>>;
 
 export interface MemoryTableOptions {
   readonly nowMs?: () => number;
-  /** Returns the next write id. Default: `w1`, `w2` and so on for this view. */
-  readonly newWriteId?: () => string;
   /** The items, which all views with the same store share. Default: a store of its own. */
   readonly store?: MemoryStore;
   readonly deadline?: AbortSignal;
@@ -22,7 +22,6 @@ export function memoryStore(): MemoryStore {
 /** Returns a table in memory. Items are copied and frozen when they are written, so that no caller can change a stored item. */
 export function memoryTable({
   nowMs = () => 0,
-  newWriteId = countedWriteIds(),
   store = memoryStore(),
   deadline,
 }: MemoryTableOptions = {}): KeyValueTable {
@@ -50,7 +49,8 @@ export function memoryTable({
 
     put: (content, previous) =>
       call((): WriteResult<Item> => {
-        const item = frozen(itemOf(content, previous, newWriteId(), nowMs()));
+        writes += 1;
+        const item = frozen(itemOf(content, previous, String(writes), nowMs()));
         if (storedSize({ ...item }) > MAX_ITEM_BYTES) throw new TableError('ItemTooLarge', `${item.key} is too large`);
         const items = partition(item.cluster);
         if (items.get(item.key)?.writeId !== previous?.writeId) return { outcome: 'lost' };
@@ -65,14 +65,5 @@ export function memoryTable({
         items.delete(previous.key);
         return { outcome: 'won', item: undefined };
       }),
-  };
-}
-
-/** Returns a function that counts write ids: `w1`, `w2` and so on. */
-export function countedWriteIds(): () => string {
-  let count = 0;
-  return () => {
-    count += 1;
-    return `w${count}`;
   };
 }

@@ -14,7 +14,7 @@ export function aPassContext(
   return {
     spec: aClusterSpec(spec),
     rangesGeneration: 1,
-    table: memoryTable({ nowMs, newWriteId: () => 'write' }),
+    table: memoryTable({ nowMs }),
     probe: () => Promise.resolve({ kind: 'silence', message: 'nobody is asked' }),
     lookUp: () => Promise.resolve(undefined),
     controlPlane: CONTROL_PLANE,

@@ -17,8 +17,6 @@ import { repairedAt } from './run-records.ts';
 /** The identity by which stand-ins recognise their callers. */
 export const IDENTITY = newIdentity('test');
 
-export const aTable = (): KeyValueTable => memoryTable({ nowMs: () => 0, newWriteId: randomUUID });
-
 export interface StandInSetting {
   readonly cidr?: string;
   /** The table. Stand-ins over one table act like API servers over one etcd, except that each keeps its own objects. */
@@ -30,7 +28,7 @@ const NODE_PORTS = '30000-32767';
 /** Returns a stand-in with the namespaces and the ServiceCIDR of a cluster at work, and with ranges that a pass has saved. */
 export async function readyStandIn({
   cidr = '10.0.0.0/24',
-  table = aTable(),
+  table = memoryTable(),
 }: StandInSetting = {}): Promise<StandInApiServer> {
   await registerCluster(table, aClusterSpec({ name: 'main', allocator: 'table', serviceClusterIPRanges: [cidr] }));
   for (const [key, range] of [

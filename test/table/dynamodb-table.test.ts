@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { GetItemCommand, PutItemCommand } from '@aws-sdk/client-dynamodb';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
@@ -9,12 +10,10 @@ import { startTableServer, type TableServer } from '../../local/table-server.ts'
 import { describeKeyValueTable, NOW_MS, newCluster, won } from '../contract/key-value-table.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { type Fault, type FaultProxy, serviceError, startFaultProxy, throttle } from '../support/fault-proxy.ts';
-import { countedWriteIds } from '../support/memory-table.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { testDynamoClient } from '../support/test-dynamo-client.ts';
 
 const TABLE = 'kube-bootstrap-controller';
-const newWriteId = countedWriteIds();
 
 let dynalite: TableServer;
 let direct: ReturnType<typeof testDynamoClient>;
@@ -31,7 +30,7 @@ afterAll(async () => {
 });
 
 function openTable(client: typeof direct, deadline = new AbortController().signal, tableName = TABLE): KeyValueTable {
-  return dynamoDbTable({ client, tableName, deadline, nowMs: () => NOW_MS, newWriteId });
+  return dynamoDbTable({ client, tableName, deadline, nowMs: () => NOW_MS, newWriteId: randomUUID });
 }
 
 describeKeyValueTable('DynamoDB table', { open: (deadline) => openTable(direct, deadline) });

@@ -6,7 +6,7 @@ import { storedSize } from '../../lib/table/stored-item.ts';
 import { unwrittenTable } from '../../lib/table/unwritten-table.ts';
 import { won } from '../contract/key-value-table.ts';
 import { AT_ONCE, describeInEachTable } from '../support/each-table.ts';
-import { countedWriteIds, memoryTable } from '../support/memory-table.ts';
+import { memoryTable } from '../support/memory-table.ts';
 import { type LeaseFields, aLease as leaseWith, putLease } from '../support/put-lease.ts';
 
 const NOW_MS = 1_000_000;
@@ -14,7 +14,7 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 const [A, B, C] = ['10.0.0.1', '10.0.0.2', '10.0.0.3'] as const;
 
 function newTable(): KeyValueTable {
-  return memoryTable({ nowMs: () => NOW_MS, newWriteId: countedWriteIds() });
+  return memoryTable({ nowMs: () => NOW_MS });
 }
 
 function aLease(address: string, fields: Partial<LeaseFields> = {}): Lease {

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { unwrittenTable } from '../../lib/table/unwritten-table.ts';
 import { describeKeyValueTable, NOW_MS, won } from '../contract/key-value-table.ts';
-import { countedWriteIds, memoryStore, memoryTable } from '../support/memory-table.ts';
+import { memoryStore, memoryTable } from '../support/memory-table.ts';
 
 const newItem = (key: string, value: number) => ({ cluster: 'demo', key, value, schema: 1 });
 
@@ -73,8 +73,7 @@ describe('a table without writes', () => {
 });
 
 const store = memoryStore();
-const newWriteId = countedWriteIds();
 
 describeKeyValueTable('memory table', {
-  open: (deadline) => memoryTable({ nowMs: () => NOW_MS, newWriteId, store, ...(deadline && { deadline }) }),
+  open: (deadline) => memoryTable({ nowMs: () => NOW_MS, store, ...(deadline && { deadline }) }),
 });

@@ -5,7 +5,7 @@ import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import type { Clock } from '../../test/simulation/clock.ts';
 import { anAllocateWorld, CLUSTER } from '../../test/support/allocate-world.ts';
 import { fleetClock } from '../../test/support/fleet-model.ts';
-import { countedWriteIds, memoryTable } from '../../test/support/memory-table.ts';
+import { memoryTable } from '../../test/support/memory-table.ts';
 import { seededPick } from '../../test/support/ranges.ts';
 import { tableThrough } from '../../test/support/table-through.ts';
 import type { Figure } from './figure.ts';
@@ -43,7 +43,7 @@ interface Modelled {
 
 async function modelled(callers: number, open: typeof allocations | typeof bareUpdates): Promise<Modelled> {
   const clock = fleetClock();
-  const memory = memoryTable({ newWriteId: countedWriteIds() });
+  const memory = memoryTable();
   const table = tableThrough(memory, async (step) => {
     await clock.wait(CALL_MS / 2);
     const result = await step();

@@ -20,7 +20,7 @@ const [, , kubeconfig = '', cidr = '', passes = '1'] = process.argv;
 const access = await loadKubeconfigFile(kubeconfig);
 const { server } = access;
 const transport = new ApiServerConnections().transport(access);
-const table = memoryTable({ nowMs: Date.now, newWriteId: randomUUID });
+const table = memoryTable({ nowMs: Date.now });
 
 async function runPass(): Promise<void> {
   const deadline = AbortSignal.timeout(120_000);

@@ -26,7 +26,7 @@ const access = await loadKubeconfigFile(kubeconfig);
 const { server } = access;
 const transport = new ApiServerConnections().transport(access);
 const kept = new KeptConnections(Date.now);
-const table = memoryTable({ nowMs: Date.now, newWriteId: randomUUID });
+const table = memoryTable({ nowMs: Date.now });
 
 async function runPass(): Promise<void> {
   const deadline = AbortSignal.timeout(10_000);

@@ -12,8 +12,8 @@ import { registerCluster } from '../../../lib/table/cluster-registration.ts';
 import type { KeyValueTable } from '../../../lib/table/key-value-table.ts';
 import { aClusterSpec } from '../../support/a-cluster-spec.ts';
 import { aFleetStatus, clustersOfEachKind } from '../../support/a-fleet-status.ts';
+import { memoryTable } from '../../support/memory-table.ts';
 import { requestLocal } from '../../support/request-local.ts';
-import { aTable } from '../../support/stand-in.ts';
 
 const FLEET = aFleetStatus(clustersOfEachKind());
 const READS = {
@@ -205,7 +205,7 @@ test('closing the server aborts a read', async () => {
 });
 
 test('a live page of all clusters does not read their ranges', async () => {
-  const table = aTable();
+  const table = memoryTable();
   await registerCluster(table, aClusterSpec({ name: 'a' }));
   const lists: string[] = [];
   const counted: KeyValueTable = {

@@ -13,7 +13,7 @@ import { writeRunRecord } from '../../../lib/table/run-records.ts';
 import { won } from '../../contract/key-value-table.ts';
 import { aClusterSpec } from '../../support/a-cluster-spec.ts';
 import { describeInEachTable } from '../../support/each-table.ts';
-import { countedWriteIds, memoryTable } from '../../support/memory-table.ts';
+import { memoryTable } from '../../support/memory-table.ts';
 import { putLease } from '../../support/put-lease.ts';
 import { aRunRecord } from '../../support/run-records.ts';
 import { aStoredRange } from './status-support.ts';
@@ -22,7 +22,7 @@ import { aStoredRange } from './status-support.ts';
 const NOW_MS = 5_000;
 
 function newTable(): KeyValueTable {
-  return memoryTable({ nowMs: () => 0, newWriteId: countedWriteIds() });
+  return memoryTable();
 }
 
 /** Writes a cluster with a lease, two ranges and the record of one pass, and the answer to a request. */
