@@ -1,4 +1,4 @@
-import { randomInt, randomUUID } from 'node:crypto';
+import { randomInt } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
 import type { Loop } from '../../lib/cluster/cluster-spec.ts';
 import { clusterPort } from '../../lib/kubernetes/api-server-cluster.ts';

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import type { Transport } from '../../lib/kubernetes/transport.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
