@@ -63,14 +63,26 @@ interface Construction {
   readonly arguments: readonly { readonly value?: unknown; readonly start: number; readonly end: number }[];
 }
 
-function isLinear({ source, flags }: Pattern): boolean {
-  return checkSync(source, flags, { ...NO_CLOCK, ...SEARCH }).status === 'safe';
+/**
+ * Returns whether a pattern begins at the start of the text, has at most one repetition and no alternatives, lines or references
+ * to groups. It is linear, because each length of the repetition is tried once. The analysis of a large bound would take a second.
+ */
+function hasOneWayToMatch({ source, flags }: Pattern): boolean {
+  if (!source.startsWith('^') || source.includes('|') || /\\[1-9k]/.test(source) || flags.includes('m')) return false;
+  const plain = source.replaceAll(/\\.|\[(?:\\.|[^\]])*\]/g, 'a').replaceAll('(?', '(');
+  return (plain.match(/[*+?{]/g)?.length ?? 0) <= 1;
+}
+
+function isLinear(pattern: Pattern): boolean {
+  const { source, flags } = pattern;
+  return hasOneWayToMatch(pattern) || checkSync(source, flags, { ...NO_CLOCK, ...SEARCH }).status === 'safe';
 }
 
 test.each([
   'const token = /\\beyJ[\\w-]+\\.[\\w-]+\\.[\\w-]*/g;',
   'const end = /\\s+$/;',
   'const nested = /^(a+)+$/;',
+  'const lines = /^[^x]+y/m;',
   'const bounded = /^(a{1,30}){1,30}$/;',
   "const text = new RegExp('^a+a+$', 'i');",
   "const SOURCE = '(x+x+)+y'; const named = RegExp(SOURCE);",
