@@ -1,11 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-
-/** The folder for temporary files of all tests. */
-const temporary = mkdtempSync(join(tmpdir(), 'kube-bootstrap-controller-tests-'));
-process.env['TMPDIR'] = temporary;
-process.on('exit', () => rmSync(temporary, { recursive: true, force: true }));
+import './test/support/temporary-files.mjs';
 
 const common = {
   rootDir: import.meta.dirname,

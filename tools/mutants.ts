@@ -4,6 +4,7 @@ import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { seededPick } from '../test/support/ranges.ts';
+import '../test/support/temporary-files.mjs';
 import { mutantsOf } from './mutants/plan.ts';
 import type { Message, Task, Verdict } from './mutants/worker.ts';
 
