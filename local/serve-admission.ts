@@ -54,15 +54,14 @@ export async function openAdmission(
 
 /**
  * Writes the files of deploy/ that an API server on this machine needs into a folder of this user, and fills in their values.
- * @param place of the webhook; `ca` as PEM
+ * `ca` is PEM.
  * @returns the files for the API server's flag `--admission-control-config-file`, and for `kubectl apply -f`
  * @throws StartError if the folder is not safe
  */
 export async function writeAdmissionFiles(
   folder: string,
-  place: { readonly cluster: string; readonly port: number; readonly token: string; readonly ca: string },
+  { cluster, port, token, ca }: Record<'cluster' | 'token' | 'ca', string> & { readonly port: number },
 ) {
-  const { cluster, port, token, ca } = place;
   await ownFolder(folder);
   const file = (name: string) => path.join(folder, name);
   const config = await shipped('admission-config.yaml');

@@ -8,22 +8,10 @@ import { StatusError } from './resources.ts';
 import type { StandInApiServer, StandInReply } from './stand-in-api-server.ts';
 
 /** The API servers of one control plane: each has a loopback port, and all share one store. */
-export interface ApiServers {
-  /** Returns `https://127.0.0.1:<port>`, which never changes. */
-  urlOf(address: string): string;
-  /** Stops an API server as if its host failed: connections are reset, and new ones are refused. */
-  stop(address: string): Promise<void>;
-  /** Starts a stopped API server again at its port. Throws if another process has the port by now. */
-  start(address: string): Promise<void>;
-  close(): Promise<void>;
-}
+export type ApiServers = Awaited<ReturnType<typeof startApiServers>>;
 
 /** Starts one API server per published address. */
-export async function startApiServers(
-  standIn: StandInApiServer,
-  identity: Identity,
-  addresses: readonly string[],
-): Promise<ApiServers> {
+export async function startApiServers(standIn: StandInApiServer, identity: Identity, addresses: readonly string[]) {
   const urls = new Map<string, string>();
   const listening = new Map<string, ListeningStandIn>();
   const start = async (address: string, port?: number) => {
@@ -32,11 +20,13 @@ export async function startApiServers(
     urls.set(address, server.url);
   };
   for (const address of addresses) await start(address);
+  /** Returns `https://127.0.0.1:<port>`, which never changes. */
   const urlOf = (address: string) => {
     const url = urls.get(address);
     if (url === undefined) throw new Error(`${address} is not an API server of this control plane`);
     return url;
   };
+  /** Stops an API server as if its host failed: connections are reset, and new ones are refused. */
   const stop = async (address: string) => {
     const server = listening.get(address);
     listening.delete(address);
@@ -45,10 +35,9 @@ export async function startApiServers(
   return {
     urlOf,
     stop,
-    start: (address) => start(address, Number(new URL(urlOf(address)).port)),
-    close: async () => {
-      await Promise.all(addresses.map(stop));
-    },
+    /** Starts a stopped API server again at its port. @throws Error if another process has the port by now */
+    start: (address: string) => start(address, Number(new URL(urlOf(address)).port)),
+    close: async () => void (await Promise.all(addresses.map(stop))),
   };
 }
 

@@ -33,20 +33,15 @@ export interface CertifiedKey {
   readonly key: string;
 }
 
-export interface Authority {
-  readonly ca: string;
-  /** Issues a server certificate for IPv4 addresses and DNS names, valid from 2020 until `untilYear`. */
-  readonly issue: (names: readonly string[], untilYear?: number) => CertifiedKey;
-}
-
 /** A certificate authority for one run, only in memory. */
-export function makeAuthority(commonName: string): Authority {
+export function makeAuthority(commonName: string) {
   const own = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const issuer = { name: distinguishedName(commonName), key: own.privateKey };
   const isCa = extension('551d13', true, sequence(der(0x01, Buffer.of(0xff))));
   return {
     ca: certificate({ ...issuer, key: own.publicKey }, issuer, isCa),
-    issue: (names, untilYear) => {
+    /** Issues a server certificate for IPv4 addresses and DNS names, valid from 2020 until `untilYear`. */
+    issue: (names: readonly string[], untilYear?: number): CertifiedKey => {
       const keys = generateKeyPairSync('ec', { namedCurve: 'P-256' });
       const subject = { name: distinguishedName(names[0] ?? 'unnamed'), key: keys.publicKey };
       const altNames = extension('551d11', false, sequence(...names.map(generalName)));

@@ -41,11 +41,6 @@ export interface StandInReply {
   readonly body: string;
 }
 
-export interface StandInOptions {
-  readonly allocation: ServiceAllocator;
-  readonly nowMs: () => number;
-}
-
 interface Call {
   readonly target: Target;
   readonly query: URLSearchParams;
@@ -73,12 +68,14 @@ const VERSION = { major: '1', minor: '36', gitVersion: 'v1.36.3-stand-in', platf
  */
 export class StandInApiServer {
   readonly store = new ObjectStore();
-  readonly #options: StandInOptions;
+  readonly #allocation: ServiceAllocator;
+  readonly #nowMs: () => number;
   /** `false`: `/readyz` answers as a server that is shutting down. */
   ready = true;
 
-  constructor(options: StandInOptions) {
-    this.#options = options;
+  constructor({ allocation, nowMs }: { readonly allocation: ServiceAllocator; readonly nowMs: () => number }) {
+    this.#allocation = allocation;
+    this.#nowMs = nowMs;
     const call = { target: { resource: NAMESPACES }, manager: 'stand-in' };
     for (const name of ['kube-system', 'kube-public']) {
       this.store.insert(NAMESPACES, this.#created(call, { metadata: { name } }));
@@ -141,13 +138,13 @@ export class StandInApiServer {
 
   #shown({ target: { resource }, accept }: Call, object: StoredObject): object {
     const { resourceVersion } = object.metadata;
-    return wantsTable(accept) ? tableOf(resource, [object], { resourceVersion }, this.#options.nowMs()) : object;
+    return wantsTable(accept) ? tableOf(resource, [object], { resourceVersion }, this.#nowMs()) : object;
   }
 
   #list({ target: { resource, namespace }, query, accept }: Call): object {
     const items = this.store.list(resource, namespace, selectorOf(query));
     const metadata = { resourceVersion: this.store.version };
-    if (wantsTable(accept)) return tableOf(resource, items, metadata, this.#options.nowMs());
+    if (wantsTable(accept)) return tableOf(resource, items, metadata, this.#nowMs());
     return { kind: `${resource.kind}List`, apiVersion: resource.apiVersion, metadata, items };
   }
 
@@ -160,9 +157,7 @@ export class StandInApiServer {
 
     const service = defaulted(asService(object));
     if (this.store.find(resource, namespace, object.metadata.name)) return this.store.insert(resource, service);
-    return storeAllocated(service, undefined, this.#options.allocation, (allocated) =>
-      this.store.insert(resource, allocated),
-    );
+    return storeAllocated(service, undefined, this.#allocation, (allocated) => this.store.insert(resource, allocated));
   }
 
   async #update(
@@ -193,7 +188,7 @@ export class StandInApiServer {
     const kept = { ...(clusterIP && { clusterIP, clusterIPs }), ...withoutUnusedPorts(before.spec, after.spec) };
     const next = defaulted({ ...after, spec: kept });
     const held = claimsOf(before);
-    const stored = await storeAllocated(next, before, this.#options.allocation, (allocated) =>
+    const stored = await storeAllocated(next, before, this.#allocation, (allocated) =>
       this.store.replace(SERVICES, previous, allocated),
     );
     const used = claimsOf(asService(stored));
@@ -201,7 +196,7 @@ export class StandInApiServer {
       addresses: held.addresses.filter((address) => !used.addresses.includes(address)),
       ports: held.ports.filter((port) => !used.ports.includes(port)),
     };
-    await releaseClaims(unused, this.#options.allocation);
+    await releaseClaims(unused, this.#allocation);
     return stored;
   }
 
@@ -234,7 +229,7 @@ export class StandInApiServer {
     const { namespace, name } = object.metadata;
     const endpoints = this.store.find(ENDPOINTS, namespace, name);
     if (endpoints !== undefined) this.store.remove(ENDPOINTS, endpoints);
-    await releaseClaims(claimsOf(asService(object)), this.#options.allocation);
+    await releaseClaims(claimsOf(asService(object)), this.#allocation);
   }
 
   /** Removes the namespace and everything in it, as the namespace controller does later. */
@@ -275,7 +270,7 @@ export class StandInApiServer {
   }
 
   #timestamp(): string {
-    return `${new Date(this.#options.nowMs()).toISOString().slice(0, 19)}Z`;
+    return `${new Date(this.#nowMs()).toISOString().slice(0, 19)}Z`;
   }
 }
 

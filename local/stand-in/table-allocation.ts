@@ -7,7 +7,7 @@ import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { rangeAllocations, refusalOfUnrepaired } from '../../lib/table/range-allocations.ts';
 import type { ItemAllocator, ServiceAllocator } from './service-storage.ts';
 
-export interface TableAllocationOptions {
+interface Options {
   readonly table: KeyValueTable;
   readonly cluster: string;
   readonly pick: PickIndex;
@@ -19,7 +19,7 @@ export interface TableAllocationOptions {
  * three intervals. The registration is read each time: a new generation closes allocation, and a pass of that generation
  * opens it again.
  */
-export function tableAllocation({ table, cluster, pick, nowMs }: TableAllocationOptions): ServiceAllocator {
+export function tableAllocation({ table, cluster, pick, nowMs }: Options): ServiceAllocator {
   const over = <Item>(
     rangeOf: (registered: RegisteredCluster) => ConfiguredRange<Item> | undefined,
   ): ItemAllocator<Item> => {

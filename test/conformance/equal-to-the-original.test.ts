@@ -3,9 +3,10 @@ import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
 import { type Etcd, type KubeApiserver, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
 import { initialiseNodePorts } from '../support/etcd-client.ts';
 import { eventually } from '../support/eventually.ts';
-import { type Handlers, startHandlers } from '../support/handlers.ts';
+import { startHandlers } from '../support/handlers.ts';
 import { kubernetesServiceObjects } from '../support/kubernetes-service-objects.ts';
 import { freePort } from '../support/server-process.ts';
+import { runningHandlers } from './running-control-plane.ts';
 
 interface Variant {
   readonly title: string;
@@ -26,7 +27,6 @@ describe.each<Variant>([
   const etcds: Etcd[] = [];
   let original: KubeApiserver;
   let without: KubeApiserver;
-  let handlers: Handlers;
 
   // Starts two control planes with the same port: one with the reconciler of upstream, one without a reconciler.
   beforeAll(async () => {
@@ -41,13 +41,9 @@ describe.each<Variant>([
       startKubeApiserver({ ...common, etcd: otherEtcd, bindAddress: '127.0.0.2', hooksOff: true }),
     ]);
     await initialiseNodePorts(otherEtcd);
-    handlers = await startHandlers({ kubeconfigFile: without.kubeconfigFile, spec: specOf(variant, without) });
   });
-
-  afterAll(async () => {
-    await handlers?.close();
-    await Promise.all(etcds.map((etcd) => etcd.stop()));
-  });
+  afterAll(() => Promise.all(etcds.map((etcd) => etcd.stop())));
+  const handlers = runningHandlers(() => ({ kubeconfigFile: without.kubeconfigFile, spec: specOf(variant, without) }));
 
   test('the handlers write the same Service, Endpoints and EndpointSlice as upstream, field by field', async () => {
     expect(await kubernetesServiceObjects(without)).toEqual({});

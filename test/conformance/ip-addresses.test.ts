@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { type Etcd, type KubeApiserver, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
 import { type StoredService, storedService } from '../support/etcd-client.ts';
 import { eventually } from '../support/eventually.ts';
-import { type Handlers, startHandlers } from '../support/handlers.ts';
+import { runningHandlers } from './running-control-plane.ts';
 
 /*
  * Two control planes get the same broken objects. The repair of upstream corrects one, and a pass corrects the other, in which no
@@ -243,7 +243,6 @@ async function eventsBy(controller: string, { request }: KubeApiserver): Promise
 const etcds: Etcd[] = [];
 let upstream: KubeApiserver;
 let ours: KubeApiserver;
-let handlers: Handlers;
 
 beforeAll(async () => {
   const [etcd, theirEtcd] = [await startEtcd(), await startEtcd()];
@@ -259,16 +258,13 @@ beforeAll(async () => {
     startKubeApiserver({ etcd: theirEtcd, serviceClusterIPRange, readyPath }),
   ]);
   await theirEtcd.put(DEFAULT_CIDR, serviceCidr('kubernetes', RANGES));
-  handlers = await startHandlers({
-    kubeconfigFile: ours.kubeconfigFile,
-    spec: { mode: 'observe', allocator: 'apiserver', apiServers: [{ address: '10.9.8.7' }] },
-  });
 });
+afterAll(() => Promise.all(etcds.map((etcd) => etcd.stop())));
 
-afterAll(async () => {
-  await handlers?.close();
-  await Promise.all(etcds.map((etcd) => etcd.stop()));
-});
+const handlers = runningHandlers(() => ({
+  kubeconfigFile: ours.kubeconfigFile,
+  spec: { mode: 'observe', allocator: 'apiserver', apiServers: [{ address: '10.9.8.7' }] },
+}));
 
 test('a pass in mode observe reports every wrong IPAddress, and writes neither objects nor events', async () => {
   const before = await recorded(ours);

@@ -2,10 +2,10 @@ import { writeFileSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { type Etcd, type KubeApiserver, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
-import { type Handlers, startHandlers } from '../support/handlers.ts';
 import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 import { published } from '../support/kubernetes-service-objects.ts';
 import { freePort } from '../support/server-process.ts';
+import { runningHandlers } from './running-control-plane.ts';
 
 const TICK_MS = 10_000;
 /** The longest time that an address stays published after its API server reported 'not ready' or was killed. */
@@ -28,7 +28,6 @@ const history: string[] = [];
 let nowMs = Date.now();
 let shown: readonly string[] = [];
 let etcd: Etcd;
-let handlers: Handlers;
 
 beforeAll(async () => {
   etcd = await startEtcd();
@@ -45,17 +44,13 @@ beforeAll(async () => {
   const ca = [...servers.values()].map((server) => server.ca).join('');
   const cluster = { 'tls-server-name': 'kubernetes.default.svc' };
   writeFileSync(kubeconfigFile, kubeconfigTo(url, { ca, cluster, user: { token } }));
-  const apiServers = [...servers].map(([address, server]) => ({ address, probe: { url: `${server.url}/readyz` } }));
-  handlers = await startHandlers({
-    kubeconfigFile,
-    spec: { apiServers, service: { securePort: port } },
-    clock: () => nowMs,
-  });
 });
+afterAll(() => etcd?.stop());
 
-afterAll(async () => {
-  await handlers?.close();
-  await etcd?.stop();
+const handlers = runningHandlers(() => {
+  const { kubeconfigFile, port } = serverOf(FIRST);
+  const apiServers = [...servers].map(([address, server]) => ({ address, probe: { url: `${server.url}/readyz` } }));
+  return { kubeconfigFile, spec: { apiServers, service: { securePort: port } }, clock: () => nowMs };
 });
 
 function serverOf(address: string): KubeApiserver {

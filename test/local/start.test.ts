@@ -20,7 +20,6 @@ import { eventually } from '../support/eventually.ts';
 import { callKbctl } from '../support/kbctl-in-process.ts';
 import { type KbctlProcess, startRun } from '../support/kbctl-process.ts';
 import { kubeconfigTo } from '../support/kubeconfig-to.ts';
-import { requestLocal } from '../support/request-local.ts';
 import { freePort } from '../support/server-process.ts';
 import { startSilentServer } from '../support/silent-server.ts';
 import { IDENTITY, objectsIn, readyStandIn } from '../support/stand-in.ts';
@@ -85,14 +84,7 @@ describe('npm start', () => {
     const data = join(folder, 'embedded');
     const child = start(['--data', data], { KUBECONFIG });
     await child.untilItPrints(/created endpointslice default\/kubernetes/);
-    const server = await readRunning(data);
-    if (server === undefined) throw new Error('it does not run');
-    const { body } = await requestLocal(`${server.apiServer}/api/v1/endpoints`, { key: server.key });
-    expect(JSON.parse(body).items).toMatchObject([{ subsets: [{ addresses: [{ ip: '192.0.2.1' }] }] }]);
-    expect(child.output()).toContain('created namespace kube-node-lease');
-    expect(child.output()).toContain('created service default/kubernetes: 10.0.0.1');
-    expect(child.output()).toMatch(/cluster-ip-repair +saved ranges\/serviceips: 0 of 254 taken/);
-    expect(child.output()).toMatch(/node-port-repair +saved ranges\/servicenodeports: 0 of 2768 taken/);
+    expect(child.output()).toContain('created endpoints default/kubernetes: 192.0.2.1');
     expect(child.output()).toContain('KUBECONFIG is set but ignored');
 
     await expectCleanEnd(child, 'SIGINT', ENDED_EMBEDDED);
