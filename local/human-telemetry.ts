@@ -34,7 +34,7 @@ const SENTENCES: Readonly<Record<string, (entry: string) => Sentence>> = {
   changes: (entry) => ({ text: entry }),
   wouldWrite: (entry) => ({ text: `would ${entry}`, style: 'cyan' }),
   findings: (entry) => ({ text: `found ${entry}`, style: 'yellow', isTrouble: true }),
-  // The name of another cluster precedes the sentence.
+  // An entry begins with the name of its cluster, which is cut off.
   fullest: (entry) => ({
     text: `a range fills up: ${entry.slice(entry.lastIndexOf(': ') + 2)}`,
     style: 'yellow',

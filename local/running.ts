@@ -35,7 +35,7 @@ export interface Running extends Content {
 
 const ANSWER_MS = 2_000;
 
-/** Returns all runs by the names of their clusters: each has its own folder in `dataRoot`. */
+/** Returns all runs that have a folder in `dataRoot`, sorted by the names of their clusters. */
 export async function findRunning(dataRoot: string = DATA_ROOT): Promise<Running[]> {
   const entries = await readdir(dataRoot, { withFileTypes: true }).catch(() => []);
   const folders = entries.filter((entry) => entry.isDirectory()).map(({ name }) => path.join(dataRoot, name));
@@ -43,10 +43,7 @@ export async function findRunning(dataRoot: string = DATA_ROOT): Promise<Running
   return found.filter((running) => running !== undefined).sort((one, other) => (one.cluster < other.cluster ? -1 : 1));
 }
 
-/**
- * Returns the process that runs with this folder. If its table does not answer, the process has ended, and its file is
- * ignored.
- */
+/** Returns the process that runs with this folder. A file whose table does not answer is of a process that has ended. */
 export async function readRunning(folder: string): Promise<Running | undefined> {
   const written = contentIn(await ownText(path.join(folder, FILE)).catch(() => ''));
   if (written === undefined || !(await answers(written))) return undefined;
@@ -55,7 +52,7 @@ export async function readRunning(folder: string): Promise<Running | undefined> 
 
 /**
  * Returns the process that runs with this folder, and a client of its table.
- * @throws StartError without one.
+ * @throws StartError if no process runs with this folder
  */
 export async function openRunning(folder: string) {
   const running = await readRunning(folder);
@@ -68,7 +65,7 @@ export async function openRunning(folder: string) {
   return { running, client: tableServerClient({ endpoint: running.tableEndpoint, key: running.key }) };
 }
 
-/** @throws StartError when another process runs with this folder. */
+/** @throws StartError if another process runs with this folder */
 export async function refuseSecond(folder: string): Promise<void> {
   const running = await readRunning(folder);
   if (running === undefined) return;
@@ -81,9 +78,9 @@ export async function refuseSecond(folder: string): Promise<void> {
 }
 
 /**
- * Writes the file by which other commands find this process, over one that an earlier process may have left. It is removed
- * by the function that is returned, or when this process exits.
- * @throws StartError when the folder cannot be written to.
+ * Writes the file by which other commands find this process, and replaces the file of an earlier process. The returned
+ * function removes the file, and so does the exit of this process.
+ * @throws StartError if the folder cannot be written to
  */
 export function writeRunning(folder: string, facts: Omit<Content, 'schema'>): Promise<() => void> {
   return keepFile(path.join(folder, FILE), `${JSON.stringify({ schema: 1, ...facts }, undefined, 2)}\n`);

@@ -9,19 +9,13 @@ import { listenOnLoopback } from './loopback-server.ts';
 import { codeOf, StartError } from './start-options.ts';
 import { type TableAccess, tableServerClient } from './table-client.ts';
 
-export interface TableServer extends TableAccess {
-  close(): Promise<void>;
-}
+export type TableServer = Awaited<ReturnType<typeof startTableServer>>;
 
 /**
- * Starts on a free port of the loopback. Tables are in the folder `path`, or else in memory.
- * @throws Error if the folder cannot be opened, mostly because another process has it open.
+ * Starts a table server on a free port of the loopback. Tables are in the folder `path`, or else in memory.
+ * @throws Error if the folder cannot be opened, mostly because another process has it open
  */
-export async function startTableServer(options: {
-  readonly key: string;
-  readonly path?: string;
-}): Promise<TableServer> {
-  const { key, path } = options;
+export async function startTableServer({ key, path }: { readonly key: string; readonly path?: string }) {
   if (path !== undefined) await proveThatItOpens(path);
   letIteratorsReturn();
   const server = dynalite({ ...(path !== undefined && { path }), createTableMs: 0, deleteTableMs: 0 });
@@ -62,8 +56,8 @@ const AWS_JSON = 'application/x-amz-json-1.0';
 const RULES: Omit<LocalRules, 'host' | 'key'> = { keyOf: tableKeyOf, mediaTypes: [AWS_JSON] };
 
 /**
- * Starts on the table in a folder, which is created if it is missing.
- * @throws StartError if it cannot be opened.
+ * Starts a table server for the table in a folder. A missing folder is created.
+ * @throws StartError if the folder cannot be opened
  */
 export async function openTableFolder(folder: string, key: string): Promise<TableServer> {
   try {

@@ -43,7 +43,7 @@ async function leave(content: object | string, where = folder): Promise<void> {
 }
 
 describe('the process that runs with a folder', () => {
-  test('the process that runs with a folder is named in a file there, for this user alone, until it removes the file', async () => {
+  test('a file in the folder names the process that runs with it, and only this user can read it, until the process removes it', async () => {
     const callOff = await writeRunning(folder, { ...facts, page: 'http://127.0.0.1:8080/' });
     expect(await readdir(folder)).toEqual(['running.json']);
     expect((await stat(join(folder, 'running.json'))).mode & 0o777).toBe(0o600);
@@ -106,7 +106,7 @@ describe('the process that runs with a folder', () => {
   });
 });
 
-test('the processes that run under a root folder are those that are alive, by the names of their clusters', async () => {
+test('findRunning returns the live processes below a root folder, sorted by the names of their clusters', async () => {
   const callOffs = [
     await writeRunning(join(folder, 'one'), { ...facts, cluster: 'zoo' }),
     await writeRunning(join(folder, 'two'), { ...facts, cluster: 'ape' }),
