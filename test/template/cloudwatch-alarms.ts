@@ -27,9 +27,8 @@ interface MetricQuery {
   };
 }
 
-/** One value of a metric. */
+/** A value of a metric in one minute. */
 export interface Sample {
-  readonly atMinute: number;
   readonly metric: string;
   /** The loop or the name of the function. Absent for a metric without these dimensions. */
   readonly loop?: string;
@@ -44,19 +43,20 @@ const EXTRA_PERIODS = 2;
 /**
  * Returns the state of an alarm in each minute, as CloudWatch evaluates it: M of N datapoints, with the rules for missing data of
  * https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/alarms-and-missing-data.html.
+ * @param minutes the samples of each minute
  */
-export function statesOf(alarm: MetricAlarm, samples: readonly Sample[], minutes: number): AlarmState[] {
+export function statesOf(alarm: MetricAlarm, minutes: readonly (readonly Sample[])[]): AlarmState[] {
   const periodMinutes = periodOf(alarm) / 60;
-  const metrics = metricsOf(alarm).map(({ statistic, ...metric }) => ({
-    statistic,
-    byMinute: byMinute(samples, metric),
-  }));
+  const metrics = metricsOf(alarm).map(({ statistic, name, loop }) => {
+    const isOf = (sample: Sample) => sample.metric === name && sample.loop === loop;
+    return { statistic, byMinute: minutes.map((samples) => samples.filter(isOf).map(({ value }) => value)) };
+  });
   // A formula may also use the period before.
   const range = alarm.EvaluationPeriods + EXTRA_PERIODS;
   const periods = Array.from({ length: range + 1 }, (_, at) => range - at);
   const states: AlarmState[] = [];
   let state: AlarmState = 'INSUFFICIENT_DATA';
-  for (let minute = 0; minute < minutes; minute += 1) {
+  for (const minute of minutes.keys()) {
     const series = metrics.map(({ statistic, byMinute: values }) =>
       periods.map((back) => {
         const end = minute - back * periodMinutes;
@@ -67,16 +67,6 @@ export function statesOf(alarm: MetricAlarm, samples: readonly Sample[], minutes
     states.push(state);
   }
   return states;
-}
-
-/** Returns the values of a metric in each minute. */
-function byMinute(samples: readonly Sample[], { name, loop }: { name: string; loop: string | undefined }): number[][] {
-  const values: number[][] = [];
-  for (const { atMinute, metric, loop: ofLoop, value } of samples) {
-    if (metric !== name || ofLoop !== loop) continue;
-    values[atMinute] = [...(values[atMinute] ?? []), value];
-  }
-  return Array.from(values, (ofMinute) => ofMinute ?? []);
 }
 
 function metricsOf({ Metrics, MetricName = '', Dimensions, Statistic, ExtendedStatistic = '' }: MetricAlarm) {

@@ -35,7 +35,7 @@ export function statesOfAll(
   at: (minute: number) => Minute,
 ): ReadonlyMap<string, readonly AlarmState[]> {
   const samples = measured(minutes, at);
-  const states = new Map(METRIC_ALARMS.map((alarm) => [alarm.AlarmName, statesOf(alarm, samples, minutes)]));
+  const states = new Map(METRIC_ALARMS.map((alarm) => [alarm.AlarmName, statesOf(alarm, samples)]));
   const notifying = METRIC_ALARMS.filter(({ AlarmActions }) => AlarmActions !== undefined);
   return new Map([
     ...notifying.map((alarm) => [nameOf(alarm), states.get(alarm.AlarmName) ?? []] as const),
@@ -66,13 +66,13 @@ export interface Minute {
   readonly ofAws?: Readonly<Record<string, Readonly<Record<string, number>>>>;
 }
 
-/** Returns the samples of a stack: passes and invocations of functions, and the figures of the fleet. */
-function measured(minutes: number, at: (minute: number) => Minute): Sample[] {
+/** Returns the samples of each minute of a stack: passes and invocations of functions, and the figures of the fleet. */
+function measured(minutes: number, at: (minute: number) => Minute): Sample[][] {
   return Array.from({ length: minutes }, (_, atMinute) => {
     const { runs, figures = {}, counters = {}, ofAws = {} } = at(atMinute);
     const isDue = (loop: Loop) => atMinute % Math.max(1, SCHEDULE_SECONDS[loop] / 60) === 0;
     const samplesOf = (loop: string, values: Readonly<Record<string, number>>) =>
-      Object.entries(values).map(([metric, value]) => ({ atMinute, metric, loop, value }));
+      Object.entries(values).map(([metric, value]) => ({ metric, loop, value }));
     const ours = [
       ...LOOPS.filter(isDue).flatMap((loop) => samplesOf(loop, { passes: 1 })),
       ...LOOPS.filter(isDue).flatMap((loop) => samplesOf(`${STACK}-${loop}`, { Invocations: 1, Errors: 0 })),
@@ -80,7 +80,7 @@ function measured(minutes: number, at: (minute: number) => Minute): Sample[] {
     ];
     const others = Object.entries(ofAws).flatMap(([name, values]) => samplesOf(`${STACK}-${name}`, values));
     return [...(runs ? ours : []), ...samplesOf('kubernetes-service', counters), ...others];
-  }).flat();
+  });
 }
 
 /** The minutes after which every loop of a new stack has run. */
