@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { type Plan, planOf } from '../../lib/admission/plan.ts';
 import { type AllocatedItems, addressRefusal, portRefusal } from '../../lib/admission/response.ts';
-import { holdOwnerOf, serviceShape } from '../../lib/admission/service.ts';
+import { asRead, completeUpdate, holdOwnerOf, type ServiceSpec, serviceShape } from '../../lib/admission/service.ts';
 import { familyOf, type IPFamily } from '../../lib/allocator/ip-address.ts';
 import { isRefused, type Refusal } from '../../lib/allocator/refusal.ts';
 import type { ServiceObject, ServicePort } from '../../lib/endpoints/objects.ts';
@@ -115,10 +115,12 @@ export async function storeAllocated(
 ): Promise<StoredObject> {
   const taken = { addresses: [] as string[], ports: [] as number[] };
   const after = serviceShape.parse(service);
-  const plan = planOf(after.spec, before && serviceShape.parse(before).spec, familiesIn(service));
+  const old = before && serviceShape.parse(before).spec;
+  const complete = old === undefined ? after.spec : completeUpdate(after.spec, asRead(old));
+  const plan = planOf(after.spec, old, familiesIn(service));
   try {
     await allocate(service.metadata.name, plan, holdOwnerOf(after), allocator, taken);
-    return store(filledIn(service, plan, taken));
+    return store(filledIn(service, complete, plan, taken));
   } catch (error) {
     await releaseClaims(taken, allocator);
     throw error;
@@ -165,7 +167,13 @@ function statusOf(error: Refusal, { code, reason, message }: ReturnType<typeof p
     : new StatusError(code, reason, message);
 }
 
-function filledIn(service: StoredService, plan: Plan, { addresses, ports }: AllocatedItems): StoredService {
+/** @param complete the spec with the node ports of the previous object that the client omitted */
+function filledIn(
+  service: StoredService,
+  complete: ServiceSpec,
+  plan: Plan,
+  { addresses, ports }: AllocatedItems,
+): StoredService {
   const clusterIPs = [...plan.clusterIPs];
   for (const [place, { index }] of plan.addresses.entries()) clusterIPs[index] = addresses[place] ?? '';
   const nodePorts = new Map(
@@ -174,10 +182,11 @@ function filledIn(service: StoredService, plan: Plan, { addresses, ports }: Allo
     ),
   );
   const filled = service.spec.ports?.map((port, index) => {
-    const nodePort = nodePorts.get(index) ?? port.nodePort;
-    return { ...port, ...(nodePort !== undefined && { nodePort }) };
+    const nodePort = nodePorts.get(index) ?? complete.ports[index]?.nodePort;
+    return { ...port, ...(nodePort && { nodePort }) };
   });
-  const healthCheckNodePort = ports[plan.ports.findIndex(({ at }) => at === 'healthCheck')];
+  const healthCheckNodePort =
+    ports[plan.ports.findIndex(({ at }) => at === 'healthCheck')] ?? complete.healthCheckNodePort;
   const ipFamilies = clusterIPs.map((address) => familyOf(address) ?? 'IPv4');
   return {
     ...service,
@@ -185,7 +194,7 @@ function filledIn(service: StoredService, plan: Plan, { addresses, ports }: Allo
       ...service.spec,
       ...(clusterIPs.length > 0 && { clusterIP: clusterIPs[0] ?? '', clusterIPs, ipFamilies }),
       ...(filled && { ports: filled }),
-      ...(healthCheckNodePort !== undefined && { healthCheckNodePort }),
+      ...(healthCheckNodePort > 0 && { healthCheckNodePort }),
     },
   };
 }

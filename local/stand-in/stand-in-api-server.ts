@@ -172,6 +172,7 @@ export class StandInApiServer {
     const { uid = '', creationTimestamp = '' } = previous.metadata;
     const metadata = {
       ...sent.metadata,
+      ...(namespace !== undefined && { namespace }),
       uid,
       creationTimestamp,
       managedFields: this.#managedBy(manager, previous),

@@ -34,7 +34,7 @@ export function apiServerContract(name: string, connect: () => Promise<Transport
     const namespace = `kubectl-${randomUUID().slice(0, 8)}`;
     let transport: Transport;
 
-    const call = async (method: 'GET' | 'POST' | 'PATCH', path: string, headers = {}, content?: object) => {
+    const call = async (method: 'GET' | 'POST' | 'PATCH' | 'PUT', path: string, headers = {}, content?: object) => {
       const body = content === undefined ? {} : { body: JSON.stringify(content) };
       const request = { method, path, headers: { 'content-type': 'application/json', ...headers }, ...body };
       const reply = await transport(request, new AbortController().signal);
@@ -127,6 +127,22 @@ export function apiServerContract(name: string, connect: () => Promise<Transport
     test('the API server applies a field selector for the name of an object', async () => {
       const { rows } = await tableOf(`/api/v1/namespaces?fieldSelector=metadata.name%3D${namespace}`);
       expect(rows.map(({ cells }) => cells[0])).toEqual([namespace]);
+    });
+
+    test('a Service that is replaced without its namespace, address and node port keeps them', async () => {
+      const metadata = { name: 'replaced' };
+      const spec = { type: 'NodePort', ports: [{ port: 80, nodePort: 30_078 }] };
+      await create('Service', { metadata, spec });
+      for (let time = 0; time < 2; time++) {
+        const sent = { metadata, spec: { type: 'NodePort', ports: [{ port: 80 }] } };
+        expect(await call('PUT', `${COLLECTIONS.Service}/replaced`, {}, sent)).toMatchObject({
+          status: 200,
+          body: {
+            metadata: { namespace },
+            spec: { clusterIP: expect.stringMatching(/^10\./), ports: [{ nodePort: 30_078 }] },
+          },
+        });
+      }
     });
 
     test('a strategic merge patch merges the ports of a Service by their numbers', async () => {
