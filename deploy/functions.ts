@@ -11,7 +11,7 @@ import {
   substitute,
   whether,
 } from './cloudformation.ts';
-import { qualifierOf } from './versions.ts';
+import { ALIAS, ALIASED } from './versions.ts';
 
 export const FUNCTIONS = [...LOOPS, 'deregister', 'allocate', 'admission', 'doctor'];
 
@@ -41,17 +41,16 @@ export function extensions(): Readonly<Record<string, Extension>> {
 export function invocations(): Resources {
   return Object.fromEntries(
     FUNCTIONS.map((name) => {
-      const { Qualifier, ...dependency } = qualifierOf(name);
-      const FunctionName = ref(`${logicalId(name)}LambdaFunction`);
-      return [
-        `${logicalId(name)}Invocation`,
-        {
-          Type: 'AWS::Lambda::EventInvokeConfig',
-          ...conditionOf(name),
-          ...dependency,
-          Properties: { FunctionName, Qualifier, MaximumEventAgeInSeconds: 60, MaximumRetryAttempts: 0 },
-        },
-      ];
+      const id = logicalId(name);
+      const isAliased = ALIASED.includes(name);
+      const of = { FunctionName: ref(`${id}LambdaFunction`), Qualifier: isAliased ? ALIAS : '$LATEST' };
+      const config: Resource = {
+        Type: 'AWS::Lambda::EventInvokeConfig',
+        ...conditionOf(name),
+        ...(isAliased && { DependsOn: `${id}Alias` }),
+        Properties: { ...of, MaximumEventAgeInSeconds: 60, MaximumRetryAttempts: 0 },
+      };
+      return [`${id}Invocation`, config];
     }),
   );
 }

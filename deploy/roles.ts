@@ -1,5 +1,5 @@
 import { EVENT_SOURCE } from '../lib/aws/send-batches.ts';
-import { LOOPS, type Loop, STACK_LOOP } from '../lib/cluster/cluster-spec.ts';
+import { LOOPS, STACK_LOOP } from '../lib/cluster/cluster-spec.ts';
 import { TOKEN_SECONDS } from '../lib/kubernetes/credentials.ts';
 import {
   attribute,
@@ -21,12 +21,11 @@ import {
 const TABLE_ARN = ownArn('dynamodb', 'table/${Table}', { Table: TABLE_NAME });
 
 /** Allows each function that reads or writes the table to use the table's KMS key, but only through DynamoDB. */
-const TABLE_KEY_STATEMENT: Value = {
-  Effect: 'Allow',
-  Action: ['kms:Decrypt', 'kms:DescribeKey', 'kms:Encrypt', 'kms:GenerateDataKey*', 'kms:ReEncrypt*'],
-  Resource: [ref('TableKeyArn')],
-  Condition: { StringEquals: { 'kms:ViaService': substitute('dynamodb.${AWS::Region}.amazonaws.com') } },
-};
+const TABLE_KEY_STATEMENT = allow(
+  ['kms:Decrypt', 'kms:DescribeKey', 'kms:Encrypt', 'kms:GenerateDataKey*', 'kms:ReEncrypt*'],
+  [ref('TableKeyArn')],
+  { StringEquals: { 'kms:ViaService': substitute('dynamodb.${AWS::Region}.amazonaws.com') } },
+);
 
 const SECRETS = {
   Prefix: SECRETS_PREFIX,
@@ -148,14 +147,17 @@ const NETWORK = whether(
   }),
 );
 
+const TICK_ACTIONS = ['sqs:SendMessage', 'sqs:ReceiveMessage', 'sqs:DeleteMessage', 'sqs:GetQueueAttributes'];
+
 /** The policies of each function, without those for logs, the network and the KMS key of the table. */
 const POLICIES: Readonly<Record<string, readonly Value[]>> = {
   ...Object.fromEntries(
     LOOPS.map((loop) => {
       // One loop claims clusters without an owner; the others write everything but registrations.
       const table = tablePolicy(loop === STACK_LOOP ? undefined : partitions('StringNotLike', '#clusters'));
+      const ticks = policy('ticks', allow(TICK_ACTIONS, [attribute(queueOf(loop), 'Arn')]));
       const own = loop === 'kubernetes-service' ? [TARGET_GROUPS] : [];
-      return [loop, [table, ...TO_KUBECONFIGS, ticksOf(loop), EVENTS, ...own]];
+      return [loop, [table, ...TO_KUBECONFIGS, ticks, EVENTS, ...own]];
     }),
   ),
   deregister: [TABLE_OF_CLUSTER, ...TO_KUBECONFIGS, EVENTS],
@@ -180,11 +182,6 @@ const POLICIES: Readonly<Record<string, readonly Value[]>> = {
     KMS_KEY,
   ],
 };
-
-function ticksOf(loop: Loop): Fields {
-  const actions = ['sqs:SendMessage', 'sqs:ReceiveMessage', 'sqs:DeleteMessage', 'sqs:GetQueueAttributes'];
-  return policy('ticks', allow(actions, [attribute(queueOf(loop), 'Arn')]));
-}
 
 /**
  * Returns one role per function. A role allows only the actions and resources that its function needs.

@@ -13,10 +13,9 @@ import {
 } from './cloudformation.ts';
 
 /** The functions with synchronous callers. Callers use an alias, so that code, layer and settings change in one step. */
-export const ALIASED = ['allocate', 'admission'] as const;
-type Aliased = (typeof ALIASED)[number];
+export const ALIASED: readonly string[] = ['allocate', 'admission'];
 /** The name of the alias, which deploy/admission-endpoint.yml, deploy/policies and the docs also contain. */
-const ALIAS = 'live';
+export const ALIAS = 'live';
 
 /**
  * Returns a version and an alias for each of these functions. A version never changes. CloudFormation publishes a new one only
@@ -32,7 +31,7 @@ export function versions(): Resources {
  */
 const KEPT = { DeletionPolicy: 'Retain', UpdateReplacePolicy: 'Retain' };
 
-function versionOf(name: Aliased): Resources {
+function versionOf(name: string): Resources {
   const id = logicalId(name);
   const of = { FunctionName: ref(`${id}LambdaFunction`) };
   const version = { ...of, Description: settingsOf(name) };
@@ -43,18 +42,12 @@ function versionOf(name: Aliased): Resources {
   };
 }
 
-/** Returns the qualifier with which callers invoke a function, and the alias on which a resource that uses it depends. */
-export function qualifierOf(name: string): { readonly Qualifier: string; readonly DependsOn?: string } {
-  const isAliased = ALIASED.some((one) => one === name);
-  return isAliased ? { Qualifier: ALIAS, DependsOn: `${logicalId(name)}Alias` } : { Qualifier: '$LATEST' };
-}
-
 /**
  * Returns the description of a version: the values of all parameters that the version contains, so that a change of one
  * publishes a new version. The limit is 256 characters, so ids are written without their common prefix. The description
  * must not contain other parameters: Lambda publishes no version of an unchanged function.
  */
-function settingsOf(name: Aliased): Fields {
+function settingsOf(name: string): Fields {
   const settings = ['RolePath', 'LogLevel', 'LoopMemory'].map(ref);
   return { 'Fn::Join': [' ', [...settings, TABLE_NAME, VPC, ...(name === 'admission' ? OF_ADMISSION : [])]] };
 }

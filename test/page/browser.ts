@@ -76,8 +76,9 @@ export async function startBrowser() {
     /** Closes the open pages, and returns their problems. */
     closePages: async () => {
       const pages = opened.splice(0);
+      const found = pages.flatMap(({ problems }) => problems);
       await Promise.all(pages.map((page) => page.close()));
-      return pages.flatMap(({ problems }) => problems);
+      return found;
     },
     close: () => browser.close(),
   };
