@@ -80,11 +80,8 @@ describe('one cluster among others', () => {
     const world = await aDispatchWorldOf({ name: 'a' }, { name: 'b' });
     const { loop } = aLoop({ a: fail(new ClusterError('Forbidden', 'namespaces is forbidden')) });
     expect(await world.dispatch(loop)).toEqual({ passes: 2, failed: 1, skipped: 0 });
-    expect(await world.recordOf('a')).toMatchObject({
-      outcome: 'failed',
-      error: { code: 'Forbidden', message: 'namespaces is forbidden' },
-      failuresInARow: 1,
-    });
+    const error = { code: 'Forbidden', message: 'namespaces is forbidden' };
+    expect(await world.recordOf('a')).toMatchObject({ outcome: 'failed', error, failuresInARow: 1 });
     expect(await world.recordOf('b')).toMatchObject({ outcome: 'succeeded', failuresInARow: 0 });
     expect(world.telemetry.counters).toMatchObject({ passes: 2, failures: 1 });
     expect(world.telemetry.lines).toContainEqual(
@@ -101,10 +98,8 @@ describe('one cluster among others', () => {
     const errors = [new ClusterError('Rejected', 'one of four')];
     const { loop } = aLoop({ a: async () => aReport({ errors, changes: ['created namespace b'] }) });
     expect(await world.dispatch(loop)).toMatchObject({ failed: 1 });
-    expect(await world.recordOf('a')).toMatchObject({
-      outcome: 'failed',
-      error: { code: 'Rejected', message: 'one of four' },
-    });
+    const error = { code: 'Rejected', message: 'one of four' };
+    expect(await world.recordOf('a')).toMatchObject({ outcome: 'failed', error });
   });
 
   test('a pass that hangs is recorded as failed at its deadline, and does not delay the passes of others', async () => {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
+import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
 import { anEndpoints, aSlice, HTTPS } from '../support/an-endpoints.ts';
 import { A, B, type EndpointsWorld, SHUTTING_DOWN, settled, worldOf } from '../support/endpoints-world.ts';
 
@@ -23,28 +24,17 @@ async function contest(world: EndpointsWorld, ticks: number, ...addresses: reado
 }
 
 describe('endpoints with another writer', () => {
-  test.each([
-    {
-      name: 'the subsets',
-      spoil: (world: EndpointsWorld) => world.cluster.place(anEndpoints([FOREIGN, A]), 'kubectl'),
-    },
-    {
-      name: 'the ports',
-      spoil: (world: EndpointsWorld) => world.cluster.place(anEndpoints([A, B], [{ ...HTTPS, port: 1 }]), 'kubectl'),
-    },
-    {
-      name: 'the labels',
-      spoil: (world: EndpointsWorld) => {
-        const { metadata, ...rest } = anEndpoints([A, B]);
-        world.cluster.place({ ...rest, metadata: { ...metadata, labels: {} } }, 'kubectl');
-      },
-    },
-    { name: 'the slice', spoil: (world: EndpointsWorld) => world.cluster.place(aSlice([FOREIGN]), 'kubectl') },
-  ])('the tick reports the field manager that changes $name again after a correction', async ({ spoil }) => {
+  const { metadata, ...unlabelled } = anEndpoints([A, B]);
+  test.each<[string, KubernetesObject]>([
+    ['the subsets', anEndpoints([FOREIGN, A])],
+    ['the ports', anEndpoints([A, B], [{ ...HTTPS, port: 1 }])],
+    ['the labels', { ...unlabelled, metadata: { ...metadata, labels: {} } }],
+    ['the slice', aSlice([FOREIGN])],
+  ])('the tick reports the field manager that changes %s again after a correction', async (_, object) => {
     const world = await settled(worldOf(A, B));
-    spoil(world);
+    world.cluster.place(object, 'kubectl');
     await world.tick();
-    spoil(world);
+    world.cluster.place(object, 'kubectl');
     const report = await world.tick();
     expect(report.findings).toMatchObject([{ type: 'twoOwners', item: 'kubectl' }]);
     expect(report.findings[0]?.message).toContain('kubectl changed what was written here');

@@ -9,7 +9,7 @@ import type { LoopDefinition, PassReport } from '../../lib/loops/pass.ts';
 import { repairPass } from '../../lib/loops/repair.ts';
 import { TableError } from '../../lib/table/key-value-table.ts';
 import { tableWith } from '../repair/faults.ts';
-import { countsByType, RepairCluster } from '../repair/repair-cluster.ts';
+import { countsByType, RepairCluster, storedRange } from '../repair/repair-cluster.ts';
 import { service, withAddresses, withNodePorts } from '../repair/services.ts';
 import { ipRange, itemsIn, portRange } from '../support/ranges.ts';
 
@@ -53,33 +53,12 @@ const aCluster = (services: readonly ServiceClaim[] = []) =>
 function repairs({ loop, key, range, size, ...repair }: Repair): void {
   test('a pass initialises the range of an empty table', async () => {
     const cluster = aCluster();
+    const counts = { services: 0, allocated: 0, free: size, capacity: size };
     expect(await cluster.pass(loop)).toEqual({
-      changes: [`saved ${key}: 0 of ${size} taken in ${range}`],
-      findings: [],
-      unlisted: new Map(),
-      errors: [],
-      counts: {
-        services: 0,
-        allocated: 0,
-        free: size,
-        capacity: size,
-        leaks: 0,
-        mayHaveLeaked: 0,
-        held: 0,
-        holdsEnded: 0,
-      },
+      ...{ changes: [`saved ${key}: 0 of ${size} taken in ${range}`], findings: [], unlisted: new Map(), errors: [] },
+      counts: { ...counts, leaks: 0, mayHaveLeaked: 0, held: 0, holdsEnded: 0 },
     });
-    const none = new Uint8Array(0);
-    const strikes = { once: none, twice: none };
-    expect(await cluster.stored(key)).toEqual({
-      range,
-      data: none,
-      allocator: 'table',
-      generation: 1,
-      strikes,
-      holds: [],
-      unclaimed: [],
-    });
+    expect(await cluster.stored(key)).toEqual(storedRange({ range, data: new Uint8Array(0) }));
   });
 
   test('a pass reports a failed save with the message of upstream, and still reports its findings', async () => {

@@ -66,14 +66,6 @@ test('the handler of a loop logs a failure of the whole invocation, writes its m
 });
 
 describe('unlessAborted', () => {
-  test('unlessAborted abandons work that hangs when the signal aborts', async () => {
-    const controller = new AbortController();
-    const left = unlessAborted(controller.signal, () => new Promise(() => {}));
-    const reason = new Error('time is over');
-    controller.abort(reason);
-    await expect(left).rejects.toBe(reason);
-  });
-
   test('unlessAborted ignores a later failure of abandoned work', async () => {
     const controller = new AbortController();
     const work = Promise.withResolvers<never>();
