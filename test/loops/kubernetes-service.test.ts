@@ -3,19 +3,12 @@ import { REFUSAL } from '../../lib/endpoints/endpoint-findings.ts';
 import { MANAGED_BY_LABEL, SERVICE_NAME_LABEL, SLICE_REF } from '../../lib/endpoints/objects.ts';
 import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import { withholdWrites } from '../../lib/kubernetes/withhold-writes.ts';
-import { OlderSpecError, portsFor } from '../../lib/loops/writes.ts';
 import { aHost, aServer } from '../support/a-cluster-spec.ts';
 import { anEndpoints, aSlice } from '../support/an-endpoints.ts';
 import { A, B, C, EndpointsWorld, READY, SHUTTING_DOWN, SILENT, settled, worldOf } from '../support/endpoints-world.ts';
 import { withdraw } from '../support/put-lease.ts';
 
 const HOST = 'api.example.com';
-
-/** Returns the ports of an enforcing pass in this world. */
-function guarded({ table, cluster }: EndpointsWorld, confirmWrites: () => Promise<void>) {
-  const options = { nowMs: () => 0, wouldWrite: () => {}, confirmWrites };
-  return portsFor('all', { table, kubernetes: cluster.port }, 'table', options);
-}
 
 /** Expects these addresses in the Endpoints and in the slice. */
 function expectPublished(world: EndpointsWorld, ...addresses: readonly string[]): void {
@@ -180,32 +173,6 @@ describe('addresses of a host name', () => {
 });
 
 describe('a change during a tick', () => {
-  test('a deregistration during the probes overrides the refresh of the lease', async () => {
-    const world = await settled();
-    world.whileProbing = () => world.setLease({ address: B, withdrawnUntilMs: world.nowMs + 3_600_000 });
-    await world.tick();
-    expect(world.published()).toEqual([A, C]);
-    expect(await world.lease(B)).toMatchObject({ withdrawnUntilMs: expect.any(Number) });
-  });
-
-  test('the write of an address conflicts if the address was deregistered after the tick decided to add it', async () => {
-    const world = await settled(worldOf(A, B, C).answer(SILENT, C));
-    world.answer(READY, C);
-    let gone: unknown;
-    const { port } = world.cluster;
-    const kubernetes: ClusterPort = {
-      ...port,
-      update: async (object) => {
-        gone ??= await world.deregister({ kubernetes: port, address: C });
-        return port.update(object);
-      },
-    };
-    const report = await world.tick(10_000, { kubernetes });
-    expect(gone).toMatchObject({ outcome: 'deregistered', stillPublished: false });
-    expectPublished(world, A, B);
-    expect(report).toMatchObject({ changes: [`took lease ${C}: answered 200`], errors: [{ code: 'Conflict' }] });
-  });
-
   test('the tick removes the last address again if it was deregistered after the decision to add it', async () => {
     const world = await settled(worldOf(A));
     await world.deregister({ address: A, lastOne: true, goingDown: true });
@@ -219,34 +186,6 @@ describe('a change during a tick', () => {
     };
     await world.tick(10_000, { kubernetes });
     expect([world.published(), world.inSlice()]).toEqual([[], []]);
-  });
-
-  test('a pass with an outdated spec neither restores a removed address nor removes a new one', async () => {
-    const world = await settled(new EndpointsWorld([aServer(A), aServer(B)]).answer(READY, A, B, C));
-    const older = {
-      spec: world.spec,
-      ...guarded(world, () => Promise.reject(new OlderSpecError('OlderSpec', 'newer'))),
-    };
-    world.change({ apiServers: [aServer(A), aServer(C)] });
-    await world.tick();
-    expect(world.published()).toEqual([A, C]);
-    await expect(world.tick(0, older)).rejects.toMatchObject({ code: 'OlderSpec' });
-    expect([world.published(), world.cluster.writes]).toEqual([[A, C], []]);
-    await world.tick();
-    expect(world.published()).toEqual([A, C]);
-  });
-
-  test('a pass reads its registration again only before it writes to the cluster', async () => {
-    const world = await settled(worldOf(A, B));
-    let reads = 0;
-    const confirmWrites = async () => {
-      reads += 1;
-    };
-    await world.tick(10_000, guarded(world, confirmWrites));
-    expect([world.cluster.writes, reads]).toEqual([[], 0]);
-    world.change({ apiServers: [aServer(A)] });
-    await world.tick(10_000, guarded(world, confirmWrites));
-    expect([world.published(), reads]).toEqual([[A], 1]);
   });
 
   test('the tick does not overwrite Endpoints that another writer changed after the tick read them', async () => {
