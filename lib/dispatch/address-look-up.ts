@@ -7,10 +7,7 @@ import type { Environment } from '../runtime/environment.ts';
 
 type Sources = Pick<Environment, 'resolveHost' | 'healthyTargets' | 'connect'>;
 
-/**
- * Returns the look-up of the sources of addresses in a spec: DNS, target groups, and Services of management clusters.
- * An empty result counts as a failed look-up, so that the known addresses stay.
- */
+/** Returns the look-up of the addresses in a spec. An empty result is a failed look-up, so that the known addresses stay. */
 export function addressLookUp(
   { resolveHost, healthyTargets, connect }: Sources,
   spec: ClusterSpec,

@@ -24,10 +24,7 @@ const requestShape = z.strictObject({
   callerKey: z.optional(z.string().check(z.regex(CALLER_KEY, 'is not 32 to 256 printable characters'))),
 });
 
-/**
- * Returns the handler that withdraws one address. It answers when the endpoints do not contain the address, or with
- * `stillPublished` when the time is over. A refusal is an answer, not an error.
- */
+/** Returns the handler that withdraws one address, and waits until the endpoints do not contain it or the time is over. */
 export function deregistration(): Handler<DeregistrationResult> {
   return (event, context) => runInvocation('deregister', context, (invocation) => answer(parse(event), invocation));
 }
@@ -109,10 +106,7 @@ const LASTING: ReadonlySet<string> = new Set([
   'Unauthorized',
 ]);
 
-/**
- * Withdraws the address in the table, which needs no API server, and then removes it from the endpoints. Checks every second
- * whether the endpoints contain the address.
- */
+/** Withdraws the address in the table, which needs no API server, and then removes it from the endpoints. */
 export async function deregisterAddress(
   request: DeregistrationRequest,
   invocation: Invocation,

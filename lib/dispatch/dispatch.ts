@@ -113,10 +113,7 @@ async function listOfMinute(invocation: LoopInvocation): Promise<ShortClusterLis
   }
 }
 
-/**
- * Returns whether the error may have ended when the ticks of this minute run. An error about the content of an item does not
- * end.
- */
+/** Returns whether the ticks of this minute may run without this error. An error about the content of an item does not end. */
 function isPassing(error: unknown): boolean {
   const code = error instanceof TableError || error instanceof DispatchError ? error.code : undefined;
   return code === 'Unavailable' || code === 'Throttled' || code === 'DeadlineExceeded';

@@ -155,10 +155,7 @@ function fullestRangeOf(records: RunRecords): number {
   return Math.max(0, ...Object.values(records).map(({ counts }) => samplesOf(counts).fullestRangePercent ?? 0));
 }
 
-/**
- * Returns true after three failed passes in a row, or three intervals without a success since the last success, the
- * last change of the registration or the end of a pause. A loop that is due at every tick does not record each success.
- */
+/** Returns true after three failed passes in a row, or three intervals without a success. */
 function isOverdue(
   loop: Loop,
   entry: ClusterSummary,

@@ -56,9 +56,8 @@ interface PlanOptions {
 }
 
 /**
- * Returns the ticks that the minute's invocation queues: those until the next minute and, for several clusters, first
- * the ticks that are due now. Passes of unreachable clusters use all of their time, and a suspect may block its process. Such
- * clusters have separate messages after the others, and one tick per minute. A suspect shares its message with no other cluster.
+ * Returns the ticks until the next minute and, for several clusters, first the ticks that are due now. Passes of unreachable
+ * clusters use all of their time, and a suspect may block its process: their messages follow the others, once a minute.
  */
 export function planTicks(loop: Loop, all: readonly Ticking[], options: PlanOptions): PlannedTick[] {
   const { dueAtMs, nowMs, apart } = options;
@@ -88,9 +87,8 @@ export function planTicks(loop: Loop, all: readonly Ticking[], options: PlanOpti
 }
 
 /**
- * Spreads clusters over seconds by a hash of the name, so that each keeps its second when other clusters are added or removed.
- * Simultaneous ticks of a fleet would be more than Lambda's pollers receive in time. If all messages can be processed at
- * once, clusters are not spread, because spreading would need more messages.
+ * Spreads clusters over seconds by a hash of the name, because Lambda's pollers do not receive the ticks of a fleet at once.
+ * Clusters are not spread if all messages can be processed at once, because spreading would need more messages.
  */
 function spread(
   some: readonly Ticking[],
@@ -109,9 +107,8 @@ function secondOf(name: string): number {
 }
 
 /**
- * Returns the suspects that have a tick in this minute. An unproven suspect may block a process for a minute, so these
- * suspects take turns in the processes that the other clusters do not need. If more than {@link MOST_ALONE} suspects or
- * half of the clusters are unproven, the cause is not a single tenant, and all suspects have their tick.
+ * Returns the suspects that have a tick in this minute. Unproven ones take turns in the processes that the other clusters do not
+ * need, because each may block a process. If very many are unproven, the cause is not a single tenant, and all have a tick.
  */
 function inTurn(all: readonly Ticking[], { nowMs, clustersPerTick, apart: { suspects } }: PlanOptions): Ticking[] {
   const stateOf = ({ name }: Ticking) => suspects.get(name)?.state;
@@ -158,8 +155,7 @@ export function followingTick(tick: TickMessage, nowMs: number): PlannedTick[] {
 }
 
 /**
- * Queues the ticks until the next minute, and for several clusters also the current tick. Logs and counts failures. Never
- * throws.
+ * Queues the ticks of this minute. Logs and counts failures. Never throws.
  * @returns the names of the clusters whose current tick this invocation must run itself, and the number of queued ticks
  */
 export async function queueTicks(

@@ -6,11 +6,7 @@ import type { Environment } from '../runtime/environment.ts';
 import { createEnvironment } from './cluster-connections.ts';
 import { required, tableEnvironmentFrom, type Variables } from './process-environment.ts';
 
-/**
- * Returns the environment of a function that connects to clusters. Besides the variables of `tableEnvironmentFrom`,
- * `REPORTING_INSTANCE` names the reporter of events, `TICK_QUEUE_URL` this loop's queue if it has one, and
- * `CLUSTERS_PER_TICK` is the number of clusters per message (default: 16).
- */
+/** Returns the environment of a function that connects to clusters. Its variables are in serverless.yml. */
 export function environmentFrom(variables: Variables): Environment {
   const queueUrl = variables['TICK_QUEUE_URL'];
   const clustersPerTick = variables['CLUSTERS_PER_TICK'];
@@ -31,10 +27,6 @@ function kubeconfigsOf(variables: Variables): LoadKubeconfig {
   return kubeconfigLoader(folder, kubeconfigSources(), { refuseLocal: isLambda(variables) });
 }
 
-/**
- * Returns the environment of the doctor. `TICK_QUEUE_URLS` names the queues of the ticks, separated by commas;
- * `TICK_CONCURRENCY` is how many messages of a queue are processed at the same time.
- */
 export function doctorEnvironmentFrom(variables: Variables): DoctorEnvironment {
   const concurrency = Number(variables['TICK_CONCURRENCY']);
   return {

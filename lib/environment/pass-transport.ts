@@ -18,10 +18,7 @@ export interface PassKubeconfig {
   readonly isProvenAgainst: (url: string) => boolean;
 }
 
-/**
- * Returns a transport that repeats a request with a newer kubeconfig after a 401 or a failed certificate verification, because
- * the API server did not execute it.
- */
+/** Returns a transport that repeats a request with a newer kubeconfig after a 401 or a failed certificate verification. */
 export function renewingTransport(
   kubeconfig: PassKubeconfig,
   transportOf: (access: ApiServerAccess) => Transport,

@@ -25,10 +25,7 @@ export function deployed<Answer, Of extends TableEnvironment>(
   };
 }
 
-/**
- * Returns the environment of a function that connects to no cluster. `TABLE_NAME` names the table, `STACK` the stack that
- * owns its clusters. Region, endpoint and credentials are those of the AWS SDK; `POWERTOOLS_LOG_LEVEL` is the log level.
- */
+/** Returns the environment of a function that connects to no cluster. Its variables are in serverless.yml. */
 export function tableEnvironmentFrom(variables: Variables): TableEnvironment {
   const tableName = required(variables, 'TABLE_NAME');
   const stack = required(variables, 'STACK');

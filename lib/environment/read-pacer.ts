@@ -12,17 +12,11 @@ interface ReadPacerOptions {
 /** The number of reads that may begin at the same time, which is the number of clusters in a message. Further reads wait. */
 const READS_AT_ONCE = 16;
 const READ_EVERY_MS = 50;
-/**
- * A process slows down for this long after a store throttled a read. Ten slow processes stay within Parameter Store's limit
- * of 40 reads per second.
- */
+/** After a store throttled a read. Ten slow processes stay within Parameter Store's limit of 40 reads per second. */
 const THROTTLED_MS = 60_000;
 const THROTTLED_READ_EVERY_MS = 250;
 
-/**
- * Spreads the reads of kubeconfigs, because after a deployment or an outage every process has to read all of its
- * kubeconfigs.
- */
+/** Spreads the reads of kubeconfigs, because after a deployment every process has to read all of its kubeconfigs. */
 export class ReadPacer {
   readonly #nowMs: () => number;
   readonly #sleep: NonNullable<CallOptions['sleep']>;

@@ -38,11 +38,7 @@ async function repairClusterIps(context: PassContext): Promise<PassReport> {
   return repairAddresses(context, cidrs, services, report);
 }
 
-/**
- * Returns the spec with the ranges of the ServiceCIDR `kubernetes` if API servers allocate and the spec has the default
- * range, set or not. A served range that is narrower than the default does not replace it. Any other range in the spec is
- * never replaced.
- */
+/** Replaces the default range by the ServiceCIDR `kubernetes`, if API servers allocate and it is not narrower. */
 function withServedRanges(spec: ClusterSpec, served: ServiceCidr | undefined): ClusterSpec {
   const isDefaultRange = spec.serviceClusterIPRanges.join() === DEFAULT_CLUSTER_IP_RANGE;
   const { networks = [] } = served ?? {};

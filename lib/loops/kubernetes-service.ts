@@ -79,9 +79,8 @@ interface World extends ServersSeen {
 }
 
 /**
- * Reads the input of the decision. Probes the API servers and saves the outcomes in the leases. A lease is saved only if it
- * has not changed since it was read before the probes, so that the write of another writer, such as a deregistration, stays.
- * The leases are saved before the cluster is read, because the cluster may not answer.
+ * Reads the input of the decision. Saves the outcomes of the probes in the leases before it reads the cluster, because the
+ * cluster may not answer. A lease that another writer changed during the probes, for example by a deregistration, stays.
  */
 async function gather(context: PassContext): Promise<World> {
   const { spec, table, kubernetes, nowMs, triesEveryMs, previous } = context;
@@ -117,10 +116,7 @@ async function gather(context: PassContext): Promise<World> {
   };
 }
 
-/**
- * Lists the slices with the Service's label, and reads our slices by name if they are not in the list because they lost the
- * label.
- */
+/** Lists the slices with the Service's label. Reads our slices by name if they lost the label. */
 async function readSlices(
   kubernetes: ClusterPort,
   families: readonly PublishedFamily[],

@@ -38,10 +38,7 @@ export type RepairWorld<Item> =
       readonly ranges: readonly GatheredRange<Item>[];
     } & Entered);
 
-/**
- * Reads the ranges, lists the Services, and enters their claims into the ranges.
- * @throws RepairError, and errors of the table and of the API server with upstream's messages
- */
+/** Reads the ranges, lists the Services, and enters their claims. @throws errors with upstream's messages */
 export async function gatherRanges<Item>(
   kind: RepairKind<Item>,
   context: PassContext,

@@ -32,10 +32,7 @@ export function writesOf(mode: Mode): Writes {
   return mode === 'observe' ? 'bookkeeping' : 'all';
 }
 
-/**
- * Returns ports that withhold and report the writes that the pass may not make. Before the first write, they confirm that the
- * pass may still write.
- */
+/** Returns ports that withhold and report the writes that the pass may not make, and confirm the first write. */
 export function portsFor(
   writes: Writes,
   ports: Ports,
@@ -52,10 +49,7 @@ export function portsFor(
   };
 }
 
-/**
- * Returns ports that call `confirmWrites` before the first write of a range or to the cluster. Writes of leases need no
- * confirmation, because they only record what the pass observed.
- */
+/** Writes of leases need no confirmation, because they only record what the pass observed. */
 function confirmedPorts({ table, kubernetes }: Ports, confirmWrites: () => Promise<void>): Ports {
   let isConfirmed: Promise<void> | undefined;
   const confirm = () => {

@@ -1,15 +1,11 @@
 import { createHash } from 'node:crypto';
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 
-/**
- * A caller key has at least 32 characters, which are 128 bits in hex. The hash of a shorter key could be reversed by
- * guessing.
- */
+/** A caller key has at least 32 characters, because the hash of a shorter key could be reversed by guessing. */
 export const CALLER_KEY = /^[\x21-\x7e]{32,256}$/;
 
 /**
- * Returns the reason to refuse this caller, or `undefined`. Lambda does not pass the identity of the caller to a function, so
- * a caller authenticates by a key whose hash is in the spec.
+ * Returns the reason to refuse this caller, or `undefined`. Lambda does not pass the identity of the caller to a function.
  * @param stack the stack of this function; absent in any other process, which has the rights of its user on the table
  */
 export function callerRefusal(

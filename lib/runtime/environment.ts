@@ -29,9 +29,7 @@ export interface TableEnvironment {
   readonly clock?: Pick<ServerClock, 'isMeasured' | 'skewMs'>;
   readonly startDeadline: StartDeadline;
   readonly telemetry: TelemetryFactory;
-  /**
-   * The stack of the passes. If absent, for example on a developer's machine, passes write only to clusters without an owner.
-   */
+  /** The stack of the passes. If absent, passes write only to clusters without an owner. */
   readonly stack?: string;
   /** Returns the table. The signal ends its calls. */
   readonly table: (signal: AbortSignal) => KeyValueTable;
@@ -48,10 +46,7 @@ export interface Environment extends TableEnvironment {
   readonly tickQueue?: MessageQueue;
   /** The event bus for changes of clusters. If absent, changes are not published. */
   readonly eventBus?: EventBus;
-  /**
-   * The number of clusters per message, which is also the number of simultaneous passes. With 1, a process works for one
-   * cluster at a time.
-   */
+  /** The number of clusters per message, which is also the number of simultaneous passes. */
   readonly clustersPerTick: number;
   /** Reads the kubeconfig, which may fail or hang. Throws a `ClusterError`. */
   readonly connect: (spec: ClusterSpec, options: ConnectOptions) => Promise<ClusterAccess>;

@@ -10,10 +10,7 @@ export type LogFields = Readonly<Record<string, FieldValue>>;
 export interface Telemetry {
   /** Logs a constant `message` with variable `fields`. An error must be the result of `describeError`. */
   log(level: Level, message: string, fields?: LogFields): void;
-  /**
-   * Adds to a counter. Adding 0 makes the counter known to alarms. No metric has the cluster as a dimension, because
-   * each cluster would be a billed series.
-   */
+  /** Adding 0 makes the counter known to alarms. The cluster is no label, because each cluster would be a billed series. */
   count(counter: CounterName, by: number, labels?: Labels): void;
   sample(name: SampleName, value: number): void;
   /** Writes the invocation's metrics, once. */
@@ -30,10 +27,7 @@ export type TelemetryFactory = (invocation: InvocationLabels) => Telemetry;
 
 export const METRIC_NAMESPACE = 'kube-bootstrap-controller';
 
-/**
- * The name of a counter. The first four are upstream's
- * (`pkg/registry/core/service/{ipallocator,portallocator}/controller/metrics.go`).
- */
+/** The first four are upstream's (`pkg/registry/core/service/{ipallocator,portallocator}/controller/metrics.go`). */
 export type CounterName =
   | 'apiserver_clusterip_repair_ip_errors_total'
   | 'apiserver_clusterip_repair_reconcile_errors_total'
@@ -89,14 +83,14 @@ export type FleetFigure =
   /** The percentage in use of the fullest range of all clusters. */
   | 'fullestRangeOfFleetPercent';
 
-/** Values that passes add to metrics. A pass without the figure adds no value. */
-export type SampleName = 'durationMs' | 'activeLeases' | 'fullestRangePercent';
-
+/** The units of the values that passes add to metrics. A pass without the figure adds no value. */
 export const SAMPLE_UNITS = {
   durationMs: 'Milliseconds',
   activeLeases: 'Count',
   fullestRangePercent: 'Percent',
-} as const satisfies Record<SampleName, string>;
+} as const;
+
+export type SampleName = keyof typeof SAMPLE_UNITS;
 
 /** The metric dimension in addition to the loop. */
 export interface Labels {
@@ -136,9 +130,7 @@ export function failedPassCounter(loop: Loop): CounterName | undefined {
 }
 
 /** Returns the metrics of a pass's figures: active leases, and how full the fullest range is. */
-export function samplesOf(
-  counts: Readonly<Record<string, number>>,
-): Readonly<Partial<Record<'activeLeases' | 'fullestRangePercent', number>>> {
+export function samplesOf(counts: Readonly<Record<string, number>>): Partial<Readonly<Record<SampleName, number>>> {
   const { activeLeases, allocated, capacity, secondaryAllocated, secondaryCapacity } = counts;
   const shares = [percentOf(allocated, capacity), percentOf(secondaryAllocated, secondaryCapacity)];
   const known = shares.filter((share) => share !== undefined);
@@ -210,10 +202,7 @@ function ownMessage(error: unknown): string {
   return error.message.slice(0, MAX_MESSAGE_LENGTH);
 }
 
-/**
- * Returns the name of a parser's error, or the first line of another error. A parser's message quotes the text that it
- * could not parse, and that text may be a kubeconfig.
- */
+/** A parser's message quotes the text that it could not parse, which may be a kubeconfig. */
 function causeMessage(cause: unknown): string {
   return cause instanceof SyntaxError ? cause.name : (ownMessage(cause).split('\n', 1)[0] ?? '');
 }
