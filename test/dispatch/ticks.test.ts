@@ -8,6 +8,7 @@ import { unregistered, updateCluster } from '../../lib/table/cluster-registratio
 import { CLUSTERS } from '../../lib/table/clusters.ts';
 import { TableError, type TableErrorCode } from '../../lib/table/key-value-table.ts';
 import { plainValue } from '../../lib/table/stored-item.ts';
+import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { aDispatchWorld, aLoop, aReport, type DispatchWorld } from '../support/dispatch-world.ts';
 import { downQueue, memoryQueue, queueEvent } from '../support/memory-queue.ts';
 
@@ -109,13 +110,11 @@ describe('passes that keep the event loop busy for longer than the time limit of
         return aReport();
       };
       Object.assign(scripts, { a: pass, b: pass });
+      // A process is warm if its environment has run passes.
       const environment = { ...world.environment, stack: 'prod', tickQueue: queue.queue, busyMs: () => busy };
+      const invocation = { environment, telemetry: world.telemetry, remainingMs: () => 60_000 };
       const tick = async () => {
-        await dispatch(loop, queueEvent(tickOf({ clusters: ['a', 'b'], dueAtMs: world.clock.nowMs })), {
-          environment,
-          telemetry: world.telemetry,
-          remainingMs: () => 60_000,
-        });
+        await dispatch(loop, queueEvent(tickOf({ clusters: ['a', 'b'] })), invocation);
         world.clock.nowMs += 10_000;
       };
       await tick();
@@ -303,18 +302,9 @@ test('two simultaneous deliveries of a scheduled event or of a message run passe
 
 test('the other clusters of a message have their tick despite a registration with an invalid key', async () => {
   await world.register(...FLEET.map((name) => ({ name })));
-  const { value, schema } = (await world.table.get(CLUSTERS, 'c-00')) ?? {};
   const name = 'c-00.by-hand';
-  const spec = { ...(value as { readonly spec: object }).spec, name };
-  await world.table.put(
-    {
-      cluster: CLUSTERS,
-      key: name,
-      schema: schema ?? 0,
-      value: plainValue({ generation: 1, rangesGeneration: 1, spec }),
-    },
-    undefined,
-  );
+  const value = plainValue({ generation: 1, rangesGeneration: 1, spec: { ...aClusterSpec(), name } });
+  await world.table.put({ cluster: CLUSTERS, key: name, schema: 1, value }, undefined);
   await invoke(schedule());
   for (const event of queue.receive()) await invoke(event);
   expect(ran()).toEqual(FLEET);

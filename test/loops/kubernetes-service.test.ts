@@ -54,38 +54,36 @@ describe('a tick of the kubernetes-service loop', () => {
     expectPublished(world, A, B, C);
   });
 
-  test.each<{ name: string; leave: (world: EndpointsWorld) => Promise<unknown>; reason: RegExp }>([
-    {
-      name: 'died',
-      leave: (world) => world.answer(SILENT, B).tick(),
-      reason: /^its lease expired at 1970-01-12T\S+Z; no answer: connect ECONNREFUSED$/,
-    },
-    {
-      name: 'shuts down',
-      leave: async (world) => world.answer(SHUTTING_DOWN, B),
-      reason: /^its lease expired at 1970-01-12T\S+Z; answered 500: it is shutting down$/,
-    },
-    {
-      name: 'was deregistered',
-      leave: (world) => withdraw(world.table, 'demo', { address: B, untilMs: 2_000_000_000, nowMs: world.nowMs }),
-      reason: /^it is deregistered until 1970-01-24T03:33:20\.000Z$/,
-    },
-    {
-      name: 'left the spec',
-      leave: async (world) => {
-        world.change({ apiServers: [aServer(A), aServer(C)] });
-      },
-      reason: /^it is not an API server of the spec$/,
-    },
+  test.each<[string, (world: EndpointsWorld) => unknown, RegExp]>([
+    [
+      'died',
+      (world) => world.answer(SILENT, B).tick(),
+      /^its lease expired at 1970-01-12T\S+Z; no answer: connect ECONNREFUSED$/,
+    ],
+    [
+      'shuts down',
+      (world) => world.answer(SHUTTING_DOWN, B),
+      /^its lease expired at 1970-01-12T\S+Z; answered 500: it is shutting down$/,
+    ],
+    [
+      'was deregistered',
+      (world) => withdraw(world.table, 'demo', { address: B, untilMs: 2_000_000_000, nowMs: world.nowMs }),
+      /^it is deregistered until 1970-01-24T03:33:20\.000Z$/,
+    ],
+    [
+      'left the spec',
+      (world) => world.change({ apiServers: [aServer(A), aServer(C)] }),
+      /^it is not an API server of the spec$/,
+    ],
   ])(
-    'a tick of the kubernetes-service loop reports why it removes an address that $name, and what it would remove when it may not write',
-    async (given) => {
+    'a tick of the kubernetes-service loop reports why it removes an address that %s, and what it would remove when it may not write',
+    async (_, leave, reason) => {
       const world = await settled();
-      await given.leave(world);
+      await leave(world);
       const kubernetes = withholdWrites(world.cluster.port, () => undefined);
       const { wouldWrite } = await world.tick(10_000, { kubernetes });
       expect(wouldWrite).toEqual([expect.stringMatching(new RegExp(`^remove ${B} from the endpoints: `))]);
-      expect(wouldWrite?.[0]?.split('endpoints: ')[1]).toMatch(given.reason);
+      expect(wouldWrite?.[0]?.split('endpoints: ')[1]).toMatch(reason);
       const { changes } = await world.tick(0);
       const removed = changes.filter((change) => change.startsWith('removed ') && change.includes('endpoints'));
       expect(removed).toEqual(wouldWrite?.map((line) => line.replace('remove', 'removed')));
