@@ -1,8 +1,8 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, test } from '@jest/globals';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
-import { pauseAllClusters, updateCluster, withPause } from '../../lib/table/cluster-registration.ts';
-import { aDispatchWorld, aDispatchWorldOf, aLoop, aReport } from '../support/dispatch-world.ts';
+import { updateCluster, withPause } from '../../lib/table/cluster-registration.ts';
+import { aDispatchWorld, aDispatchWorldOf, aLoop } from '../support/dispatch-world.ts';
 
 const hang = () => new Promise<never>(() => {});
 const fail = (error: Error) => () => Promise.reject(error);
@@ -18,14 +18,6 @@ describe('the selection of clusters', () => {
     world.clock.nowMs += MINUTE;
     expect(await world.dispatch(loop)).toEqual({ passes: 1, failed: 0, skipped: 1 });
     expect(names()).toEqual(['every-five-minutes', 'every-minute', 'every-minute']);
-  });
-
-  test('a cluster that is not due has a pass if it is forced', async () => {
-    const world = await aDispatchWorldOf({ name: 'a' }, { name: 'b' });
-    const { loop, names } = aLoop();
-    await world.dispatch(loop);
-    expect(await world.dispatch(loop, { clusters: ['b'], force: true })).toEqual({ passes: 1, failed: 0, skipped: 0 });
-    expect(names()).toEqual(['a', 'b', 'b']);
   });
 
   test('a paused cluster has no pass, even if it is forced, and the log names it', async () => {
@@ -48,15 +40,6 @@ describe('the selection of clusters', () => {
     await updateCluster(world.table, 'a', withPause({ untilMs: 8.64e15 + 1, reason: 'forever', by: 'ops' }));
     expect(await world.dispatch(aLoop().loop)).toEqual({ passes: 0, failed: 0, skipped: 1 });
     expect(world.telemetry.lines.at(-1)?.fields['paused']).toEqual(['a until 8640000000000001 by ops: forever']);
-  });
-
-  test('no cluster has a pass while all are paused', async () => {
-    const world = await aDispatchWorldOf({ name: 'a' }, { name: 'b' });
-    await pauseAllClusters(world.table, { untilMs: world.clock.nowMs + MINUTE, reason: 'an incident', by: 'ops' });
-    const { loop, contexts } = aLoop();
-    expect(await world.dispatch(loop)).toEqual({ passes: 0, failed: 0, skipped: 2 });
-    expect(contexts).toEqual([]);
-    expect(world.telemetry.lines.at(-1)?.fields['paused']).toHaveLength(2);
   });
 
   test('a request for a cluster that is not registered is reported as a failure', async () => {
@@ -91,15 +74,6 @@ describe('one cluster among others', () => {
         fields: expect.objectContaining({ cluster: 'a', errors: ['Forbidden: namespaces is forbidden'] }),
       }),
     );
-  });
-
-  test('a pass that reports failures is recorded as failed, even if the failures did not stop it', async () => {
-    const world = await aDispatchWorldOf({ name: 'a' });
-    const errors = [new ClusterError('Rejected', 'one of four')];
-    const { loop } = aLoop({ a: async () => aReport({ errors, changes: ['created namespace b'] }) });
-    expect(await world.dispatch(loop)).toMatchObject({ failed: 1 });
-    const error = { code: 'Rejected', message: 'one of four' };
-    expect(await world.recordOf('a')).toMatchObject({ outcome: 'failed', error });
   });
 
   test('a pass that hangs is recorded as failed at its deadline, and does not delay the passes of others', async () => {
