@@ -19,7 +19,7 @@ export interface Batch extends LoopInvocation {
   readonly pausedAll: Pause | undefined;
 }
 
-export type Attempt =
+type Result =
   | { readonly outcome: 'notDue' }
   /** `resumed` is the spec of a cluster that answers again. */
   | { readonly outcome: 'succeeded' | 'failed'; readonly resumed?: ClusterSpec }
@@ -28,8 +28,10 @@ export type Attempt =
   /** The time of the function was over before the pass could begin. */
   | { readonly outcome: 'unreached' };
 
+export type Attempt = { readonly name: string } & Result;
+
 /** Runs the loop's pass for one cluster, if it is due, within its own deadline. Never throws. */
-async function attemptPass(batch: Batch, name: string, known: RegisteredCluster | undefined): Promise<Attempt> {
+async function attemptPass(batch: Batch, name: string, known: RegisteredCluster | undefined): Promise<Result> {
   const { loop, environment, telemetry, remainingMs } = batch;
   const startedAtMs = environment.nowMs();
   const budgetMs = Math.min(PASS_BUDGET_MS[loop.id], remainingMs() - CLOSING_MS);
@@ -57,7 +59,7 @@ async function passIfDue(
   cluster: RegisteredCluster,
   startedAtMs: number,
   signal: AbortSignal,
-): Promise<Attempt> {
+): Promise<Result> {
   const { loop, force, environment, telemetry } = batch;
   const { name } = cluster.spec;
   // The other loops of a stack skip a cluster until the stack loop has claimed it.
@@ -121,18 +123,13 @@ async function ownerOf(
   return stack === undefined ? undefined : claimCluster(table(signal), spec.name, stack);
 }
 
-export interface NamedAttempt {
-  readonly name: string;
-  readonly attempt: Attempt;
-}
-
 /** Runs the passes of suspects one at a time, after the passes of the other clusters. */
 export async function attemptApart(
   batch: Batch,
   names: readonly string[],
   { suspects }: SetApart,
   known: ReadonlyMap<string, RegisteredCluster>,
-): Promise<NamedAttempt[]> {
+): Promise<Attempt[]> {
   const { alone = [], others = [] } = Object.groupBy(names, (name) => (suspects.has(name) ? 'alone' : 'others'));
   const attempts = await attemptAll(batch, others, false, known);
   for (const suspect of alone) attempts.push(...(await attemptAll(batch, [suspect], true, known)));
@@ -148,22 +145,19 @@ export async function attemptAll(
   clusters: readonly string[],
   ofSuspects: boolean,
   known?: ReadonlyMap<string, RegisteredCluster>,
-): Promise<NamedAttempt[]> {
+): Promise<Attempt[]> {
   if (clusters.length === 0) return [];
   const { nowMs, busyMs = () => 0, clustersPerTick } = batch.environment;
   const beganAtMs = nowMs();
   const busyBeforeMs = busyMs();
   const attempts = await eachOf(clusters, clustersPerTick, async (name) => {
-    return { name, attempt: await attemptPass(batch, name, known?.get(name)) };
+    return { name, ...(await attemptPass(batch, name, known?.get(name))) };
   });
   const spentMs = busyMs() - busyBeforeMs;
   const mostMs = PASS_BUDGET_MS[batch.loop.id] * Math.ceil(clusters.length / clustersPerTick);
   if (spentMs > mostMs && WARM.has(batch.environment)) {
-    await containAccident(
-      batch,
-      { atMs: beganAtMs, clusters, ofSuspects },
-      `the process was busy for ${Math.round(spentMs)} ms`,
-    );
+    const accident = { atMs: beganAtMs, clusters, ofSuspects };
+    await containAccident(batch, accident, `the process was busy for ${Math.round(spentMs)} ms`);
   }
   WARM.add(batch.environment);
   return attempts;

@@ -6,7 +6,7 @@ import { type Handler, type Invocation, runInvocation, withinInvocation } from '
 import type { Pause } from '../table/clusters.ts';
 import { TableError } from '../table/key-value-table.ts';
 import { errorSentence } from '../telemetry/telemetry.ts';
-import { type Attempt, attemptApart, type Batch, type NamedAttempt } from './attempt.ts';
+import { type Attempt, attemptApart, type Batch } from './attempt.ts';
 import { type ClusterListMemory, listPausesMs, readClusterList, type ShortClusterList } from './cluster-list.ts';
 import { type DispatchRequest, parseEvent } from './event.ts';
 import { reportFleet } from './fleet-figures.ts';
@@ -35,25 +35,19 @@ export async function dispatch(
   const { environment, telemetry } = invocation;
   const beganAtMs = environment.nowMs();
   const request = parseEvent(event);
-  const {
-    attempts,
-    dueAtMs = beganAtMs,
-    queued,
-  } = await carryOut({ loop, ...invocation, memory }, request).catch((error: unknown) => {
+  const outcome = await carryOut({ loop, ...invocation, memory }, request).catch((error: unknown) => {
     telemetry.count('failures', 1);
     throw error;
   });
+  const { attempts, dueAtMs = beganAtMs, queued } = outcome;
 
   // Adds 0 even if there was nothing to do, so that alarms can distinguish a healthy loop from one that does not run.
   telemetry.count('passes', 0);
   telemetry.count('failures', 0);
-  const summary = summaryOf(attempts);
-  const { paused, unreached, unregistered } = withoutPass(attempts);
-  const durationMs = environment.nowMs() - beganAtMs;
-  const lateMs = beganAtMs - dueAtMs;
-  const level = unreached === undefined ? 'info' : 'error';
-  const fields = { ...summary, queued, durationMs, lateMs, paused, unreached, unregistered };
-  telemetry.log(level, 'invocation ended', fields);
+  const { summary, withoutPass } = summaryOf(attempts);
+  const times = { durationMs: environment.nowMs() - beganAtMs, lateMs: beganAtMs - dueAtMs };
+  const level = withoutPass.unreached === undefined ? 'info' : 'error';
+  telemetry.log(level, 'invocation ended', { ...summary, queued, ...times, ...withoutPass });
   return summary;
 }
 
@@ -149,10 +143,10 @@ function listInTime(invocation: LoopInvocation): Promise<ShortClusterList> {
 function logUnusable(
   { loop, telemetry }: Batch,
   unusable: readonly { readonly name: string; readonly error: Error }[],
-): NamedAttempt[] {
+): Attempt[] {
   return unusable.map(({ name, error }) => {
     logUnstartedPass(telemetry, loop.id, name, error);
-    return { name, attempt: { outcome: 'failed' } };
+    return { name, outcome: 'failed' };
   });
 }
 
@@ -173,24 +167,18 @@ export interface Summary {
   readonly skipped: number;
 }
 
-function summaryOf(attempts: readonly NamedAttempt[]): Summary {
-  const count = (...outcomes: Attempt['outcome'][]) =>
-    attempts.filter(({ attempt }) => outcomes.includes(attempt.outcome)).length;
-  return {
-    passes: count('succeeded', 'failed', 'unreached'),
-    failed: count('failed', 'unreached'),
-    skipped: count('notDue', 'paused', 'unregistered'),
+/** Returns the summary, and the due clusters without a pass for the log line. */
+function summaryOf(attempts: readonly Attempt[]) {
+  const namesOf = (...outcomes: readonly Attempt['outcome'][]) =>
+    attempts.flatMap(({ name, outcome }) => (outcomes.includes(outcome) ? [name] : []));
+  const summary: Summary = {
+    passes: namesOf('succeeded', 'failed', 'unreached').length,
+    failed: namesOf('failed', 'unreached').length,
+    skipped: namesOf('notDue', 'paused', 'unregistered').length,
   };
-}
-
-/** Returns the due clusters without a pass, for the log line. */
-function withoutPass(attempts: readonly NamedAttempt[]) {
-  const paused = attempts.flatMap(({ name, attempt }) =>
-    attempt.outcome === 'paused' ? [sentence(name, attempt.pause)] : [],
-  );
-  const named = (outcome: Attempt['outcome']) =>
-    someOf(attempts.flatMap(({ name, attempt }) => (attempt.outcome === outcome ? [name] : [])));
-  return { paused: someOf(paused), unreached: named('unreached'), unregistered: named('unregistered') };
+  const paused = attempts.flatMap((one) => (one.outcome === 'paused' ? [sentence(one.name, one.pause)] : []));
+  const [unreached, unregistered] = [someOf(namesOf('unreached')), someOf(namesOf('unregistered'))];
+  return { summary, withoutPass: { paused: someOf(paused), unreached, unregistered } };
 }
 
 function sentence(name: string, { untilMs, by, reason }: Pause): string {

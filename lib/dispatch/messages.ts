@@ -2,7 +2,7 @@ import { LISTING_MS } from '../runtime/deadline.ts';
 import { withinInvocation } from '../runtime/invocation.ts';
 import { readPauseOfAll } from '../table/clusters.ts';
 import { errorSentence } from '../telemetry/telemetry.ts';
-import { attemptAll, type NamedAttempt } from './attempt.ts';
+import { type Attempt, attemptAll } from './attempt.ts';
 import { type ReceivedMessage, receivedTicks, type TickMessage } from './event.ts';
 import { reportNamed } from './fleet-figures.ts';
 import { logUnstartedPass } from './report-pass.ts';
@@ -11,7 +11,7 @@ import { containAccident, proveSuspects } from './suspects.ts';
 import { followingTick, NONE_APART, queueTicks, sendTicks } from './ticks.ts';
 
 export interface Outcome {
-  readonly attempts: readonly NamedAttempt[];
+  readonly attempts: readonly Attempt[];
   readonly dueAtMs?: number;
   readonly queued?: number;
 }
@@ -39,7 +39,7 @@ export async function onMessages(invocation: LoopInvocation, messages: readonly 
   } catch (error) {
     telemetry.log('error', 'tick failed', { errors: [errorSentence(error)] });
     for (const name of names) logUnstartedPass(telemetry, loop.id, name, error);
-    return { attempts: names.map((name) => ({ name, attempt: { outcome: 'failed' } })), ...due };
+    return { attempts: names.map((name) => ({ name, outcome: 'failed' })), ...due };
   }
 }
 
@@ -47,16 +47,14 @@ export async function onMessages(invocation: LoopInvocation, messages: readonly 
 async function queueNext(
   invocation: LoopInvocation,
   ticks: readonly TickMessage[],
-  attempts: readonly NamedAttempt[],
+  attempts: readonly Attempt[],
 ): Promise<number> {
   const nowMs = invocation.environment.nowMs();
   const suspects = new Set(ticks.flatMap(({ followedUntilMs, clusters }) => (followedUntilMs ? clusters : [])));
   await proveSuspects(invocation, [...suspects]);
   const following = ticks.flatMap((tick) => followingTick(tick, nowMs));
   const unsent = await sendTicks(following, invocation);
-  const resumed = attempts.flatMap(({ name, attempt }) =>
-    'resumed' in attempt && !suspects.has(name) ? [attempt.resumed] : [],
-  );
+  const resumed = attempts.flatMap((one) => ('resumed' in one && !suspects.has(one.name) ? [one.resumed] : []));
   const { queued } = await queueTicks(invocation, resumed, nowMs, NONE_APART);
   return following.length - unsent.length + queued;
 }
