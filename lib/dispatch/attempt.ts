@@ -113,7 +113,7 @@ async function recordOwnPass(
   return pass;
 }
 
-/** Returns the owner of the cluster, after the stack claimed it if it had none. `undefined`: no owner, or unregistered. */
+/** Returns the owner of the cluster, if there is one. A stack first claims a cluster without an owner. */
 async function ownerOf(
   { environment: { stack, table } }: Batch,
   { owner, spec }: RegisteredCluster,

@@ -9,7 +9,7 @@ import {
 } from '../table/clusters.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
 
-/** The parts of a registration that ticks and figures need, because thousands of them are in memory at the same time. */
+/** The parts of a registration that ticks and figures need, because thousands of registrations are in memory at once. */
 export interface ClusterSummary {
   readonly name: string;
   readonly intervalSeconds: Readonly<Record<Loop, number>>;

@@ -92,7 +92,7 @@ export interface DeregistrationOptions {
   readonly dryRun?: boolean;
 }
 
-/** A kubeconfig that was read earlier is read again. */
+/** A kubeconfig that is older than this is read again. */
 const KUBECONFIG_MS = 60_000;
 const CHECK_AGAIN_MS = 1_000;
 /** The codes of errors that another attempt would meet again. */

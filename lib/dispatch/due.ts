@@ -40,7 +40,7 @@ export function isDue(loop: Loop, spec: Intervals, { nowMs, last, backsOff }: Ti
   return sinceMs < 0 || sinceMs >= (backsOff ? backoffMs(last, intervalMs) : intervalMs) - toleranceMs;
 }
 
-/** The first pass without an answer does not count, because a packet may have been lost. Each further one doubles the time. */
+/** The first pass without an answer does not count, because a packet may have been lost. Each further pass doubles the time. */
 function backoffMs({ withoutAnswer = 0 }: Pick<RunRecord, 'withoutAnswer'>, intervalMs: number): number {
   const doublings = Math.max(0, withoutAnswer - 1);
   return Math.max(intervalMs, Math.min(LONGEST_BACKOFF_MS, intervalMs * 2 ** doublings));

@@ -118,17 +118,15 @@ type Change = Pick<ClusterEvent, 'change' | 'error' | 'changes' | 'finding'>;
 
 /** Returns the changes of a cluster's state by a pass, compared with the record of the previous pass. */
 export function changesOf(loop: Loop, pass: EndedPass, previous: RunRecord | undefined): readonly Change[] {
+  const [error] = pass.errors;
   const outcome = pass.errors.length > 0 ? 'failed' : 'succeeded';
-  const healthy: Change = { change: 'healthy' };
+  const change: Change =
+    outcome === 'failed' ? { change: 'failing', error: describeError(error) } : { change: 'healthy' };
   return [
-    ...(outcome === previous?.outcome ? [] : [outcome === 'failed' ? failing(pass) : healthy]),
+    ...(outcome === previous?.outcome ? [] : [change]),
     ...(loop === 'kubernetes-service' ? endpointsChanges(pass.report?.changes ?? []) : []),
     ...findingChanges(pass, previous),
   ];
-}
-
-function failing({ errors }: EndedPass): Change {
-  return { change: 'failing', error: describeError(errors[0]) };
 }
 
 export function endpointsChanges(changes: readonly string[]): readonly Change[] {
@@ -136,7 +134,7 @@ export function endpointsChanges(changes: readonly string[]): readonly Change[] 
   return lines.length === 0 ? [] : [{ change: 'endpointsChanged', changes: cutLines(lines) }];
 }
 
-/** Only findings in the run record are published, because the next pass cannot know which others were published. */
+/** Only findings in the run record are published, because the next pass does not know other findings. */
 function findingChanges({ report }: EndedPass, previous: RunRecord | undefined): Change[] {
   if (report === undefined) return [];
   const before = new Map((previous?.findings ?? []).map((finding) => [keyOf(finding), finding]));

@@ -107,8 +107,8 @@ function secondOf(name: string): number {
 }
 
 /**
- * Returns the suspects that have a tick in this minute. Unproven ones take turns in the processes that the other clusters do not
- * need, because each may block a process. If very many are unproven, the cause is not a single tenant, and all have a tick.
+ * Returns the suspects that have a tick in this minute. Each unproven suspect may block a process, so they take turns in the
+ * processes that the other clusters do not need. If very many are unproven, the cause is not a single tenant: all have a tick.
  */
 function inTurn(all: readonly Ticking[], { nowMs, clustersPerTick, apart: { suspects } }: PlanOptions): Ticking[] {
   const stateOf = ({ name }: Ticking) => suspects.get(name)?.state;

@@ -73,7 +73,7 @@ export function renewingProber(kubeconfig: PassKubeconfig, proberOf: (access: Ap
 
 /** Each other server costs a connection per pass while the kubeconfig's server is down. */
 const MOST_OTHERS = 16;
-/** A pass of 9 s then has time left for another server. */
+/** This wait leaves a pass of 9 s enough time for another server. */
 const FIRST_ANSWER_MS = 3_000;
 
 /**

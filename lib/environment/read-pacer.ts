@@ -12,7 +12,7 @@ interface ReadPacerOptions {
 /** The number of reads that may begin at the same time, which is the number of clusters in a message. Further reads wait. */
 const READS_AT_ONCE = 16;
 const READ_EVERY_MS = 50;
-/** After a store throttled a read. Ten slow processes stay within Parameter Store's limit of 40 reads per second. */
+/** How long a process reads slowly after a throttled read. Ten processes stay within Parameter Store's 40 reads per second. */
 const THROTTLED_MS = 60_000;
 const THROTTLED_READ_EVERY_MS = 250;
 

@@ -38,7 +38,7 @@ async function repairClusterIps(context: PassContext): Promise<PassReport> {
   return repairAddresses(context, cidrs, services, report);
 }
 
-/** Replaces the default range by the ServiceCIDR `kubernetes`, if API servers allocate and it is not narrower. */
+/** Replaces the default range by the ServiceCIDR `kubernetes`, if API servers allocate and the ServiceCIDR is not narrower. */
 function withServedRanges(spec: ClusterSpec, served: ServiceCidr | undefined): ClusterSpec {
   const isDefaultRange = spec.serviceClusterIPRanges.join() === DEFAULT_CLUSTER_IP_RANGE;
   const { networks = [] } = served ?? {};

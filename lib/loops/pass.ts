@@ -4,7 +4,7 @@ import type { ClusterPort, ControlPlane, LookUp, Prober } from '../kubernetes/cl
 import type { KeyValueTable, TableValue } from '../table/key-value-table.ts';
 import type { RunRecord } from '../table/run-records.ts';
 
-/** Everything that one pass may use. Its ports end at the deadline, and withhold writes that it may not make (`writes.ts`). */
+/** Everything that one pass may use. The ports end at the deadline, and withhold writes (`writes.ts`). */
 export interface PassContext {
   readonly spec: ClusterSpec;
   /** The generation of the spec in which its ranges or its allocator last changed. The pass saves it in each range. */

@@ -94,7 +94,7 @@ function withUsage(
   };
 }
 
-/** Reads the Services that only IPAddresses name, such as headless ones, because the findings name them. */
+/** Reads the Services that only IPAddresses name, such as headless ones, because findings name these Services. */
 async function readParents(
   kubernetes: ClusterPort,
   services: Services,

@@ -32,7 +32,7 @@ export function writesOf(mode: Mode): Writes {
   return mode === 'observe' ? 'bookkeeping' : 'all';
 }
 
-/** Returns ports that withhold and report the writes that the pass may not make, and confirm the first write. */
+/** Returns ports that withhold and report the writes that the pass may not make, and call `confirmWrites` before the first. */
 export function portsFor(
   writes: Writes,
   ports: Ports,

@@ -25,6 +25,11 @@ const healthy: DoctorEnvironment = {
   queues: { urls: ['https://sqs.eu-test-1.amazonaws.com/123/ticks'], depth: async () => 0 },
 };
 
+/** Replaces the function that loads the kubeconfig of the cluster `one`. */
+function loadingOne(load: DoctorEnvironment['loadKubeconfig']): Partial<DoctorEnvironment> {
+  return { loadKubeconfig: (spec, signal) => (spec.name === 'one' ? load : healthy.loadKubeconfig)(spec, signal) };
+}
+
 async function aWorld(): Promise<DispatchWorld> {
   const world = aDispatchWorld();
   const probe = { url: `${server.url}/readyz`, path: '/readyz', authenticate: false };
@@ -78,16 +83,8 @@ describe('the doctor', () => {
 
   test('a kubeconfig that cannot be read is one line, and other clusters are checked', async () => {
     const message = 'secret kbc/one was not found. Put the kubeconfig there.';
-    const { lines, ok } = await ask(
-      await aWorld(),
-      {},
-      {
-        loadKubeconfig: (spec, signal) =>
-          spec.name === 'one'
-            ? Promise.reject(new ClusterError('BadKubeconfig', message))
-            : healthy.loadKubeconfig(spec, signal),
-      },
-    );
+    const unread = () => Promise.reject(new ClusterError('BadKubeconfig', message));
+    const { lines, ok } = await ask(await aWorld(), {}, loadingOne(unread));
     expect(ok).toBe(false);
     expect(lines.filter(({ level }) => level === 'fail')).toEqual([
       { cluster: 'one', check: 'kubeconfig', level: 'fail', message },
@@ -96,13 +93,9 @@ describe('the doctor', () => {
   });
 
   test('an API server that cannot be reached is one failure, and the checks that need it are skipped', async () => {
-    const { lines } = await ask(
-      await aWorld(),
-      { cluster: 'two' },
-      {
-        loadKubeconfig: () => parseKubeconfig(kubeconfigOf('stand-in', 'https://127.0.0.1:1', IDENTITY), 'of the test'),
-      },
-    );
+    const nowhere = kubeconfigOf('stand-in', 'https://127.0.0.1:1', IDENTITY);
+    const unreachable = () => parseKubeconfig(nowhere, 'of the test');
+    const { lines } = await ask(await aWorld(), { cluster: 'one' }, loadingOne(unreachable));
     expect(lines.filter(({ level }) => level === 'fail')).toMatchObject([
       { check: 'api server', message: expect.stringContaining('https://127.0.0.1:1 could not be reached') },
     ]);
@@ -114,10 +107,7 @@ describe('the doctor', () => {
     const answer = ask(
       world,
       {},
-      {
-        loadKubeconfig: (spec, signal) =>
-          spec.name === 'one' ? new Promise(() => {}) : healthy.loadKubeconfig(spec, signal),
-      },
+      loadingOne(() => new Promise(() => {})),
     );
     while (world.deadlines.length < 3 || !world.deadlines[2]?.cancelled) await new Promise(setImmediate);
     world.deadlines[1]?.expire();
