@@ -38,22 +38,32 @@ export async function openTable(
   signal: AbortSignal,
   nowMs: () => number,
 ): Promise<OpenTable> {
-  if (options.table !== undefined) return openInAws(options.table, options, { signal, nowMs });
+  const { client, ...found } = await (options.table === undefined
+    ? localTable(options, operands)
+    : tableInAws(options.table, options, signal));
+  const { tableName } = found;
+  const clock = serverClock(client, nowMs);
+  const tableUntil = (deadline: AbortSignal) =>
+    dynamoDbTable({ client, tableName, deadline, nowMs: clock.nowMs, newWriteId: randomUUID });
+  return { ...found, clock, tableUntil, close: async () => client.destroy() };
+}
+
+type Found = Pick<OpenTable, 'tableName' | 'title' | 'running'> & { readonly client: DynamoDBClient };
+
+async function localTable(options: TableOptions, operands: readonly string[]): Promise<Found> {
   if ((options.profile ?? options.region ?? options.endpointUrl) !== undefined) {
     throw usageError('--profile, --region and --endpoint-url need --table NAME.');
   }
   const folder = options.data ?? (await onlyLocalFolder(operands));
   const { client, running } = await openRunning(folder);
-  const { tableName } = running;
-  const title = `the local table in ${folder}`;
-  return opened({ client, tableName, title, running, close: async () => client.destroy() }, nowMs);
+  return { client, running, tableName: running.tableName, title: `the local table in ${folder}` };
 }
 
-async function openInAws(
+async function tableInAws(
   tableName: string,
   { profile, region, endpointUrl, data }: TableOptions,
-  { signal, nowMs }: { readonly signal: AbortSignal; readonly nowMs: () => number },
-): Promise<OpenTable> {
+  signal: AbortSignal,
+): Promise<Found> {
   if (data !== undefined) throw usageError('Use either --table (a table in AWS) or --data (a local one).');
   const client = createDynamoClient({
     ...(profile !== undefined && { profile }),
@@ -64,7 +74,7 @@ async function openInAws(
     requestTimeoutMs: 5_000,
   });
   await refuseWithoutAccess(client, profile ?? process.env['AWS_PROFILE'], signal);
-  return opened({ client, tableName, title: `table ${tableName}`, close: async () => client.destroy() }, nowMs);
+  return { client, tableName, title: `table ${tableName}` };
 }
 
 /**
@@ -91,18 +101,6 @@ async function refuseWithoutAccess(
       `There are no valid AWS credentials${ofProfile}. Use --profile, or sign in as for the AWS CLI (check with "aws sts get-caller-identity").`,
     );
   });
-}
-
-interface Found extends Omit<OpenTable, 'tableUntil' | 'clock'> {
-  readonly client: DynamoDBClient;
-}
-
-function opened({ client, ...found }: Found, nowMs: () => number): OpenTable {
-  const { tableName } = found;
-  const clock = serverClock(client, nowMs);
-  const tableUntil = (deadline: AbortSignal) =>
-    dynamoDbTable({ client, tableName, deadline, nowMs: clock.nowMs, newWriteId: randomUUID });
-  return { ...found, clock, tableUntil };
 }
 
 /**

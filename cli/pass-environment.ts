@@ -9,7 +9,6 @@ import type { TelemetryFactory } from '../lib/telemetry/telemetry.ts';
 import { warningTelemetry } from '../local/human-telemetry.ts';
 import { runPlugin } from '../local/kubeconfig-plugins.ts';
 import { endingWith, targetGroups } from '../local/local-environment.ts';
-import type { Running } from '../local/running.ts';
 import type { Cli } from './cli.ts';
 import type { OpenTable } from './open-table.ts';
 import { type ConnectionOptions, checkConnectionOptions } from './options.ts';
@@ -38,13 +37,33 @@ export async function passEnvironment(
   { tableUntil, clock, running }: OpenTable,
   options: PassEnvironmentOptions = {},
 ): Promise<PassEnvironment> {
-  const own = options.kubeconfig === undefined ? running : undefined;
-  const place = (spec: ClusterSpec) => {
-    const given = isClusterName(spec.name) ? options.kubeconfig : undefined;
-    const file = given ?? (own?.cluster === spec.name ? own.kubeconfig : undefined);
-    return file === undefined ? kubeconfigPlace(spec) : `file ${file}`;
+  checkConnectionOptions(options);
+  const { kubeconfig, context } = options;
+  // The file replaces the kubeconfig of the spec. A management cluster always has its own kubeconfig.
+  const fileOf = ({ name }: ClusterSpec) => {
+    if (kubeconfig !== undefined) return isClusterName(name) ? { file: kubeconfig, context } : undefined;
+    return running?.cluster === name ? { file: running.kubeconfig, context: running.context } : undefined;
   };
-  const loadKubeconfig = printingServer(cli, place, loaderOf(cli, options, own));
+  const place = (spec: ClusterSpec) => {
+    const named = fileOf(spec);
+    return named === undefined ? kubeconfigPlace(spec) : `file ${named.file}`;
+  };
+  const { table, region, profile } = cli.options;
+  const account = { ...(region !== undefined && { region }), ...(profile !== undefined && { profile }) };
+  const sources = kubeconfigSources(account);
+  const loadKubeconfig = printingServer(cli, place, (spec, signal) => {
+    const named = fileOf(spec);
+    // Other writers may change the table: a credential plugin runs on this machine only for a cluster or a kubeconfig that the
+    // user named. No plugin of a spec runs for a table in AWS.
+    const isNamed =
+      (named !== undefined && kubeconfig !== undefined) || (table === undefined && cli.operands.includes(spec.name));
+    const plugins = isNamed ? { runPlugin } : {};
+    if (named === undefined) return kubeconfigLoader('.', sources, plugins)(spec, signal);
+    return loadKubeconfigFile(path.resolve(named.file), {
+      ...(named.context && { context: named.context }),
+      ...plugins,
+    });
+  });
   const { environment, close } = createEnvironment({
     nowMs: clock.nowMs,
     clock,
@@ -58,32 +77,6 @@ export async function passEnvironment(
     table: tableUntil,
   });
   return { environment, loadKubeconfig, place, close };
-}
-
-/** @param running the local run, whose kubeconfig is used for its own cluster */
-function loaderOf(cli: Cli, options: PassEnvironmentOptions, running: Running | undefined): LoadKubeconfig {
-  const { table, region, profile } = cli.options;
-  const { kubeconfig, context } = options;
-  const file = kubeconfig === undefined ? undefined : path.resolve(kubeconfig);
-  if (file === undefined) checkConnectionOptions(options);
-  const place = { ...(region !== undefined && { region }), ...(profile !== undefined && { profile }) };
-  const sources = kubeconfigSources(place);
-  return (spec, signal) => {
-    // A management cluster has its own kubeconfig.
-    if (file !== undefined && isClusterName(spec.name)) {
-      return loadKubeconfigFile(file, { ...(context !== undefined && { context }), runPlugin });
-    }
-    // Other writers may change the table: a credential plugin runs on this machine only for a cluster that the user
-    // named. No plugin runs for a table in AWS.
-    const plugins = table === undefined && cli.operands.includes(spec.name) ? { runPlugin } : {};
-    if (running?.cluster === spec.name) {
-      return loadKubeconfigFile(running.kubeconfig, {
-        ...(running.context && { context: running.context }),
-        ...plugins,
-      });
-    }
-    return kubeconfigLoader('.', sources, plugins)(spec, signal);
-  };
 }
 
 function printingServer(cli: Cli, place: (spec: ClusterSpec) => string, load: LoadKubeconfig): LoadKubeconfig {
