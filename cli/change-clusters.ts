@@ -138,11 +138,7 @@ export function oneByOne<Item extends Named>(
   });
 }
 
-/**
- * Prints the changes that were not made.
- * @returns the exit code of a command that ended early; `undefined` if all changes were made
- * @throws the error that ended it
- */
+/** Prints the changes that were not made, and throws the error that ended them. @returns `undefined` if all were made */
 export function concluded(cli: Cli, { left, failed }: Progressed<Named>): ExitCode | undefined {
   if (left.length > 0) cli.output.say(`Not done: ${namesOf(left.map(({ name }) => name))}. Run the command again.`);
   if (failed !== undefined) throw failed.error;
@@ -151,11 +147,7 @@ export function concluded(cli: Cli, { left, failed }: Progressed<Named>): ExitCo
   throw new CliError(EXIT.table, 'Timed out: run the command again with a longer --timeout.');
 }
 
-/**
- * Asks for confirmation on a terminal. Any answer but yes means no.
- * @param yes the option --yes, which is required where there is no terminal
- * @throws CliError if there is no terminal and no --yes
- */
+/** Asks for confirmation on a terminal. Any answer but yes means no. Without a terminal, --yes is required. */
 export async function confirmed(cli: Cli, question: string, yes = false): Promise<boolean> {
   if (yes) return true;
   const { in: stdin, err } = cli.output.terminal;

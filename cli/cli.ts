@@ -21,30 +21,22 @@ export interface Cli {
   readonly output: Output;
   readonly options: GlobalOptions;
   readonly operands: readonly string[];
-  /** Aborts at Ctrl-C and after `--timeout`, and ends every call. */
+  /** Aborts at Ctrl-C and after `--timeout`. */
   readonly signal: AbortSignal;
   /** Aborts at Ctrl-C only. */
   readonly ended: AbortSignal;
   /** Opens the table, and returns the time of its clock. */
   readonly nowMs: () => Promise<number>;
   readonly sleep: Surroundings['sleep'];
-  /**
-   * Opens the table that the options name, once, and measures its clock.
-   * @throws CliError, TableError
-   */
+  /** Opens the table that the options name, once, and measures its clock. @throws CliError, TableError */
   openTable(): Promise<CommandTable>;
-  /**
-   * Opens the table for writes that depend on the time: a lease, a hold, a withdrawal.
-   * @throws CliError if this host's clock is wrong
-   */
+  /** Opens the table for writes that depend on the time. @throws CliError if this host's clock is wrong */
   openForWriting(): Promise<CommandTable>;
   /** Opens the table without measuring its clock, and uses the time of this host. */
   openUnmeasured(): Promise<CommandTable>;
 }
 
-/**
- * The work of one command. Operands are in the order of its arguments; a variadic argument is last. @returns the exit code
- */
+/** Operands are in the order of a command's arguments; a variadic argument is last. @returns the exit code */
 export type Work<Options> = (
   cli: Cli,
   operands: readonly string[],
@@ -57,7 +49,6 @@ export interface Surroundings {
   readonly terminal: Terminal;
   readonly ended: AbortSignal;
   readonly nowMs: () => number;
-  /** Waits; rejects as soon as the signal is aborted. */
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<unknown>;
   readonly exit: (code: ExitCode) => void;
 }

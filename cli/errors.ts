@@ -48,7 +48,6 @@ export function exitCodeOf(error: unknown): ExitCode | undefined {
   return undefined;
 }
 
-/** Returns the code of a system error, such as `ENOENT`, or the text of any other error. */
 export function failureCode(error: unknown): string {
   return isNativeError(error) && 'code' in error ? String(error.code) : String(error);
 }

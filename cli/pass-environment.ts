@@ -28,9 +28,8 @@ export interface PassEnvironment {
 }
 
 /**
- * Creates the environment of a deployed function, with the user's credentials and the kubeconfig of the spec or of the
- * options. Prints which API server is used. Everything ends with the command.
- * @throws CliError for options that exclude each other
+ * Creates the environment of a deployed function, with the user's credentials. Prints each API server that is used.
+ * Everything ends with the command.
  */
 export async function passEnvironment(
   cli: Cli,

@@ -4,8 +4,8 @@ import { isoTime } from '../lib/cluster/values.ts';
 const TIME = /^(.*(?:[aA]t|[uU]ntil))Ms$/;
 
 /**
- * Returns a value as `-o json` and `-o yaml` print it. Its fields keep their names, with two differences: a time is ISO 8601
- * text in UTC and its name has no `Ms`, and ranges have no `map`.
+ * Returns a value for `-o json` and `-o yaml`. A time is ISO 8601 text in UTC and its name has no `Ms`; ranges have no
+ * `map`.
  */
 export function plainOf(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(plainOf);

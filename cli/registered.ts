@@ -9,10 +9,7 @@ import type { ClusterStatus, FleetStatus } from './status/cluster-status.ts';
 import type { StatusDetails } from './status/read-inputs.ts';
 import { readClusterStatus, readFleetStatus } from './status/read-status.ts';
 
-/**
- * Reads a registered cluster.
- * @throws CliError, with the nearest name, if the cluster is not registered
- */
+/** @throws CliError, with the nearest name, if the cluster is not registered */
 export async function registeredCluster(table: KeyValueTable, name: string): Promise<RegisteredCluster> {
   const cluster = isClusterName(name) ? await readCluster(table, name) : undefined;
   if (cluster !== undefined) return cluster;
@@ -38,10 +35,7 @@ export function listAddresses({ apiServers }: ClusterSpec, leased: readonly stri
   return `it has ${[...new Set([...named, ...leased])].join(', ')}.`;
 }
 
-/**
- * Reads the status of one cluster.
- * @throws CliError when it is not registered
- */
+/** @throws CliError if the cluster is not registered */
 export async function clusterStatusOf(cli: Cli, name: string, nowMs: number): Promise<ClusterStatus> {
   const { table } = await cli.openTable();
   const status = await readClusterStatus(table, name, nowMs);

@@ -26,8 +26,8 @@ export function styled(stream: OutStream, style: Style, text: string): string {
 }
 
 /**
- * Escapes every control and format character as `\u001b`: in a terminal they move the cursor, write the clipboard, forge
- * lines or reverse words. {@link writeLines} escapes every line; only code that measures a text must do so before.
+ * Escapes characters that control a terminal. {@link writeLines} escapes every line; only code that measures a text must do
+ * so before.
  */
 export function escapeControlCharacters(text: string): string {
   return escaped(text, CONTROLS);
@@ -42,9 +42,7 @@ export function writePrompt(stream: OutStream, question: string): void {
   stream.write(`${escapeLine(question)} `);
 }
 
-/**
- * Writes data for programs. Line breaks and tabs stay; JSON and strings of {@link yamlOf} have the escapes of their format.
- */
+/** Line breaks and tabs stay; JSON and strings of {@link yamlOf} have the escapes of their format. */
 export function writeData(stream: OutStream, data: string | Uint8Array): void {
   stream.write(typeof data === 'string' ? escaped(data, CONTROLS_IN_DATA) : data);
 }

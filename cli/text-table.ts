@@ -24,10 +24,7 @@ export const TONES: Readonly<Record<Health, Style>> = {
 const GAP = 3;
 const NARROWEST = 12;
 
-/**
- * Returns a table without borders: titles, and one line per row.
- * @param width of the terminal; absent: unlimited
- */
+/** @param width of the terminal; absent: unlimited */
 export function textTable<Row>(
   shown: readonly Column<Row>[],
   rows: readonly Row[],

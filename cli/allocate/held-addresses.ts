@@ -35,11 +35,7 @@ interface HeldAddressesOptions {
   readonly dryRun: boolean;
 }
 
-/**
- * Returns the range of one family in a cluster whose API servers allocate, or the reason why the family has no range.
- * IPAddresses represent the held items (`lib/range/held-address.ts`).
- * @throws ClusterError
- */
+/** Returns the range of one family in a cluster whose API servers allocate, or the reason why the family has none. */
 export async function openHeldAddresses(
   kubernetes: ClusterPort,
   spec: Pick<ClusterSpec, 'name'>,
@@ -89,9 +85,7 @@ export async function openHeldAddresses(
 
 interface Holding {
   readonly hold: HoldTerms;
-  /** The addresses that this request already holds. */
   readonly own: Set<string>;
-  /** The networks from which the API servers allocate. */
   readonly ready: readonly Network[];
   readonly pick: PickIndex;
 }
@@ -139,10 +133,7 @@ async function holdAddresses(
   return { outcome: 'allocated', items };
 }
 
-/**
- * Creates the IPAddress of a hold. Returns whether this request holds the address, also if an earlier create succeeded and only
- * its reply was lost.
- */
+/** Creates the IPAddress of a hold. Returns whether this request holds the address, also after a lost reply. */
 async function createHeld(kubernetes: ClusterPort, item: string, hold: HoldTerms): Promise<boolean> {
   const result = await kubernetes.create(heldAddress(item, hold));
   if (result.outcome === 'created' || result.outcome === 'withheld') return true;

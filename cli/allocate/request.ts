@@ -61,7 +61,7 @@ export async function runRequest(
   }
 }
 
-/** The exit codes of some refusals. All other refusals have the exit code of a finding. */
+/** A refusal that is not listed here has the exit code of a finding. */
 const EXIT_CODES: Readonly<Record<string, ExitCode>> = {
   BadHold: EXIT.usage,
   RequestIdTaken: EXIT.usage,
@@ -73,10 +73,7 @@ const EXIT_CODES: Readonly<Record<string, ExitCode>> = {
   ObserveOnly: EXIT.configuration,
 };
 
-/**
- * @param result the last part of the message
- * @throws CliError for a refused request
- */
+/** @throws CliError for a refused request, whose message ends with `result` */
 export function throwIfRefused({ cluster, items, error, outcome }: Answer, result: string): void {
   if (outcome === 'done') return;
   const refused = items.find((item) => item.error !== undefined && item.value !== undefined);
@@ -120,7 +117,6 @@ export function parseHoldFor(text: string): HoldFor {
   }
 }
 
-/** Returns the user name, reduced to what an owner may contain. */
 export function ownerFrom(name: string = userName()): string {
   const fit = name.replace(/[^A-Za-z0-9._-]+/g, '-').slice(0, LONGEST_OWNER);
   return /[A-Za-z0-9](?:.*[A-Za-z0-9])?/.exec(fit)?.[0] ?? 'kbctl';

@@ -19,7 +19,6 @@ export type ApplyStep = {
   | { readonly action: 'remove'; readonly before: RegisteredCluster }
 );
 
-/** Returns the steps in the order of the files, then with --prune the removals. */
 export function planApply(
   files: readonly SpecFile[],
   { clusters, unreadable }: Pick<ClusterList, 'clusters' | 'unreadable'>,

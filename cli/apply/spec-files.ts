@@ -11,14 +11,13 @@ import { type SpecResult, validateClusterSpec } from '../spec/validate-cluster-s
 import { writtenSpec } from '../spec/written-spec.ts';
 
 export interface SpecFile {
-  /** The name of the file, or `standard input`. */
   readonly place: string;
   readonly spec: ClusterSpec;
 }
 
 export interface SpecFiles {
   readonly files: readonly SpecFile[];
-  /** The faults as text: a block of lines for each faulty file, and one for each name that two specs share. */
+  /** A block of lines for each faulty file, and one for each name that two specs share. */
   readonly faults: readonly string[];
 }
 
@@ -89,10 +88,7 @@ async function readFileOf(file: string, stdin: Stdin): Promise<(SpecFile | Fault
   });
 }
 
-/**
- * Returns a result for each YAML document, and for each cluster in an output of `kbctl cluster get -o yaml` or `-o json`. A text
- * that is not YAML has one result, with its faults.
- */
+/** Returns a result for each YAML document, and for each cluster that `kbctl cluster get -o yaml` or `-o json` printed. */
 function resultsIn(text: string): SpecResult[] {
   const documents = parseAllDocuments(text);
   if (!Array.isArray(documents) || documents.some(({ errors }) => errors.length > 0)) return [parseClusterSpec(text)];

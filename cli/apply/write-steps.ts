@@ -10,10 +10,7 @@ import { differenceLine } from '../spec/written-spec.ts';
 import type { Style } from '../terminal.ts';
 import type { ApplyStep } from './plan.ts';
 
-/**
- * Writes the steps one after the other. If another writer changed a registration after its difference was printed, that
- * step is reported and not written; the others are still written.
- */
+/** Writes the steps one after the other, but no step whose registration changed after its difference was printed. */
 export async function applySteps(
   cli: Cli,
   steps: readonly ApplyStep[],

@@ -53,9 +53,6 @@ async function readFiles(cli: Cli, { filename }: Options): Promise<readonly Spec
   );
 }
 
-/**
- * @throws TableError if a file would replace a registration that a later version wrote
- */
 async function planned(cli: Cli, files: readonly SpecFile[], { prune = false, yes, dryRun }: Options) {
   const { table } = await cli.openTable();
   const list = await listClusters(table);

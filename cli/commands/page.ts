@@ -67,7 +67,7 @@ async function serve(cli: Cli, name: string | undefined, { filename: file, port 
   return EXIT.fine;
 }
 
-/** Returns a fixed key, for a scraper of `/metrics`. Without it each start has a random key. */
+/** Returns a fixed key, for a scraper of `/metrics`. Default: a random key. */
 function keyOf(variable: string | undefined): string | undefined {
   if (variable === undefined || variable === '') return undefined;
   if (/^[\w-]{16,}$/.test(variable)) return variable;

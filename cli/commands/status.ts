@@ -40,7 +40,6 @@ async function showFleet(cli: Cli): Promise<ExitCode> {
   return fleet.unreadable.length > 0 ? EXIT.findings : exitCodeFor(fleet.clusters);
 }
 
-/** Returns exit code 1 if a cluster is unhealthy, for scripts. */
 function exitCodeFor(statuses: readonly ClusterStatus[]): ExitCode {
   return statuses.some(({ health }) => health === 'unhealthy') ? EXIT.findings : EXIT.fine;
 }

@@ -193,10 +193,7 @@ const OF_REFUSED_SERVICES = group(
   },
 );
 
-/**
- * Codes of failed passes and refused Services. `Full`, `Unknown`, `CorruptSnapshot` and `NoLiveLease` are explained as
- * findings. Messages of other refusals contain the resolution, and docs/allocate-reference.md lists their codes.
- */
+/** `Full`, `Unknown`, `CorruptSnapshot` and `NoLiveLease` are explained as findings, other refusals in the docs. */
 export const ERROR_CODES = { ...OF_FAILING_PASSES, ...OF_LATER_PASSES, ...OF_REFUSED_SERVICES };
 
 export const OTHER_CODES = {

@@ -1,7 +1,4 @@
-/**
- * Parts of the messages of upstream, API servers and passes, with the word that explains each message. A message is explained
- * by the first entry whose parts it contains.
- */
+/** The word that explains a message, and parts of the message. The first entry whose parts a message contains explains it. */
 const MESSAGES: readonly (readonly [word: string, ...parts: readonly string[]])[] = [
   ['leakedRecord', 'IPAddress', 'appears to have been modified, not referencing a Service'],
   ['leakedRecord', 'IPAddress', 'appears to have leaked: cleaning up'],

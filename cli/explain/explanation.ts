@@ -7,7 +7,6 @@ export interface ResolutionStep {
 
 /** The explanation of one word that users see. Texts are plain, with code in backticks. */
 export interface Explanation {
-  /** The word, such as `duplicate`, `late` or `Forbidden`. */
   readonly word: string;
   readonly kind: 'finding' | 'state' | 'error code';
   readonly title: string;

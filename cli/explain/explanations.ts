@@ -33,10 +33,7 @@ const inAnyCase: ReadonlyMap<string, Explanation> = new Map(
   [...all].toReversed().map(([word, one]) => [withoutCase(word), one]),
 );
 
-/**
- * Returns the explanation of a word or a whole message. A word is a type of finding, a reason of upstream's events, a state
- * or an error code, in any case, with or without spaces and hyphens.
- */
+/** Returns the explanation of a whole message, or of a word in any case, with or without spaces and hyphens. */
 export function explain(word: string): Explanation | undefined {
   return all.get(word.trim()) ?? inAnyCase.get(withoutCase(word)) ?? all.get(wordInMessage(word, all) ?? '');
 }
@@ -45,7 +42,7 @@ export function nearestWord(word: string): string | undefined {
   return nearestName(word.trim(), [...all.keys()]);
 }
 
-/** The type of a finding is any text, because a later version may have recorded an unknown type. */
+/** The type is any text, because a later version may have recorded it. */
 type FindingFacts = Pick<RecordedFinding, 'item' | 'service'> & { readonly type: string };
 
 export function findingHint({ type, item, service }: FindingFacts, cluster: { readonly name: string }): string {

@@ -31,19 +31,15 @@ interface EndedRefresh {
 }
 
 /**
- * Returns how long to wait from the end of a refresh to the next one. Agents that started in the same second write the same
- * item. A random part of the first interval spreads their writes. The wait counts from the end of a refresh, so that the
- * writes stay spread.
+ * Returns the wait after a refresh. Agents that started together write the same item: a random part of the first interval
+ * spreads their writes.
  */
 export function restAfter({ isRefreshed, isFirst, everyMs }: EndedRefresh, random: () => number): number {
   if (!isRefreshed) return Math.min(RETRY_MS, everyMs) * (0.5 + random() / 2);
   return isFirst ? everyMs * random() : everyMs;
 }
 
-/**
- * Keeps one lease until the signal ends it.
- * @returns whether the lease was ever refreshed
- */
+/** Keeps one lease until the signal ends it. Returns whether the lease was ever refreshed. */
 export async function keepLease(options: AgentOptions, ended: AbortSignal): Promise<boolean> {
   const report = stateReporter(options);
   let everRefreshed = false;
@@ -59,10 +55,6 @@ export async function keepLease(options: AgentOptions, ended: AbortSignal): Prom
   return everRefreshed;
 }
 
-/**
- * Refreshes the lease once.
- * @throws CliError, TableError
- */
 export async function refreshOnce(options: AgentOptions, ended: AbortSignal): Promise<Heartbeat['state']> {
   const result = await refresh(options, ended);
   options.say(`${options.address} ${describeHeartbeat(result)}`);
@@ -136,10 +128,7 @@ export interface DeregisterSelfOptions extends Pick<AgentOptions, 'cluster' | 'a
 /** The time limit: twice the interval of the endpoints loop. Upstream waits as long at its shutdown. */
 const LONGEST_MS = 20_000;
 
-/**
- * Removes the address from the endpoints, as an API server does when it stops. The next start of the agent publishes the
- * address again.
- */
+/** Removes the address from the endpoints, until the next start of the agent. */
 export async function deregisterSelf(options: DeregisterSelfOptions): Promise<ExitCode> {
   const { environment, cluster, address, say } = options;
   say(`Ending: removing ${address} from the endpoints. Press Ctrl-C again to end at once.`);

@@ -15,19 +15,15 @@ export interface HeartbeatRequest {
 }
 
 export interface Heartbeat {
-  /**
-   * `active`: the lease was refreshed. `withdrawn`: the withdrawal has not ended yet. `down`: the API server was not ready.
-   * `lost`: another writer wrote the lease at the same time.
-   */
+  /** `down`: the API server was not ready. `lost`: another writer wrote the lease at the same time. */
   readonly state: 'active' | 'withdrawn' | 'down' | 'lost';
   readonly outcome?: ProbeOutcome;
   readonly withdrawnUntilMs?: number;
 }
 
 /**
- * Refreshes a lease from the API server's own host, in place of a probe. The write is conditional on the lease read before the
- * server was probed: another writer, such as a deregistration, wins.
- * @throws TableError
+ * Refreshes a lease from the API server's own host. The write is conditional on the lease read before the probe: another
+ * writer wins.
  */
 export async function heartbeat(request: HeartbeatRequest): Promise<Heartbeat> {
   const { table, cluster, address, leaseMs, nowMs, probe } = request;

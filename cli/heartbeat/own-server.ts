@@ -63,7 +63,6 @@ export interface ReadyzOptions {
 }
 
 /**
- * Returns the probe of this host's API server, as the spec defines it and with the CA of the kubeconfig.
  * @throws ClusterError if the first read of the kubeconfig fails. If a later read fails, the last kubeconfig stays in use.
  */
 export async function readyzOf(options: ReadyzOptions, signal: AbortSignal): Promise<AskReadyz> {

@@ -27,7 +27,7 @@ export interface IpAddress {
   /** `namespace/name` of a Service, or `gateways.gateway.networking.k8s.io namespace/name`. */
   readonly parent: string;
   readonly isOfService: boolean;
-  /** The manager of the object, if the API servers do not manage it. */
+  /** Absent: the API servers manage the object. */
   readonly managedBy?: string;
   readonly hasWrongLabels: boolean;
   readonly createdAtMs?: number;
@@ -46,7 +46,7 @@ export interface ClaimsNotRead {
   readonly exitCode: ExitCode;
 }
 
-/** Reads which Services have the item at each place, in the order of `places`. Prints an error if the list fails. */
+/** Reads the claims of each place, in the order of `places`. Prints an error if the list fails. */
 export async function readClaims(
   cli: Cli,
   spec: ClusterSpec,
@@ -66,7 +66,7 @@ export async function readClaims(
   });
 }
 
-/** Reads the holds in a cluster whose API servers allocate. Prints an error if the list fails. */
+/** Prints an error if the list fails. */
 export function readHeldAddresses(
   cli: Cli,
   spec: ClusterSpec,
@@ -78,7 +78,7 @@ export function readHeldAddresses(
   });
 }
 
-/** Connects to the cluster and returns the result of `read`. Prints an error and returns its exit code if `read` fails. */
+/** Prints an error and returns its exit code if `read` fails. */
 async function readCluster<Result>(
   cli: Cli,
   spec: ClusterSpec,
@@ -148,7 +148,6 @@ export function ipAddressOf(record: IPAddressRecord): IpAddress {
   };
 }
 
-/** Returns the creation time. The time is 0 if the listed object has none. */
 function createdAt({ createdAtMs }: { readonly createdAtMs: number }): { readonly createdAtMs?: number } {
   return createdAtMs > 0 ? { createdAtMs } : {};
 }

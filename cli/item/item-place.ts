@@ -12,7 +12,6 @@ import { textRange } from '../status/range-status.ts';
 export const ITEM_NOUNS = { ip: 'cluster IP', port: 'node port' } as const;
 export type ItemKind = keyof typeof ITEM_NOUNS;
 
-/** The range of a cluster that an address or port belongs to. */
 export interface ItemPlace {
   readonly kind: ItemKind;
   /** The address or port as canonical text. */
@@ -23,15 +22,11 @@ export interface ItemPlace {
   readonly loop: Loop;
 }
 
-/**
- * @param served the ServiceCIDRs of the cluster, if API servers allocate from them
- * @throws CliError for an invalid address or port and, with upstream's message, for an address or port outside the range
- */
+/** @throws CliError for an invalid item and, with upstream's message, for an item outside the range */
 export function placeOf(spec: ClusterSpec, kind: ItemKind, text: string, served?: ServiceCidrUsage): ItemPlace {
   return kind === 'ip' ? placeOfAddress(spec, text, served) : placeOfPort(spec, text);
 }
 
-/** Returns the index of an item in a range; `undefined` for one outside it. */
 export function bitIn(range: string, { key, item }: Pick<ItemPlace, 'key' | 'item'>): number | undefined {
   const numbered = textRange(key, range);
   return isRefused(numbered) ? undefined : numbered.bitsOf([item])[0];

@@ -64,10 +64,7 @@ function savedOf({ cluster, place, saved }: ItemFacts): ItemFacts['saved'] {
   return allocator === 'table' || bitIn(saved.stored.range, place) !== undefined ? saved : undefined;
 }
 
-/**
- * Returns whether the item is taken. Where the API servers allocate, the IPAddress is the record, and the listed Services are
- * newer than the usage bitmap of the last pass.
- */
+/** Where the API servers allocate, the IPAddress is the record, and the listed Services are newer than the usage bitmap. */
 function isTaken({ cluster, place, claims }: ItemFacts, stored: StoredRange | undefined): boolean | undefined {
   if (cluster.spec.allocator === 'apiserver' && claims !== undefined) {
     return claims.services.length > 0 || claims.ipAddress !== undefined;
@@ -80,10 +77,7 @@ function isReady({ cluster, place }: ItemFacts, stored: StoredRange | undefined)
   return stored?.generation === cluster.rangesGeneration && stored.range === place.range;
 }
 
-/**
- * Returns the strikes of an item. Only the table counts strikes. After a pass that only observed, the strikes count from
- * zero.
- */
+/** Only the table counts strikes. After a pass that only observed, strikes count from zero. */
 function strikesOf({ cluster, place, record, claims }: ItemFacts, { range, strikes }: StoredRange) {
   if (cluster.spec.allocator !== 'table' || (claims !== undefined && claims.services.length > 0)) return undefined;
   const bit = record?.observed ? undefined : bitIn(range, place);
@@ -120,10 +114,7 @@ export async function readItemFacts(
   };
 }
 
-/**
- * Returns the ServiceCIDRs that the last pass found, where API servers allocate from them.
- * @throws TableError
- */
+/** Returns the ServiceCIDRs that the last pass found, where API servers allocate from them. @throws TableError */
 export async function readServedRanges(
   table: KeyValueTable,
   { name, allocator }: ClusterSpec,

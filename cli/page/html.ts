@@ -72,7 +72,7 @@ export function firstOf<T>(
 export interface TableOptions<Row> {
   readonly caption: string;
   readonly columns: readonly Column<Row>[];
-  /** Returns the address of the page of a row; without one the first cell is no link. */
+  /** Returns the address of the page of a row. Absent: the first cell is no link. */
   readonly link?: ((row: Row) => string) | undefined;
 }
 

@@ -61,10 +61,7 @@ const CELL = html`x=".06" y=".06" width=".88" height=".88" rx=".14"`;
 const level = (height: number) =>
   html`<rect class="F" ${CELL}/><rect class="U" x=".06" y="${0.94 - height}" width=".88" height="${height}" rx=".1"/>`;
 
-/**
- * The drawing of a map cell in each state, one unit wide and high: a colour, and a mark for colour-blind readers. A
- * page defines each drawing once; its maps refer to them.
- */
+/** The drawing of a map cell in each state, one unit wide and high: a colour, and a mark for colour-blind readers. */
 const DRAWINGS = {
   D: html`<rect class="D" ${CELL}/><path class="mark" d="M.28 .28L.72 .72M.72 .28L.28 .72"/>`,
   L: html`<rect class="L" ${CELL}/><path class="mark" d="M.1 .9L.9 .1"/>`,

@@ -56,7 +56,6 @@ export async function answerPageRequest(request: PageRequest, sources: PageSourc
   return request.method === 'HEAD' ? { ...reply, body: '' } : reply;
 }
 
-/** Returns the path below the key, or `undefined` for a request without the key. */
 function pathWithKey({ url, headers: { authorization = '' } }: PageRequest, { key }: PageSources): string | undefined {
   const path = URL.parse(url ?? '/', 'http://page')?.pathname ?? '/';
   if (isSame(/^Bearer (.+)$/i.exec(authorization)?.[1], key)) return path;
@@ -85,10 +84,7 @@ async function metrics(fleet: FleetStatus): Promise<PageReply> {
   return { status: 200, headers: { ...HEADERS, 'content-type': contentType }, body: text };
 }
 
-/**
- * Returns whether the host name is that of this server. Another host name means DNS rebinding: another site reads the page
- * through the user's browser.
- */
+/** A request with another host name is DNS rebinding: another site reads the page through the user's browser. */
 function isOurHost(host: string | undefined, port: number): boolean {
   const given = host?.toLowerCase();
   // Browsers leave out port 80.

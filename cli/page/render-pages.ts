@@ -27,10 +27,7 @@ const MOST_ROWS = 100;
 const MOST_PROBLEMS = 20;
 const MOST_OF_A_CARD = 4;
 
-/**
- * Renders the page of all clusters: what needs attention, and a line for each cluster. On a live page, the name of a cluster
- * links to its page.
- */
+/** On a live page, the name of a cluster links to its page. */
 export function renderFleetPage(fleet: FleetStatus, options: PageOptions = {}): string {
   const { clusters, unreadable, atMs, pausedAll } = fleet;
   const unhealthy = clusters.filter(({ health }) => health === 'unhealthy');
@@ -57,7 +54,6 @@ export function renderFleetPage(fleet: FleetStatus, options: PageOptions = {}): 
   });
 }
 
-/** Returns a summary such as `6 clusters: 2 unhealthy, 1 warning, 3 good.` */
 function summaryOf({ clusters, unreadable }: FleetStatus): string {
   const total = clusters.length + unreadable.length;
   if (total === 0) return 'No cluster is registered.';

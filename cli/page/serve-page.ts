@@ -43,10 +43,7 @@ export function readsOf(
 
 const HOST = '127.0.0.1';
 
-/**
- * Serves the page to this machine, and reads the table while a page is open.
- * @throws CliError if the port is not free.
- */
+/** Serves the page to this machine. @throws CliError if the port is not free */
 export async function servePage(options: PageServerOptions): Promise<PageServer> {
   const { port = 0, key = randomBytes(18).toString('base64url'), pollMs = 2_000 } = options;
   const ended = new AbortController();
@@ -87,7 +84,6 @@ function sharedReads(
   };
 }
 
-/** The time limit of a read. */
 const TIMEOUT_MS = 10_000;
 
 /** Shares one read among all requests: a result is used for `freshMs` before the table is read again. */

@@ -22,10 +22,8 @@ export interface Tick {
 }
 
 /**
- * Writes `#ticks/<stack>/<loop>`, the last claimed tick of a loop. Of the processes that claim a tick, one gets it; if
- * that process ends before its passes do, any process gets the next tick.
+ * Writes `#ticks/<stack>/<loop>`, the last claimed tick of a loop. Of the processes that claim a tick, one gets it.
  * @returns whether the caller runs the tick
- * @throws TableError
  */
 export async function claimTick(
   table: KeyValueTable,

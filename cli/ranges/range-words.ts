@@ -16,9 +16,7 @@ export function holdEnd(hold: HoldTerms, nowMs: number): string {
 const SECOND_MS = 1000;
 const MINUTE_MS = 60 * SECOND_MS;
 
-/**
- * Rounds to the nearest second or minute, so that a hold of an hour is not shown as 59 minutes right after it began.
- */
+/** Rounds to the nearest unit, so that a new hold of an hour is not shown as 59 minutes. */
 export function timeLeft(ms: number): string {
   const unitMs = ms < 10 * MINUTE_MS ? SECOND_MS : MINUTE_MS;
   return formatAge(Math.round(ms / unitMs) * unitMs);

@@ -91,8 +91,8 @@ function checkAddress(at: SpecPath, text: string, draft: SpecDraft, report: Repo
 }
 
 /**
- * Returns the fault of an address, as `ValidateNonSpecialIP` of `pkg/apis/core/validation/validation.go` does. Unlike
- * upstream, it refuses every multicast address.
+ * Checks what `ValidateNonSpecialIP` of `pkg/apis/core/validation/validation.go` checks, and refuses every multicast
+ * address.
  */
 function unfitForEndpoints(address: Address, text: string): string | undefined {
   if (isUnspecified(address)) return `may not be unspecified (${text})`;
@@ -103,8 +103,7 @@ function unfitForEndpoints(address: Address, text: string): string | undefined {
 }
 
 /**
- * Checks the family of an address. The kubernetes Service has the family of the primary range, or both families. With the
- * reconciler `none`, no address is published, so any family is valid.
+ * The kubernetes Service has the family of the primary range, or both. With the reconciler `none`, no address is published.
  */
 function checkFamily(at: SpecPath, text: string, address: Address, draft: SpecDraft, report: Report): void {
   const reconciler = draft.endpoints?.reconciler;

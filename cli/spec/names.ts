@@ -1,17 +1,14 @@
 import { CLUSTER_NAME } from '../../lib/cluster/shapes.ts';
 import { DNS_LABEL, LABEL } from '../../lib/cluster/spec-parts.ts';
 
-/** Returns whether a text is a label of RFC 1123: the form of a namespace, a port name and each part of a host name. */
+/** Returns whether a text is a label of RFC 1123. */
 export function isDnsLabel(text: string): boolean {
   return text.length <= LABEL.maxLength && DNS_LABEL.test(text);
 }
 
 export const LABEL_FIX = 'use a-z, 0-9 and hyphens inside, at most 63 of them';
 
-/**
- * Returns whether a text is a host name, in any case. The last label must not be a number: such a name is probably a mistyped
- * address.
- */
+/** The last label must not be a number: such a name is probably a mistyped address. */
 export function isHostName(text: string): boolean {
   const labels = text.toLowerCase().split('.');
   return text.length <= 253 && labels.every(isDnsLabel) && !/^\d+$/.test(labels.at(-1) ?? '');

@@ -13,8 +13,8 @@ const FEWEST_ADDRESSES = 8n;
 const MOST_HOST_BITS = 20;
 
 /**
- * Makes the checks of `cmd/kube-apiserver/app/options/{completion,validation}.go`, with the same messages. The limit of
- * 20 host bits applies only if the table allocates; upstream has it only for its bitmap allocator.
+ * Checks what `cmd/kube-apiserver/app/options/{completion,validation}.go` checks, with the same messages, but host bits
+ * only if the table allocates.
  */
 export function checkServiceRanges({ serviceClusterIPRange: text, allocator }: SpecDraft, report: Report): void {
   if (text === undefined) return;
@@ -85,10 +85,7 @@ export function checkServicePorts(draft: SpecDraft, report: Report): void {
   checkInNodePortRange(draft, at, nodePort, report);
 }
 
-/**
- * Checks that a dual-stack Service has two ranges and leases. A master count does not suffice, because it is one number for
- * both families.
- */
+/** A master count does not suffice for a dual-stack Service, because it is one number for both families. */
 export function checkFamilies(draft: SpecDraft, report: Report): void {
   const { service, endpoints, serviceClusterIPRange: ranges } = draft;
   if (service?.ipFamilyPolicy !== 'PreferDualStack') return;
@@ -139,7 +136,7 @@ function checkExtraServicePort(draft: SpecDraft, of: SpecPath, port: ServicePort
   report(at, 'a Service of type ClusterIP has no node ports', fix);
 }
 
-/** Reports a node port outside the range, and returns whether it is outside. */
+/** Returns whether the node port is outside the range. */
 function checkInNodePortRange(draft: SpecDraft, at: SpecPath, nodePort: number, report: Report): boolean {
   const range = draft.serviceNodePortRange === undefined ? undefined : readNodePortRange(draft.serviceNodePortRange);
   if (nodePort <= 0 || range === undefined || isRefused(range) || containsPort(range, nodePort)) return false;

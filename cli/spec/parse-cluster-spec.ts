@@ -26,10 +26,7 @@ export function parseClusterSpec(yamlText: string): SpecResult {
 
 type Problem = Document['errors'][number] | Document['warnings'][number];
 
-/**
- * Returns the parser's message with its line and column, without the text there. The message about several documents is
- * replaced, because the parser's own message is for programmers.
- */
+/** Returns the parser's message with its line and column, without the text there. */
 function messageOf({ code, message, linePos }: Problem): string {
   const [line = ''] = message.split(':\n', 1);
   return code === 'MULTIPLE_DOCS' ? `A second document begins at line ${linePos?.[0].line}` : line;

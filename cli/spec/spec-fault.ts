@@ -1,4 +1,4 @@
-/** A place in a cluster spec: field names and list indexes. Empty: the whole spec. */
+/** Field names and list indexes. Empty: the whole spec. */
 export type SpecPath = readonly (string | number)[];
 
 export interface SpecFault {
@@ -23,13 +23,7 @@ function pathText(at: SpecPath): string {
   }, '');
 }
 
-/**
- * Returns all faults as text, each with its path, and a valid value below:
- *
- * cluster.yml: 2 faults
- *   mode: is required
- *     write one of observe, enforce
- */
+/** Returns a line for each fault, with a valid value below. */
 export function describeFaults(fileName: string, faults: readonly SpecFault[]): string {
   const lines = faults.flatMap(({ path, message, fix }) => [
     `  ${path === '' ? '' : `${path}: `}${message}`,

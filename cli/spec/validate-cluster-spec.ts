@@ -25,10 +25,7 @@ import { checkShape, type SpecDraft } from './spec-shape.ts';
 
 export type SpecResult = { readonly spec: ClusterSpec } | { readonly faults: readonly SpecFault[] };
 
-/**
- * Validates a cluster spec from a YAML or JSON value and fills in every default, or returns all of its faults. Never
- * throws.
- */
+/** Fills in every default, or returns all faults. Never throws. */
 export function validateClusterSpec(value: unknown): SpecResult {
   const faults: SpecFault[] = [];
   const report: Report = (at, message, fix) => void faults.push(fault(at, message, fix));

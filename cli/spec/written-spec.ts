@@ -24,10 +24,7 @@ export interface FieldDifference {
   readonly after?: unknown;
 }
 
-/**
- * Compares field by field, in the order of the spec. Entries of lists are identified by address, host or name, not by
- * their index.
- */
+/** Compares field by field. Entries of lists are identified by address, host or name, not by their index. */
 export function specDifference(before: ClusterSpec, after: ClusterSpec): FieldDifference[] {
   return differences('', asWritten(before), asWritten(after));
 }

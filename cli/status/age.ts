@@ -14,8 +14,8 @@ const UNITS = [
 ] as const;
 
 /**
- * Returns an age in the format of kubectl: `5s`, `3m20s`, `15m`, `2h`, `4d`. Because clocks differ, a time less than two
- * seconds ahead counts as now. A later time is `<invalid>`, as in kubectl.
+ * Returns an age in the format of kubectl, such as `3m20s`. Because clocks differ, a time less than two seconds ahead
+ * counts as now.
  */
 export function formatAge(ms: number): string {
   if (ms <= -2 * SECOND_MS) return '<invalid>';

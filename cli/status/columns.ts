@@ -68,9 +68,7 @@ export function fleetColumns(nowMs: number): Column<ClusterStatus>[] {
   ];
 }
 
-/**
- * Returns the words that need attention, each once: `paused,duplicate,leak (3)`. A pause comes first, unless it is the health.
- */
+/** Returns words such as `paused,duplicate,leak (3)`. A pause comes first, unless it is the health. */
 function attentionWords({ attention, health, paused }: ClusterStatus): string {
   const words = Map.groupBy(attention, ({ word }) => word);
   const counted = [...words].map(([word, same]) => (same.length === 1 ? word : `${word} (${same.length})`));
@@ -137,10 +135,7 @@ function lastPassAgo(loops: readonly LoopStatus[], nowMs: number): string {
   return starts.length === 0 ? '' : ago(Math.max(...starts), nowMs);
 }
 
-/**
- * Returns the time of a loop's last success. If leases show that the loop ran after its last recorded pass, and that pass
- * succeeded, the later run counts as a success.
- */
+/** Returns the last success of a loop, or a later run that only leases show. */
 export function successAtMs({ state, lastRanAtMs, lastSuccessAtMs }: LoopStatus): number | undefined {
   return state === 'good' ? (lastRanAtMs ?? lastSuccessAtMs) : lastSuccessAtMs;
 }

@@ -66,8 +66,8 @@ function lastProbeAtMs(apiServers: readonly ApiServerStatus[]): number {
 const MINUTE_MS = 60_000;
 
 /**
- * Returns whether it is only known that the loop ran within the last minute. A pass without news is recorded once a minute,
- * so the recorded pass of a loop that runs more often may not be the last.
+ * Returns whether it is only known that the loop ran within the last minute, because passes without news are recorded once
+ * a minute.
  */
 export function isOneOfMany({ state, intervalSeconds, lastPass }: LoopStatus, nowMs: number): boolean {
   return state === 'good' && intervalSeconds * 1000 < MINUTE_MS && nowMs - (lastPass?.startedAtMs ?? 0) < MINUTE_MS;

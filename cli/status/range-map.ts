@@ -24,10 +24,7 @@ export interface RangeBits {
 
 const MOST_CELLS = 1024;
 
-/**
- * Draws a range: the letters, and the use of each bucket; `undefined` without a usable item. A full /12 takes about a
- * tenth of a second.
- */
+/** Returns `undefined` without a usable item. A full /12 takes about a tenth of a second. */
 export function drawRange(layout: RangeLayout, bits: RangeBits): RangeMap | undefined {
   if (layout.max <= 0) return undefined;
   const shift = Math.max(0, Math.ceil(Math.log2(sizeOf(layout) / MOST_CELLS)));

@@ -23,10 +23,7 @@ export interface RangeStatuses {
   readonly unreadable: readonly UnreadableItem[];
 }
 
-/**
- * Returns the ranges of the spec that a pass saved or counted.
- * @param served the ServiceCIDRs, which take the place of the spec's ranges of cluster IPs
- */
+/** @param served the ServiceCIDRs, which replace the ranges of cluster IPs of the spec */
 export function rangeStatuses(inputs: StatusInputs, nowMs: number, served?: readonly RangeStatus[]): RangeStatuses {
   const ranges: RangeStatus[] = [...(served ?? [])];
   const unreadable: UnreadableItem[] = [];
@@ -50,8 +47,7 @@ function rangeStatus(range: SpecRange, inputs: StatusInputs, nowMs: number): Ran
 }
 
 /**
- * Returns whether no pass writes the range any more: the allocator changed, or the range in the spec is too large for a
- * bitmap.
+ * Returns whether no pass writes the range any more: the allocator changed, or a bitmap cannot have the range of the spec.
  */
 function isOutdated({ configured }: SpecRange, { stored }: SavedRange, { allocator }: ClusterSpec): boolean {
   return stored.allocator !== allocator || (allocator === 'apiserver' && stored.range !== configured);
@@ -124,9 +120,7 @@ function secondaryFigure(name: string): string {
   return `secondary${name.charAt(0).toUpperCase()}${name.slice(1)}`;
 }
 
-/**
- * Returns the figures of a range. The percentage is rounded down to a tenth, as in the metric, so only a full range has 100.
- */
+/** The percentage is rounded down to a tenth, as in the metric, so only a full range has 100. */
 export function figures(
   used: number,
   capacity: number,
@@ -144,7 +138,6 @@ export interface TextRange extends RangeLayout {
   bitsOf(texts: Iterable<string>): number[];
 }
 
-/** Returns the range that a text specifies, with no item taken; an error if the text does not parse. */
 export function textRange(key: RangeKey, text: string): TextRange | Refusal {
   if (key === RANGE_KEYS.nodePorts) {
     const range = portRangeOf(text, nothingToPick);

@@ -30,10 +30,7 @@ export interface UnreadableItem {
   readonly message: string;
 }
 
-/**
- * The number of clusters that are read at a time. Each cluster needs three lists. All lists together need fewer connections
- * than the table's client has.
- */
+/** All lists together, three for each cluster, need fewer connections than the table's client has. */
 export const AT_A_TIME = 16;
 
 /** `brief`: without the ranges, whose figures are those of the last passes. */

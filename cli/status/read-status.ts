@@ -6,11 +6,7 @@ import type { ClusterStatus, FleetStatus } from './cluster-status.ts';
 import { AT_A_TIME, readInputs, type StatusDetails } from './read-inputs.ts';
 import { workOutStatus } from './work-out-status.ts';
 
-/**
- * Reads the status of one cluster; `undefined` if it is not registered.
- * @throws TableError if the table does not answer, or the registration or the pause of all clusters cannot be read
- * (`SchemaTooNew`, `Corrupt`).
- */
+/** Returns `undefined` if the cluster is not registered. @throws TableError */
 export async function readClusterStatus(
   table: KeyValueTable,
   name: string,
@@ -24,11 +20,7 @@ export async function readClusterStatus(
   return cluster && workOutStatus(await readInputs(table, cluster, pausedAll, 'full'), nowMs);
 }
 
-/**
- * Reads the status of all clusters of a table. A cluster that cannot be read does not hide the others.
- * @param tableName the name that users see
- * @throws TableError if the table does not answer, or the pause of all clusters cannot be read.
- */
+/** A cluster that cannot be read does not hide the others. @throws TableError */
 export async function readFleetStatus(
   table: KeyValueTable,
   tableName: string,

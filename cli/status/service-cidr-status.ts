@@ -11,8 +11,8 @@ import { figures, TITLES, textRange } from './range-status.ts';
 import type { SavedRange, StatusInputs } from './read-inputs.ts';
 
 /**
- * Returns the ranges of cluster IPs that API servers allocate from, as the last pass found them: the ServiceCIDRs, and the sum
- * of a family that has several. `undefined`: the table allocates, or no pass has read ServiceCIDRs.
+ * Returns the ServiceCIDRs that the last pass found, and the sum of a family that has several. `undefined`: the table
+ * allocates, or no pass read ServiceCIDRs.
  */
 export function serviceCidrStatuses(inputs: StatusInputs): RangeStatus[] | undefined {
   const { cluster, records } = inputs;
