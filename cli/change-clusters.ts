@@ -33,23 +33,18 @@ export async function changeClusters(
   const clusters = await checkedClusters(cli, [...new Set(names)], refusal);
   const changes = clusters.map((before): Change => ({ name: before.spec.name, before, after: change(before) }));
   const any = changes.some(isChange);
-  const print = ({ name, before, after }: Change) => {
-    if (cli.output.isForPrograms) return;
-    cli.output.lines([`${name}: ${describe(before, after)}${dryRun ? ' (dry run)' : ''}`]);
-  };
-  if (dryRun) {
-    for (const one of changes) print(one);
-    printDocument(cli, changes, dryRun);
-    return any ? EXIT.findings : EXIT.fine;
-  }
   const progress = await oneByOne(cli, changes, async (one, table) => {
-    if (isChange(one) && !(await updateCluster(table, one.name, change))) throw await notRegistered(table, one.name);
-    print(one);
+    const isRegistered = dryRun || !isChange(one) || (await updateCluster(table, one.name, change));
+    if (!isRegistered) throw await notRegistered(table, one.name);
+    const line = `${one.name}: ${describe(one.before, one.after)}${dryRun ? ' (dry run)' : ''}`;
+    if (!cli.output.isForPrograms) cli.output.lines([line]);
   });
-  printDocument(cli, progress.done, dryRun);
+  if (cli.output.isForPrograms) {
+    cli.output.document({ kind: 'ChangedClusterList', dryRun, items: progress.done.map(plainChange) });
+  }
   const ended = concluded(cli, progress);
-  if (any) for (const note of notes) cli.output.say(note);
-  return ended ?? EXIT.fine;
+  if (any && !dryRun) for (const note of notes) cli.output.say(note);
+  return ended ?? (any && dryRun ? EXIT.findings : EXIT.fine);
 }
 
 async function checkedClusters(
@@ -77,16 +72,10 @@ function reasonOf(error: unknown): string {
   throw error;
 }
 
-function printDocument(cli: Cli, changes: readonly Change[], dryRun: boolean): void {
-  if (cli.output.isForPrograms)
-    cli.output.document({ kind: 'ChangedClusterList', dryRun, items: changes.map(plainChange) });
-}
-
 function plainChange(change: Change) {
+  const { name, after } = change;
   const changed = isChange(change);
-  return change.after === undefined
-    ? { name: change.name, changed, deleted: true }
-    : { changed, ...plainCluster(change.after) };
+  return after === undefined ? { name, changed, deleted: true } : { changed, ...plainCluster(after) };
 }
 
 function isChange({ before, after }: Change): boolean {
