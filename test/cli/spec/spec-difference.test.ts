@@ -19,27 +19,15 @@ test('two equal specs have no difference', () => {
   expect(lines({}, {})).toEqual([]);
 });
 
+const ranges: [string, string] = ['10.0.0.0/16', 'fd00:10::/112'];
+const [file, ssm] = [{ kubeconfig: { file: 'a' } }, { kubeconfig: { ssm: '/a' } }];
+const namespaces = (...systemNamespaces: string[]) => ({ systemNamespaces });
 test.each<[string, Partial<ClusterSpec>, Partial<ClusterSpec>, string[]]>([
   ['a value', { mode: 'observe' }, { mode: 'enforce' }, ['mode: observe -> enforce']],
   ['a field in a field', {}, { endpoints: { ...endpoints, leaseSeconds: 30 } }, ['endpoints.leaseSeconds: 15 -> 30']],
-  [
-    'ranges, named and written as in a file',
-    {},
-    { serviceClusterIPRanges: ['10.0.0.0/16', 'fd00:10::/112'] },
-    ['serviceClusterIPRange: 10.0.0.0/24 -> 10.0.0.0/16,fd00:10::/112'],
-  ],
-  [
-    'the store of a kubeconfig',
-    { kubeconfig: { file: 'a' } },
-    { kubeconfig: { ssm: '/a' } },
-    ['kubeconfig.ssm: <none> -> /a', 'kubeconfig.file: a -> <none>'],
-  ],
-  [
-    'a list of names, whole',
-    { systemNamespaces: ['default'] },
-    { systemNamespaces: ['default', 'extra'] },
-    ['systemNamespaces: [default] -> [default, extra]'],
-  ],
+  ['ranges as in a file', {}, { serviceClusterIPRanges: ranges }, [`serviceClusterIPRange: 10.0.0.0/24 -> ${ranges}`]],
+  ['the store of a kubeconfig', file, ssm, ['kubeconfig.ssm: <none> -> /a', 'kubeconfig.file: a -> <none>']],
+  ['a list of names, whole', namespaces('a'), namespaces('a', 'b'), ['systemNamespaces: [a] -> [a, b]']],
   [
     'an API server by its address, wherever it is in the list',
     { apiServers: [first, second] },

@@ -68,57 +68,32 @@ describe('a cluster spec', () => {
   });
 
   const IPV6_RANGE = { serviceClusterIPRange: 'fd00::/112' };
-  const metrics = { name: 'metrics', port: 9443 };
+  const at = (address: string) => ({ apiServers: [{ address }] });
+  const ports = (serviceNodePortRange: unknown) => ({ serviceNodePortRange });
+  const extra = (port: object) => ({ service: { extraPorts: [{ name: 'metrics', port: 9443, ...port }] } });
   test.each<[string, object, object]>([
-    [
-      'an address with leading zeros',
-      { apiServers: [{ address: '010.001.000.9' }] },
-      { apiServers: [{ address: '10.1.0.9' }] },
-    ],
-    ['a mapped address', { apiServers: [{ address: '::ffff:10.0.0.9' }] }, { apiServers: [{ address: '10.0.0.9' }] }],
-    [
-      'an IPv6 address in capitals',
-      { apiServers: [{ address: '2001:DB8:0::9' }], ...IPV6_RANGE },
-      { apiServers: [{ address: '2001:db8::9' }] },
-    ],
-    [
-      'an extra port',
-      { service: { extraPorts: [metrics] } },
-      { service: { extraPorts: [{ ...metrics, protocol: 'TCP', targetPort: 9443 }] } },
-    ],
-    ['an empty node port range', { serviceNodePortRange: '' }, { serviceNodePortRange: '30000-32767' }],
-    ['a blank node port range', { serviceNodePortRange: '  ' }, { serviceNodePortRange: '30000-32767' }],
-    ['one node port as a number', { serviceNodePortRange: 30080 }, { serviceNodePortRange: '30080-30080' }],
+    ['an address with leading zeros', at('010.001.000.9'), at('10.1.0.9')],
+    ['a mapped address', at('::ffff:10.0.0.9'), at('10.0.0.9')],
+    ['an IPv6 address in capitals', { ...at('2001:DB8:0::9'), ...IPV6_RANGE }, at('2001:db8::9')],
+    ['an extra port', extra({}), extra({ protocol: 'TCP', targetPort: 9443 })],
+    ['an empty node port range', ports(''), ports('30000-32767')],
+    ['a blank node port range', ports('  '), ports('30000-32767')],
+    ['one node port as a number', ports(30080), ports('30080-30080')],
   ])('a cluster spec with %s is stored in canonical form', (_, fields, stored) => {
     expect(validSpec(aSpec(fields as Record<string, unknown>))).toMatchObject(stored);
   });
 
+  const httpProbe = { address: '10.0.0.1', probe: { url: 'http://10.0.0.1:8080/readyz' } };
+  const quic = { name: 'quic', port: 443, protocol: 'UDP', nodePort: 30443 };
+  const dns = [
+    { name: 'dns', port: 53, protocol: 'UDP' },
+    { name: 'dns-tcp', port: 53 },
+  ];
   test.each([
-    [
-      'a probe over http:// without a credential',
-      { apiServers: [{ address: '10.0.0.1', probe: { url: 'http://10.0.0.1:8080/readyz' } }] },
-    ],
-    [
-      'no API servers and a short lease when nothing is published',
-      { apiServers: [], endpoints: { reconciler: 'none', leaseSeconds: 1 } },
-    ],
-    [
-      'a host name with a range of any family',
-      { apiServers: [{ host: 'a.example' }], serviceClusterIPRange: 'fd00::/112' },
-    ],
-    [
-      'one number for extra ports of different protocols',
-      {
-        service: {
-          nodePort: 30443,
-          extraPorts: [
-            { name: 'quic', port: 443, protocol: 'UDP', nodePort: 30443 },
-            { name: 'dns', port: 53, protocol: 'UDP' },
-            { name: 'dns-tcp', port: 53 },
-          ],
-        },
-      },
-    ],
+    ['a probe over http:// without a credential', { apiServers: [httpProbe] }],
+    ['no API servers if nothing is published', { apiServers: [], endpoints: { reconciler: 'none', leaseSeconds: 1 } }],
+    ['a host name with a range of any family', { apiServers: [{ host: 'a.example' }], ...IPV6_RANGE }],
+    ['one number for ports of different protocols', { service: { nodePort: 30443, extraPorts: [quic, ...dns] } }],
   ])('a cluster spec may have %s', (_what, fields) => {
     expect(faultsOf(aSpec(fields))).toEqual([]);
   });
@@ -127,11 +102,9 @@ describe('a cluster spec', () => {
 describe('a fault', () => {
   test.each([
     [{ name: undefined }, 'name: is required'],
-    [{ name: 'Prod_1' }, 'name: "Prod_1" is not a valid cluster name'],
     [{ name: '#clusters' }, 'name: "#clusters" is not a valid cluster name'],
     [{ name: 'a'.repeat(64) }, `name: "${'a'.repeat(64)}" is not a valid cluster name`],
     [{ name: 42 }, 'name: is 42'],
-    [{ mode: undefined }, 'mode: is required'],
     [{ mode: 'dry-run' }, 'mode: is "dry-run"'],
     [{ allocator: 'etcd' }, 'allocator: is "etcd"'],
     [{ endpoints: null }, 'endpoints: is empty'],
@@ -167,9 +140,8 @@ describe('a fault', () => {
   });
 
   test('a fault has a fix', () => {
-    const result = validateClusterSpec(
-      aSpec({ mode: 'enforced', endpoints: { leaseSecond: 15, reconciler: 'x' }, foo: 1 }),
-    );
+    const faulty = { mode: 'enforced', endpoints: { leaseSecond: 15, reconciler: 'x' }, foo: 1 };
+    const result = validateClusterSpec(aSpec(faulty));
     expect('faults' in result && result.faults.map(({ path, fix }) => [path, fix])).toEqual(
       expect.arrayContaining([
         ['mode', 'write one of observe, enforce'],
@@ -210,20 +182,17 @@ describe('a fault', () => {
   });
 });
 
+const NO_KUBECONFIG = 'has neither file, secretsManager, ssm nor webIdentity';
 const ALWAYS_SHARED = 'an entry without an address is always shared: its addresses change';
 
 describe('an API server', () => {
   test.each([
-    [{}, ': has neither an address, a host, a targetGroupArn nor a serviceRef'],
     [{ address: '10.0.0.1', host: 'a.example' }, ': has both address and host'],
     [{ host: 'a.example', serviceRef: SERVICE_REF }, ': has both host and serviceRef'],
     [{ targetGroupArn: 'prod' }, '.targetGroupArn: "prod" is not the ARN of a target group'],
     [{ targetGroupArn: TARGET_GROUP, kind: 'server' }, `.kind: ${ALWAYS_SHARED}`],
     [{ serviceRef: { ...SERVICE_REF, name: 'A b' } }, '.serviceRef.name: "A b" is not a valid name'],
-    [
-      { serviceRef: { ...SERVICE_REF, kubeconfig: {} } },
-      '.serviceRef.kubeconfig: has neither file, secretsManager, ssm nor webIdentity',
-    ],
+    [{ serviceRef: { ...SERVICE_REF, kubeconfig: {} } }, `.serviceRef.kubeconfig: ${NO_KUBECONFIG}`],
     [{ address: '10.0.0.256' }, '.address: "10.0.0.256" is not an IP address'],
     [{ address: 'fe80::1%eth0' }, '.address: "fe80::1%eth0" is not an IP address'],
     [{ address: '0.0.0.0' }, '.address: may not be unspecified (0.0.0.0)'],
@@ -266,9 +235,8 @@ describe('API servers', () => {
   });
 
   test.each(['lease', 'master-count'])('the list of API servers must not be empty with %s', (reconciler) => {
-    expect(faultsOf(aSpec({ apiServers: [], endpoints: { reconciler } }))).toEqual([
-      'apiServers: is empty: without an API server the kubernetes Service has no endpoints',
-    ]);
+    const fault = 'apiServers: is empty: without an API server the kubernetes Service has no endpoints';
+    expect(faultsOf(aSpec({ apiServers: [], endpoints: { reconciler } }))).toEqual([fault]);
   });
 
   const IPV4_RANGE = '192.168.0.0/24';
@@ -283,46 +251,37 @@ describe('API servers', () => {
     { reconciler: 'lease', range: IPV6_RANGE, address: '192.168.1.1', agree: false },
     { reconciler: 'none', range: IPV4_RANGE, address: '2001:db8::1', agree: true },
     { reconciler: 'lease', range: `${IPV6_RANGE},${IPV4_RANGE}`, address: '192.168.1.1', agree: false },
-  ])(
-    'the check whether range $range and address $address may be used with the reconciler $reconciler returns $agree',
-    ({ reconciler, range, address, agree }) => {
-      const spec = aSpec({ apiServers: [{ address }], serviceClusterIPRange: range, endpoints: { reconciler } });
-      expect(faultsOf(spec)).toEqual(agree ? [] : [disagree(range, address)]);
-    },
-  );
+  ])('with reconciler $reconciler, range $range and address $address agree: $agree', (row) => {
+    const { reconciler, range, address, agree } = row;
+    const spec = aSpec({ apiServers: [{ address }], serviceClusterIPRange: range, endpoints: { reconciler } });
+    expect(faultsOf(spec)).toEqual(agree ? [] : [disagree(range, address)]);
+  });
 
+  const apiServers = [{ address: '192.168.1.1' }, { address: '2001:db8::1' }];
+  const oneFamily = { serviceClusterIPRange: IPV4_RANGE, apiServers: apiServers.slice(0, 1) };
+  const byCount = { endpoints: { reconciler: 'master-count', masterCount: 2 } };
+  const policy = (ipFamilyPolicy: string) => ({ service: { ipFamilyPolicy } });
   test.each([
     ['requests both families', {}, []],
-    [
-      'has one range',
-      { serviceClusterIPRange: IPV4_RANGE, apiServers: [{ address: '192.168.1.1' }] },
-      [/requires two ranges/],
-    ],
-    ['has a master count', { endpoints: { reconciler: 'master-count', masterCount: 2 } }, [/requires leases/]],
-    ['requests one family', { service: { ipFamilyPolicy: 'SingleStack' } }, [/must match/]],
-    [
-      'requests another policy',
-      { service: { ipFamilyPolicy: 'RequireDualStack' } },
-      [/ipFamilyPolicy: is "RequireDualStack"/, /must match/],
-    ],
-  ])(
-    'with PreferDualStack and two ranges, API servers may have either family: the spec %s',
-    (_what, fields, faults) => {
-      const apiServers = [{ address: '192.168.1.1' }, { address: '2001:db8::1' }];
-      const serviceClusterIPRange = [IPV4_RANGE, IPV6_RANGE];
-      const service = { ipFamilyPolicy: 'PreferDualStack' };
-      const found = faultsOf(aSpec({ apiServers, serviceClusterIPRange, service, ...fields }));
-      expect(found).toEqual(faults.map((fault) => expect.stringMatching(fault)));
-    },
-  );
+    ['has one range', oneFamily, [/requires two ranges/]],
+    ['has a master count', byCount, [/requires leases/]],
+    ['requests one family', policy('SingleStack'), [/must match/]],
+    ['requests another policy', policy('RequireDualStack'), [/ipFamilyPolicy: is "RequireDualStack"/, /must match/]],
+  ])('with PreferDualStack, API servers may have either family: the spec %s', (_what, fields, faults) => {
+    const serviceClusterIPRange = [IPV4_RANGE, IPV6_RANGE];
+    const found = faultsOf(aSpec({ apiServers, serviceClusterIPRange, ...policy('PreferDualStack'), ...fields }));
+    expect(found).toEqual(faults.map((fault) => expect.stringMatching(fault)));
+  });
 
   test.each([
     { masterCount: 1, faults: ['endpoints.masterCount: 1 is less than the 2 API servers in apiServers'] },
     { masterCount: 2, faults: [] },
     { masterCount: 3, faults: [] },
   ])('a spec has no more API servers than its master count of $masterCount', ({ masterCount, faults }) => {
-    const apiServers = [{ address: '10.0.0.1' }, { address: '10.0.0.2' }];
-    expect(faultsOf(aSpec({ apiServers, endpoints: { reconciler: 'master-count', masterCount } }))).toEqual(faults);
+    const servers = [{ address: '10.0.0.1' }, { address: '10.0.0.2' }];
+    expect(faultsOf(aSpec({ apiServers: servers, endpoints: { reconciler: 'master-count', masterCount } }))).toEqual(
+      faults,
+    );
   });
 });
 
@@ -440,8 +399,12 @@ describe('the kubeconfig', () => {
     expect(validSpec(aSpec({ kubeconfig })).kubeconfig).toEqual(kubeconfig);
   });
 
+  const webIdentity = (server: string, fault: string): [object, string] => [
+    { webIdentity: { server } },
+    `.webIdentity.server: "${server}" ${fault}`,
+  ];
   test.each<[object, string]>([
-    [{}, ': has neither file, secretsManager, ssm nor webIdentity'],
+    [{}, `: ${NO_KUBECONFIG}`],
     [{ file: '' }, '.file: is empty'],
     [{ file: './x', ssm: '/kbc/x' }, ': has both file and ssm'],
     [{ file: './x', roleArn: role }, '.roleArn: has no meaning beside a file'],
@@ -451,15 +414,11 @@ describe('the kubeconfig', () => {
       { ssm: 'arn:aws:secretsmanager:r:1:secret:x' },
       '.ssm: "arn:aws:secretsmanager:r:1:secret:x" is not a valid name of a parameter',
     ],
-    ...['https://sts.amazonaws.com', 'https://sts.eu-west-1.amazonaws.com:443/'].map((server): [object, string] => [
-      { webIdentity: { server } },
-      `.webIdentity.server: "${server}" is AWS STS, where a token of this audience could be exchanged for credentials`,
-    ]),
+    ...['https://sts.amazonaws.com', 'https://sts.eu-west-1.amazonaws.com:443/'].map((server) =>
+      webIdentity(server, 'is AWS STS, where a token of this audience could be exchanged for credentials'),
+    ),
     ...['https://127.0.0.1:6443', 'https://localhost:6443', 'https://[::1]:6443', 'https://169.254.169.254'].map(
-      (server): [object, string] => [
-        { webIdentity: { server } },
-        `.webIdentity.server: "${server}" is a loopback, link-local or metadata address, which every machine has`,
-      ],
+      (server) => webIdentity(server, 'is a loopback, link-local or metadata address, which every machine has'),
     ),
   ])('the kubeconfig %j is refused: kubeconfig%s', (kubeconfig, fault) => {
     expect(faultsOf(aSpec({ kubeconfig }))).toEqual([`kubeconfig${fault}`]);
@@ -474,28 +433,26 @@ describe('any value', () => {
     'kubeconfig',
     'apiServers',
     'serviceClusterIPRange',
-    'serviceNodePortRange',
+    'endpoints',
+    'service',
   ];
-  const sections = ['endpoints', 'service', 'systemNamespaces', 'intervalSeconds', 'maxEventsPerPass', '__proto__'];
+  const others = ['serviceNodePortRange', 'systemNamespaces', 'intervalSeconds', 'maxEventsPerPass', '__proto__'];
 
   test('any value in a field is valid or a fault of that field, and hides no fault of another field', () => {
     fc.assert(
-      fc.property(fc.constantFrom(...fields, ...sections), fc.jsonValue(), (field, value) => {
+      fc.property(fc.constantFrom(...fields, ...others), fc.jsonValue(), (field, value) => {
         const spec = Object.defineProperty({ ...minimal, colour: 'blue' }, field, { value, enumerable: true });
         const faults = faultsOf(spec);
         expect(faults).toContain('colour: is not a field');
-        expect(
-          faults.every((fault) => /^(colour|apiServers|endpoints|service)/.test(fault) || fault.startsWith(field)),
-        ).toBe(true);
+        const ofOthers = faults.filter((fault) => !/^(colour|apiServers|endpoints|service)/.test(fault));
+        expect(ofOthers.filter((fault) => !fault.startsWith(field))).toEqual([]);
       }),
     );
   });
 
   test('a value in any field of an API server or a port never throws', () => {
-    const item = fc.dictionary(
-      fc.constantFrom('address', 'host', 'kind', 'probe', 'name', 'port', 'protocol', 'url'),
-      fc.jsonValue(),
-    );
+    const field = fc.constantFrom('address', 'host', 'kind', 'probe', 'name', 'port', 'protocol', 'url');
+    const item = fc.dictionary(field, fc.jsonValue());
     fc.assert(
       fc.property(fc.array(fc.oneof(item, fc.jsonValue())), (items) => {
         expect(faultsOf(aSpec({ apiServers: items, service: { extraPorts: items } }))).toEqual(expect.any(Array));

@@ -20,19 +20,17 @@ const word = fc.stringMatching(/^[a-z][a-z0-9-]{0,8}[a-z0-9]$/);
 const label = fc.constantFrom('null', 'true', 'on', 'web', 'e1', '0x1', '12', '1-2', '2026-01-02');
 const port = fc.integer({ min: 30_000, max: 30_100 });
 const protocol = fc.constantFrom('TCP', 'UDP', 'SCTP');
+const servicePort = fc.record({ name: label, port, protocol, targetPort: port }, { requiredKeys: ['name', 'port'] });
 const probe = fc.oneof(
   some({ path: fc.constantFrom('/readyz', '/livez?a=b'), serverName: word, authenticate: fc.boolean() }),
   fc.record({ url: fc.constant('https://10.20.0.11:6443/readyz') }),
 );
+const TARGET_GROUPS = 'arn:aws:elasticloadbalancing:eu-west-1:123456789012:targetgroup';
 const apiServer = fc.oneof(
   fc.record({ address: fc.ipV4(), kind: fc.constantFrom('server', 'shared'), probe }, { requiredKeys: ['address'] }),
   fc.record({ host: word.map((name) => `${name}.example.com`), probe }, { requiredKeys: ['host'] }),
-  fc.record({
-    targetGroupArn: word.map((name) => `arn:aws:elasticloadbalancing:eu-west-1:123456789012:targetgroup/${name}/0a`),
-  }),
-  fc.record({
-    serviceRef: fc.record({ namespace: word, name: word, kubeconfig: fc.record({ ssm: fc.constant('/a') }) }),
-  }),
+  fc.record({ targetGroupArn: word.map((name) => `${TARGET_GROUPS}/${name}/0a`) }),
+  fc.record({ serviceRef: fc.record({ namespace: word, name: word, kubeconfig: fc.constant({ ssm: '/a' }) }) }),
 );
 const kubeconfig = fc.oneof(
   fc.record({ file: label, context: label }, { requiredKeys: ['file'] }),
@@ -40,6 +38,7 @@ const kubeconfig = fc.oneof(
   fc.record({ secretsManager: word, context: word }, { requiredKeys: ['secretsManager'] }),
   fc.record({ webIdentity: fc.record({ server: word.map((name) => `https://${name}:6443`) }) }),
 );
+const RANGES = ['10.0.0.0/24', '10.9.0.0/16,fd00::/112', ['10.9.0.0/20', 'FD00:0::/112'], ['10.9.0.0/20']];
 /** Generates spec files. Some of the files are refused. */
 const files = fc
   .record({
@@ -51,12 +50,7 @@ const files = fc
   .chain((needed) =>
     some({
       allocator: fc.constantFrom('table', 'apiserver'),
-      serviceClusterIPRange: fc.constantFrom<string | string[]>(
-        '10.0.0.0/24',
-        '10.9.0.0/16,fd00::/112',
-        ['10.9.0.0/20', 'FD00:0::/112'],
-        ['10.9.0.0/20'],
-      ),
+      serviceClusterIPRange: fc.constantFrom<string | string[]>(...RANGES),
       serviceNodePortRange: fc.constantFrom<string | number>('30000-32767', '30000+100', '30000-30100', 30_000),
       endpoints: some({
         reconciler: fc.constantFrom('lease', 'master-count', 'none'),
@@ -69,12 +63,7 @@ const files = fc
         port,
         securePort: port,
         nodePort: fc.oneof(fc.constant(0), port),
-        extraPorts: fc.array(
-          fc.record({ name: label, port, protocol, targetPort: port }, { requiredKeys: ['name', 'port'] }),
-          {
-            maxLength: 2,
-          },
-        ),
+        extraPorts: fc.array(servicePort, { maxLength: 2 }),
         reconcile: fc.boolean(),
       }),
       systemNamespaces: fc.uniqueArray(fc.oneof(word, label), { maxLength: 4 }),
