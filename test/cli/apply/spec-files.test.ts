@@ -1,8 +1,7 @@
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import { stringify } from 'yaml';
 import { planApply } from '../../../cli/apply/plan.ts';
 import { readSpecFiles, type SpecFile } from '../../../cli/apply/spec-files.ts';
@@ -10,15 +9,13 @@ import type { ClusterSpec } from '../../../lib/cluster/cluster-spec.ts';
 import type { ListedCluster } from '../../../lib/table/clusters.ts';
 import { TableError } from '../../../lib/table/key-value-table.ts';
 import { aClusterSpec } from '../../support/a-cluster-spec.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 let folder: string;
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'kbctl-spec-files-'));
+  folder = temporaryFolder();
   mkdirSync(join(folder, 'deeper'));
-});
-afterEach(() => {
-  rmSync(folder, { recursive: true, force: true });
 });
 
 function specOf(name: string): string {
@@ -46,14 +43,9 @@ describe('Spec files', () => {
   });
 
   test('output that only resembles that of kbctl is faulty', async () => {
-    for (const stdin of [
-      '{apiVersion: kbctl/v1, kind: Cluster}',
-      '{apiVersion: kbctl/v1, kind: ClusterList, items: [7]}',
-    ]) {
-      expect(await read(['-'], { stdin })).toMatchObject({
-        names: [],
-        faults: [expect.stringContaining('apiVersion')],
-      });
+    for (const rest of ['kind: Cluster', 'kind: ClusterList, items: [7]']) {
+      const { names, faults } = await read(['-'], { stdin: `{apiVersion: kbctl/v1, ${rest}}` });
+      expect([names, faults]).toEqual([[], [expect.stringContaining('apiVersion')]]);
     }
   });
 
@@ -66,10 +58,8 @@ describe('Spec files', () => {
   test('YAML documents of a file are read one by one', async () => {
     const stdin = `# the fleet\n${specOf('a')}---\n---\n# another\n${specOf('b')}...\n`;
     expect(await read(['-'], { stdin })).toMatchObject({ names: ['a', 'b'], faults: [] });
-    expect(await read(['-'], { stdin: `${stdin}---\nnmae: c\n` })).toMatchObject({
-      names: ['a', 'b'],
-      faults: [expect.stringMatching(/^standard input, spec 3: [\s\S]*nmae/)],
-    });
+    const faults = [expect.stringMatching(/^standard input, spec 3: [\s\S]*nmae/)];
+    expect(await read(['-'], { stdin: `${stdin}---\nnmae: c\n` })).toMatchObject({ names: ['a', 'b'], faults });
   });
 
   test('faults of specs that kbctl printed have the names of their fields', async () => {
@@ -84,17 +74,14 @@ describe('Spec files', () => {
   test('a file is read once even if it is named twice, through its folder or through a link', async () => {
     const file = write('a.yml', 'a');
     symlinkSync(file, join(folder, 'link.yml'));
-    expect(await read([file, file, folder, '-', '-'], { stdin: specOf('b') })).toMatchObject({
-      names: ['a', 'b'],
-      faults: [],
-    });
+    const { names, faults } = await read([file, file, folder, '-', '-'], { stdin: specOf('b') });
+    expect({ names, faults }).toEqual({ names: ['a', 'b'], faults: [] });
   });
 
   test('two specs with the same name are a fault that names both', async () => {
     const files = [write('a.yml', 'same'), write('b.yml', 'same')];
-    expect((await read(files)).faults).toEqual([
-      `${files.join(' and ')} are both specs of same: a cluster must have one spec`,
-    ]);
+    const fault = `${files.join(' and ')} are both specs of same: a cluster must have one spec`;
+    expect((await read(files)).faults).toEqual([fault]);
   });
 
   test('a faulty spec does not hide another', async () => {

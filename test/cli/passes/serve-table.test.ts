@@ -5,6 +5,7 @@ import { runClaimedTicks } from '../../../cli/passes/serve-table.ts';
 import { claimTick } from '../../../cli/passes/tick-claims.ts';
 import { LOOPS } from '../../../lib/cluster/cluster-spec.ts';
 import type { Environment } from '../../../lib/runtime/environment.ts';
+import type { KeyValueTable } from '../../../lib/table/key-value-table.ts';
 import type { RunnerClock } from '../../../local/clock-driven-runner.ts';
 import { jumpingClock } from '../../local/jumping-clock.ts';
 import { aDispatchWorld } from '../../support/dispatch-world.ts';
@@ -69,16 +70,12 @@ test('a tick that hangs delays no other tick', async () => {
 test('a tick that cannot be claimed is logged, and the next one is tried', async () => {
   const { world, start, timesOf } = processes(30_000, 1);
   let reads = 0;
-  await start('a', {
-    table: (signal) => ({
-      ...world.environment.table(signal),
-      get: async (cluster, key) => {
-        reads += 1;
-        if (reads <= LOOPS.length) throw new Error('the table is gone');
-        return world.environment.table(signal).get(cluster, key);
-      },
-    }),
-  });
+  const get: KeyValueTable['get'] = async (cluster, key) => {
+    reads += 1;
+    if (reads <= LOOPS.length) throw new Error('the table is gone');
+    return world.table.get(cluster, key);
+  };
+  await start('a', { table: (signal) => ({ ...world.environment.table(signal), get }) });
   expect(timesOf('kubernetes-service')).toEqual([10, 20]);
   expect(world.telemetry.lines.map(({ message }) => message)).toContain('tick not claimed');
 });
@@ -93,21 +90,14 @@ test('one of several processes gets a tick, and each tick can be claimed once', 
   expect(await claimTick(table, { ...TICK, dueAtMs: 60_000 }, 'd')).toBe(true);
 });
 
-test('each loop and each stack has its own claims', async () => {
+const LATER_MS = TICK.dueAtMs + 3_600_000;
+test.each([
+  ['of another loop can be claimed', {}, { loop: 'node-port-repair' }, true],
+  ['of another stack can be claimed', {}, { stack: 'other' }, true],
+  ['that passed while another process ran the next one is not claimed', { dueAtMs: 60_000 }, {}, false],
+  ['can be claimed after a claim by a process whose clock was an hour ahead', { dueAtMs: LATER_MS }, {}, true],
+] as const)('a tick %s', async (_, claimed, tick, isOurs) => {
   const table = memoryTable();
-  await claimTick(table, TICK, 'a');
-  expect(await claimTick(table, { ...TICK, loop: 'node-port-repair' }, 'a')).toBe(true);
-  expect(await claimTick(table, { ...TICK, stack: 'other' }, 'a')).toBe(true);
-});
-
-test('a tick that passed while another process ran the next one is not claimed', async () => {
-  const table = memoryTable();
-  await claimTick(table, { ...TICK, dueAtMs: 60_000 }, 'a');
-  expect(await claimTick(table, TICK, 'b')).toBe(false);
-});
-
-test('a claim by a process whose clock was an hour ahead does not stop the loop', async () => {
-  const table = memoryTable();
-  await claimTick(table, { ...TICK, dueAtMs: TICK.dueAtMs + 3_600_000 }, 'a');
-  expect(await claimTick(table, TICK, 'b')).toBe(true);
+  await claimTick(table, { ...TICK, ...claimed }, 'a');
+  expect(await claimTick(table, { ...TICK, ...tick }, 'b')).toBe(isOurs);
 });
