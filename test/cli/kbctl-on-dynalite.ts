@@ -2,7 +2,6 @@ import { afterAll, beforeAll, describe } from '@jest/globals';
 import { startTableServer, type TableServer } from '../../local/table-server.ts';
 import { describeKbctl, type SuiteGroup } from '../contract/kbctl-suites.ts';
 
-/** Runs a suite of commands against a DynamoDB in this process. */
 export function describeOnDynalite(group: SuiteGroup): void {
   describe(`kbctl and ${group}, on dynalite`, () => {
     let server: TableServer;

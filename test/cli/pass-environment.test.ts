@@ -29,7 +29,6 @@ const spec = aClusterSpec({ name: 'lab', kubeconfig: { file: kubeconfig } });
 const clock = { nowMs: Date.now, isMeasured: () => true, skewMs: () => 0 };
 const { signal } = new AbortController();
 
-/** Loads the kubeconfig of a cluster, as a command with these operands and options does. */
 async function load(of: ClusterSpec, operands: readonly string[], options: PassEnvironmentOptions, rest: object = {}) {
   const printed: string[] = [];
   const { table, running } = { table: undefined, running: undefined, ...rest };

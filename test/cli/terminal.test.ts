@@ -17,7 +17,6 @@ import { NOW_MS } from './status/status-support.ts';
 
 const REPOSITORY = join(import.meta.dirname, '../..');
 
-/** Texts that would control a terminal. */
 const HOSTILE = [
   'red \u001b[31mfor ever',
   'clipboard \u001b]52;c;cm0gLXJmIC8=\u0007',
@@ -32,7 +31,6 @@ const HOSTILE = [
   'half \ud800',
 ];
 
-/** An output to a terminal with colors. */
 function anOutput(format: Format = 'table') {
   const written = { out: '', err: '' };
   const streamOf = (to: 'out' | 'err') => {

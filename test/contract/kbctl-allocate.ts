@@ -4,7 +4,6 @@ import { SERVICE_CIDRS } from '../../local/stand-in/resources.ts';
 import { addressesOf, portsOf } from '../support/kbctl-ranges.ts';
 import { CLUSTER, documentIn, expectPrinted, failed, type KbctlWorld, ran } from '../support/kbctl-world.ts';
 
-/** Defines the tests of `allocate` and `release` for a cluster at work. */
 export function describeAllocate(world: () => KbctlWorld): void {
   const allocate = (...words: readonly string[]) => world().kbctl(['allocate', ...words]);
   const release = (...words: readonly string[]) => world().kbctl(['release', ...words]);

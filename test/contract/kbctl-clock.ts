@@ -6,7 +6,6 @@ const MINUTE_MS = 60_000;
 const QUARTER_MS = 16 * MINUTE_MS;
 const ADDRESS = '203.0.113.10';
 
-/** Defines the tests of all commands whose writes depend on the time, on a host whose clock is wrong. */
 export function describeClock(world: () => KbctlWorld): void {
   const stored = () => world().table.list(CLUSTER, '');
 

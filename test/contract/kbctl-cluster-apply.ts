@@ -8,7 +8,6 @@ import { type FaultProxy, startFaultProxy } from '../support/fault-proxy.ts';
 import type { KbctlProcess, Ran } from '../support/kbctl-process.ts';
 import { CLUSTER, documentIn, expectPrinted, failed, type KbctlWorld, ran } from '../support/kbctl-world.ts';
 
-/** Defines the tests of `cluster apply`: its changes, its refusals, and its state after an interruption. */
 export function describeClusterApply(world: () => KbctlWorld): void {
   const apply = (...words: string[]) => world().kbctl(['cluster', 'apply', ...words]);
   const registeredNames = async () => (await listClusters(world().table)).clusters.map(({ spec }) => spec.name);

@@ -5,7 +5,6 @@ import { listClusters, readCluster } from '../../lib/table/clusters.ts';
 import { type RunRecord, readRunRecord, writeRunRecord } from '../../lib/table/run-records.ts';
 import { documentIn, expectPrinted, failed, type KbctlWorld, ran } from '../support/kbctl-world.ts';
 
-/** Defines the tests of `cluster set-mode`, `take-over`, `close-allocation` and `delete`. */
 export function describeClusterChanges(world: () => KbctlWorld): void {
   const cluster = (...words: string[]) => world().kbctl(['cluster', ...words]);
   const registered = (name: string) => readCluster(world().table, name);

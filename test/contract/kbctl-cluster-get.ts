@@ -1,7 +1,6 @@
 import { beforeAll, expect, test } from '@jest/globals';
 import { CLUSTER, documentIn, failed, type KbctlWorld, ran } from '../support/kbctl-world.ts';
 
-/** Defines the tests of `cluster get`, and of all commands for a cluster or a table that does not exist. */
 export function describeClusterGet(world: () => KbctlWorld): void {
   beforeAll(async () => {
     await world().register();

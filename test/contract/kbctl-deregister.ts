@@ -6,7 +6,6 @@ import { CLUSTER, documentIn, expectPrinted, failed, type KbctlWorld, ran } from
 
 const [FIRST, SECOND, THIRD] = ['203.0.113.10', '203.0.113.20', '203.0.113.30'] as const;
 
-/** Defines the tests of `deregister`, which removes an API server before it stops, and of its refusals. */
 export function describeDeregister(world: () => KbctlWorld): void {
   const deregister = (...words: string[]) => world().kbctl(['deregister', CLUSTER, ...words]);
   const leases = async () => (await readLeases(world().table, CLUSTER)).leases;

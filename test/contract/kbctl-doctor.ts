@@ -2,7 +2,6 @@ import { expect, test } from '@jest/globals';
 import { CLUSTERS } from '../../lib/table/clusters.ts';
 import { CLUSTER, documentIn, expectPrinted, failed, type KbctlWorld } from '../support/kbctl-world.ts';
 
-/** Defines the tests of `doctor`: successful checks, failed checks and resolutions. */
 export function describeDoctor(world: () => KbctlWorld): void {
   test('kbctl doctor prints how to register a cluster if none is registered', async () => {
     const lines = [

@@ -11,7 +11,6 @@ const OWN = '203.0.113.10';
 const OTHER = '203.0.113.20';
 const HELD = /203\.0\.113\.10 has a valid lease \(its API server answered 200\)/;
 
-/** Defines the tests of `heartbeat`: the life of a lease that its host refreshes, and all failures. */
 export function describeHeartbeat(world: () => KbctlWorld): void {
   const started: RunningKbctl[] = [];
   let proxy: FaultProxy | undefined;

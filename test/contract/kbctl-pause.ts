@@ -5,7 +5,6 @@ import { documentIn, expectPrinted, failed, type KbctlWorld, ran } from '../supp
 
 const HOUR_MS = 3_600_000;
 
-/** Defines the tests of `pause` and `resume`, for one cluster and for all. */
 export function describePause(world: () => KbctlWorld): void {
   const kbctl = (...words: string[]) => world().kbctl(words);
   const pausedOf = async (name: string) => (await readCluster(world().table, name))?.paused;

@@ -4,7 +4,6 @@ import { CLUSTER, documentIn, expectPrinted, type KbctlWorld, ran } from '../sup
 
 const HOUR_MS = 3_600_000;
 
-/** Defines the tests of the holds of a cluster at work. */
 export function describeRanges(world: () => KbctlWorld): void {
   const untilMs = Date.now() + HOUR_MS;
 

@@ -9,7 +9,6 @@ import { CLUSTER, documentIn, expectPrinted, failed, type KbctlWorld } from '../
 
 const KEY = RANGE_KEYS.primary;
 
-/** Defines the tests of `run-once`, with which a person runs a pass, and of its dry run. */
 export function describeRunOnce(world: () => KbctlWorld): void {
   const repair = (...words: string[]) => world().kbctl(['run-once', 'cluster-ip-repair', ...words]);
   const snapshot = async () => {

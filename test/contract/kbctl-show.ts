@@ -5,7 +5,6 @@ import { CLUSTER, documentIn, expectPrinted, failed, type KbctlWorld, printed } 
 
 const HOUR_MS = 3_600_000;
 
-/** Defines the tests of `show ip` and `show port` for a cluster at work. */
 export function describeShow(world: () => KbctlWorld): void {
   const show = (...words: readonly string[]) => world().kbctl(['show', ...words]);
   const register = (fields?: object) => world().register(fields);

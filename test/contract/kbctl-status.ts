@@ -3,7 +3,6 @@ import { beforeAll, describe, expect, test } from '@jest/globals';
 import { NAMESPACES } from '../../local/stand-in/resources.ts';
 import { CLUSTER, documentIn, expectPrinted, type KbctlWorld, ran } from '../support/kbctl-world.ts';
 
-/** Defines the tests of `status` and `get` for a cluster at work, in which two Services later have one address. */
 export function describeStatus(world: () => KbctlWorld): void {
   test('kbctl status prints how to register a cluster if none is registered', async () => {
     const advice = ran(0, '', expect.stringContaining('Register one with "kbctl cluster apply -f FILE"'));

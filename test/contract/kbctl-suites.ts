@@ -16,7 +16,6 @@ import { describeStatus } from './kbctl-status.ts';
 
 type Suite = (world: () => KbctlWorld) => void;
 
-/** The tests of all commands, in groups that can run at the same time. */
 const SUITES = {
   clusters: [describeClusterGet, describeClusterApply, describeClusterChanges, describePause],
   looking: [describeStatus, describeShow, describeDoctor],
@@ -27,10 +26,7 @@ const SUITES = {
 export type SuiteGroup = keyof typeof SUITES;
 export const SUITE_GROUPS = Object.keys(SUITES) as readonly SuiteGroup[];
 
-/**
- * Defines the tests of a group, each suite in a world of its own.
- * @param endpoint returns the endpoint of the tables, once tests run
- */
+/** @param endpoint returns the endpoint of the tables, once tests run */
 export function describeKbctl(group: SuiteGroup, endpoint: () => string): void {
   describe.each(SUITES[group].map((suite: Suite) => ({ suite })))('in a world of its own', ({ suite }) => {
     let world: KbctlWorld;

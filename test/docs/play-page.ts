@@ -4,7 +4,6 @@ import { openTaskWorld, type TaskWorld } from './task-world.ts';
 
 export type Action = (world: TaskWorld) => unknown;
 
-/** The events in a cluster while a reader follows a page. */
 export interface Story {
   /** Puts the cluster into the state at the beginning of the page. */
   readonly begins: Action;
@@ -32,19 +31,16 @@ export function testPage(page: string, text: string, story: Story, endpoint: () 
   test('every command prints the output on the page', async () => {
     const blocks = fencedBlocks(text);
     expect(blocks).not.toEqual([]);
-    for (const block of blocks) await playBlock(page, block, story, world);
+    for (const block of blocks) {
+      if (block.language === 'console') await run(page, block, story, world);
+      else if (block.language === 'text') await act(page, block, story, world);
+    }
   });
 
   test('the page contains every command of its story', () => {
     const commands = Object.keys({ ...story.elsewhere, ...story.after, ...story.random });
     expect(commands.filter((command) => !text.includes(command))).toEqual([]);
   });
-}
-
-/** Runs `console` blocks, and applies the effects of `text` blocks. Skips other blocks. */
-async function playBlock(page: string, block: FencedBlock, story: Story, world: TaskWorld): Promise<void> {
-  if (block.language === 'console') await run(page, block, story, world);
-  else if (block.language === 'text') await act(page, block, story, world);
 }
 
 async function run(

@@ -7,7 +7,6 @@ const OLD_ONES = ALL.slice(1);
 const nothing: Action = () => undefined;
 const tick: Action = ({ tick }) => tick();
 
-/** The stories by page in `docs/tasks`. */
 export const STORIES: Readonly<Record<string, Story>> = {
   'address-conflict.md': {
     async begins(world) {

@@ -13,16 +13,13 @@ import { callKbctl } from '../support/kbctl-in-process.ts';
 import { CLUSTER, type KbctlWorld, openKbctlWorld } from '../support/kbctl-world.ts';
 import { IDENTITY } from '../support/stand-in.ts';
 
-/** The three API servers of the cluster. */
 const ADDRESSES = ['203.0.113.10', '203.0.113.11', '203.0.113.12'] as const;
 /** The address of an API server that replaces another one. The server runs from the beginning. */
 const NEW_ADDRESS = '203.0.113.13';
-/** The stack whose passes run. */
 const STACK = 'kube-bootstrap-controller-prod';
 /** A time longer than a lease of a {@link KbctlWorld}. */
 const LONG_AGO_MS = 700_000;
 
-/** A command that needs no shell. */
 const PLAIN_KBCTL = /^kbctl [\w ./:,@=-]+$/;
 
 const KBCTL = join(import.meta.dirname, '../../cli/kbctl.mjs');
@@ -31,15 +28,11 @@ const ENDPOINTS_PATH = `${ENDPOINTS_LIST}/kubernetes`;
 
 export type TaskWorld = Awaited<ReturnType<typeof openTaskWorld>>;
 
-/**
- * Opens a control plane for the events of a page, and a shell for its commands.
- * @param endpoint The endpoint of the table server.
- */
+/** Opens a control plane for the events of a page, and a shell for its commands. */
 export async function openTaskWorld(endpoint: string) {
   const world = await openKbctlWorld(endpoint);
   const { standIn, folder, table } = world;
   const apiServers = await startApiServers(standIn, IDENTITY, [...ADDRESSES, NEW_ADDRESS]);
-  /** Returns the entries of `apiServers` in a spec for these addresses. */
   const listed = (...addresses: string[]) =>
     addresses.map((address) => ({ address, probe: { url: `${apiServers.urlOf(address)}/readyz` } }));
   const usual = { allocator: 'apiserver', apiServers: listed(...ADDRESSES) };

@@ -32,7 +32,6 @@ type ExplainedElsewhere =
 const codes = { ...ERROR_CODES, ...OTHER_CODES };
 codes satisfies Readonly<Record<Exclude<PassErrorCode, ExplainedElsewhere>, unknown>>;
 
-/** Returns the explanation of a word, which must exist. */
 function known(word: string): Explanation {
   const found = explain(word);
   if (found === undefined) throw new Error(`nothing is known of ${word}`);

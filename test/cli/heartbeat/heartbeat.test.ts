@@ -1,7 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { A, B, type EndpointsWorld, READY, SHUTTING_DOWN, SILENT, worldOf } from '../../support/endpoints-world.ts';
 
-/** Returns a world in which A is probed, and an agent refreshes the lease of B. */
 function aWorld(): EndpointsWorld {
   return worldOf(A, B).answer(SILENT, B);
 }

@@ -36,7 +36,6 @@ type Asked = { readonly method?: string } & Readonly<Record<string, string>>;
 
 const keyOf = ({ url }: PageServer) => url.split('/').at(-2) ?? '';
 
-/** Requests a path below the key. */
 function ask(server: PageServer, path: string, asked: Asked = {}) {
   return askWithoutKey(server, `/${keyOf(server)}${path}`, asked);
 }

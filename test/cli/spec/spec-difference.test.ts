@@ -10,7 +10,6 @@ const host = { host: 'api.example.com', kind: 'shared', probe } as const;
 const port = { name: 'konnectivity', protocol: 'TCP', port: 8132 } as const;
 const { endpoints } = aClusterSpec();
 
-/** Returns the lines that describe the change of these fields. */
 function lines(before: Partial<ClusterSpec>, after: Partial<ClusterSpec>): string[] {
   return specDifference(aClusterSpec(before), aClusterSpec(after)).map(differenceLine);
 }

@@ -9,12 +9,10 @@ export const minimal = {
   apiServers: [{ address: '203.0.113.10' }],
 };
 
-/** A minimal spec with other fields. */
 export function aSpec(fields: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   return { ...minimal, ...fields };
 }
 
-/** The faults as `path: message`. */
 export function faultsOf(value: unknown): string[] {
   const result = validateClusterSpec(value);
   return 'faults' in result ? result.faults.map(({ path, message }) => `${path}: ${message}`) : [];

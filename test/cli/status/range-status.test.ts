@@ -167,7 +167,6 @@ describe('a range that was changed in the spec', () => {
 });
 
 describe('how full a range is', () => {
-  /** A thousand node ports. */
   const cluster = aCluster({ serviceNodePortRange: '30000-30999' });
   const full = (allocated: number) => ({
     ...runRecords(NOW_MS),
