@@ -36,7 +36,8 @@ async function load(of: ClusterSpec, operands: readonly string[], options: PassE
   const cli = { operands, options: { output: 'table', table }, output, signal, nowMs: Date.now } as unknown as Cli;
   const opened = { clock, running } as unknown as OpenTable;
   const { loadKubeconfig, close } = await passEnvironment(cli, opened, options);
-  const access = await loadKubeconfig(of, signal).finally(close);
+  const access = await loadKubeconfig(of, signal);
+  await close();
   return { access, printed };
 }
 
