@@ -122,11 +122,11 @@ describe('The fingerprint of a request', () => {
     expect(of(changed)).toBe(of({}));
   });
 
-  test.each([
+  test.each<[string, object]>([
     ['operation', released({ hold: undefined })],
     ['count', { items: [{ ...NEXT, count: 2 }] }],
     ['range', { items: [{ ...NEXT, range: 'servicenodeports' }] }],
-    ['owner', { hold: { owner: 'b' } }],
+    ['owner of a hold', { hold: { owner: 'b' } }],
     ['end', { hold: { owner: 'a', until: 'forever' } }],
     ['Service', { takeUp: {} }],
     ['taker', { hold: { owner: 'a', takenUpBy: 'owner' } }],
@@ -134,9 +134,10 @@ describe('The fingerprint of a request', () => {
     expect(of(changed)).not.toBe(of({}));
   });
 
-  test('another label of the Service changes the fingerprint', () => {
-    const labels = [{}, { holdOwner: 'a' }, { holdOwner: 'b' }].map((takeUp) => of({ takeUp }));
-    expect(new Set(labels).size).toBe(3);
+  test('another label of the Service, or another owner of a release, changes the fingerprint', () => {
+    const services = [{}, { holdOwner: 'a' }, { holdOwner: 'b' }].map((takeUp) => of({ takeUp }));
+    const releases = [{}, { owner: 'a' }, { owner: 'b' }].map((owner) => of(released({ hold: undefined, ...owner })));
+    expect(new Set([...services, ...releases]).size).toBe(6);
   });
 
   test('the fingerprint of a request without takeUp is the same in all versions, because records are kept for a day', () => {

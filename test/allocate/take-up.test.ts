@@ -50,41 +50,19 @@ test('a request for a Service claims a held item with its own hold, and keeps th
   expect(await world.taken()).toEqual({ ...AS_IT_WAS, '10.0.0.1': 'r1', '30016': 'r1' });
 });
 
-test('a request for a Service gets the same answer when it is sent again, and allocates nothing twice', async () => {
-  const world = await aWorld();
-  const request = { items: [IP], takeUp: {} };
-  const answer = await world.ask(request);
-  const before = await world.items();
-  expect(await world.ask(request)).toEqual({ ...answer, replayed: true });
-  expect(await world.ask({ items: [IP] })).toMatchObject({ error: { code: 'RequestIdTaken' } });
-  expect(await world.items()).toEqual(before);
-});
+const OWNER_ONLY = { takenUpBy: 'owner' } as const;
+const ENDED = { untilMs: Date.parse('2026-01-01T12:00:00Z') };
 
 test.each<[string, Partial<Hold>, AllocateRequest['takeUp'], string]>([
   [
-    'for a Service with the label of the owner claims an item that only the owner may claim',
-    { takenUpBy: 'owner' },
+    'for a Service with the label of the owner claims an item of the owner',
+    OWNER_ONLY,
     { holdOwner: 'team-a' },
     'done',
   ],
-  [
-    'for a Service with another label does not claim an item that only the owner may claim',
-    { takenUpBy: 'owner' },
-    { holdOwner: 'team-b' },
-    'refused',
-  ],
-  [
-    'for a Service with any label claims an item that any Service may claim',
-    { takenUpBy: 'any' },
-    { holdOwner: 'team-b' },
-    'done',
-  ],
-  [
-    'for a Service claims nothing after the end of the hold',
-    { untilMs: Date.parse('2026-01-01T12:00:00Z') },
-    {},
-    'refused',
-  ],
+  ['for a Service with another label does not claim that item', OWNER_ONLY, { holdOwner: 'team-b' }, 'refused'],
+  ['for a Service with any label claims an item that any Service may claim', {}, { holdOwner: 'team-b' }, 'done'],
+  ['for a Service claims nothing after the end of the hold', ENDED, {}, 'refused'],
   ['without a Service claims nothing', {}, undefined, 'refused'],
 ])('a request %s', async (_, terms, takeUp, outcome) => {
   const world = await aWorld({ ...FORMER, ...terms });

@@ -71,24 +71,18 @@ test('an empty table that replaces a lost one allocates nothing before its first
   expect(world.published()?.subsets).toEqual(endpoints);
 });
 
-test('nothing is allocated from a table restored from an hour ago before its next passes, even if allocation was not closed', async () => {
+test.each([
+  ['an hour ago', 60, 'even if allocation was not closed', false],
+  ['five minutes ago', 5, 'if allocation was closed', true],
+])('nothing is allocated from a table restored from %s before its next passes, %s', async (...row) => {
+  const [, minutes, , isClosed] = row;
   const world = await atWork();
   const backup = copyOf(world.store);
-  world.clock.nowMs += 60 * MINUTE_MS;
+  world.clock.nowMs += minutes * MINUTE_MS;
   await passes(world);
   for (const name of ['c', 'd', 'e']) await createService(world, name);
   world.useTable(backup);
-  await opensWithItsPasses(world);
-});
-
-test('nothing is allocated from a table restored from five minutes ago before its next passes if allocation was closed', async () => {
-  const world = await atWork();
-  const backup = copyOf(world.store);
-  world.clock.nowMs += 5 * MINUTE_MS;
-  await passes(world);
-  for (const name of ['c', 'd', 'e']) await createService(world, name);
-  world.useTable(backup);
-  await updateCluster(world.table, CLUSTER, withAllocationClosed);
+  if (isClosed) await updateCluster(world.table, CLUSTER, withAllocationClosed);
   await opensWithItsPasses(world);
 });
 
