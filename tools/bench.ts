@@ -98,7 +98,6 @@ function table(rows: readonly Row[]): string {
   return lines.map((cells) => `| ${cells.join(' | ')} |`).join('\n');
 }
 
-/** Writes the figures between the marks of docs/performance.md. */
 function writeFigures(text: string): void {
   const page = path.join(import.meta.dirname, '../docs/performance.md');
   const [begin, end] = ['<!-- written by npm run bench -->', '<!-- end -->'];

@@ -23,7 +23,6 @@ const withoutLocalRuns = {
   setup({ onLoad }) {
     const reason =
       'This file has "kbctl run" only with --table: for a local run, use the repository (docs/installing.md).';
-    // kbctl prints a stack trace for an error without an exit code.
     const contents = `export function run() { throw Object.assign(new Error(${JSON.stringify(reason)}), { exitCode: 2 }); }`;
     onLoad({ filter: /\/local\/run\.ts$/ }, () => ({ contents, loader: 'js' }));
   },
@@ -49,7 +48,6 @@ if (option === '--whole') {
     // Each command stays in its own file: otherwise every command would load all packages.
     splitting: true,
     packages: 'external',
-    // The source maps have names and lines for stack traces, but no sources.
     sourcemap: true,
     sourcesContent: false,
   });

@@ -32,7 +32,6 @@ function ownNode(platform, arch) {
     .find((file) => existsSync(file));
 }
 
-/** Runs this program again with another Node, and returns its exit code. */
 async function runWith(node) {
   const PATH = [path.dirname(node), process.env.PATH].join(path.delimiter);
   const args = [...process.execArgv, ...process.argv.slice(1)];

@@ -65,7 +65,6 @@ const LEASES = { base: 584, server: 71 };
 
 interface LoopCalls {
   readonly kubernetes: { readonly pass: number; readonly server: number };
-  /** The read units of a pass, without its registration and run record. */
   readonly reads: (servers: number) => number;
   /** The size of the run record. `kubernetes-service` writes it once a minute. */
   readonly record: Sized;
@@ -125,7 +124,6 @@ const RUN_RECORDS = Object.values(CALLS).reduce<Sized>(
   { base: 0, server: 0 },
 );
 
-/** The time in which an invocation only waits for replies. */
 const WAITING_SECONDS = 0.05;
 /** A function has a share of a core that grows with its memory. */
 const MB_OF_A_CORE = 1_769;

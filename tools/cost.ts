@@ -10,7 +10,6 @@ const LIMITS = {
 
 const TEXT = { type: 'string' } as const;
 
-/** Returns the bill of a fleet, by service. @throws Error for options that are not valid */
 export function costTable(args: readonly string[]): string {
   const { values } = parseArgs({ args: [...args], options: { clusters: TEXT, servers: TEXT, services: TEXT } });
   const numberOf = (name: keyof typeof LIMITS) => {

@@ -32,7 +32,6 @@ export function findingsPage(): string {
 
 const HEADINGS = { finding: 'Findings', state: 'States' } as const;
 
-/** Returns one table per severity. Causes and resolutions are in `kbctl explain`. */
 function tables(kind: keyof typeof HEADINGS): string[] {
   return SEVERITIES.flatMap((severity) => {
     const all = EXPLANATIONS.filter((one) => one.kind === kind && one.severity === severity);
@@ -43,7 +42,6 @@ function tables(kind: keyof typeof HEADINGS): string[] {
   });
 }
 
-/** Names the events of a finding, its alarm, and the task that resolves it. */
 function facts({ reasons, alarm, task }: Explanation): string[] {
   return [
     ...(reasons.length === 0 ? [] : [`Events: ${reasons.map((reason) => `\`${reason}\``).join(', ')}.`]),

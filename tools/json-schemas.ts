@@ -42,7 +42,6 @@ function override({ jsonSchema }: { readonly jsonSchema: z.core.JSONSchema.BaseS
   if (typeof standard === 'object' && !isList) delete jsonSchema.default;
 }
 
-/** Returns the schema of a request. It is less strict than the checks of the function. */
 export function requestJsonSchema(): JsonSchema {
   return {
     title: 'Request to allocate, release or look up',

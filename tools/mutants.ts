@@ -112,7 +112,6 @@ function explanations(): Set<string> {
   );
 }
 
-/** Returns the mutants of a module. Equal keys get a number. */
 function keyed(module: string): readonly Keyed[] {
   const lines = readFileSync(path.join(ROOT, module), 'utf8').split('\n');
   const short = (text: string) => text.replace(/\s+/g, ' ').trim();
@@ -142,7 +141,6 @@ function sampleOf(all: readonly Keyed[], count: number, seed: number): Keyed[] {
 interface Judging {
   /** All mutants. The number of a mutant is its place in this list. */
   readonly all: readonly Keyed[];
-  /** Returns whether a mutant still needs a verdict. */
   readonly isOpen: (mutant: Keyed) => boolean;
   readonly note: (mutant: Keyed, verdict: Verdict) => void;
 }
@@ -205,7 +203,6 @@ function runnableTests(): readonly string[] {
   return globSync('test/**/*.test.ts', { cwd: ROOT }).filter((file) => !TESTS_ASIDE.test(file) && !hasSpies(file));
 }
 
-/** Returns those of the test files that import the module, the nearest first. */
 function testsOf(module: string, files: readonly string[]): readonly string[] {
   const near = files.flatMap((file) => {
     const isOwn = path.basename(file, '.test.ts') === path.basename(module, '.ts');

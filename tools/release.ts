@@ -13,7 +13,6 @@ const packaged = path.join(root, '.serverless');
 rmSync(folder, { recursive: true, force: true });
 mkdirSync(folder, { recursive: true });
 
-// A release contains no data of an account or region, and packaging does not call AWS.
 const env = { ...process.env, AWS_ACCESS_KEY_ID: 'none', AWS_SECRET_ACCESS_KEY: 'none', AWS_REGION: 'us-east-1' };
 const serverless = path.join(root, 'node_modules', 'serverless', 'bin', 'serverless.js');
 run(process.execPath, serverless, 'package', '--stage', 'release', '--param', 'secretsPrefix=');

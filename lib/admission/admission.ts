@@ -77,7 +77,6 @@ function budgetOf(
   { deadlineMs }: AdmissionSettings,
   invocation: Invocation<TableEnvironment>,
 ): number {
-  // The difference can be negative because clocks differ.
   const waitedMs = cameAtMs === undefined ? 0 : Math.max(0, invocation.environment.nowMs() - cameAtMs);
   return answerBudgetMs(invocation, Math.min(deadlineMs, timeoutMs - waitedMs - NETWORK_MS));
 }

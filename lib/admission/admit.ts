@@ -100,7 +100,6 @@ async function allocate(
   return { outcome: 'allocated', patch: [...namePatch(service, name), ...patchOf(plan, items, service.spec)], items };
 }
 
-/** Returns one range for each repair loop whose items are wanted. */
 function rangesOf({ addresses, ports }: Plan): readonly RangeKey[] {
   const { primary, nodePorts } = RANGE_KEYS;
   return [...(addresses.length > 0 ? [primary] : []), ...(ports.length > 0 ? [nodePorts] : [])];

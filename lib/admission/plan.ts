@@ -168,7 +168,6 @@ function updatedNodePorts(after: ServiceSpec, before: ServiceSpec): readonly Wan
   return wanted;
 }
 
-/** Returns the health check port if the Service begins to need one. */
 function healthCheckPort(after: ServiceSpec, before: ServiceSpec | undefined): readonly WantedPort[] {
   if (!getsHealthCheckPort(after) || (before !== undefined && getsHealthCheckPort(before))) return [];
   const { healthCheckNodePort: value } = after;

@@ -31,10 +31,7 @@ export const serviceShape = z.object({
   spec: z._default(spec, { ...spec.parse({}), type: '' }),
 });
 
-/**
- * A spec after the API's defaulting and before the registry's: `type` is set, and `ipFamilies` and `ipFamilyPolicy` may be
- * absent. As in Go, an absent value is empty or 0.
- */
+/** A spec after the API's defaulting and before the registry's. As in Go, an absent value is empty or 0. */
 export type ServiceSpec = Readonly<z.infer<typeof spec>>;
 export type SentPort = ServiceSpec['ports'][number];
 export type Service = z.infer<typeof serviceShape>;

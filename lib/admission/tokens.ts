@@ -31,7 +31,6 @@ const NEVER_READ: Kept = {
   guessedAtMs: Number.NEGATIVE_INFINITY,
 };
 
-/** A token is accepted this long without another read. */
 const KEEP_MS = 5 * 60_000;
 /** An accepted token stays valid this long while the store fails. */
 const KEEP_THROUGH_FAILURE_MS = 15 * 60_000;
@@ -45,7 +44,6 @@ const MOST_KEPT = 1_000;
 const MOST_TOKENS = 2;
 const TOKEN = /^[\x21-\x7e]{32,512}$/;
 
-/** Checks the tokens with which API servers authenticate. Each cluster has its own tokens. */
 export class ClusterTokens {
   readonly #options: TokensOptions;
   readonly #kept = new Map<string, Kept>();

@@ -32,7 +32,6 @@ export interface AllocationOptions {
   readonly openHeld?: OpenHeld;
 }
 
-/** Opens a range of a cluster whose own API servers allocate. */
 type OpenHeld = (
   spec: ClusterSpec,
   range: RangeName,
@@ -170,12 +169,10 @@ export class Backoff {
     this.#pause = pause;
   }
 
-  /** True if there was no recent contention. */
   get isCalm(): boolean {
     return this.#windowMs <= SHORTEST_WAIT_MS;
   }
 
-  /** Waits before the first attempt if there was recent contention. */
   async begin(): Promise<void> {
     if (!this.isCalm) await this.#wait(1);
   }

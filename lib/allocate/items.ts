@@ -19,17 +19,13 @@ export function termsOfRequest({ requestId, hold }: AllocateRequest, nowMs: numb
   return { owner, takenUpBy, untilMs: until === undefined ? nowMs + HOLD_MS : Date.parse(until) };
 }
 
-/** Returns a refusal if the end of the hold has passed. */
 export function holdIsOver(terms: Terms, nowMs: number): Refusal | undefined {
   if (!isOver(terms, nowMs)) return undefined;
   const [until, now] = [terms.untilMs ?? nowMs, nowMs].map((ms) => new Date(ms).toISOString());
   return refused('BadHold', `the hold would end at ${until}, before the present time ${now}: set a later end`);
 }
 
-/**
- * Allocates the items of each range that this request does not hold yet. After a refusal, the caller must release all of its
- * items.
- */
+/** Allocates the items that this request does not hold yet. After a refusal, the caller must release all of its items. */
 export async function allocateItems(
   { request, requested, ranges, nowMs }: RequestContext,
   terms: Terms,
@@ -116,10 +112,7 @@ export function inProgress({ record, item }: ReadRequest, nowMs: number): Refusa
   return refused('InProgress', message);
 }
 
-/**
- * Releases the items of one range after the other, until the deadline of this invocation. Releases an item only if its hold
- * has not changed since the request began.
- */
+/** Releases the items whose holds have not changed since the request began, until the deadline of this invocation. */
 export async function releaseItems(
   { request: { owner, ...request }, ranges, nowMs, endsAtMs }: RequestContext,
   releases: RequestRecord['releases'],

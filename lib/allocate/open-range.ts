@@ -8,10 +8,7 @@ import type { KeyValueTable } from '../table/key-value-table.ts';
 import { type RangeAllocations, type RangeOptions, rangeAllocations } from '../table/range-allocations.ts';
 import type { AllocateRequest, ItemValue, RangeName } from './request.ts';
 
-/**
- * Returns the cluster of a request, or a refusal if the cluster does not accept the request.
- * @throws TableError
- */
+/** Returns the cluster of a request, or a refusal if the cluster does not accept the request. @throws TableError */
 export async function openRequestedCluster(
   table: KeyValueTable,
   { cluster: name, operation, callerKey }: AllocateRequest,
@@ -46,7 +43,6 @@ export interface OpenRangeOptions {
   readonly update: RangeOptions;
 }
 
-/** Opens a range. Returns a refusal if the cluster does not have it. */
 export function openRange(
   table: KeyValueTable,
   cluster: RegisteredCluster,

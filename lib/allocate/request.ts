@@ -9,7 +9,6 @@ import { DispatchError } from '../runtime/deadline.ts';
 export const RANGE_NAMES = ['serviceips', 'secondaryserviceips', 'servicenodeports'] as const;
 export type RangeName = (typeof RANGE_NAMES)[number];
 
-/** An address as text, or a port as a number. */
 export type ItemValue = string | number;
 
 /** The most items of one request. IPv6 addresses with the longest names then take a sixth of the space for holds. */

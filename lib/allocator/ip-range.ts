@@ -75,10 +75,7 @@ function ipv4Numbering(network: Network): AddressNumbering {
   };
 }
 
-/**
- * Avoids numbers of 128 bits where possible: if two canonical texts differ only in the last group and it is not zero, the
- * addresses differ only in this group.
- */
+/** Avoids numbers of 128 bits if a canonical text differs from that of the network only in the last group. */
 function ipv6Numbering(network: Network): AddressNumbering {
   const firstOfGroup = (network.base >> 16n) << 16n;
   const beforeLastGroup = formatAddress({ family: 'IPv6', value: firstOfGroup + 1n }).slice(0, -1);

@@ -61,10 +61,7 @@ function unparsable(message: string): Refusal {
   return refused('Unparsable', message);
 }
 
-/**
- * Returns the range of the node ports of a cluster (`pkg/registry/core/service/portallocator/allocator.go`). Every port in
- * the range is usable.
- */
+/** Returns the range of the node ports of a cluster (`pkg/registry/core/service/portallocator/allocator.go`). */
 export function portRangeOf(text: string, pick: PickIndex): RangeAllocator<number> | Refusal {
   const ports = parsePortInterval(text);
   return isRefused(ports) ? ports : new RangeAllocator(portsOf(ports), pick);

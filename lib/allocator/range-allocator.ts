@@ -69,7 +69,6 @@ export class RangeAllocator<Item> {
     return this.#kind.itemAt(index);
   }
 
-  /** Returns the bit number of an item; `undefined` if the item is not in the range. */
   bitOf(text: string): number | undefined {
     return this.indexOf(this.#kind.parse(text));
   }
@@ -89,10 +88,7 @@ export class RangeAllocator<Item> {
     return undefined;
   }
 
-  /**
-   * Allocates the first free item at or after a random position, and continues from the beginning of the band. Tries the
-   * dynamic band first, and then the reserved band.
-   */
+  /** Allocates the first free item from a random position on, in the dynamic band first and then in the reserved band. */
   allocateNext(): { readonly item: Item } | Refusal {
     const index =
       this.free <= 0 ? undefined : (this.#freeIn(this.reserved, this.max) ?? this.#freeIn(0, this.reserved));
@@ -101,7 +97,6 @@ export class RangeAllocator<Item> {
     return { item: this.itemAt(index) };
   }
 
-  /** Releases an item. Does nothing if the item is free or outside the range. */
   release(item: Item): void {
     const index = this.indexOf(item);
     if (index === undefined || !hasBit(this.#data, index)) return;
@@ -137,7 +132,6 @@ export class RangeAllocator<Item> {
     this.#data[index] = (this.#data[index] ?? 0) ^ (1 << (bit & 7));
   }
 
-  /** Returns a free bit in a band. Does not use a random number if the band is empty. */
   #freeIn(low: number, high: number): number | undefined {
     if (low >= high) return undefined;
     const start = low + this.#pick(high - low);

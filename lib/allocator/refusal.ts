@@ -6,13 +6,10 @@ export type RefusalCode =
   | 'MismatchedRange'
   /** Allocation is not open yet: no pass has saved the range. */
   | 'NotReady'
-  /** A CIDR, port range or snapshot does not parse. */
   | 'Unparsable'
-  /** The hold would end in the past. */
   | 'BadHold'
   /** The hold to change does not exist, or belongs to another owner. */
   | 'NotHeld'
-  /** The range has no room for more holds. */
   | 'HoldsFull'
   /** Admission has allocated too many items that no pass has seen in Services yet. */
   | 'TooManyUnclaimed'

@@ -23,7 +23,6 @@ export interface DeregisterRequest extends RemovalRequest {
 export type DeregisterResult =
   | ({ readonly outcome: 'deregistered'; readonly untilMs: number } & AddressRemoval)
   | { readonly outcome: 'refused'; readonly reason: RefusalReason; readonly message: string }
-  /** The cluster has no such address, so there is nothing to withdraw. */
   | { readonly outcome: 'notRegistered'; readonly message: string };
 
 export type RefusalReason = 'notAnAddress' | 'badEnd' | 'shared' | 'lastLiveAddress' | 'undone';

@@ -93,8 +93,8 @@ async function probeWithWitnesses(
 }
 
 /**
- * Returns the addresses of the spec, and those of its host names that belong to a published family and that Endpoints may
- * contain. If a look-up fails or finds no such address, returns the addresses that leases have for the host name.
+ * Returns the addresses of the spec, and the addresses of its host names that may be published. If a look-up finds none, returns
+ * the addresses that leases have for the host name.
  */
 export async function resolveAddresses(
   spec: ClusterSpec,
@@ -151,10 +151,7 @@ async function resolveServer(
   return { addresses: probed(known), findings: [...findings, failure], unresolved: [host] };
 }
 
-/**
- * Returns the records that may be published. If there are too many, records of servers that are known to be alive have
- * priority.
- */
+/** Returns the records that may be published. If there are too many, servers that are known to be alive have priority. */
 function publishable(
   records: ParsedRecords,
   host: string,

@@ -38,7 +38,6 @@ export interface AddressRemoval {
   /** True if the Endpoints or a slice still contain the address. The next pass of kubernetes-service removes it. */
   readonly stillPublished: boolean;
   readonly changes: readonly string[];
-  /** The reason why the address was not removed immediately. */
   readonly error?: ErrorDescription;
 }
 

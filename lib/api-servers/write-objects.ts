@@ -50,13 +50,10 @@ function withVersions({ lastWrite, ...state }: ContestState, versions: readonly 
 }
 
 export interface WrittenObjects {
-  /** A line for each write that was made. */
   readonly changes: readonly string[];
   /** The written objects, as the API server stored them. If writes are withheld, the objects that would be written. */
   readonly objects: PublishedObjects;
-  /** True if the port withheld the writes. */
   readonly isWithheld: boolean;
-  /** The reason why the writes ended early. */
   readonly failure?: WriteFailure;
 }
 
@@ -158,10 +155,7 @@ export interface WrittenService {
   readonly isMissing: boolean;
 }
 
-/**
- * Creates or updates the Service `default/kubernetes`, and first the namespace `default` and the ServiceCIDR `kubernetes` if
- * they are missing, as in Kubernetes 1.33 and later if the API server's own hooks are off.
- */
+/** Creates or updates the Service. Also creates its namespace and ServiceCIDR if the API server refuses the Service without them. */
 export async function writeService(pass: ServicePass, write: ServiceWrite | undefined): Promise<WrittenService> {
   if (write === undefined) return { changes: [], errors: [], isMissing: false };
   if (write.verb === 'create') return createService(pass, write.object);
@@ -213,7 +207,7 @@ async function createNamespace(kubernetes: ClusterPort): Promise<boolean> {
   return (await kubernetes.create(namespace)).outcome === 'created';
 }
 
-/** Creates the ServiceCIDR if it is missing. Returns an error if the API server does not serve this kind or denies access. */
+/** Returns an error if the API server does not serve ServiceCIDRs or denies access. */
 async function createServiceCidr(kubernetes: ClusterPort, spec: ClusterSpec) {
   const serviceCidr: ServiceCidrObject = {
     apiVersion: 'networking.k8s.io/v1',

@@ -3,7 +3,6 @@ export interface Figure {
   readonly what: string;
   readonly peer: string;
   readonly unit: string;
-  /** One value per round. */
   readonly ours: readonly number[];
   readonly others: readonly number[];
 }
@@ -28,7 +27,6 @@ export function ratioOf({ ours, others }: Figure): number {
   return Math.min(...ours) / Math.min(...others);
 }
 
-/** Returns the duration and the CPU time of some work, in milliseconds. */
 export async function timesOf(work: () => Promise<unknown>): Promise<readonly [number, number]> {
   const [startedAt, before] = [performance.now(), process.cpuUsage()];
   await work();

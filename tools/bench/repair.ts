@@ -104,7 +104,6 @@ async function upstreamPasses(folder: string, options: RepairOptions): Promise<M
   });
 }
 
-/** Measures our passes and upstream's, without changes and with changed Services. */
 export async function repairFigures(folder: string): Promise<Figure[]> {
   const figures: Figure[] = [];
   for (const services of [1_000, 10_000, 50_000, 100_000]) {

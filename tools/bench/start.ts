@@ -28,7 +28,6 @@ const CLIENTS = {
 
 export type StartedFunction = keyof typeof CLIENTS;
 
-/** Measures the CPU time of new processes until they have imported the bundle. */
 export async function start(folder: string, name: StartedFunction, rounds: number): Promise<Figure> {
   // The file must be in this repository, so that Node finds its imports.
   const clients = path.join(import.meta.dirname, '../../.cache', `clients-of-${name}.ts`);

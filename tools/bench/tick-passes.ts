@@ -35,8 +35,7 @@ async function runPass(): Promise<void> {
     spec: { apiServers },
     table,
     kubernetes: clusterPort({ transport, server, deadline, userAgent: 'bench' }),
-    // `isOneServer` keeps connections, as for addresses in a spec. The measured addresses are loopback addresses, which
-    // endpoints cannot contain.
+    // Keeps connections, as for the address of one server.
     probe: (target, end) => ask({ ...target, isOneServer: true }, end),
     passId: randomUUID(),
     nowMs: Date.now,

@@ -18,7 +18,6 @@ export function upstreamProgram(folder: string): string {
   return program;
 }
 
-/** Returns the lines that a program prints. */
 export async function linesOf(program: string, args: readonly string[]): Promise<string[]> {
   const { stdout } = await promisify(execFile)(program, args, { maxBuffer: LONGEST_OUTPUT });
   return stdout.trim().split('\n');

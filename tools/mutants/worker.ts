@@ -20,10 +20,8 @@ export interface Task {
 
 export interface MutatedModule {
   readonly file: string;
-  /** The number of its first mutant; the others follow. */
   readonly firstId: number;
   readonly mutants: number;
-  /** Test files, with the nearest to the module first. */
   readonly testFiles: readonly string[];
 }
 
@@ -50,7 +48,6 @@ const ROOT = path.join(import.meta.dirname, '../..');
 const TEST_MS = 60_000;
 /** The CPU time above which a test does not run for every mutant. */
 const SLOW_CPU_MS = 3_000;
-/** The time limit of one mutant. */
 const MOST_CPU_MS = 5_000;
 /** The test files that are reloaded first. The others follow only if the mutant survives. */
 const FIRST_RELOADED = 6;
@@ -179,7 +176,6 @@ async function isNoticedBy(mutant: number, { candidates, loadTests }: Part): Pro
   return false;
 }
 
-/** Loads the project's modules again, and returns the tests of the files. */
 async function load(files: Iterable<string>, failed?: (file: string, why: unknown) => void): Promise<Tests> {
   generation += 1;
   const tests = new Map<string, CollectedTest>();
@@ -226,7 +222,6 @@ function hook(modules: readonly MutatedModule[]): void {
 
 const bare = (url: string) => url.replace(/\?.*$/, '');
 
-/** Returns whether a URL is one of this project's modules, apart from this tool. */
 function isReloaded(url: string): boolean {
   if (!url.startsWith('file:') || !bare(url).endsWith('.ts')) return false;
   const file = path.relative(ROOT, fileURLToPath(bare(url)));
