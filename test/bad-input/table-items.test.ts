@@ -7,19 +7,17 @@ import { won } from '../contract/key-value-table.ts';
 import { TOKEN } from '../support/misbehaving-cluster.ts';
 import { aMisbehavingWorld, CLUSTER, type MisbehavingWorld } from './misbehaving-world.ts';
 
-const worlds: MisbehavingWorld[] = [];
+let world: MisbehavingWorld | undefined;
 
+/** Returns the world of this test. */
 async function aWorld(options: Parameters<typeof aMisbehavingWorld>[0] = {}): Promise<MisbehavingWorld> {
-  const world = await aMisbehavingWorld(options);
-  worlds.push(world);
+  world = await aMisbehavingWorld(options);
   return world;
 }
 
 afterEach(async () => {
-  for (const world of worlds.splice(0)) {
-    expect(await world.logsAndItems()).not.toContain(TOKEN);
-    await world.close();
-  }
+  expect(await world?.logsAndItems()).not.toContain(TOKEN);
+  await world?.close();
 });
 
 interface BadItem {
@@ -47,45 +45,42 @@ const strikes = { once: new Uint8Array(), twice: new Uint8Array() };
 const stored = { range: '10.0.0.0/24', data: new Uint8Array(), allocator: 'table', generation: 1, strikes };
 const lease = { generation: 1, source: 'probe', expiresAtMs: 0, misses: 0, seenDown: false };
 
+const ADDRESSES = { loop: 'cluster-ip-repair', key: 'ranges/serviceips' } as const;
+const PORTS = { loop: 'node-port-repair', key: 'ranges/servicenodeports' } as const;
+
 const BAD_ITEMS: readonly BadItem[] = [
   {
+    ...ADDRESSES,
     what: 'a range whose snapshot is not binary',
-    loop: 'cluster-ip-repair',
-    key: 'ranges/serviceips',
     value: { ...stored, data: 'AAAA' },
     code: 'CorruptSnapshot',
-    pattern:
-      /ranges\/serviceips does not parse: data is not of type Uint8Array.*restore its last good content, or remove it/,
+    pattern: /serviceips does not parse: data is not of type Uint8Array.*restore its last good content, or remove it/,
   },
   {
+    ...ADDRESSES,
     what: 'a range with an invalid CIDR',
-    loop: 'cluster-ip-repair',
-    key: 'ranges/serviceips',
     value: { ...stored, range: 'somewhere' },
     code: 'CorruptSnapshot',
     pattern: /ranges\/serviceips is left unchanged: restore its last good content, or remove it/,
   },
   {
+    ...PORTS,
     what: 'a range with invalid ports',
-    loop: 'node-port-repair',
-    key: 'ranges/servicenodeports',
     value: { ...stored, range: '10.0.0.0/24' },
     code: 'CorruptSnapshot',
     pattern: /ranges\/servicenodeports is left unchanged: restore its last good content, or remove it/,
   },
   {
+    ...PORTS,
     what: 'a range of a later version',
-    loop: 'node-port-repair',
-    key: 'ranges/servicenodeports',
     value: { ...stored, range: '30000-32767' },
     schema: 3,
     code: 'SchemaTooNew',
     pattern: /ranges\/servicenodeports has schema 3 and this version reads 2.*deploy the newer version/,
   },
   {
+    ...ADDRESSES,
     what: 'a range of a later spec',
-    loop: 'cluster-ip-repair',
-    key: 'ranges/serviceips',
     value: { ...stored, generation: 7 },
     code: 'OlderSpec',
     pattern: /saved under generation 7 .*nothing was written, and the next pass reads the spec again/,
@@ -120,12 +115,12 @@ test.each(BAD_ITEMS)(
   },
 );
 
-test.each(BAD_ITEMS.slice(0, 1))('an audit that reads $what fails and keeps it unchanged', async (bad) => {
+test('an audit that reads a range whose snapshot is not binary fails and keeps it unchanged', async () => {
   const world = await aWorld({ spec: { allocator: 'apiserver' } });
-  const item = await put(world, bad);
-  expect(await world.tick(bad.loop)).toEqual({ passes: 1, failed: 1, skipped: 0 });
-  expect(await world.record(bad.loop)).toMatchObject({ error: { code: 'Corrupt' } });
-  expect(await world.table.get(CLUSTER, bad.key)).toEqual(item);
+  const item = await put(world, { key: 'ranges/serviceips', value: { ...stored, data: 'AAAA' } });
+  expect(await world.tick('cluster-ip-repair')).toEqual({ passes: 1, failed: 1, skipped: 0 });
+  expect(await world.record('cluster-ip-repair')).toMatchObject({ error: { code: 'Corrupt' } });
+  expect(await world.table.get(CLUSTER, item.key)).toEqual(item);
 });
 
 test('a pass saves neither of two ranges if one is corrupt', async () => {
