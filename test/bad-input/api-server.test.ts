@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
 import { makeAuthority } from '../../local/stand-in/identity.ts';
 import { failure } from '../support/api-fault-server.ts';
@@ -9,11 +9,6 @@ let world: MisbehavingWorld;
 
 beforeEach(async () => {
   world = await aMisbehavingWorld();
-});
-
-afterEach(async () => {
-  expect(await world.logsAndItems()).not.toContain(TOKEN);
-  await world.close();
 });
 
 /** A fault, the function that causes it, the code of the failed pass, and a part of its message. */

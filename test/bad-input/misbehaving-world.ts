@@ -1,3 +1,4 @@
+import { expect } from '@jest/globals';
 import type { ClusterSpec, Loop } from '../../lib/cluster/cluster-spec.ts';
 import { ClusterConnections } from '../../lib/environment/cluster-connections.ts';
 import { loadKubeconfigFile } from '../../lib/kubernetes/kubeconfig.ts';
@@ -6,8 +7,9 @@ import type { Item, KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { readRunRecord } from '../../lib/table/run-records.ts';
 import { LOOP_HANDLERS } from '../../local/loop-handlers.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
+import { afterThisTest } from '../support/after-this-test.ts';
 import { aDispatchWorld } from '../support/dispatch-world.ts';
-import { startMisbehavingCluster } from '../support/misbehaving-cluster.ts';
+import { startMisbehavingCluster, TOKEN } from '../support/misbehaving-cluster.ts';
 
 export const CLUSTER = 'demo';
 
@@ -23,8 +25,8 @@ export interface WorldOptions {
 }
 
 /**
- * Creates one registered cluster with the handlers of its loops. Only a test advances the clock. The table allocates, so that
- * every loop has something to write in its first pass.
+ * Creates one registered cluster with the handlers of its loops, for one test. The table allocates, so that every loop has
+ * something to write in its first pass. After the test, no log line and no item may contain the token of the cluster.
  */
 export async function aMisbehavingWorld({ spec = {}, tables }: WorldOptions = {}) {
   const cluster = await startMisbehavingCluster();
@@ -61,6 +63,11 @@ export async function aMisbehavingWorld({ spec = {}, tables }: WorldOptions = {}
       ...change,
     });
   await registerCluster(table, specOf({}));
+  afterThisTest(async () => {
+    await connections.close();
+    await cluster.stop();
+    expect(JSON.stringify([telemetry.lines, await itemsIn(table)])).not.toContain(TOKEN);
+  });
 
   return {
     cluster,
@@ -85,12 +92,6 @@ export async function aMisbehavingWorld({ spec = {}, tables }: WorldOptions = {}
       objects: await cluster.objects(),
       items: (await itemsIn(table)).filter(({ key }) => !/^(runs\/|masterleases$)/.test(key)),
     }),
-    /** Returns all log lines and items as one text. */
-    logsAndItems: async () => JSON.stringify([telemetry.lines, await itemsIn(table)]),
-    close: async () => {
-      await connections.close();
-      await cluster.stop();
-    },
   };
 }
 

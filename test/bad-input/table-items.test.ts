@@ -1,24 +1,10 @@
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { LOOPS, type Loop } from '../../lib/cluster/cluster-spec.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import type { Item, TableValue } from '../../lib/table/key-value-table.ts';
 import { plainValue } from '../../lib/table/stored-item.ts';
 import { won } from '../contract/key-value-table.ts';
-import { TOKEN } from '../support/misbehaving-cluster.ts';
 import { aMisbehavingWorld, CLUSTER, type MisbehavingWorld } from './misbehaving-world.ts';
-
-let world: MisbehavingWorld | undefined;
-
-/** Returns the world of this test. */
-async function aWorld(options: Parameters<typeof aMisbehavingWorld>[0] = {}): Promise<MisbehavingWorld> {
-  world = await aMisbehavingWorld(options);
-  return world;
-}
-
-afterEach(async () => {
-  expect(await world?.logsAndItems()).not.toContain(TOKEN);
-  await world?.close();
-});
 
 interface BadItem {
   readonly what: string;
@@ -98,7 +84,7 @@ const BAD_ITEMS: readonly BadItem[] = [
 test.each(BAD_ITEMS)(
   'a pass that reads $what fails and keeps it unchanged, and the next pass succeeds after its removal',
   async (bad) => {
-    const world = await aWorld();
+    const world = await aMisbehavingWorld();
     const item = await put(world, bad);
     const before = await world.state();
 
@@ -116,7 +102,7 @@ test.each(BAD_ITEMS)(
 );
 
 test('an audit that reads a range whose snapshot is not binary fails and keeps it unchanged', async () => {
-  const world = await aWorld({ spec: { allocator: 'apiserver' } });
+  const world = await aMisbehavingWorld({ spec: { allocator: 'apiserver' } });
   const item = await put(world, { key: 'ranges/serviceips', value: { ...stored, data: 'AAAA' } });
   expect(await world.tick('cluster-ip-repair')).toEqual({ passes: 1, failed: 1, skipped: 0 });
   expect(await world.record('cluster-ip-repair')).toMatchObject({ error: { code: 'Corrupt' } });
@@ -124,7 +110,7 @@ test('an audit that reads a range whose snapshot is not binary fails and keeps i
 });
 
 test('a pass saves neither of two ranges if one is corrupt', async () => {
-  const world = await aWorld({ spec: { serviceClusterIPRanges: ['10.0.0.0/24', 'fd00::/112'] } });
+  const world = await aMisbehavingWorld({ spec: { serviceClusterIPRanges: ['10.0.0.0/24', 'fd00::/112'] } });
   const item = await put(world, { key: 'ranges/secondaryserviceips', value: 7 });
   const before = await world.state();
   expect(await world.tick('cluster-ip-repair')).toMatchObject({ failed: 1 });
@@ -134,7 +120,7 @@ test('a pass saves neither of two ranges if one is corrupt', async () => {
 });
 
 test.each(LOOPS)('a corrupt run record of %s stops the passes of the loop until it is removed', async (loop) => {
-  const world = await aWorld();
+  const world = await aMisbehavingWorld();
   const key = `runs/${loop}`;
   const item = await put(world, { key, value: { passId: 7 } });
   const before = await world.state();
@@ -171,7 +157,7 @@ describe('a registration', () => {
       pattern: /^SchemaTooNew: Item #clusters\/bad has schema 2.*deploy the newer version/,
     },
   ])('a registration $what fails only its own pass, and is not changed', async ({ value, schema = 1, pattern }) => {
-    const world = await aWorld();
+    const world = await aMisbehavingWorld();
     const item = await put(world, { cluster: '#clusters', key: 'bad', value: value(world), schema });
 
     expect(await world.tick('system-namespaces')).toEqual({ passes: 2, failed: 1, skipped: 0 });
@@ -187,7 +173,7 @@ describe('a registration', () => {
   });
 
   test('a new registration replaces a corrupt one and continues its generations', async () => {
-    const world = await aWorld();
+    const world = await aMisbehavingWorld();
     await put(world, { cluster: '#clusters', key: 'bad', value: registered(world, { endpoints: 'none' }) });
     const spec = world.spec({ name: 'bad' });
     expect(await registerCluster(world.table, spec)).toEqual({ spec, generation: 5, rangesGeneration: 5 });
@@ -196,7 +182,7 @@ describe('a registration', () => {
 });
 
 test('a corrupt pause of all clusters fails the invocation, so that no paused cluster has a pass', async () => {
-  const world = await aWorld();
+  const world = await aMisbehavingWorld();
   const item = await put(world, { cluster: '#clusters', key: '*', value: { paused: 'yes' } });
   const before = await world.state();
   await expect(world.tick('system-namespaces')).rejects.toMatchObject({
