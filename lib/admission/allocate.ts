@@ -55,7 +55,7 @@ export async function allocatePlan(
     }
   };
   const allocateFrom: AllocateFrom = async (range, values, named) => {
-    const wanted = values.map((value) => (value === undefined ? 'next' : { value }));
+    const wanted = values.map((value) => (value === '' || value === 0 ? 'next' : { value }));
     const given = await rangeAllocations(table, range, update).allocateFor(wanted, { ...ofService, named });
     if (!isRefused(given)) undos.push(() => rangeAllocations(closingTable, range, update).undo(given.undo));
     return given;
@@ -70,9 +70,10 @@ export async function allocatePlan(
   }
 }
 
-type AllocateFrom = <Item>(
+/** Allocates values. An empty text or 0 stands for any free item. */
+type AllocateFrom = <Item extends string | number>(
   range: ConfiguredRange<Item>,
-  values: readonly (Item | undefined)[],
+  values: readonly Item[],
   named: readonly Item[],
 ) => Promise<{ readonly outcome: 'allocated'; readonly items: readonly Item[] } | Refusal>;
 
@@ -87,7 +88,7 @@ async function allocateEach(
   for (const address of addresses) {
     const { family, value } = address;
     const range = rangeOfFamily(cluster, family, pick);
-    const given = await allocateFrom(range, [value && canonical(value)], named.addresses.map(canonical));
+    const given = await allocateFrom(range, [canonical(value)], named.addresses.map(canonical));
     if (isRefused(given)) return { ...given, address };
     items.push(...given.items);
   }

@@ -28,8 +28,8 @@ export interface Plan {
 export interface WantedAddress {
   readonly index: number;
   readonly family: IPFamily;
-  /** The address as the client wrote it. If absent, any free address. */
-  readonly value?: string;
+  /** The address as the client wrote it, or an empty text for any address. */
+  readonly value: string;
 }
 
 const NOTHING: Plan = { clusterIPs: [], addresses: [], ports: [], named: { addresses: [], ports: [] } };
@@ -71,10 +71,7 @@ function wantedAddresses(
   if (decided === undefined) return undefined;
   const { families } = decided;
   const clusterIPs = families.map((_, index) => decided.clusterIPs[index] ?? '');
-  const wanted = families.map((family, index): WantedAddress => {
-    const value = clusterIPs[index];
-    return { index, family, ...(value !== undefined && value !== '' && { value }) };
-  });
+  const wanted = families.map((family, index) => ({ index, family, value: clusterIPs[index] ?? '' }));
   if (before === undefined || !hasClusterIP(before)) return { clusterIPs, addresses: wanted };
   const isUpgrade =
     !isHeadless(before) &&
@@ -112,7 +109,8 @@ function areUnique(texts: readonly string[]): boolean {
 }
 
 export interface WantedPort {
-  readonly value?: number;
+  /** The port, or 0 for any port. */
+  readonly value: number;
   /** The indexes in `spec.ports` that get the port. A refusal names the first one. */
   readonly at: readonly number[] | 'healthCheck';
 }
@@ -122,7 +120,7 @@ function newNodePorts(spec: ServiceSpec): readonly WantedPort[] {
   if (!mayHaveNodePorts(spec)) return [];
   const requested = requestedByPort(spec.ports);
   const wanted: WantedPort[] = [];
-  const shared = new Map<number, { readonly value?: number; readonly at: number[] }>();
+  const shared = new Map<number, { readonly value: number; readonly at: number[] }>();
   for (const [index, { port, nodePort }] of spec.ports.entries()) {
     if (nodePort === 0 && !getsNodePorts(spec)) continue;
     const one = shared.get(port);
@@ -130,8 +128,7 @@ function newNodePorts(spec: ServiceSpec): readonly WantedPort[] {
       one.at.push(index);
       continue;
     }
-    const value = one === undefined ? requested.get(port) : nodePort;
-    const other = { ...(value !== undefined && { value }), at: [index] };
+    const other = { value: one === undefined ? (requested.get(port) ?? 0) : nodePort, at: [index] };
     if (one === undefined) shared.set(port, other);
     wanted.push(other);
   }
@@ -155,7 +152,7 @@ function updatedNodePorts(after: ServiceSpec, before: ServiceSpec): readonly Wan
   const wanted: WantedPort[] = [];
   for (const [index, { nodePort, protocol }] of after.ports.entries()) {
     if (nodePort === 0) {
-      if (getsNodePorts(after)) wanted.push({ at: [index] });
+      if (getsNodePorts(after)) wanted.push({ value: 0, at: [index] });
       continue;
     }
     const id = `${protocol}/${nodePort}`;
@@ -170,6 +167,5 @@ function updatedNodePorts(after: ServiceSpec, before: ServiceSpec): readonly Wan
 
 function healthCheckPort(after: ServiceSpec, before: ServiceSpec | undefined): readonly WantedPort[] {
   if (!getsHealthCheckPort(after) || (before !== undefined && getsHealthCheckPort(before))) return [];
-  const { healthCheckNodePort: value } = after;
-  return [{ ...(value !== 0 && { value }), at: 'healthCheck' }];
+  return [{ value: after.healthCheckNodePort, at: 'healthCheck' }];
 }

@@ -26,7 +26,8 @@ export function patchOf(
 function addressOperations(plan: Plan, allocated: readonly string[], sent: ServiceSpec): PatchOperation[] {
   if (plan.addresses.length === 0) return [];
   const clusterIPs = [...plan.clusterIPs];
-  for (const [place, { index, value }] of plan.addresses.entries()) clusterIPs[index] = value ?? allocated[place] ?? '';
+  for (const [place, { index, value }] of plan.addresses.entries())
+    clusterIPs[index] = value || (allocated[place] ?? '');
   if (sameTexts(sent.clusterIPs, clusterIPs) && sent.clusterIP === clusterIPs[0]) return [];
   return [
     { op: 'add', path: '/spec/clusterIP', value: clusterIPs[0] ?? '' },
@@ -65,19 +66,19 @@ export interface RefusalStatus {
 /* The refusals of the registry (`pkg/registry/core/service/storage/alloc.go`; `apimachinery/pkg/api/errors`). */
 
 export function addressRefusal(name: string, plan: Plan, wanted: WantedAddress, error: Refusal): RefusalStatus {
-  if (wanted.value === undefined && error.code === 'Full') {
+  if (wanted.value === '' && error.code === 'Full') {
     return internalError(`failed to allocate a serviceIP for Service ${JSON.stringify(name)}: ${error.message}`);
   }
-  const what = wanted.value === undefined ? 'failed to allocate IP' : `failed to allocate IP ${wanted.value}`;
+  const what = `failed to allocate IP ${wanted.value}`.trimEnd();
   return invalid(name, 'spec.clusterIPs', JSON.stringify(plan.clusterIPs), `${what}: ${error.message}`);
 }
 
 export function portRefusal(name: string, { value, at }: WantedPort, error: Refusal): RefusalStatus {
   if (at === 'healthCheck') {
-    const what = value === undefined ? 'a HealthCheck NodePort 0' : `requested HealthCheck NodePort ${value}`;
+    const what = value === 0 ? 'a HealthCheck NodePort 0' : `requested HealthCheck NodePort ${value}`;
     return internalError(`failed to allocate ${what}: ${error.message}`);
   }
-  if (value === undefined) return internalError(`failed to allocate a nodePort: ${error.message}`);
+  if (value === 0) return internalError(`failed to allocate a nodePort: ${error.message}`);
   return invalid(name, `spec.ports[${at[0] ?? 0}].nodePort`, String(value), error.message);
 }
 

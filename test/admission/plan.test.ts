@@ -18,8 +18,8 @@ function specOf(fields: SpecFields) {
  */
 function wanted(fields: SpecFields, old: SpecFields | undefined, configured: readonly IPFamily[]): string {
   const plan = planOf(specOf(fields), old && specOf(old), configured);
-  const addresses = plan.addresses.map(({ family, value, index }) => `${value ?? family}@${index}`);
-  const ports = plan.ports.map(({ value, at }) => `${value ?? 'next'}@${at === 'healthCheck' ? at : at.join('+')}`);
+  const addresses = plan.addresses.map(({ family, value, index }) => `${value || family}@${index}`);
+  const ports = plan.ports.map(({ value, at }) => `${value || 'next'}@${at === 'healthCheck' ? at : at.join('+')}`);
   return [...addresses, ...ports].join(' ');
 }
 
