@@ -63,7 +63,7 @@ async function main(modules: readonly string[]): Promise<number> {
   const outcomes = new Map<Keyed, Outcome>();
   const note = (mutant: Keyed, verdict: Verdict) => outcomes.set(mutant, outcomeOf(mutant, verdict, explained));
   const isOpen = (mutant: Keyed) => chosen.includes(mutant) && !outcomes.has(mutant);
-  await Promise.all(parts.map((part) => judgeAll(part, { all, isOpen, note })));
+  await Promise.all(parts.map((part) => judgeAll(part, all, isOpen, note)));
   for (const mutant of chosen) if (!outcomes.has(mutant)) note(mutant, 'unreached');
   if (values.sample === undefined) printNeedless(explained, modules);
   const results = [...outcomes];
@@ -138,15 +138,16 @@ function sampleOf(all: readonly Keyed[], count: number, seed: number): Keyed[] {
   return ofEach.slice(0, count);
 }
 
-interface Judging {
-  /** All mutants. The number of a mutant is its place in this list. */
-  readonly all: readonly Keyed[];
-  readonly isOpen: (mutant: Keyed) => boolean;
-  readonly note: (mutant: Keyed, verdict: Verdict) => void;
-}
-
-/** Judges the mutants of some modules. Starts another worker if a worker ended before each mutant has a verdict. */
-async function judgeAll(names: readonly string[], { all, isOpen, note }: Judging): Promise<void> {
+/**
+ * Judges the mutants of some modules. Starts another worker if a worker ended before each mutant has a verdict. The number of a
+ * mutant is its place in `all`.
+ */
+async function judgeAll(
+  names: readonly string[],
+  all: readonly Keyed[],
+  isOpen: (mutant: Keyed) => boolean,
+  note: (mutant: Keyed, verdict: Verdict) => void,
+): Promise<void> {
   const tests = runnableTests();
   const modules = names.map((name) => ({
     file: path.join(ROOT, name),

@@ -131,18 +131,15 @@ export interface Review {
   readonly oldService?: Service;
 }
 
-/** A review of an object that never gets addresses or ports. The object is allowed unchanged. */
-export interface OtherReview {
-  readonly uid: string;
-  readonly other: string;
-}
-
 export interface ReviewResponse {
   readonly allowed: boolean;
   readonly patch?: readonly PatchOperation[];
   readonly status?: RefusalStatus;
 }
 
+type OtherReview = { readonly uid: string; readonly other: string };
+
+/** Returns the review of a Service, or `other`: what the review is about, if the object never gets addresses or ports. */
 export function reviewIn(text: string): Review | OtherReview | { readonly fault: string } {
   const parsed = review.safeParse(jsonIn(text));
   if (!parsed.success) return faultOf(parsed.error, 'the body');

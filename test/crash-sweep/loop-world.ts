@@ -185,16 +185,9 @@ function itemState({ cluster, key, value }: Item): unknown {
     return { cluster, key, value: { outcome, mode } };
   }
   // A lease counts its refreshes and quotes its last probe, and a range contains the id of the pass of its last strike.
-  const names = key === LEASES ? ['generation', 'lastProbe'] : ['passId'];
-  return { cluster, key, value: without(value, new Set(names)) };
-}
-
-function without(value: unknown, names: ReadonlySet<string>): unknown {
-  if (Array.isArray(value)) return value.map((each) => without(each, names));
-  if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) return value;
-  return Object.fromEntries(
-    Object.entries(value).flatMap(([name, field]) => (names.has(name) ? [] : [[name, without(field, names)]])),
-  );
+  const omitted = key === LEASES ? ['generation', 'lastProbe'] : ['passId'];
+  const text = JSON.stringify(value, (name, field) => (omitted.includes(name) ? undefined : field));
+  return { cluster, key, value: JSON.parse(text) };
 }
 
 function sorted(values: readonly unknown[]): unknown[] {

@@ -26,9 +26,7 @@ const CLIENTS = {
   ],
 } as const;
 
-export type StartedFunction = keyof typeof CLIENTS;
-
-export async function start(folder: string, name: StartedFunction, rounds: number): Promise<Figure> {
+export async function start(folder: string, name: keyof typeof CLIENTS, rounds: number): Promise<Figure> {
   // The file must be in this repository, so that Node finds its imports.
   const clients = path.join(import.meta.dirname, '../../.cache', `clients-of-${name}.ts`);
   writeFileSync(clients, CLIENTS[name].join('\n'));
