@@ -149,12 +149,12 @@ async function allocate(
   taken: { readonly addresses: string[]; readonly ports: number[] },
 ): Promise<void> {
   for (const wanted of plan.addresses) {
-    const given = await allocator.addresses.allocate(wanted.value, holdOwner);
+    const given = await allocator.addresses.allocate(wanted.value || undefined, holdOwner);
     if (isRefused(given)) throw statusOf(given, addressRefusal(name, plan, wanted, given));
     taken.addresses.push(given.item);
   }
   for (const wanted of plan.ports) {
-    const given = await allocator.ports.allocate(wanted.value, holdOwner);
+    const given = await allocator.ports.allocate(wanted.value || undefined, holdOwner);
     if (isRefused(given)) throw statusOf(given, portRefusal(name, wanted, given));
     taken.ports.push(given.item);
   }
