@@ -1,12 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
-import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
+import type { V1IPAddress } from '@kubernetes/client-node';
+import type { WholeObject } from '../../lib/cluster/kubernetes-objects.ts';
 import { storedService } from '../support/etcd-client.ts';
 import { eventually } from '../support/eventually.ts';
 import { runningControlPlane } from './running-control-plane.ts';
-
-interface IPAddress extends KubernetesObject {
-  readonly spec: { readonly parentRef: { readonly name: string } };
-}
 
 const SERVICES = '/api/v1/namespaces/default/services';
 const ipAddress = (address: string) => `/apis/networking.k8s.io/v1/ipaddresses/${address}`;
@@ -16,7 +13,7 @@ describe('Services that share a cluster IP in a cluster whose API servers alloca
   const { etcd, apiserver } = runningControlPlane();
 
   const parentOf = async (address: string) => {
-    const { status, body } = await apiserver.request<IPAddress>('GET', ipAddress(address));
+    const { status, body } = await apiserver.request<WholeObject<V1IPAddress>>('GET', ipAddress(address));
     return status === 404 ? undefined : body.spec.parentRef.name;
   };
   const withAddress = (name: string, address: string) =>

@@ -1,18 +1,14 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { RANGE_KEYS, type RangeKey } from '../../lib/cluster/spec-ranges.ts';
 import { readRange } from '../../lib/table/ranges.ts';
-import type { StoredServiceSpec } from '../../local/stand-in/service-storage.ts';
+import type { StoredService, StoredServiceSpec } from '../../local/stand-in/service-storage.ts';
 import { CLUSTER } from '../support/handlers.ts';
 import { itemsIn } from '../support/ranges.ts';
 import { type AdmittedControlPlane, startAdmittedControlPlane } from './admitted-control-plane.ts';
 
-interface Service {
-  readonly metadata: { readonly name: string };
-  readonly spec: StoredServiceSpec;
-}
 interface Reply {
   readonly status: number;
-  readonly body: Service & { readonly message?: string; readonly reason?: string };
+  readonly body: StoredService & { readonly message?: string; readonly reason?: string };
 }
 
 const RANGES = ['10.96.0.0/20', 'fd00:10:96::/112'] as const;
@@ -45,12 +41,12 @@ async function takenIn(key: RangeKey): Promise<readonly string[]> {
   return itemsIn(stored).map(String);
 }
 
-async function listed(): Promise<readonly Service[]> {
-  const { body } = await apiserver.request<{ items: Service[] }>('GET', services);
+async function listed(): Promise<readonly StoredService[]> {
+  const { body } = await apiserver.request<{ items: StoredService[] }>('GET', services);
   return body.items;
 }
 
-function nodePortsOf({ spec }: Service): string[] {
+function nodePortsOf({ spec }: StoredService): string[] {
   const numbers = [...(spec.ports ?? []).map(({ nodePort }) => nodePort), spec.healthCheckNodePort];
   return numbers.filter((number) => number !== undefined && number !== 0).map(String);
 }

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import type { StoredService } from '../../local/stand-in/service-storage.ts';
 import { untilBootstrapped } from '../support/bootstrapped.ts';
 import { type Etcd, type KubeApiserver, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
 import { storedService } from '../support/etcd-client.ts';
@@ -22,20 +23,10 @@ jest.setTimeout(180_000 + STEPS * 30_000);
 
 const pick = seededPick(Number(process.env['CHURN_SEED'] ?? 1));
 
-interface Service {
-  readonly metadata: { readonly name: string; readonly creationTimestamp: string };
-  readonly spec: {
-    readonly clusterIP?: string;
-    readonly clusterIPs?: readonly string[];
-    readonly ports?: readonly { readonly nodePort?: number }[];
-    readonly healthCheckNodePort?: number;
-  };
-}
-
 type Life = (name: string, at: KubeApiserver, allocator: string) => AsyncGenerator<void>;
 
 async function must(at: KubeApiserver, method: 'POST' | 'PATCH' | 'DELETE', path: string, body?: object) {
-  const reply = await at.request<Service & { message?: string }>(method, path, body);
+  const reply = await at.request<StoredService & { message?: string }>(method, path, body);
   if (reply.status > 201) throw new Error(`${method} ${path}: ${reply.status} ${reply.body.message}`);
   return reply.body;
 }
@@ -46,7 +37,7 @@ const changed = (at: KubeApiserver, name: string, spec: object) => must(at, 'PAT
 const removed = (at: KubeApiserver, name: string) => must(at, 'DELETE', `${SERVICES}/${name}`);
 
 async function isUsed(at: KubeApiserver, prefix: string): Promise<boolean> {
-  const { body } = await at.request<{ items: Service[] }>('GET', '/apis/networking.k8s.io/v1/ipaddresses');
+  const { body } = await at.request<{ items: StoredService[] }>('GET', '/apis/networking.k8s.io/v1/ipaddresses');
   return body.items.some(({ metadata }) => metadata.name.startsWith(prefix));
 }
 
@@ -83,7 +74,7 @@ const LIVES: readonly Life[] = [
     const { metadata, spec } = await created(at, name, {});
     // Wait for a second after the creation: before, the repair of the API server would delete the IPAddress of the second family.
     do yield;
-    while (Date.now() < Date.parse(metadata.creationTimestamp) + 1_000 && (await at.request('GET', SERVICES)));
+    while (Date.now() < Date.parse(metadata.creationTimestamp ?? '') + 1_000 && (await at.request('GET', SERVICES)));
     await changed(at, name, { ipFamilyPolicy: 'RequireDualStack' });
     yield;
     const single = { clusterIPs: spec.clusterIPs, ipFamilies: ['IPv4'] };
@@ -190,7 +181,7 @@ describe.each([
 
   /** Returns the addresses and ports of all Services. */
   async function claims(): Promise<readonly string[]> {
-    const { body } = await plane.apiserver.request<{ items: Service[] }>('GET', '/api/v1/services');
+    const { body } = await plane.apiserver.request<{ items: StoredService[] }>('GET', '/api/v1/services');
     return body.items.flatMap(({ spec: { clusterIPs = [], ports = [], healthCheckNodePort } }) =>
       [...clusterIPs, ...ports.map(({ nodePort }) => nodePort), healthCheckNodePort]
         .filter((item) => item !== undefined && item !== 0 && item !== 'None')

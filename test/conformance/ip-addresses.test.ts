@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import type { EventsV1Event, V1IPAddress } from '@kubernetes/client-node';
+import type { WholeObject } from '../../lib/cluster/kubernetes-objects.ts';
 import { type Etcd, type KubeApiserver, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
 import { type StoredService, storedService } from '../support/etcd-client.ts';
 import { eventually } from '../support/eventually.ts';
@@ -203,35 +205,20 @@ async function plant(etcd: Etcd): Promise<void> {
   await etcd.putServices(services);
 }
 
-interface IPAddress {
-  readonly metadata: { readonly name: string; readonly labels?: object };
-  readonly spec: { readonly parentRef: { readonly name: string } };
-}
-
 /** Returns the IPAddresses, except that of the Service that a stock API server creates. */
 async function recorded({ request }: KubeApiserver) {
-  const { body } = await request<{ items: IPAddress[] }>('GET', IP_ADDRESSES);
+  const { body } = await request<{ items: WholeObject<V1IPAddress>[] }>('GET', IP_ADDRESSES);
   return body.items
     .filter(({ spec }) => spec.parentRef.name !== 'kubernetes')
     .map(({ metadata: { name, labels = {} }, spec }) => ({ name, labels, parent: spec.parentRef }));
 }
 
-interface Event {
-  readonly reportingController: string;
-  readonly type: string;
-  readonly reason: string;
-  readonly action: string;
-  readonly note: string;
-  readonly metadata: { readonly namespace: string };
-  readonly regarding: Readonly<Record<string, string>>;
-}
-
 /** Returns each event once, as text: a repetition counts in its series. */
 async function eventsBy(controller: string, { request }: KubeApiserver): Promise<string[]> {
-  const { body } = await request<{ items: Event[] }>('GET', '/apis/events.k8s.io/v1/events');
+  const { body } = await request<{ items: WholeObject<EventsV1Event>[] }>('GET', '/apis/events.k8s.io/v1/events');
   const lines = body.items
     .filter(({ reportingController }) => reportingController === controller)
-    .map(({ metadata, regarding, type, reason, action, note }) => {
+    .map(({ metadata, regarding = {}, type, reason, action, note = '' }) => {
       const { apiVersion, kind, namespace = '', name, uid } = regarding;
       // Upstream prints an address that does not parse as `<nil>`.
       const text = note.replace('<nil>', '10.0.0.300');
