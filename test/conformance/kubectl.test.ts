@@ -7,18 +7,13 @@ import { kubeconfigOf } from '../../local/stand-in/identity.ts';
 import { findBinaries, KUBERNETES_VERSION } from '../support/binaries.ts';
 import { untilBootstrapped } from '../support/bootstrapped.ts';
 import { startEtcd, startKubeApiserver } from '../support/control-plane.ts';
+import type { Ran } from '../support/kbctl-process.ts';
 import { IDENTITY, readyStandIn } from '../support/stand-in.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 interface Server {
   readonly kubeconfigFile: string;
   close(): Promise<unknown>;
-}
-
-interface Ran {
-  readonly code: number;
-  readonly stdout: string;
-  readonly stderr: string;
 }
 
 const { kubectl } = findBinaries();

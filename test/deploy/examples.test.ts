@@ -8,6 +8,7 @@ import { TableError } from '../../lib/table/key-value-table.ts';
 import { type AllocateWorld, anAllocateWorld, CLUSTER } from '../support/allocate-world.ts';
 import { type FaultServer, startFaultServer } from '../support/api-fault-server.ts';
 import { emulatedAws } from '../support/emulator-project.ts';
+import type { Ran } from '../support/kbctl-process.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const FUNCTION = 'kube-bootstrap-controller-dev-allocate:live';
@@ -51,21 +52,12 @@ const unavailable = () => ({
   put: () => Promise.reject(new TableError('Throttled', 'the table is busy')),
 });
 
-interface Ran {
-  readonly code: number;
-  readonly output: string;
-  readonly errors: string;
-}
-
-async function run(command: string, args: readonly string[]): Promise<Ran> {
+function run(command: string, args: readonly string[]): Promise<Ran> {
   const env = { PATH: process.env['PATH'], HOME: folder, ...emulatedAws(api.url, 'test') };
-  try {
-    const { stdout, stderr } = await promisify(execFile)(command, args, { env, encoding: 'utf8' });
-    return { code: 0, output: stdout, errors: stderr };
-  } catch (error) {
-    const { code = 1, stdout = '', stderr = '' } = error as { code?: number; stdout?: string; stderr?: string };
-    return { code, output: stdout, errors: stderr };
-  }
+  return promisify(execFile)(command, args, { env, encoding: 'utf8' }).then(
+    ({ stdout, stderr }) => ({ code: 0, stdout, stderr }),
+    ({ code = 1, stdout = '', stderr = '' }) => ({ code, stdout, stderr }),
+  );
 }
 
 describe.each<{ language: string; call: (requestId: string) => Promise<Ran> }>([
@@ -81,25 +73,25 @@ describe.each<{ language: string; call: (requestId: string) => Promise<Ran> }>([
   const GIVEN = 'serviceips 10.0.0.17\nservicenodeports 30016\nservicenodeports 30017\n';
 
   test('the caller gets the requested items, and gets the same items again with the same id', async () => {
-    expect(await call('one')).toEqual({ code: 0, output: GIVEN, errors: '' });
-    expect(await call('one')).toEqual({ code: 0, output: GIVEN, errors: '' });
+    expect(await call('one')).toEqual({ code: 0, stdout: GIVEN, stderr: '' });
+    expect(await call('one')).toEqual({ code: 0, stdout: GIVEN, stderr: '' });
     expect(await world.taken()).toEqual({ '10.0.0.17': 'one', '30016': 'one', '30017': 'one' });
   });
 
   test('the caller prints the refusal and ends with code 1', async () => {
     await world.store(RANGE_KEYS.primary, { data: fromBits(Array(254).keys()) });
-    expect(await call('one')).toEqual({ code: 1, output: '', errors: 'Full: range is full\n' });
+    expect(await call('one')).toEqual({ code: 1, stdout: '', stderr: 'Full: range is full\n' });
   });
 
   test('the caller prints the resolution if the function cannot finish, and a second call with the same id gets the items', async () => {
     fails = true;
     expect(await call('one')).toEqual({
       code: 1,
-      output: '',
-      errors:
+      stdout: '',
+      stderr:
         'Throttled: request one was not finished, invoke it again with the same requestId: it resumes where this one ended. the table is busy\n',
     });
     fails = false;
-    expect(await call('one')).toEqual({ code: 0, output: GIVEN, errors: '' });
+    expect(await call('one')).toEqual({ code: 0, stdout: GIVEN, stderr: '' });
   });
 });

@@ -24,33 +24,23 @@ function npm(...args: readonly string[]): void {
   execFileSync('npm', [...args, ...options], { cwd: REPOSITORY, encoding: 'utf8', stdio: 'pipe' });
 }
 
-interface Ran {
-  readonly code: number | null;
-  readonly output: string;
-  readonly errors: string;
-}
-
 /** Runs the installed command outside the repository, with the `node` of `nodeFolder`. */
-function kbctl(args: readonly string[], nodeFolder: string, nodeOptions = ''): Ran {
-  const { status, stdout, stderr } = spawnSync(join(folder, 'bin/kbctl'), args, {
-    cwd: folder,
-    env: { PATH: [nodeFolder, '/usr/bin', '/bin'].join(delimiter), NODE_OPTIONS: nodeOptions },
-    encoding: 'utf8',
-  });
-  return { code: status, output: stdout, errors: stderr };
+function kbctl(args: readonly string[], nodeFolder: string, nodeOptions = '') {
+  const env = { PATH: [nodeFolder, '/usr/bin', '/bin'].join(delimiter), NODE_OPTIONS: nodeOptions };
+  return spawnSync(join(folder, 'bin/kbctl'), args, { cwd: folder, env, encoding: 'utf8' });
 }
 
 const current = dirname(process.execPath);
 
 test('the command of the installed package prints its version', () => {
-  expect(kbctl(['--version'], current)).toEqual({ code: 0, output: `${version}\n`, errors: '' });
+  expect(kbctl(['--version'], current)).toMatchObject({ status: 0, stdout: `${version}\n`, stderr: '' });
 });
 
 test('the command of the installed package prints its usage', () => {
   expect(kbctl(['--help'], current)).toMatchObject({
-    code: 0,
-    output: expect.stringMatching(/^Usage: kbctl /),
-    errors: '',
+    status: 0,
+    stdout: expect.stringMatching(/^Usage: kbctl /),
+    stderr: '',
   });
 });
 
@@ -68,9 +58,9 @@ test('the run command of the installed package runs the loops, and other command
     expect(await (await fetch(page)).text()).toContain('embedded');
     expect(await (await fetch(new URL('../metrics', page))).text()).toContain('cluster_health');
     expect(kbctl(['status', 'embedded'], current)).toMatchObject({
-      code: 0,
-      output: expect.stringMatching(/^embedded +good /),
-      errors: '',
+      status: 0,
+      stdout: expect.stringMatching(/^embedded +good /),
+      stderr: '',
     });
   } finally {
     child.kill('SIGINT');
@@ -84,10 +74,10 @@ test.each([
   { node: 'a Node.js that pretends to be 20.20.2', at: current, options: pretend },
   ...oldNodes().map((at) => ({ node: join(at, 'node'), at, options: '' })),
 ])('the command of the installed package prints one line if Node.js is too old: $node', ({ at, options }) => {
-  expect(kbctl(['--version'], at, options)).toEqual({
-    code: 1,
-    output: '',
-    errors: expect.stringMatching(/^kube-bootstrap-controller needs Node\.js 22\.19 or later and this is .*\n$/),
+  expect(kbctl(['--version'], at, options)).toMatchObject({
+    status: 1,
+    stdout: '',
+    stderr: expect.stringMatching(/^kube-bootstrap-controller needs Node\.js 22\.19 or later and this is .*\n$/),
   });
 });
 
