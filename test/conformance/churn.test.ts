@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import type { StoredService } from '../../local/stand-in/service-storage.ts';
 import { untilBootstrapped } from '../support/bootstrapped.ts';
-import { type Etcd, type KubeApiserver, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
+import { type KubeApiserver, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
 import { storedService } from '../support/etcd-client.ts';
 import { eventually } from '../support/eventually.ts';
-import { type Handlers, type Invoked, startHandlers } from '../support/handlers.ts';
+import { type Invoked, startHandlers } from '../support/handlers.ts';
 import { seededPick } from '../support/ranges.ts';
-import { startAdmittedControlPlane } from './admitted-control-plane.ts';
+import { type AdmittedControlPlane, startAdmittedControlPlane } from './admitted-control-plane.ts';
 
 /* These tests change Services in a real API server for 24 rounds of one hour, while passes of both repairs run. */
 
@@ -136,12 +136,7 @@ function workerOf(at: KubeApiserver, allocator: string) {
   return { work, end };
 }
 
-interface Plane {
-  readonly etcd: Etcd;
-  readonly apiserver: KubeApiserver;
-  readonly handlers: Handlers;
-  readonly close: () => Promise<void>;
-}
+type Plane = Pick<AdmittedControlPlane, 'etcd' | 'apiserver' | 'handlers' | 'close'>;
 
 /** Starts an API server that allocates by itself and runs its own repair. */
 async function startStockPlane(): Promise<Plane> {

@@ -73,13 +73,9 @@ const read = (name: string) => JSON.parse(readFileSync(globSync(join(schemas, na
 const files: Readonly<Record<string, string>> = read('providers/us-east-1.json');
 
 function permissionsOf(type: string): string[] {
-  const { handlers }: Schema = read(`resources/${files[type]}.json`);
+  const { handlers } = read(`resources/${files[type]}.json`);
   const operations = ['create', 'read', 'update', 'delete'];
   return [...new Set(operations.flatMap((operation) => handlers[operation]?.permissions ?? []))];
-}
-
-interface Schema {
-  readonly handlers: Readonly<Record<string, { readonly permissions: readonly string[] }>>;
 }
 
 test('the list of types contains every type of resource in the template', () => {

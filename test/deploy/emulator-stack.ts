@@ -43,7 +43,7 @@ export async function readStack(emulator: Emulator, name: string, codeBucket?: s
   const functions = await Promise.all(
     physicalIds('AWS::Lambda::Function').map((of) => {
       const invoked = aliases.find((alias) => alias.startsWith(`${of}:`)) ?? of;
-      return readFunction(emulator, { name: of, invoked, folder, opt, unpackFromBucket });
+      return readFunction(emulator, { name: of, invoked }, { folder: join(folder, of), opt }, unpackFromBucket);
     }),
   );
   return {
@@ -75,25 +75,19 @@ export async function stackResources(aws: Aws, name: string) {
     });
 }
 
-interface FunctionPlace {
-  /** The name of the function in the emulator. */
-  readonly name: string;
-  /** The name with the alias that callers invoke, if there is an alias. */
-  readonly invoked: string;
-  /** The folder that contains the folders of all functions. */
-  readonly folder: string;
-  /** The folder of the layers. */
-  readonly opt: string;
-  readonly unpackFromBucket: (key: string, into: string) => Promise<void>;
-}
-
-async function readFunction({ aws, recorder }: Emulator, place: FunctionPlace) {
-  const { name, invoked, opt, unpackFromBucket } = place;
-  const folder = join(place.folder, name);
-  const path = `/2015-03-31/functions/${encodeURIComponent(invoked)}`;
-  const { Configuration: configuration, Code: code }: { Configuration: FunctionConfiguration; Code: Code } = JSON.parse(
-    (await aws.get('lambda', path)).toString(),
-  );
+/** @param names `invoked` is the name with the alias that callers invoke, if there is an alias */
+async function readFunction(
+  { aws, recorder }: Emulator,
+  { name, invoked }: { readonly name: string; readonly invoked: string },
+  { folder, opt }: Pick<Runnable, 'folder' | 'opt'>,
+  unpackFromBucket: (key: string, into: string) => Promise<void>,
+) {
+  const answer = await aws.get('lambda', `/2015-03-31/functions/${encodeURIComponent(invoked)}`);
+  // The emulator returns a wrong bucket in the location of the code: the zip is in the bucket of the deployment.
+  const {
+    Configuration: configuration,
+    Code: code,
+  }: { Configuration: FunctionConfiguration; Code: { Location: string } } = JSON.parse(answer.toString());
   await unpackFromBucket(new URL(code.Location).pathname.slice(1), folder);
   const runnable: Runnable = {
     folder,
@@ -116,11 +110,6 @@ async function readFunction({ aws, recorder }: Emulator, place: FunctionPlace) {
     /** The statements of all policies of the function's role. */
     statements: await roleStatements(aws, configuration.Role.split('/').at(-1) ?? ''),
   };
-}
-
-/** The place of the code. The emulator returns a wrong bucket here: the zip is in the bucket of the deployment. */
-interface Code {
-  readonly Location: string;
 }
 
 /** Returns the variables of https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html that some code reads. */

@@ -24,17 +24,8 @@ beforeEach(() => {
 
 afterEach(() => Promise.all(ends.splice(0).map((end) => end())));
 
-interface Begun {
-  readonly printed: readonly string[];
-  end(): Promise<void>;
-}
-
 /** Starts a run in this process, and waits until it prints a line that matches. */
-async function begin(
-  until: RegExp,
-  hooks: Partial<RunHooks> = {},
-  options: Partial<StartOptions> = {},
-): Promise<Begun> {
+async function begin(until: RegExp, hooks: Partial<RunHooks> = {}, options: StartOptions = {}) {
   const printed: string[] = [];
   const ended = new AbortController();
   const write = (line: string) => void printed.push(line);
