@@ -4,24 +4,15 @@ import {
   DescribeStacksCommand,
 } from '@aws-sdk/client-cloudformation';
 import { RELEASE_FAILING } from './alarm-list.ts';
-import type { StackParameters } from './parameters.ts';
 
-export interface DeployedStack {
-  readonly arn: string;
-  readonly parameters: StackParameters;
-  readonly outputs: Readonly<Record<string, string>>;
-  readonly tags: Readonly<Record<string, string>>;
-}
+type DeployedStack = NonNullable<Awaited<ReturnType<typeof describeStack>>>;
 
 /** Reads a stack. Returns `undefined` if the stack does not exist. */
-export async function describeStack(
-  name: string,
-  config: CloudFormationClientConfig,
-): Promise<DeployedStack | undefined> {
+export async function describeStack(name: string, config: CloudFormationClientConfig) {
   const client = new CloudFormationClient(config);
   try {
     const { Stacks: [stack] = [] } = await client.send(new DescribeStacksCommand({ StackName: name }));
-    const pairs = (list: readonly (readonly [string | undefined, string | undefined])[]) =>
+    const pairs = (list: readonly (readonly [string | undefined, string | undefined])[]): Record<string, string> =>
       Object.fromEntries(list.map(([key = '', value = '']) => [key, value]));
     return {
       arn: stack?.StackId ?? '',

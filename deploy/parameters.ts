@@ -84,15 +84,16 @@ export function stackTags({ tags = '' }: Deployment['values']): Readonly<Record<
   return Object.fromEntries(pairs.map((tag) => tag.split(/=(.*)/s).slice(0, 2)));
 }
 
-export type StackParameters = Readonly<Record<string, string>>;
-
 /** The next deployment: its template, and the parameters that the command line or the block of the stage sets. */
 interface NextDeployment extends Pick<Deployment, 'requested'> {
   readonly Parameters: Parameters;
 }
 
 /** Returns the values of a stack that a deployment would reset without naming them, by their names in the template. */
-export function keptParameters(deployed: StackParameters, { Parameters, requested }: NextDeployment): StackParameters {
+export function keptParameters(
+  deployed: Deployment['values'],
+  { Parameters, requested }: NextDeployment,
+): Deployment['values'] {
   const kept = PARAMETERS.flatMap(({ name, inTemplate }) => {
     const before = deployed[inTemplate];
     const isReset = before !== undefined && inTemplate in Parameters && before !== Parameters[inTemplate]?.Default;

@@ -2,10 +2,8 @@ import { randomUUID } from 'node:crypto';
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { type KubeconfigSources, kubeconfigLoader, type LoadKubeconfig } from '../lib/aws/stored-kubeconfig.ts';
 import type { HealthyTargets } from '../lib/aws/target-group.ts';
-import type { ClusterSpec } from '../lib/cluster/cluster-spec.ts';
 import { createEnvironment } from '../lib/environment/cluster-connections.ts';
 import { DispatchError, type StartDeadline, startDeadline } from '../lib/runtime/deadline.ts';
-import type { Environment } from '../lib/runtime/environment.ts';
 import { dynamoDbTable } from '../lib/table/dynamodb-table.ts';
 import type { KeyValueTable } from '../lib/table/key-value-table.ts';
 import type { TelemetryFactory } from '../lib/telemetry/telemetry.ts';
@@ -21,10 +19,7 @@ export interface LocalEnvironmentOptions {
 }
 
 /** Creates the environment of handlers on this machine: as deployed, with local sources. */
-export function localEnvironment({ client, loadKubeconfig, telemetry, end }: LocalEnvironmentOptions): {
-  readonly environment: Environment;
-  readonly close: () => Promise<void>;
-} {
+export function localEnvironment({ client, loadKubeconfig, telemetry, end }: LocalEnvironmentOptions) {
   return createEnvironment({
     loadKubeconfig,
     telemetry,
@@ -62,17 +57,12 @@ export function givenUpAfter(ended: AbortSignal): AbortSignal {
   return controller.signal;
 }
 
-export interface StartedCluster {
-  readonly spec: Pick<ClusterSpec, 'name'>;
-  readonly loadKubeconfig: LoadKubeconfig;
-}
-
 /**
  * Returns the kubeconfigs of all clusters of a local table. The started cluster uses the named one; clusters that were
  * applied beside it use those of their specs, with files relative to the working directory, and without credential
  * plugins, because another writer may have registered them.
  */
-export function kubeconfigOfEach({ spec: { name }, loadKubeconfig }: StartedCluster): LoadKubeconfig {
+export function kubeconfigOfEach(name: string, loadKubeconfig: LoadKubeconfig): LoadKubeconfig {
   const ofOthers = kubeconfigLoader('.', awsSources());
   return (spec, signal) => (spec.name === name ? loadKubeconfig(spec, signal) : ofOthers(spec, signal));
 }

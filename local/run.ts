@@ -11,20 +11,18 @@ import type { LocalCluster } from './local-cluster.ts';
 import { ENDING_MS, givenUpAfter, kubeconfigOfEach, LOCAL_TABLE, localEnvironment } from './local-environment.ts';
 import { openCluster } from './open-cluster.ts';
 import { writeRunning } from './running.ts';
-import { type OpenedAdmission, openAdmission } from './serve-admission.ts';
+import { openAdmission } from './serve-admission.ts';
 import { StartError, type StartOptions } from './start-options.ts';
 import { tableServerClient } from './table-client.ts';
 
 const REGISTERING_MS = 10_000;
 
-export interface ServedPage {
-  readonly url: string;
-  close(): Promise<void>;
-}
-
 export interface RunHooks {
   /** Serves the status page; called before the first pass. */
-  readonly servePage?: (environment: Environment, cluster: string) => Promise<ServedPage>;
+  readonly servePage?: (
+    environment: Environment,
+    cluster: string,
+  ) => Promise<{ readonly url: string; close(): Promise<void> }>;
   readonly hints: readonly string[];
   /** Writes a line, without its line break. It may contain unescaped text of a cluster. */
   readonly write: (line: string) => void;
@@ -42,7 +40,7 @@ export async function run(options: StartOptions, ended: AbortSignal, hooks: RunH
   const client = tableServerClient(tableServer);
   const { environment, close } = localEnvironment({
     client,
-    loadKubeconfig: kubeconfigOfEach(cluster),
+    loadKubeconfig: kubeconfigOfEach(spec.name, cluster.loadKubeconfig),
     end: givenUpAfter(ended),
     telemetry: sentenceTelemetry({ nowMs: Date.now, own: spec.name, write, paint }),
   });
@@ -82,11 +80,7 @@ function atEnd(end: () => Promise<void>): AsyncDisposable {
   return { [Symbol.asyncDispose]: end };
 }
 
-async function webhookOf(
-  { real }: StartOptions,
-  environment: Environment,
-  { spec, folder }: LocalCluster,
-): Promise<OpenedAdmission | undefined> {
+async function webhookOf({ real }: StartOptions, environment: Environment, { spec, folder }: LocalCluster) {
   const port = real?.admissionPort;
   if (port === undefined) return undefined;
   if (spec.allocator !== 'table') {

@@ -20,19 +20,14 @@ const HOST = '127.0.0.1';
  */
 const KEEP_ALIVE_MS = 100_000;
 
-export interface OpenedAdmission extends AsyncDisposable {
-  /** The next steps, for users. */
-  readonly notes: readonly string[];
-}
-
 /**
- * Serves the admission webhook of one cluster, with a new token and a new certificate.
+ * Serves the admission webhook of one cluster, with a new token and a new certificate. `notes` are the next steps for users.
  * @throws StartError if the folder is not safe or the port is not free
  */
 export async function openAdmission(
   environment: TableEnvironment,
   { cluster, folder, port }: { readonly cluster: string; readonly folder: string; readonly port: number },
-): Promise<OpenedAdmission> {
+) {
   const authority = makeAuthority('kbctl run');
   const token = newRunKey();
   const files = await writeAdmissionFiles(folder, { cluster, port, token, ca: authority.ca });

@@ -14,10 +14,9 @@ const { signal } = new AbortController();
 const kubeconfigTo = (server: string) => kubeconfigOf('a-cluster', server, IDENTITY);
 
 /** Loads the kubeconfig of a cluster in a run that was started for the cluster "started". */
-const load = kubeconfigOfEach({
-  spec: { name: 'started' },
-  loadKubeconfig: () => parseKubeconfig(kubeconfigTo('https://192.0.2.1:6443'), 'that was named'),
-});
+const load = kubeconfigOfEach('started', () =>
+  parseKubeconfig(kubeconfigTo('https://192.0.2.1:6443'), 'that was named'),
+);
 
 test('a local run uses the kubeconfig that was named for its own cluster, and those of the specs for clusters that were applied beside it', async () => {
   const file = join(folder, 'beside.kubeconfig');
