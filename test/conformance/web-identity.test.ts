@@ -11,6 +11,7 @@ import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { readCluster } from '../../lib/table/clusters.ts';
 import { makeAuthority } from '../../local/stand-in/identity.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
+import { afterThisTest } from '../support/after-this-test.ts';
 import { startFaultServer } from '../support/api-fault-server.ts';
 import { type Etcd, type KubeApiserver, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
 import { type FakeAws, issuedToken, startFakeAws } from '../support/fake-aws.ts';
@@ -82,7 +83,7 @@ test('an API server with --authentication-config for AWS STS accepts tokens of t
 
 test('an API server with --authentication-config for AWS STS refuses an expired token, and the next call uses a new one', async () => {
   const clock = { nowMs: 0 };
-  const { get, close } = connections(() => clock.nowMs);
+  const get = getOver(() => clock.nowMs);
   claims = () => ({ sub: ROLE, exp: nowSeconds() - 60 });
   await expect(get()).rejects.toMatchObject({ code: 'Unauthorized' });
 
@@ -90,7 +91,6 @@ test('an API server with --authentication-config for AWS STS refuses an expired 
   clock.nowMs += 60_000;
 
   expect(await get()).toMatchObject({ metadata: { name: 'kubernetes' } });
-  await close();
 });
 
 test.each([
@@ -99,25 +99,24 @@ test.each([
   ['of a role of another account', { sub: ROLE.replace('123456789012', '210987654321') }],
 ])('an API server with --authentication-config for AWS STS refuses a token %s', async (_, refused) => {
   claims = () => ({ exp: nowSeconds() + 300, ...refused });
-  const { get, close } = connections(Date.now);
-  await expect(get()).rejects.toMatchObject({
+  await expect(getOver(Date.now)()).rejects.toMatchObject({
     code: 'Unauthorized',
     message: expect.stringContaining(
       "With webIdentity, the AuthenticationConfiguration of the API server must accept the token's issuer, audience and role.",
     ),
   });
-  await close();
 });
 
-function connections(nowMs: () => number) {
+/** Returns a function that gets the kubernetes Service over the connections of one process. */
+function getOver(nowMs: () => number) {
   const clusters = new ClusterConnections({ nowMs, loadKubeconfig: kubeconfigLoader('.', kubeconfigSources()) });
+  afterThisTest(() => clusters.close());
   const { signal } = new AbortController();
-  const get = async () => {
+  return async () => {
     const options = { loop: 'kubernetes-service', signal, warn: () => {} } as const;
     const { kubernetes } = await clusters.connect(aClusterSpec({ kubeconfig: { webIdentity } }), options);
     return kubernetes.get({ kind: 'Service', namespace: 'default', name: 'kubernetes' });
   };
-  return { get, close: () => clusters.close() };
 }
 
 /** Starts a token issuer as an AWS account has it, with OIDC discovery, public keys and tokens like those of AWS STS. */

@@ -1,10 +1,11 @@
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { clusterPort } from '../../lib/kubernetes/api-server-cluster.ts';
 import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import { listAllServices } from '../../lib/kubernetes/item-readers.ts';
 import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
 import { BytesInFlight, readWhole } from '../../lib/kubernetes/reply-bounds.ts';
 import { ApiServerConnections } from '../../lib/kubernetes/transport.ts';
+import { afterThisTest } from '../support/after-this-test.ts';
 import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 import { ATTACKS, type Attack } from './attacks.ts';
 import { startHostileApiServer } from './hostile-api-server.ts';
@@ -15,18 +16,11 @@ const CALLS = {
   services: listAllServices,
 };
 
-let stops: (() => Promise<void>)[] = [];
-
-afterEach(async () => {
-  const ending = stops.reverse();
-  stops = [];
-  for (const stop of ending) await stop();
-});
-
 async function portTo(attack: Attack) {
   const server = await startHostileApiServer(attack);
+  afterThisTest(server.stop);
   const connections = new ApiServerConnections();
-  stops = [server.stop, () => connections.close()];
+  afterThisTest(() => connections.close());
   const port = clusterPort({
     transport: connections.transport(await parseKubeconfig(kubeconfigTo(server.url), 'of the test')),
     server: server.url,

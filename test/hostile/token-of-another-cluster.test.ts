@@ -1,26 +1,25 @@
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { probeAddresses, resolveAddresses } from '../../lib/api-servers/probe-addresses.ts';
 import type { ApiServerSpec } from '../../lib/cluster/cluster-spec.ts';
 import { webIdentityAccess } from '../../lib/kubernetes/credentials.ts';
 import { httpsProber } from '../../lib/kubernetes/https-prober.ts';
 import { makeAuthority } from '../../local/stand-in/identity.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
-import { type FaultServer, startFaultServer } from '../support/api-fault-server.ts';
+import { afterThisTest } from '../support/after-this-test.ts';
+import { startFaultServer } from '../support/api-fault-server.ts';
 
 const authority = makeAuthority('of the attacker');
 const certificateAuthorityData = Buffer.from(authority.ca).toString('base64');
 const TOKEN = 'token-for-the-api-server-of-cluster-b';
 const { signal } = new AbortController();
 
-let attacker: FaultServer;
-afterEach(() => attacker.stop());
-
 /** Starts a server with a certificate of the attacker's CA, and runs the probes of a spec. @returns the received credentials */
 async function authorizationSeen(
   serverOf: (origin: string) => string,
   probeOf: (origin: string) => { readonly url?: string; readonly serverName?: string } = () => ({}),
 ) {
-  attacker = await startFaultServer(() => ({ body: 'ok' }), authority.issue(['127.0.0.1', 'b.example']));
+  const attacker = await startFaultServer(() => ({ body: 'ok' }), authority.issue(['127.0.0.1', 'b.example']));
+  afterThisTest(attacker.stop);
   const server = serverOf(attacker.url);
   const probe = { path: '/readyz', authenticate: true, ...probeOf(attacker.url) };
   const apiServers: ApiServerSpec[] = [{ address: '127.0.0.1', kind: 'server', probe }];

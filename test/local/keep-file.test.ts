@@ -2,13 +2,13 @@ import { chmod, chown, lstat, mkdir, readdir, readFile, stat, symlink, writeFile
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { keepFile } from '../../local/data-folder.ts';
+import { afterThisTest } from '../support/after-this-test.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const before = process.cwd();
 let root: string;
 let victim: string;
 let file: string;
-const takeAways: (() => void)[] = [];
 
 beforeEach(async () => {
   root = temporaryFolder();
@@ -16,13 +16,10 @@ beforeEach(async () => {
   file = join(root, 'data', 'running.json');
   await writeFile(victim, 'precious');
 });
-afterEach(async () => {
-  process.chdir(before);
-  for (const takeAway of takeAways.splice(0)) takeAway();
-});
+afterEach(() => process.chdir(before));
 
 const modeOf = async (path: string) => (await stat(path)).mode & 0o777;
-const keep = async (text: string) => void takeAways.push(await keepFile(file, text));
+const keep = async (text: string) => afterThisTest(await keepFile(file, text));
 
 describe('a file that is kept', () => {
   test('a file that is kept, and the folders that are created for it, are readable only for this user', async () => {

@@ -1,12 +1,13 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import { loadKubeconfigFile } from '../../lib/kubernetes/kubeconfig.ts';
 import { readCluster } from '../../lib/table/clusters.ts';
 import { localTable } from '../../local/local-environment.ts';
 import { type RunHooks, run } from '../../local/run.ts';
 import { findRunning, openRunning, readRunning } from '../../local/running.ts';
 import type { StartOptions } from '../../local/start-options.ts';
+import { afterThisTest } from '../support/after-this-test.ts';
 import { eventually } from '../support/eventually.ts';
 import { beginKbctl, callKbctl } from '../support/kbctl-in-process.ts';
 import { requestLocal } from '../support/request-local.ts';
@@ -15,14 +16,11 @@ import { temporaryFolder } from '../support/temporary-folder.ts';
 const root = temporaryFolder();
 let folders = 0;
 let data: string;
-const ends: (() => Promise<void>)[] = [];
 
 beforeEach(() => {
   folders += 1;
   data = join(root, `${folders}`);
 });
-
-afterEach(() => Promise.all(ends.splice(0).map((end) => end())));
 
 /** Starts a run in this process, and waits until it prints a line that matches. */
 async function begin(until: RegExp, hooks: Partial<RunHooks> = {}, options: StartOptions = {}) {
@@ -39,7 +37,7 @@ async function begin(until: RegExp, hooks: Partial<RunHooks> = {}, options: Star
     ended.abort();
     return running;
   };
-  ends.push(() => end().catch(() => undefined));
+  afterThisTest(() => end().catch(() => undefined));
   await eventually(() => {
     if (failure !== undefined) return;
     expect(printed.join('\n')).toMatch(until);

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import { newRunKey } from '../../local/local-request.ts';
 import { findRunning, openRunning, readRunning, refuseSecond, writeRunning } from '../../local/running.ts';
 import { startTableServer, type TableServer } from '../../local/table-server.ts';
+import { afterThisTest } from '../support/after-this-test.ts';
 import { serve } from '../support/serve.ts';
 import { startSilentServer } from '../support/silent-server.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -64,9 +65,8 @@ describe('the process that runs with a folder', () => {
     await leave(content());
     expect(await readRunning(folder)).toBeUndefined();
     await expect(refuseSecond(folder)).resolves.toBeUndefined();
-    const callOff = await writeRunning(folder, facts);
+    afterThisTest(await writeRunning(folder, facts));
     expect(await readRunning(folder)).toMatchObject({ cluster: 'prod-eu-1', pid: process.pid });
-    callOff();
   });
 
   (process.getuid?.() === 0 ? test : test.skip)('a file of another user does not name a running process', async () => {
@@ -107,10 +107,8 @@ describe('the process that runs with a folder', () => {
 });
 
 test('findRunning returns the live processes below a root folder, sorted by the names of their clusters', async () => {
-  const callOffs = [
-    await writeRunning(join(folder, 'one'), { ...facts, cluster: 'zoo' }),
-    await writeRunning(join(folder, 'two'), { ...facts, cluster: 'ape' }),
-  ];
+  afterThisTest(await writeRunning(join(folder, 'one'), { ...facts, cluster: 'zoo' }));
+  afterThisTest(await writeRunning(join(folder, 'two'), { ...facts, cluster: 'ape' }));
   await leave({ schema: 1, ...facts, tableEndpoint: 'http://127.0.0.1:1' }, join(folder, 'gone'));
   await mkdir(join(folder, 'empty'));
   await writeFile(join(folder, 'a-file'), '');
@@ -119,7 +117,6 @@ test('findRunning returns the live processes below a root folder, sorted by the 
     ['ape', join(folder, 'two')],
     ['zoo', join(folder, 'one')],
   ]);
-  for (const callOff of callOffs) callOff();
   expect(await findRunning(join(folder, 'nowhere'))).toEqual([]);
 });
 

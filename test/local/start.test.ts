@@ -16,6 +16,7 @@ import type { StandInApiServer } from '../../local/stand-in/stand-in-api-server.
 import { tableServerClient } from '../../local/table-client.ts';
 import { startTableServer } from '../../local/table-server.ts';
 import { aReview } from '../support/admission-review.ts';
+import { afterThisTest } from '../support/after-this-test.ts';
 import { eventually } from '../support/eventually.ts';
 import { callKbctl } from '../support/kbctl-in-process.ts';
 import { type KbctlProcess, startRun } from '../support/kbctl-process.ts';
@@ -30,15 +31,10 @@ const ENDED = /\nended; the endpoints are unchanged\.\n$/;
 const ENDED_EMBEDDED = /\nended, and the embedded cluster with it\.\n$/;
 
 const folder = temporaryFolder();
-const started: KbctlProcess[] = [];
-
-afterEach(async () => {
-  await Promise.all(started.splice(0).map((child) => child.end('SIGKILL')));
-});
 
 function start(args: readonly string[] = [], env?: Readonly<Record<string, string>>): KbctlProcess {
   const child = startRun(args, env);
-  started.push(child);
+  afterThisTest(() => child.end('SIGKILL'));
   return child;
 }
 
