@@ -24,11 +24,7 @@ function portOver(over: Transport) {
   return clusterPort({ transport: over, server: apiserver.url, deadline, userAgent: 'test' });
 }
 
-clusterPortContract({
-  name: 'a real kube-apiserver',
-  setUp: () => Promise.resolve({ transport, tearDown: () => Promise.resolve() }),
-});
-
+clusterPortContract('a real kube-apiserver', async () => transport);
 apiServerContract('a real kube-apiserver', async () => transport);
 
 describe('a real kube-apiserver only', () => {

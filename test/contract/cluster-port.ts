@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import type { KubernetesObject, ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
 import type {
   EndpointSliceObject,
@@ -16,17 +16,6 @@ import { PERMISSION_GROUPS, permissionsOf, selfReview } from '../../lib/kubernet
 import type { Transport } from '../../lib/kubernetes/transport.ts';
 import { anEndpoints, aSlice } from '../support/an-endpoints.ts';
 
-export interface ClusterUnderTest {
-  /** The transport to an API server that has the namespaces `default` and `kube-system`, and whose user may do everything. */
-  readonly transport: Transport;
-  readonly tearDown: () => Promise<void>;
-}
-
-export interface ClusterPortContract {
-  readonly name: string;
-  readonly setUp: () => Promise<ClusterUnderTest>;
-}
-
 type Service = ServiceObject & { readonly spec: { readonly clusterIPs?: readonly string[] } };
 
 interface Event extends KubernetesObject {
@@ -40,11 +29,11 @@ interface Event extends KubernetesObject {
 /**
  * Defines the contract of API servers on which the loops rely. A real kube-apiserver and every stand-in pass it, so it uses
  * nothing that only one of them has. Its objects have their own namespaces, so it can run again on the same server.
+ * @param connect connects to an API server that has the namespaces `default` and `kube-system`, as a user who may do everything
  */
-export function clusterPortContract(contract: ClusterPortContract): void {
-  describe(`the cluster port over ${contract.name}`, () => {
+export function clusterPortContract(name: string, connect: () => Promise<Transport>): void {
+  describe(`the cluster port over ${name}`, () => {
     const run = randomUUID().slice(0, 8);
-    let cluster: ClusterUnderTest;
     let options: CallOptions;
     let port: ClusterPort;
 
@@ -57,13 +46,10 @@ export function clusterPortContract(contract: ClusterPortContract): void {
     };
 
     beforeAll(async () => {
-      cluster = await contract.setUp();
       const deadline = new AbortController().signal;
-      options = { transport: cluster.transport, server: contract.name, deadline, userAgent: 'contract' };
+      options = { transport: await connect(), server: name, deadline, userAgent: 'contract' };
       port = clusterPort(options);
     });
-
-    afterAll(() => cluster.tearDown());
 
     const review = () => selfReview(options);
 

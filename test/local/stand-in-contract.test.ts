@@ -1,32 +1,26 @@
-import { beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
 import { ApiServerConnections } from '../../lib/kubernetes/transport.ts';
-import { listen } from '../../local/stand-in/api-servers.ts';
+import { type ListeningStandIn, listen } from '../../local/stand-in/api-servers.ts';
 import { kubeconfigOf } from '../../local/stand-in/identity.ts';
 import type { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
 import { apiServerContract } from '../contract/api-server.ts';
 import { clusterPortContract } from '../contract/cluster-port.ts';
 import { IDENTITY, readyStandIn, transportTo } from '../support/stand-in.ts';
 
-clusterPortContract({
-  name: 'the stand-in API server in this process',
-  setUp: async () => ({ transport: transportTo(await readyStandIn()), tearDown: async () => undefined }),
-});
+const connections = new ApiServerConnections();
+let server: ListeningStandIn;
 
-clusterPortContract({
-  name: 'the stand-in API server over HTTP',
-  setUp: async () => {
-    const server = await listen(await readyStandIn(), IDENTITY);
-    const connections = new ApiServerConnections();
-    const transport = connections.transport(
-      await parseKubeconfig(kubeconfigOf('stand-in', server.url, IDENTITY), 'of the test'),
-    );
-    const tearDown = async () => {
-      await connections.close();
-      await server.close();
-    };
-    return { transport, tearDown };
-  },
+clusterPortContract('the stand-in API server in this process', async () => transportTo(await readyStandIn()));
+
+clusterPortContract('the stand-in API server over HTTP', async () => {
+  server = await listen(await readyStandIn(), IDENTITY);
+  const kubeconfig = kubeconfigOf('stand-in', server.url, IDENTITY);
+  return connections.transport(await parseKubeconfig(kubeconfig, 'of the test'));
+});
+afterAll(async () => {
+  await connections.close();
+  await server.close();
 });
 
 apiServerContract('the stand-in API server', async () => transportTo(await readyStandIn()));
