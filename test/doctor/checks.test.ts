@@ -23,8 +23,8 @@ import {
   type SelfReview,
 } from '../../lib/kubernetes/permissions.ts';
 import { makeAuthority } from '../../local/stand-in/identity.ts';
-import { anAccess } from '../environment/a-process.ts';
 import { aClusterSpec, specIn } from '../support/a-cluster-spec.ts';
+import { anAccess } from '../support/a-process.ts';
 import { anEndpoints, aSlice } from '../support/an-endpoints.ts';
 import { memoryCluster } from '../support/memory-cluster.ts';
 import { memoryTable } from '../support/memory-table.ts';

@@ -4,9 +4,9 @@ import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
 import { makeAuthority } from '../../local/stand-in/identity.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
+import { aProcess } from '../support/a-process.ts';
 import { type FaultServer, startFaultServer } from '../support/api-fault-server.ts';
 import { kubeconfigTo } from '../support/kubeconfig-to.ts';
-import { aProcess } from './a-process.ts';
 
 const [before, after, stranger] = ['before', 'after', 'stranger'].map(makeAuthority) as [
   Authority,

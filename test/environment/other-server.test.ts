@@ -5,9 +5,9 @@ import { type ApiServerAccess, parseKubeconfig } from '../../lib/kubernetes/kube
 import type { OpenReply, Transport } from '../../lib/kubernetes/transport.ts';
 import { type CertifiedKey, makeAuthority } from '../../local/stand-in/identity.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
+import { anAccess, aProcess } from '../support/a-process.ts';
 import { type FaultServer, type Reaction, startFaultServer } from '../support/api-fault-server.ts';
 import { kubeconfigTo } from '../support/kubeconfig-to.ts';
-import { anAccess, aProcess } from './a-process.ts';
 
 const authority = makeAuthority('the cluster');
 const NAMESPACE = { kind: 'Namespace', apiVersion: 'v1', metadata: { name: 'default', resourceVersion: '1' } };

@@ -1,13 +1,14 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { fromBits, hasBit } from '../../lib/allocator/snapshot-bytes.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
-import { ClusterConnections } from '../../lib/environment/cluster-connections.ts';
+import type { ClusterConnections } from '../../lib/environment/cluster-connections.ts';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
 import type { Hold } from '../../lib/range/hold.ts';
 import type { StoredRange } from '../../lib/range/stored-range.ts';
 import { readRange, saveRange } from '../../lib/table/ranges.ts';
 import { storedRange } from '../repair/repair-cluster.ts';
+import { anAccess, aProcess } from '../support/a-process.ts';
 import { failure, startFaultServer } from '../support/api-fault-server.ts';
 import { aDispatchWorld, type DispatchWorld } from '../support/dispatch-world.ts';
 
@@ -63,16 +64,11 @@ afterEach(async () => {
 });
 
 function newProcess(): ClusterConnections {
-  return new ClusterConnections({
-    nowMs: () => world.clock.nowMs,
-    random: () => 0.9,
-    loadKubeconfig: async () => {
-      reads += 1;
-      const { url: server } = named();
-      const tls = () => ({ rejectUnauthorized: true });
-      return { server, basePath: '', context: 'c', skipTlsVerify: false, tls, authHeaders: async () => ({}) };
-    },
-  });
+  const load = async () => {
+    reads += 1;
+    return anAccess({ server: named().url });
+  };
+  return aProcess(load, { nowMs: () => world.clock.nowMs, random: () => 0.9 }).clusters;
 }
 
 async function pass(): Promise<string | undefined> {

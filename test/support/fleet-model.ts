@@ -2,7 +2,6 @@ import type { MessageQueue } from '../../lib/aws/send-batches.ts';
 import { loopHandler } from '../../lib/dispatch/dispatch.ts';
 import { ClusterConnections } from '../../lib/environment/cluster-connections.ts';
 import type { ClusterPort, Prober } from '../../lib/kubernetes/cluster-port.ts';
-import type { ApiServerAccess } from '../../lib/kubernetes/kubeconfig.ts';
 import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
 import { CONCURRENT_PASSES, type Deadline } from '../../lib/runtime/deadline.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
@@ -11,6 +10,7 @@ import { listFleetNotes } from '../../lib/table/fleet-notes.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { Clock } from '../simulation/clock.ts';
 import { aClusterSpec } from './a-cluster-spec.ts';
+import { anAccess } from './a-process.ts';
 import { memoryCluster } from './memory-cluster.ts';
 import { queueEvent } from './memory-queue.ts';
 import { memoryStore, memoryTable } from './memory-table.ts';
@@ -32,15 +32,6 @@ export interface FleetOptions {
 }
 
 type Partition = '#clusters' | 'other' | 'of clusters';
-
-const NO_SERVER: ApiServerAccess = {
-  server: 'https://192.0.2.1',
-  basePath: '',
-  context: 'demo',
-  skipTlsVerify: false,
-  tls: () => ({ rejectUnauthorized: true }),
-  authHeaders: () => Promise.resolve({}),
-};
 
 const PASS_MS = 300;
 /**
@@ -158,7 +149,7 @@ export class FleetModel {
       sleep: (ms) => this.clock.wait(ms),
       loadKubeconfig: async () => {
         this.#figures.kubeconfigReads += 1;
-        return NO_SERVER;
+        return anAccess();
       },
     });
     const process = new ModelProcess();

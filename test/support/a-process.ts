@@ -2,7 +2,7 @@ import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
 import { ClusterConnections, type ClusterConnectionsOptions } from '../../lib/environment/cluster-connections.ts';
 import type { ApiServerAccess } from '../../lib/kubernetes/kubeconfig.ts';
 import type { ConnectOptions } from '../../lib/runtime/environment.ts';
-import { aClusterSpec } from '../support/a-cluster-spec.ts';
+import { aClusterSpec } from './a-cluster-spec.ts';
 
 /** Returns the contents of a kubeconfig without a credential. */
 export function anAccess(overrides: Partial<ApiServerAccess> = {}): ApiServerAccess {
