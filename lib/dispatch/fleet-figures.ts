@@ -45,7 +45,7 @@ export async function reportFleet(
     await reportPart(invocation, async () => ({ entries: ours, unreadable, pausedAll }));
     return;
   }
-  if (unreadable.length > 0) logFleet(telemetry, unreadable.map(unreadableHealth));
+  if (unreadable.length > 0) logFleet(telemetry, unreadable, []);
   const parts = batchesOf(
     ours.map(({ name }) => name),
     COUNTED_AT_ONCE,
@@ -80,22 +80,18 @@ async function reportPart(invocation: Invocation, read: (table: KeyValueTable) =
       const { entries, unreadable, pausedAll } = await read(table);
       const moment = { pausedAll, nowMs: environment.nowMs() };
       const judged = await eachOf(entries, CONCURRENT_READS, async (entry): Promise<NamedHealth> => {
-        const records: RunRecords | undefined = await listRunRecords(table, entry.name);
-        const health = records === undefined ? UNREADABLE : healthOf(entry, records, moment);
-        return { name: entry.name, ...health };
+        const records = await listRunRecords(table, entry.name);
+        return { name: entry.name, ...(records === undefined ? UNREADABLE : healthOf(entry, records, moment)) };
       });
-      logFleet(telemetry, [...unreadable.map(unreadableHealth), ...judged]);
+      logFleet(telemetry, unreadable, judged);
     });
   } catch (error) {
     telemetry.log('error', 'fleet figures missing', { errors: [errorSentence(error)] });
   }
 }
 
-function unreadableHealth({ name }: { readonly name: string }): NamedHealth {
-  return { name, ...UNREADABLE };
-}
-
-function logFleet(telemetry: Telemetry, clusters: readonly NamedHealth[]): void {
+function logFleet(telemetry: Telemetry, unreadable: Part['unreadable'], judged: readonly NamedHealth[]): void {
+  const clusters = [...unreadable.map(({ name }) => ({ name, ...UNREADABLE })), ...judged];
   const figures = figuresOf(clusters);
   for (const [name, value] of Object.entries(figures)) telemetry.count(name as FleetFigure, value);
   const { clustersOverdue, clustersFailing, clustersWithoutLiveLease } = figures;
@@ -131,40 +127,25 @@ export function healthOf(
   { pausedAll, nowMs }: { readonly pausedAll: Pause | undefined; readonly nowMs: number },
 ): ClusterHealth {
   const pauses = [pausedAll, entry.paused];
-  if (pauseInForce(pauses, nowMs) !== undefined) {
-    return { ...NOTHING_WRONG, paused: true };
-  }
+  if (pauseInForce(pauses, nowMs) !== undefined) return { ...NOTHING_WRONG, paused: true };
   const sinceMs = Math.max(entry.writtenAtMs, ...pauses.map((pause) => pause?.untilMs ?? 0));
+  const isOverdue = (loop: Loop) => {
+    const { failuresInARow = 0, lastSuccessAtMs = 0 } = records[loop] ?? {};
+    if (failuresInARow >= OVERDUE_PERIODS) return true;
+    return nowMs - Math.max(sinceMs, lastSuccessAtMs) > overdueAfterMs(loop, entry);
+  };
+  const counts = Object.values(records).map((record) => record.counts);
+  const hasSome = (name: string) => counts.some((one) => (one[name] ?? 0) > 0);
   return {
     paused: false,
-    overdue: LOOPS.filter((loop) => isOverdue(loop, entry, records, { sinceMs, nowMs })),
+    overdue: LOOPS.filter(isOverdue),
     failing: LOOPS.filter((loop) => records[loop]?.outcome === 'failed'),
     withoutLiveLease: entry.publishes && records['kubernetes-service']?.counts['activeLeases'] === 0,
-    withFindings: someCount(records, 'needAttention'),
+    withFindings: hasSome('needAttention'),
     withTwoOwners: records['kubernetes-service']?.findings.some(({ type }) => type === 'twoOwners') ?? false,
-    withCredentialsEnding: someCount(records, 'credentialsEnding'),
-    fullestRangePercent: fullestRangeOf(records),
+    withCredentialsEnding: hasSome('credentialsEnding'),
+    fullestRangePercent: Math.max(0, ...counts.map((one) => samplesOf(one).fullestRangePercent ?? 0)),
   };
-}
-
-function someCount(records: RunRecords, name: string): boolean {
-  return Object.values(records).some(({ counts }) => (counts[name] ?? 0) > 0);
-}
-
-function fullestRangeOf(records: RunRecords): number {
-  return Math.max(0, ...Object.values(records).map(({ counts }) => samplesOf(counts).fullestRangePercent ?? 0));
-}
-
-/** Returns true after three failed passes in a row, or three intervals without a success. */
-function isOverdue(
-  loop: Loop,
-  entry: ClusterSummary,
-  records: RunRecords,
-  { sinceMs, nowMs }: { readonly sinceMs: number; readonly nowMs: number },
-): boolean {
-  const record = records[loop];
-  if (record !== undefined && record.failuresInARow >= OVERDUE_PERIODS) return true;
-  return nowMs - Math.max(sinceMs, record?.lastSuccessAtMs ?? 0) > overdueAfterMs(loop, entry);
 }
 
 function figuresOf(
@@ -180,9 +161,6 @@ function figuresOf(
     clustersWithFindings: count(({ withFindings }) => withFindings),
     clustersWithTwoOwners: count(({ withTwoOwners }) => withTwoOwners),
     clustersWithCredentialsEnding: count(({ withCredentialsEnding }) => withCredentialsEnding),
-    fullestRangeOfFleetPercent: clusters.reduce(
-      (most, { fullestRangePercent }) => Math.max(most, fullestRangePercent),
-      0,
-    ),
+    fullestRangeOfFleetPercent: Math.max(0, ...clusters.map(({ fullestRangePercent }) => fullestRangePercent)),
   };
 }
