@@ -150,7 +150,12 @@ async function untilRemoved(
   signal: AbortSignal,
 ): Promise<DeregisterResult> {
   let last = first;
-  while (last.outcome === 'deregistered' && last.stillPublished && mayChange(last.error) && !signal.aborted) {
+  while (
+    last.outcome === 'deregistered' &&
+    last.stillPublished &&
+    !LASTING.has(last.error?.code ?? '') &&
+    !signal.aborted
+  ) {
     await pause(environment.startDeadline(CHECK_AGAIN_MS), signal);
     const changes = [...last.changes];
     const again = await deregister({ ...removal, untilMs: last.untilMs, repeated: true }).catch((error: unknown) => {
@@ -162,10 +167,6 @@ async function untilRemoved(
     last = { ...again, changes: [...changes, ...again.changes] };
   }
   return last;
-}
-
-function mayChange(error: { readonly code: string } | undefined): boolean {
-  return error === undefined || !LASTING.has(error.code);
 }
 
 async function connected(

@@ -126,14 +126,10 @@ describe('a tick of the kubernetes-service loop', () => {
 });
 
 describe('addresses of a host name', () => {
-  function withHost(...records: readonly string[]): EndpointsWorld {
-    const world = new EndpointsWorld([aHost(HOST)]).answer(READY, A, B, C);
-    world.records.set(HOST, records);
-    return world;
-  }
-
   test('the tick adds new records at once, and removes old ones when their leases expire', async () => {
-    const world = await settled(withHost(A, B));
+    const world = new EndpointsWorld([aHost(HOST)]).answer(READY, A, B, C);
+    world.records.set(HOST, [A, B]);
+    await settled(world);
     world.records.set(HOST, [B, C]);
     await world.tick();
     expect(world.published()).toEqual([A, B, C]);

@@ -153,12 +153,6 @@ describe('a published address whose restored lease is older than the endpoints',
 describe('slow name servers and many records', () => {
   const records = (many: number) => Array.from({ length: many }, (_, n) => `10.0.${n >> 8}.${n & 255}`).sort();
 
-  function hostOf(...addresses: readonly string[]) {
-    const world = new EndpointsWorld([aHost(HOST)]);
-    world.records.set(HOST, addresses);
-    return world;
-  }
-
   function budgets(world: EndpointsWorld, spent: (ms: number) => boolean) {
     const asked: number[] = [];
     const startDeadline = (ms: number) => {
@@ -194,7 +188,9 @@ describe('slow name servers and many records', () => {
 
   test('the known addresses of a host name stay published while they answer, although it resolves to a hundred addresses', async () => {
     const [one, other] = ['10.0.0.98', '10.0.0.99'];
-    const world = await settled(hostOf(one, other).answer(READY, one, other));
+    const world = new EndpointsWorld([aHost(HOST)]).answer(READY, one, other);
+    world.records.set(HOST, [one, other]);
+    await settled(world);
     world.records.set(HOST, records(100));
     for (let tick = 0; tick < 4; tick += 1) {
       const report = await world.tick();
@@ -282,15 +278,10 @@ describe('a process that is too busy to receive the answers of probes', () => {
 });
 
 describe('an API server whose agent died', () => {
-  async function agentOf(address: string, world = worldOf(A, B, C)): Promise<EndpointsWorld> {
-    await world.setLease({ address, source: 'agent', expiresAtMs: world.nowMs + 25_000 });
-    await world.tick();
-    await world.tick();
-    return world;
-  }
-
   test('a server without its agent stays while it answers its probe', async () => {
-    const world = await agentOf(B);
+    const world = worldOf(A, B, C);
+    await world.setLease({ address: B, source: 'agent', expiresAtMs: world.nowMs + 25_000 });
+    for (let tick = 0; tick < 2; tick++) await world.tick();
     expect(world.probed.map(({ url }) => new URL(url).hostname)).toEqual([A, C]);
     for (let tick = 0; tick < 4; tick++) {
       await world.tick();

@@ -177,19 +177,11 @@ describe('a range that is written while the Services are listed', () => {
     return listing(list);
   }
 
-  async function allocateMeanwhile(cluster: RepairCluster, ...bits: number[]): Promise<void> {
-    const stored = await cluster.stored(PRIMARY);
-    if (stored === undefined) throw new Error('nothing is stored');
-    const none = new Uint8Array(0);
-    const strikes = { ...stored.strikes, once: none, twice: none };
-    await cluster.store(PRIMARY, { ...stored, data: fromBits(bits), strikes });
-  }
-
   test('the newer range gets the addresses of the list, and keeps addresses that were allocated since', async () => {
     const cluster = new RepairCluster();
     await cluster.pass(clusterIpRepair);
     cluster.services = [withAddresses('s', '10.0.0.5')];
-    const kubernetes = whileListing(cluster, () => allocateMeanwhile(cluster, 20));
+    const kubernetes = whileListing(cluster, () => cluster.store(PRIMARY, { range: RANGE, data: fromBits([20]) }));
     const report = await cluster.pass(clusterIpRepair, { kubernetes });
     expect(report).toMatchObject({ errors: [], changes: [expect.stringMatching(/^merged ranges\/serviceips/)] });
     expect((await cluster.stored(PRIMARY))?.data).toEqual(fromBits([4, 20]));
