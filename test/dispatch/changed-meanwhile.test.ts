@@ -85,11 +85,7 @@ const recorded = (table: KeyValueTable): KeyValueTable => ({
 const environment = (): Partial<Environment> => ({
   stack: 'prod',
   table: (signal) => recorded(world.environment.table(signal)),
-  connect: async (...args) => ({
-    ...(await world.environment.connect(...args)),
-    kubernetes: connected(),
-    probe: async () => READY,
-  }),
+  connect: world.connecting({ kubernetes: connected(), probe: async () => READY }),
 });
 
 beforeEach(async () => {

@@ -113,10 +113,7 @@ describe('changes of a cluster', () => {
   });
 
   test('a change of the endpoints by a pass or a deregistration is published', async () => {
-    const connect: Environment['connect'] = async (spec, options) => ({
-      ...(await world.environment.connect(spec, options)),
-      probe: async () => READY,
-    });
+    const connect = world.connecting({ probe: async () => READY });
     const whole = { ...world.environment, ...environment, connect };
     const endpoints = () => published.filter(({ change }) => change === 'endpointsChanged');
     for (const _ of [1, 2]) await world.dispatch(kubernetesService, { force: true }, { environment: whole });

@@ -170,14 +170,9 @@ describe('the findings of a pass', () => {
   test('a finding is recorded although its event could not be written', async () => {
     const refuse = () => Promise.reject(new ClusterError('Forbidden', 'events is forbidden'));
     const world = await aDispatchWorldOf({});
-    const { connect } = world.environment;
-    const environment: Partial<Environment> = {
-      connect: async (...args) => {
-        const access = await connect(...args);
-        return { ...access, kubernetes: { ...access.kubernetes, create: refuse } };
-      },
-    };
-    await pass(world, () => aReport({ findings: [found] }), 'node-port-repair', environment);
+    const kubernetes = { ...world.cluster().port, create: refuse };
+    const connect = world.connecting({ kubernetes });
+    await pass(world, () => aReport({ findings: [found] }), 'node-port-repair', { connect });
     expect(await world.recordOf('demo', 'node-port-repair')).toMatchObject({ outcome: 'succeeded', events: {} });
     expect(world.telemetry.lines[0]?.fields['eventErrors']).toEqual(['Forbidden: events is forbidden']);
   });
@@ -267,10 +262,7 @@ describe('the record of the kubernetes-service loop', () => {
     ['a failed pass does not count a credential that ends later', false, undefined],
   ])('%s', async (_, credentialEndsSoon, counted) => {
     const world = await aDispatchWorldOf({});
-    const { connect } = world.environment;
-    await pass(world, trouble, 'kubernetes-service', {
-      connect: async (...args) => ({ ...(await connect(...args)), credentialEndsSoon }),
-    });
+    await pass(world, trouble, 'kubernetes-service', { connect: world.connecting({ credentialEndsSoon }) });
     expect(world.telemetry.counters['credentialsEnding']).toBe(counted);
   });
 });

@@ -40,20 +40,6 @@ beforeEach(() => {
   ({ loop, names: ran } = aLoop(scripts, 'kubernetes-service'));
 });
 
-/** Returns a table, and the keys of the registrations that are read from it. */
-function registryReads(): { readonly keys: string[]; readonly table: Environment['table'] } {
-  const keys: string[] = [];
-  const table: Environment['table'] = (signal) => {
-    const bound = world.environment.table(signal);
-    const get: typeof bound.get = (cluster, key) => {
-      if (cluster === CLUSTERS) keys.push(key);
-      return bound.get(cluster, key);
-    };
-    return { ...bound, get };
-  };
-  return { keys, table };
-}
-
 /** Invokes the messages that are due every ten seconds until the end of the minute. */
 async function restOfMinute(): Promise<Summary[]> {
   const summaries: Summary[] = [];
@@ -247,8 +233,12 @@ describe('a message', () => {
   test('a message reads the pause of all clusters and each registration once, because one partition serves the whole fleet', async () => {
     const names = FLEET.slice(0, CONCURRENT_PASSES);
     await world.register(...names.map((name) => ({ name })));
-    const { keys, table } = registryReads();
-    await invoke(queueEvent(tickOf({ clusters: names })), { table });
+    const keys: string[] = [];
+    const get: typeof world.table.get = (cluster, key) => {
+      if (cluster === CLUSTERS) keys.push(key);
+      return world.table.get(cluster, key);
+    };
+    await invoke(queueEvent(tickOf({ clusters: names })), { table: () => ({ ...world.table, get }) });
     expect(keys.toSorted()).toEqual(['*', ...names]);
   });
 

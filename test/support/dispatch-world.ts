@@ -3,7 +3,7 @@ import type { ClusterListMemory } from '../../lib/dispatch/cluster-list.ts';
 import { dispatch } from '../../lib/dispatch/dispatch.ts';
 import type { LoopDefinition, PassContext, PassReport } from '../../lib/loops/pass.ts';
 import { CONCURRENT_PASSES, type Deadline, DispatchError } from '../../lib/runtime/deadline.ts';
-import type { Environment } from '../../lib/runtime/environment.ts';
+import type { ClusterAccess, Environment } from '../../lib/runtime/environment.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { readRunRecord } from '../../lib/table/run-records.ts';
 import { aClusterSpec, type SpecFields } from './a-cluster-spec.ts';
@@ -91,6 +91,10 @@ export function aDispatchWorld(overrides: Partial<Environment> = {}) {
     deadlines,
     /** Returns a cluster in memory, to which the environment connects. */
     cluster: (name = 'demo') => clusterOf(name),
+    /** Returns a function that connects to the cluster in memory, with these parts instead of its own. */
+    connecting: (parts: Partial<ClusterAccess>): Environment['connect'] => {
+      return async (...args) => ({ ...(await environment.connect(...args)), ...parts });
+    },
     register: async (...specs: SpecFields[]) => {
       for (const spec of specs) await registerCluster(table, aClusterSpec(spec));
     },
