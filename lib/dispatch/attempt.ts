@@ -14,7 +14,6 @@ import { containAccident } from './suspects.ts';
 import type { SetApart } from './ticks.ts';
 
 export interface Batch extends LoopInvocation {
-  /** True if passes run although their interval is not over. */
   readonly force: boolean;
   readonly pausedAll: Pause | undefined;
 }

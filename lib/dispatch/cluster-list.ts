@@ -28,7 +28,6 @@ export interface ShortClusterList {
   readonly clusters: ReadonlyMap<string, RegisteredCluster>;
 }
 
-/** The list that a process read last. */
 export interface ClusterListMemory {
   last?: { readonly list: ShortClusterList; readonly readAtMs: number };
 }

@@ -16,7 +16,6 @@ import type { LoopInvocation } from './run-pass.ts';
 import { clustersApart } from './suspects.ts';
 import { queueTicks } from './ticks.ts';
 
-/** Returns the handler of a loop's function. */
 export function loopHandler(loop: LoopDefinition): Handler<Summary> {
   const memory: ClusterListMemory = {};
   return (event, context) => runInvocation(loop.id, context, (invocation) => dispatch(loop, event, invocation, memory));
@@ -139,7 +138,6 @@ function listInTime(invocation: LoopInvocation): Promise<ShortClusterList> {
   });
 }
 
-/** Logs clusters for which no pass can begin. */
 function logUnusable(
   { loop, telemetry }: Batch,
   unusable: readonly { readonly name: string; readonly error: Error }[],
@@ -157,11 +155,9 @@ function notRegistered(name: string, { entries }: ShortClusterList): DispatchErr
   return new DispatchError('NotRegistered', `Cluster ${name} is not registered in the table: ${known}.`);
 }
 
-/** The results of one invocation's clusters. */
 export interface Summary {
   /** The number of passes that ran or should have run. */
   readonly passes: number;
-  /** The number of passes that failed. */
   readonly failed: number;
   /** The number of clusters that were not due, were paused, or are no longer registered. */
   readonly skipped: number;

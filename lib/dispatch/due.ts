@@ -6,7 +6,6 @@ import type { RunRecord } from '../table/run-records.ts';
 
 export interface Timing {
   readonly nowMs: number;
-  /** The last pass of the loop for this cluster. Absent if there was none. */
   readonly last: Pick<RunRecord, 'startedAtMs' | 'withoutAnswer'> | undefined;
   /** True if passes of an unreachable cluster run less often, because the clusters share this loop's queue. */
   readonly backsOff: boolean;

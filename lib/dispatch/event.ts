@@ -12,7 +12,6 @@ export interface ReceivedMessage {
 }
 
 export type DispatchRequest =
-  /** A tick for all registered clusters. */
   | { readonly kind: 'schedule'; readonly dueAtMs: number }
   /** Queued ticks, not parsed yet. */
   | { readonly kind: 'queue'; readonly messages: readonly ReceivedMessage[] }

@@ -21,7 +21,6 @@ const NOTHING_WRONG: ClusterHealth = {
   ...{ withFindings: false, withTwoOwners: false, withCredentialsEnding: false, fullestRangePercent: 0 },
 };
 
-/** The health of a cluster whose records cannot be read. */
 const UNREADABLE: ClusterHealth = { ...NOTHING_WRONG, failing: LOOPS };
 
 /** The number of clusters that a function of 256 MB can count in addition to its ticks. */

@@ -53,7 +53,6 @@ function isNarrowerThanDefault(network: Network): boolean {
   return own !== undefined && network.text !== own.text && containsNetwork(own, network);
 }
 
-/** Returns the repair of cluster IPs. */
 export function clusterIps(
   makeRange: MakeRange<string>,
   isServedAddress?: (address: string) => boolean,

@@ -145,7 +145,6 @@ async function gatherAgain(context: PassContext, world: World, remembered: Lease
   return { ...world, stored, unwritten, lines: [...world.lines, ...lines], nowMs: nowMs() };
 }
 
-/** Decides all writes of a pass, with its findings and errors. */
 function decide(world: World) {
   const { spec, nowMs } = world;
   const { primary, second, leases, addresses, remembered } = publishedServers(world);
@@ -171,7 +170,6 @@ function decide(world: World) {
   };
 }
 
-/** Writes the Service, the Endpoints and the slices, and returns the report. */
 async function apply(context: PassContext, world: World, plan: ReturnType<typeof decide>): Promise<PassReport> {
   const { kubernetes } = context;
   const { findings, counts } = plan;

@@ -12,7 +12,6 @@ export const nodePortRepair: LoopDefinition = {
   run: (context) => repairPass(nodePorts(portRange), context),
 };
 
-/** Returns the repair of node ports. */
 export function nodePorts(makeRange: MakeRange<number>): RepairKind<number> {
   return {
     loop: 'node-port-repair',

@@ -16,7 +16,6 @@ export const MEASURING_MS = 2_000;
 export const LISTING_MS = 10_000;
 /** The time limit for queueing ticks. This invocation or the next minute's processes ticks that were not queued. */
 export const QUEUEING_MS = 5_000;
-/** The time limit for the figures of the whole fleet. */
 export const FIGURES_MS = 20_000;
 export const RECORDING_MS = 3_000;
 /** The time at the end of an invocation that is reserved to record and log its results. */

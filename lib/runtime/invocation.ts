@@ -7,7 +7,6 @@ import type { Environment, TableEnvironment } from './environment.ts';
 export interface Invocation<Of extends TableEnvironment = Environment> {
   readonly environment: Of;
   readonly telemetry: Telemetry;
-  /** Returns how long the function may still run. */
   readonly remainingMs: () => number;
 }
 

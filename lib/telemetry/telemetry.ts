@@ -19,7 +19,6 @@ export interface Telemetry {
 
 export interface InvocationLabels {
   readonly loop: Loop | 'deregister' | 'doctor' | 'allocate' | 'admission';
-  /** Lambda's id of the invocation. */
   readonly requestId?: string | undefined;
 }
 
@@ -54,9 +53,7 @@ export type CounterName =
   | 'suspects'
   /** Changes of clusters that could not be published as events. */
   | 'unpublishedEvents'
-  /** Ticks that could not be queued. */
   | 'unqueuedTicks'
-  /** Addresses and ports that were allocated to requests. */
   | 'allocations'
   /** Requests to allocate, release or look up that were refused, by the code of the refusal. */
   | 'allocationsRefused'
@@ -64,14 +61,13 @@ export type CounterName =
   | 'allocationRetries'
   | FleetFigure;
 
-/** Figures of all clusters of a stack, once a minute. A large fleet is counted in parts, and each figure is a sum. */
+/** Figures of all clusters of a stack, once a minute. A large fleet is counted in parts, whose figures add up, except the percentage. */
 export type FleetFigure =
   | 'clustersRegistered'
   /** Clusters whose health was counted. */
   | 'clustersJudged'
   /** Clusters with a loop that had no success for three of its intervals. */
   | 'clustersOverdue'
-  /** Clusters with a loop whose last pass failed. */
   | 'clustersFailing'
   | 'clustersWithoutLiveLease'
   | 'clustersPaused'
