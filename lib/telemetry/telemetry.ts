@@ -61,7 +61,7 @@ export type CounterName =
   | 'allocationRetries'
   | FleetFigure;
 
-/** Figures of all clusters of a stack, once a minute. A large fleet is counted in parts, whose figures add up, except the percentage. */
+/** Figures of all clusters of a stack, once a minute. The figures of the parts of a large fleet add up, except percentages. */
 export type FleetFigure =
   | 'clustersRegistered'
   /** Clusters whose health was counted. */
