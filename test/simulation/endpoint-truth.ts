@@ -8,7 +8,7 @@ import {
   type ObjectWrite,
   sliceAddresses,
 } from './control-plane.ts';
-import type { Process } from './process.ts';
+import type { Call, Process } from './process.ts';
 import type { Server } from './servers.ts';
 import type { Attributes, TableWrite } from './stand-in-table.ts';
 import { addressesWithLease, leaseFieldIn } from './stored-items.ts';
@@ -24,15 +24,6 @@ interface Probe {
 interface ProbeResult {
   readonly status: number | undefined;
   readonly isLate?: boolean;
-}
-
-/** The call of a function that the cluster carries out now. */
-interface Call {
-  readonly process: Process;
-  readonly sentAtMs: number;
-  /** The invocation had read that passes are paused before it sent the call. */
-  readonly sawPause: boolean;
-  readonly begunAtMs: number;
 }
 
 /** A pass takes up to 9 s, and the clock of a function is wrong by up to 2 s. */
@@ -250,12 +241,12 @@ export class EndpointTruth {
   }
 
   #checkChange(kind: string, before: readonly string[], now: readonly string[], call: Call): void {
-    const { process, sentAtMs } = call;
-    this.#world.note(`${process.name} published ${now.join(' ')} in ${kind}, sent at ${this.#world.timeOf(sentAtMs)}`);
-    if (this.#world.isPausedFor(call) && process.kind === 'endpoints') {
-      this.#world.violate('paused', `${process.name} wrote ${kind} although passes are paused`);
+    const { by, sentAtMs } = call;
+    this.#world.note(`${by.name} published ${now.join(' ')} in ${kind}, sent at ${this.#world.timeOf(sentAtMs)}`);
+    if (this.#world.isPausedFor(call) && by.kind === 'endpoints') {
+      this.#world.violate('paused', `${by.name} wrote ${kind} although passes are paused`);
     }
-    this.#world.checkMayWrite(process, call.begunAtMs, kind);
+    this.#world.checkMayWrite(by, call.begunAtMs, kind);
     if (now.length === 0) this.#world.violate('empty', `${kind} have no address`);
     for (const address of before) if (!now.includes(address)) this.#checkRemoved(address, call);
     for (const address of now) if (!before.includes(address)) this.#checkAdded(address, kind, now, call);
@@ -275,7 +266,7 @@ export class EndpointTruth {
     if (left.length === 0) this.#world.violate('empty', `${name} was deleted, and no slice has an address`);
   }
 
-  #checkRemoved(address: string, { sentAtMs, process, begunAtMs }: Call): void {
+  #checkRemoved(address: string, { sentAtMs, by, begunAtMs }: Call): void {
     const { servers, agents } = this.#world;
     const isLeaving =
       (this.#leaving.get(address) ?? 0) > 0 || (this.#leavingUntilMs.get(address) ?? 0) >= sentAtMs - PASS_MS;
@@ -289,8 +280,8 @@ export class EndpointTruth {
     );
     const saidShutdown = misses.some(({ status }) => status === SHUTDOWN_STATUS);
     // A late write belongs to an earlier pass of the process.
-    const isOwnWrite = begunAtMs === process.invokedAtMs;
-    const own = tries.filter(({ pass }) => isOwnWrite && pass === passOf(process));
+    const isOwnWrite = begunAtMs === by.invokedAtMs;
+    const own = tries.filter(({ pass }) => isOwnWrite && pass === passOf(by));
     const isAlive = ({ status }: Probe) => status !== undefined && ALIVE.has(status);
     const hasAnswered = own.length > 0 && own.every(isAlive) && !agents.has(address);
     // A pass that did not probe the address decides by the table, which may lack an answer that another pass failed to write.
@@ -325,10 +316,10 @@ export class EndpointTruth {
     return wasRead && misses.every(({ atMs }) => atMs < endMs - PROBES_MS - SKEW_MS);
   }
 
-  #checkAdded(address: string, kind: string, now: readonly string[], { sentAtMs, process }: Call): void {
+  #checkAdded(address: string, kind: string, now: readonly string[], { sentAtMs, by }: Call): void {
     if (this.isWithdrawn(address)) this.#world.violate('withdrawn', `${address} is withdrawn and was published`);
     // A deregistration publishes what the leases contain, and the next tick removes wrong addresses.
-    const isTick = process.kind === 'endpoints';
+    const isTick = by.kind === 'endpoints';
     const undoneAtMs = this.#undoneAtMs.get(address) ?? 0;
     const isUndone = undoneAtMs > Math.max(sentAtMs - REMEMBERED_MS, this.#restoredAtMs) && undoneAtMs < sentAtMs;
     // The lease of an agent counts until it expires.

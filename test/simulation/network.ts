@@ -33,12 +33,7 @@ export function networkOf(world: World, process: Process, ca: string): Network {
     const isProbe = request.path.startsWith('/readyz');
     if (isProbe ? servers.areProbesCut : path().isLost) await clock.wait(NEVER_MS, signal);
     const server = await connected(world, host, ca, signal);
-    const call = {
-      process,
-      sentAtMs: clock.nowMs,
-      sawPause: process.sawPauseIn === process.invocation,
-      begunAtMs: process.invokedAtMs,
-    };
+    const call = process.call();
     const carryOut = () => {
       if (isProbe) return servers.readiness(server);
       if (!server.tokens.has(request.headers?.['authorization'] ?? '')) return status(401, 'Unauthorized', 'who?');

@@ -12,6 +12,19 @@ export type Exchanged<Reply> =
   /** No answer came: the call was carried out, will be, or never will be. */
   | { readonly outcome: 'noReply' };
 
+/** A call of an invocation, as the machine that carries it out sees it. */
+export interface Call {
+  readonly by: Process;
+  /** The start of the invocation. */
+  readonly begunAtMs: number;
+  /** The time of the first attempt. */
+  readonly sentAtMs: number;
+  /** The invocation had read that passes are paused before it sent the call. */
+  readonly sawPause: boolean;
+  /** The invocation is a dry run or a lookup. */
+  readonly isReading: boolean;
+}
+
 interface CallOptions {
   readonly signal?: AbortSignal | undefined;
   /** The time after which the caller gives up by itself. */
@@ -88,6 +101,13 @@ export class Process {
   readonly newId = (): string => `${this.name}-${++this.#passes}`;
 
   readonly pick = (below: number): number => this.#chance.pick(below);
+
+  /** Returns a call that is sent now. */
+  call(): Call {
+    const { invokedAtMs: begunAtMs, sawPauseIn, invocation, isReading } = this;
+    const sentAtMs = this.#world.clock.nowMs;
+    return { by: this, begunAtMs, sentAtMs, sawPause: sawPauseIn === invocation, isReading };
+  }
 
   end(): void {
     this.isDead = true;

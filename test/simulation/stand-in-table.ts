@@ -1,24 +1,15 @@
 import { type AttributeValue, type DynamoDBClient, DynamoDBServiceException } from '@aws-sdk/client-dynamodb';
-import type { Exchanged, Process } from './process.ts';
+import type { Call, Exchanged, Process } from './process.ts';
 
 export type Attributes = Record<string, AttributeValue>;
 /** The items of the table, by cluster and key, in the form that DynamoDB has. */
 export type Store = Map<string, Map<string, Attributes>>;
 
-export interface TableWrite {
+export interface TableWrite extends Call {
   readonly cluster: string;
   readonly key: string;
   readonly before: Attributes | undefined;
   readonly after: Attributes | undefined;
-  readonly by: Process;
-  /** The start of the invocation that sent the write. */
-  readonly begunAtMs: number;
-  /** The time of the first attempt to send the write. */
-  readonly sentAtMs: number;
-  /** The invocation had read that passes are paused before it sent the write. */
-  readonly sawPause: boolean;
-  /** The invocation is a dry run or a lookup. */
-  readonly isReading: boolean;
 }
 
 interface Input {
@@ -27,8 +18,6 @@ interface Input {
   readonly ExpressionAttributeValues?: Attributes;
   readonly ExclusiveStartKey?: Attributes;
 }
-
-type Sender = Omit<TableWrite, 'cluster' | 'key' | 'before' | 'after'>;
 
 /** The attempts of a call, as many as the SDK makes. */
 const ATTEMPTS = 3;
@@ -63,10 +52,9 @@ export class StandInTable {
     const send = async (command: object, { abortSignal }: { abortSignal?: AbortSignal } = {}) => {
       const [name] = command.constructor.name.split('Command');
       const { input } = command as { readonly input: Input };
-      const { invokedAtMs: begunAtMs, sawPauseIn, invocation, isReading } = by;
-      const sender = { by, begunAtMs, sentAtMs: this.#nowMs(), sawPause: sawPauseIn === invocation, isReading };
+      const call = by.call();
       for (let attempt = 1; ; attempt++) {
-        const answer = await by.exchange(() => this.#apply(name ?? '', input, sender), {
+        const answer = await by.exchange(() => this.#apply(name ?? '', input, call), {
           signal: abortSignal,
           isRepeated: attempt > 1,
           writes: name === 'DeleteItem' ? input.Key?.['key']?.S : input.Item?.['key']?.S,
@@ -114,16 +102,16 @@ export class StandInTable {
     for (const middleware of middlewares) await middleware(() => result)();
   }
 
-  #apply(name: string, input: Input, sender: Sender): object {
+  #apply(name: string, input: Input, call: Call): object {
     const { cluster, key } = input.Item ?? input.Key ?? {};
     switch (name) {
       case 'GetItem':
-        this.#onRead(cluster?.S ?? '', key?.S ?? '', sender.by);
-        return { Item: seenBy(sender.by, this.find(cluster?.S ?? '', key?.S ?? '')) };
+        this.#onRead(cluster?.S ?? '', key?.S ?? '', call.by);
+        return { Item: seenBy(call.by, this.find(cluster?.S ?? '', key?.S ?? '')) };
       case 'Query':
         return this.#query(input);
       default:
-        return this.#write(cluster?.S ?? '', key?.S ?? '', input, sender);
+        return this.#write(cluster?.S ?? '', key?.S ?? '', input, call);
     }
   }
 
@@ -137,19 +125,14 @@ export class StandInTable {
     return { Items: page, ...(items.length > PAGE && { LastEvaluatedKey: { key: last?.['key'] } }) };
   }
 
-  #write(
-    cluster: string,
-    key: string,
-    { Item: after, ExpressionAttributeValues: values }: Input,
-    sender: Sender,
-  ): object {
+  #write(cluster: string, key: string, { Item: after, ExpressionAttributeValues: values }: Input, call: Call): object {
     const before = this.find(cluster, key);
     if (before?.['writeId']?.S !== values?.[':previous']?.S) return { isRefused: true };
     const items = this.store.get(cluster) ?? new Map<string, Attributes>();
     this.store.set(cluster, items);
     if (after === undefined) items.delete(key);
-    else items.set(key, seenBy(sender.by, after) ?? after);
-    this.#onWrite({ cluster, key, before, after, ...sender });
+    else items.set(key, seenBy(call.by, after) ?? after);
+    this.#onWrite({ cluster, key, before, after, ...call });
     return {};
   }
 }
