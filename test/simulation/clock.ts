@@ -49,7 +49,8 @@ export class Clock {
   steps = 0;
   stalls = 0;
   readonly immediates: (() => void)[] = [];
-  readonly #heap: ClockEvent[] = [];
+  /** The events that are not yet due, with the next one last. */
+  readonly #waiting: ClockEvent[] = [];
   readonly #turns: number;
   #planned = 0;
 
@@ -61,15 +62,13 @@ export class Clock {
 
   at(dueMs: number, run: () => void, order = this.#planned++): ClockEvent {
     const event: ClockEvent = { dueMs, order, run };
-    const heap = this.#heap;
-    let place = heap.push(event) - 1;
-    while (place > 0) {
-      const above = (place - 1) >> 1;
-      if (!isBefore(event, heap[above])) break;
-      heap[place] = heap[above] as ClockEvent;
-      place = above;
+    let [place, end] = [0, this.#waiting.length];
+    while (place < end) {
+      const middle = (place + end) >> 1;
+      if (isBefore(event, this.#waiting[middle] as ClockEvent)) place = middle + 1;
+      else end = middle;
     }
-    heap[place] = event;
+    this.#waiting.splice(place, 0, event);
     return event;
   }
 
@@ -116,8 +115,8 @@ export class Clock {
   async run(isOver: () => boolean): Promise<void> {
     for (;;) {
       await this.#settled();
-      let next = isOver() ? undefined : this.#next();
-      while (next?.isCancelled) next = this.#next();
+      let next = isOver() ? undefined : this.#waiting.pop();
+      while (next?.isCancelled) next = this.#waiting.pop();
       if (next === undefined) return;
       this.steps++;
       this.nowMs = Math.max(this.nowMs, next.dueMs);
@@ -145,27 +144,8 @@ export class Clock {
       await new Promise<void>((resolve) => process.nextTick(resolve));
     }
   }
-
-  #next(): ClockEvent | undefined {
-    const heap = this.#heap;
-    const [first] = heap;
-    const last = heap.pop();
-    if (last === undefined || heap.length === 0) return first;
-    let place = 0;
-    for (;;) {
-      let below = 2 * place + 1;
-      if (below >= heap.length) break;
-      if (below + 1 < heap.length && isBefore(heap[below + 1], heap[below])) below++;
-      if (!isBefore(heap[below], last)) break;
-      heap[place] = heap[below] as ClockEvent;
-      place = below;
-    }
-    heap[place] = last;
-    return first;
-  }
 }
 
-function isBefore(one: ClockEvent | undefined, other: ClockEvent | undefined): boolean {
-  if (one === undefined || other === undefined) return one !== undefined;
+function isBefore(one: ClockEvent, other: ClockEvent): boolean {
   return one.dueMs < other.dueMs || (one.dueMs === other.dueMs && one.order < other.order);
 }
