@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { text } from 'node:stream/consumers';
 import { PLANTS, type Plant } from './plants.ts';
 
 /** Runs the simulation over each plant, in a process for each. @returns 0 if all plants are found that a history can show */
@@ -32,9 +33,5 @@ function outputOf(args: readonly string[]): Promise<string> {
   const child = spawn(process.execPath, [...process.execArgv, `${import.meta.dirname}/simulate.ts`, ...args], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
-  const chunks: Buffer[] = [];
-  child.stdout.on('data', (chunk: Buffer) => chunks.push(chunk));
-  return new Promise((resolve) => {
-    child.on('close', () => resolve(Buffer.concat(chunks).toString()));
-  });
+  return text(child.stdout);
 }

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/**
- * Repeats `check` until it no longer throws, for effects of other processes.
- * @throws the last error of `check` after `timeoutMs`. Default: 2.5 minutes, because a test may take three
- */
-export async function eventually<T>(check: () => T | Promise<T>, timeoutMs = 150_000): Promise<T> {
-  const deadline = Date.now() + timeoutMs;
+/** A test may take three minutes. */
+const TIMEOUT_MS = 150_000;
+
+/** Repeats `check` until it no longer throws, for effects of other processes. @throws the last error after 2.5 minutes */
+export async function eventually<T>(check: () => T | Promise<T>): Promise<T> {
+  const deadline = Date.now() + TIMEOUT_MS;
   for (;;) {
     try {
       return await check();
