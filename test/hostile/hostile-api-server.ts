@@ -1,8 +1,8 @@
-import { once } from 'node:events';
-import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as timer } from 'node:timers/promises';
+import { portOf } from '../support/serve.ts';
 import type { Attack } from './attacks.ts';
 
 export type Wire = Pick<Attack, 'wire' | 'everyMs' | 'tls'>;
@@ -23,8 +23,7 @@ export async function startHostileApiServer(attack: Wire) {
       }).catch(() => undefined);
     });
   });
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  const { port } = server.address() as AddressInfo;
+  const port = await portOf(server);
   const hostile = {
     attack,
     get url(): string {

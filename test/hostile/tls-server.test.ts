@@ -1,5 +1,3 @@
-import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
 import { createServer, type Server } from 'node:tls';
 import { expect, test } from '@jest/globals';
 import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
@@ -7,6 +5,7 @@ import { BytesInFlight, readWhole } from '../../lib/kubernetes/reply-bounds.ts';
 import { ApiServerConnections } from '../../lib/kubernetes/transport.ts';
 import { makeAuthority } from '../../local/stand-in/identity.ts';
 import { kubeconfigTo } from '../support/kubeconfig-to.ts';
+import { portOf } from '../support/serve.ts';
 
 const authority = makeAuthority('the attacker');
 const { signal } = new AbortController();
@@ -14,8 +13,7 @@ const EMPTY_REPLY = 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n';
 
 /** Sends requests one after the other, over a connection that may be kept, and returns the statuses. */
 async function statusesOf(requests: number, server: Server): Promise<readonly number[]> {
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const url = `https://127.0.0.1:${await portOf(server)}`;
   const connections = new ApiServerConnections();
   const transport = connections.transport(
     await parseKubeconfig(kubeconfigTo(url, { ca: authority.ca }), 'of the test'),

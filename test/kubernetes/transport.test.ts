@@ -1,6 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
+import { createServer } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, jest, test } from '@jest/globals';
 import { httpsProber } from '../../lib/kubernetes/https-prober.ts';
@@ -14,6 +13,7 @@ import { afterThisTest } from '../support/after-this-test.ts';
 import { startFaultServer } from '../support/api-fault-server.ts';
 import { eventually } from '../support/eventually.ts';
 import { kubeconfigTo } from '../support/kubeconfig-to.ts';
+import { portOf } from '../support/serve.ts';
 import { startSilentServer } from '../support/silent-server.ts';
 
 const signal = new AbortController().signal;
@@ -51,9 +51,8 @@ async function startHelloServer() {
       socket.destroy();
     });
   });
-  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const port = await portOf(server);
   afterThisTest(() => server.close());
-  const { port } = server.address() as AddressInfo;
   return { hello, url: `https://127.0.0.1:${port}` };
 }
 

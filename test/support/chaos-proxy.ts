@@ -1,9 +1,9 @@
-import { once } from 'node:events';
-import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net';
+import { connect, createServer as createTcpServer, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createServer as createTlsServer } from 'node:tls';
 import type { PickIndex } from '../../lib/allocator/range-allocator.ts';
 import { makeAuthority } from '../../local/stand-in/identity.ts';
+import { portOf } from './serve.ts';
 
 export const CONNECTION_FAULTS = ['cut', 'delay', 'halfReply', 'reset', 'garbage', 'wrongCertificate', 'drip'] as const;
 export type ConnectionFault = (typeof CONNECTION_FAULTS)[number];
@@ -17,8 +17,7 @@ export async function startChaosProxy(targetPort: number, pick: PickIndex) {
   const counts = { cut: 0, delay: 0, halfReply: 0, reset: 0, garbage: 0, wrongCertificate: 0, drip: 0 };
   const impostor = createTlsServer(makeAuthority('another').issue(['127.0.0.1']), (socket) => socket.destroy());
   impostor.on('tlsClientError', () => {});
-  impostor.listen(0, '127.0.0.1');
-  await once(impostor, 'listening');
+  const impostorPort = await portOf(impostor);
   const sockets = new Set<Socket>();
   let every = 0;
   let isDown = false;
@@ -30,7 +29,7 @@ export async function startChaosProxy(targetPort: number, pick: PickIndex) {
     const isFaulty = every > 0 && pick(every) === 0;
     const fault = isFaulty ? CONNECTION_FAULTS[pick(CONNECTION_FAULTS.length)] : undefined;
     if (fault !== undefined) counts[fault] += 1;
-    const port = fault === 'wrongCertificate' ? (impostor.address() as AddressInfo).port : targetPort;
+    const port = fault === 'wrongCertificate' ? impostorPort : targetPort;
     const upstream = connect(port, '127.0.0.1');
     for (const socket of [client, upstream]) {
       sockets.add(socket);
@@ -46,10 +45,8 @@ export async function startChaosProxy(targetPort: number, pick: PickIndex) {
     // While there are faults, each connection is closed soon, so that the next one may get a fault.
     if (every > 0) setTimeout(() => client.destroy(), 500 + pick(1_500)).unref();
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
   return {
-    port: (server.address() as AddressInfo).port,
+    port: await portOf(server),
     counts,
     /** Gives one connection in `next` a fault, and closes each soon. 0 ends the faults. */
     faults: (next: number) => {

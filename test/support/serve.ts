@@ -1,23 +1,26 @@
 import { once } from 'node:events';
 import { createServer as createHttpServer, type RequestListener } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Server } from 'node:net';
+import { listenOnLoopback } from '../../local/loopback-server.ts';
 import type { CertifiedKey } from '../../local/stand-in/identity.ts';
 
 /** Serves HTTP on a loopback port, or HTTPS if a certificate is given. */
 export async function serve(listener: RequestListener, tls?: CertifiedKey) {
   const server = tls ? createHttpsServer(tls, listener) : createHttpServer(listener);
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
+  const { host, close } = await listenOnLoopback(server);
   return {
-    url: `${tls ? 'https' : 'http'}://127.0.0.1:${port}`,
+    url: `${tls ? 'https' : 'http'}://${host}`,
     server,
     async close() {
-      const closed = server.listening ? once(server, 'close') : undefined;
-      server.close();
+      if (server.listening) await close();
       server.closeAllConnections();
-      await closed;
     },
   };
+}
+
+/** Starts a server on a free loopback port. @returns the port */
+export async function portOf(server: Server): Promise<number> {
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  return (server.address() as AddressInfo).port;
 }

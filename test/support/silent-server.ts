@@ -1,5 +1,6 @@
 import { once } from 'node:events';
-import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { createServer, type Socket } from 'node:net';
+import { portOf } from './serve.ts';
 
 /** Starts a server that accepts connections and never sends anything. @param onConnection is called for each connection */
 export async function startSilentServer(onConnection = () => {}) {
@@ -8,9 +9,7 @@ export async function startSilentServer(onConnection = () => {}) {
     onConnection();
     sockets.push(socket.on('error', () => undefined).resume());
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
+  const port = await portOf(server);
   return {
     /** The host and port, such as `127.0.0.1:8080`. */
     authority: `127.0.0.1:${port}`,
