@@ -8,7 +8,7 @@ import type {
   RangeStatus,
 } from '../../cli/status/cluster-status.ts';
 import { drawRange } from '../../cli/status/range-map.ts';
-import { type TextRange, textRange } from '../../cli/status/range-status.ts';
+import { figures, type TextRange, TITLES, textRange } from '../../cli/status/range-status.ts';
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
 import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
 import { RANGE_KEYS, type RangeKey } from '../../lib/cluster/spec-ranges.ts';
@@ -56,7 +56,7 @@ export function anApiServer(address: string, overrides: Partial<ApiServerStatus>
 type Marks = Readonly<Record<number, 'D' | 'L' | 'H'>>;
 
 /** Returns a range with about `share` of its items in use, scattered. `marks` sets the letters of single items. */
-function aRange(key: RangeKey, title: string, text: string, share: number, marks: Marks = {}): RangeStatus {
+function aRange(key: RangeKey, text: string, share: number, marks: Marks = {}): RangeStatus {
   const range = made<TextRange>(textRange(key, text));
   const { before, max, reserved } = range;
   const all = [...Array(max).keys()];
@@ -67,15 +67,12 @@ function aRange(key: RangeKey, title: string, text: string, share: number, marks
   const map = drawRange(range, sets);
   return {
     key,
-    title,
+    title: TITLES[key],
     range: text,
     allocator: 'table',
     ready: true,
     savedAtMs: STATUS_AT_MS - 46_000,
-    capacity: max,
-    used: used.length,
-    free: max - used.length,
-    usedPercent: (100 * used.length) / max,
+    ...figures(used.length, max),
     reserved,
     leaking: leaking.length,
     held: held.length,
@@ -87,16 +84,16 @@ function aRange(key: RangeKey, title: string, text: string, share: number, marks
 
 /** Returns the range 10.0.0.0/24 with its network address, broadcast address and reserved band. */
 export function aSlash24(share = 0.45, marks: Marks = {}): RangeStatus {
-  return aRange(RANGE_KEYS.primary, 'cluster IPs', '10.0.0.0/24', share, marks);
+  return aRange(RANGE_KEYS.primary, '10.0.0.0/24', share, marks);
 }
 
 /** Returns the range fd00:10:96::/108, of which a bitmap covers 65,536 addresses. */
 function anIPv6Range(share: number): RangeStatus {
-  return aRange(RANGE_KEYS.secondary, 'secondary cluster IPs', 'fd00:10:96::/108', share, { 4096: 'L' });
+  return aRange(RANGE_KEYS.secondary, 'fd00:10:96::/108', share, { 4096: 'L' });
 }
 
 export function nodePorts(share = 0.1, marks: Marks = {}): RangeStatus {
-  return aRange(RANGE_KEYS.nodePorts, 'node ports', '30000-32767', share, marks);
+  return aRange(RANGE_KEYS.nodePorts, '30000-32767', share, marks);
 }
 
 /** Returns the status of a healthy cluster with three API servers, a /24 range and node ports. */
