@@ -109,7 +109,7 @@ describe('429', () => {
   const waiting = (seconds: string) => raw(429, 'slow', { 'retry-after': seconds });
 
   test.each(calls.filter(([name]) => name === 'get' || name === 'services'))(
-    '%s waits and repeats the request after a 429',
+    'the call %s waits as long as a reply 429 requests, and repeats the request',
     async (name, call) => {
       const last = name === 'get' ? reply(200, service) : listOf('ServiceList');
       const { port, waits } = portAnswering(waiting('2'), throttled, last);

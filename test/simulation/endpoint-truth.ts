@@ -40,7 +40,7 @@ const STALE_SPEC_MS = PASS_MS;
 /** The largest difference between the clocks of two functions: one writes the end of a withdrawal, another reads it. */
 export const SKEW_MS = 4_000;
 export const LONGEST_WITHDRAWAL_MS = 20 * 60_000;
-/** A write arrives up to 25 s late, and a repeated request may run for 30 s more: after this, no mark of it follows. */
+/** The longest time after a deregistration in which it may mark its address: a write is up to 25 s late, a repetition 30 s. */
 const LATEST_MARK_MS = { ofOne: 26_000, ofRepeated: 60_000 } as const;
 /** The longest time from the first answer of a pass to its last probe. */
 const PROBES_MS = 4_000;

@@ -198,7 +198,7 @@ export class Pipelines {
     await this.#ask({ ...release, requestId: `${id}-cleanup` }, chance);
   }
 
-  /** Gives items that are still held unchanged back to their owner. */
+  /** Looks items up, and records that the request owns those that it still holds. */
   async #lookUp({ id, untilMs }: Pick<Held, 'id' | 'untilMs'>, items: Request['items'], chance: Chance): Promise<void> {
     const found = await this.#ask({ requestId: `${id}-look`, operation: 'lookUp', items }, chance);
     for (const { value, hold } of found?.items ?? []) {
