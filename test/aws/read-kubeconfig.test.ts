@@ -22,57 +22,55 @@ function echo({ action, body }: AwsCall): AwsAnswer {
   return { body: { SecretString: `kubeconfig in ${body['SecretId']}` } };
 }
 
-describe('a kubeconfig that is kept in AWS', () => {
-  test.each([
-    ['secret', secret, 'secretsmanager.GetSecretValue', { SecretId: 'kbc/demo' }],
-    ['decrypted parameter', parameter, 'AmazonSSM.GetParameter', { Name: '/kbc/demo', WithDecryption: true }],
-  ])('a kubeconfig that is kept in AWS is read as a %s by its name', async (_, stored, action, body) => {
-    const { calls } = await fakeAws(echo);
-    expect(await aReader()(stored, never)).toMatch(/^kubeconfig in \/?kbc\/demo$/);
-    expect(calls).toEqual([{ action, body, accessKey: 'OWN' }]);
-  });
+test.each([
+  ['secret', secret, 'secretsmanager.GetSecretValue', { SecretId: 'kbc/demo' }],
+  ['decrypted parameter', parameter, 'AmazonSSM.GetParameter', { Name: '/kbc/demo', WithDecryption: true }],
+])('a kubeconfig that is kept in AWS is read as a %s by its name', async (_, stored, action, body) => {
+  const { calls } = await fakeAws(echo);
+  expect(await aReader()(stored, never)).toMatch(/^kubeconfig in \/?kbc\/demo$/);
+  expect(calls).toEqual([{ action, body, accessKey: 'OWN' }]);
+});
 
-  test('a kubeconfig that is kept in AWS can be a binary secret', async () => {
-    await fakeAws(() => ({ body: { SecretBinary: Buffer.from('kind: Config').toString('base64') } }));
-    expect(await aReader()(secret, never)).toBe('kind: Config');
-  });
+test('a kubeconfig that is kept in AWS can be a binary secret', async () => {
+  await fakeAws(() => ({ body: { SecretBinary: Buffer.from('kind: Config').toString('base64') } }));
+  expect(await aReader()(secret, never)).toBe('kind: Config');
+});
 
-  test('a kubeconfig of another account is read with a role, which is assumed once for many reads with the external ID of the stack', async () => {
-    const { calls } = await fakeAws(echo);
-    process.env['ASSUME_ROLE_EXTERNAL_ID'] = 'our-stack';
-    const read = aReader();
-    for (const stored of [secret, secret, parameter]) await read({ ...stored, roleArn: role }, never);
-    expect(calls.map(({ action, accessKey }) => [action, accessKey])).toEqual([
-      ['AssumeRole', 'OWN'],
-      ['secretsmanager.GetSecretValue', 'KEY-OF-reader'],
-      ['secretsmanager.GetSecretValue', 'KEY-OF-reader'],
-      ['AmazonSSM.GetParameter', 'KEY-OF-reader'],
-    ]);
-    const assumed = { RoleArn: role, RoleSessionName: 'kube-bootstrap-controller', ExternalId: 'our-stack' };
-    expect(calls[0]?.body).toMatchObject(assumed);
-  });
+test('a kubeconfig of another account is read with a role, which is assumed once for many reads with the external ID of the stack', async () => {
+  const { calls } = await fakeAws(echo);
+  process.env['ASSUME_ROLE_EXTERNAL_ID'] = 'our-stack';
+  const read = aReader();
+  for (const stored of [secret, secret, parameter]) await read({ ...stored, roleArn: role }, never);
+  expect(calls.map(({ action, accessKey }) => [action, accessKey])).toEqual([
+    ['AssumeRole', 'OWN'],
+    ['secretsmanager.GetSecretValue', 'KEY-OF-reader'],
+    ['secretsmanager.GetSecretValue', 'KEY-OF-reader'],
+    ['AmazonSSM.GetParameter', 'KEY-OF-reader'],
+  ]);
+  const assumed = { RoleArn: role, RoleSessionName: 'kube-bootstrap-controller', ExternalId: 'our-stack' };
+  expect(calls[0]?.body).toMatchObject(assumed);
+});
 
-  test('a process without a region reads a kubeconfig with a role if the ARN of the kubeconfig contains a region', async () => {
-    const { calls } = await fakeAws(echo);
-    delete process.env['AWS_REGION'];
-    const arn = 'arn:aws:secretsmanager:eu-test-1:123456789012:secret:kbc/demo';
-    expect(await aReader()({ secretsManager: arn, roleArn: role }, never)).toBe(`kubeconfig in ${arn}`);
-    expect(calls.map(({ action }) => action)).toEqual(['AssumeRole', 'secretsmanager.GetSecretValue']);
-  });
+test('a process without a region reads a kubeconfig with a role if the ARN of the kubeconfig contains a region', async () => {
+  const { calls } = await fakeAws(echo);
+  delete process.env['AWS_REGION'];
+  const arn = 'arn:aws:secretsmanager:eu-test-1:123456789012:secret:kbc/demo';
+  expect(await aReader()({ secretsManager: arn, roleArn: role }, never)).toBe(`kubeconfig in ${arn}`);
+  expect(calls.map(({ action }) => action)).toEqual(['AssumeRole', 'secretsmanager.GetSecretValue']);
+});
 
-  test('a reader keeps the clients of the last hundred roles, and assumes an older role again', async () => {
-    const { calls } = await fakeAws(echo);
-    const read = aReader();
-    const roles = Array.from({ length: 101 }, (_, at) => `${role}-${at}`);
-    const assumedFor = async (...arns: readonly string[]) => {
-      const before = calls.filter(({ action }) => action === 'AssumeRole').length;
-      for (const roleArn of arns) await read({ ...parameter, roleArn }, never);
-      return calls.filter(({ action }) => action === 'AssumeRole').length - before;
-    };
-    expect(await assumedFor(...roles)).toBe(101);
-    expect(await assumedFor(...roles.slice(-1), ...roles.slice(1, 2))).toBe(0);
-    expect(await assumedFor(...roles.slice(0, 1))).toBe(1);
-  });
+test('a reader keeps the clients of the last hundred roles, and assumes an older role again', async () => {
+  const { calls } = await fakeAws(echo);
+  const read = aReader();
+  const roles = Array.from({ length: 101 }, (_, at) => `${role}-${at}`);
+  const assumedFor = async (...arns: readonly string[]) => {
+    const before = calls.filter(({ action }) => action === 'AssumeRole').length;
+    for (const roleArn of arns) await read({ ...parameter, roleArn }, never);
+    return calls.filter(({ action }) => action === 'AssumeRole').length - before;
+  };
+  expect(await assumedFor(...roles)).toBe(101);
+  expect(await assumedFor(...roles.slice(-1), ...roles.slice(1, 2))).toBe(0);
+  expect(await assumedFor(...roles.slice(0, 1))).toBe(1);
 });
 
 test('a reader uses the profile and the region of the user for secrets and for roles', async () => {

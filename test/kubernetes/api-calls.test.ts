@@ -145,27 +145,25 @@ test('a call sends no request after the deadline of the pass', async () => {
   expect(sent).toEqual([]);
 });
 
-describe('a write with a lost reply is repeated', () => {
-  test.each<[string, string, (port: ClusterPort) => Promise<unknown>, OpenReply | Error, OpenReply]>([
-    ['a create', 'alreadyExists', (port) => port.create(service), lost, failed(409, 'AlreadyExists')],
-    ['an update', 'conflict', (port) => port.update(service), lost, failed(409, 'Conflict')],
-    ['a merge patch', 'updated', (port) => port.mergePatch(ref, {}), failed(504, 'Timeout'), reply(200, service)],
-  ])('%s sends the same request again and returns %s', async (_, outcome, call, first, second) => {
-    const { port, requests } = portAnswering(first, second);
-    await expect(call(port)).resolves.toMatchObject({ outcome });
-    expect(requests).toHaveLength(2);
-    expect(requests[1]).toEqual(requests[0]);
-  });
+test.each<[string, string, (port: ClusterPort) => Promise<unknown>, OpenReply | Error, OpenReply]>([
+  ['a create', 'alreadyExists', (port) => port.create(service), lost, failed(409, 'AlreadyExists')],
+  ['an update', 'conflict', (port) => port.update(service), lost, failed(409, 'Conflict')],
+  ['a merge patch', 'updated', (port) => port.mergePatch(ref, {}), failed(504, 'Timeout'), reply(200, service)],
+])('without a clear reply, %s sends the same request again and returns %s', async (_, outcome, call, first, second) => {
+  const { port, requests } = portAnswering(first, second);
+  await expect(call(port)).resolves.toMatchObject({ outcome });
+  expect(requests).toHaveLength(2);
+  expect(requests[1]).toEqual(requests[0]);
+});
 
-  test.each([
-    ['deleted after a lost reply', lost, 'deleted'],
-    ['deleted after a reply 500', failed(500, 'InternalError'), 'deleted'],
-    ['notFound after a refused connection', refused, 'notFound'],
-    ['notFound after a reply 429', failed(429, 'TooManyRequests'), 'notFound'],
-  ])('a delete whose repetition finds nothing returns %s', async (_, first, outcome) => {
-    const { port } = portAnswering(first, failed(404, 'NotFound'));
-    await expect(port.delete(service)).resolves.toBe(outcome);
-  });
+test.each([
+  ['deleted after a lost reply', lost, 'deleted'],
+  ['deleted after a reply 500', failed(500, 'InternalError'), 'deleted'],
+  ['notFound after a refused connection', refused, 'notFound'],
+  ['notFound after a reply 429', failed(429, 'TooManyRequests'), 'notFound'],
+])('a delete whose repetition finds nothing returns %s', async (_, first, outcome) => {
+  const { port } = portAnswering(first, failed(404, 'NotFound'));
+  await expect(port.delete(service)).resolves.toBe(outcome);
 });
 
 test.each<[string, Partial<KubernetesObject>, 'update' | 'delete']>([

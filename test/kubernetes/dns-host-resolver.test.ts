@@ -17,37 +17,35 @@ function resolver(ipv4: Answer, ipv6: Answer) {
   });
 }
 
-describe('the addresses of a host', () => {
-  test.each<[string, Answer, Answer, readonly string[] | undefined]>([
-    [
-      'are the addresses of both families, each once and in order',
-      ['10.0.0.2', '10.0.0.1', '10.0.0.2'],
-      ['2001:db8::1'],
-      ['10.0.0.1', '10.0.0.2', '2001:db8::1'],
-    ],
-    ['are in their canonical form', ['10.0.0.1'], ['2001:DB8:0:0::1'], ['10.0.0.1', '2001:db8::1']],
-    ['may be only IPv4 addresses', ['10.0.0.1'], 'ENODATA', ['10.0.0.1']],
-    ['may be only IPv6 addresses', 'ENOTFOUND', ['2001:db8::1'], ['2001:db8::1']],
-    ['are unknown if one look-up times out', ['10.0.0.1'], 'ETIMEOUT', undefined],
-    ['are unknown if the name server fails', 'ESERVFAIL', ['2001:db8::1'], undefined],
-    ['are unknown if no record exists', 'ENOTFOUND', 'ENOTFOUND', undefined],
-  ])('the addresses of a host %s', async (_, ipv4, ipv6, expected) => {
-    await expect(resolver(ipv4, ipv6)('api.example.com')).resolves.toEqual(expected);
-  });
+test.each<[string, Answer, Answer, readonly string[] | undefined]>([
+  [
+    'are the addresses of both families, each once and in order',
+    ['10.0.0.2', '10.0.0.1', '10.0.0.2'],
+    ['2001:db8::1'],
+    ['10.0.0.1', '10.0.0.2', '2001:db8::1'],
+  ],
+  ['are in their canonical form', ['10.0.0.1'], ['2001:DB8:0:0::1'], ['10.0.0.1', '2001:db8::1']],
+  ['may be only IPv4 addresses', ['10.0.0.1'], 'ENODATA', ['10.0.0.1']],
+  ['may be only IPv6 addresses', 'ENOTFOUND', ['2001:db8::1'], ['2001:db8::1']],
+  ['are unknown if one look-up times out', ['10.0.0.1'], 'ETIMEOUT', undefined],
+  ['are unknown if the name server fails', 'ESERVFAIL', ['2001:db8::1'], undefined],
+  ['are unknown if no record exists', 'ENOTFOUND', 'ENOTFOUND', undefined],
+])('the addresses of a host %s', async (_, ipv4, ipv6, expected) => {
+  await expect(resolver(ipv4, ipv6)('api.example.com')).resolves.toEqual(expected);
+});
 
-  test('a host has at most 1,000 addresses of each family, because parsing more would keep the process busy', async () => {
-    const many = Array.from({ length: 4_000 }, (_, n) => `10.0.${n >> 8}.${n & 255}`);
-    await expect(resolver(many, ['2001:db8::1'])('api.example.com')).resolves.toHaveLength(1_001);
-  });
+test('a host has at most 1,000 addresses of each family, because parsing more would keep the process busy', async () => {
+  const many = Array.from({ length: 4_000 }, (_, n) => `10.0.${n >> 8}.${n & 255}`);
+  await expect(resolver(many, ['2001:db8::1'])('api.example.com')).resolves.toHaveLength(1_001);
+});
 
-  test('the addresses of a host are unknown if no name server answers before the time for look-ups ends', async () => {
-    const never = () => new Promise<never>(() => {});
-    const resolve = dnsHostResolver({ resolve4: never as never, resolve6: never as never });
-    await expect(resolve('api.example.com', AbortSignal.abort())).resolves.toBeUndefined();
-    const end = new AbortController();
-    setImmediate(() => end.abort());
-    await expect(resolve('api.example.com', end.signal)).resolves.toBeUndefined();
-  });
+test('the addresses of a host are unknown if no name server answers before the time for look-ups ends', async () => {
+  const never = () => new Promise<never>(() => {});
+  const resolve = dnsHostResolver({ resolve4: never as never, resolve6: never as never });
+  await expect(resolve('api.example.com', AbortSignal.abort())).resolves.toBeUndefined();
+  const end = new AbortController();
+  setImmediate(() => end.abort());
+  await expect(resolve('api.example.com', end.signal)).resolves.toBeUndefined();
 });
 
 describe('the address of a connection', () => {

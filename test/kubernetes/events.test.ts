@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { EventDraft, EventSighting } from '../../lib/cluster/finding.ts';
 import { ClusterError, type ClusterErrorCode, type ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
@@ -96,84 +96,80 @@ test('the name of an event is the same in every pass, and differs for another ob
   expect(plan([draft({ resourceVersion: '78' })], start + MINUTE).writes[0]?.object.metadata.name).toBe(names[0]);
 });
 
-describe('a repeated event', () => {
-  test('a repeated event is written at the first and second sighting, and then every 30 minutes', () => {
-    const written: [minute: number, count: number | undefined][] = [];
-    let previous: Readonly<Record<string, EventSighting>> = {};
-    for (let minute = 0; minute <= 66; minute += 3) {
-      const { writes, sightings } = plan([draft()], start + minute * MINUTE, previous);
-      written.push(...writes.map(({ object }): [number, number | undefined] => [minute, object.series?.count]));
-      previous = sightings;
-    }
-    expect(written).toEqual([
-      [0, undefined],
-      [3, 2],
-      [33, 12],
-      [63, 22],
-    ]);
-  });
-
-  test('a pass counts one sighting of an event even if several findings cause the event', () => {
-    const { writes, sightings } = plan([draft(), draft()]);
-    expect(writes).toHaveLength(1);
-    expect(Object.values(sightings)).toEqual([{ count: 1, lastSeenAtMs: start, lastWrittenAtMs: start }]);
-  });
-
-  test('the count of an event that was not seen for an hour starts again', () => {
-    const { sightings } = plan([draft()]);
-    expect(plan([], start + 60 * MINUTE, sightings).sightings).toEqual(sightings);
-    expect(plan([], start + 61 * MINUTE, sightings).sightings).toEqual({});
-  });
+test('a repeated event is written at the first and second sighting, and then every 30 minutes', () => {
+  const written: [minute: number, count: number | undefined][] = [];
+  let previous: Readonly<Record<string, EventSighting>> = {};
+  for (let minute = 0; minute <= 66; minute += 3) {
+    const { writes, sightings } = plan([draft()], start + minute * MINUTE, previous);
+    written.push(...writes.map(({ object }): [number, number | undefined] => [minute, object.series?.count]));
+    previous = sightings;
+  }
+  expect(written).toEqual([
+    [0, undefined],
+    [3, 2],
+    [33, 12],
+    [63, 22],
+  ]);
 });
 
-describe('many events', () => {
-  test('a pass writes events up to the cap, and counts the others', () => {
-    expect(plan(manyDrafts(20), start, {}, 20)).toMatchObject({ writes: { length: 20 }, dropped: 0 });
-    expect(plan(manyDrafts(250), start, {}, 20)).toMatchObject({ writes: { length: 20 }, dropped: 230 });
-  });
+test('a pass counts one sighting of an event even if several findings cause the event', () => {
+  const { writes, sightings } = plan([draft(), draft()]);
+  expect(writes).toHaveLength(1);
+  expect(Object.values(sightings)).toEqual([{ count: 1, lastSeenAtMs: start, lastWrittenAtMs: start }]);
+});
 
-  test('events beyond the cap are written in later passes', () => {
-    let previous: Readonly<Record<string, EventSighting>> = {};
-    const written = new Set<string>();
-    for (let pass = 0; pass < 6; pass += 1) {
-      const { writes, sightings } = plan(manyDrafts(30), start + pass * MINUTE, previous, 10);
-      for (const { object } of writes) written.add(object.metadata.name);
-      previous = sightings;
-    }
-    expect(written.size).toBeGreaterThanOrEqual(30);
-  });
+test('the count of an event that was not seen for an hour starts again', () => {
+  const { sightings } = plan([draft()]);
+  expect(plan([], start + 60 * MINUTE, sightings).sightings).toEqual(sightings);
+  expect(plan([], start + 61 * MINUTE, sightings).sightings).toEqual({});
+});
 
-  test('the run record contains at most three hundred sightings of events, and a pass makes at most as many writes as the cap', () => {
-    const passes = fc.array(
-      fc.record({ count: fc.nat({ max: 600 }), prefix: fc.constantFrom('a', 'b'), minutes: fc.nat(90) }),
-      {
-        maxLength: 6,
-      },
-    );
-    fc.assert(
-      fc.property(passes, fc.integer({ min: 1, max: 400 }), (all, cap) => {
-        let previous: Readonly<Record<string, EventSighting>> = {};
-        let nowMs = start;
-        for (const { count, prefix, minutes } of all) {
-          nowMs += minutes * MINUTE;
-          const { writes, sightings, dropped } = plan(manyDrafts(count, prefix), nowMs, previous, cap);
-          expect(writes.length).toBeLessThanOrEqual(cap);
-          expect(Object.keys(sightings).length).toBeLessThanOrEqual(300);
-          expect(dropped).toBeLessThanOrEqual(count);
-          previous = sightings;
-        }
-      }),
-      { numRuns: 20, examples: [[[301, 302, 303].map((count) => ({ count, prefix: 'a', minutes: 0 })), 301]] },
-    );
-  });
+test('a pass writes events up to the cap, and counts the others', () => {
+  expect(plan(manyDrafts(20), start, {}, 20)).toMatchObject({ writes: { length: 20 }, dropped: 0 });
+  expect(plan(manyDrafts(250), start, {}, 20)).toMatchObject({ writes: { length: 20 }, dropped: 230 });
+});
 
-  test('new events replace events that are no longer seen', () => {
-    const old = plan(manyDrafts(300, 'old'), start, {}, 300);
-    const { writes, sightings } = plan(manyDrafts(5, 'new'), start + MINUTE, old.sightings);
-    expect(writes).toHaveLength(5);
-    expect(Object.keys(sightings)).toHaveLength(300);
-    for (const { object } of writes) expect(sightings).toHaveProperty([object.metadata.name]);
-  });
+test('events beyond the cap are written in later passes', () => {
+  let previous: Readonly<Record<string, EventSighting>> = {};
+  const written = new Set<string>();
+  for (let pass = 0; pass < 6; pass += 1) {
+    const { writes, sightings } = plan(manyDrafts(30), start + pass * MINUTE, previous, 10);
+    for (const { object } of writes) written.add(object.metadata.name);
+    previous = sightings;
+  }
+  expect(written.size).toBeGreaterThanOrEqual(30);
+});
+
+test('the run record contains at most three hundred sightings of events, and a pass makes at most as many writes as the cap', () => {
+  const passes = fc.array(
+    fc.record({ count: fc.nat({ max: 600 }), prefix: fc.constantFrom('a', 'b'), minutes: fc.nat(90) }),
+    {
+      maxLength: 6,
+    },
+  );
+  fc.assert(
+    fc.property(passes, fc.integer({ min: 1, max: 400 }), (all, cap) => {
+      let previous: Readonly<Record<string, EventSighting>> = {};
+      let nowMs = start;
+      for (const { count, prefix, minutes } of all) {
+        nowMs += minutes * MINUTE;
+        const { writes, sightings, dropped } = plan(manyDrafts(count, prefix), nowMs, previous, cap);
+        expect(writes.length).toBeLessThanOrEqual(cap);
+        expect(Object.keys(sightings).length).toBeLessThanOrEqual(300);
+        expect(dropped).toBeLessThanOrEqual(count);
+        previous = sightings;
+      }
+    }),
+    { numRuns: 20, examples: [[[301, 302, 303].map((count) => ({ count, prefix: 'a', minutes: 0 })), 301]] },
+  );
+});
+
+test('new events replace events that are no longer seen', () => {
+  const old = plan(manyDrafts(300, 'old'), start, {}, 300);
+  const { writes, sightings } = plan(manyDrafts(5, 'new'), start + MINUTE, old.sightings);
+  expect(writes).toHaveLength(5);
+  expect(Object.keys(sightings)).toHaveLength(300);
+  for (const { object } of writes) expect(sightings).toHaveProperty([object.metadata.name]);
 });
 
 /** Returns a port that answers creates with these outcomes in turn, repeats the last one, and answers patches as invalid. */
@@ -189,32 +185,30 @@ function portAnswering(...answers: readonly ('created' | 'invalid' | ClusterErro
   return { port: { create, mergePatch } as unknown as ClusterPort, calls: () => calls };
 }
 
-describe('an event that cannot be written', () => {
-  test('other events are written after an event that cannot be written, which stays due', async () => {
-    const { port, calls } = portAnswering('Forbidden', 'invalid', 'created');
-    const report = await writeEvents(port, plan(manyDrafts(12)));
-    expect(report).toMatchObject({ written: 10, dropped: 0, errors: [{ code: 'Forbidden' }, { code: 'Rejected' }] });
-    expect(Object.keys(report.sightings)).toHaveLength(10);
-    expect(calls()).toBe(12);
-  });
-
-  test('an event that cannot be written keeps its earlier sightings', async () => {
-    const { port } = portAnswering();
-    const first = plan([draft()]);
-    const report = await writeEvents(port, plan([draft()], start + MINUTE, first.sightings));
-    const before = Object.values(first.sightings)[0];
-    expect(Object.values(report.sightings)).toEqual([{ ...before, lastSeenAtMs: start + MINUTE }]);
-    expect(report.errors).toHaveLength(1);
-  });
-
-  test.each<ClusterErrorCode>(['Unauthorized', 'Throttled', 'Unavailable', 'TlsFailure', 'DeadlineExceeded'])(
-    'the error %s ends the writing of events, but does not fail the pass',
-    async (code) => {
-      const { port, calls } = portAnswering(code);
-      const report = await writeEvents(port, plan(manyDrafts(50)));
-      expect(report).toMatchObject({ written: 0, sightings: {} });
-      expect(report.errors[0]).toMatchObject({ code });
-      expect(calls()).toBeLessThanOrEqual(4);
-    },
-  );
+test('other events are written after an event that cannot be written, which stays due', async () => {
+  const { port, calls } = portAnswering('Forbidden', 'invalid', 'created');
+  const report = await writeEvents(port, plan(manyDrafts(12)));
+  expect(report).toMatchObject({ written: 10, dropped: 0, errors: [{ code: 'Forbidden' }, { code: 'Rejected' }] });
+  expect(Object.keys(report.sightings)).toHaveLength(10);
+  expect(calls()).toBe(12);
 });
+
+test('an event that cannot be written keeps its earlier sightings', async () => {
+  const { port } = portAnswering();
+  const first = plan([draft()]);
+  const report = await writeEvents(port, plan([draft()], start + MINUTE, first.sightings));
+  const before = Object.values(first.sightings)[0];
+  expect(Object.values(report.sightings)).toEqual([{ ...before, lastSeenAtMs: start + MINUTE }]);
+  expect(report.errors).toHaveLength(1);
+});
+
+test.each<ClusterErrorCode>(['Unauthorized', 'Throttled', 'Unavailable', 'TlsFailure', 'DeadlineExceeded'])(
+  'the error %s ends the writing of events, but does not fail the pass',
+  async (code) => {
+    const { port, calls } = portAnswering(code);
+    const report = await writeEvents(port, plan(manyDrafts(50)));
+    expect(report).toMatchObject({ written: 0, sightings: {} });
+    expect(report.errors[0]).toMatchObject({ code });
+    expect(calls()).toBeLessThanOrEqual(4);
+  },
+);

@@ -267,55 +267,51 @@ test('a probe does not send the credential if the certificate is not verified', 
   expect(server.requests[0]?.headers['authorization']).toBeUndefined();
 });
 
-describe('a certificate', () => {
-  test.each([
-    ['of another CA', makeAuthority('somebody else').issue(['127.0.0.1'])],
-    ['for another name', authority.issue(['10.0.0.99'])],
-    ['that expired', authority.issue(['127.0.0.1'], 2021)],
-  ])('a certificate %s is a TLS failure, and no request is sent', async (_, tls) => {
-    const { probe, target, server } = await serverAnd(() => ({ body: 'ok' }), { tls });
-    await expect(probe({ ...target, authenticate: true })).resolves.toMatchObject({ kind: 'tlsFailure' });
-    expect(server.requests).toEqual([]);
-  });
-
-  test('the certificate is verified for the server name of the target', async () => {
-    const { probe, target } = await serverAnd(() => ({ body: 'ok' }), { tls: authority.issue(['api.example.com']) });
-    await expect(probe({ ...target, serverName: 'api.example.com' })).resolves.toMatchObject({ status: 200 });
-    await expect(probe(target)).resolves.toMatchObject({ kind: 'tlsFailure' });
-  });
+test.each([
+  ['of another CA', makeAuthority('somebody else').issue(['127.0.0.1'])],
+  ['for another name', authority.issue(['10.0.0.99'])],
+  ['that expired', authority.issue(['127.0.0.1'], 2021)],
+])('a certificate %s is a TLS failure, and no request is sent', async (_, tls) => {
+  const { probe, target, server } = await serverAnd(() => ({ body: 'ok' }), { tls });
+  await expect(probe({ ...target, authenticate: true })).resolves.toMatchObject({ kind: 'tlsFailure' });
+  expect(server.requests).toEqual([]);
 });
 
-describe('silence', () => {
-  test('a refused connection is silence, however late our own event loop was', async () => {
-    const { probe, target, server } = await serverAnd(() => ({}), { lagMs: 2_000 });
-    await server.stop();
-    await expect(probe(target)).resolves.toEqual({ kind: 'silence', message: expect.stringContaining('ECONNREFUSED') });
-  });
+test('the certificate is verified for the server name of the target', async () => {
+  const { probe, target } = await serverAnd(() => ({ body: 'ok' }), { tls: authority.issue(['api.example.com']) });
+  await expect(probe({ ...target, serverName: 'api.example.com' })).resolves.toMatchObject({ status: 200 });
+  await expect(probe(target)).resolves.toMatchObject({ kind: 'tlsFailure' });
+});
 
-  test('a dropped connection is silence', async () => {
-    const { probe, target } = await serverAnd(() => ({ reset: true }));
-    await expect(probe(target)).resolves.toMatchObject({ kind: 'silence' });
-  });
+test('a refused connection is silence, however late our own event loop was', async () => {
+  const { probe, target, server } = await serverAnd(() => ({}), { lagMs: 2_000 });
+  await server.stop();
+  await expect(probe(target)).resolves.toEqual({ kind: 'silence', message: expect.stringContaining('ECONNREFUSED') });
+});
 
-  test.each([0, 499])('a missing answer is silence if our own event loop was late by %i ms', async (lagMs) => {
-    const { probe, target } = await hangingServerAnd({ lagMs });
-    await expect(probe(target)).resolves.toEqual({ kind: 'silence', message: 'no answer within 3000 ms' });
-  });
+test('a dropped connection is silence', async () => {
+  const { probe, target } = await serverAnd(() => ({ reset: true }));
+  await expect(probe(target)).resolves.toMatchObject({ kind: 'silence' });
+});
 
-  test('a probe whose connection is never established counts as silence', async () => {
-    const { end, expire } = aTime();
-    const { probe } = await serverAnd(() => ({}), { expire });
-    const silent = await startSilentServer(end);
-    afterThisTest(silent.close);
-    const answer = await probe({ url: `https://${silent.authority}/readyz`, authenticate: false });
-    expect(answer).toEqual({ kind: 'silence', message: 'no answer within 3000 ms' });
-    expect(silent.connections()).toBe(1);
-  });
+test.each([0, 499])('a missing answer is silence if our own event loop was late by %i ms', async (lagMs) => {
+  const { probe, target } = await hangingServerAnd({ lagMs });
+  await expect(probe(target)).resolves.toEqual({ kind: 'silence', message: 'no answer within 3000 ms' });
+});
 
-  test('an invalid URL is silence', async () => {
-    const { probe } = await serverAnd(() => ({}));
-    await expect(probe({ url: 'not a URL', authenticate: false })).resolves.toMatchObject({ kind: 'silence' });
-  });
+test('a probe whose connection is never established counts as silence', async () => {
+  const { end, expire } = aTime();
+  const { probe } = await serverAnd(() => ({}), { expire });
+  const silent = await startSilentServer(end);
+  afterThisTest(silent.close);
+  const answer = await probe({ url: `https://${silent.authority}/readyz`, authenticate: false });
+  expect(answer).toEqual({ kind: 'silence', message: 'no answer within 3000 ms' });
+  expect(silent.connections()).toBe(1);
+});
+
+test('an invalid URL is silence', async () => {
+  const { probe } = await serverAnd(() => ({}));
+  await expect(probe({ url: 'not a URL', authenticate: false })).resolves.toMatchObject({ kind: 'silence' });
 });
 
 describe('a probe during which this process was busy', () => {
@@ -350,23 +346,21 @@ describe('a probe during which this process was busy', () => {
   });
 });
 
-describe('a probe without information about the server', () => {
-  test('a probe has no result if it timed out while our own event loop was late', async () => {
-    const { probe, target } = await hangingServerAnd({ lagMs: 500 });
-    const message = 'this process was busy for 500 ms while it waited for the answer';
-    await expect(probe(target)).resolves.toEqual({ kind: 'unknown', message, late: true });
-  });
+test('a probe has no result if it timed out while our own event loop was late', async () => {
+  const { probe, target } = await hangingServerAnd({ lagMs: 500 });
+  const message = 'this process was busy for 500 ms while it waited for the answer';
+  await expect(probe(target)).resolves.toEqual({ kind: 'unknown', message, late: true });
+});
 
-  test.each(['pass', 'time for probes'])('a probe has no result if the end of the %s ended it', async (which) => {
-    const end = new AbortController();
-    const react = (): Reaction => {
-      setImmediate(() => end.abort());
-      return { hang: true };
-    };
-    const { probe, target } = await serverAnd(react, which === 'pass' ? { deadline: end.signal } : {});
-    const reply = await probe(target, which === 'pass' ? undefined : end.signal);
-    expect(reply).toEqual({ kind: 'unknown', message: 'the time for probes was over' });
-  });
+test.each(['pass', 'time for probes'])('a probe has no result if the end of the %s ended it', async (which) => {
+  const end = new AbortController();
+  const react = (): Reaction => {
+    setImmediate(() => end.abort());
+    return { hang: true };
+  };
+  const { probe, target } = await serverAnd(react, which === 'pass' ? { deadline: end.signal } : {});
+  const reply = await probe(target, which === 'pass' ? undefined : end.signal);
+  expect(reply).toEqual({ kind: 'unknown', message: 'the time for probes was over' });
 });
 
 /** In these tests the clock advances with each timer, and additionally by `blockedMs`. */

@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { formatAddress, parseAddress } from '../../lib/allocator/ip-address.ts';
 import { isUsableIn, parseCidr } from '../../lib/allocator/network.ts';
@@ -42,145 +42,143 @@ function jsonList(items: readonly unknown[], metadata: object = { resourceVersio
   return reply(200, { apiVersion: 'v1', kind: 'ServiceList', metadata, items });
 }
 
-describe('the Services of a cluster', () => {
-  test('the client requests Services in protobuf, in one list without a limit and without a resourceVersion', async () => {
-    const { port, requests } = portAnswering(protobuf(serviceList([claim('a'), claim('b')])));
-    await expect(listAllServices(port)).resolves.toEqual([claim('a'), claim('b')]);
-    expect(requests.map(({ path }) => path)).toEqual(['/api/v1/services']);
-    expect(requests[0]?.headers['accept']).toBe(`${PROTOBUF}, application/json`);
-  });
+test('the client requests Services in protobuf, in one list without a limit and without a resourceVersion', async () => {
+  const { port, requests } = portAnswering(protobuf(serviceList([claim('a'), claim('b')])));
+  await expect(listAllServices(port)).resolves.toEqual([claim('a'), claim('b')]);
+  expect(requests.map(({ path }) => path)).toEqual(['/api/v1/services']);
+  expect(requests[0]?.headers['accept']).toBe(`${PROTOBUF}, application/json`);
+});
 
-  test('Services can be read from JSON without their optional fields', async () => {
-    const { port } = portAnswering(
-      jsonList([
-        {
-          metadata: {
-            name: 'a',
-            namespace: 'default',
-            uid: 'u-a',
-            resourceVersion: '5',
-            creationTimestamp: '2026-01-02T03:04:05Z',
-          },
-          spec: {
-            type: 'NodePort',
-            clusterIP: '10.0.0.7',
-            clusterIPs: ['10.0.0.7', 'fd00::7'],
-            ports: [{ port: 80, protocol: 'UDP', nodePort: 30_007 }],
-          },
-        },
-        { metadata: { name: 'bare', namespace: 'default' }, spec: { ports: null } },
-      ]),
-    );
-    await expect(listAllServices(port)).resolves.toEqual([
-      claim('a'),
+test('Services can be read from JSON without their optional fields', async () => {
+  const { port } = portAnswering(
+    jsonList([
       {
-        namespace: 'default',
-        name: 'bare',
-        uid: '',
-        resourceVersion: '',
-        type: '',
-        clusterIP: '',
-        clusterIPs: [],
-        ports: [],
-        healthCheckNodePort: 0,
-        createdAtMs: 0,
+        metadata: {
+          name: 'a',
+          namespace: 'default',
+          uid: 'u-a',
+          resourceVersion: '5',
+          creationTimestamp: '2026-01-02T03:04:05Z',
+        },
+        spec: {
+          type: 'NodePort',
+          clusterIP: '10.0.0.7',
+          clusterIPs: ['10.0.0.7', 'fd00::7'],
+          ports: [{ port: 80, protocol: 'UDP', nodePort: 30_007 }],
+        },
       },
-    ]);
-  });
+      { metadata: { name: 'bare', namespace: 'default' }, spec: { ports: null } },
+    ]),
+  );
+  await expect(listAllServices(port)).resolves.toEqual([
+    claim('a'),
+    {
+      namespace: 'default',
+      name: 'bare',
+      uid: '',
+      resourceVersion: '',
+      type: '',
+      clusterIP: '',
+      clusterIPs: [],
+      ports: [],
+      healthCheckNodePort: 0,
+      createdAtMs: 0,
+    },
+  ]);
+});
 
-  test('the owner whose holds a Service claims is read from JSON and from protobuf', async () => {
-    const labels = { app: 'web', 'kube-bootstrap-controller/hold-owner': 'team-a' };
-    const { port } = portAnswering(
-      jsonList([
-        { metadata: { name: 'a', namespace: 'default', labels }, spec: {} },
-        { metadata: { name: 'b', namespace: 'default', labels: { app: 'x' } } },
-      ]),
-    );
-    expect((await listAllServices(port)).map(({ holdOwner }) => holdOwner)).toEqual(['team-a', undefined]);
-    const { port: other } = portAnswering(protobuf(serviceList([{ ...claim('a'), holdOwner: 'team-a' }, claim('b')])));
-    await expect(listAllServices(other)).resolves.toEqual([{ ...claim('a'), holdOwner: 'team-a' }, claim('b')]);
-  });
+test('the owner whose holds a Service claims is read from JSON and from protobuf', async () => {
+  const labels = { app: 'web', 'kube-bootstrap-controller/hold-owner': 'team-a' };
+  const { port } = portAnswering(
+    jsonList([
+      { metadata: { name: 'a', namespace: 'default', labels }, spec: {} },
+      { metadata: { name: 'b', namespace: 'default', labels: { app: 'x' } } },
+    ]),
+  );
+  expect((await listAllServices(port)).map(({ holdOwner }) => holdOwner)).toEqual(['team-a', undefined]);
+  const { port: other } = portAnswering(protobuf(serviceList([{ ...claim('a'), holdOwner: 'team-a' }, claim('b')])));
+  await expect(listAllServices(other)).resolves.toEqual([{ ...claim('a'), holdOwner: 'team-a' }, claim('b')]);
+});
 
-  test('the client requests Services as JSON if the server does not support protobuf', async () => {
-    const { port, requests } = portAnswering(failed(406, 'NotAcceptable'), jsonList([]));
-    await expect(listAllServices(port)).resolves.toEqual([]);
-    expect(requests.map(({ headers }) => headers['accept'])).toEqual([
-      `${PROTOBUF}, application/json`,
-      'application/json',
-    ]);
-  });
+test('the client requests Services as JSON if the server does not support protobuf', async () => {
+  const { port, requests } = portAnswering(failed(406, 'NotAcceptable'), jsonList([]));
+  await expect(listAllServices(port)).resolves.toEqual([]);
+  expect(requests.map(({ headers }) => headers['accept'])).toEqual([
+    `${PROTOBUF}, application/json`,
+    'application/json',
+  ]);
+});
 
-  test('the client reads at most 8 MiB of JSON', async () => {
-    const ofMiB = (size: number) => {
-      const annotations = { text: 'x'.repeat(1024) };
-      const item = { metadata: { name: 'a', namespace: 'default', annotations }, spec: {} };
-      return portAnswering(jsonList(Array.from({ length: size * 1000 }, () => item))).port;
-    };
-    await expect(listAllServices(ofMiB(7))).resolves.toHaveLength(7_000);
-    await expect(listAllServices(ofMiB(9))).rejects.toMatchObject({ code: 'ReplyTooLarge' });
-  });
+test('the client reads at most 8 MiB of JSON', async () => {
+  const ofMiB = (size: number) => {
+    const annotations = { text: 'x'.repeat(1024) };
+    const item = { metadata: { name: 'a', namespace: 'default', annotations }, spec: {} };
+    return portAnswering(jsonList(Array.from({ length: size * 1000 }, () => item))).port;
+  };
+  await expect(listAllServices(ofMiB(7))).resolves.toHaveLength(7_000);
+  await expect(listAllServices(ofMiB(9))).rejects.toMatchObject({ code: 'ReplyTooLarge' });
+});
 
-  test.each<[string, OpenReply, string, RegExp]>([
-    [
-      '403',
-      protobuf(status(403, 'Forbidden', 'services is forbidden', 0), 403),
-      'Forbidden',
-      /services is forbidden.*Grant/,
-    ],
-    ['401', protobuf(status(401, 'Unauthorized', 'Unauthorized', 0), 401), 'Unauthorized', /kubeconfig/],
-    ['400', protobuf(status(400, 'BadRequest', 'what is this', 0), 400), 'Rejected', /what is this/],
-    ['429', protobuf(status(429, 'TooManyRequests', 'busy', 60), 429), 'Throttled', /busy/],
-    ['500 without a Status', protobuf(Buffer.from('junk'), 500), 'Unavailable', /500/],
-  ])('the protobuf error %s is reported like an error in JSON', async (_, answer, code, message) => {
-    const { port } = portAnswering(answer);
-    await expect(listAllServices(port)).rejects.toMatchObject({ code, message: expect.stringMatching(message) });
-  });
+test.each<[string, OpenReply, string, RegExp]>([
+  [
+    '403',
+    protobuf(status(403, 'Forbidden', 'services is forbidden', 0), 403),
+    'Forbidden',
+    /services is forbidden.*Grant/,
+  ],
+  ['401', protobuf(status(401, 'Unauthorized', 'Unauthorized', 0), 401), 'Unauthorized', /kubeconfig/],
+  ['400', protobuf(status(400, 'BadRequest', 'what is this', 0), 400), 'Rejected', /what is this/],
+  ['429', protobuf(status(429, 'TooManyRequests', 'busy', 60), 429), 'Throttled', /busy/],
+  ['500 without a Status', protobuf(Buffer.from('junk'), 500), 'Unavailable', /500/],
+])('the protobuf error %s is reported like an error in JSON', async (_, answer, code, message) => {
+  const { port } = portAnswering(answer);
+  await expect(listAllServices(port)).rejects.toMatchObject({ code, message: expect.stringMatching(message) });
+});
 
-  test('the client waits for retryAfterSeconds of a protobuf Status', async () => {
-    const busy = protobuf(status(429, 'TooManyRequests', 'busy', 4), 429);
-    const { port, waits } = portAnswering(busy, protobuf(serviceList([])));
-    await expect(listAllServices(port)).resolves.toEqual([]);
-    expect(waits).toEqual([4_000]);
-  });
+test('the client waits for retryAfterSeconds of a protobuf Status', async () => {
+  const busy = protobuf(status(429, 'TooManyRequests', 'busy', 4), 429);
+  const { port, waits } = portAnswering(busy, protobuf(serviceList([])));
+  await expect(listAllServices(port)).resolves.toEqual([]);
+  expect(waits).toEqual([4_000]);
+});
 
-  test('an incomplete protobuf list throws an error, so that the caller discards it, and is not requested again', async () => {
-    async function* breakingOff() {
-      yield serviceList([claim('a'), claim('b')]).subarray(0, -20);
-      throw Object.assign(new Error('other side closed'), { code: 'ECONNRESET' });
-    }
-    const { port, requests } = portAnswering({ ...protobuf(Buffer.alloc(0)), body: breakingOff() });
-    const seen: string[] = [];
-    const reading = async () => {
-      for await (const { name } of port.services()) seen.push(name);
-    };
-    await expect(reading()).rejects.toMatchObject({ code: 'Unavailable' });
-    expect(seen).toEqual(['a']);
-    expect(requests).toHaveLength(1);
-  });
+test('an incomplete protobuf list throws an error, so that the caller discards it, and is not requested again', async () => {
+  async function* breakingOff() {
+    yield serviceList([claim('a'), claim('b')]).subarray(0, -20);
+    throw Object.assign(new Error('other side closed'), { code: 'ECONNRESET' });
+  }
+  const { port, requests } = portAnswering({ ...protobuf(Buffer.alloc(0)), body: breakingOff() });
+  const seen: string[] = [];
+  const reading = async () => {
+    for await (const { name } of port.services()) seen.push(name);
+  };
+  await expect(reading()).rejects.toMatchObject({ code: 'Unavailable' });
+  expect(seen).toEqual(['a']);
+  expect(requests).toHaveLength(1);
+});
 
-  test.each<[string, OpenReply]>([
-    ['protobuf without a resourceVersion', protobuf(serviceList([], { resourceVersion: '' }))],
-    ['a Service without a name', protobuf(serviceList([claim('')]))],
-    ['JSON that calls itself protobuf', { ...jsonList([]), headers: { 'content-type': PROTOBUF } }],
-    [
-      'protobuf that calls itself JSON',
-      { ...protobuf(serviceList([])), headers: { 'content-type': 'application/json' } },
-    ],
-    ['an item that is not an object', jsonList(['a'])],
-    ['labels that are a list', jsonList([{ metadata: { name: 'a', namespace: 'b', labels: ['x'] } }])],
-    [
-      'the owner of holds as a number',
-      jsonList([{ metadata: { name: 'a', namespace: 'b', labels: { 'kube-bootstrap-controller/hold-owner': 1 } } }]),
-    ],
-    ['a node port that is text', jsonList([item({ ports: [{ nodePort: '30007' }] })])],
-    ['a node port that is not a whole number', jsonList([item({ healthCheckNodePort: 1.5 })])],
-    ['clusterIPs that are not a list', jsonList([item({ clusterIPs: '10.0.0.7' })])],
-    ['a clusterIP that is a number', jsonList([item({ clusterIP: 10 })])],
-    ['ports that are texts', jsonList([item({ ports: ['80'] })])],
-  ])('a list with %s is malformed, and is not read as a shorter list', async (_, answer) => {
-    const { port } = portAnswering(answer);
-    await expect(listAllServices(port)).rejects.toMatchObject({ code: 'MalformedReply' });
-  });
+test.each<[string, OpenReply]>([
+  ['protobuf without a resourceVersion', protobuf(serviceList([], { resourceVersion: '' }))],
+  ['a Service without a name', protobuf(serviceList([claim('')]))],
+  ['JSON that calls itself protobuf', { ...jsonList([]), headers: { 'content-type': PROTOBUF } }],
+  [
+    'protobuf that calls itself JSON',
+    { ...protobuf(serviceList([])), headers: { 'content-type': 'application/json' } },
+  ],
+  ['an item that is not an object', jsonList(['a'])],
+  ['labels that are a list', jsonList([{ metadata: { name: 'a', namespace: 'b', labels: ['x'] } }])],
+  [
+    'the owner of holds as a number',
+    jsonList([{ metadata: { name: 'a', namespace: 'b', labels: { 'kube-bootstrap-controller/hold-owner': 1 } } }]),
+  ],
+  ['a node port that is text', jsonList([item({ ports: [{ nodePort: '30007' }] })])],
+  ['a node port that is not a whole number', jsonList([item({ healthCheckNodePort: 1.5 })])],
+  ['clusterIPs that are not a list', jsonList([item({ clusterIPs: '10.0.0.7' })])],
+  ['a clusterIP that is a number', jsonList([item({ clusterIP: 10 })])],
+  ['ports that are texts', jsonList([item({ ports: ['80'] })])],
+])('a list with %s is malformed, and is not read as a shorter list', async (_, answer) => {
+  const { port } = portAnswering(answer);
+  await expect(listAllServices(port)).rejects.toMatchObject({ code: 'MalformedReply' });
 });
 
 function item(spec: object) {
@@ -216,83 +214,76 @@ async function expectReadOrMalformed(bytes: Uint8Array): Promise<void> {
   if (!Array.isArray(outcome)) expect(outcome).toMatchObject(malformed);
 }
 
-describe('a list of Services in protobuf', () => {
-  test('a list of Services in protobuf is read back unchanged, in any pieces, and unknown fields are skipped', async () => {
-    await fc.assert(
-      fc.asyncProperty(
-        fc.array(aService, { maxLength: 5 }),
-        fc.integer({ min: 1, max: 2_000 }),
-        async (services, size) => {
-          await expect(readServices(serviceList(services), size)).resolves.toEqual(services);
-        },
-      ),
-    );
-  });
+test('a list of Services in protobuf is read back unchanged, in any pieces, and unknown fields are skipped', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(aService, { maxLength: 5 }),
+      fc.integer({ min: 1, max: 2_000 }),
+      async (services, size) => {
+        await expect(readServices(serviceList(services), size)).resolves.toEqual(services);
+      },
+    ),
+  );
+});
 
-  test('a list of Services in protobuf can be read from the middle of a larger buffer', async () => {
-    const bytes = serviceList([]);
-    const larger = Buffer.concat([Buffer.from('before'), bytes, Buffer.from('after')]);
-    await expect(readServices(larger.subarray(6, 6 + bytes.length))).resolves.toEqual([]);
-  });
+test('a list of Services in protobuf can be read from the middle of a larger buffer', async () => {
+  const bytes = serviceList([]);
+  const larger = Buffer.concat([Buffer.from('before'), bytes, Buffer.from('after')]);
+  await expect(readServices(larger.subarray(6, 6 + bytes.length))).resolves.toEqual([]);
+});
 
-  test('a list that is cut off before its end is malformed', async () => {
-    await fc.assert(
-      fc.asyncProperty(fc.array(aService, { minLength: 1, maxLength: 3 }), fc.nat(), async (services, cut) => {
-        // The last four bytes are empty fields of the envelope.
-        const whole = serviceList(services).subarray(0, -4);
-        await expect(readServices(whole.subarray(0, cut % whole.length))).rejects.toMatchObject(malformed);
-      }),
-    );
-  });
+test('a list that is cut off before its end is malformed', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(aService, { minLength: 1, maxLength: 3 }), fc.nat(), async (services, cut) => {
+      // The last four bytes are empty fields of the envelope.
+      const whole = serviceList(services).subarray(0, -4);
+      await expect(readServices(whole.subarray(0, cut % whole.length))).rejects.toMatchObject(malformed);
+    }),
+  );
+});
 
-  test('random bytes are read as malformed or as a list, and the read always ends', async () => {
-    await fc.assert(
-      fc.asyncProperty(fc.uint8Array({ maxLength: 300 }), async (junk) => {
-        for (const bytes of [junk, envelope('v1', 'ServiceList', Buffer.from(junk))])
-          await expectReadOrMalformed(bytes);
-      }),
-      { numRuns: runs(100) },
-    );
-  });
+test('random bytes are read as malformed or as a list, and the read always ends', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.uint8Array({ maxLength: 300 }), async (junk) => {
+      for (const bytes of [junk, envelope('v1', 'ServiceList', Buffer.from(junk))]) await expectReadOrMalformed(bytes);
+    }),
+    { numRuns: runs(100) },
+  );
+});
 
-  test('a changed list is read as malformed or as another list, and the read always ends', async () => {
-    const changes = fc.array(fc.tuple(fc.nat(), fc.nat({ max: 255 })), { minLength: 1, maxLength: 5 });
-    await fc.assert(
-      fc.asyncProperty(fc.array(aService, { minLength: 1, maxLength: 3 }), changes, async (services, bytes) => {
-        const list = serviceList(services);
-        for (const [at, byte] of bytes) list[at % list.length] = byte;
-        await expectReadOrMalformed(list);
-      }),
-      { numRuns: runs(100) },
-    );
-  });
+test('a changed list is read as malformed or as another list, and the read always ends', async () => {
+  const changes = fc.array(fc.tuple(fc.nat(), fc.nat({ max: 255 })), { minLength: 1, maxLength: 5 });
+  await fc.assert(
+    fc.asyncProperty(fc.array(aService, { minLength: 1, maxLength: 3 }), changes, async (services, bytes) => {
+      const list = serviceList(services);
+      for (const [at, byte] of bytes) list[at % list.length] = byte;
+      await expectReadOrMalformed(list);
+    }),
+    { numRuns: runs(100) },
+  );
+});
 
-  test.each([
-    ['of another kind', envelope('v1', 'PodList', Buffer.alloc(0)), /no v1 ServiceList, but v1 PodList/],
-    ['of another version', envelope('v2', 'ServiceList', Buffer.alloc(0)), /but v2 ServiceList/],
-    ['without its magic bytes', serviceList([]).subarray(4), /does not start/],
-    ['without bytes', Buffer.alloc(0), /cut off/],
-    ['with text where a message belongs', envelope('v1', 'ServiceList', message([2, 5])), /wire type 0 instead of 2/],
-    ['with a number of eleven bytes', envelope('v1', 'ServiceList', Buffer.alloc(11, 0xff)), /longer than 10 bytes/],
-    ['with a field 0', envelope('v1', 'ServiceList', Buffer.of(2, 0)), /number 0/],
-    ['with a group', envelope('v1', 'ServiceList', Buffer.of(0x2b)), /wire type 3/],
-    [
-      'with a length beyond its end',
-      envelope('v1', 'ServiceList', Buffer.of(0x12, 0x7f)),
-      /beyond the end of its list/,
-    ],
-  ])('a list %s is malformed', async (_, bytes, problem) => {
-    const message = expect.stringMatching(problem);
-    await expect(readServices(bytes)).rejects.toMatchObject({ ...malformed, message });
-  });
+test.each([
+  ['of another kind', envelope('v1', 'PodList', Buffer.alloc(0)), /no v1 ServiceList, but v1 PodList/],
+  ['of another version', envelope('v2', 'ServiceList', Buffer.alloc(0)), /but v2 ServiceList/],
+  ['without its magic bytes', serviceList([]).subarray(4), /does not start/],
+  ['without bytes', Buffer.alloc(0), /cut off/],
+  ['with text where a message belongs', envelope('v1', 'ServiceList', message([2, 5])), /wire type 0 instead of 2/],
+  ['with a number of eleven bytes', envelope('v1', 'ServiceList', Buffer.alloc(11, 0xff)), /longer than 10 bytes/],
+  ['with a field 0', envelope('v1', 'ServiceList', Buffer.of(2, 0)), /number 0/],
+  ['with a group', envelope('v1', 'ServiceList', Buffer.of(0x2b)), /wire type 3/],
+  ['with a length beyond its end', envelope('v1', 'ServiceList', Buffer.of(0x12, 0x7f)), /beyond the end of its list/],
+])('a list %s is malformed', async (_, bytes, problem) => {
+  const message = expect.stringMatching(problem);
+  await expect(readServices(bytes)).rejects.toMatchObject({ ...malformed, message });
+});
 
-  test('fixed-size numbers in unknown fields of a list are skipped', async () => {
-    const fixed = Buffer.concat([Buffer.of(0x79), Buffer.alloc(8, 0xff), Buffer.of(0x7d), Buffer.alloc(4, 0xff)]);
-    const raw = Buffer.concat([fixed, message([1, message([2, '9'])])]);
-    await expect(readServices(envelope('v1', 'ServiceList', raw))).resolves.toEqual([]);
-    const cut = envelope('v1', 'ServiceList', fixed.subarray(0, 5));
-    await expect(readServices(cut)).rejects.toMatchObject(malformed);
-  });
+test('fixed-size numbers in unknown fields of a list are skipped', async () => {
+  const fixed = Buffer.concat([Buffer.of(0x79), Buffer.alloc(8, 0xff), Buffer.of(0x7d), Buffer.alloc(4, 0xff)]);
+  const raw = Buffer.concat([fixed, message([1, message([2, '9'])])]);
+  await expect(readServices(envelope('v1', 'ServiceList', raw))).resolves.toEqual([]);
+  const cut = envelope('v1', 'ServiceList', fixed.subarray(0, 5));
+  await expect(readServices(cut)).rejects.toMatchObject(malformed);
 });
 
 test('a Status in protobuf with random bytes is reported as an error of the call', async () => {

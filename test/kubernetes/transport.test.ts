@@ -60,172 +60,167 @@ async function text(body: OpenReply['body']): Promise<string> {
   return new TextDecoder().decode(await readWhole(body, 'the test', new BytesInFlight()));
 }
 
-describe('a transport', () => {
-  test('a transport sends the request unchanged and returns the whole reply', async () => {
-    const { server, transport } = await serverAndTransport();
-    const headers = { 'content-type': 'application/json', accept: 'a/b' };
-    const reply = await transport({ method: 'PUT', path: '/api/v1/x?y=z', headers, body: '{"a":"é"}' }, signal);
-    expect(reply).toMatchObject({ status: 202, headers: { 'x-odd': 'yes' } });
-    expect(await text(reply.body)).toBe('done');
-    expect(server.requests[0]).toMatchObject({ method: 'PUT', path: '/api/v1/x?y=z', headers, body: '{"a":"é"}' });
+test('a transport sends the request unchanged and returns the whole reply', async () => {
+  const { server, transport } = await serverAndTransport();
+  const headers = { 'content-type': 'application/json', accept: 'a/b' };
+  const reply = await transport({ method: 'PUT', path: '/api/v1/x?y=z', headers, body: '{"a":"é"}' }, signal);
+  expect(reply).toMatchObject({ status: 202, headers: { 'x-odd': 'yes' } });
+  expect(await text(reply.body)).toBe('done');
+  expect(server.requests[0]).toMatchObject({ method: 'PUT', path: '/api/v1/x?y=z', headers, body: '{"a":"é"}' });
+});
+
+test('a transport puts the path of the server URL before that of the request', async () => {
+  const { server, transport } = await serverAndTransport('/k8s/clusters/c-1/');
+  await transport({ ...GET, path: '/api' }, signal);
+  expect(server.requests[0]?.path).toBe('/k8s/clusters/c-1/api');
+});
+
+test('a server without TLS behind an https URL is a TLS failure', async () => {
+  const { server } = await serverAndTransport();
+  const transport = await transportTo(server.url.replace('http:', 'https:'));
+  expect(networkFaultOf(await transport(GET, signal).catch((error: unknown) => error))).toBe('tls');
+});
+
+test('later passes reuse the connections of a transport, which are few', async () => {
+  const server = await startFaultServer(() => ({ body: 'done' }));
+  const connections = new ApiServerConnections();
+  afterThisTest(server.stop);
+  afterThisTest(() => connections.close());
+  for (let pass = 0; pass < 20; pass += 1) {
+    const transport = connections.transport(await kubeconfigFor(server.url));
+    const { body } = await transport({ ...GET, path: '/api' }, signal);
+    expect(await text(body)).toBe('done');
+  }
+  expect(server.connections()).toBeLessThanOrEqual(4);
+});
+
+test('a reply that arrives byte by byte uses few buffers', async () => {
+  const sent = Array.from('HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n'.padEnd(200));
+  const wire = () => sent.map((byte) => Buffer.from(byte));
+  const server = await startHostileApiServer({ wire, everyMs: 1 });
+  const transport = await transportTo(server.url, server.stop);
+  const { body } = await transport(GET, signal);
+  let pieces = 0;
+  for await (const piece of body) pieces += Math.sign(piece.length);
+  expect(pieces).toBe(1);
+});
+
+describe('a request for a list', () => {
+  const LIST = Buffer.from(randomBytes(400_000).toString('hex'));
+
+  async function listFrom(body: Uint8Array, kubeconfigOf = kubeconfigFor) {
+    const server = await startFaultServer(() => ({ headers: { 'content-encoding': 'gzip' }, body }));
+    const transport = await transportTo(server.url, server.stop, kubeconfigOf);
+    return { server, list: () => transport({ ...GET, streamed: true }, signal), get: () => transport(GET, signal) };
+  }
+
+  test('a request for a list accepts gzip, and other requests do not', async () => {
+    const { server, list, get } = await listFrom(gzipSync(LIST));
+    expect(await text((await list()).body)).toBe(LIST.toString());
+    await readWhole((await get()).body, 'the test', new BytesInFlight());
+    expect(server.requests.map(({ headers }) => headers['accept-encoding'])).toEqual(['gzip', undefined]);
   });
 
-  test('a transport puts the path of the server URL before that of the request', async () => {
-    const { server, transport } = await serverAndTransport('/k8s/clusters/c-1/');
-    await transport({ ...GET, path: '/api' }, signal);
-    expect(server.requests[0]?.path).toBe('/k8s/clusters/c-1/api');
+  test('a credential in a gzip reply is masked', async () => {
+    const token = randomUUID();
+    const authHeaders = async () => ({ Authorization: `Bearer ${token}` });
+    const withToken = async (url: string) => ({ ...(await kubeconfigFor(url)), authHeaders });
+    const { list } = await listFrom(gzipSync(`Bearer ${token} is refused`), withToken);
+    expect(await text((await list()).body)).toMatch(/^Bearer [^-]+ is refused$/);
   });
 
-  test('a server without TLS behind an https URL is a TLS failure', async () => {
-    const { server } = await serverAndTransport();
-    const transport = await transportTo(server.url.replace('http:', 'https:'));
-    expect(networkFaultOf(await transport(GET, signal).catch((error: unknown) => error))).toBe('tls');
-  });
-
-  test('later passes reuse the connections of a transport, which are few', async () => {
-    const server = await startFaultServer(() => ({ body: 'done' }));
-    const connections = new ApiServerConnections();
-    afterThisTest(server.stop);
-    afterThisTest(() => connections.close());
-    for (let pass = 0; pass < 20; pass += 1) {
-      const transport = connections.transport(await kubeconfigFor(server.url));
-      const { body } = await transport({ ...GET, path: '/api' }, signal);
-      expect(await text(body)).toBe('done');
-    }
-    expect(server.connections()).toBeLessThanOrEqual(4);
-  });
-
-  test('a reply that arrives byte by byte uses few buffers', async () => {
-    const sent = Array.from('HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n'.padEnd(200));
-    const wire = () => sent.map((byte) => Buffer.from(byte));
-    const server = await startHostileApiServer({ wire, everyMs: 1 });
-    const transport = await transportTo(server.url, server.stop);
-    const { body } = await transport(GET, signal);
-    let pieces = 0;
-    for await (const piece of body) pieces += Math.sign(piece.length);
-    expect(pieces).toBe(1);
-  });
-
-  describe('a request for a list', () => {
-    const LIST = Buffer.from(randomBytes(400_000).toString('hex'));
-
-    async function listFrom(body: Uint8Array, kubeconfigOf = kubeconfigFor) {
-      const server = await startFaultServer(() => ({ headers: { 'content-encoding': 'gzip' }, body }));
-      const transport = await transportTo(server.url, server.stop, kubeconfigOf);
-      return { server, list: () => transport({ ...GET, streamed: true }, signal), get: () => transport(GET, signal) };
-    }
-
-    test('a request for a list accepts gzip, and other requests do not', async () => {
-      const { server, list, get } = await listFrom(gzipSync(LIST));
-      expect(await text((await list()).body)).toBe(LIST.toString());
-      await readWhole((await get()).body, 'the test', new BytesInFlight());
-      expect(server.requests.map(({ headers }) => headers['accept-encoding'])).toEqual(['gzip', undefined]);
-    });
-
-    test('a credential in a gzip reply is masked', async () => {
-      const token = randomUUID();
-      const authHeaders = async () => ({ Authorization: `Bearer ${token}` });
-      const withToken = async (url: string) => ({ ...(await kubeconfigFor(url)), authHeaders });
-      const { list } = await listFrom(gzipSync(`Bearer ${token} is refused`), withToken);
-      expect(await text((await list()).body)).toMatch(/^Bearer [^-]+ is refused$/);
-    });
-
-    test('the read of a gzip reply fails with the error of the connection if the connection breaks', async () => {
-      const server = await startHostileApiServer({
-        wire: () => [
-          Buffer.from('HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 900000\r\n\r\n'),
-          gzipSync(LIST),
-        ],
-      });
-      const transport = await transportTo(server.url, server.stop);
-      const { body } = await transport({ ...GET, streamed: true }, signal);
-      await expect(text(body)).rejects.toMatchObject({ code: 'ECONNRESET' });
-    });
-
-    test('a request for a list releases its connection if the reader stops early', async () => {
-      const { server, list } = await listFrom(gzipSync(LIST));
-      for (let pass = 0; pass < 8; pass += 1) {
-        for await (const piece of (await list()).body) {
-          expect(piece.length).toBeGreaterThan(0);
-          break;
-        }
-      }
-      expect(server.requests).toHaveLength(8);
-    });
-  });
-
-  test('a server cannot select a cipher that slows down the handshake', async () => {
-    const { hello, url } = await startHelloServer();
-    const transport = await transportTo(url);
-    await transport(GET, signal).catch(() => undefined);
-    const access = await kubeconfigFor(url);
-    await httpsProber({ access, deadline: signal, userAgent: 'test' })({ url, authenticate: false });
-    expect(hello).toHaveLength(2);
-    for (const suites of hello) {
-      expect(suites).toContain('c02b');
-      expect(suites.filter((suite) => DHE_SUITES.includes(suite))).toEqual([]);
-    }
-  });
-
-  test('a request fails if its connection is not established within 3 s', async () => {
-    jest.useFakeTimers({ advanceTimers: false, doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask'] });
-    afterThisTest(() => jest.useRealTimers());
-    const silent = await startSilentServer();
-    const transport = await transportTo(`https://${silent.authority}`, silent.close);
-    const reply = transport(GET, signal);
-    const failed = expect(reply).rejects.toMatchObject({ code: 'CONNECT_TIMEOUT' });
-    while (silent.connections() === 0) await new Promise(setImmediate);
-    jest.advanceTimersByTime(3_000);
-    await failed;
-  });
-
-  test('a request that waits for a connection of another request does not time out as a new connection does', async () => {
-    jest.useFakeTimers({ advanceTimers: false, doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask'] });
-    afterThisTest(() => jest.useRealTimers());
-    const authority = makeAuthority('the cluster');
-    const react = ({ path }: { path: string }) => (path === '/hang' ? { hang: true } : { body: 'done' });
-    const server = await startFaultServer(react, authority.issue(['127.0.0.1']));
-    const trusting = (url: string) => parseKubeconfig(kubeconfigTo(url, authority), 'of the test');
-    const transport = await transportTo(server.url, server.stop, trusting);
-    const deadline = new AbortController();
-    const get = async (path: string) => text((await transport({ ...GET, path }, deadline.signal)).body);
-    const first = ['/1', '/2', '/3', '/4'].map(get);
-    const last = get('/hang');
-    const ended = expect(last).rejects.toThrow('the pass has ended');
-    expect(await Promise.all(first)).toEqual(['done', 'done', 'done', 'done']);
-    while (server.requests.length < 5) await new Promise(setImmediate);
-    expect(server.connections()).toBe(4);
-    jest.advanceTimersByTime(3_000);
-    for (let turn = 0; turn < 10; turn += 1) await new Promise(setImmediate);
-    deadline.abort(new Error('the pass has ended'));
-    await ended;
-  });
-
-  test('a connection that receives bytes without a request is not kept', async () => {
+  test('the read of a gzip reply fails with the error of the connection if the connection breaks', async () => {
     const server = await startHostileApiServer({
       wire: () => [
-        Buffer.from('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'),
-        Buffer.from('HTTP/1.1 200 OK\r\n\r\n'),
+        Buffer.from('HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 900000\r\n\r\n'),
+        gzipSync(LIST),
       ],
-      everyMs: 1,
     });
     const transport = await transportTo(server.url, server.stop);
-    for (let request = 0; request < 3; request += 1) {
-      const { body } = await transport(GET, signal);
-      expect(await text(body)).toBe('ok');
-      await eventually(() => expect(server.connections()).toBe(0));
-    }
+    const { body } = await transport({ ...GET, streamed: true }, signal);
+    await expect(text(body)).rejects.toMatchObject({ code: 'ECONNRESET' });
   });
 
-  test('a request ends with its signal even before it has a connection', async () => {
-    const silent = await startSilentServer();
-    const transport = await transportTo(`https://${silent.authority}`, silent.close);
-    const deadline = new AbortController();
-    const reply = transport(GET, deadline.signal);
-    await eventually(() => expect(silent.connections()).toBe(1));
-    deadline.abort(new Error('the pass has ended'));
-    await expect(reply).rejects.toThrow('the pass has ended');
+  test('a request for a list releases its connection if the reader stops early', async () => {
+    const { server, list } = await listFrom(gzipSync(LIST));
+    for (let pass = 0; pass < 8; pass += 1) {
+      for await (const piece of (await list()).body) {
+        expect(piece.length).toBeGreaterThan(0);
+        break;
+      }
+    }
+    expect(server.requests).toHaveLength(8);
   });
+});
+
+test('a server cannot select a cipher that slows down the handshake', async () => {
+  const { hello, url } = await startHelloServer();
+  const transport = await transportTo(url);
+  await transport(GET, signal).catch(() => undefined);
+  const access = await kubeconfigFor(url);
+  await httpsProber({ access, deadline: signal, userAgent: 'test' })({ url, authenticate: false });
+  expect(hello).toHaveLength(2);
+  for (const suites of hello) {
+    expect(suites).toContain('c02b');
+    expect(suites.filter((suite) => DHE_SUITES.includes(suite))).toEqual([]);
+  }
+});
+
+test('a request fails if its connection is not established within 3 s', async () => {
+  jest.useFakeTimers({ advanceTimers: false, doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask'] });
+  afterThisTest(() => jest.useRealTimers());
+  const silent = await startSilentServer();
+  const transport = await transportTo(`https://${silent.authority}`, silent.close);
+  const reply = transport(GET, signal);
+  const failed = expect(reply).rejects.toMatchObject({ code: 'CONNECT_TIMEOUT' });
+  while (silent.connections() === 0) await new Promise(setImmediate);
+  jest.advanceTimersByTime(3_000);
+  await failed;
+});
+
+test('a request that waits for a connection of another request does not time out as a new connection does', async () => {
+  jest.useFakeTimers({ advanceTimers: false, doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask'] });
+  afterThisTest(() => jest.useRealTimers());
+  const authority = makeAuthority('the cluster');
+  const react = ({ path }: { path: string }) => (path === '/hang' ? { hang: true } : { body: 'done' });
+  const server = await startFaultServer(react, authority.issue(['127.0.0.1']));
+  const trusting = (url: string) => parseKubeconfig(kubeconfigTo(url, authority), 'of the test');
+  const transport = await transportTo(server.url, server.stop, trusting);
+  const deadline = new AbortController();
+  const get = async (path: string) => text((await transport({ ...GET, path }, deadline.signal)).body);
+  const first = ['/1', '/2', '/3', '/4'].map(get);
+  const last = get('/hang');
+  const ended = expect(last).rejects.toThrow('the pass has ended');
+  expect(await Promise.all(first)).toEqual(['done', 'done', 'done', 'done']);
+  while (server.requests.length < 5) await new Promise(setImmediate);
+  expect(server.connections()).toBe(4);
+  jest.advanceTimersByTime(3_000);
+  for (let turn = 0; turn < 10; turn += 1) await new Promise(setImmediate);
+  deadline.abort(new Error('the pass has ended'));
+  await ended;
+});
+
+test('a connection that receives bytes without a request is not kept', async () => {
+  const server = await startHostileApiServer({
+    wire: () => [Buffer.from('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'), Buffer.from('HTTP/1.1 200 OK\r\n\r\n')],
+    everyMs: 1,
+  });
+  const transport = await transportTo(server.url, server.stop);
+  for (let request = 0; request < 3; request += 1) {
+    const { body } = await transport(GET, signal);
+    expect(await text(body)).toBe('ok');
+    await eventually(() => expect(server.connections()).toBe(0));
+  }
+});
+
+test('a request ends with its signal even before it has a connection', async () => {
+  const silent = await startSilentServer();
+  const transport = await transportTo(`https://${silent.authority}`, silent.close);
+  const deadline = new AbortController();
+  const reply = transport(GET, deadline.signal);
+  await eventually(() => expect(silent.connections()).toBe(1));
+  deadline.abort(new Error('the pass has ended'));
+  await expect(reply).rejects.toThrow('the pass has ended');
 });
 
 describe('the description of a network error', () => {

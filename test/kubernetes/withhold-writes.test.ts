@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import { withholdWrites } from '../../lib/kubernetes/withhold-writes.ts';
 import { anEndpoints, aSlice } from '../support/an-endpoints.ts';
@@ -31,64 +31,62 @@ function withholding(read: object = stored) {
 const endpoints = anEndpoints(['10.0.0.1', '10.0.0.2']);
 const slice = { ...aSlice(['fd00::1'], [{ port: 6443 }, { port: 8443 }]), addressType: 'IPv6' };
 
-describe('a cluster port that withholds writes', () => {
-  test('a cluster port that withholds writes makes each read', async () => {
-    const { port, reported } = withholding();
-    await expect(port.get(ref)).resolves.toBe(stored);
-    await expect(port.list('Service', 'default')).resolves.toEqual([stored]);
-    const names: string[] = [];
-    for await (const { name } of port.services()) names.push(name);
-    expect([names, reported]).toEqual([['kubernetes'], []]);
-  });
-
-  test('a cluster port that withholds writes returns the object that a create or update would store', async () => {
-    const { port } = withholding();
-    const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'kube-system' } };
-    await expect(port.create(namespace)).resolves.toEqual({ outcome: 'withheld', object: namespace });
-    await expect(port.update(stored)).resolves.toEqual({ outcome: 'withheld', object: stored });
-    await expect(port.delete(stored)).resolves.toBe('withheld');
-    await expect(port.mergePatch(ref, {})).resolves.toEqual({ outcome: 'withheld' });
-  });
-
-  test('a cluster port that withholds writes reports each field that a create, patch or delete would change', async () => {
-    const { port, reported } = withholding();
-    const ipAddress = { apiVersion: 'networking.k8s.io/v1', kind: 'IPAddress' };
-    const spec = { parentRef: { resource: 'services', name: 'shop' } };
-    const address = { ...ipAddress, metadata: { name: '10.0.0.9', labels: { family: 'IPv4' } }, spec };
-    await port.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'kube-system' } });
-    await port.create(address);
-    await port.mergePatch(ref, {});
-    await port.get(ref);
-    await port.mergePatch(ref, { metadata: { uid: 'u', resourceVersion: '7', labels: { a: '2', c: '3' } } });
-    await port.delete({ ...stored, metadata: { name: 'kubernetes', namespace: 'default' } });
-    await port.delete(slice);
-    expect(reported).toEqual([
-      'create Namespace kube-system',
-      'create IPAddress 10.0.0.9: metadata.labels.family + "IPv4"; spec.parentRef.resource + "services"; spec.parentRef.name + "shop"',
-      'patch Service default/kubernetes',
-      'patch Service default/kubernetes: metadata.labels.a "1" -> "2"; metadata.labels.c + "3"',
-      'delete Service default/kubernetes: metadata.labels.a - "1"; metadata.labels.b - "2"',
-      'delete EndpointSlice default/kubernetes with fd00::1 :6443 :8443',
-    ]);
-  });
-
-  test.each([
-    { object: endpoints, published: 'Endpoints default/kubernetes with 10.0.0.1, 10.0.0.2 :6443' },
-    { object: { ...endpoints, subsets: [] }, published: 'Endpoints default/kubernetes with no address' },
-    { object: slice, published: 'EndpointSlice default/kubernetes with fd00::1 :6443 :8443' },
-    {
-      object: { ...slice, endpoints: null, ports: null },
-      published: 'EndpointSlice default/kubernetes with no address',
-    },
-  ])(
-    'a cluster port that withholds writes names the addresses that it would publish: $published',
-    async ({ object, published }) => {
-      const { port, reported } = withholding();
-      await port.create(object);
-      expect(reported).toEqual([`create ${published}`]);
-    },
-  );
+test('a cluster port that withholds writes makes each read', async () => {
+  const { port, reported } = withholding();
+  await expect(port.get(ref)).resolves.toBe(stored);
+  await expect(port.list('Service', 'default')).resolves.toEqual([stored]);
+  const names: string[] = [];
+  for await (const { name } of port.services()) names.push(name);
+  expect([names, reported]).toEqual([['kubernetes'], []]);
 });
+
+test('a cluster port that withholds writes returns the object that a create or update would store', async () => {
+  const { port } = withholding();
+  const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'kube-system' } };
+  await expect(port.create(namespace)).resolves.toEqual({ outcome: 'withheld', object: namespace });
+  await expect(port.update(stored)).resolves.toEqual({ outcome: 'withheld', object: stored });
+  await expect(port.delete(stored)).resolves.toBe('withheld');
+  await expect(port.mergePatch(ref, {})).resolves.toEqual({ outcome: 'withheld' });
+});
+
+test('a cluster port that withholds writes reports each field that a create, patch or delete would change', async () => {
+  const { port, reported } = withholding();
+  const ipAddress = { apiVersion: 'networking.k8s.io/v1', kind: 'IPAddress' };
+  const spec = { parentRef: { resource: 'services', name: 'shop' } };
+  const address = { ...ipAddress, metadata: { name: '10.0.0.9', labels: { family: 'IPv4' } }, spec };
+  await port.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'kube-system' } });
+  await port.create(address);
+  await port.mergePatch(ref, {});
+  await port.get(ref);
+  await port.mergePatch(ref, { metadata: { uid: 'u', resourceVersion: '7', labels: { a: '2', c: '3' } } });
+  await port.delete({ ...stored, metadata: { name: 'kubernetes', namespace: 'default' } });
+  await port.delete(slice);
+  expect(reported).toEqual([
+    'create Namespace kube-system',
+    'create IPAddress 10.0.0.9: metadata.labels.family + "IPv4"; spec.parentRef.resource + "services"; spec.parentRef.name + "shop"',
+    'patch Service default/kubernetes',
+    'patch Service default/kubernetes: metadata.labels.a "1" -> "2"; metadata.labels.c + "3"',
+    'delete Service default/kubernetes: metadata.labels.a - "1"; metadata.labels.b - "2"',
+    'delete EndpointSlice default/kubernetes with fd00::1 :6443 :8443',
+  ]);
+});
+
+test.each([
+  { object: endpoints, published: 'Endpoints default/kubernetes with 10.0.0.1, 10.0.0.2 :6443' },
+  { object: { ...endpoints, subsets: [] }, published: 'Endpoints default/kubernetes with no address' },
+  { object: slice, published: 'EndpointSlice default/kubernetes with fd00::1 :6443 :8443' },
+  {
+    object: { ...slice, endpoints: null, ports: null },
+    published: 'EndpointSlice default/kubernetes with no address',
+  },
+])(
+  'a cluster port that withholds writes names the addresses that it would publish: $published',
+  async ({ object, published }) => {
+    const { port, reported } = withholding();
+    await port.create(object);
+    expect(reported).toEqual([`create ${published}`]);
+  },
+);
 
 async function difference(before: object, after: object): Promise<string> {
   const { port, reported } = withholding({ ...stored, ...before });
