@@ -1,5 +1,6 @@
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { claimCluster } from '../../lib/table/clusters.ts';
+import { anEndpoints } from '../support/an-endpoints.ts';
 import { isIPv6 } from './control-plane.ts';
 import { untilConverged } from './convergence.ts';
 import { INCIDENTS } from './incidents.ts';
@@ -67,16 +68,8 @@ async function begin(world: World): Promise<void> {
   world.note(`seed ${world.settings.seed}: ${[...world.settings.features].join(' ')}`);
   world.note(`faults: ${[...world.settings.faults].map(([fault, rate]) => `${fault} 1/${rate}`).join(' ')}`);
   if (chance.of('start').once(2)) return;
-  const subsets = [
-    {
-      addresses: world
-        .expected()
-        .filter((ip) => servers.isGood(ip) && !isIPv6(ip))
-        .map((ip) => ({ ip })),
-      ports: [{ name: 'https', port: 6443, protocol: 'TCP' }],
-    },
-  ];
-  servers.plane.place('endpoints', { apiVersion: 'v1', kind: 'Endpoints', metadata, subsets } as never);
+  const ips = world.expected().filter((ip) => servers.isGood(ip) && !isIPv6(ip));
+  servers.plane.place('endpoints', { ...anEndpoints(ips), metadata });
 }
 
 function startUsers(world: World): void {

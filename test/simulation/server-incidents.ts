@@ -1,4 +1,5 @@
 import { aServer } from '../support/a-cluster-spec.ts';
+import { aSlice } from '../support/an-endpoints.ts';
 import type { Chance } from './clock.ts';
 import { type Endpoints, endpointAddresses, isIPv6, sliceAddresses } from './control-plane.ts';
 import { FOREIGN } from './endpoint-truth.ts';
@@ -165,9 +166,8 @@ export async function foreignSlice(world: World, chance: Chance): Promise<void> 
   const [address] = firstAddresses;
   const labels = { 'kubernetes.io/service-name': 'kubernetes' };
   const metadata = { namespace: 'default', name: `${FOREIGN}${chance.pick(1_000)}`, labels };
-  const slice = { apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice', metadata, addressType: 'IPv4' };
   if (chance.once(2)) await endpointsDeleted(world, chance);
-  servers.plane.place('endpointslices', { ...slice, endpoints: [{ addresses: [address] }], ports: [] } as never);
+  servers.plane.place('endpointslices', { ...aSlice([address], []), metadata });
   if (chance.once(2)) await serverDies(world, chance);
 }
 

@@ -28,18 +28,16 @@ function historyIn(output: string): string | undefined {
   return /Seed \d+:[\s\S]*Replay:/.exec(output)?.[0];
 }
 
-describe('the simulation', () => {
-  test('the simulation finds no violation in the first seeds', async () => {
-    expect(await simulate('--runs', '8')).toContain('8 passed, 8 total');
-  });
+test('the simulation finds no violation in the first seeds', async () => {
+  expect(await simulate('--runs', '8')).toContain('8 passed, 8 total');
+});
 
-  test('the simulation finds a planted defect and replays its history exactly', async () => {
-    // The first seed has all features and runs for minutes, so shortening its history takes ten times as long.
-    const found = historyIn(await simulate('--plant', '25', '--seed', '2', '--runs', '40'));
-    const [, seed = ''] = /Seed (\d+)/.exec(found ?? '') ?? [];
-    expect(found).toContain('WRONG');
-    expect(historyIn(await simulate('--plant', '25', '--seed', seed))).toBe(found);
-  });
+test('the simulation finds a planted defect and replays its history exactly', async () => {
+  // The first seed has all features and runs for minutes, so shortening its history takes ten times as long.
+  const found = historyIn(await simulate('--plant', '25', '--seed', '2', '--runs', '40'));
+  const [, seed = ''] = /Seed (\d+)/.exec(found ?? '') ?? [];
+  expect(found).toContain('WRONG');
+  expect(historyIn(await simulate('--plant', '25', '--seed', seed))).toBe(found);
 });
 
 test('each theme of the simulation uses only known parts of the world, features and incidents', () => {

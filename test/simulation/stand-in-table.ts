@@ -12,6 +12,12 @@ export interface TableWrite extends Call {
   readonly after: Attributes | undefined;
 }
 
+interface TableWorld {
+  readonly nowMs: () => number;
+  readonly onWrite: (write: TableWrite) => void;
+  readonly onRead: (cluster: string, key: string, by: Process) => void;
+}
+
 interface Input {
   readonly Key?: Attributes;
   readonly Item?: Attributes;
@@ -30,20 +36,12 @@ type Middleware = (next: () => Promise<unknown>) => () => Promise<unknown>;
 /** A DynamoDB table in memory, as its client sees it. `lib/table/dynamodb-table.ts` runs on it unchanged. */
 export class StandInTable {
   store: Store = new Map();
-  readonly #nowMs: () => number;
-  readonly #onWrite: (write: TableWrite) => void;
-  readonly #onRead: (cluster: string, key: string, by: Process) => void;
+  readonly #world: TableWorld;
   #second = 0;
   #headers = {};
 
-  constructor(
-    nowMs: () => number,
-    onWrite: (write: TableWrite) => void,
-    onRead: (cluster: string, key: string, by: Process) => void,
-  ) {
-    this.#nowMs = nowMs;
-    this.#onWrite = onWrite;
-    this.#onRead = onRead;
+  constructor(world: TableWorld) {
+    this.#world = world;
   }
 
   /** Returns the client of one process. Each reply has the date of the table. */
@@ -78,7 +76,7 @@ export class StandInTable {
 
   /** Removes items whose time to live has ended. */
   sweep(): void {
-    const isOver = ({ ttl }: Attributes) => Number(ttl?.N ?? Number.POSITIVE_INFINITY) * 1000 < this.#nowMs();
+    const isOver = ({ ttl }: Attributes) => Number(ttl?.N ?? Number.POSITIVE_INFINITY) * 1000 < this.#world.nowMs();
     for (const items of this.store.values()) for (const [key, item] of items) if (isOver(item)) items.delete(key);
   }
 
@@ -95,7 +93,7 @@ export class StandInTable {
   }
 
   async #date(middlewares: readonly Middleware[]): Promise<void> {
-    const second = Math.floor(this.#nowMs() / 1000);
+    const second = Math.floor(this.#world.nowMs() / 1000);
     if (second !== this.#second) this.#headers = { date: new Date(second * 1000).toUTCString() };
     this.#second = second;
     const result = Promise.resolve({ response: { headers: this.#headers } });
@@ -106,7 +104,7 @@ export class StandInTable {
     const { cluster, key } = input.Item ?? input.Key ?? {};
     switch (name) {
       case 'GetItem':
-        this.#onRead(cluster?.S ?? '', key?.S ?? '', call.by);
+        this.#world.onRead(cluster?.S ?? '', key?.S ?? '', call.by);
         return { Item: seenBy(call.by, this.find(cluster?.S ?? '', key?.S ?? '')) };
       case 'Query':
         return this.#query(input);
@@ -132,7 +130,7 @@ export class StandInTable {
     this.store.set(cluster, items);
     if (after === undefined) items.delete(key);
     else items.set(key, seenBy(call.by, after) ?? after);
-    this.#onWrite({ cluster, key, before, after, ...call });
+    this.#world.onWrite({ cluster, key, before, after, ...call });
     return {};
   }
 }

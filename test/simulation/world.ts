@@ -126,16 +126,16 @@ export class World {
     this.endpoints = new EndpointTruth(this);
     this.ranges = new RangeTruth(this);
     this.servers.onBad = (address) => this.endpoints.mayReturn(address);
-    this.table = new StandInTable(
-      () => this.clock.nowMs,
-      (write) => this.#written(write),
-      (cluster, key, by) => {
+    this.table = new StandInTable({
+      nowMs: () => this.clock.nowMs,
+      onWrite: (write) => this.#written(write),
+      onRead: (cluster, key, by) => {
         if (cluster === CLUSTERS && this.#isPaused(key)) by.sawPauseIn = by.invocation;
         if (cluster === CLUSTERS && key === CLUSTER) this.onRegistrationRead?.(by);
         if (key === 'masterleases' && by.kind === 'deregister' && this.haltOfDrainsMs > 0)
           by.freeze(this.haltOfDrainsMs);
       },
-    );
+    });
     this.spec = this.#firstSpec();
     this.people = new People(this);
     this.expectAddresses();
