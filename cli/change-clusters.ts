@@ -85,10 +85,6 @@ function isChange({ before, after }: Change): boolean {
 /** The deadline of one write, longer than the write takes if every attempt times out. */
 const ONE_WRITE_MS = 30_000;
 
-interface Named {
-  readonly name: string;
-}
-
 export interface Progressed<Item> {
   readonly done: readonly Item[];
   readonly left: readonly Item[];
@@ -100,7 +96,7 @@ export interface Progressed<Item> {
  * Changes one registration after the other. Ctrl-C, the end of `--timeout` and an error stop further changes, but do not
  * interrupt a write, because each write has its own deadline. A closed output stops nothing.
  */
-export function oneByOne<Item extends Named>(
+export function oneByOne<Item extends { readonly name: string }>(
   cli: Cli,
   items: readonly Item[],
   write: (item: Item, table: KeyValueTable) => Promise<void>,
@@ -128,7 +124,7 @@ export function oneByOne<Item extends Named>(
 }
 
 /** Prints the changes that were not made, and throws the error that ended them. @returns `undefined` if all were made */
-export function concluded(cli: Cli, { left, failed }: Progressed<Named>): ExitCode | undefined {
+export function concluded(cli: Cli, { left, failed }: Progressed<{ readonly name: string }>): ExitCode | undefined {
   if (left.length > 0) cli.output.say(`Not done: ${namesOf(left.map(({ name }) => name))}. Run the command again.`);
   if (failed !== undefined) throw failed.error;
   if (left.length === 0) return undefined;

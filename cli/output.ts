@@ -1,4 +1,4 @@
-import { plainOf } from './plain.ts';
+import { isoTime } from '../lib/cluster/values.ts';
 import { styled, type Terminal, writeData, writeLines, yamlOf } from './terminal.ts';
 import { type Column, textTable } from './text-table.ts';
 
@@ -86,4 +86,26 @@ export class Output {
   get textWidth(): number {
     return Math.min(this.columns ?? WIDEST_TEXT, WIDEST_TEXT);
   }
+}
+
+/** Matches fields that are times, such as `expiresAtMs` and `untilMs`, but not `durationMs`. */
+const TIME = /^(.*(?:[aA]t|[uU]ntil))Ms$/;
+
+/**
+ * Returns a value for `-o json` and `-o yaml`. A time is ISO 8601 text in UTC and its name has no `Ms`; ranges have no
+ * `map`.
+ */
+export function plainOf(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(plainOf);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([field, content]: [string, unknown]) => {
+      if (content === undefined || field === 'map') return [];
+      // The fields in `counts` keep their names.
+      if (field === 'counts') return [[field, content]];
+      const [, time] = TIME.exec(field) ?? [];
+      if (time !== undefined && typeof content === 'number') return [[time, isoTime(content)]];
+      return [[field, plainOf(content)]];
+    }),
+  );
 }

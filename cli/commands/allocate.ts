@@ -11,12 +11,12 @@ import { confirmed } from '../change-clusters.ts';
 import type { Act, Cli, GlobalOptions } from '../cli.ts';
 import { EXIT, type ExitCode, usageError } from '../errors.ts';
 import { readClaims } from '../item/claims.ts';
-import { ITEM_NOUNS, type ItemKind, type ItemPlace, placeOf } from '../item/item-place.ts';
+import { ITEM_NOUNS, type ItemKind, type ItemPlace, nameOfKey, placeOf } from '../item/item-place.ts';
 import { readServedRanges } from '../item/item-status.ts';
 import { type ConnectionOptions, withConnectionOptions } from '../options.ts';
 import type { Output } from '../output.ts';
-import { nameOfKey, timeLeft } from '../ranges/range-words.ts';
 import { registeredCluster } from '../registered.ts';
+import { timeLeft } from '../status/age.ts';
 
 interface AllocateOptions extends GlobalOptions, ConnectionOptions {
   readonly count?: number;
@@ -102,7 +102,7 @@ async function allocate(cli: Cli, named: NamedItems, options: AllocateOptions): 
   };
   const next = `run the command again with --request-id ${requestId} to complete it.`;
   const answer = await runRequest(cli, request, next, options);
-  report(output, 'Allocation', answer, { refused: 'Nothing was allocated.', line: ({ value }) => String(value) });
+  report(output, 'Allocation', answer, 'Nothing was allocated.', ({ value }) => String(value));
   output.say(describeHold(answer, nowMs));
   return EXIT.fine;
 }
@@ -185,28 +185,24 @@ async function release(cli: Cli, { kind, name, values }: NamedItems, options: Re
     ...(dryRun && { dryRun: true }),
   };
   const answer = await runRequest(cli, request, `check with "kbctl show ${kind} ${name} ${places[0]?.item}".`, options);
-  const suffix = dryRun ? ' (dry run)' : '';
-  report(output, 'Release', answer, {
-    refused: 'Not all were released.',
-    line: ({ value, outcome }) => `${value} ${outcome === 'free' ? 'was free' : outcome}${suffix}`,
+  report(output, 'Release', answer, 'Not all were released.', ({ value, outcome }) => {
+    return `${value} ${outcome === 'free' ? 'was free' : outcome}${dryRun ? ' (dry run)' : ''}`;
   });
   if (dryRun) output.say('Dry run: nothing was released. Services were not read.');
   return EXIT.fine;
 }
 
-interface ReportOptions {
-  readonly refused: string;
-  readonly line: (item: Answer['items'][number]) => string;
-}
-
-/**
- * Prints an answer.
- * @throws CliError for an answer that refuses the request
- */
-function report(output: Output, kind: string, answer: Answer, { refused, line }: ReportOptions): void {
+/** @throws CliError for a refused request, whose message ends with `refused` */
+function report(
+  output: Output,
+  kind: string,
+  answer: Answer,
+  refused: string,
+  lineOf: (item: Answer['items'][number]) => string,
+): void {
   if (output.isForPrograms) output.document({ kind, ...answer });
   throwIfRefused(answer, refused);
-  if (!output.isForPrograms) output.lines(answer.items.map(line));
+  if (!output.isForPrograms) output.lines(answer.items.map(lineOf));
 }
 
 /** Asks for confirmation if a Service has one of the items, or if the Services could not be read. */

@@ -1,8 +1,7 @@
 import { Command } from 'commander';
 import { listClusters } from '../../lib/table/clusters.ts';
-import { planApply } from '../apply/plan.ts';
+import { applySteps, plainApplied, planApply, planLines } from '../apply/apply-steps.ts';
 import { readSpecFiles, type SpecFile } from '../apply/spec-files.ts';
-import { applySteps, plainApplied, planLines } from '../apply/write-steps.ts';
 import { concluded } from '../change-clusters.ts';
 import type { Act, Cli, GlobalOptions } from '../cli.ts';
 import { configurationError, EXIT, type ExitCode, usageError } from '../errors.ts';

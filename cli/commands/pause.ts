@@ -1,6 +1,6 @@
 import { Command, Option } from 'commander';
 import { pauseAllClusters, withPause } from '../../lib/table/cluster-registration.ts';
-import { type Pause, readPauseOfAll } from '../../lib/table/clusters.ts';
+import { type Pause, type RegisteredCluster, readPauseOfAll } from '../../lib/table/clusters.ts';
 import { changeClusters } from '../change-clusters.ts';
 import type { Act, Cli, GlobalOptions } from '../cli.ts';
 import { EXIT, type ExitCode, usageError } from '../errors.ts';
@@ -48,7 +48,7 @@ export function resumeCommand(act: Act): Command {
     .argument('[cluster...]', 'the names of clusters; all are checked before any is resumed')
     .option('--all', 'end the pause of all clusters; a cluster that is paused by name stays paused')
     .option('--dry-run', DRY_RUN)
-    .action(act<ResumeOptions>((cli, names, options) => setPause(cli, names, options, async () => undefined)));
+    .action(act<ResumeOptions>(resume));
 }
 
 async function pause(cli: Cli, names: readonly string[], options: PauseOptions): Promise<ExitCode> {
@@ -58,33 +58,33 @@ async function pause(cli: Cli, names: readonly string[], options: PauseOptions):
     if (text.trim() === '') throw usageError(`--${option} is empty.`);
     if (text.length > LONGEST_TEXT) throw usageError(`--${option} is longer than ${LONGEST_TEXT} characters.`);
   }
+  checkSelection(names, options);
   // The time comes from the table's clock, because the clock of this host may be wrong.
-  return setPause(cli, names, options, async () => ({ untilMs: (await cli.nowMs()) + forMs, reason, by }));
+  return setPause(cli, names, options, { untilMs: (await cli.nowMs()) + forMs, reason, by });
 }
 
-/** @param terms returns the pause, or `undefined` to resume */
+async function resume(cli: Cli, names: readonly string[], options: ResumeOptions): Promise<ExitCode> {
+  checkSelection(names, options);
+  return setPause(cli, names, options, undefined);
+}
+
+function checkSelection(names: readonly string[], { all = false }: ResumeOptions): void {
+  if (all && names.length > 0) throw usageError('Use either --all or the names of clusters.');
+  if (!all && names.length === 0) throw usageError('Name the clusters, or use --all.');
+}
+
 async function setPause(
   cli: Cli,
   names: readonly string[],
   options: ResumeOptions,
-  terms: () => Promise<Pause | undefined>,
+  pause: Pause | undefined,
 ): Promise<ExitCode> {
-  if (options.all && names.length > 0) throw usageError('Use either --all or the names of clusters.');
-  if (!options.all && names.length === 0) throw usageError('Name the clusters, or use --all.');
-  const pause = await terms();
   if (options.all) return setPauseOfAll(cli, options, pause);
-  const exitCode = await changeClusters(
-    cli,
-    names,
-    {
-      change: withPause(pause),
-      describe: (before, after) => {
-        if (pause !== undefined) return describePause(pause);
-        return before === after ? 'was not paused' : 'resumed';
-      },
-    },
-    options,
-  );
+  const describe = (before: RegisteredCluster, after: RegisteredCluster | undefined) => {
+    if (pause !== undefined) return describePause(pause);
+    return before === after ? 'was not paused' : 'resumed';
+  };
+  const exitCode = await changeClusters(cli, names, { change: withPause(pause), describe }, options);
   const { table, clock } = await cli.openTable();
   warnOfPauseOfAll(cli, await readPauseOfAll(table), clock.nowMs());
   return exitCode;

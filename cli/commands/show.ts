@@ -4,13 +4,13 @@ import { type Hold, isOver } from '../../lib/range/hold.ts';
 import type { Act, Cli, GlobalOptions } from '../cli.ts';
 import { EXIT, type ExitCode, worst } from '../errors.ts';
 import { type IpAddress, readClaims, type ServiceUse } from '../item/claims.ts';
-import { ITEM_NOUNS, type ItemKind, placeOf } from '../item/item-place.ts';
+import { ITEM_NOUNS, type ItemKind, nameOfKey, placeOf } from '../item/item-place.ts';
 import { type ItemStatus, itemStatus, readItemFacts, readServedRanges } from '../item/item-status.ts';
 import { type ConnectionOptions, withConnectionOptions } from '../options.ts';
 import type { Output } from '../output.ts';
-import { holdEnd, nameOfKey, TAKEN_UP_BY } from '../ranges/range-words.ts';
 import { registeredCluster } from '../registered.ts';
 import { formatAge } from '../status/age.ts';
+import { holdEnd, TAKEN_UP_BY } from '../status/columns.ts';
 import type { Style } from '../terminal.ts';
 import { wrapped } from '../text-table.ts';
 

@@ -80,3 +80,8 @@ function placeOfPort(spec: ClusterSpec, text: string): ItemPlace {
   const message = `provided port is not in the valid range. The range of valid ports is ${range}`;
   throw new CliError(EXIT.findings, message);
 }
+
+/** Returns the name of a range for users, such as `serviceips`. */
+export function nameOfKey(key: RangeKey): string {
+  return key.slice('ranges/'.length);
+}

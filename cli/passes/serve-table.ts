@@ -1,10 +1,13 @@
 import { hostname } from 'node:os';
+import * as z from 'zod/mini';
 import { kubeconfigSources } from '../../lib/aws/read-kubeconfig.ts';
 import { kubeconfigLoader } from '../../lib/aws/stored-kubeconfig.ts';
 import { LOOPS, type Loop, SCHEDULE_SECONDS } from '../../lib/cluster/cluster-spec.ts';
 import { createEnvironment } from '../../lib/environment/cluster-connections.ts';
 import { QUEUEING_MS, withinDeadline } from '../../lib/runtime/deadline.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
+import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
+import { decodeItem } from '../../lib/table/stored-item.ts';
 import { powertoolsTelemetry } from '../../lib/telemetry/powertools.ts';
 import { errorSentence } from '../../lib/telemetry/telemetry.ts';
 import {
@@ -16,7 +19,6 @@ import {
 } from '../../local/clock-driven-runner.ts';
 import { endingWith, givenUpAfter, targetGroups } from '../../local/local-environment.ts';
 import type { OpenTable, TableOptions } from '../open-table.ts';
-import { claimTick } from './tick-claims.ts';
 
 /** The stack that owns the clusters of a table whose loops `kbctl run` runs. */
 const RUN_STACK = 'kbctl-run';
@@ -91,4 +93,41 @@ async function runIfClaimed(environment: Environment, loop: Loop, tickMs: number
     return;
   }
   await invokeLoop(environment, loop, scheduledEvent(tickMs));
+}
+
+/** A cluster name cannot begin with "#". */
+const TICKS = '#ticks';
+const SCHEMA = 1;
+
+const claimShape = z.object({
+  dueAtMs: z.number(),
+  /** Only for users. */
+  by: z.string(),
+});
+
+export interface Tick {
+  readonly stack: string;
+  readonly loop: Loop;
+  readonly everyMs: number;
+  /** A multiple of `everyMs`. */
+  readonly dueAtMs: number;
+}
+
+/**
+ * Writes `#ticks/<stack>/<loop>`, the last claimed tick of a loop. Of the processes that claim a tick, one gets it.
+ * @returns whether the caller runs the tick
+ */
+export async function claimTick(
+  table: KeyValueTable,
+  { stack, loop, everyMs, dueAtMs }: Tick,
+  by: string,
+): Promise<boolean> {
+  const key = `${stack}/${loop}`;
+  const previous = await table.get(TICKS, key);
+  const claimed = previous && decodeItem(previous, claimShape, SCHEMA).dueAtMs;
+  // A claim that is further ahead was made by a process whose clock was ahead. It must not stop the loop.
+  if (claimed !== undefined && claimed >= dueAtMs && claimed <= dueAtMs + everyMs) return false;
+  const item = { cluster: TICKS, key, schema: SCHEMA, value: { dueAtMs, by }, writesKept: 8 };
+  const { outcome } = await table.put(item, previous);
+  return outcome === 'won';
 }

@@ -1,7 +1,6 @@
-import type { Hold } from '../../lib/range/hold.ts';
-import { holdEnd, TAKEN_UP_BY } from '../ranges/range-words.ts';
+import { type Hold, type HoldTerms, isOver } from '../../lib/range/hold.ts';
 import type { Column } from '../text-table.ts';
-import { formatAge, formatDuration } from './age.ts';
+import { formatAge, formatDuration, timeLeft } from './age.ts';
 import {
   type ApiServerStatus,
   type ClusterStatus,
@@ -204,6 +203,16 @@ export function holdColumns(nowMs: number): Column<HoldRow>[] {
     { title: 'ITEMS', text: ({ items }) => items.join(','), shrinks: true },
   ];
 }
+
+export function holdEnd(hold: HoldTerms, nowMs: number): string {
+  if (hold.untilMs === undefined) return 'never';
+  return isOver(hold, nowMs) ? `${formatAge(nowMs - hold.untilMs)} ago` : `in ${timeLeft(hold.untilMs - nowMs)}`;
+}
+
+export const TAKEN_UP_BY: Readonly<Record<Hold['takenUpBy'], string>> = {
+  any: 'any Service',
+  owner: 'Services of the owner',
+};
 
 export function ago(atMs: number | undefined, nowMs: number): string {
   return atMs === undefined ? '' : `${formatAge(nowMs - atMs)} ago`;

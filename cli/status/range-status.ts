@@ -18,13 +18,8 @@ export const TITLES: Readonly<Record<RangeKey, string>> = {
   [RANGE_KEYS.nodePorts]: 'node ports',
 };
 
-export interface RangeStatuses {
-  readonly ranges: readonly RangeStatus[];
-  readonly unreadable: readonly UnreadableItem[];
-}
-
 /** @param served the ServiceCIDRs, which replace the ranges of cluster IPs of the spec */
-export function rangeStatuses(inputs: StatusInputs, nowMs: number, served?: readonly RangeStatus[]): RangeStatuses {
+export function rangeStatuses(inputs: StatusInputs, nowMs: number, served?: readonly RangeStatus[]) {
   const ranges: RangeStatus[] = [...(served ?? [])];
   const unreadable: UnreadableItem[] = [];
   for (const range of rangesOf(inputs.cluster.spec)) {

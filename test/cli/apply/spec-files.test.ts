@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { stringify } from 'yaml';
-import { planApply } from '../../../cli/apply/plan.ts';
+import { planApply } from '../../../cli/apply/apply-steps.ts';
 import { readSpecFiles, type SpecFile } from '../../../cli/apply/spec-files.ts';
 import type { ClusterSpec } from '../../../lib/cluster/cluster-spec.ts';
 import type { ListedCluster } from '../../../lib/table/clusters.ts';

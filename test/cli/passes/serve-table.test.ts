@@ -1,8 +1,7 @@
 import { once } from 'node:events';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
-import { runClaimedTicks } from '../../../cli/passes/serve-table.ts';
-import { claimTick } from '../../../cli/passes/tick-claims.ts';
+import { claimTick, runClaimedTicks } from '../../../cli/passes/serve-table.ts';
 import { LOOPS } from '../../../lib/cluster/cluster-spec.ts';
 import type { Environment } from '../../../lib/runtime/environment.ts';
 import type { KeyValueTable } from '../../../lib/table/key-value-table.ts';

@@ -1,14 +1,65 @@
-import { registerCluster, unregistered, updateCluster } from '../../lib/table/cluster-registration.ts';
-import type { RegisteredCluster } from '../../lib/table/clusters.ts';
+import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
+import { registerCluster, sameSpec, unregistered, updateCluster } from '../../lib/table/cluster-registration.ts';
+import type { ClusterList, RegisteredCluster } from '../../lib/table/clusters.ts';
 import { type KeyValueTable, TableError } from '../../lib/table/key-value-table.ts';
 import { describeError } from '../../lib/telemetry/telemetry.ts';
 import { oneByOne, type Progressed } from '../change-clusters.ts';
 import type { Cli } from '../cli.ts';
 import { EXIT, exitCodeOf } from '../errors.ts';
 import type { Output } from '../output.ts';
-import { differenceLine } from '../spec/written-spec.ts';
+import { differenceLine, type FieldDifference, specDifference } from '../spec/written-spec.ts';
 import type { Style } from '../terminal.ts';
-import type { ApplyStep } from './plan.ts';
+import type { SpecFile } from './spec-files.ts';
+
+export type ApplyStep = {
+  readonly name: string;
+  readonly intention: string;
+} & (
+  | { readonly action: 'create'; readonly file: SpecFile }
+  | ({ readonly action: 'change'; readonly differences: readonly FieldDifference[] } & Registered)
+  | ({ readonly action: 'keep' } & Registered)
+  | { readonly action: 'remove'; readonly before: RegisteredCluster }
+);
+
+interface Registered {
+  readonly file: SpecFile;
+  readonly before: RegisteredCluster;
+}
+
+export function planApply(
+  files: readonly SpecFile[],
+  { clusters, unreadable }: Pick<ClusterList, 'clusters' | 'unreadable'>,
+  prune: boolean,
+): readonly ApplyStep[] {
+  const known = new Map(clusters.map((cluster) => [cluster.spec.name, cluster]));
+  const broken = new Set(unreadable.map(({ name }) => name));
+  const planned = files.map((file) => stepFor(file, known.get(file.spec.name), broken));
+  const named = new Set(planned.map(({ name }) => name));
+  const removed = prune ? clusters.filter(({ spec }) => !named.has(spec.name)) : [];
+  const intention = 'to be removed: it is in no file';
+  return [
+    ...planned,
+    ...removed.map((before) => ({ name: before.spec.name, action: 'remove', before, intention }) as const),
+  ];
+}
+
+function stepFor(file: SpecFile, before: RegisteredCluster | undefined, broken: ReadonlySet<string>): ApplyStep {
+  const { name } = file.spec;
+  if (broken.has(name)) {
+    return { name, action: 'create', file, intention: 'to be replaced: its registration cannot be read' };
+  }
+  if (before === undefined) {
+    return { name, action: 'create', file, intention: `to be created (${summaryOf(file.spec)})` };
+  }
+  if (sameSpec(before.spec, file.spec)) return { name, action: 'keep', file, before, intention: 'unchanged' };
+  const differences = specDifference(before.spec, file.spec);
+  return { name, action: 'change', file, before, differences, intention: 'to be changed' };
+}
+
+function summaryOf({ mode, allocator, serviceClusterIPRanges, apiServers }: ClusterSpec): string {
+  const servers = `${apiServers.length} API ${apiServers.length === 1 ? 'server' : 'servers'}`;
+  return `mode ${mode}, allocator ${allocator}, ${serviceClusterIPRanges.join(',')}, ${servers}`;
+}
 
 /** Writes the steps one after the other, but no step whose registration changed after its difference was printed. */
 export async function applySteps(
