@@ -16,10 +16,6 @@ export const EXIT = {
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
-export function worst(codes: readonly ExitCode[]): ExitCode {
-  return codes.toSorted((one, other) => other - one)[0] ?? EXIT.fine;
-}
-
 export class CliError extends Error {
   override readonly name = 'CliError';
   readonly code = 'CliError';

@@ -67,15 +67,9 @@ function escapeLine(line: string): string {
 }
 
 function escaped(text: string, controls: RegExp): string {
-  return text
-    .toWellFormed()
-    .replace(new RegExp(controls, 'gu'), (character) =>
-      Array.from({ length: character.length }, (_, index) => unitOf(character.charCodeAt(index))).join(''),
-    );
-}
-
-function unitOf(code: number): string {
-  return `\\u${code.toString(16).padStart(4, '0')}`;
+  const unitOf = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  const all = new RegExp(controls, 'gu');
+  return text.toWellFormed().replace(all, (character) => character.split('').map(unitOf).join(''));
 }
 
 let unfinished = 0;

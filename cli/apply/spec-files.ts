@@ -104,10 +104,9 @@ function resultsIn(text: string): SpecResult[] {
 
 function printedSpecs(document: Document): SpecResult[] | undefined {
   try {
-    const printed = document.toJS() as { readonly kind?: unknown; readonly apiVersion?: unknown };
+    const printed = document.toJS() as Printed & { readonly items: readonly Printed[] };
     if (printed.apiVersion !== API_VERSION) return undefined;
-    const clusters =
-      printed.kind === 'ClusterList' ? (printed as Printed).items : [printed as Printed['items'][number]];
+    const clusters = printed.kind === 'ClusterList' ? printed.items : [printed];
     return clusters.map(({ spec }) => validateClusterSpec(JSON.parse(JSON.stringify(writtenSpec(spec)))));
   } catch {
     return undefined;
@@ -115,7 +114,9 @@ function printedSpecs(document: Document): SpecResult[] | undefined {
 }
 
 interface Printed {
-  readonly items: readonly { readonly spec: ClusterSpec }[];
+  readonly apiVersion?: unknown;
+  readonly kind?: unknown;
+  readonly spec: ClusterSpec;
 }
 
 function unreadable(place: string, error: unknown): Faulty {

@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
 import { type Hold, isOver } from '../../lib/range/hold.ts';
 import type { Act, Cli, GlobalOptions } from '../cli.ts';
-import { EXIT, type ExitCode, worst } from '../errors.ts';
+import { EXIT, type ExitCode } from '../errors.ts';
 import { type IpAddress, readClaims, type ServiceUse } from '../item/claims.ts';
 import { ITEM_NOUNS, type ItemKind, nameOfKey, placeOf } from '../item/item-place.ts';
 import { type ItemStatus, itemStatus, readItemFacts, readServedRanges } from '../item/item-status.ts';
@@ -56,8 +56,8 @@ async function show(
   cli.output.object({ ...status, kind: kind === 'ip' ? 'ClusterIP' : 'NodePort', cluster: name }, () =>
     itemLines(status, cluster.spec, nowMs, cli.output),
   );
-  const needsAttention = status.faults.length > 0 || status.findings.length > 0;
-  return worst([needsAttention ? EXIT.findings : EXIT.fine, 'exitCode' in read ? read.exitCode : EXIT.fine]);
+  if ('exitCode' in read) return read.exitCode;
+  return status.faults.length > 0 || status.findings.length > 0 ? EXIT.findings : EXIT.fine;
 }
 
 const STATE_STYLES: Readonly<Record<ItemStatus['state'], Style>> = { free: 'green', taken: 'bold', unknown: 'dim' };

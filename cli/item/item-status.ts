@@ -40,6 +40,7 @@ export function itemStatus(facts: ItemFacts): ItemStatus {
   const { allocator } = cluster.spec;
   const kept = savedOf(facts);
   const taken = isTaken(facts, kept?.stored);
+  const isCurrent = kept?.stored.generation === cluster.rangesGeneration;
   const hold = claims?.hold ?? (kept && holdOn(kept.stored.holds, place.item));
   const strikes = kept && taken && hold === undefined ? strikesOf(facts, kept.stored) : undefined;
   return {
@@ -48,7 +49,7 @@ export function itemStatus(facts: ItemFacts): ItemStatus {
     allocator,
     band: bandOf(place),
     state: taken === undefined ? 'unknown' : taken ? 'taken' : 'free',
-    ...(allocator === 'table' && { ready: isReady(facts, kept?.stored) }),
+    ...(allocator === 'table' && { ready: isCurrent && kept?.stored.range === place.range }),
     ...(kept && { savedAtMs: kept.savedAtMs }),
     ...(hold && { hold }),
     ...(strikes !== undefined && { strikes }),
@@ -71,10 +72,6 @@ function isTaken({ cluster, place, claims }: ItemFacts, stored: StoredRange | un
   }
   const bit = stored && bitIn(stored.range, place);
   return stored === undefined || bit === undefined ? undefined : hasBit(stored.data, bit);
-}
-
-function isReady({ cluster, place }: ItemFacts, stored: StoredRange | undefined): boolean {
-  return stored?.generation === cluster.rangesGeneration && stored.range === place.range;
 }
 
 /** Only the table counts strikes. After a pass that only observed, strikes count from zero. */

@@ -1,5 +1,5 @@
 import { Gauge, type OpenMetricsContentType, Registry } from 'prom-client';
-import { type ClusterStatus, type FleetStatus, HEALTHS } from '../status/cluster-status.ts';
+import { type ClusterStatus, type FleetStatus, HEALTHS, type LoopStatus } from '../status/cluster-status.ts';
 import { successAtMs } from '../status/columns.ts';
 
 interface Sample {
@@ -7,73 +7,61 @@ interface Sample {
   readonly value: number;
 }
 
-interface Metric {
-  readonly help: string;
-  readonly samples: (cluster: ClusterStatus) => readonly Sample[];
-}
+type SamplesOf = (cluster: ClusterStatus) => readonly Sample[];
 
 const PREFIX = 'kube_bootstrap_controller_';
 
 const one = (value: number, labels: Sample['labels'] = {}): Sample[] => [{ labels, value }];
+const ofLoop = ({ loop }: LoopStatus, value: number): Sample => ({ labels: { loop }, value });
 
-/** Metrics of each cluster; the label `cluster` is added. */
-const METRICS: Readonly<Record<string, Metric>> = {
-  cluster_info: {
-    help: 'Mode, allocator and owning stack of a cluster.',
-    samples: ({ mode, allocator, owner }) => one(1, { mode, allocator, stack: owner?.stack ?? '' }),
-  },
-  cluster_health: {
-    help: 'Health of a cluster: 1 for the current one.',
-    samples: ({ health }) => HEALTHS.map((each) => ({ labels: { health: each }, value: Number(each === health) })),
-  },
-  cluster_paused: {
-    help: '1 while the passes of a cluster are paused.',
-    samples: ({ paused }) => one(Number(paused !== undefined)),
-  },
-  cluster_generation: {
-    help: 'Generation of the spec.',
-    samples: ({ generation }) => one(generation),
-  },
-  api_server_lease_valid: {
-    help: '1 while an API server has a valid lease.',
-    samples: ({ apiServers }) =>
-      apiServers.map(({ address, host = '', state }) => ({
-        labels: { address: address ?? host },
-        value: Number(state === 'active'),
-      })),
-  },
-  loop_interval_seconds: {
-    help: 'How often a loop is due.',
-    samples: ({ loops }) => loops.map(({ loop, intervalSeconds }) => ({ labels: { loop }, value: intervalSeconds })),
-  },
-  loop_last_success_timestamp_seconds: {
-    help: 'When a loop is last known to have succeeded. Passes without news are recorded once a minute.',
-    samples: ({ loops }) =>
+/** The metrics of each cluster with their help; the label `cluster` is added. */
+const METRICS: Readonly<Record<string, readonly [help: string, samplesOf: SamplesOf]>> = {
+  cluster_info: [
+    'Mode, allocator and owning stack of a cluster.',
+    ({ mode, allocator, owner }) => one(1, { mode, allocator, stack: owner?.stack ?? '' }),
+  ],
+  cluster_health: [
+    'Health of a cluster: 1 for the current one.',
+    ({ health }) => HEALTHS.map((each) => ({ labels: { health: each }, value: Number(each === health) })),
+  ],
+  cluster_paused: ['1 while the passes of a cluster are paused.', ({ paused }) => one(Number(paused !== undefined))],
+  cluster_generation: ['Generation of the spec.', ({ generation }) => one(generation)],
+  api_server_lease_valid: [
+    '1 while an API server has a valid lease.',
+    ({ apiServers }) =>
+      apiServers.flatMap(({ address, host = '', state }) =>
+        one(Number(state === 'active'), { address: address ?? host }),
+      ),
+  ],
+  loop_interval_seconds: [
+    'How often a loop is due.',
+    ({ loops }) => loops.map((status) => ofLoop(status, status.intervalSeconds)),
+  ],
+  loop_last_success_timestamp_seconds: [
+    'When a loop is last known to have succeeded. Passes without news are recorded once a minute.',
+    ({ loops }) =>
       loops.flatMap((status) => {
         const atMs = successAtMs(status);
-        return atMs === undefined ? [] : one(atMs / 1000, { loop: status.loop });
+        return atMs === undefined ? [] : [ofLoop(status, atMs / 1000)];
       }),
-  },
-  loop_failures_in_a_row: {
-    help: 'Passes of a loop that failed since its last success.',
-    samples: ({ loops }) => loops.map(({ loop, failuresInARow }) => ({ labels: { loop }, value: failuresInARow })),
-  },
-  findings: {
-    help: 'Findings of the last passes, by type.',
-    samples: ({ findings }) =>
-      [...Map.groupBy(findings, ({ type }) => type)].map(([type, found]) => ({
-        labels: { type },
-        value: found.length,
-      })),
-  },
-  range_capacity: { help: 'Addresses or ports of a range.', samples: ofRanges('capacity') },
-  range_used: { help: 'Addresses or ports in use.', samples: ofRanges('used') },
-  range_held: { help: 'Addresses or ports held for an owner.', samples: ofRanges('held') },
-  range_leaking: { help: 'Addresses or ports in use without a Service.', samples: ofRanges('leaking') },
-  range_duplicates: { help: 'Addresses or ports that several Services claim.', samples: ofRanges('duplicates') },
+  ],
+  loop_failures_in_a_row: [
+    'Passes of a loop that failed since its last success.',
+    ({ loops }) => loops.map((status) => ofLoop(status, status.failuresInARow)),
+  ],
+  findings: [
+    'Findings of the last passes, by type.',
+    ({ findings }) =>
+      [...Map.groupBy(findings, ({ type }) => type)].flatMap(([type, found]) => one(found.length, { type })),
+  ],
+  range_capacity: ['Addresses or ports of a range.', ofRanges('capacity')],
+  range_used: ['Addresses or ports in use.', ofRanges('used')],
+  range_held: ['Addresses or ports held for an owner.', ofRanges('held')],
+  range_leaking: ['Addresses or ports in use without a Service.', ofRanges('leaking')],
+  range_duplicates: ['Addresses or ports that several Services claim.', ofRanges('duplicates')],
 };
 
-function ofRanges(figure: 'capacity' | 'used' | 'held' | 'leaking' | 'duplicates'): Metric['samples'] {
+function ofRanges(figure: 'capacity' | 'used' | 'held' | 'leaking' | 'duplicates'): SamplesOf {
   return ({ ranges }) => ranges.map((range) => ({ labels: { range: range.title }, value: range[figure] }));
 }
 
@@ -82,9 +70,9 @@ export async function fleetMetrics(
 ): Promise<{ readonly contentType: string; readonly text: string }> {
   const registry = new Registry<OpenMetricsContentType>();
   registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE);
-  for (const [name, { help, samples }] of Object.entries(METRICS)) {
+  for (const [name, [help, samplesOf]] of Object.entries(METRICS)) {
     const all = fleet.clusters.flatMap((cluster) =>
-      samples(cluster).map(({ labels, value }) => ({ labels: { cluster: cluster.name, ...labels }, value })),
+      samplesOf(cluster).map(({ labels, value }) => ({ labels: { cluster: cluster.name, ...labels }, value })),
     );
     const gauge = gaugeIn(registry, name, help, Object.keys(all[0]?.labels ?? {}));
     for (const { labels, value } of all) gauge.set(labels, value);

@@ -107,7 +107,6 @@ function countedStatus(
     leaking: figure('mayHaveLeaked') ?? 0,
     held: figure('held') ?? 0,
     duplicates: new Set(range.bitsOf(duplicateItems(record))).size,
-    holds: [],
   };
 }
 
@@ -115,13 +114,11 @@ function secondaryFigure(name: string): string {
   return `secondary${name.charAt(0).toUpperCase()}${name.slice(1)}`;
 }
 
-/** The percentage is rounded down to a tenth, as in the metric, so only a full range has 100. */
-export function figures(
-  used: number,
-  capacity: number,
-): Pick<RangeStatus, 'used' | 'capacity' | 'free' | 'usedPercent'> {
+/** Returns the figures of a range, whose percentage is rounded down to a tenth: only a full range has 100. */
+export function figures(used: number, capacity: number) {
   const usedPercent = capacity > 0 ? Math.floor((used / capacity) * 1000) / 10 : 0;
-  return { used, capacity, free: Math.max(0, capacity - used), usedPercent };
+  const problems = { reserved: 0, leaking: 0, held: 0, duplicates: 0, holds: [] };
+  return { used, capacity, free: Math.max(0, capacity - used), usedPercent, ...problems };
 }
 
 function duplicateItems(record: RunRecord | undefined): string[] {

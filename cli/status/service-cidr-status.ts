@@ -64,9 +64,7 @@ function networkStatus(
     ...figures(used, capacity),
     reserved,
     leaking: items('leakedRecord').length,
-    held: 0,
     duplicates: duplicates.length,
-    holds: [],
     ...(map && { map }),
   };
 }
@@ -88,11 +86,8 @@ function sumStatus(
     sumOf: networks,
     allocator: 'apiserver',
     ...figures(used, capacity),
-    reserved: 0,
     leaking: total('leaking'),
-    held: 0,
     duplicates: total('duplicates'),
-    holds: [],
   };
 }
 
