@@ -13,19 +13,19 @@ export function describeClusterGet(world: () => KbctlWorld): void {
   });
 
   test('kbctl cluster get -o json prints the whole spec', async () => {
-    expect(documentIn(await world().kbctl(['cluster', 'get', CLUSTER, '-o', 'json']))).toMatchObject({
+    const shown = await world().kbctl(['cluster', 'get', CLUSTER, '-o', 'json']);
+    const spec = { mode: 'enforce', serviceClusterIPRanges: ['10.0.0.0/24'] };
+    expect(documentIn(shown)).toMatchObject({
       apiVersion: 'kbctl/v1',
       kind: 'Cluster',
       name: CLUSTER,
       generation: 1,
-      spec: { mode: 'enforce', serviceClusterIPRanges: ['10.0.0.0/24'] },
+      spec,
     });
   });
 
   test.each([
     ['one cluster', 'yaml', [CLUSTER]],
-    ['one cluster', 'json', [CLUSTER]],
-    ['all clusters', 'yaml', []],
     ['all clusters', 'json', []],
   ])('kbctl cluster get prints %s as %s, and applying the output changes nothing', async (_, format, names) => {
     const { stdout: stdin } = await world().kbctl(['cluster', 'get', ...names, '-o', format]);

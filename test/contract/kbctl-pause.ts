@@ -15,18 +15,17 @@ export function describePause(world: () => KbctlWorld): void {
 
   test('kbctl pause pauses a cluster for a day by default, in the name of the user', async () => {
     const beforeMs = Date.now();
-    const { code, stdout, stderr } = await kbctl('pause', 'a', '--reason', 'an upgrade');
     const { username } = userInfo();
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    expect(stdout).toMatch(new RegExp(`^a: paused until \\d{4}-.*Z by ${username}: an upgrade\\n$`));
+    const result = new RegExp(`^a: paused until \\d{4}-.*Z by ${username}: an upgrade\\n$`);
+    expect(await kbctl('pause', 'a', '--reason', 'an upgrade')).toEqual(ran(0, expect.stringMatching(result)));
     const pause = await pausedOf('a');
     expect(pause).toMatchObject({ reason: 'an upgrade', by: username });
     expect(pause?.untilMs).toBeGreaterThanOrEqual(beforeMs + 24 * HOUR_MS);
   });
 
   test('kbctl pause pauses several clusters for the time of --for, in the name of --by', async () => {
-    const { code } = await kbctl('pause', 'a', 'b', '--for', '2h', '--reason', 'more', '--by', 'the night shift');
-    expect(code).toBe(0);
+    const words = ['--for', '2h', '--reason', 'more', '--by', 'the night shift'];
+    expect(await kbctl('pause', 'a', 'b', ...words)).toMatchObject({ code: 0 });
     for (const name of ['a', 'b']) expect(await pausedOf(name)).toMatchObject({ by: 'the night shift' });
     expect((await pausedOf('a'))?.untilMs).toBeLessThanOrEqual(Date.now() + 2 * HOUR_MS);
     expect((await kbctl('cluster', 'get')).stdout).toMatch(/\na .* more\nb .* more\n$/);
@@ -34,8 +33,7 @@ export function describePause(world: () => KbctlWorld): void {
 
   test('kbctl pause --dry-run prints the pause, and pauses nothing', async () => {
     await kbctl('resume', 'b');
-    const { code, stdout } = await kbctl('pause', 'b', '--reason', 'x', '--dry-run');
-    expect({ code, stdout }).toEqual({ code: 1, stdout: expect.stringMatching(/: x \(dry run\)\n$/) });
+    expectPrinted(await kbctl('pause', 'b', '--reason', 'x', '--dry-run'), 1, /: x \(dry run\)\n$/);
     expect(await pausedOf('b')).toBeUndefined();
   });
 

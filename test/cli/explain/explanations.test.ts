@@ -20,6 +20,7 @@ import type { TableErrorCode } from '../../../lib/table/key-value-table.ts';
 import { findingsPage } from '../../../tools/findings-page.ts';
 import { withAddresses, withNodePorts } from '../../repair/services.ts';
 import { callKbctl } from '../../support/kbctl-in-process.ts';
+import { expectPrinted, ran } from '../../support/kbctl-world.ts';
 
 const repository = path.join(import.meta.dirname, '..', '..', '..');
 const read = (file: string) => readFileSync(path.join(repository, file), 'utf8');
@@ -247,10 +248,8 @@ test('docs/findings.md links to every page of docs/tasks', () => {
 const kbctlExplain = async (...words: string[]) => (await callKbctl(['explain', ...words], { cwd: '.', env: {} })).ran;
 
 test('kbctl explain prints the meaning, causes and resolution of a finding', async () => {
-  const { code, stdout, stderr } = await kbctlExplain('ClusterIPAlreadyAllocated');
-  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-  expect(stdout).toMatch(/^duplicate \(finding, action required\): /);
-  expect(stdout).toMatch(/Causes\n- [\s\S]*Resolution\n1\. /);
+  const explained = await kbctlExplain('ClusterIPAlreadyAllocated');
+  expectPrinted(explained, 0, /^duplicate \(finding, action required\): /, /Causes\n- [\s\S]*Resolution\n1\. /);
 });
 
 test('kbctl explain lists all words', async () => {
@@ -259,9 +258,6 @@ test('kbctl explain lists all words', async () => {
 });
 
 test('kbctl explain suggests the nearest word for an unknown one', async () => {
-  expect(await kbctlExplain('duplicat')).toEqual({
-    code: 2,
-    stdout: '',
-    stderr: 'error: "duplicat" is not a known word; did you mean duplicate?\n',
-  });
+  const refusal = 'error: "duplicat" is not a known word; did you mean duplicate?\n';
+  expect(await kbctlExplain('duplicat')).toEqual(ran(2, '', refusal));
 });

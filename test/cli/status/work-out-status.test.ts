@@ -246,11 +246,6 @@ describe('API servers', () => {
     ]);
   });
 
-  test('all API servers without an active lease are reported as one problem', () => {
-    const records = endpointsRecord({ counts: { activeLeases: 0 } });
-    expect(words(statusOf({ records, leases: [] }))).toEqual(['unhealthy: noLiveLease']);
-  });
-
   test.each([
     {
       name: 'shows the end of a withdrawal and the command that ends it',
@@ -265,11 +260,12 @@ describe('API servers', () => {
       next: 'kbctl doctor demo shows why no API server is reached; the endpoints stay unchanged',
     },
   ])('the problem that no API server has an active lease $name', ({ lease, message, next }) => {
-    const problemOf = (record: object) => statusOf({ records: endpointsRecord(record), leases: [lease] }).attention[0];
+    const problemsOf = (record: object) => statusOf({ records: endpointsRecord(record), leases: [lease] }).attention;
     const whole = `no API server has a valid lease; the endpoints stay unchanged; ${message}`;
-    expect(problemOf({ counts: { activeLeases: 0 } })).toMatchObject({ message: whole, next });
+    const problem = { level: 'unhealthy', word: 'noLiveLease', next };
+    expect(problemsOf({ counts: { activeLeases: 0 } })).toMatchObject([{ ...problem, message: whole }]);
     const findings = [{ type: 'noLiveLease', message: 'refused' }];
-    expect(problemOf({ findings })).toMatchObject({ word: 'noLiveLease', next });
+    expect(problemsOf({ findings })).toMatchObject([problem]);
   });
 
   test('API servers are not reported without a recent pass', () => {
