@@ -24,9 +24,8 @@ export interface ClusterStatus {
 }
 
 /** `unhealthy`: action required. `warning`: the problem may resolve automatically. `unknown`: no pass ran yet. */
-export type Health = 'unhealthy' | 'warning' | 'unknown' | 'paused' | 'good';
-
-export const HEALTHS: readonly Health[] = ['unhealthy', 'warning', 'unknown', 'paused', 'good'];
+export const HEALTHS = ['unhealthy', 'warning', 'unknown', 'paused', 'good'] as const;
+export type Health = (typeof HEALTHS)[number];
 
 export interface PauseStatus extends Pause {
   readonly all: boolean;
@@ -52,13 +51,6 @@ export interface ApiServerStatus extends Partial<Pick<Lease, 'source' | 'misses'
   /** Absent if the lease was changed after its last refresh. */
   readonly refreshedAtMs?: number;
 }
-
-export const LEASE_WORDS: Readonly<Record<ApiServerStatus['state'], string>> = {
-  active: 'valid',
-  expired: 'expired',
-  withdrawn: 'withdrawn',
-  neverSeen: 'never seen',
-};
 
 export interface LoopStatus
   extends Pick<RunRecord, 'failuresInARow' | 'lastSuccessAtMs' | 'wouldWrite' | 'lastChange'> {

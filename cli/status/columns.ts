@@ -6,7 +6,6 @@ import {
   type ClusterStatus,
   type FindingStatus,
   type Health,
-  LEASE_WORDS,
   type LoopStatus,
   levelOfUse,
   type RangeStatus,
@@ -74,17 +73,17 @@ function attentionWords({ attention, health, paused }: ClusterStatus): string {
   return [...(paused !== undefined && health !== 'paused' ? ['paused'] : []), ...counted].join(',');
 }
 
-const LEASE_TONES: Readonly<Record<ApiServerStatus['state'], Health>> = {
-  active: 'good',
-  expired: 'unhealthy',
-  withdrawn: 'paused',
-  neverSeen: 'unknown',
+const LEASES: Readonly<Record<ApiServerStatus['state'], { readonly word: string; readonly tone: Health }>> = {
+  active: { word: 'valid', tone: 'good' },
+  expired: { word: 'expired', tone: 'unhealthy' },
+  withdrawn: { word: 'withdrawn', tone: 'paused' },
+  neverSeen: { word: 'never seen', tone: 'unknown' },
 };
 
 export function apiServerColumns(nowMs: number): Column<ApiServerStatus>[] {
   return [
     { title: 'ADDRESS', text: ({ address, host }) => address ?? host ?? '' },
-    { title: 'LEASE', text: ({ state }) => LEASE_WORDS[state], tone: ({ state }) => LEASE_TONES[state] },
+    { title: 'LEASE', text: ({ state }) => LEASES[state].word, tone: ({ state }) => LEASES[state].tone },
     { title: 'REFRESHED', text: ({ refreshedAtMs }) => ago(refreshedAtMs, nowMs), yields: true },
     { title: 'ENDS', text: (server) => leaseEnd(server, nowMs) },
     { title: 'LAST PROBE', text: ({ lastProbe }) => lastProbe ?? '', shrinks: true },
