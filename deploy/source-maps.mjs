@@ -1,4 +1,4 @@
-// Keeps source maps outside of the functions, where they would cost memory: tools/symbolise.mjs reads them.
+// Keeps source maps for tools/symbolise.mjs, but not in the packages, because they would cost memory in the functions.
 import { mkdirSync, renameSync } from 'node:fs';
 import path from 'node:path';
 

@@ -1,7 +1,7 @@
 import type { RequestOptions } from 'node:https';
 import type { RunPlugin } from '../lib/kubernetes/kubeconfig.ts';
 
-/** Runs a plugin with client-node, which is loaded only for that, and by no function. */
+/** Runs a credential plugin with client-node, which no function loads. */
 export const runPlugin: RunPlugin = (server, { exec, 'auth-provider': authProvider }) => {
   const named = import('@kubernetes/client-node').then(({ KubeConfig }) => {
     const config = new KubeConfig();

@@ -18,7 +18,7 @@ export interface LocalEnvironmentOptions {
   readonly end?: AbortSignal;
 }
 
-/** Creates the environment of handlers on this machine: as deployed, with local sources. */
+/** Creates the environment of handlers on this machine. */
 export function localEnvironment({ client, loadKubeconfig, telemetry, end }: LocalEnvironmentOptions) {
   return createEnvironment({
     loadKubeconfig,
@@ -58,9 +58,9 @@ export function givenUpAfter(ended: AbortSignal): AbortSignal {
 }
 
 /**
- * Returns the kubeconfigs of all clusters of a local table. The started cluster uses the named one; clusters that were
- * applied beside it use those of their specs, with files relative to the working directory, and without credential
- * plugins, because another writer may have registered them.
+ * Returns a loader for the kubeconfigs of all clusters in a local table. The cluster `name` uses `loadKubeconfig`. Clusters that
+ * were applied beside it use the kubeconfigs of their specs, with files relative to the working directory, and without
+ * credential plugins, because another writer may have registered them.
  */
 export function kubeconfigOfEach(name: string, loadKubeconfig: LoadKubeconfig): LoadKubeconfig {
   const ofOthers = kubeconfigLoader('.', awsSources());

@@ -13,7 +13,7 @@ const GROUPS = [...new Set(SERVED.map(groupOf))].filter((group) => group !== '')
 const versionOf = ({ apiVersion }: ServedResource) => `${apiVersion.includes('/') ? 'apis' : 'api'}/${apiVersion}`;
 const VERSIONS = [...new Set(SERVED.map(versionOf))];
 
-/** Returns a document of discovery: API groups and resources, and as much of their OpenAPI as kubectl needs to write. */
+/** Returns a discovery document: API groups, resources, or the part of their OpenAPI that kubectl reads before it writes. */
 export function discoveryReply(path: string): object | undefined {
   if (path === '/api') return { kind: 'APIVersions', versions: ['v1'], serverAddressByClientCIDRs: [] };
   if (path === '/apis') return { kind: 'APIGroupList', apiVersion: 'v1', groups: GROUPS.map(groupDocument) };

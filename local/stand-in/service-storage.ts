@@ -36,7 +36,7 @@ export function asService(object: StoredObject): StoredService {
   return { ...object, spec: (object['spec'] as StoredServiceSpec | undefined) ?? {} };
 }
 
-/** Fills in defaults as the API does, and refuses what its validation would. */
+/** Fills in the defaults of the API, and refuses what the API's validation refuses. */
 export function defaulted(service: StoredService): StoredService {
   const { spec } = service;
   const type = spec.type ?? 'ClusterIP';

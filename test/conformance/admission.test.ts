@@ -170,13 +170,13 @@ test('a load balancer gets a health check port, and ports with the same number g
 });
 
 test('the webhook receives neither a Service without an address nor a change of labels only', async () => {
-  const before = plane.webhook.reviews.length;
+  const before = plane.reviewed();
 
   await create('headless', { clusterIP: 'None' });
   await create('elsewhere', { type: 'ExternalName', externalName: 'example.com', ports: [] });
   await apiserver.request('PATCH', `${services}/web`, { metadata: { labels: { a: 'b' } } });
 
-  expect(plane.webhook.reviews.length).toBe(before);
+  expect(plane.reviewed()).toBe(before);
 });
 
 test('a second call of the webhook with the result of the first changes nothing', async () => {
@@ -266,7 +266,7 @@ test.each<[string, string, readonly object[]]>([
 });
 
 test('only headless Services and changes without an allocation succeed if the webhook does not answer', async () => {
-  await plane.webhook.close();
+  await plane.endWebhook();
 
   expect(await create('alone', {})).toMatchObject({
     status: 500,

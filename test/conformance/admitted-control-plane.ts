@@ -15,10 +15,6 @@ import { temporaryFolder } from '../support/temporary-folder.ts';
 const TOKEN = 'only-the-api-server-of-this-test-knows-it';
 const CONFIGURATIONS = '/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations';
 
-interface Review {
-  readonly request: { readonly uid: string; readonly operation: string };
-}
-
 export type AdmittedControlPlane = Awaited<ReturnType<typeof startAdmittedControlPlane>>;
 
 /**
@@ -50,32 +46,22 @@ export async function startAdmittedControlPlane(serviceClusterIPRange: string, c
     settings: { onFailure: 'refuse', deadlineMs: 28_000, tokenStore: 'secretsManager', secretsPrefix: 'test/' },
     readTokens: async () => ({ outcome: 'read', text: TOKEN }),
   });
-  const reviews: Review[] = [];
+  let reviews = 0;
   const handler: AdmissionHandler = (event, context) => {
-    const { body } = event as { body?: string };
-    if (body !== undefined) reviews.push(JSON.parse(body));
+    reviews += 1;
     return answer(event, context);
   };
   const certified = authority.issue(['127.0.0.1']);
   const endWebhook = await serveAdmission(handler, world.environment, { certified, port, token: TOKEN });
-  let isServing = true;
-  const webhook = {
-    /** The bodies of all requests to the webhook. */
-    reviews,
-    close: async () => {
-      if (isServing) await endWebhook();
-      isServing = false;
-    },
-  };
   /** Waits until the API server calls the webhook `times` times for each Service. */
   const untilReviewed = (times: number) =>
     eventually(async () => {
-      const before = webhook.reviews.length;
+      const before = reviews;
       const probe = { metadata: { name: 'probe' }, spec: { ports: [{ port: 80 }] } };
       const path = '/api/v1/namespaces/default/services?dryRun=All';
       const { body } = await apiserver.request<{ message?: string }>('POST', path, probe);
-      const reviews = webhook.reviews.length - before;
-      if (reviews !== times) throw new Error(`the API server asks the webhook ${reviews} times: ${body.message}`);
+      const seen = reviews - before;
+      if (seen !== times) throw new Error(`the API server asks the webhook ${seen} times: ${body.message}`);
     });
   const { status } = await apiserver.request('POST', CONFIGURATIONS, await configuration(files.webhook));
   if (status !== 201) throw new Error(`the API server answered ${status} to the webhook's configuration`);
@@ -83,9 +69,12 @@ export async function startAdmittedControlPlane(serviceClusterIPRange: string, c
   const close = async () => {
     await handlers.close();
     await etcd.stop();
-    await webhook.close();
+    // A test may have ended the webhook.
+    await endWebhook().catch(() => undefined);
   };
-  return { etcd, apiserver, handlers, world, webhook, untilReviewed, close };
+  /** Returns the number of requests to the webhook. */
+  const reviewed = () => reviews;
+  return { etcd, apiserver, handlers, world, reviewed, endWebhook, untilReviewed, close };
 }
 
 async function configuration(file: string): Promise<object> {
