@@ -70,7 +70,7 @@ test('a new Service gets its address and node port from the table, and the API s
   expect(await takenIn(RANGE_KEYS.nodePorts)).toContain(String(ports[0]?.nodePort));
 });
 
-test('a dry run gets values, and changes nothing', async () => {
+test('a dry run gets an address and a node port, and changes nothing in the table', async () => {
   const before = [await takenIn(RANGE_KEYS.primary), await takenIn(RANGE_KEYS.nodePorts)];
 
   const reply = await create('dry', { type: 'NodePort' }, '?dryRun=All');

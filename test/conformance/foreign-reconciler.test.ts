@@ -75,7 +75,7 @@ describe.each([
     return { wrote, findings };
   }
 
-  test('a finding names the other owner after it reverted a write, and further writes are delayed', async () => {
+  test('if the other owner reverts a write, a finding names this owner, and further writes are delayed', async () => {
     expect(await tickAndAnswer()).toEqual({ wrote: true, findings: [] });
 
     let noticed = await tickAndAnswer();

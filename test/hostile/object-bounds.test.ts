@@ -41,7 +41,7 @@ describe.each(KINDS)('an object of kind %s', (kind) => {
     },
   );
 
-  test('an object with a long text in a field that passes read is refused, and one with long annotations is accepted', async () => {
+  test('an object with a long label is refused, and an object with long annotations, which no pass reads, is accepted', async () => {
     const long = 'x'.repeat(LONGEST_TEXT + 1);
     const object = objectOf(kind, 'spec', 0);
     const metadata = Object(object['metadata']);

@@ -36,7 +36,7 @@ async function takenIn(table: KeyValueTable, key: RangeKey): Promise<readonly (s
 }
 
 describe('Services of an API server that allocates through the table', () => {
-  test('a range of 29 bits has six addresses, the next Service is refused because it is full, and a deletion makes room', async () => {
+  test('a range with a prefix of 29 bits has six addresses, a seventh Service is refused, and a deletion makes room for one', async () => {
     const server = await readyStandIn({ cidr: '10.0.0.0/29' });
     for (let index = 0; index < 6; index++) expect(await create(server, `s${index}`)).toMatchObject({ status: 201 });
 
