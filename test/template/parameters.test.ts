@@ -90,11 +90,6 @@ describe('parameters', () => {
     expect(ConstraintDescription).toContain(fix);
   });
 
-  test('an unknown parameter is refused', () => {
-    const { values } = parametersInForce({}, 'dev', ['alarmTopic=x']);
-    expect(parameterFaults(values, 'dev')).toMatch(/^alarmTopic is not a parameter; there are table, /);
-  });
-
   test('a stage that would make the name of a function too long is refused', () => {
     const { values } = parametersInForce({}, 'dev');
     expect(parameterFaults(values, 'a'.repeat(19))).toBeUndefined();
