@@ -6,7 +6,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { gzipSync } from 'node:zlib';
-import { readZip, unreadableIn } from './read-zip.mjs';
+import { readZip, unreadableIn } from './read-zip.ts';
 
 /** The most KB of a gzipped bundle, without the layer. The functions allocate and admission connect to no cluster. */
 const MOST_KB = 215;

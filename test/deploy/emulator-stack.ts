@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { readZip } from '../../tools/read-zip.mjs';
+import { readZip } from '../../tools/read-zip.ts';
 import { type Aws, texts } from '../support/emulator-aws.ts';
 import type { Statement } from '../support/emulator-policy.ts';
 import { emulatedAws } from '../support/emulator-project.ts';

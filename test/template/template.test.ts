@@ -6,7 +6,7 @@ import { nameReplacedResources } from '../../deploy/replaced-resources.ts';
 import { LOOPS, SCHEDULE_SECONDS } from '../../lib/cluster/cluster-spec.ts';
 import { listPausesMs } from '../../lib/dispatch/cluster-list.ts';
 import { CLOSING_MS, LISTING_MS, PASS_BUDGET_MS } from '../../lib/runtime/deadline.ts';
-import { readZip, unreadableIn } from '../../tools/read-zip.mjs';
+import { readZip, unreadableIn } from '../../tools/read-zip.ts';
 import { isGranted, type Statement } from '../support/emulator-policy.ts';
 import { type Resource, resolveTemplate, type Template } from '../support/resolve-template.ts';
 import { packageService } from './package-service.ts';

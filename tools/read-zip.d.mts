@@ -1,2 +1,0 @@
-export function readZip(zip: Buffer): Map<string, Buffer>;
-export function unreadableIn(zip: Buffer): readonly string[];
