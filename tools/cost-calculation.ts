@@ -68,21 +68,14 @@ interface LoopCalls {
   readonly reads: (servers: number) => number;
   /** The size of the run record. `kubernetes-service` writes it once a minute. */
   readonly record: Sized;
-  readonly logBytes: { readonly schedule: number; readonly message: number; readonly pass: number };
+  readonly logBytes: Readonly<Record<'schedule' | 'message' | 'pass', number>>;
   readonly metricSeries: number;
   /** The CPU time in ms on a whole core: per invocation, per pass, per API server and per 1,000 Services. */
-  readonly cpuMs: {
-    readonly invocation: number;
-    readonly pass: number;
-    readonly server: number;
-    readonly services: number;
-  };
+  readonly cpuMs: Readonly<Record<'invocation' | 'pass' | 'server' | 'services', number>>;
 }
 
 const FLEET_RECORD_READS = 1;
 const SENT_AT_ONCE = 10;
-/** The read units of a /16 with addresses in use in all parts: 8 KB. */
-const CLUSTER_IP_RANGE_READS = 3;
 
 const CALLS: Readonly<Record<Loop, LoopCalls>> = {
   'system-namespaces': {
@@ -103,7 +96,8 @@ const CALLS: Readonly<Record<Loop, LoopCalls>> = {
   },
   'cluster-ip-repair': {
     kubernetes: { pass: 2, server: 0 },
-    reads: () => CLUSTER_IP_RANGE_READS,
+    // A /16 with addresses in use in all parts has 8 KB.
+    reads: () => 3,
     record: { base: 545, server: 0 },
     logBytes: { schedule: 710, message: 665, pass: 5 },
     metricSeries: 4,
@@ -118,11 +112,6 @@ const CALLS: Readonly<Record<Loop, LoopCalls>> = {
     cpuMs: { invocation: 2.7, pass: 1.4, server: 0, services: 10 },
   },
 };
-
-const RUN_RECORDS = Object.values(CALLS).reduce<Sized>(
-  (sum, { record }) => ({ base: sum.base + record.base, server: sum.server + record.server }),
-  { base: 0, server: 0 },
-);
 
 const WAITING_SECONDS = 0.05;
 /** A function has a share of a core that grows with its memory. */
@@ -167,7 +156,8 @@ export function usageOf(loop: Loop, fleet: Fleet): Usage {
   const messages = queuedTicks * Math.ceil(clusters / clustersPerTick) + schedules * parts;
   const passes = (COUNTED_SECONDS / interval) * clusters;
   const recorded = isEndpoints && interval === tickSeconds ? schedules * clusters : passes;
-  const figures = isEndpoints ? clusters * readUnits(sized(RUN_RECORDS, servers)) : 0;
+  const runRecordBytes = Object.values(CALLS).reduce((sum, each) => sum + sized(each.record, servers), 0);
+  const figures = isEndpoints ? clusters * readUnits(runRecordBytes) : 0;
   const ofParts = parts === 0 ? 0 : clusters * readUnits(sized(REGISTRATION, servers));
   const listing = readUnits(clusters * sized(REGISTRATION, servers)) + FLEET_RECORD_READS + figures + ofParts;
   const opening = queuedTicks * readUnits(sized(REGISTRATION, servers)) + ticks * readUnits(sized(record, servers));

@@ -65,7 +65,10 @@ async function main(modules: readonly string[]): Promise<number> {
   const isOpen = (mutant: Keyed) => chosen.includes(mutant) && !outcomes.has(mutant);
   await Promise.all(parts.map((part) => judgeAll(part, all, isOpen, note)));
   for (const mutant of chosen) if (!outcomes.has(mutant)) note(mutant, 'unreached');
-  if (values.sample === undefined) printNeedless(explained, modules);
+  if (values.sample === undefined) {
+    const needless = [...explained].filter((key) => modules.some((module) => key.startsWith(`${module} |`)));
+    for (const key of needless) console.log(`explained, but killed or not there: ${key}`);
+  }
   const results = [...outcomes];
   for (const nameOf of [(module: string) => module, path.dirname]) {
     for (const [name, found] of Map.groupBy(results, ([{ module }]) => nameOf(module))) {
@@ -94,11 +97,6 @@ function outcomeOf({ line, key }: Keyed, verdict: Verdict, explained: Set<string
   if (explained.delete(key)) return 'explained';
   console.log(`${verdict} at line ${line}: ${key}`);
   return verdict;
-}
-
-function printNeedless(explained: ReadonlySet<string>, modules: readonly string[]): void {
-  const needless = [...explained].filter((key) => modules.some((module) => key.startsWith(`${module} |`)));
-  for (const key of needless) console.log(`explained, but killed or not there: ${key}`);
 }
 
 /** Returns the keys in explained.txt. Each line has the key of a mutant, a tab and the reason. */
@@ -181,7 +179,9 @@ function runWorker(task: Task, note: (id: number, verdict: Verdict) => void): Pr
     timer = setTimeout(giveUp, SILENT_MS);
     current = message.type === 'begins' ? message.mutant : undefined;
     if (message.type === 'verdict') note(message.mutant, message.verdict);
-    if (message.type === 'ready') printProblems(message);
+    if (message.type !== 'ready') return;
+    for (const file of message.unloaded) console.log(`not loaded: ${file}`);
+    for (const test of message.failing) console.log(`fails without a mutant: ${test}`);
   });
   worker.send(task);
   return new Promise((done) => {
@@ -191,11 +191,6 @@ function runWorker(task: Task, note: (id: number, verdict: Verdict) => void): Pr
       done();
     });
   });
-}
-
-function printProblems({ unloaded, failing }: Message & { readonly type: 'ready' }): void {
-  for (const file of unloaded) console.log(`not loaded: ${file}`);
-  for (const test of failing) console.log(`fails without a mutant: ${test}`);
 }
 
 /** Returns the test files without spies, which tools/mutants/test-globals.ts does not have. */

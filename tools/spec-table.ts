@@ -8,32 +8,25 @@ export function fieldTable(names: string): string[] {
   return ['| field | meaning | default |', '| --- | --- | --- |', ...rows];
 }
 
-interface Row {
-  readonly path: string;
-  readonly meaning: string;
-  readonly standard: string;
-}
+type Row = Readonly<Record<'path' | 'meaning' | 'standard', string>>;
 
 /** Returns all fields except mappings. The fields of list entries follow their list. */
 function fieldsOf(part: JsonSchema, path = ''): Row[] {
-  const { properties, items, required } = part as FieldSchema;
+  const { properties, items, required } = part as {
+    readonly properties?: Readonly<Record<string, JsonSchema>>;
+    readonly items?: JsonSchema;
+    readonly required?: readonly string[];
+  };
   return [
     ...Object.entries(properties ?? {}).flatMap(([name, field]) => {
       const at = path === '' ? name : `${path}.${name}`;
-      const isNestedKubeconfig = name === 'kubeconfig' && path !== '';
-      if (isNestedKubeconfig)
-        return [{ path: at, meaning: 'The same fields as in `kubeconfig`.', standard: 'required' }];
+      const isNested = name === 'kubeconfig' && path !== '';
+      if (isNested) return [{ path: at, meaning: 'The same fields as in `kubeconfig`.', standard: 'required' }];
       const own = field['properties'] === undefined ? [rowOf(at, field, required?.includes(name) === true)] : [];
       return [...own, ...fieldsOf(field, at)];
     }),
     ...(items === undefined ? [] : fieldsOf(items, `${path}[]`)),
   ];
-}
-
-interface FieldSchema {
-  readonly properties?: Readonly<Record<string, JsonSchema>>;
-  readonly items?: JsonSchema;
-  readonly required?: readonly string[];
 }
 
 function rowOf(path: string, field: JsonSchema, isRequired: boolean): Row {
