@@ -3,13 +3,13 @@ import { undoDeregister } from '../../lib/api-servers/deregister.ts';
 import type { ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
-import { readCluster } from '../../lib/table/clusters.ts';
 import { repairPass } from '../allocate/repair-after.ts';
 import { withAddresses } from '../repair/services.ts';
+import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import type { ReviewFields } from '../support/admission-review.ts';
 import { type AdmissionWorld, type Answered, anAdmissionWorld } from '../support/admission-world.ts';
 import { type AllocateWorld, anAllocateWorld } from '../support/allocate-world.ts';
-import { CutCalls } from '../support/cut-calls.ts';
+import type { CutCalls } from '../support/cut-calls.ts';
 import { A, B, C, SHUTTING_DOWN } from '../support/endpoints-world.ts';
 import { HOLD_END_MARGIN_MS } from '../support/ranges.ts';
 import { CLUSTER, endpointsWorld, type LoopWorld, serversAt } from './loop-world.ts';
@@ -32,13 +32,10 @@ const REFUSED_LAST: Request = {
     { range: 'servicenodeports', value: 30_001 },
   ],
 };
-const TAKEN: Request = {
-  operation: 'release',
-  items: [
-    { range: 'serviceips', value: '10.0.0.1' },
-    { range: 'servicenodeports', value: 30_001 },
-  ],
-};
+const NAMED: NonNullable<Request['items']> = [
+  { range: 'serviceips', value: '10.0.0.1' },
+  { range: 'servicenodeports', value: 30_001 },
+];
 
 /** Returns a world in which `10.0.0.1` and port 30001 are taken. */
 async function takenWorld(): Promise<AllocateWorld> {
@@ -71,14 +68,7 @@ function abandoned(what: string, request: Request, world: () => Promise<Allocate
   };
 }
 
-const claiming: Request = { ...THREE_RANGES, takeUp: { holdOwner: 'team-a' } };
-const claimingRefused: Request = {
-  items: [
-    { range: 'serviceips', value: '10.0.0.1' },
-    { range: 'servicenodeports', value: 30_001 },
-  ],
-  takeUp: { holdOwner: 'team-a' },
-};
+const takeUp = { holdOwner: 'team-a' };
 
 /** Returns a world in which the items to claim are held for their owner, and port 30001 is taken. */
 async function heldWorld(): Promise<AllocateWorld> {
@@ -94,10 +84,10 @@ export const ALLOCATIONS: readonly Subject<AllocateWorld>[] = [
   asked('an allocation that the last range refuses', REFUSED_LAST, takenWorld),
   abandoned('an allocation in three ranges that is not sent again', THREE_RANGES, () => anAllocateWorld()),
   abandoned('a refused allocation that is not sent again', REFUSED_LAST, takenWorld),
-  asked('an allocation that claims a hold', claiming, heldWorld),
-  asked('an allocation that claims a hold and is refused by the last range', claimingRefused, heldWorld),
+  asked('an allocation that claims a hold', { ...THREE_RANGES, takeUp }, heldWorld),
+  asked('an allocation that claims a hold and is refused by the last range', { items: NAMED, takeUp }, heldWorld),
   {
-    ...asked('a release in two ranges', TAKEN, takenWorld),
+    ...asked('a release in two ranges', { operation: 'release', items: NAMED }, takenWorld),
     mayDiffer: {
       at: /^(get|put) (requests|ranges)\//,
       ends: ['killedBefore', 'killedAfter', 'failedBefore', 'failedAfter', 'late', 'unclearBefore', 'unclearAfter'],
@@ -126,12 +116,9 @@ async function published(...addresses: readonly string[]): Promise<LoopWorld> {
   return world;
 }
 
-function undo({ table, clock }: LoopWorld, calls = new CutCalls()): Promise<unknown> {
-  return readCluster(table, CLUSTER).then(
-    (cluster) =>
-      cluster &&
-      undoDeregister({ spec: cluster.spec, table: calls.table(table), address: B, nowMs: () => clock.nowMs }),
-  );
+function undo({ table, clock }: LoopWorld, calls: CutCalls): Promise<unknown> {
+  const spec = aClusterSpec({ name: CLUSTER, apiServers: serversAt(A, B, C) });
+  return undoDeregister({ spec, table: calls.table(table), address: B, nowMs: () => clock.nowMs });
 }
 
 export const DEREGISTRATIONS: readonly Subject<LoopWorld>[] = [
@@ -191,20 +178,17 @@ function created({ name = 'web', spec = {} }: ReviewFields, { allowed, patch = [
   return { ...withAddresses(name, ...clusterIPs), type: 'NodePort', ports: [{ protocol: 'TCP', nodePort }] };
 }
 
+const ADDRESSED = { clusterIP: '10.0.0.40', clusterIPs: ['10.0.0.40'] };
+
 export const REVIEWS: readonly Subject<AdmissionWorld>[] = [
   reviewed('the review of a dual-stack NodePort Service', {
     spec: { type: 'NodePort', ipFamilyPolicy: 'RequireDualStack' },
   }),
   reviewed('the review of a Service that names its address and port', {
-    spec: {
-      type: 'NodePort',
-      clusterIP: '10.0.0.40',
-      clusterIPs: ['10.0.0.40'],
-      ports: [{ port: 80, nodePort: 30_040 }],
-    },
+    spec: { type: 'NodePort', ...ADDRESSED, ports: [{ port: 80, nodePort: 30_040 }] },
   }),
   reviewed('the review of a Service that becomes a NodePort', {
-    spec: { type: 'NodePort', clusterIP: '10.0.0.40', clusterIPs: ['10.0.0.40'] },
-    oldSpec: { type: 'ClusterIP', clusterIP: '10.0.0.40', clusterIPs: ['10.0.0.40'] },
+    spec: { type: 'NodePort', ...ADDRESSED },
+    oldSpec: { type: 'ClusterIP', ...ADDRESSED },
   }),
 ];

@@ -115,15 +115,16 @@ function healthyCluster(services: number, count: Count): ClusterAccess {
       count('kubernetesCalls', 1);
       return call(...args);
     }) as Call;
+  const all = Array.from({ length: services }, (_, index) => aService(index, services));
   return {
     kubernetes: {
       ...{ get: counted(port.get), list: counted(port.list), create: counted(port.create) },
       ...{ update: counted(port.update), mergePatch: counted(port.mergePatch), delete: counted(port.delete) },
       services: counted(async function* () {
-        for (let index = 0; index < services; index += 1) yield aService(index, services);
+        yield* all;
       }),
       ipAddresses: counted(async function* () {
-        for (let index = 0; index < services; index += 1) yield anIpAddress(aService(index, services));
+        yield* all.map(anIpAddress);
       }),
     },
     probe: counted(async () => ({ kind: 'status', status: 200, body: 'ok' })),
