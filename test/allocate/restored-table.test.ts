@@ -1,10 +1,7 @@
 import { expect, test } from '@jest/globals';
 import type { AllocateRequest } from '../../lib/allocate/request.ts';
-import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
-import { updateCluster, withAllocationClosed, withMode } from '../../lib/table/cluster-registration.ts';
-import { readCluster } from '../../lib/table/clusters.ts';
 import { anAdmissionWorld } from '../support/admission-world.ts';
-import { type AllocateWorld, anAllocateWorld, CLUSTER } from '../support/allocate-world.ts';
+import { anAllocateWorld } from '../support/allocate-world.ts';
 
 const INTERVALS_MS = 3 * 180_000;
 const items: AllocateRequest['items'] = [{ range: 'serviceips', next: true }];
@@ -59,19 +56,4 @@ test('a restored table allocates a cluster IP for a Service although the node po
   if (last !== undefined) await world.table.delete(last);
   expect(await world.ask()).toMatchObject({ allowed: true });
   expect(await world.ask({ name: 'ports', spec: { type: 'NodePort' } })).toMatchObject({ allowed: false });
-});
-
-test.each<[string, 'observe' | 'enforce', (world: AllocateWorld) => Promise<unknown>]>([
-  ['that turns from observe to enforce', 'observe', ({ table }) => updateCluster(table, CLUSTER, withMode('enforce'))],
-  ['whose allocation is closed', 'enforce', ({ table }) => updateCluster(table, CLUSTER, withAllocationClosed)],
-])('a cluster %s allocates nothing until a pass has saved its ranges', async (_, mode, close) => {
-  const world = await anAllocateWorld({ spec: { mode } });
-  await close(world);
-  const message = 'cannot allocate resources of type serviceipallocations at this time';
-  expect(await world.ask({ items })).toMatchObject({ outcome: 'refused', error: { code: 'NotReady', message } });
-  const ports = await world.ask({ requestId: 'r2', items: [{ range: 'servicenodeports', next: true }] });
-  expect(ports.error?.message).toBe('cannot allocate resources of type servicenodeportallocations at this time');
-  const generation = (await readCluster(world.table, CLUSTER))?.rangesGeneration ?? 0;
-  await world.store(RANGE_KEYS.primary, { generation });
-  expect(await world.ask({ items })).toMatchObject({ outcome: 'done' });
 });

@@ -72,10 +72,10 @@ test('an empty table that replaces a lost one allocates nothing before its first
 });
 
 test.each([
-  ['an hour ago', 60, 'even if allocation was not closed', false],
-  ['five minutes ago', 5, 'if allocation was closed', true],
+  ['an hour ago', 'even if allocation was not closed', 60, false],
+  ['five minutes ago', 'if allocation was closed', 5, true],
 ])('nothing is allocated from a table restored from %s before its next passes, %s', async (...row) => {
-  const [, minutes, , isClosed] = row;
+  const [, , minutes, isClosed] = row;
   const world = await atWork();
   const backup = copyOf(world.store);
   world.clock.nowMs += minutes * MINUTE_MS;
