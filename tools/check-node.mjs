@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 
 // An installed package has a bundle for Node 22; the sources of this repository need Node 24.
 const least = existsSync(new URL('../cli/main.ts', import.meta.url)) ? '24' : '22.19';
-if (isOlder(process.versions.node, least)) {
+if (process.versions.node.localeCompare(least, 'en', { numeric: true }) < 0) {
   const own = ownNode(process.platform, process.arch);
   if (own === undefined || process.execPath === own) {
     console.error(
@@ -16,12 +16,6 @@ if (isOlder(process.versions.node, least)) {
     process.exit(1);
   }
   process.exit(await runWith(own));
-}
-
-function isOlder(version, minimum) {
-  const [major = 0, minor = 0] = version.split('.').map(Number);
-  const [leastMajor = 0, leastMinor = 0] = minimum.split('.').map(Number);
-  return major < leastMajor || (major === leastMajor && minor < leastMinor);
 }
 
 /** Returns the Node that "npm ci" installs. npm 10 removes its link in .bin with the packages of other platforms. */
