@@ -130,50 +130,21 @@ function mask(value: bigint, hostBitCount: number): bigint {
   return (value >> BigInt(hostBitCount)) << BigInt(hostBitCount);
 }
 
-/* The functions below correspond to the predicates of Go's `net.IP`. */
+/* The predicates of Go's `net.IP`. Their networks are parsed once, because a name server may return thousands of addresses. */
 
-export function isUnspecified(address: Address): boolean {
-  return address.value === 0n;
-}
-
-const LOOPBACK = networksOf('127.0.0.0/8', '::1/128');
-const LINK_LOCAL = networksOf('169.254.0.0/16', 'fe80::/10');
-const LINK_LOCAL_MULTICAST = networksOf('224.0.0.0/24', 'ff02::/16');
-const MULTICAST = networksOf('224.0.0.0/4', 'ff00::/8');
-const BROADCAST = networksOf('255.255.255.255/32');
-
-export function isLoopback(address: Address): boolean {
-  return isIn(LOOPBACK, address);
-}
-
-export function isLinkLocal(address: Address): boolean {
-  return isIn(LINK_LOCAL, address);
-}
-
-export function isLinkLocalMulticast(address: Address): boolean {
-  return isIn(LINK_LOCAL_MULTICAST, address);
-}
-
-export function isMulticast(address: Address): boolean {
-  return isIn(MULTICAST, address);
-}
+export const isUnspecified = within('0.0.0.0/32', '::/128');
+export const isLoopback = within('127.0.0.0/8', '::1/128');
+export const isLinkLocal = within('169.254.0.0/16', 'fe80::/10');
+export const isLinkLocalMulticast = within('224.0.0.0/24', 'ff02::/16');
+export const isMulticast = within('224.0.0.0/4', 'ff00::/8');
+const isBroadcast = within('255.255.255.255/32');
 
 /** Private addresses are global unicast. */
 export function isGlobalUnicast(address: Address): boolean {
-  return !(
-    isUnspecified(address) ||
-    isLoopback(address) ||
-    isMulticast(address) ||
-    isLinkLocal(address) ||
-    isIn(BROADCAST, address)
-  );
+  return ![isUnspecified, isLoopback, isMulticast, isLinkLocal, isBroadcast].some((isOfKind) => isOfKind(address));
 }
 
-/** Parses the networks once at start, because a name server may return thousands of addresses, and each of them is checked. */
-function networksOf(...cidrs: readonly string[]): readonly Network[] {
-  return cidrs.map(parseCidr).filter((network) => network !== undefined);
-}
-
-function isIn(networks: readonly Network[], address: Address): boolean {
-  return networks.some((network) => networkContains(network, address));
+function within(...cidrs: readonly string[]): (address: Address) => boolean {
+  const networks = cidrs.map(parseCidr).filter((network) => network !== undefined);
+  return (address) => networks.some((network) => networkContains(network, address));
 }
