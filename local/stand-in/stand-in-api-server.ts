@@ -165,6 +165,9 @@ export class StandInApiServer {
     sent: StoredObject,
   ): Promise<StoredObject> {
     const previous = this.store.get(resource, namespace, name);
+    if (sent.metadata.name !== name) {
+      throw badRequest(`the name of the object (${sent.metadata.name}) does not match the name on the URL (${name})`);
+    }
     const version = sent.metadata.resourceVersion;
     if (version !== undefined && version !== '' && version !== previous.metadata.resourceVersion) {
       throw conflict(resource, name, MODIFIED);
@@ -172,7 +175,7 @@ export class StandInApiServer {
     const { uid = '', creationTimestamp = '' } = previous.metadata;
     const metadata = {
       ...sent.metadata,
-      ...(namespace !== undefined && { namespace }),
+      ...namespaceFor(namespace, sent),
       uid,
       creationTimestamp,
       managedFields: this.#managedBy(manager, previous),
@@ -250,12 +253,9 @@ export class StandInApiServer {
     { target: { resource, namespace }, manager }: Pick<Call, 'target' | 'manager'>,
     sent: StoredObject,
   ): StoredObject {
-    if (namespace !== undefined && (sent.metadata.namespace ?? namespace) !== namespace) {
-      throw badRequest('the namespace of the provided object does not match the namespace sent on the request');
-    }
     const metadata = {
       ...sent.metadata,
-      ...(namespace !== undefined && { namespace }),
+      ...namespaceFor(namespace, sent),
       uid: randomUUID(),
       creationTimestamp: this.#timestamp(),
       managedFields: this.#managedBy(manager, undefined),
@@ -273,6 +273,13 @@ export class StandInApiServer {
   #timestamp(): string {
     return `${new Date(this.#nowMs()).toISOString().slice(0, 19)}Z`;
   }
+}
+
+/** Returns the namespace of the request, which the object must not contradict. A request without a namespace has none. */
+function namespaceFor(namespace: string | undefined, { metadata }: StoredObject): { readonly namespace?: string } {
+  if (namespace === undefined) return {};
+  if ((metadata.namespace ?? namespace) === namespace) return { namespace };
+  throw badRequest('the namespace of the provided object does not match the namespace sent on the request');
 }
 
 function reply(status: number, body: object): StandInReply {

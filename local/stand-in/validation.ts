@@ -6,6 +6,18 @@ import { invalid, type ServedResource } from './resources.ts';
 const LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 const SUBDOMAIN = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
 
+/** The fields of an event that cannot change. */
+const FIXED = [
+  'note',
+  'reportingController',
+  'reportingInstance',
+  'reason',
+  'action',
+  'eventTime',
+  'regarding',
+  'type',
+];
+
 /** Addresses that the API refuses in Endpoints and EndpointSlices. */
 const UNPUBLISHABLE = new BlockList();
 UNPUBLISHABLE.addAddress('0.0.0.0');
@@ -52,17 +64,7 @@ function updateFault(
   if (resource.kind === 'EndpointSlice' && changed('addressType'))
     return 'addressType: Invalid value: field is immutable';
   if (resource.kind === 'Event') {
-    const fixed = [
-      'note',
-      'reportingController',
-      'reportingInstance',
-      'reason',
-      'action',
-      'eventTime',
-      'regarding',
-      'type',
-    ];
-    const field = fixed.find(changed);
+    const field = FIXED.find(changed);
     if (field !== undefined) return `${field}: Invalid value: field is immutable`;
   }
   return undefined;

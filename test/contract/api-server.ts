@@ -129,10 +129,14 @@ export function apiServerContract(name: string, connect: () => Promise<Transport
       expect(rows.map(({ cells }) => cells[0])).toEqual([namespace]);
     });
 
-    test('a Service that is replaced without its namespace, address and node port keeps them', async () => {
+    test('a Service cannot get another name or namespace, and keeps its namespace, address and node port if they are omitted', async () => {
       const metadata = { name: 'replaced' };
       const spec = { type: 'NodePort', ports: [{ port: 80, nodePort: 30_078 }] };
       await create('Service', { metadata, spec });
+      for (const other of [{ name: 'another' }, { ...metadata, namespace: 'another' }]) {
+        const sent = { metadata: other, spec };
+        expect(await call('PUT', `${COLLECTIONS.Service}/replaced`, {}, sent)).toMatchObject({ status: 400 });
+      }
       for (let time = 0; time < 2; time++) {
         const sent = { metadata, spec: { type: 'NodePort', ports: [{ port: 80 }] } };
         expect(await call('PUT', `${COLLECTIONS.Service}/replaced`, {}, sent)).toMatchObject({
