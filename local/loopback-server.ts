@@ -9,10 +9,7 @@ export interface LoopbackServer {
   close(): Promise<void>;
 }
 
-/**
- * Starts a server on the loopback (`port` 0: a free one).
- * @throws Error if the port is not free
- */
+/** Starts a server on the loopback. Port 0 stands for a free port. @throws Error if the port is not free */
 export async function listenOnLoopback(server: Server, port = 0): Promise<LoopbackServer> {
   await once(server.listen(port, '127.0.0.1'), 'listening');
   return {

@@ -15,10 +15,7 @@ import { refuseSecond } from './running.ts';
 import { codeOf, type RealCluster, StartError, type StartOptions } from './start-options.ts';
 import { openTableFolder } from './table-server.ts';
 
-/**
- * Opens a cluster.
- * @throws StartError if another process uses the cluster's folder, or if a part of the cluster cannot be opened
- */
+/** Opens a cluster. @throws StartError if another process uses its folder, or if a part of it cannot be opened */
 export async function openCluster({ real, demo = false, dataFolder: named }: StartOptions): Promise<LocalCluster> {
   if (real !== undefined) return openReal(real, named);
   const kind = demo ? DEMO : EMBEDDED;

@@ -2,10 +2,7 @@ import { type Fields, fieldsIn, isFields, listIn, parsedJson } from './json.ts';
 import type { StoredObject } from './object-store.ts';
 import { badRequest, StatusError } from './resources.ts';
 
-/**
- * Returns the object in a body.
- * @throws StatusError if the body is no object of the API
- */
+/** Returns the object in a body. @throws StatusError if the body is no object of the API */
 export function parsedObject(body: string): StoredObject {
   return objectIn(parsedJson(body));
 }
@@ -47,10 +44,7 @@ function fieldAt(object: StoredObject, key: string): string {
   return typeof found === 'string' ? found : '';
 }
 
-/**
- * Returns the patched object.
- * @throws StatusError for an unsupported kind of patch, or if the result is no object of the API
- */
+/** Returns the patched object. @throws StatusError for an unsupported kind of patch, or if the result is no object */
 export function patched(target: StoredObject, body: string, contentType: string): StoredObject {
   const patch = parsedJson(body);
   if (contentType.startsWith('application/merge-patch+json')) return objectIn(merged(target, patch));
