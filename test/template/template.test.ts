@@ -330,7 +330,13 @@ describe('roles', () => {
     }
   });
 
-  test.each(NAMES)('parameters give %s access to a VPC and, if it needs it, to kubeconfigs', (name) => {
+  test.each(NAMES)('parameters put %s into a VPC, and give it access to kubeconfigs if it needs them', (name) => {
+    expect(functionOf(byDefault, name).Properties).not.toHaveProperty('VpcConfig');
+    expect(functionOf(everything, name).Properties.VpcConfig).toEqual({
+      SubnetIds: ['subnet-1', 'subnet-2'],
+      SecurityGroupIds: ['sg-1'],
+      Ipv6AllowedForDualStack: 'true',
+    });
     const added = granted(everything, name).filter((line) => /^-?(kms|sts|ec2):/.test(line));
     const interfaces = [
       'AssignIpv6Addresses',
@@ -428,17 +434,6 @@ test('the stack uses an existing table that a parameter names, and creates none'
     expect(functionOf(everything, name).Properties.Environment.Variables.TABLE_NAME).toBe('my-table');
     const tables = granted(everything, name).filter((line) => line.startsWith('dynamodb:'));
     expect(tables.every((line) => line.endsWith(' on arn:aws:dynamodb:REGION:ACCOUNT:table/my-table'))).toBe(true);
-  }
-});
-
-test('functions are in a VPC only if parameters name its subnets', () => {
-  for (const name of NAMES) {
-    expect(functionOf(byDefault, name).Properties).not.toHaveProperty('VpcConfig');
-    expect(functionOf(everything, name).Properties.VpcConfig).toEqual({
-      SubnetIds: ['subnet-1', 'subnet-2'],
-      SecurityGroupIds: ['sg-1'],
-      Ipv6AllowedForDualStack: 'true',
-    });
   }
 });
 
