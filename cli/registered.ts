@@ -48,7 +48,6 @@ export async function statusOfAll(cli: Cli, nowMs: number, details: StatusDetail
   return readFleetStatus(table, tableName, nowMs, details);
 }
 
-/** Returns a registration as `-o json` prints it. */
 export function plainCluster({ spec, generation, rangesGeneration, paused, owner }: RegisteredCluster) {
   return { name: spec.name, generation, rangesGeneration, owner, paused, spec };
 }

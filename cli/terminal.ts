@@ -4,7 +4,7 @@ import { styleText } from 'node:util';
 import { Document, visit } from 'yaml';
 import { EXIT } from './errors.ts';
 
-/** Where a command reads and writes: data on `out`, everything else on `err`. */
+/** Data goes to `out`, everything else to `err`. */
 export interface Terminal {
   readonly in: InStream;
   readonly out: OutStream;
@@ -82,7 +82,6 @@ export function endWhenUnread(stream: NodeJS.WriteStream): void {
   });
 }
 
-/** Completes the work even if the reader closes the output. */
 export async function completeAlways<Result>(work: () => Promise<Result>): Promise<Result> {
   unfinished++;
   try {

@@ -85,7 +85,8 @@ async function outcomeOf(step: ApplyStep, table: KeyValueTable): Promise<StepOut
       return { outcome: 'removed' };
     }
     const replaces = step.action === 'create' ? 'none' : step.before.generation;
-    return { outcome: 'written', cluster: await registerCluster(table, step.file.spec, { replaces }) };
+    const { generation } = await registerCluster(table, step.file.spec, { replaces });
+    return { outcome: 'written', generation };
   } catch (error) {
     if (error instanceof TableError && exitCodeOf(error) === EXIT.configuration) return { outcome: 'refused', error };
     throw error;
@@ -93,7 +94,7 @@ async function outcomeOf(step: ApplyStep, table: KeyValueTable): Promise<StepOut
 }
 
 type StepOutcome =
-  | { readonly outcome: 'written'; readonly cluster: RegisteredCluster }
+  | { readonly outcome: 'written'; readonly generation: number }
   | { readonly outcome: 'removed' }
   | { readonly outcome: 'refused' | 'failed'; readonly error: unknown };
 
@@ -116,7 +117,7 @@ export function planLines(steps: readonly ApplyStep[], paint: Output['paint']): 
 function outcomeLine({ name, action }: ApplyStep, outcome: StepOutcome): string {
   switch (outcome.outcome) {
     case 'written':
-      return `${name} ${action === 'create' ? 'created' : 'changed'}, generation ${outcome.cluster.generation}`;
+      return `${name} ${action === 'create' ? 'created' : 'changed'}, generation ${outcome.generation}`;
     case 'removed':
       return `${name} removed; its endpoints stay unchanged`;
     case 'refused':
@@ -127,20 +128,16 @@ function outcomeLine({ name, action }: ApplyStep, outcome: StepOutcome): string 
 
 export function plainApplied(steps: readonly ApplyStep[], outcomes: ReadonlyMap<string, StepOutcome>) {
   return steps.map((step) => {
-    const outcome = outcomes.get(step.name);
+    const { outcome = step.action === 'keep' ? 'unchanged' : 'notWritten', ...result } = outcomes.get(step.name) ?? {};
+    const before = 'before' in step ? step.before.generation : undefined;
     return {
       name: step.name,
       file: 'file' in step ? step.file.place : undefined,
       action: step.action,
-      outcome: outcome?.outcome ?? (step.action === 'keep' ? 'unchanged' : 'notWritten'),
-      generation: generationOf(step, outcome),
+      outcome,
+      generation: 'generation' in result ? result.generation : before,
       differences: step.action === 'change' ? step.differences : undefined,
-      error: outcome !== undefined && 'error' in outcome ? describeError(outcome.error) : undefined,
+      error: 'error' in result ? describeError(result.error) : undefined,
     };
   });
-}
-
-function generationOf(step: ApplyStep, outcome: StepOutcome | undefined): number | undefined {
-  if (outcome?.outcome === 'written') return outcome.cluster.generation;
-  return 'before' in step ? step.before.generation : undefined;
 }

@@ -68,7 +68,6 @@ const SIGNS: Readonly<Record<DoctorLine['level'], { readonly sign: string; reado
   fail: { sign: '✗', style: 'red' },
 };
 
-/** Returns the lines of the checks that concern all clusters, then the lines of each cluster. A failed check has its fix. */
 function doctorLines({ lines }: DoctorAnswer, { columns = 120, paint }: Pick<Output, 'columns' | 'paint'>): string[] {
   const common = lines.filter(({ cluster }) => cluster === undefined);
   const own = Map.groupBy(

@@ -59,7 +59,6 @@ async function runPassOnce(cli: Cli, loopId: Loop, name: string, options: Option
   return cli.ended.aborted ? EXIT.interrupted : exitCodeOfPass(ran);
 }
 
-/** Refuses a paused cluster, unless the pass is a dry run or has --even-if-paused. */
 async function heedPause(cli: Cli, loop: Loop, cluster: RegisteredCluster, options: Options): Promise<void> {
   const { table } = await cli.openTable();
   const { name } = cluster.spec;

@@ -7,7 +7,6 @@ const RUN_PASSES = step(
   'kbctl run-once node-port-repair <cluster>',
 );
 
-/** Codes with which each pass fails until an operator acts. */
 const OF_FAILING_PASSES = group(
   { severity: 'action required', alarm: 'clusters-failing' },
   {

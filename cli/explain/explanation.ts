@@ -5,7 +5,6 @@ export interface ResolutionStep {
   readonly commands: readonly string[];
 }
 
-/** The explanation of one word that users see. Texts are plain, with code in backticks. */
 export interface Explanation {
   readonly word: string;
   readonly kind: 'finding' | 'state' | 'error code';
@@ -29,7 +28,6 @@ export interface Entry extends Omit<Explanation, 'word' | 'kind' | 'severity' | 
   readonly reasons?: readonly string[];
 }
 
-/** The entries by their words, with the fields that all entries of their group share. */
 export type Explained<Word extends string> = Readonly<Record<Word, Entry & Pick<Explanation, 'severity'>>>;
 
 export function group<Word extends string>(

@@ -152,7 +152,6 @@ function createdAt({ createdAtMs }: { readonly createdAtMs: number }): { readonl
   return createdAtMs > 0 ? { createdAtMs } : {};
 }
 
-/** Describes how the IPAddress and the Services disagree; `undefined` if they agree. */
 export function ipAddressFault({ services, ipAddress, isRecordRead }: ItemClaims): string | undefined {
   const [first] = services;
   if (ipAddress === undefined) {

@@ -81,7 +81,7 @@ function placeOfPort(spec: ClusterSpec, text: string): ItemPlace {
   throw new CliError(EXIT.findings, message);
 }
 
-/** Returns the name of a range for users, such as `serviceips`. */
+/** Returns a name such as `serviceips`. */
 export function nameOfKey(key: RangeKey): string {
   return key.slice('ranges/'.length);
 }

@@ -53,7 +53,6 @@ function markupOf(child: Child): string {
   return escapeText(String(child));
 }
 
-/** Cuts a text from a table or an API server to that many characters. */
 export function clipped(text: string, characters = 600): string {
   if (text.length <= characters) return text;
   return `${text.slice(0, characters).replace(/[\ud800-\udbff]$/, '')}…`;

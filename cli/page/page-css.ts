@@ -23,7 +23,6 @@ const DARK = `--bg:#14161a;--card:#1a1d22;--ink:#e4e7ea;--soft:#a2abb6;--line:#2
 --unhealthy:#ff8f85;--warning:#efb560;--unknown:#a2abb6;--paused:#a3bbd8;--good:#74ce9b;
 --free:#2b3036;--used:#6f9fd1;--dup:#ff7d72;--leak:#eda041;--held:#b79cf3;--mark:#14161a;--band:#8b949e;`;
 
-/** The style sheet of the page: system fonts, light and dark, from 320 pixels on. */
 export const PAGE_CSS = `:root{color-scheme:light dark;${LIGHT}}
 @media (prefers-color-scheme:dark){:root{${DARK}}}
 *{box-sizing:border-box}

@@ -17,7 +17,6 @@ export type CellLook = keyof typeof LOOKS;
 const ORDER: readonly CellLook[] = ['D', 'L', 'H', 'U', 'U4', 'U3', 'U2', 'U1', 'R', 'F', 'X'];
 const CELL_PIXELS = 15;
 
-/** Returns the map of a range, whose cells show their items under the pointer, with its legend. */
 export function rangeMap(range: RangeStatus, map: RangeMap): Html {
   const columns = map.cells.length > 256 ? 64 : 32;
   const runs = runsOf(map, columns);
@@ -58,7 +57,6 @@ function lookOf({ cells, fill, itemsPerCell }: RangeMap, index: number): CellLoo
   return (['U1', 'U1', 'U2', 'U3'] as const)[level] ?? 'U4';
 }
 
-/** Returns the items of some cells as text, such as `10.0.0.4` or `30000 to 30015`. */
 export function itemsOf({ first, itemsPerCell }: RangeMap, from: number, length: number): string {
   const one = itemAt(first, from * itemsPerCell);
   const last = itemAt(first, (from + length) * itemsPerCell - 1);

@@ -19,10 +19,8 @@ import { type Child, clipped, firstOf, type Html, html, table } from './html.ts'
 import { type PageOptions, page } from './page-frame.ts';
 import { rangeMap } from './range-map.ts';
 
-/** The limits of the page of all clusters: cards and rows. */
 const MOST_CARDS = 50;
 const MOST_CLUSTERS = 1_000;
-/** The limits of the page of one cluster: rows of a table, and listed problems. */
 const MOST_ROWS = 100;
 const MOST_PROBLEMS = 20;
 const MOST_OF_A_CARD = 4;
@@ -91,7 +89,6 @@ export interface ClusterPageOptions extends PageOptions {
   readonly atMs: number;
 }
 
-/** Renders the page of one cluster: the output of `kbctl status`, with the maps of its ranges. */
 export function renderClusterPage(cluster: ClusterStatus, options: ClusterPageOptions): string {
   const { name, health, attention, apiServers, loops, ranges, findings } = cluster;
   const { atMs } = options;

@@ -8,7 +8,6 @@ import type { ClusterStatus, FleetStatus } from '../status/cluster-status.ts';
 import { readClusterStatus, readFleetStatus } from '../status/read-status.ts';
 import { answerPageRequest, type ClusterRead, type PageSources } from './page-requests.ts';
 
-/** Reads the status. The signal ends a read that takes too long, or whose page was closed. */
 export interface PageReads {
   readonly readFleet: (signal: AbortSignal) => Promise<FleetStatus>;
   readonly readCluster: (name: string, signal: AbortSignal) => Promise<ClusterStatus | undefined>;

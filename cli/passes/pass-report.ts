@@ -39,7 +39,6 @@ export function exitCodeOfPass({ dryRun, pass }: RanPass): ExitCode {
   return wouldChange || (pass.report?.findings ?? []).length > 0 ? EXIT.findings : EXIT.fine;
 }
 
-/** Returns the changes of the pass, or those that it would make, and the remaining problems. */
 export function passLines(ran: RanPass, paint: Output['paint']): string[] {
   const { cluster, loop, pass } = ran;
   const observed = pass.mode === 'observe';

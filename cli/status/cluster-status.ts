@@ -5,7 +5,6 @@ import type { Hold } from '../../lib/range/hold.ts';
 import type { Pause } from '../../lib/table/clusters.ts';
 import type { RecordedFinding, RunRecord } from '../../lib/table/run-records.ts';
 
-/** The status of one cluster, for `kbctl status` and the page. */
 export interface ClusterStatus {
   readonly name: string;
   readonly mode: Mode;
@@ -19,7 +18,6 @@ export interface ClusterStatus {
   readonly loops: readonly LoopStatus[];
   readonly ranges: readonly RangeStatus[];
   readonly findings: readonly FindingStatus[];
-  /** Messages about items that do not parse, or that a later version wrote. */
   readonly unreadable: readonly string[];
 }
 

@@ -7,7 +7,6 @@ import { type RunRecord, runKey } from '../../lib/table/run-records.ts';
 import type { ApiServerStatus, LoopStatus } from './cluster-status.ts';
 import type { StatusInputs } from './read-inputs.ts';
 
-/** The health of a cluster's loops, as in the figures of the fleet and its alarms. */
 export interface LoopsHealth extends ClusterHealth {
   readonly loops: readonly LoopStatus[];
 }
