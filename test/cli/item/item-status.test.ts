@@ -85,7 +85,7 @@ describe('one address', () => {
       { stored: { data: NONE }, facts: { claims: OF_ONE } },
       { faults: [expect.stringContaining(unrecorded)] },
     ],
-  ])('%s', (_, setting, expected) => {
+  ])('an address %s', (_, setting, expected) => {
     expect(statusOf(setting)).toMatchObject(expected);
   });
 });
@@ -104,7 +104,7 @@ describe('the strikes of an item', () => {
     ['has two strikes', struck({ twice: BITS }), 2],
     ['has no strikes once a Service has it', { ...struck({ twice: BITS }), facts: { claims: OF_ONE } }, undefined],
     ['has no strikes while it is held', { stored: held, facts: ofNoService }, undefined],
-  ])('%s', (_, setting, strikes) => {
+  ])('an item %s', (_, setting, strikes) => {
     expect(statusOf(setting).strikes).toBe(strikes);
   });
 });

@@ -1,13 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
 import type { RangeStatus } from '../../../cli/status/cluster-status.ts';
-import type { StatusInputs } from '../../../cli/status/read-inputs.ts';
 import { workOutStatus } from '../../../cli/status/work-out-status.ts';
 import { fromBits } from '../../../lib/allocator/snapshot-bytes.ts';
 import { RANGE_KEYS } from '../../../lib/cluster/spec-ranges.ts';
 import type { TableValue } from '../../../lib/table/key-value-table.ts';
 import type { RunRecord } from '../../../lib/table/run-records.ts';
-import { aRunRecord, runRecords } from '../../support/run-records.ts';
-import { aCluster, aStoredRange, inputs, NOW_MS, statusOf } from './status-support.ts';
+import { aCluster, aStoredRange, inputs, NOW_MS, recordsWith, statusOf } from './status-support.ts';
 
 const SAVED_AT_MS = NOW_MS - 60_000;
 const { primary, secondary, nodePorts } = RANGE_KEYS;
@@ -16,10 +14,7 @@ function saved(key: RangeStatus['key'], stored: ReturnType<typeof aStoredRange>)
   return { key, stored, savedAtMs: SAVED_AT_MS };
 }
 
-function counted(counts: Readonly<Record<string, number>>): StatusInputs['records'] {
-  return { ...runRecords(NOW_MS), 'cluster-ip-repair': aRunRecord(NOW_MS, { counts }) };
-}
-
+const counted = (counts: RunRecord['counts']) => recordsWith('cluster-ip-repair', { counts });
 const first = (count: number) => Array.from({ length: count }, (_, n) => n);
 
 describe('a range that was saved', () => {
@@ -33,28 +28,13 @@ describe('a range that was saved', () => {
     const { ranges } = statusOf({
       cluster: aCluster({ allocator: 'table' }),
       ranges: [saved(primary, aStoredRange(first(7), { allocator: 'table', strikes, holds: [hold, over] }))],
-      records: { ...runRecords(NOW_MS), 'cluster-ip-repair': aRunRecord(NOW_MS, { findings }) },
+      records: recordsWith('cluster-ip-repair', { findings }),
     });
-    expect(ranges).toEqual([
-      {
-        key: primary,
-        title: 'cluster IPs',
-        range: '10.0.0.0/24',
-        allocator: 'table',
-        ready: true,
-        savedAtMs: SAVED_AT_MS,
-        capacity: 254,
-        used: 7,
-        free: 247,
-        usedPercent: 2.7,
-        reserved: 16,
-        leaking: 2,
-        held: 2,
-        duplicates: 1,
-        holds: [hold],
-        map: { itemsPerCell: 1, first: '10.0.0.0', cells: `XDLLHHUU${'R'.repeat(9)}${'F'.repeat(238)}X` },
-      },
-    ]);
+    const range = { key: primary, title: 'cluster IPs', range: '10.0.0.0/24', allocator: 'table', ready: true };
+    const figures = { capacity: 254, used: 7, free: 247, usedPercent: 2.7, reserved: 16 };
+    const problems = { leaking: 2, held: 2, duplicates: 1, holds: [hold] };
+    const map = { itemsPerCell: 1, first: '10.0.0.0', cells: `XDLLHHUU${'R'.repeat(9)}${'F'.repeat(238)}X` };
+    expect(ranges).toEqual([{ ...range, savedAtMs: SAVED_AT_MS, ...figures, ...problems, map }]);
   });
 
   test('each range of the spec is shown, in the order of the keys', () => {
@@ -78,7 +58,7 @@ describe('a range that was saved', () => {
     ['for another generation', aStoredRange([0], { allocator: 'table', generation: 1 })],
     ['for another range', aStoredRange([0], { allocator: 'table', range: '10.0.0.0/25' })],
     ['as a usage bitmap', aStoredRange([0])],
-  ])('%s is not ready to be allocated from', (_, stored) => {
+  ])('nothing can be allocated from a range that was saved %s', (_, stored) => {
     const cluster = aCluster({ allocator: 'table' });
     const [range] = statusOf({ cluster, ranges: [saved(primary, stored)] }).ranges;
     expect(range).toMatchObject({ ready: false, range: stored.range });
@@ -168,10 +148,7 @@ describe('a range that was changed in the spec', () => {
 
 describe('how full a range is', () => {
   const cluster = aCluster({ serviceNodePortRange: '30000-30999' });
-  const full = (allocated: number) => ({
-    ...runRecords(NOW_MS),
-    'node-port-repair': aRunRecord(NOW_MS, { counts: { allocated, capacity: 1000, free: 1000 - allocated } }),
-  });
+  const full = (allocated: number) => recordsWith('node-port-repair', { counts: { allocated, capacity: 1000 } });
 
   test.each([
     [800, 'good'],
@@ -194,8 +171,8 @@ describe('how full a range is', () => {
   test('a full range is shown once if a finding reports it', () => {
     const message = 'nothing is free in the service CIDR 10.0.0.0/24, which has room for 254';
     const findings = [{ type: 'nothingFree', message }] as const;
-    const record = aRunRecord(NOW_MS, { counts: { allocated: 254, capacity: 254 }, findings });
-    const { attention } = statusOf({ records: { ...runRecords(NOW_MS), 'cluster-ip-repair': record } });
+    const fields = { counts: { allocated: 254, capacity: 254 }, findings };
+    const { attention } = statusOf({ records: recordsWith('cluster-ip-repair', fields) });
     expect(attention.map(({ word }) => word)).toEqual(['nothingFree']);
   });
 });
@@ -215,10 +192,8 @@ describe('ServiceCIDRs, where API servers allocate', () => {
       network('more', '10.5.0.128/28', 14),
     ],
   };
-  const recorded = (state: TableValue, findings: RunRecord['findings'] = []) => ({
-    ...runRecords(NOW_MS),
-    'cluster-ip-repair': aRunRecord(NOW_MS, { state, findings }),
-  });
+  const recorded = (state: TableValue, findings: RunRecord['findings'] = []) =>
+    recordsWith('cluster-ip-repair', { state, findings });
 
   test('ServiceCIDRs replace the range of the spec, each on its own and as a sum', () => {
     const { ranges, attention } = statusOf({ records: recorded(TWO), ranges: [saved(primary, aStoredRange([0]))] });

@@ -2,13 +2,14 @@ import type { ClusterStatus } from '../../../cli/status/cluster-status.ts';
 import type { StatusInputs } from '../../../cli/status/read-inputs.ts';
 import { workOutStatus } from '../../../cli/status/work-out-status.ts';
 import { fromBits } from '../../../lib/allocator/snapshot-bytes.ts';
-import type { ClusterSpec } from '../../../lib/cluster/cluster-spec.ts';
+import type { ClusterSpec, Loop } from '../../../lib/cluster/cluster-spec.ts';
 import type { Lease } from '../../../lib/cluster/lease.ts';
 import type { StoredRange } from '../../../lib/range/stored-range.ts';
 import type { ListedCluster } from '../../../lib/table/clusters.ts';
+import type { RunRecord, RunRecords } from '../../../lib/table/run-records.ts';
 import { aClusterSpec } from '../../support/a-cluster-spec.ts';
 import { type LeaseFields, aLease as leaseWith } from '../../support/put-lease.ts';
-import { runRecords } from '../../support/run-records.ts';
+import { aRunRecord, runRecords } from '../../support/run-records.ts';
 
 export const NOW_MS = 1_700_000_000_000;
 export const MINUTE_MS = 60_000;
@@ -57,4 +58,9 @@ export function inputs(given: Partial<StatusInputs> = {}): StatusInputs {
 
 export function statusOf(given: Partial<StatusInputs> = {}): ClusterStatus {
   return workOutStatus(inputs(given), NOW_MS);
+}
+
+/** Returns the records of loops that succeeded, of which one has other fields. */
+export function recordsWith(loop: Loop, fields: Partial<RunRecord>, startedAtMs: number = NOW_MS): RunRecords {
+  return { ...runRecords(startedAtMs), [loop]: aRunRecord(startedAtMs, fields) };
 }

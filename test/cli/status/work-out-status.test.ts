@@ -5,7 +5,7 @@ import type { Loop } from '../../../lib/cluster/cluster-spec.ts';
 import type { FindingType } from '../../../lib/cluster/finding.ts';
 import { aHost, aServer } from '../../support/a-cluster-spec.ts';
 import { aRunRecord, runRecords } from '../../support/run-records.ts';
-import { aCluster, aLease, inputs, MINUTE_MS, NOW_MS, statusOf } from './status-support.ts';
+import { aCluster, aLease, inputs, MINUTE_MS, NOW_MS, recordsWith, statusOf } from './status-support.ts';
 
 const NOT_LONG_AGO_MS = NOW_MS - 10_000;
 const ERROR = { code: 'Unavailable', message: 'the API server\ndid not answer' };
@@ -26,17 +26,8 @@ test('a healthy cluster is shown with its spec, owner and loops', () => {
   const writes = { wouldWrite: ['create Namespace kube-public'], lastChange: { atMs: 1, changes: ['created it'] } };
   const records = runRecords(NOT_LONG_AGO_MS, writes);
   const status = statusOf({ cluster: aCluster({}, { paused, owner }), records });
-  expect(status).toMatchObject({
-    name: 'demo',
-    mode: 'enforce',
-    allocator: 'apiserver',
-    generation: 3,
-    owner: { stack: 'prod' },
-    health: 'good',
-    attention: [],
-    findings: [],
-    unreadable: [],
-  });
+  const spec = { name: 'demo', mode: 'enforce', allocator: 'apiserver', generation: 3, owner };
+  expect(status).toMatchObject({ ...spec, health: 'good', attention: [], findings: [], unreadable: [] });
   expect(status.paused).toBeUndefined();
   expect(status.loops.map(({ loop, state, intervalSeconds }) => [loop, state, intervalSeconds])).toEqual([
     ['system-namespaces', 'good', 60],
@@ -44,10 +35,8 @@ test('a healthy cluster is shown with its spec, owner and loops', () => {
     ['cluster-ip-repair', 'good', 180],
     ['node-port-repair', 'good', 180],
   ]);
-  expect(status.loops[0]).toMatchObject({
-    lastPass: { startedAtMs: NOT_LONG_AGO_MS, durationMs: 12.5, outcome: 'succeeded', mode: 'enforce', findings: 0 },
-    ...writes,
-  });
+  const lastPass = { startedAtMs: NOT_LONG_AGO_MS, outcome: 'succeeded', mode: 'enforce', findings: 0 };
+  expect(status.loops[0]).toMatchObject({ lastPass, ...writes });
 });
 
 const observed = runRecords(NOT_LONG_AGO_MS, { mode: 'observe' });
@@ -64,12 +53,7 @@ describe('a loop', () => {
   const minutesAgoMs = (minutes: number) => NOW_MS - minutes * MINUTE_MS;
   test.each([
     ['that succeeded is good', aRunRecord(minutesAgoMs(10)), 'good', 'good'],
-    [
-      'that has not run for three intervals and a minute is late',
-      aRunRecord(minutesAgoMs(10) - 1),
-      'late',
-      'unhealthy',
-    ],
+    ['without a run for three intervals and a minute is late', aRunRecord(minutesAgoMs(10) - 1), 'late', 'unhealthy'],
     ['that failed once may resolve automatically', failed(NOT_LONG_AGO_MS, 1), 'failing', 'warning'],
     ['that failed three times needs attention', failed(NOT_LONG_AGO_MS, 3), 'failing', 'unhealthy'],
     ['that failed and was not run again is late', failed(minutesAgoMs(20), 1), 'late', 'unhealthy'],
@@ -156,13 +140,16 @@ describe('a paused cluster', () => {
 });
 
 describe('findings', () => {
-  const found = (...types: readonly FindingType[]) => ({
-    ...runRecords(NOT_LONG_AGO_MS),
-    'cluster-ip-repair': aRunRecord(NOT_LONG_AGO_MS, {
-      findings: types.map((type, n) => ({ type, message: `${type} ${n}`, item: `10.0.0.${n}`, service: 'shop/web' })),
-      findingCount: 40,
-    }),
-  });
+  const found = (...types: readonly FindingType[]) => {
+    const finding = (type: FindingType, n: number) => ({
+      type,
+      message: `${type} ${n}`,
+      item: `10.0.0.${n}`,
+      service: 'shop/web',
+    });
+    const fields = { findings: types.map(finding), findingCount: 40 };
+    return recordsWith('cluster-ip-repair', fields, NOT_LONG_AGO_MS);
+  };
 
   test.each<[FindingType, ClusterStatus['health']]>([
     ['duplicate', 'unhealthy'],
@@ -212,10 +199,7 @@ describe('API servers', () => {
     ]);
   });
 
-  const endpointsRecord = (record: object) => ({
-    ...runRecords(NOT_LONG_AGO_MS),
-    'kubernetes-service': aRunRecord(NOT_LONG_AGO_MS, record),
-  });
+  const endpointsRecord = (record: object) => recordsWith('kubernetes-service', record, NOT_LONG_AGO_MS);
   const refreshedAtMs = NOW_MS - 5_000;
   const withdrawnUntilMs = NOW_MS + 1;
   test.each([
