@@ -30,17 +30,12 @@ const READS_AT_ONCE = 8;
 /** The most holds of a cluster: a pass that ends holds reads all of them in one reply of at most 2 MiB. */
 const MOST_HOLDS = 1_000;
 
-interface HeldAddressesOptions {
-  readonly pick: PickIndex;
-  readonly dryRun: boolean;
-}
-
 /** Returns the range of one family in a cluster whose API servers allocate, or the reason why the family has none. */
 export async function openHeldAddresses(
   kubernetes: ClusterPort,
   spec: Pick<ClusterSpec, 'name'>,
   range: RangeName,
-  { pick, dryRun }: HeldAddressesOptions,
+  { pick, dryRun }: { readonly pick: PickIndex; readonly dryRun: boolean },
 ): Promise<OpenRange | Refusal> {
   const cidrs = await listServiceCidrs(kubernetes);
   if (cidrs === undefined) {

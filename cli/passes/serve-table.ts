@@ -56,15 +56,10 @@ export async function serveTable(
   }
 }
 
-interface ClaimingProcess {
-  readonly by: string;
-  readonly clock: RunnerClock;
-}
-
 /** Claims each tick of each loop, and runs the ticks that this process gets. A slow tick delays no other tick. */
 export async function runClaimedTicks(
   environment: Environment,
-  { by, clock }: ClaimingProcess,
+  { by, clock }: { readonly by: string; readonly clock: RunnerClock },
   ended: AbortSignal,
 ): Promise<void> {
   const running = new Set<Promise<void>>();

@@ -24,7 +24,7 @@ export function checkKubeconfig(at: SpecPath, kubeconfig: SpecDraft['kubeconfig'
   } else if (found.length > 1) {
     report(at, `has both ${found.join(' and ')}`, 'keep the one to read from');
   } else if (source === 'webIdentity') {
-    checkWebIdentity([...at, source], kubeconfig.webIdentity, report);
+    checkWebIdentity([...at, source], kubeconfig, report);
     for (const field of (['roleArn', 'context'] as const).filter((each) => kubeconfig[each] !== undefined)) {
       report([...at, field], 'has no meaning beside webIdentity', 'leave it out');
     }
@@ -34,9 +34,7 @@ export function checkKubeconfig(at: SpecPath, kubeconfig: SpecDraft['kubeconfig'
   }
 }
 
-type WebIdentityDraft = NonNullable<SpecDraft['kubeconfig']>['webIdentity'];
-
-function checkWebIdentity(at: SpecPath, webIdentity: WebIdentityDraft, report: Report): void {
+function checkWebIdentity(at: SpecPath, { webIdentity }: NonNullable<SpecDraft['kubeconfig']>, report: Report): void {
   const { server, certificateAuthorityData: ca } = webIdentity ?? {};
   const problem = server === undefined ? undefined : serverProblem(server);
   if (problem !== undefined) {
