@@ -128,7 +128,7 @@ async function holdAddresses(
   return { outcome: 'allocated', items };
 }
 
-/** Creates the IPAddress of a hold. Returns whether this request holds the address, also after a lost reply. */
+/** Creates the IPAddress of a hold. Returns whether this request holds the address, even if an earlier reply was lost. */
 async function createHeld(kubernetes: ClusterPort, item: string, hold: HoldTerms): Promise<boolean> {
   const result = await kubernetes.create(heldAddress(item, hold));
   if (result.outcome === 'created' || result.outcome === 'withheld') return true;

@@ -1,4 +1,4 @@
-/** The word that explains a message, and parts of the message. The first entry whose parts a message contains explains it. */
+/** Each entry has a word and parts of messages. The first entry whose parts a message contains explains the message. */
 const MESSAGES: readonly (readonly [word: string, ...parts: readonly string[]])[] = [
   ['leakedRecord', 'IPAddress', 'appears to have been modified, not referencing a Service'],
   ['leakedRecord', 'IPAddress', 'appears to have leaked: cleaning up'],

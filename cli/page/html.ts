@@ -7,7 +7,7 @@ export type Child = Html | string | number | false | undefined | readonly Child[
 export class Html {
   readonly #markup: string;
 
-  /** Trusts its argument: use `html` instead. */
+  /** Does not escape the markup: use `html` instead. */
   constructor(markup: string) {
     this.#markup = markup;
   }
