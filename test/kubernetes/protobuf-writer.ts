@@ -51,6 +51,9 @@ export function serviceList(
 /** Returns a Service with additional fields, some of them of a later version. */
 function service(claim: ServiceClaim): Buffer {
   const timestamp = message([1, claim.createdAtMs / 1000], [2, 0]);
+  const owner = claim.holdOwner;
+  const label = (name: string, value: string): Field => [11, message([1, name], [2, value])];
+  const labels = owner === undefined ? [] : [label('kube-bootstrap-controller/hold-owner', owner)];
   const meta = message(
     [1, claim.name],
     [2, ''],
@@ -59,9 +62,9 @@ function service(claim: ServiceClaim): Buffer {
     [6, claim.resourceVersion],
     [7, 0],
     [8, timestamp],
-    [11, message([1, 'app'], [2, 'web'])],
-    ...holdOwnerLabel(claim),
-    [11, message([1, 'kube-bootstrap-controller/hold-other'], [2, 'team-z'])],
+    label('app', 'web'),
+    ...labels,
+    label('kube-bootstrap-controller/hold-other', 'team-z'),
     [17, message([1, 'kubectl'], [7, message([1, '{"f:spec":{}}'])])],
   );
   const ports = claim.ports.map((port): Field => {
@@ -82,11 +85,6 @@ function service(claim: ServiceClaim): Buffer {
     [99, 'of the future'],
   );
   return message([1, meta], [2, spec], [3, message([1, ''])]);
-}
-
-function holdOwnerLabel({ holdOwner }: ServiceClaim): Field[] {
-  if (holdOwner === undefined) return [];
-  return [[11, message([1, 'kube-bootstrap-controller/hold-owner'], [2, holdOwner])]];
 }
 
 export function status(code: number, reason: string, text: string, retryAfterSeconds: number): Buffer {

@@ -69,6 +69,5 @@ export async function anAdmissionWorld(options: AdmissionWorldOptions = {}) {
     const { patch, ...response } = JSON.parse(body).response;
     return patch === undefined ? response : { ...response, patch: JSON.parse(Buffer.from(patch, 'base64').toString()) };
   };
-  const { telemetry, clock, table, store, stored, taken, items, repair } = world;
-  return { telemetry, clock, table, store, stored, taken, items, repair, ask, send, handle, restart };
+  return { ...world, ask, send, handle, restart };
 }
