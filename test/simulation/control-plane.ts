@@ -1,4 +1,5 @@
 import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
+import type { HttpRequest } from '../../lib/kubernetes/http-client.ts';
 
 export interface StoredService extends KubernetesObject {
   readonly spec: ServiceSpec;
@@ -11,13 +12,6 @@ export interface ServiceSpec {
   readonly ipFamilies?: readonly string[];
   readonly ipFamilyPolicy?: string;
   readonly ports: readonly { readonly port: number; readonly protocol: 'TCP'; readonly nodePort?: number }[];
-}
-
-export interface HttpRequest {
-  readonly method: string;
-  /** The path with the query. */
-  readonly path: string;
-  readonly body?: string | undefined;
 }
 
 export interface HttpReply {

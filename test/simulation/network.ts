@@ -1,14 +1,11 @@
+import type { HttpRequest } from '../../lib/kubernetes/http-client.ts';
 import type { Chance } from './clock.ts';
-import { type HttpReply, type HttpRequest, status } from './control-plane.ts';
+import { type HttpReply, status } from './control-plane.ts';
 import type { Exchanged, Process } from './process.ts';
 import { type Server, trusts } from './servers.ts';
 import type { World } from './world.ts';
 
-export interface NetworkRequest extends HttpRequest {
-  readonly headers?: Readonly<Record<string, string>>;
-}
-
-export type Network = (host: string, request: NetworkRequest, signal: AbortSignal) => Promise<HttpReply>;
+export type Network = (host: string, request: HttpRequest, signal: AbortSignal) => Promise<HttpReply>;
 
 /** The longest time that a call waits by itself. Callers give up earlier. */
 const NEVER_MS = 10 * 60_000;
@@ -36,7 +33,7 @@ export function networkOf(world: World, process: Process, ca: string): Network {
     const call = process.call();
     const carryOut = () => {
       if (isProbe) return servers.readiness(server);
-      if (!server.tokens.has(request.headers?.['authorization'] ?? '')) return status(401, 'Unauthorized', 'who?');
+      if (!server.tokens.has(request.headers['authorization'] ?? '')) return status(401, 'Unauthorized', 'who?');
       return world.endpoints.during(call, () => server.plane.answer(request, process.name));
     };
     sendLate(world, process, request, carryOut);
@@ -78,7 +75,7 @@ function replyIn(answer: Exchanged<HttpReply>): HttpReply {
 function sendLate(
   world: World,
   process: Process,
-  { method, path, body }: NetworkRequest,
+  { method, path, body }: HttpRequest,
   carryOut: () => HttpReply,
 ): void {
   const [, kind] = /\/(endpoints|endpointslices)\b/.exec(path) ?? [];
@@ -91,7 +88,7 @@ function sendLate(
   throw failure('ECONNRESET');
 }
 
-function broken(chance: Chance, { isFaulty }: World, { method }: NetworkRequest, reply: HttpReply): HttpReply {
+function broken(chance: Chance, { isFaulty }: World, { method }: HttpRequest, reply: HttpReply): HttpReply {
   const isList = method === 'GET' && typeof reply.body === 'object' && 'items' in reply.body;
   if (!isList || !isFaulty || !chance.once(BROKEN_ONCE_IN)) return reply;
   const text = JSON.stringify(reply.body);
@@ -112,7 +109,7 @@ function broken(chance: Chance, { isFaulty }: World, { method }: NetworkRequest,
 }
 
 /** Returns the delays of a read. A list is delayed after it was carried out, so it has the items of that earlier time. */
-function slownessOf(world: World, { method, path }: NetworkRequest, chance: Chance) {
+function slownessOf(world: World, { method, path }: HttpRequest, chance: Chance) {
   const isSlow = world.isFaulty && world.has('slowReads') && method === 'GET' && !path.startsWith('/readyz');
   if (!isSlow) return { beforeMs: 0, afterMs: 0 };
   if (LIST_OF_SERVICES.test(path)) return { beforeMs: 0, afterMs: chance.pick(LONGEST_LIST_MS) };

@@ -115,7 +115,7 @@ export async function restart(world: World, address: string, chance: Chance): Pr
   const downSinceMs = clock.nowMs;
   servers.set(address, { state: 'down' });
   await clock.wait(isItself ? chance.pick(SEEN_DOWN_MS) : SEEN_DOWN_MS);
-  // Another incident may have started the server, or may have kept all other servers silent, which proves nothing to a pass.
+  // Another incident may have started the server. While all servers are silent, a pass cannot prove that this one is down.
   const wasDown = servers.all.get(address)?.state === 'down';
   const wasSeenDown = isItself || endpoints.wasSeenDown(address, downSinceMs);
   servers.set(address, { state: 'up' });
