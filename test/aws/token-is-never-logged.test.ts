@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { stringify } from 'yaml';
 import { kubeconfigSources } from '../../lib/aws/read-kubeconfig.ts';
@@ -6,20 +5,17 @@ import { kubeconfigLoader } from '../../lib/aws/stored-kubeconfig.ts';
 import { deregistration } from '../../lib/dispatch/deregistration.ts';
 import { doctor } from '../../lib/doctor/doctor.ts';
 import { ClusterConnections } from '../../lib/environment/cluster-connections.ts';
-import { CONCURRENT_PASSES, startDeadline } from '../../lib/runtime/deadline.ts';
+import { startDeadline } from '../../lib/runtime/deadline.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
-import { registerCluster } from '../../lib/table/cluster-registration.ts';
-import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { powertoolsTelemetry } from '../../lib/telemetry/powertools.ts';
 import { LOOP_HANDLERS } from '../../local/loop-handlers.ts';
 import { type CertifiedKey, makeAuthority } from '../../local/stand-in/identity.ts';
 import type { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
-import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { afterThisTest } from '../support/after-this-test.ts';
 import { startFaultServer } from '../support/api-fault-server.ts';
+import { aDispatchWorld } from '../support/dispatch-world.ts';
 import { fakeAws, issuedToken } from '../support/fake-aws.ts';
 import { kubeconfigTo } from '../support/kubeconfig-to.ts';
-import { memoryStore, memoryTable } from '../support/memory-table.ts';
 import { readyStandIn } from '../support/stand-in.ts';
 
 /** A token that no pattern masks as a credential, so that the test finds it wherever the code writes it. */
@@ -82,21 +78,10 @@ async function everythingWritten(secret: string): Promise<string> {
       ? { body: { Parameter: { Value: secret } } }
       : { body: { SecretString: secret } };
   });
-  const store = memoryStore();
-  const table = (): KeyValueTable => memoryTable({ nowMs: Date.now, store });
   const loadKubeconfig = kubeconfigLoader('/', kubeconfigSources());
   const connections = new ClusterConnections({ nowMs: Date.now, loadKubeconfig, sleep: async () => undefined });
-  const environment: Environment = {
-    nowMs: Date.now,
-    newPassId: randomUUID,
-    startDeadline,
-    telemetry: powertoolsTelemetry,
-    reportingInstance: 'test',
-    clustersPerTick: CONCURRENT_PASSES,
-    table,
-    connect: (spec, options) => connections.connect(spec, options),
-    resolveHost: () => async () => undefined,
-  };
+  const connect: Environment['connect'] = (spec, options) => connections.connect(spec, options);
+  const { environment, table, register } = aDispatchWorld({ startDeadline, telemetry: powertoolsTelemetry, connect });
   const origin = /server: (\S+)/.exec(secret)?.[1] ?? 'https://127.0.0.1:1';
   const apiServers = ['10.9.8.7', '10.9.8.8'].map((address) => ({
     address,
@@ -108,7 +93,7 @@ async function everythingWritten(secret: string): Promise<string> {
     ['of-parameter-store', { ssm: '/kbc/demo' }],
     ['of-web-identity', { webIdentity: { server: origin, certificateAuthorityData: inBase64(authority.ca) } }],
   ] as const) {
-    await registerCluster(table(), aClusterSpec({ name, kubeconfig, apiServers }));
+    await register({ name, kubeconfig, apiServers });
   }
   const context = { getRemainingTimeInMillis: () => 25_000, environment };
   const answers: unknown[] = [];
@@ -118,7 +103,7 @@ async function everythingWritten(secret: string): Promise<string> {
   answers.push(await look({}, context));
   await connections.close();
   const partitions = ['#clusters', '#doctor', 'of-secrets-manager', 'of-parameter-store', 'of-web-identity'];
-  const items = (await Promise.all(partitions.map((partition) => table().list(partition, '')))).flat();
+  const items = (await Promise.all(partitions.map((partition) => table.list(partition, '')))).flat();
   const objects = ['/api/v1/namespaces', '/api/v1/services', '/api/v1/endpoints', '/apis/events.k8s.io/v1/events'];
   const replies = objects.map((path) => standIn.handle({ method: 'GET', path, headers: {} }));
   expect(lines.length).toBeGreaterThan(2 * HANDLERS.length);
