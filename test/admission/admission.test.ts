@@ -8,7 +8,7 @@ import { DispatchError } from '../../lib/runtime/deadline.ts';
 import { registerCluster, updateCluster, withOwner } from '../../lib/table/cluster-registration.ts';
 import { type KeyValueTable, type NewItem, TableError, type TableErrorCode } from '../../lib/table/key-value-table.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
-import { aReview, type ReviewFields, type SpecFields } from '../support/admission-review.ts';
+import { aReview, type ReviewFields, type ServiceFields } from '../support/admission-review.ts';
 import { type AdmissionWorld, anAdmissionWorld, TOKEN } from '../support/admission-world.ts';
 import { aDispatchWorld } from '../support/dispatch-world.ts';
 import { recordingTelemetry } from '../support/recording-telemetry.ts';
@@ -138,7 +138,7 @@ describe('refusals with the messages of the original', () => {
     'failed to allocate IP 10.9.0.5: the provided IP (10.9.0.5) is not in the valid range. The range of valid IPs is 10.0.0.0/24';
   const foreignPort = 'provided port is not in the valid range. The range of valid ports is 30000-30127';
 
-  test.each<[string, SpecFields, object]>([
+  test.each<[string, ServiceFields, object]>([
     ['an address that is taken', { clusterIP: '10.0.0.5' }, invalid('spec.clusterIPs', '["10.0.0.5"]', takenIp)],
     [
       'a taken address and any address of the other family',

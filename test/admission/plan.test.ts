@@ -2,13 +2,13 @@ import { describe, expect, test } from '@jest/globals';
 import { planOf } from '../../lib/admission/plan.ts';
 import { serviceShape } from '../../lib/admission/service.ts';
 import type { IPFamily } from '../../lib/allocator/ip-address.ts';
-import { aReview, type SpecFields } from '../support/admission-review.ts';
+import { aReview, type ServiceFields } from '../support/admission-review.ts';
 
 const IPV4: readonly IPFamily[] = ['IPv4'];
 const DUAL: readonly IPFamily[] = ['IPv4', 'IPv6'];
 const SIX_FIRST: readonly IPFamily[] = ['IPv6', 'IPv4'];
 
-function specOf(fields: SpecFields) {
+function specOf(fields: ServiceFields) {
   return serviceShape.parse(aReview({ spec: fields }).request.object).spec;
 }
 
@@ -16,7 +16,7 @@ function specOf(fields: SpecFields) {
  * Returns a plan as text: the families or addresses to allocate, then the node ports. `next@0` is any node port for the first
  * port, `30080@1+2` is the node port 30080 for the second and third port.
  */
-function wanted(fields: SpecFields, old: SpecFields | undefined, configured: readonly IPFamily[]): string {
+function wanted(fields: ServiceFields, old: ServiceFields | undefined, configured: readonly IPFamily[]): string {
   const plan = planOf(specOf(fields), old && specOf(old), configured);
   const addresses = plan.addresses.map(({ family, value, index }) => `${value || family}@${index}`);
   const ports = plan.ports.map(({ value, at }) => `${value || 'next'}@${at === 'healthCheck' ? at : at.join('+')}`);
@@ -31,7 +31,7 @@ const port = (number: number, fields: { protocol?: string; nodePort?: number; na
 });
 const udp = (number: number, fields = {}) => port(number, { protocol: 'UDP', ...fields });
 const nodePorts = (...ports: readonly object[]) => ({ type: 'NodePort', ports });
-const balancer = (fields: SpecFields) => ({ type: 'LoadBalancer', ...fields });
+const balancer = (fields: ServiceFields) => ({ type: 'LoadBalancer', ...fields });
 const LOCAL = balancer({ externalTrafficPolicy: 'Local' });
 const EXTERNAL_NAME = { type: 'ExternalName', ports: [] };
 const SINGLE = { ipFamilyPolicy: 'SingleStack' };
@@ -41,7 +41,7 @@ const ips = (...clusterIPs: readonly string[]) => ({ clusterIP: clusterIPs[0], c
 const HEADLESS = ips('None');
 
 describe('a new Service', () => {
-  test.each<[string, SpecFields, readonly IPFamily[], string]>([
+  test.each<[string, ServiceFields, readonly IPFamily[], string]>([
     ['gets an address of the primary family', {}, IPV4, 'IPv4@0'],
     ['gets an IPv6 address if IPv6 is the primary family', {}, SIX_FIRST, 'IPv6@0'],
     ['gets an address of the family that it names', { ipFamilies: ['IPv6'] }, DUAL, 'IPv6@0'],
@@ -55,7 +55,7 @@ describe('a new Service', () => {
     expect(wanted(fields, undefined, configured)).toBe(expected);
   });
 
-  test.each<[string, SpecFields]>([
+  test.each<[string, ServiceFields]>([
     ['the policy RequireDualStack in a single-stack cluster', REQUIRE],
     ['a family that the cluster does not have', { ipFamilies: ['IPv6'] }],
     ['an address of a family that the cluster does not have', { clusterIP: 'fd00::1' }],
@@ -79,7 +79,7 @@ describe('a new Service', () => {
   });
 
   const [UNEXPOSED, EXPOSED] = [port(80), port(81, { nodePort: 30081 })];
-  test.each<[string, SpecFields, string]>([
+  test.each<[string, ServiceFields, string]>([
     ['of type NodePort gets a node port for each port', nodePorts(port(80), port(443)), 'next@0 next@1'],
     ['gets one node port for ports with the same number', nodePorts(port(53), udp(53)), 'next@0+1'],
     [
@@ -118,7 +118,7 @@ describe('a Service that is changed', () => {
   const balanced = { ...one, ...LOCAL, ports: [port(80, { nodePort: 30080 })], healthCheckNodePort: 31000 };
   const refused = 'because the API server refuses it';
 
-  test.each<[string, SpecFields, SpecFields, string]>([
+  test.each<[string, ServiceFields, ServiceFields, string]>([
     ['with the same spec needs nothing', one, one, ''],
     ['keeps its address if the update omits it', {}, one, ''],
     ['keeps its node port if the update omits it', nodePorts(port(80)), exposed, ''],

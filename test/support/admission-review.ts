@@ -1,5 +1,5 @@
 /** The fields of a Service's spec that a test sets. The API server has filled in all defaults. */
-export type SpecFields = Readonly<Record<string, unknown>>;
+export type ServiceFields = Readonly<Record<string, unknown>>;
 
 export interface ReviewFields {
   readonly uid?: string;
@@ -8,8 +8,8 @@ export interface ReviewFields {
   readonly generateName?: string;
   readonly namespace?: string;
   readonly labels?: Readonly<Record<string, string>>;
-  readonly spec?: SpecFields;
-  readonly oldSpec?: SpecFields;
+  readonly spec?: ServiceFields;
+  readonly oldSpec?: ServiceFields;
   readonly dryRun?: boolean;
 }
 
@@ -22,7 +22,7 @@ export function aReview(fields: ReviewFields = {}) {
     ...(generateName === undefined ? { name } : { generateName }),
     ...(labels && { labels }),
   };
-  const service = (given: SpecFields) => ({
+  const service = (given: ServiceFields) => ({
     apiVersion: 'v1',
     kind: 'Service',
     metadata,
