@@ -185,7 +185,7 @@ test.each([
   const refused = { allowed: false, status: { code: 429 } };
   expect(await world.ask({ namespace: 'busy', name: 'next' })).toMatchObject(refused);
   expect(await world.ask({ namespace: 'other', name: 'next' })).toMatchObject(othersMay ? { allowed: true } : refused);
-  // A repeated creation still gets its unclaimed item.
+  // A Service that is created again still gets its unclaimed item.
   const [{ namespace = '', name = '' } = {}] = unclaimed;
   expect(await world.ask({ namespace, name })).toMatchObject({ allowed: true });
 });

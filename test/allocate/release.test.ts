@@ -11,7 +11,7 @@ const IP = '10.0.0.17';
 const BIT = 16;
 const items: AllocateRequest['items'] = [{ range: 'serviceips', value: IP }];
 const release = { operation: 'release', items } as const;
-/** The time of an invocation plus the largest difference between two clocks. */
+/** The time limit of an invocation, plus the largest difference between two clocks. */
 const TIME_MS = 30_000;
 
 /** Returns a table that runs `meanwhile` instead of its first write to a range, and reports that write as lost. */

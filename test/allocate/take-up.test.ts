@@ -8,7 +8,7 @@ import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { type AllocateWorld, anAllocateWorld } from '../support/allocate-world.ts';
 import { HOLD_END_MARGIN_MS } from '../support/ranges.ts';
 
-/** The time after which a hold has ended by every clock. */
+/** The duration of a hold, plus the margin for clocks that differ. */
 const HOLD_MS = 15 * 60_000 + HOLD_END_MARGIN_MS;
 const IP = { range: 'serviceips', value: '10.0.0.1' } as const;
 const NEXT_PORT = { range: 'servicenodeports', next: true } as const;

@@ -17,7 +17,7 @@ function stepping(table: KeyValueTable, scheduler: fc.Scheduler): KeyValueTable 
   return tableThrough(table, (call) => scheduler.schedule(Promise.resolve()).then(call));
 }
 
-/** The time after which a hold has ended by every clock. */
+/** The duration of a hold, plus the margin for clocks that differ. */
 const HOLD_MS = 15 * 60_000 + HOLD_END_MARGIN_MS;
 
 /** Returns a world in which only the first `free` addresses of the dynamic band of the /24 are free. */
