@@ -47,7 +47,7 @@ const NOTHING_RAN_ALARM: Resource = {
   },
 };
 
-/** Alarms of the stack itself and of many clusters at once, which a bad release causes. */
+/** The alarms that a bad release causes: alarms of the stack itself, and of many clusters at the same time. */
 const OF_RELEASE = Object.entries(ALARMS).filter(([, { ofRelease }]) => ofRelease);
 const ALWAYS = OF_RELEASE.filter(([, { condition }]) => condition === undefined).map(([name]) => name);
 /** A rule may contain only existing alarms. */

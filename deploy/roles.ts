@@ -153,7 +153,7 @@ const TICK_ACTIONS = ['sqs:SendMessage', 'sqs:ReceiveMessage', 'sqs:DeleteMessag
 const POLICIES: Readonly<Record<string, readonly Value[]>> = {
   ...Object.fromEntries(
     LOOPS.map((loop) => {
-      // One loop claims clusters without an owner; the others write everything but registrations.
+      // Only the loop that claims clusters without an owner writes registrations.
       const table = tablePolicy(loop === STACK_LOOP ? undefined : partitions('StringNotLike', '#clusters'));
       const ticks = policy('ticks', allow(TICK_ACTIONS, [attribute(queueOf(loop), 'Arn')]));
       const own = loop === 'kubernetes-service' ? [TARGET_GROUPS] : [];

@@ -121,7 +121,7 @@ function sentenceOf(name: string, entry: string): Sentence {
   return SENTENCES[name]?.(entry) ?? { text: `${name}: ${entry}` };
 }
 
-/** Returns the findings without the one that made the pass fail, because that one is logged as the error. */
+/** Returns the findings, except the finding that made the pass fail and is logged as the error. */
 function findingsBesideErrors({ findings, errors }: LogFields): readonly string[] {
   const failures = listIn(errors);
   return listIn(findings).filter((finding) => {

@@ -13,7 +13,7 @@ const content = z.object({
   pid: z.int().check(z.positive()),
   startedAt: z.iso.datetime(),
   cluster: z.string(),
-  // Only loopback addresses are called, whatever the file contains.
+  // A changed file cannot lead a command to an address other than the loopback.
   tableEndpoint: z.string().check(z.regex(/^http:\/\/127\.0\.0\.1:\d+$/)),
   tableName: z.string(),
   /** The key of this run, which its table and its API server require. */

@@ -36,7 +36,7 @@ export type TestBrowser = Awaited<ReturnType<typeof startBrowser>>;
 
 /**
  * Starts the Chromium that `test/page/install-browser.sh` finds.
- * @throws Error if there is none
+ * @throws Error if the script finds no Chromium
  */
 export async function startBrowser() {
   const script = join(REPOSITORY, 'test/page/install-browser.sh');
