@@ -59,7 +59,7 @@ export async function passEnvironment(
     const plugins = isNamed ? { runPlugin } : {};
     if (named === undefined) return kubeconfigLoader('.', sources, plugins)(spec, signal);
     return loadKubeconfigFile(path.resolve(named.file), {
-      ...(named.context && { context: named.context }),
+      ...(named.context !== undefined && { context: named.context }),
       ...plugins,
     });
   });

@@ -57,6 +57,13 @@ test('a management cluster is reached with its own kubeconfig even if an option 
   expect(access).toMatchObject({ server: 'https://127.0.0.1:3' });
 });
 
+test('an empty context is refused, and does not stand for the current one', async () => {
+  const file = join(folder, 'with-a-current-context');
+  writeFileSync(file, kubeconfigTo('https://127.0.0.1:4'));
+  const loaded = load(spec, [], { kubeconfig: file, context: '' });
+  await expect(loaded).rejects.toMatchObject({ code: 'BadKubeconfig' });
+});
+
 describe('the credential plugin of a kubeconfig that a cluster names', () => {
   test.each<[string, boolean, readonly string[], string | undefined, PassEnvironmentOptions]>([
     ['does not run for a cluster that was only found in a table', false, [], undefined, {}],
