@@ -151,12 +151,6 @@ export function clusterPortContract(name: string, connect: () => Promise<Transpo
           outcome: 'notFound',
         });
       });
-    });
-
-    describe('deleting', () => {
-      const namespace = namespaceOf('deleting');
-
-      beforeAll(() => makeNamespace('deleting'));
 
       test('a delete removes the object that was read, and finds nothing the second time', async () => {
         const made = await create(service(namespace, 'once'));
@@ -180,6 +174,38 @@ export function clusterPortContract(name: string, connect: () => Promise<Transpo
         await expect(port.delete(mixed)).resolves.toBe('conflict');
         const read = await port.get<EndpointsObject>({ kind: 'Endpoints', namespace, name: 'replaced' });
         expect(read?.metadata.uid).toBe(second.metadata.uid);
+      });
+
+      test('Endpoints keep their subsets through create and update', async () => {
+        const made = await create(endpoints(namespace, 'kubernetes', ['10.9.8.7', '10.9.8.8']));
+        expect(made.subsets?.[0]?.addresses?.map((address) => address.ip)).toEqual(['10.9.8.7', '10.9.8.8']);
+        const fewer = endpoints(namespace, 'kubernetes', ['10.9.8.8']).subsets;
+        const after = await update({ ...made, subsets: fewer });
+        expect(after.subsets?.[0]?.addresses).toEqual([{ ip: '10.9.8.8' }]);
+        expect(after.subsets?.[0]?.ports).toEqual([{ name: 'https', port: 6443, protocol: 'TCP' }]);
+      });
+
+      test('Endpoints may have no addresses', async () => {
+        const made = await create(endpoints(namespace, 'empty', []));
+        expect(made.subsets ?? []).toEqual([]);
+      });
+
+      test('an EndpointSlice is found by the label of its Service', async () => {
+        const label = { 'kubernetes.io/service-name': 'kubernetes' };
+        const made = await create(labelled(slice(namespace, 'kubernetes', '10.9.8.7'), label));
+        const found = await port.list<EndpointSliceObject>(
+          'EndpointSlice',
+          namespace,
+          'kubernetes.io/service-name=kubernetes',
+        );
+        expect(found).toEqual([made]);
+        expect(found[0]).toMatchObject({ addressType: 'IPv4', endpoints: [{ addresses: ['10.9.8.7'] }] });
+      });
+
+      test('the address type of an EndpointSlice cannot change', async () => {
+        const made = await create(slice(namespace, 'settled', '10.9.8.7'));
+        const result = await port.update({ ...made, addressType: 'IPv6' });
+        expect(result.outcome).toBe('invalid');
       });
     });
 
@@ -321,44 +347,6 @@ export function clusterPortContract(name: string, connect: () => Promise<Transpo
         const after = here(await listAllServices(port)).map((claim) => claim.name);
         expect(after).toContain('zz-newcomer');
         expect(after).not.toContain('zz-doomed');
-      });
-    });
-
-    describe('endpoints', () => {
-      const namespace = namespaceOf('endpoints');
-
-      beforeAll(() => makeNamespace('endpoints'));
-
-      test('Endpoints keep their subsets through create and update', async () => {
-        const made = await create(endpoints(namespace, 'kubernetes', ['10.9.8.7', '10.9.8.8']));
-        expect(made.subsets?.[0]?.addresses?.map((address) => address.ip)).toEqual(['10.9.8.7', '10.9.8.8']);
-        const fewer = endpoints(namespace, 'kubernetes', ['10.9.8.8']).subsets;
-        const after = await update({ ...made, subsets: fewer });
-        expect(after.subsets?.[0]?.addresses).toEqual([{ ip: '10.9.8.8' }]);
-        expect(after.subsets?.[0]?.ports).toEqual([{ name: 'https', port: 6443, protocol: 'TCP' }]);
-      });
-
-      test('Endpoints may have no addresses', async () => {
-        const made = await create(endpoints(namespace, 'empty', []));
-        expect(made.subsets ?? []).toEqual([]);
-      });
-
-      test('an EndpointSlice is found by the label of its Service', async () => {
-        const label = { 'kubernetes.io/service-name': 'kubernetes' };
-        const made = await create(labelled(slice(namespace, 'kubernetes', '10.9.8.7'), label));
-        const found = await port.list<EndpointSliceObject>(
-          'EndpointSlice',
-          namespace,
-          'kubernetes.io/service-name=kubernetes',
-        );
-        expect(found).toEqual([made]);
-        expect(found[0]).toMatchObject({ addressType: 'IPv4', endpoints: [{ addresses: ['10.9.8.7'] }] });
-      });
-
-      test('the address type of an EndpointSlice cannot change', async () => {
-        const made = await create(slice(namespace, 'settled', '10.9.8.7'));
-        const result = await port.update({ ...made, addressType: 'IPv6' });
-        expect(result.outcome).toBe('invalid');
       });
     });
 
