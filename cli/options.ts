@@ -39,14 +39,12 @@ export function parseDuration(text: string): number {
   throw new InvalidArgumentError('A duration must be more than 0 and at most ten years.');
 }
 
-/** @throws InvalidArgumentError of commander */
 export function parsePort(text: string): number {
   const port = Number(text);
   if (/^\d+$/.test(text) && port <= 65_535) return port;
   throw new InvalidArgumentError('Use a port from 0 to 65535; 0 chooses a free one.');
 }
 
-/** @throws InvalidArgumentError of commander */
 export function parseUrl(text: string): string {
   if (/^https?:\/\//.test(text) && URL.canParse(text)) return text;
   throw new InvalidArgumentError('Use a URL such as http://scylla:8000.');

@@ -15,9 +15,15 @@ export function* freeAddresses(
   isTaken: (address: string) => boolean,
   pick: PickIndex,
 ): Generator<string> {
-  for (const band of ['static', 'dynamic'] as const) {
+  for (const isStatic of [true, false]) {
     for (const network of networks) {
-      for (const value of fromRandomStart(bandsOf(network)[band], pick)) {
+      const { first, last } = usableOf(network);
+      const reserved = BigInt(reservedAddresses(Number(rangeSize(network))));
+      const size = last - first + 1n;
+      const band = isStatic
+        ? fromRandomStart(first, reserved, pick)
+        : fromRandomStart(first + reserved, size - reserved, pick);
+      for (const value of band) {
         const address = formatAddress({ family: network.family, value });
         if (!isTaken(address)) yield address;
       }
@@ -25,22 +31,8 @@ export function* freeAddresses(
   }
 }
 
-function* fromRandomStart({ first, size }: Band, pick: PickIndex): Generator<bigint> {
+function* fromRandomStart(first: bigint, size: bigint, pick: PickIndex): Generator<bigint> {
   if (size <= 0n) return;
   const start = BigInt(pick(Number(size < MOST_STARTS ? size : MOST_STARTS)));
   for (let step = 0n; step < size; step += 1n) yield first + ((start + step) % size);
-}
-
-interface Band {
-  readonly first: bigint;
-  readonly size: bigint;
-}
-
-function bandsOf(network: Network): Readonly<Record<'static' | 'dynamic', Band>> {
-  const { first, last } = usableOf(network);
-  const reserved = BigInt(reservedAddresses(Number(rangeSize(network))));
-  return {
-    static: { first, size: reserved },
-    dynamic: { first: first + reserved, size: last - first + 1n - reserved },
-  };
 }

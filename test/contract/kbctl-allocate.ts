@@ -30,11 +30,13 @@ export function describeAllocate(world: () => KbctlWorld): void {
     });
 
     test('kbctl allocate prints a free address, its owner and the end of its hold', async () => {
-      const { code, stdout, stderr } = await allocate('ip', CLUSTER, '--owner', 'ci');
-      expect(code).toBe(0);
-      expect(stdout).toMatch(/^10\.0\.0\.\d+\n$/);
-      expect(stderr).toMatch(/^Held for ci until \S+Z \(15m from now\)\.\n$/);
-      expect(await lookUp(stdout.trim())).toMatchObject({ taken: true, hold: { owner: 'ci', takenUpBy: 'any' } });
+      const allocated = await allocate('ip', CLUSTER, '--owner', 'ci');
+      expectPrinted(allocated, 0, /^10\.0\.0\.\d+\n$/);
+      expect(allocated.stderr).toMatch(/^Held for ci until \S+Z \(15m from now\)\.\n$/);
+      expect(await lookUp(allocated.stdout.trim())).toMatchObject({
+        taken: true,
+        hold: { owner: 'ci', takenUpBy: 'any' },
+      });
     });
 
     test('kbctl allocate allocates the given values, in canonical form and in their order', async () => {

@@ -54,11 +54,11 @@ export function describeClusterApply(world: () => KbctlWorld): void {
     });
 
     test('kbctl cluster apply lists every fault of every file even without a table, and changes nothing', async () => {
-      const { code, stdout, stderr } = await apply('-f', 'wrong', 'cluster.yml', '--table', 'no-such-table');
-      expect({ code, stdout }).toEqual({ code: 3, stdout: '' });
-      expect(stderr).toContain('wrong/ten.yaml: 10 faults\n  mode: is "maybe"\n    write one of observe, enforce\n');
-      expect(stderr).toContain('wrong/one.yml and wrong/two.yml are both specs of twice');
-      expect(stderr).toMatch(/error: Nothing was changed: correct the faults above, and apply again\.\n$/);
+      const refused = await apply('-f', 'wrong', 'cluster.yml', '--table', 'no-such-table');
+      expect(refused).toEqual(failed(3, 'error: Nothing was changed: correct the faults above, and apply again.\n'));
+      const faults = 'wrong/ten.yaml: 10 faults\n  mode: is "maybe"\n    write one of observe, enforce\n';
+      expect(refused.stderr).toContain(faults);
+      expect(refused.stderr).toContain('wrong/one.yml and wrong/two.yml are both specs of twice');
       expect(await registeredNames()).toEqual([CLUSTER]);
     });
 

@@ -114,10 +114,9 @@ export function describeStatus(world: () => KbctlWorld): void {
 
     test('kbctl get findings names the Service and the address, and exits with 1', async () => {
       const { code, stdout } = await world().kbctl(['get', 'findings', '-o', 'json']);
+      const finding = { cluster: CLUSTER, type: 'duplicate', service: 'shop/web-copy', item: '10.0.0.77' };
       expect(code).toBe(1);
-      expect(JSON.parse(stdout).items).toContainEqual(
-        expect.objectContaining({ cluster: CLUSTER, type: 'duplicate', service: 'shop/web-copy', item: '10.0.0.77' }),
-      );
+      expect(JSON.parse(stdout).items).toContainEqual(expect.objectContaining(finding));
     });
   });
 }
