@@ -252,9 +252,8 @@ async function create(kubernetes: ClusterPort, item: string, service: ServiceCla
     spec: { parentRef: { group: '', resource: 'services', namespace, name } },
   };
   const result = await kubernetes.create<KubernetesObject>(object);
-  if (result.outcome === 'created' || result.outcome === 'alreadyExists' || result.outcome === 'withheld')
-    return result.outcome === 'created';
-  throw new ClusterError('Rejected', `IPAddress ${item} was not created: ${result.message}`);
+  if ('message' in result) throw new ClusterError('Rejected', `IPAddress ${item} was not created: ${result.message}`);
+  return result.outcome === 'created';
 }
 
 async function remove(kubernetes: ClusterPort, { name, uid, resourceVersion }: IPAddressRecord): Promise<boolean> {

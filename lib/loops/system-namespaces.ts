@@ -24,14 +24,6 @@ async function ensureNamespace(kubernetes: ClusterPort, name: string): Promise<b
   if ((await kubernetes.get({ kind: 'Namespace', name })) !== undefined) return false;
   const namespace: KubernetesObject = { apiVersion: 'v1', kind: 'Namespace', metadata: { name } };
   const result = await kubernetes.create(namespace);
-  switch (result.outcome) {
-    case 'created':
-      return true;
-    case 'alreadyExists':
-    case 'withheld':
-      return false;
-    case 'namespaceUnavailable':
-    case 'invalid':
-      throw new ClusterError('Rejected', result.message);
-  }
+  if ('message' in result) throw new ClusterError('Rejected', result.message);
+  return result.outcome === 'created';
 }

@@ -360,7 +360,7 @@ describe('the spec', () => {
   const MORE = served('more', '10.0.1.0/24');
   const FIRST = served('kubernetes', '10.0.0.0/24');
 
-  test.each([
+  test.each<{ range: string; cidrs: ReturnType<typeof served>[]; allocator?: 'table'; missing?: string }>([
     { range: '10.96.0.0/12', cidrs: [served('kubernetes', '10.96.0.0/12')] },
     { range: '10.0.0.0/22', cidrs: [FIRST, MORE] },
     { range: '10.0.0.0/24', cidrs: [FIRST, MORE], allocator: 'table', missing: 'more (10.0.1.0/24)' },
@@ -373,17 +373,15 @@ describe('the spec', () => {
     },
     { range: '10.0.0.0/24', cidrs: [served('kubernetes', '10.96.0.0/12')], missing: 'kubernetes (10.96.0.0/12)' },
   ])('the range $range of the spec is compared with the ServiceCIDRs: it lacks $missing', async (given) => {
-    const [first] = given.cidrs.flatMap(({ spec }) => spec.cidrs);
+    const { range, cidrs, allocator = 'apiserver', missing } = given;
+    const [first] = cidrs.flatMap(({ spec }) => spec.cidrs);
     const service = serviceAt(first === '10.0.0.0/24' ? '10.0.0.1' : '10.96.0.1');
-    const allocator = given.allocator === 'table' ? 'table' : 'apiserver';
-    const spec = aClusterSpec({ allocator, serviceClusterIPRanges: [given.range] });
-    const lines = await checkService(spec, memoryCluster([service, ...given.cidrs]).port);
-    const [record, line, ...others] = allocator === 'table' ? [undefined, ...lines] : lines;
-    expect(record?.message ?? '').toMatch(
-      allocator === 'table' ? '' : /^API servers allocate from ServiceCIDR kubernetes /,
-    );
-    expect([line?.level, others]).toEqual([given.missing === undefined ? 'ok' : 'warn', []]);
-    if (given.missing !== undefined) expect(line?.message).toContain(`ServiceCIDR ${given.missing}`);
+    const spec = aClusterSpec({ allocator, serviceClusterIPRanges: [range] });
+    const lines = await checkService(spec, memoryCluster([service, ...cidrs]).port);
+    const record = { message: expect.stringMatching(/^API servers allocate from ServiceCIDR kubernetes /) };
+    const lacking = { level: 'warn', message: expect.stringContaining(`ServiceCIDR ${missing}`) };
+    const line = missing === undefined ? { level: 'ok' } : lacking;
+    expect(lines).toMatchObject(allocator === 'table' ? [line] : [record, line]);
   });
 
   test('with allocator table, a range that no ServiceCIDR overlaps is a failure', async () => {
