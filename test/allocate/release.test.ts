@@ -44,19 +44,28 @@ async function changeHands(world: AllocateWorld): Promise<void> {
   expect(await world.ask({ requestId: 'r3', items })).toMatchObject({ outcome: 'done' });
 }
 
-test('a release that loses its write does not release an address that got a new owner, and a retry must wait', async () => {
-  const world = await withTaken('former');
+async function claimedByService(world: AllocateWorld): Promise<void> {
+  await world.store(RANGE_KEYS.primary, { holds: [] });
+}
+
+test.each<[string, () => Promise<AllocateWorld>, (world: AllocateWorld) => Promise<void>, string | undefined]>([
+  ['that got a new owner', () => withTaken('former'), changeHands, 'r3'],
+  ['that had no hold and was then held', () => withTaken(), changeHands, 'r3'],
+  ['whose hold a Service ended', () => withTaken('former'), claimedByService, undefined],
+])('a release that loses its write does not release an address %s, and a retry must wait', async (...row) => {
+  const [, start, change, owner] = row;
+  const world = await start();
   let again: Answer | undefined;
   const meanwhile = async () => {
     again = await world.ask(release);
-    await changeHands(world);
+    await change(world);
   };
   const answer = await world.ask(release, losing(world.table, meanwhile));
   expect(again).toMatchObject({ outcome: 'refused', error: { code: 'InProgress' } });
   expect(again).not.toHaveProperty('replayed');
   const changed = { code: 'NotHeld', message: `${IP} is not held as it was when this request began: look it up` };
   expect(answer).toMatchObject({ outcome: 'refused', items: [{ error: changed }], error: changed });
-  expect(await world.taken()).toEqual({ [IP]: 'r3' });
+  expect(await world.taken()).toEqual({ [IP]: owner });
   expect(await world.ask(release)).toEqual({ ...answer, replayed: true });
 });
 
@@ -67,8 +76,7 @@ test('a release that loses its write writes nothing after its deadline, and a re
     world.clock.nowMs += TIME_MS;
     again = await world.ask(release);
     await changeHands(world);
-    // A Service claims the address.
-    await world.store(RANGE_KEYS.primary, { holds: [] });
+    await claimedByService(world);
   };
   await expect(world.ask(release, losing(world.table, meanwhile))).rejects.toMatchObject({
     code: 'DeadlineExceeded',

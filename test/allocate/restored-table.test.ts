@@ -1,7 +1,9 @@
 import { expect, test } from '@jest/globals';
 import type { AllocateRequest } from '../../lib/allocate/request.ts';
+import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
+import { updateCluster, withAllocationClosed } from '../../lib/table/cluster-registration.ts';
 import { anAdmissionWorld } from '../support/admission-world.ts';
-import { anAllocateWorld } from '../support/allocate-world.ts';
+import { anAllocateWorld, CLUSTER } from '../support/allocate-world.ts';
 
 const INTERVALS_MS = 3 * 180_000;
 const items: AllocateRequest['items'] = [{ range: 'serviceips', next: true }];
@@ -56,4 +58,18 @@ test('a restored table allocates a cluster IP for a Service although the node po
   if (last !== undefined) await world.table.delete(last);
   expect(await world.ask()).toMatchObject({ allowed: true });
   expect(await world.ask({ name: 'ports', spec: { type: 'NodePort' } })).toMatchObject({ allowed: false });
+});
+
+test.each([
+  ['serviceips', RANGE_KEYS.primary, 'serviceipallocations'],
+  ['secondaryserviceips', RANGE_KEYS.secondary, 'serviceipallocations'],
+  ['servicenodeports', RANGE_KEYS.nodePorts, 'servicenodeportallocations'],
+] as const)('nothing is allocated from closed %s until a pass has saved the range', async (range, key, resource) => {
+  const world = await anAllocateWorld();
+  await updateCluster(world.table, CLUSTER, withAllocationClosed);
+  const next: AllocateRequest['items'] = [{ range, next: true }];
+  const error = { code: 'NotReady', message: `cannot allocate resources of type ${resource} at this time` };
+  expect(await world.ask({ items: next })).toMatchObject({ outcome: 'refused', error });
+  await world.store(key, { generation: 2 });
+  expect(await world.ask({ items: next })).toMatchObject({ outcome: 'done' });
 });

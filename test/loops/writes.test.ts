@@ -1,20 +1,21 @@
-import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
 import type { AllocatorOfRecord } from '../../lib/cluster/cluster-spec.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
+import { SLICE_REF } from '../../lib/endpoints/objects.ts';
 import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
 import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
 import { nodePortRepair } from '../../lib/loops/node-port-repair.ts';
 import { systemNamespaces } from '../../lib/loops/system-namespaces.ts';
-import { portsFor, type Writes } from '../../lib/loops/writes.ts';
+import { OlderSpecError, portsFor, type Writes } from '../../lib/loops/writes.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { LEASES } from '../../lib/table/leases.ts';
 import { isRangeKey, saveRange } from '../../lib/table/ranges.ts';
 import { tableWith } from '../repair/faults.ts';
 import { storedRange } from '../repair/repair-cluster.ts';
 import { withAddresses, withNodePorts } from '../repair/services.ts';
+import { aSlice } from '../support/an-endpoints.ts';
 import { READY } from '../support/endpoints-world.ts';
 import { memoryCluster } from '../support/memory-cluster.ts';
 import { memoryTable } from '../support/memory-table.ts';
@@ -87,7 +88,6 @@ describe('the ports of a pass', () => {
       };
       const ids = {
         nowMs: () => NOW,
-        newWriteId: randomUUID,
         wouldWrite: (line: string) => wouldWrite.push(line),
         confirmWrites: async () => void confirmed.push(written.filter(isRangeKey).length + cluster.writes.length),
       };
@@ -108,4 +108,18 @@ describe('the ports of a pass', () => {
       expect(confirmed).toEqual(needsConfirmation ? [0] : []);
     },
   );
+
+  test.each<[string, (port: ClusterPort) => Promise<unknown>]>([
+    ['create', (port) => port.create(aSlice([]))],
+    ['update', (port) => port.update(aSlice([]))],
+    ['merge patch', (port) => port.mergePatch(SLICE_REF, {})],
+    ['delete', (port) => port.delete(aSlice([]))],
+  ])('a pass that must stop makes no %s in its cluster', async (_, write) => {
+    const cluster = memoryCluster([aSlice([])]);
+    const ended = new OlderSpecError('OlderSpec', 'the spec was changed');
+    const options = { nowMs: () => NOW, wouldWrite: () => {}, confirmWrites: () => Promise.reject(ended) };
+    const ports = portsFor('all', { table: memoryTable(), kubernetes: cluster.port }, 'table', options);
+    await expect(write(ports.kubernetes)).rejects.toBe(ended);
+    expect(cluster.writes).toEqual([]);
+  });
 });
