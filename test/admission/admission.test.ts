@@ -183,18 +183,19 @@ describe('refusals with the messages of the original', () => {
 
 describe('a held item', () => {
   const spec = { clusterIP: '10.0.0.5' };
-  const withHold = async (takenUpBy: 'any' | 'owner') => {
+  const withHold = async (takenUpBy: 'any' | 'owner', end: { readonly untilMs?: number } = {}) => {
     const world = await anAdmissionWorld();
-    const holds = [{ items: ['10.0.0.5'], owner: 'team-a', takenUpBy }];
+    const holds = [{ items: ['10.0.0.5'], owner: 'team-a', takenUpBy, ...end }];
     await world.store(RANGE_KEYS.primary, { data: Uint8Array.of(0b10000), holds });
     return world;
   };
 
   test.each([
-    ['with the label of the owner claims a held item', 'team-a', true],
-    ['with another label does not claim an item that only the owner may claim', 'team-b', false],
-  ])('a Service %s', async (_what, label, allowed) => {
-    const world = await withHold('owner');
+    ['with the label of the owner claims a held item', 'team-a', {}, true],
+    ['with another label does not claim an item that only the owner may claim', 'team-b', {}, false],
+    ['with the label of the owner does not claim an item after the end of its hold', 'team-a', { untilMs: 0 }, false],
+  ])('a Service %s', async (_what, label, end, allowed) => {
+    const world = await withHold('owner', end);
     expect(await world.ask({ spec, labels: { [HOLD_OWNER_LABEL]: label } })).toMatchObject({ allowed });
     const { holds } = await world.stored(RANGE_KEYS.primary);
     expect(holds).toHaveLength(allowed ? 0 : 1);

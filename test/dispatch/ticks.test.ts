@@ -154,6 +154,12 @@ test.each([
   expect(new Set(together)).toEqual(new Set([1]));
 });
 
+test('the scheduled event runs all passes of a fleet without a queue', async () => {
+  await world.register(...FLEET.map((name) => ({ name })));
+  await world.dispatch(loop, schedule());
+  expect(ran().toSorted()).toEqual(FLEET);
+});
+
 describe('a cluster list that cannot be read', () => {
   const tableThatFails = (code: TableErrorCode) => {
     const list = () => Promise.reject(new TableError(code, 'the table is down'));

@@ -122,6 +122,17 @@ describe('Allocations from a stored range', () => {
     expect(await table.get('c', KEY)).toEqual(item);
   });
 
+  test('a refused allocation writes none of its addresses, and its refusal has the index of the refused one', async () => {
+    const table = await newTable({ data: fromBits([2]) });
+    const before = await table.get('c', KEY);
+    expect(await over(table).allocate(['next', ...values('fd00::2', 'fd00::3')], { hold: HOLD })).toMatchObject({
+      outcome: 'refused',
+      index: 2,
+      code: 'AlreadyAllocated',
+    });
+    expect(await table.get('c', KEY)).toEqual(before);
+  });
+
   test('a release frees addresses in canonical form, with their holds and strikes, and changes nothing else', async () => {
     const strikes = { once: fromBits([4, 5]), twice: fromBits([4]), last: { atMs: 1, passId: 'p' } };
     const hold = { ...HOLD, items: ['fd00::7', 'fd00::8'] };
