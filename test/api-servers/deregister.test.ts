@@ -206,6 +206,15 @@ describe('deregistering an address', () => {
     expect([world.published(), world.inSlice()]).toEqual([[A], [A]]);
   });
 
+  test('a deregistration marks the objects again if another writer changes them at the same time', async () => {
+    const world = await settled();
+    for (const object of [anEndpoints([A]), aSlice([A])]) world.cluster.place(object);
+    let writes = 0;
+    world.cluster.beforeWrite = () => (++writes === 1 ? { outcome: 'conflict' } : undefined);
+    const changes = ['fenced endpoints default/kubernetes', 'fenced endpointslice default/kubernetes'];
+    expect(await ask(world)).toMatchObject({ stillPublished: false, changes });
+  });
+
   test('a deregistration writes nothing when it is repeated after the lease expired', async () => {
     const world = await settled();
     await ask(world);
