@@ -4,7 +4,7 @@ import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import type { Hold } from '../../lib/range/hold.ts';
 import type { StoredRange } from '../../lib/range/stored-range.ts';
-import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
+import { type KeyValueTable, TableError } from '../../lib/table/key-value-table.ts';
 import { type AllocateWorld, anAllocateWorld } from '../support/allocate-world.ts';
 import { HOLD_END_MARGIN_MS } from '../support/ranges.ts';
 
@@ -117,4 +117,19 @@ test('a refused request leaves the earlier hold unchanged', async () => {
   expect(await world.ask({ items: [IP, TAKEN_PORT], takeUp: {} })).toMatchObject({ outcome: 'refused' });
   expect(await holders(world)).toEqual(BEFORE);
   expect(await world.taken()).toEqual(AS_IT_WAS);
+});
+
+test('a request for a Service that is repeated after the end of its own hold restores the earlier hold', async () => {
+  const world = await aWorld();
+  const put: KeyValueTable['put'] = async (item, previous) => {
+    if (item.key === RANGE_KEYS.nodePorts) throw new TableError('Unavailable', 'no answer');
+    return world.table.put(item, previous);
+  };
+  const request: Partial<AllocateRequest> = { items: [IP, NEXT_PORT], takeUp: {} };
+  await expect(world.ask(request, { ...world.table, put })).rejects.toMatchObject({ code: 'Unavailable' });
+  expect(await world.taken()).toEqual({ ...AS_IT_WAS, '10.0.0.1': 'r1' });
+  world.clock.nowMs += HOLD_MS;
+  await world.repair(world.clock.nowMs);
+  expect(await world.ask(request)).toMatchObject({ outcome: 'refused', error: { code: 'BadHold' } });
+  expect(await holders(world)).toEqual(BEFORE);
 });

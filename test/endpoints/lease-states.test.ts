@@ -314,9 +314,15 @@ describe('the published addresses', () => {
     expect(publishedAddresses(leases, [], NOW_MS)).toEqual(['10.0.0.1', '10.0.0.10', '10.0.0.2']);
   });
 
-  test('the reconciler lease excludes addresses without a live lease, and master-count only those that reported a shutdown', () => {
-    const leases = [lease(), lease({ address: OTHER, misses: 2 }), lease({ address: '10.0.0.3', seenDown: true })];
-    expect(excludedAddresses(leases, [ADDRESS], 'lease', NOW_MS)).toEqual([OTHER, '10.0.0.3']);
-    expect(excludedAddresses(leases, [ADDRESS], 'master-count', NOW_MS)).toEqual(['10.0.0.3']);
+  test('the reconciler lease excludes addresses without a live lease, and master-count only withdrawn ones and those that reported a shutdown', () => {
+    const [shutDown, withdrawn] = ['10.0.0.3', '10.0.0.4'] as const;
+    const leases = [
+      lease(),
+      lease({ address: OTHER, misses: 2 }),
+      lease({ address: shutDown, seenDown: true }),
+      lease({ address: withdrawn, ...until }),
+    ];
+    expect(excludedAddresses(leases, [ADDRESS], 'lease', NOW_MS)).toEqual([OTHER, shutDown, withdrawn]);
+    expect(excludedAddresses(leases, [ADDRESS], 'master-count', NOW_MS)).toEqual([shutDown, withdrawn]);
   });
 });
