@@ -94,7 +94,7 @@ export interface Progressed<Item> {
 
 /**
  * Changes one registration after the other. Ctrl-C, the end of `--timeout` and an error stop further changes, but do not
- * interrupt a write, because each write has its own deadline. A closed output stops nothing.
+ * interrupt a write, because each write has its own deadline. If the reader closes the output, the changes continue.
  */
 export function oneByOne<Item extends { readonly name: string }>(
   cli: Cli,

@@ -28,7 +28,10 @@ export interface Cli {
   /** Opens the table, and returns the time of its clock. */
   readonly nowMs: () => Promise<number>;
   readonly sleep: Surroundings['sleep'];
-  /** Opens the table that the options name, once, and measures its clock. @throws CliError, TableError */
+  /**
+   * Opens the table that the options specify, once, and measures its clock.
+   * @throws CliError, TableError
+   */
   openTable(): Promise<CommandTable>;
   /** Opens the table for writes that depend on the time. @throws CliError if this host's clock is wrong */
   openForWriting(): Promise<CommandTable>;

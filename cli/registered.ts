@@ -29,7 +29,10 @@ export async function notRegistered(table: KeyValueTable, name: string): Promise
   return configurationError(`Cluster "${name}" not found. ${hint}`);
 }
 
-/** Lists the addresses of a cluster. It suggests no address, because each belongs to another live API server. */
+/**
+ * Returns all addresses of a cluster, for the end of an error about an unknown address. It does not suggest the most similar
+ * address, because that belongs to a different API server.
+ */
 export function listAddresses({ apiServers }: ClusterSpec, leased: readonly string[] = []): string {
   const named = apiServers.map((server) => ('address' in server ? server.address : server.host));
   return `it has ${[...new Set([...named, ...leased])].join(', ')}.`;

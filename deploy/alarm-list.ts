@@ -100,7 +100,7 @@ function declaredAlarm({ share, minutes = 2, fullerThan = 0, counter, breaching 
 }
 
 /**
- * The zeros replace missing values: otherwise CloudWatch would use older values, and the alarm would fire later. The
+ * `FILL` replaces missing values by zeros: otherwise CloudWatch would use older values, and the alarm would fire later. The
  * threshold tolerates that a part of the fleet is counted in the next minute.
  */
 const FIGURES_MISSING: Alarm = {
@@ -156,8 +156,8 @@ const lambdaMetric = (name: string, functionName: string): Fields => ({
 });
 
 /**
- * An alarm on invocations that end with an error, at the timeout or without memory. Of the failed passes, only those
- * that failed because of the table count.
+ * An alarm on invocations that end with an error, at their timeout or because memory ran out. A failed pass counts only if it
+ * failed because of the table.
  */
 function errorsAlarm(functionName: string): Alarm {
   const periodSeconds = isLoop(functionName) ? Math.max(60, SCHEDULE_SECONDS[functionName]) : 60;

@@ -18,7 +18,7 @@ export interface Template {
 }
 
 const NO_VALUE = { Ref: 'AWS::NoValue' } as const satisfies Fields;
-/** The name of the stack, which begins the names of its resources. */
+/** The name of the stack, with which the names of its resources begin. */
 export const STACK = { Ref: 'AWS::StackName' } as const satisfies Fields;
 
 export function ref(name: string): Fields {

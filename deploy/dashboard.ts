@@ -42,7 +42,7 @@ function graphWidget({ title, at: [x, y, width], series, percent }: Graph): obje
 const alarmArn = (name: string) =>
   `arn:\${AWS::Partition}:cloudwatch:\${AWS::Region}:\${AWS::AccountId}:alarm:\${AWS::StackName}-${name}`;
 
-/** The alarms of the admission webhook exist only with it. */
+/** The alarms of the dashboard. Omits those of the admission webhook, because only stacks with the webhook have them. */
 const SHOWN_ALARMS = [
   NOTHING_RAN,
   RELEASE_FAILING,

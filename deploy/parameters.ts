@@ -33,7 +33,7 @@ export function templateParameters(values: Deployment['values'] = {}): Parameter
 export interface Deployment {
   /** The values of all parameters, and other values that were set. */
   readonly values: Readonly<Record<string, string>>;
-  /** The names of the parameters that the command line or the block of the stage sets. */
+  /** The names of the parameters that the command line or a block of `params` in serverless.yml sets. */
   readonly requested: ReadonlySet<string>;
 }
 
@@ -84,12 +84,15 @@ export function stackTags({ tags = '' }: Deployment['values']): Readonly<Record<
   return Object.fromEntries(pairs.map((tag) => tag.split(/=(.*)/s).slice(0, 2)));
 }
 
-/** The next deployment: its template, and the parameters that the command line or the block of the stage sets. */
+/** The next deployment: its template, and the parameters that the command line or a block of `params` in serverless.yml sets. */
 interface NextDeployment extends Pick<Deployment, 'requested'> {
   readonly Parameters: Parameters;
 }
 
-/** Returns the values of a stack that a deployment would reset without naming them, by their names in the template. */
+/**
+ * Returns the deployed values of the parameters that the next deployment does not set and would therefore reset, by their names
+ * in the template.
+ */
 export function keptParameters(
   deployed: Deployment['values'],
   { Parameters, requested }: NextDeployment,

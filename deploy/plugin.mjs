@@ -31,13 +31,14 @@ export default class DeploymentPlugin {
         const layers = serverless.pluginManager.plugins.find((plugin) => 'compareWithLastLayer' in plugin);
         layers.compareWithLastLayer = async () => {};
       },
-      // CloudFormation ignores unknown parameters, so this checks them. osls packages the layer, but does not build it.
+      // CloudFormation ignores unknown parameters, so this hook checks them. It also builds the layer, because osls only packages
+      // it.
       'before:package:cleanup': async () => {
         const faults = parameterFaults(deployment().values, service.provider.stage);
         if (faults !== undefined) throw new serverless.classes.Error(faults, 'BAD_INPUT');
         await buildAllocatorLayer(service.layers.allocator.path);
       },
-      // osls does not keep the parameters of the previous deployment, so this sets them again.
+      // osls does not keep the parameters of the previous deployment, so this hook sets them again.
       'before:deploy:deploy': async () => {
         const { provider } = service;
         const { values, requested } = deployment();

@@ -7,8 +7,9 @@ const KBCTL = ['node cli/kbctl.mjs', 'node kbctl.mjs'] as const;
 const OF_OSLS = /^ServerlessDeploymentBucket|^AllocatorLambdaLayer.+/;
 
 /**
- * Turns the template of osls into one that CloudFormation can deploy without osls, in any account and region, and
- * several times in one account. Two parameters name the packages, and CloudFormation names the roles.
+ * Turns the template of osls into one that CloudFormation can deploy without osls, in any account and region, and several times
+ * in one account. Two parameters contain the S3 bucket and the key prefix of the packages, and CloudFormation chooses the names
+ * of the roles.
  */
 export function releaseTemplate(compiled: Template, version: string, hashOf: HashOfPackage): Template {
   const kept = (section: Readonly<Record<string, unknown>>) =>

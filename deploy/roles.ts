@@ -83,7 +83,9 @@ function tablePolicy(
  */
 const TABLE_OF_CLUSTER = tablePolicy(OF_CLUSTERS);
 
-/** The tokens of the webhook have the same prefix, and no loop needs them. */
+/**
+ * Allows functions to read kubeconfigs, but not the tokens of the webhook, which have the same prefix and which no loop needs.
+ */
 const KUBECONFIGS = policy('kubeconfigs', ...readSecrets('*'), {
   Effect: 'Deny',
   Action: ['secretsmanager:GetSecretValue', 'ssm:GetParameter'],
@@ -94,7 +96,10 @@ const OTHER_ACCOUNTS = whether(
   'AssumesRoles',
   policy('other-accounts', allow(['sts:AssumeRole'], { 'Fn::Split': [',', ref('AssumableRoleArns')] })),
 );
-/** Allows roles of any account in that part of the organization. A request without paths matches no pattern. */
+/**
+ * Allows functions to assume roles of any account in the parts of the organization that `AssumableOrgPaths` lists. A request
+ * without `aws:ResourceOrgPaths` matches no pattern.
+ */
 const ORGANIZATION = whether(
   'AssumesOrgRole',
   policy(

@@ -74,7 +74,7 @@ export function nextTickMs(everyMs: number, nowMs: number): number {
 const INVOCATION_MS = 60_000;
 
 /**
- * Returns the handlers of the loops, with the shorter of the schedule and the interval in the spec. They throw
+ * Returns a handler for each loop. It runs at the interval in the spec or on the loop's schedule, whichever is shorter. It throws
  * a StartError once the cluster is no longer registered.
  */
 export function scheduledLoops(
@@ -114,7 +114,7 @@ async function isDeleted({ table }: Environment, cluster: string): Promise<boole
   try {
     return (await readCluster(table(AbortSignal.timeout(INVOCATION_MS)), cluster)) === undefined;
   } catch {
-    // The passes report faults of the table.
+    // A table that cannot be read is not reported here, because the passes report it.
     return false;
   }
 }

@@ -116,7 +116,7 @@ export async function playStory(
   for (const { atSeconds, what, act, outlook } of story) {
     await clock.sleepUntil(beganMs + atSeconds * 1000, signal);
     if (signal.aborted) return;
-    // A user may have changed the cluster meanwhile.
+    // The event may fail, because a user may have changed the cluster meanwhile.
     const fact = await act(world).catch(
       (error: unknown) => `not done, ${error instanceof Error ? error.message : error}`,
     );

@@ -10,7 +10,7 @@ export interface SentenceOptions {
   /** Writes one line, without its line break. */
   readonly write: (line: string) => void;
   readonly paint: Paint;
-  /** The cluster whose name is omitted. */
+  /** The cluster whose name is omitted from the lines. */
   readonly own: string;
 }
 
@@ -68,7 +68,7 @@ export function sentenceTelemetry({ nowMs, own, write, paint }: SentenceOptions)
       const all = sentences.map(({ text }) => text).join('\n');
       const isRepeated = lastOf.get(prefix)?.sentences === all;
       if (!isRepeated) for (const sentence of sentences) print(sentence, prefix);
-      // An observing pass finds the same writes each time: only lasting problems are repeated.
+      // A message of level `info` is not repeated: an observing pass, for example, finds the same writes each time.
       else if (level !== 'info') for (const text of repeated(sentences)) print({ text, style: 'dim' }, prefix);
       const isTrouble = level === 'error' || sentences.some((sentence) => sentence.isTrouble === true);
       lastOf.set(prefix, { sentences: all, isTrouble });

@@ -9,7 +9,7 @@ import type { TableServer } from './table-server.ts';
 export interface LocalCluster extends AsyncDisposable {
   readonly spec: ClusterSpec;
   readonly apiServer: string;
-  /** The URL with the origin of the API server, as a text. */
+  /** The URL of the API server and its origin, such as a kubeconfig file, as a text for users. */
   readonly server: string;
   /** The absolute folder in which other commands find this run. */
   readonly folder: string;

@@ -35,7 +35,10 @@ export function localTable(client: DynamoDBClient, deadline = new AbortControlle
   return dynamoDbTable({ client, tableName: LOCAL_TABLE, deadline, nowMs: Date.now, newWriteId: randomUUID });
 }
 
-/** Returns a function that starts deadlines. The signal ends a deadline too, unless it aborted before the deadline began. */
+/**
+ * Returns a function that starts deadlines, which also end when `end` aborts. A deadline that begins after that ends only at its
+ * own time.
+ */
 export function endingWith(end: AbortSignal): StartDeadline {
   return (ms) => {
     const { signal, cancel } = startDeadline(ms);

@@ -127,7 +127,9 @@ export interface UrlRequest {
   readonly cameAtMs?: number;
 }
 
-/** Returns the request as a function URL sends it (payload format 2.0), as far as it is read. */
+/**
+ * Returns the event that a function URL sends for the request (payload format 2.0), with only the fields that the handler reads.
+ */
 export function urlEvent(request: UrlRequest): object {
   const { method = 'POST', path = '/demo', query = '', headers = {}, body = '', cameAtMs } = request;
   return {

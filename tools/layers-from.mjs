@@ -1,4 +1,4 @@
-// For "node --import": resolves imports of a deployed bundle from /opt, where Lambda unpacks layers, in the folder
+// For "node --import": resolves imports from /opt, where Lambda unpacks layers, in the folder of the environment variable
 // LAYERS_FROM.
 import { registerHooks } from 'node:module';
 import path from 'node:path';

@@ -20,8 +20,8 @@ const MODULES = ['lib/allocator/*.ts', 'lib/endpoints/*.ts', 'lib/range/*.ts', '
 const TESTS_ASIDE =
   /^test\/(simulation|conformance|deploy|page|template|docs|cli|local|tools|functions|hostile|crash-sweep|drills)\//;
 /**
- * The most test files per module. The files nearest to the module are chosen, by the number of imports between them.
- * Another area counts as one more import.
+ * The maximum number of test files per module: those with the fewest imports between them and the module. A test file of another
+ * area counts as one import further away.
  */
 const TEST_FILES = 40;
 const MOST_OF_A_MODULE = 20;

@@ -1,6 +1,6 @@
 import { type JsonSchema, specJsonSchema } from './json-schemas.ts';
 
-/** Returns a table of docs/cluster-spec.md: of the fields below `names`, such as `name, mode`. */
+/** Returns a table of docs/cluster-spec.md with the fields in `names`, such as `name, mode`, and the fields below them. */
 export function fieldTable(names: string): string[] {
   const rows = fieldsOf(specJsonSchema())
     .filter(({ path }) => names.split(', ').includes(path.split(/[.[]/)[0] ?? ''))

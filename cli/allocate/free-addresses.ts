@@ -2,7 +2,7 @@ import { formatAddress } from '../../lib/allocator/ip-address.ts';
 import { type Network, rangeSize, usableOf } from '../../lib/allocator/network.ts';
 import { type PickIndex, reservedAddresses } from '../../lib/allocator/range-allocator.ts';
 
-/** The most addresses among which a random start is chosen, because `randomInt` accepts only limits below 2^48. */
+/** The maximum number of addresses among which a random start is chosen, because `randomInt` accepts only limits below 2^48. */
 const MOST_STARTS = 2n ** 47n;
 
 /**

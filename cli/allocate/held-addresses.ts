@@ -27,7 +27,7 @@ import type { CallerTime } from '../../lib/table/range-allocations.ts';
 import { freeAddresses } from './free-addresses.ts';
 
 const READS_AT_ONCE = 8;
-/** The most holds of a cluster: a pass that ends holds reads all of them in one reply of at most 2 MiB. */
+/** The maximum number of holds of a cluster, because a pass that ends holds reads all of them in one reply of at most 2 MiB. */
 const MOST_HOLDS = 1_000;
 
 /** Returns the range of one family in a cluster whose API servers allocate, or the reason why the family has none. */
@@ -47,7 +47,7 @@ export async function openHeldAddresses(
   }
   const isOfRange = ({ family }: Network) => (family === first.family) === (range === 'serviceips');
   const networksOf = (some: typeof cidrs) => some.flatMap(({ networks }) => networks).filter(isOfRange);
-  // The networks of all ServiceCIDRs, because addresses of one that is being deleted can be released.
+  // The networks of all ServiceCIDRs, including those that are being deleted, because their addresses can still be released.
   const all = networksOf(cidrs);
   if (all.length === 0) return noSecondaryRange(spec.name, first.text);
   const port = dryRun ? withholdWrites(kubernetes, () => {}) : kubernetes;
@@ -119,7 +119,7 @@ async function holdAddresses(
   for (const index of valuesFirst(requested)) {
     const each = requested[index] ?? 'next';
     const item = await (each === 'next' ? holdNext() : holdValue(each.value));
-    // If the range is full, this request now holds every address that was free.
+    // The number of items that this request already has. If the range is full, these are all items that were free.
     const free = Object.keys(items).length;
     if (isRefused(item)) return { ...withFree(item, free, requested.length), index };
     taken.add(item);

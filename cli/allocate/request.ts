@@ -16,9 +16,10 @@ import { completeAlways } from '../terminal.ts';
 const LONGEST_MS = 30_000;
 
 /**
- * Runs a request as the function does, with the caller's rights on the table, and on the API server if the API servers
- * allocate. Ctrl-C does not end the request, because a request that ends halfway would have to be undone.
- * @throws CliError for an invalid request; TableError or ClusterError if the outcome is unknown: the message ends with `next`
+ * Runs a request as the function does, with the caller's rights on the table, and on the API server if the API servers allocate.
+ * Ctrl-C does not end the request, because a request that ends halfway would have to be undone.
+ * @param next the user's next step if the outcome is unknown, for the end of the error's message
+ * @throws CliError for an invalid request; TableError or ClusterError if the outcome is unknown
  */
 export async function runRequest(
   cli: Cli,
@@ -93,7 +94,7 @@ function passFirst(cluster: string, range: string | undefined): string {
   return `An enforcing pass has to save the range first: wait for the next one, or run "kbctl run-once ${loop} ${cluster}".`;
 }
 
-/** Prints warnings about items that a request could not release. The answer itself contains any refusal. */
+/** Prints warnings about items that a request could not release. A refusal is not among them, because the answer contains it. */
 function warningsOf({ output }: Cli): TelemetryFactory {
   const log: Telemetry['log'] = (_level, _message, { errors } = {}) => {
     for (const error of Array.isArray(errors) ? errors : []) output.say(`warning: ${error}`);

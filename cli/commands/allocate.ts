@@ -172,7 +172,8 @@ async function release(cli: Cli, { kind, name, values }: NamedItems, options: Re
   const { spec } = await registeredCluster(table, name);
   const served = await readServedRanges(table, spec);
   const places = values.map((value) => placeOf(spec, kind, value, served));
-  // Only a release in the table needs confirmation. API servers release only what their IPAddresses show as held.
+  // Only a release from the table needs confirmation. In a cluster whose API servers allocate, a release never removes the
+  // address of a Service.
   const releases = spec.allocator === 'table' && spec.mode === 'enforce';
   if (!yes && !dryRun && releases && !(await mayRelease(cli, spec, places, options))) return EXIT.findings;
 

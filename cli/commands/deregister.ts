@@ -157,7 +157,7 @@ function parseWithdrawal(text: string): number {
   throw new InvalidArgumentError('A withdrawal lasts at most 24h.');
 }
 
-/** Writes only the table; the next tick of the loop publishes the address. */
+/** Writes only to the table; the next tick of the loop publishes the address. */
 async function undo(cli: Cli, name: string, text: string): Promise<ExitCode> {
   const { table, clock } = await cli.openForWriting();
   const { spec } = await registeredCluster(table, name);

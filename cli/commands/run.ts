@@ -98,7 +98,7 @@ function startOptions({ filename: file, kubeconfig, context, admission, demo = f
   return { ...common, ...(demo && { demo }) };
 }
 
-/** Returns the options that lead commands to the folder. The default folder needs no options. */
+/** Returns the options with which other commands find the data folder. The default folder needs none. */
 function toFolder(data: string | undefined): string {
   return data === undefined ? '' : ` --data ${shellWord(data)}`;
 }

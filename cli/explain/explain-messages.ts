@@ -23,7 +23,10 @@ const MESSAGES: readonly (readonly [word: string, ...parts: readonly string[]])[
   ['NotInRange', 'is not in the valid range'],
 ];
 
-/** Returns the word that explains a pasted message: its beginning, the word for its text, or a code in it. */
+/**
+ * Returns the finding, state or code that explains a pasted message: the text before its first colon, else that of `MESSAGES`,
+ * else a code in the message.
+ */
 export function wordInMessage(message: string, words: { has(word: string): boolean }): string | undefined {
   const line = message.replace(/\s+/g, ' ').trim();
   const [ofText] = MESSAGES.find(([, ...parts]) => parts.every((part) => line.includes(part))) ?? [];

@@ -19,7 +19,7 @@ export const EXPLANATIONS: readonly Explanation[] = [
 
 const byWord = new Map(EXPLANATIONS.map((one) => [one.word, one]));
 
-/** All words with an explanation. If two words differ only in case, a third spelling means the first of them. */
+/** The explanations by word. If two words differ only in case, the first of them explains every other spelling. */
 const all: ReadonlyMap<string, Explanation> = new Map([
   ...byWord,
   ...findings.toReversed().flatMap((finding) => finding.reasons.map((reason) => [reason, finding] as const)),

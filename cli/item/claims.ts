@@ -35,7 +35,7 @@ export interface IpAddress {
 
 export interface ItemClaims {
   readonly services: readonly ServiceUse[];
-  /** True if IPAddresses are the record of allocations and the IPAddress of the item was read. */
+  /** True if the cluster records allocations in IPAddresses, and the IPAddress of the item was looked up. */
   readonly isRecordRead?: boolean;
   /** Absent: there is no IPAddress, or it was not read. */
   readonly ipAddress?: IpAddress;

@@ -32,7 +32,7 @@ export function bitIn(range: string, { key, item }: Pick<ItemPlace, 'key' | 'ite
   return isRefused(numbered) ? undefined : numbered.bitsOf([item])[0];
 }
 
-/** Returns the band of an item. `next` allocates from the static band last. */
+/** Returns the band of an item. A request without a specific item gets one from the static band last. */
 export function bandOf(place: ItemPlace): 'static' | 'dynamic' {
   const numbered = textRange(place.key, place.range);
   const bit = bitIn(place.range, place);

@@ -22,7 +22,7 @@ export interface ItemFacts {
 
 export interface ItemStatus extends ItemPlace, Partial<ItemClaims> {
   readonly allocator: AllocatorOfRecord;
-  /** `next` uses the static band only when the dynamic one is full. */
+  /** The band of the item. A request without a specific item gets one from the static band only if the dynamic band is full. */
   readonly band: 'static' | 'dynamic';
   readonly state: 'free' | 'taken' | 'unknown';
   /** True if anything can be allocated in the item's range. Absent: the API servers allocate. */

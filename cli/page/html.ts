@@ -39,7 +39,10 @@ const ENTITIES = new Map([
   ['\t', '\\t'],
 ]);
 
-/** Escapes text, with the numbers of invisible characters (`\u{202e}`), and U+FFFD for half a character. */
+/**
+ * Escapes text for HTML. An invisible character becomes its number, such as `\u{202e}`, and half of a surrogate pair becomes
+ * U+FFFD.
+ */
 export function escapeText(text: string): string {
   return text
     .toWellFormed()
@@ -75,7 +78,7 @@ export interface TableOptions<Row> {
   readonly link?: ((row: Row) => string) | undefined;
 }
 
-/** Returns the table that kbctl prints on a terminal. It scrolls by itself if it is wider than the page. */
+/** Returns the HTML of a table that kbctl also prints on a terminal. The table scrolls by itself if it is wider than the page. */
 export function table<Row>(rows: readonly Row[], { caption, columns, link }: TableOptions<Row>): Html {
   const cell = (column: Column<Row>, row: Row) => {
     const { text, tone, percent } = column;

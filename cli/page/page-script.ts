@@ -15,7 +15,7 @@ function say(look, text) {
 
 function show(text) {
   shownAt = new Date();
-  // Selected text, the tooltip of a map, and a link that is being clicked are in the old content.
+  // The content is not replaced while the user selects text, points at a map, or clicks a link.
   const isRead = !getSelection().isCollapsed || find('figure svg:hover, a:active');
   say('', isRead ? 'Paused while text is selected or the pointer is on a map' : 'Live');
   if (text === shownText || isRead) return;

@@ -3,7 +3,10 @@ import { CELL_STATES, type CellState, type RangeMap, type RangeStatus } from '..
 import { amount } from '../status/columns.ts';
 import { clipped, type Html, html } from './html.ts';
 
-/** How a cell is drawn: in one of its states, or for a bucket in one of four levels of use. Each key names a pattern. */
+/**
+ * The ways to draw a cell, with their texts in the legend: one for each state, and four levels of use for a bucket of items. Each
+ * key identifies an SVG pattern.
+ */
 export const LOOKS = {
   ...CELL_STATES,
   R: 'free, reserved band',

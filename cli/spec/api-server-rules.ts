@@ -74,7 +74,7 @@ function checkServiceRef(at: SpecPath, serviceRef: NonNullable<ServerDraft['serv
   checkKubeconfig([...at, 'kubeconfig'], serviceRef.kubeconfig, report);
 }
 
-/** Checks that the API accepts an address in Endpoints, and that the kubernetes Service has its family. */
+/** Checks that the API accepts an address in Endpoints, and that the kubernetes Service has the family of the address. */
 function checkAddress(at: SpecPath, text: string, draft: SpecDraft, report: Report): void {
   const address = parseAddress(text);
   if (address === undefined) {

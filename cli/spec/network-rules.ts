@@ -26,7 +26,7 @@ export function checkServiceRanges({ serviceClusterIPRange: text, allocator }: S
     report(at(0), 'service-cluster-ip-range[0] is not a valid cidr', EXAMPLE);
   }
   if (primary !== undefined && rangeSize(primary) < FEWEST_ADDRESSES) {
-    // A prefix length of 0 or 1 counts as no addresses, so the prefix length has a lower limit too.
+    // Upstream counts no addresses in a range with a prefix length of 0 or 1, so the advice has a lower limit, too.
     report(at(0), TOO_SMALL, `use a prefix length from 2 to ${LONGEST_PREFIX[primary.family]}`);
   }
   if (entries[1] !== undefined && secondary === undefined) {

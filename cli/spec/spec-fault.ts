@@ -4,7 +4,7 @@ export type SpecPath = readonly (string | number)[];
 export interface SpecFault {
   /** The place as users write it: `apiServers[1].address`; empty for the whole spec. */
   readonly path: string;
-  /** The fault; upstream's message if it checks the same. */
+  /** The message about the fault: upstream's message, if upstream makes the same check. */
   readonly message: string;
   readonly fix?: string;
 }

@@ -48,7 +48,7 @@ function checkBounds(value: unknown, report: Report): void {
   report(['apiServers'], message, `write at most ${MOST_HOSTS} of them`);
 }
 
-/** Each rule checks the parts of the right shape, so that one fault does not hide another. */
+/** Each rule checks only parts that have the right shape, so that one fault does not hide another. */
 function checkRules(draft: SpecDraft, report: Report): void {
   const { name, maxEventsPerPass: mostEvents = 0 } = draft;
   if (name !== undefined && !isClusterName(name)) {

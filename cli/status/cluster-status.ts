@@ -72,7 +72,7 @@ export interface RangeStatus {
   readonly sumOf?: number;
   /** True for one of several ServiceCIDRs of a family. */
   readonly part?: true;
-  /** The range in the spec, if it differs from `range`: no pass has counted it yet. */
+  /** The range in the spec, if it differs from `range` because no pass has counted it yet. */
   readonly specRange?: string;
   /** `table`: the record of allocations. `apiserver`: what Services claimed at the last pass. */
   readonly allocator: AllocatorOfRecord;

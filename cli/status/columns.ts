@@ -182,7 +182,7 @@ export function findingColumns(nowMs: number): Column<FindingStatus>[] {
   ];
 }
 
-/** `afterRelease`: no Service can claim the hold. */
+/** `afterRelease`: true if a Service can get the item only after the owner has released the hold. */
 export type HoldRow = Pick<RangeStatus, 'range'> & Hold & { readonly afterRelease?: true };
 
 export function holdRows({ ranges }: Pick<ClusterStatus, 'ranges'>): HoldRow[] {

@@ -57,7 +57,10 @@ function loopStatus(
   };
 }
 
-/** Returns the time of the last probe: a pass without news is not recorded, but it refreshes leases. */
+/**
+ * Returns the time of the last probe, which is that of the last pass: a pass without changes is not always recorded, but it
+ * refreshes leases.
+ */
 function lastProbeAtMs(apiServers: readonly ApiServerStatus[]): number {
   return Math.max(0, ...apiServers.map(({ source, refreshedAtMs = 0 }) => (source === 'probe' ? refreshedAtMs : 0)));
 }
@@ -117,7 +120,7 @@ function leaseStatus(
     state: stateOf(lease, nowMs),
     source,
     ...(wasActive && { expiresAtMs }),
-    // The difference is in the future only if the lease was refreshed under a longer `leaseSeconds`.
+    // `expiresAtMs - leaseSeconds` is in the future only if the lease was refreshed under a longer `leaseSeconds`.
     ...(untouched && { refreshedAtMs: Math.min(expiresAtMs - leaseSeconds * 1000, nowMs) }),
     ...(lease.state === 'withdrawn' && { withdrawnUntilMs: lease.withdrawnUntilMs }),
     misses,

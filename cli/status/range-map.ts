@@ -30,7 +30,7 @@ export function drawRange(layout: RangeLayout, bits: RangeBits): RangeMap | unde
   const shift = Math.max(0, Math.ceil(Math.log2(sizeOf(layout) / MOST_CELLS)));
   const cells = emptyCells(layout, shift);
   const fill = cells.map(() => 0);
-  // The worst state is drawn last and stays.
+  // The states are drawn from the least to the most severe, so that a bucket shows the most severe state of its items.
   const drawn = { U: bits.used, H: bits.held, L: bits.leaking, D: fromBits(bits.duplicates) };
   for (const [state, data] of Object.entries(drawn) as [CellState, Uint8Array][]) {
     for (const bit of bitsOf(data)) {

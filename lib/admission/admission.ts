@@ -40,9 +40,14 @@ export interface AdmissionOptions {
 
 export type AdmissionHandler = Handler<WebhookReply, TableEnvironment>;
 
-/** The longest waits, by lost attempt. They get shorter, so that new reviews do not overtake an older one repeatedly. */
+/**
+ * The longest wait after each lost attempt. The waits get shorter, so that new reviews do not overtake an older one repeatedly.
+ */
 const WAITS_MS = [120, 100, 80, 60, 40];
-/** The duration of an attempt for which `WAITS_MS` is right. After longer attempts the waits are longer, by a factor. */
+/**
+ * The duration of an attempt for which `WAITS_MS` is right. If an attempt takes longer, the wait after it is longer by the same
+ * factor, up to `LONGEST_FACTOR`.
+ */
 const ATTEMPT_MS = 12;
 const LONGEST_FACTOR = 10;
 /** The part of the API server's timeout that is reserved for the network. */
@@ -71,7 +76,10 @@ export function admission(options: AdmissionOptions = {}): AdmissionHandler {
     });
 }
 
-/** Returns the time for an answer. It ends before the API server stops waiting, and before the function's own timeout. */
+/**
+ * Returns the time limit for an answer. The answer is sent before the API server stops waiting, and before the function's own
+ * timeout.
+ */
 function budgetOf(
   { timeoutMs = Number.POSITIVE_INFINITY, cameAtMs }: AdmissionHttpRequest,
   { deadlineMs }: AdmissionSettings,
@@ -140,7 +148,7 @@ async function judge(
   const { pick = randomInt, newSuffix = () => suffix(randomInt), wait = shorterEachTime } = options;
   const { nowMs, stack } = environment;
   const attempts = changesInTurn({ turns, signal, nowMs, wait });
-  // The range remembers the unclaimed items of a Service, so the change may be repeated.
+  // The range remembers the unclaimed items of each Service, so an allocation whose outcome is unclear may be repeated.
   const update = { ...attempts.update, isRepeatable: true };
   const logUnreleased = (error: TableError) => {
     telemetry.log('warn', 'admission: not released', { cluster, errors: [errorSentence(error)] });

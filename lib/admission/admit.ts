@@ -120,7 +120,7 @@ function dry(options: AdmitOptions): AdmitOptions {
   return { ...options, table, closingTable: table };
 }
 
-/** The limit for texts in the log. A review may contain an invalid name, as long as the whole object. */
+/** The longest text in a log line. An invalid name in a review may be almost as long as the whole review. */
 const LONGEST_TEXT = 1_000;
 
 /** Logs a request that gets no review. The line contains no part of the token. */

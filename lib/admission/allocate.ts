@@ -14,7 +14,7 @@ import type { AllocatedItems } from './response.ts';
 
 export interface PlanAllocationOptions {
   readonly table: KeyValueTable;
-  /** The same table with a later deadline. Allocated items are released with it. */
+  /** The same table with a later deadline, for the release of items after the deadline of `table`. */
   readonly closingTable: KeyValueTable;
   readonly pick: PickIndex;
   readonly update: RangeOptions;

@@ -21,7 +21,7 @@ export interface Plan {
   readonly clusterIPs: readonly string[];
   readonly addresses: readonly WantedAddress[];
   readonly ports: readonly WantedPort[];
-  /** The items that the Service has or requests by value. It must not get one of them a second time. */
+  /** The items that the Service has or requests by value. None of them may be allocated to the Service a second time. */
   readonly named: { readonly addresses: readonly string[]; readonly ports: readonly number[] };
 }
 

@@ -36,7 +36,10 @@ const KEEP_MS = 5 * 60_000;
 const KEEP_THROUGH_FAILURE_MS = 15 * 60_000;
 /** The time after which an unknown token, which may be new, or a failed read causes another read. */
 const READ_AGAIN_MS = 10_000;
-/** The limit of reads that unknown tokens cause. The burst allows the first review of each of `MOST_KEPT` clusters. */
+/**
+ * The limit of reads that unknown tokens cause. The burst is large enough for the first review of each of `MOST_KEPT` clusters,
+ * whose tokens have not been read yet.
+ */
 const READS_FOR_GUESSES = { burst: 1_000, eachSecond: 2 };
 const MOST_KEPT = 1_000;
 
@@ -47,7 +50,10 @@ const TOKEN = /^[\x21-\x7e]{32,512}$/;
 export class ClusterTokens {
   readonly #options: TokensOptions;
   readonly #kept = new Map<string, Kept>();
-  /** The clusters without tokens. Callers can invent names, so these are kept apart and displace only one another. */
+  /**
+   * The clusters without tokens. Callers can invent names, so these clusters have a separate map, where they displace only one
+   * another.
+   */
   readonly #withoutTokens = new Map<string, Kept>();
   readonly #guesses = new Rate(READS_FOR_GUESSES);
 
@@ -83,7 +89,7 @@ export class ClusterTokens {
     const kept: Kept = isFailed
       ? { ...before, requestedAtMs, guessedAtMs, fault: digests }
       : { digests, readAtMs: requestedAtMs, requestedAtMs, guessedAtMs };
-    // A read that ended at the deadline shows nothing about the store: the next request reads again.
+    // A read that the deadline ended shows nothing about the store. Its result is not kept, so the next request reads again.
     if (!signal.aborted) this.#keep(cluster, kept);
     return kept;
   }

@@ -106,7 +106,8 @@ async function answerOf(
     ranges,
     table,
     observeOnly: observeOnly(spec),
-    // The record of the API servers is complete without passes of this project.
+    // If the API servers allocate, their own record is complete without the passes of this project, so no recent repair is
+    // required.
     refusalOfUnrepaired: async () => (isTheirs ? undefined : refusalOfUnrepaired(table, spec, keys, nowMs())),
     nowMs,
     endsAtMs,

@@ -46,7 +46,7 @@ export async function executeRequest(context: RequestContext): Promise<Answer> {
       next = await proceed(context, record, isOurs);
       mayHold = record.hold !== undefined;
     } else {
-      // A retry, or the end of the hold, releases the other items.
+      // If the rollback is incomplete, a retry or the end of the hold releases the remaining items.
       if (!(await rollBack(context, record))) return answerIn(current, record.answer);
       next = { ...record, state: 'done' };
       mayHold = false;

@@ -72,7 +72,8 @@ export async function rollBack(
   kept: readonly AnsweredItem[] = [],
 ): Promise<boolean> {
   if (hold === undefined) return true;
-  // Only a pass that has seen the Services may free an item with an expired hold. Holds from before the request are restored.
+  // An item with an expired hold stays allocated, because only a pass that has read the Services may free it. Holds from before
+  // the request are restored in any case.
   const isFreed = !isOver(hold, nowMs());
   const { requestId } = request;
   let all = true;
@@ -93,7 +94,7 @@ export async function rollBack(
 
 /** The largest difference between the clocks of two invocations. */
 const CLOCK_SKEW_MS = 5_000;
-/** This is longer than any invocation of a version that did not save `busyUntilMs`. */
+/** The time after which an invocation of an older version, which did not save `busyUntilMs`, has certainly ended. */
 const LONGEST_MS = 30_000;
 
 /** Returns the record of a release that begins now, with the current holds on its items. */

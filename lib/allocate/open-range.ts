@@ -28,7 +28,7 @@ export async function openRequestedCluster(
   return cluster;
 }
 
-/** Returns a refusal if the mode of a cluster is `observe`. Completed requests still get their answers. */
+/** Returns a refusal if the mode of a cluster is `observe`. A repetition of a completed request still gets its saved answer. */
 export function observeOnly({ name, mode }: ClusterSpec): Refusal | undefined {
   if (mode !== 'observe') return undefined;
   const message = `cluster ${name} has "mode: observe": nothing is allocated or released until its spec has "mode: enforce"`;

@@ -57,8 +57,8 @@ export async function fromEach<Result>(
 type HoldsByRange = Readonly<Record<string, readonly Hold[]>>;
 
 /**
- * Returns the holds that a request for a Service may claim when it begins. The request claims a hold only if it has not
- * changed since, and a rollback restores it.
+ * Returns the holds that a request for a Service may claim when it begins. The request claims only holds that have not changed
+ * since then, and a rollback restores the claimed holds.
  */
 export async function claimableHolds(
   context: RequestContext,

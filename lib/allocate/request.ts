@@ -11,7 +11,10 @@ export type RangeName = (typeof RANGE_NAMES)[number];
 
 export type ItemValue = string | number;
 
-/** The most items of one request. IPv6 addresses with the longest names then take a sixth of the space for holds. */
+/**
+ * The maximum number of items in one request. If all of them are IPv6 addresses of the greatest length, their hold takes a sixth
+ * of `MOST_HOLD_BYTES`.
+ */
 export const MOST_ITEMS = 256;
 
 /** The maximum length of a value: longer than any address. */

@@ -113,7 +113,7 @@ export class RangeAllocator<Item> {
     return { range: this.spec, data: trimmed(this.#data) };
   }
 
-  /** Replaces the allocated items. The bits of `snapshot` are numbered by this range. */
+  /** Replaces the allocated items. The bit numbers in `snapshot` are those of this range. */
   restore(snapshot: Uint8Array): void {
     const data = trimmed(snapshot);
     this.#data = new Uint8Array(Math.max(data.length, Math.ceil(this.max / 8)));

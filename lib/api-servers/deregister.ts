@@ -97,7 +97,8 @@ function refusalOf(
     const message = `${address} is shared by several API servers (${where}): remove the server behind it instead`;
     return refused('shared', message);
   }
-  // If a withdrawal ends within the clock skew, a caller whose clock is ahead may have undone it.
+  // A withdrawal that ends within the clock skew does not count, because it has already ended by a clock that is ahead, and the
+  // address may be published again.
   const isRepeated = lease !== undefined && isWithdrawn(lease, nowMs() + MOST_SKEW_MS);
   if (isRepeated || lastOne || othersLive(request, leases, address).length > 0) return undefined;
   const message = `${address} is the last live address: without it the kubernetes Service has no endpoints. Set lastOne to remove it anyway`;

@@ -79,7 +79,7 @@ async function probeWithWitnesses(
   const toProbe = expected.filter(({ address }) => !kept.has(address));
   const turn = { passId, nowMs: nowMs(), leaseMs: spec.endpoints.leaseSeconds * 1000 };
   const witnesses = expected.filter(({ address }) => kept.has(address));
-  // With many silent addresses, no time would be left for witnesses later, so a few are probed first.
+  // Many silent addresses would leave no time to probe witnesses afterwards, so a few witnesses are probed first.
   const firstOf = ({ isOf }: PublishedFamily) =>
     witnesses.filter(({ address }) => isOf(address)).slice(0, WITNESSES_AT_ONCE / families.length);
   const atOnce = toProbe.length < PROBES_AT_ONCE ? [] : families.flatMap(firstOf);
@@ -207,7 +207,7 @@ export function isHostOf({ apiServers }: ClusterSpec, url: string): boolean {
   return apiServers.some((server) => ('address' in server ? server.address : server.host) === host);
 }
 
-/** Returns the number of passes after which each address has been among the first probes of a pass. */
+/** Returns how many passes it takes until each address has been among the first 16 probes of a pass. */
 export function ticksOfATurn(addresses: number): number {
   return Math.max(1, Math.ceil(addresses / PROBES_AT_ONCE));
 }

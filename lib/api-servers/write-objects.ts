@@ -34,7 +34,7 @@ export interface WriteFailure {
 export async function publish(kubernetes: ClusterPort, { writes, objects, removals, verdict }: Publication) {
   const { changes, objects: written, isWithheld, failure } = await writeObjects(kubernetes, writes);
   const isWritten = changes.length > 0 && !isWithheld;
-  // Only a write that was made can be undone by another writer.
+  // Another writer can undo only writes that were made, so the contest state assumes our write only if all writes were made.
   const isUnwritten = writes.length === 0 || isWithheld || failure !== undefined;
   const versions = versionsOf(Object.values({ ...objects, ...written }));
   return {
@@ -116,7 +116,7 @@ function endpointsError({ code, message }: WriteFailure, cause?: Error): Endpoin
   return new EndpointsError(code, message, cause && { cause });
 }
 
-/** @param what the object as messages name it: `Service default/kubernetes` */
+/** @param what the text for the object in messages, such as `Service default/kubernetes` */
 function failureOf(refusal: Refusal, what: string): WriteFailure {
   const since = 'by another writer after this pass read it; the next pass reads it again';
   switch (refusal.outcome) {

@@ -25,7 +25,7 @@ import {
 
 const SESSION_NAME = 'kube-bootstrap-controller';
 const SESSION_SECONDS = 900;
-/** The time before their end at which the credentials of a role are renewed. */
+/** The credentials of a role are renewed this long before they expire. */
 const RENEW_BEFORE_MS = 5 * 60_000;
 const LONGEST_READ_MS = 5_000;
 /** The region of STS for a process without a region, as in the AWS SDK. */

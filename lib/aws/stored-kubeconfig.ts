@@ -35,8 +35,8 @@ export function placeOf(stored: StoredKubeconfig) {
 export type LoadKubeconfig = (spec: ClusterSpec, signal: AbortSignal) => Promise<ApiServerAccess>;
 
 /**
- * Returns a function that reads a kubeconfig from the source in the spec. File paths are relative to `folder`. Only
- * files may name plugins, and only where `runPlugin` is set.
+ * Returns a function that reads a kubeconfig from the source in the spec. File paths are relative to `folder`. Only a kubeconfig
+ * in a file may use plugins, and only if `runPlugin` is set.
  */
 export function kubeconfigLoader(
   folder: string,
@@ -57,7 +57,10 @@ export function kubeconfigLoader(
   };
 }
 
-/** Returns true in a Lambda function. Elsewhere a kubeconfig may lead to an API server of this machine. */
+/**
+ * Returns whether this process is a Lambda function, which must not connect to local addresses. On any other host, an API server
+ * may run on the same host.
+ */
 export function isLambda(variables: Readonly<Record<string, string | undefined>>): boolean {
   return variables['AWS_LAMBDA_RUNTIME_API'] !== undefined;
 }

@@ -18,8 +18,8 @@ import {
 export const LOOPS = ['system-namespaces', 'kubernetes-service', 'cluster-ip-repair', 'node-port-repair'] as const;
 export type Loop = (typeof LOOPS)[number];
 /**
- * The loop whose function also acts for its whole stack: it counts the fleet and claims clusters without an owner. Only
- * its role may write registrations.
+ * The loop whose function also acts for its whole stack: it counts the stack's clusters by their health, and claims clusters
+ * without an owner. Only the role of this function may write registrations.
  */
 export const STACK_LOOP: Loop = 'kubernetes-service';
 
@@ -187,7 +187,10 @@ export const writtenSpecShape = z.strictObject({
 
 const { serviceClusterIPRange, ...fields } = writtenSpecShape.shape;
 
-/** A registered spec. The ranges have another name there. Only types are checked, and fields of a later version are kept. */
+/**
+ * A registered spec. Its ranges are in `serviceClusterIPRanges` instead of `serviceClusterIPRange`. Only types are checked, and
+ * fields of a later version are kept.
+ */
 export const clusterSpecShape = storedShape(
   z.strictObject({ ...fields, serviceClusterIPRanges: serviceClusterIPRange }),
 );

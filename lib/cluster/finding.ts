@@ -60,7 +60,7 @@ export interface EventDraft {
 
 export interface Finding {
   readonly type: FindingType;
-  /** The message. If upstream has a message for this finding, it is the same. */
+  /** The message of the finding, which is upstream's message if upstream has one. */
   readonly message: string;
   readonly item?: string;
   /** The affected Service, as `namespace/name`. */

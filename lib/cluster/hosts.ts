@@ -13,8 +13,8 @@ const SIX_TO_FOUR = parseCidr('2002::/16');
  */
 export function isLocalAddress(text: string): boolean {
   const address = parseAddress(text);
-  // A text with a zone does not parse, and a zone belongs to a link. Name servers return no other text that does not
-  // parse.
+  // A text that does not parse counts as local. Name servers return only one such form, an IPv6 address with a zone, and a zone
+  // belongs to a link.
   return address === undefined || isLocal(address);
 }
 
@@ -33,7 +33,10 @@ function isIn(network: ReturnType<typeof parseCidr>, address: Address): boolean 
   return network !== undefined && networkContains(network, address);
 }
 
-/** Returns whether the host of a URL is a local address. Names are resolved only when they are connected to. */
+/**
+ * Returns whether the host of a URL is a local address. Returns false for a host name, because it is resolved only at the
+ * connection.
+ */
 export function isLocalHost(url: URL): boolean {
   const host = hostOf(url);
   return parseAddress(host) !== undefined && isLocalAddress(host);
@@ -46,7 +49,7 @@ export function hostOf({ hostname }: URL): string {
 
 const OF_AWS = /\.(amazonaws\.com(\.cn)?|api\.aws)\.?$/;
 
-/** Returns whether the URL belongs to AWS STS, which exchanges a token with that audience for credentials of a role. */
+/** Returns whether the URL belongs to AWS STS. STS exchanges a token whose audience is such a URL for credentials of a role. */
 export function isAudienceOfSts({ hostname }: URL): boolean {
   const isSts = hostname.split('.').some((label) => label === 'sts' || label === 'sts-fips');
   return isSts && OF_AWS.test(hostname);

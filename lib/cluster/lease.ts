@@ -13,7 +13,9 @@ interface ServerRecord {
   readonly misses: number;
   /** The time at which the last miss was counted. Absent in items of versions that did not record it. */
   readonly missedAtMs?: number;
-  /** The time of the first probe, since the last answer, whose reply this process was too busy to receive. */
+  /**
+   * The time of the first late probe since the last answer. A probe is late if this process was too busy to receive the reply.
+   */
   readonly lateSinceMs?: number;
   /** The last recorded result of a probe, such as `answered 200`. It is only for display and has at most 200 characters. */
   readonly lastProbe?: string;
@@ -58,7 +60,7 @@ export function isActive(lease: Lease, nowMs: number): boolean {
   return lease.expiresAtMs > nowMs && !isWithdrawn(lease, nowMs);
 }
 
-/** Returns the time when both the lease and its withdrawal have ended. */
+/** Returns the time at which the lease has expired and its withdrawal has ended. */
 export function endOf(lease: Lease): number {
   return Math.max(lease.expiresAtMs, lease.state === 'withdrawn' ? lease.withdrawnUntilMs : 0);
 }

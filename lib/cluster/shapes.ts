@@ -68,7 +68,9 @@ const MOST_LISTED = 20;
 /** The default message of zod. */
 const NO_MESSAGE = 'Invalid input';
 
-/** Returns the faults of a value in one sentence, each with its path. `whole` names the value itself. */
+/**
+ * Returns the faults of a value in one sentence, each with its path. `whole` is the text for the whole value, which has no path.
+ */
 export function shapeFaults({ issues }: Pick<z.core.$ZodError, 'issues'>, whole: string): string {
   const listed = issues.slice(0, MOST_LISTED).map((issue) => faultOf(issue, whole));
   const more = issues.length > MOST_LISTED ? [`and ${issues.length - MOST_LISTED} more`] : [];

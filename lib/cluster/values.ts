@@ -56,8 +56,8 @@ export function boundedText(value: unknown, longest = LONGEST_TEXT): string {
 const SHORTEST_BEGINNING = 3;
 
 /**
- * Returns the known name that `name` probably means: the only name that begins with it, or a name that differs in at most a third
- * of the letters, in any case.
+ * Returns the known name that `name` probably means: the only name that begins with it, or else the most similar name that
+ * differs in at most a third of its letters. Ignores case.
  */
 export function nearestName(name: string, known: readonly string[]): string | undefined {
   const [only, ...others] = known.filter((candidate) => candidate.toLowerCase().startsWith(name.toLowerCase()));

@@ -47,7 +47,9 @@ export function noLiveLease({ spec, nowMs, leases, outcomes }: ServersOfAFamily,
   };
 }
 
-/** A withdrawal without a shutdown of its server is reported after this time: a server that shuts down ends within minutes. */
+/**
+ * A withdrawn server that has not shut down is reported after this time, because a server that shuts down ends within minutes.
+ */
 const DRAINED_WITHIN_MS = 600_000;
 
 /**

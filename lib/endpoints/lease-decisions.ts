@@ -23,7 +23,7 @@ export interface LeaseObservation {
   readonly triesEveryMs: number;
 }
 
-/** A lease is removed this long after both it and its withdrawal ended. */
+/** A lease is removed this long after it expired and its withdrawal ended. */
 const FORGET_AFTER_MS = 3_600_000;
 /**
  * Two misses count as consecutive if the second is at most this many passes after the first. Passes in between may be lost or
@@ -106,9 +106,9 @@ function answerOf(
   const outcome = outcomes.get(address);
   if (outcome === undefined || (outcome.verdict === 'unknown' && !outcome.late)) return undefined;
   const verdict = verdictFor(kind, outcome);
-  // Silence may be a fault of our own network, unless another address answered in this pass. For an agent that stopped
-  // refreshing its lease, another agent that still refreshes its own lease is sufficient evidence: no probe took part in this
-  // expiry.
+  // Silence counts as a miss only if another address answered in this pass, because otherwise our own network may be the cause.
+  // If an agent stopped refreshing its lease, it is sufficient that another agent still refreshes its own lease, because no probe
+  // took part in this expiry.
   const isProven = hasAnswered(outcome) || isAnyAnswered(outcomes);
   const isAgents = source === 'agent' && leases.some((other) => other.source === 'agent' && isActive(other, nowMs));
   const intervalMs = spec.intervalSeconds['kubernetes-service'] * 1000;
@@ -128,8 +128,8 @@ function answerOf(
 }
 
 /**
- * Returns whether to delete a probed lease outside the spec. If another address is live, the lease is deleted immediately,
- * otherwise when it expires.
+ * Returns whether to delete the lease of an address that no longer belongs to the spec. If another address is live, the lease is
+ * deleted immediately, otherwise when it expires.
  */
 function departs(lease: Lease, othersLive: boolean, { spec, nowMs }: LeaseObservation): boolean {
   if (isWithdrawn(lease, nowMs)) return false;

@@ -145,9 +145,9 @@ export interface Withdrawal {
 }
 
 /**
- * Returns the lease with a withdrawal. If a withdrawal is active, keeps its observations and the later of both ends. If the
- * lease has expired, its end becomes the time at which its address was last published, because a pass may be about to publish
- * it.
+ * Returns the lease with a withdrawal. If a withdrawal is already active, keeps its `seenDown` and the later of the two ends. If
+ * the lease has expired, its expiry becomes the last time at which its address was published, because a pass may be about to
+ * publish the address.
  */
 export function withdrawn(lease: Lease, { untilMs, goingDown = false }: Withdrawal, nowMs: number) {
   const already = lease.state === 'withdrawn' ? lease : undefined;

@@ -25,7 +25,10 @@ export interface ServersSeen {
   readonly families: readonly [ReadFamily, ...ReadFamily[]];
   /** The leases in the table that this pass knows. */
   readonly stored: { readonly leases: readonly Lease[] };
-  /** The changes after the probes that could not be written, of leases in which other writers changed nothing but misses. */
+  /**
+   * Lease changes of this pass that could not be written. Excludes leases in which another writer changed more than misses and
+   * probe results.
+   */
   readonly unwritten: LeaseChanges;
   /** The host names whose look-up failed. */
   readonly unresolved: readonly string[];
@@ -79,9 +82,9 @@ function ofUnresolvedHost(
 }
 
 /**
- * Returns the lease to decide by. If the write of a refreshed lease was lost, the refreshed lease counts, so that an address
- * that answered is not removed: a restored table may have an old withdrawal or old misses of it. An active withdrawal in the
- * table takes precedence.
+ * Returns the lease by which to decide. If a refreshed lease could not be written, it counts nevertheless, because its address
+ * answered: a restored table may contain an ended withdrawal or old misses of this address. An active withdrawal in the table
+ * takes precedence.
  */
 function unlessUnwritten(lease: Lease, { unwritten, nowMs }: ServersSeen): Lease {
   const seen = unwritten.get(lease.address);

@@ -129,8 +129,8 @@ function trimmed(addresses: readonly EndpointAddress[], own: string, masterCount
 }
 
 /**
- * If there are more servers than the master count, they displace each other. The result is stable from the second sequence
- * on.
+ * The most times that {@link addMasters} goes through all servers. If there are more servers than the master count, they displace
+ * each other, and the result is stable from the second time on.
  */
 const MOST_SEQUENCES = 3;
 

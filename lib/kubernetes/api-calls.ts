@@ -22,7 +22,7 @@ export interface CallOptions {
   readonly tryTimeoutMs?: number;
   /** The most attempts of one call. Default: 5. */
   readonly tries?: number;
-  /** The counter of unfinished replies of all API servers. Default: a counter for this port only. */
+  /** The counter of unfinished replies of all API servers. Default: a counter for the calls of this client only. */
   readonly inFlight?: BytesInFlight;
 }
 
@@ -61,9 +61,9 @@ interface Failure {
 
 /**
  * Sends calls until the deadline. Retries after a 429 (when `Retry-After` allows), a 5xx, or a network fault other than a
- * connection timeout. A retry is safe for every call of the cluster port, including writes: a create contains a name, an
- * update and a delete contain the version that was read, and a repeated merge patch has no further effect. Only the answer to
- * the second attempt may differ, which `afterLostReply` reports.
+ * connection timeout. A retry is safe for every call of a `ClusterPort`, including writes: a create contains a name, an update
+ * and a delete contain the version that was read, and a repeated merge patch has no further effect. Only the answer to the second
+ * attempt may differ, which `afterLostReply` reports.
  *
  * Returns any reply from 200 to 499 except 429. Throws `Throttled`, `Unavailable`, `TlsFailure`, `DeadlineExceeded`.
  */

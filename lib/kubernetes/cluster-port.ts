@@ -154,7 +154,7 @@ export interface ProbeTarget {
   readonly serverName?: string;
   /**
    * True if the probe sends the kubeconfig's credential. `atKubeconfigHost`: the probe sends it only to the host of the
-   * kubeconfig. A token of AWS STS is sent only to its server.
+   * kubeconfig. A token of AWS STS is sent only to the server that is its audience.
    */
   readonly authenticate: boolean | 'atKubeconfigHost';
   /** True if the URL has the address of a single server and not of a load balancer. The connection may then be kept. */

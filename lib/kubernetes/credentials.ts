@@ -57,8 +57,8 @@ async function checkServer(server: string, { lookup }: ApiServerAccess): Promise
 }
 
 /**
- * Returns a function that returns a valid token. Requests at the same time share one call. When a renewal fails, the old
- * token is used until its end.
+ * Returns a function that returns a valid token. Requests at the same time share one call. If a renewal fails, the old token is
+ * used until it expires.
  */
 export function renewedToken(requestToken: () => Promise<string>, nowMs: () => number): () => Promise<string> {
   let current: { readonly token: string; readonly requestedAtMs: number } | undefined;
@@ -83,7 +83,7 @@ export function renewedToken(requestToken: () => Promise<string>, nowMs: () => n
   };
 }
 
-/** The time at which a credential ends, without the credential. */
+/** The time at which a credential expires, without the credential. */
 export interface CredentialEnd {
   readonly what: 'token' | 'client certificate';
   readonly endsMs: number;
@@ -92,7 +92,7 @@ export interface CredentialEnd {
 
 const SOON_MS = 7 * 24 * 60 * 60_000;
 
-/** Returns the ends of the token and the client certificate. Omits opaque tokens, and credentials that renew themselves. */
+/** Returns when the token and the client certificate expire. Omits opaque tokens, and credentials that renew themselves. */
 export async function credentialEnds(access: ApiServerAccess): Promise<readonly CredentialEnd[]> {
   if (access.renewsItself) return [];
   const headers = await access.authHeaders();

@@ -45,7 +45,10 @@ const ASTERISK = 0x2a;
 const LETTER_U = 0x75;
 /** The most backslashes before an escaped character. Each level of JSON within JSON doubles their number. */
 const MOST_BACKSLASHES = 16;
-/** The number of bytes that must match before the search continues at a position, unless one of the bytes is escaped. */
+/**
+ * The search continues only at a position where this many bytes match the beginning of the secret, or where one of these bytes
+ * may be escaped.
+ */
 const PREFIX = 8;
 
 /**
@@ -135,8 +138,9 @@ function fallbacksIn(secret: Buffer): Int32Array {
 }
 
 /**
- * Returns a function that returns the next position from `from` on where a match may begin, by a native search for the
- * needles. A match may always begin in the last few bytes, because the rest of the secret may not have arrived.
+ * Returns a function that returns the next position from `from` on where a match may begin. It finds the needles with
+ * `Buffer.indexOf`, which is fast. A match may always begin in the last few bytes, because the rest of the secret may not have
+ * arrived.
  */
 function placesToSearch(bytes: Buffer, needles: readonly Buffer[]): (from: number) => number {
   const found = needles.map((needle) => ({ needle, at: -1 }));

@@ -70,7 +70,7 @@ function withinBounds<Read>(site: CallSite, read: () => Read): Read {
 
 const NO_STATUS: ApiStatus = { reason: '', message: '', detailsKind: '', causes: [], retryAfterSeconds: 0 };
 
-/** Returns the Status of a reply. If the reply is none, the reason is empty and the message is the start of the text. */
+/** Returns the Status of a reply. If the reply is not a Status, the reason is empty and the message is the start of the text. */
 export function statusOf(reply: ApiReply): ApiStatus {
   try {
     return isProtobuf(reply) ? { ...NO_STATUS, ...readStatus(reply.body) } : statusIn(reply);

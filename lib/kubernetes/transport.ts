@@ -120,7 +120,7 @@ interface KeptConnection {
   readonly openedAtMs: number;
 }
 
-/** The time limit for an answer on a kept connection, as a part of the time of a probe. */
+/** The time limit for an answer on a kept connection. It is only a part of the time limit of a probe. */
 export const KEPT_LIMIT_MS = 1_000;
 /** Three probes at an interval of ten seconds use a kept connection. Then a new connection verifies the certificate again. */
 const LONGEST_KEPT_MS = 25_000;
@@ -166,7 +166,8 @@ export class KeptConnections {
     let isKept = false;
     try {
       const answer = await ask(client);
-      // A slow server needs the whole time of a probe, which an answer on a kept connection does not have.
+      // The connection to a slow server is not kept, because an answer on a kept connection has only a part of the time of a
+      // probe.
       isKept = answer.status === 200 && this.#nowMs() - openedAtMs < KEPT_LIMIT_MS;
       return answer;
     } finally {

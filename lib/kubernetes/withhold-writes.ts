@@ -4,8 +4,8 @@ import { describePublished } from '../endpoints/objects.ts';
 import { type ClusterPort, describeRef, type Kind, type ObjectRef, refOf } from './cluster-port.ts';
 
 /**
- * Returns a port that reads like `port` but writes nothing. It reports each write (`create Namespace kube-system`) with
- * the fields that would change, and returns the outcome `withheld`.
+ * Returns a Kubernetes client that reads through `port` but writes nothing. It reports each write (`create Namespace
+ * kube-system`) with the fields that would change, and returns the outcome `withheld`.
  */
 export function withholdWrites(port: ClusterPort, wouldWrite: (description: string) => void): ClusterPort {
   const read = new Map<string, KubernetesObject>();

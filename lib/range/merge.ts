@@ -2,7 +2,7 @@ import { fromBits, intersect, subtract, union } from '../allocator/snapshot-byte
 import { type Hold, holdsByItem, sameTerms, withoutHolds } from './hold.ts';
 import { type StoredRange, sameLastStrike, unseenOf } from './stored-range.ts';
 
-/** The decision of a pass about a range. Bits are numbered by the range `next`. */
+/** The decision of a pass about a range. Bit numbers are positions in the range of `next`. */
 export interface RangeDecision {
   readonly next: StoredRange;
   readonly proved: Uint8Array;
@@ -23,10 +23,10 @@ export interface EndedHold {
 export type MergeRefusal = 'otherRange' | 'newerSpec' | 'otherAllocator';
 
 /**
- * Returns the range to save if another writer has changed it since the pass read it. `newest` is the current range. Every
- * item that the list of Services proves is taken. The decisions about leaks apply to items whose strikes have not changed
- * since the `read`. An allocation clears the strikes of its item, so an item that was allocated since the read is not freed.
- * A hold ends only if it has not changed. Other holds of the newest range continue.
+ * Returns the range to save if another writer has changed it since the pass read it. `newest` is the current range. Every item
+ * that a listed Service claims is taken. The decisions about leaks apply to items whose strikes have not changed since the
+ * `read`. An allocation clears the strikes of its item, so an item that was allocated since the read is not freed. A hold ends
+ * only if it has not changed. Other holds of the newest range continue.
  * @param read the range that the pass read; `undefined` if none was stored
  */
 export function mergeOntoNewest(
@@ -50,7 +50,7 @@ export function mergeOntoNewest(
   const freedWithHold = fromBits(ending.flatMap(({ freedBit }) => freedBit ?? []));
   const data = union(subtract(judged.data, freedWithHold), proved);
   const held = fromBits([...holdsByItem(holds).keys()].flatMap((item) => bitOf(item) ?? []));
-  // An item that this pass struck may have got a hold since the read. Such an item is not struck.
+  // An item that got a hold after the pass read the range gets no strike.
   const strikable = subtract(subtract(data, proved), held);
   const { once, twice } = judged.strikes;
   return {

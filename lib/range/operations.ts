@@ -33,7 +33,7 @@ export interface ReleaseOptions {
   /** These holds are restored, and their items are not freed. */
   readonly restore?: readonly Hold[];
   readonly owner?: string;
-  /** If set, an item is released only if it still has the hold that it has here, or still has no hold. */
+  /** If set, an item is released only if its hold equals the one in this list, or if it has no hold and is not in this list. */
   readonly expected?: readonly Hold[];
 }
 
@@ -127,8 +127,8 @@ export function mayRelease(
 }
 
 /**
- * Returns the indexes of the requested values, followed by the indexes of `next`. In this order, `next` does not take a
- * requested value.
+ * Returns the indexes of the requests for a value, followed by those of the requests for any free item (`next`). In this order, a
+ * request for any item does not take a requested value.
  */
 export function valuesFirst<Item>(requested: readonly Requested<Item>[]): readonly number[] {
   const isNext = (index: number) => Number(requested[index] === 'next');
@@ -136,8 +136,8 @@ export function valuesFirst<Item>(requested: readonly Requested<Item>[]): readon
 }
 
 /**
- * Removes the requested item from `own` and returns it. The caller must first handle the requested values, because `next`
- * gets any remaining item.
+ * Removes the requested item from `own`, the items that the request already holds, and returns it. The caller must handle the
+ * requested values first, because a request for any item (`next`) takes any of them.
  */
 function ownItem<Item>(range: Range<Item>, own: Set<Item>, each: Requested<Item>): Item | undefined {
   const [first] = own;
@@ -150,7 +150,8 @@ function takeValue<Item>(range: Range<Item>, value: Item, claim: HoldClaim | und
   const { holdOwner, nowMs } = claim;
   const hold = range.holdOn(value);
   const expected = claim.expected === undefined ? hold : holdOn(claim.expected, range.textOf(value));
-  // A rollback would restore the expected hold, even if its owner has released it.
+  // An item that has lost its expected hold is refused. Otherwise, a rollback would restore this hold, although its owner may
+  // have released it.
   if (hold === undefined) return expected === undefined ? range.take(value) : notHeld(range.textOf(value));
   const isExpected = expected !== undefined && sameTerms(hold, expected);
   return isExpected && !isOver(hold, nowMs) && mayClaim(hold, holdOwner) ? range.claim(value) : range.take(value);

@@ -72,7 +72,10 @@ export class Range<Item> {
     return this.#after(items, { holds: withHold(this.#kept.holds, texts, terms) });
   }
 
-  /** Records the unclaimed items of a Service. `items` are the items of the current review. */
+  /**
+   * Records items that admission allocated for a Service and that no pass has seen in it yet. `items` are the items of the
+   * current review.
+   */
   withUnclaimed(unclaimed: Unclaimed, items: readonly Item[]): Range<Item> {
     const kept = this.#after(items, {}).#kept;
     return new Range({ ...kept, unclaimed: withUnclaimed(kept.unclaimed, unclaimed) }, this.#taken);

@@ -6,11 +6,11 @@ import { countUnclaimed, type ServiceName, type Unclaimed, unclaimedOf } from '.
 export interface ServiceAllocationOptions<Item> {
   readonly service: ServiceName;
   /**
-   * True if the review is about the creation of a Service. An existing Service of this name may have the items of `first`, so
-   * `next` does not use them.
+   * True if the review is about the creation of a Service. A request for any item (`next`) then does not get an item of
+   * `Unclaimed.first`, because an existing Service of this name may have it.
    */
   readonly isNew: boolean;
-  /** The items that the Service has or requests by value. `next` does not use them. */
+  /** The items that the Service has or requests by value. A request for any item (`next`) does not get them. */
   readonly named: readonly Item[];
   readonly claim: HoldClaim;
 }
@@ -42,7 +42,10 @@ const BIT_BYTES = 8;
 /** The number of bytes of a line or of a namespace, without its name. */
 const NAME_BYTES = 8;
 
-/** Allocates all items that a Service lacks, or none. Unclaimed items of the Service already belong to it. */
+/**
+ * Allocates all items that a Service lacks, or none. Items that earlier reviews allocated for the Service already belong to it,
+ * even if no pass has seen them in it.
+ */
 export function allocateForService<Item>(
   range: Range<Item>,
   requested: readonly Requested<Item>[],
@@ -87,7 +90,7 @@ export function undoAllocation<Item>(
   return { result: undefined, range: released.reduce((left, item) => left.release(item), range) };
 }
 
-/** Returns the requested items that this Service already has as unclaimed, by their index in the request. */
+/** Returns the requested items that earlier reviews have already allocated for this Service, by their index in the request. */
 function ownItems<Item>(
   range: Range<Item>,
   requested: readonly Requested<Item>[],
@@ -101,7 +104,7 @@ function ownItems<Item>(
   const spare = [...own].filter((bit) => !isNamed.has(bit));
   const spareLater = spare.filter((bit) => later.includes(bit));
   const lacking = requested.filter((each) => each === 'next').length - spareLater.length;
-  // The items of `first` are used last, because an existing Service of that name may have them.
+  // The items of `Unclaimed.first` are used last, because an existing Service of that name may have them.
   const left = isNew && (lacking <= 0 || mayAllocate(lacking)) ? spareLater : spare;
   return requested.map((each) => {
     const bit = each === 'next' ? left.shift() : range.bitOf(each.value);

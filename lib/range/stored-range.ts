@@ -3,7 +3,8 @@ import type { AllocatorOfRecord } from '../cluster/cluster-spec.ts';
 import { type Hold, sameHolds } from './hold.ts';
 
 /**
- * The stored state of a range. All bitmaps have the byte format of `data`, and are numbered by the range in `range`.
+ * The stored state of a range. All bitmaps have the byte format of `data`. A bit number is the position of an item in the range
+ * in `range`.
  *
  * Invariants: bits are below the number of items. Items that are held, unclaimed or struck are taken. An item has at most one
  * hold, and is unclaimed by at most one Service. A held item has no strike.
@@ -43,9 +44,15 @@ export const NO_STRIKES: LeakStrikes = { once: new Uint8Array(0), twice: new Uin
 export interface Unclaimed extends ServiceName {
   /** The number of reviews that were answered with these items. */
   readonly reviews: number;
-  /** The items of the first review of this name. An existing Service may have them. */
+  /**
+   * The items from the first review of a Service of this name, and from reviews of its changes. An existing Service may have
+   * them.
+   */
   readonly first: readonly number[];
-  /** The items of later creations of this name. They are different from `first`, which an existing Service may have. */
+  /**
+   * The items from later reviews that create a Service of this name. They are none of the items in `first`, because an existing
+   * Service may have those.
+   */
   readonly later: readonly number[];
 }
 

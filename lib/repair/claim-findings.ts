@@ -27,7 +27,7 @@ export interface ClaimWords extends RangeWords {
     readonly outOfRange: string;
     readonly full: string;
   };
-  /** Returns the text after the name of a full range. */
+  /** Returns the text that follows the range in the message about a full range. */
   readonly full: (claim: string) => string;
 }
 

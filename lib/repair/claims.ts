@@ -35,7 +35,7 @@ export interface ClaimedRange<Item> {
   claim(item: Item, by: ServiceClaim): ClaimResult;
 }
 
-/** The most findings that a pass lists. The run record, the log line and the events show far fewer. */
+/** The maximum number of findings that a pass lists. The run record, the log line and the events show far fewer. */
 const MOST_LISTED = 1_000;
 
 /** The first findings about claims, and the number of further findings by type, because every Service may have findings. */

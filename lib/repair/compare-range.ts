@@ -15,9 +15,9 @@ import { type JudgingPass, judgeLeaks, type LeakJudgement, type Leftover } from 
 export interface Rebuild<Item> extends ClaimedRange<Item> {
   /** The range that was read; `undefined` if no pass had saved it, or API servers allocated from it at that time. */
   readonly stored: StoredRange | undefined;
-  /** The taken items of `stored`. Their bits are numbered by the stored range. */
+  /** The taken items of `stored`, with their bit numbers in the stored range. */
   readonly recorded: RangeAllocator<Item>;
-  /** The claims of Services. Their bits are numbered by the range of the spec. */
+  /** The claims of Services, with their bit numbers in the range of the spec. */
   readonly rebuilt: RangeAllocator<Item>;
   /** The Services that have an item with a hold, by the bit of the item in the range of the spec. */
   readonly holders: ReadonlyMap<number, ServiceClaim>;
@@ -77,8 +77,8 @@ function bitsOfHolds<Item>(stored: StoredRange | undefined, range: RangeAllocato
 }
 
 /**
- * Returns true if another control plane made the strikes. Then the cluster may have moved, or this list may be of a former
- * control plane.
+ * Returns true if the strikes were counted from the Services of another control plane. Then the cluster has moved since, or the
+ * list of this pass is that of a former control plane.
  */
 function isByAnother({ strikes: { last } }: StoredRange, { controlPlane }: JudgingPass): boolean {
   return last?.controlPlane !== undefined && last.controlPlane !== controlPlane;

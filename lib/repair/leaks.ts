@@ -24,7 +24,9 @@ export interface Leftover<Item> {
   readonly recordedBit: number;
 }
 
-/** The decision about all recorded items of a range that no Service claims. Bits are numbered by the range of the spec. */
+/**
+ * The decision about all recorded items of a range that no Service claims. Bit numbers are positions in the range of the spec.
+ */
 export interface LeakJudgement {
   readonly findings: readonly Finding[];
   readonly kept: Uint8Array;

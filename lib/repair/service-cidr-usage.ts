@@ -17,7 +17,7 @@ interface Cidr {
   readonly ready: boolean;
 }
 
-/** The most networks in a run record. With more networks, the record would be too large. */
+/** The maximum number of networks in a run record, which more networks would make too large. */
 const MOST_NETWORKS = 16;
 
 /**

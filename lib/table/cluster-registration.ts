@@ -22,9 +22,9 @@ export interface RegisterOptions extends UpdateOptions {
 }
 
 /**
- * Registers a spec. If the same spec is already registered, nothing is written; a different spec gets a new generation. If
- * the name was registered earlier, generations continue from its last one: otherwise the ranges of that time would count as
- * newer. A registration that does not parse is replaced.
+ * Registers a spec. If the same spec is already registered, nothing is written; a different spec gets a new generation. If the
+ * name was registered earlier, its generations continue, because the ranges that were saved then would otherwise count as newer
+ * than the spec. A registration that does not parse is replaced.
  * @returns the registered cluster.
  * @throws TableError `ChangedMeanwhile` if the registration is not the one in `replaces`, unless it has the same spec.
  */

@@ -15,8 +15,9 @@ const suspectShape = z.object({
   untilMs: z.number(),
   accidents: count,
   /**
-   * `unproven`: it is not known yet whether the suspect causes accidents. `proven`: a later pass of the suspect ended without
-   * an accident. `again`: an accident happened while the suspect was alone in its process, so it is the cause.
+   * `unproven`: not cleared, because it is not known yet whether the suspect causes accidents. `proven`: cleared, because a later
+   * pass of the suspect ended without an accident. `again`: an accident happened while the suspect was alone in its process, so
+   * it is the cause.
    */
   state: z.enum(['unproven', 'proven', 'again']),
 });
@@ -60,7 +61,10 @@ export async function listFleetNotes(table: KeyValueTable, stack: string, loop: 
 const HOUR_MS = 60 * 60_000;
 const LONGEST_ALONE_MS = 24 * HOUR_MS;
 const REMEMBERED_MS = 7 * 24 * HOUR_MS;
-/** A shared tick that is due at most this long after the cluster became a suspect was queued before that. */
+/**
+ * If a message that several clusters share has an accident at most this long after one of them became a suspect, the message was
+ * queued before that, and its accident is not counted again.
+ */
 const QUEUED_BEFORE_MS = 60_000;
 
 export interface Accident {

@@ -13,7 +13,7 @@ export type Change<Result> =
   | { readonly keep: Result };
 
 export interface UpdateOptions {
-  /** The most attempts. Default: 8. */
+  /** The maximum number of attempts. Default: 8. */
   readonly attempts?: number;
   /**
    * Waits after a lost attempt. The first attempt has number 0. Default: a random part of 20 ms, doubled with each attempt,
@@ -38,10 +38,11 @@ type Written<Decision> =
   | { readonly outcome: 'lost' | 'unclear' };
 
 /**
- * Writes what `decide` returns for the current item. Repeats both if another writer changed the item between read and write.
- * A write with an unclear outcome is repeated only if the change is repeatable: if the write did happen, another writer may
- * have built on it. All loops of conditional writes use this function.
- * @param decide runs in every attempt. If it returns no `write`, the item stays unchanged; `recent` is first read again.
+ * Reads an item, and writes what `decide` returns for it. Reads and decides again if another writer changed the item before the
+ * write. A write with an unclear outcome is repeated only if the change is repeatable: if the write did happen, another writer
+ * may have built on it. All loops of conditional writes use this function.
+ * @param decide runs in every attempt. If it returns no `write` for an item that was read, the item stays unchanged. If it
+ * returns none for `recent`, the item is read first.
  */
 export async function writeUntilWon<Decision extends { readonly write?: Content | undefined }>(
   table: KeyValueTable,

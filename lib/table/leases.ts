@@ -33,7 +33,10 @@ export interface LeasesChanged {
   readonly written: ReadonlySet<string>;
   /** The leases after the put, including a withheld put. If there was no put, the leases are read again. */
   readonly present: StoredLeases;
-  /** The changes that were not written, of leases in which other writers changed nothing but misses. */
+  /**
+   * The changes that were not written. Omits the change of a lease in which another writer has changed more than its misses and
+   * its last probe.
+   */
   readonly unwritten: LeaseChanges;
 }
 
@@ -68,7 +71,10 @@ export async function changeLeases(
   return { written: new Set(), present, unwritten: notOverwritten(changes, read, present) };
 }
 
-/** Returns only the changes of leases in which other writers have changed nothing but misses since the read. */
+/**
+ * Returns the changes, without those of leases in which another writer has changed more than the misses and the last probe since
+ * the read.
+ */
 export function notOverwritten(changes: LeaseChanges, read: StoredLeases, present: StoredLeases): LeaseChanges {
   return unchanged(
     changes,

@@ -67,9 +67,9 @@ export function rangeAllocations<Item>(table: KeyValueTable, range: ConfiguredRa
 
   return {
     /**
-     * Allocates all items or none. Requested values are allocated first, so that `next` does not take one of them. A value
-     * that occurs twice in the request is refused as allocated. A value with an expired hold stays taken until a pass has
-     * seen that no Service has it.
+     * Allocates all items or none. Requested values are allocated first, so that a request for any item (`next`) does not take
+     * one of them. A value that occurs twice in the request is refused as allocated. A value with an expired hold stays taken
+     * until a pass has seen that no Service has it.
      */
     allocate: async (
       requested: readonly Requested<Item>[],
@@ -134,7 +134,7 @@ export function rangeAllocations<Item>(table: KeyValueTable, range: ConfiguredRa
     /** Returns the item in its canonical form, or a refusal if it is not in the range. Does not read the table. */
     itemOf: (item: Item): Item | Refusal => {
       const allocator = range.emptyAllocator();
-      // An empty allocator refuses only items outside the range.
+      // This allocator is empty, so it refuses an item only if the item is outside the range.
       return allocator.itemOf(String(item)) ?? allocator.allocate(item) ?? item;
     },
   };

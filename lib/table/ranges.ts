@@ -75,8 +75,8 @@ const MOST_ITEM_BYTES = 400 * 1024;
 /** The room for all parts of the item except bitmaps and holds. */
 const OTHER_BYTES = 4 * 1024;
 /**
- * The most bytes that holds take in the item of their range. This is enough if each address of a /24 is held by its own
- * request. The limit exists because DynamoDB charges each write by its size.
+ * The maximum number of bytes that holds take in the item of their range. This is enough if each address of a /24 is held by its
+ * own request. The limit exists because DynamoDB charges each write by its size.
  */
 export const MOST_HOLD_BYTES = 64 * 1024;
 

@@ -39,7 +39,10 @@ const recordShape = z.object({
   /** The number of consecutive passes in which neither the API server nor any probe answered. Absent if it is 0. */
   withoutAnswer: z.exactOptional(count),
   lastSuccessAtMs: z.exactOptional(time),
-  /** The sightings of each event, by event name, which make repeated events a series. `planEvents` limits their number. */
+  /**
+   * The number and times of each event's sightings, by event name, so that repeated events become a series. `planEvents` limits
+   * the number of names.
+   */
   events: z.readonly(z.record(z.string(), sightingShape)),
   /** The writes that a pass in `observe` would have made. Only the first 20 are kept. */
   wouldWrite: z.exactOptional(lines),
@@ -62,8 +65,8 @@ export interface ReadRunRecord {
 
 const SCHEMA = 1;
 /**
- * Only one pass at a time writes a record, so few traces are enough. With more traces, the record of three API servers would
- * exceed 1 KB.
+ * Only one pass at a time writes a record, so few traces of earlier writes are enough. With more traces, the record of a cluster
+ * with three API servers would exceed 1 KB.
  */
 const WRITES_KEPT = 8;
 export const MAX_FINDINGS = 20;

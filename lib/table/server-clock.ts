@@ -13,7 +13,10 @@ export interface ServerClock {
   readonly nowMs: () => number;
   /** Returns true if at least one reply had a time. */
   readonly isMeasured: () => boolean;
-  /** Returns the smallest difference between this host's clock and the table's that the replies prove; 0 if they prove none. */
+  /**
+   * Returns the smallest difference between this host's clock and the table's clock that explains the times in the replies; 0 if
+   * equal clocks explain them, too.
+   */
   readonly skewMs: () => number;
 }
 

@@ -55,7 +55,7 @@ export function requestedTarget(path: string): Target | undefined {
   };
 }
 
-/** A refusal, as a Kubernetes `Status`. Thrown by the stand-in's storage and turned into a reply at its edge. */
+/** A refusal, as a Kubernetes `Status`. The stand-in's storage throws it, and the server replies with it. */
 export class StatusError extends Error {
   override readonly name = 'StatusError';
   readonly httpStatus: number;

@@ -58,7 +58,7 @@ export function defaulted(service: StoredService): StoredService {
 }
 
 /**
- * Returns a changed spec without the node ports that its new type does not use, unless the change named other ports
+ * Returns a changed spec without the node ports that its new type does not use, unless the change sets other node ports
  * (`dropTypeDependentFields` of pkg/registry/core/service/strategy.go).
  */
 export function withoutUnusedPorts(before: StoredServiceSpec, after: StoredServiceSpec): StoredServiceSpec {

@@ -51,8 +51,8 @@ interface Call {
 }
 
 /**
- * Returns the feature that a query requests and the stand-in lacks. As in the real API, any value but these two turns a
- * flag on.
+ * Returns the feature that a query requests and the stand-in lacks. As in the real API, any value of `watch` but `false` and `0`
+ * turns it on.
  */
 function missingIn(query: URLSearchParams): string | undefined {
   if (query.has('watch') && !/^(false|0)$/i.test(query.get('watch') ?? '')) return 'watch';

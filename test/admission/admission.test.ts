@@ -105,7 +105,7 @@ test.each<[string, ReviewFields]>([
   expect(status).toMatchObject({ code: 422 });
 });
 
-describe('refusals with the messages of the original', () => {
+describe('refusals with the messages of the API server', () => {
   const invalid = (field: string, value: string, detail: string) => {
     const message = `Invalid value: ${value}: ${detail}`;
     return {
@@ -254,16 +254,16 @@ describe('a table that cannot allocate', () => {
   const OTHER_RANGE = aClusterSpec({ allocator: 'table', serviceClusterIPRanges: ['10.1.0.0/24'] });
 
   test.each<[string, string, (world: AdmissionWorld) => KeyValueTable | Promise<KeyValueTable>]>([
-    ['it throttles', 'Throttled', ({ table }) => failing(table, RANGES)],
+    ['it throttles requests', 'Throttled', ({ table }) => failing(table, RANGES)],
     ['it cannot be reached', 'Unavailable', unreachable],
     ['no pass has saved the ranges', 'NotReady', ({ table }) => registerCluster(table, OTHER_RANGE).then(() => table)],
     [
-      'the cluster is another stack’s',
+      'another stack owns the cluster',
       'OtherStack',
       ({ table }) => updateCluster(table, 'demo', withOwner('other')).then(() => table),
     ],
   ])(
-    'because %s, the Service is refused or allowed by the setting of the stack, and nothing stays taken',
+    'while the table cannot allocate because %s, the setting of the stack refuses or allows the Service, and no item stays allocated',
     async (_what, code, spoil) => {
       for (const onFailure of ['refuse', 'allow'] as const) {
         const world = await anAdmissionWorld({ settings: { onFailure }, environment: { stack: 'mine' } });
@@ -336,7 +336,7 @@ describe('a table that cannot allocate', () => {
     },
   );
 
-  test('a review whose time ends before the tokens are read gets the status 503', async () => {
+  test('a review that times out before the tokens are read gets the status 503', async () => {
     const over = AbortSignal.abort(new DispatchError('DeadlineExceeded', 'the test says so'));
     const startDeadline = () => ({ signal: over, cancel: () => undefined });
     const world = await anAdmissionWorld({ environment: { startDeadline } });
@@ -393,7 +393,7 @@ test('a cluster that floods the webhook is refused before its body is read, and 
   expect(await flood(21)).toEqual([...Array<number>(20).fill(400), 429]);
 });
 
-test('callers without a token do not count against the rate of a cluster', async () => {
+test('requests without a token do not count against the rate limit of a cluster', async () => {
   const world = await anAdmissionWorld();
   for (let sent = 0; sent < 1_500; sent += 1) await world.send({ headers: {}, body: REVIEW });
   expect(await world.send({ body: REVIEW })).toMatchObject({ statusCode: 200 });
@@ -491,7 +491,7 @@ describe('a caller without the right request', () => {
     ]);
   });
 
-  test('a caller gets the same answer through a REST API, although its events have another form', async () => {
+  test('a caller gets the same answer through a REST API of API Gateway, although the events of that API have another form', async () => {
     const world = await anAdmissionWorld();
     await world.repair(world.clock.nowMs);
     const review = JSON.stringify(aReview({ spec: { clusterIP: 'None' } }));

@@ -93,7 +93,7 @@ describe('a new Service', () => {
       '30001@0 30002@1',
     ],
     [
-      'requests a node port twice if two port numbers name it',
+      'requests a node port twice if ports with different numbers request it',
       nodePorts(port(80, { nodePort: 30081 }), EXPOSED),
       '30081@0 30081@1',
     ],
@@ -181,7 +181,7 @@ describe('a Service that is changed', () => {
     expect(wanted(fields, old, DUAL)).toBe(expected);
   });
 
-  test('the new clusterIPs have empty places for the addresses to allocate', () => {
+  test('the new clusterIPs contain an empty string for each address to allocate', () => {
     const { clusterIPs } = planOf(specOf(REQUIRE), specOf(one), DUAL);
     expect(clusterIPs).toEqual(['10.0.0.5', '']);
   });

@@ -58,7 +58,7 @@ test('a Service does not keep items of an earlier range', async () => {
   expect(addressIn(await world.ask({}))).toBe('10.1.0.17');
 });
 
-test('the second creation of a Service gets other items, because the first may have succeeded, and later ones get the same items', async () => {
+test('a second creation of a Service gets other items, because the first may have succeeded, and further creations get the items of the second', async () => {
   const world = await anAdmissionWorld();
   const answers: unknown[] = [];
   for (let time = 0; time < 5; time++) answers.push(addressIn(await world.ask({})));
@@ -172,7 +172,7 @@ test('a namespace cannot use up a range with Services that are never created: ot
 
 test.each([
   ['if its namespace has too many unclaimed items, while other namespaces still get some', 470, false, true],
-  ['in every namespace if the item of the range has no room for more unclaimed items', 900, true, false],
+  ['in every namespace if the table item that stores the range has no room for more unclaimed items', 900, true, false],
 ])('a Service is refused %s', async (_what, count, ofTheirOwn, othersMay) => {
   const world = await anAdmissionWorld({ spec: { serviceClusterIPRanges: ['10.0.0.0/20', 'fd00::/112'] } });
   const bits = Array.from({ length: count }, (_, index) => 16 + index);

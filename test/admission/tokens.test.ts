@@ -44,13 +44,13 @@ test.each([
   expect(await check(NEW)).toBe('unknown');
 });
 
-test('a token of the wrong form causes no read', async () => {
+test('a token of the wrong form causes no read of a secret', async () => {
   const { check, reads } = aWorld({ demo: NEW });
   expect([await check('short'), await check('a'.repeat(600))]).toEqual(['wrong', 'wrong']);
   expect(reads).toEqual([]);
 });
 
-test('a wrong token causes the same reads for a cluster with tokens and for an invented name', async () => {
+test('a wrong token causes the same reads of secrets for a cluster with tokens and for an invented name', async () => {
   const readsOf = async (cluster: string) => {
     const { check, reads, clock } = aWorld({ demo: NEW });
     const counts: number[] = [];
@@ -68,7 +68,7 @@ test('a wrong token causes the same reads for a cluster with tokens and for an i
   expect(await readsOf('demo')).toEqual([1, 0, 0, 1, 0, 1, 0]);
 });
 
-test('wrong tokens for existing and invented names cause a bounded number of reads and displace no valid token', async () => {
+test('wrong tokens for existing and invented names cause a bounded number of reads, and do not evict valid tokens from memory', async () => {
   const { check, reads, clock } = aWorld({ demo: NEW, other: NEW });
   await check(NEW);
   for (let name = 0; name < 3_000; name += 1) expect(await check(OLD, `invented-${name}`)).toBe('wrong');
@@ -96,7 +96,7 @@ test('a new token is valid soon after it is written', async () => {
   expect([await check(NEW), await check(OLD)]).toEqual(['right', 'wrong']);
 });
 
-test('a store that fails keeps known tokens valid for a quarter of an hour', async () => {
+test('known tokens stay valid for a quarter of an hour while their store fails', async () => {
   const { check, clock, texts } = aWorld({ demo: NEW });
   await check(NEW);
   texts['demo'] = { outcome: 'failed', reason: 'ThrottlingException' };

@@ -151,7 +151,7 @@ test.each<[string, Parameters<typeof anAllocateWorld>[0], Partial<AllocateReques
   ],
 ])('a request is refused when %s, and nothing is written', async (_, options, request, code, message) => {
   const world = await anAllocateWorld(options);
-  // This matters only to a function that belongs to a stack.
+  // The owner of a cluster matters only to a function that belongs to a stack.
   await updateCluster(world.table, CLUSTER, withOwner('theirs'));
   const before = await world.items();
   const answer = await world.ask({ items: [NEXT_IP], ...request });

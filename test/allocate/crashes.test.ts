@@ -102,7 +102,8 @@ describe('a release in three ranges', () => {
     async (_, end) => {
       let calls = 0;
       while (await ends(calls, end)) calls++;
-      // Reads of the cluster, the record and three ranges; a write of the record; a read and a write of each range; the result.
+      // The release reads the cluster, the record and three ranges, writes the record, reads and writes each range, and writes
+      // the result.
       expect(calls).toBe(1 + 4 + 1 + 6 + 1);
     },
   );

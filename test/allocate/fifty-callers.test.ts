@@ -5,7 +5,7 @@ import { anAllocateWorld } from '../support/allocate-world.ts';
 const CALLERS = 50;
 const ADDRESSES = 254;
 
-/** Tests the handler that the function deploys. The contract suite of the table tests fifty writers over DynamoDB. */
+/** Tests the handler that is deployed as a function. The contract suite of the table tests fifty writers over DynamoDB. */
 test.each([
   { processes: 50, retries: expect.any(Number) },
   // The callers of one process take turns.

@@ -85,7 +85,7 @@ test('a release that loses its write writes nothing after its deadline, and a re
   expect(await world.taken()).toEqual({ [IP]: undefined });
 });
 
-test('a release that an older version began is in progress for 30 seconds', async () => {
+test('a release that an older version began counts as in progress for 30 seconds', async () => {
   const world = await withTaken();
   const cut = losing(world.table, () => Promise.reject(new Error('the process ends')));
   await expect(world.ask(release, cut)).rejects.toThrow('the process ends');

@@ -36,7 +36,7 @@ test.each([
   ['with an id of 63 letters', { ...good, requestId: 'x'.repeat(63) }],
   ['with an owner', held({ owner: 'Team-1_x.y' })],
   ['with a hold until a time', held({ until: '2026-01-31T12:00:00Z', takenUpBy: 'owner' })],
-  ['with a hold for good', held({ until: 'forever' })],
+  ['with a hold that never ends', held({ until: 'forever' })],
   ['for 256 addresses', { ...good, items: [{ ...NEXT, count: 256 }] }],
   ['to release', released()],
   ['for a Service with a label', { ...good, takeUp: { holdOwner: 'team-a' } }],
@@ -99,7 +99,7 @@ test.each<[string, unknown, string]>([
   expect(faultOf(event)).toContain(fault);
 });
 
-test('a refusal lists all faults of the request, or the first of very many', () => {
+test('a refusal lists the faults of the request up to a limit, and counts the others', () => {
   expect(faultOf({ operation: 'take', items: [{}] })).toMatch(
     /requestId is not.*; cluster is not.*; operation is none.*; items\.0\.range is none/,
   );

@@ -14,7 +14,7 @@ const IP = { range: 'serviceips', value: '10.0.0.1' } as const;
 const NEXT_PORT = { range: 'servicenodeports', next: true } as const;
 const TAKEN_PORT = { range: 'servicenodeports', value: 30_001 } as const;
 
-/** A hold of a person without an end, which any Service may claim. */
+/** A hold that a person requested. It never ends, and any Service may claim it. */
 const FORMER: Hold = { owner: 'team-a', takenUpBy: 'any', requestId: 'kbctl-1', items: ['10.0.0.1', '10.0.0.2'] };
 
 /** Returns a world in which two addresses are held and a port is allocated. */

@@ -71,7 +71,7 @@ test('simultaneous invocations of one request return one answer and hold exactly
   await fc.assert(property, { numRuns: runs(40) });
 });
 
-test('two invocations of one request return one answer although one ends early, and a pass after the hold frees all its items', async () => {
+test('two invocations of one request return one answer although one is interrupted, and a pass after the hold frees all items of the request', async () => {
   const property = fc.asyncProperty(
     fc.scheduler(),
     someItems,

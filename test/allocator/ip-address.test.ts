@@ -243,7 +243,7 @@ describe('An IP range', () => {
     );
   });
 
-  test('an IP range lists addresses of a snapshot beyond its cap, but does not allocate them', () => {
+  test('an IP range lists addresses of a snapshot that are beyond the maximum size of a range, but does not allocate them', () => {
     const range = ipRange('fd00::/64');
     range.restore(fromBits([4, 65_535]));
     expect(itemsOf(range)).toEqual(['fd00::5', 'fd00::1:0']);

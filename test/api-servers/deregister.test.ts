@@ -129,8 +129,8 @@ describe('deregistering an address', () => {
   }
 
   test.each([
-    { what: 'an address that answers again to the Endpoints', from: removed, kind: 'Endpoints' },
-    { what: 'an address that answers again to the slice', from: removed, kind: 'EndpointSlice' },
+    { what: 'in the Endpoints an address that answers again', from: removed, kind: 'Endpoints' },
+    { what: 'in the slice an address that answers again', from: removed, kind: 'EndpointSlice' },
     { what: 'an address with one miss whose lease expired long ago', from: missedOnce, kind: 'Endpoints' },
     { what: 'an address that an earlier caller withdrew', from: removed, kind: 'Endpoints', isWithdrawn: true },
     {
@@ -140,7 +140,7 @@ describe('deregistering an address', () => {
       isWithdrawn: true,
     },
   ])(
-    'a tick that was about to add $what, and ended with that write, does not undo a deregistration',
+    'a tick that was about to publish $what, and crashed after that write, does not undo a deregistration',
     async ({ from, kind, isWithdrawn = false }) => {
       const world = await from();
       const { port } = world.cluster;
@@ -302,15 +302,15 @@ describe('deregistering the last live address', () => {
 
 describe('a refused deregistration', () => {
   test.each([
-    { name: 'names a text that is no address', given: { address: 'server-1' }, reason: 'notAnAddress' },
+    { name: 'contains a text that is not an address', given: { address: 'server-1' }, reason: 'notAnAddress' },
     { name: 'has an end in the past', given: { untilMs: 5 }, reason: 'badEnd' },
     {
       name: 'has an end after more than a day',
       given: { untilMs: 1_000_010_000 + 24 * HOUR_MS + 1 },
       reason: 'badEnd',
     },
-    { name: 'has an end that is no time', given: { untilMs: Number.NaN }, reason: 'badEnd' },
-    { name: 'names an address in front of several servers', given: { address: SHARED }, reason: 'shared' },
+    { name: 'has an end that is not a valid time', given: { untilMs: Number.NaN }, reason: 'badEnd' },
+    { name: 'is for an address that several servers share', given: { address: SHARED }, reason: 'shared' },
   ])('a deregistration is refused if it $name', async ({ given, reason }) => {
     const world = await settled([aServer(A), aServer(B), aServer(SHARED, 'shared')]);
     expect(await ask(world, given)).toMatchObject({ outcome: 'refused', reason });

@@ -23,7 +23,7 @@ function resolve(
   return resolveAddresses(aClusterSpec({ apiServers: [...apiServers] }), lookUp, leases);
 }
 
-describe('the addresses of a source', () => {
+describe('the addresses of a source: a host name, a target group or a Service', () => {
   test.each([
     { name: 'of a host name are probed with that server name', source: dnsName, serverName: 'api.example.com' },
     { name: 'of a target group are probed without a server name', source: group, serverName: undefined },
@@ -34,7 +34,7 @@ describe('the addresses of a source', () => {
     expect(addresses[0]?.target.serverName).toBe(serverName);
   });
 
-  test('the addresses of a source stay published when the look-up fails, and the finding names its reason and the addresses', async () => {
+  test('the addresses of a source stay published when the look-up fails, and the finding contains the error and the addresses', async () => {
     const failure = new ClusterError('BadKubeconfig', 'DescribeTargetHealth was denied');
     const leases = [{ ...newLease('10.9.8.7'), host: group.host }, newLease('10.9.8.8')];
     const resolved = await resolve([group], failure, leases);
@@ -78,14 +78,14 @@ describe('the addresses of a source', () => {
     expect(findings).toEqual([]);
   });
 
-  test('a text of a Service that is not an address is omitted from the addresses of a source, and its message is short', async () => {
+  test('a record that is not an address is ignored, and the finding about it has a short message', async () => {
     const records = [7, `x\n${'y'.repeat(100_000)}`, '10.9.8.7'];
     const { addresses, findings } = await resolve([group], records);
     expect(addresses).toMatchObject([{ address: '10.9.8.7' }]);
     expect(findings.map(({ message }) => message.length < 1_000 && !message.includes('\n'))).toEqual([true, true]);
   });
 
-  test('the addresses of a source cause at most 34 findings, even if more of them are invalid in Endpoints', async () => {
+  test('the addresses of a source cause at most 34 findings, even if Endpoints may contain none of its 901 addresses', async () => {
     const unfit = many.map((record) => record.replace('10.', '169.254.'));
     const { findings } = await resolve([dnsName], ['127.0.0.1', ...unfit]);
     expect(findings.length).toBeLessThanOrEqual(34);

@@ -76,7 +76,7 @@ describe('undoing a deregistration', () => {
     expect(world.published()).toEqual([A]);
   });
 
-  test('an undo counts at once for a caller whose clock is a second behind, so that the last live address is not removed', async () => {
+  test('an undo takes effect at once for a caller whose clock is a second behind, so that the last live address is not removed', async () => {
     const world = await withdrawn();
     await world.setLease({ address: B, source: 'agent' });
     await undoDeregister({ spec: world.spec, table: world.table, address: B, nowMs: () => world.nowMs + 1_000 });

@@ -156,7 +156,7 @@ describe('a kubeconfig that cannot be read is reported with its resolution:', ()
     });
   });
 
-  test('a missing server is reported with its address', async () => {
+  test('an unreachable AWS endpoint is reported with its address', async () => {
     noAws();
     await expect(aReader()(parameter, never)).rejects.toThrow(
       /no answer \(.*ECONNREFUSED.*\).*endpoint for com\.amazonaws\.eu-test-1\.ssm/,
@@ -172,7 +172,7 @@ describe('a kubeconfig that cannot be read is reported with its resolution:', ()
   });
 });
 
-test('the error about a missing region names the region once, in whole sentences', async () => {
+test('the error about a missing region mentions the problem once, in whole sentences', async () => {
   await fakeAws(echo);
   delete process.env['AWS_REGION'];
   const error: unknown = await aReader()(secret, never).catch((reason: unknown) => reason);

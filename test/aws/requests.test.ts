@@ -33,11 +33,11 @@ describe('the text of a secret', () => {
   test.each([
     ['secretsManager', 'ResourceNotFoundException'],
     ['ssm', 'ParameterNotFound'],
-  ] as const)('a secret that %s does not have is absent', async (store, name) => {
+  ] as const)('a secret that does not exist in %s is reported as absent', async (store, name) => {
     expect(await read(store, () => awsError(name, 'there is none'))).toEqual({ outcome: 'absent' });
   });
 
-  test('any other answer is a failure, and only its name is reported', async () => {
+  test('any other error of AWS is a failure, and only the name of the error is reported', async () => {
     const answer = awsError('AccessDeniedException', 'not with this key');
     const failed = { outcome: 'failed', reason: 'AccessDeniedException' };
     expect(await read('secretsManager', () => answer)).toEqual(failed);

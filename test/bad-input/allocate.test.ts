@@ -54,7 +54,7 @@ test.each<[string, string, () => Promise<void>, string, string]>([
     'SchemaTooNew',
     'has schema 2',
   ],
-])('a request fails because of %s, and does not change it', async (_, key, spoil, code, pattern) => {
+])('a request fails if it reads %s, and leaves that item unchanged', async (_, key, spoil, code, pattern) => {
   await spoil();
   const before = await world.items();
   const message = expect.stringMatching(new RegExp(`${CLUSTER}/${key}.*${pattern}`));

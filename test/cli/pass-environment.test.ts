@@ -49,7 +49,7 @@ test('passes reach the cluster of a local run with the kubeconfig of that run', 
   expect(printed).toEqual([`lab: https://127.0.0.1:2 (kubeconfig from file ${running.kubeconfig}, context there)`]);
 });
 
-test('a management cluster is reached with its own kubeconfig even if an option names one for the cluster', async () => {
+test('a management cluster is reached with its own kubeconfig even if an option specifies the kubeconfig of the tenant cluster', async () => {
   const own = join(folder, 'of-the-management-cluster');
   writeFileSync(own, kubeconfigTo('https://127.0.0.1:3'));
   const management = { ...spec, name: 'service tenants/lab', kubeconfig: { file: own } };
@@ -66,11 +66,17 @@ test('an empty context is refused, and does not stand for the current one', asyn
 
 describe('the credential plugin of a kubeconfig that a cluster names', () => {
   test.each<[string, boolean, readonly string[], string | undefined, PassEnvironmentOptions]>([
-    ['does not run for a cluster that was only found in a table', false, [], undefined, {}],
-    ['does not run when another cluster was named', false, ['prod'], undefined, {}],
-    ['does not run for a cluster of the functions, even when it was named', false, ['lab'], 'kbc-prod', {}],
-    ['runs for a cluster that was named', true, ['lab'], undefined, {}],
-    ['runs for a kubeconfig that was named', true, [], 'kbc-prod', { kubeconfig }],
+    ['does not run for a cluster that the user did not name in the command', false, [], undefined, {}],
+    ['does not run if the user named another cluster in the command', false, ['prod'], undefined, {}],
+    [
+      'does not run for a cluster in a table in AWS, even if the user named the cluster in the command',
+      false,
+      ['lab'],
+      'kbc-prod',
+      {},
+    ],
+    ['runs for a cluster that the user named in the command', true, ['lab'], undefined, {}],
+    ['runs for a kubeconfig that the user named in an option', true, [], 'kbc-prod', { kubeconfig }],
   ])('the credential plugin %s', async (_, runs, operands, table, options) => {
     const loaded = load(spec, operands, options, { table });
     await loaded.then(({ access }) => access.authHeaders()).catch(() => undefined);

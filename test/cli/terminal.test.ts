@@ -75,7 +75,7 @@ describe('a text from a cluster does not control the terminal', () => {
   });
 });
 
-describe('a document for programs', () => {
+describe('JSON and YAML output', () => {
   test.each(['json', 'yaml'] as const)('a document with %s is safe for a terminal, and keeps its meaning', (format) => {
     const { output, written } = anOutput(format);
     const items = HOSTILE.map((text) => text.toWellFormed());
@@ -101,7 +101,7 @@ test('only one file writes to a terminal', () => {
 
 const AT = '2023-11-14T22:13:20.000Z';
 
-test('a document has ISO times, durations in milliseconds, and no maps', () => {
+test('JSON and YAML output has ISO times and durations in milliseconds, and no drawn map of a range', () => {
   const lastPass = { startedAtMs: NOW_MS, durationMs: 12.5, error: undefined };
   const ranges = [{ map: 'drawn', holds: [{ owner: 'ci', untilMs: NOW_MS }] }];
   expect(plainOf({ atMs: NOW_MS, withdrawnUntilMs: NOW_MS, lastPass, ranges, owner: null })).toStrictEqual({
@@ -113,7 +113,7 @@ test('a document has ISO times, durations in milliseconds, and no maps', () => {
   });
 });
 
-test('a document keeps the names of counts, and contains a time beyond the last date as a number', () => {
+test('JSON and YAML output keeps the names of counts, and prints a time beyond the last date as its number', () => {
   const counts = { atMs: 1 };
   expect(plainOf({ counts, untilMs: 1e20 })).toEqual({ counts, until: '100000000000000000000' });
 });

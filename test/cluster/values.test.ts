@@ -9,9 +9,9 @@ describe('boundedText', () => {
     { name: 'the start of a long text, and an ellipsis', value: 'x'.repeat(400_000), text: `${'x'.repeat(300)}…` },
     { name: 'no half of a character', value: `${'x'.repeat(299)}\u{1f600}`, text: `${'x'.repeat(299)}\ufffd…` },
     { name: 'a number as text', value: 7, text: '7' },
-    { name: 'an absent value by its name', value: undefined, text: 'undefined' },
+    { name: 'the text "undefined" for an absent value', value: undefined, text: 'undefined' },
     {
-      name: 'nested lists without reading them',
+      name: '"an object" for nested lists, without reading them',
       value: JSON.parse('['.repeat(5_000) + ']'.repeat(5_000)),
       text: 'an object',
     },

@@ -39,7 +39,7 @@ export async function startAdmittedControlPlane(serviceClusterIPRange: string, c
     spec: { allocator: 'table', serviceClusterIPRange, apiServers: [{ address: '10.9.8.7' }] },
     clock,
   });
-  // The ranges allocate only after a pass.
+  // Items can be allocated from a range only after a pass has saved it.
   for (const loop of ['cluster-ip-repair', 'node-port-repair'] as const) await handlers.run(loop);
   const world = aDispatchWorld({ nowMs: clock, startDeadline, table: () => handlers.table });
   const answer = admission({

@@ -72,7 +72,8 @@ const LIVES: readonly Life[] = [
   },
   async function* hasTwoFamiliesMeanwhile(name, at) {
     const { metadata, spec } = await created(at, name, {});
-    // Wait for a second after the creation: before, the repair of the API server would delete the IPAddress of the second family.
+    // Waits for a second after the creation, because until then the repair of the API server would delete the IPAddress of the
+    // second family.
     do yield;
     while (Date.now() < Date.parse(metadata.creationTimestamp ?? '') + 1_000 && (await at.request('GET', SERVICES)));
     await changed(at, name, { ipFamilyPolicy: 'RequireDualStack' });
@@ -87,7 +88,7 @@ const LIVES: readonly Life[] = [
     yield;
     await removed(at, name);
   },
-  /** Includes the steps of kube-controller-manager, because it does not run here. */
+  /** Creates and deletes a ServiceCIDR. Also performs the steps of kube-controller-manager, which does not run here. */
   async function* hasAServiceCidr(name, at, allocator) {
     const network = `10.97.${Number(name.slice(1)) % 256}`;
     const path = `${SERVICE_CIDRS}/${name}`;

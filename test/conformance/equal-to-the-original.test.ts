@@ -78,7 +78,7 @@ describe.each<Variant>([
   });
 });
 
-/** Returns the fields of a spec for a variant and the control plane of one API server. */
+/** Returns the fields of a spec that has the settings of the variant and this API server. */
 function specOf(
   { advertiseAddress, serviceClusterIPRange, nodePort = 0, reconciler = 'lease' }: Variant,
   server: KubeApiserver,

@@ -104,7 +104,7 @@ test('a pass releases only the expired hold', async () => {
   expect(await heldUid(String(staying?.value))).toBeDefined();
 });
 
-test('two allocators and the API server never share an address', async () => {
+test('two allocators and the API server never allocate the same address', async () => {
   const names = Array.from({ length: 20 }, (_, index) => `s${index}`);
   const [first, second, ...services] = await Promise.all([
     ask({ requestId: 'c1', operation: 'allocate', items: [{ range: 'serviceips', next: true, count: 60 }] }),

@@ -80,7 +80,7 @@ async function tick(): Promise<void> {
   }
 }
 
-/** Restarts an API server. Its end and its start come right after a tick. At its end, its lease has just been refreshed. */
+/** Restarts an API server. It stops and starts right after a tick, so its lease was refreshed just before the stop. */
 async function restart(address: string, kind: Outage['kind']): Promise<void> {
   const server = serverOf(address);
   outages.set(address, { kind, sinceMs: nowMs });

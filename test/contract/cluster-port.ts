@@ -27,9 +27,8 @@ interface Event extends KubernetesObject {
 }
 
 /**
- * Defines the contract of API servers on which the loops rely. A real kube-apiserver and every stand-in pass it, so it uses
- * nothing that only one of them has. Its objects have their own namespaces, so it can run again on the same server.
- * @param connect connects to an API server that has the namespaces `default` and `kube-system`, as a user who may do everything
+ * Defines the contract of API servers that the loops depend on. A real kube-apiserver and every stand-in pass it, so it uses
+ * nothing that only one of them has. Its objects have their own namespaces, so that it can run again on the same server.
  */
 export function clusterPortContract(name: string, connect: () => Promise<Transport>): void {
   describe(`the cluster port over ${name}`, () => {
@@ -60,7 +59,7 @@ export function clusterPortContract(name: string, connect: () => Promise<Transpo
       );
     });
 
-    test('the port returns the version of the API server', async () => {
+    test('the client returns the version of the API server', async () => {
       await expect(review().version()).resolves.toMatch(/^v1\.\d+\.\d+/);
     });
 

@@ -47,7 +47,7 @@ export function describeClusterApply(world: () => KbctlWorld): void {
     expect(clusters).toMatchObject([{ name: CLUSTER, file: 'cluster.yml', ...written }]);
   });
 
-  describe('kbctl cluster apply, of invalid specs', () => {
+  describe('kbctl cluster apply with invalid specs', () => {
     beforeAll(() => {
       world().file('wrong/ten.yaml', TEN_FAULTS);
       for (const name of ['one', 'two']) world().file(`wrong/${name}.yml`, world().spec({ name: 'twice' }));

@@ -97,7 +97,7 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
     expect(await registeredNames()).toContain('a');
   });
 
-  test('kbctl cluster delete refuses a star and invalid names', async () => {
+  test('kbctl cluster delete refuses the name * and invalid names', async () => {
     for (const name of ['*', '', 'x'.repeat(3000)]) expect((await cluster('delete', name)).code).toBe(3);
     expect(await registeredNames()).toEqual(['a', 'b', 'c', 'owned']);
   });

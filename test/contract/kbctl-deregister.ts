@@ -60,7 +60,7 @@ export function describeDeregister(world: () => KbctlWorld): void {
       address: FIRST,
       until: expect.stringMatching(/Z$/),
       stillPublished: false,
-      // A tick that began before can no longer write a fenced object.
+      // A tick that began before the deregistration can no longer write an object that is reported as fenced.
       changes: ['fenced endpoints default/kubernetes', 'fenced endpointslice default/kubernetes'],
       wouldWrite: [],
     });

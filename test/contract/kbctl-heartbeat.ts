@@ -110,7 +110,7 @@ export function describeHeartbeat(world: () => KbctlWorld): void {
     expect((await leaseOf(OWN))?.expiresAtMs).toBeLessThanOrEqual(Date.now());
   });
 
-  test('kbctl heartbeat writes no lease for a missing API server', async () => {
+  test('kbctl heartbeat writes no lease for an API server that does not answer', async () => {
     await register({ apiServers: [{ address: OWN, probe: { url: 'http://127.0.0.1:1/readyz' } }] });
     const refused = failed(4, 'its lease expires (its API server gave no answer: ');
     expect(await heartbeat('--address', OWN, '--once')).toEqual(refused);
@@ -164,7 +164,7 @@ export function describeHeartbeat(world: () => KbctlWorld): void {
     expect(await heartbeat('--address', OWN)).toMatchObject(failed(3, 'or --no-readyz.'));
   });
 
-  test('kbctl heartbeat refuses a cluster without leases', async () => {
+  test('kbctl heartbeat refuses a cluster with the reconciler none, which has no leases', async () => {
     await register({ endpoints: { reconciler: 'none' } });
     const refused = failed(3, 'publishes no endpoints (endpoints.reconciler: none)');
     expect(await heartbeat('--address', OWN)).toEqual(refused);

@@ -20,7 +20,7 @@ export function describeRunOnce(world: () => KbctlWorld): void {
     await world().table.list(CLUSTER, ''),
     world().standIn.store.list(SERVICES, undefined, () => true),
   ];
-  /** Takes 10.0.0.10 without a Service, as an unfinished creation of a Service does. */
+  /** Allocates 10.0.0.10 without a Service, as an unfinished creation of a Service does. */
   const leak = async () => {
     const { stored, item } = await snapshot();
     await saveRange(world().table, CLUSTER, KEY, { ...stored, data: union(stored.data, fromBits([9])) }, item);

@@ -65,7 +65,7 @@ export function describeShow(world: () => KbctlWorld): void {
       expectPrinted(await show('ip', CLUSTER, '10.0.0.77'), 1, /services +shop\/web, shop\/web-copy\n/, ...faults);
     });
 
-    test('kbctl show ip shows the ages of Services and their IPAddress, and warns when they disagree', async () => {
+    test('kbctl show ip shows the ages of Services and of the IPAddress, and warns if the IPAddress belongs to a newer Service', async () => {
       const { store } = world().standIn;
       const made = (name: string, hours: number) => ({
         name,
@@ -128,7 +128,7 @@ export function describeShow(world: () => KbctlWorld): void {
     expect(await show('port', CLUSTER, '99999')).toMatchObject({ code: 2, stdout: '' });
   });
 
-  test('kbctl show prints the claims of Services, and a note that the table is not the record', async () => {
+  test('kbctl show ip prints what Services claim, and a note that the API servers and not the table allocate', async () => {
     await register({ allocator: 'apiserver' });
     const taken = /^10\.0\.0\.1 {2}taken\n/;
     const written = 'written   not in the table, which has no usage bitmap of this range: the API servers of';

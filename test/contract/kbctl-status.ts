@@ -15,7 +15,7 @@ export function describeStatus(world: () => KbctlWorld): void {
     expectPrinted(shown, 0, /203\.0\.113\.10 +never seen/, /cluster-ip-repair +never ran/);
   });
 
-  describe('kbctl status, of a cluster at work', () => {
+  describe('kbctl status of a cluster that has passes', () => {
     beforeAll(async () => {
       await world().runAllLoops();
     });

@@ -28,7 +28,7 @@ export const SUITE_GROUPS = Object.keys(SUITES) as readonly SuiteGroup[];
 
 /** @param endpoint returns the endpoint of the tables, once tests run */
 export function describeKbctl(group: SuiteGroup, endpoint: () => string): void {
-  describe.each(SUITES[group].map((suite: Suite) => ({ suite })))('in a world of its own', ({ suite }) => {
+  describe.each(SUITES[group].map((suite: Suite) => ({ suite })))('with a new table and API server', ({ suite }) => {
     let world: KbctlWorld;
 
     beforeAll(async () => {

@@ -63,7 +63,7 @@ export function describeKeyValueTable(name: string, { open }: TableUnderTest): v
       expect(await open().get(cluster, 'a')).toEqual(second);
     });
 
-    test('an item keeps six bytes for each of the last 64 writes before it, with the latest last', async () => {
+    test('an item keeps six bytes of each of its last 64 earlier write ids, the latest at the end', async () => {
       let item = await put(0);
       expect(item).not.toHaveProperty('earlierWrites');
       let before = '';
@@ -147,7 +147,7 @@ export function describeKeyValueTable(name: string, { open }: TableUnderTest): v
       ['null', null],
       ['true', true],
       ['an empty text', ''],
-      ['a text of several planes', 'größer 漢字 🜲'],
+      ['a text with characters of several Unicode planes', 'größer 漢字 🜲'],
       ['zero', 0],
       ['a negative fraction', -0.1],
       ['the largest safe number', Number.MAX_SAFE_INTEGER],

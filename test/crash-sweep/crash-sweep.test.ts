@@ -4,7 +4,7 @@ import { PASSES } from './passes.ts';
 import { ALLOCATIONS, DEREGISTRATIONS, REVIEWS } from './requests.ts';
 import { runUncut, type Subject, sweep, type Uncut } from './sweep.ts';
 
-const ended = 'a repetition after a call that %s ends in the state of an uncut run';
+const ended = 'after a call that %s, a repetition leads to the same state as a run without a fault';
 
 function swept<World>(subjects: readonly Subject<World>[]): void {
   describe.each(subjects)('$what', (subject) => {

@@ -23,7 +23,7 @@ import { pickLowest } from '../support/ranges.ts';
 
 export const CLUSTER = 'demo';
 const STACK = 'prod';
-/** The partition of marks of passes that got no answer. The marks expire. */
+/** The partition of notes about clusters whose passes got no answer. These notes expire. */
 const UNREACHABLE = '#fleet';
 /** The longest pause within a pass. Pauses end at once in this world, and longer deadlines never end. */
 const LONGEST_PAUSE_MS = 1_000;
@@ -112,7 +112,8 @@ export class LoopWorld {
   }
 
   async #objects(): Promise<unknown[]> {
-    // Events are left out: a pass that is killed between its save and its Event leaves none for a finding that is over.
+    // Events are not compared, because a pass that is killed after its save writes no Event, and the finding may be over at the
+    // next pass.
     const kinds = ['Namespace', 'Service', 'Endpoints', 'EndpointSlice', 'ServiceCIDR'] as const;
     const lists = await Promise.all(kinds.map((kind) => this.cluster.port.list(kind, undefined)));
     return lists.flat().map(({ metadata, ...object }) => {

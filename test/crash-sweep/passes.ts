@@ -22,7 +22,7 @@ import type { Subject } from './sweep.ts';
 
 const INTERVAL_MS = aClusterSpec().intervalSeconds['kubernetes-service'] * 1000;
 
-/** Returns a pass that is requested again at the same time. The next four passes follow at their interval. */
+/** Returns a subject that runs a pass, repeats it at the same time, and then runs four passes at the interval of the loop. */
 function pass(loop: LoopDefinition, what: string, world: () => Promise<LoopWorld>): Subject<LoopWorld> {
   return {
     what: `${loop.id}: ${what}`,

@@ -140,11 +140,14 @@ export const DEREGISTRATIONS: readonly Subject<LoopWorld>[] = [
   },
 ];
 
-/** Three passes with strikes, and those after which no item counts as unclaimed. */
+/** The number of passes: three passes that add strikes, and two after which no item counts as unclaimed. */
 const REPAIRS = 5;
 const REPAIR_MS = 180_000;
 
-/** Returns a review. Services are created with the last answers, and only the number of their items is compared. */
+/**
+ * Returns a subject that sends a review. Services are created with the last answers, and only the number of their items is
+ * compared.
+ */
 function reviewed(what: string, review: ReviewFields): Subject<AdmissionWorld> {
   const OTHER: ReviewFields = { name: 'other', uid: 'u-2', spec: { type: 'NodePort' } };
   return {

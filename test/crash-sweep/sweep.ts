@@ -11,7 +11,7 @@ export interface Subject<World> {
   readonly again?: (world: World) => Promise<unknown>;
   /** Returns everything that must be equal in the end. */
   readonly state: (world: World) => Promise<unknown>;
-  /** Calls after whose cut another end state is correct, and the reason. */
+  /** The calls at which a cut may lead to another end state, and the reason. */
   readonly mayDiffer?: { readonly at: RegExp; readonly ends: readonly End[]; readonly why: string };
 }
 
@@ -30,7 +30,7 @@ const ENDS_OF: { readonly [Each in End]?: RegExp } = {
   unclearAfter: TABLE_WRITES,
 };
 
-/** The calls of an uncut run, and its end state. */
+/** The calls and the end state of a run without cuts. */
 export interface Uncut {
   readonly calls: readonly string[];
   readonly expected: unknown;

@@ -94,7 +94,8 @@ describe('a hostile API server beside fifteen healthy clusters, in functions wit
     async (attack: Attack) => {
       hostile.attack = attack;
       await tick('kubernetes-service');
-      // Skipped for replies that arrive slowly: the list gets a minute, which delays only its own cluster.
+      // Attacks that reply slowly run no repair, because its list may take a minute, which delays only the hostile cluster
+      // itself.
       if (attack.everyMs === undefined) await tick('cluster-ip-repair');
     },
   );

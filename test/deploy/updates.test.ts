@@ -17,7 +17,8 @@ let deployed: Deployment;
 
 /* The tests run in order with one stack: each starts with the state that the previous test left. */
 beforeAll(async () => {
-  // Started one after the other, so that the first one is stopped if the second one does not start.
+  // The emulator and the control plane start one after the other, so that the first one is stopped if the second one does not
+  // start.
   world = await startWorld();
   controlPlane = await startControlPlane();
   deployed = await world.deploy();

@@ -37,7 +37,7 @@ export function testPage(page: string, text: string, story: Story, endpoint: () 
     }
   });
 
-  test('the page contains every command of its story', () => {
+  test('the page contains every command of its test script', () => {
     const commands = Object.keys({ ...story.elsewhere, ...story.after, ...story.random });
     expect(commands.filter((command) => !text.includes(command))).toEqual([]);
   });

@@ -20,11 +20,11 @@ afterAll(async () => {
   await server.close();
 });
 
-test('each task page has a story, and each story has a page', () => {
+test('each task page has a test script, and each script has a page', () => {
   expect(tasks.map(([page]) => page.slice(FOLDER.length)).sort()).toEqual(Object.keys(STORIES).sort());
 });
 
-test('the index names every page', () => {
+test('the index links to every page', () => {
   const named = [...(texts.get(INDEX) ?? '').matchAll(/\]\(([a-z-]+\.md)\)/g)].map(([, page]) => page);
   expect(named.toSorted()).toEqual(Object.keys(STORIES).sort());
 });

@@ -54,7 +54,10 @@ async function allocatesNothingUsed(world: LoopWorld): Promise<number> {
   return allocated.length;
 }
 
-/** Checks that nothing can be allocated before the passes, and after them everything that no Service has. */
+/**
+ * Checks that nothing can be allocated before the next passes, and that after them every address without a Service can be
+ * allocated.
+ */
 async function opensWithItsPasses(world: LoopWorld): Promise<void> {
   expect(await allocatesNothingUsed(world)).toBe(0);
   await passes(world);

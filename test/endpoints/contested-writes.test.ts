@@ -13,7 +13,10 @@ interface Tick {
   readonly version?: string;
 }
 
-/** Runs ticks, which write unless they withhold. Our writes leave the version `own`, and those of the other writer `other`. */
+/**
+ * Runs ticks, which write unless the backoff withholds the write. Our writes set the version `own`, and those of the other writer
+ * set `other`.
+ */
 function run(ticks: readonly Tick[], before: ContestState = {}) {
   let state = before;
   const outcomes = ticks.map(({ atMs, differs, wanted = 'a', urgent = false, version = differs ? 'other' : 'own' }) => {
@@ -126,7 +129,7 @@ describe('two owners of the endpoints', () => {
     expect(run([...quiet, changed(6 * MINUTES_MS)], state).outcomes.at(-1)).toBe('writes, two owners');
   });
 
-  test('ticks without a difference do not change the state', () => {
+  test('ticks that find no difference do not change the state of a contest', () => {
     expect(run(quietTicks(3)).state).toEqual(SETTLED);
     expect(run([...contested(1), ...quietTicks(3)], SETTLED).state).toEqual(SETTLED);
   });
@@ -173,7 +176,7 @@ describe('the finding of two owners', () => {
     expect(lastWriter(endpoints, object(['operator', '2026-01-01T00:00:09Z']))).toBe('operator');
   });
 
-  test('the finding of two owners names a field manager with a time if there is one', () => {
+  test('the finding of two owners prefers a field manager with a time', () => {
     expect(lastWriter(object(['old'], ['kubectl', '2026-01-01T00:00:01Z'], ['older']))).toBe('kubectl');
   });
 

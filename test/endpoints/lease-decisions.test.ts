@@ -83,7 +83,7 @@ describe('the decision about a lease after a probe', () => {
     { triesEveryMs: 60_000, agoMs: 180_001, misses: 1 },
     { triesEveryMs: 120_000, agoMs: 300_000, misses: 2 },
   ])(
-    'with passes every $triesEveryMs ms, the count is $misses after a miss that follows another one after $agoMs ms',
+    'with passes every $triesEveryMs ms, the count of misses is $misses after a second miss $agoMs ms after the first',
     ({ triesEveryMs, agoMs, misses }) => {
       const [change] = decide(lease(missed(1, agoMs)), miss, { triesEveryMs });
       expect(change?.[1]).toMatchObject({ misses });
@@ -273,7 +273,7 @@ describe('leases over many ticks', () => {
     );
   });
 
-  test('an answer 200 publishes a server and two silent probes remove it after any earlier answers', () => {
+  test('whatever a server answered before, an answer 200 publishes it and two silent probes remove it', () => {
     fc.assert(
       fc.property(fc.array(fc.record({ answer: anyAnswer, gapMs: gap })), (before) => {
         const silent = { answer: miss, gapMs: LEASE_MS };

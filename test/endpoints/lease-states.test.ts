@@ -61,15 +61,15 @@ const PROBED: readonly Row[] = [
   ['a 200 refreshes an expired lease and ends its misses', lease({ ...expired, misses: 2 }), ready, refreshed(4)],
   ['the first silence is a miss', lease(), silence, missed(1)],
   ['an error is a miss', lease(), error, missed(1)],
-  ['unproven silence changes no active lease', lease(), unproven, 'unchanged'],
-  ['unproven silence is kept as the last probe of an expired lease', lease(expired), unproven, expired],
+  ['silence of all addresses does not change an active lease', lease(), unproven, 'unchanged'],
+  ['silence of all addresses is stored as the last probe of an expired lease', lease(expired), unproven, expired],
   ['the second miss counts after an interval', lease(missed(1, 10_000)), silence, missed(2)],
   ['the second miss counts after half an interval', lease(missed(1, 5_000)), silence, missed(2)],
   ['a second delivery of one tick counts no second miss', lease(missed(1, 4_999)), silence, 'unchanged'],
   ['a miss three intervals ago counts', lease(missed(1, 30_000)), silence, missed(2)],
   ['a miss more than three intervals ago is forgotten', lease(missed(1, 30_001)), silence, missed(1)],
-  ['a miss without a date is forgotten', lease({ misses: 1 }), silence, missed(1)],
-  ['a miss by a clock far ahead is forgotten', lease(missed(1, -30_001)), silence, missed(1)],
+  ['an earlier miss without a date is ignored', lease({ misses: 1 }), silence, missed(1)],
+  ['an earlier miss with a date far in the future is ignored', lease(missed(1, -30_001)), silence, missed(1)],
   ['a third miss gets a new date while the lease is active', lease(missed(2, 10_000)), silence, missed(2)],
   [
     'a miss after the expiry follows two misses before it',
@@ -104,7 +104,7 @@ const PROBED: readonly Row[] = [
     { ...missed(2), expiresAtMs: NOW_MS - 5_000, state: 'shuttingDown' },
   ],
   [
-    'a shutdown removes an address that was seen to shut down without a miss',
+    'a shutdown removes an address that was seen down but has no miss',
     lease({ ...expired, seenDown: true }),
     shutsDown,
     { ...missed(2), ...expired, state: 'shuttingDown' },
@@ -113,13 +113,13 @@ const PROBED: readonly Row[] = [
   ['a 401 does not end a shutdown', shuttingDown, alive, 'unchanged'],
   ['an error does not end a shutdown', shuttingDown, error, 'unchanged'],
   ['silence ends a shutdown', shuttingDown, silence, { ...expired, ...missed(2), state: 'leased' }],
-  ['unproven silence does not end a shutdown', shuttingDown, unproven, 'unchanged'],
+  ['silence of all addresses does not end a shutdown', shuttingDown, unproven, 'unchanged'],
   ['a 200 does not end a withdrawal', lease(until), ready, 'unchanged'],
   ['a 401 does not end a withdrawal', lease(until), alive, 'unchanged'],
   ['a shutdown during a withdrawal is stored as seen down', lease(until), shutsDown, { ...until, seenDown: true }],
   ['an error during a withdrawal is stored as seen down', lease(until), error, { ...until, seenDown: true }],
   ['silence during a withdrawal is stored as seen down', lease(until), silence, { ...until, seenDown: true }],
-  ['unproven silence does not count during a withdrawal', lease(until), unproven, 'unchanged'],
+  ['silence of all addresses does not count during a withdrawal', lease(until), unproven, 'unchanged'],
   ['a late answer does not count during a withdrawal', lease({ ...until, lateSinceMs: 0 }), late, 'unchanged'],
   [
     'another silence of a withdrawn server that was seen down is not stored',
@@ -151,7 +151,7 @@ const PROBED: readonly Row[] = [
 ];
 
 const LATE: readonly Row[] = [
-  ['the first late answer is dated', lease(), late, { lateSinceMs: NOW_MS }],
+  ['the time of the first late answer is stored', lease(), late, { lateSinceMs: NOW_MS }],
   ['the second late answer counts no miss', lease({ lateSinceMs: NOW_MS - 14_999 }), late, 'unchanged'],
   [
     'the third late answer is a miss',
@@ -180,7 +180,7 @@ const LATE: readonly Row[] = [
   ['late answers of an unknown address are not stored', undefined, late, 'unchanged'],
 ];
 
-describe('a probe of the tick', () => {
+describe('a probe by a tick', () => {
   test.each([...PROBED, ...LATE])(
     'a lease follows the rule that %s',
     (_title, before = newLease(ADDRESS), answer, after) => {
@@ -193,7 +193,7 @@ describe('a probe of the tick', () => {
     },
   );
 
-  test('a probe of the tick keeps the host name of the address', () => {
+  test('a probe by a tick keeps the host name of the address', () => {
     expect(nextLease(newLease(ADDRESS), { ...ready, host: 'api.example.com' }, NOW_MS).host).toBe('api.example.com');
   });
 });
@@ -247,12 +247,12 @@ describe('a withdrawal', () => {
       { ...missed(2), ...until, expiresAtMs: NOW_MS },
     ],
     [
-      'ends a lease that expired now, while one miss has not removed the address',
+      'sets the end of an expired lease to now if one miss has not yet removed the address',
       lease({ ...expired, ...missed(1) }),
       { ...missed(1), ...until, expiresAtMs: NOW_MS },
     ],
     [
-      'ends a lease that expired when the second miss removed the address',
+      'sets the end of an expired lease to the time of the second miss, which removed the address',
       lease({ ...missed(2), expiresAtMs: PAST_MS - 2, missedAtMs: PAST_MS - 1 }),
       { ...missed(2), ...until, expiresAtMs: PAST_MS - 1, missedAtMs: PAST_MS - 1 },
     ],
@@ -314,7 +314,7 @@ describe('the published addresses', () => {
     expect(publishedAddresses(leases, [], NOW_MS)).toEqual(['10.0.0.1', '10.0.0.10', '10.0.0.2']);
   });
 
-  test('the reconciler lease excludes addresses without a live lease, and master-count only withdrawn ones and those that reported a shutdown', () => {
+  test('the reconciler "lease" excludes addresses without a live lease, and "master-count" only those that are withdrawn or shut down', () => {
     const [shutDown, withdrawn] = ['10.0.0.3', '10.0.0.4'] as const;
     const leases = [
       lease(),

@@ -66,7 +66,10 @@ describe('the answer of a probe', () => {
   test.each([
     ['silence', 'connect ECONNREFUSED', false, 'no answer: connect ECONNREFUSED'],
     ['tlsFailure', 'self-signed certificate', true, 'TLS failed: self-signed certificate'],
-  ] as const)('a probe with %s is a miss, and only a TLS failure is reported as odd', (kind, message, odd, detail) => {
-    expect(probeOutcome({ kind, message })).toEqual({ verdict: 'silence', odd, detail });
-  });
+  ] as const)(
+    'a probe with %s has the verdict "silence", and only a TLS failure is marked for the finding oddProbe',
+    (kind, message, odd, detail) => {
+      expect(probeOutcome({ kind, message })).toEqual({ verdict: 'silence', odd, detail });
+    },
+  );
 });

@@ -102,7 +102,7 @@ describe('repacking subsets', () => {
     ]);
   });
 
-  // The test builds the printed form of each subset like spew of Go.
+  // The test builds the printed form of each subset as the Go package spew does.
   test('repacking sorts subsets by the hash of their printed form, which contains every field', () => {
     const ref = (n: number) => ({ kind: `K${n}`, namespace: 'ns', name: `n${n}`, uid: `u${n}`, apiVersion: 'v1' });
     const given = Array.from({ length: 24 }, (_, n) => {

@@ -194,9 +194,13 @@ export const ATTACKS: readonly Attack[] = [
   { name: 'gzip that is cut off', wire: () => gzipped(GZIP_OF_A_LIST.subarray(0, -1)), ends: MALFORMED },
   { name: 'gzip with a wrong checksum', wire: () => gzipped(withGzipEnd(-8)), ends: MALFORMED },
   { name: 'gzip with a wrong length', wire: () => gzipped(withGzipEnd(-4)), ends: MALFORMED },
-  { name: 'gzip that something follows', wire: () => gzipped(GZIP_OF_A_LIST, Buffer.alloc(1)), ends: MALFORMED },
+  { name: 'gzip with trailing data', wire: () => gzipped(GZIP_OF_A_LIST, Buffer.alloc(1)), ends: MALFORMED },
   { name: 'two gzip streams', wire: () => gzipped(GZIP_OF_A_LIST, GZIP_OF_A_LIST), ends: MALFORMED },
-  { name: 'a list that its headers call gzip', wire: () => gzipped(serviceList([])), ends: MALFORMED },
+  {
+    name: 'an uncompressed list with the content-encoding gzip',
+    wire: () => gzipped(serviceList([])),
+    ends: MALFORMED,
+  },
   {
     name: 'headers without an end',
     wire: () => following('HTTP/1.1 200 OK\r\n', endless(`x-more: ${'x'.repeat(100)}\r\n`)),

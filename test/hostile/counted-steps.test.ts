@@ -4,7 +4,8 @@ import { expect, test } from '@jest/globals';
 
 const folder = import.meta.dirname;
 /**
- * The number of entries. If 250 entries are doubled, a walk in n log n takes 2.25 times the steps, and one in n² four times.
+ * The number of entries. If it is doubled to 500, a loop of n log n steps takes 2.25 times the steps, and one of n² steps takes
+ * four times.
  */
 const N = 250;
 const MOST_GROWTH = 2.5;
@@ -25,7 +26,7 @@ function growthIn(file: string): [name: string, growth: number][] {
 const slow = (growths: readonly [name: string, growth: number][]) =>
   growths.filter(([, growth]) => growth > MOST_GROWTH).map(([name]) => name);
 
-test('the counter finds walks whose steps grow with the product of two lists', () => {
+test('the counter finds loops whose steps grow with the product of two lengths', () => {
   expect(slow(growthIn('planted-loops.ts'))).toEqual([
     'a loop within a loop',
     'a search of a list for each element of another',

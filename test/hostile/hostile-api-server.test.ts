@@ -38,14 +38,17 @@ const SLOW = 'a body without an end in chunks of one byte';
 
 describe.each(ATTACKS)('a hostile reply with $name', (attack) => {
   const calls = attack.name === SLOW ? (['get'] as const) : (['get', 'services'] as const);
-  test.each(calls)('a hostile reply ends the call %s with its code and a short message', async (name) => {
-    const { server, port } = await portTo(attack);
-    const error: unknown = await CALLS[name](port).catch((thrown: unknown) => thrown);
-    expect(error).toMatchObject({ name: 'ClusterError', code: attack.ends[name] });
-    expect(String(error).length).toBeLessThan(1_000);
-    // The bytes in the socket buffers of this machine count as sent too.
-    expect(server.sent()).toBeLessThan(64 * MIB);
-  });
+  test.each(calls)(
+    'a hostile reply ends the call %s with the expected error code and a short message',
+    async (name) => {
+      const { server, port } = await portTo(attack);
+      const error: unknown = await CALLS[name](port).catch((thrown: unknown) => thrown);
+      expect(error).toMatchObject({ name: 'ClusterError', code: attack.ends[name] });
+      expect(String(error).length).toBeLessThan(1_000);
+      // The bytes in the socket buffers of this machine count as sent too.
+      expect(server.sent()).toBeLessThan(64 * MIB);
+    },
+  );
 });
 
 const LIMIT_BYTES = 100;

@@ -151,7 +151,7 @@ function specWith(field: string, value: unknown): object {
 }
 
 test.each(Object.entries<number>(BOUNDS['cluster spec']))(
-  'a cluster spec with too many entries in %s is refused by its field, number and limit, in a file and in the table',
+  'a cluster spec with too many entries in %s is refused in a file and in the table, and the error contains the field, the number and the limit',
   async (field, most) => {
     const entries = Array.from({ length: ATTACK }, () => ({}));
     const result = validateClusterSpec(specWith(field, entries));

@@ -2,7 +2,7 @@ import type { Scenarios } from './count-steps.ts';
 
 const list = (n: number) => Array.from({ length: n }, (_, index) => index);
 
-/** Slow and fast walks. The counter of steps must report only the slow ones. */
+/** Slow and fast loops. The counter of steps must report only the slow ones. */
 export const SCENARIOS: Scenarios = {
   'a loop within a loop': (n) => () => {
     let sum = 0;

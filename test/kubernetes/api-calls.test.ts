@@ -221,7 +221,7 @@ test('a call makes one connection attempt to an address that drops packets, beca
 describe('TLS', () => {
   const authority = makeAuthority('the cluster');
 
-  /** Returns a port to a server with this certificate, which has the Service. */
+  /** Returns a Kubernetes client for a server that has this certificate and answers with the Service. */
   async function portTo(tls: CertifiedKey, cluster: object = {}) {
     const server = await startFaultServer(() => ({ body: service }), tls);
     const connections = new ApiServerConnections();

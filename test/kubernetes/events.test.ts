@@ -172,7 +172,10 @@ test('new events replace events that are no longer seen', () => {
   for (const { object } of writes) expect(sightings).toHaveProperty([object.metadata.name]);
 });
 
-/** Returns a port that answers creates with these outcomes in turn, repeats the last one, and answers patches as invalid. */
+/**
+ * Returns a Kubernetes client that answers creates with these outcomes in turn, repeats the last one, and answers patches with
+ * `invalid`.
+ */
 function portAnswering(...answers: readonly ('created' | 'invalid' | ClusterErrorCode)[]) {
   let calls = 0;
   const create = async () => {

@@ -67,7 +67,7 @@ test('a kubeconfig gives the server, CA and token of another context if the spec
   expect(access).toMatchObject({ server: 'https://10.0.0.2:6443', basePath: '/prefix', context: 'there' });
 });
 
-test('a kubeconfig gives a client certificate and a server name, and its printed access contains no key', async () => {
+test('a kubeconfig gives a client certificate and a server name, and the object with its credentials is printed without the key', async () => {
   const user = { 'client-certificate-data': base64(cert), 'client-key-data': base64(keyPem) };
   const access = await accessOf(kubeconfig({ ...withCa, 'tls-server-name': 'api.example.com' }, user));
   expect(access.tls()).toMatchObject({ servername: 'api.example.com' });
@@ -77,7 +77,7 @@ test('a kubeconfig gives a client certificate and a server name, and its printed
   expect(inspect(access, { depth: 9 }) + JSON.stringify(access)).not.toContain('PRIVATE KEY');
 });
 
-test('the printed access of a kubeconfig contains no token', async () => {
+test('the object with the credentials of a kubeconfig is printed without the token', async () => {
   const access = await accessOf(kubeconfig(withCa, withToken));
   expect(inspect(access, { depth: 9 }) + JSON.stringify(access)).not.toContain(SECRET);
 });
@@ -173,7 +173,7 @@ describe('a kubeconfig is refused with a resolution and without its contents', (
     ['has a cluster without a server', withCluster({ server: '' }), /clusters\[0\].cluster.server is missing/],
     ['has a field of the wrong type', withCluster({ server: 5 }), /not a kubeconfig/],
     [
-      'has not the context',
+      'has a current-context that does not exist',
       withTop({ 'current-context': 'nowhere' }),
       /no context "nowhere".*It has: here, there, torn/,
     ],
@@ -182,13 +182,17 @@ describe('a kubeconfig is refused with a resolution and without its contents', (
     ['has no clusters', withTop({ clusters: [] }), /names cluster "one"/],
     ['has a server that is no URL', withCluster({ server: '10.0.0.1:6443' }), /not the URL.*https:\/\/10/],
     ['has a password in its URL', withCluster({ server: `https://me:${SECRET}@10.0.0.1` }), /not the URL/],
-    ['would send a token in clear', withCluster({ server: 'http://10.0.0.1' }), /over http:\/\/.*Use https/],
+    ['would send a token without TLS', withCluster({ server: 'http://10.0.0.1' }), /over http:\/\/.*Use https/],
     ['names a proxy', withCluster({ 'proxy-url': 'http://10.0.0.9' }), /proxy-url, which is not supported/],
     ['impersonates a user', withUser({ ...withToken, as: 'admin' }), /has as, which is not supported/],
     ['impersonates groups', withUser({ ...withToken, 'as-groups': ['a'] }), /as-groups, which is not supported/],
     ['has a password', withUser({ username: 'admin', password: SECRET }), /user name and a password/],
     ['has an auth provider', withUser({ 'auth-provider': { name: 'oidc' } }), /auth-provider plugin/],
-    ['has a CA to ignore', withCluster({ ...withCa, 'insecure-skip-tls-verify': true }), /Remove insecure/],
+    [
+      'has a CA and disables verification',
+      withCluster({ ...withCa, 'insecure-skip-tls-verify': true }),
+      /Remove insecure/,
+    ],
     ['names a CA file', withCluster({ 'certificate-authority': '/etc/ca' }), /Embed them.*--flatten/],
     ['names a token file', withUser({ tokenFile: '/etc/token' }), /Embed the token/],
     ['has a CA that is no PEM', withCluster({ 'certificate-authority-data': base64(SECRET) }), /does not parse.*PEM/],
@@ -251,7 +255,7 @@ describe('a kubeconfig that wastes time or memory, such as a YAML bomb or a huge
   test.each([
     ['with a password and any number of rounds', (key: string) => key],
     ['with a password that is labelled as a plain key', (key: string) => key.replaceAll('ENCRYPTED ', '')],
-  ])('a client key %s is refused before a round is computed', async (_, changed) => {
+  ])('a client key %s is refused before a round of its key derivation is computed', async (_, changed) => {
     const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     // TLS tries the empty password by default, so a refusal proves that no round was computed.
     const key = privateKey.export({ type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase: '' }).toString();

@@ -58,7 +58,7 @@ describe('a function does not connect to a loopback or metadata address', () => 
   );
 });
 
-test('a kubeconfig of an operator may lead to an API server on the same machine', async () => {
+test('a kubeconfig of an operator may refer to an API server on the same machine', async () => {
   const access = await parseKubeconfig(kubeconfigTo(server.url), 'of a person');
   const reply = await httpsProber({ access, deadline: signal, userAgent: 'test' })({
     url: server.url.replace('127.0.0.1', 'localhost'),

@@ -25,7 +25,7 @@ describe('deploy/rbac.yaml', () => {
   });
 });
 
-test('the name of an anonymous user is read from the refusal of its self-review', async () => {
+test('the name of an anonymous user is read from the refusal of the SelfSubjectReview', async () => {
   const message =
     'selfsubjectreviews.authentication.k8s.io is forbidden: User "system:anonymous" cannot create resource "selfsubjectreviews" in API group "authentication.k8s.io" at the cluster scope';
   const replied = (body: object) =>

@@ -17,7 +17,7 @@ export function failed(code: number, reason: string, message = reason, details: 
   return reply(code, { kind: 'Status', apiVersion: 'v1', code, reason, message, details });
 }
 
-/** Returns a cluster port whose transport gives these answers in turn and repeats the last one. It does not really wait. */
+/** Returns a Kubernetes client whose transport gives these answers in turn and repeats the last one. Waits end at once. */
 export function portAnswering(...answers: readonly (OpenReply | Error)[]) {
   const requests: ApiRequest[] = [];
   const waits: number[] = [];

@@ -81,7 +81,7 @@ test('a server without TLS behind an https URL is a TLS failure', async () => {
   expect(networkFaultOf(await transport(GET, signal).catch((error: unknown) => error))).toBe('tls');
 });
 
-test('later passes reuse the connections of a transport, which are few', async () => {
+test('later passes reuse the few connections of a transport', async () => {
   const server = await startFaultServer(() => ({ body: 'done' }));
   const connections = new ApiServerConnections();
   afterThisTest(server.stop);
@@ -178,7 +178,7 @@ test('a request fails if its connection is not established within 3 s', async ()
   await failed;
 });
 
-test('a request that waits for a connection of another request does not time out as a new connection does', async () => {
+test('a request that waits until another request releases its connection is not subject to the timeout of new connections', async () => {
   jest.useFakeTimers({ advanceTimers: false, doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask'] });
   afterThisTest(() => jest.useRealTimers());
   const authority = makeAuthority('the cluster');

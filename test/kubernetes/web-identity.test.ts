@@ -35,7 +35,7 @@ test('simultaneous requests renew a token only once', async () => {
   expect(requests()).toBe(2);
 });
 
-test('a token is used until its end, but no longer, if its renewal fails', async () => {
+test('a token is used until its expiry, but no longer, if its renewal fails', async () => {
   const { clock, token } = issuer([2, 3]);
   await token();
   clock.seconds = 299;

@@ -10,7 +10,7 @@ const stored = {
 };
 const ref = { kind: 'Service', namespace: 'default', name: 'kubernetes' } as const;
 
-/** Returns a port that withholds writes. Its reads return one object, and a real write would fail the test. */
+/** Returns a Kubernetes client that withholds writes. Its reads return one object, and a real write would fail the test. */
 function withholding(read: object = stored) {
   const reported: string[] = [];
   const never = () => Promise.reject(new Error('nothing may be written'));
@@ -31,7 +31,7 @@ function withholding(read: object = stored) {
 const endpoints = anEndpoints(['10.0.0.1', '10.0.0.2']);
 const slice = { ...aSlice(['fd00::1'], [{ port: 6443 }, { port: 8443 }]), addressType: 'IPv6' };
 
-test('a cluster port that withholds writes makes each read', async () => {
+test('a client that withholds writes makes each read', async () => {
   const { port, reported } = withholding();
   await expect(port.get(ref)).resolves.toBe(stored);
   await expect(port.list('Service', 'default')).resolves.toEqual([stored]);
@@ -40,7 +40,7 @@ test('a cluster port that withholds writes makes each read', async () => {
   expect([names, reported]).toEqual([['kubernetes'], []]);
 });
 
-test('a cluster port that withholds writes returns the object that a create or update would store', async () => {
+test('a client that withholds writes returns the object that a create or update would store', async () => {
   const { port } = withholding();
   const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'kube-system' } };
   await expect(port.create(namespace)).resolves.toEqual({ outcome: 'withheld', object: namespace });
@@ -49,7 +49,7 @@ test('a cluster port that withholds writes returns the object that a create or u
   await expect(port.mergePatch(ref, {})).resolves.toEqual({ outcome: 'withheld' });
 });
 
-test('a cluster port that withholds writes reports each field that a create, patch or delete would change', async () => {
+test('a client that withholds writes reports each field that a create, patch or delete would change', async () => {
   const { port, reported } = withholding();
   const ipAddress = { apiVersion: 'networking.k8s.io/v1', kind: 'IPAddress' };
   const spec = { parentRef: { resource: 'services', name: 'shop' } };
@@ -80,7 +80,7 @@ test.each([
     published: 'EndpointSlice default/kubernetes with no address',
   },
 ])(
-  'a cluster port that withholds writes names the addresses that it would publish: $published',
+  'a client that withholds writes reports the addresses that it would publish: $published',
   async ({ object, published }) => {
     const { port, reported } = withholding();
     await port.create(object);

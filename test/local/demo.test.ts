@@ -22,7 +22,7 @@ const BEGAN_MS = Date.parse('2026-01-01T12:00:00Z');
 const [IPS, PORTS, SERVICE] = ['cluster-ip-repair', 'node-port-repair', 'kubernetes-service'] as const;
 const PUBLISHED = 'endpoints default/kubernetes: 192.0.2.1 192.0.2.2';
 
-/** What the loops must print after an event, as the text of a pattern, and within how many seconds. */
+/** For each event: the loop that must react, a pattern of what the loop prints, and the time limit of the reaction in seconds. */
 const REACTIONS: readonly [event: string, loop: Loop, prints: string, withinSeconds: number][] = [
   ['an API server takes', IPS, 'found mayHaveLeaked: the cluster IP', 15],
   ['an API server takes', PORTS, 'found mayHaveLeaked: the node port', 15],
@@ -38,7 +38,7 @@ const REACTIONS: readonly [event: string, loop: Loop, prints: string, withinSeco
 
 interface Line {
   readonly atMs: number;
-  /** The printed text. For an event of the story, it is only the sentence. */
+  /** The printed text. For an event of the demo, it is only the sentence. */
   readonly text: string;
   readonly isEvent: boolean;
 }
@@ -131,7 +131,7 @@ test('the demo prints each event with its result and what to watch for, reports 
     outlook: 'look',
   });
   const fails = () => Promise.reject(new Error('it is gone'));
-  // The player itself does not use the world.
+  // `playStory` only passes the world to events, and these events do not use it.
   const stage = { world: {} as EmbeddedWorld, clock, print };
   await playStory([event(1, async () => '10.0.0.7'), event(5, fails), event(9, fails)], stage, signal);
   expect(lines).toEqual(['1 event 1: 10.0.0.7', '1 look', '5 event 5: not done, it is gone', '5 look']);

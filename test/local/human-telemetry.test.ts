@@ -30,7 +30,7 @@ function written(...invocations: readonly (readonly Line[])[]): string[] {
   return lines.map((line) => line.replace(/^03:04:05 {2}system-namespaces {3}/, ''));
 }
 
-describe('logs as sentences', () => {
+describe('log lines for people', () => {
   test('the log has a line for each change, with time and loop, and without figures and ids', () => {
     const fields = {
       cluster: 'demo',
@@ -48,7 +48,7 @@ describe('logs as sentences', () => {
     ['what was found', { findings: ['leak: 10.0.0.7 has no Service'] }, 'found leak: 10.0.0.7 has no Service'],
     ['what failed', { errors: ['Forbidden: no rights'] }, 'failed: Forbidden: no rights'],
     ['an event that was not written', { eventErrors: ['Forbidden: no'] }, 'could not write an event: Forbidden: no'],
-    ['any other list by its name', { paused: ['demo until noon'] }, 'paused: demo until noon'],
+    ['any other list, with its name', { paused: ['demo until noon'] }, 'paused: demo until noon'],
   ])('log lines report %s', (_, fields, line) => {
     expect(written([warned(fields)])).toEqual([line]);
   });
@@ -71,7 +71,7 @@ describe('logs as sentences', () => {
 
   test.each<[string, (readonly Line[])[], string[]]>([
     [
-      'report a finding by which the pass failed once',
+      'report a finding that made the pass fail only once, as the error',
       [
         [
           [
@@ -118,7 +118,7 @@ describe('logs as sentences', () => {
   });
 });
 
-test('the warnings of a pass that a command runs are a line each', () => {
+test('each warning of a pass that a command runs is one line', () => {
   const lines: string[] = [];
   const { log } = warningTelemetry((line) => lines.push(line))({ loop: 'kubernetes-service' });
   log('info', 'pass ended', { cluster: 'a', changes: ['created it'] });

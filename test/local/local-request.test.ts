@@ -32,8 +32,8 @@ describe('the stand-in API server', () => {
     ['without the key', 401, { headers: { authorization: undefined } }],
     ['with a wrong key', 401, { key: WRONG_KEY }],
     ['with the key as a password', 401, { headers: { authorization: `Basic ${btoa(`test:${IDENTITY.key}`)}` } }],
-    ['as a form would send it', 415, { headers: { 'content-type': 'application/x-www-form-urlencoded' } }],
-    ['as plain text', 415, { headers: { 'content-type': 'text/plain' } }],
+    ['with the content type of a form', 415, { headers: { 'content-type': 'application/x-www-form-urlencoded' } }],
+    ['with the content type text/plain', 415, { headers: { 'content-type': 'text/plain' } }],
     ['without a content type', 415, { headers: { 'content-type': undefined } }],
   ])('the stand-in API server refuses a write %s', async (_, status, asking) => {
     const answer = await create('attacked', asking);
@@ -59,7 +59,7 @@ describe('the stand-in API server', () => {
     expect(names()).toContain('allowed');
   });
 
-  test('the stand-in API server answers health and version without the key, as a real one does, but no path that only begins with them', async () => {
+  test('the stand-in API server answers the health and version paths without the key, as a real one does, but no other path that begins with them', async () => {
     const anonymous = { headers: { authorization: undefined } };
     const statuses = ['/readyz', '/livez?verbose', '/version', '/readyz/../api/v1/namespaces', '/versions'].map(
       async (path) => (await requestLocal(server.url + path, anonymous)).status,

@@ -121,7 +121,7 @@ describe('npm start', () => {
   });
 });
 
-describe('npm start on a cluster that is named', () => {
+describe('npm start with the spec of an existing cluster', () => {
   let standIn: StandInApiServer;
   let listening: ListeningStandIn;
   let kubeconfig: string;

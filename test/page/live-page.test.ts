@@ -40,7 +40,7 @@ afterEach(async () => {
 });
 afterAll(() => browser?.close());
 
-/** Waits until the page has sent two more requests: then it shows what was read before. */
+/** Waits until the page has sent two more requests. The page then shows the answer to the first of them. */
 async function twoReads(): Promise<void> {
   const before = reads;
   await eventually(() => expect(reads).toBeGreaterThanOrEqual(before + 2));
@@ -64,7 +64,7 @@ test('changes in the table appear without a reload', async () => {
   expect(problems).toEqual([]);
 });
 
-test('an update keeps the focus and the place on the page and in its tables', async () => {
+test('an update keeps the focus, and the scroll positions of the page and of its tables', async () => {
   clusters = manyClusters(60);
   const { page } = await browser.open(server.url, { viewport: { width: 360, height: 740 } });
   await page.getByRole('link', { name: 'cluster-0050' }).focus();

@@ -3,7 +3,7 @@ import { heldAddress, holdIn } from '../../lib/range/held-address.ts';
 
 const terms = { owner: 'shop', takenUpBy: 'any', untilMs: 1_800_000_000_123, requestId: 'r-1' } as const;
 
-test('the hold of an IPAddress has the terms of the request', () => {
+test('the hold that an IPAddress stores has the owner, the allowed claimers, the end and the request id of the hold that was requested', () => {
   expect(holdIn(heldAddress('10.0.0.5', terms))).toEqual({ ...terms, items: ['10.0.0.5'] });
   expect(holdIn(heldAddress('fd00::5', { owner: 'a', takenUpBy: 'any' }))).toEqual({
     owner: 'a',

@@ -24,7 +24,7 @@ const terms = fc.record(
   },
   { requiredKeys: ['owner', 'takenUpBy'] },
 );
-/** Steps that each hold items on terms, or release them. */
+/** Steps. Each holds items with the given terms, or releases them if there are no terms. */
 const steps = fc.array(fc.tuple(fc.uniqueArray(item, { maxLength: 4 }), fc.option(terms)), { maxLength: 12 });
 
 function heldAfter(all: readonly (readonly [string[], HoldTerms | null])[]): readonly Hold[] {

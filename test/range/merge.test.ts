@@ -68,15 +68,18 @@ law('keeps items that were allocated or held since the read', ({ newest, touched
   for (const at of touched) if (hasBit(newest.data, at)) expect(hasBit(result.data, at)).toBe(true);
 });
 
-law('contains the items that the list proves, without strikes', ({ claimed, result: { data, strikes } }) => {
+law('contains the items that the listed Services claim, without strikes', ({ claimed, result: { data, strikes } }) => {
   const proved = fromBits(claimed);
   expect(subtract(proved, data)).toEqual(NONE);
   expect(intersect(proved, union(strikes.once, strikes.twice))).toEqual(NONE);
 });
 
-law('contains only items of the newest range and of the list', ({ newest, claimed, result }) => {
-  expect(subtract(result.data, union(newest.data, fromBits(claimed)))).toEqual(NONE);
-});
+law(
+  'contains only items of the newest range and items that the listed Services claim',
+  ({ newest, claimed, result }) => {
+    expect(subtract(result.data, union(newest.data, fromBits(claimed)))).toEqual(NONE);
+  },
+);
 
 law('contains the whole decision for items that no other writer changed', ({ decided: { next }, touched, result }) => {
   for (const at of all.filter((each) => !touched.has(each))) {
@@ -148,7 +151,7 @@ test('a merge ends expired holds even if another pass wrote strikes since the re
   expect(strikesOf(result)).toEqual([[], [3]]);
 });
 
-test('the merged range is the newest range with the claims of the list if no range was stored at the read', () => {
+test('if no range was stored at the read, the merged range is the newest range with the claims of the listed Services', () => {
   const newest = rangeOf(['over', 'held', 'owned', 'taken', 'once', 'twice']);
   const result = merged(newest, undefined, decide(storedRange({ range: SPEC, data: NONE }), [1, 4, 8]));
   expect([...bitsOf(result.data)]).toEqual([0, 1, 2, 3, 4, 5, 8]);
@@ -167,9 +170,9 @@ test('a merged range has the generation of the pass', () => {
 });
 
 test.each([
-  { name: 'of a newer spec', newest: { generation: 2 }, refusal: 'newerSpec' },
-  { name: 'of other items', newest: { range: '30000-30031' }, refusal: 'otherRange' },
-  { name: 'of another allocator', newest: { allocator: 'apiserver' as const }, refusal: 'otherAllocator' },
+  { name: 'from a newer spec', newest: { generation: 2 }, refusal: 'newerSpec' },
+  { name: 'a range with other bounds', newest: { range: '30000-30031' }, refusal: 'otherRange' },
+  { name: 'from another allocator', newest: { allocator: 'apiserver' as const }, refusal: 'otherAllocator' },
 ])('nothing is merged if the newest range is $name', ({ newest, refusal }) => {
   const read = rangeOf(['twice']);
   expect(mergeOntoNewest({ ...read, ...newest }, read, decide(read, []))).toBe(refusal);

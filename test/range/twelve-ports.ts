@@ -19,8 +19,8 @@ export const NONE = new Uint8Array(0);
 export const text = (bit: number) => String(30_000 + bit);
 
 /**
- * The state of an item: free, allocated with no, one or two strikes, held for a time and any Service, held without an end for its
- * owner, or held with a hold that has expired.
+ * The state of an item: free; allocated with no, one or two strikes; held until a time for any Service; held without an end for
+ * its owner; or held by an expired hold.
  */
 export type Standing = 'free' | 'taken' | 'once' | 'twice' | 'held' | 'owned' | 'over';
 

@@ -56,7 +56,7 @@ describe('the audit of a range', () => {
     { cidr: 'fd00::/111', capacity: 131_071 },
     { cidr: 'fd00::/108', capacity: 1_048_575 },
     { cidr: 'fd00::/64', capacity: Number.MAX_SAFE_INTEGER },
-  ])('the audit of a range counts what $cidr has room for', ({ cidr, capacity }) => {
+  ])('the audit of a range counts the capacity of $cidr', ({ cidr, capacity }) => {
     const { counts, findings } = auditRange(rangeOf(cidr), WORDS, undefined, 1);
     expect([counts, findings]).toEqual([{ allocated: 0, free: capacity, capacity }, []]);
   });
@@ -127,7 +127,7 @@ test('each address counts once in each ServiceCIDR that contains it, and once in
   );
 });
 
-test('the usage of a network has one cell for each address, and at most 256 cells', () => {
+test('the usage of a network has one cell for each address, or 256 cells if the network is larger', () => {
   const taken = ['10.0.0.1', 'fd00::1', 'fd00::ffff:ffff:ffff:ffff', 'fd00:1::5', 'no address'];
   const usage = serviceCidrUsage([cidr('a', ['10.0.0.0/29', 'fd00::/64']), cidr('b', ['fd00:1::/108'])], taken);
   const { sums, networks } = usage;

@@ -197,7 +197,7 @@ describe('the claims of Services', () => {
     { answer: refusal('AlreadyAllocated'), types: ['duplicate'], outside: 0 },
     { answer: 'notRecorded' as const, types: ['repair'], outside: 0 },
   ])(
-    'counts an address that is served although it is in no range of the spec: $types',
+    'a pass counts an address that a ServiceCIDR contains but no range of the spec contains: findings $types',
     ({ answer, types, outside }) => {
       const enter = clusterIpClaims([answering('10.0.0.0/24', answer)], () => true);
       const found = enterAll(enter, withAddresses('s', '10.0.0.5'));
@@ -241,14 +241,19 @@ describe('node ports of a Service', () => {
     { name: 'one port under TCP and UDP', ports: [...tcp(111, 112), ...udp(111)], expected: [111, 112] },
     { name: 'a protocol that is repeated after another', ports: [...tcp(111), ...udp(111, 111)], expected: [111, 111] },
     {
-      name: 'an absent protocol, which is one of its own',
+      name: 'an absent protocol, which counts as a separate protocol',
       ports: [['', 111], ...tcp(111), ['', 111]],
       expected: [111, 111],
     },
-    { name: 'a health check port of its own', ports: tcp(111, 112), health: 113, expected: [111, 112, 113] },
+    {
+      name: 'a health check port that no other port uses',
+      ports: tcp(111, 112),
+      health: 113,
+      expected: [111, 112, 113],
+    },
     { name: 'a health check port that UDP uses', ports: [...udp(111), ...tcp(112)], health: 111, expected: [111, 112] },
     { name: 'a health check port that TCP uses', ports: tcp(111, 112), health: 112, expected: [111, 112, 112] },
-    { name: 'a health check port alone', ports: [], health: 144, expected: [144] },
+    { name: 'only a health check port', ports: [], health: 144, expected: [144] },
   ])('$name', ({ ports: all, health = 0, expected }) => {
     const claims = all.map(([protocol, nodePort]) => ({ protocol, nodePort }));
     expect(nodePortsOf(service('s', { ports: claims, healthCheckNodePort: health }))).toEqual(expected);

@@ -305,7 +305,7 @@ describe('a held item', () => {
     { name: 'any Service', terms: ANY, by: service('s') },
     { name: 'a Service with the label of the owner', terms: OWNERS, by: owners },
     { name: 'any Service after the hold has expired', terms: { ...OWNERS, untilMs: OVER }, by: service('s') },
-  ])('a claim by $name ends the hold of that item, and other holds continue', ({ terms, by }) => {
+  ])('a claim by $name ends the hold of the claimed item, and other holds continue', ({ terms, by }) => {
     const holds = [
       { ...terms, untilMs: NOW + 1, items: ['30005'] },
       { ...terms, items: ['30002'] },

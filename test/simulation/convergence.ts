@@ -38,7 +38,7 @@ function startAgain({ hasRotated, hasMoved }: World['servers']): boolean {
 
 function wrongIn(world: World): Violation[] {
   const { servers } = world;
-  // The repairs need the server of their kubeconfig.
+  // The repairs use only the API server in their kubeconfig.
   const canRepair = servers.reached(new URL(servers.kubeconfig.server).hostname) !== undefined;
   return [
     ...(world.has('ranges') && canRepair ? [...leaked(world), ...free(world)] : []),

@@ -30,7 +30,10 @@ interface ProbeResult {
 const PASS_MS = 11_000;
 /** The shortest time between two misses that count: half an interval, less where clocks are wrong. */
 const BETWEEN_MISSES_MS = { skewed: 800, correct: 3_000 } as const;
-/** A miss counts for three intervals and one pass. A miss of one of the last passes that probed the address counts as well. */
+/**
+ * A miss counts for three intervals and the duration of one pass. It also counts if it is one of the results of the last passes
+ * that probed the address.
+ */
 const EVIDENCE_MS = 45_000;
 const LAST_TRIES = 12;
 /** The time for which probes are kept: the rarest are a minute apart and may be late, and three misses in a row count. */
@@ -58,7 +61,7 @@ export class EndpointTruth {
   /** The time at which another client last removed all addresses of an object. */
   #emptiedAtMs = Number.NEGATIVE_INFINITY;
   readonly #undoneAtMs = new Map<string, number>();
-  /** The end of the withdrawal, as a deregistration of the address answered it. */
+  /** The end of the withdrawal that the answer of a deregistration stated. */
   readonly #withdrawnUntilMs = new Map<string, number>();
   readonly #leaving = new Map<string, number>();
   /** A deregistration of the address that began before this time may have been undone, so its answer is not checked. */
@@ -66,7 +69,7 @@ export class EndpointTruth {
   /** The time since which overlapping deregistrations of the address may have had an effect. */
   readonly #leavingSinceMs = new Map<string, number>();
   #begun = 0;
-  /** The number of the deregistration of the address, if no other one may have an effect. */
+  /** The number of a deregistration of the address that no other one overlaps. Absent if others may have an effect. */
   readonly #alone = new Map<string, number>();
   /** The time until which a deregistration without an answer may mark the address. */
   readonly #unknownUntilMs = new Map<string, number>();

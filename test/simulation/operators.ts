@@ -21,9 +21,9 @@ const STOP_MS = 20_000;
 const UNANSWERED_MS = 15_000;
 /** The ticks of one minute may be late, but those of the next minute see that the server is down. */
 const SEEN_DOWN_MS = 75_000;
-/** Long enough for all deregistrations to read the leases before one of them writes. */
+/** A time in which all deregistrations read the leases before one of them writes. */
 const HALT_MS = 200;
-/** Longer than a run, so that a wrong mark of a refused deregistration is still there at the end. */
+/** A time longer than a run, so that a wrong mark of a refused deregistration is still there at the end. */
 const LONG_MIN = LONGEST_WITHDRAWAL_MS / 60_000;
 
 /** Applies a spec and sets the addresses that are expected from now on. */

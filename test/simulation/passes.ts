@@ -68,7 +68,10 @@ function scheduled({ clock }: World): object {
   return { 'detail-type': 'Scheduled Event', time: new Date(clock.nowMs).toISOString() };
 }
 
-/** Invokes a repair. A successful pass that began while the table was in charge has seen every Service. */
+/**
+ * Invokes a repair. After a successful pass that began while the table was the only allocator, the table must have the items of
+ * every Service.
+ */
 async function repair(world: World, kind: ProcessKind, keys: readonly string[]): Promise<void> {
   const { inChargeSinceMs } = world;
   if (world.areRepairsStopped) return;

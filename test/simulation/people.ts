@@ -93,7 +93,7 @@ export class People {
     await clock.wait(chance.pick(this.#longestMs));
     if (chance.once(3)) await this.#change(service, chance);
     await clock.wait(chance.pick(this.#longestMs));
-    // Services that exist when the faults end stay.
+    // Services that exist at the end of the faults are not deleted.
     if (this.#world.isFaulty) await this.#delete(service.metadata.name, chance);
   }
 

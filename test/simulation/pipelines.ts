@@ -18,10 +18,13 @@ interface Held {
 }
 
 const PATIENCE_MS = 32_000;
-/** Longer than any disturbance. */
+/** A time longer than any disturbance. */
 const DISTURBED_MS = 5 * 60_000;
 const AT_ONCE = 8;
-/** Shorter than the 90 s for which a request record is kept here (a day in the real table), so no request is repeated later. */
+/**
+ * A time shorter than the 90 s for which a request record is kept here (a day in the real table), so that no request is repeated
+ * later.
+ */
 const RETRIED_MS = 50_000;
 
 /** Pipelines that hold addresses and ports by requests, and then use, release or lose them. */
@@ -157,7 +160,7 @@ export class Pipelines {
     if (mine.length === 0) return;
     for (const item of mine) ranges.end(item, id);
     if (this.#world.has('contention')) for (const item of mine) void this.#want(item, chance.of(item));
-    // A release without an owner frees whatever is there, so it is safe only while no other caller can have the item.
+    // A release without an owner frees the items of any owner, so it is safe only while no other caller can have them.
     const isOnlyIts = isPrivate && takenUpBy === 'owner';
     const isSafe = isOnlyIts && !this.#world.isAway && untilMs - clock.nowMs > 2 * PATIENCE_MS;
     const release = { operation: 'release', items: wanted, ...(!isSafe && { owner: id }) } as const;

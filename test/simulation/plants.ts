@@ -18,7 +18,10 @@ export interface Edit {
 
 const edit = (file: string, find: string, replace: string): Edit => ({ file, find, replace });
 
-/** Edits of every run, so that limits are reached in minutes: few remembered writes, and a TTL that removes items in use. */
+/**
+ * Edits that apply to every run, so that limits are reached within minutes: the table keeps fewer earlier write ids, and items
+ * expire sooner.
+ */
 export const SCALES: readonly Edit[] = [
   edit('lib/table/stored-item.ts', 'const WRITES_KEPT = 64;', 'const WRITES_KEPT = 1;'),
   edit('lib/table/dynamodb-items.ts', 'const SWEEP_DELAY_MS = 60 * 60 * 1000;', 'const SWEEP_DELAY_MS = 5_000;'),

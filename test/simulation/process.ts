@@ -40,10 +40,10 @@ const LOSSY: readonly [Fault, ...Fault[]] = ['lostRequest', 'lostReply', 'lateRe
 const LOST_ONCE_IN = 3;
 /** The faults of a process that loses its writes in this invocation, because its connection is half open. */
 const LOST_WRITES: readonly [Fault, ...Fault[]] = ['lostRequest', 'lateRequest', 'lostReply'];
-/** A process stands still after one write, or one read, in this many. */
+/** A process stands still after one write in `write`, and after one read in `read`. */
 const HALTS_ONCE_IN = { write: 4, read: 40 };
 const LONGEST_HALT_MS = 12_000;
-/** A repeated call gets the fault of the first one two times in this many. */
+/** Of this many repeated calls, two get the fault of the first call. */
 const AGAIN_TWICE_IN = 3;
 
 export type ProcessKind =

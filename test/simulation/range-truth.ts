@@ -7,7 +7,7 @@ import { GREEDY, type World } from './world.ts';
 
 export interface Ownership {
   readonly owner: string;
-  /** A Service, or a hold for a Service of its own owner. No other owner may have the item. */
+  /** The owner is a Service, or a hold that only Services of its owner may claim. No other owner may have the item. */
   readonly isExclusive: boolean;
   /** Only the owner of the hold may claim it. */
   readonly isForOwner?: boolean;

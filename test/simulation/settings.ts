@@ -35,7 +35,7 @@ export const FEATURES = [
   'olderVersion',
   'storeFails',
 ] as const;
-/** The endpoints loop, and the two repairs together with the Services. */
+/** The parts of a run: the endpoints loop; the two repairs together with the Services. */
 export const PARTS = ['endpoints', 'ranges'] as const;
 export type Part = (typeof PARTS)[number];
 export type Feature = Part | (typeof FEATURES)[number] | 'crashLoop' | 'busy';
@@ -57,7 +57,7 @@ export type Fault = (typeof FAULTS)[number];
 export interface Settings {
   readonly seed: number;
   readonly features: ReadonlySet<Feature>;
-  /** For each fault, one call in this many has it. */
+  /** The frequency of each fault: one call in this many has it. */
   readonly faults: ReadonlyMap<Fault, number>;
   readonly incidents: readonly PlannedIncident[];
   readonly troubleMs: number;

@@ -40,7 +40,7 @@ test('the simulation finds a planted defect and replays its history exactly', as
   expect(historyIn(await simulate('--plant', '25', '--seed', seed))).toBe(found);
 });
 
-test('each theme of the simulation uses only known parts of the world, features and incidents', () => {
+test('each theme of the simulation contains only known parts, features and incidents', () => {
   const known: ReadonlySet<string> = new Set([...PARTS, ...FEATURES, 'crashLoop', 'busy', ...Object.keys(INCIDENTS)]);
   const words = THEMES.flatMap(({ parts, always, perhaps, incidents }) => [
     ...parts,
@@ -56,7 +56,7 @@ describe('planted defects', () => {
     plant.edits.map((edit) => ({ id: plant.id, edit })),
   );
 
-  test.each(edits)('the text that planted defect $id replaces occurs once in the code', async ({ edit }) => {
+  test.each(edits)('planted defect $id replaces a text that occurs exactly once in the code', async ({ edit }) => {
     const source = await readFile(`${ROOT}/${edit.file}`, 'utf8');
     expect(edited(source, edit)).not.toBe(source);
   });

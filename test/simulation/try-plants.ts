@@ -2,7 +2,10 @@ import { spawn } from 'node:child_process';
 import { text } from 'node:stream/consumers';
 import { PLANTS, type Plant } from './plants.ts';
 
-/** Runs the simulation over each plant, in a process for each. @returns 0 if all plants are found that a history can show */
+/**
+ * Runs the simulation over each plant, in a process for each.
+ * @returns 0 if the simulation finds every plant that a history can show
+ */
 export async function tryPlants(runs: number, jobs: number): Promise<number> {
   const waiting = [...PLANTS];
   let missed = 0;

@@ -50,10 +50,13 @@ export interface Violation {
 const SKEW_MS = 2_500;
 /** The longest time from the last read of the pauses in a pass to its first write. */
 const CONFIRMED_MS = 15_000;
-/** The error of the clock of a function's host that is far off. */
+/** The error of the clock of a function's host if it is far off. */
 const FAR_SKEW_MS = 16 * 60_000;
 const HOUR_MS = 3_600_000;
-/** The time for which the store of kubeconfigs fails, longer than other faults. Its leaks still get three strikes. */
+/**
+ * The time for which the store of kubeconfigs fails. It is longer than other faults, and short enough that a leak still gets
+ * three strikes.
+ */
 export const STORE_FAILS_MS = 90_000;
 /** An invocation that takes longer may lack the time to release surplus items. */
 const CALLS_END_MS = 20_000;
@@ -88,7 +91,7 @@ export class World {
   delayOfWrite: ((kind: string, body: string) => number | undefined) | undefined;
   /** The number of reasons why the functions do not run now. */
   stops = 0;
-  /** A change of the spec waits until the incident ends that needs the registration to be absent. */
+  /** The registration is deleted. Changes of the spec wait until it is there again. */
   isRegistrationLost = false;
   areRepairsStopped = false;
   hasEnded = false;

@@ -25,7 +25,7 @@ const { values } = parseArgs({
 });
 const SAMPLES = 10;
 const ROUNDS_PER_HALF = Math.ceil(Number(values.ticks) / SAMPLES / 2 / LOOPS.length);
-/** In the half of the ticks with faults, one connection to the API server in this many is broken. */
+/** In the half of the ticks with faults, one connection to the API server in `EVERY` is broken. */
 const EVERY = 5;
 const pick = seededPick(Number(values.seed));
 

@@ -2,7 +2,7 @@ import { afterEach } from '@jest/globals';
 
 const ends: (() => unknown)[] = [];
 
-/** Calls a function after the current test. What began last ends first. */
+/** Calls a function after the current test. Several functions are called in reverse order. */
 export function afterThisTest(end: () => unknown): void {
   ends.push(end);
 }

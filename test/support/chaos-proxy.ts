@@ -48,7 +48,7 @@ export async function startChaosProxy(targetPort: number, pick: PickIndex) {
   return {
     port: await portOf(server),
     counts,
-    /** Gives one connection in `next` a fault, and closes each soon. 0 ends the faults. */
+    /** Sets that one of `next` connections gets a fault, and that each connection is closed soon. 0 ends the faults. */
     faults: (next: number) => {
       every = next;
       breakAll();

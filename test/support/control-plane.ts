@@ -97,16 +97,18 @@ export async function startKubeApiserver(options: KubeApiserverOptions) {
     kubeconfigYaml,
     kubeconfigFile,
     request,
-    /** Sends SIGTERM and waits until `/readyz` reports it. The server then serves for its `--shutdown-delay-duration`. */
+    /**
+     * Sends SIGTERM and waits until `/readyz` reports the shutdown. The server then serves for its `--shutdown-delay-duration`.
+     */
     async askToStop() {
       server.askToStop();
       await eventually(async () => {
         if (await isReady()) throw new Error(`${url} does not say that it shuts down`);
       });
     },
-    /** Sends SIGKILL, so that its published address stays. */
+    /** Sends SIGKILL, so that the published address of the server stays. */
     kill: () => server.kill(),
-    /** Kills it if it runs, starts it with the same port and certificate, and waits until it is ready. */
+    /** Kills the server if it runs, starts it with the same port and certificate, and waits until it is ready. */
     async restart() {
       await server.kill();
       server = await start();

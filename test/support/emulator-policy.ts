@@ -19,7 +19,7 @@ export function notGranted(calls: readonly AwsCall[], statements: readonly State
 
 /**
  * Returns whether the statements allow a call. The only condition that is checked is the one on the partition of a table.
- * @param call `leadingKey` is the partition. Without it, no condition is checked
+ * @param call `leadingKey` is the partition. If it is absent, no condition is checked
  */
 export function isGranted(
   { action, resource, leadingKey }: Omit<AwsCall, 'caller'> & { readonly leadingKey?: string },

@@ -121,7 +121,7 @@ export async function openKbctlWorld(endpoint: string) {
     unreachableCluster: () => file('unreachable', kubeconfigTo('http://127.0.0.1:1')),
     /** Writes a file into the folder. @returns its path. */
     file,
-    /** Runs a command in this process, in the folder. It uses this world's table unless the words contain `--table`. */
+    /** Runs a command in this process, in the folder. It uses this world's table unless the arguments contain `--table`. */
     kbctl: async (words: readonly string[], options: WorldOptions = {}) =>
       (await callKbctl(wordsOf(words), optionsOf(options))).ran,
     start,

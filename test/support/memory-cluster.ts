@@ -14,7 +14,7 @@ import { ipAddressInJson, serviceInJson } from '../../lib/kubernetes/item-reader
 import { isSelected } from '../repair/services.ts';
 import { frozen } from './frozen.ts';
 
-/** An in-memory cluster behind the cluster port. A test can read its calls and make its writes fail. */
+/** An in-memory cluster with a Kubernetes client. A test can read the calls of the client and make its writes fail. */
 export interface MemoryCluster {
   readonly port: ClusterPort;
   /** The writes in order, such as `create endpoints` and `update endpointslices`. */
@@ -22,7 +22,7 @@ export interface MemoryCluster {
   /** The reads in order, such as `get services` and `list endpointslices`. */
   readonly reads: string[];
   readonly created: KubernetesObject[];
-  /** Stores an object as another writer does: with another resourceVersion and without a write of the port. */
+  /** Stores an object as another writer does: with another resourceVersion and without a call of the client. */
   readonly place: <T extends KubernetesObject>(object: T, manager?: string) => void;
   readonly remove: (ref: ObjectRef) => void;
   readonly find: <T extends KubernetesObject>(ref: ObjectRef) => T | undefined;

@@ -31,7 +31,7 @@ export function memoryTable({
     return items;
   };
 
-  /** Makes a call that can fail from an immediate step. */
+  /** Runs a step without I/O as a call of the table, which fails after the deadline. */
   const call = async <T>(step: () => T): Promise<T> => {
     if (deadline?.aborted) throw new TableError('DeadlineExceeded', 'the pass has ended', { cause: deadline.reason });
     return step();

@@ -145,7 +145,7 @@ describe('registerCluster', () => {
   });
 });
 
-test('unregistered removes the cluster from reads and lists, and keeps its items', async () => {
+test('the change `unregistered` removes the cluster from reads and lists, and keeps its items', async () => {
   const table = await withCluster();
   const range = won(await table.put({ cluster: SPEC.name, key: 'ranges/serviceips', value: 1, schema: 1 }, undefined));
   expect(await updateCluster(table, SPEC.name, unregistered)).toBe(true);
@@ -221,7 +221,7 @@ test('only the first stack that claims a cluster becomes its owner', async () =>
   expect(await itemOf(table)).toEqual(before);
 });
 
-test('changes of a cluster that is not or no longer registered write nothing', async () => {
+test('changes of a cluster that was never registered, or is no longer registered, write nothing', async () => {
   const table = memoryTable();
   const changes = async () => [
     await updateCluster(table, SPEC.name, unregistered),

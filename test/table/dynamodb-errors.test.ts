@@ -124,7 +124,7 @@ describe('the error of a call to the table', () => {
     expect(errorOf(answered('Other', { status: 400 }), { deadline }).code).toBe('Unexpected');
   });
 
-  test('the error of a call without a region tells how to set it', () => {
+  test('the error of a call without a region explains how to set the region', () => {
     const call = { action: 'dynamodb:GetItem', tableName: 't', region: undefined } as const;
     expect(tableErrorOf(unsent, call).message).toBe('dynamodb:GetItem failed: no AWS region is set; set AWS_REGION.');
   });
@@ -154,7 +154,7 @@ test('regionOf returns undefined if the client has no region', async () => {
 
 const randomly = Math.random;
 
-test('a client has the profile and the time limits of its documentation', async () => {
+test('a client has the given profile and the documented timeouts', async () => {
   const { profile, requestHandler } = createDynamoClient({ region: 'r', profile: 'p' }).config;
   expect(profile).toBe('p');
   expect(await Reflect.get(requestHandler, 'configProvider')).toMatchObject({

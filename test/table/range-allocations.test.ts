@@ -165,7 +165,7 @@ test('a release for a request frees only the addresses that the request still ho
 describe('a retry of a request', () => {
   const retry = { hold: HOLD, isRetry: true };
 
-  test('a retry of a request gets its present items in any order, and writes only missing items', async () => {
+  test('a retry of a request gets the items that the request still has, in any order, and writes only missing items', async () => {
     const table = await newTable();
     const wanted = ['next', { value: 'fd00::101' }, 'next'] as const;
     const items = ['fd00::102', 'fd00::101', 'fd00::103'];

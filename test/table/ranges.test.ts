@@ -67,7 +67,7 @@ test.each([
 });
 
 describeInEachTable('A stored range', (open) => {
-  test('a /12 with the most holds and a leak at every address fits into an item, because the highest addresses lose a strike', async () => {
+  test('a /12 with the maximum size of holds and a leak at every address fits into a table item, because the highest addresses lose a strike', async () => {
     const holds = Array.from({ length: 700 }, (_, index) => ({
       ...{ owner: `team-${index}`, takenUpBy: 'any' as const, requestId: 'r'.repeat(30) },
       items: [`10.0.${index >> 8}.${index & 255}`],
@@ -150,7 +150,7 @@ describe('readRange', () => {
     expect(await table.get('c', KEY)).toEqual(item);
   });
 
-  test('readRange ignores invalid records of allocations by admission, because the Service then gets other items', async () => {
+  test('readRange ignores invalid records of allocations by admission, because a Service without a record only gets other items', async () => {
     const table = memoryTable();
     const bad = { ...value, given: { a: 'web 1 16 \nweb\n\nx 1 y ' } };
     won(await table.put({ cluster: 'c', key: KEY, value: bad, schema: 2 }, undefined));

@@ -6,7 +6,7 @@ import { memoryStore, memoryTable } from '../support/memory-table.ts';
 
 const newItem = (key: string, value: number) => ({ cluster: 'demo', key, value, schema: 1 });
 
-describe('a table without writes', () => {
+describe('a table that withholds all writes', () => {
   let below: KeyValueTable;
   let view: KeyValueTable;
   const values = async (table: KeyValueTable, prefix = '') =>
@@ -18,12 +18,12 @@ describe('a table without writes', () => {
     view = unwrittenTable(below, { nowMs: () => 7 });
   });
 
-  test('a table without writes returns the present items', async () => {
+  test('a table that withholds all writes returns the present items', async () => {
     expect(await view.get('demo', 'a')).toEqual(await below.get('demo', 'a'));
     expect(await values(view)).toEqual(await values(below));
   });
 
-  test('a table without writes returns the items that it would have written, and does not change the real items', async () => {
+  test('a table that withholds all writes returns the items as if they were written, and does not change the real items', async () => {
     const a = await view.get('demo', 'a');
     won(await view.put(newItem('a', 2), a));
     won(await view.put(newItem('b/1', 2), undefined));
@@ -43,7 +43,7 @@ describe('a table without writes', () => {
     ]);
   });
 
-  test('a table without writes returns "lost" for a write if the item changed since it was read, like a real table', async () => {
+  test('a table that withholds all writes returns "lost" for a write if the item changed since it was read, like a real table', async () => {
     const a = await view.get('demo', 'a');
     expect(await view.put(newItem('a', 2), undefined)).toEqual({ outcome: 'lost' });
     expect(await view.put(newItem('new', 2), a)).toEqual({ outcome: 'lost' });

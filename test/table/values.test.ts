@@ -85,7 +85,7 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 const at = (nowMs: number) => ({ cluster: 'c', id: 'r1', nowMs });
 
 describe('The record of a request', () => {
-  test('a record is valid for a day after its last step, and only a caller that has read it overwrites it', async () => {
+  test('the record of a request is valid for a day after its last write, and only a caller that has read the record can overwrite it', async () => {
     const table = memoryTable();
     const begun = { fingerprint: 'f', state: 'begun' } as const;
     const first = won(await writeRequest(table, at(10), begun, undefined));

@@ -167,7 +167,7 @@ function throughNewer(table: KeyValueTable): KeyValueTable {
   };
 }
 
-test('two releases that run side by side answer for and release the items of each other', async () => {
+test('two releases that run side by side replay the answers and release the items of each other', async () => {
   const nowMs = () => 0;
   const store = memoryStore();
   const [older, newer] = [memoryTable({ store, nowMs }), throughNewer(memoryTable({ store, nowMs }))];

@@ -47,12 +47,12 @@ describe('alarms in the life of a stack', () => {
   test.each<[string, string, (minute: number) => Minute]>([
     ['all clusters failing with figures missing', 'figures-missing', troubled({ figures: 'missing' })],
     [
-      'all clusters failing while no cluster is judged',
+      'all clusters failing while the health of no cluster is counted',
       'figures-missing',
       troubled({ figures: { ...registered, clustersJudged: 0 } }),
     ],
     [
-      'one of ten parts of the fleet not being judged',
+      'one of ten parts of the fleet not being counted',
       'figures-missing',
       troubled({ figures: { ...registered, clustersJudged: 850 } }),
     ],

@@ -22,7 +22,7 @@ function inTemplate(values?: Readonly<Record<string, string>>) {
 }
 
 describe('parameters', () => {
-  test('the command line has precedence over the block of the stage, and that block over the block "default"', () => {
+  test('parameters on the command line override those of the stage, which override those in the block "default"', () => {
     const blocks = {
       default: { logLevel: 'INFO', table: null, logRetentionDays: 7 },
       prod: { logLevel: 'WARN', tickConcurrency: 50 },
@@ -72,15 +72,15 @@ describe('parameters', () => {
     ['the ARN of a table', 'TableName', 'arn:aws:dynamodb:eu-west-1:123456789012:table/t', 'not its ARN'],
     ['the ARN of something else', 'AlarmTopicArn', 'arn:aws:sqs:eu-west-1:1:q', 'begins with arn:aws:sns:'],
     ['an invalid flag', 'Alarms', 'yes', 'write true or false'],
-    ['a prefix like a path', 'SecretsPrefix', '/clusters/', 'without a "/" before it'],
+    ['a prefix that begins with a slash', 'SecretsPrefix', '/clusters/', 'without a "/" before it'],
     ['too little concurrency', 'TickConcurrency', '1', 'write a number from 2 to 1000'],
-    ['a message without clusters', 'ClustersPerTick', '0', 'write a number from 1 to 16'],
+    ['zero clusters per message', 'ClustersPerTick', '0', 'write a number from 1 to 16'],
     ['a retention that CloudWatch does not know', 'LogRetentionDays', '8', 'that CloudWatch Logs accepts: 1, 3, 5'],
     ['too little memory', 'LoopMemory', '64', 'from 128 to 10240'],
     ['too much memory', 'RepairMemory', '10241', 'from 128 to 10240'],
-    ['a path without its end', 'RolePath', '/platform', 'begins and ends with "/"'],
+    ['a path without a slash at its end', 'RolePath', '/platform', 'begins and ends with "/"'],
     ['an invalid value of admission', 'Admission', 'true', 'write on or off'],
-    ['another answer to failures', 'AdmissionOnFailure', 'ignore', 'write refuse or allow'],
+    ['an unknown value for the behaviour on failures', 'AdmissionOnFailure', 'ignore', 'write refuse or allow'],
     ['a deadline as long as the timeout', 'AdmissionDeadlineSeconds', '30', 'from 1 to 28'],
     ['another store', 'AdmissionTokenStore', 'vault', 'write secretsManager or ssm'],
     ['no concurrency', 'AdmissionConcurrency', '0', 'from 1 to 9999, or none'],

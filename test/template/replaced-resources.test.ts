@@ -27,7 +27,7 @@ function named(id: string, { admissionVpcEndpointIds = '', zips, timeout = 30, k
   return { name, Resources };
 }
 
-test('a change of the VPC endpoints in its policy deploys the API of the webhook again', () => {
+test('the API of the webhook is deployed again if the VPC endpoints in its policy change', () => {
   const names = ['', 'vpce-1', 'vpce-1,vpce-2', ''].map(
     (admissionVpcEndpointIds) => named('AdmissionApiDeployment', { admissionVpcEndpointIds }).name,
   );
@@ -48,7 +48,7 @@ test('a function gets a new version if its code, its layer or its settings chang
   expect(new Set(made.map(version)).size).toBe(made.length);
 });
 
-test('a function keeps its version if only the place of its package or another function changes', () => {
+test('a function keeps its version if only the location of its package or another function changes', () => {
   expect(version({ key: 'other', zips: { 'admission.zip': 'x' } })).toBe(version());
 });
 

@@ -409,7 +409,7 @@ describe('roles', () => {
   });
 });
 
-test('the table has on-demand capacity, the keys and TTL attribute of the adapter, and is retained when the stack is deleted', () => {
+test('the table has on-demand capacity, the keys and the TTL attribute that the code uses, and is retained when the stack is deleted', () => {
   const [table] = ofType(byDefault, 'AWS::DynamoDB::Table');
   expect(table).toMatchObject({
     DeletionPolicy: 'Retain',
@@ -545,7 +545,7 @@ test('the role of the admission function allows only logging, reads and writes o
   expect(mayWrite(withAdmission, 'admission', '#clusters', 'PutItem')).toBe(false);
 });
 
-test('every function may use the key of the table, but only through DynamoDB', () => {
+test('every function may use the KMS key of the table, but only through DynamoDB', () => {
   const template = resolved({ tableKeyArn: EVERYTHING.kmsKeyArn, admission: 'on' });
   const [table] = ofType(template, 'AWS::DynamoDB::Table');
   expect(table?.Properties.SSESpecification).toMatchObject({ KMSMasterKeyId: EVERYTHING.kmsKeyArn });

@@ -19,19 +19,19 @@ test.each<[string, LockedPackage, string]>([
   ['an install script', { ...GOOD, hasInstallScript: true }, 'has an install script that allowScripts omits'],
   ['a deprecation', { ...GOOD, deprecated: 'no longer supported' }, 'is deprecated: no longer supported'],
   ['a folder', { link: true, resolved: '../evil' }, 'is the folder ../evil'],
-])('the audit of the lock refuses a package with %s', (_what, locked, fault) => {
+])('the audit of package-lock.json refuses a package with %s', (_what, locked, fault) => {
   expect(faultsOf(locked)).toEqual([expect.stringContaining(`node_modules/debug: ${fault}`)]);
   expect(faultsOf(locked, 'node_modules/a/node_modules/debug')).toHaveLength(1);
 });
 
-test('the audit of the lock refuses an allowScripts entry that allows an install script', () => {
+test('the audit of package-lock.json refuses an allowScripts entry that allows an install script', () => {
   const lock = { packages: { 'node_modules/debug': { ...GOOD, hasInstallScript: true } } };
   expect(auditLock(lock, { debug: false }).faults).toEqual([]);
   const { faults } = auditLock(lock, { debug: true });
   expect(faults).toEqual(['allowScripts: debug may run its install script']);
 });
 
-test('the audit of the lock accepts a package with a hash and a licence, or a choice of licences', () => {
+test('the audit of package-lock.json accepts a package with a hash and a licence, or a choice of licences', () => {
   expect(faultsOf(GOOD)).toEqual([]);
   expect(faultsOf({ ...GOOD, license: '(MIT OR GPL-3.0)', resolved: 'https://registry.npmjs.org/d/-/d.tgz' })).toEqual(
     [],
@@ -39,7 +39,7 @@ test('the audit of the lock accepts a package with a hash and a licence, or a ch
   expect(faultsOf({ ...GOOD, license: 'MIT AND GPL-3.0' })).toHaveLength(1);
 });
 
-test('the audit of the lock accepts a missing hash only for a package that is not installed on this platform', () => {
+test('the audit of package-lock.json accepts a missing hash only for a package that is not installed on this platform', () => {
   const optional = { optional: true };
   expect(faultsOf({ ...optional, os: ['darwin'], cpu: ['arm64'] })).toEqual([]);
   expect(faultsOf({ ...optional, os: ['linux'], cpu: ['x64'], libc: ['musl'] })).toEqual([]);
@@ -48,7 +48,7 @@ test('the audit of the lock accepts a missing hash only for a package that is no
   expect(faultsOf({ os: ['darwin'] })).not.toEqual([]);
 });
 
-test('the audit of the lock finds no fault in the lock of this repository', () => {
+test('the audit of package-lock.json finds no fault in the file of this repository', () => {
   const read = (name: string) => JSON.parse(readFileSync(path.join(import.meta.dirname, '../..', name), 'utf8'));
   const { faults } = auditLock(read('package-lock.json'), read('package.json').allowScripts);
   expect(faults).toEqual([]);

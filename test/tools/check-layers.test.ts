@@ -33,18 +33,22 @@ const innocent = {
 /** Each row has the imports of the files that break a rule, and the beginning of the line that the check prints. */
 const violations: readonly (readonly [string, Readonly<Record<string, string>>, string])[] = [
   [
-    'an arrow that goes up',
+    'an import that goes up',
     { 'lib/repair/compare.ts': "import type { pass } from '../loops/pass.ts'" },
     'arrows-of-lib-repair: lib/repair/compare.ts → lib/loops/pass.ts',
   ],
-  ['a client in a loop', { 'lib/loops/a.ts': "import 'node:https'" }, 'http-only-in-kubernetes: lib/loops/a.ts'],
+  [
+    'an HTTP client in a folder other than lib/kubernetes',
+    { 'lib/loops/a.ts': "import 'node:https'" },
+    'http-only-in-kubernetes: lib/loops/a.ts',
+  ],
   [
     'the code that runs the plugins of a kubeconfig in a function',
     { 'functions/a.ts': "import '@kubernetes/client-node'" },
     'kubernetes-client-only-in-local: functions/a.ts',
   ],
   [
-    'an SDK that is only named as a type',
+    'an SDK from which only a type is imported',
     { 'lib/dispatch/a.ts': "import type { DynamoDB } from '@aws-sdk/client-dynamodb'" },
     'aws-sdk-only-in-its-adapters: lib/dispatch/a.ts',
   ],
@@ -54,7 +58,7 @@ const violations: readonly (readonly [string, Readonly<Record<string, string>>, 
     'pure-imports-no-node-builtin: lib/endpoints/a.ts → fs',
   ],
   [
-    'a package that does more than compute in a pure folder',
+    'a package with I/O in a pure folder',
     { 'lib/cluster/a.ts': "import 'knip'" },
     'pure-imports-only-what-computes: lib/cluster/a.ts',
   ],
@@ -64,12 +68,12 @@ const violations: readonly (readonly [string, Readonly<Record<string, string>>, 
     'no-cycles: lib/table/',
   ],
   [
-    'a folder without an arrow',
+    'a folder that is not in the list of allowed imports',
     { 'lib/misc/a.ts': '', 'functions/b.ts': "import '../lib/misc/a.ts'" },
     'folder-without-arrows: functions/b.ts → lib/misc/a.ts',
   ],
   [
-    'an import of what is not there',
+    'an import of a file that does not exist',
     { 'lib/kubernetes/a.ts': "import './away.ts'" },
     'imports-resolve: lib/kubernetes/a.ts → ./away.ts',
   ],

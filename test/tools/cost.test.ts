@@ -24,7 +24,7 @@ describe('the calculated usage of a fleet', () => {
       const { logBytes, ...calls } = usageOf(loop, fleet);
       const { logBytes: countedBytes = 0, ...countedCalls } = counted.get(loop) ?? {};
       expect({ loop, ...calls }).toEqual({ loop, ...countedCalls });
-      // The logged numbers have different lengths.
+      // Log lines have different lengths, because the numbers in them have.
       expect(Math.abs(logBytes / countedBytes - 1)).toBeLessThan(0.1);
     }
   });

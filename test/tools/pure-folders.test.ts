@@ -36,7 +36,7 @@ beforeAll(async () => {
 });
 
 describe('the linter', () => {
-  test.each(impure)('the linter finds $name in a pure folder', ({ code, printed }) => {
+  test.each(impure)('the linter finds $name in a folder without I/O', ({ code, printed }) => {
     const line = impure.findIndex((one) => one.code === code) + 1;
     expect(output).toMatch(new RegExp(`^lib/endpoints/impure\\.ts:${line}:\\d+: ${printed}`, 'm'));
   });

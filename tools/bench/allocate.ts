@@ -1,4 +1,4 @@
-// Requests to allocate beside bare conditional updates of one item.
+// Compares requests to allocate with bare conditional updates of one item.
 import { randomUUID } from 'node:crypto';
 import { allocation, Backoff } from '../../lib/allocate/allocation.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
@@ -69,7 +69,10 @@ async function modelled(callers: number, open: typeof allocations | typeof bareU
   return { totalMs, latenciesMs: latenciesMs.sort((one, other) => one - other) };
 }
 
-/** @param table the table of the measured calls. The cluster is registered directly, without it. */
+/**
+ * @param memory the table without delays, in which the cluster is registered before the measurement
+ * @param table the same table with the duration of each call, which the measured requests use
+ */
 async function allocations(
   memory: KeyValueTable,
   clock: Clock,

@@ -58,7 +58,7 @@ async function besideServer<Result>(
   }
 }
 
-/** @param moved the distance of every hundredth Service's address from its first address */
+/** @param moved the number of addresses by which the address of every hundredth Service is moved */
 function listOf(services: number, moved: number) {
   const list = serviceList(
     Array.from({ length: services }, (_, index) => service(index, index % 100 === 0 ? index + moved : index)),

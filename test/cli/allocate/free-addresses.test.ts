@@ -38,7 +38,7 @@ describe('free addresses of ServiceCIDRs', () => {
     expect([...freeAddresses(networks(cidr), () => false, lowest)]).toEqual(addresses);
   });
 
-  test('the addresses of a /64 are not enumerated: the first 256 are the static band, and the next one follows at once', () => {
+  test('the search in a /64 does not enumerate its addresses: it skips a taken static band of 256 addresses at once', () => {
     const middle = (below: number) => Math.min(below - 1, 2 ** 40);
     expect(freeAddresses(networks('fd00::/64'), () => false, middle).next().value).toBe('fd00::100');
     const isStatic = (text: string) => Number.parseInt(text.slice('fd00::'.length), 16) <= 0x100;

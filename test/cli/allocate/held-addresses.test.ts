@@ -53,7 +53,7 @@ const valuesIn = ({ items }: { readonly items: readonly { readonly value?: unkno
 const find = ({ cluster }: { cluster: MemoryCluster }, name: string) => cluster.find({ kind: 'IPAddress', name });
 
 describe('A request to allocate addresses in a cluster whose API servers allocate', () => {
-  test('a request holds values and free addresses of both families as IPAddresses, static bands first', async () => {
+  test('a request holds the requested and the next free addresses of both families as IPAddresses, and takes free ones from the static band first', async () => {
     const world = await aCluster();
     const answer = await world.ask({ items: [NEXT, ip('10.0.0.1'), NEXT_IPV6, { ...NEXT, count: 2 }] });
     expect(answer).toMatchObject({ outcome: 'done', items: [{ outcome: 'allocated', hold: HELD }, {}, {}, {}, {}] });
@@ -152,7 +152,7 @@ describe('A request to allocate addresses in a cluster whose API servers allocat
     expect(world.cluster.writes).toEqual([]);
   });
 
-  test('a request beyond the room for holds is refused', async () => {
+  test('a request that exceeds the space for holds is refused', async () => {
     const held = Array.from({ length: 1_000 }, (_, index) =>
       heldAddress(`10.0.${index >> 8}.${index & 255}`, { owner: 'a', takenUpBy: 'any' }),
     );

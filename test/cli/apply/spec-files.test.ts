@@ -42,7 +42,7 @@ describe('Spec files', () => {
     expect(files[1]).toMatchObject({ place: join(folder, 'a.yml') });
   });
 
-  test('output that only resembles that of kbctl is faulty', async () => {
+  test('a document that has the apiVersion of kbctl output but no valid content is a fault', async () => {
     for (const rest of ['kind: Cluster', 'kind: ClusterList, items: [7]']) {
       const { names, faults } = await read(['-'], { stdin: `{apiVersion: kbctl/v1, ${rest}}` });
       expect([names, faults]).toEqual([[], [expect.stringContaining('apiVersion')]]);
@@ -62,7 +62,7 @@ describe('Spec files', () => {
     expect(await read(['-'], { stdin: `${stdin}---\nnmae: c\n` })).toMatchObject({ names: ['a', 'b'], faults });
   });
 
-  test('faults of specs that kbctl printed have the names of their fields', async () => {
+  test('faults in specs that kbctl printed contain the names of the faulty fields', async () => {
     const items = [{ spec: aClusterSpec({ maxEventsPerPass: -7 }) }, { spec: aClusterSpec({ name: 'B' }) }];
     const list = { apiVersion: 'kbctl/v1', kind: 'ClusterList', items };
     expect(await read(['-'], { stdin: stringify(list) })).toMatchObject({
@@ -78,7 +78,7 @@ describe('Spec files', () => {
     expect({ names, faults }).toEqual({ names: ['a', 'b'], faults: [] });
   });
 
-  test('two specs with the same name are a fault that names both', async () => {
+  test('two specs with the same name are a fault, and its message contains both files', async () => {
     const files = [write('a.yml', 'same'), write('b.yml', 'same')];
     const fault = `${files.join(' and ')} are both specs of same: a cluster must have one spec`;
     expect((await read(files)).faults).toEqual([fault]);

@@ -69,7 +69,7 @@ test.each([
   ['Forbiden', 'Forbidden'],
   ['twoOwner', 'twoOwners'],
   ['palsed', 'paused'],
-])('kbctl explain suggests for %s the nearest word', (written, nearest) => {
+])('kbctl explain suggests for %s the nearest term', (written, nearest) => {
   expect([explain(written), nearestWord(written)]).toEqual([undefined, nearest]);
 });
 
@@ -95,7 +95,7 @@ describe('an explanation', () => {
     },
   );
 
-  test('each explanation has a word of its own', () => {
+  test('no two explanations are for the same term', () => {
     expect(new Set(EXPLANATIONS.map(({ word }) => word)).size).toBe(EXPLANATIONS.length);
   });
 });
@@ -160,7 +160,7 @@ describe("upstream's reasons", () => {
     return found.listed.map(({ type, event }) => `${event?.reason}: ${type}`);
   });
 
-  test('the reasons are exactly those of the written events, each explained as its finding', () => {
+  test('the explained reasons are exactly those of the events that passes write, each with the explanation of its finding', () => {
     const explained = EXPLANATIONS.flatMap(({ word, reasons }) => reasons.map((reason) => `${reason}: ${word}`));
     const ofRecords = addressFaultsOfAll().map(({ finding, type }) => `${finding?.().event?.reason}: ${type}`);
     expect(explained.toSorted()).toEqual([...new Set([...written, ...ofRecords])].toSorted());
@@ -228,7 +228,7 @@ describe('a hint', () => {
     },
   );
 
-  test('a hint names the cluster of a state', () => {
+  test('the hint for a state contains the name of the cluster', () => {
     expect(stateHint('late', cluster)).toBe('check whether the functions run: kbctl doctor prod-1');
   });
 });
@@ -250,12 +250,12 @@ test('kbctl explain prints the meaning, causes and resolution of a finding', asy
   expectPrinted(explained, 0, /^duplicate \(finding, action required\): /, /Causes\n- [\s\S]*Resolution\n1\. /);
 });
 
-test('kbctl explain lists all words', async () => {
+test('kbctl explain lists all terms', async () => {
   const { stdout } = await kbctlExplain('-o', 'json');
   expect(JSON.parse(stdout).items).toContainEqual(expect.objectContaining({ word: 'leak', wordKind: 'finding' }));
 });
 
-test('kbctl explain suggests the nearest word for an unknown one', async () => {
+test('kbctl explain suggests the nearest term for an unknown one', async () => {
   const refusal = 'error: "duplicat" is not a known word; did you mean duplicate?\n';
   expect(await kbctlExplain('duplicat')).toEqual(ran(2, '', refusal));
 });

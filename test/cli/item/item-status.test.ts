@@ -66,12 +66,12 @@ describe('one address', () => {
       { state: 'taken', faults: [] },
     ],
     [
-      'may be beyond a bitmap where the API servers allocate',
+      'may be too large for a usage bitmap if the API servers allocate',
       { spec: ofApiServers, address: 'fd00::ffff:ffff', facts: { claims: { services: [] } } },
       { state: 'free', band: 'dynamic' },
     ],
     [
-      'has no usage bitmap beyond the range of the bitmap where the API servers allocate',
+      'has no save time if the API servers allocate and the stored usage bitmap does not contain the address',
       { spec: ofApiServers, stored: { range: '10.0.0.0/26' } },
       expect.not.objectContaining({ savedAtMs: expect.anything() }),
     ],
@@ -129,8 +129,12 @@ describe('the IPAddress of an address', () => {
   test.each([
     ['the older Service', ipAddress('shop/old'), undefined],
     ['a newer Service', ipAddress('shop/new'), 'its IPAddress belongs to shop/new, although shop/old is older'],
-    ['a Service without it', ipAddress('shop/gone'), 'its IPAddress belongs to shop/gone, which does not have it'],
-    ['a Service, with wrong labels', ipAddress('shop/old', { family: 'IPv6' }), wrongLabels],
+    [
+      'a Service that does not have the address',
+      ipAddress('shop/gone'),
+      'its IPAddress belongs to shop/gone, which does not have it',
+    ],
+    ['a Service, but with wrong labels', ipAddress('shop/old', { family: 'IPv6' }), wrongLabels],
     ['a Gateway', ipAddress('', { managedBy: 'x', parent: gateway }), ofGateway],
   ])('an IPAddress can belong to %s', (_, record, fault) => {
     expect(ipAddressFault({ services, ipAddress: record })).toBe(fault);

@@ -70,7 +70,7 @@ test.each([
   },
 );
 
-test('a text from a cluster stays inside its label', async () => {
+test('a text from a cluster is escaped, so that it cannot end the label of its metric', async () => {
   const cluster = aClusterStatus({ name: 'a', apiServers: [anApiServer('x"} 1\nevil{a="\\')] });
 
   expect(await samplesOf(cluster)).toContain(

@@ -17,11 +17,11 @@ describe('a value in a template', () => {
     ['markup', '<script>alert(1)</script>', '&lt;script&gt;alert(1)&lt;/script&gt;'],
     ['quotes', `" onclick='x'`, '&quot; onclick=&#39;x&#39;'],
     ['an entity', '&lt;', '&amp;lt;'],
-    ['what turns text around', 'a\u202eb', 'a\\u{202e}b'],
-    ['what has no width', 'a\u200bb', 'a\\u{200b}b'],
+    ['a character that reverses the direction of text', 'a\u202eb', 'a\\u{202e}b'],
+    ['a character without width', 'a\u200bb', 'a\\u{200b}b'],
     ['a control character', 'a\0b\u0085', 'a\\u{0}b\\u{85}'],
     ['a line break', 'a\nb', 'a\\nb'],
-    ['half a character', 'a\ud800b', 'a\ufffdb'],
+    ['half of a surrogate pair', 'a\ud800b', 'a\ufffdb'],
     ['letters of any script', 'čaj 茶 🍵', 'čaj 茶 🍵'],
   ])('a value with %s is shown as text', (_, text, markup) => {
     expect(String(html`<p>${text}</p>`)).toBe(`<p>${markup}</p>`);
@@ -41,7 +41,7 @@ describe('a value in a template', () => {
   });
 });
 
-test('markup in markup is kept, and absent values are empty', () => {
+test('a template within a template is not escaped again, and absent values add no text', () => {
   expect(String(html`<ul>${[html`<li>1`, false, undefined, html`<li>${2}`]}</ul>`)).toBe('<ul><li>1<li>2</ul>');
 });
 

@@ -71,7 +71,7 @@ test('no text from a cluster becomes a tag or an attribute', () => {
   );
 });
 
-test('a page is bounded, whatever the table contains', () => {
+test('the size of a page is limited, whatever the table contains', () => {
   const long = 'm'.repeat(5_000);
   const holds = Array(500).fill({ owner: long, takenUpBy: 'any', items: Array(300).fill('1') });
   const heavy = aClusterStatus({
@@ -92,7 +92,7 @@ describe('the page of all clusters', () => {
   const page = renderFleetPage(aFleetStatus(clustersOfEachKind()));
   const text = textOf(page);
 
-  test('the page begins with the number of clusters in each health, then the problems and their resolutions', () => {
+  test('the page begins with the number of clusters in each state of health, then the problems and their resolutions', () => {
     expect(text).toContain(
       '6 clusters: 2 unhealthy, 1 warning, 1 unknown, 1 paused, 1 good. Needs attention prod-eu-1 ',
     );
@@ -149,7 +149,7 @@ describe('the page of a cluster', () => {
     expect(text).toContain(words);
   });
 
-  test('the page shows the writes of the next pass in enforce and the last changes', () => {
+  test('the page shows the last changes, and the writes that the next pass would make in mode enforce', () => {
     const lastChange = { atMs: STATUS_AT_MS - 60_000, changes: ['updated Endpoints default/kubernetes: 192.0.2.1'] };
     const loops = loopsOf({ lastChange, wouldWrite: ['create Namespace kube-public'] }).slice(0, 1);
 
@@ -184,7 +184,7 @@ test('each cell is drawn once, in its place and state', () => {
   );
 });
 
-test('a bucket is drawn in four levels of use, or as a duplicate, leak or hold if it has one', () => {
+test('a cell of several items is drawn in four levels of use, or as a duplicate, leak or hold if it contains one', () => {
   const fill = [0, 1, 4, 5, 8, 9, 12, 13, 16, 16, 3, 1];
   const map = { first: '10.96.0.0', itemsPerCell: 16, cells: `F${'U'.repeat(8)}DLH`, fill };
   const looks = runsOf(map, 32).flatMap(({ look, length }) => Array<string>(length).fill(look));
@@ -198,7 +198,7 @@ test.each([
   ['fd00:10:96::', 64, 1_023, 1, 'fd00:10:96::ffc0 to fd00:10:96::ffff'],
   ['30000', 4, 691, 1, '32764 to 32767'],
 ])(
-  'in a map from %s with %d items per cell, the cells from number %d on, %d cells in all, are the items %s',
+  'in a map that begins at %s with %d items per cell, the run of cells that begins at index %d and has the length %d is labelled %s',
   (first, itemsPerCell, from, length, items) => {
     expect(itemsOf({ first, itemsPerCell, cells: '' }, from, length)).toBe(items);
   },

@@ -82,14 +82,14 @@ describe('the key of the page', () => {
 
   test.each<[string, string, Asked]>([
     ['none', '/', {}],
-    ['none, but a path,', '/clusters/lab-2', {}],
-    ['an empty one', '//', {}],
-    ['another one', '/secret/clusters/lab-2', {}],
-    ['the start of it', '/kkkkkkkkkkkkkkkk/', {}],
-    ['it in a query', '/?key=kkkkkkkkkkkkkkkkkkkk', {}],
-    ['it in a cookie', '/', { cookie: 'kbctl-page=kkkkkkkkkkkkkkkkkkkk; key=kkkkkkkkkkkkkkkkkkkk' }],
+    ['no key, but a path', '/clusters/lab-2', {}],
+    ['an empty key', '//', {}],
+    ['another key', '/secret/clusters/lab-2', {}],
+    ['only the start of the key', '/kkkkkkkkkkkkkkkk/', {}],
+    ['the key in a query', '/?key=kkkkkkkkkkkkkkkkkkkk', {}],
+    ['the key in a cookie', '/', { cookie: 'kbctl-page=kkkkkkkkkkkkkkkkkkkk; key=kkkkkkkkkkkkkkkkkkkk' }],
     ['another bearer token', '/metrics', { authorization: 'Bearer secret' }],
-  ])('the status page refuses a request with %s', async (_, path, headers) => {
+  ])('the status page refuses a request without the right key: %s', async (_, path, headers) => {
     const body = 'Open the link that kbctl printed: it has the key of this page.\n';
     const answer = await askWithoutKey(await serve({ key: 'k'.repeat(20) }), path, headers);
 
@@ -136,7 +136,7 @@ test.each([
   expect(await answerPageRequest(request, sources)).toMatchObject({ status });
 });
 
-test('no other site frames, reads or keeps the page', async () => {
+test('no other site can frame or read the page, and no cache stores it', async () => {
   const { headers } = await ask(await serve(), '/');
 
   expect(headers).toMatchObject({
@@ -165,7 +165,7 @@ test('concurrent requests share one read', async () => {
   expect(reads).toBe(1);
 });
 
-test('a table that cannot be read is an error until it can be read', async () => {
+test('the page answers with an error while the table cannot be read', async () => {
   const answers = [() => Promise.reject(new Error('no answer'))];
   const server = await serve({ readFleet: () => (answers.shift() ?? (async () => FLEET))(), freshMs: 0 });
 
@@ -226,7 +226,7 @@ function aRead(answers: readonly (() => Promise<string>)[]) {
 const first = async () => 'first';
 const noAnswer = () => Promise.reject(new Error('no answer'));
 
-test('a result is read again after its time', async () => {
+test('a cached result is read again when its cache time is over', async () => {
   const { get, clock } = aRead([first, async () => 'second']);
   await get();
 
@@ -236,7 +236,7 @@ test('a result is read again after its time', async () => {
   expect(await get()).toBe('second');
 });
 
-test('an error is kept as long as a result', async () => {
+test('an error is cached as long as a result', async () => {
   const { get, clock } = aRead([noAnswer, first]);
 
   await expect(get()).rejects.toThrow('no answer');

@@ -224,7 +224,7 @@ describe('the service cluster IP range', () => {
     },
   );
 
-  test('a fault of a list names the wrong entry', () => {
+  test('a fault in a list has the path of the invalid entry', () => {
     expect(rangeFaults(['10.0.0.0/24', '10.0.0.0']).map(({ path }) => path)).toEqual(['serviceClusterIPRange[1]']);
   });
 });

@@ -26,7 +26,7 @@ test.each<[string, Partial<ClusterSpec>, Partial<ClusterSpec>, string[]]>([
   ['a field in a field', {}, { endpoints: { ...endpoints, leaseSeconds: 30 } }, ['endpoints.leaseSeconds: 15 -> 30']],
   ['ranges as in a file', {}, { serviceClusterIPRanges: ranges }, [`serviceClusterIPRange: 10.0.0.0/24 -> ${ranges}`]],
   ['the store of a kubeconfig', file, ssm, ['kubeconfig.ssm: <none> -> /a', 'kubeconfig.file: a -> <none>']],
-  ['a list of names, whole', namespaces('a'), namespaces('a', 'b'), ['systemNamespaces: [a] -> [a, b]']],
+  ['a whole list of names', namespaces('a'), namespaces('a', 'b'), ['systemNamespaces: [a] -> [a, b]']],
   [
     'an API server by its address, wherever it is in the list',
     { apiServers: [first, second] },

@@ -139,7 +139,7 @@ describe('a fault', () => {
     expect(faultsOf(aSpec(fields))).toContain(fault);
   });
 
-  test('a fault has a fix', () => {
+  test('each fault contains its fix', () => {
     const faulty = { mode: 'enforced', endpoints: { leaseSecond: 15, reconciler: 'x' }, foo: 1 };
     const result = validateClusterSpec(aSpec(faulty));
     expect('faults' in result && result.faults.map(({ path, fix }) => [path, fix])).toEqual(

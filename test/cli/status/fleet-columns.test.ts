@@ -24,7 +24,7 @@ describe('the line of a cluster', () => {
     expect(cell('ATTENTION', { attention: [] })).toBe('');
   });
 
-  test('the line of a cluster first names a pause that its health does not show', () => {
+  test('the line of a cluster begins with "paused" if the cluster is paused but its health is another state', () => {
     const paused = { untilMs: STATUS_AT_MS + 60_000, reason: 'an upgrade', by: 'me', all: false };
     expect(cell('ATTENTION', { health: 'unhealthy', attention, paused })).toBe('paused,leak (3),duplicate');
     expect(cell('ATTENTION', { health: 'paused', attention: [], paused })).toBe('');
@@ -41,7 +41,12 @@ describe('the line of a cluster', () => {
   const later = { lastRanAtMs: STATUS_AT_MS - 4_000 };
   test.each([
     { name: 'a pass of a loop whose passes are recorded once a minute', loop: {}, ageMs: 39_000, shown: '<1m ago' },
-    { name: 'a recorded pass before a later one that only leases show', loop: later, ageMs: 39_000, shown: '4s ago' },
+    {
+      name: 'a recorded pass, after which a refreshed lease shows a later pass',
+      loop: later,
+      ageMs: 39_000,
+      shown: '4s ago',
+    },
     { name: 'a pass that is late', loop: {}, ageMs: 61_000, shown: '61s ago' },
     { name: 'a pass that failed', loop: { state: 'failing' }, ageMs: 39_000, shown: '39s ago' },
     { name: 'a pass of a loop that is rarely due', loop: { intervalSeconds: 60 }, ageMs: 39_000, shown: '39s ago' },
@@ -60,7 +65,7 @@ test('the status of a cluster lists at most ten pending writes', () => {
   expect(listed[10]).toBe('... and 2 more: kbctl status demo -o yaml');
 });
 
-test('the line of a range names the range of its figures, even if the spec has another', () => {
+test('the line of a range shows the range for which its figures were counted, even if the spec now has another range', () => {
   const column = RANGE_COLUMNS.find(({ title }) => title === 'RANGE');
   expect(column?.text({ ...aSlash24(), range: '10.0.0.0/24', specRange: '10.0.0.0/22' })).toBe(
     '10.0.0.0/24 (not yet 10.0.0.0/22)',
@@ -73,7 +78,7 @@ const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 const YEAR = 365 * DAY;
 
-describe('an age, as kubectl prints it', () => {
+describe('an age in the format of kubectl', () => {
   test.each([
     [-2_000, '<invalid>'],
     [-1_999, '0s'],

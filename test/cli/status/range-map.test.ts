@@ -42,11 +42,14 @@ describe('the cells of a range', () => {
     { text: '30000-32767', first: '30000', itemsPerCell: 4, cells: `${'R'.repeat(22)}${'F'.repeat(670)}` },
     { text: '30000-30009', first: '30000', itemsPerCell: 1, cells: 'F'.repeat(10) },
     { text: '80', first: '80', itemsPerCell: 1, cells: 'F' },
-  ])('the cells of an empty $text begin at $first, $itemsPerCell a cell', ({ text, first, itemsPerCell, cells }) => {
-    const map = drawn(layout(text), bits());
-    expect(map).toMatchObject({ first, itemsPerCell, cells });
-    expect(map.fill).toEqual(itemsPerCell === 1 ? undefined : Array.from(cells, () => 0));
-  });
+  ])(
+    'the map of an empty range $text begins at $first and has $itemsPerCell items per cell',
+    ({ text, first, itemsPerCell, cells }) => {
+      const map = drawn(layout(text), bits());
+      expect(map).toMatchObject({ first, itemsPerCell, cells });
+      expect(map.fill).toEqual(itemsPerCell === 1 ? undefined : Array.from(cells, () => 0));
+    },
+  );
 
   test('the cells of an IPv4 range align with its octets', () => {
     const { cells } = drawn(layout('10.0.0.0/24'), bits({ used: [0, 9, 253] }));
@@ -58,7 +61,7 @@ describe('the cells of a range', () => {
     expect(drawn(layout('30000-30005'), bits(all)).cells).toBe('UHLDFF');
   });
 
-  test('a cell shows the worst state of its bucket, and its use', () => {
+  test('a cell of several items shows their worst state, and how many are in use', () => {
     const map = drawn(layout('10.1.0.0/16'), bits({ used: [500, 501, 502, 700], leaking: [502] }));
     expect([map.cells[7], map.cells[10]]).toEqual(['L', 'U']);
     expect([map.fill?.[7], map.fill?.[10], map.fill?.[11]]).toEqual([3, 1, 0]);
@@ -72,7 +75,7 @@ describe('the cells of a range', () => {
     for (const text of ['10.0.0.0/31', '']) expect(drawRange(layout(text), bits())).toBeUndefined();
   });
 
-  test('a /12 that is all taken, held and leaking is drawn', () => {
+  test('a /12 whose addresses are all taken, held and leaking is drawn', () => {
     const max = 2 ** 20 - 2;
     const all = new Uint8Array(2 ** 17).fill(0xff);
     const map = drawn(layout('10.16.0.0/12'), { used: all, held: all, leaking: all, duplicates: [] });
@@ -81,7 +84,7 @@ describe('the cells of a range', () => {
   });
 });
 
-describe('laws of maps', () => {
+describe('invariants of maps', () => {
   const SMALL = ['10.0.0.0/24', '10.1.0.0/22', 'fd00::/118', '30000-30999', '80', '10.0.0.8/29'];
   const LARGE = ['10.1.0.0/16', '10.16.0.0/12', '10.4.0.0/15', '10.2.0.0/19', 'fd00::/112', '1-65535', '20000-30000'];
 
@@ -118,7 +121,7 @@ describe('laws of maps', () => {
     );
   });
 
-  test('the fills of a map of buckets sum to the items in use, and every bucket marked as used has a fill above zero', () => {
+  test('in a map with several items per cell, the fills sum to the items in use, and every cell marked as used has a fill above zero', () => {
     fc.assert(
       fc.property(marked(LARGE), ({ placed, states }) => {
         const { cells, fill = [], itemsPerCell } = drawn(placed, bitsFor(states));

@@ -110,7 +110,7 @@ describe('a range that was not saved, or not read', () => {
 
   test.each([
     ['a usage bitmap of another range', aStoredRange([0], { range: '10.0.0.0/25' })],
-    ['the record of a former allocator table', aStoredRange([0], { allocator: 'table' })],
+    ['a range that was saved while the table allocated', aStoredRange([0], { allocator: 'table' })],
   ])('a range is shown with the counts of the last pass despite %s', (_, stored) => {
     const [range] = statusOf({ ranges: [saved(primary, stored)], records: counted(counts) }).ranges;
     expect(range).toMatchObject({ range: '10.0.0.0/24', used: 100, allocator: 'apiserver' });
@@ -124,7 +124,7 @@ describe('a range that was changed in the spec', () => {
 
   test.each([
     { name: 'wider', cluster: wider },
-    { name: 'wider, which the table allocates', cluster: aCluster({ ...wider.spec, allocator: 'table' }) },
+    { name: 'wider, in a cluster with allocator: table', cluster: aCluster({ ...wider.spec, allocator: 'table' }) },
   ])('a range that became $name keeps its name and figures until a pass has counted the new one', ({ cluster }) => {
     const [specRange] = cluster.spec.serviceClusterIPRanges;
     const ranges = [saved(primary, aStoredRange(first(100), { allocator: cluster.spec.allocator }))];
@@ -177,7 +177,7 @@ describe('how full a range is', () => {
   });
 });
 
-describe('ServiceCIDRs, where API servers allocate', () => {
+describe('ServiceCIDRs in a cluster whose API servers allocate', () => {
   const network = (name: string, cidr: string, used: number, rest: object = {}) => {
     return { name, cidr, ready: true, used, cells: '4'.repeat(used), ...rest };
   };
@@ -195,7 +195,7 @@ describe('ServiceCIDRs, where API servers allocate', () => {
   const recorded = (state: TableValue, findings: RunRecord['findings'] = []) =>
     recordsWith('cluster-ip-repair', { state, findings });
 
-  test('ServiceCIDRs replace the range of the spec, each on its own and as a sum', () => {
+  test('the status shows each ServiceCIDR and their sum instead of the range of the spec', () => {
     const { ranges, attention } = statusOf({ records: recorded(TWO), ranges: [saved(primary, aStoredRange([0]))] });
     expect(ranges.map(({ title, range, used, capacity }) => [title, range, used, capacity])).toEqual([
       ['cluster IPs', '2 ServiceCIDRs of IPv4', 28, 28],

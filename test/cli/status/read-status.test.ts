@@ -158,7 +158,7 @@ describe('Reading the status', () => {
     expect(most).toBeLessThanOrEqual(3 * 16);
   });
 
-  test('the status reads no answers to requests, and the brief status reads run records instead of ranges', async () => {
+  test('reading the status reads no answers to allocation requests, and reading the brief status reads run records instead of ranges', async () => {
     const table = newTable();
     await fill(table);
     const read: string[] = [];
@@ -173,7 +173,7 @@ describe('Reading the status', () => {
     expect(clusters[0]?.ranges[0]).not.toHaveProperty('map');
   });
 
-  test('the status skips an item that no version writes, and reads the known keys', async () => {
+  test('the status skips an item that cannot be read, and reads the other known keys', async () => {
     const table = newTable();
     await fill(table);
     const corrupt = watched(table, (what) => {

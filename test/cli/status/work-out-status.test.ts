@@ -258,7 +258,7 @@ describe('API servers', () => {
   });
 });
 
-test('each problem has a word, one line and a resolution', () => {
+test('each problem has a one-word name, a message of one line and a resolution', () => {
   const { attention } = statusOf({
     ...inputs({ cluster: aCluster({}, { writtenAtMs: 0 }), leases: [] }),
     records: { 'system-namespaces': failed(NOT_LONG_AGO_MS, 3), 'node-port-repair': aRunRecord(0) },
