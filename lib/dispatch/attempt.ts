@@ -71,7 +71,8 @@ async function passIfDue(
   const isOwner = owner === environment.stack;
   const previous = last?.record;
   const timing = { nowMs: startedAtMs, last: previous, backsOff: environment.tickQueue !== undefined };
-  // Only the owner writes run records. A stack that only observes has no record of its last pass, so every pass is due.
+  // Only the stack that owns the cluster writes run records. Another stack only observes and does not know the time of its last
+  // pass, so its pass runs at every tick.
   if (isOwner && !force && !isDue(loop.id, cluster.spec, timing)) return { outcome: 'notDue' };
 
   const warn = (text: string) => {
@@ -105,7 +106,7 @@ async function recordOwnPass(
       ? withinDeadline(environment, RECORDING_MS, (signal) =>
           writeUnreachable(table(signal), { stack, loop: loop.id, cluster: spec.name, nowMs }),
         ).catch(() => {
-          // A lost note does no harm: the next pass without an answer writes it again.
+          // If the note is lost, the next pass without an answer writes it again.
         })
       : undefined,
   ]);
@@ -135,7 +136,10 @@ export async function attemptApart(
   return attempts;
 }
 
-/** The environments of processes that have run passes. The first passes of a process load and compile code. */
+/**
+ * The environments in which passes have already run. In the first passes of a process a long busy time is not an accident,
+ * because they load and compile code.
+ */
 const WARM = new WeakSet<Environment>();
 
 /** Runs the passes of all clusters. Reads the registrations that are not `known` one by one. */

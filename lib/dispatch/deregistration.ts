@@ -95,7 +95,7 @@ export interface DeregistrationOptions {
 /** A kubeconfig that is older than this is read again. */
 const KUBECONFIG_MS = 60_000;
 const CHECK_AGAIN_MS = 1_000;
-/** The codes of errors that another attempt would meet again. */
+/** The codes of errors that another attempt cannot resolve. */
 const LASTING: ReadonlySet<string> = new Set([
   'BadKubeconfig',
   'Forbidden',

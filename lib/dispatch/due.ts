@@ -45,7 +45,10 @@ function backoffMs({ withoutAnswer = 0 }: Pick<RunRecord, 'withoutAnswer'>, inte
   return Math.max(intervalMs, Math.min(LONGEST_BACKOFF_MS, intervalMs * 2 ** doublings));
 }
 
-/** Returns the current time between two passes of a loop. In back-off, returns the time since the last pass, within limits. */
+/**
+ * Returns the time between two passes of a loop. In back-off, it is the time since the last pass, but at least the interval and
+ * at most `LONGEST_SPACING_MS`.
+ */
 export function spacingMs(loop: Loop, spec: Intervals, { nowMs, last, backsOff }: Timing): number {
   const intervalMs = spec.intervalSeconds[loop] * 1000;
   if (!backsOff || last === undefined || !isUnreachable(last)) return intervalMs;

@@ -16,7 +16,7 @@ export interface EndedPass {
   readonly durationMs: number;
   /** Absent if the pass was abandoned or threw. */
   readonly report?: PassReport;
-  /** The thrown error, or the failures that did not stop the pass. The pass failed if there is any. */
+  /** The thrown error, or the failures that did not stop the pass. If the list is not empty, the pass failed. */
   readonly errors: readonly unknown[];
   /** The number of consecutive passes, including this one, in which neither the API server nor any probe answered. */
   readonly withoutAnswer: number;

@@ -36,7 +36,10 @@ export async function checkKubeconfig(
   return [...lines, ...ends.map((end) => endLine(end, nowMs))];
 }
 
-/** Warns if the server of the kubeconfig is one of several API servers: while it is down, not every loop uses another one. */
+/**
+ * Warns if the kubeconfig has the URL of one of several API servers: while this API server is down, the repair loops do not use
+ * another one.
+ */
 export function checkServer(spec: ClusterSpec, { server }: ApiServerAccess): readonly DoctorLine[] {
   const url = new URL(server);
   const apiServers = spec.apiServers.flatMap((one) => ('address' in one && one.kind === 'server' ? [one] : []));

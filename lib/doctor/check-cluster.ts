@@ -39,7 +39,7 @@ export interface CheckContext {
   readonly signal: AbortSignal;
 }
 
-/** Runs all checks of one cluster. A check that fails replaces the checks that depend on it. */
+/** Runs all checks of one cluster. If a check fails, the checks that depend on it do not run. */
 export async function checkCluster(
   cluster: RegisteredCluster,
   { environment, doctor, signal }: CheckContext,
@@ -93,7 +93,7 @@ export async function checkCluster(
   }
 }
 
-/** The longest delay of the kubernetes-service loop before it corrects another writer again. */
+/** The longest delay before the kubernetes-service loop again corrects a change by another writer. */
 const RECENT_MS = 15 * 60_000;
 const ONE_WRITER =
   'Keep one writer: start the API servers with --endpoint-reconciler-type=none, or set endpoints.reconciler to none';

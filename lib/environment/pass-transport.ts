@@ -77,9 +77,9 @@ const MOST_OTHERS = 16;
 const FIRST_ANSWER_MS = 3_000;
 
 /**
- * Returns the probes of the API servers that may receive the kubeconfig's credential: at an address or host of an API
- * server in the spec, with a certificate of the kubeconfig's CA for the kubeconfig's server name. Returns none for a
- * token for one server, without verification, and behind a path, which only a proxy has.
+ * Returns the probes of the API servers that may receive the kubeconfig's credential. Their addresses or host names are in the
+ * spec, and they have a certificate of the kubeconfig's CA for the kubeconfig's server name. Returns none if the token is for one
+ * server only, if the kubeconfig disables verification, or if its URL has a path, because only a proxy has a path.
  */
 export function otherServers(spec: ClusterSpec, access: ApiServerAccess): readonly ProbeTarget[] {
   const { server, basePath, isForServerAlone, skipTlsVerify } = access;

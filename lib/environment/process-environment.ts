@@ -30,7 +30,7 @@ export function tableEnvironmentFrom(variables: Variables): TableEnvironment {
   const tableName = required(variables, 'TABLE_NAME');
   const stack = required(variables, 'STACK');
   const client = createDynamoClient();
-  // The clock of a function's host may be wrong by minutes, so holds and leases end by the clock of the table.
+  // The clock of a function's host may be wrong by minutes, so the clock of the table decides when holds and leases expire.
   const clock = serverClock(client, Date.now);
   const { nowMs } = clock;
   const table = (deadline: AbortSignal) =>

@@ -20,7 +20,7 @@ const THROTTLED_READ_EVERY_MS = 250;
 export class ReadPacer {
   readonly #nowMs: () => number;
   readonly #sleep: NonNullable<CallOptions['sleep']>;
-  /** The time of the next read in an even spacing. Up to `READS_AT_ONCE` reads may begin earlier. */
+  /** The time of the next read if reads are evenly spaced. Up to `READS_AT_ONCE` reads may begin earlier. */
   #nextAtMs = Number.NEGATIVE_INFINITY;
   #throttledUntilMs = Number.NEGATIVE_INFINITY;
 

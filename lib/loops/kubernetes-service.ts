@@ -73,7 +73,7 @@ interface World extends ServersSeen {
   readonly service: ServiceObject | undefined;
   /** The slices with the Service's label, and the slices that have the names of ours. */
   readonly slices: readonly EndpointSliceObject[];
-  /** The contest with another writer about the Endpoints and their slice, as the last pass left it. */
+  /** The state, saved by the last pass, about another writer that repeatedly changes the Endpoints and their slice. */
   readonly contest: ContestState;
   readonly slicesContest: ContestState;
 }

@@ -16,7 +16,7 @@ export interface PassContext {
   readonly lookUp: LookUp;
   readonly passId: string;
   readonly nowMs: () => number;
-  /** The current time between two passes of the loop: its interval, or more while the cluster does not answer. */
+  /** The time from one pass of the loop to the next: the loop's interval, or longer while the cluster does not answer. */
   readonly triesEveryMs: number;
   /** Starts a deadline. The caller must cancel it after use, or the process waits for its end. */
   readonly startDeadline: (ms: number) => { readonly signal: AbortSignal; readonly cancel: () => void };
@@ -30,7 +30,7 @@ export interface PassContext {
 export interface PassReport {
   /** A line for each write, such as `created namespace kube-system`. */
   readonly changes: readonly string[];
-  /** The withheld writes that the loop describes itself, in addition to those that the ports report. */
+  /** The withheld writes that the loop itself describes. The table and the Kubernetes client report the others. */
   readonly wouldWrite?: readonly string[];
   readonly findings: readonly Finding[];
   /** The number of findings that are not in `findings`, by type. */

@@ -69,7 +69,7 @@ async function withoutNewRecords<Item>(
   findings: readonly Finding[],
 ): Promise<readonly Finding[]> {
   if (!findings.some(({ type }) => type === 'repair')) return findings;
-  // If the ranges cannot be read again, the save reports the reason.
+  // An error of this second read is ignored, because saving the ranges will report it.
   const newest = await readRanges(kind, context).catch(() => []);
   const recorded = newest.flatMap((now) => {
     if (now.state !== 'read' || now.stored.allocator !== 'table') return [];

@@ -28,7 +28,7 @@ import type { PassContext, PassReport } from './pass.ts';
 const MOST_FAULTS = 200;
 const READS_AT_ONCE = 8;
 
-/** The names of the numbers about the spec's ranges. The numbers about ServiceCIDRs replace them. */
+/** Matches the names of counts about the spec's ranges. Counts about ServiceCIDRs replace them. */
 const FIGURES_OF_RANGES = /^(secondary)?(allocated|free|capacity)$/i;
 
 /** Findings about IPAddresses replace these, because only IPAddresses are checked against all ServiceCIDRs. */

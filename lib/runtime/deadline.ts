@@ -14,7 +14,10 @@ export const PASS_BUDGET_MS: Readonly<Record<Loop, number>> = {
 /** The time limit for the first reply of the table, which contains the table's clock. */
 export const MEASURING_MS = 2_000;
 export const LISTING_MS = 10_000;
-/** The time limit for queueing ticks. This invocation or the next minute's processes ticks that were not queued. */
+/**
+ * The time limit for queueing ticks. This invocation runs the current ticks that it could not queue, and the invocation of the
+ * next minute replaces the later ones.
+ */
 export const QUEUEING_MS = 5_000;
 export const FIGURES_MS = 20_000;
 export const RECORDING_MS = 3_000;

@@ -43,7 +43,7 @@ export type CounterName =
   | 'clockSkewed'
   /** Probes during which the process was too busy to receive an answer. */
   | 'lateProbes'
-  /** Ticks that came later than an interval and were dropped. */
+  /** Ticks that were dropped because they came too late. */
   | 'lateTicks'
   /** Minutes for which the cluster list could not be read and an earlier one was used. */
   | 'staleClusterLists'
@@ -173,7 +173,7 @@ export function errorSentence(error: unknown): string {
   return `${code}: ${message}`;
 }
 
-/** Returns the stack of an unexpected error. Expected errors have a `code` and need none. */
+/** Returns the stack trace of an unexpected error. An expected error has a `code` and needs no stack trace. */
 export function stackOfFault(error: unknown): readonly string[] | undefined {
   if (!(error instanceof Error) || 'code' in error || error.stack === undefined) return undefined;
   return error.stack

@@ -38,7 +38,7 @@ function slice(...endpoints: readonly object[]): KubernetesObject {
   return object;
 }
 
-describe('the addresses of a source', () => {
+describe('the addresses of a source: a host name, a target group or a Service', () => {
   test('the addresses of a host name are those in DNS', async () => {
     expect(await lookUp({ host: 'api.example.com', kind: 'shared', probe }, [])).toEqual([
       'address of api.example.com',

@@ -52,7 +52,7 @@ let whileReading: (() => Promise<unknown>) | undefined;
 
 const pause = () => ({ untilMs: world.clock.nowMs + 60 * MINUTE, reason: 'upgrade', by: 'ops' });
 
-/** Returns the port of a cluster in which every loop has something to write. */
+/** Returns the Kubernetes client of a cluster in which every loop has something to write. */
 function connected(): ClusterPort {
   const { port } = cluster;
   const reading = async () => {
@@ -97,7 +97,7 @@ beforeEach(async () => {
   await claimCluster(world.table, 'demo', 'prod');
 });
 
-describe('a pass under way', () => {
+describe('a running pass', () => {
   test.each(casesOf([...CHANGES, ['the spec of the cluster was changed', NEW_SPEC]]))(
     'a running pass of $id writes nothing to the cluster and no range after $what',
     async ({ loop, change }) => {

@@ -202,7 +202,7 @@ describe('the deregister function', () => {
     expect(await endOfWithdrawal(world)).toBeUndefined();
   });
 
-  test('the error names a cluster that is not registered', async () => {
+  test('the error for a cluster that is not registered contains the name of the cluster', async () => {
     const asked = ask(await aWorld(), { cluster: 'nowhere' });
     await expect(asked).rejects.toMatchObject({ code: 'NotRegistered', message: expect.stringContaining('nowhere') });
   });

@@ -58,7 +58,7 @@ describe('the selection of clusters', () => {
   });
 });
 
-describe('one cluster among others', () => {
+describe('a pass that fails while passes of other clusters run', () => {
   test('a pass that throws an error is recorded as failed with code and message, and the other passes run', async () => {
     const world = await aDispatchWorldOf({ name: 'a' }, { name: 'b' });
     const { loop } = aLoop({ a: fail(new ClusterError('Forbidden', 'namespaces is forbidden')) });
@@ -98,14 +98,14 @@ describe('one cluster among others', () => {
   });
 });
 
-describe('the time of a pass', () => {
+describe('the time limit of a pass', () => {
   test.each([
     { loop: 'system-namespaces', remainingMs: 60_000, budgetMs: 20_000 },
     { loop: 'kubernetes-service', remainingMs: 60_000, budgetMs: 9_000 },
     { loop: 'cluster-ip-repair', remainingMs: 300_000, budgetMs: 120_000 },
     { loop: 'node-port-repair', remainingMs: 50_000, budgetMs: 46_000 },
   ] as const)(
-    'a pass of $loop with $remainingMs ms left has $budgetMs ms',
+    'if $remainingMs ms of the invocation remain, a pass of $loop may take $budgetMs ms',
     async ({ loop: id, remainingMs, budgetMs }) => {
       const world = await aDispatchWorldOf({ name: 'a' });
       await world.dispatch(aLoop({}, id).loop, {}, { remainingMs: () => remainingMs });

@@ -26,7 +26,7 @@ describe('isDue', () => {
     { withoutAnswer: 4, dueAfterSeconds: 60 },
     { withoutAnswer: 90, dueAfterSeconds: 60 },
   ])(
-    'after $withoutAnswer passes in a row without an answer, the next pass is due after $dueAfterSeconds s',
+    'after $withoutAnswer unanswered passes in a row, the next pass is due after $dueAfterSeconds s',
     ({ withoutAnswer, dueAfterSeconds }) => {
       const last = { startedAtMs: 0, withoutAnswer };
       const spec = specWith('kubernetes-service', 10);
@@ -38,18 +38,18 @@ describe('isDue', () => {
   );
 
   test.each([
-    ['is without an answer if the API server gives no answer', new ClusterError('Unavailable', 'refused'), false, true],
-    ['is without an answer if its deadline expired', new DispatchError('DeadlineExceeded', 'over'), false, true],
-    ['is not without an answer if a probe was answered', new ClusterError('Unavailable', 'refused'), true, false],
-    ['is not without an answer if the API server refuses it', new ClusterError('Forbidden', '403'), false, false],
-    ['is not without an answer if only the table gives none', new TableError('Unavailable', 'no answer'), false, false],
+    ['counts as unanswered if the API server gives no answer', new ClusterError('Unavailable', 'refused'), false, true],
+    ['counts as unanswered if its deadline expired', new DispatchError('DeadlineExceeded', 'over'), false, true],
+    ['counts as answered if a probe was answered', new ClusterError('Unavailable', 'refused'), true, false],
+    ['counts as answered if the API server refuses a request', new ClusterError('Forbidden', '403'), false, false],
+    ['counts as answered if only the table gives no answer', new TableError('Unavailable', 'no answer'), false, false],
     [
       'is not without an answer if it ends during a call to the table',
       new TableError('DeadlineExceeded', ''),
       false,
       false,
     ],
-    ['is not without an answer if nothing failed', undefined, false, false],
+    ['counts as answered if nothing failed', undefined, false, false],
   ])('a pass %s', (_, error, isAnyProbeAnswered, expected) => {
     expect(isWithoutAnswer(error, isAnyProbeAnswered)).toBe(expected);
   });
@@ -61,7 +61,7 @@ describe('isDue', () => {
     { withoutAnswer: 5, sinceSeconds: 60, spacingSeconds: 60 },
     { withoutAnswer: 5, sinceSeconds: 3_600, spacingSeconds: 120 },
   ])(
-    'passes run every $spacingSeconds s after $withoutAnswer passes without an answer, if the last was $sinceSeconds s ago',
+    'after $withoutAnswer passes without an answer, the next pass is due $spacingSeconds s after the last one, which was $sinceSeconds s ago',
     ({ withoutAnswer, sinceSeconds, spacingSeconds }) => {
       const timing = { nowMs: sinceSeconds * 1000, last: { startedAtMs: 0, withoutAnswer }, backsOff: true };
       const spec = specWith('kubernetes-service', 10);

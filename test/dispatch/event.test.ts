@@ -38,13 +38,13 @@ describe('parseEvent', () => {
     ['nothing', undefined, 'the event is not of type object'],
     ['a list', [], 'the event is not of type object'],
     ['a schedule without a time', { ...scheduled, time: 'noon' }, 'detail-type'],
-    ['an unknown word', { cluster: 'a' }, '"cluster"'],
+    ['an unknown field', { cluster: 'a' }, '"cluster"'],
     ['an empty list of clusters', { clusters: [] }, 'clusters names no cluster'],
     ['an invalid cluster name', { clusters: ['a', 'B!'] }, 'clusters.1 is not the name of a cluster'],
     ['a force that is not a boolean', { force: 'yes' }, 'force is not of type boolean'],
     ['an event of an unknown source', { Records: [{ body: '{}' }] }, '"Records"'],
     ['a queue event without a message', { Records: [] }, '"Records"'],
-  ])('%s is refused with a valid example', (_, event, fault) => {
+  ])('%s is refused, and the error contains an example of a valid event', (_, event, fault) => {
     const parse = () => parseEvent(event);
     expect(parse).toThrow(expect.objectContaining({ code: 'BadEvent' }));
     expect(parse).toThrow('{"clusters": ["name"], "force": true}');
@@ -81,7 +81,7 @@ describe('a tick in a message', () => {
     });
   });
 
-  test('a tick of a suspect is late after half a minute, because the next one is queued after it', () => {
+  test('a tick of a suspect counts as late only after half a minute, because the next tick is queued only after its pass', () => {
     const text = body({ followedUntilMs: DUE });
     expect(receive(text, DUE + 30_000).ticks).toEqual([{ ...tick, followedUntilMs: DUE }]);
     expect(receive(text, DUE + 30_001)).toMatchObject({ ticks: [], counters: { lateTicks: 1 } });

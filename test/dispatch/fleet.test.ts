@@ -54,10 +54,13 @@ describe('the health of a cluster', () => {
     { name: 'counts no active lease', counts: { activeLeases: 0 }, publishes: true, without: true },
     { name: 'ended before it counted leases', counts: {}, publishes: true, without: false },
     { name: 'does not publish endpoints', counts: { activeLeases: 0 }, publishes: false, without: false },
-  ])('a cluster whose last pass $name has no active lease: $without', ({ counts, publishes, without }) => {
-    const records = { 'kubernetes-service': { ...RECORD, counts: counts as RunRecord['counts'] } };
-    expect(healthOf({ ...ENTRY, publishes }, records, at(10)).withoutLiveLease).toBe(without);
-  });
+  ])(
+    'a cluster whose last pass $name counts as a cluster without an active lease: $without',
+    ({ counts, publishes, without }) => {
+      const records = { 'kubernetes-service': { ...RECORD, counts: counts as RunRecord['counts'] } };
+      expect(healthOf({ ...ENTRY, publishes }, records, at(10)).withoutLiveLease).toBe(without);
+    },
+  );
 });
 
 describe('the figures of a cluster for the alarms', () => {
@@ -69,7 +72,7 @@ describe('the figures of a cluster for the alarms', () => {
     ['findings to act on', { withFindings: true }, 'cluster-ip-repair', { counts: { needAttention: 2 } }],
     ['two owners', { withTwoOwners: true }, 'kubernetes-service', { findings: twoOwners }],
     [
-      'a credential that ends',
+      'a credential that expires soon',
       { withCredentialsEnding: true },
       'system-namespaces',
       { counts: { credentialsEnding: 1 } },
@@ -174,7 +177,7 @@ describe('the figures of a stack', () => {
     });
   });
 
-  test('other processes count the figures of more than 250 clusters in parts in the middle of the minute', async () => {
+  test('for more than 250 clusters, other processes count the figures in parts, in the middle of the minute', async () => {
     await world.register(...Array.from({ length: 501 }, (_, at) => ({ name: `c-${at}` })));
     await world.table.put({ cluster: '#clusters', key: 'broken', value: {}, schema: 1 }, undefined);
     await updateCluster(world.table, 'c-7', withPause(pause()));

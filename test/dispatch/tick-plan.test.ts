@@ -40,7 +40,7 @@ describe('planTicks', () => {
     expect([...smaller].filter(([name, second]) => second !== larger.get(name))).toEqual([]);
   });
 
-  test('a first tick whose second has passed is sent now, and the others keep their seconds', () => {
+  test('a first tick whose second of the minute has passed is sent at once, and the other ticks keep their seconds', () => {
     const plan = planTicks('kubernetes-service', clusters(1_000), { ...AT, nowMs: MINUTE + 5_000 });
     const delays = plan.filter(({ isFirst }) => isFirst).map(({ delaySeconds }) => delaySeconds);
     expect([...new Set(delays)].toSorted()).toEqual([0, 1, 2, 3, 4]);
@@ -50,7 +50,7 @@ describe('planTicks', () => {
     expect(planTicks('kubernetes-service', clusters(160), AT)).toHaveLength(6 * 10);
   });
 
-  test('clusters without an answer share one message per minute, after the first messages of the other clusters', () => {
+  test('clusters that do not answer share one message per minute, which follows the first message of every other cluster', () => {
     const unreachable = new Set(['c-1', 'c-18']);
     const fleet = planTicks('kubernetes-service', clusters(20), { ...AT, apart: { ...NONE_APART, unreachable } });
     expect(fleet.slice(0, 3).map(({ tick, isFirst }) => [tick.clusters.length, isFirst])).toEqual([
@@ -74,7 +74,7 @@ describe('planTicks', () => {
     return { ...NONE_APART, suspects: new Map(names.map((name) => [name, suspect])) };
   };
 
-  test('each suspect has its own message, whose pass queues the next message when it ends, and all other clusters share messages', () => {
+  test('each suspect has its own message, other clusters share messages, and the end of the pass of a suspect queues its next message', () => {
     const plan = planTicks('kubernetes-service', clusters(5), { ...AT, apart: suspects(['c-1', 'c-3'], 'again') });
     const alone = plan.filter(({ tick }) => tick.followedUntilMs !== undefined);
     expect(alone.map((tick) => [tick.isFirst, tick.tick.followedUntilMs, ...namesOf(tick)])).toEqual([
@@ -134,7 +134,7 @@ describe('planTicks', () => {
   });
 
   test.each(LOOPS.filter((loop) => loop !== 'kubernetes-service'))(
-    'the loop %s has messages only for more than one cluster',
+    'the loop %s gets messages only if there is more than one cluster',
     (loop) => {
       expect(planTicks(loop, clusters(1), AT)).toEqual([]);
       const plan = planTicks(loop, clusters(AT.clustersPerTick + 1), AT);

@@ -236,7 +236,7 @@ test('a scheduled event older than a minute is dropped and counted: EventBridge 
 });
 
 describe('a message', () => {
-  test('a message reads the pause of all clusters and each registration once, because one partition serves the whole fleet', async () => {
+  test('an invocation for a message reads the pause of all clusters and each registration only once, because one partition serves the whole fleet', async () => {
     const names = FLEET.slice(0, CONCURRENT_PASSES);
     await world.register(...names.map((name) => ({ name })));
     const keys: string[] = [];

@@ -49,13 +49,13 @@ function aReview(answers: Partial<SelfReview> = {}): SelfReview {
 const aTable = () => memoryTable({ nowMs: () => NOW_MS });
 
 describe('the table', () => {
-  test('the table is written, listed and left unchanged', async () => {
+  test('the check of the table writes, lists and deletes an item of its own', async () => {
     const table = aTable();
     expect(await checkTable(table, NOW_MS)).toEqual([expect.objectContaining({ level: 'ok' })]);
     expect(await table.list('#doctor', '')).toEqual([]);
   });
 
-  test('an item of an interrupted doctor does not stop the next one', async () => {
+  test('the check of the table succeeds although an interrupted doctor left its item', async () => {
     const table = aTable();
     await table.put({ cluster: '#doctor', key: 'probe', value: { atMs: 1 }, schema: 1 }, undefined);
     expect(await checkTable(table, NOW_MS)).toEqual([expect.objectContaining({ level: 'ok' })]);
@@ -91,25 +91,25 @@ describe('the queues', () => {
   });
 });
 
-describe('the end of a credential', () => {
+describe('the expiry of a credential', () => {
   const aToken = (claims: object) =>
     `Bearer eyJhbGciOiJub25lIn0.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.x`;
   const bearing = (Authorization: string) => anAccess({ authHeaders: async () => ({ Authorization }) });
 
-  test('a token ends at the time in its claims', async () => {
+  test('the doctor reads the expiry of a token from its claims', async () => {
     expect(await credentialEnds(bearing(aToken({ iat: 1_000, exp: 4_000 })))).toEqual([
       { what: 'token', beganMs: 1_000_000, endsMs: 4_000_000 },
     ]);
   });
 
   test.each(['Bearer opaque', 'Basic YTpi', 'Bearer a.b.c', aToken({ sub: 'no end' }), aToken({ exp: 'soon' }), ''])(
-    'the end of the credential %p is unknown',
+    'the expiry of the credential %p is unknown',
     async (authorization) => {
       expect(await credentialEnds(bearing(authorization))).toEqual([]);
     },
   );
 
-  test('a client certificate ends at the time in it', async () => {
+  test('the doctor reads the expiry of a client certificate from the certificate', async () => {
     const { cert } = makeAuthority('test').issue(['demo']);
     const [end] = await credentialEnds(anAccess({ tls: () => ({ cert, rejectUnauthorized: true }) }));
     expect(end).toMatchObject({ what: 'client certificate', endsMs: expect.any(Number) });
@@ -118,18 +118,26 @@ describe('the end of a credential', () => {
 
   const ninety = { what: 'token', beganMs: NOW_MS - 60 * DAY } as const;
   test.each<{ title: string; end: CredentialEnd; level: string }>([
-    { title: 'past', end: { what: 'token', endsMs: NOW_MS }, level: 'fail' },
-    { title: 'a third of its life ahead', end: { ...ninety, endsMs: NOW_MS + 30 * DAY }, level: 'warn' },
-    { title: 'a little more than a third ahead', end: { ...ninety, endsMs: NOW_MS + 30 * DAY + HOUR }, level: 'ok' },
-    { title: 'a week ahead, of unknown beginning', end: { what: 'token', endsMs: NOW_MS + 7 * DAY }, level: 'warn' },
-    { title: 'further ahead, of unknown beginning', end: { what: 'token', endsMs: NOW_MS + 8 * DAY }, level: 'ok' },
-  ])('a token whose end is $title gets a line of level $level', ({ end, level }) => {
+    { title: 'now', end: { what: 'token', endsMs: NOW_MS }, level: 'fail' },
+    { title: 'in a third of its lifetime', end: { ...ninety, endsMs: NOW_MS + 30 * DAY }, level: 'warn' },
+    {
+      title: 'in a little more than a third of its lifetime',
+      end: { ...ninety, endsMs: NOW_MS + 30 * DAY + HOUR },
+      level: 'ok',
+    },
+    { title: 'in a week, with an unknown lifetime', end: { what: 'token', endsMs: NOW_MS + 7 * DAY }, level: 'warn' },
+    {
+      title: 'in more than a week, with an unknown lifetime',
+      end: { what: 'token', endsMs: NOW_MS + 8 * DAY },
+      level: 'ok',
+    },
+  ])('a token whose expiry is $title gets a line of level $level', ({ end, level }) => {
     expect(endLine(end, NOW_MS)).toMatchObject({ check: 'token', level });
   });
 });
 
 describe('the connection to the API server', () => {
-  test('a kubeconfig that verifies nothing is a warning', async () => {
+  test('a kubeconfig that disables TLS verification is a warning', async () => {
     const lines = await checkKubeconfig(anAccess({ skipTlsVerify: true }), 'secret demo', NOW_MS);
     expect(lines.map(({ check, level }) => `${check} ${level}`)).toEqual([
       'kubeconfig ok',
@@ -143,15 +151,18 @@ describe('the connection to the API server', () => {
     ['is the only API server', 'https://10.9.8.7:6443', ['10.9.8.7'], []],
     ['is a load balancer', 'https://api.demo.example.com', ['10.9.8.7', '10.9.8.8'], []],
     ['is probed as one of several', 'https://one.demo.example.com', ['10.9.8.7', '10.9.8.8'], ['warn']],
-  ])('a server that %s is checked: %s with the addresses %j', (_, server, addresses, levels) => {
-    const url = 'https://one.demo.example.com/readyz';
-    const probe = { path: '/readyz', authenticate: false, ...(server.includes('one.') && { url }) };
-    const apiServers = addresses.map((address) => ({ address, kind: 'server' as const, probe }));
-    const lines = checkServer(aClusterSpec({ apiServers }), anAccess({ server }));
-    expect(lines.map(({ level }) => level)).toEqual(levels);
-  });
+  ])(
+    'the server of a kubeconfig is a warning only if it is one of several API servers; a server that %s: %s, with the addresses %j',
+    (_, server, addresses, levels) => {
+      const url = 'https://one.demo.example.com/readyz';
+      const probe = { path: '/readyz', authenticate: false, ...(server.includes('one.') && { url }) };
+      const apiServers = addresses.map((address) => ({ address, kind: 'server' as const, probe }));
+      const lines = checkServer(aClusterSpec({ apiServers }), anAccess({ server }));
+      expect(lines.map(({ level }) => level)).toEqual(levels);
+    },
+  );
 
-  test('tokens that renew themselves need no renewal', async () => {
+  test('no renewal is suggested for a token that is renewed automatically', async () => {
     const ended = `x.${Buffer.from(JSON.stringify({ iat: 0, exp: 1 })).toString('base64url')}.x`;
     const authHeaders = async () => ({ Authorization: `Bearer ${ended}` });
     const access = anAccess({ renewsItself: true, authHeaders });
@@ -188,7 +199,7 @@ describe('the connection to the API server', () => {
     { allocator: 'table', has: undefined, levels: [] },
     { allocator: 'apiserver', has: false, levels: [] },
   ] as const)(
-    'the check of the webhook with allocator $allocator warns only if the table allocates without it: $has',
+    'the check of the webhook warns only if the table allocates and there is no webhook: allocator $allocator, webhook $has',
     async ({ allocator, has, levels }) => {
       const lines = await checkWebhook(aClusterSpec({ allocator }), aReview({ hasWebhook: async () => has }));
       expect(lines.map(({ level }) => level)).toEqual(levels);
@@ -393,7 +404,7 @@ describe('the spec', () => {
     ]);
   });
 
-  test('the Service is checked where the ServiceCIDRs may not be listed', async () => {
+  test('the Service is checked even if the ServiceCIDRs cannot be listed', async () => {
     const list = () => Promise.reject(new ClusterError('Forbidden', 'no'));
     const lines = await checkService(aClusterSpec(), { ...memoryCluster([serviceAt('10.0.0.1')]).port, list });
     expect(lines).toMatchObject([{ level: 'ok' }]);

@@ -130,7 +130,7 @@ describe('the doctor', () => {
     });
   });
 
-  test('an unregistered cluster is a failure with its resolution', async () => {
+  test('the doctor reports a cluster that is not registered as a failure, with a resolution', async () => {
     const { lines, ok } = await ask(await aWorld(), { cluster: 'three' });
     expect(ok).toBe(false);
     expect(lines.at(-1)).toMatchObject({

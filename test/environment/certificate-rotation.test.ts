@@ -98,7 +98,7 @@ describe('the CA was rotated', () => {
 });
 
 describe('a server with a certificate that never verifies', () => {
-  test('a certificate that never verifies causes one read of the kubeconfig per minute, and is a TLS failure after the first of them', async () => {
+  test('a certificate that never verifies causes one read of the kubeconfig per minute, and is a TLS failure from the first such read on', async () => {
     const server = await serverOf(stranger);
     const { pass, probe, reads } = aStoringProcess({ server: server.url, ca: before.ca });
     await pass(0);
@@ -116,7 +116,7 @@ describe('a server with a certificate that never verifies', () => {
     expect(reads()).toBe(1);
   });
 
-  test('a certificate that does not verify has the result "unknown" while the store gives no answer, which is called once a minute', async () => {
+  test('while the store of kubeconfigs, which is called once a minute, gives no answer, a certificate that does not verify has the result "unknown"', async () => {
     const server = await serverOf(stranger);
     const { stored, pass, probe, reads } = aStoringProcess({ server: server.url, ca: before.ca });
     await pass(0);

@@ -30,9 +30,9 @@ function accessUntil(exp: number): ApiServerAccess {
 
 describe('the connections of a process', () => {
   test.each([
-    { kubeconfig: { ssm: '/x' }, keptMinutes: 6 * 60, how: 'four to eight hours from a store' },
-    { kubeconfig: { file: 'x' }, keptMinutes: 5, how: 'five minutes from a file' },
-  ])('a kubeconfig is read once for the passes of $how', async ({ kubeconfig, keptMinutes }) => {
+    { kubeconfig: { ssm: '/x' }, keptMinutes: 6 * 60, how: 'four to eight hours, if it is in a store' },
+    { kubeconfig: { file: 'x' }, keptMinutes: 5, how: 'five minutes, if it is in a file' },
+  ])('one read of a kubeconfig serves the passes of $how', async ({ kubeconfig, keptMinutes }) => {
     const { clock, connect, reads } = plain();
     const spec = aClusterSpec({ kubeconfig });
     await connect(spec);
@@ -44,7 +44,7 @@ describe('the connections of a process', () => {
     expect(reads()).toBe(2);
   });
 
-  test('a kubeconfig whose credential ends soon is read every five minutes, until it is renewed', async () => {
+  test('a kubeconfig whose credential expires soon is read every five minutes until the credential is renewed', async () => {
     const tokens = [90 * 60, 90 * 60, 10 * 90 * 60];
     const { clock, connect, reads } = aProcess(async () => accessUntil(tokens.shift() ?? 0));
     const spec = aClusterSpec({ kubeconfig: { ssm: '/x' } });
@@ -191,7 +191,7 @@ describe('the connections of a process', () => {
     await clusters.close();
   });
 
-  test('a credential in the last third of its lifetime is logged once, and all passes report that it ends soon', async () => {
+  test('a credential in the last third of its lifetime is logged once, and all passes report that it expires soon', async () => {
     const { clock, connect, warnings } = aProcess(async () => accessUntil(90 * 60));
     clock.nowMs = 59 * MINUTE;
     expect(await connect()).toMatchObject({ credentialEndsSoon: false });

@@ -101,7 +101,7 @@ describe('the kubernetes Service of a cluster', () => {
   });
 
   test.each(['Rejected', 'Forbidden'] as const)(
-    'the tick reports the refusal of the Service if the API server answers the ServiceCIDR with %s',
+    'the tick reports the refusal of the Service if the creation of the ServiceCIDR fails with %s',
     async (code) => {
       const world = worldOf(A);
       world.cluster.beforeWrite = (_verb, { kind }) => {
@@ -123,7 +123,7 @@ describe('the kubernetes Service of a cluster', () => {
     ]);
   });
 
-  test('the tick leaves a Service that another writer created first unchanged, without a retry', async () => {
+  test('if another writer creates the Service first, the tick does not change it and does not retry', async () => {
     const world = worldOf(A);
     let tries = 0;
     world.cluster.beforeWrite = (_verb, { kind }) => {

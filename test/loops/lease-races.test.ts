@@ -13,7 +13,7 @@ import {
   worldOf,
 } from '../support/endpoints-world.ts';
 
-/** Returns the port of the cluster. It runs `meanwhile` once before the pass reads the Endpoints. */
+/** Returns a Kubernetes client that runs `meanwhile` once before the pass reads the Endpoints. */
 function beforeEndpoints(world: EndpointsWorld, meanwhile: () => Promise<unknown>): ClusterPort {
   const { port } = world.cluster;
   let done: Promise<unknown> | undefined;

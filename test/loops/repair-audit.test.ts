@@ -11,7 +11,7 @@ import { withAddresses, withNodePorts } from '../repair/services.ts';
 const { primary: PRIMARY, nodePorts: NODE_PORTS } = RANGE_KEYS;
 const RANGE = '10.0.0.0/24';
 
-test('an audit checks cluster IPs, and does not warn about unchanged ones', async () => {
+test('an audit reports wrong cluster IPs of Services, and does not report correct ones', async () => {
   const cluster = new RepairCluster({
     allocator: 'apiserver',
     services: [

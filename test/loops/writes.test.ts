@@ -58,9 +58,9 @@ async function leakingTable(allocator: AllocatorOfRecord): Promise<KeyValueTable
   return table;
 }
 
-describe('the ports of a pass', () => {
+describe('the writes of a pass', () => {
   test.each(cases)(
-    'a pass of $id with allocator $allocator and writes $writes makes only these writes, and confirms once before the first',
+    'a pass of $id with allocator $allocator and writes $writes makes only these writes, and checks once, before the first, that it may still write',
     async (given) => {
       const { loop, allocator, writes } = given;
       const written: string[] = [];

@@ -20,7 +20,7 @@ test('the handler of a loop returns a summary and writes its metrics once', asyn
   expect(world.telemetry.flushes.count).toBe(1);
 });
 
-test('the handler of a loop logs the delay of its schedule', async () => {
+test('the handler of a loop logs the delay of its scheduled event', async () => {
   const world = aDispatchWorld();
   world.clock.nowMs += 1_500;
   await handler({ 'detail-type': 'Scheduled Event', time: '2026-01-01T12:00:00Z' }, contextOf(world));

@@ -80,12 +80,12 @@ describe('describeError', () => {
 });
 
 describe('stackOfFault', () => {
-  test('the stack of an unexpected error has its position in the code and not its message', () => {
+  test('the stack trace of an unexpected error has its position in the code and not its message', () => {
     const stack = stackOfFault(new TypeError('x is not a function'));
     expect(stack?.[0]).toMatch(/^at .*describe-error\.test\.ts/);
   });
 
-  test('an expected error has no stack', () => {
+  test('an expected error has no stack trace', () => {
     expect(stackOfFault(new ClusterError('Forbidden', 'no'))).toBeUndefined();
   });
 });

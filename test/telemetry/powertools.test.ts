@@ -105,7 +105,7 @@ test.each<{ loop: Loop; types: FindingType[]; name: string }>([
   for (const type of types) expect(findingCounter(loop, type)).toBe(name);
 });
 
-test('only the repairs have a counter of failed passes with the name of upstream', () => {
+test('only the repairs have a counter of failed passes with the metric name of upstream', () => {
   expect(failedPassCounter('cluster-ip-repair')).toBe('apiserver_clusterip_repair_reconcile_errors_total');
   expect(failedPassCounter('node-port-repair')).toBe('apiserver_nodeport_repair_reconcile_errors_total');
   expect(failedPassCounter('kubernetes-service')).toBeUndefined();
