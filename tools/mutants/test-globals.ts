@@ -20,6 +20,8 @@ export interface CollectedTest {
 }
 
 const aBlock = (parent?: Block): Block => ({ parent, beforeAll: [], afterAll: [], beforeEach: [], afterEach: [] });
+/** The steps of test/support/after-this-test.ts, which is loaded once and runs them after the tests of all files. */
+export const afterEveryTest: Step[] = [];
 let collected: CollectedTest[] = [];
 let block = aBlock();
 let loading = '';
@@ -56,6 +58,9 @@ export const test = Object.assign(defineTest, { each: eachOf(defineTest) });
 export const beforeAll = (step: Step) => void block.beforeAll.push(step);
 export const afterAll = (step: Step) => void block.afterAll.push(step);
 export const beforeEach = (step: Step) => void block.beforeEach.push(step);
-export const afterEach = (step: Step) => void block.afterEach.push(step);
+export const afterEach = (step: Step) => {
+  const isOfEveryTest = new Error('called').stack?.includes('/test/support/after-this-test.ts');
+  void (isOfEveryTest ? afterEveryTest : block.afterEach).push(step);
+};
 export const jest = { setTimeout: () => {} };
 export { expect };

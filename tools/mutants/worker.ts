@@ -4,7 +4,7 @@ import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import fc from 'fast-check';
 import { instrumented, mutantsOf } from './plan.ts';
-import { type Block, type CollectedTest, testsOf } from './test-globals.ts';
+import { afterEveryTest, type Block, type CollectedTest, testsOf } from './test-globals.ts';
 
 /*
  * Loads the tests of some modules once, with all mutants switched off, and notes which tests reach which mutants. Then switches
@@ -242,7 +242,7 @@ async function passes(test: CollectedTest): Promise<boolean> {
     return false;
   } finally {
     const steps = chain.toReversed().flatMap((each) => [...each.afterEach, ...each.afterAll]);
-    for (const step of steps) await inTime(async () => step()).catch(() => undefined);
+    for (const step of [...steps, ...afterEveryTest]) await inTime(async () => step()).catch(() => undefined);
   }
 }
 
