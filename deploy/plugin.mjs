@@ -1,11 +1,9 @@
 // Steps of packaging and deploying for which osls has no other extension point than hooks.
-import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { buildAllocatorLayer } from './allocator-layer.mjs';
 import { describeStack, nextSteps, rollbackConfiguration } from './deployed-stack.ts';
 import { keptParameters, parameterFaults, parametersInForce } from './parameters.ts';
-import { nameReplacedResources } from './replaced-resources.ts';
+import { nameReplacedResources, packageHashes } from './replaced-resources.ts';
 
 export default class DeploymentPlugin {
   constructor(serverless, options, { log }) {
@@ -15,10 +13,7 @@ export default class DeploymentPlugin {
       describeStack(stackName(), await serverless.getProvider('aws').getAwsSdkV3Config());
     const deployment = () =>
       parametersInForce(serverless.configurationInput.params ?? {}, service.provider.stage, options.param);
-    const hashOfPackage = (name) => {
-      const file = path.resolve(serverless.serviceDir, service.package.path ?? '.serverless', name);
-      return createHash('sha256').update(readFileSync(file)).digest('hex');
-    };
+    const packageFolder = () => path.resolve(serverless.serviceDir, service.package.path ?? '.serverless');
     // The schema of osls lacks this section of a template.
     serverless.configSchemaHandler.schema.properties.resources.properties.Rules = { type: 'object' };
     // Archives keep file modes, and Lambda reads the files as another user.
@@ -50,7 +45,7 @@ export default class DeploymentPlugin {
         if (kept.length > 0) log.notice(`Kept, as this deployment does not set them: ${list}`);
         if (!requested.has('tags')) provider.stackTags = { ...stack?.tags, ...provider.stackTags };
         const template = provider.compiledCloudFormationTemplate;
-        Object.assign(template, nameReplacedResources(template, hashOfPackage));
+        Object.assign(template, nameReplacedResources(template, packageHashes(packageFolder())));
         // An update sets each parameter, because an omitted one could keep its former value.
         if (stack !== undefined) {
           provider.stackParameters = Object.entries(Parameters).map(([ParameterKey, { Default = '' }]) => {

@@ -1,9 +1,18 @@
 import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
 import { type Fields, logicalId, type Resource, type Template } from './cloudformation.ts';
 import { ALIASED } from './versions.ts';
 
 /** @returns the SHA-256 of a package, for example of `allocate.zip`. */
 export type HashOfPackage = (name: string) => string;
+
+export function packageHashes(folder: string): HashOfPackage {
+  return (name) =>
+    createHash('sha256')
+      .update(readFileSync(path.join(folder, name)))
+      .digest('hex');
+}
 
 /**
  * Adds a hash of their content to the logical ids of the resources that CloudFormation must create again when their content

@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { releaseTemplate } from '../deploy/release-template.ts';
+import { packageHashes } from '../deploy/replaced-resources.ts';
 
 const root = path.join(import.meta.dirname, '..');
 const { version }: { readonly version: string } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
@@ -19,11 +20,10 @@ run(process.execPath, serverless, 'package', '--stage', 'release', '--param', 's
 for (const name of readdirSync(packaged).filter((file) => file.endsWith('.zip'))) {
   cpSync(path.join(packaged, name), path.join(folder, name));
 }
-const hashOfPackage = (name: string) => sha256(readFileSync(path.join(packaged, name)));
 const compiled = JSON.parse(readFileSync(path.join(packaged, 'cloudformation-template-update-stack.json'), 'utf8'));
 writeFileSync(
   path.join(folder, 'template.json'),
-  `${JSON.stringify(releaseTemplate(compiled, version, hashOfPackage), null, 1)}\n`,
+  `${JSON.stringify(releaseTemplate(compiled, version, packageHashes(packaged)), null, 1)}\n`,
 );
 const copied = ['deploy/policies', 'deploy/terraform', '.cache/maps', 'tools/symbolise.mjs'];
 for (const name of copied) cpSync(path.join(root, name), path.join(folder, path.basename(name)), { recursive: true });
