@@ -9,23 +9,32 @@ import { answerJsonSchema, clusterEventJsonSchema, requestJsonSchema, specJsonSc
 import { withTables } from './page-tables.ts';
 import { fieldTable } from './spec-table.ts';
 
-const docs = path.join(import.meta.dirname, '..', 'docs');
+/** The text of each page, made from its current text. */
+const PAGES: Readonly<Record<string, (current: string) => string>> = {
+  'cluster-spec.schema.json': () => textOf(specJsonSchema()),
+  'allocate-request.schema.json': () => textOf(requestJsonSchema()),
+  'allocate-answer.schema.json': () => textOf(answerJsonSchema()),
+  'cluster-event.schema.json': () => textOf(clusterEventJsonSchema()),
+  'findings.md': findingsPage,
+  'cost.md': (page) => withTables(page, (name) => COST_TABLES[name]?.() ?? []),
+  'cluster-spec.md': (page) => withTables(page, fieldTable),
+  'parameters.md': (page) => withTables(page, parameterTable),
+  'runbook.md': (page) => withTables(page, alarmTable),
+};
 
-writeSchema('cluster-spec', specJsonSchema());
-writeSchema('allocate-request', requestJsonSchema());
-writeSchema('allocate-answer', answerJsonSchema());
-writeSchema('cluster-event', clusterEventJsonSchema());
-writeFileSync(path.join(docs, 'findings.md'), findingsPage());
-rewrite('cost.md', (page) => withTables(page, (name) => COST_TABLES[name]?.() ?? []));
-rewrite('cluster-spec.md', (page) => withTables(page, fieldTable));
-rewrite('parameters.md', (page) => withTables(page, parameterTable));
-rewrite('runbook.md', (page) => withTables(page, alarmTable));
-
-function rewrite(page: string, change: (text: string) => string): void {
-  const file = path.join(docs, page);
-  writeFileSync(file, change(readFileSync(file, 'utf8')));
+/** Returns the file, the text and the new text of each page. */
+export function generatedPages() {
+  return Object.entries(PAGES).map(([page, change]) => {
+    const file = path.join(import.meta.dirname, '../docs', page);
+    const current = readFileSync(file, 'utf8');
+    return { page, file, current, generated: change(current) };
+  });
 }
 
-function writeSchema(name: string, schema: object): void {
-  writeFileSync(path.join(docs, `${name}.schema.json`), `${JSON.stringify(schema, null, 2)}\n`);
+function textOf(schema: object): string {
+  return `${JSON.stringify(schema, null, 2)}\n`;
+}
+
+if (import.meta.main) {
+  for (const { file, generated } of generatedPages()) writeFileSync(file, generated);
 }

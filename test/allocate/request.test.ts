@@ -147,13 +147,6 @@ describe('The fingerprint of a request', () => {
   });
 });
 
-test.each([
-  { name: 'allocate-request', schema: requestJsonSchema() },
-  { name: 'allocate-answer', schema: answerJsonSchema() },
-])('docs/$name.schema.json is up to date: npm run docs writes it', ({ name, schema }) => {
-  expect(JSON.parse(readFileSync(join(DOCS, `${name}.schema.json`), 'utf8'))).toEqual(schema);
-});
-
 test('the schema of answers contains exactly the codes that an answer can have', () => {
   const { error } = answerJsonSchema()['properties'] as Record<string, { description: string }>;
   const named = error?.description.match(/\b[A-Z][A-Za-z]+\b/g)?.slice(1) ?? [];

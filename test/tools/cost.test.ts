@@ -1,10 +1,7 @@
-import { readFileSync } from 'node:fs';
-import path from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
-import { COST_TABLES, costTable } from '../../tools/cost.ts';
+import { costTable } from '../../tools/cost.ts';
 import { type Fleet, monthlyCost, totalOf, usageOf, withParameterStore } from '../../tools/cost-calculation.ts';
-import { withTables } from '../../tools/page-tables.ts';
 import { countUsage } from './fleet-usage.ts';
 
 const FLEET: Fleet = { clusters: 2, servers: 3, services: 50 };
@@ -73,9 +70,4 @@ test.each([
   [['--nodes', '3'], "Unknown option '--nodes'"],
 ])('npm run cost refuses %j', (args, message) => {
   expect(() => costTable(args)).toThrow(message);
-});
-
-test('docs/cost.md is up to date: npm run docs writes it', () => {
-  const page = readFileSync(path.join(import.meta.dirname, '..', '..', 'docs', 'cost.md'), 'utf8');
-  expect(withTables(page, (name) => COST_TABLES[name]?.() ?? [])).toBe(page);
 });

@@ -5,8 +5,6 @@ import { parse } from 'yaml';
 import { parseClusterSpec } from '../../cli/spec/parse-cluster-spec.ts';
 import { validateClusterSpec } from '../../cli/spec/validate-cluster-spec.ts';
 import { type JsonSchema, specJsonSchema } from '../../tools/json-schemas.ts';
-import { withTables } from '../../tools/page-tables.ts';
-import { fieldTable } from '../../tools/spec-table.ts';
 import { aSpec, faultsOf, minimal } from '../cli/spec/spec-support.ts';
 import { schemaFaults } from '../support/json-schema-check.ts';
 
@@ -26,10 +24,6 @@ function fieldsOf(part: JsonSchema, path = ''): (readonly [string, JsonSchema])[
 }
 
 const fields = fieldsOf(schema);
-
-test('the committed schema is up to date: npm run docs writes it', () => {
-  expect(JSON.parse(read('docs/cluster-spec.schema.json'))).toStrictEqual(schema);
-});
 
 test('the first line of the example names the committed schema by a relative path, for editors', () => {
   const [first = ''] = example.split('\n');
@@ -142,9 +136,8 @@ describe('a fault that an editor shows', () => {
   });
 });
 
-test('the page about the spec contains the tables of all fields: npm run docs writes them', () => {
+test('the page about the spec has a row for each field', () => {
   const page = read('docs/cluster-spec.md');
-  expect(withTables(page, fieldTable)).toBe(page);
   const documented = [...page.matchAll(/^\| `([^`]+)` \|/gm)].map(([, path]) => path);
   const leaves = fields.filter(([, field]) => field['properties'] === undefined).map(([path]) => path);
   // The page has one row for all fields of a kubeconfig within another field.

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { ERROR_CODES, OTHER_CODES } from '../../../cli/explain/explain-error-codes.ts';
@@ -23,7 +23,6 @@ import { callKbctl } from '../../support/kbctl-in-process.ts';
 import { expectPrinted, ran } from '../../support/kbctl-world.ts';
 
 const repository = path.join(import.meta.dirname, '..', '..', '..');
-const read = (file: string) => readFileSync(path.join(repository, file), 'utf8');
 
 type PassErrorCode = TableErrorCode | ClusterErrorCode | RepairErrorCode | EndpointsErrorCode | DispatchErrorCode;
 /** Error codes that are explained as findings, and error codes of requests, whose messages contain the resolution. */
@@ -231,10 +230,6 @@ describe('a hint', () => {
   test('the hint for a state contains the name of the cluster', () => {
     expect(stateHint('late', cluster)).toBe('check whether the functions run: kbctl doctor prod-1');
   });
-});
-
-test('docs/findings.md is up to date with the explanations: npm run docs writes it', () => {
-  expect(read('docs/findings.md')).toBe(findingsPage());
 });
 
 test('docs/findings.md links to every page of docs/tasks', () => {
