@@ -6,7 +6,7 @@ import { updateCluster, withMode } from '../../lib/table/cluster-registration.ts
 import { type KeyValueTable, TableError } from '../../lib/table/key-value-table.ts';
 import { type AllocateWorld, anAllocateWorld, CLUSTER } from '../support/allocate-world.ts';
 import { CutCalls, type End, FAILURES } from '../support/cut-calls.ts';
-import { HOLD_END_MARGIN_MS } from '../support/ranges.ts';
+import { HOLD_MS } from '../support/ranges.ts';
 import { repairPass } from './repair-after.ts';
 
 const IP = { range: 'serviceips', value: '10.0.0.1' } as const;
@@ -30,7 +30,7 @@ describe('an interrupted request', () => {
 
   test('an interrupted request that is repeated after the end of its hold is refused, and a pass frees its items', async () => {
     const world = await interrupted();
-    world.clock.nowMs += 15 * 60_000 + HOLD_END_MARGIN_MS;
+    world.clock.nowMs += HOLD_MS;
     await world.repair(world.clock.nowMs);
     expect(await world.ask(request)).toMatchObject({ outcome: 'refused', error: { code: 'BadHold' } });
     await repairPass(world);

@@ -6,10 +6,8 @@ import type { Hold } from '../../lib/range/hold.ts';
 import type { StoredRange } from '../../lib/range/stored-range.ts';
 import { type KeyValueTable, TableError } from '../../lib/table/key-value-table.ts';
 import { type AllocateWorld, anAllocateWorld } from '../support/allocate-world.ts';
-import { HOLD_END_MARGIN_MS } from '../support/ranges.ts';
+import { HOLD_MS } from '../support/ranges.ts';
 
-/** The duration of a hold, plus the margin for clocks that differ. */
-const HOLD_MS = 15 * 60_000 + HOLD_END_MARGIN_MS;
 const IP = { range: 'serviceips', value: '10.0.0.1' } as const;
 const NEXT_PORT = { range: 'servicenodeports', next: true } as const;
 const TAKEN_PORT = { range: 'servicenodeports', value: 30_001 } as const;

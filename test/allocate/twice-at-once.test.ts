@@ -8,7 +8,7 @@ import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { type AllocateWorld, anAllocateWorld } from '../support/allocate-world.ts';
 import { CutCalls } from '../support/cut-calls.ts';
 import { runs } from '../support/properties.ts';
-import { HOLD_END_MARGIN_MS } from '../support/ranges.ts';
+import { HOLD_MS } from '../support/ranges.ts';
 import { tableThrough } from '../support/table-through.ts';
 import { repairPass } from './repair-after.ts';
 
@@ -16,9 +16,6 @@ import { repairPass } from './repair-after.ts';
 function stepping(table: KeyValueTable, scheduler: fc.Scheduler): KeyValueTable {
   return tableThrough(table, (call) => scheduler.schedule(Promise.resolve()).then(call));
 }
-
-/** The duration of a hold, plus the margin for clocks that differ. */
-const HOLD_MS = 15 * 60_000 + HOLD_END_MARGIN_MS;
 
 /** Returns a world in which only the first `free` addresses of the dynamic band of the /24 are free. */
 async function withFree(free: number): Promise<AllocateWorld> {

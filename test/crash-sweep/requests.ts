@@ -11,7 +11,7 @@ import { type AdmissionWorld, type Answered, anAdmissionWorld } from '../support
 import { type AllocateWorld, anAllocateWorld } from '../support/allocate-world.ts';
 import type { CutCalls } from '../support/cut-calls.ts';
 import { A, B, C, SHUTTING_DOWN } from '../support/endpoints-world.ts';
-import { HOLD_END_MARGIN_MS } from '../support/ranges.ts';
+import { HOLD_MS } from '../support/ranges.ts';
 import { CLUSTER, endpointsWorld, type LoopWorld, serversAt } from './loop-world.ts';
 import type { Subject } from './sweep.ts';
 
@@ -60,7 +60,7 @@ function asked(what: string, request: Request, world: () => Promise<AllocateWorl
 function abandoned(what: string, request: Request, world: () => Promise<AllocateWorld>): Subject<AllocateWorld> {
   return {
     ...asked(what, request, world),
-    again: async ({ clock }) => (clock.nowMs += 15 * 60_000 + HOLD_END_MARGIN_MS),
+    again: async ({ clock }) => (clock.nowMs += HOLD_MS),
     state: async (started) => {
       await repairPass(started);
       return started.taken();

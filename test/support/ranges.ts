@@ -6,6 +6,8 @@ import { bitsOf, type RangeSnapshot } from '../../lib/allocator/snapshot-bytes.t
 
 /** The time after the end of a hold at which a pass frees its items. The margin covers clocks that differ. */
 export const HOLD_END_MARGIN_MS = 5_000;
+/** The time after which a pass frees the items of a request that set no end of its hold. */
+export const HOLD_MS = 15 * 60_000 + HOLD_END_MARGIN_MS;
 
 /** Returns an empty range. Throws if the text does not parse. */
 export function ipRange(cidr: string, seed = 1): RangeAllocator<string> {
