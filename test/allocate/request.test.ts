@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { fingerprintOf, parseRequest } from '../../lib/allocate/request.ts';
 import { answerJsonSchema, requestJsonSchema } from '../../tools/json-schemas.ts';
 import { schemaFaults } from '../support/json-schema-check.ts';
+import { readInRepository } from '../support/repository.ts';
 
 const NEXT = { range: 'serviceips', next: true };
 const good = { requestId: 'r1', cluster: 'demo', operation: 'allocate', items: [NEXT] };
@@ -16,7 +15,6 @@ const released = (fields: object = {}) => ({
   ...fields,
 });
 const schema = requestJsonSchema();
-const DOCS = join(import.meta.dirname, '../../docs');
 
 function faultOf(event: unknown): string {
   try {
@@ -157,7 +155,7 @@ test('the schema of answers contains exactly the codes that an answer can have',
     'allocate/execute-request',
     'range/operations',
   ]
-    .map((file) => readFileSync(join(DOCS, `../lib/${file}.ts`), 'utf8'))
+    .map((file) => readInRepository(`lib/${file}.ts`))
     .flatMap((text) => [...text.matchAll(/refused\(\s*'(\w+)'/g)].map(([, code = '']) => code));
   const ofAllocators = ['Full', 'AlreadyAllocated', 'NotInRange', 'NotReady', 'MismatchedRange', 'HoldsFull'];
   expect([...named].sort()).toEqual([...new Set([...ofAllocators, ...written])].sort());

@@ -1,5 +1,3 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { describe, expect, test } from '@jest/globals';
 import { InvalidArgumentError } from 'commander';
@@ -12,9 +10,8 @@ import type { Terminal } from '../../cli/terminal.ts';
 import { type Column, textTable } from '../../cli/text-table.ts';
 import { HOLD_OWNER } from '../../lib/range/hold.ts';
 import { anyText } from '../support/properties.ts';
+import { filesInRepository, readInRepository } from '../support/repository.ts';
 import { NOW_MS } from './status/status-support.ts';
-
-const REPOSITORY = join(import.meta.dirname, '../..');
 
 const HOSTILE = [
   'red \u001b[31mfor ever',
@@ -88,13 +85,9 @@ describe('JSON and YAML output', () => {
 });
 
 test('only one file writes to a terminal', () => {
-  const files = ['cli', 'local'].flatMap((folder) =>
-    readdirSync(join(REPOSITORY, folder), { recursive: true, encoding: 'utf8' }).map((file) => join(folder, file)),
-  );
+  const files = filesInRepository('cli', 'local').filter((file) => file.endsWith('.ts'));
   const writes = /\b(stream|out|err|stdout|stderr)\.write\(|console\./;
-  const writers = files.filter(
-    (file) => file.endsWith('.ts') && writes.test(readFileSync(join(REPOSITORY, file), 'utf8')),
-  );
+  const writers = files.filter((file) => writes.test(readInRepository(file)));
   // main.ts writes nothing: it waits until the stream is empty.
   expect(writers.sort()).toEqual(['cli/main.ts', 'cli/terminal.ts']);
 });

@@ -1,5 +1,5 @@
 import { generateKeyPairSync, randomUUID, sign } from 'node:crypto';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { parse, stringify } from 'yaml';
@@ -16,6 +16,7 @@ import { startFaultServer } from '../support/api-fault-server.ts';
 import { type Etcd, type KubeApiserver, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
 import { type FakeAws, issuedToken, startFakeAws } from '../support/fake-aws.ts';
 import { CLUSTER, runAllLoops, startHandlers } from '../support/handlers.ts';
+import { readInRepository } from '../support/repository.ts';
 import { freePort } from '../support/server-process.ts';
 import { applyShippedRbac } from '../support/shipped-rbac.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -34,7 +35,7 @@ const nowSeconds = () => Math.floor(Date.now() / 1000);
 
 /** Returns the configuration file of docs/kubeconfig-secret.md for this issuer and API server. */
 function authenticationConfiguration(audience: string): string {
-  const page = readFileSync(join(import.meta.dirname, '../../docs/kubeconfig-secret.md'), 'utf8');
+  const page = readInRepository('docs/kubeconfig-secret.md');
   const block = /```yaml\n( +apiVersion: apiserver\.config\.k8s\.io\/v1\n.*?)```/s.exec(page)?.[1] ?? '';
   const configuration = parse(block);
   configuration.jwt[0].issuer = { url: issuer.url, audiences: [audience], certificateAuthority: issuer.ca };

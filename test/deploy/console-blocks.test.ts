@@ -1,9 +1,8 @@
-import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { type ConsoleBlock, consoleBlocks, fencedBlocks, pages, showsThat } from '../support/console-blocks.ts';
 import { startWorld, type World } from './world.ts';
 
-const texts = pages(join(import.meta.dirname, '../..'));
+const texts = pages();
 /** The pages that the tests in test/docs cover. */
 const ELSEWHERE = /^(?:README\.md|docs\/allocating\.md|docs\/tasks\/.*)$/;
 const blocks: ConsoleBlock[] = [...texts]

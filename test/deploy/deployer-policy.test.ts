@@ -2,12 +2,10 @@ import { execFileSync } from 'node:child_process';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
-import { isGranted, type Statement } from '../support/emulator-policy.ts';
+import { isGranted, shippedPolicy } from '../support/emulator-policy.ts';
 import { uncompiledTemplate } from '../support/uncompiled-template.ts';
 
-const { Statement: statements }: { readonly Statement: readonly Statement[] } = JSON.parse(
-  readFileSync(join(import.meta.dirname, '../../deploy/policies/deployer.json'), 'utf8'),
-);
+const { Statement: statements } = shippedPolicy('deployer');
 
 const STACK = 'kube-bootstrap-controller-prod';
 const arn = (service: string, resource: string) => `arn:aws:${service}:eu-west-1:123456789012:${resource}`;

@@ -1,8 +1,6 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { describeKbctl, SUITE_GROUPS } from '../contract/kbctl-suites.ts';
-import { notGranted } from '../support/emulator-policy.ts';
+import { notGranted, shippedPolicy } from '../support/emulator-policy.ts';
 import { type Emulator, startEmulator } from './emulator.ts';
 
 describe('kbctl on an emulator of AWS', () => {
@@ -21,9 +19,7 @@ describe('kbctl on an emulator of AWS', () => {
   });
 
   test('the policy of operators grants every call of kbctl', () => {
-    const { Statement } = JSON.parse(
-      readFileSync(join(import.meta.dirname, '../../deploy/policies/operator.json'), 'utf8'),
-    );
+    const { Statement } = shippedPolicy('operator');
     // The suites create tables, and name a table that does not exist. The policy does not cover these calls.
     const made = emulator.recorder.calls.filter(
       ({ action, resource }) => !/CreateTable|no-such-table/.test(action + resource),

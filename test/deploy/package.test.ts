@@ -1,13 +1,13 @@
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readdirSync, readFileSync, realpathSync } from 'node:fs';
+import { existsSync, readdirSync, realpathSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { beforeAll, expect, test } from '@jest/globals';
 import { eventually } from '../support/eventually.ts';
+import { REPOSITORY, readInRepository } from '../support/repository.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
-const REPOSITORY = join(import.meta.dirname, '../..');
-const { version }: { readonly version: string } = JSON.parse(readFileSync(join(REPOSITORY, 'package.json'), 'utf8'));
+const { version }: { readonly version: string } = JSON.parse(readInRepository('package.json'));
 
 /** The folder in which the test packs the package and installs it with `npm install --global`. */
 const folder = temporaryFolder();

@@ -5,7 +5,7 @@ import { expect } from '@jest/globals';
 import type { Loop } from '../../lib/cluster/cluster-spec.ts';
 import { createDynamoClient, dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
 import { REGION, texts } from '../support/emulator-aws.ts';
-import { notGranted, type Statement } from '../support/emulator-policy.ts';
+import { notGranted, shippedPolicy } from '../support/emulator-policy.ts';
 import { copyProject, DEPLOYER, type Release } from '../support/emulator-project.ts';
 import { type Emulator, startEmulator } from './emulator.ts';
 import { readSchedules, startEventSources } from './emulator-events.ts';
@@ -114,9 +114,7 @@ export async function startWorld() {
   };
 }
 
-const { Statement: deployerStatements }: { readonly Statement: readonly Statement[] } = JSON.parse(
-  readFileSync(join(import.meta.dirname, '../../deploy/policies/deployer.json'), 'utf8'),
-);
+const { Statement: deployerStatements } = shippedPolicy('deployer');
 
 const RELEASE_BUCKET = 'packages-of-releases';
 

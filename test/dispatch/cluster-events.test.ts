@@ -1,5 +1,3 @@
-import { readFileSync } from 'node:fs';
-import path from 'node:path';
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 import { EVENT_SOURCE, EVENT_TYPE } from '../../lib/aws/send-batches.ts';
@@ -16,8 +14,8 @@ import { aDispatchWorld, aLoop, aReport, type DispatchWorld } from '../support/d
 import { READY } from '../support/endpoints-world.ts';
 import { schemaFaults } from '../support/json-schema-check.ts';
 import { downQueue } from '../support/memory-queue.ts';
+import { readInRepository } from '../support/repository.ts';
 
-const read = (file: string) => readFileSync(path.join(import.meta.dirname, '../..', file), 'utf8');
 const duplicate = (service: string, message = 'm') =>
   ({ type: 'duplicate', item: '10.0.0.7', service, message }) as const;
 
@@ -133,7 +131,7 @@ describe('changes of a cluster', () => {
 
 describe('the documentation of events', () => {
   test('the page contains an event that matches the schema, and all types of changes', () => {
-    const page = read('docs/events.md');
+    const page = readInRepository('docs/events.md');
     const example = JSON.parse(/```json\n([\s\S]+?)```/.exec(page)?.[1] ?? '');
     expect(example).toMatchObject({ source: EVENT_SOURCE, 'detail-type': EVENT_TYPE });
     expect(schemaFaults(clusterEventJsonSchema(), example.detail)).toEqual([]);
@@ -142,7 +140,7 @@ describe('the documentation of events', () => {
   });
 
   test('the example rule selects events by their fields', () => {
-    const { Resources, Parameters } = parse(read('examples/events-to-sns.yml'));
+    const { Resources, Parameters } = parse(readInRepository('examples/events-to-sns.yml'));
     const { EventPattern, Targets } = Resources.ClusterEvents.Properties;
     expect(EventPattern).toMatchObject({ source: [EVENT_SOURCE], 'detail-type': [EVENT_TYPE] });
     const { stack, change, ...others } = EventPattern.detail;

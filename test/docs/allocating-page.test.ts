@@ -1,5 +1,3 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 import { reservedAddresses, reservedPorts } from '../../lib/allocator/range-allocator.ts';
@@ -7,12 +5,12 @@ import { startTableServer, type TableServer } from '../../local/table-server.ts'
 import { answerJsonSchema } from '../../tools/json-schemas.ts';
 import { anAllocateWorld, CLUSTER } from '../support/allocate-world.ts';
 import { fencedBlocks } from '../support/console-blocks.ts';
+import { readInRepository } from '../support/repository.ts';
 import { type Action, type Story, testPage } from './play-page.ts';
 
 const PAGE = 'docs/allocating.md';
-const read = (page: string) => readFileSync(join(import.meta.dirname, '../..', page), 'utf8');
-const text = read(PAGE);
-const reference = read('docs/allocate-reference.md');
+const text = readInRepository(PAGE);
+const reference = readInRepository('docs/allocate-reference.md');
 const blocks = fencedBlocks(text);
 const contentOf = (language: string) =>
   [...blocks, ...fencedBlocks(reference)]

@@ -1,13 +1,11 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import type { Command } from 'commander';
 import { program } from '../../cli/program.ts';
 import { pages } from '../support/console-blocks.ts';
+import { readInRepository } from '../support/repository.ts';
 
-const REPOSITORY = join(import.meta.dirname, '../..');
-const texts = new Map(pages(REPOSITORY));
-for (const page of ['CHANGELOG.md', 'CONTRIBUTING.md']) texts.set(page, readFileSync(join(REPOSITORY, page), 'utf8'));
+const texts = new Map(pages());
+for (const page of ['CHANGELOG.md', 'CONTRIBUTING.md']) texts.set(page, readInRepository(page));
 const kbctl = program(() => () => Promise.resolve());
 
 test.each([...texts])('page %s names only commands and options that kbctl has', (_page, text) => {

@@ -1,8 +1,8 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from '@jest/globals';
+import { REPOSITORY, readInRepository } from '../support/repository.ts';
 
-const REPOSITORY = path.join(import.meta.dirname, '../..');
 const pages = ['', 'docs', 'docs/adr', 'docs/tasks', 'test'].flatMap((folder) =>
   readdirSync(path.join(REPOSITORY, folder))
     .filter((file) => file.endsWith('.md'))
@@ -10,11 +10,11 @@ const pages = ['', 'docs', 'docs/adr', 'docs/tasks', 'test'].flatMap((folder) =>
 );
 
 test.each(pages)('every relative link in %s leads to a file, and every anchor to a heading', (page) => {
-  expect(deadLinks(page, readFileSync(path.join(REPOSITORY, page), 'utf8'))).toEqual([]);
+  expect(deadLinks(page, readInRepository(page))).toEqual([]);
 });
 
 test('every path in CONTRIBUTING.md exists, and its diagram contains every folder of lib', () => {
-  const text = readFileSync(path.join(REPOSITORY, 'CONTRIBUTING.md'), 'utf8');
+  const text = readInRepository('CONTRIBUTING.md');
   const paths = [...text.matchAll(/(?<=[`\s])(?:lib|functions|cli|test|local|tools|deploy)\/[\w./-]*/g)].map(
     ([name]) => name,
   );

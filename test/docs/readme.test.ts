@@ -1,14 +1,14 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { mkdirSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { consoleBlocks, fencedBlocks, isWhatIsPrinted, showsThat } from '../support/console-blocks.ts';
 import { eventually } from '../support/eventually.ts';
+import { REPOSITORY, readInRepository } from '../support/repository.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
-const REPOSITORY = join(import.meta.dirname, '../..');
-const text = readFileSync(join(REPOSITORY, 'README.md'), 'utf8');
+const text = readInRepository('README.md');
 const blocks = fencedBlocks(text);
 const INSTALL_AND_START = 'npm ci && npm start';
 

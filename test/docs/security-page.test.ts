@@ -1,10 +1,9 @@
-import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from '@jest/globals';
+import { filesInRepository, readInRepository } from '../support/repository.ts';
 
-const TESTS = path.join(import.meta.dirname, '..');
-const page = readFileSync(path.join(TESTS, '../SECURITY.md'), 'utf8');
-const files = readdirSync(TESTS, { recursive: true, encoding: 'utf8' });
+const page = readInRepository('SECURITY.md');
+const files = filesInRepository('test');
 const attacks = [...page.matchAll(/^\| `([\w-]+\.test\.ts)` \| `([^`]+)` \|$/gm)].map(([, file = '', title = '']) => ({
   file,
   title,
@@ -17,9 +16,7 @@ test('SECURITY.md lists the attacks', () => {
 });
 
 test.each(attacks)('the test "$title" exists in $file', ({ file, title }) => {
-  const sources = files
-    .filter((name) => path.basename(name) === file)
-    .map((name) => readFileSync(path.join(TESTS, name), 'utf8'));
+  const sources = files.filter((name) => path.basename(name) === file).map(readInRepository);
   const quoted = [`'${title}'`, `"${title}"`, `\`${title}\``];
   expect(quoted.some((text) => sources.some((source) => source.includes(text)))).toBe(true);
 });

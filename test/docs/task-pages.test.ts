@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { startTableServer, type TableServer } from '../../local/table-server.ts';
 import { pages } from '../support/console-blocks.ts';
@@ -7,7 +6,7 @@ import { STORIES } from './task-stories.ts';
 
 const FOLDER = 'docs/tasks/';
 const INDEX = `${FOLDER}README.md`;
-const texts = pages(join(import.meta.dirname, '../..'));
+const texts = pages();
 const tasks = [...texts].filter(([page]) => page.startsWith(FOLDER) && page !== INDEX);
 
 let server: TableServer;

@@ -1,13 +1,11 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import path from 'node:path';
 import { expect, test } from '@jest/globals';
+import { filesInRepository, readInRepository } from '../support/repository.ts';
 
-const TESTS = path.join(import.meta.dirname, '..');
-const page = readFileSync(path.join(TESTS, 'upstream-tests.md'), 'utf8');
+const page = readInRepository('test/upstream-tests.md');
 const blocks = new Set(
-  readdirSync(TESTS, { recursive: true, encoding: 'utf8' })
+  filesInRepository('test')
     .filter((file) => file.endsWith('.test.ts'))
-    .flatMap((file) => [...readFileSync(path.join(TESTS, file), 'utf8').matchAll(/^ *describe\('([^']+)'/gm)])
+    .flatMap((file) => [...readInRepository(file).matchAll(/^ *describe\('([^']+)'/gm)])
     .map(([, title]) => title),
 );
 const rows = page

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect, test } from '@jest/globals';
@@ -6,6 +5,7 @@ import { environmentFrom } from '../../lib/environment/cluster-environment.ts';
 import { VERSION } from '../../lib/runtime/version.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { kubeconfigTo } from '../support/kubeconfig-to.ts';
+import { readInRepository } from '../support/repository.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const complete = {
@@ -57,6 +57,5 @@ test.each([
 );
 
 test('VERSION is the version of the package', () => {
-  const text = readFileSync(path.join(import.meta.dirname, '..', '..', 'package.json'), 'utf8');
-  expect(JSON.parse(text)).toMatchObject({ version: VERSION });
+  expect(JSON.parse(readInRepository('package.json'))).toMatchObject({ version: VERSION });
 });

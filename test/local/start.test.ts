@@ -21,12 +21,12 @@ import { eventually } from '../support/eventually.ts';
 import { callKbctl } from '../support/kbctl-in-process.ts';
 import { type KbctlProcess, startRun } from '../support/kbctl-process.ts';
 import { kubeconfigTo } from '../support/kubeconfig-to.ts';
+import { REPOSITORY } from '../support/repository.ts';
 import { freePort } from '../support/server-process.ts';
 import { startSilentServer } from '../support/silent-server.ts';
 import { IDENTITY, objectsIn, readyStandIn } from '../support/stand-in.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
-const REPOSITORY = join(import.meta.dirname, '../..');
 const ENDED = /\nended; the endpoints are unchanged\.\n$/;
 const ENDED_EMBEDDED = /\nended, and the embedded cluster with it\.\n$/;
 

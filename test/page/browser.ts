@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { AxeResults } from 'axe-core';
 import { type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { REPOSITORY } from '../support/repository.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
-const REPOSITORY = join(import.meta.dirname, '../..');
 const SCREENSHOTS = join(REPOSITORY, '.cache/page');
 /** A name that an attacker points to this machine after its page was loaded (DNS rebinding). */
 export const REBOUND_HOST = 'rebound.test';

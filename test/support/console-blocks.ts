@@ -1,5 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { filesInRepository, readInRepository } from './repository.ts';
 
 export interface ConsoleCommand {
   /** The place of the command, such as `README.md:42`. */
@@ -21,10 +20,9 @@ export interface FencedBlock {
 }
 
 /** Returns the texts of README.md and of the pages in `docs`, by path in the repository. */
-export function pages(repository: string): ReadonlyMap<string, string> {
-  const docs = readdirSync(join(repository, 'docs'), { recursive: true, encoding: 'utf8' });
-  const paths = ['README.md', ...docs.filter((file) => file.endsWith('.md')).map((file) => join('docs', file))];
-  return new Map(paths.sort().map((path) => [path, readFileSync(join(repository, path), 'utf8')]));
+export function pages(): ReadonlyMap<string, string> {
+  const paths = ['README.md', ...filesInRepository('docs').filter((file) => file.endsWith('.md'))];
+  return new Map(paths.sort().map((path) => [path, readInRepository(path)]));
 }
 
 /** Returns the blocks of a page that tests run: those fenced as `console`. */

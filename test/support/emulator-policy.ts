@@ -1,4 +1,5 @@
 import type { AwsCall } from '../deploy/emulator-calls.ts';
+import { readInRepository } from './repository.ts';
 
 type OneOrMore = string | readonly string[];
 
@@ -7,6 +8,11 @@ export interface Statement {
   readonly Action: OneOrMore;
   readonly Resource: OneOrMore;
   readonly Condition?: Readonly<Record<string, Readonly<Record<string, OneOrMore>>>>;
+}
+
+/** Returns a policy of `deploy/policies`. */
+export function shippedPolicy(name: string): { readonly Version: string; readonly Statement: readonly Statement[] } {
+  return JSON.parse(readInRepository(`deploy/policies/${name}.json`));
 }
 
 const NEEDS_NO_GRANT = new Set(['sts:GetCallerIdentity']);

@@ -1,21 +1,12 @@
 import { execFileSync, spawn } from 'node:child_process';
-import {
-  cpSync,
-  existsSync,
-  mkdtempSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { cpSync, existsSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { VERSION } from '../../lib/runtime/version.ts';
 import { ACCOUNT, REGION } from './emulator-aws.ts';
+import { REPOSITORY, readInRepository } from './repository.ts';
 
-const REPOSITORY = join(import.meta.dirname, '../..');
 /** The files that `serverless deploy` reads and that `kbctl` runs. */
 const COPIED = [
   'package.json',
@@ -66,12 +57,12 @@ export function copyProject(endpoint: string) {
       const built = join(folder, 'release', version);
       if (!existsSync(built)) {
         for (const file of ['package.json', 'lib/runtime/version.ts']) {
-          const text = readFileSync(join(REPOSITORY, file), 'utf8').replace(VERSION, version);
+          const text = readInRepository(file).replace(VERSION, version);
           writeFileSync(join(folder, file), text);
         }
         // The code of these functions does not contain the version.
         for (const file of ['functions/allocate.ts', 'functions/admission.ts']) {
-          const text = readFileSync(join(REPOSITORY, file), 'utf8');
+          const text = readInRepository(file);
           writeFileSync(join(folder, file), `${text}\nObject.assign(globalThis, { release: '${version}' });\n`);
         }
         execFileSync(process.execPath, ['tools/release.ts'], { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] });

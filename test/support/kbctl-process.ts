@@ -2,8 +2,8 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { eventually } from './eventually.ts';
+import { REPOSITORY } from './repository.ts';
 
-const REPOSITORY = join(import.meta.dirname, '../..');
 const KBCTL = join(REPOSITORY, 'cli/kbctl.mjs');
 
 export interface Ran {

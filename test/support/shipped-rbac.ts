@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
 import type { Permission } from '../../lib/kubernetes/permissions.ts';
@@ -6,6 +6,7 @@ import type { KubeApiserver } from './control-plane.ts';
 import { eventually } from './eventually.ts';
 import { kubeconfigTo } from './kubeconfig-to.ts';
 import { rawRequests } from './raw-requests.ts';
+import { readInRepository } from './repository.ts';
 import { create, untilAllowed } from './service-account.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
@@ -23,7 +24,7 @@ interface RbacObject {
 
 /** Returns the objects of `deploy/rbac.yaml` in their order. @param namespace is added to the namespaces of its policy */
 export function shippedRbac(namespace?: string): readonly RbacObject[] {
-  const file = readFileSync(join(import.meta.dirname, '../../deploy/rbac.yaml'), 'utf8');
+  const file = readInRepository('deploy/rbac.yaml');
   const text =
     namespace === undefined ? file : file.replace("'kube-node-lease']", `'kube-node-lease', '${namespace}']`);
   return parseAllDocuments(text).map((document) => {

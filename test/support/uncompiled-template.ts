@@ -1,15 +1,12 @@
-import { readFileSync } from 'node:fs';
-import path from 'node:path';
 import { parse } from 'yaml';
 import { alarms } from '../../deploy/alarms.ts';
 import type { Fields, Resources } from '../../deploy/cloudformation.ts';
 import { DASHBOARD } from '../../deploy/dashboard.ts';
 import { templateParameters } from '../../deploy/parameters.ts';
-
-const deploy = path.join(import.meta.dirname, '..', '..', 'deploy');
+import { readInRepository } from './repository.ts';
 
 function sections(name: string): { readonly Resources: Resources; readonly Conditions: Fields } {
-  return parse(readFileSync(path.join(deploy, `${name}.yml`), 'utf8'));
+  return parse(readInRepository(`deploy/${name}.yml`));
 }
 
 /** Returns the template without the resources that osls compiles from functions, so that no packaging is needed. */

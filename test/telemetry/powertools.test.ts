@@ -1,12 +1,10 @@
 import { execFile } from 'node:child_process';
-import path from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import type { Loop } from '../../lib/cluster/cluster-spec.ts';
 import type { FindingType } from '../../lib/cluster/finding.ts';
 import { failedPassCounter, findingCounter, samplesOf } from '../../lib/telemetry/telemetry.ts';
-
-const repository = path.join(import.meta.dirname, '..', '..');
+import { REPOSITORY } from '../support/repository.ts';
 
 const program = `
   import { powertoolsTelemetry } from './lib/telemetry/powertools.ts';
@@ -29,7 +27,7 @@ type Line = Readonly<Record<string, unknown>>;
 
 async function linesOf(text: string): Promise<Line[]> {
   const args = ['--input-type=module-typescript', '--eval', text];
-  const { stdout, stderr } = await promisify(execFile)(process.execPath, args, { cwd: repository });
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, args, { cwd: REPOSITORY });
   return `${stderr}${stdout}`
     .trim()
     .split('\n')

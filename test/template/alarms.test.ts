@@ -1,6 +1,4 @@
 import { execFile } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
-import path from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, test } from '@jest/globals';
 import { parameterTable } from '../../deploy/parameters.ts';
@@ -13,9 +11,8 @@ import {
   SAMPLE_UNITS,
   type SampleName,
 } from '../../lib/telemetry/telemetry.ts';
+import { filesInRepository, REPOSITORY, readInRepository } from '../support/repository.ts';
 import { COMPOSITES, METRIC_ALARMS, nameOf, resourcesOf, STACK, type StackAlarm } from './stack-alarms.ts';
-
-const repository = path.join(import.meta.dirname, '..', '..');
 
 /** Every metric that the code may write. The compiler verifies that this list matches the types of lib/telemetry. */
 const METRICS = Object.keys({
@@ -64,10 +61,6 @@ const named = METRIC_ALARMS.map((alarm) => [nameOf(alarm), alarm] as const);
 const dashboard = resourcesOf().find(({ Type }) => Type === 'AWS::CloudWatch::Dashboard')?.Properties;
 const onDashboard = [...dashboard.DashboardBody.matchAll(/MetricName=\\"(\w+)\\"/g)].map(([, name]) => name);
 
-function read(file: string): string {
-  return readFileSync(path.join(repository, file), 'utf8');
-}
-
 function metricsOf(alarm: StackAlarm): readonly Metric[] {
   const ofFormula = alarm.Metrics?.flatMap(({ MetricStat }) => (MetricStat === undefined ? [] : [MetricStat.Metric]));
   return (ofFormula ?? [alarm]) as unknown as readonly Metric[];
@@ -89,9 +82,8 @@ describe('the watched metrics', () => {
   });
 
   test('every metric is written by code in lib/', () => {
-    const files = readdirSync(path.join(repository, 'lib'), { recursive: true, encoding: 'utf8' });
-    const sources = files.filter((name) => name.endsWith('.ts') && !name.startsWith('telemetry'));
-    const text = sources.map((name) => read(path.join('lib', name))).join('\n');
+    const files = filesInRepository('lib').filter((name) => name.endsWith('.ts') && !name.startsWith('lib/telemetry'));
+    const text = files.map(readInRepository).join('\n');
     const byFunction = LOOPS.flatMap((loop) => [
       findingCounter(loop, 'duplicate'),
       findingCounter(loop, 'twoOwners'),
@@ -112,7 +104,7 @@ describe('the watched metrics', () => {
 });
 
 describe('the descriptions of alarms and the runbook', () => {
-  const sections = [...read('docs/runbook.md').matchAll(/^## ([a-z].+)$/gm)].map(([, title]) => title);
+  const sections = [...readInRepository('docs/runbook.md').matchAll(/^## ([a-z].+)$/gm)].map(([, title]) => title);
   const all = [...METRIC_ALARMS, ...COMPOSITES];
 
   test.each(named)(
@@ -131,18 +123,12 @@ describe('the descriptions of alarms and the runbook', () => {
   });
 
   test('quotes of the runbook from logs, parameters and errors exist in the code', () => {
-    const folders = ['lib', 'deploy', 'cli', 'functions'];
-    const files = folders.flatMap((folder) =>
-      readdirSync(path.join(repository, folder), { recursive: true, encoding: 'utf8' }).map(
-        (name) => `${folder}/${name}`,
-      ),
-    );
-    const text = files
+    const text = filesInRepository('lib', 'deploy', 'cli', 'functions')
       .filter((name) => /\.(ts|yml|yaml|json)$/.test(name))
-      .map(read)
+      .map(readInRepository)
       .concat(parameterTable())
       .join('\n');
-    const runbook = read('docs/runbook.md').replace(/<!-- table: alarms -->\n\n(?:\|.*\n)+/, '');
+    const runbook = readInRepository('docs/runbook.md').replace(/<!-- table: alarms -->\n\n(?:\|.*\n)+/, '');
     const words = [
       ...runbook.matchAll(/`([A-Za-z][\w.]*)(?:=\w+)?`|(?<=log line )"([^"]+)"|`([a-z]+(?: [a-z]+)+)` in the log/g),
     ];
@@ -157,9 +143,7 @@ describe('the descriptions of alarms and the runbook', () => {
         [one, other].filter((text) => text !== undefined),
       ),
     );
-    const text = readdirSync(path.join(repository, 'lib', 'dispatch'))
-      .map((name) => read(`lib/dispatch/${name}`))
-      .join('\n');
+    const text = filesInRepository('lib/dispatch').map(readInRepository).join('\n');
     expect(messages.length).toBeGreaterThan(5);
     expect(messages.filter((message) => !text.includes(`'${message}'`))).toEqual([]);
   });
@@ -175,7 +159,7 @@ test('metrics have the dimensions that the alarms use', async () => {
   `;
   const args = ['--input-type=module-typescript', '--eval', program];
   const env = { ...process.env, POWERTOOLS_SERVICE_NAME: 'a-stack' };
-  const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: repository, env });
+  const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: REPOSITORY, env });
   const lines = stdout
     .trim()
     .split('\n')

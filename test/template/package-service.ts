@@ -3,8 +3,8 @@ import { cp, mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
+import { REPOSITORY } from '../support/repository.ts';
 
-const repository = path.join(import.meta.dirname, '..', '..');
 const SOURCES = ['deploy', 'functions', 'lib', 'tools', 'serverless.yml', 'package.json', 'tsconfig.json'];
 
 /** Runs `serverless package` in a copy of the sources, without a network. Returns the template and the packages by name. */
@@ -12,9 +12,9 @@ export async function packageService(parameters: Readonly<Record<string, string>
   const folder = await mkdtemp(path.join(os.tmpdir(), 'package-'));
   try {
     await Promise.all(
-      SOURCES.map((name) => cp(path.join(repository, name), path.join(folder, name), { recursive: true })),
+      SOURCES.map((name) => cp(path.join(REPOSITORY, name), path.join(folder, name), { recursive: true })),
     );
-    await symlink(path.join(repository, 'node_modules'), path.join(folder, 'node_modules'));
+    await symlink(path.join(REPOSITORY, 'node_modules'), path.join(folder, 'node_modules'));
     await serverlessPackage(folder, parameters);
     const packaged = path.join(folder, '.serverless');
     const read = (name: string) => readFile(path.join(packaged, name));
@@ -38,7 +38,7 @@ function handlersIn(template: object): string[] {
 }
 
 async function serverlessPackage(folder: string, parameters: Readonly<Record<string, string>>): Promise<void> {
-  const program = path.join(repository, 'node_modules', 'serverless', 'bin', 'serverless.js');
+  const program = path.join(REPOSITORY, 'node_modules', 'serverless', 'bin', 'serverless.js');
   const given = Object.entries(parameters).flatMap(([name, value]) => ['--param', `${name}=${value}`]);
   const env = {
     PATH: process.env['PATH'],

@@ -1,37 +1,38 @@
-import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from '@jest/globals';
-import { isGranted, type Statement } from '../support/emulator-policy.ts';
+import { isGranted, shippedPolicy } from '../support/emulator-policy.ts';
+import { filesInRepository } from '../support/repository.ts';
 
-const folder = path.join(import.meta.dirname, '../../deploy/policies');
-const read = (name: string): { readonly Version: string; readonly Statement: readonly Statement[] } =>
-  JSON.parse(readFileSync(path.join(folder, `${name}.json`), 'utf8'));
 /** The most characters of a managed policy. IAM does not count white space. */
 const MOST_CHARACTERS = 6_144;
 const STACK = 'kube-bootstrap-controller-prod';
 const arn = (service: string, resource: string) => `arn:aws:${service}:eu-west-1:123456789012:${resource}`;
 
-describe.each(readdirSync(folder).map((file) => path.basename(file, '.json')))('the policy %s', (name) => {
-  test('the policy fits into a managed policy, and names each action', () => {
-    const { Version, Statement } = read(name);
-    expect(Version).toBe('2012-10-17');
-    expect(JSON.stringify({ Version, Statement }).length).toBeLessThan(MOST_CHARACTERS);
-    for (const { Action } of Statement) for (const action of Action) expect(action).toMatch(/^[a-z0-9]+:[A-Z]\w+\*?$/);
-  });
+describe.each(filesInRepository('deploy/policies').map((file) => path.basename(file, '.json')))(
+  'the policy %s',
+  (name) => {
+    test('the policy fits into a managed policy, and names each action', () => {
+      const { Version, Statement } = shippedPolicy(name);
+      expect(Version).toBe('2012-10-17');
+      expect(JSON.stringify({ Version, Statement }).length).toBeLessThan(MOST_CHARACTERS);
+      for (const { Action } of Statement)
+        for (const action of Action) expect(action).toMatch(/^[a-z0-9]+:[A-Z]\w+\*?$/);
+    });
 
-  test('the policy grants no access to resources of other applications in the account', () => {
-    const elsewhere = [
-      { action: 'dynamodb:PutItem', resource: arn('dynamodb', 'table/orders') },
-      { action: 'lambda:InvokeFunction', resource: arn('lambda', 'function:orders-allocate') },
-      { action: 'iam:PutRolePolicy', resource: 'arn:aws:iam::123456789012:role/admin' },
-      { action: 'secretsmanager:GetSecretValue', resource: arn('secretsmanager', 'secret:orders/db') },
-    ];
-    expect(elsewhere.filter((call) => isGranted(call, read(name).Statement))).toEqual([]);
-  });
-});
+    test('the policy grants no access to resources of other applications in the account', () => {
+      const elsewhere = [
+        { action: 'dynamodb:PutItem', resource: arn('dynamodb', 'table/orders') },
+        { action: 'lambda:InvokeFunction', resource: arn('lambda', 'function:orders-allocate') },
+        { action: 'iam:PutRolePolicy', resource: 'arn:aws:iam::123456789012:role/admin' },
+        { action: 'secretsmanager:GetSecretValue', resource: arn('secretsmanager', 'secret:orders/db') },
+      ];
+      expect(elsewhere.filter((call) => isGranted(call, shippedPolicy(name).Statement))).toEqual([]);
+    });
+  },
+);
 
 describe('the policy of deployers', () => {
-  const { Statement } = read('deployer');
+  const { Statement } = shippedPolicy('deployer');
 
   // CloudFormation cuts the name of the stack in a long name to 24 or 25 characters.
   test.each([
@@ -48,7 +49,7 @@ describe('the policy of deployers', () => {
 test.each(['allocate:live', 'deregister'])(
   'the policy of callers allows the invocation of %s, and of no loop',
   (name) => {
-    const { Statement } = read('caller');
+    const { Statement } = shippedPolicy('caller');
     const invokes = (one: string) =>
       isGranted({ action: 'lambda:InvokeFunction', resource: arn('lambda', `function:${STACK}-${one}`) }, Statement);
     expect([name, 'allocate', 'kubernetes-service'].map(invokes)).toEqual([true, false, false]);
@@ -56,7 +57,7 @@ test.each(['allocate:live', 'deregister'])(
 );
 
 test('the policy deployer-boundary denies only roles without a permissions boundary', () => {
-  const [within, removal, ...others] = read('deployer-boundary').Statement;
+  const [within, removal, ...others] = shippedPolicy('deployer-boundary').Statement;
   expect(others).toEqual([]);
   expect(within).toMatchObject({
     Effect: 'Deny',

@@ -1,7 +1,6 @@
-import { readFileSync } from 'node:fs';
-import path from 'node:path';
 import { expect, test } from '@jest/globals';
 import { auditLock, type LockedPackage } from '../../tools/audit-lock.ts';
+import { readInRepository } from '../support/repository.ts';
 
 const GOOD = { integrity: `sha512-${'a'.repeat(86)}==`, license: 'MIT' };
 
@@ -49,7 +48,7 @@ test('the audit of package-lock.json accepts a missing hash only for a package t
 });
 
 test('the audit of package-lock.json finds no fault in the file of this repository', () => {
-  const read = (name: string) => JSON.parse(readFileSync(path.join(import.meta.dirname, '../..', name), 'utf8'));
+  const read = (name: string) => JSON.parse(readInRepository(name));
   const { faults } = auditLock(read('package-lock.json'), read('package.json').allowScripts);
   expect(faults).toEqual([]);
 });

@@ -3,21 +3,21 @@ import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, test } from '@jest/globals';
+import { REPOSITORY } from '../support/repository.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
-const repository = path.join(import.meta.dirname, '..', '..');
 const run = promisify(execFile);
 
 /** Returns the exit code and the output of the check for a tree with these files. */
 async function checkLayers(files: Readonly<Record<string, string>>): Promise<{ code: number; text: string }> {
   const root = temporaryFolder();
   try {
-    await symlink(path.join(repository, 'node_modules'), path.join(root, 'node_modules'));
+    await symlink(path.join(REPOSITORY, 'node_modules'), path.join(root, 'node_modules'));
     for (const [name, text] of Object.entries(files)) {
       await mkdir(path.dirname(path.join(root, name)), { recursive: true });
       await writeFile(path.join(root, name), text);
     }
-    const { stdout } = await run(process.execPath, ['tools/check-layers.mjs', root], { cwd: repository });
+    const { stdout } = await run(process.execPath, ['tools/check-layers.mjs', root], { cwd: REPOSITORY });
     return { code: 0, text: stdout };
   } catch (error) {
     const { code, stderr } = error as { code: number; stderr: string };

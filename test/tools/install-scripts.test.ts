@@ -2,9 +2,9 @@ import { execFileSync } from 'node:child_process';
 import { copyFileSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { beforeEach, expect, test } from '@jest/globals';
+import { REPOSITORY } from '../support/repository.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
-const REPOSITORY = path.join(import.meta.dirname, '../..');
 let folder: string;
 
 beforeEach(() => {

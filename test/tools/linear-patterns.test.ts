@@ -1,13 +1,10 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import path from 'node:path';
 import { expect, test } from '@jest/globals';
 import { parseSync, Visitor } from 'oxc-parser';
+import { filesInRepository, readInRepository } from '../support/repository.ts';
 
 // Uses the JavaScript backend of recheck in its own thread, because it is ten times as slow within a test module.
 process.env['RECHECK_BACKEND'] = 'pure';
 const { checkSync } = await import('recheck');
-
-const root = path.join(import.meta.dirname, '..', '..');
 
 /** Options without a time limit, so that the result does not depend on the speed of the machine. */
 const NO_CLOCK = { timeout: null, attackTimeout: null, incubationTimeout: null, seedingTimeout: null } as const;
@@ -24,12 +21,8 @@ interface Pattern {
 const PUT_TOGETHER = ['cli/terminal.ts'];
 
 function patternsOf(folder: string): Pattern[] {
-  const files = readdirSync(path.join(root, folder), { recursive: true, encoding: 'utf8' });
-  const scripts = files.filter((file) => /\.[cm]?[jt]s$/.test(file));
-  return scripts.flatMap((file) => {
-    const place = path.join(folder, file);
-    return patternsIn(place, readFileSync(path.join(root, place), 'utf8'));
-  });
+  const scripts = filesInRepository(folder).filter((file) => /\.[cm]?[jt]s$/.test(file));
+  return scripts.flatMap((file) => patternsIn(file, readInRepository(file)));
 }
 
 /** Returns the literal patterns and the texts in calls of `RegExp`, including constants of the same file. */

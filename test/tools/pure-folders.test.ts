@@ -3,9 +3,8 @@ import { copyFile, mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, test } from '@jest/globals';
+import { REPOSITORY } from '../support/repository.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
-
-const repository = path.join(import.meta.dirname, '..', '..');
 
 const impure = [
   { name: 'the clock', code: 'export const now = Date.now();', printed: "Unexpected use of 'Date'" },
@@ -21,12 +20,12 @@ const impure = [
 let output = '';
 const root = temporaryFolder();
 beforeAll(async () => {
-  await copyFile(path.join(repository, '.oxlintrc.json'), path.join(root, '.oxlintrc.json'));
+  await copyFile(path.join(REPOSITORY, '.oxlintrc.json'), path.join(root, '.oxlintrc.json'));
   for (const folder of ['lib/endpoints', 'lib/table']) {
     await mkdir(path.join(root, folder), { recursive: true });
     await writeFile(path.join(root, folder, 'impure.ts'), `${impure.map(({ code }) => code).join('\n')}\n`);
   }
-  const lint = promisify(execFile)(path.join(repository, 'node_modules/.bin/oxlint'), ['-f', 'unix', 'lib'], {
+  const lint = promisify(execFile)(path.join(REPOSITORY, 'node_modules/.bin/oxlint'), ['-f', 'unix', 'lib'], {
     cwd: root,
   });
   output = await lint.then(

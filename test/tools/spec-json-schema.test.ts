@@ -1,5 +1,3 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 import { parseClusterSpec } from '../../cli/spec/parse-cluster-spec.ts';
@@ -7,10 +5,9 @@ import { validateClusterSpec } from '../../cli/spec/validate-cluster-spec.ts';
 import { type JsonSchema, specJsonSchema } from '../../tools/json-schemas.ts';
 import { aSpec, faultsOf, minimal } from '../cli/spec/spec-support.ts';
 import { schemaFaults } from '../support/json-schema-check.ts';
+import { readInRepository } from '../support/repository.ts';
 
-const repository = join(import.meta.dirname, '..', '..');
-const read = (file: string) => readFileSync(join(repository, file), 'utf8');
-const example = read('cluster.example.yml');
+const example = readInRepository('cluster.example.yml');
 const schema = specJsonSchema();
 
 /** Returns the paths of all fields and their schemas. */
@@ -28,7 +25,7 @@ const fields = fieldsOf(schema);
 test('the first line of the example names the committed schema by a relative path, for editors', () => {
   const [first = ''] = example.split('\n');
   const [, named = ''] = /^# yaml-language-server: \$schema=(\S+)$/.exec(first) ?? [];
-  expect(JSON.parse(read(named))).toHaveProperty('$schema', 'https://json-schema.org/draft/2020-12/schema');
+  expect(JSON.parse(readInRepository(named))).toHaveProperty('$schema', 'https://json-schema.org/draft/2020-12/schema');
 });
 
 test('the schema and the rules accept the example', () => {
@@ -137,7 +134,7 @@ describe('a fault that an editor shows', () => {
 });
 
 test('the page about the spec has a row for each field', () => {
-  const page = read('docs/cluster-spec.md');
+  const page = readInRepository('docs/cluster-spec.md');
   const documented = [...page.matchAll(/^\| `([^`]+)` \|/gm)].map(([, path]) => path);
   const leaves = fields.filter(([, field]) => field['properties'] === undefined).map(([path]) => path);
   // The page has one row for all fields of a kubeconfig within another field.

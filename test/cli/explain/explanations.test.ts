@@ -1,5 +1,3 @@
-import { readdirSync } from 'node:fs';
-import path from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { ERROR_CODES, OTHER_CODES } from '../../../cli/explain/explain-error-codes.ts';
 import { FINDINGS } from '../../../cli/explain/explain-findings.ts';
@@ -21,8 +19,7 @@ import { findingsPage } from '../../../tools/findings-page.ts';
 import { withAddresses, withNodePorts } from '../../repair/services.ts';
 import { callKbctl } from '../../support/kbctl-in-process.ts';
 import { expectPrinted, ran } from '../../support/kbctl-world.ts';
-
-const repository = path.join(import.meta.dirname, '..', '..', '..');
+import { filesInRepository } from '../../support/repository.ts';
 
 type PassErrorCode = TableErrorCode | ClusterErrorCode | RepairErrorCode | EndpointsErrorCode | DispatchErrorCode;
 /** Error codes that are explained as findings, and error codes of requests, whose messages contain the resolution. */
@@ -233,8 +230,8 @@ describe('a hint', () => {
 });
 
 test('docs/findings.md links to every page of docs/tasks', () => {
-  const links = [...findingsPage().matchAll(/\]\(tasks\/([\w-]+\.md)\)/g)].map(([, file = '']) => file);
-  const pages = readdirSync(path.join(repository, 'docs/tasks')).filter((file) => file !== 'README.md');
+  const links = [...findingsPage().matchAll(/\]\((tasks\/[\w-]+\.md)\)/g)].map(([, file]) => `docs/${file}`);
+  const pages = filesInRepository('docs/tasks').filter((file) => file !== 'docs/tasks/README.md');
   expect([...new Set(links)].sort()).toEqual(pages.sort());
 });
 

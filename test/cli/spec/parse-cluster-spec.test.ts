@@ -1,5 +1,3 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { checkServiceRanges } from '../../../cli/spec/network-rules.ts';
@@ -7,9 +5,10 @@ import { parseClusterSpec } from '../../../cli/spec/parse-cluster-spec.ts';
 import { fault, type SpecFault } from '../../../cli/spec/spec-fault.ts';
 import { writtenSpecShape } from '../../../lib/cluster/cluster-spec.ts';
 import { readServiceRanges } from '../../../lib/cluster/spec-parts.ts';
+import { readInRepository } from '../../support/repository.ts';
 import { validSpec } from './spec-support.ts';
 
-const example = readFileSync(join(import.meta.dirname, '../../../cluster.example.yml'), 'utf8');
+const example = readInRepository('cluster.example.yml');
 
 const head = `name: prod-1
 mode: observe
