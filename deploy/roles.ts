@@ -70,13 +70,10 @@ function partitions(operator: string, pattern: string): Fields {
 const OF_CLUSTERS = partitions('StringNotLike', '#*');
 
 /** @param writtenTo the condition of writes. Without it, writes to every partition are allowed. */
-function tablePolicy(
-  writtenTo: Fields | undefined,
-  { reads = ['GetItem', 'Query'], writes = ['PutItem'] }: Readonly<Record<string, readonly string[]>> = {},
-): Fields {
-  const actions = (names: readonly string[]) => names.map((name) => `dynamodb:${name}`);
-  return policy('table', allow(actions(reads), [TABLE_ARN]), allow(actions(writes), [TABLE_ARN], writtenTo));
+function tablePolicy(writtenTo: Fields | undefined, reads = ['dynamodb:GetItem', 'dynamodb:Query']): Fields {
+  return policy('table', allow(reads, [TABLE_ARN]), allow(['dynamodb:PutItem'], [TABLE_ARN], writtenTo));
 }
+
 /**
  * The permissions of functions whose callers choose the cluster and the content. They cannot write registrations
  * (#clusters).
@@ -169,7 +166,7 @@ const POLICIES: Readonly<Record<string, readonly Value[]>> = {
   allocate: [TABLE_OF_CLUSTER],
   doctor: [
     // The doctor writes only its test item.
-    tablePolicy(partitions('StringEquals', '#doctor'), { writes: ['PutItem', 'DeleteItem'] }),
+    tablePolicy(partitions('StringEquals', '#doctor')),
     ...TO_KUBECONFIGS,
     TARGET_GROUPS,
     policy(
@@ -181,11 +178,7 @@ const POLICIES: Readonly<Record<string, readonly Value[]>> = {
     ),
   ],
   // This function connects to no cluster, and may read only the tokens of clusters.
-  admission: [
-    tablePolicy(OF_CLUSTERS, { reads: ['GetItem'] }),
-    policy('tokens', ...readSecrets('admission/*')),
-    KMS_KEY,
-  ],
+  admission: [tablePolicy(OF_CLUSTERS, ['dynamodb:GetItem']), policy('tokens', ...readSecrets('admission/*')), KMS_KEY],
 };
 
 /**

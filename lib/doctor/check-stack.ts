@@ -10,7 +10,7 @@ const PARTITION = '#doctor';
 const KEY = 'probe';
 const KEPT_MS = 60 * 60_000;
 
-/** Writes, reads and deletes an item, because the functions need all of these calls. */
+/** Reads, writes and lists an item, because the functions need all of these calls. The item expires after an hour. */
 export async function checkTable(table: KeyValueTable, nowMs: number): Promise<readonly DoctorLine[]> {
   const before = await table.get(PARTITION, KEY);
   const content = { cluster: PARTITION, key: KEY, value: { atMs: nowMs }, schema: 1, expiresAtMs: nowMs + KEPT_MS };
@@ -18,10 +18,10 @@ export async function checkTable(table: KeyValueTable, nowMs: number): Promise<r
   // Another doctor wrote first, so the table works.
   if (written.outcome !== 'won') return [ok('table', 'reads and writes; another doctor runs at the same time')];
   const listed = await table.list(PARTITION, KEY);
-  const deleted = await table.delete(written.item);
-  if (listed.length === 1 || deleted.outcome !== 'won') return [ok('table', 'reads, lists, writes and deletes')];
+  // Another doctor may have written since, with a higher version.
+  if (listed.some(({ version }) => version >= written.item.version)) return [ok('table', 'reads, lists and writes')];
   const fix = 'TABLE_NAME must be a table of DynamoDB itself, not a global replica or a cache of one';
-  return [fail('table', `${listed.length} items are listed after 1 was written`, fix)];
+  return [fail('table', 'an item that was written is not listed', fix)];
 }
 
 export function checkClock(skewMs: number): readonly DoctorLine[] {

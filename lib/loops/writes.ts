@@ -67,7 +67,7 @@ function confirmedPorts({ table, kubernetes }: Ports, confirmWrites: () => Promi
   };
   const ofRange = ({ key }: { readonly key: string }) => isRangeKey(key);
   return {
-    table: { ...table, put: confirmed(table.put, ofRange), delete: confirmed(table.delete, ofRange) },
+    table: { ...table, put: confirmed(table.put, ofRange) },
     kubernetes: {
       ...kubernetes,
       create: confirmed(kubernetes.create),

@@ -2,7 +2,7 @@ import { type DynamoDBClient, DynamoDBServiceException } from '@aws-sdk/client-d
 import { attemptsOf, isNotAuthenticated, isThrottled, nameOfError, statusOf } from '../aws/sdk.ts';
 import { TableError, type TableErrorCode } from './key-value-table.ts';
 
-export type TableAction = `dynamodb:${'GetItem' | 'Query' | 'PutItem' | 'DeleteItem'}`;
+export type TableAction = `dynamodb:${'GetItem' | 'Query' | 'PutItem'}`;
 
 export interface FailedCall {
   readonly action: TableAction;

@@ -1,6 +1,5 @@
 import {
   type AttributeValue,
-  DeleteItemCommand,
   DynamoDBClient,
   type DynamoDBClientConfig,
   GetItemCommand,
@@ -130,13 +129,12 @@ export function dynamoDbTable({ client, tableName, deadline, nowMs, newWriteId }
    */
   const settle = async (
     error: unknown,
-    action: TableAction,
-    { cluster, key, writeId }: Pick<Item, 'cluster' | 'key'> & { readonly writeId?: string },
+    { cluster, key, writeId }: Item,
     previous: Item | undefined,
   ): Promise<'won' | 'lost' | 'unclear'> => {
     const certain = attemptsOf(error) === 1 && isRefusal(error);
     if (isFailedCondition(error) && certain) return 'lost';
-    const failure = isFailedCondition(error) ? undefined : await toTableError(error, action);
+    const failure = isFailedCondition(error) ? undefined : await toTableError(error, 'dynamodb:PutItem');
     if (failure !== undefined && (certain || deadline.aborted)) throw failure;
     const there = await get(cluster, key).catch((unreadable: unknown) => {
       throw failure ?? unreadable;
@@ -170,24 +168,10 @@ export function dynamoDbTable({ client, tableName, deadline, nowMs, newWriteId }
         await client.send(command, bound);
       } catch (error) {
         // Every retry of the SDK writes the same item with the same writeId.
-        const outcome = await settle(error, 'dynamodb:PutItem', item, previous);
+        const outcome = await settle(error, item, previous);
         if (outcome !== 'won') return { outcome };
       }
       return { outcome: 'won', item };
-    },
-
-    delete: async (previous) => {
-      const command = new DeleteItemCommand({ TableName: tableName, Key: keyOf(previous), ...isStill(previous) });
-      try {
-        deadline.throwIfAborted();
-        await client.send(command, bound);
-      } catch (error) {
-        // A delete leaves no trace in the table: if the item is missing, another writer may have deleted it.
-        const { cluster, key } = previous;
-        const outcome = await settle(error, 'dynamodb:DeleteItem', { cluster, key }, previous);
-        if (outcome !== 'won') return { outcome };
-      }
-      return { outcome: 'won', item: undefined };
     },
   };
 }

@@ -33,7 +33,7 @@ const FIRST_WAIT_MS = 20;
 const LONGEST_WAIT_MS = 500;
 
 type Written<Decision> =
-  | (Extract<WriteResult<Item>, { readonly outcome: 'won' }> & { readonly decision: Decision })
+  | (Extract<WriteResult, { readonly outcome: 'won' }> & { readonly decision: Decision })
   | { readonly outcome: 'kept'; readonly decision: Decision }
   | { readonly outcome: 'lost' | 'unclear' };
 

@@ -42,13 +42,13 @@ export interface NewItem extends Pick<Item, 'cluster' | 'key' | 'value' | 'schem
  * happen, because the item changed after it was read. `unclear`: the reply was lost, and the current item does not show whether
  * the write happened. After `unclear`, the caller must read the item again before it continues.
  */
-export type WriteResult<Written> =
-  | { readonly outcome: 'won'; readonly item: Written; readonly withheld?: true }
+export type WriteResult =
+  | { readonly outcome: 'won'; readonly item: Item; readonly withheld?: true }
   | { readonly outcome: 'lost' }
   | { readonly outcome: 'unclear' };
 
 /**
- * The key-value table with conditional writes, in place of etcd.
+ * The key-value table with conditional writes, in place of etcd. Only DynamoDB's TTL deletes items.
  *
  * Every read is strongly consistent. Every write is conditional on `previous`, the item that was read; `undefined` means that
  * there was none. An implementation is bound to one pass: at the deadline of the pass, its calls end with a `TableError` of
@@ -64,8 +64,7 @@ export interface KeyValueTable {
    * @param beforeNext is awaited before each page except the first
    */
   pages?(cluster: string, prefix: string, beforeNext?: () => Promise<void>): AsyncIterable<readonly Item[]>;
-  put(item: NewItem, previous: Item | undefined): Promise<WriteResult<Item>>;
-  delete(previous: Item): Promise<WriteResult<undefined>>;
+  put(item: NewItem, previous: Item | undefined): Promise<WriteResult>;
 }
 
 export type TableErrorCode =

@@ -46,7 +46,7 @@ export async function saveRange(
   key: RangeKey,
   stored: StoredRange,
   previous: Item | undefined,
-): Promise<WriteResult<Item>> {
+): Promise<WriteResult> {
   const content = { ...rangeContent(stored), cluster, key };
   if (previous !== undefined && changesNothing(content, previous)) return { outcome: 'won', item: previous };
   return table.put(content, previous);

@@ -63,7 +63,7 @@ export function writeRequest(
   request: { readonly cluster: string; readonly id: string; readonly nowMs: number },
   record: RequestRecord,
   previous: Item | undefined,
-): Promise<WriteResult<Item>> {
+): Promise<WriteResult> {
   const { cluster, id, nowMs } = request;
   return table.put(
     { cluster, key: requestKey(id), schema: SCHEMA, value: plainValue(record), expiresAtMs: nowMs + KEPT_MS },

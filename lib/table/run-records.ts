@@ -122,7 +122,7 @@ export function writeRunRecord(
   loop: Loop,
   record: RunRecord,
   previous: Item | undefined,
-): Promise<WriteResult<Item>> {
+): Promise<WriteResult> {
   const { findings, error, wouldWrite, lastChange } = record;
   const value = plainValue({
     ...record,

@@ -32,15 +32,15 @@ function writesUpTo({ writeId, earlierWrites = new Uint8Array() }: Item, writesK
 
 /**
  * Returns the outcome of a write over `previous`, as the current item proves it; `undefined` if the item does not prove whether
- * the write happened. `writeId` is `undefined` for a delete.
+ * the write happened.
  */
 export function provenOutcome(
   there: Item | undefined,
   previous: Item | undefined,
-  writeId: string | undefined,
+  writeId: string,
 ): 'won' | 'lost' | undefined {
   if (there === undefined) return undefined;
-  if (writeId !== undefined && (there.writeId === writeId || isFollowed(there, writeId))) return 'won';
+  if (there.writeId === writeId || isFollowed(there, writeId)) return 'won';
   return previous !== undefined && isFollowed(there, previous.writeId) ? 'lost' : undefined;
 }
 

@@ -18,22 +18,19 @@ export function unwrittenTable(
   table: KeyValueTable,
   { nowMs, isWithheld = () => true, wouldWrite }: UnwrittenOptions,
 ): KeyValueTable {
-  /** The items of withheld writes; `undefined` for a deleted item. */
-  const own = new Map<string, Item | undefined>();
+  /** The items of withheld writes. */
+  const own = new Map<string, Item>();
   let writes = 0;
   const idOf = ({ cluster, key }: Pick<Item, 'cluster' | 'key'>) => JSON.stringify([cluster, key]);
 
-  const get = async (cluster: string, key: string): Promise<Item | undefined> => {
-    const id = idOf({ cluster, key });
-    return own.has(id) ? own.get(id) : table.get(cluster, key);
-  };
+  const get = async (cluster: string, key: string): Promise<Item | undefined> =>
+    own.get(idOf({ cluster, key })) ?? table.get(cluster, key);
 
   return {
     get,
     list: async (cluster, prefix) => {
       const owners = (await table.list(cluster, prefix)).filter((item) => !own.has(idOf(item)));
-      const mine = [...own.values()].filter((item) => item !== undefined);
-      const listed = mine.filter((item) => item.cluster === cluster && item.key.startsWith(prefix));
+      const listed = [...own.values()].filter((item) => item.cluster === cluster && item.key.startsWith(prefix));
       return [...owners, ...listed].sort((a, b) => Buffer.compare(Buffer.from(a.key), Buffer.from(b.key)));
     },
     put: async (content, previous) => {
@@ -44,12 +41,6 @@ export function unwrittenTable(
       if (isRangeKey(content.key)) wouldWrite?.(describeRangeWrite(item, previous));
       own.set(idOf(item), item);
       return { outcome: 'won', item, withheld: true };
-    },
-    delete: async (previous) => {
-      if (!isWithheld(previous.key)) return table.delete(previous);
-      if ((await get(previous.cluster, previous.key))?.writeId !== previous.writeId) return { outcome: 'lost' };
-      own.set(idOf(previous), undefined);
-      return { outcome: 'won', item: undefined, withheld: true };
     },
   };
 }

@@ -2,8 +2,10 @@ import { expect, test } from '@jest/globals';
 import type { AllocateRequest } from '../../lib/allocate/request.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { updateCluster, withAllocationClosed } from '../../lib/table/cluster-registration.ts';
+import { writeRunRecord } from '../../lib/table/run-records.ts';
 import { anAdmissionWorld } from '../support/admission-world.ts';
 import { anAllocateWorld, CLUSTER } from '../support/allocate-world.ts';
+import { aRunRecord } from '../support/run-records.ts';
 
 const INTERVALS_MS = 3 * 180_000;
 const items: AllocateRequest['items'] = [{ range: 'serviceips', next: true }];
@@ -53,9 +55,7 @@ test('a restored table allocates nothing for Services until a pass has succeeded
 
 test('a restored table allocates a cluster IP for a Service although the node ports were not repaired', async () => {
   const world = await anAdmissionWorld({ isRepaired: false });
-  await world.repair(world.clock.nowMs);
-  const last = await world.table.get('demo', 'runs/node-port-repair');
-  if (last !== undefined) await world.table.delete(last);
+  await writeRunRecord(world.table, 'demo', 'cluster-ip-repair', aRunRecord(world.clock.nowMs), undefined);
   expect(await world.ask()).toMatchObject({ allowed: true });
   expect(await world.ask({ name: 'ports', spec: { type: 'NodePort' } })).toMatchObject({ allowed: false });
 });

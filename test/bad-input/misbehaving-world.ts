@@ -73,6 +73,7 @@ export async function aMisbehavingWorld({ spec = {}, tables }: WorldOptions = {}
     cluster,
     telemetry,
     table,
+    remove: memory.remove,
     /** The waits between the attempts of calls to the API server. */
     waitsMs: waitsMs as readonly number[],
     spec: specOf,

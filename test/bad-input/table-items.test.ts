@@ -22,11 +22,6 @@ async function put({ table }: MisbehavingWorld, { cluster = CLUSTER, key, value,
   return won(await table.put({ cluster, key, value, schema }, undefined));
 }
 
-async function remove({ table }: MisbehavingWorld, { cluster, key }: Item): Promise<void> {
-  const item = await table.get(cluster, key);
-  if (item !== undefined) won(await table.delete(item));
-}
-
 const strikes = { once: new Uint8Array(), twice: new Uint8Array() };
 const stored = { range: '10.0.0.0/24', data: new Uint8Array(), allocator: 'table', generation: 1, strikes };
 const lease = { generation: 1, source: 'probe', expiresAtMs: 0, misses: 0, seenDown: false };
@@ -96,7 +91,7 @@ test.each(BAD_ITEMS)(
     expect(await world.state()).toEqual(before);
     expect(await world.table.get(CLUSTER, bad.key)).toEqual(item);
 
-    await remove(world, item);
+    world.remove(item.cluster, item.key);
     expect(await world.tick(bad.loop)).toEqual({ passes: 1, failed: 0, skipped: 0 });
   },
 );
@@ -115,7 +110,7 @@ test('a pass saves neither of two ranges if one is corrupt', async () => {
   const before = await world.state();
   expect(await world.tick('cluster-ip-repair')).toMatchObject({ failed: 1 });
   expect(await world.state()).toEqual(before);
-  await remove(world, item);
+  world.remove(item.cluster, item.key);
   expect(await world.tick('cluster-ip-repair')).toMatchObject({ failed: 0 });
 });
 
@@ -131,7 +126,7 @@ test.each(LOOPS)('a corrupt run record of %s stops the passes of the loop until 
   expect(await world.state()).toEqual(before);
   expect(await world.table.get(CLUSTER, key)).toEqual(item);
 
-  await remove(world, item);
+  world.remove(item.cluster, item.key);
   expect(await world.tick(loop)).toEqual({ passes: 1, failed: 0, skipped: 0 });
 });
 
@@ -190,6 +185,6 @@ test('a corrupt pause of all clusters fails the invocation, so that no paused cl
     message: expect.stringMatching(/#clusters\/\* does not parse.*correct it, or remove it/),
   });
   expect(await world.state()).toEqual(before);
-  await remove(world, item);
+  world.remove(item.cluster, item.key);
   expect(await world.tick('system-namespaces')).toMatchObject({ failed: 0 });
 });

@@ -5,7 +5,7 @@ import { CLUSTER, documentIn, expectPrinted, failed, type KbctlWorld } from '../
 export function describeDoctor(world: () => KbctlWorld): void {
   test('kbctl doctor prints how to register a cluster if none is registered', async () => {
     const lines = [
-      '✓ table: reads, lists, writes and deletes',
+      '✓ table: reads, lists and writes',
       "✓ clock: agrees with the table's",
       '✗ clusters: none is registered',
     ];

@@ -15,7 +15,7 @@ export interface Subject<World> {
   readonly mayDiffer?: { readonly at: RegExp; readonly ends: readonly End[]; readonly why: string };
 }
 
-const TABLE_WRITES = /^(put|delete) [^A-Z]/;
+const TABLE_WRITES = /^put [^A-Z]/;
 const WRITES = /^(put|delete|create|update|patch|queue)/;
 /**
  * The calls that can end in each way, if not all can. A process that ends at a read leaves the same state as one that ends at

@@ -76,7 +76,7 @@ export async function openTaskWorld(endpoint: string) {
     /** Deletes all items of the cluster and its Endpoints, as if it had never been registered. */
     async forget() {
       const items = [...(await table.list(CLUSTER, '')), ...(await table.list('#clusters', ''))];
-      for (const item of items) await table.delete(item);
+      for (const item of items) await world.removeItem(item);
       await call('DELETE', ENDPOINTS_PATH);
     },
     /** Runs every loop twice, so that a server that is down misses two probes. */

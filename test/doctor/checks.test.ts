@@ -49,16 +49,21 @@ function aReview(answers: Partial<SelfReview> = {}): SelfReview {
 const aTable = () => memoryTable({ nowMs: () => NOW_MS });
 
 describe('the table', () => {
-  test('the check of the table writes, lists and deletes an item of its own', async () => {
+  test('the check of the table writes and lists an item of its own, which expires after an hour', async () => {
     const table = aTable();
     expect(await checkTable(table, NOW_MS)).toEqual([expect.objectContaining({ level: 'ok' })]);
-    expect(await table.list('#doctor', '')).toEqual([]);
+    expect(await table.list('#doctor', '')).toMatchObject([{ key: 'probe', expiresAtMs: NOW_MS + HOUR }]);
   });
 
-  test('the check of the table succeeds although an interrupted doctor left its item', async () => {
+  test('the check of the table fails if the list does not contain the written item', async () => {
     const table = aTable();
-    await table.put({ cluster: '#doctor', key: 'probe', value: { atMs: 1 }, schema: 1 }, undefined);
-    expect(await checkTable(table, NOW_MS)).toEqual([expect.objectContaining({ level: 'ok' })]);
+    await checkTable(table, NOW_MS);
+    const outdated = await table.list('#doctor', '');
+    const replica = { ...table, list: async () => outdated };
+    expect(await checkTable(replica, NOW_MS)).toMatchObject([
+      { level: 'fail', fix: expect.stringContaining('TABLE_NAME') },
+    ]);
+    expect(await checkTable(table, NOW_MS)).toMatchObject([{ level: 'ok' }]);
   });
 });
 

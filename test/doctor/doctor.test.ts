@@ -119,7 +119,7 @@ describe('the doctor', () => {
   test('the doctor prints a single line if access to the table is denied', async () => {
     const denied = () =>
       Promise.reject(Object.assign(new Error('dynamodb:GetItem was denied'), { code: 'AccessDenied' }));
-    const table: KeyValueTable = { get: denied, list: denied, put: denied, delete: denied };
+    const table: KeyValueTable = { get: denied, list: denied, put: denied };
     const world = aDispatchWorld({ table: () => table });
     expect(await ask(world, {})).toEqual({
       lines: [

@@ -214,10 +214,7 @@ describe('a range that is written while the Services are listed', () => {
   test('a range that another writer removes during the pass is not created again', async () => {
     const cluster = new RepairCluster();
     await cluster.store(PRIMARY, { range: RANGE, data: fromBits([20]) });
-    const kubernetes = whileListing(cluster, async () => {
-      const item = await cluster.table.get('test', PRIMARY);
-      if (item !== undefined) await cluster.table.delete(item);
-    });
+    const kubernetes = whileListing(cluster, async () => cluster.table.remove('test', PRIMARY));
     const report = await cluster.pass(clusterIpRepair, { kubernetes });
     expect(report.errors).toMatchObject([{ code: 'Contended' }]);
     expect(await cluster.stored(PRIMARY)).toBeUndefined();

@@ -73,10 +73,6 @@ describe('the writes of a pass', () => {
           written.push(item.key);
           return below.put(item, previous);
         },
-        delete: (previous) => {
-          written.push(previous.key);
-          return below.delete(previous);
-        },
       });
       const cluster = memoryCluster();
       const kubernetes: ClusterPort = {

@@ -6,7 +6,6 @@ import { ClusterError, type ClusterErrorCode, type ClusterPort } from '../../lib
 import type { LoopDefinition, PassContext, PassReport } from '../../lib/loops/pass.ts';
 import { portsFor, writesOf } from '../../lib/loops/writes.ts';
 import type { StoredRange } from '../../lib/range/stored-range.ts';
-import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { readRange, saveRange } from '../../lib/table/ranges.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { memoryTable } from '../support/memory-table.ts';
@@ -23,7 +22,7 @@ export class RepairCluster {
   readonly spec: ClusterSpec;
   readonly wouldWrite: string[] = [];
   #passes = 0;
-  readonly table: KeyValueTable = memoryTable({ nowMs: () => this.nowMs });
+  readonly table = memoryTable({ nowMs: () => this.nowMs });
 
   constructor({ services = [], ...spec }: Partial<ClusterSpec> & Partial<Pick<RepairCluster, 'services'>> = {}) {
     this.services = services;

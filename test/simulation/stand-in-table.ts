@@ -55,7 +55,7 @@ export class StandInTable {
         const answer = await by.exchange(() => this.#apply(name ?? '', input, call), {
           signal: abortSignal,
           isRepeated: attempt > 1,
-          writes: name === 'DeleteItem' ? input.Key?.['key']?.S : input.Item?.['key']?.S,
+          writes: input.Item?.['key']?.S,
         });
         if (answer.outcome !== 'noReply') await this.#date(middlewares);
         if (answer.outcome === 'reply') return replyOf(answer.reply, attempt);

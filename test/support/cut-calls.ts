@@ -82,7 +82,6 @@ export class CutCalls {
       ...tableThrough(table, (step, name) => this.call(name, step, fail)),
       get: (cluster, key) => this.call(`get ${key}`, () => table.get(cluster, key), fail),
       put: (item, previous) => this.call(`put ${item.key}`, () => table.put(item, previous), fail, unclear),
-      delete: (previous) => this.call(`delete ${previous.key}`, () => table.delete(previous), fail, unclear),
     };
   }
 

@@ -1,11 +1,14 @@
 import { randomInt, randomUUID } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { DeleteItemCommand } from '@aws-sdk/client-dynamodb';
 import { expect } from '@jest/globals';
 import { addressesIn, type EndpointsObject } from '../../lib/endpoints/objects.ts';
 import { loadKubeconfigFile } from '../../lib/kubernetes/kubeconfig.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
+import { keyOf } from '../../lib/table/dynamodb-items.ts';
 import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
+import type { Item } from '../../lib/table/key-value-table.ts';
 import { createTable } from '../../local/create-table.ts';
 import { localEnvironment } from '../../local/local-environment.ts';
 import { LOOP_HANDLERS } from '../../local/loop-handlers.ts';
@@ -97,6 +100,7 @@ export async function openKbctlWorld(endpoint: string) {
   return {
     table,
     tableName,
+    removeItem: (item: Item) => client.send(new DeleteItemCommand({ TableName: tableName, Key: keyOf(item) })),
     endpoint,
     standIn,
     server: listening.url,

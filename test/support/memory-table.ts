@@ -15,6 +15,11 @@ export interface MemoryTableOptions {
   readonly deadline?: AbortSignal;
 }
 
+export interface MemoryTable extends KeyValueTable {
+  /** Deletes an item, as an operator or DynamoDB's TTL does. */
+  remove(cluster: string, key: string): void;
+}
+
 export function memoryStore(): MemoryStore {
   return new Map();
 }
@@ -24,7 +29,7 @@ export function memoryTable({
   nowMs = () => 0,
   store = memoryStore(),
   deadline,
-}: MemoryTableOptions = {}): KeyValueTable {
+}: MemoryTableOptions = {}): MemoryTable {
   const partition = (cluster: string): Map<string, Item> => {
     const items = store.get(cluster) ?? new Map<string, Item>();
     store.set(cluster, items);
@@ -48,7 +53,7 @@ export function memoryTable({
       ),
 
     put: (content, previous) =>
-      call((): WriteResult<Item> => {
+      call((): WriteResult => {
         writes += 1;
         const item = frozen(itemOf(content, previous, String(writes), nowMs()));
         if (storedSize({ ...item }) > MAX_ITEM_BYTES) throw new TableError('ItemTooLarge', `${item.key} is too large`);
@@ -58,12 +63,6 @@ export function memoryTable({
         return { outcome: 'won', item };
       }),
 
-    delete: (previous) =>
-      call((): WriteResult<undefined> => {
-        const items = partition(previous.cluster);
-        if (items.get(previous.key)?.writeId !== previous.writeId) return { outcome: 'lost' };
-        items.delete(previous.key);
-        return { outcome: 'won', item: undefined };
-      }),
+    remove: (cluster, key) => void partition(cluster).delete(key),
   };
 }

@@ -8,6 +8,5 @@ export function tableThrough(table: KeyValueTable, call: Call): KeyValueTable {
     get: (cluster, key) => call(() => table.get(cluster, key), 'get', cluster),
     list: (cluster, prefix) => call(() => table.list(cluster, prefix), 'list', cluster),
     put: (item, previous) => call(() => table.put(item, previous), 'put', item.cluster),
-    delete: (previous) => call(() => table.delete(previous), 'delete', previous.cluster),
   };
 }

@@ -105,7 +105,6 @@ describe('the error of a call to the table', () => {
     ['dynamodb:GetItem', ''],
     ['dynamodb:Query', ''],
     ['dynamodb:PutItem', MAY_HAVE_HAPPENED],
-    ['dynamodb:DeleteItem', MAY_HAVE_HAPPENED],
   ])('the error of a failed %s states whether the write may have happened: "%s"', (action, outcome) => {
     expect(errorOf(answered('Busy', { status: 503, fault: 'server' }), { action }).message).toBe(
       `${action} on table "t" in region r failed (Busy, attempts: 2): ${outcome}try again.`,

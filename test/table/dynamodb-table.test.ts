@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { GetItemCommand, PutItemCommand } from '@aws-sdk/client-dynamodb';
+import { DeleteItemCommand, GetItemCommand, PutItemCommand } from '@aws-sdk/client-dynamodb';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { listClusters } from '../../lib/table/clusters.ts';
+import { keyOf } from '../../lib/table/dynamodb-items.ts';
 import { type DynamoClientOptions, dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
 import type { Item, KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { createTable } from '../../local/create-table.ts';
@@ -33,11 +34,13 @@ function openTable(client: typeof direct, deadline = new AbortController().signa
   return dynamoDbTable({ client, tableName, deadline, nowMs: () => NOW_MS, newWriteId: randomUUID });
 }
 
-describeKeyValueTable('DynamoDB table', { open: (deadline) => openTable(direct, deadline) });
+describeKeyValueTable('DynamoDB table', {
+  open: (deadline) => openTable(direct, deadline),
+  remove: (cluster, key) => direct.send(new DeleteItemCommand({ TableName: TABLE, Key: keyOf({ cluster, key }) })),
+});
 
 async function attributesOf(cluster: string, key: string) {
-  const Key = { cluster: { S: cluster }, key: { S: key } };
-  return (await direct.send(new GetItemCommand({ TableName: TABLE, Key }))).Item;
+  return (await direct.send(new GetItemCommand({ TableName: TABLE, Key: keyOf({ cluster, key }) }))).Item;
 }
 
 describe('a DynamoDB item', () => {
@@ -243,37 +246,6 @@ describe('a DynamoDB table behind a faulty network', () => {
     });
   });
 
-  describe('delete', () => {
-    test('a delete with a lost reply is unclear if its retry finds nothing', async () => {
-      const previous = await putNew();
-      proxy.plan('DeleteItem', dropReply);
-      expect(await table.delete(previous)).toEqual({ outcome: 'unclear' });
-      expect(await valueThere()).toBeUndefined();
-    });
-
-    test('a delete with a lost reply is unclear and keeps the new item if the item was created again before the retry', async () => {
-      const previous = await putNew();
-      proxy.plan('DeleteItem', { kind: 'dropReply', meanwhile: () => putNew('new') });
-      expect(await table.delete(previous)).toEqual({ outcome: 'unclear' });
-      expect(await valueThere()).toBe('new');
-    });
-
-    test('a delete that the table refused returns lost even if its reply was dropped', async () => {
-      const previous = await putNew();
-      await overwrite();
-      proxy.plan('DeleteItem', dropReply);
-      expect(await table.delete(previous)).toEqual({ outcome: 'lost' });
-      expect(await valueThere()).toBe('theirs');
-    });
-
-    test('a delete without any reply fails with Unavailable', async () => {
-      const previous = await putNew();
-      proxy.plan('DeleteItem', ...thrice(drop));
-      await expect(table.delete(previous)).rejects.toMatchObject({ code: 'Unavailable' });
-      expect(await valueThere()).toBe('old');
-    });
-  });
-
   describe('reads', () => {
     test.each<[string, Fault]>([
       ['that answer 500 once', serviceError(500, 'InternalServerError')],
@@ -314,7 +286,6 @@ describe('a DynamoDB table behind a faulty network', () => {
       ['get', 'GetItem', (item) => table.get(item.cluster, item.key)],
       ['list', 'Query', (item) => table.list(item.cluster, '')],
       ['put', 'PutItem', (item) => table.put({ ...item, value: 2 }, item)],
-      ['delete', 'DeleteItem', (item) => table.delete(item)],
     ];
 
     test.each(calls)('the call %s is aborted at the deadline of the pass', async (_, operation, call) => {

@@ -15,7 +15,7 @@ async function write(table: KeyValueTable, value: TableValue): Promise<void> {
 /** Returns a table whose puts are replaced by `interfere`, which gets the number of the put. */
 function interfered(
   table: KeyValueTable,
-  interfere: (put: number, attempt: () => Promise<WriteResult<Item>>) => Promise<WriteResult<Item>>,
+  interfere: (put: number, attempt: () => Promise<WriteResult>) => Promise<WriteResult>,
 ): { table: KeyValueTable; puts: () => number } {
   let puts = 0;
   return {

@@ -58,7 +58,7 @@ const NOT_READY = {
 
 describe('Allocations from a stored range', () => {
   test('an address outside the range is refused or ignored without a read of the table', async () => {
-    const table: KeyValueTable = { get: unasked, list: unasked, put: unasked, delete: unasked };
+    const table: KeyValueTable = { get: unasked, list: unasked, put: unasked };
     const service = { service: { namespace: 'a', name: 'b' }, isNew: true, named: [], claim: { nowMs: 0 } };
     for (const refusal of [
       await over(table).allocate(['next', ...values('fd00::')]),

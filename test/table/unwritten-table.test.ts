@@ -27,15 +27,13 @@ describe('a table that withholds all writes', () => {
     const a = await view.get('demo', 'a');
     won(await view.put(newItem('a', 2), a));
     won(await view.put(newItem('b/1', 2), undefined));
-    const gone = await view.get('demo', 'b/2');
-    if (gone !== undefined) won(await view.delete(gone));
     expect(await values(view)).toEqual([
       ['a', 2],
       ['b/1', 2],
+      ['b/2', 1],
     ]);
-    expect(await values(view, 'b/')).toEqual([['b/1', 2]]);
+    expect(await values(view, 'b/1')).toEqual([['b/1', 2]]);
     expect(await view.list('other', '')).toEqual([]);
-    expect(await view.get('demo', 'b/2')).toBeUndefined();
     expect(await view.get('demo', 'a')).toMatchObject({ value: 2, version: 2, updatedAtMs: 7 });
     expect(await values(below)).toEqual([
       ['a', 1],
@@ -49,7 +47,6 @@ describe('a table that withholds all writes', () => {
     expect(await view.put(newItem('new', 2), a)).toEqual({ outcome: 'lost' });
     won(await view.put(newItem('a', 2), a));
     expect(await view.put(newItem('a', 3), a)).toEqual({ outcome: 'lost' });
-    expect(a === undefined ? undefined : await view.delete(a)).toEqual({ outcome: 'lost' });
   });
 
   test('a table that withholds writes of some keys marks these writes as withheld, and makes all other writes', async () => {
@@ -57,18 +54,12 @@ describe('a table that withholds all writes', () => {
     const some = unwrittenTable(below, options);
     const a = await some.get('demo', 'a');
     expect(await some.put(newItem('a', 2), a)).toMatchObject({ outcome: 'won', withheld: true });
-    const written = await some.put(newItem('c', 2), undefined);
-    expect(written).not.toHaveProperty('withheld');
+    expect(await some.put(newItem('c', 2), undefined)).not.toHaveProperty('withheld');
     expect(await values(below)).toEqual([
       ['a', 1],
       ['b/2', 1],
       ['c', 2],
     ]);
-    expect(await some.delete(won(written))).not.toHaveProperty('withheld');
-    expect(await below.get('demo', 'c')).toBeUndefined();
-    const now = await some.get('demo', 'a');
-    expect(now && (await some.delete(now))).toEqual({ outcome: 'won', item: undefined, withheld: true });
-    expect(now && (await some.delete(now))).toEqual({ outcome: 'lost' });
   });
 });
 
@@ -76,4 +67,5 @@ const store = memoryStore();
 
 describeKeyValueTable('memory table', {
   open: (deadline) => memoryTable({ nowMs: () => NOW_MS, store, ...(deadline && { deadline }) }),
+  remove: async (cluster, key) => store.get(cluster)?.delete(key),
 });

@@ -175,10 +175,6 @@ function metered(table: KeyValueTable, count: Count): KeyValueTable {
       if (result.outcome === 'won') countWrite(result.item);
       return result;
     },
-    delete: (previous) => {
-      countWrite(previous);
-      return table.delete(previous);
-    },
   };
 }
 

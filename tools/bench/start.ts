@@ -11,7 +11,7 @@ const LOGGER = [
   "export { Metrics } from '@aws-lambda-powertools/metrics';",
 ];
 const TABLE =
-  "export { DynamoDBClient, GetItemCommand, PutItemCommand, DeleteItemCommand, QueryCommand } from '@aws-sdk/client-dynamodb';";
+  "export { DynamoDBClient, GetItemCommand, PutItemCommand, QueryCommand } from '@aws-sdk/client-dynamodb';";
 const CLIENTS = {
   allocate: [...LOGGER, TABLE],
   'kubernetes-service': [
