@@ -3,11 +3,12 @@ import { countBody, receivedTicks, tickBody } from '../../lib/dispatch/event.ts'
 import { pauseAllClusters, updateCluster, withPause } from '../../lib/table/cluster-registration.ts';
 import { readCluster, readPauseOfAll } from '../../lib/table/clusters.ts';
 import { listFleetNotes, writeSuspect } from '../../lib/table/fleet-notes.ts';
-import type { Item, KeyValueTable } from '../../lib/table/key-value-table.ts';
+import type { Item, KeyValueTable, TableValue } from '../../lib/table/key-value-table.ts';
 import { LEASES, readLeases } from '../../lib/table/leases.ts';
 import { readRange, saveRange } from '../../lib/table/ranges.ts';
 import { readRequest, writeRequest } from '../../lib/table/requests.ts';
 import { readRunRecord, writeRunRecord } from '../../lib/table/run-records.ts';
+import { fieldsIn, isList } from '../../lib/table/stored-item.ts';
 import { anAllocateWorld, CLUSTER } from '../support/allocate-world.ts';
 import { memoryStore, memoryTable } from '../support/memory-table.ts';
 import { aLease, type LeaseFields, withdraw } from '../support/put-lease.ts';
@@ -106,6 +107,29 @@ function tableOf(item: Item): KeyValueTable {
   return memoryTable({ store: new Map([[item.cluster, new Map([[item.key, item]])]]) });
 }
 
+/** The parts of the least stored values that are not required. */
+const OPTIONAL: ReadonlySet<string> = new Set(['10.9.8.7', 'counts.services', 'spec', 'spec.repair']);
+
+type Path = readonly string[];
+
+/** Returns the path of the value itself, which is empty, and of each of its parts. */
+function pathsIn(value: TableValue): Path[] {
+  const parts: object = isList(value) ? value : (fieldsIn(value) ?? {});
+  return [[], ...Object.entries(parts).flatMap(([name, part]) => pathsIn(part).map((rest) => [name, ...rest]))];
+}
+
+/** Returns the value with a changed part; `undefined` from `change` removes a field. */
+function changedAt(
+  value: TableValue,
+  [name, ...rest]: Path,
+  change: (part: TableValue) => TableValue | undefined,
+): TableValue | undefined {
+  if (name === undefined) return change(value);
+  const parts = Object(value);
+  const part = changedAt(parts[name], rest, change);
+  return isList(value) ? value.with(Number(name), part ?? null) : { ...parts, [name]: part };
+}
+
 describe.each(Object.entries(TYPES))('%s', (_type, { form, asRead, read, rewrite }) => {
   const written = async (item: Item) => {
     const table = tableOf(item);
@@ -123,6 +147,24 @@ describe.each(Object.entries(TYPES))('%s', (_type, { form, asRead, read, rewrite
     const known = (value: unknown) => JSON.stringify(value, (key, field) => (key in NEWER ? undefined : field));
     expect(known(await read(tableOf(newer)))).toBe(known(await read(tableOf(plain))));
     expect(known(await written(newer))).toBe(known(await written(plain)));
+  });
+
+  test('an item is corrupt if a part has another type or a required field is missing, and the error names the part', async () => {
+    const isField = (path: Path) => path.length > 0 && Number.isNaN(Number(path.at(-1)));
+    // Each loop checks its own state in the run record.
+    const checked = pathsIn(form.most({})).filter(
+      ([first]) => first !== 'state' || form !== STORED_FORMS['run record'],
+    );
+    const required = pathsIn(form.least).filter((path) => isField(path) && !OPTIONAL.has(path.join('.')));
+    const faults = [
+      ...checked.map((path) => [path, changedAt(form.most({}), path, (part) => (typeof part === 'string' ? 7 : 'x'))]),
+      ...required.map((path) => [path, changedAt(form.least, path, () => undefined)]),
+    ] as [Path, TableValue][];
+    for (const [path, value] of faults) {
+      const failure: unknown = await read(tableOf(storedItem(form, { value }))).catch((error: unknown) => error);
+      expect([path, failure]).toEqual([path, expect.objectContaining({ code: 'Corrupt' })]);
+      expect(String(failure)).toMatch(new RegExp(`Item \\S+ does not parse: (its value|${path[0]})\\b`));
+    }
   });
 
   test('an item of a newer schema is refused, and a change does not overwrite it', async () => {
