@@ -6,6 +6,7 @@ import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { won } from '../contract/key-value-table.ts';
 import { type AllocateWorld, anAllocateWorld } from '../support/allocate-world.ts';
+import { found } from '../support/found.ts';
 
 const IP = '10.0.0.17';
 const BIT = 16;
@@ -89,8 +90,7 @@ test('a release that an older version began counts as in progress for 30 seconds
   const world = await withTaken();
   const cut = losing(world.table, () => Promise.reject(new Error('the process ends')));
   await expect(world.ask(release, cut)).rejects.toThrow('the process ends');
-  const item = await world.table.get('demo', 'requests/r1');
-  if (item === undefined) throw new Error('expected a record');
+  const item = found(await world.table.get('demo', 'requests/r1'));
   const { busyUntilMs: _, releases: __, ...older } = item.value as { readonly [field: string]: string };
   won(await world.table.put({ ...item, value: older }, item));
   world.clock.nowMs += TIME_MS - 1;

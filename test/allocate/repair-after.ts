@@ -4,6 +4,7 @@ import { nodePortRepair } from '../../lib/loops/node-port-repair.ts';
 import { readCluster } from '../../lib/table/clusters.ts';
 import { listing } from '../repair/repair-cluster.ts';
 import { type AllocateWorld, CLUSTER } from '../support/allocate-world.ts';
+import { found } from '../support/found.ts';
 import { aPassContext } from '../support/pass-context.ts';
 
 /** Runs one pass of both repair loops in a cluster with these Services. */
@@ -11,13 +12,12 @@ export async function repairPass(
   { table, clock }: Pick<AllocateWorld, 'table' | 'clock'>,
   services: readonly ServiceClaim[] = [],
 ): Promise<void> {
-  const cluster = await readCluster(table, CLUSTER);
-  if (cluster === undefined) throw new Error('expected a cluster');
+  const { spec, rangesGeneration } = found(await readCluster(table, CLUSTER));
   for (const loop of [clusterIpRepair, nodePortRepair]) {
     const context = aPassContext({
       kubernetes: listing(() => services),
-      spec: cluster.spec,
-      rangesGeneration: cluster.rangesGeneration,
+      spec,
+      rangesGeneration,
       table,
       passId: `pass-at-${clock.nowMs}`,
       nowMs: () => clock.nowMs,

@@ -1,27 +1,20 @@
 import { isIPv6 } from 'node:net';
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import {
-  type Address,
-  canonicalAddress,
-  familyOf,
-  formatAddress,
-  parseAddress,
-} from '../../lib/allocator/ip-address.ts';
+import { canonicalAddress, familyOf, formatAddress, parseAddress } from '../../lib/allocator/ip-address.ts';
 import {
   hostBits,
   isUsableIn,
-  type Network,
   networkContains,
   networkOf,
   parseCidr,
   rangeSize,
   usableSize,
 } from '../../lib/allocator/network.ts';
-import { isRefused } from '../../lib/allocator/refusal.ts';
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
+import { found } from '../support/found.ts';
 import { runs } from '../support/properties.ts';
-import { ipRange, itemsOf } from '../support/ranges.ts';
+import { ipRange, itemsOf, made } from '../support/ranges.ts';
 
 test.each([
   { text: '10.0.0.1', canonical: '10.0.0.1', family: 'IPv4' },
@@ -104,17 +97,8 @@ test('a text is an IPv6 address if Node.js accepts it, except zones and leading 
   );
 });
 
-function network(cidr: string): Network {
-  const parsed = networkOf(cidr);
-  if (isRefused(parsed)) throw parsed;
-  return parsed;
-}
-
-function address(text: string): Address {
-  const parsed = parseAddress(text);
-  if (parsed === undefined) throw new Error(`${text} is no address`);
-  return parsed;
-}
+const network = (cidr: string) => made(networkOf(cidr));
+const address = (text: string) => found(parseAddress(text));
 
 describe('A network', () => {
   test.each([

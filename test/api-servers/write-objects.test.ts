@@ -2,6 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { writeObjects } from '../../lib/api-servers/write-objects.ts';
 import { type EndpointSliceObject, SLICE_REF } from '../../lib/endpoints/objects.ts';
 import { anEndpoints, aSlice } from '../support/an-endpoints.ts';
+import { found } from '../support/found.ts';
 import { memoryCluster } from '../support/memory-cluster.ts';
 
 const [A, B] = ['10.1.2.3', '10.1.2.4'] as const;
@@ -45,8 +46,7 @@ describe('writing Endpoints and slices', () => {
 
   test('a slice of another address type is deleted only if it is unchanged since it was read, and then created again', async () => {
     const cluster = memoryCluster([{ ...aSlice([A]), addressType: 'IPv6' } as EndpointSliceObject]);
-    const slice = await cluster.port.get<EndpointSliceObject>(SLICE_REF);
-    if (slice === undefined) throw new Error('no slice');
+    const slice = found(await cluster.port.get<EndpointSliceObject>(SLICE_REF));
     const plan = [{ verb: 'replace', object: slice } as const, { verb: 'create', object: aSlice([A]) } as const];
     cluster.beforeWrite = (verb) => (verb === 'delete' ? { outcome: 'conflict' } : undefined);
     expect(await writeObjects(cluster.port, plan)).toMatchObject({ changes: [], failure: { code: 'Conflict' } });

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { RANGE_KEYS, type RangeKey } from '../../lib/cluster/spec-ranges.ts';
 import { readRange } from '../../lib/table/ranges.ts';
 import type { StoredService, StoredServiceSpec } from '../../local/stand-in/service-storage.ts';
+import { found } from '../support/found.ts';
 import { CLUSTER } from '../support/handlers.ts';
 import { itemsIn } from '../support/ranges.ts';
 import { type AdmittedControlPlane, startAdmittedControlPlane } from './admitted-control-plane.ts';
@@ -36,9 +37,7 @@ async function bothRepairs() {
 
 /** Returns the allocated items of one range in the table. */
 async function takenIn(key: RangeKey): Promise<readonly string[]> {
-  const { stored } = (await readRange(plane.handlers.table, CLUSTER, key)) ?? {};
-  if (stored === undefined) throw new Error(`${key} was never saved`);
-  return itemsIn(stored).map(String);
+  return itemsIn(found(await readRange(plane.handlers.table, CLUSTER, key)).stored).map(String);
 }
 
 async function listed(): Promise<readonly StoredService[]> {

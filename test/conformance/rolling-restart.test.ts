@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { type Etcd, type KubeApiserver, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
+import { found } from '../support/found.ts';
 import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 import { published } from '../support/kubernetes-service-objects.ts';
 import { freePort } from '../support/server-process.ts';
@@ -53,11 +54,7 @@ const handlers = runningHandlers(() => {
   return { kubeconfigFile, spec: { apiServers, service: { securePort: port } }, clock: () => nowMs };
 });
 
-function serverOf(address: string): KubeApiserver {
-  const server = servers.get(address);
-  if (server === undefined) throw new Error(`no API server has the address ${address}`);
-  return server;
-}
+const serverOf = (address: string) => found(servers.get(address));
 
 /** Runs a pass, reads the endpoints from an API server that is up, and checks them. */
 async function tick(): Promise<void> {

@@ -7,6 +7,7 @@ import { readRange } from '../../lib/table/ranges.ts';
 import { startBehindProxies } from '../soak/behind-proxies.ts';
 import type { ChaosProxy } from '../support/chaos-proxy.ts';
 import { TABLE_FAULTS } from '../support/fault-proxy.ts';
+import { found } from '../support/found.ts';
 import { CLUSTER, runAllLoops } from '../support/handlers.ts';
 import { published } from '../support/kubernetes-service-objects.ts';
 import { seededPick } from '../support/ranges.ts';
@@ -109,11 +110,9 @@ test('passes over broken connections publish live servers in each round, allocat
   expect(await published(apiserver)).toEqual({ endpoints: [FIRST, SECOND], slice: [FIRST, SECOND] });
   const addresses = await claimed();
   expect(new Set(addresses).size).toBe(addresses.length);
-  const stored = (await readRange(handlers.table, CLUSTER, RANGE_KEYS.primary))?.stored;
+  const { stored } = found(await readRange(handlers.table, CLUSTER, RANGE_KEYS.primary));
   const bits = addresses.map((address) => Number(address.split('.').at(-1)) - 1);
-  expect([...bitsOf(stored?.data ?? new Uint8Array(0))].toSorted((a, b) => a - b)).toEqual(
-    bits.toSorted((a, b) => a - b),
-  );
+  expect([...bitsOf(stored.data)].toSorted((a, b) => a - b)).toEqual(bits.toSorted((a, b) => a - b));
   expect(openFiles()).toBeLessThan(filesBefore + 20);
   const figures = {
     rounds,

@@ -15,6 +15,7 @@ import { listAllServices } from '../../lib/kubernetes/item-readers.ts';
 import { PERMISSION_GROUPS, permissionsOf, selfReview } from '../../lib/kubernetes/permissions.ts';
 import type { Transport } from '../../lib/kubernetes/transport.ts';
 import { anEndpoints, aSlice } from '../support/an-endpoints.ts';
+import { found } from '../support/found.ts';
 
 type Service = ServiceObject & { readonly spec: { readonly clusterIPs?: readonly string[] } };
 
@@ -247,7 +248,7 @@ export function clusterPortContract(name: string, connect: () => Promise<Transpo
         const items = await port.list<EndpointSliceObject>('EndpointSlice', namespace);
         expect(items.map((item) => item.metadata.name)).toEqual(names);
         expect(items[0]).toMatchObject({ kind: 'EndpointSlice', apiVersion: 'discovery.k8s.io/v1' });
-        await update(labelled(definitely(items[0]), { parity: '0', again: 'yes' }));
+        await update(labelled(found(items[0]), { parity: '0', again: 'yes' }));
       });
 
       test('a label selector limits the list to the matching objects', async () => {
@@ -301,7 +302,7 @@ export function clusterPortContract(name: string, connect: () => Promise<Transpo
         const claims = here(await listAllServices(port));
         for (const claim of claims) {
           const read = await port.get<Service>({ kind: 'Service', namespace, name: claim.name });
-          expect(claim).toEqual(claimIn(definitely(read)));
+          expect(claim).toEqual(claimIn(found(read)));
         }
         const byName = new Map(claims.map((claim) => [claim.name, claim]));
         expect(byName.get('plain-0')?.clusterIPs).toEqual([byName.get('plain-0')?.clusterIP]);
@@ -401,7 +402,7 @@ export function clusterPortContract(name: string, connect: () => Promise<Transpo
 
       test('an event that was deleted before its next sighting is created again with its count', async () => {
         const [event] = await ours();
-        await expect(port.delete(definitely(event))).resolves.toBe('deleted');
+        await expect(port.delete(found(event))).resolves.toBe('deleted');
         const [name = ''] = Object.keys(plan(firstMs).sightings);
         const previous = { [name]: { count: 6, lastSeenAtMs: firstMs, lastWrittenAtMs: firstMs } };
         const report = await writeEvents(port, plan(firstMs + 1_900_000, previous));
@@ -433,11 +434,6 @@ function created<T>(result: CreateResult<T>): T {
 function updated<T>(result: PatchResult<T>): T {
   if (result.outcome !== 'updated') throw new Error(`expected it to be updated: ${JSON.stringify(result)}`);
   return result.object;
-}
-
-function definitely<T>(value: T | undefined): T {
-  if (value === undefined) throw new Error('expected it to be there');
-  return value;
 }
 
 function labelled<T extends KubernetesObject>(object: T, labels: Readonly<Record<string, string>>): T {

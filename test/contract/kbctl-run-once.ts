@@ -5,17 +5,14 @@ import { updateCluster, withOwner, withPause } from '../../lib/table/cluster-reg
 import { readRange, saveRange } from '../../lib/table/ranges.ts';
 import { readRunRecord } from '../../lib/table/run-records.ts';
 import { SERVICES } from '../../local/stand-in/resources.ts';
+import { found } from '../support/found.ts';
 import { CLUSTER, documentIn, expectPrinted, failed, type KbctlWorld } from '../support/kbctl-world.ts';
 
 const KEY = RANGE_KEYS.primary;
 
 export function describeRunOnce(world: () => KbctlWorld): void {
   const repair = (...words: string[]) => world().kbctl(['run-once', 'cluster-ip-repair', ...words]);
-  const snapshot = async () => {
-    const read = await readRange(world().table, CLUSTER, KEY);
-    if (read === undefined) throw new Error('no pass has saved the range');
-    return read;
-  };
+  const snapshot = async () => found(await readRange(world().table, CLUSTER, KEY));
   const everything = async () => [
     await world().table.list(CLUSTER, ''),
     world().standIn.store.list(SERVICES, undefined, () => true),

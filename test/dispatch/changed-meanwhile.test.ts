@@ -22,6 +22,7 @@ import { withAddresses, withNodePorts } from '../repair/services.ts';
 import { aClusterSpec, aServer } from '../support/a-cluster-spec.ts';
 import { aDispatchWorld, aLoop, type DispatchWorld } from '../support/dispatch-world.ts';
 import { READY } from '../support/endpoints-world.ts';
+import { found } from '../support/found.ts';
 import type { MemoryCluster } from '../support/memory-cluster.ts';
 import { memoryQueue } from '../support/memory-queue.ts';
 
@@ -123,9 +124,7 @@ test.each(LOOPS.map((loop) => ({ id: loop.id, loop })))(
   async ({ loop }) => {
     await pauseAllClusters(world.table, pause());
     await updateCluster(world.table, 'demo', withPause(pause()));
-    const registered = await readCluster(world.table, 'demo');
-    if (registered === undefined) throw new Error('demo is not registered');
-    const request = { cluster: registered, loop, dryRun: false };
+    const request = { cluster: found(await readCluster(world.table, 'demo')), loop, dryRun: false };
     await runOnce({ ...world.environment, ...environment() }, { ...request, evenIfPaused: true });
     expect(cluster.writes.length + ranges.length).toBeGreaterThan(0);
   },

@@ -6,6 +6,7 @@ import { updateCluster, withAllocationClosed, withOwner } from '../../lib/table/
 import { CLUSTER, LoopWorld, serversAt } from '../crash-sweep/loop-world.ts';
 import { withAddresses } from '../repair/services.ts';
 import { A, B, READY } from '../support/endpoints-world.ts';
+import { found } from '../support/found.ts';
 import { type MemoryStore, memoryStore } from '../support/memory-table.ts';
 
 /* docs/backup.md, "Restore": after any loss or restore of the table, no address of a Service is allocated again. */
@@ -36,8 +37,7 @@ async function allocate(world: LoopWorld, count = 1): Promise<readonly string[]>
 
 async function createService(world: LoopWorld, name: string): Promise<void> {
   const [address] = await allocate(world);
-  if (address === undefined) throw new Error('expected an address');
-  world.services = [...world.services, withAddresses(name, address)];
+  world.services = [...world.services, withAddresses(name, found(address))];
 }
 
 function copyOf(store: MemoryStore): MemoryStore {

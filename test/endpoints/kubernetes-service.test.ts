@@ -3,12 +3,9 @@ import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
 import { endpointPorts, planService } from '../../lib/endpoints/kubernetes-service.ts';
 import type { ServiceObject, ServicePort } from '../../lib/endpoints/objects.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
+import { found } from '../support/found.ts';
 
-const desiredService = (spec: ClusterSpec) => {
-  const write = planService(spec, undefined);
-  if (write === undefined) throw new Error('no write');
-  return write.object;
-};
+const desiredService = (spec: ClusterSpec) => found(planService(spec, undefined)).object;
 
 const HTTPS = { name: 'https', protocol: 'TCP', port: 443, targetPort: 6443 };
 

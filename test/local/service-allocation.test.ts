@@ -3,6 +3,7 @@ import { RANGE_KEYS, type RangeKey } from '../../lib/cluster/spec-ranges.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { readRange } from '../../lib/table/ranges.ts';
 import type { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
+import { found } from '../support/found.ts';
 import { addressesOf } from '../support/kbctl-ranges.ts';
 import { memoryTable } from '../support/memory-table.ts';
 import { itemsIn } from '../support/ranges.ts';
@@ -30,9 +31,7 @@ const create = (server: StandInApiServer, name: string, spec: object = {}) =>
 const remove = (server: StandInApiServer, name: string) => call(server, 'DELETE', `${SERVICES}/${name}`);
 
 async function takenIn(table: KeyValueTable, key: RangeKey): Promise<readonly (string | number)[]> {
-  const read = await readRange(table, 'main', key);
-  if (read === undefined) throw new Error(`${key} was never saved`);
-  return itemsIn(read.stored);
+  return itemsIn(found(await readRange(table, 'main', key)).stored);
 }
 
 describe('Services of an API server that allocates through the table', () => {

@@ -11,6 +11,7 @@ import { storedRange } from '../repair/repair-cluster.ts';
 import { anAccess, aProcess } from '../support/a-process.ts';
 import { failure, startFaultServer } from '../support/api-fault-server.ts';
 import { aDispatchWorld, type DispatchWorld } from '../support/dispatch-world.ts';
+import { found } from '../support/found.ts';
 
 const RANGE = '10.0.0.0/24';
 /** The bit of the address 10.0.0.9. */
@@ -78,9 +79,7 @@ async function pass(): Promise<string | undefined> {
 }
 
 async function stored(): Promise<StoredRange> {
-  const read = await readRange(world.table, 'demo', RANGE_KEYS.primary);
-  if (read === undefined) throw new Error('no range is saved');
-  return read.stored;
+  return found(await readRange(world.table, 'demo', RANGE_KEYS.primary)).stored;
 }
 
 /** Allocates the address 10.0.0.9 in the table for a Service that a caller will create. */

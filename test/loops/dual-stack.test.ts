@@ -10,6 +10,7 @@ import {
 import { secondSlice } from '../../lib/endpoints/slices.ts';
 import { aHost, aServer } from '../support/a-cluster-spec.ts';
 import { A, B, type EndpointsWorld, READY, SILENT, settled, worldOf } from '../support/endpoints-world.ts';
+import { found } from '../support/found.ts';
 
 const [V6, W6] = ['2001:db8::1', '2001:db8::2'] as const;
 const SECOND = sliceRef('IPv6');
@@ -65,8 +66,7 @@ test('a dual-stack cluster publishes the records of a host name in each family, 
 
 test('the tick changes an existing single-stack Service of a dual-stack cluster, and keeps its other fields', async () => {
   const world = await settledDual();
-  const service = world.cluster.find<ServiceObject>(SERVICE_REF);
-  if (service === undefined) throw new Error('no Service');
+  const service = found(world.cluster.find<ServiceObject>(SERVICE_REF));
   const single = {
     ...service,
     spec: { ...service.spec, ipFamilyPolicy: 'SingleStack', sessionAffinity: 'ClientIP' },

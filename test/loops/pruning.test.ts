@@ -11,6 +11,7 @@ import {
 } from '../../lib/endpoints/objects.ts';
 import { anEndpoints, aSlice, HTTPS } from '../support/an-endpoints.ts';
 import { A, B, type EndpointsWorld, READY, SILENT, settled, worldOf } from '../support/endpoints-world.ts';
+import { found } from '../support/found.ts';
 
 const FOREIGN = { kind: 'EndpointSlice', namespace: 'default', name: 'kubernetes-x7k2p' } as const;
 const MIRRORED = 'endpointslicemirroring-controller.k8s.io';
@@ -31,8 +32,7 @@ async function addForeign(world: EndpointsWorld, addressType = 'IPv4'): Promise<
 }
 
 async function writeSubsets(world: EndpointsWorld, subsets: readonly EndpointSubset[]): Promise<void> {
-  const current = world.cluster.find<EndpointsObject>(ENDPOINTS_REF);
-  if (current === undefined) throw new Error('no Endpoints');
+  const current = found(world.cluster.find<EndpointsObject>(ENDPOINTS_REF));
   await world.cluster.port.update({ ...current, subsets });
 }
 

@@ -12,6 +12,7 @@ import { readRange, saveRange } from '../../lib/table/ranges.ts';
 import { storedRange } from '../repair/repair-cluster.ts';
 import { aClusterSpec } from './a-cluster-spec.ts';
 import { aDispatchWorld } from './dispatch-world.ts';
+import { found } from './found.ts';
 import { memoryTable } from './memory-table.ts';
 import { itemsIn, pickLowest } from './ranges.ts';
 import { repairedAt } from './run-records.ts';
@@ -59,11 +60,7 @@ export async function anAllocateWorld(options: AllocateWorldOptions = {}) {
   };
   for (const { key } of rangesOf(spec)) await store(key, {});
 
-  const stored = async (key: RangeKey) => {
-    const read = await readRange(table, CLUSTER, key);
-    if (read === undefined) throw new Error(`expected ${key}`);
-    return read.stored;
-  };
+  const stored = async (key: RangeKey) => found(await readRange(table, CLUSTER, key)).stored;
   const repair = (startedAtMs: number) => repairedAt(table, startedAtMs, CLUSTER);
   const { isRepaired = true } = options;
   /** Sends the event unchanged. The handler uses the given table. */

@@ -6,6 +6,7 @@ import { storedSize } from '../../lib/table/stored-item.ts';
 import { unwrittenTable } from '../../lib/table/unwritten-table.ts';
 import { won } from '../contract/key-value-table.ts';
 import { AT_ONCE, describeInEachTable } from '../support/each-table.ts';
+import { found } from '../support/found.ts';
 import { memoryTable } from '../support/memory-table.ts';
 import { type LeaseFields, aLease as leaseWith, putLease } from '../support/put-lease.ts';
 
@@ -26,9 +27,7 @@ function refreshed(address: string, expiresAtMs = NOW_MS + 15_000) {
 }
 
 async function itemIn(table: KeyValueTable): Promise<Item> {
-  const { item } = await readLeases(table, 'c');
-  if (item === undefined) throw new Error('expected an item');
-  return item;
+  return found((await readLeases(table, 'c')).item);
 }
 
 function changes(...leases: readonly Lease[]) {

@@ -12,6 +12,7 @@ import { won } from '../contract/key-value-table.ts';
 import { storedRange } from '../repair/repair-cluster.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { AT_ONCE } from '../support/each-table.ts';
+import { found } from '../support/found.ts';
 import { memoryTable } from '../support/memory-table.ts';
 import { itemsIn, made, pickLowest } from '../support/ranges.ts';
 
@@ -40,9 +41,7 @@ async function newTable(stored: Partial<StoredRange> = {}): Promise<KeyValueTabl
 }
 
 async function saved(table: KeyValueTable): Promise<StoredRange> {
-  const read = await readRange(table, 'c', KEY);
-  if (read === undefined) throw new Error('expected a range');
-  return read.stored;
+  return found(await readRange(table, 'c', KEY)).stored;
 }
 
 const takenIn = async (table: KeyValueTable) => itemsIn(await saved(table));

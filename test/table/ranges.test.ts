@@ -13,6 +13,7 @@ import {
 } from '../../lib/table/ranges.ts';
 import { won } from '../contract/key-value-table.ts';
 import { describeInEachTable } from '../support/each-table.ts';
+import { found } from '../support/found.ts';
 import { memoryTable } from '../support/memory-table.ts';
 
 const KEY = RANGE_KEYS.primary;
@@ -40,11 +41,7 @@ const UNSTRUCK: StoredRange = {
   holds: [],
 };
 
-async function readItem(table: KeyValueTable) {
-  const read = await readRange(table, 'c', KEY);
-  if (read === undefined) throw new Error('expected a range');
-  return read;
-}
+const readItem = async (table: KeyValueTable) => found(await readRange(table, 'c', KEY));
 
 /** Returns the value with bytes as text, because Jest needs seconds to compare a hundred thousand bytes. */
 function bytesAsText(value: unknown): unknown {

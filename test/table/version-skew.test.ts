@@ -10,6 +10,7 @@ import { readRequest, writeRequest } from '../../lib/table/requests.ts';
 import { readRunRecord, writeRunRecord } from '../../lib/table/run-records.ts';
 import { fieldsIn, isList } from '../../lib/table/stored-item.ts';
 import { anAllocateWorld, CLUSTER } from '../support/allocate-world.ts';
+import { found } from '../support/found.ts';
 import { memoryStore, memoryTable } from '../support/memory-table.ts';
 import { aLease, type LeaseFields, withdraw } from '../support/put-lease.ts';
 import { recordingTelemetry } from '../support/recording-telemetry.ts';
@@ -97,11 +98,6 @@ const TYPES: Readonly<Record<keyof typeof STORED_FORMS, Access>> = {
     },
   },
 };
-
-function found<T>(value: T | undefined): T {
-  if (value === undefined) throw new Error('expected an item');
-  return value;
-}
 
 function tableOf(item: Item): KeyValueTable {
   return memoryTable({ store: new Map([[item.cluster, new Map([[item.key, item]])]]) });

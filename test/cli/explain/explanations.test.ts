@@ -1,7 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { ERROR_CODES, OTHER_CODES } from '../../../cli/explain/explain-error-codes.ts';
 import { FINDINGS } from '../../../cli/explain/explain-findings.ts';
-import type { Explanation } from '../../../cli/explain/explanation.ts';
 import { EXPLANATIONS, explain, findingHint, nearestWord, stateHint } from '../../../cli/explain/explanations.ts';
 import { ALARMS } from '../../../deploy/alarm-list.ts';
 import { refused } from '../../../lib/allocator/refusal.ts';
@@ -17,6 +16,7 @@ import type { DispatchErrorCode } from '../../../lib/runtime/deadline.ts';
 import type { TableErrorCode } from '../../../lib/table/key-value-table.ts';
 import { findingsPage } from '../../../tools/findings-page.ts';
 import { withAddresses, withNodePorts } from '../../repair/services.ts';
+import { found } from '../../support/found.ts';
 import { callKbctl } from '../../support/kbctl-in-process.ts';
 import { expectPrinted, ran } from '../../support/kbctl-world.ts';
 import { filesInRepository } from '../../support/repository.ts';
@@ -29,11 +29,7 @@ type ExplainedElsewhere =
 const codes = { ...ERROR_CODES, ...OTHER_CODES };
 codes satisfies Readonly<Record<Exclude<PassErrorCode, ExplainedElsewhere>, unknown>>;
 
-function known(word: string): Explanation {
-  const found = explain(word);
-  if (found === undefined) throw new Error(`nothing is known of ${word}`);
-  return found;
-}
+const known = (word: string) => found(explain(word));
 
 test.each([
   ['Full', 'full'],

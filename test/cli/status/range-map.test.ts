@@ -1,23 +1,15 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import type { RangeMap } from '../../../cli/status/cluster-status.ts';
 import { drawRange, type RangeBits } from '../../../cli/status/range-map.ts';
 import { type TextRange, textRange } from '../../../cli/status/range-status.ts';
-import { isRefused } from '../../../lib/allocator/refusal.ts';
 import { fromBits } from '../../../lib/allocator/snapshot-bytes.ts';
 import { RANGE_KEYS } from '../../../lib/cluster/spec-ranges.ts';
+import { found } from '../../support/found.ts';
+import { made } from '../../support/ranges.ts';
 
-function layout(text: string): TextRange {
-  const range = textRange(text.includes('/') ? RANGE_KEYS.primary : RANGE_KEYS.nodePorts, text);
-  if (isRefused(range)) throw range;
-  return range;
-}
+const layout = (text: string) => made(textRange(text.includes('/') ? RANGE_KEYS.primary : RANGE_KEYS.nodePorts, text));
 
-function drawn(range: TextRange, given: RangeBits): RangeMap {
-  const map = drawRange(range, given);
-  if (map === undefined) throw new Error(`${range.spec} has no usable item`);
-  return map;
-}
+const drawn = (range: TextRange, given: RangeBits) => found(drawRange(range, given));
 
 function bits(items: Partial<Record<'used' | 'held' | 'leaking' | 'duplicates', readonly number[]>> = {}): RangeBits {
   const { used = [], held = [], leaking = [], duplicates = [] } = items;
