@@ -1,5 +1,6 @@
 import { type Address, addressOf, formatAddress, type IPFamily, parseIPv4, parseIPv6 } from './ip-address.ts';
 import { type Refusal, refused } from './refusal.ts';
+import { countBefore } from './sorted.ts';
 
 /** A CIDR. `base` is its first address. */
 export interface Network {
@@ -87,15 +88,8 @@ export function usableIntervals(networks: readonly Network[], family: IPFamily):
 }
 
 export function isWithin(intervals: readonly Interval[], value: bigint): boolean {
-  let [from, to] = [0, intervals.length];
-  while (from < to) {
-    const middle = (from + to) >> 1;
-    const { first = 0n, last = 0n } = intervals[middle] ?? {};
-    if (value < first) to = middle;
-    else if (value > last) from = middle + 1;
-    else return true;
-  }
-  return false;
+  const interval = intervals[countBefore(intervals, ({ last }) => last < value)];
+  return interval !== undefined && interval.first <= value;
 }
 
 /** Returns the number of usable addresses of a network, capped at `Number.MAX_SAFE_INTEGER`. */

@@ -142,7 +142,8 @@ export function sameJson(one: unknown, other: unknown): boolean {
   return [...fields].every((field) => sameJson(one[field], other[field]));
 }
 
-function isNothing(value: unknown): boolean {
+/** Returns whether the API server treats the value like an absent field. */
+export function isNothing(value: unknown): boolean {
   if (value === undefined || value === null) return true;
   return typeof value === 'object' && Object.keys(value).length === 0;
 }

@@ -1,3 +1,4 @@
+import { countBefore } from '../allocator/sorted.ts';
 import {
   type EndpointAddress,
   type EndpointPort,
@@ -180,7 +181,8 @@ function withRest(endpoints: EndpointsObject, live: readonly string[], masterCou
   const present = new Set(addresses.map(({ ip }) => ip));
   for (const ip of live) {
     if (present.has(ip)) continue;
-    const at = placeOf({ ip }, addresses);
+    const key = addressKey({ ip });
+    const at = countBefore(addresses, (other) => addressKey(other) < key);
     addresses.splice(at, 0, { ip });
     present.add(ip);
     if (addresses.length <= masterCount) continue;
@@ -191,17 +193,4 @@ function withRest(endpoints: EndpointsObject, live: readonly string[], masterCou
     if (removed !== undefined && !isLeft) present.delete(removed.ip);
   }
   return { ...endpoints, subsets: [{ ...only, addresses }, ...others] };
-}
-
-/** Returns the index at which to insert the address, in the order of repacked addresses. */
-function placeOf(address: EndpointAddress, addresses: readonly EndpointAddress[]): number {
-  const key = addressKey(address);
-  let [from, to] = [0, addresses.length];
-  while (from < to) {
-    const middle = (from + to) >> 1;
-    const other = addresses[middle];
-    if (other !== undefined && addressKey(other) < key) from = middle + 1;
-    else to = middle;
-  }
-  return from;
 }

@@ -1,6 +1,6 @@
 import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
 import { boundedText, isRecord } from '../cluster/values.ts';
-import { describePublished } from '../endpoints/objects.ts';
+import { describePublished, isNothing, sameJson } from '../endpoints/objects.ts';
 import { type ClusterPort, describeRef, type Kind, type ObjectRef, refOf } from './cluster-port.ts';
 
 /**
@@ -85,7 +85,7 @@ function written({ metadata, ...object }: KubernetesObject & { readonly status?:
 const DEEPEST = 8;
 
 function* differences(path: string, before: unknown, after: unknown, depth = 0): Generator<string> {
-  if (keyOf(before) === keyOf(after)) return;
+  if (sameJson(before, after)) return;
   const areAlike = depth < DEEPEST && Array.isArray(before) === Array.isArray(after);
   const [old, changed] = areAlike ? [partsOf(before), partsOf(after)] : [];
   if (old !== undefined && changed !== undefined) {
@@ -102,22 +102,6 @@ function partsOf(value: unknown): ReadonlyMap<string, unknown> | undefined {
   if (Array.isArray(value)) return new Map(value.map((item, index) => [`[${index}]`, item]));
   const fields = value ?? {};
   return isRecord(fields) ? new Map(Object.entries(fields).map(([field, own]) => [`.${field}`, own])) : undefined;
-}
-
-/** Returns whether the API treats the value like an absent field, as it does null and an empty list. */
-function isNothing(value: unknown): boolean {
-  return value === undefined || value === null || (Array.isArray(value) && value.length === 0);
-}
-
-/** Returns the same text for two values if the API treats them as equal. */
-function keyOf(value: unknown): string {
-  if (isNothing(value)) return '';
-  if (Array.isArray(value)) return `[${value.map(keyOf).join()}]`;
-  if (!isRecord(value)) return JSON.stringify(value);
-  const fields = Object.keys(value)
-    .filter((field) => !isNothing(value[field]))
-    .sort();
-  return `{${fields.map((field) => `${JSON.stringify(field)}:${keyOf(value[field])}`).join()}}`;
 }
 
 function shown(value: unknown): string {

@@ -8,6 +8,7 @@ import {
   usableOf,
   usableSize,
 } from '../allocator/network.ts';
+import { countBefore } from '../allocator/sorted.ts';
 import type { Finding } from '../cluster/finding.ts';
 import { type ServiceCidrUsage, USAGE_CELLS } from '../cluster/service-cidr-usage.ts';
 
@@ -73,18 +74,14 @@ function sortedValues(taken: Iterable<string>): Values {
 /** Returns the positions of the values that are in a network. Values are not copied, because ServiceCIDRs may overlap. */
 function partOf(values: readonly bigint[], network: Network): { readonly from: number; readonly to: number } {
   const { first, last } = usableOf(network);
-  const from = countBelow(values, first);
-  return { from, to: Math.max(from, countBelow(values, last + 1n)) };
-}
-
-function countBelow(values: readonly bigint[], bound: bigint): number {
-  let [from, to] = [0, values.length];
-  while (from < to) {
-    const middle = (from + to) >> 1;
-    if ((values[middle] ?? bound) < bound) from = middle + 1;
-    else to = middle;
-  }
-  return from;
+  const from = countBefore(values, (value) => value < first);
+  return {
+    from,
+    to: Math.max(
+      from,
+      countBefore(values, (value) => value <= last),
+    ),
+  };
 }
 
 /**

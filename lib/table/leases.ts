@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import * as z from 'zod/mini';
+import { countBefore } from '../allocator/sorted.ts';
 import { afterChanges, endOf, type Lease, type LeaseChanges } from '../cluster/lease.ts';
 import { guaranteedUpdate, type UpdateOptions, writeUntilWon } from './guaranteed-update.ts';
 import type { Item, KeyValueTable, NewItem, TableValue } from './key-value-table.ts';
@@ -126,17 +127,10 @@ export function updateLease<Result>(
   );
 }
 
-/** Returns the lease of an address by binary search, because leases are sorted by address. */
+/** Returns the lease of an address. The leases are sorted by address. */
 export function leaseOf({ leases }: Pick<StoredLeases, 'leases'>, address: string): Lease | undefined {
-  let [from, to] = [0, leases.length];
-  while (from < to) {
-    const middle = (from + to) >> 1;
-    const lease = leases[middle];
-    if (lease?.address === address) return lease;
-    if (lease !== undefined && lease.address < address) from = middle + 1;
-    else to = middle;
-  }
-  return undefined;
+  const lease = leases[countBefore(leases, (each) => each.address < address)];
+  return lease?.address === address ? lease : undefined;
 }
 
 /** Returns the content of the item. The expiry of the item is only for DynamoDB's TTL; `value` has the expiry of each lease. */
