@@ -3,7 +3,7 @@ import type { DeregisterRequest } from '../../lib/api-servers/deregister.ts';
 import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
 import { addressesIn, ENDPOINTS_REF, type EndpointsObject, SLICE_REF } from '../../lib/endpoints/objects.ts';
 import { ClusterError, type ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
-import { tableWith } from '../repair/faults.ts';
+import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { aHost, aServer } from '../support/a-cluster-spec.ts';
 import { anEndpoints, aSlice, HTTPS } from '../support/an-endpoints.ts';
 import { A, B, C, EndpointsWorld, READY, SILENT, worldOf } from '../support/endpoints-world.ts';
@@ -175,13 +175,14 @@ describe('deregistering an address', () => {
         throw new ClusterError('Unavailable', 'the process ended');
       },
     };
-    const table = tableWith(world.table, {
+    const table: KeyValueTable = {
+      ...world.table,
       get: async (cluster, key) => {
         const item = await world.table.get(cluster, key);
         if (late.length === 0) await world.tick(20_000, { kubernetes }).catch(() => undefined);
         return item;
       },
-    });
+    };
     expect(await ask(world, { table })).toMatchObject({ outcome: 'deregistered', stillPublished: false });
     expect(late.map(addressesIn)).toEqual([[A, B]]);
     for (const object of late) expect(await port.update(object)).toMatchObject({ outcome: 'conflict' });

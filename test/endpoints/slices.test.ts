@@ -1,6 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
 import {
-  describePublished,
   type EndpointSliceObject,
   type EndpointsObject,
   MANAGED_BY_LABEL,
@@ -134,18 +133,4 @@ test.each<[unknown, unknown, boolean]>([
 
 test('samePort treats an absent name of a port like an empty name', () => {
   expect(samePort({ port: 1 }, { name: '', port: 1 })).toBe(true);
-});
-
-test.each([
-  { name: 'Endpoints', object: anEndpoints(['10.0.0.1', '10.0.0.2']), text: ' with 10.0.0.1, 10.0.0.2 :6443' },
-  { name: 'Endpoints without an address', object: anEndpoints([]), text: ' with no address' },
-  { name: 'an EndpointSlice', object: aSlice(['10.0.0.1'], [HTTPS, { port: 1 }]), text: ' with 10.0.0.1 :6443 :1' },
-  {
-    name: 'an EndpointSlice with null lists',
-    object: { ...aSlice([]), endpoints: null, ports: null },
-    text: ' with no address',
-  },
-  { name: 'another object', object: { ...anEndpoints(['10.0.0.1']), kind: 'Service' }, text: '' },
-])('describePublished returns "$text" for $name', ({ object, text }) => {
-  expect(describePublished(object)).toBe(text);
 });

@@ -4,7 +4,7 @@ import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { ClusterError, type ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
 import { nodePortRepair } from '../../lib/loops/node-port-repair.ts';
-import { tableWith } from '../repair/faults.ts';
+import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { countsByType, listing, RepairCluster } from '../repair/repair-cluster.ts';
 import { withAddresses, withNodePorts } from '../repair/services.ts';
 
@@ -118,7 +118,7 @@ test('an audit counts what Services claim, and frees nothing', async () => {
 
 test('an audit whose write loses to another audit succeeds', async () => {
   const cluster = new RepairCluster({ allocator: 'apiserver' });
-  const table = tableWith(cluster.table, { put: async () => ({ outcome: 'lost' }) });
+  const table: KeyValueTable = { ...cluster.table, put: async () => ({ outcome: 'lost' }) };
   expect(await cluster.pass(clusterIpRepair, { table })).toMatchObject({ changes: [], errors: [] });
 });
 

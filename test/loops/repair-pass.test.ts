@@ -5,8 +5,7 @@ import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
 import { nodePortRepair } from '../../lib/loops/node-port-repair.ts';
 import type { HoldTerms } from '../../lib/range/hold.ts';
-import { TableError } from '../../lib/table/key-value-table.ts';
-import { brokenList, tableWith } from '../repair/faults.ts';
+import { type KeyValueTable, TableError } from '../../lib/table/key-value-table.ts';
 import { countsByType, listing, RepairCluster } from '../repair/repair-cluster.ts';
 import { withAddresses, withNodePorts } from '../repair/services.ts';
 import { HOLD_END_MARGIN_MS } from '../support/ranges.ts';
@@ -20,12 +19,13 @@ describe('the list of Services', () => {
   test('the list of Services is read after the ranges', async () => {
     const cluster = new RepairCluster({ serviceClusterIPRanges: [RANGE, 'fd00::/112'] });
     const calls: string[] = [];
-    const table = tableWith(cluster.table, {
+    const table: KeyValueTable = {
+      ...cluster.table,
       get: (name, key) => {
         calls.push(key);
         return cluster.table.get(name, key);
       },
-    });
+    };
     const kubernetes = listing(() => {
       calls.push('services');
       return [];
@@ -42,7 +42,10 @@ describe('the list of Services', () => {
     async ({ loop, key, message }) => {
       const cluster = new RepairCluster();
       const cause = new ClusterError('Unavailable', 'it broke off');
-      const kubernetes = brokenList([withAddresses('s', '10.0.0.5'), withNodePorts('t', 30_001)], cause);
+      const kubernetes = listing(async function* list() {
+        yield* [withAddresses('s', '10.0.0.5'), withNodePorts('t', 30_001)];
+        throw cause;
+      });
       await expect(cluster.pass(loop, { kubernetes })).rejects.toMatchObject({ code: 'Unavailable', message, cause });
       expect(await cluster.stored(key)).toBeUndefined();
     },
@@ -56,7 +59,7 @@ describe('a table that fails', () => {
     { loop: clusterIpRepair, cause: new RangeError('odd'), message: 'unable to refresh the service IP block: odd' },
   ])('a pass of $loop.id fails with the error of upstream: $cause', async ({ loop, message, cause }) => {
     const cluster = new RepairCluster();
-    const table = tableWith(cluster.table, { get: () => Promise.reject(cause) });
+    const table: KeyValueTable = { ...cluster.table, get: () => Promise.reject(cause) };
     const code = cause === THROTTLED ? { code: 'Throttled' } : {};
     await expect(cluster.pass(loop, { table })).rejects.toMatchObject({ ...code, message, cause });
   });
@@ -69,7 +72,7 @@ describe('a table that fails', () => {
     await cluster.store(PRIMARY, { range: RANGE, data: fromBits([1]) });
     cluster.services = [withAddresses('s', '10.0.0.5')];
     const replies = outcomes.values();
-    const table = tableWith(cluster.table, { put: async () => ({ outcome: replies.next().value ?? 'lost' }) });
+    const table: KeyValueTable = { ...cluster.table, put: async () => ({ outcome: replies.next().value ?? 'lost' }) };
     expect((await cluster.pass(clusterIpRepair, { table })).errors).toMatchObject([{ code: 'Contended' }]);
     expect(replies.next().done).toBe(true);
     expect((await cluster.pass(clusterIpRepair)).errors).toEqual([]);

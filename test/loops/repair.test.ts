@@ -7,8 +7,7 @@ import { clusterIpRepair, clusterIps } from '../../lib/loops/cluster-ip-repair.t
 import { nodePortRepair, nodePorts } from '../../lib/loops/node-port-repair.ts';
 import type { LoopDefinition, PassReport } from '../../lib/loops/pass.ts';
 import { repairPass } from '../../lib/loops/repair.ts';
-import { TableError } from '../../lib/table/key-value-table.ts';
-import { tableWith } from '../repair/faults.ts';
+import { type KeyValueTable, TableError } from '../../lib/table/key-value-table.ts';
 import { countsByType, RepairCluster, storedRange } from '../repair/repair-cluster.ts';
 import { service, withAddresses, withNodePorts } from '../repair/services.ts';
 import { ipRange, itemsIn, portRange } from '../support/ranges.ts';
@@ -64,7 +63,7 @@ function repairs({ loop, key, range, size, ...repair }: Repair): void {
   test('a pass reports a failed save with the message of upstream, and still reports its findings', async () => {
     const cluster = aCluster(repair.services);
     const cause = new TableError('Throttled', 'test error');
-    const table = tableWith(cluster.table, { put: () => Promise.reject(cause) });
+    const table: KeyValueTable = { ...cluster.table, put: () => Promise.reject(cause) };
     const report = await cluster.pass(loop, { table });
     expect(report.errors).toMatchObject([{ code: 'Throttled', message: `${repair.cannotSave}: test error`, cause }]);
     expect(countsByType(report)).toMatchObject({ repair: repair.taken.length });
@@ -82,7 +81,7 @@ function repairs({ loop, key, range, size, ...repair }: Repair): void {
       if (reads === 1 && item === key && newest !== undefined) await cluster.store(key, newest);
       return old;
     };
-    const report = await cluster.pass(loop, { table: tableWith(cluster.table, { get }) });
+    const report = await cluster.pass(loop, { table: { ...cluster.table, get } });
     expect(countsByType(report)).not.toHaveProperty('repair');
     expect(await takenIn(cluster, key)).toEqual(repair.taken);
   });
@@ -167,12 +166,13 @@ describe('cluster IP repair in two families', () => {
   test('a pass does not save the second range if the first cannot be saved', async () => {
     const cluster = new RepairCluster({ serviceClusterIPRanges: ['192.168.1.0/24', '2000::/108'] });
     const tried: string[] = [];
-    const table = tableWith(cluster.table, {
+    const table: KeyValueTable = {
+      ...cluster.table,
       put: (item) => {
         tried.push(item.key);
         return Promise.reject(new TableError('Throttled', 'test error'));
       },
-    });
+    };
     const report = await cluster.pass(clusterIpRepair, { table });
     expect([tried, report.errors.length]).toEqual([[PRIMARY], 1]);
   });

@@ -12,7 +12,6 @@ import { OlderSpecError, portsFor, type Writes } from '../../lib/loops/writes.ts
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { LEASES } from '../../lib/table/leases.ts';
 import { isRangeKey, saveRange } from '../../lib/table/ranges.ts';
-import { tableWith } from '../repair/faults.ts';
 import { storedRange } from '../repair/repair-cluster.ts';
 import { withAddresses, withNodePorts } from '../repair/services.ts';
 import { aSlice } from '../support/an-endpoints.ts';
@@ -68,12 +67,13 @@ describe('the writes of a pass', () => {
       /** The number of writes before each confirmation. */
       const confirmed: number[] = [];
       const below = await leakingTable(allocator);
-      const table = tableWith(below, {
+      const table: KeyValueTable = {
+        ...below,
         put: (item, previous) => {
           written.push(item.key);
           return below.put(item, previous);
         },
-      });
+      };
       const cluster = memoryCluster();
       const kubernetes: ClusterPort = {
         ...cluster.port,
