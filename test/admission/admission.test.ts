@@ -6,12 +6,13 @@ import { HOLD_OWNER_LABEL } from '../../lib/cluster/kubernetes-objects.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { DispatchError } from '../../lib/runtime/deadline.ts';
 import { registerCluster, updateCluster, withOwner } from '../../lib/table/cluster-registration.ts';
-import { type KeyValueTable, type NewItem, TableError, type TableErrorCode } from '../../lib/table/key-value-table.ts';
+import { type KeyValueTable, type NewItem, TableError } from '../../lib/table/key-value-table.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { aReview, type ReviewFields, type ServiceFields } from '../support/admission-review.ts';
 import { type AdmissionWorld, anAdmissionWorld, TOKEN } from '../support/admission-world.ts';
 import { aDispatchWorld } from '../support/dispatch-world.ts';
 import { recordingTelemetry } from '../support/recording-telemetry.ts';
+import { failingPuts } from '../support/table-through.ts';
 
 /* The webhook allocates the lowest free item of a dynamic band. The first ones are 10.0.0.17, fd00::101 and 30016. */
 
@@ -26,21 +27,6 @@ const port = (nodePort: number) => ({ op: 'add', path: '/spec/ports/0/nodePort',
 
 async function takenIn(world: AdmissionWorld): Promise<readonly string[]> {
   return Object.keys(await world.taken()).sort();
-}
-
-/** Returns a table whose put throws an error with this code for each item that `fails` selects. */
-function failing(
-  table: KeyValueTable,
-  fails: (item: NewItem) => boolean,
-  code: TableErrorCode = 'Throttled',
-): KeyValueTable {
-  return {
-    ...table,
-    put: async (item, previous) => {
-      if (fails(item)) throw new TableError(code, 'the test says so');
-      return table.put(item, previous);
-    },
-  };
 }
 
 test('a Service gets an address and a node port that are allocated to it', async () => {
@@ -254,7 +240,7 @@ describe('a table that cannot allocate', () => {
   const OTHER_RANGE = aClusterSpec({ allocator: 'table', serviceClusterIPRanges: ['10.1.0.0/24'] });
 
   test.each<[string, string, (world: AdmissionWorld) => KeyValueTable | Promise<KeyValueTable>]>([
-    ['it throttles requests', 'Throttled', ({ table }) => failing(table, RANGES)],
+    ['it throttles requests', 'Throttled', ({ table }) => failingPuts(table, 'Throttled', RANGES)],
     ['it cannot be reached', 'Unavailable', unreachable],
     ['no pass has saved the ranges', 'NotReady', ({ table }) => registerCluster(table, OTHER_RANGE).then(() => table)],
     [
@@ -292,7 +278,7 @@ describe('a table that cannot allocate', () => {
     const world = await anAdmissionWorld();
     await world.ask(
       { spec: BOTH },
-      failing(world.table, ({ key }) => key === RANGE_KEYS.nodePorts),
+      failingPuts(world.table, 'Throttled', ({ key }) => key === RANGE_KEYS.nodePorts),
     );
     expect(await takenIn(world)).toEqual([]);
   });
@@ -302,7 +288,7 @@ describe('a table that cannot allocate', () => {
     let writes = 0;
     const { status } = await world.ask(
       { spec: BOTH },
-      failing(world.table, () => ++writes > 1),
+      failingPuts(world.table, 'Throttled', () => ++writes > 1),
     );
     expect(status).toMatchObject(unavailable);
     expect(await takenIn(world)).toEqual(['10.0.0.17']);

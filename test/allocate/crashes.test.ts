@@ -3,10 +3,10 @@ import type { AllocateRequest } from '../../lib/allocate/request.ts';
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { updateCluster, withMode } from '../../lib/table/cluster-registration.ts';
-import { type KeyValueTable, TableError } from '../../lib/table/key-value-table.ts';
 import { type AllocateWorld, anAllocateWorld, CLUSTER } from '../support/allocate-world.ts';
 import { CutCalls, type End, FAILURES } from '../support/cut-calls.ts';
 import { HOLD_MS } from '../support/ranges.ts';
+import { failingPuts } from '../support/table-through.ts';
 import { repairPass } from './repair-after.ts';
 
 const IP = { range: 'serviceips', value: '10.0.0.1' } as const;
@@ -18,12 +18,9 @@ describe('an interrupted request', () => {
   const interrupted = async () => {
     const world = await anAllocateWorld({ isRepaired: false });
     await world.repair(world.clock.nowMs);
-    const put: KeyValueTable['put'] = async (item, previous) => {
-      if (item.key === RANGE_KEYS.nodePorts) throw new TableError('Unavailable', 'no answer');
-      return world.table.put(item, previous);
-    };
+    const table = failingPuts(world.table, 'Unavailable', ({ key }) => key === RANGE_KEYS.nodePorts);
     const resumes = /^Unavailable: request r1 was not finished, invoke it again .* it resumes where this one ended\. /;
-    await expect(world.ask(request, { ...world.table, put })).rejects.toThrow(resumes);
+    await expect(world.ask(request, table)).rejects.toThrow(resumes);
     expect(await world.taken()).toEqual({ '10.0.0.1': 'r1' });
     return world;
   };

@@ -4,9 +4,10 @@ import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import type { Hold } from '../../lib/range/hold.ts';
 import type { StoredRange } from '../../lib/range/stored-range.ts';
-import { type KeyValueTable, TableError } from '../../lib/table/key-value-table.ts';
+import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { type AllocateWorld, anAllocateWorld } from '../support/allocate-world.ts';
 import { HOLD_MS } from '../support/ranges.ts';
+import { failingPuts } from '../support/table-through.ts';
 
 const IP = { range: 'serviceips', value: '10.0.0.1' } as const;
 const NEXT_PORT = { range: 'servicenodeports', next: true } as const;
@@ -119,12 +120,9 @@ test('a refused request leaves the earlier hold unchanged', async () => {
 
 test('a request for a Service that is repeated after the end of its own hold restores the earlier hold', async () => {
   const world = await aWorld();
-  const put: KeyValueTable['put'] = async (item, previous) => {
-    if (item.key === RANGE_KEYS.nodePorts) throw new TableError('Unavailable', 'no answer');
-    return world.table.put(item, previous);
-  };
+  const table = failingPuts(world.table, 'Unavailable', ({ key }) => key === RANGE_KEYS.nodePorts);
   const request: Partial<AllocateRequest> = { items: [IP, NEXT_PORT], takeUp: {} };
-  await expect(world.ask(request, { ...world.table, put })).rejects.toMatchObject({ code: 'Unavailable' });
+  await expect(world.ask(request, table)).rejects.toMatchObject({ code: 'Unavailable' });
   expect(await world.taken()).toEqual({ ...AS_IT_WAS, '10.0.0.1': 'r1' });
   world.clock.nowMs += HOLD_MS;
   await world.repair(world.clock.nowMs);

@@ -32,7 +32,8 @@ const LONGEST_PAUSE_MS = 1_000;
 export class LoopWorld {
   store: MemoryStore = memoryStore();
   stack = STACK;
-  readonly clock = { nowMs: Date.parse('2026-01-01T12:00:00Z') };
+  readonly #world = aDispatchWorld();
+  readonly clock = this.#world.clock;
   readonly cluster: MemoryCluster;
   readonly queue = memoryQueue(() => this.clock.nowMs);
   readonly answers = new Map<string, ProbeReply>();
@@ -41,7 +42,6 @@ export class LoopWorld {
   /** Called when a pass has listed the Services. */
   whileListing: () => Promise<unknown> = () => Promise.resolve();
   table: KeyValueTable;
-  readonly #world = aDispatchWorld();
   #requests = 0;
 
   constructor(objects: readonly KubernetesObject[] = []) {
@@ -71,7 +71,7 @@ export class LoopWorld {
   }
 
   schedule(): object {
-    return { 'detail-type': 'Scheduled Event', time: new Date(this.clock.nowMs).toISOString() };
+    return this.#world.schedule();
   }
 
   deregister(request: object, calls = new CutCalls()): Promise<unknown> {
@@ -142,7 +142,6 @@ export class LoopWorld {
     };
     const connect: Environment['connect'] = () => calls.call('read the secret', async () => access, unavailable);
     return {
-      nowMs: () => this.clock.nowMs,
       stack: this.stack,
       table: () => calls.table(this.table),
       connect,

@@ -9,6 +9,7 @@ import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
 import { nodePortRepair } from '../../lib/loops/node-port-repair.ts';
 import type { LoopDefinition } from '../../lib/loops/pass.ts';
 import { systemNamespaces } from '../../lib/loops/system-namespaces.ts';
+import { service } from '../repair/services.ts';
 import { aClusterSpec, aServer } from '../support/a-cluster-spec.ts';
 import { memoryCluster } from '../support/memory-cluster.ts';
 import { aPassContext } from '../support/pass-context.ts';
@@ -58,14 +59,9 @@ function objectsOf(n: number): KubernetesObject[] {
 function claim(index: number): ServiceClaim {
   const clusterIPs = [address(0, index >> 1), address(100 + (index % 3), index), `fd00::${index}`, 'bad'];
   const ports = list(4, (at) => ({ protocol: 'TCP', nodePort: 30_000 + ((index + at) % 4_000) }));
-  const meta = {
-    namespace: `n${index % 7}`,
-    name: `s${index}`,
-    uid: `u${index}`,
-    resourceVersion: '1',
-    createdAtMs: 0,
-  };
-  return { ...meta, type: 'NodePort', clusterIP: clusterIPs[0] ?? '', clusterIPs, ports, healthCheckNodePort: 0 };
+  const [clusterIP = ''] = clusterIPs;
+  const namespace = `n${index % 7}`;
+  return service(`s${index}`, { namespace, type: 'NodePort', clusterIP, clusterIPs, ports });
 }
 
 function passOf(loop: LoopDefinition, spec: (n: number) => Partial<ClusterSpec>) {

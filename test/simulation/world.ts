@@ -17,6 +17,7 @@ import { CLUSTERS, readPauseOfAll } from '../../lib/table/clusters.ts';
 import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
 import { serverClock } from '../../lib/table/server-clock.ts';
 import { aClusterSpec, aHost, aServer } from '../support/a-cluster-spec.ts';
+import { anAccess } from '../support/a-process.ts';
 import { Chance, Clock } from './clock.ts';
 import { EndpointTruth } from './endpoint-truth.ts';
 import { networkOf } from './network.ts';
@@ -375,14 +376,11 @@ export class World {
     if (answer.outcome !== 'reply') throw new ClusterError('Unavailable', 'the store does not answer');
     const { server, ca, token } = answer.reply;
     const material = connectNetwork(ca, networkOf(this, process, ca));
-    return {
+    return anAccess({
       server,
-      basePath: '',
-      context: 'c',
-      skipTlsVerify: false,
       tls: () => ({ ca: material, rejectUnauthorized: true }),
       authHeaders: async () => ({ authorization: token }),
-    };
+    });
   }
 
   async #queue(process: Process, messages: readonly OutgoingMessage[]): Promise<[]> {
