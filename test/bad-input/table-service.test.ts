@@ -1,41 +1,30 @@
 import { randomUUID } from 'node:crypto';
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { LOOPS, type Loop } from '../../lib/cluster/cluster-spec.ts';
 import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
 import { createTable } from '../../local/create-table.ts';
-import { startTableServer, type TableServer } from '../../local/table-server.ts';
 import { type Fault, type FaultProxy, serviceError, startFaultProxy, throttle } from '../support/fault-proxy.ts';
+import { runningTableServer } from '../support/running-table-server.ts';
 import { testDynamoClient } from '../support/test-dynamo-client.ts';
 import { aMisbehavingWorld, type MisbehavingWorld, type OpenTable } from './misbehaving-world.ts';
 
 /** The number of attempts that the client makes for a call. */
 const ATTEMPTS = 3;
 
-let server: TableServer;
+const server = runningTableServer();
 let proxy: FaultProxy;
-let direct: DynamoDBClient;
 let proxied: DynamoDBClient;
 let tables = 0;
 /** The name of the table that passes use. */
 let tableName: string;
 let world: MisbehavingWorld;
 
-beforeAll(async () => {
-  server = await startTableServer({ key: 'test' });
-  direct = testDynamoClient(server.endpoint);
-});
-
-afterAll(async () => {
-  direct.destroy();
-  await server.close();
-});
-
 beforeEach(async () => {
   tables += 1;
   const ownName = `table-${tables}`;
   tableName = ownName;
-  await createTable(direct, ownName);
+  await createTable(server.client, ownName);
   proxy = await startFaultProxy(server.endpoint);
   proxied = testDynamoClient(proxy.endpoint, { maxAttempts: ATTEMPTS });
   const own = { nowMs: () => 0, newWriteId: randomUUID };
@@ -44,7 +33,7 @@ beforeEach(async () => {
     return (deadline = never) => dynamoDbTable({ ...own, client, tableName: name(), deadline });
   };
   world = await aMisbehavingWorld({
-    tables: { seen: openIn(proxied, () => tableName), direct: openIn(direct, () => ownName) },
+    tables: { seen: openIn(proxied, () => tableName), direct: openIn(server.client, () => ownName) },
   });
 });
 

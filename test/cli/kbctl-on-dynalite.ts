@@ -1,19 +1,10 @@
-import { afterAll, beforeAll, describe } from '@jest/globals';
-import { startTableServer, type TableServer } from '../../local/table-server.ts';
+import { describe } from '@jest/globals';
 import { describeKbctl, type SuiteGroup } from '../contract/kbctl-suites.ts';
+import { runningTableServer } from '../support/running-table-server.ts';
 
 export function describeOnDynalite(group: SuiteGroup): void {
   describe(`kbctl and ${group}, on dynalite`, () => {
-    let server: TableServer;
-
-    beforeAll(async () => {
-      server = await startTableServer({ key: 'test' });
-    });
-
-    afterAll(async () => {
-      await server.close();
-    });
-
+    const server = runningTableServer();
     describeKbctl(group, () => server.endpoint);
   });
 }

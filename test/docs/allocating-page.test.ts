@@ -1,11 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 import { reservedAddresses, reservedPorts } from '../../lib/allocator/range-allocator.ts';
-import { startTableServer, type TableServer } from '../../local/table-server.ts';
 import { answerJsonSchema } from '../../tools/json-schemas.ts';
 import { anAllocateWorld, CLUSTER } from '../support/allocate-world.ts';
 import { fencedBlocks } from '../support/console-blocks.ts';
 import { readInRepository } from '../support/repository.ts';
+import { runningTableServer } from '../support/running-table-server.ts';
 import { type Action, type Story, testPage } from './play-page.ts';
 
 const PAGE = 'docs/allocating.md';
@@ -47,15 +47,7 @@ const story: Story = {
 };
 
 describe('the console blocks of allocating.md', () => {
-  let server: TableServer;
-
-  beforeAll(async () => {
-    server = await startTableServer({ key: 'test' });
-  });
-
-  afterAll(async () => {
-    await server.close();
-  });
+  const server = runningTableServer();
 
   testPage(PAGE, text, story, () => server.endpoint);
 

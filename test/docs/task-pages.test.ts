@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { startTableServer, type TableServer } from '../../local/table-server.ts';
+import { describe, expect, test } from '@jest/globals';
 import { pages } from '../support/console-blocks.ts';
+import { runningTableServer } from '../support/running-table-server.ts';
 import { testPage } from './play-page.ts';
 import { STORIES } from './task-stories.ts';
 
@@ -9,15 +9,7 @@ const INDEX = `${FOLDER}README.md`;
 const texts = pages();
 const tasks = [...texts].filter(([page]) => page.startsWith(FOLDER) && page !== INDEX);
 
-let server: TableServer;
-
-beforeAll(async () => {
-  server = await startTableServer({ key: 'test' });
-});
-
-afterAll(async () => {
-  await server.close();
-});
+const server = runningTableServer();
 
 test('each task page has a test script, and each script has a page', () => {
   expect(tasks.map(([page]) => page.slice(FOLDER.length)).sort()).toEqual(Object.keys(STORIES).sort());

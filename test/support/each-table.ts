@@ -1,12 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import { afterAll, beforeAll, describe } from '@jest/globals';
+import { describe } from '@jest/globals';
 import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { createTable } from '../../local/create-table.ts';
-import { startTableServer, type TableServer } from '../../local/table-server.ts';
 import { memoryTable } from './memory-table.ts';
-import { testDynamoClient } from './test-dynamo-client.ts';
+import { runningTableServer } from './running-table-server.ts';
 
 const NAME = 'kube-bootstrap-controller';
 
@@ -17,21 +15,11 @@ export function describeInEachTable(name: string, define: (open: () => Promise<K
   });
 
   describe(`${name}, in DynamoDB`, () => {
-    let server: TableServer;
-    let client: DynamoDBClient;
+    const server = runningTableServer();
     let tables = 0;
 
-    beforeAll(async () => {
-      server = await startTableServer({ key: 'test' });
-      client = testDynamoClient(server.endpoint);
-    });
-
-    afterAll(async () => {
-      client.destroy();
-      await server.close();
-    });
-
     define(async () => {
+      const { client } = server;
       tables += 1;
       const tableName = `${NAME}-${tables}`;
       await createTable(client, tableName);

@@ -1,46 +1,38 @@
 import { randomUUID } from 'node:crypto';
-import { DeleteItemCommand, GetItemCommand, PutItemCommand } from '@aws-sdk/client-dynamodb';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { DeleteItemCommand, type DynamoDBClient, GetItemCommand, PutItemCommand } from '@aws-sdk/client-dynamodb';
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { listClusters } from '../../lib/table/clusters.ts';
 import { keyOf } from '../../lib/table/dynamodb-items.ts';
 import { type DynamoClientOptions, dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
 import type { Item, KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { createTable } from '../../local/create-table.ts';
-import { startTableServer, type TableServer } from '../../local/table-server.ts';
+import { startTableServer } from '../../local/table-server.ts';
 import { describeKeyValueTable, NOW_MS, newCluster, won } from '../contract/key-value-table.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { type Fault, type FaultProxy, serviceError, startFaultProxy, throttle } from '../support/fault-proxy.ts';
+import { runningTableServer } from '../support/running-table-server.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { testDynamoClient } from '../support/test-dynamo-client.ts';
 
 const TABLE = 'kube-bootstrap-controller';
 
-let dynalite: TableServer;
-let direct: ReturnType<typeof testDynamoClient>;
+const server = runningTableServer();
 
-beforeAll(async () => {
-  dynalite = await startTableServer({ key: 'test' });
-  direct = testDynamoClient(dynalite.endpoint);
-  await createTable(direct, TABLE);
-});
+beforeAll(() => createTable(server.client, TABLE));
 
-afterAll(async () => {
-  direct.destroy();
-  await dynalite.close();
-});
-
-function openTable(client: typeof direct, deadline = new AbortController().signal, tableName = TABLE): KeyValueTable {
+function openTable(client: DynamoDBClient, deadline = new AbortController().signal, tableName = TABLE): KeyValueTable {
   return dynamoDbTable({ client, tableName, deadline, nowMs: () => NOW_MS, newWriteId: randomUUID });
 }
 
 describeKeyValueTable('DynamoDB table', {
-  open: (deadline) => openTable(direct, deadline),
-  remove: (cluster, key) => direct.send(new DeleteItemCommand({ TableName: TABLE, Key: keyOf({ cluster, key }) })),
+  open: (deadline) => openTable(server.client, deadline),
+  remove: (cluster, key) =>
+    server.client.send(new DeleteItemCommand({ TableName: TABLE, Key: keyOf({ cluster, key }) })),
 });
 
 async function attributesOf(cluster: string, key: string) {
-  return (await direct.send(new GetItemCommand({ TableName: TABLE, Key: keyOf({ cluster, key }) }))).Item;
+  return (await server.client.send(new GetItemCommand({ TableName: TABLE, Key: keyOf({ cluster, key }) }))).Item;
 }
 
 describe('a DynamoDB item', () => {
@@ -48,7 +40,7 @@ describe('a DynamoDB item', () => {
     const cluster = newCluster();
     const value = { generation: 1 };
     const item = { cluster, key: 'masterleases/10.0.0.1', value, schema: 3, expiresAtMs: NOW_MS + 1 };
-    const { writeId } = won(await openTable(direct).put(item, undefined));
+    const { writeId } = won(await openTable(server.client).put(item, undefined));
     expect(await attributesOf(cluster, item.key)).toEqual({
       cluster: { S: cluster },
       key: { S: item.key },
@@ -64,7 +56,7 @@ describe('a DynamoDB item', () => {
 
   test('an item without an expiry has no ttl', async () => {
     const cluster = newCluster();
-    won(await openTable(direct).put({ cluster, key: 'a', value: 1, schema: 1 }, undefined));
+    won(await openTable(server.client).put({ cluster, key: 'a', value: 1, schema: 1 }, undefined));
     expect(await attributesOf(cluster, 'a')).not.toHaveProperty('ttl');
   });
 
@@ -88,18 +80,18 @@ describe('a DynamoDB item', () => {
     const cluster = newCluster();
     const defined = Object.fromEntries(Object.entries(attributes).filter(([, attribute]) => attribute !== undefined));
     const Item = { ...(defined as typeof whole), cluster: { S: cluster }, key: { S: 'a' } };
-    await direct.send(new PutItemCommand({ TableName: TABLE, Item }));
-    await expect(openTable(direct).get(cluster, 'a')).rejects.toMatchObject({
+    await server.client.send(new PutItemCommand({ TableName: TABLE, Item }));
+    await expect(openTable(server.client).get(cluster, 'a')).rejects.toMatchObject({
       code: 'Corrupt',
       message: expect.stringContaining(`${cluster}/a has no readable attribute "${named}"`),
     });
   });
 
   test('an item of another writer does not hide the registrations', async () => {
-    const table = openTable(direct);
+    const table = openTable(server.client);
     const { spec } = await registerCluster(table, aClusterSpec({ name: 'beside' }));
     const Item = { cluster: { S: '#clusters' }, key: { S: 'another' }, note: { S: 'by hand' } };
-    await direct.send(new PutItemCommand({ TableName: TABLE, Item }));
+    await server.client.send(new PutItemCommand({ TableName: TABLE, Item }));
     const { clusters, unreadable } = await listClusters(table);
     expect(clusters).toMatchObject([{ spec }]);
     expect(unreadable).toMatchObject([{ name: 'another', error: { code: 'Corrupt' } }]);
@@ -108,12 +100,12 @@ describe('a DynamoDB item', () => {
 
 describe('a DynamoDB table behind a faulty network', () => {
   let proxy: FaultProxy;
-  let client: typeof direct;
+  let client: DynamoDBClient;
   let table: KeyValueTable;
   let cluster: string;
 
   const connect = (options: DynamoClientOptions = {}) => testDynamoClient(proxy.endpoint, options);
-  const competitor = () => openTable(direct);
+  const competitor = () => openTable(server.client);
   const attempts = (operation: string) => proxy.operations.filter((asked) => asked === operation).length;
   const putNew = async (value = 'old'): Promise<Item> =>
     won(await competitor().put({ cluster, key: 'a', value, schema: 1 }, undefined));
@@ -125,7 +117,7 @@ describe('a DynamoDB table behind a faulty network', () => {
   const ours = () => ({ cluster, key: 'a', value: 'ours', schema: 1 });
 
   beforeEach(async () => {
-    proxy = await startFaultProxy(dynalite.endpoint);
+    proxy = await startFaultProxy(server.endpoint);
     client = connect();
     table = openTable(client);
     cluster = newCluster();
@@ -151,7 +143,7 @@ describe('a DynamoDB table behind a faulty network', () => {
     meanwhile: async () => {
       const { earlierWrites: _, ...older } = (await attributesOf(cluster, 'a')) ?? {};
       const Item = { ...older, writeId: { S: 'of-an-older-version' } };
-      await direct.send(new PutItemCommand({ TableName: TABLE, Item }));
+      await server.client.send(new PutItemCommand({ TableName: TABLE, Item }));
       await overwrite();
     },
   };
@@ -316,9 +308,9 @@ describe('a DynamoDB table behind a faulty network', () => {
 
 test('createTable keeps an existing table and its content', async () => {
   const cluster = newCluster();
-  const item = won(await openTable(direct).put({ cluster, key: 'a', value: 1, schema: 1 }, undefined));
-  await createTable(direct, TABLE);
-  expect(await openTable(direct).get(cluster, 'a')).toEqual(item);
+  const item = won(await openTable(server.client).put({ cluster, key: 'a', value: 1, schema: 1 }, undefined));
+  await createTable(server.client, TABLE);
+  expect(await openTable(server.client).get(cluster, 'a')).toEqual(item);
 });
 
 test('a table that is kept in a folder exists after a restart', async () => {
