@@ -254,6 +254,18 @@ describe('a pass that only observes', () => {
     expect(await cluster.stored(PRIMARY)).toMatchObject(other);
   });
 
+  test.each([
+    { outcome: 'does not free it if the previous pass only observed', observed: true, taken: [20] },
+    { outcome: 'frees it if the previous pass wrote', observed: false, taken: [] },
+  ])('a pass that finds a leak with two strikes $outcome', async ({ observed, taken }) => {
+    const cluster = new RepairCluster();
+    await cluster.store(PRIMARY, { range: RANGE, data: fromBits([20]) });
+    await cluster.pass(clusterIpRepair);
+    await cluster.pass(clusterIpRepair);
+    await cluster.pass(clusterIpRepair, { previous: { observed } });
+    expect((await cluster.stored(PRIMARY))?.data).toEqual(fromBits(taken));
+  });
+
   test('an observing audit saves its usage bitmap, because nothing is allocated from it', async () => {
     const cluster = new RepairCluster({ mode: 'observe', allocator: 'apiserver' });
     await cluster.pass(clusterIpRepair);
