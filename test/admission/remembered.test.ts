@@ -86,6 +86,19 @@ test('a change of a Service that is sent again gets the same items at once', asy
   expect((await world.ask(change)).patch).toEqual(first.patch);
 });
 
+test('a creation of a Service does not get the node ports that changes of an existing Service of that name allocated', async () => {
+  const world = await anAdmissionWorld();
+  const named = { clusterIP: '10.0.0.5', clusterIPs: ['10.0.0.5'] };
+  const [a, b] = [1, 2].map((port) => ({ name: `p${port}`, port }));
+  const exposed = { ...named, type: 'NodePort', ports: [{ ...a, nodePort: 30_016 }] };
+  await world.ask({ spec: { ...exposed, ports: [a] }, oldSpec: named });
+  await world.ask({ spec: { ...exposed, ports: [...exposed.ports, b] }, oldSpec: exposed });
+  expect(Object.keys(await world.taken())).toEqual(['30016', '30017']);
+  expect((await world.ask({ spec: { type: 'NodePort', ports: [a] } })).patch).toContainEqual(
+    expect.objectContaining({ path: '/spec/ports/0/nodePort', value: 30_018 }),
+  );
+});
+
 test('a Service that is created again does not get freed items, which another Service may have', async () => {
   const world = await anAdmissionWorld();
   for (const name of ['web', 'web']) await world.ask({ name });
