@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { parse } from 'yaml';
-import { type AdmissionHandler, admission } from '../../lib/admission/admission.ts';
+import { admission } from '../../lib/admission/admission.ts';
 import { startDeadline } from '../../lib/runtime/deadline.ts';
 import { serveAdmission, writeAdmissionFiles } from '../../local/serve-admission.ts';
 import { makeAuthority } from '../../local/stand-in/identity.ts';
@@ -42,25 +42,22 @@ export async function startAdmittedControlPlane(serviceClusterIPRange: string, c
   // Items can be allocated from a range only after a pass has saved it.
   for (const loop of ['cluster-ip-repair', 'node-port-repair'] as const) await handlers.run(loop);
   const world = aDispatchWorld({ nowMs: clock, startDeadline, table: () => handlers.table });
-  const answer = admission({
+  const handler = admission({
     settings: { onFailure: 'refuse', deadlineMs: 28_000, tokenStore: 'secretsManager', secretsPrefix: 'test/' },
     readTokens: async () => ({ outcome: 'read', text: TOKEN }),
   });
-  let reviews = 0;
-  const handler: AdmissionHandler = (event, context) => {
-    reviews += 1;
-    return answer(event, context);
-  };
   const certified = authority.issue(['127.0.0.1']);
   const endWebhook = await serveAdmission(handler, world.environment, { certified, port, token: TOKEN });
+  /** Returns the number of requests to the webhook. */
+  const reviewed = () => world.telemetry.invocations.length;
   /** Waits until the API server calls the webhook `times` times for each Service. */
   const untilReviewed = (times: number) =>
     eventually(async () => {
-      const before = reviews;
+      const before = reviewed();
       const probe = { metadata: { name: 'probe' }, spec: { ports: [{ port: 80 }] } };
       const path = '/api/v1/namespaces/default/services?dryRun=All';
       const { body } = await apiserver.request<{ message?: string }>('POST', path, probe);
-      const seen = reviews - before;
+      const seen = reviewed() - before;
       if (seen !== times) throw new Error(`the API server asks the webhook ${seen} times: ${body.message}`);
     });
   const { status } = await apiserver.request('POST', CONFIGURATIONS, await configuration(files.webhook));
@@ -72,8 +69,6 @@ export async function startAdmittedControlPlane(serviceClusterIPRange: string, c
     // A test may have ended the webhook.
     await endWebhook().catch(() => undefined);
   };
-  /** Returns the number of requests to the webhook. */
-  const reviewed = () => reviews;
   return { etcd, apiserver, handlers, world, reviewed, endWebhook, untilReviewed, close };
 }
 
