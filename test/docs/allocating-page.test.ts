@@ -5,7 +5,6 @@ import { answerJsonSchema } from '../../tools/json-schemas.ts';
 import { anAllocateWorld, CLUSTER } from '../support/allocate-world.ts';
 import { fencedBlocks } from '../support/console-blocks.ts';
 import { readInRepository } from '../support/repository.ts';
-import { runningTableServer } from '../support/running-table-server.ts';
 import { type Action, type Story, testPage } from './play-page.ts';
 
 const PAGE = 'docs/allocating.md';
@@ -47,9 +46,7 @@ const story: Story = {
 };
 
 describe('the console blocks of allocating.md', () => {
-  const server = runningTableServer();
-
-  testPage(PAGE, text, story, () => server.endpoint);
+  testPage(PAGE, text, story);
 
   test('the page has more than five blocks', () => {
     expect(blocks.length).toBeGreaterThan(5);

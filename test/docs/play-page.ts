@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { commandsOf, type FencedBlock, fencedBlocks, isWhatIsPrinted } from '../support/console-blocks.ts';
+import { runningTableServer } from '../support/running-table-server.ts';
 import { openTaskWorld, type TaskWorld } from './task-world.ts';
 
 export type Action = (world: TaskWorld) => unknown;
@@ -15,12 +16,13 @@ export interface Story {
   readonly random?: Readonly<Record<string, RegExp>>;
 }
 
-/** Defines the tests of a page with a story. @param endpoint returns the endpoint of the table server */
-export function testPage(page: string, text: string, story: Story, endpoint: () => string): void {
+/** Defines the tests of a page with a story. */
+export function testPage(page: string, text: string, story: Story): void {
+  const server = runningTableServer();
   let world: TaskWorld;
 
   beforeAll(async () => {
-    world = await openTaskWorld(endpoint());
+    world = await openTaskWorld(server.endpoint);
     await story.begins(world);
   });
 

@@ -1,6 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
 import { pages } from '../support/console-blocks.ts';
-import { runningTableServer } from '../support/running-table-server.ts';
 import { testPage } from './play-page.ts';
 import { STORIES } from './task-stories.ts';
 
@@ -8,8 +7,6 @@ const FOLDER = 'docs/tasks/';
 const INDEX = `${FOLDER}README.md`;
 const texts = pages();
 const tasks = [...texts].filter(([page]) => page.startsWith(FOLDER) && page !== INDEX);
-
-const server = runningTableServer();
 
 test('each task page has a test script, and each script has a page', () => {
   expect(tasks.map(([page]) => page.slice(FOLDER.length)).sort()).toEqual(Object.keys(STORIES).sort());
@@ -22,5 +19,5 @@ test('the index links to every page', () => {
 
 describe.each(Object.entries(STORIES))('docs/tasks/%s', (file, story) => {
   const page = `${FOLDER}${file}`;
-  testPage(page, texts.get(page) ?? '', story, () => server.endpoint);
+  testPage(page, texts.get(page) ?? '', story);
 });

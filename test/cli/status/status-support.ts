@@ -7,6 +7,7 @@ import type { Lease } from '../../../lib/cluster/lease.ts';
 import type { StoredRange } from '../../../lib/range/stored-range.ts';
 import type { ListedCluster } from '../../../lib/table/clusters.ts';
 import type { RunRecord, RunRecords } from '../../../lib/table/run-records.ts';
+import { storedRange } from '../../repair/repair-cluster.ts';
 import { aClusterSpec } from '../../support/a-cluster-spec.ts';
 import { type LeaseFields, aLease as leaseWith } from '../../support/put-lease.ts';
 import { aRunRecord, runRecords } from '../../support/run-records.ts';
@@ -31,16 +32,8 @@ export function aLease(given: Partial<LeaseFields> = {}): Lease {
 }
 
 export function aStoredRange(taken: readonly number[], rest: Partial<StoredRange> = {}): StoredRange {
-  return {
-    range: '10.0.0.0/24',
-    data: fromBits(taken),
-    allocator: 'apiserver',
-    generation: 2,
-    strikes: { once: new Uint8Array(0), twice: new Uint8Array(0) },
-    holds: [],
-    unclaimed: [],
-    ...rest,
-  };
+  const usual = { range: '10.0.0.0/24', allocator: 'apiserver', generation: 2 } as const;
+  return storedRange({ ...usual, data: fromBits(taken), ...rest });
 }
 
 /** Returns the inputs of a healthy cluster: each loop ran ten seconds ago. */
