@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import { LOOPS, type Loop } from '../../lib/cluster/cluster-spec.ts';
 import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
 import { createTable } from '../../local/create-table.ts';
+import { afterThisTest } from '../support/after-this-test.ts';
 import { type Fault, type FaultProxy, serviceError, startFaultProxy, throttle } from '../support/fault-proxy.ts';
 import { runningTableServer } from '../support/running-table-server.ts';
 import { testDynamoClient } from '../support/test-dynamo-client.ts';
@@ -26,7 +27,9 @@ beforeEach(async () => {
   tableName = ownName;
   await createTable(server.client, ownName);
   proxy = await startFaultProxy(server.endpoint);
+  afterThisTest(proxy.close);
   proxied = testDynamoClient(proxy.endpoint, { maxAttempts: ATTEMPTS });
+  afterThisTest(() => proxied.destroy());
   const own = { nowMs: () => 0, newWriteId: randomUUID };
   const never = new AbortController().signal;
   const openIn = (client: DynamoDBClient, name: () => string): OpenTable => {
@@ -35,11 +38,6 @@ beforeEach(async () => {
   world = await aMisbehavingWorld({
     tables: { seen: openIn(proxied, () => tableName), direct: openIn(server.client, () => ownName) },
   });
-});
-
-afterEach(async () => {
-  proxied.destroy();
-  await proxy.close();
 });
 
 /** Returns a fault: the table gives no reply until the deadline of the pass. */

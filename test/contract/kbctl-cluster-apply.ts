@@ -1,10 +1,11 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { listClusters, readCluster } from '../../lib/table/clusters.ts';
 import { aClusterSpec, specIn } from '../support/a-cluster-spec.ts';
-import { type FaultProxy, startFaultProxy } from '../support/fault-proxy.ts';
+import { afterThisTest } from '../support/after-this-test.ts';
+import { startFaultProxy } from '../support/fault-proxy.ts';
 import type { KbctlProcess, Ran } from '../support/kbctl-process.ts';
 import { CLUSTER, documentIn, expectPrinted, failed, type KbctlWorld, ran } from '../support/kbctl-world.ts';
 
@@ -105,7 +106,6 @@ export function describeClusterApply(world: () => KbctlWorld): void {
   });
 
   describe('kbctl cluster apply, when it is interrupted', () => {
-    let proxy: FaultProxy | undefined;
     let generation = 0;
 
     /** Applies three clusters. After the first write, and before the command gets its reply, runs `meanwhile`. */
@@ -114,7 +114,8 @@ export function describeClusterApply(world: () => KbctlWorld): void {
       for (const name of ['a', 'b', 'c']) {
         world().file(`three/${name}.yml`, world().spec({ name, maxEventsPerPass: generation }));
       }
-      proxy = await startFaultProxy(world().endpoint);
+      const proxy = await startFaultProxy(world().endpoint);
+      afterThisTest(proxy.close);
       const env = { AWS_ENDPOINT_URL: proxy.endpoint };
       proxy.plan('PutItem', { kind: 'dropReply', meanwhile: () => meanwhile(running) });
       const running = world().spawn(['cluster', 'apply', '-f', 'three'], { env });
@@ -122,11 +123,6 @@ export function describeClusterApply(world: () => KbctlWorld): void {
     };
     const generations = () =>
       Promise.all(['a', 'b', 'c'].map(async (name) => (await readCluster(world().table, name))?.spec.maxEventsPerPass));
-
-    afterEach(async () => {
-      await proxy?.close();
-      proxy = undefined;
-    });
 
     test('kbctl cluster apply ends at Ctrl-C after the current cluster, prints the finished steps, and can be run again', async () => {
       const ended = await applyThree(async (running) => {

@@ -1,8 +1,9 @@
 import { afterEach, beforeAll, expect, test } from '@jest/globals';
 import { unregistered, updateCluster } from '../../lib/table/cluster-registration.ts';
 import { readLeases } from '../../lib/table/leases.ts';
+import { afterThisTest } from '../support/after-this-test.ts';
 import { eventually } from '../support/eventually.ts';
-import { type FaultProxy, serviceError, startFaultProxy } from '../support/fault-proxy.ts';
+import { serviceError, startFaultProxy } from '../support/fault-proxy.ts';
 import type { RunningKbctl } from '../support/kbctl-process.ts';
 import { CLUSTER, failed, type KbctlWorld, ran } from '../support/kbctl-world.ts';
 import { withdraw } from '../support/put-lease.ts';
@@ -12,13 +13,11 @@ const OTHER = '203.0.113.20';
 const HELD = /203\.0\.113\.10 has a valid lease \(its API server answered 200\)/;
 
 export function describeHeartbeat(world: () => KbctlWorld): void {
-  const started: RunningKbctl[] = [];
-  let proxy: FaultProxy | undefined;
   const heartbeat = (...words: string[]) => world().kbctl(['heartbeat', CLUSTER, ...words]);
   const start = (how: 'start' | 'spawn' = 'start', endpoint?: string): RunningKbctl => {
     const env = endpoint === undefined ? {} : { env: { AWS_ENDPOINT_URL: endpoint } };
     const running = world()[how](['heartbeat', CLUSTER, '--address', OWN, '--every', '1s'], env);
-    started.push(running);
+    afterThisTest(() => running.end('SIGKILL'));
     return running;
   };
   const leaseOf = async (address: string) =>
@@ -38,11 +37,8 @@ export function describeHeartbeat(world: () => KbctlWorld): void {
     await register();
   });
 
-  afterEach(async () => {
+  afterEach(() => {
     world().standIn.ready = true;
-    await Promise.all(started.splice(0).map((running) => running.end('SIGKILL')));
-    await proxy?.close();
-    proxy = undefined;
   });
 
   test('kbctl heartbeat refreshes a lease of its own, and the loops publish its address', async () => {
@@ -123,7 +119,8 @@ export function describeHeartbeat(world: () => KbctlWorld): void {
   });
 
   test('kbctl heartbeat reports a table failure once, continues, and reports the recovery', async () => {
-    proxy = await startFaultProxy(world().endpoint);
+    const proxy = await startFaultProxy(world().endpoint);
+    afterThisTest(proxy.close);
     const running = start('start', proxy.endpoint);
     await running.untilItPrints(HELD);
     const refused = serviceError(400, 'AccessDeniedException', 'not allowed');
@@ -143,7 +140,8 @@ export function describeHeartbeat(world: () => KbctlWorld): void {
   });
 
   test('kbctl heartbeat ends when the clock becomes wrong', async () => {
-    proxy = await startFaultProxy(world().endpoint);
+    const proxy = await startFaultProxy(world().endpoint);
+    afterThisTest(proxy.close);
     const running = start('start', proxy.endpoint);
     await running.untilItPrints(HELD);
     proxy.clock.nowMs = () => Date.now() + 60_000;

@@ -1,10 +1,11 @@
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import type { ProbeReply } from '../../lib/endpoints/probe-outcome.ts';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
 import { makeAuthority } from '../../local/stand-in/identity.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { aProcess } from '../support/a-process.ts';
+import { afterThisTest } from '../support/after-this-test.ts';
 import { type FaultServer, startFaultServer } from '../support/api-fault-server.ts';
 import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 
@@ -17,10 +18,6 @@ type Authority = ReturnType<typeof makeAuthority>;
 
 const STORED = aClusterSpec({ kubeconfig: { ssm: '/x' } });
 const NAMESPACE = { kind: 'Namespace', apiVersion: 'v1', metadata: { name: 'default', resourceVersion: '1' } };
-const running: FaultServer[] = [];
-afterEach(async () => {
-  await Promise.all(running.splice(0).map(({ stop }) => stop()));
-});
 
 /** Starts an API server with a certificate of that CA. It accepts all requests except those with the token `old`. */
 async function serverOf({ issue }: Authority): Promise<FaultServer> {
@@ -28,7 +25,7 @@ async function serverOf({ issue }: Authority): Promise<FaultServer> {
     ({ headers }) => ({ status: headers['authorization'] === 'Bearer old' ? 401 : 200, body: NAMESPACE }),
     issue(['127.0.0.1']),
   );
-  running.push(server);
+  afterThisTest(server.stop);
   return server;
 }
 

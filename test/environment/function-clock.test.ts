@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { beforeEach, expect, test } from '@jest/globals';
 import { fromBits, hasBit } from '../../lib/allocator/snapshot-bytes.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { loopHandler } from '../../lib/dispatch/dispatch.ts';
@@ -13,11 +12,12 @@ import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { readRange, saveRange } from '../../lib/table/ranges.ts';
 import { createTable } from '../../local/create-table.ts';
-import { startTableServer, type TableServer } from '../../local/table-server.ts';
+import { startTableServer } from '../../local/table-server.ts';
 import { listing, storedRange } from '../repair/repair-cluster.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
+import { afterThisTest } from '../support/after-this-test.ts';
 import { emulatedAws } from '../support/emulator-project.ts';
-import { type FaultProxy, startFaultProxy } from '../support/fault-proxy.ts';
+import { startFaultProxy } from '../support/fault-proxy.ts';
 import { found } from '../support/found.ts';
 import { CONTROL_PLANE } from '../support/pass-context.ts';
 import { type RecordingTelemetry, recordingTelemetry } from '../support/recording-telemetry.ts';
@@ -28,36 +28,31 @@ const TABLE_NAME = 'clusters';
 const RANGE = '10.0.0.0/24';
 const BIT = 8;
 
-let server: TableServer;
-let proxy: FaultProxy;
-let client: DynamoDBClient;
 let table: KeyValueTable;
 let telemetry: RecordingTelemetry;
-let variables: NodeJS.ProcessEnv;
 
 /** Returns the time of the table. The clock of the function is 16 minutes ahead. */
 const tableNowMs = () => Date.now() - 16 * MINUTE_MS;
 
 beforeEach(async () => {
-  server = await startTableServer({ key: 'test' });
-  proxy = await startFaultProxy(server.endpoint);
+  const server = await startTableServer({ key: 'test' });
+  afterThisTest(server.close);
+  const proxy = await startFaultProxy(server.endpoint);
+  afterThisTest(proxy.close);
   proxy.clock.nowMs = tableNowMs;
-  client = testDynamoClient(server.endpoint);
+  const client = testDynamoClient(server.endpoint);
+  afterThisTest(() => client.destroy());
   await createTable(client, TABLE_NAME);
   const deadline = new AbortController().signal;
   table = dynamoDbTable({ client, tableName: TABLE_NAME, deadline, nowMs: tableNowMs, newWriteId: randomUUID });
   await registerCluster(table, aClusterSpec({ mode: 'enforce', allocator: 'table', serviceClusterIPRanges: [RANGE] }));
   await claimCluster(table, 'demo', 'prod');
   telemetry = recordingTelemetry();
-  variables = process.env;
+  const variables = process.env;
+  afterThisTest(() => {
+    process.env = variables;
+  });
   process.env = { ...variables, ...emulatedAws(proxy.endpoint, 'test') };
-});
-
-afterEach(async () => {
-  process.env = variables;
-  client.destroy();
-  await proxy.close();
-  await server.close();
 });
 
 /** Runs the first invocation of a process. */

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, jest, test } from '@jest/globals';
+import { describe, expect, jest, test } from '@jest/globals';
 import type { ClusterSpec, Loop } from '../../lib/cluster/cluster-spec.ts';
 import { orOther, otherServers, renewingTransport } from '../../lib/environment/pass-transport.ts';
 import { type ApiServerAccess, parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
@@ -6,19 +6,14 @@ import type { OpenReply, Transport } from '../../lib/kubernetes/transport.ts';
 import { type CertifiedKey, makeAuthority } from '../../local/stand-in/identity.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { anAccess, aProcess } from '../support/a-process.ts';
-import { type FaultServer, type Reaction, startFaultServer } from '../support/api-fault-server.ts';
+import { afterThisTest } from '../support/after-this-test.ts';
+import { type Reaction, startFaultServer } from '../support/api-fault-server.ts';
 import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 
 const authority = makeAuthority('the cluster');
 const NAMESPACE = { kind: 'Namespace', apiVersion: 'v1', metadata: { name: 'default', resourceVersion: '1' } };
 const OWN = 'https://10.0.0.1:6443';
 const probe = { path: '/readyz', authenticate: false };
-
-const running: FaultServer[] = [];
-afterEach(async () => {
-  jest.useRealTimers();
-  await Promise.all(running.splice(0).map(({ stop }) => stop()));
-});
 
 describe('the other API servers that a pass may use', () => {
   const access = async (server = OWN, cluster: object = { 'tls-server-name': 'api.example.com' }) =>
@@ -69,7 +64,7 @@ describe('a pass when the API server in its kubeconfig is down', () => {
     { loop = 'kubernetes-service', cluster = {} }: { loop?: Loop; cluster?: object } = {},
   ) {
     const other = await startFaultServer(react, tls);
-    running.push(other);
+    afterThisTest(other.stop);
     const text = kubeconfigTo('https://127.0.0.1:1', { ca: authority.ca, cluster, user: { token: 'secret' } });
     const { clusters, connect, warnings } = aProcess(() => parseKubeconfig(text, 'of the test'));
     const apiServers = [{ address: '127.0.0.1', kind: 'server', probe } as const];
@@ -130,6 +125,7 @@ describe('a request of a pass that uses another API server', () => {
 
   test('a request uses another server if its own accepts the connection but gives no answer for 3 s', async () => {
     jest.useFakeTimers();
+    afterThisTest(() => jest.useRealTimers());
     const silent: Transport = (_, signal) =>
       new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
     const transport = orOther(silent, never, async () => other);

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { DeleteItemCommand, type DynamoDBClient, GetItemCommand, PutItemCommand } from '@aws-sdk/client-dynamodb';
-import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { listClusters } from '../../lib/table/clusters.ts';
 import { keyOf } from '../../lib/table/dynamodb-items.ts';
@@ -10,6 +10,7 @@ import { createTable } from '../../local/create-table.ts';
 import { startTableServer } from '../../local/table-server.ts';
 import { describeKeyValueTable, NOW_MS, newCluster, won } from '../contract/key-value-table.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
+import { afterThisTest } from '../support/after-this-test.ts';
 import { type Fault, type FaultProxy, serviceError, startFaultProxy, throttle } from '../support/fault-proxy.ts';
 import { runningTableServer } from '../support/running-table-server.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -118,14 +119,11 @@ describe('a DynamoDB table behind a faulty network', () => {
 
   beforeEach(async () => {
     proxy = await startFaultProxy(server.endpoint);
+    afterThisTest(proxy.close);
     client = connect();
+    afterThisTest(() => client.destroy());
     table = openTable(client);
     cluster = newCluster();
-  });
-
-  afterEach(async () => {
-    client.destroy();
-    await proxy.close();
   });
 
   const drop: Fault = { kind: 'dropRequest' };

@@ -1,10 +1,11 @@
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
 import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
 import { serverClock } from '../../lib/table/server-clock.ts';
-import { startTableServer, type TableServer } from '../../local/table-server.ts';
-import { type FaultProxy, startFaultProxy } from '../support/fault-proxy.ts';
+import { afterThisTest } from '../support/after-this-test.ts';
+import { startFaultProxy } from '../support/fault-proxy.ts';
+import { runningTableServer } from '../support/running-table-server.ts';
 import { testDynamoClient } from '../support/test-dynamo-client.ts';
 
 type Reply = readonly [sentAtMs: number, receivedAtMs: number, dateMs: number];
@@ -85,21 +86,13 @@ describe('the correction by the dates of replies', () => {
 });
 
 describe('the clock of a table in DynamoDB', () => {
-  let server: TableServer;
-  let proxy: FaultProxy;
-
-  beforeEach(async () => {
-    server = await startTableServer({ key: 'test' });
-    proxy = await startFaultProxy(server.endpoint);
-  });
-
-  afterEach(async () => {
-    await proxy.close();
-    await server.close();
-  });
+  const server = runningTableServer();
 
   test('the client reads the date of every reply, including refusals, and corrects the clock of the host', async () => {
+    const proxy = await startFaultProxy(server.endpoint);
+    afterThisTest(proxy.close);
     const client = testDynamoClient(proxy.endpoint);
+    afterThisTest(() => client.destroy());
     const clock = serverClock(client, () => 0);
     expect({ now: clock.nowMs(), skew: clock.skewMs() }).toEqual({ now: 0, skew: 0 });
     proxy.clock.nowMs = () => 90_000;
@@ -107,6 +100,5 @@ describe('the clock of a table in DynamoDB', () => {
     const table = dynamoDbTable({ ...own, client, deadline: new AbortController().signal });
     await expect(table.get('demo', 'key')).rejects.toMatchObject({ code: 'TableMissing' });
     expect({ now: clock.nowMs(), skew: clock.skewMs() }).toEqual({ now: 90_000, skew: -90_000 });
-    client.destroy();
   });
 });

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { answerPageRequest } from '../../../cli/page/page-requests.ts';
 import {
   type PageServer,
@@ -12,6 +12,7 @@ import { registerCluster } from '../../../lib/table/cluster-registration.ts';
 import type { KeyValueTable } from '../../../lib/table/key-value-table.ts';
 import { aClusterSpec } from '../../support/a-cluster-spec.ts';
 import { aFleetStatus, clustersOfEachKind } from '../../support/a-fleet-status.ts';
+import { afterThisTest } from '../../support/after-this-test.ts';
 import { memoryTable } from '../../support/memory-table.ts';
 import { requestLocal } from '../../support/request-local.ts';
 
@@ -20,15 +21,10 @@ const READS = {
   readFleet: async () => FLEET,
   readCluster: async (name: string) => FLEET.clusters.find((cluster) => cluster.name === name),
 };
-const open: PageServer[] = [];
-
-afterEach(async () => {
-  await Promise.all(open.splice(0).map((server) => server.close()));
-});
 
 async function serve(options: Partial<PageServerOptions> = {}): Promise<PageServer> {
   const server = await servePage({ ...READS, ...options });
-  open.push(server);
+  afterThisTest(() => server.close());
   return server;
 }
 
