@@ -57,17 +57,6 @@ describeInEachTable('Leases', (open) => {
     expect(leases.map((lease) => isActive(lease, NOW_MS))).toEqual([true, true, false, true]);
   });
 
-  test('a read returns every field of a written lease', async () => {
-    const table = await open();
-    const lease = aLease(A, {
-      ...{ generation: 7, source: 'agent', host: 'lb.example.com', expiresAtMs: NOW_MS, misses: 2 },
-      ...{ missedAtMs: NOW_MS - 1, withdrawnUntilMs: NOW_MS + 1, seenDown: true, lastProbe: 'answered 503: etcd' },
-    });
-    const { present } = await changeLeases(table, 'c', await readLeases(table, 'c'), changes(lease, aLease(B)));
-    expect(present.leases).toEqual([lease, aLease(B)]);
-    expect((await readLeases(table, 'c')).leases).toEqual(present.leases);
-  });
-
   test.each([
     ['leased', {}, {}],
     ['shuttingDown', { seenDown: true }, { seenDown: true }],

@@ -41,17 +41,6 @@ async function written(record: RunRecord): Promise<RunRecord | undefined> {
   return (await readRunRecord(table, 'c', LOOP))?.record;
 }
 
-test.each([
-  ['that succeeded', SUCCEEDED],
-  ['that failed like all passes before it', FAILED],
-])('the run record of a pass %s is read back unchanged', async (_, record) => {
-  const table = memoryTable();
-  const item = won(await writeRunRecord(table, 'c', LOOP, record, undefined));
-  expect(await readRunRecord(table, 'c', LOOP)).toEqual({ record, item });
-  expect(await readRunRecord(table, 'c', 'node-port-repair')).toBeUndefined();
-  expect(item.key).toBe('runs/cluster-ip-repair');
-});
-
 test('a run record keeps the ids of eight writes, so that it stays small', async () => {
   const table = memoryTable();
   let item: Item | undefined;

@@ -30,6 +30,8 @@ interface Access {
   read(table: KeyValueTable): Promise<unknown>;
   /** Reads the item, changes it and writes it, as a command or a pass does. */
   rewrite(table: KeyValueTable): Promise<unknown>;
+  /** The fields of the stored value that `rewrite` changes. */
+  readonly changed: object;
 }
 
 const { given: _, ...mostOfRange } = STORED_FORMS.range.most({});
@@ -42,12 +44,14 @@ const TYPES: Readonly<Record<keyof typeof STORED_FORMS, Access>> = {
     form: STORED_FORMS.registration,
     read: (table) => readCluster(table, 'demo'),
     rewrite: (table) => updateCluster(table, 'demo', withPause(pause)),
+    changed: { paused: pause },
   },
   'pause of all': {
     form: STORED_FORMS['pause of all'],
     asRead: [undefined, STORED_FORMS['pause of all'].most({}).paused],
     read: readPauseOfAll,
     rewrite: (table) => pauseAllClusters(table, pause),
+    changed: { paused: pause },
   },
   leases: {
     form: STORED_FORMS.leases,
@@ -59,6 +63,7 @@ const TYPES: Readonly<Record<keyof typeof STORED_FORMS, Access>> = {
     ],
     read: async (table) => (await readLeases(table, 'demo')).leases,
     rewrite: (table) => withdraw(table, 'demo', { address: '10.9.8.7', untilMs: 9999, nowMs: 1000 }),
+    changed: { '10.9.8.7': { ...STORED_FORMS.leases.most({})['10.9.8.7'], withdrawnUntilMs: 9999 } },
   },
   'run record': {
     form: STORED_FORMS['run record'],
@@ -67,6 +72,7 @@ const TYPES: Readonly<Record<keyof typeof STORED_FORMS, Access>> = {
       const { record, item } = found(await readRunRecord(table, 'demo', LOOP));
       return writeRunRecord(table, 'demo', LOOP, { ...record, durationMs: 21 }, item);
     },
+    changed: { durationMs: 21 },
   },
   range: {
     form: STORED_FORMS.range,
@@ -79,6 +85,7 @@ const TYPES: Readonly<Record<keyof typeof STORED_FORMS, Access>> = {
       const { stored, item } = found(await readRange(table, 'demo', RANGE));
       return saveRange(table, 'demo', RANGE, { ...stored, generation: 4 }, item);
     },
+    changed: { generation: 4 },
   },
   request: {
     form: STORED_FORMS.request,
@@ -88,6 +95,7 @@ const TYPES: Readonly<Record<keyof typeof STORED_FORMS, Access>> = {
       const request = { cluster: 'demo', id: 'r1', nowMs: 1000 };
       return writeRequest(table, request, { ...record, state: 'done', answer: '{"a":1}' }, item);
     },
+    changed: { answer: '{"a":1}' },
   },
   suspect: {
     form: STORED_FORMS.suspect,
@@ -96,6 +104,7 @@ const TYPES: Readonly<Record<keyof typeof STORED_FORMS, Access>> = {
       const { suspect, item } = found(await suspectIn(table));
       return writeSuspect(table, OF_SUSPECT, { ...suspect, accidents: 2 }, item);
     },
+    changed: { accidents: 2 },
   },
 };
 
@@ -126,7 +135,7 @@ function changedAt(
   return isList(value) ? value.with(Number(name), part ?? null) : { ...parts, [name]: part };
 }
 
-describe.each(Object.entries(TYPES))('%s', (_type, { form, asRead, read, rewrite }) => {
+describe.each(Object.entries(TYPES))('%s', (_type, { form, asRead, read, rewrite, changed }) => {
   const written = async (item: Item) => {
     const table = tableOf(item);
     await rewrite(table);
@@ -137,6 +146,12 @@ describe.each(Object.entries(TYPES))('%s', (_type, { form, asRead, read, rewrite
   test('items of release 0.1.0 can be read with and without their optional fields', async () => {
     const values = [await read(tableOf(storedItem(form))), await read(tableOf(plain))];
     expect(values).toEqual(asRead ?? [form.least, form.most({})]);
+  });
+
+  test('a change of an item keeps all other parts in their stored form', async () => {
+    const table = tableOf(plain);
+    await rewrite(table);
+    expect((await table.get(form.cluster, form.key))?.value).toEqual({ ...Object(plain.value), ...changed });
   });
 
   test('fields of a newer release change neither the read value nor the result of a change', async () => {
