@@ -91,12 +91,6 @@ describe('registerCluster', () => {
     },
   );
 
-  test('registerCluster keeps the pause of the cluster', async () => {
-    const table = await withCluster();
-    await updateCluster(table, SPEC.name, withPause(PAUSE));
-    expect(await registerCluster(table, { ...SPEC, mode: 'enforce' })).toMatchObject({ paused: PAUSE });
-  });
-
   test('two different specs that are registered concurrently become two generations', async () => {
     const table = memoryTable();
     await Promise.all([
@@ -203,13 +197,6 @@ test('withMode begins one new generation of the unchanged spec', async () => {
   expect(changed).toEqual({ spec, generation: 2, rangesGeneration: 2, paused: PAUSE, owner: { stack: 'prod' } });
   await updateCluster(table, SPEC.name, withMode('enforce'));
   expect(await readCluster(table, SPEC.name)).toEqual(changed);
-});
-
-test('the owner of a cluster stays when the spec or the pause changes', async () => {
-  const table = await withCluster('prod');
-  await registerCluster(table, { ...SPEC, mode: 'enforce' });
-  await updateCluster(table, SPEC.name, withPause(PAUSE));
-  expect(await readCluster(table, SPEC.name)).toMatchObject({ generation: 2, owner: { stack: 'prod' } });
 });
 
 test('only the first stack that claims a cluster becomes its owner', async () => {
