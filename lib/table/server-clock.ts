@@ -57,18 +57,10 @@ export function serverClock(client: DynamoDBClient, nowMs: () => number): Server
  * returns the smallest that agrees with the last reply.
  */
 function correctionBy(replies: readonly DatedReply[]): number {
-  const least = Math.max(...replies.map(leastAheadMs));
-  const most = Math.min(...replies.map(mostAheadMs));
+  const least = Math.max(...replies.map(({ dateMs, receivedAtMs }) => dateMs - receivedAtMs));
+  const most = Math.min(...replies.map(({ dateMs, sentAtMs }) => dateMs + 1_000 - sentAtMs));
   if (least > most) return correctionBy(replies.slice(-1));
   return Math.min(Math.max(0, least), most) || 0;
-}
-
-function leastAheadMs({ dateMs, receivedAtMs }: DatedReply): number {
-  return dateMs - receivedAtMs;
-}
-
-function mostAheadMs({ dateMs, sentAtMs }: DatedReply): number {
-  return dateMs + 1_000 - sentAtMs;
 }
 
 /** Returns the time in the `Date` header. The SDK does not export the type of the response. */
