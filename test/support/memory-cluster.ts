@@ -34,14 +34,13 @@ export type WriteAnswer =
   | { readonly outcome: 'invalid' | 'namespaceUnavailable'; readonly message: string }
   | { readonly outcome: 'alreadyExists' | 'conflict' };
 
+const MANAGER = 'kube-bootstrap-controller';
+
 /**
  * Returns a cluster without validation, namespaces or defaults: it stores what is written. Stored objects are frozen, so that no
- * caller can change them. `manager` is our field manager.
+ * caller can change them.
  */
-export function memoryCluster(
-  objects: readonly KubernetesObject[] = [],
-  manager = 'kube-bootstrap-controller',
-): MemoryCluster {
+export function memoryCluster(objects: readonly KubernetesObject[] = []): MemoryCluster {
   const stored = new Map<string, KubernetesObject>();
   let version = 0;
 
@@ -87,7 +86,7 @@ export function memoryCluster(
       if (stored.has(keyOf(refOf(object)))) return { outcome: 'alreadyExists' };
       record('create', object);
       cluster.created.push(object);
-      return { outcome: 'created', object: save(object, manager) };
+      return { outcome: 'created', object: save(object, MANAGER) };
     },
 
     async update<T extends KubernetesObject>(object: T): Promise<UpdateResult<T>> {
@@ -97,7 +96,7 @@ export function memoryCluster(
       if (current === undefined) return { outcome: 'notFound' };
       if (!isCurrent(object, current)) return { outcome: 'conflict' };
       record('update', object);
-      return { outcome: 'updated', object: save(object, manager) };
+      return { outcome: 'updated', object: save(object, MANAGER) };
     },
 
     async mergePatch<T extends KubernetesObject>(ref: ObjectRef, patch: Json): Promise<UpdateResult<T>> {
@@ -106,7 +105,7 @@ export function memoryCluster(
       const changed = merged(current as unknown as Json, patch) as unknown as T;
       if (!isCurrent(changed, current)) return { outcome: 'conflict' };
       record('patch', changed);
-      return { outcome: 'updated', object: save(changed, manager) };
+      return { outcome: 'updated', object: save(changed, MANAGER) };
     },
 
     async delete(object: KubernetesObject): Promise<DeleteResult> {
