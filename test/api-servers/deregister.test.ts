@@ -313,7 +313,7 @@ describe('a refused deregistration', () => {
     { name: 'has an end that is not a valid time', given: { untilMs: Number.NaN }, reason: 'badEnd' },
     { name: 'is for an address that several servers share', given: { address: SHARED }, reason: 'shared' },
   ])('a deregistration is refused if it $name', async ({ given, reason }) => {
-    const world = await settled([aServer(A), aServer(B), aServer(SHARED, 'shared')]);
+    const world = await settled([aServer(A), aServer(B), { ...aServer(SHARED), kind: 'shared' }]);
     expect(await ask(world, given)).toMatchObject({ outcome: 'refused', reason });
     expect(world.cluster.writes).toEqual([]);
   });

@@ -1,14 +1,13 @@
 import { describe, expect, test } from '@jest/globals';
 import { resolveAddresses } from '../../lib/api-servers/probe-addresses.ts';
-import type { ApiServerSpec, SharedHostSpec } from '../../lib/cluster/cluster-spec.ts';
+import type { ApiServerSpec } from '../../lib/cluster/cluster-spec.ts';
 import type { Lease } from '../../lib/cluster/lease.ts';
 import { newLease } from '../../lib/endpoints/lease-states.ts';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
-import { aClusterSpec, aServer } from '../support/a-cluster-spec.ts';
+import { aClusterSpec, aHost, aServer } from '../support/a-cluster-spec.ts';
 
-const probe = { path: '/readyz', authenticate: false };
-const dnsName: SharedHostSpec = { host: 'api.example.com', kind: 'shared', probe };
-const group: SharedHostSpec = { host: 'arn:aws', targetGroupArn: 'arn:aws', kind: 'shared', probe };
+const dnsName = aHost('api.example.com');
+const group = aHost('arn:aws', { targetGroupArn: 'arn:aws' });
 
 /** Resolves the addresses of these API servers, whose sources have these records. */
 function resolve(

@@ -11,6 +11,7 @@ import { powertoolsTelemetry } from '../../lib/telemetry/powertools.ts';
 import { LOOP_HANDLERS } from '../../local/loop-handlers.ts';
 import { type CertifiedKey, makeAuthority } from '../../local/stand-in/identity.ts';
 import type { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
+import { aServer } from '../support/a-cluster-spec.ts';
 import { afterThisTest } from '../support/after-this-test.ts';
 import { startFaultServer } from '../support/api-fault-server.ts';
 import { aDispatchWorld } from '../support/dispatch-world.ts';
@@ -83,11 +84,8 @@ async function everythingWritten(secret: string): Promise<string> {
   const connect: Environment['connect'] = (spec, options) => connections.connect(spec, options);
   const { environment, table, register } = aDispatchWorld({ startDeadline, telemetry: powertoolsTelemetry, connect });
   const origin = /server: (\S+)/.exec(secret)?.[1] ?? 'https://127.0.0.1:1';
-  const apiServers = ['10.9.8.7', '10.9.8.8'].map((address) => ({
-    address,
-    kind: 'server' as const,
-    probe: { url: `${origin}/readyz`, path: '/readyz', authenticate: true },
-  }));
+  const probe = { url: `${origin}/readyz`, authenticate: true };
+  const apiServers = [aServer('10.9.8.7', probe), aServer('10.9.8.8', probe)];
   for (const [name, kubeconfig] of [
     ['of-secrets-manager', { secretsManager: 'kbc/demo' }],
     ['of-parameter-store', { ssm: '/kbc/demo' }],

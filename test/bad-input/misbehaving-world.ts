@@ -6,7 +6,7 @@ import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import type { Item, KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { readRunRecord } from '../../lib/table/run-records.ts';
 import { LOOP_HANDLERS } from '../../local/loop-handlers.ts';
-import { aClusterSpec } from '../support/a-cluster-spec.ts';
+import { aClusterSpec, aServer } from '../support/a-cluster-spec.ts';
 import { afterThisTest } from '../support/after-this-test.ts';
 import { aDispatchWorld } from '../support/dispatch-world.ts';
 import { startMisbehavingCluster, TOKEN } from '../support/misbehaving-cluster.ts';
@@ -52,13 +52,7 @@ export async function aMisbehavingWorld({ spec = {}, tables }: WorldOptions = {}
       name: CLUSTER,
       allocator: 'table',
       kubeconfig: { file: cluster.kubeconfigFile },
-      apiServers: [
-        {
-          address: '10.9.8.7',
-          kind: 'server',
-          probe: { url: `${cluster.url}/readyz`, path: '/readyz', authenticate: false },
-        },
-      ],
+      apiServers: [aServer('10.9.8.7', { url: `${cluster.url}/readyz` })],
       ...spec,
       ...change,
     });

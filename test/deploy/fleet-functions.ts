@@ -4,7 +4,7 @@ import { createTable } from '../../local/create-table.ts';
 import { LOCAL_TABLE, localTable } from '../../local/local-environment.ts';
 import { tableServerClient } from '../../local/table-client.ts';
 import { startTableServer } from '../../local/table-server.ts';
-import { aClusterSpec } from '../support/a-cluster-spec.ts';
+import { aClusterSpec, aServer } from '../support/a-cluster-spec.ts';
 import { heapOptions } from '../support/bundled-functions.ts';
 import { type MisbehavingCluster, startMisbehavingCluster } from '../support/misbehaving-cluster.ts';
 import { type Runnable, runFunction } from './emulator-function.ts';
@@ -53,8 +53,7 @@ export async function startFleetTable(stops: (() => Promise<unknown>)[]) {
   return {
     /** Registers a cluster. @param url The URL of its API server. */
     register: (name: string, file: string, url: string, spec: Partial<ClusterSpec> = {}) => {
-      const probe = { url: `${url}/readyz`, path: '/readyz', authenticate: false };
-      const apiServers = [{ address: ADDRESS, kind: 'server', probe } as const];
+      const apiServers = [aServer(ADDRESS, { url: `${url}/readyz` })];
       return registerCluster(table, aClusterSpec({ name, kubeconfig: { file }, apiServers, ...spec }));
     },
     /** Runs the function of a loop from its bundle in `folder`, with the heap size for its memory. */

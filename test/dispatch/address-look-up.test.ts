@@ -2,14 +2,13 @@ import { describe, expect, test } from '@jest/globals';
 import type { SharedHostSpec } from '../../lib/cluster/cluster-spec.ts';
 import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
 import { addressLookUp } from '../../lib/dispatch/address-look-up.ts';
-import { aClusterSpec } from '../support/a-cluster-spec.ts';
+import { aClusterSpec, aHost } from '../support/a-cluster-spec.ts';
 import { memoryCluster } from '../support/memory-cluster.ts';
 
 const spec = aClusterSpec();
-const probe = { path: '/readyz', authenticate: false };
 const kubeconfig = { secretsManager: 'management' };
 const serviceRef = { namespace: 'tenants', name: 'prod', kubeconfig };
-const fromService: SharedHostSpec = { host: 'service tenants/prod', serviceRef, kind: 'shared', probe };
+const fromService = aHost('service tenants/prod', { serviceRef });
 const metadata = { namespace: 'tenants', name: 'prod', labels: { 'kubernetes.io/service-name': 'prod' } };
 
 /** Looks up a source with these objects in the management cluster and these targets in the target group. */
@@ -40,13 +39,11 @@ function slice(...endpoints: readonly object[]): KubernetesObject {
 
 describe('the addresses of a source: a host name, a target group or a Service', () => {
   test('the addresses of a host name are those in DNS', async () => {
-    expect(await lookUp({ host: 'api.example.com', kind: 'shared', probe }, [])).toEqual([
-      'address of api.example.com',
-    ]);
+    expect(await lookUp(aHost('api.example.com'), [])).toEqual(['address of api.example.com']);
   });
 
   test('the addresses of a target group are its healthy targets, and the look-up fails without one', async () => {
-    const group: SharedHostSpec = { host: 'arn', targetGroupArn: 'arn', kind: 'shared', probe };
+    const group = aHost('arn', { targetGroupArn: 'arn' });
     expect(await lookUp(group, [], ['10.0.0.1'])).toEqual(['10.0.0.1']);
     await expect(lookUp(group, [])).rejects.toThrow('arn has no healthy target');
   });

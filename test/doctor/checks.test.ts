@@ -23,7 +23,7 @@ import {
   type SelfReview,
 } from '../../lib/kubernetes/permissions.ts';
 import { makeAuthority } from '../../local/stand-in/identity.ts';
-import { aClusterSpec, specIn } from '../support/a-cluster-spec.ts';
+import { aClusterSpec, aServer, specIn } from '../support/a-cluster-spec.ts';
 import { anAccess } from '../support/a-process.ts';
 import { anEndpoints, aSlice } from '../support/an-endpoints.ts';
 import { memoryCluster } from '../support/memory-cluster.ts';
@@ -160,8 +160,7 @@ describe('the connection to the API server', () => {
     'the server of a kubeconfig is a warning only if it is one of several API servers; a server that %s: %s, with the addresses %j',
     (_, server, addresses, levels) => {
       const url = 'https://one.demo.example.com/readyz';
-      const probe = { path: '/readyz', authenticate: false, ...(server.includes('one.') && { url }) };
-      const apiServers = addresses.map((address) => ({ address, kind: 'server' as const, probe }));
+      const apiServers = addresses.map((address) => aServer(address, server.includes('one.') ? { url } : {}));
       const lines = checkServer(aClusterSpec({ apiServers }), anAccess({ server }));
       expect(lines.map(({ level }) => level)).toEqual(levels);
     },

@@ -9,6 +9,7 @@ import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { type ListeningStandIn, listen } from '../../local/stand-in/api-servers.ts';
 import { kubeconfigOf } from '../../local/stand-in/identity.ts';
 import type { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
+import { aServer } from '../support/a-cluster-spec.ts';
 import { aDispatchWorld, type DispatchWorld } from '../support/dispatch-world.ts';
 import { IDENTITY, objectsIn, readyStandIn } from '../support/stand-in.ts';
 
@@ -32,8 +33,7 @@ function loadingOne(load: DoctorEnvironment['loadKubeconfig']): Partial<DoctorEn
 
 async function aWorld(): Promise<DispatchWorld> {
   const world = aDispatchWorld();
-  const probe = { url: `${server.url}/readyz`, path: '/readyz', authenticate: false };
-  const apiServers = [{ address: '10.9.8.7', kind: 'server', probe } as const];
+  const apiServers = [aServer('10.9.8.7', { url: `${server.url}/readyz` })];
   await world.register({ name: 'one', kubeconfig: { ssm: '/kbc/one' }, apiServers }, { name: 'two', apiServers });
   return world;
 }

@@ -4,7 +4,7 @@ import { orOther, otherServers, renewingTransport } from '../../lib/environment/
 import { type ApiServerAccess, parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
 import type { OpenReply, Transport } from '../../lib/kubernetes/transport.ts';
 import { type CertifiedKey, makeAuthority } from '../../local/stand-in/identity.ts';
-import { aClusterSpec } from '../support/a-cluster-spec.ts';
+import { aClusterSpec, aHost, aServer } from '../support/a-cluster-spec.ts';
 import { anAccess, aProcess } from '../support/a-process.ts';
 import { afterThisTest } from '../support/after-this-test.ts';
 import { type Reaction, startFaultServer } from '../support/api-fault-server.ts';
@@ -13,18 +13,15 @@ import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 const authority = makeAuthority('the cluster');
 const NAMESPACE = { kind: 'Namespace', apiVersion: 'v1', metadata: { name: 'default', resourceVersion: '1' } };
 const OWN = 'https://10.0.0.1:6443';
-const probe = { path: '/readyz', authenticate: false };
 
 describe('the other API servers that a pass may use', () => {
   const access = async (server = OWN, cluster: object = { 'tls-server-name': 'api.example.com' }) =>
     parseKubeconfig(kubeconfigTo(server, { cluster, user: { token: 'secret' } }), 'of the test');
   const spec = (apiServers: ClusterSpec['apiServers']) => aClusterSpec({ apiServers });
-  const aServer = (address: string, url?: string) =>
-    ({ address, kind: 'server', probe: { ...probe, ...(url && { url }) } }) as const;
 
   test('a pass may use the other API servers of the spec, with the server name of the kubeconfig', async () => {
-    const host = { host: 'other.example.com', kind: 'shared', probe } as const;
-    const group = { host: 'arn:aws:elasticloadbalancing', targetGroupArn: 'arn', kind: 'shared', probe } as const;
+    const host = aHost('other.example.com');
+    const group = aHost('arn:aws:elasticloadbalancing', { targetGroupArn: 'arn' });
     const servers = [aServer('10.0.0.1'), aServer('10.0.0.2'), aServer('2001:db8::2'), host, group];
     const verified = { serverName: 'api.example.com', authenticate: false };
     expect(otherServers(spec(servers), await access())).toEqual([
@@ -41,7 +38,7 @@ describe('the other API servers that a pass may use', () => {
     ['may not use a probe URL without TLS', 'http://10.0.0.2:8080/readyz', 0],
     ['may use a probe URL at another port of an API server', 'https://10.0.0.2:7443/readyz', 1],
   ])('a pass %s', async (_, url, count) => {
-    expect(otherServers(spec([aServer('10.0.0.2', url)]), await access())).toHaveLength(count);
+    expect(otherServers(spec([aServer('10.0.0.2', { url })]), await access())).toHaveLength(count);
   });
 
   test.each<[string, Partial<ApiServerAccess>]>([
@@ -67,7 +64,7 @@ describe('a pass when the API server in its kubeconfig is down', () => {
     afterThisTest(other.stop);
     const text = kubeconfigTo('https://127.0.0.1:1', { ca: authority.ca, cluster, user: { token: 'secret' } });
     const { clusters, connect, warnings } = aProcess(() => parseKubeconfig(text, 'of the test'));
-    const apiServers = [{ address: '127.0.0.1', kind: 'server', probe } as const];
+    const apiServers = [aServer('127.0.0.1')];
     const service = { securePort: Number(new URL(other.url).port) };
     const { kubernetes } = await connect(aClusterSpec({ apiServers, service }), loop);
     const [got] = await Promise.allSettled([kubernetes.get({ kind: 'Namespace', name: 'default' })]);

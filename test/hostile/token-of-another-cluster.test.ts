@@ -1,10 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 import { probeAddresses, resolveAddresses } from '../../lib/api-servers/probe-addresses.ts';
-import type { ApiServerSpec } from '../../lib/cluster/cluster-spec.ts';
 import { webIdentityAccess } from '../../lib/kubernetes/credentials.ts';
 import { httpsProber } from '../../lib/kubernetes/https-prober.ts';
 import { makeAuthority } from '../../local/stand-in/identity.ts';
-import { aClusterSpec } from '../support/a-cluster-spec.ts';
+import { aClusterSpec, aServer } from '../support/a-cluster-spec.ts';
 import { afterThisTest } from '../support/after-this-test.ts';
 import { startFaultServer } from '../support/api-fault-server.ts';
 
@@ -21,8 +20,7 @@ async function authorizationSeen(
   const attacker = await startFaultServer(() => ({ body: 'ok' }), authority.issue(['127.0.0.1', 'b.example']));
   afterThisTest(attacker.stop);
   const server = serverOf(attacker.url);
-  const probe = { path: '/readyz', authenticate: true, ...probeOf(attacker.url) };
-  const apiServers: ApiServerSpec[] = [{ address: '127.0.0.1', kind: 'server', probe }];
+  const apiServers = [aServer('127.0.0.1', { authenticate: true, ...probeOf(attacker.url) })];
   const base = aClusterSpec({ apiServers, kubeconfig: { webIdentity: { server, certificateAuthorityData } } });
   const spec = { ...base, service: { ...base.service, securePort: Number(new URL(attacker.url).port) } };
   const access = await webIdentityAccess({ server, certificateAuthorityData }, async () => TOKEN, {});

@@ -1,6 +1,6 @@
 import { parseClusterSpec } from '../../cli/spec/parse-cluster-spec.ts';
 import { describeFaults } from '../../cli/spec/spec-fault.ts';
-import type { ApiServerSpec, ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
+import type { ApiServerSpec, ClusterSpec, ProbeSpec, SharedHostSpec } from '../../lib/cluster/cluster-spec.ts';
 
 type Nested = 'endpoints' | 'service' | 'intervalSeconds';
 export type SpecFields = Partial<Omit<ClusterSpec, Nested>> & {
@@ -9,12 +9,19 @@ export type SpecFields = Partial<Omit<ClusterSpec, Nested>> & {
 
 const PROBE = { path: '/readyz', authenticate: false };
 
-export function aServer(address: string, kind: 'server' | 'shared' = 'server'): ApiServerSpec {
-  return { address, kind, probe: PROBE };
+export function aServer(
+  address: string,
+  probe: Partial<ProbeSpec> = {},
+): Extract<ApiServerSpec, { readonly address: string }> {
+  return { address, kind: 'server', probe: { ...PROBE, ...probe } };
 }
 
-export function aHost(host: string): ApiServerSpec {
-  return { host, kind: 'shared', probe: PROBE };
+/** Returns an API server with a source of addresses. Default: the DNS records of the host. */
+export function aHost(
+  host: string,
+  source: Pick<Partial<SharedHostSpec>, 'targetGroupArn' | 'serviceRef'> = {},
+): SharedHostSpec {
+  return { host, kind: 'shared', probe: PROBE, ...source };
 }
 
 /** Returns a valid spec with all defaults, except for the given fields. */

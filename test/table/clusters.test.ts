@@ -14,7 +14,7 @@ import { claimCluster, clusterPages, listClusters, readCluster } from '../../lib
 import type { KeyValueTable, TableValue } from '../../lib/table/key-value-table.ts';
 import { plainValue } from '../../lib/table/stored-item.ts';
 import { won } from '../contract/key-value-table.ts';
-import { aClusterSpec } from '../support/a-cluster-spec.ts';
+import { aClusterSpec, aHost, aServer } from '../support/a-cluster-spec.ts';
 import { AT_ONCE } from '../support/each-table.ts';
 import { memoryTable } from '../support/memory-table.ts';
 
@@ -22,12 +22,8 @@ const SPEC = aClusterSpec({
   name: 'prod-1',
   mode: 'observe',
   apiServers: [
-    { address: '10.9.8.7', kind: 'server', probe: { path: '/readyz', authenticate: false } },
-    {
-      host: 'lb.example.com',
-      kind: 'shared',
-      probe: { url: 'https://lb.example.com/', path: '/readyz', authenticate: true },
-    },
+    aServer('10.9.8.7'),
+    { ...aHost('lb.example.com'), probe: { url: 'https://lb.example.com/', path: '/readyz', authenticate: true } },
   ],
   serviceClusterIPRanges: ['10.0.0.0/24', 'fd00::/112'],
 });

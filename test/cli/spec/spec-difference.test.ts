@@ -1,12 +1,11 @@
 import { expect, test } from '@jest/globals';
 import { differenceLine, specDifference } from '../../../cli/spec/written-spec.ts';
 import type { ClusterSpec } from '../../../lib/cluster/cluster-spec.ts';
-import { aClusterSpec } from '../../support/a-cluster-spec.ts';
+import { aClusterSpec, aHost, aServer } from '../../support/a-cluster-spec.ts';
 
-const probe = { path: '/readyz', authenticate: false };
-const first = { address: '10.9.8.7', kind: 'server', probe } as const;
-const second = { address: '10.9.8.8', kind: 'server', probe } as const;
-const host = { host: 'api.example.com', kind: 'shared', probe } as const;
+const first = aServer('10.9.8.7');
+const second = aServer('10.9.8.8');
+const host = aHost('api.example.com');
 const port = { name: 'konnectivity', protocol: 'TCP', port: 8132 } as const;
 const { endpoints } = aClusterSpec();
 
@@ -30,7 +29,7 @@ test.each<[string, Partial<ClusterSpec>, Partial<ClusterSpec>, string[]]>([
   [
     'an API server by its address, wherever it is in the list',
     { apiServers: [first, second] },
-    { apiServers: [host, { ...second, probe: { ...probe, path: '/livez' } }] },
+    { apiServers: [host, aServer('10.9.8.8', { path: '/livez' })] },
     [
       'apiServers[api.example.com]: <none> -> {host: api.example.com, kind: shared, probe: {path: /readyz, authenticate: false}}',
       'apiServers[10.9.8.8].probe.path: /readyz -> /livez',
