@@ -52,7 +52,7 @@ export function aClusterSpec({ endpoints, service, intervalSeconds, ...fields }:
       'node-port-repair': 180,
       ...intervalSeconds,
     },
-    maxEventsPerPass: 20,
+    maxEventsPerPass: 50,
     ...fields,
   };
 }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { validateClusterSpec } from '../../../cli/spec/validate-cluster-spec.ts';
+import { aClusterSpec, aServer } from '../../support/a-cluster-spec.ts';
 import { aSpec, faultsOf, minimal, validSpec } from './spec-support.ts';
 
 const TARGET_GROUP = 'arn:aws:elasticloadbalancing:eu-west-1:123456789012:targetgroup/prod/0123456789abcdef';
@@ -8,26 +9,9 @@ const SERVICE_REF = { namespace: 'tenants', name: 'prod', kubeconfig: { secretsM
 
 describe('a cluster spec', () => {
   test("a spec with only the required fields has upstream's defaults", () => {
-    expect(validSpec(minimal)).toEqual({
-      name: 'prod-1',
-      mode: 'observe',
-      allocator: 'apiserver',
-      kubeconfig: { file: './admin.kubeconfig' },
-      apiServers: [{ address: '203.0.113.10', kind: 'server', probe: { path: '/readyz', authenticate: false } }],
-      serviceClusterIPRanges: ['10.0.0.0/24'],
-      serviceNodePortRange: '30000-32767',
-      endpoints: { reconciler: 'lease', masterCount: 1, leaseSeconds: 15, reconcilePorts: true, extraPorts: [] },
-      service: { port: 443, securePort: 6443, nodePort: 0, extraPorts: [], reconcile: false },
-      repair: { ipAddresses: false },
-      systemNamespaces: ['kube-system', 'kube-public', 'default', 'kube-node-lease'],
-      intervalSeconds: {
-        'system-namespaces': 60,
-        'kubernetes-service': 10,
-        'cluster-ip-repair': 180,
-        'node-port-repair': 180,
-      },
-      maxEventsPerPass: 50,
-    });
+    const kubeconfig = { file: './admin.kubeconfig' };
+    const apiServers = [aServer('203.0.113.10')];
+    expect(validSpec(minimal)).toEqual(aClusterSpec({ name: 'prod-1', mode: 'observe', kubeconfig, apiServers }));
   });
 
   test('a spec stores API servers and ranges in canonical form', () => {
