@@ -5,7 +5,10 @@ import { endWhenUnread } from './terminal.ts';
 endWhenUnread(process.stdout);
 endWhenUnread(process.stderr);
 
-/** npm forwards the signal of Ctrl-C. A copy within this time does not count as a second signal. */
+/**
+ * If npm started the process, it gets the signal of Ctrl-C twice: from the terminal and from npm. A second signal within this
+ * time is ignored.
+ */
 const SAME_SIGNAL_MS = 500;
 
 /** Aborts at the first SIGINT or SIGTERM; a second one ends the process at once, with exit code 130. */

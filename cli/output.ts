@@ -15,8 +15,8 @@ export interface Shown<Row> {
   readonly items: readonly Row[];
   readonly columns: readonly Column<Row>[];
   /**
-   * Returns the fields of a row for programs: an absent field is unknown, and no field is ever renamed. Default: the
-   * row.
+   * Returns the fields of a row for JSON and YAML output. An absent field means that the value is unknown. Programs read these
+   * fields, so a field is never renamed. Default: the row itself.
    */
   readonly plain?: (row: Row) => object;
   /** Printed on stderr for an empty list. */

@@ -15,7 +15,7 @@ import { type ConnectionOptions, checkConnectionOptions } from './options.ts';
 import { isClusterName } from './spec/names.ts';
 
 export interface PassEnvironmentOptions extends ConnectionOptions {
-  /** The stack of the passes. Default: none, so that they only observe clusters with an owner. */
+  /** The name of the stack that the passes belong to. Default: no stack. Such passes only observe a cluster that a stack owns. */
   readonly stack?: string;
   readonly telemetry?: TelemetryFactory;
 }
@@ -28,8 +28,8 @@ export interface PassEnvironment {
 }
 
 /**
- * Creates the environment of a deployed function, with the user's credentials. Prints each API server that is used.
- * Everything ends with the command.
+ * Creates the same environment as that of a deployed function, but with the user's credentials. Prints each API server that is
+ * used. Ctrl-C and `--timeout` end all running calls of the environment.
  */
 export async function passEnvironment(
   cli: Cli,
@@ -52,8 +52,8 @@ export async function passEnvironment(
   const sources = kubeconfigSources(account);
   const loadKubeconfig = printingServer(cli, place, (spec, signal) => {
     const named = fileOf(spec);
-    // Other writers may change the table: a credential plugin runs on this machine only for a cluster or a kubeconfig that the
-    // user named. No plugin of a spec runs for a table in AWS.
+    // A credential plugin runs on this machine only for a kubeconfig or a cluster that is named in the command, because another
+    // writer might have changed the spec in the table. If the table is in AWS, no plugin of a stored spec runs.
     const isNamed =
       (named !== undefined && kubeconfig !== undefined) || (table === undefined && cli.operands.includes(spec.name));
     const plugins = isNamed ? { runPlugin } : {};

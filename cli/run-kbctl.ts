@@ -41,7 +41,8 @@ function settle(command: Command, terminal: Terminal): void {
 
 function reportError(error: unknown, stream: OutStream, debug: boolean): ExitCode {
   const code = exitCodeOf(error);
-  // The error has an exit code if the user can resolve it. Its message is complete without its causes.
+  // An error with an exit code is one that the user can resolve. Its own message is complete, so the messages of its causes are
+  // not printed.
   const { message } = describeError(code !== undefined && error instanceof Error ? new Error(error.message) : error);
   const [first = '', ...others] = message.split('\n');
   // Further lines are indented, so that no line of a message looks like a line of kbctl.

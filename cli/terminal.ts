@@ -26,14 +26,17 @@ export function styled(stream: OutStream, style: Style, text: string): string {
 }
 
 /**
- * Escapes characters that control a terminal. {@link writeLines} escapes every line; only code that measures a text must do
- * so before.
+ * Escapes characters that control a terminal. Use it only for a text whose width is measured, because {@link writeLines} escapes
+ * every line that it writes.
  */
 export function escapeControlCharacters(text: string): string {
   return escaped(text, CONTROLS);
 }
 
-/** Writes lines for readers. Each stays one line, and only our own styles take effect. */
+/**
+ * Writes lines to a terminal or a log. Characters that would break a line or control the terminal are escaped, except the styles
+ * that kbctl sets.
+ */
 export function writeLines(stream: OutStream, lines: readonly string[]): void {
   stream.write(lines.map((line) => `${escapeLine(line)}\n`).join(''));
 }

@@ -9,7 +9,9 @@ export interface Column<Row> {
   readonly percent?: (row: Row) => number | undefined;
   /** True if the column is narrowed first when the terminal is too narrow. */
   readonly shrinks?: boolean;
-  /** The column may be omitted if the terminal is still too narrow. The first such column is omitted first. */
+  /**
+   * True if the column can be omitted when the table is still wider than the terminal. The first such column is omitted first.
+   */
   readonly yields?: boolean;
 }
 

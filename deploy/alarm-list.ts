@@ -156,8 +156,8 @@ const lambdaMetric = (name: string, functionName: string): Fields => ({
 });
 
 /**
- * An alarm on invocations that end with an error, at their timeout or because memory ran out. A failed pass counts only if it
- * failed because of the table.
+ * Returns an alarm for invocations that fail: with an error, at their timeout, or because memory ran out. A failed pass makes its
+ * invocation fail only if the table was the cause.
  */
 function errorsAlarm(functionName: string): Alarm {
   const periodSeconds = isLoop(functionName) ? Math.max(60, SCHEDULE_SECONDS[functionName]) : 60;

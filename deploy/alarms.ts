@@ -50,7 +50,7 @@ const NOTHING_RAN_ALARM: Resource = {
 /** The alarms that a bad release causes: alarms of the stack itself, and of many clusters at the same time. */
 const OF_RELEASE = Object.entries(ALARMS).filter(([, { ofRelease }]) => ofRelease);
 const ALWAYS = OF_RELEASE.filter(([, { condition }]) => condition === undefined).map(([name]) => name);
-/** A rule may contain only existing alarms. */
+/** The parts of the rule for alarms that only some stacks have, because a rule cannot refer to an alarm that does not exist. */
 const CONDITIONAL = OF_RELEASE.flatMap(([name, { condition }]) =>
   condition === undefined ? [] : [whether(condition, substitute(` OR ${anyOf([name])}`), '')],
 );

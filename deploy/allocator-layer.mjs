@@ -12,7 +12,10 @@ const library = path.join(root, 'lib', 'allocator');
 const LAYER_FILE = 'nodejs/allocator.mjs';
 const LAYER_MODULE = `/opt/${LAYER_FILE}`;
 
-/** Builds the layer's one module, with everything that any file of the library exports, into a folder of the project. */
+/**
+ * Builds the only module of the layer into a folder of the project. The module exports everything that the files of the library
+ * export.
+ */
 export async function buildAllocatorLayer(folder) {
   const files = readdirSync(library).filter((name) => name.endsWith('.ts'));
   const contents = files

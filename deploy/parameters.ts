@@ -17,8 +17,8 @@ const PARAMETERS = Object.entries({ ...OF_TEMPLATE, ...OF_DEPLOYMENT }).map(([in
 }));
 
 /**
- * Returns the parameters of the template. Their defaults are the values in force. So a changed value changes the
- * template, and osls does not skip the deployment.
+ * Returns the parameters of the template. The values in force are their defaults, so that a changed value also changes the
+ * template: osls skips the deployment of an unchanged template.
  */
 export function templateParameters(values: Deployment['values'] = {}): Parameters {
   const ofTemplate = PARAMETERS.filter(({ inTemplate }) => inTemplate in OF_TEMPLATE);

@@ -20,8 +20,8 @@ export default class DeploymentPlugin {
     process.umask(0o022);
 
     this.hooks = {
-      // osls compares the layer with the deployed one, even if it only packages, and does not upload an equal layer.
-      // But a rollback needs the layer of its own deployment. No option disables the comparison.
+      // osls does not upload a layer that equals the deployed one. This hook disables the comparison, for which osls has no
+      // option, because a rollback needs the layer of its own deployment.
       initialize: () => {
         const layers = serverless.pluginManager.plugins.find((plugin) => 'compareWithLastLayer' in plugin);
         layers.compareWithLastLayer = async () => {};

@@ -30,8 +30,8 @@ export function nameReplacedResources<T extends Template>(template: T, hashOf: H
 }
 
 /**
- * Returns the properties of a function that a version contains, without its packages, because the keys of packages
- * change with each deployment.
+ * Returns the properties of a function that become part of a version. Omits the packages, because their keys change with each
+ * deployment.
  */
 function published({ Properties }: Partial<Resource> = {}): Partial<Fields> {
   const { Code: _code, Layers: _layers, Tags: _tags, ReservedConcurrentExecutions: _, ...kept } = Properties ?? {};

@@ -26,7 +26,8 @@ module.exports = {
     const { templateParameters } = await sources();
     return { Parameters: templateParameters(await inForce(variables)) };
   },
-  // serverless.yml does not use ${param:...} for these, because osls then refuses "--param table=".
+  // These values are resolved here and not with ${param:...} in serverless.yml, because osls would then refuse an empty value
+  // such as "--param table=".
   deploymentBucket: async (variables) => (await inForce(variables)).deploymentBucket || null,
   deploymentRole: async (variables) => (await inForce(variables)).deploymentRoleArn || null,
   stackTags: async (variables) => (await sources()).stackTags(await inForce(variables)),

@@ -125,7 +125,7 @@ const EVENTS = policy(
   }),
 );
 
-/** Reads the target groups of specs. IAM has no resources for this action. */
+/** Allows functions to read the target groups of specs. IAM does not support resource-level permissions for this action. */
 const TARGET_GROUPS = policy('target-groups', allow(['elasticloadbalancing:DescribeTargetHealth'], ['*']));
 
 const INTERFACES = [
@@ -138,7 +138,7 @@ const INTERFACES = [
   'ec2:UnassignIpv6Addresses',
   'ec2:UnassignPrivateIpAddresses',
 ];
-/** Allows Lambda to create network interfaces for the function. The function's own code may not create any. */
+/** Allows Lambda to create network interfaces for the function. The function's own code is denied these actions. */
 const NETWORK = whether(
   'UsesVpc',
   policy('network', allow(INTERFACES, ['*']), {

@@ -18,8 +18,8 @@ export const ALIASED: readonly string[] = ['allocate', 'admission'];
 export const ALIAS = 'live';
 
 /**
- * Returns a version and an alias for each of these functions. A version never changes. CloudFormation publishes a new one only
- * for a new logical id, which deploy/replaced-resources.ts derives from the code, or for a new description.
+ * Returns a version and an alias for each function in `ALIASED`. A version never changes. CloudFormation publishes a new version
+ * only for a new logical id, which deploy/replaced-resources.ts derives from the code, or for a new description.
  */
 export function versions(): Resources {
   return Object.fromEntries(ALIASED.flatMap((name) => Object.entries(versionOf(name))));
@@ -43,9 +43,10 @@ function versionOf(name: string): Resources {
 }
 
 /**
- * Returns the description of a version: the values of all parameters that the version contains, so that a change of one
- * publishes a new version. The limit is 256 characters, so ids are written without their common prefix. The description
- * must not contain other parameters: Lambda publishes no version of an unchanged function.
+ * Returns the description of a version: the values of all parameters that the version contains, so that a change of such a value
+ * publishes a new version. The limit is 256 characters, so ids are written without their common prefix. The description must not
+ * contain other parameters: CloudFormation would then request a new version of an unchanged function, which Lambda does not
+ * publish.
  */
 function settingsOf(name: string): Fields {
   const settings = ['RolePath', 'LogLevel', 'LoopMemory'].map(ref);

@@ -4,7 +4,7 @@ import { lstat, mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { codeOf, StartError } from './start-options.ts';
 
-/** The folder of all clusters' folders, in the working directory. */
+/** The folder in the working directory that contains one folder for each cluster. */
 export const DATA_ROOT = '.kbctl';
 
 /** Returns the absolute path of a cluster's folder. */
@@ -68,8 +68,8 @@ export async function replaceFile(file: string, content: string): Promise<void> 
 }
 
 /**
- * Writes a file and its folder for as long as this process runs.
- * @returns a function that removes the file, unless another process has replaced it
+ * Writes a file, and creates its folder. The file is removed when this process exits.
+ * @returns a function that removes the file earlier. The file stays if another process has replaced it
  * @throws StartError if the file cannot be written
  */
 export async function keepFile(file: string, text: string): Promise<() => void> {

@@ -20,7 +20,10 @@ export interface EmbeddedKind {
   /** The published addresses of its API servers. */
   readonly addresses: readonly [string, ...string[]];
   readonly serviceClusterIPRange: string;
-  /** Shorter intervals than the schedules, which a spec in a file may not set. */
+  /**
+   * Intervals that are shorter than the schedules of the functions. Only an embedded cluster can have them: a spec in a file
+   * cannot set them.
+   */
   readonly intervalSeconds: Partial<Readonly<Record<Loop, number>>>;
   readonly notes: readonly string[];
 }

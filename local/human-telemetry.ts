@@ -7,7 +7,7 @@ export type Paint = (style: Parameters<typeof styleText>[0], text: string) => st
 
 export interface SentenceOptions {
   readonly nowMs: () => number;
-  /** Writes one line, without its line break. */
+  /** Writes `line`, which contains no line break, and adds one. */
   readonly write: (line: string) => void;
   readonly paint: Paint;
   /** The cluster whose name is omitted from the lines. */
@@ -29,7 +29,7 @@ interface Sentence {
 /** Wide enough for the longest id of a loop. */
 const LOOP_WIDTH = 18;
 
-/** The sentences for some lists of log fields. Other lists are printed as `name: entry`. */
+/** Turns an entry of a log field into a sentence, for these fields. An entry of any other list is printed as `name: entry`. */
 const SENTENCES: Readonly<Record<string, (entry: string) => Sentence>> = {
   changes: (entry) => ({ text: entry }),
   wouldWrite: (entry) => ({ text: `would ${entry}`, style: 'cyan' }),
@@ -54,7 +54,7 @@ export function logLine(nowMs: number, source: string, text: string): string {
  * short line for a lasting problem, and reports its end.
  */
 export function sentenceTelemetry({ nowMs, own, write, paint }: SentenceOptions): TelemetryFactory {
-  /** The reported lines, by loop and by the name of the cluster that precedes a line. */
+  /** The sentences that were printed last, by loop and by the cluster name at the beginning of the line. */
   const reported = new Map<string, Map<string, Reported>>();
   return ({ loop }) => {
     const lastOf = reported.get(loop) ?? new Map<string, Reported>();
@@ -68,7 +68,8 @@ export function sentenceTelemetry({ nowMs, own, write, paint }: SentenceOptions)
       const all = sentences.map(({ text }) => text).join('\n');
       const isRepeated = lastOf.get(prefix)?.sentences === all;
       if (!isRepeated) for (const sentence of sentences) print(sentence, prefix);
-      // A message of level `info` is not repeated: an observing pass, for example, finds the same writes each time.
+      // Sentences of level `info` are not printed again: a pass in mode observe, for example, would report the same writes each
+      // time.
       else if (level !== 'info') for (const text of repeated(sentences)) print({ text, style: 'dim' }, prefix);
       const isTrouble = level === 'error' || sentences.some((sentence) => sentence.isTrouble === true);
       lastOf.set(prefix, { sentences: all, isTrouble });

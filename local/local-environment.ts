@@ -14,7 +14,7 @@ export interface LocalEnvironmentOptions {
   readonly client: DynamoDBClient;
   readonly loadKubeconfig: LoadKubeconfig;
   readonly telemetry: TelemetryFactory;
-  /** Aborts when every running pass must end. The passes still have time to be recorded. Default: never. */
+  /** Aborts when every running pass must end. The results of these passes can still be saved. Default: never. */
   readonly end?: AbortSignal;
 }
 
@@ -36,8 +36,8 @@ export function localTable(client: DynamoDBClient, deadline = new AbortControlle
 }
 
 /**
- * Returns a function that starts deadlines, which also end when `end` aborts. A deadline that begins after that ends only at its
- * own time.
+ * Returns a function that starts deadlines. A deadline ends after its time, or earlier when `end` aborts. A deadline that starts
+ * after `end` has aborted ends only after its time, so that results can still be saved.
  */
 export function endingWith(end: AbortSignal): StartDeadline {
   return (ms) => {
@@ -49,7 +49,7 @@ export function endingWith(end: AbortSignal): StartDeadline {
 /** How long running passes may take after the end was requested. */
 export const ENDING_MS = 5_000;
 
-/** Returns a signal that aborts when running passes must end. */
+/** Returns a signal that aborts {@link ENDING_MS} after `ended` aborts. */
 export function givenUpAfter(ended: AbortSignal): AbortSignal {
   const controller = new AbortController();
   const giveUp = () => {
@@ -61,9 +61,9 @@ export function givenUpAfter(ended: AbortSignal): AbortSignal {
 }
 
 /**
- * Returns a loader for the kubeconfigs of all clusters in a local table. The cluster `name` uses `loadKubeconfig`. Clusters that
- * were applied beside it use the kubeconfigs of their specs, with files relative to the working directory, and without
- * credential plugins, because another writer may have registered them.
+ * Returns a loader for the kubeconfigs of all clusters in a local table. The cluster `name` uses `loadKubeconfig`. Every other
+ * cluster in the table uses the kubeconfig of its spec. File paths in such a spec are relative to the working directory, and no
+ * credential plugin runs, because another writer might have registered the cluster.
  */
 export function kubeconfigOfEach(name: string, loadKubeconfig: LoadKubeconfig): LoadKubeconfig {
   const ofOthers = kubeconfigLoader('.', awsSources());
@@ -83,7 +83,7 @@ function awsSources(): KubeconfigSources {
   };
 }
 
-/** Returns a reader of target groups. The SDK of load balancers is loaded only for a spec that names one. */
+/** Returns a reader of target groups. The SDK for load balancers is loaded only when a spec contains a target group. */
 export function targetGroups(): HealthyTargets {
   let loaded: Promise<HealthyTargets> | undefined;
   return async (arn, signal) => {

@@ -53,7 +53,10 @@ async function openReal(real: RealCluster, named: string | undefined): Promise<L
 const TABLE_ALLOCATES =
   'allocator table: stock API servers allocate beside the table unless they call the webhook (docs/admission.md).';
 
-/** Returns the kubeconfig. That of the command line is for this run only: the spec keeps the kubeconfig of the functions. */
+/**
+ * Returns the kubeconfig for this run. A kubeconfig on the command line takes precedence. It is not written into the spec,
+ * because the spec contains the kubeconfig for the functions.
+ */
 function kubeconfigFor(spec: ClusterSpec, { specFile, kubeconfigFile, context }: RealCluster) {
   if (kubeconfigFile !== undefined) return { file: path.resolve(kubeconfigFile), context };
   const { kubeconfig } = spec;

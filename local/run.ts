@@ -30,7 +30,7 @@ export interface RunHooks {
 }
 
 /**
- * Runs the loops until the end is requested. Passes that run then have five seconds to finish.
+ * Runs the loops until the signal `ended` aborts. Passes that are still running have five more seconds to finish.
  * @throws StartError if the run cannot begin
  */
 export async function run(options: StartOptions, ended: AbortSignal, hooks: RunHooks): Promise<void> {

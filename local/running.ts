@@ -13,7 +13,7 @@ const content = z.object({
   pid: z.int().check(z.positive()),
   startedAt: z.iso.datetime(),
   cluster: z.string(),
-  // A changed file cannot lead a command to an address other than the loopback.
+  // Only loopback URLs are accepted, so that a manipulated file cannot make a command connect to another host.
   tableEndpoint: z.string().check(z.regex(/^http:\/\/127\.0\.0\.1:\d+$/)),
   tableName: z.string(),
   /** The key of this run, which its table and its API server require. */
@@ -29,7 +29,7 @@ type Content = z.infer<typeof content>;
 
 /** A process that runs the loops of a cluster on this machine, with its URLs and files. */
 export interface Running extends Content {
-  /** The absolute path of the folder that contains the file. The file itself does not have it. */
+  /** The absolute path of the folder that contains the file. The path is not part of the file's content. */
   readonly folder: string;
 }
 
@@ -43,7 +43,10 @@ export async function findRunning(dataRoot: string = DATA_ROOT): Promise<Running
   return found.filter((running) => running !== undefined).sort((one, other) => (one.cluster < other.cluster ? -1 : 1));
 }
 
-/** Returns the process that runs with this folder. A file whose table does not answer is of a process that has ended. */
+/**
+ * Returns the process that runs with this folder. Returns `undefined` if its table server does not answer, because the process
+ * has then ended without removing its file.
+ */
 export async function readRunning(folder: string): Promise<Running | undefined> {
   const written = contentIn(await ownText(path.join(folder, FILE)).catch(() => ''));
   if (written === undefined || !(await answers(written))) return undefined;
@@ -100,7 +103,7 @@ function contentIn(text: string): Content | undefined {
   }
 }
 
-/** Returns whether the table server answers. Another process may have its port by now. */
+/** Returns whether the table server answers. The answer is checked, because another process might have taken over the port. */
 async function answers({ tableEndpoint, key }: Content): Promise<boolean> {
   try {
     const headers = tableAuthorization(key);

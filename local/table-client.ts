@@ -7,7 +7,7 @@ export interface TableAccess {
   readonly key: string;
 }
 
-/** Returns a client without any credentials of the environment. */
+/** Returns a client that does not read credentials from the environment. */
 export function tableServerClient({ endpoint, key }: TableAccess): DynamoDBClient {
   return createDynamoClient({
     endpoint,

@@ -41,7 +41,9 @@ export async function startTableServer({ key, path }: { readonly key: string; re
   return { ...access, close };
 }
 
-/** Waits until dynalite has opened its folder in the background, at the latest for the first request. */
+/**
+ * Waits until dynalite has opened its folder. dynalite opens it in the background, and answers the first request only after that.
+ */
 async function untilFolderIsOpen(access: TableAccess): Promise<void> {
   const client = tableServerClient(access);
   try {

@@ -1,8 +1,7 @@
-// Measures the project beside its peers, in turn in one run:
-//
+// Measures this project and comparable programs by turns, in one run:
 //   npm run bench                all figures; needs Go for upstream's packages
 //   npm run bench -- --write     also writes them to docs/performance.md, which explains them
-//   npm run bench -- --quick     the ratios that CI guards: fails if one is above its limit
+//   npm run bench -- --quick     only the ratios that CI checks: fails if one is above its limit
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';

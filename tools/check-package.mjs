@@ -8,7 +8,10 @@ import { pathToFileURL } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { readZip, unreadableIn } from './read-zip.ts';
 
-/** The most KB of a gzipped bundle, without the layer. The functions allocate and admission connect to no cluster. */
+/**
+ * The maximum size of a gzipped bundle in KB, without the layer. It is smaller for the functions allocate and admission, which
+ * connect to no cluster.
+ */
 const MOST_KB = 215;
 const MOST_KB_OF = { allocate: 115, admission: 130 };
 const LAYER_MODULE = 'nodejs/allocator.mjs';
@@ -56,7 +59,10 @@ function gzipped(bytes) {
   return Math.ceil(gzipSync(bytes, { level: 9 }).length / 1024);
 }
 
-/** Runs the handler in an empty folder, where it must only fail because of its missing environment. */
+/**
+ * Loads a bundle in an empty folder and runs its handler. The handler must load, and then fail only because environment variables
+ * are missing.
+ */
 function start(name, bundle) {
   const folder = mkdtempSync(path.join(os.tmpdir(), 'bundle-'));
   try {

@@ -59,7 +59,7 @@ interface Sized {
   readonly server: number;
 }
 
-/** The bytes of items with all their metadata of writes, for a cluster name of 20 letters. */
+/** The size of each table item in bytes, including the metadata of writes, for a cluster name of 20 letters. */
 const REGISTRATION = { base: 846, server: 67 };
 const LEASES = { base: 584, server: 71 };
 
@@ -96,7 +96,7 @@ const CALLS: Readonly<Record<Loop, LoopCalls>> = {
   },
   'cluster-ip-repair': {
     kubernetes: { pass: 2, server: 0 },
-    // A /16 with addresses in use in all parts has 8 KB.
+    // The stored range is 8 KB for a /16 with addresses in use in all parts, which is two read units.
     reads: () => 3,
     record: { base: 545, server: 0 },
     logBytes: { schedule: 710, message: 665, pass: 5 },
@@ -114,7 +114,7 @@ const CALLS: Readonly<Record<Loop, LoopCalls>> = {
 };
 
 const WAITING_SECONDS = 0.05;
-/** A function has a share of a core that grows with its memory. */
+/** The memory in MB with which a function gets one whole core. With less memory it gets a proportional share. */
 const MB_OF_A_CORE = 1_769;
 /** Lambda's own log lines of each invocation: START, END and REPORT. */
 const PLATFORM_LOG_BYTES = 300;
@@ -148,7 +148,7 @@ export function usageOf(loop: Loop, fleet: Fleet): Usage {
   const tickSeconds = SCHEDULE_SECONDS[loop];
   const interval = isEndpoints ? (fleet.interval ?? tickSeconds) : tickSeconds;
   const schedules = COUNTED_SECONDS / Math.max(60, tickSeconds);
-  // Within a minute, only clusters with a shorter interval have ticks.
+  // Only a cluster with an interval below 60 s has ticks between the scheduled minutes.
   const ticks = interval < 60 ? COUNTED_SECONDS / tickSeconds : schedules;
   // A scheduled invocation with several clusters also queues the current tick.
   const queuedTicks = ticks - (clusters > 1 ? 0 : schedules);

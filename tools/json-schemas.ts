@@ -34,7 +34,10 @@ export function specJsonSchema(): JsonSchema {
   return { ...HEAD, ...schema, ...SERVERS_REQUIRED };
 }
 
-/** Removes defaults of mappings, which have the defaults of their fields, and of empty lists. */
+/**
+ * Removes the default of each mapping, because the fields of the mapping have their own defaults. Also removes empty lists as
+ * defaults.
+ */
 function override({ jsonSchema }: { readonly jsonSchema: z.core.JSONSchema.BaseSchema }): void {
   withoutIntegerBounds({ jsonSchema });
   const { default: standard } = jsonSchema;

@@ -1,5 +1,5 @@
-// For "node --import": resolves imports from /opt, where Lambda unpacks layers, in the folder of the environment variable
-// LAYERS_FROM.
+// A module for "node --import". It resolves imports from /opt, where Lambda unpacks layers, to the folder in the environment
+// variable LAYERS_FROM.
 import { registerHooks } from 'node:module';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';

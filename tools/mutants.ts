@@ -16,7 +16,7 @@ import type { Message, Task, Verdict } from './mutants/worker.ts';
 
 const ROOT = path.join(import.meta.dirname, '..');
 const MODULES = ['lib/allocator/*.ts', 'lib/endpoints/*.ts', 'lib/range/*.ts', 'lib/repair/*.ts', 'lib/table/*.ts'];
-/** Tests that import nearly everything, take long, or start processes. */
+/** Tests that do not run for mutants, because they import nearly everything, take long, or start processes. */
 const TESTS_ASIDE =
   /^test\/(simulation|conformance|deploy|page|template|docs|cli|local|tools|functions|hostile|crash-sweep|drills)\//;
 /**
@@ -28,7 +28,9 @@ const MOST_OF_A_MODULE = 20;
 /** The time limit for the tests of one mutant, on a busy machine. */
 const SILENT_MS = 150_000;
 const LEAST_KILLED = 0.9;
-/** A sample may consist of the worst modules. */
+/**
+ * The required share for a sample. It is lower than that for all mutants, because a sample might consist of the worst modules.
+ */
 const LEAST_OF_SAMPLE = 0.85;
 
 const imports = new Map<string, readonly string[]>();
@@ -91,7 +93,10 @@ function summaryOf(outcomes: readonly Outcome[]): { readonly text: string; reado
   return { share, text: `${outcomes.length} mutants, ${counts}: ${(share * 100).toFixed(1)} %` };
 }
 
-/** Prints a mutant that survives without an explanation. Deletes each explanation that was used. */
+/**
+ * Returns the outcome of a mutant. Prints the mutant if it survives and has no explanation. Removes an explanation that was used
+ * from `explained`.
+ */
 function outcomeOf({ line, key }: Keyed, verdict: Verdict, explained: Set<string>): Outcome {
   if (verdict === 'killed') return verdict;
   if (explained.delete(key)) return 'explained';
@@ -162,8 +167,8 @@ async function judgeAll(
 }
 
 /**
- * Returns when the worker has ended. Ends a silent worker, because its mutant caused an endless loop. A mutant that
- * ends or silences the worker counts as detected.
+ * Starts a worker and waits until it has ended. Ends a worker that sends nothing for too long, because its mutant has caused an
+ * endless loop. The mutant that ended or silenced the worker counts as detected.
  */
 function runWorker(task: Task, note: (id: number, verdict: Verdict) => void): Promise<void> {
   const worker = fork(path.join(import.meta.dirname, 'mutants/worker.ts'), {
@@ -193,7 +198,7 @@ function runWorker(task: Task, note: (id: number, verdict: Verdict) => void): Pr
   });
 }
 
-/** Returns the test files without spies, which tools/mutants/test-globals.ts does not have. */
+/** Returns the test files that do not use `jest.spyOn`, because tools/mutants/test-globals.ts does not provide it. */
 function runnableTests(): readonly string[] {
   const hasSpies = (file: string) => readFileSync(path.join(ROOT, file), 'utf8').includes('jest.spyOn(');
   return globSync('test/**/*.test.ts', { cwd: ROOT }).filter((file) => !TESTS_ASIDE.test(file) && !hasSpies(file));

@@ -27,7 +27,10 @@ import type { CallerTime } from '../../lib/table/range-allocations.ts';
 import { freeAddresses } from './free-addresses.ts';
 
 const READS_AT_ONCE = 8;
-/** The maximum number of holds of a cluster, because a pass that ends holds reads all of them in one reply of at most 2 MiB. */
+/**
+ * The maximum number of holds of a cluster, because the pass that deletes expired holds reads all of them in one reply of at most
+ * 2 MiB.
+ */
 const MOST_HOLDS = 1_000;
 
 /** Returns the range of one family in a cluster whose API servers allocate, or the reason why the family has none. */
@@ -119,7 +122,7 @@ async function holdAddresses(
   for (const index of valuesFirst(requested)) {
     const each = requested[index] ?? 'next';
     const item = await (each === 'next' ? holdNext() : holdValue(each.value));
-    // The number of items that this request already has. If the range is full, these are all items that were free.
+    // The number of addresses that this request has held so far. If the range is full, no other address was free.
     const free = Object.keys(items).length;
     if (isRefused(item)) return { ...withFree(item, free, requested.length), index };
     taken.add(item);

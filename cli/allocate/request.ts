@@ -62,7 +62,7 @@ export async function runRequest(
   }
 }
 
-/** A refusal that is not listed here has the exit code of a finding. */
+/** The exit codes of refusals. Every other refusal has the exit code `findings`. */
 const EXIT_CODES: Readonly<Record<string, ExitCode>> = {
   BadHold: EXIT.usage,
   RequestIdTaken: EXIT.usage,
@@ -74,7 +74,7 @@ const EXIT_CODES: Readonly<Record<string, ExitCode>> = {
   ObserveOnly: EXIT.configuration,
 };
 
-/** @throws CliError for a refused request, whose message ends with `result` */
+/** @throws CliError if the request was refused. The error's message ends with `result` */
 export function throwIfRefused({ cluster, items, error, outcome }: Answer, result: string): void {
   if (outcome === 'done') return;
   const refused = items.find((item) => item.error !== undefined && item.value !== undefined);
@@ -84,7 +84,10 @@ export function throwIfRefused({ cluster, items, error, outcome }: Answer, resul
   throw new CliError(EXIT_CODES[code] ?? EXIT.findings, `${what}${message}. ${result}${next}`);
 }
 
-/** Returns whether kbctl adds the next step, which upstream's message of an unsaved range lacks. */
+/**
+ * Returns whether the range was refused because no pass has saved it yet. Upstream's message for this refusal contains no next
+ * step, so kbctl adds one.
+ */
 function isUnsaved(code: string, message: string): boolean {
   return code === 'MismatchedRange' || (code === 'NotReady' && message.endsWith(' at this time'));
 }
@@ -94,7 +97,10 @@ function passFirst(cluster: string, range: string | undefined): string {
   return `An enforcing pass has to save the range first: wait for the next one, or run "kbctl run-once ${loop} ${cluster}".`;
 }
 
-/** Prints warnings about items that a request could not release. A refusal is not among them, because the answer contains it. */
+/**
+ * Prints a warning for each item that a request could not release because of an error. Does not print a refusal, because the
+ * answer contains it.
+ */
 function warningsOf({ output }: Cli): TelemetryFactory {
   const log: Telemetry['log'] = (_level, _message, { errors } = {}) => {
     for (const error of Array.isArray(errors) ? errors : []) output.say(`warning: ${error}`);
@@ -102,7 +108,7 @@ function warningsOf({ output }: Cli): TelemetryFactory {
   return () => ({ log, count: () => {}, sample: () => {}, flush: () => {} });
 }
 
-/** In milliseconds. */
+/** A duration in milliseconds, or `forever`. */
 export type HoldFor = 'forever' | number;
 
 const LONGEST_OWNER = 63;

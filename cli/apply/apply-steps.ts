@@ -61,7 +61,7 @@ function summaryOf({ mode, allocator, serviceClusterIPRanges, apiServers }: Clus
   return `mode ${mode}, allocator ${allocator}, ${serviceClusterIPRanges.join(',')}, ${servers}`;
 }
 
-/** Writes the steps one after the other, but no step whose registration changed after its difference was printed. */
+/** Writes the steps one after the other. A step is refused if its registration changed after kbctl printed the diff. */
 export async function applySteps(
   cli: Cli,
   steps: readonly ApplyStep[],

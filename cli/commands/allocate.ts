@@ -193,7 +193,7 @@ async function release(cli: Cli, { kind, name, values }: NamedItems, options: Re
   return EXIT.fine;
 }
 
-/** @throws CliError for a refused request, whose message ends with `refused` */
+/** @throws CliError if the request was refused. The error's message ends with `refused` */
 function report(
   output: Output,
   kind: string,

@@ -55,7 +55,7 @@ async function run(cli: Cli, name: string | undefined, options: ConnectionOption
   }
 }
 
-/** Ignores a table that cannot be read, because the checks report it. */
+/** Throws if the cluster is not registered. Ignores an error of the table, because the checks report it. */
 async function refuseUnknown(cli: Cli, name: string): Promise<void> {
   const { table } = await cli.openUnmeasured();
   const item = await table.get(CLUSTERS, name).catch(() => 'unreadable');

@@ -47,7 +47,7 @@ async function show(
   const cluster = await registeredCluster(table, name);
   const served = kind === 'ip' ? await readServedRanges(table, cluster.spec) : undefined;
   const place = placeOf(cluster.spec, kind, value, served);
-  // The table is read after the Services, so that its data are at least as new.
+  // The table is read after the Services, so that its data are not older than the list of Services.
   const read = options.services ? await readClaims(cli, cluster.spec, [place], options, true) : [];
   const [claims] = 'exitCode' in read ? [] : read;
   const facts = await readItemFacts(table, cluster, place);

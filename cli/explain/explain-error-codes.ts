@@ -192,7 +192,7 @@ const OF_REFUSED_SERVICES = group(
   },
 );
 
-/** `Full`, `Unknown`, `CorruptSnapshot` and `NoLiveLease` are explained as findings, other refusals in the docs. */
+/** The findings explain `Full`, `Unknown`, `CorruptSnapshot` and `NoLiveLease`, and docs/ explains all other refusals. */
 export const ERROR_CODES = { ...OF_FAILING_PASSES, ...OF_LATER_PASSES, ...OF_REFUSED_SERVICES };
 
 export const OTHER_CODES = {

@@ -1,4 +1,7 @@
-/** Each entry has a word and parts of messages. The first entry whose parts a message contains explains the message. */
+/**
+ * Each entry has the word of an explanation, and parts of messages. The first entry whose parts all occur in a message explains
+ * that message.
+ */
 const MESSAGES: readonly (readonly [word: string, ...parts: readonly string[]])[] = [
   ['leakedRecord', 'IPAddress', 'appears to have been modified, not referencing a Service'],
   ['leakedRecord', 'IPAddress', 'appears to have leaked: cleaning up'],
@@ -24,8 +27,8 @@ const MESSAGES: readonly (readonly [word: string, ...parts: readonly string[]])[
 ];
 
 /**
- * Returns the finding, state or code that explains a pasted message: the text before its first colon, else that of `MESSAGES`,
- * else a code in the message.
+ * Returns the word of the explanation for a pasted message: the text before the message's first colon if it is such a word, else
+ * the word of the matching entry in `MESSAGES`, else the first error code or finding in the message.
  */
 export function wordInMessage(message: string, words: { has(word: string): boolean }): string | undefined {
   const line = message.replace(/\s+/g, ' ').trim();

@@ -19,7 +19,10 @@ export const EXPLANATIONS: readonly Explanation[] = [
 
 const byWord = new Map(EXPLANATIONS.map((one) => [one.word, one]));
 
-/** The explanations by word. If two words differ only in case, the first of them explains every other spelling. */
+/**
+ * The explanations by word. If two words differ only in case, any third spelling, such as all capitals, finds the first of the
+ * two.
+ */
 const all: ReadonlyMap<string, Explanation> = new Map([
   ...byWord,
   ...findings.toReversed().flatMap((finding) => finding.reasons.map((reason) => [reason, finding] as const)),

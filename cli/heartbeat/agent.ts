@@ -39,7 +39,7 @@ export function restAfter({ isRefreshed, isFirst, everyMs }: EndedRefresh, rando
   return isFirst ? everyMs * random() : everyMs;
 }
 
-/** Keeps one lease until the signal ends it. Returns whether the lease was ever refreshed. */
+/** Refreshes one lease again and again until the signal aborts. Returns whether any refresh succeeded. */
 export async function keepLease(options: AgentOptions, ended: AbortSignal): Promise<boolean> {
   const report = stateReporter(options);
   let everRefreshed = false;
@@ -90,7 +90,7 @@ function unlessOfTable(error: unknown): TableError {
   throw error;
 }
 
-/** Prints each new state once, also that the table does not answer. */
+/** Returns a function that prints the state of the lease whenever it changes, and whether the table answers. */
 function stateReporter({ address, say }: AgentOptions): (result: Heartbeat | TableError) => void {
   let reported = '';
   return (result) => {
@@ -125,7 +125,9 @@ export interface DeregisterSelfOptions extends Pick<AgentOptions, 'cluster' | 'a
   readonly environment: Environment;
 }
 
-/** The time limit: twice the interval of the endpoints loop. Upstream waits as long at its shutdown. */
+/**
+ * The time limit of a deregistration: twice the interval of the endpoints loop, which is how long upstream waits at its shutdown.
+ */
 const LONGEST_MS = 20_000;
 
 /** Removes the address from the endpoints, until the next start of the agent. */

@@ -46,7 +46,7 @@ export interface ClaimsNotRead {
   readonly exitCode: ExitCode;
 }
 
-/** Reads the claims of each place, in the order of `places`. Prints an error if the list fails. */
+/** Returns the Services that use each item, in the order of `places`. Prints an error if Services cannot be listed. */
 export async function readClaims(
   cli: Cli,
   spec: ClusterSpec,
@@ -66,7 +66,7 @@ export async function readClaims(
   });
 }
 
-/** Prints an error if the list fails. */
+/** Reads the holds on cluster IPs from the API server. Prints an error if the list fails. */
 export function readHeldAddresses(
   cli: Cli,
   spec: ClusterSpec,

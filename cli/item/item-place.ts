@@ -32,7 +32,10 @@ export function bitIn(range: string, { key, item }: Pick<ItemPlace, 'key' | 'ite
   return isRefused(numbered) ? undefined : numbered.bitsOf([item])[0];
 }
 
-/** Returns the band of an item. A request without a specific item gets one from the static band last. */
+/**
+ * Returns the band of an item. A request that does not name an item gets one from the static band only if the dynamic band is
+ * full.
+ */
 export function bandOf(place: ItemPlace): 'static' | 'dynamic' {
   const numbered = textRange(place.key, place.range);
   const bit = bitIn(place.range, place);
@@ -45,7 +48,7 @@ function placeOfAddress(spec: ClusterSpec, text: string, served: ServiceCidrUsag
   if (item === undefined) throw usageError(`${JSON.stringify(boundedText(text, 80))} is not an IP address.`);
   const family = familyOf(item);
   const valid = served?.networks.map(({ cidr }) => cidr) ?? spec.serviceClusterIPRanges;
-  // The run record of a cluster with many networks omits some of them.
+  // The ranges of the spec are searched too, because the run record of a cluster with many networks omits some networks.
   const range = [...valid, ...spec.serviceClusterIPRanges].find((cidr) => hasAddress(spec, cidr, item));
   const own = valid.filter((cidr) => parseCidr(cidr)?.family === family);
   if (range === undefined && own.length === 0) {
@@ -56,7 +59,9 @@ function placeOfAddress(spec: ClusterSpec, text: string, served: ServiceCidrUsag
   return { kind: 'ip', item, key, range, loop: 'cluster-ip-repair' };
 }
 
-/** Returns whether an address can be allocated from a range. API servers allocate even beyond the end of a bitmap. */
+/**
+ * Returns whether an address can be allocated from a range. API servers also allocate addresses that are too high for a bitmap.
+ */
 function hasAddress({ allocator }: ClusterSpec, cidr: string, item: string): boolean {
   const [network, address] = [parseCidr(cidr), parseAddress(item)];
   if (network === undefined || address === undefined || network.family !== address.family) return false;

@@ -22,7 +22,9 @@ export interface ItemFacts {
 
 export interface ItemStatus extends ItemPlace, Partial<ItemClaims> {
   readonly allocator: AllocatorOfRecord;
-  /** The band of the item. A request without a specific item gets one from the static band only if the dynamic band is full. */
+  /**
+   * The band of the item. A request that does not name an item gets one from the static band only if the dynamic band is full.
+   */
   readonly band: 'static' | 'dynamic';
   readonly state: 'free' | 'taken' | 'unknown';
   /** True if anything can be allocated in the item's range. Absent: the API servers allocate. */
@@ -65,7 +67,10 @@ function savedOf({ cluster, place, saved }: ItemFacts): ItemFacts['saved'] {
   return allocator === 'table' || bitIn(saved.stored.range, place) !== undefined ? saved : undefined;
 }
 
-/** Where the API servers allocate, the IPAddress is the record, and the listed Services are newer than the usage bitmap. */
+/**
+ * Returns whether the item is allocated. If the API servers allocate, Services and the IPAddress decide, because they are newer
+ * than the usage bitmap.
+ */
 function isTaken({ cluster, place, claims }: ItemFacts, stored: StoredRange | undefined): boolean | undefined {
   if (cluster.spec.allocator === 'apiserver' && claims !== undefined) {
     return claims.services.length > 0 || claims.ipAddress !== undefined;
@@ -74,7 +79,10 @@ function isTaken({ cluster, place, claims }: ItemFacts, stored: StoredRange | un
   return stored === undefined || bit === undefined ? undefined : hasBit(stored.data, bit);
 }
 
-/** Only the table counts strikes. After a pass that only observed, strikes count from zero. */
+/**
+ * Returns the strikes of the item. `undefined` if the API servers allocate, because only the table records strikes. Strikes start
+ * from zero after a pass in mode observe.
+ */
 function strikesOf({ cluster, place, record, claims }: ItemFacts, { range, strikes }: StoredRange) {
   if (cluster.spec.allocator !== 'table' || (claims !== undefined && claims.services.length > 0)) return undefined;
   const bit = record?.observed ? undefined : bitIn(range, place);

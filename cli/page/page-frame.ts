@@ -13,14 +13,14 @@ export interface PageParts extends PageOptions {
   readonly title: string;
   readonly heading: string;
   readonly about: Child;
-  /** One sentence without ages: a screen reader announces each change. */
+  /** One sentence. It contains no ages, because a screen reader announces each change of the sentence. */
   readonly summary: string;
   readonly atMs: number;
   readonly isOne?: boolean;
   readonly main: Child;
 }
 
-/** Returns a policy with which the page loads nothing else, and runs only its own style and script. */
+/** Returns a content security policy. It allows only the page's own style and script, and forbids all other resources. */
 export function contentSecurityPolicy(live: boolean): string {
   return [
     "default-src 'none'",

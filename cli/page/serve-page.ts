@@ -14,9 +14,9 @@ export interface PageReads {
 }
 
 export interface PageServerOptions extends PageReads {
-  /** Default: a free one. */
+  /** Default: any free port. */
   readonly port?: number;
-  /** Default: a random one. */
+  /** Default: a random key. */
   readonly key?: string | undefined;
   readonly pollMs?: number;
   /** How long a result is used before the table is read again. */
@@ -91,7 +91,7 @@ export function sharedRead<T>(
   { freshMs, nowMs, ended }: { readonly freshMs: number; readonly nowMs: () => number; readonly ended: AbortSignal },
 ): () => Promise<T> {
   let latest: Promise<T> | undefined;
-  // A read that takes longer is shared until it ends.
+  // Until a read has ended, all requests share it, even if it takes longer than `freshMs`.
   let endedAtMs = Number.POSITIVE_INFINITY;
   return () => {
     if (latest === undefined || nowMs() - endedAtMs >= freshMs) {

@@ -20,7 +20,7 @@ import {
 import { endingWith, givenUpAfter, targetGroups } from '../../local/local-environment.ts';
 import type { OpenTable, TableOptions } from '../open-table.ts';
 
-/** The stack that owns the clusters of a table whose loops `kbctl run` runs. */
+/** The name of the stack that owns a cluster if `kbctl run` runs its loops. */
 const RUN_STACK = 'kbctl-run';
 
 /** The number of simultaneous passes of a loop. It is high, so that clusters that do not answer do not delay the others. */
@@ -96,7 +96,7 @@ const SCHEMA = 1;
 
 const claimShape = z.object({
   dueAtMs: z.number(),
-  /** Only for users. */
+  /** The process that claimed the tick, as information for users. */
   by: z.string(),
 });
 

@@ -9,11 +9,11 @@ import type { ServicePortDraft, SpecDraft } from './spec-shape.ts';
 
 const FIELD = 'serviceClusterIPRange';
 const FEWEST_ADDRESSES = 8n;
-/** Larger ranges do not fit a bitmap in one item. */
+/** The bitmap of a larger range does not fit into one table item. */
 const MOST_HOST_BITS = 20;
 
 /**
- * Checks what `cmd/kube-apiserver/app/options/{completion,validation}.go` checks, with the same messages, but host bits
+ * Checks what `cmd/kube-apiserver/app/options/{completion,validation}.go` checks, with the same messages. Host bits are checked
  * only if the table allocates.
  */
 export function checkServiceRanges({ serviceClusterIPRange: text, allocator }: SpecDraft, report: Report): void {
@@ -26,7 +26,8 @@ export function checkServiceRanges({ serviceClusterIPRange: text, allocator }: S
     report(at(0), 'service-cluster-ip-range[0] is not a valid cidr', EXAMPLE);
   }
   if (primary !== undefined && rangeSize(primary) < FEWEST_ADDRESSES) {
-    // Upstream counts no addresses in a range with a prefix length of 0 or 1, so the advice has a lower limit, too.
+    // Upstream computes a size of 0 for a range with a prefix length of 0 or 1, so the advice also states the lowest prefix
+    // length.
     report(at(0), TOO_SMALL, `use a prefix length from 2 to ${LONGEST_PREFIX[primary.family]}`);
   }
   if (entries[1] !== undefined && secondary === undefined) {
@@ -136,7 +137,7 @@ function checkExtraServicePort(draft: SpecDraft, of: SpecPath, port: ServicePort
   report(at, 'a Service of type ClusterIP has no node ports', fix);
 }
 
-/** Returns whether the node port is outside the range. */
+/** Reports a node port outside the range. Returns whether it reported one. */
 function checkInNodePortRange(draft: SpecDraft, at: SpecPath, nodePort: number, report: Report): boolean {
   const range = draft.serviceNodePortRange === undefined ? undefined : readNodePortRange(draft.serviceNodePortRange);
   if (nodePort <= 0 || range === undefined || isRefused(range) || containsPort(range, nodePort)) return false;

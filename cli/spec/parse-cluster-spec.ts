@@ -26,7 +26,7 @@ export function parseClusterSpec(yamlText: string): SpecResult {
 
 type Problem = Document['errors'][number] | Document['warnings'][number];
 
-/** Returns the parser's message with its line and column, without the text there. */
+/** Returns the first line of the parser's message, which contains the line and column but does not quote the spec. */
 function messageOf({ code, message, linePos }: Problem): string {
   const [line = ''] = message.split(':\n', 1);
   return code === 'MULTIPLE_DOCS' ? `A second document begins at line ${linePos?.[0].line}` : line;

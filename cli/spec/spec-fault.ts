@@ -23,7 +23,7 @@ function pathText(at: SpecPath): string {
   }, '');
 }
 
-/** Returns a line for each fault, with a valid value below. */
+/** Returns a line for each fault. A second line shows the fix, such as a valid value. */
 export function describeFaults(fileName: string, faults: readonly SpecFault[]): string {
   const lines = faults.flatMap(({ path, message, fix }) => [
     `  ${path === '' ? '' : `${path}: `}${message}`,

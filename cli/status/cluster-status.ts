@@ -59,14 +59,17 @@ export interface LoopStatus
   readonly lastPass?: Pick<RunRecord, 'startedAtMs' | 'durationMs' | 'outcome' | 'mode' | 'counts' | 'error'> & {
     readonly findings: number;
   };
-  /** The time of a later pass, which was not recorded. Absent: unknown. */
+  /** The time of the last pass, if it ran after `lastPass` and was not recorded. Absent if unknown. */
   readonly lastRanAtMs?: number;
 }
 
 export interface RangeStatus {
   readonly key: RangeKey;
   readonly title: string;
-  /** The canonical text of the range; for a sum, such as `2 ServiceCIDRs of IPv4`. */
+  /**
+   * The canonical text of the range. If the status is the sum of several ServiceCIDRs: a description such as `2 ServiceCIDRs of
+   * IPv4`.
+   */
   readonly range: string;
   readonly serviceCidr?: string;
   readonly sumOf?: number;
@@ -74,14 +77,16 @@ export interface RangeStatus {
   readonly part?: true;
   /** The range in the spec, if it differs from `range` because no pass has counted it yet. */
   readonly specRange?: string;
-  /** `table`: the record of allocations. `apiserver`: what Services claimed at the last pass. */
+  /**
+   * `table`: the figures are the allocations in the table. `apiserver`: the figures are what Services claimed at the last pass.
+   */
   readonly allocator: AllocatorOfRecord;
   /**
    * True if an enforcing pass of this generation saved the range; false for a ServiceCIDR that is not ready. Absent:
    * unknown, or API servers allocate.
    */
   readonly ready?: boolean;
-  /** Absent: the figures are those of the last pass. */
+  /** The time at which the range was saved. Absent if the figures are not those of a saved range, but those of the last pass. */
   readonly savedAtMs?: number;
   readonly capacity: number;
   readonly used: number;
@@ -96,7 +101,7 @@ export interface RangeStatus {
   readonly map?: RangeMap;
 }
 
-/** Returns the ranges without those that are part of a sum. */
+/** Returns the ranges, without each single ServiceCIDR that another entry includes in its sum. */
 export function wholeRanges({ ranges }: Pick<ClusterStatus, 'ranges'>): readonly RangeStatus[] {
   return ranges.filter(({ part }) => !part);
 }
@@ -107,12 +112,12 @@ export function levelOfUse(usedPercent: number): Attention['level'] | undefined 
   return usedPercent > 80 ? 'warning' : undefined;
 }
 
-/** A range as at most 1,024 cells. Each cell is a power of two of items. */
+/** A range drawn as at most 1,024 cells. The number of items in a cell is a power of two. */
 export interface RangeMap {
   readonly itemsPerCell: number;
   readonly first: string;
   readonly cells: string;
-  /** The items in use of each cell; absent if a cell is one item. */
+  /** The number of items in use in each cell; absent if each cell is a single item. */
   readonly fill?: readonly number[];
 }
 

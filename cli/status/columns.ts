@@ -133,7 +133,10 @@ function lastPassAgo(loops: readonly LoopStatus[], nowMs: number): string {
   return starts.length === 0 ? '' : ago(Math.max(...starts), nowMs);
 }
 
-/** Returns the last success of a loop, or a later run that only leases show. */
+/**
+ * Returns the time of the last successful pass of a loop. It might be known only from a lease that the pass refreshed, because
+ * not every pass is recorded.
+ */
 export function successAtMs({ state, lastRanAtMs, lastSuccessAtMs }: LoopStatus): number | undefined {
   return state === 'good' ? (lastRanAtMs ?? lastSuccessAtMs) : lastSuccessAtMs;
 }

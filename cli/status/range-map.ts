@@ -24,7 +24,10 @@ export interface RangeBits {
 
 const MOST_CELLS = 1024;
 
-/** Returns `undefined` without a usable item. A full /12 takes about a tenth of a second. */
+/**
+ * Draws a range from the states of its items. Returns `undefined` if the range has no usable item. A full /12 takes about a tenth
+ * of a second.
+ */
 export function drawRange(layout: RangeLayout, bits: RangeBits): RangeMap | undefined {
   if (layout.max <= 0) return undefined;
   const shift = Math.max(0, Math.ceil(Math.log2(sizeOf(layout) / MOST_CELLS)));
@@ -49,7 +52,7 @@ export interface NetworkUsage {
   readonly duplicates: readonly string[];
 }
 
-/** Draws a network of any size: the use of its parts, and duplicates. */
+/** Draws a network of any size from the counts of its parts and its duplicates. */
 export function drawUsage(
   network: Network,
   { cells: usage, reserved, duplicates }: NetworkUsage,

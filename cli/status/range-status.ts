@@ -42,7 +42,8 @@ function rangeStatus(range: SpecRange, inputs: StatusInputs, nowMs: number): Ran
 }
 
 /**
- * Returns whether no pass writes the range any more: the allocator changed, or a bitmap cannot have the range of the spec.
+ * Returns whether passes no longer update the saved range, because the allocator changed, or because the range in the spec cannot
+ * have a bitmap.
  */
 function isOutdated({ configured }: SpecRange, { stored }: SavedRange, { allocator }: ClusterSpec): boolean {
   return stored.allocator !== allocator || (allocator === 'apiserver' && stored.range !== configured);

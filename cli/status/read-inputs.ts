@@ -25,18 +25,21 @@ export interface SavedRange {
 }
 
 export interface UnreadableItem {
-  /** The key of the item. Empty if the error of the table does not name it. */
+  /** The key of the table item. Empty if the table's error does not contain the key. */
   readonly key: string;
   readonly message: string;
 }
 
-/** All lists together, three for each cluster, need fewer connections than the table's client has. */
+/**
+ * The number of clusters that are read at the same time. Their requests, three for each cluster, need fewer connections than the
+ * table client has.
+ */
 export const AT_A_TIME = 16;
 
-/** `brief`: without the ranges, whose figures are those of the last passes. */
+/** `brief`: stored ranges are not read, and the status has the figures of the last passes instead. */
 export type StatusDetails = 'full' | 'brief';
 
-/** Reads the items of a cluster, without the answers to requests, which may be most of them. */
+/** Reads the table items of a cluster, except the saved answers to requests, which can be the majority of its items. */
 export async function readInputs(
   table: KeyValueTable,
   cluster: ListedCluster,
@@ -45,10 +48,11 @@ export async function readInputs(
 ): Promise<StatusInputs> {
   const { name } = cluster.spec;
   const unreadable = new Map<string, UnreadableItem>();
-  /** @throws errors that are not about an item */
+  /** Records that a table item is unreadable if the error is `Corrupt` or `SchemaTooNew`. @throws any other error */
   const note = (key: string, error: unknown): undefined => {
     if (!(error instanceof TableError) || (error.code !== 'Corrupt' && error.code !== 'SchemaTooNew')) throw error;
-    // The read of an item repeats the error of the list, and knows the key.
+    // The list and the read of one table item fail with the same message. The second call replaces the entry of the first,
+    // because only the read knows the key.
     unreadable.set(error.message, { key, message: error.message });
   };
   const readKeys = async (keys: readonly string[]): Promise<readonly Item[]> => {

@@ -11,8 +11,8 @@ import { figures, TITLES, textRange } from './range-status.ts';
 import type { SavedRange, StatusInputs } from './read-inputs.ts';
 
 /**
- * Returns the ServiceCIDRs that the last pass found, and the sum of a family that has several. `undefined`: the table
- * allocates, or no pass read ServiceCIDRs.
+ * Returns the usage of each ServiceCIDR that the last pass found, preceded by the total of a family with several ServiceCIDRs.
+ * Returns `undefined` if the table allocates or no pass read ServiceCIDRs.
  */
 export function serviceCidrStatuses(inputs: StatusInputs): RangeStatus[] | undefined {
   const { cluster, records } = inputs;
@@ -91,7 +91,10 @@ function sumStatus(
   };
 }
 
-/** Draws the map of a ServiceCIDR. A usage bitmap, which exists if the spec has the range too, shows more than the counts. */
+/**
+ * Draws the map of a ServiceCIDR. Uses the usage bitmap if there is one, because it shows more than the counts. There is one only
+ * if the ServiceCIDR is also a range of the spec.
+ */
 function drawMap(network: Network, usage: NetworkUsage, saved: SavedRange | undefined): RangeMap | undefined {
   const range = saved && textRange(saved.key, network.text);
   if (range === undefined || isRefused(range)) return drawUsage(network, usage);

@@ -45,7 +45,10 @@ export function workOutStatus(inputs: StatusInputs, nowMs: number): ClusterStatu
   };
 }
 
-/** Returns the pause of all clusters first, because `resume` of one cluster would not end it. */
+/**
+ * Returns the pause that applies to the cluster. If all clusters are paused too, returns that pause, because `resume` of this
+ * cluster would not end it.
+ */
 function pauseOf({ cluster, pausedAll }: StatusInputs, nowMs: number): PauseStatus | undefined {
   const pause = pauseInForce([pausedAll, cluster.paused], nowMs);
   return pause && { untilMs: pause.untilMs, reason: pause.reason, by: pause.by, all: pause === pausedAll };
@@ -120,7 +123,10 @@ function aboutUnreadable({ inputs, unreadable }: Parts): Attention[] {
   return unreadable.map(({ message }) => ({ level: 'unhealthy', word: 'unreadable', message: oneLine(message), next }));
 }
 
-/** Reports that no API server has an active lease, or that some do not. Without a recent pass, leases are outdated. */
+/**
+ * Reports that no API server has an active lease, or each API server without one. Reports none without a recent pass, because the
+ * leases are then outdated.
+ */
 function aboutLeases(parts: Parts): Attention[] {
   const { inputs, health, apiServers, findings, nowMs } = parts;
   const { spec } = inputs.cluster;
@@ -155,7 +161,7 @@ function notLive(server: ApiServerStatus, nowMs: number): string {
   return `${name}: its lease expired ${formatAge(nowMs - (expiresAtMs ?? nowMs))} ago${why}`;
 }
 
-/** Returns the resolution if no lease is active. If all API servers are withdrawn, one withdrawal must end. */
+/** Returns the next step if no lease is active. If all API servers are withdrawn, the step is to undo one withdrawal. */
 function noLiveLeaseHint({ inputs, apiServers, nowMs }: Parts): string {
   const withdrawn = apiServers.filter(
     ({ state, withdrawnUntilMs = 0 }) => state === 'withdrawn' && withdrawnUntilMs > nowMs,

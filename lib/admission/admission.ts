@@ -32,7 +32,7 @@ export interface AdmissionOptions {
   /** Default: from the AWS store in the settings. */
   readonly readTokens?: ReadSecretText;
   readonly pick?: PickIndex;
-  /** Returns the random end of a generated name. Default: five random letters or digits. */
+  /** Returns a random suffix for `generateName`. Default: five random letters or digits. */
   readonly newSuffix?: () => string;
   /** Waits after an attempt was lost to another writer. The first attempt has number 0. Default: a random time. */
   readonly wait?: (attempt: number, tookMs: number) => Promise<void>;
@@ -41,7 +41,8 @@ export interface AdmissionOptions {
 export type AdmissionHandler = Handler<WebhookReply, TableEnvironment>;
 
 /**
- * The longest wait after each lost attempt. The waits get shorter, so that new reviews do not overtake an older one repeatedly.
+ * The maximum waits after the first, second and further lost attempts. They get shorter, so that new reviews do not overtake an
+ * older one repeatedly.
  */
 const WAITS_MS = [120, 100, 80, 60, 40];
 /**
@@ -52,7 +53,7 @@ const ATTEMPT_MS = 12;
 const LONGEST_FACTOR = 10;
 /** The part of the API server's timeout that is reserved for the network. */
 const NETWORK_MS = 500;
-/** The time after the deadline in which allocated items are released. */
+/** The time that is reserved after the deadline to release items that were allocated. */
 const RELEASING_MS = 400;
 
 /** Returns the handler behind the function URL. A request is `POST /<cluster>` with a review and the token of this cluster. */
@@ -148,7 +149,8 @@ async function judge(
   const { pick = randomInt, newSuffix = () => suffix(randomInt), wait = shorterEachTime } = options;
   const { nowMs, stack } = environment;
   const attempts = changesInTurn({ turns, signal, nowMs, wait });
-  // The range remembers the unclaimed items of each Service, so an allocation whose outcome is unclear may be repeated.
+  // An allocation whose outcome is unclear can be repeated, because the range records which items were allocated for each Service
+  // until a pass has seen them in it.
   const update = { ...attempts.update, isRepeatable: true };
   const logUnreleased = (error: TableError) => {
     telemetry.log('warn', 'admission: not released', { cluster, errors: [errorSentence(error)] });

@@ -23,7 +23,7 @@ import {
 import { holdOwnerOf, NAME, serviceName } from './service.ts';
 
 export type Verdict =
-  /** The Service lacks no items, or the table does not allocate for its cluster. */
+  /** The Service needs no new address or port, or the table does not allocate for its cluster. */
   | { readonly outcome: 'leftAlone'; readonly reason?: string }
   | { readonly outcome: 'allocated'; readonly patch: readonly PatchOperation[]; readonly items: AllocatedItems }
   | { readonly outcome: 'refused'; readonly code: string; readonly status: RefusalStatus }
@@ -39,10 +39,13 @@ export interface AdmitOptions extends PlanAllocationOptions {
   readonly nowMs: () => number;
 }
 
-/** The refusals that the request causes. After the other refusals, a later request may succeed. */
+/**
+ * The refusals whose cause is the request: a repetition of the request would be refused again. After any other refusal, a
+ * repetition can succeed.
+ */
 const ABOUT_THE_REQUEST: ReadonlySet<RefusalCode> = new Set(['AlreadyAllocated', 'NotInRange', 'Full'] as const);
 
-/** The most node ports of one review. A request to allocate has the same limit. */
+/** The maximum number of node ports in one review. A request to allocate has the same limit. */
 const MOST_PORTS = 256;
 
 type RefusedAllocation = Extract<AllocationResult, { outcome: 'refused' }>;
@@ -50,13 +53,14 @@ type RefusedAllocation = Extract<AllocationResult, { outcome: 'refused' }>;
 const ANY_FAMILIES: readonly (readonly IPFamily[])[] = [['IPv4'], ['IPv6'], ['IPv4', 'IPv6'], ['IPv6', 'IPv4']];
 
 /**
- * Allocates the items that a Service lacks from the table, and returns the verdict.
+ * Allocates from the table the items that a Service lacks, and returns the verdict.
  * @throws TableError. The caller must then assume that nothing is allocated.
  */
 export async function admit(clusterName: string, review: Review, options: AdmitOptions): Promise<Verdict> {
   const { service, oldService, dryRun } = review;
   const plan = (families: readonly IPFamily[]) => planOf(service.spec, oldService?.spec, families);
-  // Most changes of a Service need no items in any cluster. They do not wait for the table.
+  // Most changes of a Service need no new address or port, whatever the IP families of the cluster are. They are answered without
+  // reading the table.
   if (ANY_FAMILIES.every((families) => isEmpty(plan(families)))) return { outcome: 'leftAlone' };
 
   const cluster = await readCluster(options.table, clusterName);
@@ -123,7 +127,7 @@ function dry(options: AdmitOptions): AdmitOptions {
 /** The longest text in a log line. An invalid name in a review may be almost as long as the whole review. */
 const LONGEST_TEXT = 1_000;
 
-/** Logs a request that gets no review. The line contains no part of the token. */
+/** Logs the refusal of an HTTP request that the webhook does not review. The log line contains no part of the token. */
 export function logFault(
   { telemetry }: Invocation<TableEnvironment>,
   reply: WebhookReply,

@@ -1,7 +1,7 @@
 import { familyOf, type IPFamily } from '../allocator/ip-address.ts';
 import { HEADLESS, type ServiceSpec, sameTexts } from './service.ts';
 
-/** The families of a Service, one for each ClusterIP, and the ClusterIPs that it names. */
+/** The families of a Service, one for each ClusterIP, and the ClusterIPs that its spec sets. */
 export interface Families {
   readonly families: readonly IPFamily[];
   readonly clusterIPs: readonly string[];
@@ -35,7 +35,10 @@ export function familiesOf(
   return { families: isUpgraded ? [...families, other] : families, clusterIPs };
 }
 
-/** Returns true for a Service with PreferDualStack that does not change when the cluster gets or loses its second family. */
+/**
+ * Returns true for an update of a Service with PreferDualStack that changes neither its type, its families nor its ClusterIPs.
+ * Such a Service keeps its families, even if the cluster has gained or lost its second family.
+ */
 export function keepsPreferredStacks(after: ServiceSpec, before: ServiceSpec): boolean {
   return (
     after.type === before.type &&

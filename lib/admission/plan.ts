@@ -111,7 +111,7 @@ function areUnique(texts: readonly string[]): boolean {
 export interface WantedPort {
   /** The port, or 0 for any port. */
   readonly value: number;
-  /** The indexes in `spec.ports` that get the port. A refusal names the first one. */
+  /** The indexes in `spec.ports` of the ports that get this node port. A refusal mentions the first one. */
   readonly at: readonly number[] | 'healthCheck';
 }
 

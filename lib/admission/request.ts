@@ -56,11 +56,14 @@ export interface AdmissionHttpRequest {
   readonly token: string;
   readonly body: () => string | WebhookReply;
   readonly timeoutMs: number | undefined;
-  /** The time at which the request arrived. It may have waited until a function started. */
+  /**
+   * The time at which the endpoint received the request. The handler may start later, because Lambda may first have to start a
+   * process.
+   */
   readonly cameAtMs: number | undefined;
 }
 
-/** The most bytes of a body. A review contains two objects, and an API server accepts objects of 3 MB. */
+/** The maximum number of bytes of a body. A review contains two objects, and an API server accepts objects of 3 MB. */
 const MOST_BYTES = 6 * 1024 * 1024;
 
 /** Returns the request, or an error reply. @throws DispatchError `BadEvent` if the event is not an HTTP request. */
@@ -139,7 +142,10 @@ export interface ReviewResponse {
 
 type OtherReview = { readonly uid: string; readonly other: string };
 
-/** Returns the review of a Service, or `other`: what the review is about, if the object never gets addresses or ports. */
+/**
+ * Returns the review of a Service. For an object or operation that never gets addresses or ports, returns `other`, which
+ * describes it.
+ */
 export function reviewIn(text: string): Review | OtherReview | { readonly fault: string } {
   const parsed = review.safeParse(jsonIn(text));
   if (!parsed.success) return faultOf(parsed.error, 'the body');

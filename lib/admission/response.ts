@@ -86,7 +86,7 @@ export function tooManyPortsRefusal(name: string, count: number, most: number): 
   return invalidField(name, 'spec.ports', 'FieldValueTooMany', `Too many: ${count}: must have at most ${most} items`);
 }
 
-/** Returns a refusal that the client can retry after a repair pass. */
+/** Returns the refusal of a request that the client can repeat after a repair pass. */
 export function tooMany(message: string): RefusalStatus {
   return { status: 'Failure', code: 429, reason: 'TooManyRequests', message };
 }

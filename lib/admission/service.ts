@@ -31,7 +31,10 @@ export const serviceShape = z.object({
   spec: z._default(spec, { ...spec.parse({}), type: '' }),
 });
 
-/** A spec after the API's defaulting and before the registry's. As in Go, an absent value is empty or 0. */
+/**
+ * The spec of a Service after the API server's defaulting and before the registry's defaulting. As in Go, an absent value is
+ * empty or 0.
+ */
 export type ServiceSpec = Readonly<z.infer<typeof spec>>;
 export type SentPort = ServiceSpec['ports'][number];
 export type Service = z.infer<typeof serviceShape>;

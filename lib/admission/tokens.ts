@@ -19,7 +19,10 @@ interface Kept {
   readonly readAtMs: number;
   /** The time of the last attempt to read the tokens. If it failed, `fault` is the reason. */
   readonly requestedAtMs: number;
-  /** The time of the last read that an unknown token caused. A caller cannot find out when reads for valid tokens happen. */
+  /**
+   * The time of the last read that an unknown token caused. The delay between such reads depends only on this time, so that a
+   * caller with a wrong token cannot find out when valid tokens caused reads.
+   */
   readonly guessedAtMs: number;
   readonly fault?: string;
 }
@@ -34,7 +37,10 @@ const NEVER_READ: Kept = {
 const KEEP_MS = 5 * 60_000;
 /** An accepted token stays valid this long while the store fails. */
 const KEEP_THROUGH_FAILURE_MS = 15 * 60_000;
-/** The time after which an unknown token, which may be new, or a failed read causes another read. */
+/**
+ * The shortest time between two reads if the second one is caused by an unknown token, which may be new, or by a failure of the
+ * first read.
+ */
 const READ_AGAIN_MS = 10_000;
 /**
  * The limit of reads that unknown tokens cause. The burst is large enough for the first review of each of `MOST_KEPT` clusters,
@@ -51,8 +57,8 @@ export class ClusterTokens {
   readonly #options: TokensOptions;
   readonly #kept = new Map<string, Kept>();
   /**
-   * The clusters without tokens. Callers can invent names, so these clusters have a separate map, where they displace only one
-   * another.
+   * The clusters for which no tokens were found. A caller can invent any number of cluster names, so these are in a separate map,
+   * in which they displace only one another.
    */
   readonly #withoutTokens = new Map<string, Kept>();
   readonly #guesses = new Rate(READS_FOR_GUESSES);
@@ -62,8 +68,8 @@ export class ClusterTokens {
   }
 
   /**
-   * Checks a token. A wrong token takes the same steps and as much time whether or not the cluster exists, and as much time
-   * as a valid one. Beyond `READS_FOR_GUESSES`, an unknown token is refused without a read.
+   * Checks a token. The steps and the time for a wrong token do not depend on whether the cluster exists, and the time is the
+   * same as for a valid token. Beyond `READS_FOR_GUESSES`, an unknown token is refused without a read.
    */
   async check(cluster: string, token: string, signal: AbortSignal): Promise<TokenCheck> {
     if (!TOKEN.test(token)) return { outcome: 'wrong' };
@@ -132,7 +138,10 @@ function digestOf(token: string): Buffer {
 /** The rate at which this process answers reviews of one cluster. */
 export const REVIEWS = { burst: 1_000, eachSecond: 20 };
 
-/** Limits the uses of each key. The caller bounds the number of keys: only clusters with a valid token are counted. */
+/**
+ * Limits how often each key may be used. The class does not limit the number of keys. Each key is therefore a constant, or the
+ * name of a cluster whose token was valid.
+ */
 export class Rate {
   readonly #limit: typeof REVIEWS;
   readonly #buckets = new Map<string, { readonly left: number; readonly atMs: number }>();

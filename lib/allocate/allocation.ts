@@ -40,7 +40,7 @@ type OpenHeld = (
 
 export type AllocationHandler = Handler<Answer, TableEnvironment>;
 
-/** The most time for an answer. The timeout of the function is 30 s. */
+/** The maximum time for an answer. The timeout of the function is 30 s. */
 const LONGEST_MS = 25_000;
 
 /** Returns the handler of requests to allocate, release and look up items in the table. A refusal is an answer. */
@@ -159,8 +159,9 @@ const LONGEST_WAIT_MS = { least: 1_000, most: 8_000 };
 const LONGEST_WAIT_IN_ATTEMPTS = 50;
 
 /**
- * Delays callers that change one range at the same time. A lost attempt doubles the waits, and a successful attempt halves
- * them, also for the next invocations. A request waits less after each lost attempt, so that new callers do not overtake it.
+ * Delays callers that change one range at the same time. The longest random wait doubles after a lost attempt and halves after a
+ * successful one; this also affects later invocations in the same process. Within a request, each further wait is a smaller share
+ * of it, so that new callers do not overtake the request.
  */
 export class Backoff {
   readonly #pause: (ms: number) => Promise<void>;

@@ -60,7 +60,7 @@ interface Begun {
   readonly isOurs: boolean;
 }
 
-/** Writes the record with state `begun`, or returns the record that is there. A refused request stores no record. */
+/** Writes the record with state `begun`, or returns the record that already exists. A refused request stores no record. */
 async function begin(context: RequestContext): Promise<Begun | Refusal> {
   const { request, nowMs, observeOnly } = context;
   const takes = request.operation === 'allocate';
@@ -87,9 +87,10 @@ async function begin(context: RequestContext): Promise<Begun | Refusal> {
 }
 
 /**
- * Returns the reason why this request cannot continue from the record of its id, or must wait.
- * @throws TableError `Unavailable` if nothing can be allocated now. A refusal would be wrong, because an earlier invocation
- * may have allocated items.
+ * Returns a refusal if this request has the id of a different request, or if another invocation of this request may still be
+ * running.
+ * @throws TableError `Unavailable` if the range or the mode currently permits no allocation. A refusal would be wrong, because an
+ * earlier invocation of this request may have allocated items.
  */
 function refusalToFollow(
   context: RequestContext,

@@ -25,7 +25,10 @@ export function holdIsOver(terms: Terms, nowMs: number): Refusal | undefined {
   return refused('BadHold', `the hold would end at ${until}, before the present time ${now}: set a later end`);
 }
 
-/** Allocates the items that this request does not hold yet. After a refusal, the caller must release all of its items. */
+/**
+ * Allocates the items of the request that it does not hold yet. If the answer is a refusal, the caller must release all items
+ * that the request holds.
+ */
 export async function allocateItems(
   { request, requested, ranges, nowMs }: RequestContext,
   terms: Terms,

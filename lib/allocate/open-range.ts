@@ -35,7 +35,7 @@ export function observeOnly({ name, mode }: ClusterSpec): Refusal | undefined {
   return refused('ObserveOnly', message);
 }
 
-/** A range of a cluster. Ports are numbers, and addresses are texts, which `parseRequest` checks. */
+/** A range of a cluster. Its items are ports as numbers, or addresses as text. `parseRequest` has checked the addresses. */
 export type OpenRange = Pick<RangeAllocations<ItemValue>, 'allocate' | 'release' | 'heldBy' | 'lookUp' | 'itemOf'>;
 
 export interface OpenRangeOptions {

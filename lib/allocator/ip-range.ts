@@ -57,7 +57,10 @@ function usableAddresses(network: Network): number {
   return Math.max(0, network.family === 'IPv4' ? size - 2 : Math.min(size, MOST_IPV6_ADDRESSES) - 1);
 }
 
-/** The numbers of the addresses of a network, beginning with 0. A repair pass uses them for every Service, so they are fast. */
+/**
+ * Converts the addresses of a network to numbers, beginning with 0, and back. The conversion is fast, because a repair pass needs
+ * it for every Service.
+ */
 interface AddressNumbering {
   /** Returns NaN for a text that is not an address of this family. The number of an address outside the range has no meaning. */
   numberOf(address: string): number;
@@ -75,7 +78,10 @@ function ipv4Numbering(network: Network): AddressNumbering {
   };
 }
 
-/** Avoids numbers of 128 bits if a canonical text differs from that of the network only in the last group. */
+/**
+ * Numbers the addresses of an IPv6 network. Calculates without 128-bit integers if only the last group of an address differs from
+ * the first address of the network.
+ */
 function ipv6Numbering(network: Network): AddressNumbering {
   const firstOfGroup = (network.base >> 16n) << 16n;
   const beforeLastGroup = formatAddress({ family: 'IPv6', value: firstOfGroup + 1n }).slice(0, -1);

@@ -9,7 +9,10 @@ export interface RangeKind<Item> {
   /** The canonical text, such as `10.0.0.0/24` or `30000-32767`. */
   readonly spec: string;
   readonly max: number;
-  /** The size of the reserved band, the lowest items, which `allocateNext` uses last. It is at most `max`. */
+  /**
+   * The number of items in the reserved band. These are the lowest items of the range, and `allocateNext` uses them last. It is
+   * at most `max`.
+   */
   readonly reserved: number;
   /** Returns the bit number of an item; `undefined` if the item is not in the range. */
   indexOf(item: Item): number | undefined;

@@ -2,7 +2,7 @@ export type RefusalCode =
   | 'Full'
   | 'AlreadyAllocated'
   | 'NotInRange'
-  /** A snapshot or a stored range belongs to another range. */
+  /** The stored range has another CIDR or port range than the one in the spec. */
   | 'MismatchedRange'
   /** Allocation is not open yet: no pass has saved the range. */
   | 'NotReady'

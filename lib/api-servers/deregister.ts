@@ -54,7 +54,8 @@ export async function deregister(request: DeregisterRequest): Promise<Deregister
     return { lease, result: lease };
   });
   if ('outcome' in marked) return marked;
-  // The earlier caller of a repetition may have stopped before it removed the address.
+  // This is also decided for a repeated call, because the call that withdrew the address may have ended before it removed the
+  // address.
   const mayBeAdded = marked.expiresAtMs > nowMs() - LATEST_WRITE_MS;
   const removal = await removeAddress(request, address, mayBeAdded);
   return { outcome: 'deregistered', untilMs: marked.withdrawnUntilMs, ...removal };
@@ -68,8 +69,8 @@ function refusalOfEnd(untilMs: number, nowMs: number): DeregisterResult | undefi
 }
 
 /**
- * Returns a refusal. The write of the withdrawal is conditional on `leases`: if two callers withdraw the last two addresses at
- * the same time, one of them is refused.
+ * Returns the reason to refuse the withdrawal, if there is one. The write of the withdrawal is conditional on `leases`.
+ * Therefore, if two callers withdraw the last two addresses at the same time, one of them is refused.
  */
 function refusalOf(
   request: DeregisterRequest & { readonly untilMs: number },
@@ -97,8 +98,8 @@ function refusalOf(
     const message = `${address} is shared by several API servers (${where}): remove the server behind it instead`;
     return refused('shared', message);
   }
-  // A withdrawal that ends within the clock skew does not count, because it has already ended by a clock that is ahead, and the
-  // address may be published again.
+  // A repetition of an active withdrawal is allowed without this check. A withdrawal that ends within the clock skew does not
+  // count as active, because by a clock that is ahead it has already ended, and the address may have been published again.
   const isRepeated = lease !== undefined && isWithdrawn(lease, nowMs() + MOST_SKEW_MS);
   if (isRepeated || lastOne || othersLive(request, leases, address).length > 0) return undefined;
   const message = `${address} is the last live address: without it the kubernetes Service has no endpoints. Set lastOne to remove it anyway`;

@@ -20,7 +20,7 @@ import { isAnyAnswered, outcomesOf, type ProbeOutcome, probeOutcome } from '../e
 import { type ExpectedAddress, publishedAddresses, type ServersSeen } from '../endpoints/published-servers.ts';
 import { ClusterError, type LookUp, type Prober, type ProbeTarget } from '../kubernetes/cluster-port.ts';
 
-/** The most simultaneous probes of a pass. An invocation runs at most 16 passes at a time. */
+/** The maximum number of probes that a pass sends at the same time. An invocation runs at most 16 passes at a time. */
 const PROBES_AT_ONCE = 16;
 const WITNESSES_AT_ONCE = 2;
 /** The time for look-ups. Like `PROBES_MS`, it is a part of the 9 s of a pass. A probe without an answer takes 3 to 4 s. */
@@ -201,20 +201,24 @@ export function targetOf(address: string, probe: ProbeSpec, spec: ClusterSpec): 
   };
 }
 
-/** Returns whether the host of the URL is an API server in the spec. A certificate is no proof: the CA also signs those of nodes. */
+/**
+ * Returns whether the host of the URL is an API server in the spec. A valid certificate does not prove this, because the
+ * cluster's CA also signs the certificates of nodes.
+ */
 export function isHostOf({ apiServers }: ClusterSpec, url: string): boolean {
   const host = hostOf(new URL(url));
   return apiServers.some((server) => ('address' in server ? server.address : server.host) === host);
 }
 
-/** Returns how many passes it takes until each address has been among the first 16 probes of a pass. */
+/** Returns the number of passes after which each address has been among the first 16 probes of a pass. */
 export function ticksOfATurn(addresses: number): number {
   return Math.max(1, Math.ceil(addresses / PROBES_AT_ONCE));
 }
 
 /**
- * Returns the addresses in the order of their probes, because many silent addresses use up the time. Published addresses come
- * first, beginning with the oldest counted probe. The order of addresses with equal times differs between passes.
+ * Returns the addresses in the order in which to probe them. The order matters because many silent addresses can use up the time
+ * of the pass. Published addresses come first, beginning with the one whose last lease refresh or miss is oldest. Addresses with
+ * equal times are shuffled in each pass.
  */
 function inTurn(
   addresses: readonly ProbedAddress[],

@@ -34,7 +34,7 @@ export interface WriteFailure {
 export async function publish(kubernetes: ClusterPort, { writes, objects, removals, verdict }: Publication) {
   const { changes, objects: written, isWithheld, failure } = await writeObjects(kubernetes, writes);
   const isWritten = changes.length > 0 && !isWithheld;
-  // Another writer can undo only writes that were made, so the contest state assumes our write only if all writes were made.
+  // The contest state records our write only if all writes were made, because another writer can undo only writes that were made.
   const isUnwritten = writes.length === 0 || isWithheld || failure !== undefined;
   const versions = versionsOf(Object.values({ ...objects, ...written }));
   return {
@@ -101,7 +101,7 @@ async function writeObject(kubernetes: ClusterPort, { verb, object }: ObjectWrit
   }
   const result: CreateResult<Published> | UpdateResult<Published> =
     verb === 'create' ? await kubernetes.create(object) : await kubernetes.update(object);
-  // Another writer created the slice after this pass had read it. The next pass reads it.
+  // Another writer created the slice after this pass had found it missing. The next pass reads it.
   if (result.outcome === 'alreadyExists' && kind === 'EndpointSlice') return nothing;
   if (!('object' in result)) return failed(result);
   const isWithheld = result.outcome === 'withheld';

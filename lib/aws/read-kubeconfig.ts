@@ -151,7 +151,7 @@ async function assumeRole(client: STSClient, command: AssumeRoleCommand) {
   };
 }
 
-/** The most kept clients. 1,000 clients, each with a role, take 157 MB. */
+/** The maximum number of clients that are kept. 1,000 clients, each with a role, take 157 MB. */
 const MOST_KEPT = 100;
 
 function keptBy<Value>(make: (key: string) => Value): (key: string) => Value {

@@ -28,7 +28,7 @@ export interface Sender<Sent> {
 
 /** The queue in which ticks wait until they are due. */
 export type MessageQueue = Sender<OutgoingMessage>;
-/** Receives the changes of clusters. */
+/** The event bus to which changes of clusters are published. */
 export type EventBus = Sender<object>;
 
 type SendErrorCode = 'QueueMissing' | 'AccessDenied' | 'Unavailable';

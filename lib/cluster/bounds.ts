@@ -36,7 +36,7 @@ export const BOUNDS = {
   'each list': {
     Namespace: 10_000,
     Service: 100_000,
-    /** The sum of the entries of all Services in a list. */
+    /** The limit for the ports and cluster IPs of all Services in a list together. */
     'Service.spec.ports and clusterIPs': 250_000,
     Endpoints: 10_000,
     EndpointSlice: 100,
@@ -104,20 +104,20 @@ export function longTextIn(value: unknown, path = ''): string | undefined {
 const UNREAD: ReadonlySet<string> = new Set(['metadata.annotations', 'metadata.managedFields', 'status']);
 
 /**
- * The most addresses of one host name. A name server may return thousands, and each costs a probe, a lease and a place
- * in the Endpoints.
+ * The maximum number of addresses of one host name. A name server may return thousands, and each costs a probe, a lease and a
+ * place in the Endpoints.
  */
 export const RECORDS_OF_A_HOST = 32;
 
 /**
- * The most host names in a cluster spec. With up to 32 addresses each, and the other API servers, they stay below the
- * 1,000 endpoints of an EndpointSlice.
+ * The maximum number of host names in a cluster spec. With up to 32 addresses for each host name, and the other API servers, the
+ * addresses stay below the 1,000 endpoints of an EndpointSlice.
  */
 export const MOST_HOSTS = 25;
 
 /**
- * The most addresses that are read from one source. A reply of a name server may have thousands, and a Service a hundred
- * thousand; parsing all of them would keep the process busy for seconds.
+ * The maximum number of addresses that are read from one source. A reply of a name server may have thousands, and a Service a
+ * hundred thousand; parsing all of them would keep the process busy for seconds.
  */
 export const MOST_RECORDS = 1_000;
 

@@ -3,7 +3,7 @@ import type { V1ObjectMeta } from '@kubernetes/client-node';
 /** JSON as the API server sent it, including unknown fields. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [field: string]: Json | undefined };
 
-/** A type of client-node in the form of JSON, where times are texts. */
+/** A type of `@kubernetes/client-node` as it is in JSON, where times are strings. */
 export type FromJson<T> = T extends Date
   ? string
   : T extends readonly (infer Item)[]

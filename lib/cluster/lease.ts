@@ -11,7 +11,7 @@ interface ServerRecord {
   readonly expiresAtMs: number;
   /** The number of consecutive misses since the last refresh. A probe that failed on our side is not a miss. */
   readonly misses: number;
-  /** The time at which the last miss was counted. Absent in items of versions that did not record it. */
+  /** The time at which the last miss was counted. Absent if an older version, which did not record this time, wrote the lease. */
   readonly missedAtMs?: number;
   /**
    * The time of the first late probe since the last answer. A probe is late if this process was too busy to receive the reply.
@@ -26,8 +26,8 @@ export type Lease = ServerRecord &
   (
     | { readonly state: 'leased' }
     /**
-     * The server reported that it shuts down. Until a probe gets no answer, the address is published again only after status
-     * 200.
+     * The server reported that it shuts down. Only status 200 publishes the address again, until silence shows that the process
+     * has ended. After that, any answer of a live server publishes the address.
      */
     | { readonly state: 'shuttingDown' }
     /** The address is deregistered. It is published again after the end of the withdrawal, once the server answers. */

@@ -162,8 +162,8 @@ const serviceRef = optional(
 const SHARED = { kind: { const: 'shared' } };
 
 /**
- * Returns a part of a JSON Schema that forbids fields: those of the other sources of addresses, because each entry has only
- * one source.
+ * Returns the part of a JSON Schema that forbids the given fields. An entry has only one source of addresses, so its schema
+ * forbids the fields of the other sources.
  */
 function without(...fields: readonly string[]) {
   return Object.fromEntries(fields.map((field) => [field, false]));

@@ -7,7 +7,10 @@ import type { Environment } from '../runtime/environment.ts';
 
 type Sources = Pick<Environment, 'resolveHost' | 'healthyTargets' | 'connect'>;
 
-/** Returns the look-up of the addresses in a spec. An empty result is a failed look-up, so that the known addresses stay. */
+/**
+ * Returns the look-up of the addresses in a spec. An empty result counts as a failed look-up, so that the known addresses stay
+ * published.
+ */
 export function addressLookUp(
   { resolveHost, healthyTargets, connect }: Sources,
   spec: ClusterSpec,
@@ -23,7 +26,8 @@ export function addressLookUp(
     }
     if (serviceRef === undefined) return resolve(host, signal);
     return unlessAborted(signal, async () => {
-      // No cluster can have the name `host`, so code that loads kubeconfigs by name cannot confuse the two kubeconfigs.
+      // The management cluster gets the name `host`, which no registered cluster can have. Code that loads kubeconfigs by cluster
+      // name can then not confuse its kubeconfig with that of the cluster in `spec`.
       const management = { ...spec, name: host, kubeconfig: serviceRef.kubeconfig, apiServers: [] };
       const { kubernetes } = await connect(management, { loop: 'kubernetes-service', signal, warn: () => {} });
       return addressesOfService(serviceRef, kubernetes, (name) => resolve(name, signal));

@@ -86,7 +86,10 @@ async function passIfDue(
   return { outcome: pass.errors.length > 0 ? 'failed' : 'succeeded', ...(isBack && { resumed: cluster.spec }) };
 }
 
-/** Records a pass. Notes a cluster without an answer, so that the next minute's invocation gives it its own message. */
+/**
+ * Records a pass. If the cluster did not answer, writes a note to the table, so that the next minute's invocation does not put
+ * the tick of this cluster into a message with clusters that answer.
+ */
 async function recordOwnPass(
   { loop, environment, telemetry }: Batch,
   spec: ClusterSpec,
@@ -106,7 +109,7 @@ async function recordOwnPass(
       ? withinDeadline(environment, RECORDING_MS, (signal) =>
           writeUnreachable(table(signal), { stack, loop: loop.id, cluster: spec.name, nowMs }),
         ).catch(() => {
-          // If the note is lost, the next pass without an answer writes it again.
+          // If the write of the note fails, the next pass without an answer writes the note again.
         })
       : undefined,
   ]);

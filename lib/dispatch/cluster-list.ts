@@ -9,7 +9,10 @@ import {
 } from '../table/clusters.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
 
-/** The parts of a registration that ticks and figures need, because thousands of registrations are in memory at once. */
+/**
+ * The fields of a registration that ticks and figures need. Only these fields are kept, because thousands of registrations are in
+ * memory at once.
+ */
 export interface ClusterSummary {
   readonly name: string;
   readonly intervalSeconds: Readonly<Record<Loop, number>>;
@@ -34,7 +37,9 @@ export interface ClusterListMemory {
 
 /** The time between two pages. A page costs 256 of the 3,000 reads that the partition serves per second. */
 const PAGE_EVERY_MS = 250;
-/** The delay before the second page, because the scheduled functions of all loops begin in the same second. */
+/**
+ * The delay before the second page. It differs by loop, because the scheduled functions of all loops begin in the same second.
+ */
 const SECOND_PAGE_MS: Readonly<Record<Loop, number>> = {
   'kubernetes-service': PAGE_EVERY_MS,
   'system-namespaces': 3_000,
@@ -47,7 +52,10 @@ export function listPausesMs(loop: Loop): number {
   return SECOND_PAGE_MS[loop] + 3_000;
 }
 
-/** Reads all registrations page by page, and waits in between. Keeps the first `whole` registrations completely. */
+/**
+ * Reads all registrations page by page, and waits between pages. The result contains a summary of each registration, and the
+ * first `whole` registrations completely.
+ */
 export async function readClusterList(
   table: KeyValueTable,
   whole: number,

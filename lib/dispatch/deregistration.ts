@@ -42,7 +42,8 @@ async function answer(request: DeregistrationRequest, invocation: Invocation): P
   const { environment, telemetry } = invocation;
   const budgetMs = answerBudgetMs(invocation, LONGEST_MS);
   const wouldWrite = new Set<string>();
-  // A call that ignores its deadline is abandoned later, because its own error may still arrive.
+  // The signal aborts when the time is over. A call that ignores the signal is abandoned somewhat later, so that the error of a
+  // call that obeys it can still arrive.
   const result = await withDeadline(environment, budgetMs, (signal) =>
     withinDeadline(environment, budgetMs + ANSWERING_MS / 2, () =>
       deregisterAddress(request, invocation, { signal, wouldWrite: (description) => wouldWrite.add(description) }),
@@ -181,8 +182,8 @@ async function connected(
   try {
     return await unlessAborted(signal, async () => {
       const { controlPlane, kubernetes } = await connect();
-      // The endpoints of a former control plane must not be checked. If the secret store does not answer, the kubeconfig in
-      // memory is used.
+      // If the kubeconfig has changed, the endpoints of the former control plane must not be used, so the function connects
+      // again. If the secret store does not answer, the kubeconfig in memory is used.
       const isCurrent = await controlPlane.confirm(KUBECONFIG_MS).catch(() => true);
       return isCurrent ? kubernetes : (await connect()).kubernetes;
     });

@@ -106,7 +106,10 @@ async function listOfMinute(invocation: LoopInvocation): Promise<ShortClusterLis
   }
 }
 
-/** Returns whether the ticks of this minute may run without this error. An error about the content of an item does not end. */
+/**
+ * Returns whether the error is temporary, so that the passes of this minute can run with an earlier cluster list. An error about
+ * the content of a table item is not temporary.
+ */
 function isPassing(error: unknown): boolean {
   const code = error instanceof TableError || error instanceof DispatchError ? error.code : undefined;
   return code === 'Unavailable' || code === 'Throttled' || code === 'DeadlineExceeded';

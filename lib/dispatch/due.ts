@@ -16,10 +16,13 @@ type Intervals = Pick<ClusterSpec, 'intervalSeconds'>;
 /** The codes of errors of a pass whose API server does not answer. Such a pass uses all of its time. */
 const UNANSWERED: ReadonlySet<string> = new Set(['DeadlineExceeded', 'Unavailable']);
 const LONGEST_BACKOFF_MS = 60_000;
-/** A cluster in back-off has one tick per minute, and may not be due at that tick. */
+/**
+ * The longest time between two passes in back-off. It is twice the longest delay, because a cluster in back-off has only one tick
+ * per minute, and the delay may end shortly after that tick.
+ */
 const LONGEST_SPACING_MS = 2 * LONGEST_BACKOFF_MS;
 
-/** Returns whether a pass got no answer of its cluster. A failure of the table does not count. */
+/** Returns whether neither the API server nor any probe answered during the pass. Returns false if the table failed. */
 export function isWithoutAnswer(error: unknown, isAnyProbeAnswered: boolean): boolean {
   if (isAnyProbeAnswered || !(error instanceof ClusterError || error instanceof DispatchError)) return false;
   return UNANSWERED.has(error.code);
@@ -39,15 +42,18 @@ export function isDue(loop: Loop, spec: Intervals, { nowMs, last, backsOff }: Ti
   return sinceMs < 0 || sinceMs >= (backsOff ? backoffMs(last, intervalMs) : intervalMs) - toleranceMs;
 }
 
-/** The first pass without an answer does not count, because a packet may have been lost. Each further pass doubles the time. */
+/**
+ * Returns the delay before the next pass of a cluster that does not answer. It doubles with each further pass without an answer.
+ * The first such pass does not change it, because a packet may have been lost.
+ */
 function backoffMs({ withoutAnswer = 0 }: Pick<RunRecord, 'withoutAnswer'>, intervalMs: number): number {
   const doublings = Math.max(0, withoutAnswer - 1);
   return Math.max(intervalMs, Math.min(LONGEST_BACKOFF_MS, intervalMs * 2 ** doublings));
 }
 
 /**
- * Returns the time between two passes of a loop. In back-off, it is the time since the last pass, but at least the interval and
- * at most `LONGEST_SPACING_MS`.
+ * Returns the time between two passes of a loop, which is the loop's interval. In back-off, it is the time that has passed since
+ * the last pass, but at least the interval and at most `LONGEST_SPACING_MS`.
  */
 export function spacingMs(loop: Loop, spec: Intervals, { nowMs, last, backsOff }: Timing): number {
   const intervalMs = spec.intervalSeconds[loop] * 1000;
@@ -60,10 +66,16 @@ export function isDueAtEveryTick(loop: Loop, spec: Intervals): boolean {
   return spec.intervalSeconds[loop] <= SCHEDULE_SECONDS[loop];
 }
 
-/** A loop that is due at every tick writes a record at least so often. A record per pass would cost more than the pass. */
+/**
+ * A loop that is due at every tick writes a record at least once in this time. Writing a record for every pass would cost more
+ * than the passes.
+ */
 export const RECORD_AT_LEAST_EVERY_MS = 60_000;
 
-/** The limit of intervals without a success, or of failures in a row, for alarms, `kbctl status` and the doctor. */
+/**
+ * A loop is overdue after this many intervals without a success, or this many failures in a row. Alarms, `kbctl status` and the
+ * doctor use this limit.
+ */
 export const OVERDUE_PERIODS = 3;
 
 /** Returns how long a loop may be without a recorded success before it is overdue. */

@@ -74,7 +74,9 @@ export interface TickMessage {
   readonly loop: Loop;
   readonly dueAtMs: number;
   readonly clusters: readonly string[];
-  /** The end of a suspect's series of ticks. Until then, the next tick is queued when the passes of the previous one ended. */
+  /**
+   * The end of a suspect's series of ticks. Until then, the next tick is queued when the passes of the previous tick have ended.
+   */
   readonly followedUntilMs?: number;
 }
 
@@ -115,14 +117,17 @@ function tickIn(json: unknown, loop: Loop): { readonly tick: TickMessage } | { r
   return { tick: { loop, dueAtMs, clusters, ...(followedUntilMs !== undefined && { followedUntilMs }) } };
 }
 
-/** Returns how late a tick may run: until the next one is due. The next tick of a suspect may come only in the next minute. */
+/**
+ * Returns how late a tick may run: until the next tick is due. A suspect's tick may be at least 30 s late, because its next tick
+ * might not be queued before the next minute.
+ */
 function longestLateMs({ loop, followedUntilMs }: TickMessage): number {
   return Math.max(SCHEDULE_SECONDS[loop] * 1000, followedUntilMs === undefined ? 0 : 30_000);
 }
 
 export interface ReceivedTicks {
   readonly ticks: readonly TickMessage[];
-  /** Ticks of an earlier process that ended before their passes ended. */
+  /** Ticks that an earlier process received. The process ended before the passes of these ticks ended. */
   readonly interrupted: readonly TickMessage[];
   /** Names of the clusters whose health this invocation counts. */
   readonly counted: readonly string[];

@@ -43,7 +43,7 @@ export async function onMessages(invocation: LoopInvocation, messages: readonly 
   }
 }
 
-/** Queues the next tick of suspects, and the ticks until the next minute of clusters that answer again. */
+/** Queues the next tick of each suspect. For each cluster that answers again, queues the ticks until the next minute. */
 async function queueNext(
   invocation: LoopInvocation,
   ticks: readonly TickMessage[],

@@ -128,7 +128,10 @@ function withoutFigures({ outcome, mode, observed, findings, state, events }: Ru
   return { outcome, mode, observed, findings, state, events };
 }
 
-/** A record is due half a tick early, because it would otherwise be written a tick late. */
+/**
+ * Returns whether the last record is old enough to be replaced. The limit is half a tick less than the period, because otherwise
+ * the new record would be written one tick late.
+ */
 function isOld(previous: RunRecord, nowMs: number): boolean {
   return nowMs < previous.startedAtMs || nowMs - previous.startedAtMs >= RECORD_AT_LEAST_EVERY_MS - 5_000;
 }
@@ -139,8 +142,8 @@ export interface RecordOptions {
 }
 
 /**
- * Writes the record of a pass. Never throws. Returns the pass, which failed if its record could not be written, because the
- * next pass needs the state in the record.
+ * Writes the record of a pass. Never throws. Returns the pass. If the record cannot be written, the returned pass counts as
+ * failed, because the next pass needs the state in the record.
  */
 export async function recordPass(
   environment: Pick<Environment, 'startDeadline' | 'table'>,

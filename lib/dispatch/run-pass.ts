@@ -143,7 +143,7 @@ async function writePassEvents(
   try {
     return await unlessAborted(signal, () => writeEvents(kubernetes, plan));
   } catch (error) {
-    // Some events may have been written. The next pass finds them and continues their series.
+    // Some events may have been written. The next pass finds these events and continues their series.
     return {
       written: 0,
       dropped: plan.dropped + plan.writes.length,

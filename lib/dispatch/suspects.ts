@@ -11,7 +11,10 @@ import { someOf } from './report-pass.ts';
 import type { LoopInvocation } from './run-pass.ts';
 import { MOST_ALONE, NONE_APART, plannedTick, type SetApart, sendTicks } from './ticks.ts';
 
-/** Returns the clusters of the loop that do not share messages. Returns none if the table cannot be read. */
+/**
+ * Returns the unreachable clusters and the suspects of the loop, which do not share messages with the other clusters. Returns
+ * none if the table cannot be read.
+ */
 export async function clustersApart(invocation: LoopInvocation): Promise<SetApart> {
   const { loop, environment, telemetry } = invocation;
   const { stack, tickQueue } = environment;
@@ -35,8 +38,9 @@ export async function clustersApart(invocation: LoopInvocation): Promise<SetApar
 }
 
 /**
- * Marks the clusters of a process that ended or was blocked as suspects, which have separate messages. If they shared a
- * message, queues a separate tick for each now, because their other ticks of this minute still share messages. Never throws.
+ * After a process ended or was blocked, marks the clusters whose passes it ran as suspects. Suspects have separate messages. If
+ * these clusters shared a message, queues a separate tick for each cluster now, because their other ticks of this minute still
+ * share messages. Never throws.
  */
 export async function containAccident(invocation: LoopInvocation, accident: Accident, reason: string): Promise<void> {
   const { loop, environment, telemetry } = invocation;
@@ -60,7 +64,10 @@ export async function containAccident(invocation: LoopInvocation, accident: Acci
   }
 }
 
-/** Records that the passes of these suspects ended without an accident. Never throws: a later pass writes the record. */
+/**
+ * Clears these suspects: records that their passes ended without an accident. Never throws, because a later pass can write the
+ * record.
+ */
 export async function proveSuspects(invocation: LoopInvocation, clusters: readonly string[]): Promise<void> {
   const { loop, environment } = invocation;
   const { stack } = environment;

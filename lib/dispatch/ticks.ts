@@ -33,7 +33,7 @@ export interface PlannedTick extends OutgoingMessage {
 /** The number of messages that one process can handle in the shortest interval, if its clusters answer. */
 const MESSAGES_OF_A_SLOT = 4;
 const LEAST_CONCURRENCY = 10;
-/** The number of messages with a single suspect that every stack can process per interval. */
+/** The number of messages, each with a single suspect, that even the smallest stack can process per interval. */
 export const MOST_ALONE = MESSAGES_OF_A_SLOT * LEAST_CONCURRENCY;
 
 /** The seconds over which the ticks of many clusters are spread. They must not exceed the shortest interval. */
@@ -56,8 +56,9 @@ interface PlanOptions {
 }
 
 /**
- * Returns the ticks until the next minute and, for several clusters, first the ticks that are due now. Passes of unreachable
- * clusters use all of their time, and a suspect may block its process: their messages follow the others, once a minute.
+ * Returns the ticks of the minute: for several clusters, the ticks that are due now, and then the later ones. For unreachable
+ * clusters and suspects, returns only one tick, after the current ticks of the other clusters, because passes of unreachable
+ * clusters use all of their time, and a suspect may block its process.
  */
 export function planTicks(loop: Loop, all: readonly Ticking[], options: PlanOptions): PlannedTick[] {
   const { dueAtMs, nowMs, apart } = options;
@@ -99,7 +100,10 @@ function spread(
   return [...Map.groupBy(some, ({ name }) => secondOf(name) * 1000)].sort(([one], [other]) => one - other);
 }
 
-/** Returns a cluster's second by its FNV-1a hash, whose low bits differ for names that differ only in their last letter. */
+/**
+ * Returns the second in which the ticks of a cluster are due, from the FNV-1a hash of its name. The low bits of this hash differ
+ * even for names that differ only in their last letter.
+ */
 function secondOf(name: string): number {
   let hash = 0x811c9dc5;
   for (const letter of name) hash = Math.imul(hash ^ (letter.codePointAt(0) ?? 0), 0x01000193);
@@ -107,8 +111,9 @@ function secondOf(name: string): number {
 }
 
 /**
- * Returns the suspects that have a tick in this minute. Each unproven suspect may block a process, so they take turns in the
- * processes that the other clusters do not need. If very many are unproven, the cause is not a single tenant: all have a tick.
+ * Returns the suspects that have a tick in this minute. Each suspect that is not cleared (`proven`) may block a process. Such
+ * suspects therefore take turns: in each minute, only as many have a tick as the other clusters leave processes free. If very
+ * many suspects are not cleared, no single cluster is the cause, and all suspects have a tick.
  */
 function inTurn(all: readonly Ticking[], { nowMs, clustersPerTick, apart: { suspects } }: PlanOptions): Ticking[] {
   const stateOf = ({ name }: Ticking) => suspects.get(name)?.state;
@@ -146,7 +151,10 @@ export function plannedTick(tick: TickMessage, nowMs: number): PlannedTick {
   return { tick, body: tickBody(tick), delaySeconds, isFirst: tick.dueAtMs === nowMs };
 }
 
-/** Returns the next tick of suspects whose passes ended: a suspect that ends its process has no tick until the next minute. */
+/**
+ * Returns the next tick of suspects whose passes have ended. If a suspect ends its process, this function is not reached, and the
+ * suspect has no tick until the next minute.
+ */
 export function followingTick(tick: TickMessage, nowMs: number): PlannedTick[] {
   const { loop, dueAtMs, followedUntilMs = 0 } = tick;
   const everyMs = SCHEDULE_SECONDS[loop] * 1000;

@@ -127,7 +127,7 @@ function optionalGroups(spec: ClusterSpec): PermissionGroup[] {
   ];
 }
 
-/** A user's own test cluster may have the address of this machine. */
+/** Returns whether the URL has a loopback address, as for a test cluster on the user's own machine. */
 function isOnThisMachine(url: string): boolean {
   const address = parseAddress(hostOf(new URL(url)));
   return address !== undefined && isLoopback(address);
@@ -163,7 +163,7 @@ function place({ group, resource, namespace }: PermissionGroup): string {
 interface Probing {
   readonly probe: Prober;
   readonly lookUp: LookUp;
-  /** The signal that ends the probes. An address that was not probed before that has no line. */
+  /** The signal that ends the probes. There is no line for an address that was not probed before the signal aborted. */
   readonly signal: AbortSignal;
 }
 

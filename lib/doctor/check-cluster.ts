@@ -93,7 +93,10 @@ export async function checkCluster(
   }
 }
 
-/** The longest delay before the kubernetes-service loop again corrects a change by another writer. */
+/**
+ * The doctor warns if another writer wrote within this time. It is longer than the longest delay between two corrections by the
+ * kubernetes-service loop.
+ */
 const RECENT_MS = 15 * 60_000;
 const ONE_WRITER =
   'Keep one writer: start the API servers with --endpoint-reconciler-type=none, or set endpoints.reconciler to none';

@@ -73,7 +73,9 @@ function recordLines({ allocator }: ClusterSpec, cidrs: readonly ServiceCidr[]):
   return [ok('service', `API servers allocate from ServiceCIDR ${names.slice(0, MOST_NAMES).join(', ')}${more}`)];
 }
 
-/** Checks that the ranges of the spec contain the ServiceCIDRs: only the default one if the API servers allocate. */
+/**
+ * Checks that the ranges of the spec contain all ServiceCIDRs. If the API servers allocate, checks only the default ServiceCIDR.
+ */
 function rangeDifference(
   { serviceClusterIPRanges, allocator }: ClusterSpec,
   cidrs: readonly ServiceCidr[],

@@ -3,7 +3,7 @@ import type { LoadKubeconfig } from '../aws/stored-kubeconfig.ts';
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import { describeError } from '../telemetry/telemetry.ts';
 
-/** The environment of the doctor, besides that of every function. */
+/** The dependencies of the doctor, in addition to the environment of every function. */
 export interface DoctorEnvironment {
   /** Reads the kubeconfig at each call, without a cache: an operator may have corrected it since the last check. */
   readonly loadKubeconfig: LoadKubeconfig;

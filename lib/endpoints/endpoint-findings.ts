@@ -7,7 +7,7 @@ import type { ProbeOutcome } from './probe-outcome.ts';
 import type { FamilyServers } from './published-servers.ts';
 import { isOwnSecondSlice } from './slices.ts';
 
-/** The message of the original, to the letter (`pkg/controlplane/reconcilers/lease.go`). */
+/** Upstream's message, to the letter (`pkg/controlplane/reconcilers/lease.go`). */
 export const REFUSAL =
   'no API server IP addresses were listed in storage, refusing to erase all endpoints for the kubernetes Service';
 
@@ -17,8 +17,8 @@ const UNREACHED = 'Start an API server, or make its probe URL reachable from her
 type ServersOfAFamily = Pick<FamilyServers, 'spec' | 'nowMs' | 'leases' | 'outcomes'>;
 
 /**
- * Returns the finding with the original's message and the reason for each address: the end of its withdrawal, or its last
- * answer.
+ * Returns the finding that no API server is live. Its message has upstream's text (for the second family, a text of this project)
+ * and the reason for each address: the end of its withdrawal, or the result of its probe.
  * @param second the second family, if the finding is only about the slice of that family
  */
 export function noLiveLease({ spec, nowMs, leases, outcomes }: ServersOfAFamily, second?: IPFamily): Finding {
@@ -47,14 +47,13 @@ export function noLiveLease({ spec, nowMs, leases, outcomes }: ServersOfAFamily,
   };
 }
 
-/**
- * A withdrawn server that has not shut down is reported after this time, because a server that shuts down ends within minutes.
- */
+/** The time after which a withdrawn server that has not shut down is reported. A normal shutdown takes only minutes. */
 const DRAINED_WITHIN_MS = 600_000;
 
 /**
- * Returns a finding for each withdrawn server that no probe has seen down until ten minutes after its lease expired. A
- * restored table may contain withdrawals that were undone after the backup.
+ * Returns a finding for each address that is still withdrawn although its server has not shut down: no probe has seen the server
+ * down, and its lease expired more than ten minutes ago. A table that was restored from a backup may contain withdrawals that
+ * were undone after the backup.
  */
 export function standingWithdrawals(cluster: string, leases: readonly Lease[], nowMs: number): Finding[] {
   const standing = leases.filter(

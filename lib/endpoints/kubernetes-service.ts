@@ -29,9 +29,9 @@ export function planService(spec: ClusterSpec, current: ServiceObject | undefine
 }
 
 /**
- * Returns the Service `default/kubernetes` as the original creates it (`CreateOrUpdateMasterServiceIfNeeded` of
- * `pkg/controlplane/controller/kubernetesservice/controller.go`). It has no selector and the first address of the primary
- * range. It has one family unless the spec asks for both.
+ * Returns the Service `default/kubernetes` as upstream creates it (`CreateOrUpdateMasterServiceIfNeeded` of
+ * `pkg/controlplane/controller/kubernetesservice/controller.go`). It has no selector and the first address of the primary range.
+ * It has one family unless the spec asks for both.
  */
 function desiredService(spec: ClusterSpec): ServiceObject {
   return {

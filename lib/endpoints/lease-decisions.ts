@@ -97,7 +97,10 @@ function describeChange(address: string, before: Lease | undefined, after: Lease
   return isActive(after, nowMs) ? `took lease ${address} again` : `dropped lease ${address}`;
 }
 
-/** Returns the answer of an address for its lease; `undefined` if the address was not probed, or its probe did not complete. */
+/**
+ * Returns the answer of an address as input for its lease; `undefined` if the address was not probed, or if its probe did not
+ * complete.
+ */
 function answerOf(
   { address, kind, host }: ExpectedAddress,
   { source }: Lease,
@@ -107,8 +110,8 @@ function answerOf(
   if (outcome === undefined || (outcome.verdict === 'unknown' && !outcome.late)) return undefined;
   const verdict = verdictFor(kind, outcome);
   // Silence counts as a miss only if another address answered in this pass, because otherwise our own network may be the cause.
-  // If an agent stopped refreshing its lease, it is sufficient that another agent still refreshes its own lease, because no probe
-  // took part in this expiry.
+  // The lease of an agent is an exception: it expires because its agent is silent, not because probes failed. It is then
+  // sufficient that another agent still refreshes its lease.
   const isProven = hasAnswered(outcome) || isAnyAnswered(outcomes);
   const isAgents = source === 'agent' && leases.some((other) => other.source === 'agent' && isActive(other, nowMs));
   const intervalMs = spec.intervalSeconds['kubernetes-service'] * 1000;

@@ -74,7 +74,9 @@ export function slicesPublication(
   };
 }
 
-/** Returns whether a foreign slice may be deleted. It may not if its family is published and has no live address. */
+/**
+ * Returns whether a foreign slice may be deleted. A foreign slice must stay if its family is published and has no live address.
+ */
 function isPrunable(
   { metadata, addressType }: EndpointSliceObject,
   ...families: readonly (FamilyServers | undefined)[]
@@ -165,7 +167,10 @@ function plannedEndpoints({ spec, objects, live, excluded }: FamilyObservation):
   return sameJson(endpoints, current) ? current : endpoints;
 }
 
-/** Returns the wanted ports in the current order of the Endpoints, because some API servers sort ports. */
+/**
+ * Returns the wanted ports. If the Endpoints already have the same ports in another order, keeps that order, because some API
+ * servers sort ports.
+ */
 function inFoundOrder(wanted: readonly EndpointPort[], current: EndpointsObject | undefined): readonly EndpointPort[] {
   const found = (current && onlySubset(current)?.ports) ?? [];
   const isFound = new Set(found.map(portText));

@@ -82,9 +82,9 @@ function ofUnresolvedHost(
 }
 
 /**
- * Returns the lease by which to decide. If a refreshed lease could not be written, it counts nevertheless, because its address
- * answered: a restored table may contain an ended withdrawal or old misses of this address. An active withdrawal in the table
- * takes precedence.
+ * Returns the lease that the pass decides by. If the refreshed lease could not be written, it is used anyway, because the address
+ * answered and the stored lease may be older (for example, in a restored table). An active withdrawal in the stored lease takes
+ * precedence.
  */
 function unlessUnwritten(lease: Lease, { unwritten, nowMs }: ServersSeen): Lease {
   const seen = unwritten.get(lease.address);
@@ -92,8 +92,8 @@ function unlessUnwritten(lease: Lease, { unwritten, nowMs }: ServersSeen): Lease
 }
 
 /**
- * Returns new leases for addresses that are published without a lease, as in the first pass over an adopted cluster, or after
- * the table lost an item. These leases expire now: one lost probe or one lost write does not remove an address, and two
+ * Returns new leases for addresses that are published without a lease, as in the first pass over an adopted cluster, or after the
+ * table lost its leases. A new lease expires immediately: one lost probe or one lost write does not remove the address, but two
  * misses do.
  */
 function rememberedLeases(
@@ -182,7 +182,8 @@ export function excludedAddresses(
 
 function isPublished(lease: Lease, probed: boolean, nowMs: number): boolean {
   if (isWithdrawn(lease, nowMs)) return false;
-  // The first answer after a withdrawal ends the state `withdrawn`. Until then, only the lease of an agent counts.
+  // The first answer of a server after its withdrawal has ended changes the state `withdrawn`. Until that answer, the address is
+  // published only if an agent refreshes its lease.
   if (lease.state === 'withdrawn' && lease.source !== 'agent') return false;
   if (isActive(lease, nowMs)) return true;
   const wasActive = lease.state !== 'withdrawn' || lease.expiresAtMs > lease.withdrawnUntilMs + CLOCKS_DIFFER_MS;

@@ -17,7 +17,7 @@ export interface PublishingRules {
 }
 
 /**
- * Returns the Endpoints as the original's lease reconciler would write them (`doReconcile`).
+ * Returns the Endpoints as upstream's lease reconciler would write them (`doReconcile`).
  * @param live the addresses with an active lease, in byte order
  * @returns the same object if it is correct.
  */
@@ -77,7 +77,7 @@ export interface MasterRules extends PublishingRules {
 }
 
 /**
- * Adds one address, as the original's master-count reconciler does (`ReconcileEndpoints` of
+ * Adds one address, as upstream's master-count reconciler does (`ReconcileEndpoints` of
  * `pkg/controlplane/reconcilers/instancecount.go`).
  * @returns the same object if it is correct.
  */
@@ -99,7 +99,7 @@ export function addMaster(
 }
 
 /**
- * Removes addresses from the first subset, and even its last address, as the original's `RemoveEndpoints` does.
+ * Removes addresses from the first subset, and even its last address, as upstream's `RemoveEndpoints` does.
  * @returns `undefined` if there is no subset.
  */
 export function removeMasters(
@@ -119,8 +119,8 @@ function withAddress(only: EndpointSubset, address: string, masterCount: number)
 }
 
 /**
- * Removes addresses until `masterCount` are left: each time the one after `own`, or the first one if `own` is the last. Like
- * the original, it does not update the index of `own` after a removal.
+ * Removes addresses until `masterCount` are left: each time the address after `own`, or the first address if `own` is the last.
+ * Like upstream, this function does not update the index of `own` after a removal.
  */
 function trimmed(addresses: readonly EndpointAddress[], own: string, masterCount: number): EndpointAddress[] {
   const kept = [...addresses];
@@ -130,8 +130,9 @@ function trimmed(addresses: readonly EndpointAddress[], own: string, masterCount
 }
 
 /**
- * The most times that {@link addMasters} goes through all servers. If there are more servers than the master count, they displace
- * each other, and the result is stable from the second time on.
+ * The maximum number of times that {@link addMasters} adds all servers in order. More are not needed: if there are more servers
+ * than the master count, the added servers displace each other, and the result is the same after the second time and every later
+ * time.
  */
 const MOST_SEQUENCES = 3;
 

@@ -101,8 +101,8 @@ function byKey([one]: readonly [string, boolean], [other]: readonly [string, boo
 }
 
 /**
- * Returns ports or subsets in the original's order after repacking (`SortSubsets` of `pkg/api/v1/endpoints/util.go`): by the
- * 128-bit FNV-1a hash of their printed form.
+ * Returns ports or subsets in the order that they have after upstream's repacking (`SortSubsets` of
+ * `pkg/api/v1/endpoints/util.go`): by the 128-bit FNV-1a hash of their printed form.
  */
 function inCanonicalOrder<Part>(parts: readonly Part[], print: (part: Part) => string): Part[] {
   if (parts.length < 2) return [...parts];

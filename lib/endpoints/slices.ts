@@ -67,7 +67,7 @@ export interface SliceWrite {
 
 /**
  * Returns the writes that turn `current` into the desired slice. An update keeps the unknown fields of `current`.
- * @param prune allows to replace a slice that another manager owns
+ * @param prune true if a slice of another manager may be replaced
  */
 export function sliceWrites(
   desired: EndpointSliceObject,

@@ -50,19 +50,22 @@ interface KnownKubeconfig {
 const KEEP_MS = 4 * 60 * 60_000;
 /** The time for which a kubeconfig is kept if a renewed one is expected, or if reading it costs nothing. */
 const KEEP_BRIEFLY_MS = 5 * 60_000;
-/** The shortest time between two reads from a store while the server does not accept a request. AWS charges for each read. */
+/**
+ * The shortest time between two reads from a store while the API server refuses requests or does not answer. AWS charges for each
+ * read.
+ */
 const STORE_PAUSE_MS = 60_000;
 const MOST_KNOWN = 10_000;
 /**
- * Loops whose passes may use another API server of the spec. This may be one of a former control plane, and a repair would
- * free everything that it does not list.
+ * Loops that may use another API server of the spec if the kubeconfig's server is down. The repair loops may not: that API server
+ * might belong to a former control plane, and a repair would free everything that it does not list.
  */
 const MAY_USE_ANOTHER: ReadonlySet<Loop> = new Set(['kubernetes-service', 'system-namespaces']);
 
 /**
- * The connections of this process. A kubeconfig is kept for hours. It is read again, at most once a minute from a store: within
- * a pass whose credential was refused or whose server showed a certificate that does not verify; for the next pass after the
- * server was unreachable; every five minutes in the last third of its credential's life; and before a pass frees anything.
+ * The connections of this process. A kubeconfig is kept for hours. It is read again in these cases, but from a store at most once
+ * a minute: during a pass, if the API server refused the credential or its certificate does not verify; in the next pass, if the
+ * server was unreachable; every five minutes in the last third of the credential's life; and before a pass frees anything.
  */
 export class ClusterConnections {
   readonly #options: ClusterConnectionsOptions;
@@ -174,7 +177,7 @@ export class ClusterConnections {
     });
   }
 
-  /** @param used gets the control planes that the pass may have sent requests to */
+  /** @param used the set to which the function adds each control plane that the pass may have sent requests to */
   #ofPass(opening: Opening, opened: KnownKubeconfig, isReadInPass: boolean, used: Set<string>): PassKubeconfig {
     let latest = opened;
     let renewal: Promise<KnownKubeconfig> | undefined;
@@ -206,7 +209,10 @@ export class ClusterConnections {
     return 'file' in spec.kubeconfig || this.#options.nowMs() - Math.max(readAtMs, askedAtMs) >= STORE_PAUSE_MS;
   }
 
-  /** Forgets the kubeconfig, but remembers which of its warnings were logged. */
+  /**
+   * Causes the next pass to read the kubeconfig again, unless it was read too recently. Keeps the record of the warnings that
+   * were already logged.
+   */
   #forget(opening: Opening): void {
     const { key } = opening;
     const known = this.#known.get(key);
@@ -215,7 +221,10 @@ export class ClusterConnections {
   }
 }
 
-/** Returns a hash without the credential, because every credential reads the same Services. */
+/**
+ * Returns a hash that identifies the control plane. It excludes the credential, because the list of Services does not depend on
+ * the credential.
+ */
 function controlPlaneOf({ server, basePath, tls }: ApiServerAccess): string {
   const { ca = '', servername = '' } = tls();
   return createHash('sha256')

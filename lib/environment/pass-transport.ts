@@ -12,9 +12,12 @@ export interface PassKubeconfig {
   readonly current: () => ApiServerAccess;
   /** Reads a newer kubeconfig than `used` if necessary; `undefined` if `used` was read in this pass or the last minute. */
   readonly newerThan: (used: ApiServerAccess) => Promise<ApiServerAccess | undefined>;
-  /** Lets the next pass read the kubeconfig again, if the last read is old enough. */
+  /** Lets the next pass read the kubeconfig again, if the last read was long enough ago. */
   readonly forget: () => void;
-  /** Remembers a failed certificate verification. It counts if the kubeconfig was read after the URL began to fail. */
+  /**
+   * Records a failed verification of the certificate at the URL. Returns true if the verification also failed with a kubeconfig
+   * that had just been read, so that an outdated kubeconfig cannot be the cause.
+   */
   readonly isProvenAgainst: (url: string) => boolean;
 }
 
@@ -44,7 +47,10 @@ export function renewingTransport(
   };
 }
 
-/** Does `work` in place of a reply. First ends the body of the reply, because an unread body would block its connection. */
+/**
+ * Returns the result of `work` instead of the reply. First ends the body of the reply, because an unread body would block its
+ * connection.
+ */
 async function inPlaceOf({ body }: OpenReply, work: () => Promise<OpenReply>): Promise<OpenReply> {
   for await (const piece of body) if (piece.length > 0) break;
   return work();
@@ -71,9 +77,12 @@ export function renewingProber(kubeconfig: PassKubeconfig, proberOf: (access: Ap
   };
 }
 
-/** Each other server costs a connection per pass while the kubeconfig's server is down. */
+/**
+ * The maximum number of other API servers that a pass tries. While the kubeconfig's server is down, each one adds a connection to
+ * every pass.
+ */
 const MOST_OTHERS = 16;
-/** This wait leaves a pass of 9 s enough time for another server. */
+/** The longest wait for the answer of the kubeconfig's server. It leaves a pass of 9 s enough time to use another server. */
 const FIRST_ANSWER_MS = 3_000;
 
 /**

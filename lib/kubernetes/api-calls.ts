@@ -20,7 +20,7 @@ export interface CallOptions {
   readonly random?: () => number;
   /** The time limit of each attempt, which is ended earlier by the deadline. Default: 10 s, or 60 s for a streamed reply. */
   readonly tryTimeoutMs?: number;
-  /** The most attempts of one call. Default: 5. */
+  /** The maximum number of attempts of one call. Default: 5. */
   readonly tries?: number;
   /** The counter of unfinished replies of all API servers. Default: a counter for the calls of this client only. */
   readonly inFlight?: BytesInFlight;

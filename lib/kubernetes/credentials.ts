@@ -40,7 +40,10 @@ export async function webIdentityAccess(
   return { ...access, authHeaders, renewsItself: true, isForServerAlone: true };
 }
 
-/** Throws a `ClusterError` for a server to which no token may be sent. In a function, its name must resolve to a remote address. */
+/**
+ * Throws a `ClusterError` if no token may be sent to the server. In a Lambda function, the server's name must resolve to a remote
+ * address.
+ */
 async function checkServer(server: string, { lookup }: ApiServerAccess): Promise<void> {
   const refused = (code: ClusterErrorCode, problem: string) => {
     const remedy = 'Set webIdentity.server to the https URL of an API server that the functions reach';

@@ -87,7 +87,7 @@ async function recordsOf(host: string): Promise<LookupAddress[]> {
   if (found.length > 0) return found.slice(0, MOST_RECORDS);
   const failures = [ipv4, ipv6].flatMap((each) => (each.status === 'rejected' ? [each.reason] : []));
   const failure = failures.find((each) => !NO_SUCH_RECORD.has(each.code)) ?? failures[0];
-  // These are codes of `dns.lookup`, too. They show to callers that no request was sent.
+  // `dns.lookup` uses the same two codes. By these codes, callers know that no request was sent.
   const code = NO_SUCH_RECORD.has(failure?.code) ? 'ENOTFOUND' : 'EAI_AGAIN';
   throw Object.assign(new Error(`look-up of ${host}: ${failure?.code ?? 'no record'}`, { cause: failure }), { code });
 }

@@ -141,7 +141,10 @@ export interface EventsReport {
   readonly dropped: number;
   /** One error per event that could not be written. These errors never fail the pass. */
   readonly errors: readonly unknown[];
-  /** The sightings for the run record: an unwritten event is due again in the next pass. */
+  /**
+   * The sightings for the run record. For an event that could not be written, they keep the count and the write time from before
+   * this pass, so that the next pass writes the event again.
+   */
   readonly sightings: Readonly<Record<string, EventSighting>>;
 }
 

@@ -11,7 +11,9 @@ import { OverBound } from './reply-bounds.ts';
 export interface HttpClientOptions {
   readonly tls: TlsMaterial;
   readonly lookup?: LookupFunction | undefined;
-  /** The most open connections, which are kept for later requests. If absent, each request has its own connection. */
+  /**
+   * The maximum number of open connections, which are kept for later requests. If absent, each request has its own connection.
+   */
   readonly connections?: number;
 }
 
@@ -36,7 +38,7 @@ const KEEP_ALIVE_MS = 30_000;
 const CONNECT_TIMEOUT_MS = 3_000;
 const SILENCE_MS = 20_000;
 const LARGEST_HEADERS = 16 * 1024;
-/** The most replies with a status of 1xx to one request. Kubernetes sends none; proxies send a few. */
+/** The maximum number of replies with a status of 1xx to one request. Kubernetes sends none; proxies send a few. */
 const MOST_INTERIM_REPLIES = 10;
 
 /**

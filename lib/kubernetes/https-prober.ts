@@ -23,7 +23,10 @@ export interface HttpsProberOptions {
 }
 
 const LONGEST_PROBE_MS = 3_000;
-/** The largest lag of the event loop with which a live server still answers within {@link LONGEST_PROBE_MS}. */
+/**
+ * If the event loop of this process lagged for at least this long, a probe that timed out is not evidence of silence: a live
+ * server may have answered in time.
+ */
 const LATE_MS = 500;
 /** The time limit of the second probe, which begins as soon as the event loop is free. A pass has time for both probes. */
 const AGAIN_MS = 1_000;
@@ -105,7 +108,7 @@ async function ask(target: ProbeTarget, options: Options, signal: AbortSignal): 
     const known = await kept.askKept(key, askBriefly);
     return known ?? (await kept.askNew(key, new HttpClient(url.origin, { tls: short, lookup, connections: 1 }), askOn));
   } catch (error) {
-    // The server may not support any of these key exchange groups.
+    // The server may support none of the key exchange groups in `SHORT_KEYS`, so the probe is repeated with the default groups.
     if (networkFaultOf(error) !== 'tls') throw error;
     return askOnce(tls);
   }

@@ -9,7 +9,9 @@ export interface KubeconfigSource {
   readonly folder?: string;
 }
 
-/** The most bytes of a secret in Secrets Manager. A user's own file may be longer, because it may have many clusters. */
+/**
+ * The maximum number of bytes of a secret in Secrets Manager. A user's own file may be longer, because it may have many clusters.
+ */
 const LONGEST_STORED_TEXT = 64 * 1024;
 export const LONGEST_FILE = 1024 * 1024;
 

@@ -25,7 +25,7 @@ export class CredentialMask {
     return Object.fromEntries(entries);
   }
 
-  /** Returns the masked body. Bytes that may begin a credential are delayed. */
+  /** Returns the masked body. Delays bytes that may be the beginning of the credential, until the next bytes have arrived. */
   body(body: Body): Body {
     return this.#secret.length < SHORTEST ? body : masked(body, new SecretSearch(this.#secret));
   }
@@ -43,7 +43,7 @@ async function* masked(body: Body, search: SecretSearch): AsyncGenerator<Uint8Ar
 const BACKSLASH = 0x5c;
 const ASTERISK = 0x2a;
 const LETTER_U = 0x75;
-/** The most backslashes before an escaped character. Each level of JSON within JSON doubles their number. */
+/** The maximum number of backslashes before an escaped character. Each level of JSON within JSON doubles their number. */
 const MOST_BACKSLASHES = 16;
 /**
  * The search continues only at a position where this many bytes match the beginning of the secret, or where one of these bytes

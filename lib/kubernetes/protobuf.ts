@@ -60,7 +60,7 @@ export class ProtobufReader {
     return text;
   }
 
-  /** Returns the index of the value among the known texts, or -1 for any other value. Does not create a text of the value. */
+  /** Returns the index of the value among the known texts, or -1. Compares bytes, so that it allocates no string. */
   indexOfText(known: readonly Uint8Array[]): number {
     const end = this.#lengthEnd();
     const start = this.#at;

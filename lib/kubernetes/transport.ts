@@ -83,7 +83,9 @@ export class MalformedGzip extends Error {
   override readonly name = 'MalformedGzip';
 }
 
-/** The most compressed bytes of a reply. A limit is necessary because a gzip stream can continue without any output. */
+/**
+ * The maximum number of compressed bytes of a reply. A limit is necessary because a gzip stream can continue without any output.
+ */
 const LARGEST_GZIP_BYTES = 48 * 1024 * 1024;
 const PIECE_BYTES = 64 * 1024;
 
@@ -122,9 +124,12 @@ interface KeptConnection {
 
 /** The time limit for an answer on a kept connection. It is only a part of the time limit of a probe. */
 export const KEPT_LIMIT_MS = 1_000;
-/** Three probes at an interval of ten seconds use a kept connection. Then a new connection verifies the certificate again. */
+/**
+ * A connection is kept for this time, which is enough for three probes at an interval of ten seconds. Then a new connection
+ * verifies the certificate again.
+ */
 const LONGEST_KEPT_MS = 25_000;
-/** The most kept connections. Each takes about 120 KB. */
+/** The maximum number of kept connections. Each takes about 120 KB. */
 const MOST_KEPT = 128;
 
 function mayReuse(openedAtMs: number, nowMs: number): boolean {

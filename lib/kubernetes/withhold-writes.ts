@@ -59,7 +59,7 @@ function merged(before: unknown, patch: unknown): unknown {
   return { ...before, ...Object.fromEntries(fields) };
 }
 
-/** The most fields that are listed. Further fields are only counted. */
+/** The maximum number of fields that are listed. Further fields are only counted. */
 const MOST_PARTS = 8;
 const LONGEST_VALUE = 80;
 

@@ -38,7 +38,10 @@ async function repairClusterIps(context: PassContext): Promise<PassReport> {
   return repairAddresses(context, cidrs, services, report);
 }
 
-/** Replaces the default range by the ServiceCIDR `kubernetes`, if API servers allocate and the ServiceCIDR is not narrower. */
+/**
+ * Returns the spec with the ranges of the ServiceCIDR `kubernetes` instead of the default range, if API servers allocate and the
+ * ServiceCIDR is not narrower than the default range.
+ */
 function withServedRanges(spec: ClusterSpec, served: ServiceCidr | undefined): ClusterSpec {
   const isDefaultRange = spec.serviceClusterIPRanges.join() === DEFAULT_CLUSTER_IP_RANGE;
   const { networks = [] } = served ?? {};

@@ -4,7 +4,10 @@ import type { ClusterPort, ControlPlane, LookUp, Prober } from '../kubernetes/cl
 import type { KeyValueTable, TableValue } from '../table/key-value-table.ts';
 import type { RunRecord } from '../table/run-records.ts';
 
-/** Everything that one pass may use. The ports end at the deadline, and withhold writes (`writes.ts`). */
+/**
+ * Everything that one pass may use. The table and the Kubernetes client end their calls at the deadline, and withhold writes that
+ * the pass must not make (`writes.ts`).
+ */
 export interface PassContext {
   readonly spec: ClusterSpec;
   /** The generation of the spec in which its ranges or its allocator last changed. The pass saves it in each range. */
@@ -30,7 +33,10 @@ export interface PassContext {
 export interface PassReport {
   /** A line for each write, such as `created namespace kube-system`. */
   readonly changes: readonly string[];
-  /** The withheld writes that the loop itself describes. The table and the Kubernetes client report the others. */
+  /**
+   * The writes that the loop withholds in mode `observe` and reports itself. The table and the Kubernetes client report all other
+   * withheld writes.
+   */
   readonly wouldWrite?: readonly string[];
   readonly findings: readonly Finding[];
   /** The number of findings that are not in `findings`, by type. */

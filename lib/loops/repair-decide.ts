@@ -18,7 +18,10 @@ export interface Decision {
 
 export interface Save {
   readonly next: RangeDecision['next'];
-  /** The decision, which can be merged onto the range of another writer. Absent for a usage bitmap, which is never merged. */
+  /**
+   * The decision. If another writer has changed the range, the decision is merged onto the changed range. Absent for a usage
+   * bitmap, which is never merged.
+   */
   readonly decided?: RangeDecision;
   readonly change: string;
 }
@@ -52,7 +55,10 @@ export async function decideFresh<Item>(
   );
 }
 
-/** Returns whether allocation may be closed, or may close soon. Three intervals without a success close it. */
+/**
+ * Returns whether allocation from the table is closed, or might close before the next pass. It closes after three intervals
+ * without a successful repair.
+ */
 function mayHaveClosed(loop: RepairKind<unknown>['loop'], { spec, nowMs, previous }: PassContext): boolean {
   if (spec.allocator !== 'table') return false;
   const lastSuccessAtMs = previous?.lastSuccessAtMs;

@@ -14,7 +14,7 @@ import { type RepairErrorWords, type RepairKind, reworded } from './repair-kind.
 export type RangeAtStart = { readonly key: RangeKey; readonly configured: string } & (
   | { readonly state: 'unsaved' }
   | ({ readonly state: 'read' } & ReadRange)
-  /** The item does not parse and must not be overwritten. */
+  /** The stored range does not parse and must not be overwritten. */
   | { readonly state: 'corrupt'; readonly error: TableError }
 );
 
@@ -24,7 +24,10 @@ export type GatheredRange<Item> =
 
 type Entered = Required<Pick<PassReport, 'findings' | 'unlisted' | 'counts'>>;
 
-/** The result for a pass that ends early, because a range does not parse or a claim ended the pass. */
+/**
+ * The result of a pass that ends early, because a stored range does not parse, or because the claims of a Service could not be
+ * entered.
+ */
 interface EndedEarly {
   readonly outcome: 'ended';
   readonly report: PassReport;

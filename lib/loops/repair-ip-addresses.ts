@@ -24,14 +24,20 @@ import { fullFamilies, serviceCidrUsage } from '../repair/service-cidr-usage.ts'
 import { plainValue } from '../table/stored-item.ts';
 import type { PassContext, PassReport } from './pass.ts';
 
-/** The most faults that one pass reports and corrects. The next pass continues with further ones, which are only counted. */
+/**
+ * The maximum number of faults that one pass reports and corrects. Further faults are only counted, and later passes report and
+ * correct them.
+ */
 const MOST_FAULTS = 200;
 const READS_AT_ONCE = 8;
 
-/** Matches the names of counts about the spec's ranges. Counts about ServiceCIDRs replace them. */
+/** Matches the count names of the spec's ranges, such as `allocated`. The report has the counts of the ServiceCIDRs instead. */
 const FIGURES_OF_RANGES = /^(secondary)?(allocated|free|capacity)$/i;
 
-/** Findings about IPAddresses replace these, because only IPAddresses are checked against all ServiceCIDRs. */
+/**
+ * In a cluster with IPAddresses, findings about IPAddresses replace findings of these types, because only IPAddresses are checked
+ * against all ServiceCIDRs.
+ */
 const CLAIM_FINDINGS: ReadonlySet<FindingType> = new Set(['duplicate', 'outOfRange', 'invalid']);
 
 /** The Services of a cluster by their {@link serviceKey}. */
@@ -201,8 +207,9 @@ async function readService(kubernetes: ClusterPort, key: string | undefined): Pr
 }
 
 /**
- * If a Service spells an address differently, upstream deletes the IPAddress and creates it again immediately. Here, another
- * Service could get the address before the next pass.
+ * Returns the Service with its addresses in canonical form. If a Service spells an address differently, upstream deletes the
+ * IPAddress and creates it again immediately. This project would create it again only in the next pass, and until then another
+ * Service could get the address.
  */
 function inOneSpelling(service: ServiceClaim): ServiceClaim {
   return { ...service, clusterIPs: service.clusterIPs.map((text) => canonicalAddress(text) ?? text) };
@@ -213,7 +220,10 @@ function isSameFault(one: AddressFault, other: AddressFault): boolean {
   return key(one) === key(other);
 }
 
-/** Only a finding that the pass corrects keeps its event, whose text contains "repairing". */
+/**
+ * Returns the finding. Omits its event if the pass does not make the correction, because the text of the event contains
+ * "repairing".
+ */
 function findingOf({ finding, correction }: AddressFault, writes: boolean): Finding[] {
   if (finding === undefined) return [];
   const whole = finding();

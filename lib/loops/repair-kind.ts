@@ -15,8 +15,8 @@ export interface RepairKind<Item> {
   readonly words: RangeWords;
   readonly makeAuditedRange: (text: string) => AuditedRange<Item> | Refusal;
   /**
-   * The Services that a pass lists, by allocator. If the pass may free items, the list may omit only Services without claims:
-   * a Service that bypassed the validation of the API server may have items that its type does not allow.
+   * The Services that a pass lists, depending on the allocator. A pass that can free items must list every Service that can have
+   * claims: a Service that bypassed the validation of the API server may have items that its type does not allow.
    */
   readonly listed: Readonly<Record<ClusterSpec['allocator'], ServiceSelection>>;
   /** `ranges` are in the order of the spec. */

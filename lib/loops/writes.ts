@@ -32,7 +32,10 @@ export function writesOf(mode: Mode): Writes {
   return mode === 'observe' ? 'bookkeeping' : 'all';
 }
 
-/** Returns ports that withhold and report the writes that the pass may not make, and call `confirmWrites` before the first. */
+/**
+ * Returns a table and a Kubernetes client for a pass. They withhold and report the writes that the pass must not make, and call
+ * `confirmWrites` before the first write that they make.
+ */
 export function portsFor(
   writes: Writes,
   ports: Ports,
@@ -43,7 +46,7 @@ export function portsFor(
   if (writes === 'all') return { table, kubernetes };
   const isWithheld = (key: string) => writes === 'none' || (allocator === 'table' && isRangeKey(key));
   return {
-    // A withheld save of a usage bitmap is not reported, because it only informs users.
+    // A withheld save of a usage bitmap is not reported, because the bitmap only informs users.
     table: unwrittenTable(table, { ...options, isWithheld, ...(allocator === 'table' && { wouldWrite }) }),
     kubernetes: withholdWrites(kubernetes, wouldWrite),
   };

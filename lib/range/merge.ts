@@ -15,7 +15,7 @@ export interface RangeDecision {
 export interface EndedHold {
   readonly item: string;
   readonly hold: Hold;
-  /** The bit of the item if the end of the hold frees it; `undefined` if it does not. */
+  /** The bit of the item, if the item is freed when the hold ends; otherwise `undefined`. */
   readonly freedBit: number | undefined;
 }
 
@@ -24,9 +24,9 @@ export type MergeRefusal = 'otherRange' | 'newerSpec' | 'otherAllocator';
 
 /**
  * Returns the range to save if another writer has changed it since the pass read it. `newest` is the current range. Every item
- * that a listed Service claims is taken. The decisions about leaks apply to items whose strikes have not changed since the
- * `read`. An allocation clears the strikes of its item, so an item that was allocated since the read is not freed. A hold ends
- * only if it has not changed. Other holds of the newest range continue.
+ * that a listed Service claims is taken. The decisions about leaks apply only to items whose strikes have not changed since the
+ * pass read the range. An allocation clears the strikes of its item, so an item that was allocated since then is not freed. A
+ * hold ends only if it has not changed. Other holds of the newest range continue.
  * @param read the range that the pass read; `undefined` if none was stored
  */
 export function mergeOntoNewest(
@@ -64,8 +64,8 @@ export function mergeOntoNewest(
 }
 
 /**
- * Returns false if the range has changed, or if another pass has struck since the read, because each interval adds at most
- * one strike.
+ * Returns false if the range has changed, or if another pass has added strikes since this pass read the range, because an item
+ * gets at most one strike per interval.
  */
 function isJudgementCurrent(newest: StoredRange, read: StoredRange | undefined): read is StoredRange {
   return read !== undefined && read.range === newest.range && sameLastStrike(read.strikes, newest.strikes);

@@ -8,8 +8,8 @@ export interface AllocateOptions {
   /** If set, the same write holds the allocated items on these terms. */
   readonly hold?: HoldTerms;
   /**
-   * If true, items that the request of `hold` already holds count as allocated. A retry then only completes the request and
-   * never gets more items.
+   * If true, items that the request in `hold` already holds count as allocated. A retry then only completes the request and never
+   * gets more items.
    */
   readonly isRetry?: boolean;
   /** Set for a request of a Service. Held values that this Service may claim are then allocated too, and their holds end. */
@@ -84,8 +84,8 @@ export function allocateAll<Item>(
 }
 
 /**
- * Adds the numbers of free and of requested items to a refusal because of a full range. For a request for one item, keeps the
- * original's message.
+ * Adds the numbers of free and of requested items to the refusal for a full range. For a request for one item, keeps upstream's
+ * message.
  */
 export function withFree(refusal: Refusal, free: number, requested: number): Refusal {
   if (refusal.code !== 'Full' || requested === 1) return refusal;
@@ -136,8 +136,8 @@ export function valuesFirst<Item>(requested: readonly Requested<Item>[]): readon
 }
 
 /**
- * Removes the requested item from `own`, the items that the request already holds, and returns it. The caller must handle the
- * requested values first, because a request for any item (`next`) takes any of them.
+ * Removes an item that the request already holds from `own` and returns it. For `next`, this is any item of `own`, so the caller
+ * must first handle the entries that request a fixed value (see `valuesFirst`).
  */
 function ownItem<Item>(range: Range<Item>, own: Set<Item>, each: Requested<Item>): Item | undefined {
   const [first] = own;

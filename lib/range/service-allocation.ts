@@ -33,8 +33,8 @@ export interface Undo<Item> {
 /** A namespace may always have this many unclaimed items, so that the last items of a range can be allocated. */
 const LEAST_UNCLAIMED = 16;
 /**
- * The space for unclaimed items in the item of the range. It is enough for about 2,000 Services. Half of them may be in the
- * same namespace.
+ * The maximum number of bytes that unclaimed items take in the stored range. It is enough for about 2,000 Services. One namespace
+ * can use up to half of it.
  */
 const MOST_UNCLAIMED_BYTES = 64 * 1024;
 /** The number of bytes of one bit number and its comma, in the largest range. */
@@ -114,9 +114,10 @@ function ownItems<Item>(
 }
 
 /**
- * Returns whether a namespace may have `count` more unclaimed items. A Service that is refused after its allocation, for
- * example by a quota, keeps its items until they are freed as leaks. A namespace therefore never has more unclaimed items
- * than it leaves for all other namespaces. The same holds for the bytes that record these items.
+ * Returns a function that checks whether a namespace may have `count` more unclaimed items. A Service that is refused after its
+ * allocation, for example by a quota, keeps its items until they are freed as leaks. To leave room for others, a namespace may
+ * have at most as many unclaimed items as remain free after the allocation. The bytes that record the items are limited in the
+ * same way.
  */
 function limitFor<Item>(
   { unclaimed, free }: Range<Item>,

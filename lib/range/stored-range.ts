@@ -50,8 +50,8 @@ export interface Unclaimed extends ServiceName {
    */
   readonly first: readonly number[];
   /**
-   * The items from later reviews that create a Service of this name. They are none of the items in `first`, because an existing
-   * Service may have those.
+   * The items from later reviews that create a Service of this name. None of them is in `first`, because an existing Service may
+   * have the items in `first`.
    */
   readonly later: readonly number[];
 }

@@ -66,7 +66,7 @@ export function auditedRange<Item>(range: RangeAllocator<Item>): AuditedRange<It
   };
 }
 
-/** Returns an empty audited range of a service CIDR, or a refusal if `cidr` does not parse. */
+/** Returns a range without claims for the audit of a service CIDR, or a refusal if `cidr` does not parse. */
 export function auditedCidr(cidr: string, makeRange: MakeRange<string>): AuditedRange<string> | Refusal {
   const network = networkOf(cidr);
   if (isRefused(network)) return network;
@@ -76,8 +76,8 @@ export function auditedCidr(cidr: string, makeRange: MakeRange<string>): Audited
 }
 
 /**
- * Returns an audited range of a network that is too large for a bitmap. From Kubernetes 1.33 on, API servers allocate from
- * the whole of an IPv6 network. The claims are kept in a set, so that the memory depends on their number.
+ * Returns a range for the audit of a network that is too large for a bitmap. From Kubernetes 1.33 on, API servers allocate from
+ * the whole of an IPv6 network. The claims are kept in a set, so that the memory depends only on the number of claims.
  */
 function wholeNetwork(network: Network): AuditedRange<string> {
   const claims = new Set<bigint>();

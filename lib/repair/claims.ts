@@ -42,7 +42,10 @@ const MOST_LISTED = 1_000;
 export class FindingList {
   readonly listed: Finding[] = [];
   readonly unlisted = new Map<FindingType, number>();
-  /** The number of claims outside the ranges that are not findings, because API servers allocate there too. */
+  /**
+   * The number of claims outside the ranges of the spec but in a ServiceCIDR of the cluster. They are not findings, because API
+   * servers allocate there too.
+   */
   outside = 0;
 
   /** Adds a finding. Calls `make` only for a listed finding, because the texts of all findings would take too long. */

@@ -40,8 +40,8 @@ export interface Comparison extends RangeDecision {
 }
 
 /**
- * Returns the stored items in the range that is stored with them, or a refusal if this range does not parse. If nothing is
- * stored, returns the empty range `configured`.
+ * Returns the recorded items of the stored range, or a refusal if its CIDR or port range does not parse. If nothing is stored,
+ * returns the range `configured` without items.
  */
 export function recordedRange<Item>(
   makeRange: MakeRange<Item>,

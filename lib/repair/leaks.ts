@@ -6,7 +6,10 @@ import { type LeakStrikes, NO_STRIKES } from '../range/stored-range.ts';
 /** The strike that frees an item (upstream's `numRepairsBeforeLeakCleanup`). */
 const LAST_STRIKE = 3;
 
-/** The pass that decides. A pass strikes each item at most once, and only if enough time has passed since the last strikes. */
+/**
+ * The pass that decides about leaks. A pass adds at most one strike to each item, and only if enough time has passed since the
+ * last strikes.
+ */
 export interface JudgingPass {
   readonly passId: string;
   readonly nowMs: number;
@@ -40,8 +43,9 @@ export interface LeakJudgement {
 }
 
 /**
- * Decides about recorded items that no Service claims. An item stays taken at its first and second strike, and the third
- * strike frees it. Strikes by another control plane do not count. Items outside the range of the spec are dropped.
+ * Decides about recorded items that no Service claims. An item stays taken at its first and second strike, and the third strike
+ * frees it. Strikes that were counted from the Services of another control plane do not count. Items outside the range of the
+ * spec are dropped.
  * @param noun the word for an item: `cluster IP`
  */
 export function judgeLeaks<Item>(
@@ -104,7 +108,7 @@ function lastStrike({ last }: LeakStrikes, { passId, nowMs, intervalMs }: Judgin
   return last !== undefined && last.atMs - nowMs > intervalMs ? { ...last, atMs: nowMs, passId } : last;
 }
 
-/** Returns whether the pass may strike. A repeated or early pass may not. */
+/** Returns whether the pass may add strikes. A repeated pass or an early pass may not. */
 function mayStrike(last: LeakStrikes['last'], { passId, nowMs, intervalMs }: JudgingPass): boolean {
   return last === undefined || (last.passId !== passId && nowMs - last.atMs >= (intervalMs * 2) / 3);
 }

@@ -26,7 +26,10 @@ export const CLOSING_MS = RECORDING_MS + 1_000;
 /** The time at the end of an invocation that is reserved to answer its caller. */
 export const ANSWERING_MS = 1_000;
 
-/** Enough simultaneous passes that a few hanging clusters do not delay the others, and few enough for a small function. */
+/**
+ * The number of passes that run at the same time: enough that a few hanging clusters do not delay the others, and few enough for
+ * a small function.
+ */
 export const CONCURRENT_PASSES = 16;
 
 export const CONCURRENT_READS = 32;
@@ -43,7 +46,7 @@ export class DispatchError extends CodedError<DispatchErrorCode> {
   override readonly name = 'DispatchError';
 }
 
-/** Its signal aborts when the time is over, with a `DispatchError` of code `DeadlineExceeded`. */
+/** A time limit. `signal` aborts when the time is over, with a `DispatchError` of code `DeadlineExceeded`. */
 export interface Deadline {
   readonly signal: AbortSignal;
   /** Stops the timer. The caller must always call it: otherwise the process waits for the timer. */

@@ -29,7 +29,7 @@ export function answerBudgetMs({ remainingMs }: Pick<Invocation, 'remainingMs'>,
   return Math.max(0, Math.min(longestMs, remainingMs() - ANSWERING_MS));
 }
 
-/** Returns the result of `work`, in time to record and log it. */
+/** Runs `work`, and aborts it early enough that the invocation can still record and log the result. */
 export function withinInvocation<T>(
   { environment, remainingMs }: Invocation<TableEnvironment>,
   longestMs: number,

@@ -55,9 +55,9 @@ export function otherOwner(
 }
 
 /**
- * The partition of all registrations and of the pause of all clusters. No cluster can have its name or the key of the pause.
- * DynamoDB serves 3,000 strongly consistent reads of 4 KB per second from one partition. A registration has about 1 KB.
- * 10,000 clusters need about 1,650 of these reads per second:
+ * The partition of all registrations and of the pause of all clusters. No cluster can be named `#clusters`, as this partition, or
+ * `*`, the key of the pause. DynamoDB serves 3,000 strongly consistent reads of 4 KB per second from one partition. A registration
+ * has about 1 KB. 10,000 clusters need about 1,650 of these reads per second:
  *
  * - 1,000: each pass of kubernetes-service reads its registration, every 10 s
  * - 290: each pass of the other loops reads its registration, every 60 or 180 s
@@ -91,17 +91,17 @@ export async function readPauseOfAll(table: KeyValueTable): Promise<Pause | unde
 }
 
 /**
- * Returns all registrations in byte order of names.
- * @throws TableError `SchemaTooNew`, `Corrupt` only for the pause of all clusters.
+ * Returns all registrations in byte order of names. Unreadable registrations are returned in `unreadable`.
+ * @throws TableError `SchemaTooNew` or `Corrupt` if the pause of all clusters is unreadable.
  */
 export async function listClusters(table: KeyValueTable): Promise<ClusterList> {
   return clustersIn(await table.list(CLUSTERS, ''));
 }
 
 /**
- * Iterates over the registrations by page, because thousands of specs need too much memory. The pause of all clusters is in
- * the first page.
- * @throws TableError `SchemaTooNew`, `Corrupt` only for the pause of all clusters.
+ * Iterates over the registrations by page, because thousands of specs need too much memory. The pause of all clusters is in the
+ * first page.
+ * @throws TableError `SchemaTooNew` or `Corrupt` if the pause of all clusters cannot be read.
  */
 export async function* clusterPages(
   table: KeyValueTable,
@@ -173,7 +173,7 @@ export function decodeRegistration(item: Item): Registration {
   const name = decodeItem(item, nameShape, SCHEMA, REGISTER_AGAIN);
   const spec = fieldsIn(item.value)?.['spec'];
   if (spec === undefined) return name;
-  // A message of ticks with an invalid name would be rejected as a whole, and the other clusters in it would have no pass.
+  // A message with an invalid cluster name would be rejected as a whole, and no other cluster in this message would have a pass.
   if (!clusterName.safeParse(item.key).success) {
     throw new TableError('Corrupt', `Item ${item.cluster}/${item.key} is no name of a cluster; remove it.`);
   }

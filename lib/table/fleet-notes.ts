@@ -16,8 +16,8 @@ const suspectShape = z.object({
   accidents: count,
   /**
    * `unproven`: not cleared, because it is not known yet whether the suspect causes accidents. `proven`: cleared, because a later
-   * pass of the suspect ended without an accident. `again`: an accident happened while the suspect was alone in its process, so
-   * it is the cause.
+   * pass of the suspect ended without an accident. `again`: found to be the cause, because an accident happened while the suspect
+   * was alone in its process.
    */
   state: z.enum(['unproven', 'proven', 'again']),
 });
@@ -62,8 +62,8 @@ const HOUR_MS = 60 * 60_000;
 const LONGEST_ALONE_MS = 24 * HOUR_MS;
 const REMEMBERED_MS = 7 * 24 * HOUR_MS;
 /**
- * If a message that several clusters share has an accident at most this long after one of them became a suspect, the message was
- * queued before that, and its accident is not counted again.
+ * If a message with several clusters has an accident at most this long after one of these clusters became a suspect, the accident
+ * is not counted for this suspect: the message was queued before the suspect got separate messages.
  */
 const QUEUED_BEFORE_MS = 60_000;
 

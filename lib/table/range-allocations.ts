@@ -161,7 +161,7 @@ function changeRange<Item, Result>(
   return after === before ? { keep: result } : { write: rangeContent(after.content), result };
 }
 
-/** Refuses an allocation if the item of the range has no room for its hold. */
+/** Refuses an allocation if its hold would make the holds of the range larger than `MOST_HOLD_BYTES`. */
 function withRoom<Item>(
   before: Range<Item>,
   { result, range }: Changed<Item, Allocated<Item>>,

@@ -20,7 +20,7 @@ export interface ReadRange {
 
 /**
  * Reads a range. Returns `undefined` if no pass has saved it yet.
- * @throws TableError `SchemaTooNew`, `Corrupt`. The item stays unchanged.
+ * @throws TableError `SchemaTooNew` or `Corrupt` if the stored range cannot be read. It then stays unchanged.
  */
 export async function readRange(table: KeyValueTable, cluster: string, key: RangeKey): Promise<ReadRange | undefined> {
   const item = await table.get(cluster, key);
@@ -28,11 +28,11 @@ export async function readRange(table: KeyValueTable, cluster: string, key: Rang
 }
 
 /**
- * Saves a range if its item is still `previous`; `undefined` means that there was no item. This is the original's
- * `CreateOrUpdate` (`pkg/registry/core/service/allocator/storage/storage.go`), which returns a Conflict where this returns
- * `lost`:
+ * Saves a range if its table item is still `previous`; `undefined` means that there was no item. This is upstream's
+ * `CreateOrUpdate` (`pkg/registry/core/service/allocator/storage/storage.go`), which returns a Conflict where this function
+ * returns `lost`:
  *
- * | original | here |
+ * | upstream | here |
  * | --- | --- |
  * | `the provided resource version does not match` | another writer replaced `previous`: `lost` |
  * | `another caller has already initialized the resource` | `previous` is `undefined` and an item exists: `lost` |
@@ -72,17 +72,18 @@ export function rangeContent(stored: StoredRange): Omit<NewItem, 'cluster' | 'ke
 }
 
 const MOST_ITEM_BYTES = 400 * 1024;
-/** The room for all parts of the item except bitmaps and holds. */
+/** The number of bytes that are reserved for all parts of the table item except bitmaps and holds. */
 const OTHER_BYTES = 4 * 1024;
 /**
- * The maximum number of bytes that holds take in the item of their range. This is enough if each address of a /24 is held by its
- * own request. The limit exists because DynamoDB charges each write by its size.
+ * The maximum number of bytes that holds take in the table item of their range. This is enough if each address of a /24 is held
+ * by its own request. The limit exists because DynamoDB charges each write by its size.
  */
 export const MOST_HOLD_BYTES = 64 * 1024;
 
 /**
- * Returns the strikes that fit into the rest of the item. In a /12 full of leaks, not all may fit: the highest items lose
- * their strikes, and a later pass strikes them again. Items with two strikes are kept first, because freeing them makes room.
+ * Returns the strikes that fit into the rest of the table item. If not all fit (in a /12 full of leaks), the strikes of the
+ * highest addresses are dropped, and a later pass records them again. Second strikes are kept before first strikes, because the
+ * next strike frees their items, and the table item then needs less room.
  */
 function strikesThatFit({ once, twice, last }: LeakStrikes, room: number): LeakStrikes {
   const fitting = (bits: Uint8Array, bytes: number) =>

@@ -10,7 +10,7 @@ const holdsByRange = z.record(z.string(), holds);
 const common = {
   /** A hash of the request's content. A request with the same id and different content is another request. */
   fingerprint: z.string(),
-  /** The terms of all holds of the request. Absent for a release. */
+  /** The owner, claim rule (`takenUpBy`) and end time that all holds of the request have. Absent for a release. */
   hold: z.exactOptional(z.omit(holdShape, { items: true, requestId: true })),
   /**
    * The holds that the request may claim, by range, in their state before the request began. Absent for a request without a

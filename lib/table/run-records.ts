@@ -71,7 +71,7 @@ const SCHEMA = 1;
 const WRITES_KEPT = 8;
 export const MAX_FINDINGS = 20;
 const MAX_MESSAGE_LENGTH = 500;
-/** This is longer than any address, port or Service name. */
+/** The maximum number of characters of the address, port or Service in a finding. It is longer than any valid one. */
 const MAX_NAME_LENGTH = 400;
 const MAX_LINES = 20;
 

@@ -21,12 +21,12 @@ export interface ServerClock {
 }
 
 /**
- * If the difference is larger, the clock of the host is wrong: a function reports this, and `kbctl` writes nothing that
- * depends on time.
+ * The largest difference between the clocks that is accepted. If the difference is larger, the clock of the host is wrong: a
+ * function reports this, and `kbctl` writes nothing that depends on time.
  */
 export const MOST_SKEW_MS = 2_000;
 
-/** This number of replies determines the correction within a few milliseconds. */
+/** The number of replies that are kept. It is enough to determine the correction within a few milliseconds. */
 const REPLIES_KEPT = 20;
 
 /** Returns a clock that reads the `Date` header of every later reply to the client. */

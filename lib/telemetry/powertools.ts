@@ -70,7 +70,9 @@ function write(metrics: Metrics, { labels, samples, counters }: Line): void {
 }
 
 const LONGEST_TEXT = 1_000;
-/** A tenth of CloudWatch's limit for one event: a line that CloudWatch cuts is not JSON. */
+/**
+ * A tenth of CloudWatch's limit for one log event. CloudWatch cuts a longer event, and the remaining text is then not valid JSON.
+ */
 const LONGEST_LINE = 24_000;
 
 /** Bounds each text of one log line and their sum, because they may come from tenants. */

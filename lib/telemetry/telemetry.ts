@@ -10,7 +10,10 @@ export type LogFields = Readonly<Record<string, FieldValue>>;
 export interface Telemetry {
   /** Logs a constant `message` with variable `fields`. An error must be the result of `describeError`. */
   log(level: Level, message: string, fields?: LogFields): void;
-  /** Adding 0 makes the counter known to alarms. The cluster is no label, because each cluster would be a billed series. */
+  /**
+   * Adds to a counter. Adding 0 makes the counter known to alarms. The cluster is not a label, because CloudWatch would bill a
+   * series for each cluster.
+   */
   count(counter: CounterName, by: number, labels?: Labels): void;
   sample(name: SampleName, value: number): void;
   /** Writes the invocation's metrics, once. */
@@ -49,7 +52,7 @@ export type CounterName =
   | 'staleClusterLists'
   /** Messages that are not ticks of this version and loop. */
   | 'unreadableTicks'
-  /** Clusters whose passes run alone since their process ended or was blocked. */
+  /** Clusters that became suspects: their passes run alone, because a process that ran them ended or was blocked. */
   | 'suspects'
   /** Changes of clusters that could not be published as events. */
   | 'unpublishedEvents'

@@ -7,7 +7,7 @@ export function parsedObject(body: string): StoredObject {
   return objectIn(parsedJson(body));
 }
 
-/** Returns whether an object is selected by the label and field selectors of a list. */
+/** Returns a function that checks whether the label selector and the field selector of a list select an object. */
 export function selectorOf(query: URLSearchParams): (object: StoredObject) => boolean {
   const labels = termsOf(query.get('labelSelector'));
   const fields = termsOf(query.get('fieldSelector'));

@@ -1,6 +1,6 @@
 import { type Kind, RESOURCES } from '../../lib/kubernetes/cluster-port.ts';
 
-/** A kind that the stand-in serves. The stand-in serves the kinds of the cluster port. */
+/** A kind that the stand-in serves. It serves exactly the kinds of the interface `ClusterPort`. */
 export interface ServedResource {
   readonly apiVersion: string;
   readonly kind: string;

@@ -236,7 +236,7 @@ export class StandInApiServer {
     await releaseClaims(claimsOf(asService(object)), this.#allocation);
   }
 
-  /** Removes the namespace and everything in it, as the namespace controller does later. */
+  /** Removes the namespace and everything in it at once. In a real cluster, the namespace controller does this later. */
   async #finalizeNamespace(namespace: StoredObject): Promise<StoredObject> {
     const { name } = namespace.metadata;
     this.store.remove(NAMESPACES, namespace);
@@ -275,7 +275,10 @@ export class StandInApiServer {
   }
 }
 
-/** Returns the namespace of the request, which the object must not contradict. A request without a namespace has none. */
+/**
+ * Returns the namespace of the request as metadata, or no namespace for a cluster-scoped request. Throws if the object names
+ * another namespace.
+ */
 function namespaceFor(namespace: string | undefined, { metadata }: StoredObject): { readonly namespace?: string } {
   if (namespace === undefined) return {};
   if ((metadata.namespace ?? namespace) === namespace) return { namespace };

@@ -178,7 +178,12 @@ describe('a held item', () => {
 
   test.each([
     ['with the label of the owner claims a held item', 'team-a', {}, true],
-    ['with another label does not claim an item that only the owner may claim', 'team-b', {}, false],
+    [
+      'without the label of the owner does not get an item that is held for the Services of its owner',
+      'team-b',
+      {},
+      false,
+    ],
     ['with the label of the owner does not claim an item after the end of its hold', 'team-a', { untilMs: 0 }, false],
   ])('a Service %s', async (_what, label, end, allowed) => {
     const world = await withHold('owner', end);
@@ -249,7 +254,7 @@ describe('a table that cannot allocate', () => {
       ({ table }) => updateCluster(table, 'demo', withOwner('other')).then(() => table),
     ],
   ])(
-    'while the table cannot allocate because %s, the setting of the stack refuses or allows the Service, and no item stays allocated',
+    'if the table cannot allocate because %s, ADMISSION_ON_FAILURE decides whether the Service is refused or allowed, and no item stays allocated',
     async (_what, code, spoil) => {
       for (const onFailure of ['refuse', 'allow'] as const) {
         const world = await anAdmissionWorld({ settings: { onFailure }, environment: { stack: 'mine' } });
@@ -274,7 +279,7 @@ describe('a table that cannot allocate', () => {
     expect(JSON.stringify(world.telemetry.lines).length).toBeLessThan(3_000);
   });
 
-  test('a failure in the second range releases the items of the first', async () => {
+  test('if the allocation from the second range fails, the items of the first range are released', async () => {
     const world = await anAdmissionWorld();
     await world.ask(
       { spec: BOTH },
@@ -308,7 +313,7 @@ describe('a table that cannot allocate', () => {
     { query: 'timeout=5s', waitedMs: -50, budgetMs: 4_500 },
     { query: 'timeout=5s', waitedMs: 60_000, budgetMs: 0 },
   ])(
-    'the time limit of an answer is $budgetMs ms for the query "$query" after a wait of $waitedMs ms',
+    'a review with the query "$query" that waited $waitedMs ms before the invocation must be answered within $budgetMs ms',
     async ({ query, waitedMs, budgetMs }) => {
       const deadlines: number[] = [];
       const startDeadline = (ms: number) => {
@@ -329,7 +334,7 @@ describe('a table that cannot allocate', () => {
     expect(await world.send({ body: '{}' })).toMatchObject({ statusCode: 503 });
   });
 
-  test('an attempt that loses to a concurrent write is retried after a wait in proportion to its duration', async () => {
+  test('an attempt whose write conflicts with another write is retried, and the longer the attempt took, the longer the wait can be', async () => {
     const waits: (readonly number[])[] = [];
     const world = await anAdmissionWorld({ wait: async (...wait) => void waits.push(wait) });
     const put: KeyValueTable['put'] = async (item, previous) => {
@@ -362,7 +367,7 @@ describe('a table that cannot allocate', () => {
 
 const REVIEW = JSON.stringify(aReview());
 
-test('a cluster that floods the webhook is refused before its body is read, and others are answered', async () => {
+test('if a cluster floods the webhook, its requests are refused before their bodies are read, and requests of other clusters are answered', async () => {
   const world = await anAdmissionWorld({ readTokens: async () => ({ outcome: 'read', text: TOKEN }) });
   await registerCluster(world.table, aClusterSpec({ name: 'quiet' }));
   const flood = async (count: number) => {
@@ -385,7 +390,7 @@ test('requests without a token do not count against the rate limit of a cluster'
   expect(await world.send({ body: REVIEW })).toMatchObject({ statusCode: 200 });
 });
 
-describe('a caller without the right request', () => {
+describe('requests that are not valid reviews', () => {
   const body = JSON.stringify({});
   const reviewOf = (request: object) =>
     JSON.stringify({ apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', request });
@@ -413,7 +418,7 @@ describe('a caller without the right request', () => {
     if (statusCode === 401) expect(reply).toEqual(await world.send({ headers: {} }));
   });
 
-  test('a wrong token causes the same steps for an existing and an invented cluster, and no read of the table', async () => {
+  test('a request with a wrong token takes the same steps whether or not its cluster exists, and does not read the table', async () => {
     const stepsOf = async (path: string) => {
       const steps: string[] = [];
       const read: ReadSecretText = async (name) => {
@@ -452,7 +457,7 @@ describe('a caller without the right request', () => {
     ['an object that is not a Service', { object: 'x' }],
     ['a Service with invalid ports', { object: { metadata: {}, spec: { ports: [{ port: 'http' }] } } }],
     ['an update without the old object', { operation: 'UPDATE', object: { metadata: {} } }],
-  ])('the answer to %s names the fault', async (_what, fields) => {
+  ])('the answer to a review of %s contains the field that is invalid', async (_what, fields) => {
     const world = await anAdmissionWorld();
     const kind = { group: '', version: 'v1', kind: 'Service' };
     const reply = await world.send({ body: reviewOf({ uid: 'u', kind, operation: 'CREATE', ...fields }) });

@@ -26,7 +26,7 @@ async function portsTaken(world: AdmissionWorld): Promise<number> {
   return Object.keys(await world.taken()).filter((item) => /^\d+$/.test(item)).length;
 }
 
-test('a Service does not keep released items, but gets a new allocation', async () => {
+test('a repeated review of a Service does not return items that were released since, but allocates again', async () => {
   const world = await anAdmissionWorld();
   await world.ask({});
   await world.store(RANGE_KEYS.primary, { data: NONE });
@@ -48,7 +48,7 @@ test.each<[string, ReviewFields, boolean]>([
   expect((await world.stored(RANGE_KEYS.primary)).holds).toEqual(holds);
 });
 
-test('a Service does not keep items of an earlier range', async () => {
+test('after the range of a cluster changed, a repeated review of a Service gets an item of the new range', async () => {
   const world = await anAdmissionWorld();
   await world.ask({});
   const spec = { name: 'demo', allocator: 'table', serviceNodePortRange: '30000-30127' } as const;
@@ -58,7 +58,7 @@ test('a Service does not keep items of an earlier range', async () => {
   expect(addressIn(await world.ask({}))).toBe('10.1.0.17');
 });
 
-test('a second creation of a Service gets other items, because the first may have succeeded, and further creations get the items of the second', async () => {
+test('the second review that creates a Service gets other items, because the first might have succeeded, and all later ones get the items of the second', async () => {
   const world = await anAdmissionWorld();
   const answers: unknown[] = [];
   for (let time = 0; time < 5; time++) answers.push(addressIn(await world.ask({})));
@@ -77,7 +77,7 @@ test('a Service that is created again gets the same items until they are freed, 
   expect(strikes).toEqual({ once: fromBits([16]), twice: NONE, last });
 });
 
-test('a change of a Service that is sent again gets the same items at once', async () => {
+test('a repeated review of an update gets the same items as the first review', async () => {
   const world = await anAdmissionWorld();
   const oldSpec = { clusterIP: '10.0.0.5', clusterIPs: ['10.0.0.5'] };
   const change: ReviewFields = { spec: { ...oldSpec, type: 'NodePort' }, oldSpec };
@@ -99,7 +99,7 @@ test('a creation of a Service does not get the node ports that changes of an exi
   );
 });
 
-test('a Service that is created again does not get freed items, which another Service may have', async () => {
+test('a Service that is created again does not get items that were freed, because another Service might have them', async () => {
   const world = await anAdmissionWorld();
   for (const name of ['web', 'web']) await world.ask({ name });
   const { data, unclaimed = [] } = await world.stored(RANGE_KEYS.primary);
@@ -111,7 +111,7 @@ test('a Service that is created again does not get freed items, which another Se
   expect(addressIn(await world.ask({ name: 'web' }))).toBe('10.0.0.19');
 });
 
-test('a Service keeps its address when an earlier review of the same name is refused because no node port is free', async () => {
+test('if a review of a Service is refused because no node port is free, the address that a later review of that Service has got stays allocated', async () => {
   const world = await anAdmissionWorld();
   await world.store(RANGE_KEYS.nodePorts, { data: new Uint8Array(16).fill(255) });
   const spec = { clusterIP: '10.0.0.5' };
@@ -135,14 +135,14 @@ test('a Service with generateName gets its name from the webhook, which recogniz
   expect(await world.ask({ name: 'web-00001', uid: 'u-2', spec })).toEqual({ uid: 'u-2', allowed: true });
 });
 
-test('a Service with generateName is refused if another Service with that prefix has the requested value', async () => {
+test('a Service with generateName is refused if it requests a value of another Service with the same generateName', async () => {
   const world = await anAdmissionWorld();
   const asks: ReviewFields = { generateName: 'web-', spec: { clusterIP: '10.0.0.5' } };
   expect(await world.ask(asks)).toMatchObject({ allowed: true });
   expect(await world.ask(asks)).toMatchObject({ allowed: false, status: { code: 422 } });
 });
 
-test('a Service with more ports than a review may request is refused, and nothing is allocated', async () => {
+test('a Service with more ports than a review is allowed to request is refused, and nothing is allocated', async () => {
   const world = await anAdmissionWorld({ spec: { serviceNodePortRange: '30000-32767' } });
   expect(await world.ask(withPorts(2_767))).toMatchObject({
     allowed: false,

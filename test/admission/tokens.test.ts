@@ -6,7 +6,10 @@ import type { SecretText } from '../../lib/aws/store-client.ts';
 const OLD = 'an-old-token-of-thirty-two-letters-or-more';
 const NEW = 'a-new-token-of-thirty-two-letters-or-more';
 
-/** Returns a check of tokens and the names of the secrets that it reads. A test may change `texts`, the tokens by cluster. */
+/**
+ * Returns a check of tokens, and the names of the secrets that this check reads. A test can change `texts`, the tokens of each
+ * cluster.
+ */
 function aWorld(texts: Record<string, SecretText | string>) {
   const clock = { nowMs: 1_000_000 };
   const reads: string[] = [];
@@ -24,7 +27,7 @@ function aWorld(texts: Record<string, SecretText | string>) {
   return { clock, reads, check, texts };
 }
 
-test('a secret may contain one or two valid tokens, one per line', async () => {
+test('a secret can contain one or two valid tokens, one per line', async () => {
   const { check } = aWorld({ demo: `${NEW}\n  ${OLD}  \n\n`, other: `${OLD}\r\n` });
   expect([await check(NEW), await check(OLD), await check(OLD, 'other')]).toEqual(['right', 'right', 'right']);
 });
@@ -44,13 +47,13 @@ test.each([
   expect(await check(NEW)).toBe('unknown');
 });
 
-test('a token of the wrong form causes no read of a secret', async () => {
+test('a check of a token that is too short or too long reads no secret', async () => {
   const { check, reads } = aWorld({ demo: NEW });
   expect([await check('short'), await check('a'.repeat(600))]).toEqual(['wrong', 'wrong']);
   expect(reads).toEqual([]);
 });
 
-test('a wrong token causes the same reads of secrets for a cluster with tokens and for an invented name', async () => {
+test('a check of a wrong token reads secrets as often for a cluster with tokens as for a cluster that does not exist', async () => {
   const readsOf = async (cluster: string) => {
     const { check, reads, clock } = aWorld({ demo: NEW });
     const counts: number[] = [];
@@ -68,7 +71,7 @@ test('a wrong token causes the same reads of secrets for a cluster with tokens a
   expect(await readsOf('demo')).toEqual([1, 0, 0, 1, 0, 1, 0]);
 });
 
-test('wrong tokens for existing and invented names cause a bounded number of reads, and do not evict valid tokens from memory', async () => {
+test('wrong tokens, whether or not their cluster exists, cause a limited number of reads and do not evict valid tokens from memory', async () => {
   const { check, reads, clock } = aWorld({ demo: NEW, other: NEW });
   await check(NEW);
   for (let name = 0; name < 3_000; name += 1) expect(await check(OLD, `invented-${name}`)).toBe('wrong');
@@ -120,7 +123,7 @@ test('a failing store is read once in ten seconds, whatever the number of reques
   expect([await check(NEW), await check(OLD)]).toEqual(['right', 'unknown']);
 });
 
-test('the next request reads the tokens again after a read that timed out', async () => {
+test('if a read of the tokens timed out, the next request reads them again', async () => {
   const controller = new AbortController();
   const answers: SecretText[] = [
     { outcome: 'failed', reason: 'AbortError' },

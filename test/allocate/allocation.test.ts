@@ -189,7 +189,7 @@ test('a request is refused if another request used its id within a day', async (
   expect(await world.items()).toEqual(before);
 });
 
-test('a request is refused if its id still holds items after a day, so that nothing is allocated twice', async () => {
+test('a request is refused if an earlier request with the same id still holds items after a day, so that nothing is allocated twice', async () => {
   const world = await anAllocateWorld();
   await world.ask({ items: [NEXT_IP], hold: { owner: 'a', until: 'forever' } });
   world.clock.nowMs += 25 * 60 * MINUTE_MS;
@@ -201,7 +201,7 @@ test('a request is refused if its id still holds items after a day, so that noth
   expect(await world.items()).toEqual(before);
 });
 
-test('a request to release frees allocated items with their holds, and does not change others', async () => {
+test('a request to release frees the allocated items among its items, with their holds, and no other item', async () => {
   const world = await anAllocateWorld();
   await world.store(RANGE_KEYS.nodePorts, { data: fromBits([1, 2]) });
   await world.ask({ items: [ip('10.0.0.1')] });
@@ -218,7 +218,7 @@ test('a request to release frees allocated items with their holds, and does not 
   expect(await world.taken()).toEqual({ '30002': undefined });
 });
 
-test('a repeated release gets the same answer, and releases nothing of the next owner', async () => {
+test('a repeated release gets the same answer, and does not release an item that another request has allocated since', async () => {
   const world = await anAllocateWorld();
   await world.ask({ items: [ip('10.0.0.1')] });
   const first = await world.ask({ requestId: 'r2', ...release(ip('10.0.0.1')) });
@@ -227,7 +227,7 @@ test('a repeated release gets the same answer, and releases nothing of the next 
   expect(await world.taken()).toEqual({ '10.0.0.1': 'r3' });
 });
 
-test('a release of several ranges returns the refusal of one range and the released items of the others', async () => {
+test('a release from several ranges returns which items it released and which range refused', async () => {
   const world = await anAllocateWorld();
   await world.store(RANGE_KEYS.primary, { data: fromBits([0]) });
   const losing: KeyValueTable = {
@@ -325,7 +325,7 @@ test('the metrics count refusals by their code, and count neither replays nor dr
   });
 });
 
-test('the log contains the fault of an invalid event, but not the whole event', async () => {
+test('the log contains what is wrong with an invalid event, but not the whole event', async () => {
   const world = await anAllocateWorld();
   await expect(world.send({ owner: 'x'.repeat(10_240) })).rejects.toMatchObject({ code: 'BadEvent' });
   expect(world.telemetry.lines).toMatchObject([{ level: 'error', message: 'invocation failed' }]);
@@ -338,7 +338,7 @@ test.each<[string, Partial<AllocateRequest>]>([
   ['to a dry run', { items: [NEXT_IP], dryRun: true }],
   ['to a release', release(ip('10.0.0.9'), port(80))],
   ['to a look-up', { operation: 'lookUp', items: [ip('10.0.0.9'), port(80)] }],
-  ['about a cluster that does not exist', { cluster: 'none', items: [NEXT_IP] }],
+  ['for a cluster that does not exist', { cluster: 'none', items: [NEXT_IP] }],
 ])('an answer %s matches docs/allocate-answer.schema.json, and is read back unchanged', async (_, request) => {
   const world = await anAllocateWorld();
   for (const answer of [await world.ask(request), await world.ask(request)]) {

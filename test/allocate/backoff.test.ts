@@ -17,7 +17,7 @@ test.each([
   { tookMs: 100, longestMs: 5_000 },
   { tookMs: 10_000, longestMs: 8_000 },
 ])(
-  'an attempt that is lost after $tookMs ms waits below a limit that doubles with each loss, up to $longestMs ms',
+  'after a lost attempt of $tookMs ms, a request waits for a random time, whose limit doubles with each loss up to $longestMs ms',
   async ({ tookMs, longestMs }) => {
     const { backoff, waited } = aBackoff();
     for (let atMost = 40; atMost < 100_000; atMost *= 2) {

@@ -14,7 +14,7 @@ const IP = { range: 'serviceips', value: '10.0.0.1' } as const;
 describe('an interrupted request', () => {
   const request = { items: [IP, { range: 'servicenodeports', value: 30_002 }] satisfies AllocateRequest['items'] };
 
-  /** Invokes the request in a world whose table fails at its second range. */
+  /** Invokes the request. The write of the second range fails. */
   const interrupted = async () => {
     const world = await anAllocateWorld({ isRepaired: false });
     await world.repair(world.clock.nowMs);
@@ -37,15 +37,18 @@ describe('an interrupted request', () => {
   test.each<[string, (world: AllocateWorld) => Promise<unknown>]>([
     ['in mode observe', ({ table }) => updateCluster(table, CLUSTER, withMode('observe'))],
     ['after three intervals without a repair', async ({ clock }) => (clock.nowMs += 10 * 60_000)],
-  ])('an unfinished request is not refused %s, because it may hold items', async (_, close) => {
-    const world = await interrupted();
-    await close(world);
-    await expect(world.ask(request)).rejects.toMatchObject({
-      code: 'Unavailable',
-      message: expect.stringContaining('was not finished, invoke it again with the same requestId'),
-    });
-    expect(await world.taken()).toEqual({ '10.0.0.1': 'r1' });
-  });
+  ])(
+    'a repetition of an unfinished request %s is told to try again and not refused, because the request might hold items',
+    async (_, close) => {
+      const world = await interrupted();
+      await close(world);
+      await expect(world.ask(request)).rejects.toMatchObject({
+        code: 'Unavailable',
+        message: expect.stringContaining('was not finished, invoke it again with the same requestId'),
+      });
+      expect(await world.taken()).toEqual({ '10.0.0.1': 'r1' });
+    },
+  );
 });
 
 describe('a release in three ranges', () => {
@@ -95,7 +98,7 @@ describe('a release in three ranges', () => {
   };
 
   test.each(Object.entries(FAILURES))(
-    'a release with a call that %s is completed by a repetition, and frees no item that another request has got since',
+    'if a call of a release %s, a repetition completes the release, and frees no item that another request has allocated since',
     async (_, end) => {
       let calls = 0;
       while (await ends(calls, end)) calls++;

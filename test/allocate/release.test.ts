@@ -15,7 +15,7 @@ const release = { operation: 'release', items } as const;
 /** The time limit of an invocation, plus the largest difference between two clocks. */
 const TIME_MS = 30_000;
 
-/** Returns a table that runs `meanwhile` instead of its first write to a range, and reports that write as lost. */
+/** Returns a table that, instead of its first write of a range, runs `meanwhile` and returns the outcome `lost`. */
 function losing(table: KeyValueTable, meanwhile: () => Promise<void>): KeyValueTable {
   let isFirst = true;
   return {
@@ -50,27 +50,30 @@ async function claimedByService(world: AllocateWorld): Promise<void> {
 }
 
 test.each<[string, () => Promise<AllocateWorld>, (world: AllocateWorld) => Promise<void>, string | undefined]>([
-  ['that got a new owner', () => withTaken('former'), changeHands, 'r3'],
-  ['that had no hold and was then held', () => withTaken(), changeHands, 'r3'],
+  ['that another owner now holds', () => withTaken('former'), changeHands, 'r3'],
+  ['that had no hold and that another request now holds', () => withTaken(), changeHands, 'r3'],
   ['whose hold a Service ended', () => withTaken('former'), claimedByService, undefined],
-])('a release that loses its write does not release an address %s, and a retry must wait', async (...row) => {
-  const [, start, change, owner] = row;
-  const world = await start();
-  let again: Answer | undefined;
-  const meanwhile = async () => {
-    again = await world.ask(release);
-    await change(world);
-  };
-  const answer = await world.ask(release, losing(world.table, meanwhile));
-  expect(again).toMatchObject({ outcome: 'refused', error: { code: 'InProgress' } });
-  expect(again).not.toHaveProperty('replayed');
-  const changed = { code: 'NotHeld', message: `${IP} is not held as it was when this request began: look it up` };
-  expect(answer).toMatchObject({ outcome: 'refused', items: [{ error: changed }], error: changed });
-  expect(await world.taken()).toEqual({ [IP]: owner });
-  expect(await world.ask(release)).toEqual({ ...answer, replayed: true });
-});
+])(
+  'a release whose write conflicts with another write does not release an address %s, and a retry during the release is refused',
+  async (...row) => {
+    const [, start, change, owner] = row;
+    const world = await start();
+    let again: Answer | undefined;
+    const meanwhile = async () => {
+      again = await world.ask(release);
+      await change(world);
+    };
+    const answer = await world.ask(release, losing(world.table, meanwhile));
+    expect(again).toMatchObject({ outcome: 'refused', error: { code: 'InProgress' } });
+    expect(again).not.toHaveProperty('replayed');
+    const changed = { code: 'NotHeld', message: `${IP} is not held as it was when this request began: look it up` };
+    expect(answer).toMatchObject({ outcome: 'refused', items: [{ error: changed }], error: changed });
+    expect(await world.taken()).toEqual({ [IP]: owner });
+    expect(await world.ask(release)).toEqual({ ...answer, replayed: true });
+  },
+);
 
-test('a release that loses its write writes nothing after its deadline, and a retry gets an answer', async () => {
+test('after its deadline, a release does not repeat a write that conflicted, and a retry gets an answer', async () => {
   const world = await withTaken();
   let again: Answer | undefined;
   const meanwhile = async () => {
@@ -107,7 +110,7 @@ test.each([
   ['refuses an item of another owner', () => withTaken('team-b'), { outcome: 'refused', error }, [IP]],
   ['refuses an item without a hold', () => withTaken(), { outcome: 'refused', error }, [IP]],
   ['reports a free item as free', () => anAllocateWorld(), { outcome: 'free' }, []],
-] as const)('a release that names an owner %s', async (_, start, item, taken) => {
+] as const)('a release for the owner of a hold %s', async (_, start, item, taken) => {
   const world = await start();
   expect(await world.ask({ ...release, owner: 'team-a' })).toMatchObject({ items: [item] });
   expect(Object.keys(await world.taken())).toEqual(taken);

@@ -18,7 +18,7 @@ const NOT_READY = {
 
 test.each([
   ['more than three intervals ago', -INTERVALS_MS - 1],
-  ['in the future of this clock', INTERVALS_MS + 1],
+  ['later than the present time of this clock', INTERVALS_MS + 1],
   ['never', undefined],
 ])('a table whose last repair was %s allocates nothing for requests until a pass has succeeded', async (_, sinceMs) => {
   const world = await anAllocateWorld({ isRepaired: false });
@@ -53,7 +53,7 @@ test('a restored table allocates nothing for Services until a pass has succeeded
   expect(Object.keys(await world.taken())).toEqual(['10.0.0.17']);
 });
 
-test('a restored table allocates a cluster IP for a Service although the node ports were not repaired', async () => {
+test('a restored table allocates a cluster IP for a Service even if no pass has repaired the node ports since', async () => {
   const world = await anAdmissionWorld({ isRepaired: false });
   await writeRunRecord(world.table, 'demo', 'cluster-ip-repair', aRunRecord(world.clock.nowMs), undefined);
   expect(await world.ask()).toMatchObject({ allowed: true });
@@ -64,12 +64,15 @@ test.each([
   ['serviceips', RANGE_KEYS.primary, 'serviceipallocations'],
   ['secondaryserviceips', RANGE_KEYS.secondary, 'serviceipallocations'],
   ['servicenodeports', RANGE_KEYS.nodePorts, 'servicenodeportallocations'],
-] as const)('nothing is allocated from closed %s until a pass has saved the range', async (range, key, resource) => {
-  const world = await anAllocateWorld();
-  await updateCluster(world.table, CLUSTER, withAllocationClosed);
-  const next: AllocateRequest['items'] = [{ range, next: true }];
-  const error = { code: 'NotReady', message: `cannot allocate resources of type ${resource} at this time` };
-  expect(await world.ask({ items: next })).toMatchObject({ outcome: 'refused', error });
-  await world.store(key, { generation: 2 });
-  expect(await world.ask({ items: next })).toMatchObject({ outcome: 'done' });
-});
+] as const)(
+  'while allocation is closed, nothing is allocated from %s until a pass has saved the range',
+  async (range, key, resource) => {
+    const world = await anAllocateWorld();
+    await updateCluster(world.table, CLUSTER, withAllocationClosed);
+    const next: AllocateRequest['items'] = [{ range, next: true }];
+    const error = { code: 'NotReady', message: `cannot allocate resources of type ${resource} at this time` };
+    expect(await world.ask({ items: next })).toMatchObject({ outcome: 'refused', error });
+    await world.store(key, { generation: 2 });
+    expect(await world.ask({ items: next })).toMatchObject({ outcome: 'done' });
+  },
+);

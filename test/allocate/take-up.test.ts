@@ -13,7 +13,7 @@ const IP = { range: 'serviceips', value: '10.0.0.1' } as const;
 const NEXT_PORT = { range: 'servicenodeports', next: true } as const;
 const TAKEN_PORT = { range: 'servicenodeports', value: 30_001 } as const;
 
-/** A hold that a person requested. It never ends, and any Service may claim it. */
+/** A hold that a user requested with kbctl. It never ends, and any Service is allowed to claim it. */
 const FORMER: Hold = { owner: 'team-a', takenUpBy: 'any', requestId: 'kbctl-1', items: ['10.0.0.1', '10.0.0.2'] };
 
 /** Returns a world in which two addresses are held and a port is allocated. */
@@ -37,7 +37,7 @@ async function holders({ stored }: AllocateWorld): Promise<Record<string, readon
 const AS_IT_WAS = { '10.0.0.1': 'kbctl-1', '10.0.0.2': 'kbctl-1', '30001': undefined };
 const BEFORE = await holders(await aWorld());
 
-test('a request for a Service claims a held item with its own hold, and keeps the rest of the earlier hold', async () => {
+test('a request for a Service gets a held item under a hold of its own, and the earlier hold keeps its other items', async () => {
   const world = await aWorld();
   expect(await world.ask({ items: [IP, NEXT_PORT], takeUp: {} })).toMatchObject({
     outcome: 'done',
@@ -59,8 +59,13 @@ test.each<[string, Partial<Hold>, AllocateRequest['takeUp'], string]>([
     { holdOwner: 'team-a' },
     'done',
   ],
-  ['for a Service with another label does not claim that item', OWNER_ONLY, { holdOwner: 'team-b' }, 'refused'],
-  ['for a Service with any label claims an item that any Service may claim', {}, { holdOwner: 'team-b' }, 'done'],
+  [
+    'for a Service with another label does not claim an item that is held for the Services of its owner',
+    OWNER_ONLY,
+    { holdOwner: 'team-b' },
+    'refused',
+  ],
+  ['for a Service with any label claims an item that is held for any Service', {}, { holdOwner: 'team-b' }, 'done'],
   ['for a Service claims nothing after the end of the hold', ENDED, {}, 'refused'],
   ['without a Service claims nothing', {}, undefined, 'refused'],
 ])('a request %s', async (_, terms, takeUp, outcome) => {
@@ -73,7 +78,7 @@ test.each<[string, Partial<Hold>, AllocateRequest['takeUp'], string]>([
   expect(await holders(world)).toEqual(before);
 });
 
-test('a request for a Service does not claim items of a request for another Service, which may not exist yet', async () => {
+test('a request for a Service does not claim an item that another request has claimed for a Service that might not exist yet', async () => {
   const world = await aWorld();
   await world.ask({ items: [{ range: 'serviceips', value: '10.0.0.9' }], takeUp: {} });
   await world.ask({ requestId: 'r2', items: [{ range: 'serviceips', value: '10.0.0.10' }] });
@@ -84,7 +89,10 @@ test('a request for a Service does not claim items of a request for another Serv
   expect(await ask('r5', '10.0.0.10')).toMatchObject({ error: { code: 'AlreadyAllocated' } });
 });
 
-/** Returns the table of the world, whose cluster IPs change when the record of a request is first written. */
+/**
+ * Returns the table of the world. When the record of the request `r1` is first written, the stored range of cluster IPs gets this
+ * change.
+ */
 function changedMeanwhile(world: AllocateWorld, change: Partial<StoredRange>): KeyValueTable {
   return {
     ...world.table,
@@ -95,7 +103,7 @@ function changedMeanwhile(world: AllocateWorld, change: Partial<StoredRange>): K
   };
 }
 
-test('a request for a Service does not claim a hold that is extended during the request', async () => {
+test('a request for a Service does not claim an item if the owner extends its hold during the request', async () => {
   const world = await aWorld();
   const extended = { holds: [{ ...FORMER, untilMs: world.clock.nowMs + 5 * HOLD_MS }] };
   const answer = await world.ask({ items: [IP], takeUp: {} }, changedMeanwhile(world, extended));
@@ -118,7 +126,7 @@ test('a refused request leaves the earlier hold unchanged', async () => {
   expect(await world.taken()).toEqual(AS_IT_WAS);
 });
 
-test('a request for a Service that is repeated after the end of its own hold restores the earlier hold', async () => {
+test('if an unfinished request for a Service is repeated after its own hold has expired, the earlier hold of the items is restored', async () => {
   const world = await aWorld();
   const table = failingPuts(world.table, 'Unavailable', ({ key }) => key === RANGE_KEYS.nodePorts);
   const request: Partial<AllocateRequest> = { items: [IP, NEXT_PORT], takeUp: {} };

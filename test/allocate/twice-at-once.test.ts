@@ -12,7 +12,7 @@ import { HOLD_MS } from '../support/ranges.ts';
 import { tableThrough } from '../support/table-through.ts';
 import { repairPass } from './repair-after.ts';
 
-/** Returns a table that makes each call when the scheduler decides. */
+/** Returns a table whose calls run in the order that the scheduler chooses. */
 function stepping(table: KeyValueTable, scheduler: fc.Scheduler): KeyValueTable {
   return tableThrough(table, (call) => scheduler.schedule(Promise.resolve()).then(call));
 }
@@ -43,7 +43,7 @@ const anItem = fc.constantFrom<AllocateRequest['items'][number]>(
 );
 const someItems = fc.array(anItem, { minLength: 1, maxLength: 3 });
 
-test('simultaneous invocations of one request return one answer and hold exactly its items, in any order of their steps', async () => {
+test('simultaneous invocations of one request return the same answer, and the request holds exactly the items in it, whatever the order of their calls', async () => {
   const property = fc.asyncProperty(
     fc.scheduler(),
     someItems,
@@ -68,7 +68,7 @@ test('simultaneous invocations of one request return one answer and hold exactly
   await fc.assert(property, { numRuns: runs(40) });
 });
 
-test('two invocations of one request return one answer although one is interrupted, and a pass after the hold frees all items of the request', async () => {
+test('two invocations of one request return the same answer although one is interrupted, and a pass after the end of the hold frees all items of the request', async () => {
   const property = fc.asyncProperty(
     fc.scheduler(),
     someItems,
@@ -95,7 +95,7 @@ test('two invocations of one request return one answer although one is interrupt
   await fc.assert(property, { numRuns: runs(40) });
 });
 
-test('two simultaneous invocations of a release complete it once, and free nothing that is allocated later', async () => {
+test('two simultaneous invocations of one release free its items once, and free no item that another request has allocated since', async () => {
   const release: Partial<AllocateRequest> = {
     operation: 'release',
     items: [

@@ -85,7 +85,7 @@ test('the canonical text of an address is parsed to the same address', () => {
   );
 });
 
-test('a text is an IPv6 address if Node.js accepts it, except zones and leading zeros', () => {
+test('a text is parsed as an IPv6 address exactly if Node.js accepts it, except for zones and leading zeros', () => {
   const pieces = fc.constantFrom(':', '::', '0', '1', 'ab', 'ffff', '1.2.3.4', '.', 'g');
   fc.assert(
     fc.property(fc.array(pieces, { maxLength: 18 }), (some) => {
@@ -173,7 +173,7 @@ describe('A network', () => {
   });
 });
 
-/* The golden cases test the operations of a range. These tests are about its limits and the texts of addresses. */
+/* The golden cases test the operations of a range. These tests cover the limits of a range, and which texts are addresses. */
 
 const notInRange = (address: string, cidr: string) => ({
   code: 'NotInRange',
@@ -205,11 +205,11 @@ describe('An IP range', () => {
     { address: 'FD00::0', shown: 'fd00::' },
     { address: 'garbage', shown: 'garbage' },
     { address: '', shown: '' },
-  ])('an IP range refuses $address and prints it as "$shown"', ({ address, shown }) => {
+  ])('the error of an IP range that refuses $address contains the address as "$shown"', ({ address, shown }) => {
     expect(ipRange('10.0.0.0/24').allocate(address)).toMatchObject(notInRange(shown, '10.0.0.0/24'));
   });
 
-  test('each number in any network maps to an address that maps back to the number', () => {
+  test('itemAt returns for each index the address for which indexOf returns that index', () => {
     const cidrs = fc.oneof(
       fc.tuple(fc.ipV4(), fc.integer({ min: 2, max: 30 })),
       fc.tuple(fc.ipV6(), fc.integer({ min: 2, max: 127 })),
@@ -227,7 +227,7 @@ describe('An IP range', () => {
     );
   });
 
-  test('an IP range lists addresses of a snapshot that are beyond the maximum size of a range, but does not allocate them', () => {
+  test('an IP range still lists addresses of a snapshot above the maximum size of a range, although it does not allocate such addresses', () => {
     const range = ipRange('fd00::/64');
     range.restore(fromBits([4, 65_535]));
     expect(itemsOf(range)).toEqual(['fd00::5', 'fd00::1:0']);

@@ -3,7 +3,7 @@ import { parsePortInterval, portIntervalText } from '../../lib/allocator/port-ra
 import { isRefused } from '../../lib/allocator/refusal.ts';
 import { portRange } from '../support/ranges.ts';
 
-/* The golden cases test the operations of a range, and the most common texts. */
+/* The golden cases test the operations of a range of node ports, and the most common texts of port ranges. */
 
 describe('A range of node ports', () => {
   test.each([1, 20_000, 10_201, 9_999, -2, 10_000.5, Number.NaN])(

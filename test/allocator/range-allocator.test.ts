@@ -83,7 +83,7 @@ const shape = fc
   .chain((max) => fc.record({ max: fc.constant(max), reserved: fc.integer({ min: 0, max: Math.min(max, 300) }) }));
 
 describe('A range after any operations', () => {
-  test('a range has the same items as a set after the same operations and after a restore from a larger range', () => {
+  test('after any operations, and a restore from a larger range, a range has the same items as a set after the same operations', () => {
     const step = fc.record({
       action: fc.constantFrom('allocate', 'allocateNext', 'release', 'restore'),
       item: fc.nat(),
@@ -106,8 +106,8 @@ describe('A range after any operations', () => {
     );
   });
 
-  test('allocateNext finds the same item as a bit-by-bit scan with the same random numbers', () => {
-    // A quarter of the ranges are full, except for the holes.
+  test("allocateNext allocates the same item as upstream's bit-by-bit scan with the same random numbers", () => {
+    // In a quarter of the ranges, all items except `holes` are allocated.
     const length = fc.oneof({ weight: 3, arbitrary: fc.nat() }, fc.constant(undefined));
     const fill = fc.record({ holes: fc.array(fc.nat(), { maxLength: 4 }), from: fc.nat(), length });
     fc.assert(
@@ -129,7 +129,7 @@ const hex = (data: Uint8Array) => Buffer.from(data).toString('hex');
 const bytes = (text: string) => new Uint8Array(Buffer.from(text, 'hex'));
 
 describe('The bytes of a snapshot', () => {
-  test('leading zero bytes do not change the set, and are never returned', () => {
+  test('leading zero bytes do not change which bits are set, and results never have leading zero bytes', () => {
     const padded = bytes('000000000201');
     expect([popCount(padded), ...bitsOf(padded)]).toEqual([2, 0, 9]);
     expect(equalBits(padded, bytes('0201'))).toBe(true);
@@ -140,7 +140,7 @@ describe('The bytes of a snapshot', () => {
   const sets = fc.uniqueArray(fc.integer({ min: 0, max: 400 })).map((bits) => new Set(bits));
   const ascending = (...bits: number[]) => [...new Set(bits)].toSorted((a, b) => a - b);
 
-  test('set operations on snapshot bytes have the same results as on other sets', () => {
+  test('set operations on snapshot bytes have the same results as on JavaScript sets', () => {
     fc.assert(
       fc.property(sets, sets, fc.integer({ min: 0, max: 401 }), (one, other, bit) => {
         const [a, b] = [fromBits(one), fromBits(other)];
@@ -155,7 +155,7 @@ describe('The bytes of a snapshot', () => {
     );
   });
 
-  test('the bytes of a snapshot are those of a big integer with the same bits', () => {
+  test('the bytes of a snapshot are the big-endian bytes of an integer with the same bits', () => {
     fc.assert(
       fc.property(sets, (bits) => {
         const number = [...bits].reduce((sum, bit) => sum | (1n << BigInt(bit)), 0n);

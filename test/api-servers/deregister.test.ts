@@ -35,7 +35,7 @@ describe('deregistering an address', () => {
     expect([world.published(), world.inSlice()]).toEqual([[A], [A]]);
   });
 
-  /** Returns a world with these objects, in which no tick has probed the servers and C has no lease. */
+  /** Returns a world with these objects. No tick has probed the servers, and only A and B have leases. */
   async function unprobed(...objects: readonly KubernetesObject[]): Promise<EndpointsWorld> {
     const world = worldOf(A, B, C);
     for (const object of objects) world.cluster.place(object);
@@ -52,12 +52,12 @@ describe('deregistering an address', () => {
 
   test.each<[string, () => Promise<EndpointsWorld>, readonly string[]]>([
     [
-      'keeps an address without a lease in the Endpoints that no tick has probed yet',
+      'keeps in the Endpoints an address without a lease that no tick has probed yet',
       () => unprobed(anEndpoints([A, B, C])),
       [A, C],
     ],
     [
-      'keeps an address without a lease in the slice alone that no tick has probed yet',
+      'keeps an address without a lease that only the slice contains and that no tick has probed yet',
       () => unprobed(anEndpoints([A, B]), aSlice([A, B, C])),
       [A, C],
     ],
@@ -82,7 +82,7 @@ describe('deregistering an address', () => {
     ],
     ['removes an address with the master-count reconciler', () => withMasterCount(2), [A]],
     [
-      'publishes another live address with the master-count reconciler in place of the only one',
+      'publishes another live address if the master-count reconciler had published only the deregistered one',
       () => withMasterCount(1),
       [A],
     ],
@@ -129,18 +129,18 @@ describe('deregistering an address', () => {
   }
 
   test.each([
-    { what: 'in the Endpoints an address that answers again', from: removed, kind: 'Endpoints' },
-    { what: 'in the slice an address that answers again', from: removed, kind: 'EndpointSlice' },
+    { what: 'an address that answers again in the Endpoints', from: removed, kind: 'Endpoints' },
+    { what: 'an address that answers again in the slice', from: removed, kind: 'EndpointSlice' },
     { what: 'an address with one miss whose lease expired long ago', from: missedOnce, kind: 'Endpoints' },
     { what: 'an address that an earlier caller withdrew', from: removed, kind: 'Endpoints', isWithdrawn: true },
     {
-      what: 'an address with one miss that an earlier caller withdrew',
+      what: 'an address that an earlier caller withdrew and that has one miss',
       from: missedOnce,
       kind: 'Endpoints',
       isWithdrawn: true,
     },
   ])(
-    'a tick that was about to publish $what, and crashed after that write, does not undo a deregistration',
+    'a deregistration stays in force if a tick that had decided before to publish $what writes afterwards, and then crashes',
     async ({ from, kind, isWithdrawn = false }) => {
       const world = await from();
       const { port } = world.cluster;
@@ -164,7 +164,7 @@ describe('deregistering an address', () => {
     },
   );
 
-  test('a deregistration stays in force if a tick renewed the lease and was about to add the address right before the withdrawal', async () => {
+  test('a deregistration stays in force if just before it a tick refreshed the lease and decided to publish the address', async () => {
     const world = await removed();
     const { port } = world.cluster;
     const late: EndpointsObject[] = [];
@@ -188,7 +188,7 @@ describe('deregistering an address', () => {
     for (const object of late) expect(await port.update(object)).toMatchObject({ outcome: 'conflict' });
   });
 
-  test('a deregistration during the creation of the Endpoints reports that the address may be published, and a repetition removes it', async () => {
+  test('a deregistration while a tick creates the Endpoints reports that the address might still be published, and a second deregistration removes the address', async () => {
     const world = await settled();
     world.cluster.remove(ENDPOINTS_REF);
     world.cluster.remove(SLICE_REF);
@@ -207,7 +207,7 @@ describe('deregistering an address', () => {
     expect([world.published(), world.inSlice()]).toEqual([[A], [A]]);
   });
 
-  test('a deregistration marks the objects again if another writer changes them at the same time', async () => {
+  test('a deregistration writes its mark to the Endpoints and the slice again if another writer changed them at the same time', async () => {
     const world = await settled();
     for (const object of [anEndpoints([A]), aSlice([A])]) world.cluster.place(object);
     let writes = 0;
@@ -271,7 +271,7 @@ describe('deregistering the last live address', () => {
     expect(world.cluster.writes).toEqual([]);
   });
 
-  test('the deregistration of the last live address empties Endpoints and slice with lastOne, and the loop leaves them empty', async () => {
+  test('with lastOne, the deregistration of the last live address empties Endpoints and slice, and the loop leaves them empty', async () => {
     const world = await settled([aServer(B)]);
     expect(await ask(world, { lastOne: true })).toMatchObject({ outcome: 'deregistered', stillPublished: false });
     expect([world.published(), world.inSlice()]).toEqual([[], []]);
@@ -279,7 +279,7 @@ describe('deregistering the last live address', () => {
     expect(world.cluster.writes).toEqual([]);
   });
 
-  test('one of two concurrent deregistrations of all live addresses is refused', async () => {
+  test('if the last two live addresses are deregistered at the same time, one deregistration is refused', async () => {
     const world = await settled();
     const results = await Promise.all([ask(world, { address: A }), ask(world, { address: B })]);
     expect(results.map(({ outcome }) => outcome).sort()).toEqual(['deregistered', 'refused']);
@@ -287,7 +287,7 @@ describe('deregistering the last live address', () => {
     expect(world.published()).toHaveLength(1);
   });
 
-  test('a repetition without lastOne keeps addresses that another writer published after a deregistration with lastOne', async () => {
+  test('a repeated deregistration without lastOne does not empty endpoints that another writer has changed since', async () => {
     const world = await settled();
     await ask(world);
     await world.setLease({ address: A, expiresAtMs: world.nowMs, misses: 2 });
@@ -304,13 +304,13 @@ describe('deregistering the last live address', () => {
 describe('a refused deregistration', () => {
   test.each([
     { name: 'contains a text that is not an address', given: { address: 'server-1' }, reason: 'notAnAddress' },
-    { name: 'has an end in the past', given: { untilMs: 5 }, reason: 'badEnd' },
+    { name: 'ends in the past', given: { untilMs: 5 }, reason: 'badEnd' },
     {
-      name: 'has an end after more than a day',
+      name: 'ends more than a day from now',
       given: { untilMs: 1_000_010_000 + 24 * HOUR_MS + 1 },
       reason: 'badEnd',
     },
-    { name: 'has an end that is not a valid time', given: { untilMs: Number.NaN }, reason: 'badEnd' },
+    { name: 'ends at an invalid time', given: { untilMs: Number.NaN }, reason: 'badEnd' },
     { name: 'is for an address that several servers share', given: { address: SHARED }, reason: 'shared' },
   ])('a deregistration is refused if it $name', async ({ given, reason }) => {
     const world = await settled([aServer(A), aServer(B), { ...aServer(SHARED), kind: 'shared' }]);
@@ -318,7 +318,7 @@ describe('a refused deregistration', () => {
     expect(world.cluster.writes).toEqual([]);
   });
 
-  test('a deregistration is not accepted if it names an address that a host name of the spec resolves to', async () => {
+  test('a deregistration of an address that a host name of the spec resolves to is refused', async () => {
     const world = new EndpointsWorld([aServer(A), aHost(HOST)]).answer(READY, A, SHARED);
     world.records.set(HOST, [SHARED]);
     await world.tick();
@@ -338,7 +338,7 @@ describe('deregistering while other writers change the endpoints', () => {
   test.each([
     ['reads the endpoints again after a conflict', 2, { stillPublished: false }],
     [
-      'leaves the endpoints to the loop if four writes conflict',
+      'stops after four conflicting writes, and the loop changes the endpoints later',
       4,
       { stillPublished: true, error: { code: 'Conflict' } },
     ],

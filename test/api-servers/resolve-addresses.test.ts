@@ -33,7 +33,7 @@ describe('the addresses of a source: a host name, a target group or a Service', 
     expect(addresses[0]?.target.serverName).toBe(serverName);
   });
 
-  test('the addresses of a source stay published when the look-up fails, and the finding contains the error and the addresses', async () => {
+  test('if the look-up of a source fails, its known addresses are still probed, and a finding contains the error and these addresses', async () => {
     const failure = new ClusterError('BadKubeconfig', 'DescribeTargetHealth was denied');
     const leases = [{ ...newLease('10.9.8.7'), host: group.host }, newLease('10.9.8.8')];
     const resolved = await resolve([group], failure, leases);
@@ -47,7 +47,7 @@ describe('the addresses of a source: a host name, a target group or a Service', 
   const many = Array.from({ length: 900 }, (_, n) => `10.0.${n >> 8}.${n & 255}`);
   test.each([
     {
-      name: 'only the records that Endpoints may contain',
+      name: 'only the records that are allowed in Endpoints',
       records: ['10.9.8.6', 'fd00::1', '127.0.0.1'],
       addresses: ['10.9.8.6'],
       findings: [{ item: '127.0.0.1' }],
@@ -84,7 +84,7 @@ describe('the addresses of a source: a host name, a target group or a Service', 
     expect(findings.map(({ message }) => message.length < 1_000 && !message.includes('\n'))).toEqual([true, true]);
   });
 
-  test('the addresses of a source cause at most 34 findings, even if Endpoints may contain none of its 901 addresses', async () => {
+  test('a source causes at most 34 findings, even if all of its 901 addresses are of a kind that Endpoints must not contain', async () => {
     const unfit = many.map((record) => record.replace('10.', '169.254.'));
     const { findings } = await resolve([dnsName], ['127.0.0.1', ...unfit]);
     expect(findings.length).toBeLessThanOrEqual(34);
@@ -97,7 +97,7 @@ describe('the addresses of a source: a host name, a target group or a Service', 
     expect(findings).toMatchObject([{ message: expect.stringContaining('resolves to 1000 addresses') }]);
   });
 
-  test('an address that both the spec and a source contain is probed once, as an address of the spec', async () => {
+  test('an address that is in the spec and in the records of a source is probed once, with the settings of the spec', async () => {
     const { addresses } = await resolve([dnsName, aServer('10.9.8.7')], ['10.9.8.7']);
     expect(addresses).toMatchObject([{ address: '10.9.8.7', kind: 'server' }]);
     expect(addresses[0]).not.toHaveProperty('host');
@@ -111,11 +111,14 @@ describe('the probe of an address', () => {
     ['a URL at an address of the spec', at('https://[fd00:0:0::1]:7443/livez'), undefined, true],
     ['a URL at a host name of the spec', at('https://api.example.com/livez'), undefined, true],
     ['a URL at another host', at('https://tenant.example.com/livez'), undefined, 'atKubeconfigHost'],
-  ])('the probe of an address requests %s, and sends the credential only to a host of the spec', async (...row) => {
-    const [, own, url, authenticate] = row;
-    const server = { address: 'fd00::2', kind: 'server', probe: own } as const;
-    const { addresses } = await resolve([server, aServer('fd00::1'), dnsName], []);
-    const target = { url: url ?? own.url, authenticate, ...(url !== undefined && { isOneServer: true }) };
-    expect(addresses[0]?.target).toEqual(target);
-  });
+  ])(
+    'the probe of an address requests %s, and sends the credential only to hosts of the spec or of the kubeconfig',
+    async (...row) => {
+      const [, own, url, authenticate] = row;
+      const server = { address: 'fd00::2', kind: 'server', probe: own } as const;
+      const { addresses } = await resolve([server, aServer('fd00::1'), dnsName], []);
+      const target = { url: url ?? own.url, authenticate, ...(url !== undefined && { isOneServer: true }) };
+      expect(addresses[0]?.target).toEqual(target);
+    },
+  );
 });

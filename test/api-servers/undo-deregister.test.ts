@@ -25,7 +25,7 @@ describe('undoing a deregistration', () => {
     expect(await world.lease(B)).not.toHaveProperty('withdrawnUntilMs');
   });
 
-  test('the undo of a deregistration publishes no server before it answers, even if its lease is still valid', async () => {
+  test('after the undo of a deregistration, the server is not published before it answers a probe, even if its lease is still valid', async () => {
     const world = await withdrawn();
     await world.setLease({ address: B, expiresAtMs: world.nowMs + HOUR_MS });
     await undo(world);
@@ -43,7 +43,7 @@ describe('undoing a deregistration', () => {
     expect(await world.lease(B)).toEqual(before);
   });
 
-  test('a finding shows the command to undo a deregistration again after the table was restored from a backup', async () => {
+  test('if a restored table contains a deregistration that was undone since the backup, a finding shows the command to undo it again', async () => {
     const world = await withdrawn();
     const backup = await world.lease(B);
     await undo(world);
@@ -76,7 +76,7 @@ describe('undoing a deregistration', () => {
     expect(world.published()).toEqual([A]);
   });
 
-  test('an undo takes effect at once for a caller whose clock is a second behind, so that the last live address is not removed', async () => {
+  test('an undo is in effect at once for another caller whose clock is a second behind, so that this caller cannot remove the last live address', async () => {
     const world = await withdrawn();
     await world.setLease({ address: B, source: 'agent' });
     await undoDeregister({ spec: world.spec, table: world.table, address: B, nowMs: () => world.nowMs + 1_000 });
@@ -94,7 +94,7 @@ describe('undoing a deregistration', () => {
 });
 
 describe('undoing a deregistration while other writers change the lease', () => {
-  test('a published server that answers stays although another pass counts a miss of it at the same time', async () => {
+  test('a published server that answers a probe stays published although another pass counts a miss of that server at the same time', async () => {
     const world = await withdrawn();
     await undo(world);
     world.cluster.place(anEndpoints([A, B]));
@@ -103,7 +103,7 @@ describe('undoing a deregistration while other writers change the lease', () => 
     expect(world.published()).toEqual([A, B]);
   });
 
-  test('the undo of a deregistration ends the withdrawal although a pass read the lease before', async () => {
+  test('the undo of a deregistration ends the withdrawal although a running pass had read the lease before the undo', async () => {
     const world = await withdrawn();
     world.whileProbing = () => undo(world);
     await world.answer(SILENT, B).tick();

@@ -38,13 +38,13 @@ describe('writing Endpoints and slices', () => {
     expect(cluster.writes).toEqual([]);
   });
 
-  test('a slice that another writer creates at the same time is left to the next pass', async () => {
+  test('if another writer creates the slice at the same time, the pass does not change that slice and reports no failure', async () => {
     const cluster = memoryCluster([aSlice([B])]);
     const written = await writeObjects(cluster.port, [{ verb: 'create', object: aSlice([A]) }]);
     expect(written).toEqual({ changes: [], objects: {}, isWithheld: false });
   });
 
-  test('a slice of another address type is deleted only if it is unchanged since it was read, and then created again', async () => {
+  test('a slice of another address type is deleted only if it is unchanged since the read, and then a new slice is created', async () => {
     const cluster = memoryCluster([{ ...aSlice([A]), addressType: 'IPv6' } as EndpointSliceObject]);
     const slice = found(await cluster.port.get<EndpointSliceObject>(SLICE_REF));
     const plan = [{ verb: 'replace', object: slice } as const, { verb: 'create', object: aSlice([A]) } as const];

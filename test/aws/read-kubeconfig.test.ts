@@ -25,18 +25,18 @@ function echo({ action, body }: AwsCall): AwsAnswer {
 test.each([
   ['secret', secret, 'secretsmanager.GetSecretValue', { SecretId: 'kbc/demo' }],
   ['decrypted parameter', parameter, 'AmazonSSM.GetParameter', { Name: '/kbc/demo', WithDecryption: true }],
-])('a kubeconfig that is kept in AWS is read as a %s by its name', async (_, stored, action, body) => {
+])('a kubeconfig in AWS is read from a %s with the name in the spec', async (_, stored, action, body) => {
   const { calls } = await fakeAws(echo);
   expect(await aReader()(stored, never)).toMatch(/^kubeconfig in \/?kbc\/demo$/);
   expect(calls).toEqual([{ action, body, accessKey: 'OWN' }]);
 });
 
-test('a kubeconfig that is kept in AWS can be a binary secret', async () => {
+test('a kubeconfig can be in a secret whose value is binary', async () => {
   await fakeAws(() => ({ body: { SecretBinary: Buffer.from('kind: Config').toString('base64') } }));
   expect(await aReader()(secret, never)).toBe('kind: Config');
 });
 
-test('a kubeconfig of another account is read with a role, which is assumed once for many reads with the external ID of the stack', async () => {
+test('a reader assumes the role for kubeconfigs of another account once for many reads, with the external ID of the stack', async () => {
   const { calls } = await fakeAws(echo);
   process.env['ASSUME_ROLE_EXTERNAL_ID'] = 'our-stack';
   const read = aReader();
@@ -51,7 +51,7 @@ test('a kubeconfig of another account is read with a role, which is assumed once
   expect(calls[0]?.body).toMatchObject(assumed);
 });
 
-test('a process without a region reads a kubeconfig with a role if the ARN of the kubeconfig contains a region', async () => {
+test('a process without a region assumes a role and reads a secret in the region that the ARN of the secret contains', async () => {
   const { calls } = await fakeAws(echo);
   delete process.env['AWS_REGION'];
   const arn = 'arn:aws:secretsmanager:eu-test-1:123456789012:secret:kbc/demo';
@@ -59,7 +59,7 @@ test('a process without a region reads a kubeconfig with a role if the ARN of th
   expect(calls.map(({ action }) => action)).toEqual(['AssumeRole', 'secretsmanager.GetSecretValue']);
 });
 
-test('a reader keeps the clients of the last hundred roles, and assumes an older role again', async () => {
+test('a reader keeps the credentials of the hundred roles that it used last, and assumes any other role again', async () => {
   const { calls } = await fakeAws(echo);
   const read = aReader();
   const roles = Array.from({ length: 101 }, (_, at) => `${role}-${at}`);
@@ -73,14 +73,14 @@ test('a reader keeps the clients of the last hundred roles, and assumes an older
   expect(await assumedFor(...roles.slice(0, 1))).toBe(1);
 });
 
-test('a reader uses the profile and the region of the user for secrets and for roles', async () => {
+test('a reader uses the AWS profile and the region of the user to read secrets and to assume roles', async () => {
   const { calls } = await fakeAws((call) =>
     call.action === 'AmazonSSM.GetParameter' ? awsError('ParameterNotFound') : echo(call),
   );
   const file = join(temporaryFolder(), 'credentials');
   writeFileSync(file, '[mine]\naws_access_key_id = MINE\naws_secret_access_key = my-secret-key\n');
   process.env['AWS_SHARED_CREDENTIALS_FILE'] = file;
-  // With a profile and keys, the SDK prints a warning.
+  // The SDK prints a warning if both a profile and keys are set.
   for (const name of ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY']) delete process.env[name];
   const read = kubeconfigReader({ maxAttempts: 1, profile: 'mine', region: 'eu-test-2' });
   await read(secret, never);
@@ -146,7 +146,7 @@ describe('a kubeconfig that cannot be read is reported with its resolution:', ()
     expectError(secret, answer, code, message),
   );
 
-  test('a role that may not be assumed is reported with its resolution', async () => {
+  test('if AWS denies that the role is assumed, the error contains the resolution', async () => {
     await fakeAws(() => stsError('AccessDenied'));
     await expect(aReader()({ ...secret, roleArn: role }, never)).rejects.toMatchObject({
       code: 'BadKubeconfig',
@@ -163,7 +163,7 @@ describe('a kubeconfig that cannot be read is reported with its resolution:', ()
     );
   });
 
-  test('a pass that ran out of time is reported as a timeout', async () => {
+  test('if the pass is aborted during the read, the error has the code DeadlineExceeded', async () => {
     await fakeAws(() => ({ hang: true }));
     const pass = new AbortController();
     const read = kubeconfigReader()(secret, pass.signal);

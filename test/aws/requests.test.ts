@@ -26,7 +26,7 @@ describe('the text of a secret', () => {
   test.each([
     ['secretsManager', ({ body }: AwsCall) => ({ body: { SecretString: `text of ${body['SecretId']}` } })],
     ['ssm', ({ body }: AwsCall) => ({ body: { Parameter: { Value: `text of ${body['Name']}` } } })],
-  ] as const)('the text of a secret comes from %s by its name', async (store, react) => {
+  ] as const)('the text of a secret is read from %s with the name of the secret', async (store, react) => {
     expect(await read(store, react)).toEqual({ outcome: 'read', text: 'text of p/admission/demo' });
   });
 
@@ -37,13 +37,13 @@ describe('the text of a secret', () => {
     expect(await read(store, () => awsError(name, 'there is none'))).toEqual({ outcome: 'absent' });
   });
 
-  test('any other error of AWS is a failure, and only the name of the error is reported', async () => {
+  test('any other error of AWS when a secret is read has the outcome failed, with only the name of the error as the reason', async () => {
     const answer = awsError('AccessDeniedException', 'not with this key');
     const failed = { outcome: 'failed', reason: 'AccessDeniedException' };
     expect(await read('secretsManager', () => answer)).toEqual(failed);
   });
 
-  test('a store that does not answer in time is a failure', async () => {
+  test('the read of a secret has the outcome failed if the store does not answer in time', async () => {
     expect(await read('ssm', () => ({ hang: true }), 50)).toMatchObject({ outcome: 'failed' });
   });
 });
@@ -82,7 +82,7 @@ describe('a token of AWS STS', () => {
     await expect(long).rejects.toMatchObject({ code: 'BadKubeconfig', message: expect.stringContaining('4097') });
   });
 
-  test('the error of a request for a token without a network path to AWS STS names the missing endpoint', async () => {
+  test('if the network has no path to AWS STS, the error of a request for a token names the missing VPC endpoint', async () => {
     noAws();
     await expect(tokenRequester({})(AUDIENCE)).rejects.toMatchObject({
       code: 'Unavailable',
@@ -101,7 +101,7 @@ describe('a target group', () => {
     return targetGroupReader()(ARN, signal);
   }
 
-  test('a target group has the addresses of its healthy targets', async () => {
+  test('the read of a target group returns the addresses of its healthy targets', async () => {
     const states = { '10.9.8.7': 'healthy', '10.9.8.8': 'unhealthy', '10.9.8.9': 'draining', '10.9.8.10': 'healthy' };
     const members = Object.entries(states).map(
       ([id, state]) =>

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { createSqsClient, defaultEventBus, sqsQueue } from '../../lib/aws/send-batches.ts';
 import { type AwsAnswer, type AwsCall, awsError, type FakeAws, fakeAws } from '../support/fake-aws.ts';
 
-/** A URL as queues have it in production. The server of the test has another address. */
+/** The URL of a queue in the format of production. The server of the test has another address. */
 const URL = 'https://sqs.eu-test-1.amazonaws.com/123456789012/ticks';
 const MESSAGES = Array.from({ length: 12 }, (_, at) => ({ body: `tick ${at}`, delaySeconds: at % 60 }));
 const OK = { body: {} };
@@ -61,7 +61,7 @@ describe.each([
   ['a queue of SQS', queue, { Failed: [{ Id: '1', Code: 'InternalError', Message: 'try later', SenderFault: false }] }],
   ['the default event bus', defaultEventBus, { FailedEntryCount: 1, Entries: [{ EventId: '1' }, REFUSED] }],
 ])('%s', (sender, open, refusal) => {
-  test(`the send to ${sender} returns the refused messages, and makes the other calls`, async () => {
+  test(`a send to ${sender} returns the messages that were refused, and still makes the other calls`, async () => {
     const unsent = await send(open, (call) =>
       entriesOf(call).length === 2 ? { body: refusal } : awsError('AccessDeniedException'),
     );
@@ -73,7 +73,7 @@ describe.each([
     });
   });
 
-  test(`the send to ${sender} ends at its deadline`, async () => {
+  test(`a send to ${sender} ends at its deadline, and returns the messages that were not sent`, async () => {
     const controller = new AbortController();
     const hang = () => {
       controller.abort(new Error('time is over'));

@@ -19,7 +19,9 @@ import { fakeAws, issuedToken } from '../support/fake-aws.ts';
 import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 import { readyStandIn } from '../support/stand-in.ts';
 
-/** A token that no pattern masks as a credential, so that the test finds it wherever the code writes it. */
+/**
+ * A token that does not look like a credential. No mask by pattern hides it, so the test finds it wherever the code writes it.
+ */
 const TOKEN = 'plain-words-that-open-the-door';
 const ROLE_KEY = 'role-secret-key';
 const authority = makeAuthority('the authority of this test');
@@ -71,7 +73,9 @@ function kubeconfigFor(url: string): string {
 
 const inBase64 = (pem: string) => Buffer.from(pem).toString('base64');
 
-/** Runs every loop twice, a deregistration and the doctor. Returns all that they wrote and answered, as one text. */
+/**
+ * Runs every loop twice, a deregistration and the doctor. Returns everything that they logged, answered and wrote, as one string.
+ */
 async function everythingWritten(secret: string): Promise<string> {
   await fakeAws(({ action }) => {
     if (action === 'GetWebIdentityToken') return issuedToken(TOKEN);
@@ -148,7 +152,7 @@ describe('no log line, record, answer or table item contains a credential', () =
     ],
     ['returns the token as the kind of an object', 200, (said: string) => ({ kind: said, apiVersion: said })],
     [
-      'repeats the token where a long message is cut',
+      'repeats the token at the position where long messages are cut off',
       500,
       (said: string) => ({ kind: 'Status', message: `${'x'.repeat(275)}${said}` }),
     ],
@@ -175,7 +179,7 @@ describe('no log line, record, answer or table item contains a credential', () =
   test.each([
     ['is not YAML', `users:\n  - user: { token: ${TOKEN}\n- :`],
     ['is only the token', TOKEN],
-    ['is JSON of another kind', JSON.stringify({ token: TOKEN, users: [{ user: { token: TOKEN } }] })],
+    ['is JSON but not a kubeconfig', JSON.stringify({ token: TOKEN, users: [{ user: { token: TOKEN } }] })],
     [
       'has a user with a credential plugin',
       kubeconfigFor('https://127.0.0.1:1').replace('token:', 'exec: { command: aws }\n      token:'),

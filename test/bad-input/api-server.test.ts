@@ -53,15 +53,20 @@ const MISFORTUNES: readonly Misfortune[] = [
     /answered 401.*credential in the kubeconfig has expired/,
   ],
   [
-    'the user has no rights (403)',
+    'the user has no permissions (403)',
     (cluster) => cluster.misbehave(() => failure(403, 'Forbidden', 'User "it" cannot do this')),
     'Forbidden',
     /User "it" cannot do this\. Grant this to the user/,
   ],
-  ['requests must wait too long (429)', (cluster) => cluster.misbehave(() => patience), 'Throttled', /priority level/],
+  [
+    'the API server requests a longer wait than the pass has time for (429)',
+    (cluster) => cluster.misbehave(() => patience),
+    'Throttled',
+    /priority level/,
+  ],
   ['the API server fails (500)', (cluster) => cluster.misbehave(() => etcdTimeout), 'Unavailable', /and its etcd/],
   [
-    'a proxy answers in its place and repeats the credential (502)',
+    'a proxy answers instead of the API server and repeats the credential (502)',
     (cluster) => cluster.misbehave(() => ({ status: 502, body: `no upstream for Bearer ${TOKEN}` })),
     'Unavailable',
     /answered 502.*no upstream for Bearer \*{8,}\./,
@@ -79,7 +84,7 @@ const MISFORTUNES: readonly Misfortune[] = [
     /unlike a Kubernetes API server/,
   ],
   [
-    'the API server hangs until the time of the pass is over',
+    'the API server does not answer before the deadline of the pass',
     (cluster) => {
       let asked = false;
       cluster.misbehave(() => {
@@ -93,7 +98,7 @@ const MISFORTUNES: readonly Misfortune[] = [
   ],
 ];
 
-describe.each(LOOPS)('a pass of %s fails, changes nothing and lets the next one succeed', (loop) => {
+describe.each(LOOPS)('a pass of %s that fails changes nothing, and the next pass succeeds', (loop) => {
   test.each(MISFORTUNES)(
     'a pass fails and changes nothing, and the next pass succeeds, if %s',
     async (_when, happens, code, pattern) => {
@@ -132,7 +137,7 @@ test.each(LOOPS)('a pass of %s waits as long as a reply 429 requests, and then s
 
 /* Bodies that no API server sends with the status 200. */
 test.each(['{}', 'ok', '<html>Welcome</html>', '{"kind":"Status","apiVersion":"v1","status":"Success"}', '[]', 'null'])(
-  'no endpoint, address or port is lost if an API server answers each request with 200 and %s',
+  'passes fail and free or remove nothing if an API server answers each request with 200 and %s',
   async (body) => {
     for (const loop of LOOPS) expect(await world.tick(loop)).toMatchObject({ failed: 0 });
     const before = await world.state();

@@ -20,13 +20,17 @@ export type MisbehavingWorld = Awaited<ReturnType<typeof aMisbehavingWorld>>;
 
 export interface WorldOptions {
   readonly spec?: Partial<ClusterSpec>;
-  /** The table with faults, which passes use, and the same table without faults. Default: a table in memory. */
+  /**
+   * The table that passes use, which has faults (`seen`), and the same table without faults (`direct`). Default: a table in
+   * memory.
+   */
   readonly tables?: { readonly seen: OpenTable; readonly direct: OpenTable };
 }
 
 /**
- * Creates one registered cluster with the handlers of its loops, for one test. The table allocates, so that every loop has
- * something to write in its first pass. After the test, no log line and no item may contain the token of the cluster.
+ * Creates, for one test, one registered cluster and the handlers of all loops. The table allocates, so that every loop has
+ * something to write in its first pass. After the test, it is checked that no log line and no table item contains the token of
+ * the cluster.
  */
 export async function aMisbehavingWorld({ spec = {}, tables }: WorldOptions = {}) {
   const cluster = await startMisbehavingCluster();

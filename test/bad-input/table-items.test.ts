@@ -77,7 +77,7 @@ const BAD_ITEMS: readonly BadItem[] = [
 ];
 
 test.each(BAD_ITEMS)(
-  'a pass that reads $what fails and keeps it unchanged, and the next pass succeeds after its removal',
+  'a pass that reads $what fails and does not change that table item, and the next pass succeeds once the item is removed',
   async (bad) => {
     const world = await aMisbehavingWorld();
     const item = await put(world, bad);
@@ -96,7 +96,7 @@ test.each(BAD_ITEMS)(
   },
 );
 
-test('an audit that reads a range whose snapshot is not binary fails and keeps it unchanged', async () => {
+test('an audit that reads a range whose snapshot is not binary fails and does not change the range', async () => {
   const world = await aMisbehavingWorld({ spec: { allocator: 'apiserver' } });
   const item = await put(world, { key: 'ranges/serviceips', value: { ...stored, data: 'AAAA' } });
   expect(await world.tick('cluster-ip-repair')).toEqual({ passes: 1, failed: 1, skipped: 0 });
@@ -114,7 +114,7 @@ test('a pass saves neither of two ranges if one is corrupt', async () => {
   expect(await world.tick('cluster-ip-repair')).toMatchObject({ failed: 0 });
 });
 
-test.each(LOOPS)('a corrupt run record of %s stops the passes of the loop until it is removed', async (loop) => {
+test.each(LOOPS)('while the run record of %s is corrupt, no pass of that loop runs', async (loop) => {
   const world = await aMisbehavingWorld();
   const key = `runs/${loop}`;
   const item = await put(world, { key, value: { passId: 7 } });
@@ -151,23 +151,26 @@ describe('a registration', () => {
       schema: 2,
       pattern: /^SchemaTooNew: Item #clusters\/bad has schema 2.*deploy the newer version/,
     },
-  ])('a registration $what fails only its own pass, and is not changed', async ({ value, schema = 1, pattern }) => {
-    const world = await aMisbehavingWorld();
-    const item = await put(world, { cluster: '#clusters', key: 'bad', value: value(world), schema });
+  ])(
+    'a registration $what is not changed, and only the pass of that cluster fails',
+    async ({ value, schema = 1, pattern }) => {
+      const world = await aMisbehavingWorld();
+      const item = await put(world, { cluster: '#clusters', key: 'bad', value: value(world), schema });
 
-    expect(await world.tick('system-namespaces')).toEqual({ passes: 2, failed: 1, skipped: 0 });
+      expect(await world.tick('system-namespaces')).toEqual({ passes: 2, failed: 1, skipped: 0 });
 
-    expect(world.telemetry.lines.find(({ fields }) => fields['cluster'] === 'bad')).toEqual({
-      level: 'error',
-      message: 'pass failed',
-      fields: { cluster: 'bad', errors: [expect.stringMatching(pattern)] },
-    });
-    expect(await world.record('system-namespaces')).toMatchObject({ outcome: 'succeeded' });
-    expect(await world.table.list('bad', '')).toEqual([]);
-    expect(await world.table.get('#clusters', 'bad')).toEqual(item);
-  });
+      expect(world.telemetry.lines.find(({ fields }) => fields['cluster'] === 'bad')).toEqual({
+        level: 'error',
+        message: 'pass failed',
+        fields: { cluster: 'bad', errors: [expect.stringMatching(pattern)] },
+      });
+      expect(await world.record('system-namespaces')).toMatchObject({ outcome: 'succeeded' });
+      expect(await world.table.list('bad', '')).toEqual([]);
+      expect(await world.table.get('#clusters', 'bad')).toEqual(item);
+    },
+  );
 
-  test('a new registration replaces a corrupt one and continues its generations', async () => {
+  test('a new registration replaces a corrupt one, and has the next generation', async () => {
     const world = await aMisbehavingWorld();
     await put(world, { cluster: '#clusters', key: 'bad', value: registered(world, { endpoints: 'none' }) });
     const spec = world.spec({ name: 'bad' });
@@ -176,7 +179,7 @@ describe('a registration', () => {
   });
 });
 
-test('a corrupt pause of all clusters fails the invocation, so that no paused cluster has a pass', async () => {
+test('if the pause of all clusters is corrupt, the invocation fails and runs no pass, because all clusters might be paused', async () => {
   const world = await aMisbehavingWorld();
   const item = await put(world, { cluster: '#clusters', key: '*', value: { paused: 'yes' } });
   const before = await world.state();

@@ -43,7 +43,7 @@ beforeEach(async () => {
 /** Returns a fault: the table gives no reply until the deadline of the pass. */
 const hang = (): Fault[] => [{ kind: 'hang', meanwhile: () => world.expireDeadlines() }];
 
-describe.each(LOOPS)('an invocation of %s fails, changes nothing and lets the next one succeed', (loop) => {
+describe.each(LOOPS)('an invocation of %s that fails changes nothing, and the next invocation succeeds', (loop) => {
   test.each<[string, () => void, string, RegExp]>([
     [
       'the table is missing',
@@ -60,31 +60,34 @@ describe.each(LOOPS)('an invocation of %s fails, changes nothing and lets the ne
       /try again in a moment; if this continues, raise the capacity limits/,
     ],
     [
-      'the table hangs',
+      'the table does not answer',
       () => proxy.plan('Query', ...hang()),
       'DeadlineExceeded',
       /dynamodb:Query on table "table-\d+".*aborted at its deadline.*try again/,
     ],
-  ])('an invocation fails, changes nothing and is followed by a success if %s', async (_, happens, code, pattern) => {
-    const ownName = tableName;
-    const before = await world.state();
-    happens();
+  ])(
+    'an invocation fails and changes nothing, and the next invocation succeeds, if %s',
+    async (_, happens, code, pattern) => {
+      const ownName = tableName;
+      const before = await world.state();
+      happens();
 
-    await expect(world.tick(loop)).rejects.toMatchObject({ code, message: expect.stringMatching(pattern) });
+      await expect(world.tick(loop)).rejects.toMatchObject({ code, message: expect.stringMatching(pattern) });
 
-    expect(world.telemetry.lines).toEqual([
-      { level: 'error', message: 'invocation failed', fields: { errors: [expect.stringMatching(pattern)] } },
-    ]);
-    expect(await world.record(loop)).toBeUndefined();
-    expect(await world.state()).toEqual(before);
+      expect(world.telemetry.lines).toEqual([
+        { level: 'error', message: 'invocation failed', fields: { errors: [expect.stringMatching(pattern)] } },
+      ]);
+      expect(await world.record(loop)).toBeUndefined();
+      expect(await world.state()).toEqual(before);
 
-    tableName = ownName;
-    expect(await world.tick(loop)).toEqual({ passes: 1, failed: 0, skipped: 0 });
-    expect(await world.state()).not.toEqual(before);
-  });
+      tableName = ownName;
+      expect(await world.tick(loop)).toEqual({ passes: 1, failed: 0, skipped: 0 });
+      expect(await world.state()).not.toEqual(before);
+    },
+  );
 });
 
-test.each(LOOPS)('a pass of %s does not begin if the table throttles the read of its record', async (loop) => {
+test.each(LOOPS)('a pass of %s does not begin if the table throttles the read of the run record', async (loop) => {
   const before = await world.state();
   proxy.plan('GetItem', ...throttle(ATTEMPTS));
 
@@ -129,13 +132,13 @@ describe('a pass that fails halfway changes nothing, and the next one succeeds',
       /dynamodb:PutItem .*may or may not have happened; try again/,
     ],
     [
-      'the table hangs during the second read of the leases',
+      'the table does not answer the second read of the leases',
       'kubernetes-service',
       () => ['GetItem', NO_FAULT, NO_FAULT, ...hang()],
       'DeadlineExceeded',
       /dynamodb:GetItem .*aborted at its deadline/,
     ],
-  ])('a pass fails, changes nothing and is followed by a success if %s', async (_, loop, plan, code, pattern) => {
+  ])('a pass fails and changes nothing, and the next pass succeeds, if %s', async (_, loop, plan, code, pattern) => {
     const before = await world.state();
     proxy.plan(...plan());
 

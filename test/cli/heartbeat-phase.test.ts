@@ -37,7 +37,7 @@ async function contentionOf(agents: number, callMs: number): Promise<Contention>
     put: async (item, previous) => {
       await call();
       const result = await store.put(item, previous);
-      // The first minute does not count, because all agents write at once when they start.
+      // Writes of the first minute are not counted, because all agents write at once when they start.
       if (clock.nowMs < countedFromMs) return result;
       puts += 1;
       lost += Number(result.outcome === 'lost');
@@ -71,7 +71,7 @@ test.each([
   { agents: 20, callMs: 75 },
   { agents: 32, callMs: 75 },
 ])(
-  '$agents agents that start in the same second, with $callMs ms for each call of the table, keep their leases',
+  'no lease expires if $agents agents start in the same second and each call of the table takes $callMs ms',
   async ({ agents, callMs }) => {
     const { puts, lost, longestGapMs } = await contentionOf(agents, callMs);
     expect({ longestGapMs, isKept: longestGapMs < LEASE_MS }).toEqual({ longestGapMs, isKept: true });
@@ -79,7 +79,7 @@ test.each([
   },
 );
 
-test('an agent waits its interval after a refresh, a part of it after the first refresh, and at most a second after a lost refresh', () => {
+test('an agent waits for an interval after a refresh, for a part of the interval after its first one, and for at most a second if the write was lost', () => {
   const rest = (isRefreshed: boolean, isFirst: boolean) =>
     restAfter({ isRefreshed, isFirst, everyMs: EVERY_MS }, () => 0.5);
   expect([rest(true, false), rest(true, true), rest(false, false)]).toEqual([EVERY_MS, EVERY_MS / 2, 750]);

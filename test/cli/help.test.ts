@@ -9,7 +9,7 @@ const terminal = { in: process.stdin, out: process.stdout, err: process.stderr }
 const unused = { terminal, ended: new AbortController().signal };
 const kbctl = program(actor({ ...unused, nowMs: () => 0, sleep: async () => {}, exit: () => undefined }));
 
-test('an unknown command is a usage error that suggests the nearest one', async () => {
+test('an unknown command is a usage error, which suggests the most similar command', async () => {
   const { ran } = await callKbctl(['statu'], { cwd: '.', env: {} });
   expect(ran).toMatchObject({
     code: 2,
@@ -31,8 +31,12 @@ describe('the help', () => {
 
 test.each([
   { by: 'npm start or node', script: '/src/cli/kbctl.mjs', as: 'node cli/kbctl.mjs' },
-  { by: 'node, of a clone elsewhere', script: '/my clone/cli/kbctl.mjs', as: "node '../my clone/cli/kbctl.mjs'" },
+  {
+    by: 'node in a clone of the repository in another folder',
+    script: '/my clone/cli/kbctl.mjs',
+    as: "node '../my clone/cli/kbctl.mjs'",
+  },
   { by: 'its name', script: '/usr/local/bin/kbctl', as: 'kbctl' },
-])('messages refer to kbctl as $as if it was run by $by', ({ script, as }) => {
+])('messages contain $as as the command if kbctl was run by $by', ({ script, as }) => {
   expect(calledAs(script, '/src')).toBe(as);
 });

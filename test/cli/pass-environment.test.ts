@@ -41,7 +41,7 @@ async function load(of: ClusterSpec, operands: readonly string[], options: PassE
   return { access, printed };
 }
 
-test('passes reach the cluster of a local run with the kubeconfig of that run', async () => {
+test('passes connect to the cluster that npm start runs with the kubeconfig of that run', async () => {
   const running = { cluster: 'lab', kubeconfig: join(folder, 'of-the-run') };
   writeFileSync(running.kubeconfig, kubeconfigTo('https://127.0.0.1:2'));
   const { access, printed } = await load(spec, [], {}, { running });
@@ -49,7 +49,7 @@ test('passes reach the cluster of a local run with the kubeconfig of that run', 
   expect(printed).toEqual([`lab: https://127.0.0.1:2 (kubeconfig from file ${running.kubeconfig}, context there)`]);
 });
 
-test('a management cluster is reached with its own kubeconfig even if an option specifies the kubeconfig of the tenant cluster', async () => {
+test('passes connect to a management cluster with its own kubeconfig even if an option specifies the kubeconfig of the tenant cluster', async () => {
   const own = join(folder, 'of-the-management-cluster');
   writeFileSync(own, kubeconfigTo('https://127.0.0.1:3'));
   const management = { ...spec, name: 'service tenants/lab', kubeconfig: { file: own } };
@@ -57,14 +57,14 @@ test('a management cluster is reached with its own kubeconfig even if an option 
   expect(access).toMatchObject({ server: 'https://127.0.0.1:3' });
 });
 
-test('an empty context is refused, and does not stand for the current one', async () => {
+test('an empty --context is refused, and is not replaced by the current context', async () => {
   const file = join(folder, 'with-a-current-context');
   writeFileSync(file, kubeconfigTo('https://127.0.0.1:4'));
   const loaded = load(spec, [], { kubeconfig: file, context: '' });
   await expect(loaded).rejects.toMatchObject({ code: 'BadKubeconfig' });
 });
 
-describe('the credential plugin of a kubeconfig that a cluster names', () => {
+describe('the credential plugin of the kubeconfig in a cluster spec', () => {
   test.each<[string, boolean, readonly string[], string | undefined, PassEnvironmentOptions]>([
     ['does not run for a cluster that the user did not name in the command', false, [], undefined, {}],
     ['does not run if the user named another cluster in the command', false, ['prod'], undefined, {}],

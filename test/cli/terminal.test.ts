@@ -44,7 +44,7 @@ const ESC = '\u001b';
 const OWN_STYLES = new RegExp(`${ESC}\\[(?:1|22|31|39)m`, 'g');
 const UNSAFE = /[^\P{Cc}\n]|[\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u;
 
-describe('a text from a cluster does not control the terminal', () => {
+describe('text from a cluster cannot control the terminal', () => {
   test.each(HOSTILE)('a terminal shows %j and does nothing else', (hostile) => {
     const { output, written } = anOutput();
     output.lines([hostile, output.paint('red', hostile), `${output.paint('bold', 'own')} ${hostile}`]);
@@ -54,7 +54,7 @@ describe('a text from a cluster does not control the terminal', () => {
     expect(written.err.match(/\n/g)).toHaveLength(1);
   });
 
-  test('a line keeps the styles of kbctl, and none from a text of the cluster', () => {
+  test('a line keeps the terminal styles that kbctl sets, and escapes those in a text from a cluster', () => {
     const { output, written } = anOutput();
     output.lines([`${output.paint('red', 'own')} \u001b[31mforeign`]);
     expect(written.out).toBe('\u001b[31mown\u001b[39m \\u001b[31mforeign\n');
@@ -73,28 +73,31 @@ describe('a text from a cluster does not control the terminal', () => {
 });
 
 describe('JSON and YAML output', () => {
-  test.each(['json', 'yaml'] as const)('a document with %s is safe for a terminal, and keeps its meaning', (format) => {
-    const { output, written } = anOutput(format);
-    const items = HOSTILE.map((text) => text.toWellFormed());
-    const keyed = { 'key \u202e': 'a: "\u001b"', time: '2026-01-02T03:04:05Z', lines: 'two\nlines' };
-    output.document({ kind: 'Thing', items, keyed });
-    expect(written.out).not.toMatch(UNSAFE);
-    const read: unknown = format === 'json' ? JSON.parse(written.out) : parse(written.out);
-    expect(read).toEqual({ apiVersion: 'kbctl/v1', kind: 'Thing', items, keyed });
-  });
+  test.each(['json', 'yaml'] as const)(
+    'a document in %s contains no control character, and is parsed to the same value',
+    (format) => {
+      const { output, written } = anOutput(format);
+      const items = HOSTILE.map((text) => text.toWellFormed());
+      const keyed = { 'key \u202e': 'a: "\u001b"', time: '2026-01-02T03:04:05Z', lines: 'two\nlines' };
+      output.document({ kind: 'Thing', items, keyed });
+      expect(written.out).not.toMatch(UNSAFE);
+      const read: unknown = format === 'json' ? JSON.parse(written.out) : parse(written.out);
+      expect(read).toEqual({ apiVersion: 'kbctl/v1', kind: 'Thing', items, keyed });
+    },
+  );
 });
 
-test('only one file writes to a terminal', () => {
+test('only cli/terminal.ts writes to a terminal', () => {
   const files = filesInRepository('cli', 'local').filter((file) => file.endsWith('.ts'));
   const writes = /\b(stream|out|err|stdout|stderr)\.write\(|console\./;
   const writers = files.filter((file) => writes.test(readInRepository(file)));
-  // main.ts writes nothing: it waits until the stream is empty.
+  // cli/main.ts writes only an empty string, to wait until all output is written.
   expect(writers.sort()).toEqual(['cli/main.ts', 'cli/terminal.ts']);
 });
 
 const AT = '2023-11-14T22:13:20.000Z';
 
-test('JSON and YAML output has ISO times and durations in milliseconds, and no drawn map of a range', () => {
+test('JSON and YAML output contains ISO times and durations in milliseconds, and omits the map of a range', () => {
   const lastPass = { startedAtMs: NOW_MS, durationMs: 12.5, error: undefined };
   const ranges = [{ map: 'drawn', holds: [{ owner: 'ci', untilMs: NOW_MS }] }];
   expect(plainOf({ atMs: NOW_MS, withdrawnUntilMs: NOW_MS, lastPass, ranges, owner: null })).toStrictEqual({
@@ -106,7 +109,7 @@ test('JSON and YAML output has ISO times and durations in milliseconds, and no d
   });
 });
 
-test('JSON and YAML output keeps the names of counts, and prints a time beyond the last date as its number', () => {
+test('JSON and YAML output does not change the names of counts, and prints a time that is too late for a date as a number', () => {
   const counts = { atMs: 1 };
   expect(plainOf({ counts, untilMs: 1e20 })).toEqual({ counts, until: '100000000000000000000' });
 });
@@ -117,7 +120,7 @@ test.each([
   ['in an hour, to the minute', 3_595_000, 'in 60m'],
   ['in five minutes, to the second', 299_700, 'in 5m'],
   ['at once', 0, '0s ago'],
-  ['before', -5_000, '5s ago'],
+  ['in the past', -5_000, '5s ago'],
 ])('a hold ends %s', (_, untilMs, text) => {
   const nowMs = 10_000_000;
   const end = untilMs === undefined ? {} : { untilMs: nowMs + untilMs };
@@ -136,7 +139,7 @@ test.each([
   expect(owner).toMatch(HOLD_OWNER);
 });
 
-test('a hold ends at a time or never', () => {
+test('parseHoldFor accepts a duration or forever, and refuses other text', () => {
   expect(parseHoldFor('forever')).toBe('forever');
   expect(parseHoldFor('1h30m')).toBe(5_400_000);
   expect(() => parseHoldFor('soon')).toThrow(InvalidArgumentError);

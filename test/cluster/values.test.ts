@@ -7,7 +7,7 @@ describe('boundedText', () => {
     { name: 'a short text unchanged', value: 'not found', text: 'not found' },
     { name: 'lines joined to one', value: ' first\r\n\tsecond\u2028third ', text: 'first second third' },
     { name: 'the start of a long text, and an ellipsis', value: 'x'.repeat(400_000), text: `${'x'.repeat(300)}…` },
-    { name: 'no half of a character', value: `${'x'.repeat(299)}\u{1f600}`, text: `${'x'.repeat(299)}\ufffd…` },
+    { name: 'no half of a surrogate pair', value: `${'x'.repeat(299)}\u{1f600}`, text: `${'x'.repeat(299)}\ufffd…` },
     { name: 'a number as text', value: 7, text: '7' },
     { name: 'the text "undefined" for an absent value', value: undefined, text: 'undefined' },
     {
@@ -55,7 +55,7 @@ describe('nearestName', () => {
   });
 });
 
-test('eachOf does not delay elements because of a slow one', async () => {
+test('eachOf processes the other elements while a slow element is processed', async () => {
   const slow = Promise.withResolvers<void>();
   const done: number[] = [];
   const all = eachOf([0, 1, 2, 3, 4], 2, async (item) => {
@@ -67,7 +67,7 @@ test('eachOf does not delay elements because of a slow one', async () => {
   expect(done).toEqual([1, 2, 3, 4, 0]);
 });
 
-test('eachOf returns results in the order of the elements, and ends at the first failure', async () => {
+test('eachOf returns results in the order of the elements, and begins no further element after a failure', async () => {
   await expect(eachOf([3, 1, 2], 2, async (item) => item * 2)).resolves.toEqual([6, 2, 4]);
   const begun: number[] = [];
   const failing = eachOf([0, 1, 2, 3], 1, async (item) => {

@@ -32,7 +32,7 @@ describe('Services that share a cluster IP in a cluster whose API servers alloca
     ['the Service that the IPAddress names', '10.0.0.60', (parent: string) => parent],
     ['the other Service', '10.0.0.61', (parent: string) => (parent === 'one' ? 'two' : 'one')],
   ] as const)(
-    'the shared address of two Services has no IPAddress after %s is deleted, until the remaining Service is written',
+    'if two Services have the same address and %s is deleted, the address has no IPAddress until the remaining Service is written',
     async (_, address, chosen) => {
       const services = ['one', 'two'].map((name) => `${name}-${address.replaceAll('.', '-')}`);
       await etcd.putServices(services.map((name) => withAddress(name, address)));
@@ -56,7 +56,7 @@ describe('Services that share a cluster IP in a cluster whose API servers alloca
     },
   );
 
-  test('a third Service can get the shared address of two Services after one is deleted and before the other is written', async () => {
+  test('if two Services have the same address and one is deleted, a third Service can get the address until the remaining Service is written', async () => {
     const address = '10.0.0.62';
     await etcd.putServices(['first', 'second'].map((name) => withAddress(name, address)));
     await eventually(async () => expect(await parentOf(address)).toBeDefined());

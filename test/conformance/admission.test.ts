@@ -168,7 +168,7 @@ test('a load balancer gets a health check port, and ports with the same number g
   expect(await takenIn(RANGE_KEYS.nodePorts)).toEqual(expect.arrayContaining([tcp, health]));
 });
 
-test('the webhook receives neither a Service without an address nor a change of labels only', async () => {
+test('the API server does not call the webhook for a Service without an address, or for a change of labels only', async () => {
   const before = plane.reviewed();
 
   await create('headless', { clusterIP: 'None' });
@@ -178,7 +178,7 @@ test('the webhook receives neither a Service without an address nor a change of 
   expect(plane.reviewed()).toBe(before);
 });
 
-test('a second call of the webhook with the result of the first changes nothing', async () => {
+test('if the API server calls the webhook again with the Service that the first call returned, nothing changes', async () => {
   const group = '/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations';
   const { body } = await apiserver.request<{ webhooks: object[] }>('GET', `${group}/zz-kube-bootstrap-controller`);
   const again = { metadata: { name: 'zzz-the-same-again' }, webhooks: body.webhooks };
@@ -205,7 +205,7 @@ test('a second call of the webhook with the result of the first changes nothing'
   expect(await apiserver.request('DELETE', `${group}/zzz-the-same-again`)).toMatchObject({ status: 200 });
 });
 
-test('a thousand Services of twenty concurrent clients get different addresses and ports, which are those in the table', async () => {
+test('if twenty concurrent clients create a thousand Services, each gets its own address and port, and the table contains exactly these', async () => {
   const indexes = Array.from({ length: 1_000 }, (_, index) => index).values();
   const statuses: number[] = [];
   const client = async () => {
@@ -226,7 +226,7 @@ test('a thousand Services of twenty concurrent clients get different addresses a
   expect(await takenIn(RANGE_KEYS.nodePorts)).toEqual(expect.arrayContaining(ports));
 });
 
-test('the repair passes find only the node port that a Service no longer has', async () => {
+test('the only finding of the repair passes is a node port that its Service no longer has', async () => {
   const [ips, ports] = await bothRepairs();
   expect(ips).toMatchObject({ findings: [], errors: [] });
   expect(ports).toMatchObject({ findings: [expect.stringMatching(/^mayHaveLeaked: .* may have leaked/)], errors: [] });
@@ -247,13 +247,13 @@ test.each<[string, string, readonly object[]]>([
   ['no ports', 'bad', []],
   ['a port 0', 'bad', [{ port: 0 }]],
   ['a port above 65535', 'bad', [{ port: 65_536 }]],
-  ['a port twice', 'bad', [named('a', 80), named('b', 80)]],
+  ['the same port twice', 'bad', [named('a', 80), named('b', 80)]],
   ['an invalid protocol', 'bad', [{ port: 80, protocol: 'ICMP' }]],
   ['two ports, one without a name', 'bad', [named('a', 80), { port: 81 }]],
   ['two ports with the same name', 'bad', [named('a', 80), named('a', 81)]],
   ['a port name that is not a DNS label', 'bad', [named('A_B', 80)]],
   [
-    'more ports than a review may request',
+    'more ports than the webhook accepts in one review',
     'bad',
     Array.from({ length: 257 }, (_, index) => named(`p${index}`, index + 1)),
   ],

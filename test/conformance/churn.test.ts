@@ -239,7 +239,7 @@ describe.each([
     process.stderr.write(`churn with allocator ${allocator}: ${lives} Services, ${passes} passes\n`);
   });
 
-  test('the last passes count only the addresses and ports of existing Services', async () => {
+  test('after the last passes, only addresses and ports of existing Services are allocated', async () => {
     for (let strike = 0; strike < 3; strike++) {
       if (allocator === 'table') aheadMs += 3_600_000;
       await bothRepairs();

@@ -65,7 +65,7 @@ describe('a real kube-apiserver only', () => {
     await expect(listAllServices(port)).rejects.toMatchObject({ code: 'Unauthorized' });
   });
 
-  test('a kind that the API server does not serve reads as absent and is refused when created', async () => {
+  test('for a kind that the API server does not serve, a read returns no object, and a create is refused', async () => {
     const older: Transport = (request, signal) =>
       transport({ ...request, path: request.path.replace('/servicecidrs', '/servicecidrz') }, signal);
     const port = portOver(older);
@@ -78,7 +78,7 @@ describe('a real kube-apiserver only', () => {
     });
   });
 
-  test('managedFields names our field manager for the fields of a created object', async () => {
+  test('the managedFields of a created object contain our field manager', async () => {
     const metadata = { name: 'managed-by-us', namespace: 'default' };
     const object = { apiVersion: 'v1', kind: 'Service', metadata, spec: { ports: [{ port: 80 }] } };
     const result = await portOver(transport).create(object);

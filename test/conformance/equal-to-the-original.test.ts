@@ -67,7 +67,7 @@ describe.each<Variant>([
     expect(await handlers.run('kubernetes-service')).toMatchObject({ changes: [], findings: [], errors: [] });
   });
 
-  test('a pass over the objects of upstream would write nothing', async () => {
+  test('a pass in mode observe would change none of the objects that upstream created', async () => {
     const spec = { ...specOf(variant, original), mode: 'observe' };
     const observing = await startHandlers({ kubeconfigFile: original.kubeconfigFile, spec });
     try {

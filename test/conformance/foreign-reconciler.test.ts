@@ -61,38 +61,41 @@ describe('a cluster that is only observed', () => {
 describe.each([
   { title: 'another address', addresses: [OURS], ticksAfter: 4 },
   { title: 'another address in addition', addresses: [THEIRS, OURS], ticksAfter: 0 },
-])('a cluster whose API server keeps its own endpoints, while its spec names $title', ({ addresses, ticksAfter }) => {
-  const handlers = handlersOf('enforce', addresses);
+])(
+  'a cluster whose API server reconciles its own endpoints, and whose spec contains $title',
+  ({ addresses, ticksAfter }) => {
+    const handlers = handlersOf('enforce', addresses);
 
-  /** Runs a tick, and waits until the other owner has reverted its writes. */
-  async function tickAndAnswer(): Promise<{ readonly wrote: boolean; readonly findings: readonly string[] }> {
-    const before = await versionsOf(apiserver);
-    const { summary, findings } = await handlers.tick(LOOP);
-    expect(summary).toEqual({ passes: 1, failed: 0, skipped: 0 });
-    const wrote = !isDeepStrictEqual(await versionsOf(apiserver), before);
-    await eventually(() => expectPublished(THEIRS));
-    handlers.advance(INTERVAL_MS);
-    return { wrote, findings };
-  }
-
-  test('if the other owner reverts a write, a finding names this owner, and further writes are delayed', async () => {
-    expect(await tickAndAnswer()).toEqual({ wrote: true, findings: [] });
-
-    let noticed = await tickAndAnswer();
-    // If the first write added an address, the pass notices the other owner only after it has corrected the endpoints once.
-    if (noticed.findings.length === 0) noticed = await tickAndAnswer();
-    expect(noticed).toEqual({ wrote: false, findings: twoOwners('writes that only contest wait 20 s') });
-    expect(await handlers.record(LOOP)).toMatchObject({ outcome: 'succeeded', findings: [{ type: 'twoOwners' }] });
-
-    const writes: boolean[] = [];
-    for (let tick = 1; tick <= ticksAfter; tick++) {
-      const { wrote, findings } = await tickAndAnswer();
-      writes.push(wrote);
-      expect(findings).toEqual(twoOwners(wrote ? 'it is written again' : 'writes that only contest wait 40 s'));
+    /** Runs a tick, and waits until the other owner has reverted its writes. */
+    async function tickAndAnswer(): Promise<{ readonly wrote: boolean; readonly findings: readonly string[] }> {
+      const before = await versionsOf(apiserver);
+      const { summary, findings } = await handlers.tick(LOOP);
+      expect(summary).toEqual({ passes: 1, failed: 0, skipped: 0 });
+      const wrote = !isDeepStrictEqual(await versionsOf(apiserver), before);
+      await eventually(() => expectPublished(THEIRS));
+      handlers.advance(INTERVAL_MS);
+      return { wrote, findings };
     }
-    expect(writes).toEqual([true, false, false, false].slice(0, ticksAfter));
-  });
-});
+
+    test('if the other owner reverts a write, a finding names this owner, and further writes are delayed', async () => {
+      expect(await tickAndAnswer()).toEqual({ wrote: true, findings: [] });
+
+      let noticed = await tickAndAnswer();
+      // If the first write added an address, the pass notices the other owner only after it has corrected the endpoints once.
+      if (noticed.findings.length === 0) noticed = await tickAndAnswer();
+      expect(noticed).toEqual({ wrote: false, findings: twoOwners('writes that only contest wait 20 s') });
+      expect(await handlers.record(LOOP)).toMatchObject({ outcome: 'succeeded', findings: [{ type: 'twoOwners' }] });
+
+      const writes: boolean[] = [];
+      for (let tick = 1; tick <= ticksAfter; tick++) {
+        const { wrote, findings } = await tickAndAnswer();
+        writes.push(wrote);
+        expect(findings).toEqual(twoOwners(wrote ? 'it is written again' : 'writes that only contest wait 40 s'));
+      }
+      expect(writes).toEqual([true, false, false, false].slice(0, ticksAfter));
+    });
+  },
+);
 
 function twoOwners(then: string): unknown[] {
   const start =

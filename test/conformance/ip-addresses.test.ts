@@ -18,13 +18,16 @@ const LABELS = {
   'ipaddress.kubernetes.io/managed-by': 'ipallocator.k8s.io',
 };
 const LONG_AGO = '2026-01-01T00:00:00Z';
-/** A creation time that is within the grace period by any clock. */
+/** A creation time in the future, so that the grace period never ends during the test. */
 const IN_A_CENTURY = '2126-01-01T00:00:00Z';
 
 const service = (name: string, ...clusterIPs: readonly string[]) =>
   storedService('default', name, { type: 'ClusterIP', clusterIP: clusterIPs[0], clusterIPs, ports: [{ port: 80 }] });
 
-/** Returns an ExternalName that is newer than its IPAddresses, so that only the grace period of an ExternalName keeps them. */
+/**
+ * Returns a Service of type ExternalName that is newer than its IPAddresses, so that only the grace period for ExternalName
+ * Services keeps these IPAddresses.
+ */
 function externalName(name: string): StoredService {
   const stored = storedService('default', name, { type: 'ExternalName', externalName: 'a.test' });
   return { ...stored, metadata: { ...stored.metadata, creationTimestamp: '2127-01-01T00:00:00Z' } };
@@ -213,7 +216,10 @@ async function recorded({ request }: KubeApiserver) {
     .map(({ metadata: { name, labels = {} }, spec }) => ({ name, labels, parent: spec.parentRef }));
 }
 
-/** Returns each event once, as text: a repetition counts in its series. */
+/**
+ * Returns the events as text, each only once. An event and its repetitions are equal here, because a repetition only increases
+ * the count in its series.
+ */
 async function eventsBy(controller: string, { request }: KubeApiserver): Promise<string[]> {
   const { body } = await request<{ items: WholeObject<EventsV1Event>[] }>('GET', '/apis/events.k8s.io/v1/events');
   const lines = body.items
@@ -236,7 +242,8 @@ beforeAll(async () => {
   etcds.push(etcd, theirEtcd);
   await Promise.all([plant(etcd), plant(theirEtcd)]);
   await etcd.put(DEFAULT_CIDR, serviceCidr('kubernetes', RANGES));
-  // The repair of upstream begins when the ServiceCIDR `kubernetes` exists: it has another name until events are accepted.
+  // The repair of upstream waits until the ServiceCIDR `kubernetes` exists. Until the API server accepts events, this ServiceCIDR
+  // has another name, so that the repair does not begin.
   await theirEtcd.put(DEFAULT_CIDR, serviceCidr('later', RANGES));
   const serviceClusterIPRange = RANGES.join(',');
   const readyPath = '/readyz?exclude=poststarthook/start-service-ip-repair-controllers';
@@ -278,7 +285,7 @@ test('two passes with repair.ipAddresses result in the same IPAddresses and even
   });
 });
 
-test('the next pass has only findings that require action', async () => {
+test('a pass after the repair writes nothing and reports only the faults that it cannot repair', async () => {
   const { changes, findings, errors } = await handlers.run('cluster-ip-repair');
   expect({ changes, errors }).toEqual({ changes: [], errors: [] });
   const staying = ROWS.flatMap(({ found = [] }) => found).filter((text) =>

@@ -121,7 +121,7 @@ describe('kubectl and missing features of the stand-in API server', () => {
     ['apply --server-side -f service.json', 'Server-side apply not available on the server'],
     ['create -f service.json --dry-run=server', 'the stand-in API server has no dry run'],
     ['get pods', `the server doesn't have a resource type "pods"`],
-  ])('kubectl %s is refused with the reason', async (command, reason) => {
+  ])('the stand-in API server refuses kubectl %s, and kubectl prints the reason', async (command, reason) => {
     expect(await run(server, command.split(' '))).toMatchObject({ code: 1, stderr: expect.stringContaining(reason) });
   });
 });

@@ -72,7 +72,7 @@ test('the second slice is deleted when the spec has only one family again, and t
   expect((await pass()).changes).toEqual([]);
 });
 
-test('with prune, a slice of another writer is deleted, and its second deletion waits and is reported with the name of the writer', async () => {
+test('with prune, a pass deletes a slice of another writer; if the writer creates it again, the pass reports the writer and delays the second deletion', async () => {
   await allowSlices({ verbs: ['delete'] });
   const apiServers = [{ address: FIRST, probe: { url: `${apiserver.url}/readyz` } }];
   await handlers.register({ apiServers, endpoints: { prune: true } });

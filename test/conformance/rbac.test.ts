@@ -122,7 +122,7 @@ describe('a token of the service account in deploy/rbac.yaml', () => {
     expect(await published(apiserver)).toEqual({ endpoints: [ADDRESS], slice: [ADDRESS] });
   });
 
-  test('the loops write events about findings and their series', async () => {
+  test('the loops write an event for a finding, and extend its series', async () => {
     const spec = { type: 'ClusterIP', clusterIP: '10.0.0.77', clusterIPs: ['10.0.0.77'], ports: [{ port: 80 }] };
     await etcd.putServices([storedService('kube-system', 'one', spec), storedService('kube-system', 'two', spec)]);
 
@@ -147,7 +147,7 @@ describe('a token of the service account in deploy/rbac.yaml', () => {
     expect(token).toMatchObject({ what: 'token', endsMs: expect.any(Number), beganMs: expect.any(Number) });
   });
 
-  test('the doctor names the anonymous user of a kubeconfig without a credential', async () => {
+  test('for a kubeconfig without a credential, the doctor reports the user system:anonymous', async () => {
     const access = await parseKubeconfig(kubeconfigTo(apiserver.url, { ca: apiserver.ca }), 'without a credential');
     const { review, connections } = reviewOf(access);
     await expect(review.user()).resolves.toBe('system:anonymous');
@@ -180,7 +180,7 @@ describe('a token of the service account in deploy/rbac.yaml', () => {
     ['read secrets', 'GET', '/api/v1/secrets'],
     ['create another token for itself', 'POST', `${inSystem}/serviceaccounts/kube-bootstrap-controller/token`],
     ['grant itself rights', 'POST', '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings'],
-  ] as const)('the role of the token does not allow to %s', async (_what, method, path) => {
+  ] as const)('the role does not allow the token of the functions to %s', async (_what, method, path) => {
     const reply = await asFunctions.request(method, path, method === 'GET' ? undefined : { metadata: { name: 'x' } });
     expect(reply.status).toBe(403);
   });
@@ -282,7 +282,7 @@ describe('the admission policy of deploy/rbac.yaml', () => {
     for (const key of ['servicecidrs/kubernetes', 'namespaces/kube-node-lease']) await etcd.delete(`/registry/${key}`);
   });
 
-  test.each(ATTACKS)('the policy refuses the token of the functions to %s', async (...attack) => {
+  test.each(ATTACKS)('the admission policy does not allow the token of the functions to %s', async (...attack) => {
     expect(await statusOf(attack)).toBe(403);
   });
 

@@ -59,13 +59,13 @@ function textsOf(reported: readonly Event[]): string[] {
   return reported.map(({ regarding, reason }) => `${regarding?.name} ${reason}`).toSorted();
 }
 
-describe('passes of both repairs where the table allocates', () => {
+describe('passes of both repairs in a cluster with allocator: table', () => {
   const handlers = runningHandlers(() => ({
     kubeconfigFile: apiserver.kubeconfigFile,
     spec: { allocator: 'table', apiServers: [{ address: '10.9.8.7' }] },
   }));
 
-  test('an API server accepts the event of a first pass that records the address of the kubernetes Service', async () => {
+  test('the first pass records the address of the kubernetes Service, and the API server accepts its event', async () => {
     await handlers.run('cluster-ip-repair');
 
     expect(await eventsOf('cluster-ip-repair')).toMatchObject([

@@ -13,7 +13,10 @@ const TICK_MS = 10_000;
 const PUBLISHED_AT_MOST_MS = { 'not ready': TICK_MS, killed: 25_000 };
 /** The address of the API server in the kubeconfig. */
 const FIRST = '10.9.8.7';
-/** The address of this host. Passes may use this API server too. It is no loopback address, which Endpoints cannot contain. */
+/**
+ * The address of this host, so that passes can connect to this API server too. A loopback address is not possible, because
+ * Endpoints cannot contain one.
+ */
 const OWN = ownAddress();
 const THIRD = '10.9.8.8';
 

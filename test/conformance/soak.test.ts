@@ -66,7 +66,7 @@ function dieAndReturn(nowMs: number): void {
 
 const life = { isDown: false, sinceMs: Number.NEGATIVE_INFINITY, deaths: 0, deadRounds: 0 };
 
-/** Checks the conditions that must hold after each round, with any faults in the round. */
+/** Checks the conditions that must hold after each round, whatever faults occurred in it. */
 async function checkRound(round: number, nowMs: number): Promise<void> {
   const addresses = await claimed();
   expect({ round, addresses: addresses.toSorted() }).toEqual({ round, addresses: [...new Set(addresses)].toSorted() });

@@ -32,7 +32,7 @@ interface Event extends KubernetesObject {
  * nothing that only one of them has. Its objects have their own namespaces, so that it can run again on the same server.
  */
 export function clusterPortContract(name: string, connect: () => Promise<Transport>): void {
-  describe(`the cluster port over ${name}`, () => {
+  describe(`the interface ClusterPort with ${name}`, () => {
     const run = randomUUID().slice(0, 8);
     let options: CallOptions;
     let port: ClusterPort;
@@ -103,7 +103,7 @@ export function clusterPortContract(name: string, connect: () => Promise<Transpo
         expect(read).toEqual(first);
       });
 
-      test('fields that this project does not know survive an update', async () => {
+      test('an update keeps the fields that this project does not know', async () => {
         const odd = {
           ...service(namespace, 'unknown-fields'),
           metadata: { name: 'unknown-fields', namespace, annotations: { 'example.com/owner': 'somebody else' } },
@@ -185,12 +185,12 @@ export function clusterPortContract(name: string, connect: () => Promise<Transpo
         expect(after.subsets?.[0]?.ports).toEqual([{ name: 'https', port: 6443, protocol: 'TCP' }]);
       });
 
-      test('Endpoints may have no addresses', async () => {
+      test('the API server accepts Endpoints without addresses', async () => {
         const made = await create(endpoints(namespace, 'empty', []));
         expect(made.subsets ?? []).toEqual([]);
       });
 
-      test('an EndpointSlice is found by the label of its Service', async () => {
+      test('a list with the label of a Service contains the EndpointSlice of that Service', async () => {
         const label = { 'kubernetes.io/service-name': 'kubernetes' };
         const made = await create(labelled(slice(namespace, 'kubernetes', '10.9.8.7'), label));
         const found = await port.list<EndpointSliceObject>(
@@ -209,7 +209,7 @@ export function clusterPortContract(name: string, connect: () => Promise<Transpo
       });
     });
 
-    test('a cluster-wide object is created, listed and read without a namespace', async () => {
+    test('the client creates, lists and reads a cluster-scoped object without a namespace', async () => {
       const made = await makeNamespace('listed');
       const listed = await port.list('Namespace', undefined);
       expect(listed.map((item) => item.metadata.name)).toEqual(
@@ -393,14 +393,14 @@ export function clusterPortContract(name: string, connect: () => Promise<Transpo
         expect(again?.eventTime).toBe('2026-01-02T03:04:05.678000Z');
       });
 
-      test('an event that exists but is missing in the run record is continued as a series', async () => {
+      test('if an event exists but is missing in the run record, its repetition extends the series of the existing event', async () => {
         await expect(writeEvents(port, plan(firstMs + 600_000))).resolves.toMatchObject({ written: 1, errors: [] });
         const [event, ...others] = await ours();
         expect(others).toEqual([]);
         expect(event?.series).toEqual({ count: 2, lastObservedTime: '2026-01-02T03:14:05.678000Z' });
       });
 
-      test('an event that was deleted before its next sighting is created again with its count', async () => {
+      test('if an event was deleted, its repetition creates the event again and continues the count', async () => {
         const [event] = await ours();
         await expect(port.delete(found(event))).resolves.toBe('deleted');
         const [name = ''] = Object.keys(plan(firstMs).sightings);
@@ -410,7 +410,7 @@ export function clusterPortContract(name: string, connect: () => Promise<Transpo
         expect((await ours()).map((each) => each.series?.count)).toEqual([7]);
       });
 
-      test('an event in a namespace that is being deleted is dropped without an error', async () => {
+      test('writeEvents drops an event in a namespace that is being deleted, and reports no error', async () => {
         const made = await makeNamespace('ending-events');
         await port.delete(made);
         const regarding = { ...draft.regarding, namespace: made.metadata.name };

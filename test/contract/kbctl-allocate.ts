@@ -13,7 +13,7 @@ export function describeAllocate(world: () => KbctlWorld): void {
     return isRefused(states) ? states : states[0];
   };
 
-  test('kbctl allocate fails with the message of upstream before any pass', async () => {
+  test('before the first pass, kbctl allocate fails with the message of upstream', async () => {
     await register();
     const message =
       'error: cannot allocate resources of type serviceipallocations at this time. Nothing was allocated.';
@@ -48,7 +48,7 @@ export function describeAllocate(world: () => KbctlWorld): void {
       expect(await lookUp('10.0.0.9')).toMatchObject({ hold });
     });
 
-    test('kbctl allocate allocates all or nothing, and names an item that is allocated already', async () => {
+    test('if one of the items is already allocated, kbctl allocate allocates nothing, and the error names this item', async () => {
       expect(await allocate('ip', CLUSTER, '10.0.0.11', '10.0.0.9')).toEqual(
         ran(1, '', 'error: 10.0.0.9: provided IP is already allocated. Nothing was allocated.\n'),
       );
@@ -120,15 +120,15 @@ export function describeAllocate(world: () => KbctlWorld): void {
   });
 
   test.each([
-    ['passes only observe', { mode: 'observe' }, 'nothing is allocated or released until its spec has'],
+    ['the cluster is in mode observe', { mode: 'observe' }, 'nothing is allocated or released until its spec has'],
     ['API servers allocate without ServiceCIDRs', { allocator: 'apiserver' }, 'have no ServiceCIDRs'],
-  ])('kbctl allocates and releases nothing if %s', async (_, fields, message) => {
+  ])('kbctl neither allocates nor releases an address if %s', async (_, fields, message) => {
     await register(fields);
     expect(await allocate('ip', CLUSTER)).toEqual(failed(3, message));
     expect(await release('ip', CLUSTER, '10.0.0.10')).toEqual(failed(3, message));
   });
 
-  test('kbctl holds cluster IPs in the API server if it allocates, and shows them until their release', async () => {
+  test('if the API servers allocate, kbctl allocate holds an address in the API server, and kbctl get holds lists the address until its release', async () => {
     await register({ allocator: 'apiserver' });
     const { store } = world().standIn;
     const metadata = { name: 'kubernetes', uid: 'cidr', resourceVersion: '1' };

@@ -135,7 +135,7 @@ export function describeClusterApply(world: () => KbctlWorld): void {
       expectPrinted(await apply('-f', 'three'), 0, /^a: unchanged\n[\s\S]*c created, generation 1\n$/);
     });
 
-    test('kbctl cluster apply does not overwrite a concurrent change, reports it, and writes the others', async () => {
+    test('kbctl cluster apply reports a concurrent change of a cluster, does not overwrite it, and writes the other clusters', async () => {
       const theirs = specIn(world().spec({ name: 'b', maxEventsPerPass: 100 }));
       const applied = await applyThree(() => registerCluster(world().table, theirs));
       const lines = ['b not written: b is now registered in generation 2', 'c changed, generation 2\n'];

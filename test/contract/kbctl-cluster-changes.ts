@@ -17,7 +17,7 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
     await updateCluster(table, 'owned', withOwner('a-stack'));
   });
 
-  test('kbctl cluster set-mode enforces only if the last pass of every loop succeeded', async () => {
+  test('kbctl cluster set-mode changes the mode to enforce only if the last pass of every loop succeeded', async () => {
     const { table } = world();
     const run = { passId: 'p', startedAtMs: 1, durationMs: 1, mode: 'observe', observed: true } as const;
     const record = { ...run, outcome: 'succeeded', counts: {}, findings: [], failuresInARow: 0, events: {} } as const;
@@ -102,7 +102,7 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
     expect(await registeredNames()).toEqual(['a', 'b', 'c', 'owned']);
   });
 
-  test('kbctl cluster delete removes registrations, and prints that endpoints and items stay', async () => {
+  test('kbctl cluster delete removes registrations, and prints that the endpoints and the other table items stay', async () => {
     expectPrinted(await cluster('delete', 'a', '--dry-run'), 1, /^a: deleted.*\(dry run\)\n$/);
     const lines = /^a: deleted; its endpoints and its items in the table stay unchanged\nb: deleted; .*\n$/;
     expectPrinted(await cluster('delete', 'a', 'b'), 0, lines);

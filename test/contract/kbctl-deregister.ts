@@ -85,7 +85,7 @@ export function describeDeregister(world: () => KbctlWorld): void {
     expect(published()).toEqual([THIRD]);
   });
 
-  test('kbctl deregister refuses the last live address, and names --last-one', async () => {
+  test('kbctl deregister refuses the last live address, and the error suggests --last-one', async () => {
     const refusal = /203\.0\.113\.30 is the last live address of prod-eu-1: .* or use --last-one\. Nothing was/;
     expect(await deregister(THIRD)).toEqual(ran(3, '', expect.stringMatching(refusal)));
     expect(published()).toEqual([THIRD]);

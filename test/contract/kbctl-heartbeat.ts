@@ -41,7 +41,7 @@ export function describeHeartbeat(world: () => KbctlWorld): void {
     world().standIn.ready = true;
   });
 
-  test('kbctl heartbeat refreshes a lease of its own, and the loops publish its address', async () => {
+  test('kbctl heartbeat refreshes the lease of its API server, and the loops publish the address of that server', async () => {
     const running = start('spawn');
     await running.untilItPrints(HELD);
     await world().runAllLoops();
@@ -86,7 +86,7 @@ export function describeHeartbeat(world: () => KbctlWorld): void {
     expect(await heartbeat('--address', OWN, '--once')).toEqual(ran(1, '', expect.stringMatching(reason)));
   });
 
-  test('kbctl heartbeat ends a withdrawal once its API server went down and answers again', async () => {
+  test('kbctl heartbeat ends a withdrawal when its API server has been down and answers again', async () => {
     const running = start();
     await running.untilItPrints(/is withdrawn until/);
     world().standIn.ready = false;

@@ -9,7 +9,7 @@ export function describeShow(world: () => KbctlWorld): void {
   const show = (...words: readonly string[]) => world().kbctl(['show', ...words]);
   const register = (fields?: object) => world().register(fields);
 
-  test('kbctl show reports that nothing can be allocated yet', async () => {
+  test('before the first pass, kbctl show reports that nothing can be allocated yet', async () => {
     await register();
     const shown = await show('ip', CLUSTER, '10.0.0.77', '--no-services');
     expectPrinted(shown, 0, /^10\.0\.0\.77 {2}unknown\n/, 'written   never; nothing can be allocated until');
@@ -20,7 +20,7 @@ export function describeShow(world: () => KbctlWorld): void {
       await world().runAllLoops();
     });
 
-    test('kbctl show ip prints which Service has the address in the API server', async () => {
+    test('kbctl show ip prints the Service that has the address, as the API server lists it', async () => {
       const shown = await show('ip', CLUSTER, '10.0.0.1');
       const range = /^10\.0\.0\.1 {2}taken\n +range +10\.0\.0\.0\/24 \(serviceips\), static band/;
       expectPrinted(shown, 0, range, /\n +services +default\/kubernetes \(created \d+s ago\)\n/);

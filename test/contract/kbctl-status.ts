@@ -15,7 +15,7 @@ export function describeStatus(world: () => KbctlWorld): void {
     expectPrinted(shown, 0, /203\.0\.113\.10 +never seen/, /cluster-ip-repair +never ran/);
   });
 
-  describe('kbctl status of a cluster that has passes', () => {
+  describe('kbctl status after the first passes of a cluster', () => {
     beforeAll(async () => {
       await world().runAllLoops();
     });
@@ -80,7 +80,7 @@ export function describeStatus(world: () => KbctlWorld): void {
     expectPrinted(await world().kbctl(['get', what, CLUSTER]), 0, pattern);
   });
 
-  test('kbctl get prints lists of all clusters as YAML', async () => {
+  test('kbctl get -o yaml without a cluster name prints the leases of all clusters as one list', async () => {
     const { stdout } = await world().kbctl(['get', 'leases', '-o', 'yaml']);
     expect(stdout).toMatch(/^apiVersion: kbctl\/v1\nkind: LeaseList\nitems:\n +- cluster: prod-eu-1\n/);
   });

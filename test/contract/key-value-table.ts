@@ -50,14 +50,14 @@ export function describeKeyValueTable(name: string, { open, remove }: TableUnder
       expect(await open().get(cluster, 'a')).toEqual(written);
     });
 
-    test('a put is lost if an item exists although the caller read none', async () => {
+    test('a put that expects no item has the outcome lost if the item exists', async () => {
       const first = await put(1);
       const result = await tryPut(2, undefined);
       expect(result).toEqual({ outcome: 'lost' });
       expect(await open().get(cluster, 'a')).toEqual(first);
     });
 
-    test('a put replaces exactly the item that was read, counts the write and has a new write id', async () => {
+    test('a put replaces the item that was read, increases its version by one, and gives it a new write id', async () => {
       const first = await put(1);
       const second = await put(2, first);
       expect(second.version).toBe(2);
@@ -65,7 +65,7 @@ export function describeKeyValueTable(name: string, { open, remove }: TableUnder
       expect(await open().get(cluster, 'a')).toEqual(second);
     });
 
-    test('an item keeps six bytes of each of its last 64 earlier write ids, the latest at the end', async () => {
+    test('a table item keeps six bytes of each of its last 64 previous write ids, with the latest one at the end', async () => {
       let item = await put(0);
       expect(item).not.toHaveProperty('earlierWrites');
       let before = '';
@@ -152,14 +152,14 @@ export function describeKeyValueTable(name: string, { open, remove }: TableUnder
       ['an empty list', []],
       ['an empty map', {}],
       ['a deep map', { list: [{ bytes: new Uint8Array([0, 1]) }, [null, false]], name: { of: { it: 'x' } } }],
-    ])('a value is read back unchanged: %s', async (_, value) => {
+    ])('a get returns the value %s exactly as a put stored it', async (_, value) => {
       const written = await put(value);
       expect(written.value).toEqual(value);
       expect((await open().get(cluster, 'a'))?.value).toEqual(value);
       expect((await open().list(cluster, ''))[0]?.value).toEqual(value);
     });
 
-    test('a value is read back without the fields that are undefined', async () => {
+    test('a get returns a value without the fields that were undefined in the put', async () => {
       await put({ kept: 1, dropped: undefined, inner: { dropped: undefined } });
       const value = (await open().get(cluster, 'a'))?.value;
       expect(value).toStrictEqual({ kept: 1, inner: {} });

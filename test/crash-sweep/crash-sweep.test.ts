@@ -4,7 +4,7 @@ import { PASSES } from './passes.ts';
 import { ALLOCATIONS, DEREGISTRATIONS, REVIEWS } from './requests.ts';
 import { runUncut, type Subject, sweep, type Uncut } from './sweep.ts';
 
-const ended = 'after a call that %s, a repetition leads to the same state as a run without a fault';
+const ended = 'if one call %s, repeating the invocation leads to the same state as a run without faults';
 
 function swept<World>(subjects: readonly Subject<World>[]): void {
   describe.each(subjects)('$what', (subject) => {

@@ -103,7 +103,10 @@ export class LoopWorld {
     return this.cluster.find<EndpointsObject>(ENDPOINTS_REF);
   }
 
-  /** Returns the table, the cluster and the queue, without fields that count or name single writes. */
+  /**
+   * Returns the content of the table, the cluster and the queue. Omits the fields that depend on the number of writes, such as
+   * versions and write ids.
+   */
   async state(): Promise<object> {
     const partitions = [...this.store].filter(([cluster]) => cluster !== UNREACHABLE);
     const items = partitions.flatMap(([, partition]) => [...partition.values()]).map(itemState);

@@ -84,9 +84,9 @@ async function hooksOff(): Promise<LoopWorld> {
 
 const endpoints: readonly Subject<LoopWorld>[] = [
   pass(kubernetesService, 'an empty cluster', () => endpointsWorld([A, B, C])),
-  pass(kubernetesService, 'an API server with its own hooks off', hooksOff),
+  pass(kubernetesService, 'an API server that does not create its own objects', hooksOff),
   pass(kubernetesService, 'the addresses of another writer', () => endpointsWorld([A, B], {}, [anEndpoints([C])])),
-  pass(kubernetesService, 'a published address without a lease, which is silent', async () =>
+  pass(kubernetesService, 'a published address that has no lease and does not answer', async () =>
     (await endpointsWorld([A, B, C], {}, [anEndpoints([A, B, C])])).answer(SILENT, C),
   ),
   pass(kubernetesService, 'a Service that the spec corrects', () =>
@@ -242,13 +242,16 @@ const repairs = [
   pass(loop, 'an allocation while the pass lists the Services', async () =>
     allocatedMeanwhile(await repairWorld({ services, stored: all({}) }), key, arriving),
   ),
-  pass(loop, 'the audit of another allocator', () => repairWorld({ services, spec: { allocator: 'apiserver' } })),
+  pass(loop, 'a cluster whose API servers allocate', () => repairWorld({ services, spec: { allocator: 'apiserver' } })),
   pass(loop, 'mode observe', () => repairWorld({ services, stored: all({}), spec: { mode: 'observe' } })),
 ]);
 
-/** The scheduled invocation of a minute, which claims the clusters and queues their ticks. That of the next minute follows. */
+/**
+ * The scheduled invocation of a minute, which claims the clusters and queues their ticks. After it, the scheduled invocation of
+ * the next minute runs.
+ */
 const minute: Subject<LoopWorld> = {
-  what: 'the invocation of a minute',
+  what: 'the scheduled invocation of a minute',
   world: async () => (await endpointsWorld([A, B])).register({ name: 'other', endpoints: { reconciler: 'none' } }),
   run: (world, calls) => world.invoke(kubernetesService, calls, world.schedule()),
   again: async (world) => {
@@ -257,7 +260,7 @@ const minute: Subject<LoopWorld> = {
     // The tick of a cluster whose last pass got no answer is in the queue.
     for (const event of world.queue.receive()) await world.invoke(kubernetesService, undefined, event);
   },
-  // The ticks of a minute that was cut are lost or are in the queue twice.
+  // Messages are not compared: if the scheduled invocation is cut, the ticks of its minute are lost, or are in the queue twice.
   state: async (world) => ({ ...(await world.state()), messages: 'of two minutes' }),
 };
 

@@ -18,8 +18,8 @@ export interface Subject<World> {
 const TABLE_WRITES = /^put [^A-Z]/;
 const WRITES = /^(put|delete|create|update|patch|queue)/;
 /**
- * The calls that can end in each way, if not all can. A process that ends at a read leaves the same state as one that ends at
- * the next write. Only the table can prove unclear writes later.
+ * For some ends, the calls that can end in this way. Every call can have the other ends. A process that ends at a read leaves the
+ * same state as one that ends at the next write. Only a write to the table can have an unclear reply.
  */
 const ENDS_OF: { readonly [Each in End]?: RegExp } = {
   killedBefore: WRITES,

@@ -27,8 +27,11 @@ test('every fenced block of the pages has a language', () => {
   }
 });
 
-/* Runs all blocks in order in a copy of the project. Nothing is deployed before a page. Blocks of a page build on each other. */
-test('every console block of the pages prints the output on the page', async () => {
+/*
+ * Runs all blocks in order in a copy of the project. At the beginning of each page, no stack is deployed. Each block continues
+ * from the state that the previous block of its page left.
+ */
+test('the commands in every console block print the output that the page shows', async () => {
   for (const { commands } of blocks) {
     for (const { at, command, output } of commands) {
       const ran = await world?.project.run(command);

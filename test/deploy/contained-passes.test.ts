@@ -22,7 +22,9 @@ const MINUTE_MS = 25_000;
 const CLUSTERS = Array.from({ length: 16 }, (_, index) => `c-${String(index).padStart(2, '0')}`);
 const [HOSTILE = '', ...HEALTHY] = CLUSTERS;
 
-/** Code that no limit stops. The process runs it at its first connection to the hostile cluster. */
+/**
+ * Code that does not stop at the deadline of its pass. The process runs the code at its first connection to the hostile cluster.
+ */
 const ATTACKS = {
   'an endless loop': 'for (;;);',
   'a heap bomb': 'const kept = []; for (;;) kept.push(new Array(10_000).fill(kept.length));',
@@ -143,12 +145,12 @@ function longestSilenceMs(fromMs: number, toMs: number): number {
   return Math.max(...gaps);
 }
 
-describe('a pass that no limit stops, beside fifteen healthy clusters and with the CPU share of Lambda', () => {
+describe('a pass that does not stop at its deadline, in a fleet with fifteen healthy clusters and with the CPU share of Lambda', () => {
   test.each([
     { attack: 'an endless loop', cpuShare: 0.145 },
     { attack: 'a heap bomb', cpuShare: 0.29 },
   ] as const)(
-    'a pass with $attack at $cpuShare of a core costs other clusters at most the ticks of two minutes',
+    'if a pass runs $attack with $cpuShare of a core, the other clusters miss at most the ticks of two minutes',
     async ({ attack, cpuShare }) => {
       for (const name of CLUSTERS) calledMs.set(name, []);
       const queue = new Queue();

@@ -10,7 +10,10 @@ const { Statement: statements } = shippedPolicy('deployer');
 const STACK = 'kube-bootstrap-controller-prod';
 const arn = (service: string, resource: string) => `arn:aws:${service}:eu-west-1:123456789012:${resource}`;
 const ROLE = 'arn:aws:iam::123456789012:role/kbc-prod-eu-west-1-allocate';
-/** The first part of a generated name. CloudFormation cuts the name of the stack to 24 or 25 characters there. */
+/**
+ * The beginning of a name that CloudFormation generates. In such a name, CloudFormation cuts the name of the stack to 24 or 25
+ * characters.
+ */
 const CUT = STACK.slice(0, 24);
 const BUCKET = `arn:aws:s3:::${CUT}-serverlessdeploymentbuck-abc`;
 const PACKAGE = `${BUCKET}/a.zip`;
@@ -18,7 +21,7 @@ const LAYER = arn('lambda', `layer:${STACK}-allocator:1`);
 const FUNCTION = arn('lambda', `function:${STACK}-admission`);
 const API = 'arn:aws:apigateway:eu-west-1::/restapis/a';
 
-/** The ARNs that the calls of CloudFormation concern when it creates a resource, by the type of the resource. */
+/** For each type of resource: the ARNs for which CloudFormation needs permission when it creates such a resource. */
 const CONCERNS: Readonly<Record<string, readonly string[]>> = {
   'AWS::ApiGateway::Deployment': [`${API}/deployments`, `${API}/deployments/b`],
   'AWS::ApiGateway::Method': [`${API}/resources/b/methods/POST`],

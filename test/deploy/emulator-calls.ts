@@ -110,7 +110,10 @@ function lambdaCall(method: string, url: string): Omit<AwsCall, 'caller'> {
   return { action: `lambda:${operation ?? `${method} ${url}`}`, resource };
 }
 
-/** Returns the permission for an operation. IAM has no permission for a batch of SQS, only for each entry. */
+/**
+ * Returns the IAM permission for an operation. IAM has no permission for a batch operation of SQS, only for the operation on a
+ * single message.
+ */
 function permissionFor(operation: string): string {
   return operation.replace(/^(SendMessage|DeleteMessage)Batch$/, '$1');
 }

@@ -49,7 +49,10 @@ export interface Invocation {
 }
 
 interface InvokeOptions {
-  /** The time after which the process is killed. Default: the deployed limit, which the function gets in any case. */
+  /**
+   * The time after which the process is killed. Default: the deployed time limit. The function itself always gets the deployed
+   * limit as its remaining time.
+   */
   readonly killedAfterMs?: number;
 }
 

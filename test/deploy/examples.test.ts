@@ -72,7 +72,7 @@ describe.each<{ language: string; call: (requestId: string) => Promise<Ran> }>([
 ])('the caller in $language', ({ call }) => {
   const GIVEN = 'serviceips 10.0.0.17\nservicenodeports 30016\nservicenodeports 30017\n';
 
-  test('the caller gets the requested items, and gets the same items again with the same id', async () => {
+  test('the caller gets the requested items, and gets the same items again if it repeats the request id', async () => {
     expect(await call('one')).toEqual({ code: 0, stdout: GIVEN, stderr: '' });
     expect(await call('one')).toEqual({ code: 0, stdout: GIVEN, stderr: '' });
     expect(await world.taken()).toEqual({ '10.0.0.17': 'one', '30016': 'one', '30017': 'one' });
@@ -83,7 +83,7 @@ describe.each<{ language: string; call: (requestId: string) => Promise<Ran> }>([
     expect(await call('one')).toEqual({ code: 1, stdout: '', stderr: 'Full: range is full\n' });
   });
 
-  test('the caller prints the resolution if the function cannot finish, and a second call with the same id gets the items', async () => {
+  test('if the function cannot finish, the caller prints what to do, and a second call with the same request id gets the items', async () => {
     fails = true;
     expect(await call('one')).toEqual({
       code: 1,

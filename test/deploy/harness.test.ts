@@ -39,8 +39,8 @@ describe('the check of policies', () => {
       `${SECRETS}other/prod`,
       [allow('secretsmanager:GetSecretValue', `${SECRETS}kbc/*`)],
     ],
-    ['a policy need not grant what each identity may do', true, 'sts:GetCallerIdentity', '*', []],
-  ])('the check finds that %s', (_, granted, action, resource, statements) => {
+    ['no policy has to grant an action that IAM allows to every identity', true, 'sts:GetCallerIdentity', '*', []],
+  ])('isGranted follows the rule that %s', (_, granted, action, resource, statements) => {
     expect(isGranted({ action, resource }, statements)).toBe(granted);
   });
 
@@ -52,20 +52,20 @@ describe('the check of policies', () => {
   });
 });
 
-describe('the output of a page', () => {
+describe('the comparison of printed output with a page', () => {
   test.each<[string, boolean, string, string[]]>([
     ['a page shows printed lines in their order', true, 'a\nb\nc', ['a', 'c']],
     ['a page with another order of lines is wrong', false, 'a\nb', ['b', 'a']],
     ['a page with half a line is wrong', false, 'deployed well', ['deployed']],
-    ['a page may show other numbers', true, 'in 31.5 s', ['in 7 s']],
+    ['a number on the page matches any other number', true, 'in 31.5 s', ['in 7 s']],
     ['three dots of a page match any text', true, 'table kbc-dev is there', ['table ... is there', '...']],
     ['a page with a line that was not printed is wrong', false, '', ['deployed']],
-  ])('the comparison finds that %s', (_, said, printed, expected) => {
+  ])('showsThat follows the rule that %s', (_, said, printed, expected) => {
     expect(showsThat(printed, expected)).toBe(said);
   });
 });
 
-test('the commands of a page are those in its console blocks, with their output', () => {
+test("consoleBlocks returns the commands of a page's console blocks, each with its output", () => {
   const page = [
     'Deploy:',
     '',

@@ -88,14 +88,14 @@ async function tick(loop: TestedLoop): Promise<void> {
   expect(harmed).toEqual([]);
 }
 
-describe('a hostile API server beside fifteen healthy clusters, in functions with the memory of Lambda', () => {
+describe('a hostile API server in a fleet with fifteen healthy clusters, in functions with their deployed memory size', () => {
   test.each(ATTACKS)(
     'an API server with $name causes no lost address and no failed or late pass of another cluster',
     async (attack: Attack) => {
       hostile.attack = attack;
       await tick('kubernetes-service');
-      // Attacks that reply slowly run no repair, because its list may take a minute, which delays only the hostile cluster
-      // itself.
+      // The repair is not tested with attacks that reply slowly: its list is allowed to take a minute, which delays only the
+      // hostile cluster itself.
       if (attack.everyMs === undefined) await tick('cluster-ip-repair');
     },
   );

@@ -20,7 +20,8 @@ describe('kbctl on an emulator of AWS', () => {
 
   test('the policy of operators grants every call of kbctl', () => {
     const { Statement } = shippedPolicy('operator');
-    // The suites create tables, and name a table that does not exist. The policy does not cover these calls.
+    // Calls that the policy does not have to allow are omitted: those that create the tables of the tests, and those to a table
+    // that does not exist.
     const made = emulator.recorder.calls.filter(
       ({ action, resource }) => !/CreateTable|no-such-table/.test(action + resource),
     );

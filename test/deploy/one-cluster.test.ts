@@ -195,18 +195,21 @@ describe('failures of AWS', () => {
   test.each<[string, () => unknown]>([
     ['does not exist', () => world.emulator.aws.json('secretsmanager', 'secretsmanager.DeleteSecret', deletion)],
     ['cannot be read in time', () => world.emulator.recorder.decide(unansweredSecrets)],
-  ])('an error names the secret if it %s, and the next tick succeeds', async (_, spoil) => {
-    const cold = () => deployed.function('kubernetes-service').stop();
-    await spoil();
-    await cold();
+  ])(
+    'if the secret with the kubeconfig %s, the error contains the name of the secret, and the next tick succeeds',
+    async (_, spoil) => {
+      const cold = () => deployed.function('kubernetes-service').stop();
+      await spoil();
+      await cold();
 
-    const { answer, logs } = await deployed.run('kubernetes-service', force);
+      const { answer, logs } = await deployed.run('kubernetes-service', force);
 
-    expect(answer).toMatchObject({ passes: 1, failed: 1 });
-    expect(textsIn(logs, 'errors')).toEqual([expect.stringContaining(SECRET)]);
-    await world.putSecret(SECRET, controlPlane.kubeconfigYaml);
-    await expectNextTickFine();
-  });
+      expect(answer).toMatchObject({ passes: 1, failed: 1 });
+      expect(textsIn(logs, 'errors')).toEqual([expect.stringContaining(SECRET)]);
+      await world.putSecret(SECRET, controlPlane.kubeconfigYaml);
+      await expectNextTickFine();
+    },
+  );
 });
 
 test('addresses of a target group and of a Service in a management cluster stay published after both are deleted', async () => {
@@ -273,7 +276,7 @@ test('no function makes a call that its role does not grant', () => {
   expect(world.callsNotGranted()).toEqual([]);
 });
 
-test('the check of roles reports each called action that is removed from the role', () => {
+test('if an action that the function calls is removed from its role, the check of roles reports the action', () => {
   const { name, statements } = deployed.function('kubernetes-service');
   const calls = world.emulator.recorder.calls.filter(({ caller }) => caller === name);
   const called = [...new Set(calls.map(({ action }) => action))];

@@ -80,7 +80,7 @@ test('an update of the stack turns the webhook on, and keeps the table', async (
   expect(await world.table().list('#clusters', '')).toEqual(items);
 });
 
-test('an update of only a parameter moves the alias to a version with the new value, and so does an update back', async () => {
+test('an update that changes only a parameter moves the alias to a version with the new value, and the reverse update moves it to one with the old value', async () => {
   const level = () => deployed.function('allocate').runnable.environment['POWERTOOLS_LOG_LEVEL'];
   expect(level()).toBe('DEBUG');
   deployed = await world.deployRelease({ LogLevel: 'ERROR' });
@@ -90,7 +90,7 @@ test('an update of only a parameter moves the alias to a version with the new va
 });
 
 /** Both releases contain this source code. The next release only has another version number. */
-test('an update to the next release and back runs the code of that release with the parameters of the stack', async () => {
+test('after an update to the next release, and after an update back, the functions run the code of the deployed release with the parameters of the stack', async () => {
   const running = async () => {
     const { answer } = await deployed.fire('kubernetes-service');
     expect(answer).toMatchObject({ passes: expect.any(Number) });

@@ -62,7 +62,8 @@ export async function startWorld() {
       const deployed = await emulator.aws
         .form('cloudformation', { Action: 'DescribeStacks', ...stack })
         .catch(() => '');
-      // Sends all values, because moto supports UsePreviousValue only for given values. "aws cloudformation deploy" sends it.
+      // Sends the current values of all parameters, because moto supports UsePreviousValue only for some parameters. "aws
+      // cloudformation deploy" uses UsePreviousValue.
       const pairs = deployed
         .split('<member>')
         .map((member) => [texts(member, 'ParameterKey')[0] ?? '', texts(member, 'ParameterValue')[0] ?? '']);

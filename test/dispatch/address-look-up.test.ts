@@ -42,13 +42,13 @@ describe('the addresses of a source: a host name, a target group or a Service', 
     expect(await lookUp(aHost('api.example.com'), [])).toEqual(['address of api.example.com']);
   });
 
-  test('the addresses of a target group are its healthy targets, and the look-up fails without one', async () => {
+  test('the addresses of a target group are those of its healthy targets, and the look-up fails if the group has no healthy target', async () => {
     const group = aHost('arn', { targetGroupArn: 'arn' });
     expect(await lookUp(group, [], ['10.0.0.1'])).toEqual(['10.0.0.1']);
     await expect(lookUp(group, [])).rejects.toThrow('arn has no healthy target');
   });
 
-  test('the addresses of a Service with a load balancer are those of the load balancer, which has host names or addresses', async () => {
+  test('the addresses of a Service of type LoadBalancer are the IP addresses of its load balancer and those to which the host names of the load balancer resolve', async () => {
     const objects = [service('LoadBalancer', [{ ip: '203.0.113.9' }, { hostname: 'lb.example' }, {}])];
     expect(await lookUp(fromService, objects)).toEqual(['203.0.113.9', 'address of lb.example']);
   });
@@ -66,7 +66,7 @@ describe('the addresses of a source: a host name, a target group or a Service', 
     ['does not exist', []],
     ['has no address yet', [service('LoadBalancer')]],
     ['has no address yet', [service('ClusterIP')]],
-  ])('the addresses of a source are not known while the Service %s', async (why, objects) => {
+  ])('the look-up of the addresses of a Service fails while the Service %s', async (why, objects) => {
     const text = `Service tenants/prod of the management cluster ${why}`;
     await expect(lookUp(fromService, objects)).rejects.toMatchObject({ code: 'Unavailable', message: text });
   });

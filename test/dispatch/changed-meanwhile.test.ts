@@ -46,9 +46,9 @@ const casesOf = (changes: typeof CHANGES) =>
 
 let world: DispatchWorld;
 let cluster: MemoryCluster;
-/** The keys of the ranges that were written. */
+/** The keys of the ranges that the pass wrote. */
 let ranges: string[];
-/** A function that runs at the first read of a pass from the API server. */
+/** A function that runs when the pass first reads from the API server. */
 let whileReading: (() => Promise<unknown>) | undefined;
 
 const pause = () => ({ untilMs: world.clock.nowMs + 60 * MINUTE, reason: 'upgrade', by: 'ops' });
@@ -100,7 +100,7 @@ beforeEach(async () => {
 
 describe('a running pass', () => {
   test.each(casesOf([...CHANGES, ['the spec of the cluster was changed', NEW_SPEC]]))(
-    'a running pass of $id writes nothing to the cluster and no range after $what',
+    'a running pass of $id writes neither to the cluster nor to a range after $what',
     async ({ loop, change }) => {
       whileReading = () => change(world.table, pause());
       const summary = await world.dispatch(loop, world.schedule(), { environment: environment() });
@@ -111,7 +111,7 @@ describe('a running pass', () => {
   );
 
   test.each(LOOPS.map((loop) => ({ id: loop.id, loop })))(
-    'a pass of $id writes if nothing changes during the pass',
+    'a pass of $id writes if the settings of the cluster do not change during the pass',
     async ({ loop }) => {
       await world.dispatch(loop, world.schedule(), { environment: environment() });
       expect(cluster.writes.length + ranges.length).toBeGreaterThan(0);
@@ -130,9 +130,9 @@ test.each(LOOPS.map((loop) => ({ id: loop.id, loop })))(
   },
 );
 
-describe('a pass with a cluster list that is minutes old, because the list cannot be read again', () => {
+describe('a pass with an old cluster list', () => {
   test.each(casesOf(CHANGES))(
-    'a pass of $id with an old cluster list writes nothing to the cluster and no range after $what',
+    'a pass of $id that has an old cluster list writes neither to the cluster nor to a range after $what',
     async ({ loop, change }) => {
       const memory = {};
       await world.dispatch(aLoop({}, loop.id).loop, world.schedule(), { environment: environment(), memory });

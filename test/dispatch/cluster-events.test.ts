@@ -19,7 +19,7 @@ import { readInRepository } from '../support/repository.ts';
 const duplicate = (service: string, message = 'm') =>
   ({ type: 'duplicate', item: '10.0.0.7', service, message }) as const;
 
-describe('changes of a cluster', () => {
+describe('events about the changes of a cluster', () => {
   let world: DispatchWorld;
   let published: ClusterEvent[];
   let environment: Partial<Environment>;
@@ -70,7 +70,7 @@ describe('changes of a cluster', () => {
     expect(await pass(well)).toMatchObject([{ change: 'healthy' }]);
   });
 
-  test('an event is published for each finding that opens or closes, even if passes fail in between', async () => {
+  test('an event is published once for each finding that opens or closes, even if passes fail in the meantime', async () => {
     await pass(well);
     const finds = (...findings: ReturnType<typeof duplicate>[]) => pass(() => aReport({ findings }));
     expect(await finds(duplicate('a/a'))).toMatchObject([{ change: 'findingOpened', finding: duplicate('a/a') }]);
@@ -84,19 +84,19 @@ describe('changes of a cluster', () => {
     expect(await finds(duplicate('b/b'))).toMatchObject([{ change: 'findingClosed', finding: { service: 'a/a' } }]);
   });
 
-  test('events include at most twenty new findings of a pass, and none that the previous pass had', async () => {
+  test('events are published for at most twenty new findings of a pass, and findings that the next pass still has are not reported as closed', async () => {
     const many = () => aReport({ findings: Array.from({ length: 50 }, (_, at) => duplicate(`many/s-${at}`)) });
     expect((await pass(many)).filter(({ change }) => change === 'findingOpened')).toHaveLength(20);
     expect((await pass(many)).filter(({ change }) => change === 'findingClosed')).toEqual([]);
   });
 
-  test('an open finding is not published again if its item is too long to be recorded in full', async () => {
+  test('an open finding is not published again even if its item is so long that the run record cuts it off', async () => {
     const long = () => aReport({ findings: [{ ...duplicate('a/a'), item: 'x'.repeat(500) }] });
     await pass(long);
     expect(await pass(long)).toEqual([]);
   });
 
-  test('only the stack that owns a cluster publishes its changes', async () => {
+  test('only the stack that owns a cluster publishes the changes of that cluster', async () => {
     await updateCluster(world.table, 'demo', withOwner('other'));
     expect(await pass(down)).toEqual([]);
     await updateCluster(world.table, 'demo', withOwner('prod'));
@@ -110,7 +110,7 @@ describe('changes of a cluster', () => {
     expect(world.telemetry.lines.map(({ message }) => message)).toContain('cluster events not published');
   });
 
-  test('a change of the endpoints by a pass or a deregistration is published', async () => {
+  test('an event is published when a pass or a deregistration changes the endpoints', async () => {
     const connect = world.connecting({ probe: async () => READY });
     const whole = { ...world.environment, ...environment, connect };
     const endpoints = () => published.filter(({ change }) => change === 'endpointsChanged');
@@ -130,7 +130,7 @@ describe('changes of a cluster', () => {
 });
 
 describe('the documentation of events', () => {
-  test('the page contains an event that matches the schema, and all types of changes', () => {
+  test('docs/events.md contains an event that matches the schema, and lists all types of changes', () => {
     const page = readInRepository('docs/events.md');
     const example = JSON.parse(/```json\n([\s\S]+?)```/.exec(page)?.[1] ?? '');
     expect(example).toMatchObject({ source: EVENT_SOURCE, 'detail-type': EVENT_TYPE });
@@ -139,7 +139,7 @@ describe('the documentation of events', () => {
     expect(documented.filter((change) => change !== 'change')).toEqual(clusterEventShape.shape.change.options);
   });
 
-  test('the example rule selects events by their fields', () => {
+  test('the rule in examples/events-to-sns.yml selects events by fields that they have', () => {
     const { Resources, Parameters } = parse(readInRepository('examples/events-to-sns.yml'));
     const { EventPattern, Targets } = Resources.ClusterEvents.Properties;
     expect(EventPattern).toMatchObject({ source: [EVENT_SOURCE], 'detail-type': [EVENT_TYPE] });

@@ -29,12 +29,12 @@ async function pagedTable(loop: Loop): Promise<readonly number[]> {
   return readAtMs;
 }
 
-test('loops of 10,000 clusters that begin at once use at most 3,000 read units per second for registrations', async () => {
+test('if the loops of 10,000 clusters begin at the same time, they read registrations with less than 3,000 read units per second', async () => {
   const all = (await Promise.all(LOOPS.map(pagedTable))).flat();
   const UNITS_OF_A_PAGE = 256;
   for (let second = 0; second < 12; second += 1) {
     const read = all.filter((ms) => Math.floor(ms / 1000) === second).length * UNITS_OF_A_PAGE;
-    // The ticks of the previous minute use 1,000 units.
+    // The ticks of the previous minute use 1,000 read units per second at the same time.
     expect(read + 1_000).toBeLessThan(3_000);
   }
 });

@@ -33,7 +33,7 @@ const ATTACKS: readonly Attack[] = ['ends', 'hangs', 'blocks'];
 
 describe('clusters that share a message with a hostile cluster', () => {
   test.each(ATTACKS.flatMap((attack) => [1, 2].map((hostile) => ({ attack, hostile }))))(
-    'if $hostile of 16 clusters are hostile, and a hostile pass $attack the process, the other clusters miss at most the ticks of two minutes',
+    'if the passes of $hostile of 16 clusters are hostile and a hostile pass $attack the process, the other clusters miss ticks for at most two minutes',
     async ({ attack, hostile }) => {
       const fleet = await aFleetOf(16);
       await fleet.minute();
@@ -47,7 +47,7 @@ describe('clusters that share a message with a hostile cluster', () => {
 });
 
 describe('a cluster that attacks its process', () => {
-  test('a cluster that attacks only shared processes runs alone after each attack, each time for twice as long', async () => {
+  test('a cluster that attacks processes only while it shares them runs alone after each attack, each time for twice as long', async () => {
     const fleet = await aFleetOf(16);
     const attack = async () => {
       fleet.hostile.set('c-003', 'ends');
@@ -68,7 +68,7 @@ describe('a cluster that attacks its process', () => {
     expect(hours).toEqual([1, 2, 4, 8]);
   });
 
-  test('other clusters miss no tick from the fifth minute on if sixteen clusters attack together', async () => {
+  test('if sixteen clusters begin to attack at the same time, the other clusters miss no tick from the fifth minute on', async () => {
     const fleet = await aFleetOf(48);
     await fleet.minute();
     const attackers = names(48).slice(0, 16);
@@ -99,7 +99,7 @@ describe('a cluster that attacks its process', () => {
   });
 });
 
-test('every cluster has its ticks after the rollback of a version that ended every process', async () => {
+test('after the rollback of a version whose processes all crashed, every cluster has all its ticks', async () => {
   const fleet = await aFleetOf(24);
   for (const name of names(24)) fleet.hostile.set(name, 'ends');
   await minutes(fleet, 5);
@@ -110,7 +110,7 @@ test('every cluster has its ticks after the rollback of a version that ended eve
   expect(Math.max(...longestGaps(fleet, 24, fromMs))).toBeLessThan(2 * INTERVAL_MS);
 });
 
-test('if 10 of 100 clusters are dead, no tick is dropped after the first minute, and from the third minute on almost no tick of the others is more than a second late', async () => {
+test('if 10 of 100 clusters do not answer, no tick is dropped after the first minute, and from the third minute on 99% of the ticks of the others are less than a second late', async () => {
   const fleet = await aFleet({ names: names(100), slots: 4 });
   await fleet.minute();
   expect((await fleet.minute()).dropped).toBe(0);

@@ -31,7 +31,7 @@ async function aWorld(overrides: Parameters<typeof aDispatchWorld>[0] = {}): Pro
   return world;
 }
 
-/** Asks for the deregistration of the address of the cluster `demo`. */
+/** Invokes the deregister function for the address, in the cluster `demo`. */
 function ask({ environment }: Pick<DispatchWorld, 'environment'>, fields: object = {}, remainingMs = 25_000) {
   const event = { cluster: 'demo', address: ADDRESS, ...fields };
   return handler(event, { getRemainingTimeInMillis: () => remainingMs, environment });
@@ -69,7 +69,7 @@ describe('the deregister function', () => {
     expect(await endOfWithdrawal(world)).toBeUndefined();
   });
 
-  test('the deregister function withdraws an address although the API server does not answer', async () => {
+  test('the deregister function withdraws an address although the kubeconfig cannot be read', async () => {
     const connect = () => Promise.reject(new ClusterError('BadKubeconfig', 'cannot be read'));
     const world = await aWorld({ connect });
     const error = { code: 'BadKubeconfig', message: 'cannot be read' };
@@ -82,7 +82,7 @@ describe('the deregister function', () => {
     });
   });
 
-  test('the deregister function withdraws an address within its time limit although the kubeconfig cannot be read', async () => {
+  test('the deregister function withdraws an address and returns at its deadline if the read of the kubeconfig does not end', async () => {
     const world = await aWorld({ connect: () => new Promise(() => {}) });
     const answer = ask(world, { lastOne: true });
     while ((await endOfWithdrawal(world)) === undefined) await turn();
@@ -96,7 +96,7 @@ describe('the deregister function', () => {
     expect(world.deadlines.every(({ cancelled }) => cancelled)).toBe(true);
   });
 
-  test('the deregister function stops when the time of its invocation is over', async () => {
+  test('the deregister function stops a second before its invocation ends', async () => {
     const world = await aWorld();
     await ask(world, { lastOne: true }, 5_000);
     expect(world.deadlines.map(({ ms }) => ms)).toEqual([4_000, 4_500]);
@@ -118,7 +118,7 @@ describe('the deregister function', () => {
       return { cluster, world, published };
     }
 
-    test('the deregister function uses the control plane of the current kubeconfig, not the former one', async () => {
+    test('if a control plane was moved, the deregister function changes the endpoints of the current control plane', async () => {
       const { world, published } = await aPublishedWorld();
       const former = memoryCluster([anEndpoints([OTHER])]);
       const { connect } = world.environment;
@@ -143,7 +143,7 @@ describe('the deregister function', () => {
       expect(published()).toEqual([OTHER, OTHER]);
     });
 
-    test('an undo between two attempts to remove an address ends the attempts', async () => {
+    test('after an undo of the deregistration, the deregister function makes no further attempt to remove the address', async () => {
       const { world, cluster, published } = await aPublishedWorld();
       const { table, clock } = world;
       cluster.beforeWrite = () => ({ outcome: 'conflict' });
@@ -160,7 +160,7 @@ describe('the deregister function', () => {
       expect(published()).toEqual([...ADDRESSES, ...ADDRESSES]);
     });
 
-    test('an address in the endpoints is reported as still published when the time is over', async () => {
+    test('the deregister function reports an address as still published if it could not remove it before the deadline', async () => {
       const { world, cluster } = await aPublishedWorld();
       cluster.beforeWrite = () => ({ outcome: 'conflict' });
       const answer = ask(world);
@@ -175,7 +175,7 @@ describe('the deregister function', () => {
     });
   });
 
-  test('a caller without a key of the cluster withdraws nothing', async () => {
+  test('the deregister function refuses a caller without a key of the cluster', async () => {
     const callerKeys = [createHash('sha256').update('a'.repeat(64)).digest('hex')];
     const world = await aWorld({ stack: 'ours' });
     await world.register({ callerKeys });

@@ -9,7 +9,7 @@ const fail = (error: Error) => () => Promise.reject(error);
 const MINUTE = 60_000;
 
 describe('the selection of clusters', () => {
-  test('only clusters whose interval is over have a pass', async () => {
+  test('an invocation runs a pass only for clusters whose last pass began at least an interval ago', async () => {
     const world = aDispatchWorld();
     const intervalSeconds = { 'system-namespaces': 300 };
     await world.register({ name: 'every-five-minutes', intervalSeconds }, { name: 'every-minute' });
@@ -20,7 +20,7 @@ describe('the selection of clusters', () => {
     expect(names()).toEqual(['every-five-minutes', 'every-minute', 'every-minute']);
   });
 
-  test('a paused cluster has no pass, even if it is forced, and the log names it', async () => {
+  test('a paused cluster has no pass, even if the request sets force, and the log contains the pause', async () => {
     const world = await aDispatchWorldOf({ name: 'a' }, { name: 'b' });
     const untilMs = world.clock.nowMs + MINUTE;
     await updateCluster(world.table, 'a', withPause({ untilMs, reason: 'an upgrade', by: 'ops' }));
@@ -35,7 +35,7 @@ describe('the selection of clusters', () => {
     expect(names()).toEqual(['b', 'a', 'b']);
   });
 
-  test('a pause whose end is beyond the last date does not fail an invocation', async () => {
+  test('a pause whose end is too late for a date does not make an invocation fail', async () => {
     const world = await aDispatchWorldOf({ name: 'a' });
     await updateCluster(world.table, 'a', withPause({ untilMs: 8.64e15 + 1, reason: 'forever', by: 'ops' }));
     expect(await world.dispatch(aLoop().loop)).toEqual({ passes: 0, failed: 0, skipped: 1 });
@@ -76,7 +76,7 @@ describe('a pass that fails while passes of other clusters run', () => {
     );
   });
 
-  test('a pass that hangs is recorded as failed at its deadline, and does not delay the passes of others', async () => {
+  test('a pass that never ends is recorded as failed at its deadline, and does not delay the passes of other clusters', async () => {
     const world = await aDispatchWorldOf({ name: 'hangs' }, { name: 'works' });
     const { loop } = aLoop({ hangs: hang });
     const done = world.dispatch(loop);
@@ -105,7 +105,7 @@ describe('the time limit of a pass', () => {
     { loop: 'cluster-ip-repair', remainingMs: 300_000, budgetMs: 120_000 },
     { loop: 'node-port-repair', remainingMs: 50_000, budgetMs: 46_000 },
   ] as const)(
-    'if $remainingMs ms of the invocation remain, a pass of $loop may take $budgetMs ms',
+    'if the invocation has $remainingMs ms left, the time limit of a pass of $loop is $budgetMs ms',
     async ({ loop: id, remainingMs, budgetMs }) => {
       const world = await aDispatchWorldOf({ name: 'a' });
       await world.dispatch(aLoop({}, id).loop, {}, { remainingMs: () => remainingMs });
@@ -128,7 +128,7 @@ describe('the time limit of a pass', () => {
   });
 });
 
-test('a table that does not answer fails the invocation', async () => {
+test('an invocation fails if the table does not answer', async () => {
   const world = aDispatchWorld();
   const environment = { table: () => ({ ...world.table, list: hang }) };
   const done = world.dispatch(aLoop().loop, {}, { environment });

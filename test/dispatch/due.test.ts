@@ -12,8 +12,8 @@ const specWith = (loop: Loop, seconds: number) => aClusterSpec({ intervalSeconds
 describe('isDue', () => {
   test.each<[string, Loop, interval: number, since: number, due: boolean]>([
     ['a second delivery of the same tick is not due', 'system-namespaces', 60, 1.5, false],
-    ['a loop whose last pass is in the future is due', 'node-port-repair', 180, -5, true],
-  ])('isDue returns that %s', (_, loop, interval, since, due) => {
+    ['a loop is due if its last pass began later than the present time', 'node-port-repair', 180, -5, true],
+  ])('isDue: %s', (_, loop, interval, since, due) => {
     const timing = { nowMs: 1_000_000, last: { startedAtMs: 1_000_000 - since * 1000 }, backsOff: true };
     expect(isDue(loop, specWith(loop, interval), timing)).toBe(due);
   });
@@ -44,7 +44,7 @@ describe('isDue', () => {
     ['counts as answered if the API server refuses a request', new ClusterError('Forbidden', '403'), false, false],
     ['counts as answered if only the table gives no answer', new TableError('Unavailable', 'no answer'), false, false],
     [
-      'is not without an answer if it ends during a call to the table',
+      'counts as answered if its deadline expired during a call to the table',
       new TableError('DeadlineExceeded', ''),
       false,
       false,
@@ -61,7 +61,7 @@ describe('isDue', () => {
     { withoutAnswer: 5, sinceSeconds: 60, spacingSeconds: 60 },
     { withoutAnswer: 5, sinceSeconds: 3_600, spacingSeconds: 120 },
   ])(
-    'after $withoutAnswer passes without an answer, the next pass is due $spacingSeconds s after the last one, which was $sinceSeconds s ago',
+    'after $withoutAnswer unanswered passes in a row, the last of them $sinceSeconds s ago, the spacing of passes is $spacingSeconds s',
     ({ withoutAnswer, sinceSeconds, spacingSeconds }) => {
       const timing = { nowMs: sinceSeconds * 1000, last: { startedAtMs: 0, withoutAnswer }, backsOff: true };
       const spec = specWith('kubernetes-service', 10);
@@ -70,7 +70,7 @@ describe('isDue', () => {
     },
   );
 
-  test('a loop runs at exactly every n-th tick, whatever the jitter of its schedule', () => {
+  test('a loop whose interval is n times that of its schedule runs at exactly every n-th tick, whatever the jitter of the schedule', () => {
     fc.assert(
       fc.property(
         fc.constantFrom(...LOOPS),
@@ -95,12 +95,12 @@ describe('isDue', () => {
   });
 });
 
-test('a loop is due at every tick only if its interval equals that of the schedule', () => {
+test('a loop is due at every tick only if the interval in the spec equals the interval of the schedule', () => {
   expect(isDueAtEveryTick('kubernetes-service', specWith('kubernetes-service', 10))).toBe(true);
   expect(isDueAtEveryTick('kubernetes-service', specWith('kubernetes-service', 20))).toBe(false);
 });
 
-test('the pause in force is the first one that has not ended', () => {
+test('pauseInForce returns the first pause that has not ended', () => {
   const pause = (untilMs: number) => ({ untilMs, reason: 'an upgrade', by: 'ops' });
   const pauses = [pause(50), undefined, pause(100), pause(200)];
   expect(pauseInForce(pauses, 99)).toEqual(pause(100));

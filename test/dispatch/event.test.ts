@@ -12,11 +12,11 @@ const scheduled = {
 };
 
 describe('parseEvent', () => {
-  test('the event of a schedule is for every cluster that is due at its time', () => {
+  test('the event of a schedule is parsed as a request for all clusters that are due at the time of the event', () => {
     expect(parseEvent(scheduled)).toEqual({ kind: 'schedule', dueAtMs: Date.parse('2026-01-01T12:00:00Z') });
   });
 
-  test('the event of a queue contains the unparsed bodies of its messages, and whether they were received before', () => {
+  test('the event of a queue is parsed into the bodies of its messages, and whether each was received before', () => {
     const bodies = ['{"schema":1}', 'garbage', 'again'];
     const Records = bodies.map((body, index) => {
       const attributes = { ApproximateReceiveCount: String(index), SenderId: 'x' };
@@ -37,7 +37,7 @@ describe('parseEvent', () => {
   test.each([
     ['nothing', undefined, 'the event is not of type object'],
     ['a list', [], 'the event is not of type object'],
-    ['a schedule without a time', { ...scheduled, time: 'noon' }, 'detail-type'],
+    ['a scheduled event without a valid time', { ...scheduled, time: 'noon' }, 'detail-type'],
     ['an unknown field', { cluster: 'a' }, '"cluster"'],
     ['an empty list of clusters', { clusters: [] }, 'clusters names no cluster'],
     ['an invalid cluster name', { clusters: ['a', 'B!'] }, 'clusters.1 is not the name of a cluster'],
@@ -58,7 +58,7 @@ describe('a tick in a message', () => {
   const tick = { loop: LOOP, dueAtMs: DUE, clusters: ['a', 'b'] } as const;
   const body = (overrides: object = {}) => JSON.stringify({ schema: 1, ...tick, ...overrides });
 
-  /** Returns the ticks of a message that are due, the log lines and the counters. */
+  /** Parses a message. Returns its tick, unless the tick was dropped, and the log lines and counters. */
   function receive(text: string, nowMs: number, loop: Loop = LOOP) {
     const telemetry = recordingTelemetry();
     const { ticks } = receivedTicks(loop, [{ body: text, isRedelivered: false }], nowMs, telemetry);
@@ -70,7 +70,7 @@ describe('a tick in a message', () => {
     expect(receive(tickBody(tick), DUE)).toEqual({ ticks: [tick], lines: [], counters: {} });
   });
 
-  test.each(LOOPS)('a tick of %s is late after the next tick was due', (loop) => {
+  test.each(LOOPS)('a tick of %s is dropped as late once the next tick is due', (loop) => {
     const intervalMs = SCHEDULE_SECONDS[loop] * 1000;
     expect(receive(body({ loop }), DUE + intervalMs, loop).ticks).toEqual([{ ...tick, loop }]);
     const fields = { lateMs: intervalMs + 1, clusters: tick.clusters };
@@ -81,7 +81,7 @@ describe('a tick in a message', () => {
     });
   });
 
-  test('a tick of a suspect counts as late only after half a minute, because the next tick is queued only after its pass', () => {
+  test('a tick of a suspect is dropped as late only after half a minute, because its next tick is queued only after the pass', () => {
     const text = body({ followedUntilMs: DUE });
     expect(receive(text, DUE + 30_000).ticks).toEqual([{ ...tick, followedUntilMs: DUE }]);
     expect(receive(text, DUE + 30_001)).toMatchObject({ ticks: [], counters: { lateTicks: 1 } });

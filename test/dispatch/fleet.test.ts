@@ -35,7 +35,7 @@ describe('the health of a cluster', () => {
     expect(healthOf(ENTRY, all(failing(3)), at(30))).toMatchObject({ overdue: LOOPS, failing: LOOPS });
   });
 
-  test('the time until a cluster is overdue begins at its registration or at the end of its last pause', () => {
+  test('the time after which a cluster is overdue is counted from its registration or from the end of its last pause', () => {
     expect(healthOf({ ...ENTRY, writtenAtMs: 600_000 }, {}, at(660)).overdue).toEqual([]);
     expect(healthOf({ ...ENTRY, writtenAtMs: 600_000 }, {}, at(700)).overdue).toEqual(['kubernetes-service']);
     const paused = { untilMs: 590_000, reason: 'r', by: 'b' };
@@ -50,12 +50,17 @@ describe('the health of a cluster', () => {
   });
 
   test.each([
-    { name: 'counts an active lease', counts: { activeLeases: 1 }, publishes: true, without: false },
-    { name: 'counts no active lease', counts: { activeLeases: 0 }, publishes: true, without: true },
-    { name: 'ended before it counted leases', counts: {}, publishes: true, without: false },
-    { name: 'does not publish endpoints', counts: { activeLeases: 0 }, publishes: false, without: false },
+    { name: 'found an active lease', counts: { activeLeases: 1 }, publishes: true, without: false },
+    { name: 'found no active lease', counts: { activeLeases: 0 }, publishes: true, without: true },
+    { name: 'ended before it read the leases', counts: {}, publishes: true, without: false },
+    {
+      name: 'ran under a spec that publishes no endpoints',
+      counts: { activeLeases: 0 },
+      publishes: false,
+      without: false,
+    },
   ])(
-    'a cluster whose last pass $name counts as a cluster without an active lease: $without',
+    'a cluster whose last pass $name is counted as a cluster without an active lease: $without',
     ({ counts, publishes, without }) => {
       const records = { 'kubernetes-service': { ...RECORD, counts: counts as RunRecord['counts'] } };
       expect(healthOf({ ...ENTRY, publishes }, records, at(10)).withoutLiveLease).toBe(without);
@@ -69,7 +74,7 @@ describe('the figures of a cluster for the alarms', () => {
   const twoOwners = [{ type: 'twoOwners', message: 'm' }] as const;
 
   test.each<[string, object, Loop, Partial<RunRecord>]>([
-    ['findings to act on', { withFindings: true }, 'cluster-ip-repair', { counts: { needAttention: 2 } }],
+    ['findings that require action', { withFindings: true }, 'cluster-ip-repair', { counts: { needAttention: 2 } }],
     ['two owners', { withTwoOwners: true }, 'kubernetes-service', { findings: twoOwners }],
     [
       'a credential that expires soon',
@@ -105,7 +110,7 @@ describe('the figures of a stack', () => {
     return world.dispatch(run.loop, event, { environment: { stack: 'prod', ...overrides } });
   }
 
-  test('the figures count registered, paused and failing clusters and those without a lease of this stack, and the log names unhealthy ones', async () => {
+  test('the figures of a stack count its registered, paused and failing clusters and those without an active lease, and the log lists the unhealthy clusters', async () => {
     await world.register(...['fails', 'paused', 'theirs', 'well', 'without'].map((name) => ({ name })));
     await updateCluster(world.table, 'theirs', withOwner('second'));
     await updateCluster(world.table, 'paused', withPause(pause()));
@@ -142,7 +147,7 @@ describe('the figures of a stack', () => {
     expect(world.telemetry.lines.map(({ message }) => message)).toEqual(['invocation ended']);
   });
 
-  test('no cluster has a pass during a pause of all, and the figures count all clusters as paused', async () => {
+  test('during a pause of all clusters, no cluster has a pass, and the figures count all clusters as paused', async () => {
     await world.register({ name: 'a' }, { name: 'b' });
     await pauseAllClusters(world.table, pause());
     expect(await invoke(world.schedule())).toEqual({ passes: 0, failed: 0, skipped: 2 });
@@ -164,7 +169,7 @@ describe('the figures of a stack', () => {
     expect(figures()).toEqual({});
   });
 
-  test('an error about missing figures is logged if the records cannot be read', async () => {
+  test('if the run records cannot be read, the figures are missing, and an error is logged', async () => {
     await world.register({ name: 'a' }, { name: 'b' });
     const list: typeof world.table.list = (cluster, prefix) =>
       prefix === 'runs/' ? Promise.reject(new TableError('Throttled', 'too much')) : world.table.list(cluster, prefix);
@@ -177,7 +182,7 @@ describe('the figures of a stack', () => {
     });
   });
 
-  test('for more than 250 clusters, other processes count the figures in parts, in the middle of the minute', async () => {
+  test('if there are more than 250 clusters, count messages divide the calculation of the figures among other processes in the middle of the minute', async () => {
     await world.register(...Array.from({ length: 501 }, (_, at) => ({ name: `c-${at}` })));
     await world.table.put({ cluster: '#clusters', key: 'broken', value: {}, schema: 1 }, undefined);
     await updateCluster(world.table, 'c-7', withPause(pause()));

@@ -71,9 +71,14 @@ function unreached(port: ClusterPort): ClusterPort {
 const FIRST_SEEDS = [1, 2, 3, 4];
 
 test.each<{ readonly what: string; readonly faults: readonly Fault[]; readonly p95: number; readonly worst: number }>([
-  { what: 'because of the API server, while probes are answered', faults: ['api'], p95: 40, worst: 60 },
-  { what: 'because of the table', faults: ['table'], p95: 60, worst: 80 },
-  { what: 'because of the API server, the table or all calls', faults: ['api', 'table', 'all'], p95: 60, worst: 90 },
+  { what: 'because calls to the API server fail, although probes are answered', faults: ['api'], p95: 40, worst: 60 },
+  { what: 'because calls to the table fail', faults: ['table'], p95: 60, worst: 80 },
+  {
+    what: 'because calls to the API server, to the table, or all calls and probes fail',
+    faults: ['api', 'table', 'all'],
+    p95: 60,
+    worst: 90,
+  },
 ])(
   'if a third of the passes fail $what, a crashed API server is removed within $p95 s in 95% of cases and always within $worst s',
   async ({ faults, p95, worst }) => {

@@ -45,14 +45,14 @@ async function outcomeOfWrite(context: PassContext | undefined): Promise<string>
   return (await context?.kubernetes.create(namespace))?.outcome ?? 'no pass';
 }
 
-test('the first stack with a pass for a cluster without an owner claims it, and the generation stays the same', async () => {
+test('the first stack that runs a pass for a cluster without an owner becomes the owner, and the generation of the spec stays the same', async () => {
   await world.register({});
   await tick('prod');
   expect(await readCluster(world.table, 'demo')).toMatchObject({ generation: 1, owner: { stack: 'prod' } });
   expect(await outcomeOfWrite(seen)).toBe('created');
 });
 
-test('one of two simultaneous stacks claims a cluster without an owner, and the other observes it', async () => {
+test('if two stacks run a pass for a cluster without an owner at the same time, one claims the cluster and the other only observes it', async () => {
   await world.register({});
   const outcomes: string[] = [];
   const run = async (context: PassContext) => {
@@ -88,7 +88,7 @@ describe('a cluster of another stack', () => {
     world.telemetry.lines.length = 0;
   });
 
-  test('a pass only observes a cluster of another stack: it has the metrics of a pass that writes, but writes neither to the cluster nor to its items', async () => {
+  test('a pass for a cluster of another stack writes its metrics, but writes neither to the cluster nor to its table items', async () => {
     const before = await world.table.list('demo', '');
     expect(await tick('second', writesAll)).toEqual({ passes: 1, failed: 0, skipped: 0 });
     expect(await world.table.list('demo', '')).toEqual(before);
@@ -101,7 +101,7 @@ describe('a cluster of another stack', () => {
     ]);
   });
 
-  test('a pass for a cluster of another stack gets the state of the owner, and runs even if a pass of the owner has just run', async () => {
+  test('a pass for a cluster of another stack gets the state that the owner has saved, and runs even if a pass of the owner has just run', async () => {
     await tick('prod', () => aReport({ state: 'of the owner' }), 'cluster-ip-repair');
     world.clock.nowMs -= 170_000;
     await tick('second', undefined, 'cluster-ip-repair');
@@ -130,7 +130,7 @@ describe('a cluster of another stack', () => {
   });
 });
 
-test('a cluster that is unregistered while a stack claims it is not registered again, and has no pass', async () => {
+test('a stack that claims a cluster while it is unregistered does not register it again, and runs no pass for it', async () => {
   await world.register({});
   const { table } = world;
   let reads = 0;

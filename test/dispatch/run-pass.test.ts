@@ -52,7 +52,7 @@ describe('the input of a pass', () => {
     expect(await pass(world, nothing)).toMatchObject(unchanged);
   });
 
-  test('the record counts the findings that require action, and a failed pass keeps this count', async () => {
+  test('the run record contains the number of findings that require action, and a failed pass does not change that number', async () => {
     const world = await aDispatchWorldOf({});
     const found = {
       findings: [{ type: 'duplicate', message: 'm' } as const],
@@ -66,7 +66,7 @@ describe('the input of a pass', () => {
     expect((await world.recordOf('demo'))?.counts).toEqual({});
   });
 
-  test('the previous mode stays observe after an observing pass until an enforcing pass succeeds', async () => {
+  test('after an observing pass, passes get the previous mode observe until a pass in mode enforce has succeeded', async () => {
     const world = await aDispatchWorldOf({ mode: 'observe' });
     await pass(world, nothing);
     await registerCluster(world.table, aClusterSpec({ mode: 'enforce' }));
@@ -109,7 +109,7 @@ describe('mode observe', () => {
     });
   });
 
-  test('an observing pass is not logged if it would make the same writes as the last one', async () => {
+  test('an observing pass writes no log line if it would make the same writes as the previous pass', async () => {
     const world = await aDispatchWorldOf({ mode: 'observe' });
     const lines = () => world.telemetry.lines.filter(({ message }) => message === 'pass succeeded').length;
     const create = (name: string) => async (context: PassContext) => {
@@ -132,7 +132,7 @@ describe('mode observe', () => {
 });
 
 describe('the findings of a pass', () => {
-  test('a finding is written as an event, which counts its sightings, and is logged, counted and recorded', async () => {
+  test('a finding is logged, added to the metrics and recorded, and written as an event that counts how often the finding was seen', async () => {
     const world = await aDispatchWorldOf({});
     await pass(world, () => aReport({ findings: [found] }), 'node-port-repair');
     expect(world.cluster().created).toMatchObject([
@@ -154,7 +154,7 @@ describe('the findings of a pass', () => {
     expect(Object.values(events)).toMatchObject([{ count: 2 }]);
   });
 
-  test('the count of findings includes unlisted findings and findings that are not recorded', async () => {
+  test('the number of findings in the record and the metrics includes findings that the report does not list and findings that the record omits', async () => {
     const world = await aDispatchWorldOf({});
     const unlisted = new Map([['invalid', 7] as const, ['repair', 3] as const]);
     const findings = Array.from({ length: 25 }, () => found);
@@ -178,7 +178,7 @@ describe('the findings of a pass', () => {
   });
 });
 
-test('the record of a pass counts failures in a row and keeps the last success', async () => {
+test('the run record contains the number of failures in a row and the time of the last success', async () => {
   const world = await aDispatchWorldOf({});
   await pass(world, nothing);
   const succeededAtMs = world.clock.nowMs;
@@ -192,7 +192,7 @@ test('the record of a pass counts failures in a row and keeps the last success',
   expect(await world.recordOf('demo')).toMatchObject({ failuresInARow: 0, lastSuccessAtMs: world.clock.nowMs });
 });
 
-test('a pass fails if the write of its record fails', async () => {
+test('a pass fails if its run record cannot be written', async () => {
   const world = await aDispatchWorldOf({});
   const put = () => Promise.reject(new TableError('AccessDenied', 'not allowed to write'));
   await pass(world, nothing, 'system-namespaces', { table: () => ({ ...world.table, put }) });
@@ -200,14 +200,14 @@ test('a pass fails if the write of its record fails', async () => {
   expect(world.telemetry.lines[0]?.fields['errors']).toEqual(['AccessDenied: not allowed to write']);
 });
 
-test('a pass succeeds without a record if another pass wrote the record first', async () => {
+test('a pass succeeds even if its run record is not written because another pass wrote the record first', async () => {
   const world = await aDispatchWorldOf({});
   const put = () => Promise.resolve({ outcome: 'lost' } as const);
   await pass(world, nothing, 'system-namespaces', { table: () => ({ ...world.table, put }) });
   expect(world.telemetry.counters).toMatchObject({ passes: 1, failures: 0 });
 });
 
-test('a record of a later version stays unchanged, and no pass runs', async () => {
+test('if a later version wrote the run record, the record stays unchanged, and no pass runs', async () => {
   const world = await aDispatchWorldOf({});
   await world.table.put({ cluster: 'demo', key: 'runs/system-namespaces', value: {}, schema: 99 }, undefined);
   expect(await pass(world, nothing)).toBeUndefined();
@@ -242,7 +242,7 @@ describe('the record of the kubernetes-service loop', () => {
     { name: 'fails', run: trouble },
     { name: 'returns another state', run: () => aReport({ state: { since: 1 } }) },
   ])(
-    'the record of the kubernetes-service loop is written at once when a pass $name, and when a later pass no longer does',
+    'the record of the kubernetes-service loop is written at once when a pass $name, and again when that ends',
     async ({ name, run }) => {
       const back = name === 'changes something' ? 10 : 20;
       expect(await recordedAfter(quiet, run, quiet)).toEqual([0, 10, back]);
@@ -258,8 +258,8 @@ describe('the record of the kubernetes-service loop', () => {
   });
 
   test.each([
-    ['a failed pass counts a credential that ends soon', true, 1],
-    ['a failed pass does not count a credential that ends later', false, undefined],
+    ['a failed pass counts a credential that expires soon', true, 1],
+    ['a failed pass does not count a credential that does not expire soon', false, undefined],
   ])('%s', async (_, credentialEndsSoon, counted) => {
     const world = await aDispatchWorldOf({});
     await pass(world, trouble, 'kubernetes-service', { connect: world.connecting({ credentialEndsSoon }) });

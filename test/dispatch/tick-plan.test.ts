@@ -21,7 +21,7 @@ function dueSeconds(plan: ReturnType<typeof planTicks>): number[] {
 const namesOf = ({ tick }: ReturnType<typeof planTicks>[number]) => tick.clusters;
 
 describe('planTicks', () => {
-  test('the ticks of 10,000 clusters are spread over ten seconds, and the second depends only on the name of the cluster', () => {
+  test('the ticks of 10,000 clusters are spread over ten seconds, and the name of a cluster alone determines its second', () => {
     const fleet = clusters(10_000);
     const plan = planTicks('kubernetes-service', fleet, AT);
     const bySecond = Map.groupBy(plan, ({ tick }) => (tick.dueAtMs - MINUTE) / 1000);
@@ -46,11 +46,11 @@ describe('planTicks', () => {
     expect([...new Set(delays)].toSorted()).toEqual([0, 1, 2, 3, 4]);
   });
 
-  test('the ticks of a fleet are not spread if all its messages can be processed at once', () => {
+  test('the ticks of a fleet are not spread over several seconds if all its messages can be processed at the same time', () => {
     expect(planTicks('kubernetes-service', clusters(160), AT)).toHaveLength(6 * 10);
   });
 
-  test('clusters that do not answer share one message per minute, which follows the first message of every other cluster', () => {
+  test('clusters that do not answer share one message per minute, which is queued after the first messages of all clusters that answer', () => {
     const unreachable = new Set(['c-1', 'c-18']);
     const fleet = planTicks('kubernetes-service', clusters(20), { ...AT, apart: { ...NONE_APART, unreachable } });
     expect(fleet.slice(0, 3).map(({ tick, isFirst }) => [tick.clusters.length, isFirst])).toEqual([
@@ -74,7 +74,7 @@ describe('planTicks', () => {
     return { ...NONE_APART, suspects: new Map(names.map((name) => [name, suspect])) };
   };
 
-  test('each suspect has its own message, other clusters share messages, and the end of the pass of a suspect queues its next message', () => {
+  test('each suspect has a message of its own, and its next message is queued when its pass has ended; other clusters share messages', () => {
     const plan = planTicks('kubernetes-service', clusters(5), { ...AT, apart: suspects(['c-1', 'c-3'], 'again') });
     const alone = plan.filter(({ tick }) => tick.followedUntilMs !== undefined);
     expect(alone.map((tick) => [tick.isFirst, tick.tick.followedUntilMs, ...namesOf(tick)])).toEqual([
@@ -91,11 +91,11 @@ describe('planTicks', () => {
   });
 
   test.each<[number, Suspect['state'], string]>([
-    [30, 'again', 'take turns in the eight processes that other clusters do not need'],
-    [30, 'unproven', 'take turns in the eight processes that other clusters do not need'],
+    [30, 'again', 'take turns in the eight processes that are left for them'],
+    [30, 'unproven', 'take turns in the eight processes that are left for them'],
     [30, 'proven', 'have a tick each'],
-    [41, 'unproven', 'have a tick each, because a tenant does not cause so many'],
-  ])('%i suspects of 100 clusters in the state "%s" %s', (count, state, _what) => {
+    [41, 'unproven', 'have a tick each, because a single tenant is not the cause of so many suspects'],
+  ])('if %i of 100 clusters are suspects in the state "%s", they %s', (count, state, _what) => {
     const names = clusters(count).map(({ name }) => name);
     const ticked = Array.from({ length: 10 }, (_, minute) => {
       const nowMs = MINUTE + minute * 60_000;
@@ -119,7 +119,7 @@ describe('planTicks', () => {
     { name: 'later than some ticks', lateMs: 25_000, due: [30, 40, 50], delays: [5, 15, 25] },
     { name: 'later than a minute', lateMs: 70_000, due: [], delays: [] },
   ])(
-    'after an event $name, the kubernetes-service loop has the remaining ticks of the minute',
+    'after a scheduled event that is $name, the kubernetes-service loop has the ticks that remain in the minute',
     ({ lateMs, due, delays }) => {
       const plan = planTicks('kubernetes-service', clusters(1), { ...AT, nowMs: MINUTE + lateMs });
       expect(dueSeconds(plan)).toEqual(due);
@@ -128,7 +128,7 @@ describe('planTicks', () => {
     },
   );
 
-  test('no tick is delayed beyond the minute if the time of the event is ahead of the clock', () => {
+  test('if the time of the event is ahead of the clock, the ticks are still queued within the minute', () => {
     const plan = planTicks('kubernetes-service', clusters(1), { ...AT, dueAtMs: MINUTE + 900_000 });
     expect(dueSeconds(plan)).toEqual([10, 20, 30, 40, 50]);
   });
@@ -152,7 +152,7 @@ describe('planTicks', () => {
     expect(new Set(later.flatMap(namesOf))).toEqual(new Set(['c-0']));
   });
 
-  test('every cluster is in exactly one message of each tick, and no message has more clusters than the number of simultaneous passes', () => {
+  test('every cluster is in exactly one message of each tick, and no message has more clusters than can run at the same time', () => {
     fc.assert(
       fc.property(fc.nat(200), fc.nat(59_999), fc.integer({ min: 1, max: 16 }), (count, lateMs, clustersPerTick) => {
         const plan = planTicks('kubernetes-service', clusters(count), {

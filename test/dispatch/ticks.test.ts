@@ -40,7 +40,7 @@ beforeEach(() => {
   ({ loop, names: ran } = aLoop(scripts, 'kubernetes-service'));
 });
 
-/** Invokes the messages that are due every ten seconds until the end of the minute. */
+/** Every ten seconds until the end of the minute, invokes the function with the messages that are due. */
 async function restOfMinute(): Promise<Summary[]> {
   const summaries: Summary[] = [];
   for (let tick = 0; tick < 5; tick += 1) {
@@ -51,7 +51,7 @@ async function restOfMinute(): Promise<Summary[]> {
 }
 
 describe('a few clusters', () => {
-  test('messages cause six passes per minute for a few clusters', async () => {
+  test('a few clusters have six passes per minute, which queued messages start', async () => {
     await world.register({ name: 'a' }, { name: 'b' });
     expect(await invoke(schedule())).toEqual({ passes: 0, failed: 0, skipped: 0 });
     expect(queue.sent.map(({ delaySeconds }) => delaySeconds)).toEqual([0, 10, 20, 30, 40, 50]);
@@ -61,7 +61,7 @@ describe('a few clusters', () => {
     expect(queue.sent).toHaveLength(6);
   });
 
-  test('the scheduled event runs the first pass of a single cluster, after it queued the messages of the minute, because the pass may hang', async () => {
+  test('the invocation of a scheduled event queues the messages of the minute before it runs the first pass of a single cluster, because the pass might hang', async () => {
     await world.register({ name: 'a' });
     let queuedByThen: number[] = [];
     scripts['a'] = async () => {
@@ -111,7 +111,7 @@ describe('passes that keep the event loop busy for longer than the time limit of
     },
   );
 
-  test('an invocation that only queues messages makes no cluster a suspect, however long it keeps the event loop busy', async () => {
+  test('an invocation that runs no pass makes no cluster a suspect, even if it keeps the event loop busy for a minute', async () => {
     await world.register({ name: 'a' }, { name: 'b' });
     let busy = 0;
     await invoke(schedule(), { stack: 'prod', busyMs: () => (busy += 60_000) });
@@ -119,7 +119,7 @@ describe('passes that keep the event loop busy for longer than the time limit of
   });
 });
 
-test('the first tick of a fleet runs from messages, with each cluster in one message', async () => {
+test('the first tick of a fleet is queued, and each cluster gets its pass from exactly one message', async () => {
   await world.register(...FLEET.map((name) => ({ name })));
   expect(await invoke(schedule())).toEqual({ passes: 0, failed: 0, skipped: 0 });
   expect(queue.sent).toHaveLength(3 * 6);
@@ -134,27 +134,30 @@ test('the first tick of a fleet runs from messages, with each cluster in one mes
 test.each([
   ['a queue', () => queue.queue],
   ['a queue that is down', () => downQueue],
-])('a fleet with %s and clustersPerTick 1 never runs two clusters in one process at once', async (_what, tickQueue) => {
-  const alone = { clustersPerTick: 1 };
-  await world.register(...FLEET.map((name) => ({ name })));
-  let running = 0;
-  const together: number[] = [];
-  const pass = async () => {
-    running += 1;
-    together.push(running);
-    await new Promise(setImmediate);
-    running -= 1;
-    return aReport();
-  };
-  for (const name of FLEET) scripts[name] = pass;
-  await invoke(schedule(), { ...alone, tickQueue: tickQueue() });
-  world.clock.nowMs += 9_000;
-  for (const event of queue.receive()) await invoke(event, alone);
-  expect(ran().toSorted()).toEqual(FLEET);
-  expect(new Set(together)).toEqual(new Set([1]));
-});
+])(
+  'with %s and clustersPerTick 1, a process never runs passes of two clusters at the same time',
+  async (_what, tickQueue) => {
+    const alone = { clustersPerTick: 1 };
+    await world.register(...FLEET.map((name) => ({ name })));
+    let running = 0;
+    const together: number[] = [];
+    const pass = async () => {
+      running += 1;
+      together.push(running);
+      await new Promise(setImmediate);
+      running -= 1;
+      return aReport();
+    };
+    for (const name of FLEET) scripts[name] = pass;
+    await invoke(schedule(), { ...alone, tickQueue: tickQueue() });
+    world.clock.nowMs += 9_000;
+    for (const event of queue.receive()) await invoke(event, alone);
+    expect(ran().toSorted()).toEqual(FLEET);
+    expect(new Set(together)).toEqual(new Set([1]));
+  },
+);
 
-test('the scheduled event runs all passes of a fleet without a queue', async () => {
+test('if there is no queue, the invocation of the scheduled event runs the passes of all clusters', async () => {
   await world.register(...FLEET.map((name) => ({ name })));
   await world.dispatch(loop, schedule());
   expect(ran().toSorted()).toEqual(FLEET);
@@ -166,7 +169,7 @@ describe('a cluster list that cannot be read', () => {
     return { table: () => ({ ...world.table, list }) };
   };
 
-  test('a process uses its last cluster list for 15 minutes if it cannot read a new one, and logs and counts this', async () => {
+  test('a process that cannot read the cluster list uses its last list for up to 15 minutes, and logs and counts this', async () => {
     await world.register({ name: 'a' }, { name: 'b' });
     await invoke(schedule());
     world.clock.nowMs += 15 * 60_000;
@@ -184,7 +187,7 @@ describe('a cluster list that cannot be read', () => {
     await expect(invoke(schedule(), tableThatFails('Unavailable'))).rejects.toMatchObject({ code: 'Unavailable' });
   });
 
-  test('an unreadable cluster list fails the invocation if the process has no earlier list or the table denies access', async () => {
+  test('if the cluster list cannot be read, the invocation fails if the process has no earlier list or the table denies access', async () => {
     await world.register({ name: 'a' });
     await expect(invoke(schedule(), tableThatFails('Throttled'))).rejects.toMatchObject({ code: 'Throttled' });
     await invoke(schedule());
@@ -225,7 +228,7 @@ describe('a queue that is down', () => {
   });
 });
 
-test('a scheduled event older than a minute is dropped and counted: EventBridge delivers all missed events after an outage', async () => {
+test('a scheduled event older than a minute is dropped and counted, because EventBridge delivers all missed events after an outage', async () => {
   await world.register({ name: 'a' });
   const missed = schedule();
   world.clock.nowMs += 60_001;
@@ -236,7 +239,7 @@ test('a scheduled event older than a minute is dropped and counted: EventBridge 
 });
 
 describe('a message', () => {
-  test('an invocation for a message reads the pause of all clusters and each registration only once, because one partition serves the whole fleet', async () => {
+  test('an invocation for a message reads the pause of all clusters and each registration only once, because all of them are in one partition of the table', async () => {
     const names = FLEET.slice(0, CONCURRENT_PASSES);
     await world.register(...names.map((name) => ({ name })));
     const keys: string[] = [];
@@ -255,7 +258,7 @@ describe('a message', () => {
     expect(lines('message dropped')).toMatchObject([{ level: 'error' }]);
   });
 
-  test('a cluster of a message that is no longer registered is logged, and does not count as a failure', async () => {
+  test('if a cluster in a message is no longer registered, it is logged and not counted as failed', async () => {
     await world.register({ name: 'a' }, { name: 'gone' });
     await updateCluster(world.table, 'gone', unregistered);
     expect(await invoke(queueEvent(tickOf({ clusters: ['gone', 'a', 'never'] })))).toEqual({
@@ -267,7 +270,7 @@ describe('a message', () => {
     expect(lines('invocation ended')[0]?.fields).toMatchObject({ unregistered: ['gone', 'never'] });
   });
 
-  test('a registration of a later version fails only the pass of its cluster', async () => {
+  test('if a later version wrote the registration of a cluster, only the pass of that cluster fails', async () => {
     await world.register({ name: 'a' });
     await world.table.put({ cluster: '#clusters', key: 'newer', value: {}, schema: 2 }, undefined);
     const summary = await invoke(queueEvent(tickOf({ clusters: ['newer', 'a'] })));
@@ -275,7 +278,7 @@ describe('a message', () => {
     expect(lines('pass failed')[0]?.fields['errors']).toEqual([expect.stringContaining('SchemaTooNew: ')]);
   });
 
-  test('a message is not retried if the table is down, and the failure is logged and counted', async () => {
+  test('if the table is down, the passes of a message are logged and counted as failed, and the message is not retried', async () => {
     await world.register({ name: 'a' });
     const get = () => Promise.reject(new TableError('Unavailable', 'the table is down'));
     const table = () => ({ ...world.table, get });
@@ -285,7 +288,7 @@ describe('a message', () => {
   });
 });
 
-test('two simultaneous deliveries of a scheduled event or of a message run passes twice without harm', async () => {
+test('if a scheduled event or a message is delivered twice at the same time, the passes run twice and all succeed', async () => {
   await world.register({ name: 'a' });
   await Promise.all([invoke(schedule()), invoke(schedule())]);
   expect(queue.sent).toHaveLength(10);
@@ -296,7 +299,7 @@ test('two simultaneous deliveries of a scheduled event or of a message run passe
   expect(await world.recordOf('a', 'kubernetes-service')).toMatchObject({ outcome: 'succeeded', failuresInARow: 0 });
 });
 
-test('the other clusters of a message have their tick despite a registration with an invalid key', async () => {
+test('a registration with an invalid key does not prevent the ticks of other clusters', async () => {
   await world.register(...FLEET.map((name) => ({ name })));
   const name = 'c-00.by-hand';
   const value = plainValue({ generation: 1, rangesGeneration: 1, spec: { ...aClusterSpec(), name } });

@@ -53,7 +53,7 @@ describe('the console blocks of allocating.md', () => {
   });
 });
 
-test('each request on the pages succeeds with the answer on the page', async () => {
+test('each request on the page succeeds, and its answer is the one on the page', async () => {
   const shown = contentOf('json').map((block) => JSON.parse(block.replaceAll('prod-eu-1', CLUSTER)) as object);
   const exchanges = shown.flatMap((request, index) =>
     'operation' in request && !('outcome' in request) ? [{ request, answer: shown[index + 1] }] : [],
@@ -66,7 +66,7 @@ test('each request on the pages succeeds with the answer on the page', async () 
   expect(exchanges).toHaveLength(2);
 });
 
-test('the reference and the schema have the same codes of refusals', () => {
+test('the reference page and the schema list the same refusal codes', () => {
   const documented = [...reference.matchAll(/^\| `([A-Z]\w+)` \|/gm)].map(([, code = '']) => code);
   const { error } = answerJsonSchema()['properties'] as Record<string, { description: string }>;
   const [, codes = ''] = error?.description.split(': ') ?? [];

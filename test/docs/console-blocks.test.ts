@@ -3,7 +3,7 @@ import { isWhatIsPrinted } from '../support/console-blocks.ts';
 
 const LEASES = 'ADDRESS   ENDS\n10.0.0.1   in 9m58s\n';
 
-describe('a correct page has the printed output', () => {
+describe('a page that shows the printed output', () => {
   test.each([
     ['with exactly the printed text', 'nothing to do\n', ['nothing to do']],
     ['with other ages and column widths', LEASES, ['ADDRESS  ENDS', '10.0.0.1  in 14s']],
@@ -13,7 +13,7 @@ describe('a correct page has the printed output', () => {
     ['with ... for several lines', 'a\nb\nc\nd\n', ['a', '...', 'd']],
     ['with ... for no line', 'a\nd\n', ['a', '...', 'd']],
     ['without the empty lines', 'a\n\nb\n', ['a', 'b']],
-  ])('a page is correct %s', (_title, printed, page) => {
+  ])('a page %s is accepted as correct', (_title, printed, page) => {
     expect(isWhatIsPrinted(printed, page)).toBe(true);
   });
 });
@@ -26,7 +26,7 @@ describe('a stale page', () => {
     ['lacks a line between', 'a\nb\nc\n', ['a', 'c']],
     ['has an extra line', 'a\n', ['a', 'b']],
     ['shows no output where there is some', 'a\n', []],
-    ['has an age where none is printed', 'none\n', ['4s ago']],
+    ['shows an age although the command prints none', 'none\n', ['4s ago']],
   ])('a page is stale if it %s', (_title, printed, page) => {
     expect(isWhatIsPrinted(printed, page)).toBe(false);
   });

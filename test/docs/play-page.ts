@@ -30,7 +30,7 @@ export function testPage(page: string, text: string, story: Story): void {
     await world?.close();
   });
 
-  test('every command prints the output on the page', async () => {
+  test('every command on the page prints the output that the page shows', async () => {
     const blocks = fencedBlocks(text);
     expect(blocks).not.toEqual([]);
     for (const block of blocks) {

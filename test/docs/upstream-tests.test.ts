@@ -15,10 +15,13 @@ const rows = page
   .map((line) => line.split('|').map((cell) => cell.trim()))
   .map(([, , upstream = '', ours = '']) => ({ upstream, ours }));
 
-test.each(rows)('the describe blocks that cover $upstream exist, or the page gives a reason', ({ ours }) => {
-  if (ours.startsWith('none: ')) return;
-  const [named = ''] = ours.split(';');
-  const titles = [...named.matchAll(/`([^`]+)`/g)].map(([, title]) => title);
-  expect(titles).not.toEqual([]);
-  expect(titles.filter((title) => !blocks.has(title))).toEqual([]);
-});
+test.each(rows)(
+  'for the upstream test $upstream, the page names describe blocks that exist, or gives a reason for having none',
+  ({ ours }) => {
+    if (ours.startsWith('none: ')) return;
+    const [named = ''] = ours.split(';');
+    const titles = [...named.matchAll(/`([^`]+)`/g)].map(([, title]) => title);
+    expect(titles).not.toEqual([]);
+    expect(titles.filter((title) => !blocks.has(title))).toEqual([]);
+  },
+);

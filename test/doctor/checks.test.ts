@@ -72,14 +72,14 @@ test.each([
   { skewMs: -2_000, level: 'ok', message: "agrees with the table's" },
   { skewMs: 2_100, level: 'fail', message: "is 2.1 s ahead of the table's or more" },
   { skewMs: -960_000, level: 'fail', message: "is 960.0 s behind the table's or more" },
-])('the clock is $level when it is $skewMs ms ahead', ({ skewMs, level, message }) => {
+])('the line about a clock that is $skewMs ms ahead of the table has level $level', ({ skewMs, level, message }) => {
   expect(checkClock(skewMs)).toEqual([expect.objectContaining({ check: 'clock', level, message })]);
 });
 
 describe('the queues', () => {
   const url = 'https://sqs.eu-test-1.amazonaws.com/123/ticks';
 
-  test('the check of queues succeeds without any queue', async () => {
+  test('the check of queues succeeds if there is no queue', async () => {
     expect(await checkQueues([], async () => 0, never)).toMatchObject([{ level: 'ok' }]);
   });
 
@@ -90,7 +90,7 @@ describe('the queues', () => {
     expect(await checkQueues([url], async () => depth, never)).toEqual([expect.objectContaining({ level, message })]);
   });
 
-  test('a queue that does not answer is a failure with its resolution', async () => {
+  test('if a queue cannot be read, its line has level fail and contains the resolution', async () => {
     const [line] = await checkQueues([url], () => Promise.reject(new Error('AccessDenied')), never);
     expect(line).toMatchObject({ level: 'fail', fix: expect.stringContaining('sqs:GetQueueAttributes') });
   });
@@ -101,7 +101,7 @@ describe('the expiry of a credential', () => {
     `Bearer eyJhbGciOiJub25lIn0.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.x`;
   const bearing = (Authorization: string) => anAccess({ authHeaders: async () => ({ Authorization }) });
 
-  test('the doctor reads the expiry of a token from its claims', async () => {
+  test('the doctor reads the expiry of a token from its claim exp', async () => {
     expect(await credentialEnds(bearing(aToken({ iat: 1_000, exp: 4_000 })))).toEqual([
       { what: 'token', beganMs: 1_000_000, endsMs: 4_000_000 },
     ]);
@@ -114,7 +114,7 @@ describe('the expiry of a credential', () => {
     },
   );
 
-  test('the doctor reads the expiry of a client certificate from the certificate', async () => {
+  test('the doctor reads the expiry of a client certificate', async () => {
     const { cert } = makeAuthority('test').issue(['demo']);
     const [end] = await credentialEnds(anAccess({ tls: () => ({ cert, rejectUnauthorized: true }) }));
     expect(end).toMatchObject({ what: 'client certificate', endsMs: expect.any(Number) });
@@ -142,7 +142,7 @@ describe('the expiry of a credential', () => {
 });
 
 describe('the connection to the API server', () => {
-  test('a kubeconfig that disables TLS verification is a warning', async () => {
+  test('the doctor warns about a kubeconfig that disables TLS verification', async () => {
     const lines = await checkKubeconfig(anAccess({ skipTlsVerify: true }), 'secret demo', NOW_MS);
     expect(lines.map(({ check, level }) => `${check} ${level}`)).toEqual([
       'kubeconfig ok',
@@ -152,12 +152,17 @@ describe('the connection to the API server', () => {
   });
 
   test.each<[string, string, readonly string[], readonly string[]]>([
-    ['is one API server of several', 'https://10.9.8.7:6443', ['10.9.8.7', '10.9.8.8'], ['warn']],
+    ['is one of several API servers', 'https://10.9.8.7:6443', ['10.9.8.7', '10.9.8.8'], ['warn']],
     ['is the only API server', 'https://10.9.8.7:6443', ['10.9.8.7'], []],
     ['is a load balancer', 'https://api.demo.example.com', ['10.9.8.7', '10.9.8.8'], []],
-    ['is probed as one of several', 'https://one.demo.example.com', ['10.9.8.7', '10.9.8.8'], ['warn']],
+    [
+      'has a host name at which one of several API servers is probed',
+      'https://one.demo.example.com',
+      ['10.9.8.7', '10.9.8.8'],
+      ['warn'],
+    ],
   ])(
-    'the server of a kubeconfig is a warning only if it is one of several API servers; a server that %s: %s, with the addresses %j',
+    'the doctor warns if the server of a kubeconfig is one of several API servers; here, the server %s: %s, with the addresses %j',
     (_, server, addresses, levels) => {
       const url = 'https://one.demo.example.com/readyz';
       const apiServers = addresses.map((address) => aServer(address, server.includes('one.') ? { url } : {}));
@@ -182,7 +187,7 @@ describe('the connection to the API server', () => {
     { server: 'https://api.example.com', addresses: ['10.0.0.1'], level: 'ok' },
     { server: 'https://api.example.com', addresses: undefined, level: 'fail' },
   ])(
-    'the server $server with the addresses $addresses in DNS is a line of level $level',
+    'the line about the server $server, which DNS resolves to $addresses, has level $level',
     async ({ server, addresses, level }) => {
       expect(await checkName(anAccess({ server }), async () => addresses)).toMatchObject([{ check: 'dns', level }]);
     },
@@ -192,10 +197,13 @@ describe('the connection to the API server', () => {
     { user: undefined, level: 'ok', end: 'and accepts the credential' },
     { user: 'jane', level: 'ok', end: 'and accepts the credential as that of jane' },
     { user: 'system:anonymous', level: 'fail', end: 'and has no user for the credential (system:anonymous)' },
-  ])('the API server answers with its version, to the user $user', async ({ user, level, end }) => {
-    const [line] = await checkApiServer(anAccess(), aReview({ user: async () => user }));
-    expect(line).toMatchObject({ level, message: `https://10.0.0.1:6443 is Kubernetes v1.36.3, ${end}` });
-  });
+  ])(
+    'the line about the API server contains its version and the user of the credential, $user',
+    async ({ user, level, end }) => {
+      const [line] = await checkApiServer(anAccess(), aReview({ user: async () => user }));
+      expect(line).toMatchObject({ level, message: `https://10.0.0.1:6443 is Kubernetes v1.36.3, ${end}` });
+    },
+  );
 
   test.each([
     { allocator: 'table', has: false, levels: ['warn'] },
@@ -218,7 +226,7 @@ describe('the connection to the API server', () => {
     { reply: { kind: 'tlsFailure', message: 'x' }, level: 'fail', fix: expect.stringContaining('serverName') },
     { reply: { kind: 'unknown', message: 'x' }, level: 'warn', fix: 'Run the doctor again' },
     { reply: { kind: 'silence', message: 'x' }, level: 'fail', fix: expect.stringContaining('firewall') },
-  ])('a probe that gets $reply is a line of level $level', async ({ reply, level, fix }) => {
+  ])('the line about a probe with the result $reply has level $level', async ({ reply, level, fix }) => {
     const lines = await checkProbes(aClusterSpec(), [], {
       probe: async () => reply,
       lookUp: async () => undefined,
@@ -229,12 +237,12 @@ describe('the connection to the API server', () => {
   });
 });
 
-describe('the rights', () => {
+describe('the permissions of the credential', () => {
   const reviewing = (allows: (permission: Permission) => boolean) =>
     aReview({ allows: async (permission) => allows(permission) });
   const justEnough = ({ namespace }: Permission) => namespace !== 'kube-system';
 
-  test('exactly the required rights cause no warning', async () => {
+  test('the doctor does not warn about a credential with exactly the required permissions', async () => {
     const lines = await checkRights(reviewing(justEnough), aClusterSpec(), SERVER);
     expect(lines.every(({ level }) => level === 'ok')).toBe(true);
     expect(lines.map(({ message }) => message)).toContain(
@@ -269,20 +277,23 @@ describe('the rights', () => {
       { serviceClusterIPRange: '10.0.0.0/16,fd00::/108', service: { ipFamilyPolicy: 'PreferDualStack' } },
       'service.ipFamilyPolicy: may not delete endpointslices.discovery.k8s.io kubernetes-ipv6 in default, get ',
     ],
-  ])('the rights that only an option needs are checked if the spec sets it: %j', async (fields, message) => {
-    const base = new Set(PERMISSION_GROUPS.flatMap(permissionsOf).map(permissionText));
-    const review = reviewing((permission) => base.has(permissionText(permission)));
-    const apiServers = [{ address: '10.9.8.7' }];
-    const spec = specIn(
-      JSON.stringify({ name: 'demo', kubeconfig: { file: 'x' }, apiServers, mode: 'enforce', ...fields }),
-    );
-    const lines = await checkRights(review, spec, SERVER);
-    expect(lines.filter(({ level }) => level !== 'ok')).toEqual([
-      expect.objectContaining({ level: 'fail', message: expect.stringContaining(message) }),
-    ]);
-  });
+  ])(
+    'permissions that only an option of the spec needs are checked if the spec sets the option: %j',
+    async (fields, message) => {
+      const base = new Set(PERMISSION_GROUPS.flatMap(permissionsOf).map(permissionText));
+      const review = reviewing((permission) => base.has(permissionText(permission)));
+      const apiServers = [{ address: '10.9.8.7' }];
+      const spec = specIn(
+        JSON.stringify({ name: 'demo', kubeconfig: { file: 'x' }, apiServers, mode: 'enforce', ...fields }),
+      );
+      const lines = await checkRights(review, spec, SERVER);
+      expect(lines.filter(({ level }) => level !== 'ok')).toEqual([
+        expect.objectContaining({ level: 'fail', message: expect.stringContaining(message) }),
+      ]);
+    },
+  );
 
-  test('rights of an administrator are reported as excessive, unless the API server is on this machine', async () => {
+  test('the doctor warns about the permissions of an administrator, unless the API server is on this machine', async () => {
     const all = reviewing(() => true);
     const warnings = async (server: string) =>
       (await checkRights(all, aClusterSpec(), server)).filter(({ level }) => level !== 'ok');
@@ -298,7 +309,7 @@ describe('the writers of the endpoints', () => {
     const cluster = memoryCluster();
     cluster.place(anEndpoints(['10.9.8.7']), manager);
     cluster.place(aSlice(['10.9.8.7']), manager);
-    // The first objects of a memory cluster were written one and two seconds after the epoch.
+    // The two objects were written one and two seconds after the epoch.
     return checkOwners(aClusterSpec(), cluster.port, nowMs);
   };
 
@@ -314,7 +325,7 @@ describe('the writers of the endpoints', () => {
     );
   });
 
-  test('a slice that another controller manages is a warning', async () => {
+  test('the doctor warns about a slice that another controller manages', async () => {
     const slice = aSlice(['10.9.8.7']);
     const labels = { ...slice.metadata.labels, 'endpointslice.kubernetes.io/managed-by': 'another' };
     const cluster = memoryCluster([{ ...slice, metadata: { ...slice.metadata, name: 'kubernetes-x', labels } }]);
@@ -322,17 +333,17 @@ describe('the writers of the endpoints', () => {
     expect(lines).toMatchObject([{ level: 'warn', message: expect.stringContaining('managed by another') }]);
   });
 
-  test('the endpoints are not read where the spec publishes nothing', async () => {
+  test('the endpoints are not read if the spec publishes no endpoints', async () => {
     const spec = aClusterSpec();
     const none = { ...spec, endpoints: { ...spec.endpoints, reconciler: 'none' as const } };
     expect(await checkOwners(none, memoryCluster().port, HOUR)).toMatchObject([{ level: 'ok' }]);
   });
 });
 
-describe('the spec', () => {
+describe('the registration and the Service of a cluster', () => {
   const registered = { spec: aClusterSpec({ mode: 'observe' }), generation: 1, rangesGeneration: 1 };
 
-  test('an observing, paused cluster of another stack has a line for each of the three facts', () => {
+  test('a cluster of another stack that is paused and in mode observe has one line about each of the three', () => {
     const paused = { untilMs: NOW_MS + HOUR, reason: 'work', by: 'me' };
     const lines = checkSpec({ ...registered, paused, owner: { stack: 'theirs' } }, 'ours', NOW_MS);
     expect(lines.filter(({ level }) => level === 'warn').map(({ message }) => message)).toEqual([
@@ -367,10 +378,13 @@ describe('the spec', () => {
     { title: 'in another range', objects: [serviceAt('10.96.0.1')], levels: ['fail'] },
     { title: 'on another port', objects: [serviceAt('10.0.0.1', 8443)], levels: ['warn'] },
     { title: 'missing', objects: [], levels: ['warn'] },
-  ])('the check of a Service that is $title has the levels $levels', async ({ objects, levels }) => {
-    const lines = await checkService(aClusterSpec(), memoryCluster(objects).port);
-    expect(lines.map(({ level }) => level)).toEqual(levels);
-  });
+  ])(
+    'the check of the kubernetes Service, which is $title, returns lines of the levels $levels',
+    async ({ objects, levels }) => {
+      const lines = await checkService(aClusterSpec(), memoryCluster(objects).port);
+      expect(lines.map(({ level }) => level)).toEqual(levels);
+    },
+  );
 
   const MORE = served('more', '10.0.1.0/24');
   const FIRST = served('kubernetes', '10.0.0.0/24');
@@ -387,7 +401,7 @@ describe('the spec', () => {
       missing: 'kubernetes (fd00::/112)',
     },
     { range: '10.0.0.0/24', cidrs: [served('kubernetes', '10.96.0.0/12')], missing: 'kubernetes (10.96.0.0/12)' },
-  ])('the range $range of the spec is compared with the ServiceCIDRs: it lacks $missing', async (given) => {
+  ])('the doctor reports the ServiceCIDRs outside the range $range of the spec: $missing', async (given) => {
     const { range, cidrs, allocator = 'apiserver', missing } = given;
     const [first] = cidrs.flatMap(({ spec }) => spec.cidrs);
     const service = serviceAt(first === '10.0.0.0/24' ? '10.0.0.1' : '10.96.0.1');
@@ -399,7 +413,7 @@ describe('the spec', () => {
     expect(lines).toMatchObject(allocator === 'table' ? [line] : [record, line]);
   });
 
-  test('with allocator table, a range that no ServiceCIDR overlaps is a failure', async () => {
+  test('with allocator: table, a range of the spec that overlaps no ServiceCIDR gets a line of level fail', async () => {
     const spec = aClusterSpec({ allocator: 'table', serviceClusterIPRanges: ['10.0.0.0/24'] });
     const objects = [serviceAt('10.96.0.1'), served('kubernetes', '10.96.0.0/12')];
     const lines = await checkService(spec, memoryCluster(objects).port);
@@ -408,7 +422,7 @@ describe('the spec', () => {
     ]);
   });
 
-  test('the Service is checked even if the ServiceCIDRs cannot be listed', async () => {
+  test('the doctor checks the kubernetes Service even if the ServiceCIDRs cannot be listed', async () => {
     const list = () => Promise.reject(new ClusterError('Forbidden', 'no'));
     const lines = await checkService(aClusterSpec(), { ...memoryCluster([serviceAt('10.0.0.1')]).port, list });
     expect(lines).toMatchObject([{ level: 'ok' }]);

@@ -44,7 +44,7 @@ function ask(world: DispatchWorld, event: unknown, environment: Partial<DoctorEn
 }
 
 describe('the doctor', () => {
-  test('the doctor checks one cluster, from the table to the owners of its endpoints', async () => {
+  test('the doctor makes all checks for one cluster: of the table, the queue, the kubeconfig, the API server, its permissions and the endpoints', async () => {
     const { lines, ok } = await ask(await aWorld(), { cluster: 'one' });
     expect(lines.filter(({ level }) => level === 'fail')).toEqual([]);
     expect(ok).toBe(true);
@@ -66,7 +66,7 @@ describe('the doctor', () => {
     expect(lines.filter(({ level }) => level === 'warn').every(({ fix }) => fix !== undefined)).toBe(true);
   });
 
-  test('the doctor checks all clusters, and logs the number of lines in one line', async () => {
+  test('the doctor checks all clusters, and writes one log line', async () => {
     const world = await aWorld();
     const { lines } = await ask(world, undefined);
     expect(lines).toContainEqual({ check: 'clusters', level: 'ok', message: '2 are registered' });
@@ -81,7 +81,7 @@ describe('the doctor', () => {
     expect(await objectsIn(standIn)).toEqual(before);
   });
 
-  test('a kubeconfig that cannot be read is one line, and other clusters are checked', async () => {
+  test('a kubeconfig that cannot be read causes one line of level fail, and other clusters are still checked', async () => {
     const message = 'secret kbc/one was not found. Put the kubeconfig there.';
     const unread = () => Promise.reject(new ClusterError('BadKubeconfig', message));
     const { lines, ok } = await ask(await aWorld(), {}, loadingOne(unread));
@@ -92,7 +92,7 @@ describe('the doctor', () => {
     expect(lines).toContainEqual(expect.objectContaining({ cluster: 'two', check: 'owner' }));
   });
 
-  test('an API server that cannot be reached is one failure, and the checks that need it are skipped', async () => {
+  test('an unreachable API server causes one line of level fail, and the checks that need this server are skipped', async () => {
     const nowhere = kubeconfigOf('stand-in', 'https://127.0.0.1:1', IDENTITY);
     const unreachable = () => parseKubeconfig(nowhere, 'of the test');
     const { lines } = await ask(await aWorld(), { cluster: 'one' }, loadingOne(unreachable));
@@ -102,7 +102,7 @@ describe('the doctor', () => {
     expect(lines.some(({ check }) => check === 'rights')).toBe(false);
   });
 
-  test('a check that hangs delays no other check', async () => {
+  test('a check that never ends does not delay other checks', async () => {
     const world = await aWorld();
     const answer = ask(
       world,
@@ -140,7 +140,7 @@ describe('the doctor', () => {
     });
   });
 
-  test('an event of another kind is refused', async () => {
+  test('the doctor refuses an event with an unknown field', async () => {
     await expect(ask(await aWorld(), { clusters: ['one'] })).rejects.toMatchObject({ code: 'BadEvent' });
   });
 });
@@ -155,7 +155,7 @@ test('the doctor reads the limit of concurrent ticks from the environment, and w
   ]);
 });
 
-test('the environment names the queues, separated by commas, or none', () => {
+test('the doctor reads the URLs of the queues, separated by commas, from the environment variable TICK_QUEUE_URLS', () => {
   expect(doctorEnvironmentFrom({ TICK_QUEUE_URLS: 'https://a/1,https://a/2' }).queues?.urls).toEqual([
     'https://a/1',
     'https://a/2',

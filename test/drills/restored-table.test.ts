@@ -9,14 +9,17 @@ import { A, B, READY } from '../support/endpoints-world.ts';
 import { found } from '../support/found.ts';
 import { type MemoryStore, memoryStore } from '../support/memory-table.ts';
 
-/* docs/backup.md, "Restore": after any loss or restore of the table, no address of a Service is allocated again. */
+/*
+ * Tests the promise of docs/backup.md, "Restore": after any loss or restore of the table, no address of a Service is allocated
+ * again.
+ */
 
 const SPEC = { allocator: 'table', serviceClusterIPRanges: ['10.0.0.0/28'], apiServers: serversAt(A, B) } as const;
 /** The number of addresses in the range that can be allocated. */
 const CAPACITY = 14;
 const MINUTE_MS = 60_000;
 
-/** Returns a cluster at work with two Services that each have an allocated address. */
+/** Returns a cluster whose passes have run, with two Services that each have an allocated address. */
 async function atWork(): Promise<LoopWorld> {
   const world = await new LoopWorld().answer(READY, A, B).register(SPEC);
   await passes(world);
@@ -64,7 +67,7 @@ async function opensWithItsPasses(world: LoopWorld): Promise<void> {
   expect(await allocatesNothingUsed(world)).toBe(CAPACITY - world.services.length);
 }
 
-test('an empty table that replaces a lost one allocates nothing before its first passes, and afterwards no used address', async () => {
+test('an empty table that replaces a lost table allocates nothing before its first passes, and afterwards no address of a Service', async () => {
   const world = await atWork();
   const endpoints = world.published()?.subsets;
   world.useTable(memoryStore());
@@ -77,7 +80,7 @@ test('an empty table that replaces a lost one allocates nothing before its first
 test.each([
   ['an hour ago', 'even if allocation was not closed', 60, false],
   ['five minutes ago', 'if allocation was closed', 5, true],
-])('nothing is allocated from a table restored from %s before its next passes, %s', async (...row) => {
+])('a table that is restored to its state of %s allocates nothing before its next passes, %s', async (...row) => {
   const [, , minutes, isClosed] = row;
   const world = await atWork();
   const backup = copyOf(world.store);
@@ -89,7 +92,7 @@ test.each([
   await opensWithItsPasses(world);
 });
 
-test('a backup in the table of another stack allocates nothing before that stack takes over and completes its passes', async () => {
+test('a backup that is restored for another stack allocates nothing before that stack takes over the cluster and completes its passes', async () => {
   const world = await atWork();
   const backup = copyOf(world.store);
   await createService(world, 'c');
@@ -102,7 +105,7 @@ test('a backup in the table of another stack allocates nothing before that stack
   await opensWithItsPasses(world);
 });
 
-test('a table that lost any of its items allocates no used address, before and after its next passes', async () => {
+test('a table that lost some of its items never allocates an address of a Service, neither before nor after its next passes', async () => {
   const whole = await atWork();
   const keys = [...whole.store].flatMap(([cluster, items]) =>
     [...items.keys()].filter((key) => !key.startsWith('requests/')).map((key) => [cluster, key] as const),
@@ -122,7 +125,7 @@ test('a table that lost any of its items allocates no used address, before and a
   }
 });
 
-test('a second deployment for one cluster observes and allocates nothing on the same table', async () => {
+test('a second deployment on the table of the first only observes the cluster, and allocates nothing', async () => {
   const world = await atWork();
   world.stack = 'second';
   const before = await world.state();
@@ -131,7 +134,7 @@ test('a second deployment for one cluster observes and allocates nothing on the 
   expect(await world.state()).toEqual(before);
 });
 
-test('a second deployment for one cluster with its own table sees the Services of the first after each of its passes', async () => {
+test('a second deployment with a table of its own allocates no address of a Service that existed at its last pass, even if the first deployment allocated it', async () => {
   const world = await atWork();
   const [first, second] = [world.store, memoryStore()];
   world.useTable(second);

@@ -39,12 +39,12 @@ function run(ticks: readonly Tick[], before: ContestState = {}) {
   return { outcomes, state };
 }
 
-/** Returns a tick that finds the objects changed by another writer. */
+/** Returns a tick that finds that another writer has changed the objects. */
 function changed(atMs: number, given: Partial<Tick> = {}): Tick {
   return { atMs, differs: true, ...given };
 }
 
-/** Returns ticks between which another writer reverts each write. */
+/** Returns ticks. Before each tick, another writer has reverted the last write. */
 function contested(count: number): Tick[] {
   return Array.from({ length: count }, (_, index) => changed(index * INTERVAL_MS));
 }
@@ -90,7 +90,7 @@ describe('two owners of the endpoints', () => {
       ['writes', 'waits, two owners', 'writes, two owners'],
     ],
     [
-      'writes at once if its addresses changed during a contest, which continues if another writer undoes the write',
+      'writes at once if the addresses to publish change during a contest, and the contest continues if another writer undoes the write',
       [...contested(2), changed(15_000, { wanted: 'a,b' }), changed(25_000, { wanted: 'a,b' })],
       ['writes', 'waits, two owners', 'writes', 'waits, two owners'],
     ],
@@ -99,13 +99,16 @@ describe('two owners of the endpoints', () => {
   });
 
   test.each([
-    { name: 'at the next tick', quiet: 0, owners: true },
+    { name: 'at the tick after the correction', quiet: 0, owners: true },
     { name: 'two ticks later', quiet: 1, owners: true },
     { name: 'three ticks later', quiet: 2, owners: false },
-  ])('a writer that repeats its change $name is reported as a second owner: $owners', ({ quiet, owners }) => {
-    const { outcomes } = run([changed(0), ...quietTicks(quiet), changed((quiet + 1) * INTERVAL_MS)], SETTLED);
-    expect(outcomes.at(-1)?.includes('two owners')).toBe(owners);
-  });
+  ])(
+    'another writer that changes the endpoints again $name is reported as a second owner: $owners',
+    ({ quiet, owners }) => {
+      const { outcomes } = run([changed(0), ...quietTicks(quiet), changed((quiet + 1) * INTERVAL_MS)], SETTLED);
+      expect(outcomes.at(-1)?.includes('two owners')).toBe(owners);
+    },
+  );
 
   test('the wait between contested corrections doubles each time, up to ten minutes', () => {
     const ticks = contested(400);
@@ -116,7 +119,7 @@ describe('two owners of the endpoints', () => {
     expect(outcomes.slice(1).every((line) => line.includes('two owners'))).toBe(true);
   });
 
-  test('a contest ends only after ten minutes without a change', () => {
+  test('a contest ends only after ten minutes without a change by another writer', () => {
     const { state } = run(contested(2), SETTLED);
     const quietFor = (ms: number) => run([{ atMs: 10_000 + ms, differs: false }], state).state.contest;
     expect(quietFor(10 * MINUTES_MS - 1)).toBeDefined();
@@ -129,12 +132,12 @@ describe('two owners of the endpoints', () => {
     expect(run([...quiet, changed(6 * MINUTES_MS)], state).outcomes.at(-1)).toBe('writes, two owners');
   });
 
-  test('ticks that find no difference do not change the state of a contest', () => {
+  test('ticks that find the endpoints as they should be do not change the saved state', () => {
     expect(run(quietTicks(3)).state).toEqual(SETTLED);
     expect(run([...contested(1), ...quietTicks(3)], SETTLED).state).toEqual(SETTLED);
   });
 
-  test('a pass forgets its last correction when its addresses changed', () => {
+  test('the last correction is removed from the state when the addresses to publish have changed', () => {
     const { state } = run([...contested(1), { atMs: 10_000, differs: false, wanted: 'b' }], SETTLED);
     expect(state).toEqual({ wanted: 'b' });
   });
@@ -166,7 +169,7 @@ describe('the finding of two owners', () => {
   const lastWriter = (...objects: Parameters<typeof twoOwners>[0]) =>
     twoOwners(objects, { withhold: false, state: {} }).item;
 
-  test('the finding of two owners names the newest field manager that is not our own', () => {
+  test('the finding of two owners contains the other field manager with the most recent write', () => {
     const endpoints = object(
       ['kube-apiserver', '2026-01-01T00:00:02Z'],
       ['kubectl', '2026-01-01T00:00:01Z'],
@@ -176,18 +179,18 @@ describe('the finding of two owners', () => {
     expect(lastWriter(endpoints, object(['operator', '2026-01-01T00:00:09Z']))).toBe('operator');
   });
 
-  test('the finding of two owners prefers a field manager with a time', () => {
+  test('the finding of two owners prefers a field manager whose entry has a time', () => {
     expect(lastWriter(object(['old'], ['kubectl', '2026-01-01T00:00:01Z'], ['older']))).toBe('kubectl');
   });
 
-  test('the finding of two owners names no field manager if no other one is recorded', () => {
+  test('the finding of two owners contains "an unknown field manager" if no other field manager is recorded', () => {
     expect(lastWriter(object(), object(['kube-bootstrap-controller']))).toBe('an unknown field manager');
   });
 
   test.each([
     { withhold: true, outcome: 'writes that only contest wait 600 s' },
     { withhold: false, outcome: 'it is written again' },
-  ])('the finding of two owners prints that $outcome', ({ withhold, outcome }) => {
+  ])('the finding of two owners reports that $outcome', ({ withhold, outcome }) => {
     const contest = { lastSeenMs: 0, nextWriteMs: 0, delayMs: 600_000 };
     const message = `the endpoints of default/kubernetes have two owners: kubectl changed what was written here; ${outcome}. Keep one of them: API servers with --endpoint-reconciler-type=none do not write endpoints`;
     expect(twoOwners([object(['kubectl'])], { withhold, state: { contest } }).message).toBe(message);

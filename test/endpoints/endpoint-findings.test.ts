@@ -28,13 +28,13 @@ describe('the finding that no API server is live', () => {
       why: 'no address is known to probe. Name the API servers in the spec (apiServers)',
     },
     {
-      name: 'a withdrawn and a silent address',
+      name: 'a withdrawn address and one that did not answer',
       outcomes: ['10.0.0.1', '10.0.0.2'],
       withdrawn: ['10.0.0.1'],
       why: `10.0.0.1 is withdrawn until 1970-01-01T02:46:40.001Z; 10.0.0.2 timed out. The endpoints stay unchanged. ${UNDO}. ${UNREACHED}`,
     },
   ])(
-    'the finding that no API server is live gives the reason and the remedy for $name',
+    'for $name, the finding that no API server is live contains the reasons and the resolution',
     ({ outcomes, withdrawn, why }) => {
       const finding = noLiveLease({
         spec: aClusterSpec({ name: 'prod' }),
@@ -47,10 +47,10 @@ describe('the finding that no API server is live', () => {
   );
 });
 
-describe('the finding of an unfinished withdrawal', () => {
+describe('the finding that the server of a withdrawn address was not seen down', () => {
   const lease = { address: '10.0.0.1', expiresAtMs: NOW - 600_000, withdrawnUntilMs: NOW + 1 };
 
-  test('the finding of an unfinished withdrawal is reported ten minutes after the lease expired if the server was not seen down', () => {
+  test('ten minutes after the lease of a withdrawn address expired, a finding reports that the server was not seen down', () => {
     const message =
       '10.0.0.1 is withdrawn, and its API server has not been seen down since. If it is to be published, run "kbctl deregister prod 10.0.0.1 --undo"';
     expect(standingWithdrawals('prod', [aLease(lease)], NOW)).toEqual([{ type: 'other', message, item: '10.0.0.1' }]);
@@ -61,16 +61,16 @@ describe('the finding of an unfinished withdrawal', () => {
     { name: 'the server was seen down', other: { seenDown: true } },
     { name: 'the address never had a lease', other: { generation: 0 } },
     { name: 'the withdrawal is over', other: { withdrawnUntilMs: NOW } },
-  ])('the finding of an unfinished withdrawal is not reported when $name', ({ other }) => {
+  ])('no finding reports that the server of a withdrawn address was not seen down if $name', ({ other }) => {
     expect(standingWithdrawals('prod', [aLease({ ...lease, ...other })], NOW)).toEqual([]);
   });
 });
 
-describe('the finding of a probe', () => {
+describe('the findings about probes', () => {
   test.each<{ readonly name: string; readonly other: Partial<ProbeOutcome>; readonly finding: readonly Finding[] }>([
     { name: 'a miss causes no finding', other: {}, finding: [] },
     {
-      name: 'an answer that cannot be from an API server causes a finding with the settings to check',
+      name: 'an answer that cannot be from an API server causes a finding with the settings that the user must check',
       other: { odd: true },
       finding: [
         {
@@ -81,14 +81,14 @@ describe('the finding of a probe', () => {
       ],
     },
     {
-      name: 'a probe of a busy process causes a finding',
+      name: 'a probe during which this process was busy causes a finding',
       other: { late: true, odd: true },
       finding: [
         { type: 'other', message: 'this process was busy while it probed 10.0.0.1: timed out', item: '10.0.0.1' },
       ],
     },
     {
-      name: 'a probe that was cut off causes a finding',
+      name: 'a probe that ended before its result was known causes a finding',
       other: { verdict: 'unknown' },
       finding: [{ type: 'other', message: 'not probed to the end 10.0.0.1: timed out', item: '10.0.0.1' }],
     },
@@ -97,7 +97,7 @@ describe('the finding of a probe', () => {
   });
 });
 
-describe('the finding of a foreign slice', () => {
+describe('the finding about a slice of another writer', () => {
   const named = (name: string, labels?: Readonly<Record<string, string>>) => ({
     ...aSlice([]),
     metadata: { name, ...(labels && { labels }) },

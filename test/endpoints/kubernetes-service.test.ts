@@ -10,7 +10,7 @@ const desiredService = (spec: ClusterSpec) => found(planService(spec, undefined)
 const HTTPS = { name: 'https', protocol: 'TCP', port: 443, targetPort: 6443 };
 
 describe('the kubernetes Service', () => {
-  test('the kubernetes Service has labels, one family, no affinity, no selector, and the first address of its range', () => {
+  test('a new kubernetes Service has its labels, one IP family, no session affinity, no selector, and the first address of the range', () => {
     expect(desiredService(aClusterSpec())).toEqual({
       apiVersion: 'v1',
       kind: 'Service',
@@ -46,7 +46,7 @@ describe('the kubernetes Service', () => {
     expect(desiredService(aClusterSpec({ serviceClusterIPRanges: [range] })).spec.clusterIP).toBe(first);
   });
 
-  test('the plan of the Service throws an error for a spec that was not validated', () => {
+  test('planService throws an error for a spec that was not validated', () => {
     expect(() => desiredService(aClusterSpec({ serviceClusterIPRanges: ['none'] }))).toThrow('"none" is not a CIDR');
   });
 
@@ -76,8 +76,14 @@ describe('correcting the kubernetes Service', () => {
     { name: 'a missing second port', ports: [HTTPS] },
     { name: 'one port too many', ports: [HTTPS, second, { ...second, name: 'third', port: 3 }] },
     { name: 'ports in another order', ports: [second, HTTPS] },
-    { name: 'another port, protocol and name', ports: [{ ...HTTPS, port: 1, protocol: 'UDP', name: 'x' }, second] },
-    { name: 'a wrong port and protocol under the right name', ports: [{ ...HTTPS, port: 1, protocol: 'UDP' }, second] },
+    {
+      name: 'a port with another number, protocol and name',
+      ports: [{ ...HTTPS, port: 1, protocol: 'UDP', name: 'x' }, second],
+    },
+    {
+      name: 'a port with the right name, and a wrong number and protocol',
+      ports: [{ ...HTTPS, port: 1, protocol: 'UDP' }, second],
+    },
     { name: 'a wrong target port', ports: [{ ...HTTPS, targetPort: 1 }, second] },
     { name: 'a target port by name', ports: [{ ...HTTPS, targetPort: 'https' }, second] },
     { name: 'a wrong protocol', ports: [{ ...HTTPS, protocol: 'UDP' }, second] },
@@ -93,7 +99,10 @@ describe('correcting the kubernetes Service', () => {
 
   test.each([
     { name: 'the same ports and type', ports: right },
-    { name: 'a protocol that is left to its default', ports: [{ name: 'https', port: 443, targetPort: 6443 }, second] },
+    {
+      name: 'a port whose protocol is omitted, because TCP is the default',
+      ports: [{ name: 'https', port: 443, targetPort: 6443 }, second],
+    },
   ])('no correction of the Service is necessary for $name', ({ ports }) => {
     expect(planService(spec, found(ports))).toBeUndefined();
   });

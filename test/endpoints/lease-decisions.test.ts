@@ -36,7 +36,7 @@ function expecting(kind: ApiServerKind = 'server', address = ADDRESS): ExpectedA
   return { address, kind };
 }
 
-/** Returns the outcomes of both addresses. */
+/** Returns the probe outcomes of the two addresses. */
 function answers(own: ProbeOutcome, other: ProbeOutcome) {
   return new Map([
     [ADDRESS, own],
@@ -44,7 +44,7 @@ function answers(own: ProbeOutcome, other: ProbeOutcome) {
   ]);
 }
 
-/** Returns the decisions for one address of the spec and the answer of its probe, while another address answers. */
+/** Returns the changes of leases after a probe of one address of the spec had this answer and another address answered 200. */
 function decide(
   known: Lease | undefined,
   answer: ProbeOutcome,
@@ -63,14 +63,14 @@ function decide(
   return [...changes];
 }
 
-/** The outcomes during an outage of our own network. */
+/** The probe outcomes during an outage of our own network. */
 const silent = answers(miss, miss);
 
 const PAST_MS = NOW_MS - 1;
 const missed = (misses: number, agoMs = 0) => ({ misses, missedAtMs: NOW_MS - agoMs });
 const left = (given: Partial<LeaseFields>) => [[ADDRESS, lease(given)]] as const;
 const refreshed = (generation: number) => left({ generation, expiresAtMs: NOW_MS + LEASE_MS });
-/** Returns the changes with the detail of the answer as the last probe. */
+/** Returns the changes. In each lease, the last probe has the detail of the answer. */
 const saying = (answer: ProbeOutcome, changes: readonly (readonly [string, Lease])[]) =>
   changes.map(([address, written]) => [address, { ...written, lastProbe: answer.detail }]);
 
@@ -83,7 +83,7 @@ describe('the decision about a lease after a probe', () => {
     { triesEveryMs: 60_000, agoMs: 180_001, misses: 1 },
     { triesEveryMs: 120_000, agoMs: 300_000, misses: 2 },
   ])(
-    'with passes every $triesEveryMs ms, the count of misses is $misses after a second miss $agoMs ms after the first',
+    'if passes run every $triesEveryMs ms, a lease has $misses misses after a second miss that is $agoMs ms after the first',
     ({ triesEveryMs, agoMs, misses }) => {
       const [change] = decide(lease(missed(1, agoMs)), miss, { triesEveryMs });
       expect(change?.[1]).toMatchObject({ misses });
@@ -91,25 +91,35 @@ describe('the decision about a lease after a probe', () => {
   );
 
   test.each([
-    { title: 'a miss counts again after half an interval', known: missed(1, 5_000), answer: miss, misses: [2] },
-    { title: 'a miss counts once in half an interval', known: missed(1, 4_999), answer: miss, misses: [] },
+    {
+      title: 'a second miss is counted from half an interval after the first',
+      known: missed(1, 5_000),
+      answer: miss,
+      misses: [2],
+    },
+    {
+      title: 'a second miss within half an interval is not counted',
+      known: missed(1, 4_999),
+      answer: miss,
+      misses: [],
+    },
     { title: 'the third late answer is a miss', known: { lateSinceMs: NOW_MS - 15_000 }, answer: late, misses: [1] },
     { title: 'the second late answer is no miss', known: { lateSinceMs: NOW_MS - 14_999 }, answer: late, misses: [] },
-    { title: 'a probe that the pass cut off is no miss', known: { lateSinceMs: 0 }, answer: unknown, misses: [] },
+    { title: 'a probe that the pass ended early is no miss', known: { lateSinceMs: 0 }, answer: unknown, misses: [] },
   ])('the count of misses follows the rule that $title', ({ known, answer, misses }) => {
     expect(decide(lease(known), answer).map(([, written]) => written?.misses)).toEqual(misses);
   });
 
-  test('a late answer is no miss if no address answers', () => {
+  test('a late answer is no miss if the probe of no address was answered in time', () => {
     const known = lease({ lateSinceMs: 0, lastProbe: 'unknown' });
     expect(decide(known, late, { outcomes: answers(late, late) })).toEqual([]);
   });
 
-  test('an answer that reports a shutdown refreshes the lease of a shared address', () => {
+  test('an answer that reports a shutdown refreshes the lease of an address that several servers share', () => {
     expect(decide(lease(), shutsDown, {}, 'shared')).toEqual(saying(shutsDown, refreshed(4)));
   });
 
-  test('silence marks a withdrawn server as down only if another address answers', () => {
+  test('a withdrawn server that does not answer is marked as seen down only if another address answers', () => {
     const given = {
       expected: [expecting(), expecting('server', OTHER)],
       outcomes: answers(miss, miss),
@@ -119,7 +129,7 @@ describe('the decision about a lease after a probe', () => {
     expect(decide(lease(withdrawn), miss, answered)).toContainEqual(saying(miss, seenDown)[0]);
   });
 
-  test('silence marks the only probed server as down while it is withdrawn', () => {
+  test('a withdrawn server that does not answer is marked as seen down if it is the only probed server', () => {
     const outcomes = new Map([[ADDRESS, miss]]);
     expect(decide(lease(withdrawn), miss, { outcomes })).toEqual(saying(miss, seenDown));
   });
@@ -140,7 +150,7 @@ describe('the decision about a lease after a probe', () => {
     expect(decide(lease({ source: 'agent', ...given }), miss)).toEqual([]);
   });
 
-  test("a probe refreshes an agent's expired lease, or counts a miss", () => {
+  test("a probe by a tick refreshes an agent's expired lease if the server answers, and counts a miss if not", () => {
     const known = lease({ source: 'agent', expiresAtMs: PAST_MS });
     expect(decide(known, ready)).toEqual(saying(ready, refreshed(4)));
     expect(decide(known, miss)).toEqual(saying(miss, [[ADDRESS, { ...known, ...missed(1) }]]));
@@ -148,11 +158,11 @@ describe('the decision about a lease after a probe', () => {
 
   test.each([
     ['a silent address', 'probe', [], 0],
-    ['a silent address beside an agent', 'probe', ['agent'], 0],
+    ['a silent address, while an agent of another address runs', 'probe', ['agent'], 0],
     ['the address of a stopped agent', 'agent', [], 0],
-    ['the address of a stopped agent beside a running one', 'agent', ['agent'], 1],
+    ['the address of a stopped agent, while another agent runs', 'agent', ['agent'], 1],
   ] as const)(
-    'if no API server answers, the probe of %s (source %s, other leases %j) counts %i misses',
+    'if no API server answers, the lease of %s (source %s, other leases %j) has %i misses after the probe',
     (_name, source, others, misses) => {
       const known = lease({ source, expiresAtMs: PAST_MS });
       const leases = [known, ...others.map((other) => lease({ address: '10.0.0.3', source: other }))];
@@ -175,27 +185,27 @@ describe('the deletion of leases', () => {
   const others = { expected: [expecting('server', OTHER)], outcomes: new Map([[OTHER, ready]]) };
   const gone = [ADDRESS, undefined];
 
-  test('the lease of an address that left the spec is deleted at once if another address is live', () => {
+  test('the lease of an address that was removed from the spec is deleted at once if another address is live', () => {
     expect(decide(lease(), ready, others)).toContainEqual(gone);
   });
 
-  test("the lease of an address that left the spec is deleted if only an agent's lease is live", () => {
+  test('the lease of an address that was removed from the spec is deleted if the lease of another address, which an agent refreshes, is valid', () => {
     const given = { expected: [], leases: [lease(), lease({ address: OTHER, source: 'agent' })] };
     expect(decide(undefined, ready, given)).toEqual([gone]);
   });
 
-  test('the lease of an address that left the spec is kept while no other address is live', () => {
+  test('the lease of an address that was removed from the spec is kept while no other address is live', () => {
     expect(decide(lease(), ready, { expected: [] })).toEqual([]);
     const silent = { ...others, outcomes: new Map([[OTHER, miss]]) };
     expect(decide(lease(), ready, silent)).toEqual([]);
   });
 
-  test('the lease of an address that left the spec is deleted when it expires', () => {
+  test('the lease of an address that was removed from the spec is deleted when the lease expires', () => {
     const known = lease({ expiresAtMs: PAST_MS });
     expect(decide(known, ready, { expected: [] })).toEqual([gone]);
   });
 
-  test('the lease of a withdrawn address that left the spec is kept until the end of the withdrawal', () => {
+  test('the lease of a withdrawn address that was removed from the spec is kept until the end of the withdrawal', () => {
     expect(decide(lease({ withdrawnUntilMs: NOW_MS + 1 }), ready, others)).not.toContainEqual(gone);
   });
 
@@ -220,7 +230,7 @@ describe('the deletion of leases', () => {
   });
 });
 
-test('the known addresses are the addresses of the spec and the known records of its host names', () => {
+test('knownAddresses returns the addresses of the spec, and the addresses with a lease that a host name of the spec resolved to', () => {
   const spec = aClusterSpec({ apiServers: [aServer(ADDRESS), aHost('api.example.com')] });
   const leases = [
     lease({ host: 'api.example.com' }),
@@ -260,7 +270,7 @@ describe('leases over many ticks', () => {
     );
   });
 
-  test('a single missed probe between good ones never removes a server', () => {
+  test('a server that misses only one probe stays published', () => {
     fc.assert(
       fc.property(gap, gap, gap, (one, two, three) => {
         const ticks = [
@@ -273,7 +283,7 @@ describe('leases over many ticks', () => {
     );
   });
 
-  test('whatever a server answered before, an answer 200 publishes it and two silent probes remove it', () => {
+  test('whatever a server answered before, an answer 200 publishes its address, and two unanswered probes then remove the address', () => {
     fc.assert(
       fc.property(fc.array(fc.record({ answer: anyAnswer, gapMs: gap })), (before) => {
         const silent = { answer: miss, gapMs: LEASE_MS };

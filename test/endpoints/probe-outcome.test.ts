@@ -46,7 +46,7 @@ describe('the answer of a probe', () => {
     expect(probeOutcome({ kind: 'status', status: 500, body }).detail).toBe(detail);
   });
 
-  test('a probe with a late answer has the verdict unknown', () => {
+  test('a probe whose answer might only be late because this process was busy has the verdict unknown', () => {
     expect(probeOutcome({ kind: 'unknown', message: 'busy', late: true })).toEqual({
       verdict: 'unknown',
       odd: false,
@@ -67,7 +67,7 @@ describe('the answer of a probe', () => {
     ['silence', 'connect ECONNREFUSED', false, 'no answer: connect ECONNREFUSED'],
     ['tlsFailure', 'self-signed certificate', true, 'TLS failed: self-signed certificate'],
   ] as const)(
-    'a probe with %s has the verdict "silence", and only a TLS failure is marked for the finding oddProbe',
+    'a probe with the result %s has the verdict "silence", and only a TLS failure causes the finding oddProbe',
     (kind, message, odd, detail) => {
       expect(probeOutcome({ kind, message })).toEqual({ verdict: 'silence', odd, detail });
     },

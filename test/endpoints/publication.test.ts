@@ -22,16 +22,16 @@ function withSubsets(...subsets: readonly EndpointSubset[]) {
 const mirror = { verb: 'mirror', object: undefined, prune: false };
 const masters = (masterCount: number) => aClusterSpec({ endpoints: { reconciler: 'master-count', masterCount } });
 
-describe('the plan of the writes', () => {
+describe('planWrites', () => {
   test.each([
     ['wrong ports with reconcilePorts: false', { reconcilePorts: false }, [EXTRA]],
     ['another order of the ports', { extraPorts: [EXTRA] }, [EXTRA, HTTPS]],
-  ])('the plan of the writes leaves %s unchanged', (_name, endpoints, ports) => {
+  ])('planWrites does not correct %s', (_name, endpoints, ports) => {
     const objects = { Endpoints: anEndpoints([A], ports), EndpointSlice: aSlice([A], ports) };
     expect(planWrites(observed({ objects, spec: aClusterSpec({ endpoints }) }))).toEqual([]);
   });
 
-  test('the plan of the writes corrects wrong ports of the Endpoints, and then the slice', () => {
+  test('planWrites corrects wrong ports of the Endpoints, and then the slice', () => {
     const objects = { Endpoints: anEndpoints([A], [EXTRA]), EndpointSlice: aSlice([A]) };
     expect(planWrites(observed({ objects }))).toEqual([
       { verb: 'update', object: anEndpoints([A]) },
@@ -40,10 +40,10 @@ describe('the plan of the writes', () => {
   });
 
   test.each([
-    ['another address that is not ready', [{ ip: C }], [{ addresses: [{ ip: A }], notReadyAddresses: [{ ip: C }] }]],
+    ['another address', [{ ip: C }], [{ addresses: [{ ip: A }], notReadyAddresses: [{ ip: C }] }]],
     ['no other address', [], [{ addresses: [{ ip: A }] }]],
   ])(
-    'the plan of the writes makes a live address ready that another writer marked as not ready, with %s',
+    'planWrites makes a live address ready if another writer marked it as not ready, with %s in that list',
     (_name, others, healed) => {
       const objects = withSubsets({ notReadyAddresses: [{ ip: A }, ...others], ports: [HTTPS] });
       const subsets = healed.map((subset) => ({ ...subset, ports: [HTTPS] }));
@@ -51,7 +51,7 @@ describe('the plan of the writes', () => {
     },
   );
 
-  test('the plan of the writes removes an address from the addresses that are not ready if it is also ready', () => {
+  test('planWrites removes an address from notReadyAddresses if the same subset has it in addresses', () => {
     const subset = { addresses: [{ ip: A }], ports: [HTTPS] };
     const objects = withSubsets({ ...subset, notReadyAddresses: [{ ip: A }] });
     const corrected = { ...objects.Endpoints, subsets: [{ ...subset, notReadyAddresses: [] }] };
@@ -62,15 +62,12 @@ describe('the plan of the writes', () => {
     ['a correct slice', aSlice([A]), []],
     ['a wrong slice', aSlice([B]), [{ verb: 'update', object: aSlice([A]) }]],
     ['a missing slice', undefined, [{ verb: 'create', object: aSlice([A]) }]],
-  ])(
-    'the plan of the writes for correct Endpoints with %s contains only the slice, if it differs',
-    (_name, slice, writes) => {
-      expect(planWrites(observed({ objects: { Endpoints: anEndpoints([A]), EndpointSlice: slice } }))).toEqual(writes);
-    },
-  );
+  ])('planWrites returns, for correct Endpoints with %s, no write of the Endpoints', (_name, slice, writes) => {
+    expect(planWrites(observed({ objects: { Endpoints: anEndpoints([A]), EndpointSlice: slice } }))).toEqual(writes);
+  });
 
   test.each(['lease', 'master-count'] as const)(
-    'the plan of the writes with %s creates no Endpoints without an address',
+    'planWrites with the reconciler %s creates no Endpoints if there is no address',
     (reconciler) => {
       const spec = aClusterSpec({ endpoints: { reconciler } });
       expect(planWrites(observed({ spec, live: [], objects: { Endpoints: undefined } }))).toEqual([]);
@@ -84,36 +81,36 @@ describe('the plan of the writes', () => {
     ['must not see a slice without an address', { ...both, EndpointSlice: aSlice([]) }, true],
     ['must not see Endpoints with an excluded address', { ...both, Endpoints: anEndpoints([A, B]) }, true],
     ['must not see a slice with an excluded address', { ...both, EndpointSlice: aSlice([A, B]) }, true],
-    ['may see Endpoints with an unknown address', { ...both, Endpoints: anEndpoints([A, C]) }, false],
-    ['may see Endpoints and a slice with only live addresses', both, false],
-  ])('clients %s', (_name, objects, harmful) => {
+    ['are allowed to see Endpoints with an unknown address', { ...both, Endpoints: anEndpoints([A, C]) }, false],
+    ['are allowed to see Endpoints and a slice with only live addresses', both, false],
+  ])('isHarmful returns whether clients must not see such objects: clients %s', (_name, objects, harmful) => {
     expect(isHarmful({ objects, excluded: [B] })).toBe(harmful);
   });
 });
 
-test('the plan of the writes with a master count publishes every live address', () => {
+test('planWrites with a master count publishes every live address', () => {
   const given = { spec: masters(3), objects: { Endpoints: undefined }, live: [A, B, C] };
   expect(planWrites(observed(given))).toEqual([{ verb: 'create', object: anEndpoints([A, B, C]) }, mirror]);
 });
 
-test('the plan of the writes with a master count of one has no write if one of several live servers is published', () => {
+test('planWrites with a master count of one returns no write if one of several live servers is already published', () => {
   const objects = { Endpoints: anEndpoints([C]), EndpointSlice: aSlice([C]) };
   expect(planWrites(observed({ spec: masters(1), objects, live: [A, B, C] }))).toEqual([]);
 });
 
-test('the plan of the writes with a master count publishes a live address that another writer marked as not ready', () => {
+test('planWrites with a master count publishes a live address that another writer marked as not ready', () => {
   const objects = withSubsets({ notReadyAddresses: [{ ip: A }, { ip: B }], ports: [HTTPS] });
   const [write] = planWrites(observed({ spec: masters(2), objects, live: [A, B] }));
   expect(addressesIn(write?.object)).toEqual([A, B]);
 });
 
-test('the plan of the writes with a master count removes an address that reported its shutdown', () => {
+test('planWrites with a master count removes the address of a server that reported its shutdown', () => {
   const objects = { Endpoints: anEndpoints([A, B]) };
   const [write] = planWrites(observed({ spec: masters(2), objects, live: [A], excluded: [B] }));
   expect(write).toEqual({ verb: 'update', object: anEndpoints([A]) });
 });
 
-test('the plan of the writes with a master count publishes every live address and no more than the count after any previous state', () => {
+test('whatever was published before, planWrites with a master count publishes every live address, and no more addresses than that count', () => {
   const addresses = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'];
   const subset = (maxLength: number) => fc.subarray(addresses, { minLength: 1, maxLength });
   fc.assert(

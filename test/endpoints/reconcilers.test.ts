@@ -36,12 +36,12 @@ test('the master-count reconciler adds the skip-mirror label to otherwise correc
   expect(addMaster(current, '1.2.3.4', { masterCount: 4, ...RULES })).toEqual({ ...rest, metadata });
 });
 
-test('the master-count reconciler removes its own address if there are too many addresses', () => {
+test('if the Endpoints have more addresses than the master count, the reconciler does not add its own address, and removes the surplus', () => {
   const current = anEndpoints(['4.3.2.1', '4.3.2.2', '4.3.2.3', '4.3.2.4']);
   expect(addMaster(current, '4.3.2.25', { masterCount: 1, ...RULES })).toEqual(anEndpoints(['4.3.2.2']));
 });
 
-test('the master-count reconciler removes the last address, and changes nothing in Endpoints without subsets', () => {
+test('removeMasters removes an address even if it is the last one, and does not change Endpoints without subsets', () => {
   expect(removeMasters(anEndpoints(['1.2.3.4']), new Set(['1.2.3.4']))).toEqual(anEndpoints([]));
   expect(removeMasters(anEndpoints([]), new Set(['1.2.3.4']))).toBeUndefined();
 });
@@ -70,7 +70,7 @@ function oneByOne(
   return endpoints;
 }
 
-test('adding all servers at once has the same result as adding each in turn, with any master count', () => {
+test('addMasters adds all servers with the same result as if addMaster had added each of them in turn, whatever the master count', () => {
   fc.assert(
     fc.property(
       fc.option(fc.array(aSubset, { maxLength: 2 }), { nil: undefined }),

@@ -86,13 +86,13 @@ describe('repacking subsets', () => {
     expect(byContent(repackSubsets(subsets(given)))).toEqual(byContent(subsets(expected)));
   });
 
-  test('repacking keeps the first record of an address with all its fields', () => {
+  test('if a subset contains an address twice, repacking keeps the first entry with all its fields', () => {
     const first = { ip: '1.2.3.4', nodeName: 'a', somethingNew: true };
     const repacked = repackSubsets([{ addresses: [first, { ip: '1.2.3.4', nodeName: 'b' }], ports: [port('a:111')] }]);
     expect(repacked).toEqual([{ addresses: [first], ports: [port('a:111')] }]);
   });
 
-  // The expected order is from a run of upstream.
+  // The expected order was printed by upstream's code.
   test('repacking sorts ports by the hash of their printed form', () => {
     const https = { name: 'https', port: 6443, protocol: 'TCP' };
     const extra = { name: 'extra', port: 1000, protocol: 'TCP' };
@@ -146,7 +146,7 @@ describe('repacking subsets', () => {
     { maxLength: 4 },
   );
 
-  test('repacking leaves repacked subsets unchanged', () => {
+  test('repacking subsets a second time does not change them', () => {
     fc.assert(
       fc.property(anySubsets, (given) => {
         const once = repackSubsets(given);
@@ -170,7 +170,7 @@ function fnv(text: string): bigint {
   return [...Buffer.from(text)].reduce(add, 0x6c62272e07bb014262b821756295c58dn);
 }
 
-/** Returns the subsets sorted by content, because another test covers their order by hash. */
+/** Returns the subsets in the order of their content, because another test checks their order by hash. */
 function byContent(packed: readonly EndpointSubset[]): unknown {
   const sorted = packed.map(({ ports, ...rest }) => ({
     ...rest,

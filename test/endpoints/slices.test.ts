@@ -9,7 +9,7 @@ import {
 import { sliceFromEndpoints, sliceWrites } from '../../lib/endpoints/slices.ts';
 import { anEndpoints, aSlice, HTTPS } from '../support/an-endpoints.ts';
 
-test('the slice of Endpoints has the target, node and readiness of each address, and lists ready addresses first', () => {
+test('the slice for Endpoints contains the target, node and readiness of each address, and lists ready addresses first', () => {
   const targetRef = { kind: 'Pod', name: 'p' };
   const endpoints: EndpointsObject = {
     ...anEndpoints([]),
@@ -51,8 +51,8 @@ test('the slice of Endpoints contains only the addresses and ports of the first 
   expect(slice).toEqual(aSlice(['1.2.3.4']));
 });
 
-describe('the writes of the slice', () => {
-  test('the slice is created in the namespace default even if it has no address', () => {
+describe('sliceWrites', () => {
+  test('a missing slice is created in the namespace default even if it has no address', () => {
     const bare: EndpointsObject = { apiVersion: 'v1', kind: 'Endpoints', metadata: { name: 'kubernetes' } };
     const created = { verb: 'create', object: { ...aSlice([]), ports: [] } };
     expect(sliceWrites(sliceFromEndpoints(bare), undefined)).toEqual([created]);
@@ -99,7 +99,7 @@ describe('the writes of the slice', () => {
       prune: true,
       isReplaced: true,
     },
-  ])('a slice of another address type with $name is replaced: $isReplaced', (given) => {
+  ])('sliceWrites replaces a slice of another address type with $name: $isReplaced', (given) => {
     const { labels: _, ...metadata } = desired.metadata;
     const withLabels = { ...metadata, ...(given.labels && { labels: given.labels }) };
     const object = found({ ...desired, addressType: 'IPv6', metadata: withLabels });

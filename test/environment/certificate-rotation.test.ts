@@ -19,7 +19,7 @@ type Authority = ReturnType<typeof makeAuthority>;
 const STORED = aClusterSpec({ kubeconfig: { ssm: '/x' } });
 const NAMESPACE = { kind: 'Namespace', apiVersion: 'v1', metadata: { name: 'default', resourceVersion: '1' } };
 
-/** Starts an API server with a certificate of that CA. It accepts all requests except those with the token `old`. */
+/** Starts an API server with a certificate of this CA. It accepts all requests except those with the token `old`. */
 async function serverOf({ issue }: Authority): Promise<FaultServer> {
   const server = await startFaultServer(
     ({ headers }) => ({ status: headers['authorization'] === 'Bearer old' ? 401 : 200, body: NAMESPACE }),
@@ -39,7 +39,7 @@ function aStoringProcess({ server, ca, token = 'new' }: { server: string; ca: st
       'in the store',
     );
   });
-  /** Opens the connection of a pass this many seconds after the last one. */
+  /** Opens the connection for a pass that begins this many seconds after the last pass. */
   const pass = (seconds: number) => {
     process.clock.nowMs += seconds * 1000;
     return process.connect(STORED, 'kubernetes-service');
@@ -49,8 +49,8 @@ function aStoringProcess({ server, ca, token = 'new' }: { server: string; ca: st
   return { ...process, stored, pass, probe };
 }
 
-describe('the CA was rotated', () => {
-  test('a probe with a certificate that does not verify is repeated with the current kubeconfig', async () => {
+describe('a rotation of the CA or the credential', () => {
+  test('if the certificate of the server does not verify, the probe is repeated with the current kubeconfig', async () => {
     const server = await serverOf(after);
     const { stored, pass, probe, reads } = aStoringProcess({ server: server.url, ca: before.ca });
     await pass(0);
@@ -60,7 +60,7 @@ describe('the CA was rotated', () => {
     expect(reads()).toBe(2);
   });
 
-  test('a call with a certificate that does not verify is repeated in the same pass', async () => {
+  test('if the certificate of the server does not verify, a call is repeated with the current kubeconfig in the same pass', async () => {
     const server = await serverOf(after);
     const { clusters, stored, pass, reads } = aStoringProcess({ server: server.url, ca: before.ca });
     await pass(0);
@@ -79,7 +79,7 @@ describe('the CA was rotated', () => {
     await expect(probe(3_600, server, true)).resolves.toMatchObject({ status: 200 });
   });
 
-  test('a certificate that does not verify has the result "unknown" until the kubeconfig is a minute old and is read again', async () => {
+  test('a probe of a server whose certificate does not verify has the result "unknown" until the kubeconfig is read again, a minute after the last read', async () => {
     const [first, second] = [await serverOf(after), await serverOf(stranger)];
     const { stored, pass, probe, reads } = aStoringProcess({ server: first.url, ca: before.ca });
     await pass(0);
@@ -95,7 +95,7 @@ describe('the CA was rotated', () => {
 });
 
 describe('a server with a certificate that never verifies', () => {
-  test('a certificate that never verifies causes one read of the kubeconfig per minute, and is a TLS failure from the first such read on', async () => {
+  test('a certificate that never verifies causes one read of the kubeconfig per minute, and probes have the result tlsFailure after the first of these reads', async () => {
     const server = await serverOf(stranger);
     const { pass, probe, reads } = aStoringProcess({ server: server.url, ca: before.ca });
     await pass(0);
@@ -105,7 +105,7 @@ describe('a server with a certificate that never verifies', () => {
     expect(reads()).toBe(1 + 10);
   });
 
-  test('a certificate that does not verify is a TLS failure at once if the pass has just read the kubeconfig', async () => {
+  test('a probe of a server whose certificate does not verify has the result tlsFailure at once if the pass has just read the kubeconfig', async () => {
     const server = await serverOf(stranger);
     const { probe, reads } = aStoringProcess({ server: server.url, ca: before.ca });
     for (const seconds of [0, 10, 10])
@@ -113,7 +113,7 @@ describe('a server with a certificate that never verifies', () => {
     expect(reads()).toBe(1);
   });
 
-  test('while the store of kubeconfigs, which is called once a minute, gives no answer, a certificate that does not verify has the result "unknown"', async () => {
+  test('while the store of kubeconfigs does not answer, probes of a server whose certificate does not verify have the result "unknown", and the store is called once a minute', async () => {
     const server = await serverOf(stranger);
     const { stored, pass, probe, reads } = aStoringProcess({ server: server.url, ca: before.ca });
     await pass(0);

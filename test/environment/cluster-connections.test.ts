@@ -32,7 +32,7 @@ describe('the connections of a process', () => {
   test.each([
     { kubeconfig: { ssm: '/x' }, keptMinutes: 6 * 60, how: 'four to eight hours, if it is in a store' },
     { kubeconfig: { file: 'x' }, keptMinutes: 5, how: 'five minutes, if it is in a file' },
-  ])('one read of a kubeconfig serves the passes of $how', async ({ kubeconfig, keptMinutes }) => {
+  ])('passes use a kubeconfig without another read for $how', async ({ kubeconfig, keptMinutes }) => {
     const { clock, connect, reads } = plain();
     const spec = aClusterSpec({ kubeconfig });
     await connect(spec);
@@ -57,7 +57,7 @@ describe('the connections of a process', () => {
     expect(readsAt).toEqual([1, 1, 2, 2, 3, 3, 3]);
   });
 
-  test('a process reads the first 16 kubeconfigs at once, and then 20 per second', async () => {
+  test('a process reads 16 kubeconfigs without a wait, and then 20 per second', async () => {
     const { clock, connect, sleeps, reads } = plain();
     const specs = Array.from({ length: 20 }, (_, index) =>
       aClusterSpec({ name: `c-${index}`, kubeconfig: { ssm: '/x' } }),
@@ -84,7 +84,7 @@ describe('the connections of a process', () => {
     expect(sleeps).toHaveLength(2);
   });
 
-  test('a read of a kubeconfig that would begin after the end of the pass fails with the reason', async () => {
+  test('a read of a kubeconfig that cannot begin before the deadline of the pass fails with the reason', async () => {
     const sleep = () => Promise.reject(new Error('the time of the pass is over'));
     const { connect } = aProcess(async () => access(), { sleep });
     const open = (index: number) => connect(aClusterSpec({ name: `c-${index}`, kubeconfig: { ssm: '/x' } }));
@@ -95,7 +95,7 @@ describe('the connections of a process', () => {
     });
   });
 
-  test('a kubeconfig is read for each cluster, and again for another context', async () => {
+  test('a kubeconfig is read for each cluster, and again if the spec of a cluster names another context', async () => {
     const { connect, reads } = plain();
     await connect(aClusterSpec({ name: 'a' }));
     await connect(aClusterSpec({ name: 'b' }));
@@ -103,7 +103,7 @@ describe('the connections of a process', () => {
     expect(reads()).toBe(3);
   });
 
-  test('the next pass reads a kubeconfig again after a read that hangs or fails', async () => {
+  test('if a read of a kubeconfig fails or never ends, the next pass reads the kubeconfig again', async () => {
     const failure = new ClusterError('BadKubeconfig', 'cannot be read');
     const outcomes = [() => new Promise<never>(() => {}), () => Promise.reject(failure), async () => access()];
     const { connect } = aProcess(() => outcomes.shift()?.() ?? Promise.reject(new Error('no more reads')));
@@ -115,7 +115,7 @@ describe('the connections of a process', () => {
   test.each([
     { kubeconfig: { file: 'x' }, how: 'by each pass from a file', count: 13 },
     { kubeconfig: { ssm: '/x' }, how: 'at most once a minute from a store', count: 3 },
-  ])('the kubeconfig of a refused credential is read $how', async ({ kubeconfig, count }) => {
+  ])('while an API server refuses the credential, the kubeconfig is read $how', async ({ kubeconfig, count }) => {
     const { clusters, clock, connect, reads } = plain();
     const spec = aClusterSpec({ kubeconfig });
     for (let seconds = 0; seconds <= 120; seconds += 10) {
@@ -130,7 +130,7 @@ describe('the connections of a process', () => {
   describe('a refused credential', () => {
     const withToken = (Authorization: string) => access({ authHeaders: async () => ({ Authorization }) });
 
-    test('a refused credential is read again once, and the pass continues with the new credential', async () => {
+    test('if an API server refuses the credential, the kubeconfig is read once again, and the pass continues with the new credential', async () => {
       const before = server.requests.length;
       const stored = ['old', 'new'];
       const { clusters, connect, reads } = aProcess(async () => withToken(stored.shift() ?? 'none'));
@@ -143,7 +143,7 @@ describe('the connections of a process', () => {
       await clusters.close();
     });
 
-    test('a credential that is refused twice is read again only by the next pass', async () => {
+    test('if the API server refuses the credential of the new kubeconfig too, only the next pass reads the kubeconfig again', async () => {
       const stored = ['old', 'old', 'new'];
       const { clusters, connect, reads } = aProcess(async () => withToken(stored.shift() ?? 'none'));
       await connect();
@@ -156,7 +156,7 @@ describe('the connections of a process', () => {
       await clusters.close();
     });
 
-    test('the error reports both the refused credential and the failed read of a new one', async () => {
+    test('if the kubeconfig cannot be read after the API server refused the credential, the error contains both', async () => {
       const outcomes = [async () => withToken('old')];
       const { clusters, connect } = aProcess(async () => {
         const next = outcomes.shift();
@@ -176,7 +176,7 @@ describe('the connections of a process', () => {
   test.each([
     { kubeconfig: { file: 'x' }, again: 2, how: 'at once from a file' },
     { kubeconfig: { ssm: '/x' }, again: 1, how: 'at most once a minute from a store' },
-  ])('the kubeconfig of an unreachable server is read again $how', async ({ kubeconfig, again }) => {
+  ])('while an API server is unreachable, its kubeconfig is read again $how', async ({ kubeconfig, again }) => {
     const nobody = access({ server: 'http://127.0.0.1:1' });
     const { clusters, clock, connect, reads } = aProcess(async () => nobody);
     const spec = aClusterSpec({ kubeconfig });
@@ -205,7 +205,7 @@ describe('the connections of a process', () => {
     ]);
   });
 
-  test('a process logs only once that a kubeconfig disables verification', async () => {
+  test('a process logs only once that a kubeconfig disables TLS verification', async () => {
     const { clock, connect, warnings } = aProcess(async () => access({ skipTlsVerify: true }));
     await connect();
     clock.nowMs += 10 * MINUTE;

@@ -69,7 +69,7 @@ function invoke(event: object): Promise<unknown> {
   return loopHandler(clusterIpRepair)(event, { environment, getRemainingTimeInMillis: () => MINUTE_MS });
 }
 
-test('a function with a clock 16 minutes ahead does not free a held address ten minutes before the end of the hold', async () => {
+test('a function whose clock is 16 minutes ahead of the table does not free an address whose hold ends in ten minutes', async () => {
   const hold = {
     items: ['10.0.0.9'],
     owner: 'shop',
@@ -83,7 +83,7 @@ test('a function with a clock 16 minutes ahead does not free a held address ten 
   expect([holds, hasBit(data, BIT)]).toEqual([[hold], true]);
 });
 
-test('a function with a clock 16 minutes ahead runs the passes of a scheduled event that is on time, and logs the difference', async () => {
+test('a function whose clock is 16 minutes ahead of the table runs the passes of a punctual scheduled event, and logs the difference', async () => {
   const event = { 'detail-type': 'Scheduled Event', time: new Date(tableNowMs()).toISOString() };
   expect(await invoke(event)).toMatchObject({ passes: 1, failed: 0 });
   expect(telemetry.lines.map(({ message }) => message)).toContain("the clock differs from the table's");

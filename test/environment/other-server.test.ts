@@ -14,12 +14,12 @@ const authority = makeAuthority('the cluster');
 const NAMESPACE = { kind: 'Namespace', apiVersion: 'v1', metadata: { name: 'default', resourceVersion: '1' } };
 const OWN = 'https://10.0.0.1:6443';
 
-describe('the other API servers that a pass may use', () => {
+describe('the other API servers that a pass is allowed to use', () => {
   const access = async (server = OWN, cluster: object = { 'tls-server-name': 'api.example.com' }) =>
     parseKubeconfig(kubeconfigTo(server, { cluster, user: { token: 'secret' } }), 'of the test');
   const spec = (apiServers: ClusterSpec['apiServers']) => aClusterSpec({ apiServers });
 
-  test('a pass may use the other API servers of the spec, with the server name of the kubeconfig', async () => {
+  test('a pass is allowed to use the other API servers of the spec, and verifies their certificates for the server name of the kubeconfig', async () => {
     const host = aHost('other.example.com');
     const group = aHost('arn:aws:elasticloadbalancing', { targetGroupArn: 'arn' });
     const servers = [aServer('10.0.0.1'), aServer('10.0.0.2'), aServer('2001:db8::2'), host, group];
@@ -34,25 +34,28 @@ describe('the other API servers that a pass may use', () => {
   });
 
   test.each([
-    ['may not use a probe URL at a host that is no API server of the spec', 'https://10.0.0.9:6443/readyz', 0],
-    ['may not use a probe URL without TLS', 'http://10.0.0.2:8080/readyz', 0],
-    ['may use a probe URL at another port of an API server', 'https://10.0.0.2:7443/readyz', 1],
+    ['does not use a server at a probe URL whose host is no API server of the spec', 'https://10.0.0.9:6443/readyz', 0],
+    ['does not use a server at a probe URL without TLS', 'http://10.0.0.2:8080/readyz', 0],
+    ['uses a server at a probe URL with another port of an API server of the spec', 'https://10.0.0.2:7443/readyz', 1],
   ])('a pass %s', async (_, url, count) => {
     expect(otherServers(spec([aServer('10.0.0.2', { url })]), await access())).toHaveLength(count);
   });
 
   test.each<[string, Partial<ApiServerAccess>]>([
     ['a token for only one server, as with webIdentity', { isForServerAlone: true }],
-    ['disabled verification', { skipTlsVerify: true }],
+    ['disabled TLS verification', { skipTlsVerify: true }],
     ['a server URL with a path, because the server is then a proxy', { basePath: '/k8s/clusters/a' }],
     ['a server without TLS', { server: 'http://10.0.0.1:8080' }],
-  ])('a pass may use no other API server with %s', async (_, overrides) => {
+  ])('a pass uses no other API server if its kubeconfig has %s', async (_, overrides) => {
     expect(otherServers(spec([aServer('10.0.0.2')]), { ...(await access()), ...overrides })).toEqual([]);
   });
 });
 
 describe('a pass when the API server in its kubeconfig is down', () => {
-  /** Runs a call of a pass whose own API server is down. Returns the other API server, the result and the warnings. */
+  /**
+   * Runs a call of a pass while the API server in its kubeconfig is down. Returns the other API server, the result and the
+   * warnings.
+   */
   async function passBy(
     {
       react = () => ({ body: NAMESPACE }),
@@ -88,11 +91,11 @@ describe('a pass when the API server in its kubeconfig is down', () => {
   test.each([
     ['of another CA', makeAuthority('somebody else').issue(['127.0.0.1']), {}],
     [
-      'for another name than that of the kubeconfig',
+      'for a server name other than that of the kubeconfig',
       authority.issue(['127.0.0.1']),
       { 'tls-server-name': 'api.example.com' },
     ],
-  ])('a pass sends nothing to another API server with a certificate %s', async (_, tls, cluster) => {
+  ])('a pass does not send its request to another API server whose certificate is %s', async (_, tls, cluster) => {
     const { other, got } = await passBy({ tls }, { cluster });
     expect(got).toMatchObject({ status: 'rejected', reason: { code: 'Unavailable' } });
     expect(other.requests).toEqual([]);
@@ -105,7 +108,7 @@ describe('a pass when the API server in its kubeconfig is down', () => {
   });
 
   test.each<Loop>(['cluster-ip-repair', 'node-port-repair'])(
-    'a pass of %s fails and uses no other API server',
+    'a pass of %s fails and does not use another API server of the spec',
     async (loop) => {
       const { other, got } = await passBy({}, { loop });
       expect(got).toMatchObject({ status: 'rejected', reason: { code: 'Unavailable' } });
@@ -120,7 +123,7 @@ describe('a request of a pass that uses another API server', () => {
   const other: Transport = async () => answered;
   const get = { method: 'GET', path: '/', headers: {} } as const;
 
-  test('a request uses another server if its own accepts the connection but gives no answer for 3 s', async () => {
+  test('a request is sent to another server if the server of the kubeconfig accepts the connection but does not answer within 3 s', async () => {
     jest.useFakeTimers();
     afterThisTest(() => jest.useRealTimers());
     const silent: Transport = (_, signal) =>
@@ -134,7 +137,7 @@ describe('a request of a pass that uses another API server', () => {
     await expect(transport(get, never)).resolves.toBe(answered);
   });
 
-  test('a write that may have been executed is not sent to another server, but the next write is', async () => {
+  test('a write that the server might have executed is not sent to another server, but the next write is', async () => {
     const lost: Transport = () => Promise.reject(Object.assign(new Error('reset'), { code: 'ECONNRESET' }));
     const refused: Transport = () => Promise.reject(Object.assign(new Error('refused'), { code: 'ECONNREFUSED' }));
     const put = { ...get, method: 'PUT' } as const;
@@ -144,14 +147,14 @@ describe('a request of a pass that uses another API server', () => {
     await expect(orOther(refused, never, async () => other)(put, never)).resolves.toBe(answered);
   });
 
-  test('the next attempt after a status of 500 or more uses another server', async () => {
+  test('after an answer with a status of 500 or more, the next attempt uses another server', async () => {
     const failing: Transport = async () => ({ ...answered, status: 503 });
     const transport = orOther(failing, never, async () => other);
     await expect(transport(get, never)).resolves.toMatchObject({ status: 503 });
     await expect(transport(get, never)).resolves.toBe(answered);
   });
 
-  test('requests search only once for another server if there is none', async () => {
+  test('if no other server can be used, the requests of a pass search for one only once', async () => {
     const refused: Transport = () => Promise.reject(Object.assign(new Error('refused'), { code: 'ECONNREFUSED' }));
     const find = jest.fn(async () => undefined);
     const transport = orOther(refused, never, find);
@@ -160,7 +163,7 @@ describe('a request of a pass that uses another API server', () => {
   });
 });
 
-test('the body of a reply 401 is closed before the request is repeated, so that its connection is free', async () => {
+test('the body of a reply 401 is closed before the request is repeated, so that the repetition can use its connection', async () => {
   const events: string[] = [];
   async function* refusal() {
     try {

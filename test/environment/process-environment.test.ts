@@ -15,7 +15,7 @@ const complete = {
 };
 
 test.each(['TABLE_NAME', 'REPORTING_INSTANCE', 'STACK'])(
-  'the environment of a deployed function is refused without %s',
+  'environmentFrom refuses the environment of a deployed function without the variable %s',
   (name) => {
     const build = () => environmentFrom({ ...complete, [name]: '' });
     expect(build).toThrow(expect.objectContaining({ code: 'BadEnvironment' }));
@@ -23,7 +23,7 @@ test.each(['TABLE_NAME', 'REPORTING_INSTANCE', 'STACK'])(
   },
 );
 
-test('the environment of a deployed function reads kubeconfig files from the folder of its code', async () => {
+test('a deployed function reads kubeconfig files from the folder of its code', async () => {
   const { connect } = environmentFrom({ ...complete, LAMBDA_TASK_ROOT: '/var/task' });
   const options = { loop: 'system-namespaces', signal: new AbortController().signal, warn: () => {} } as const;
   await expect(connect(aClusterSpec({ kubeconfig: { file: 'none.yml' } }), options)).rejects.toMatchObject({
@@ -32,7 +32,7 @@ test('the environment of a deployed function reads kubeconfig files from the fol
   });
 });
 
-test('the environment of a deployed function refuses a server on its own machine only in Lambda', async () => {
+test('a process refuses a kubeconfig with a server on its own machine if it runs in Lambda, and accepts the kubeconfig elsewhere', async () => {
   const folder = temporaryFolder();
   await writeFile(path.join(folder, 'kubeconfig'), kubeconfigTo('http://127.0.0.1:9001'));
   const options = { loop: 'system-namespaces', signal: new AbortController().signal, warn: () => {} } as const;
@@ -49,13 +49,10 @@ test.each([
   { url: undefined, queues: false },
   { url: '', queues: false },
   { url: 'https://sqs.eu-test-1.amazonaws.com/1/ticks', queues: true },
-])(
-  'the environment of a deployed function with the queue URL $url has a queue of ticks: $queues',
-  ({ url, queues }) => {
-    expect(environmentFrom({ ...complete, TICK_QUEUE_URL: url }).tickQueue !== undefined).toBe(queues);
-  },
-);
+])('a deployed function with the queue URL $url queues ticks: $queues', ({ url, queues }) => {
+  expect(environmentFrom({ ...complete, TICK_QUEUE_URL: url }).tickQueue !== undefined).toBe(queues);
+});
 
-test('VERSION is the version of the package', () => {
+test('VERSION is the version in package.json', () => {
   expect(JSON.parse(readInRepository('package.json'))).toMatchObject({ version: VERSION });
 });

@@ -7,14 +7,17 @@ import { aDispatchWorld } from '../support/dispatch-world.ts';
 
 const FOLDER = join(import.meta.dirname, '../../functions');
 
-test.each(readdirSync(FOLDER))('the function %s fails and names the missing variable TABLE_NAME', async (file) => {
-  const { handler } = await import(join(FOLDER, file));
-  const invocation = handler({}, { getRemainingTimeInMillis: () => 30_000 });
-  await expect(invocation).rejects.toMatchObject({
-    code: 'BadEnvironment',
-    message: expect.stringContaining('TABLE_NAME'),
-  });
-});
+test.each(readdirSync(FOLDER))(
+  'the function %s fails with an error that contains the name of the missing variable TABLE_NAME',
+  async (file) => {
+    const { handler } = await import(join(FOLDER, file));
+    const invocation = handler({}, { getRemainingTimeInMillis: () => 30_000 });
+    await expect(invocation).rejects.toMatchObject({
+      code: 'BadEnvironment',
+      message: expect.stringContaining('TABLE_NAME'),
+    });
+  },
+);
 
 test.each(LOOPS)('the handler %s runs the loop with the same name', async (loop) => {
   const { environment, telemetry } = aDispatchWorld();

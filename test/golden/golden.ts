@@ -19,9 +19,9 @@ const KINDS = [
 type Kind = (typeof KINDS)[number];
 
 /**
- * Defines a test for each case of one kind in the `*.jsonl` files of `GOLDEN_DIR`. Default: `test/golden`. `ip-range.jsonl`
- * contains the kind `ip-range`. Throws if a file has no case, or a case of a kind that no test reads. Another folder may lack a
- * kind, but `test/golden` may not.
+ * Defines a test for each case of one kind in the `*.jsonl` files of `GOLDEN_DIR`, by default `test/golden`. The default kind of
+ * a case is the name of its file without `.jsonl`. Throws an error if a file has no case, if a case is of a kind that no test
+ * reads, or if `test/golden` has no case of this kind.
  */
 export function goldenTests<Scenario, Expected>(
   fileName: `${Kind}.jsonl`,
@@ -37,7 +37,7 @@ export function goldenTests<Scenario, Expected>(
   if (cases.length > 0) {
     test.each(cases)(title, check);
   } else if (GOLDEN_DIR !== undefined && all.length > 0) {
-    test(`no case of kind ${kind} is in GOLDEN_DIR`, () => expect(all).not.toEqual([]));
+    test(`GOLDEN_DIR contains cases, although none of the kind ${kind}`, () => expect(all).not.toEqual([]));
   } else {
     throw new Error(`No golden case of kind ${kind} in ${folder}: expected ${fileName} there`);
   }

@@ -64,8 +64,8 @@ function recordOf({ name, labels, ageSeconds, parentRef }: NonNullable<Scenario[
 }
 
 /**
- * Writes by name and without a precondition, as upstream does. test/loops/repair-ip-addresses.test.ts tests the product's
- * writes.
+ * Applies a correction without a precondition, as upstream does. test/loops/repair-ip-addresses.test.ts tests the writes of this
+ * project.
  */
 function written(addresses: Map<string, IPAddressRecord>, { item, service, correction }: AddressFault): void {
   if (correction === 'delete') addresses.delete(item);
@@ -87,7 +87,7 @@ function eventsOf(faults: readonly AddressFault[]): object[] {
   });
 }
 
-/** Returns texts of objects in a fixed order, because any order of the objects is correct. */
+/** Returns the JSON of the objects in alphabetical order, because any order of the objects is correct. */
 function inOrder(objects: readonly object[] | null): string[] {
   return (objects ?? []).map((object) => JSON.stringify(object, Object.keys(object).sort())).sort();
 }

@@ -38,7 +38,7 @@ function expectAnswers<Item>(
 describe('An IP range has the results of upstream', () => {
   goldenTests<Scenario, ExpectedRange>(
     'ip-range.jsonl',
-    'an IP range answers like upstream: $scenario.name',
+    'an IP range returns the same results as upstream: $scenario.name',
     ({ scenario: { cidr, ops }, expected }) => {
       const operations = ops.map(({ op, ip }) => ({ op, item: ip }));
       expectAnswers(ipRangeOf(cidr, seededPick(1)), operations, expected);
@@ -49,7 +49,7 @@ describe('An IP range has the results of upstream', () => {
 describe('A range of node ports has the results of upstream', () => {
   goldenTests<Scenario, ExpectedRange>(
     'port-range.jsonl',
-    'a port range answers like upstream: $scenario.name',
+    'a range of node ports returns the same results as upstream: $scenario.name',
     ({ scenario: { portRange, ops }, expected }) => {
       const operations = ops.map(({ op, port }) => ({ op, item: port }));
       expectAnswers(portRangeOf(portRange, seededPick(1)), operations, expected);
@@ -57,7 +57,7 @@ describe('A range of node ports has the results of upstream', () => {
   );
 });
 
-/** Returns the expectation with an empty list for an absent one. */
+/** Returns the expected range. Absent lists become empty lists. */
 function withLists(expected: ExpectedRange): ExpectedRange {
   return {
     ...expected,
@@ -65,7 +65,7 @@ function withLists(expected: ExpectedRange): ExpectedRange {
   };
 }
 
-/** Returns the answers of a range to a golden scenario, in the form of the expectation. */
+/** Runs the operations of a scenario on a range, and returns the results in the format of the expected results. */
 function answered<Item>(range: RangeAllocator<Item>, ops: readonly RangeOperation<Item>[]): ExpectedRange {
   const answers = ops.map((operation) => answerTo(range, operation));
   const { range: text, data } = range.snapshot();

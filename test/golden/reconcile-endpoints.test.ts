@@ -49,10 +49,10 @@ const CLUSTER = 'demo';
 const NOW_MS = 1_000_000;
 const LEASE_MS = 15_000;
 
-describe('endpoints as upstream writes them', () => {
+describe('the endpoints that both reconcilers write', () => {
   goldenTests<Scenario, readonly Result[]>(
     'reconcile-endpoints.jsonl',
-    'reconciler $scenario.reconciler writes the same as upstream: $scenario.name',
+    'the reconciler $scenario.reconciler writes the same endpoints as upstream: $scenario.name',
     async ({ scenario, expected }) => {
       const results = await run(scenario);
       expect(results.map(comparable)).toEqual(expected.map(comparable));
@@ -121,7 +121,10 @@ async function activeLeases(table: KeyValueTable): Promise<string[]> {
   return leases.filter((lease) => isActive(lease, NOW_MS)).map(({ address }) => address);
 }
 
-/** Returns the value without fields that the store adds. Absent and empty lists, fields and objects become equal. */
+/**
+ * Returns the value without the fields that an API server adds, and without empty lists, fields and objects, so that these equal
+ * absent ones.
+ */
 function comparable(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(comparable);
   if (typeof value !== 'object' || value === null) return value;
@@ -134,13 +137,16 @@ function comparable(value: unknown): unknown {
   return Object.fromEntries(fields);
 }
 
-/** A reconciler of `pkg/controlplane/reconcilers`. API servers start and stop one after the other. */
+/**
+ * The state of a reconciler as in upstream's `pkg/controlplane/reconcilers`, for API servers that start and stop one after the
+ * other.
+ */
 interface AddressReconciler {
   readonly type: EndpointReconcilerType;
   readonly table: KeyValueTable;
   readonly kubernetes: ClusterPort;
   readonly masterCount: number;
-  /** A stopped reconciler publishes nothing. With leases, it removes even the last address. */
+  /** True if the reconciler was stopped: it then publishes no address, and with leases it removes even the last address. */
   stopped: boolean;
 }
 
@@ -150,7 +156,7 @@ interface Turn extends PublishingRules {
 
 type Refusal = Promise<{ readonly message: string } | undefined>;
 
-/** Refreshes the lease of the address and publishes it. @returns an expected refusal, if any */
+/** Refreshes the lease of the address and publishes the address. @returns the refusal, if upstream would also refuse */
 async function reconcileAddress(reconciler: AddressReconciler, { address, ...rules }: Turn): Refusal {
   const { type, table, kubernetes, masterCount, stopped } = reconciler;
   if (stopped || type === 'none') return undefined;
@@ -162,7 +168,7 @@ async function reconcileAddress(reconciler: AddressReconciler, { address, ...rul
   return publishActive(reconciler, rules);
 }
 
-/** Removes the address. @returns an expected refusal, if any */
+/** Removes the address. @returns the refusal, if upstream would also refuse */
 async function removeAddress(reconciler: AddressReconciler, { address, ...rules }: Turn): Refusal {
   const { type, table, kubernetes } = reconciler;
   if (type === 'none') return undefined;
@@ -178,9 +184,7 @@ async function removeAddress(reconciler: AddressReconciler, { address, ...rules 
   return publishActive(reconciler, rules);
 }
 
-/**
- * Publishes the active leases. Without a live address nothing is written, as in the product, unless the reconciler is stopped.
- */
+/** Publishes the addresses with an active lease. If there is none, writes nothing, unless the reconciler is stopped. */
 async function publishActive({ table, kubernetes, stopped }: AddressReconciler, rules: PublishingRules): Refusal {
   const current = await kubernetes.get<EndpointsObject>(ENDPOINTS_REF);
   const live = await activeLeases(table);

@@ -48,16 +48,16 @@ interface ExpectedRun {
   readonly snapshots: Readonly<Record<string, ExpectedSnapshot>>;
 }
 
-/** The parts in which the two kinds of repair differ. */
+/** What differs between the two kinds of repair. */
 interface GoldenRepair {
   readonly loop: LoopDefinition;
   readonly cluster: RepairCluster;
-  /** The keys of the ranges, by the name of the snapshot in the expectation. */
+  /** The keys of the ranges. Each is listed under the name that the range's snapshot has in the expected results. */
   readonly keys: Readonly<Record<string, RangeKey>>;
   readonly makeRange: MakeRange<string> | MakeRange<number>;
 }
 
-/** The types that upstream counts. Other findings are only the product's. */
+/** The types of findings that upstream counts in its metrics. Only this project has other findings. */
 const COUNTED: readonly FindingType[] = ['leak', 'repair', 'full', 'outOfRange', 'duplicate', 'unknown', 'invalid'];
 
 function snapshotOf(
@@ -86,10 +86,10 @@ async function answersTo(repair: GoldenRepair, runs: readonly GoldenRun[]): Prom
   return answers;
 }
 
-/** Returns the expectation in the form of {@link answersTo}. An absent list and an empty one are equal. */
+/** Returns the expected results in the format of {@link answersTo}. Absent lists become empty lists. */
 function expectedAnswers(runs: readonly ExpectedRun[]): object[] {
   return runs.map(({ error, events, counts, snapshots }) => ({
-    // Scenarios only cause parse errors. The tests compare whether there is an error, not its text.
+    // All errors in these scenarios are parse errors. The tests compare only whether there is an error, and not its message.
     failed: (error ?? '') !== '',
     events: events ?? [],
     counts: counts ?? {},

@@ -1,11 +1,11 @@
 import { constants, deflateRawSync, gzipSync } from 'node:zlib';
 import { envelopeStart, fieldStart, message, serviceList } from '../kubernetes/protobuf-writer.ts';
 
-/** An attack answers every request with the bytes of `wire`, which include the headers. */
+/** A hostile reply: the server answers every request with the bytes of `wire`, which include the headers. */
 export interface Attack {
   readonly name: string;
   readonly wire: () => Iterable<Buffer>;
-  /** The wait between two pieces. */
+  /** The wait between two pieces of the reply. */
   readonly everyMs?: number;
   /** The URL is `https://`, and the bytes answer a TLS ClientHello. */
   readonly tls?: true;
@@ -29,7 +29,7 @@ function head(type: string, more: readonly string[] = ['connection: close'], sta
   return Buffer.from([`HTTP/1.1 ${status}`, `content-type: ${type}`, ...more, '', ''].join('\r\n'));
 }
 
-/** Repeats the piece without an end, in blocks of about 64 KiB. */
+/** Repeats the piece endlessly, in blocks of about 64 KiB. */
 function* endless(piece: Buffer | string): Generator<Buffer> {
   const bytes = Buffer.from(piece);
   const many = Buffer.concat(Array.from({ length: Math.ceil(65_536 / bytes.length) }, () => bytes));
@@ -67,7 +67,7 @@ function gzipped(...parts: readonly (Buffer | Iterable<Buffer>)[]): Generator<Bu
   return following(head(PROTOBUF_TYPE, GZIP_HEADERS), ...parts);
 }
 
-/** Returns a gzip stream without an end: the start, then the block again and again. */
+/** Returns an endless gzip stream: the start, then the block again and again. */
 function endlessGzip(start: Buffer, block: Buffer): Generator<Buffer> {
   const deflated = (bytes: Buffer) => deflateRawSync(bytes, { finishFlush: constants.Z_SYNC_FLUSH });
   return gzipped(gzipSync('').subarray(0, 10), deflated(start), endless(deflated(block)));
@@ -149,17 +149,17 @@ export const ATTACKS: readonly Attack[] = [
     ends: MALFORMED,
   },
   {
-    name: 'a reply that is shorter than its headers say',
+    name: 'a reply that is shorter than its content-length',
     wire: () => following(head(JSON_TYPE, ['content-length: 100000']), LIST_START),
     ends: UNAVAILABLE,
   },
   {
-    name: 'a reply that is longer than its headers say',
+    name: 'a reply that is longer than its content-length',
     wire: () => following(head(JSON_TYPE, ['content-length: 20']), LIST_START),
     ends: MALFORMED,
   },
   {
-    name: 'a chunk that is longer than it says',
+    name: 'a chunk that is longer than its stated length',
     wire: () => following(head(JSON_TYPE, ['transfer-encoding: chunked']), '5\r\n', LIST_START),
     ends: UNAVAILABLE,
   },
@@ -208,12 +208,12 @@ export const ATTACKS: readonly Attack[] = [
   },
   {
     name: 'a flood of interim replies',
-    // This reply ends, so that a call that reads all of it fails too.
+    // This reply ends, so that the test also detects a call that ignores interim replies until the end.
     wire: () => following('HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(30_000)),
     ends: TOO_LARGE,
   },
   {
-    name: 'a byte from time to time',
+    name: 'a body that arrives one byte every 5 ms',
     wire: () => following(head(JSON_TYPE), ...Array.from(LIST_START.padEnd(100_000))),
     everyMs: 5,
     ends: UNAVAILABLE,
@@ -224,11 +224,16 @@ export const ATTACKS: readonly Attack[] = [
     ends: TOO_LARGE,
   },
   {
-    name: 'a TLS handshake that takes a byte from time to time',
+    name: 'a TLS handshake that arrives one byte every 5 ms',
     wire: () => following('\x16\x03\x03\x40\x00', ...Array.from('\0'.repeat(100_000))),
     everyMs: 5,
     tls: true,
     ends: UNAVAILABLE,
   },
-  { name: 'silence', wire: () => [Buffer.from('H'), Buffer.from('T')], everyMs: 3_600_000, ends: UNAVAILABLE },
+  {
+    name: 'headers that stop after one byte',
+    wire: () => [Buffer.from('H'), Buffer.from('T')],
+    everyMs: 3_600_000,
+    ends: UNAVAILABLE,
+  },
 ];

@@ -2,17 +2,16 @@ import { Session } from 'node:inspector/promises';
 import { pathToFileURL } from 'node:url';
 
 /*
- * A script for Node.js: `count-steps.ts <file with SCENARIOS> <n>`. It prints how many steps each scenario takes with n and
- * with 2 n: how often each function and block of lib/ (and of that file) ran, and how many elements the built-in functions
- * walked.
+ * A script for Node.js: `count-steps.ts <file with SCENARIOS> <n>`. It prints how many steps each scenario takes with n and with
+ * 2 n. A step is one run of a function or block of lib/ or of that file, or one element that a built-in function visits.
  */
 
-/** Each scenario prepares its input for n, and returns the work that is counted. */
+/** Scenarios by name. Each creates its input for n, and returns a function, whose steps are counted. */
 export type Scenarios = Readonly<Record<string, (n: number) => () => unknown>>;
 
 let walked = 0;
 
-/** Methods that walk a list without a call for each element. */
+/** Methods that visit the elements of a list without calling a function for each, so that V8 does not count these steps. */
 const WALKS = [
   'includes',
   'indexOf',

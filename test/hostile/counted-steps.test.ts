@@ -4,8 +4,8 @@ import { expect, test } from '@jest/globals';
 
 const folder = import.meta.dirname;
 /**
- * The number of entries. If it is doubled to 500, a loop of n log n steps takes 2.25 times the steps, and one of n² steps takes
- * four times.
+ * The number of entries. With twice as many (500), a loop of n log n steps takes 2.25 times as many steps, and a loop of n² steps
+ * takes four times as many.
  */
 const N = 250;
 const MOST_GROWTH = 2.5;
@@ -15,7 +15,8 @@ function growthIn(file: string): [name: string, growth: number][] {
   const counter = path.join(folder, 'count-steps.ts');
   const printed = execFileSync(
     process.execPath,
-    // V8 loses the counts of functions that it inlines into optimised code, at different moments in each run.
+    // The options turn off V8's optimisation, because V8 does not count calls of functions that it inlines, and inlines at
+    // different moments in each run.
     ['--no-opt', '--no-maglev', '--disable-warning=ExperimentalWarning', counter, path.join(folder, file), String(N)],
     { encoding: 'utf8' },
   );
@@ -26,7 +27,7 @@ function growthIn(file: string): [name: string, growth: number][] {
 const slow = (growths: readonly [name: string, growth: number][]) =>
   growths.filter(([, growth]) => growth > MOST_GROWTH).map(([name]) => name);
 
-test('the counter finds loops whose steps grow with the product of two lengths', () => {
+test('the counter of steps finds loops whose number of steps is the product of two lengths', () => {
   expect(slow(growthIn('planted-loops.ts'))).toEqual([
     'a loop within a loop',
     'a search of a list for each element of another',
@@ -34,7 +35,7 @@ test('the counter finds loops whose steps grow with the product of two lengths',
   ]);
 });
 
-test('a pass over objects with n entries in every list takes at most n log n steps', () => {
+test('the number of steps of a pass over objects with n entries in every list grows with n log n at most', () => {
   const growths = growthIn('passes-at-bounds.ts');
   expect(growths.length).toBeGreaterThan(5);
   expect(slow(growths)).toEqual([]);

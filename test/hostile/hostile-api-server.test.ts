@@ -27,25 +27,28 @@ async function portTo(attack: Attack) {
     deadline: new AbortController().signal,
     userAgent: 'test',
     sleep: async () => undefined,
-    // The timeout is long, so that it does not end a reply that keeps coming, even on a busy machine.
+    // The timeout is long, so that not the timeout but a limit ends a reply that keeps arriving, even on a busy machine.
     tryTimeoutMs: attack.everyMs === undefined ? 600_000 : 20,
   });
   return { server, port };
 }
 
-/** Eight million chunks of one byte take long. test/deploy/hostile-neighbour.test.ts sends them in a list of Services. */
+/**
+ * The attack with eight million chunks of one byte, which take long to read. Only the call `get` is tested here;
+ * test/deploy/hostile-neighbour.test.ts sends such chunks in a list of Services.
+ */
 const SLOW = 'a body without an end in chunks of one byte';
 
 describe.each(ATTACKS)('a hostile reply with $name', (attack) => {
   const calls = attack.name === SLOW ? (['get'] as const) : (['get', 'services'] as const);
   test.each(calls)(
-    'a hostile reply ends the call %s with the expected error code and a short message',
+    'the call %s ends with the expected error code and a short message after a hostile reply',
     async (name) => {
       const { server, port } = await portTo(attack);
       const error: unknown = await CALLS[name](port).catch((thrown: unknown) => thrown);
       expect(error).toMatchObject({ name: 'ClusterError', code: attack.ends[name] });
       expect(String(error).length).toBeLessThan(1_000);
-      // The bytes in the socket buffers of this machine count as sent too.
+      // `sent` includes the bytes that are still in the socket buffers of this machine.
       expect(server.sent()).toBeLessThan(64 * MIB);
     },
   );
@@ -53,7 +56,7 @@ describe.each(ATTACKS)('a hostile reply with $name', (attack) => {
 
 const LIMIT_BYTES = 100;
 
-test('one API server may use all memory for replies that others do not use', () => {
+test('an API server can use all the memory for replies that other API servers do not use at that time', () => {
   const inFlight = new BytesInFlight(LIMIT_BYTES);
   inFlight.add('one', 100);
   expect(() => inFlight.add('one', 1)).toThrow('more bytes than this process has room for');
@@ -61,7 +64,7 @@ test('one API server may use all memory for replies that others do not use', () 
   expect(() => inFlight.add('one', 50)).not.toThrow();
 });
 
-test('one greedy API server does not take the memory share of another', () => {
+test('an API server that uses all the memory for replies does not prevent another API server from using its share', () => {
   const inFlight = new BytesInFlight(LIMIT_BYTES);
   inFlight.add('greedy', 100);
   expect(() => inFlight.add('modest', 50)).not.toThrow();

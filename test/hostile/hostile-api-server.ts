@@ -42,7 +42,7 @@ export async function startHostileApiServer(attack: Wire) {
   return hostile;
 }
 
-/** Sends as fast as the other side reads, so that the attack costs the attacker no memory. */
+/** Sends as fast as the client reads, so that the server needs no memory for the attack. */
 function send(socket: Socket, { wire, everyMs }: Wire, signal: AbortSignal, count: (bytes: number) => void) {
   async function* pieces() {
     for (const piece of wire()) {

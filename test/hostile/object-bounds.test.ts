@@ -31,7 +31,7 @@ function endpoints(subsets: readonly EndpointSubset[]) {
 
 describe.each(KINDS)('an object of kind %s', (kind) => {
   test.each(Object.entries<number>({ ...BOUNDS['each object'], ...BOUNDS[kind] }))(
-    'the field %s may have %i entries, and the refusal of one more names the field, the number and the limit',
+    'the field %s can have %i entries, and the error for one entry more contains the field, the number and the limit',
     async (field, most) => {
       await expect(read(kind, objectOf(kind, field, most))).resolves.toMatchObject({ kind });
       await expect(read(kind, objectOf(kind, field, most + 1))).rejects.toMatchObject({
@@ -41,7 +41,7 @@ describe.each(KINDS)('an object of kind %s', (kind) => {
     },
   );
 
-  test('an object with a long label is refused, and an object with long annotations, which no pass reads, is accepted', async () => {
+  test('an object with a long label is refused, and one with long annotations is accepted, because no pass reads annotations', async () => {
     const long = 'x'.repeat(LONGEST_TEXT + 1);
     const object = objectOf(kind, 'spec', 0);
     const metadata = Object(object['metadata']);
@@ -71,7 +71,7 @@ test.each(['EndpointSlice', 'ServiceCIDR'] as const)(
   },
 );
 
-describe('a list that is read while it arrives', () => {
+describe('a list that is parsed while it arrives', () => {
   /** Returns a list in protobuf that contains one object many times. */
   const listing = (apiVersion: string, kind: string, item: Buffer, items: number) => {
     const meta = message([1, message([2, '9'])]);
@@ -115,7 +115,7 @@ test('Endpoints with thousands of ports and addresses are refused before they ar
   });
 });
 
-test('Endpoints with many subsets after repacking are refused, although no list is long', async () => {
+test('Endpoints that would have too many addresses after repacking are refused, although each of their lists is short', async () => {
   const shared = { addresses: addresses(900), ports: ports(50) };
   const own = ports(50).map((port, index) => ({ addresses: addresses(1, 2_000 + index), ports: [port] }));
   await expect(read('Endpoints', endpoints([shared, ...own]))).rejects.toMatchObject({
@@ -128,7 +128,7 @@ test('Endpoints with many subsets after repacking are refused, although no list 
 
 const isMapping = (field: string) => ['metadata.labels', 'metadata.annotations'].includes(field);
 
-/** Returns an object of the kind, in JSON as an API server sends it, with so many entries in a field of `BOUNDS`. */
+/** Returns an object of the kind, as in the JSON of an API server, with this number of entries in a field of `BOUNDS`. */
 function objectOf(kind: Kind, field: string, entries: number): Record<string, unknown> {
   const { apiVersion, namespaced } = RESOURCES[kind];
   const metadata = { name: 'kubernetes', ...(namespaced && { namespace: 'default' }), resourceVersion: '7', uid: 'u' };
@@ -169,7 +169,7 @@ test.each(Object.entries<number>(BOUNDS['cluster spec']))(
   },
 );
 
-test('a cluster spec may contain as many host names as one EndpointSlice has room for', () => {
+test('a cluster spec with more host names than the addresses of one EndpointSlice allow is refused', () => {
   const apiServers = Array.from({ length: MOST_HOSTS + 1 }, (_, index) => ({ host: `api-${index}.example.com` }));
   expect(validateClusterSpec({ ...minimal, apiServers: apiServers.slice(1) })).toHaveProperty('spec');
   expect(validateClusterSpec({ ...minimal, apiServers })).toMatchObject({

@@ -11,7 +11,7 @@ const authority = makeAuthority('the attacker');
 const { signal } = new AbortController();
 const EMPTY_REPLY = 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n';
 
-/** Sends requests one after the other, over a connection that may be kept, and returns the statuses. */
+/** Sends requests one after the other, if possible over the same connection, and returns the statuses. */
 async function statusesOf(requests: number, server: Server): Promise<readonly number[]> {
   const url = `https://127.0.0.1:${await portOf(server)}`;
   const connections = new ApiServerConnections();
@@ -48,7 +48,7 @@ test('a certificate chain of more than 100 KB ends the handshake before it is ve
   });
 });
 
-test('a TLS 1.2 server cannot renegotiate a kept connection', async () => {
+test('a TLS 1.2 server that tries to renegotiate a kept connection is ignored', async () => {
   const outcomes: string[] = [];
   const server = createServer({ ...authority.issue(['127.0.0.1']), maxVersion: 'TLSv1.2' }, (socket) => {
     outcomes.push('connected');

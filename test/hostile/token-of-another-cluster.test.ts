@@ -29,19 +29,22 @@ async function authorizationSeen(
   return attacker.requests.map(({ headers }) => headers['authorization']);
 }
 
-describe('a spec that names the API server of cluster B, with a CA and addresses of its own', () => {
+describe('a spec that contains the API server of another cluster, B, and a CA and addresses of an attacker', () => {
   const ofB = () => 'https://b.example:6443';
 
   test.each([
-    ['an address of its own', ofB, undefined],
-    ['an address of its own and the server name of B', ofB, () => ({ serverName: 'b.example' })],
-    ['a probe.url of its own', ofB, (origin: string) => ({ url: `${origin}/readyz` })],
-    ['another port of the same host', () => 'https://127.0.0.1:6443', undefined],
-  ])('a spec of one cluster does not get the token for cluster B with %s', async (_, serverOf, probeOf) => {
-    expect(await authorizationSeen(serverOf, probeOf)).toEqual([undefined]);
-  });
+    ['an address of the attacker', ofB, undefined],
+    ['an address of the attacker and the server name of B', ofB, () => ({ serverName: 'b.example' })],
+    ['a probe.url of the attacker', ofB, (origin: string) => ({ url: `${origin}/readyz` })],
+    ['an address of the attacker on the host of B, with another port', () => 'https://127.0.0.1:6443', undefined],
+  ])(
+    'the servers of a spec do not get the token for the API server of cluster B if the spec has %s',
+    async (_, serverOf, probeOf) => {
+      expect(await authorizationSeen(serverOf, probeOf)).toEqual([undefined]);
+    },
+  );
 
-  test('a spec gets the token for its own server', async () => {
+  test('the server in webIdentity.server gets the token for that server', async () => {
     expect(await authorizationSeen((origin) => origin)).toEqual([`Bearer ${TOKEN}`]);
   });
 });

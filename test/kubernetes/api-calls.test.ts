@@ -40,7 +40,7 @@ describe.each<[string, OpenReply, string, RegExp]>([
   ['a redirect', raw(302, '', { location: 'https://10.0.0.1/' }), 'MalformedReply', /302 without/],
   ['a login page', raw(200, '<html>please log in</html>'), 'MalformedReply', /server URL in the kubeconfig/],
   ['an empty body', raw(200, ''), 'MalformedReply', /unlike a Kubernetes API server/],
-  ['half of a JSON', raw(200, '{"kind":"Service","apiVersion":"v1","meta'), 'MalformedReply', /not all of it/],
+  ['JSON that is cut off', raw(200, '{"kind":"Service","apiVersion":"v1","meta'), 'MalformedReply', /not all of it/],
 ])('a faulty reply (%s)', (_, answer, code, message) => {
   test.each(calls)('the call %s fails with a code and a message that contains the resolution', async (_name, call) => {
     const { port, requests } = portAnswering(answer);
@@ -70,7 +70,7 @@ describe.each<[string, OpenReply | Error]>([
   });
 });
 
-describe('a reply of the wrong kind', () => {
+describe('a reply with an object or list that was not requested', () => {
   const get = (port: ClusterPort) => port.get(ref);
   const list = (port: ClusterPort) => port.list('Service', 'default');
   const named = (change: object) => reply(200, { ...service, metadata: { ...service.metadata, ...change } });
@@ -84,14 +84,14 @@ describe('a reply of the wrong kind', () => {
     ['a list of another kind', list, listOf('PodList')],
     ['a list without items', list, listOf('ServiceList', { items: undefined })],
     ['a list with a null item', list, listOf('ServiceList', { items: [null] })],
-    ['a list of another kind for the Services', listAllServices, listOf('PodList')],
-    ['Services without a resourceVersion', listAllServices, listOf('ServiceList', { metadata: {} })],
+    ['a list of another kind instead of a list of Services', listAllServices, listOf('PodList')],
+    ['a list of Services without a resourceVersion', listAllServices, listOf('ServiceList', { metadata: {} })],
   ])('a reply with %s is refused', async (_, call, answer) => {
     await expect(call(portAnswering(answer).port)).rejects.toMatchObject({ code: 'MalformedReply' });
   });
 
   test.each(calls.filter(([name]) => name === 'list' || name === 'services'))(
-    'a reply with only a part of the list is malformed for the call %s',
+    'the call %s refuses a reply with only a part of the list as malformed',
     async (_name, call) => {
       const metadata = { resourceVersion: '9', continue: 'to/ken' };
       const { port, requests } = portAnswering(listOf('ServiceList', { metadata }));
@@ -118,13 +118,13 @@ describe('429', () => {
     },
   );
 
-  test('a write is repeated after a reply 429, because the server did not execute it', async () => {
+  test('a write is repeated after a reply 429, because the server did not execute the write', async () => {
     const { port, requests } = portAnswering(throttled, reply(201, service));
     await expect(port.create(service)).resolves.toMatchObject({ outcome: 'created' });
     expect(requests.map((request) => request.method)).toEqual(['POST', 'POST']);
   });
 
-  test('a call fails at once if the server requests a longer wait than the time of the pass', async () => {
+  test('a call fails at once if the server requests a wait that would end after the deadline of the pass', async () => {
     const { port, waits } = portAnswering(waiting('120'));
     await expect(port.get(ref)).rejects.toMatchObject({
       code: 'Throttled',
@@ -149,19 +149,22 @@ test.each<[string, string, (port: ClusterPort) => Promise<unknown>, OpenReply | 
   ['a create', 'alreadyExists', (port) => port.create(service), lost, failed(409, 'AlreadyExists')],
   ['an update', 'conflict', (port) => port.update(service), lost, failed(409, 'Conflict')],
   ['a merge patch', 'updated', (port) => port.mergePatch(ref, {}), failed(504, 'Timeout'), reply(200, service)],
-])('without a clear reply, %s sends the same request again and returns %s', async (_, outcome, call, first, second) => {
-  const { port, requests } = portAnswering(first, second);
-  await expect(call(port)).resolves.toMatchObject({ outcome });
-  expect(requests).toHaveLength(2);
-  expect(requests[1]).toEqual(requests[0]);
-});
+])(
+  'if the outcome of the first request is unknown, %s sends the same request again and returns %s',
+  async (_, outcome, call, first, second) => {
+    const { port, requests } = portAnswering(first, second);
+    await expect(call(port)).resolves.toMatchObject({ outcome });
+    expect(requests).toHaveLength(2);
+    expect(requests[1]).toEqual(requests[0]);
+  },
+);
 
 test.each([
   ['deleted after a lost reply', lost, 'deleted'],
   ['deleted after a reply 500', failed(500, 'InternalError'), 'deleted'],
   ['notFound after a refused connection', refused, 'notFound'],
   ['notFound after a reply 429', failed(429, 'TooManyRequests'), 'notFound'],
-])('a delete whose repetition finds nothing returns %s', async (_, first, outcome) => {
+])('a delete whose second request finds no object returns %s', async (_, first, outcome) => {
   const { port } = portAnswering(first, failed(404, 'NotFound'));
   await expect(port.delete(service)).resolves.toBe(outcome);
 });
@@ -179,7 +182,7 @@ test.each<[string, Partial<KubernetesObject>, 'update' | 'delete']>([
   expect(requests).toEqual([]);
 });
 
-test('a create and an update name their field manager', async () => {
+test('the requests of a create and an update contain our field manager', async () => {
   const { port, requests } = portAnswering(reply(201, service), reply(200, service));
   await port.create(service);
   await port.update(service);
@@ -189,14 +192,14 @@ test('a create and an update name their field manager', async () => {
   ]);
 });
 
-test('a call whose wait is ended by the deadline fails with the last answer of the server', async () => {
+test('if the deadline ends the wait before a retry, the call fails with the last answer of the server', async () => {
   const port = portOver(async () => failed(503, 'ServiceUnavailable'), {
     sleep: () => Promise.reject(new Error('aborted')),
   });
   await expect(port.get(ref)).rejects.toMatchObject({ code: 'Unavailable' });
 });
 
-test('an attempt without an answer ends at its own timeout, and is retried', async () => {
+test('an attempt that gets no answer is ended by the timeout of one attempt, and is retried', async () => {
   let tries = 0;
   const port = portOver(
     (_, signal) => {
@@ -210,7 +213,7 @@ test('an attempt without an answer ends at its own timeout, and is retried', asy
   await expect(port.get(ref)).resolves.toEqual(service);
 });
 
-test('a call makes one connection attempt to an address that drops packets, because more would take the time of other clusters', async () => {
+test('a call does not retry a connection that timed out, because more attempts would take time from other clusters', async () => {
   const { port, requests } = portAnswering(
     Object.assign(new Error('no connection within 3000 ms'), { code: 'CONNECT_TIMEOUT' }),
   );
@@ -247,10 +250,10 @@ describe('TLS', () => {
 
   test.each([
     ['of another CA', makeAuthority('somebody else').issue(['127.0.0.1'])],
-    ['for another name', authority.issue(['10.0.0.99'])],
+    ['for another server name', authority.issue(['10.0.0.99'])],
     ['that expired', authority.issue(['127.0.0.1'], 2021)],
   ])(
-    'a server with a certificate %s gets no request and no credential, and the call is not retried',
+    'the client sends no request and no credential to a server with a certificate %s, and does not retry the call',
     async (_, certified) => {
       const { port, server, waits } = await portTo(certified);
       await expect(port.get(ref)).rejects.toMatchObject({

@@ -25,8 +25,8 @@ test.each<[string, Answer, Answer, readonly string[] | undefined]>([
     ['10.0.0.1', '10.0.0.2', '2001:db8::1'],
   ],
   ['are in their canonical form', ['10.0.0.1'], ['2001:DB8:0:0::1'], ['10.0.0.1', '2001:db8::1']],
-  ['may be only IPv4 addresses', ['10.0.0.1'], 'ENODATA', ['10.0.0.1']],
-  ['may be only IPv6 addresses', 'ENOTFOUND', ['2001:db8::1'], ['2001:db8::1']],
+  ['are only IPv4 addresses if no IPv6 record exists', ['10.0.0.1'], 'ENODATA', ['10.0.0.1']],
+  ['are only IPv6 addresses if no IPv4 record exists', 'ENOTFOUND', ['2001:db8::1'], ['2001:db8::1']],
   ['are unknown if one look-up times out', ['10.0.0.1'], 'ETIMEOUT', undefined],
   ['are unknown if the name server fails', 'ESERVFAIL', ['2001:db8::1'], undefined],
   ['are unknown if no record exists', 'ENOTFOUND', 'ENOTFOUND', undefined],
@@ -34,12 +34,12 @@ test.each<[string, Answer, Answer, readonly string[] | undefined]>([
   await expect(resolver(ipv4, ipv6)('api.example.com')).resolves.toEqual(expected);
 });
 
-test('a host has at most 1,000 addresses of each family, because parsing more would keep the process busy', async () => {
+test('the resolver returns at most 1,000 addresses of each family, because more would keep the process busy', async () => {
   const many = Array.from({ length: 4_000 }, (_, n) => `10.0.${n >> 8}.${n & 255}`);
   await expect(resolver(many, ['2001:db8::1'])('api.example.com')).resolves.toHaveLength(1_001);
 });
 
-test('the addresses of a host are unknown if no name server answers before the time for look-ups ends', async () => {
+test('the addresses of a host are unknown if no name server answers before the look-up is aborted', async () => {
   const never = () => new Promise<never>(() => {});
   const resolve = dnsHostResolver({ resolve4: never as never, resolve6: never as never });
   await expect(resolve('api.example.com', AbortSignal.abort())).resolves.toBeUndefined();
@@ -48,12 +48,12 @@ test('the addresses of a host are unknown if no name server answers before the t
   await expect(resolve('api.example.com', end.signal)).resolves.toBeUndefined();
 });
 
-describe('the address of a connection', () => {
+describe('the look-up for a connection', () => {
   afterEach(() => {
     jest.restoreAllMocks();
   });
 
-  /** Replaces the answers of name servers. A promise that never ends simulates silence. */
+  /** Replaces the answers of name servers. A promise that never resolves simulates a name server that does not answer. */
   function nameServers(ipv4: (host: string) => Promise<string[]>, ipv6: () => Promise<string[]>): void {
     jest.spyOn(Resolver.prototype, 'resolve4').mockImplementation(ipv4 as never);
     jest.spyOn(Resolver.prototype, 'resolve6').mockImplementation(ipv6 as never);
@@ -61,7 +61,7 @@ describe('the address of a connection', () => {
   const failing = (code: string) => () => Promise.reject(Object.assign(new Error(code), { code }));
   const find = promisify(remoteLookup);
 
-  test('names of a tenant with silent name servers do not delay look-ups of other clusters', async () => {
+  test('host names of a tenant whose name servers do not answer do not delay look-ups of other clusters', async () => {
     nameServers(
       (host) => (host.startsWith('silent') ? new Promise(() => {}) : Promise.resolve(['203.0.113.9', '127.0.0.1'])),
       failing('ENODATA'),
@@ -80,7 +80,7 @@ describe('the address of a connection', () => {
     await expect(find('api.example.com', { all: true })).rejects.toMatchObject({ code });
   });
 
-  test('a look-up for a connection returns addresses of one family if the query of the other family fails', async () => {
+  test('a look-up for a connection returns the addresses of one family if the query for the other family fails', async () => {
     nameServers(failing('ESERVFAIL'), () => Promise.resolve(['2001:db8::1']));
     expect(await find('api.example.com', { all: true })).toEqual([{ address: '2001:db8::1', family: 6 }]);
   });

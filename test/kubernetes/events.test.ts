@@ -34,7 +34,7 @@ function manyDrafts(count: number, prefix = 'item'): EventDraft[] {
 const eventIn = (event: EventDraft, by: Partial<EventPlanInput> = {}) =>
   plan([event], start, {}, 1, by).writes[0]?.object;
 
-test('an event has the text of upstream and our reporting controller', () => {
+test('an event has the message of upstream, and this project as its reporting controller', () => {
   expect(eventIn(draft({ resourceVersion: '77' }))).toEqual({
     apiVersion: 'events.k8s.io/v1',
     kind: 'Event',
@@ -82,7 +82,7 @@ test('the name of an event is always a DNS subdomain', () => {
   );
 });
 
-test('the name of an event is the same in every pass, and differs for another object, note, loop or stack', () => {
+test('the name of an event is the same in every pass, and is different for another object, note, loop or stack', () => {
   const names = [
     eventIn(draft()),
     eventIn(draft({ uid: 'u-2' })),
@@ -96,7 +96,7 @@ test('the name of an event is the same in every pass, and differs for another ob
   expect(plan([draft({ resourceVersion: '78' })], start + MINUTE).writes[0]?.object.metadata.name).toBe(names[0]);
 });
 
-test('a repeated event is written at the first and second sighting, and then every 30 minutes', () => {
+test('an event whose cause persists is written when it first occurs, at the second occurrence, and then every 30 minutes', () => {
   const written: [minute: number, count: number | undefined][] = [];
   let previous: Readonly<Record<string, EventSighting>> = {};
   for (let minute = 0; minute <= 66; minute += 3) {
@@ -112,24 +112,24 @@ test('a repeated event is written at the first and second sighting, and then eve
   ]);
 });
 
-test('a pass counts one sighting of an event even if several findings cause the event', () => {
+test('a pass counts an event once even if several findings of the pass cause it', () => {
   const { writes, sightings } = plan([draft(), draft()]);
   expect(writes).toHaveLength(1);
   expect(Object.values(sightings)).toEqual([{ count: 1, lastSeenAtMs: start, lastWrittenAtMs: start }]);
 });
 
-test('the count of an event that was not seen for an hour starts again', () => {
+test('the count of an event is reset if its cause is absent for more than an hour', () => {
   const { sightings } = plan([draft()]);
   expect(plan([], start + 60 * MINUTE, sightings).sightings).toEqual(sightings);
   expect(plan([], start + 61 * MINUTE, sightings).sightings).toEqual({});
 });
 
-test('a pass writes events up to the cap, and counts the others', () => {
+test('a pass writes at most the maximum number of events, and counts the other events', () => {
   expect(plan(manyDrafts(20), start, {}, 20)).toMatchObject({ writes: { length: 20 }, dropped: 0 });
   expect(plan(manyDrafts(250), start, {}, 20)).toMatchObject({ writes: { length: 20 }, dropped: 230 });
 });
 
-test('events beyond the cap are written in later passes', () => {
+test('events above the maximum of a pass are written by later passes', () => {
   let previous: Readonly<Record<string, EventSighting>> = {};
   const written = new Set<string>();
   for (let pass = 0; pass < 6; pass += 1) {
@@ -140,7 +140,7 @@ test('events beyond the cap are written in later passes', () => {
   expect(written.size).toBeGreaterThanOrEqual(30);
 });
 
-test('the run record contains at most three hundred sightings of events, and a pass makes at most as many writes as the cap', () => {
+test('the run record remembers at most three hundred events, and no pass writes more events than its maximum', () => {
   const passes = fc.array(
     fc.record({ count: fc.nat({ max: 600 }), prefix: fc.constantFrom('a', 'b'), minutes: fc.nat(90) }),
     {
@@ -164,7 +164,7 @@ test('the run record contains at most three hundred sightings of events, and a p
   );
 });
 
-test('new events replace events that are no longer seen', () => {
+test('if the run record is full, new events replace events whose cause is gone', () => {
   const old = plan(manyDrafts(300, 'old'), start, {}, 300);
   const { writes, sightings } = plan(manyDrafts(5, 'new'), start + MINUTE, old.sightings);
   expect(writes).toHaveLength(5);
@@ -173,8 +173,8 @@ test('new events replace events that are no longer seen', () => {
 });
 
 /**
- * Returns a Kubernetes client that answers creates with these outcomes in turn, repeats the last one, and answers patches with
- * `invalid`.
+ * Returns a Kubernetes client. Its creates have these outcomes in turn, and after the last one always the last one; its patches
+ * have the outcome `invalid`.
  */
 function portAnswering(...answers: readonly ('created' | 'invalid' | ClusterErrorCode)[]) {
   let calls = 0;
@@ -188,7 +188,7 @@ function portAnswering(...answers: readonly ('created' | 'invalid' | ClusterErro
   return { port: { create, mergePatch } as unknown as ClusterPort, calls: () => calls };
 }
 
-test('other events are written after an event that cannot be written, which stays due', async () => {
+test('if an event cannot be written, the other events are written, and a later pass writes that event', async () => {
   const { port, calls } = portAnswering('Forbidden', 'invalid', 'created');
   const report = await writeEvents(port, plan(manyDrafts(12)));
   expect(report).toMatchObject({ written: 10, dropped: 0, errors: [{ code: 'Forbidden' }, { code: 'Rejected' }] });
@@ -196,7 +196,7 @@ test('other events are written after an event that cannot be written, which stay
   expect(calls()).toBe(12);
 });
 
-test('an event that cannot be written keeps its earlier sightings', async () => {
+test('if the write of an event fails, the run record keeps its earlier count and the time of its last write', async () => {
   const { port } = portAnswering();
   const first = plan([draft()]);
   const report = await writeEvents(port, plan([draft()], start + MINUTE, first.sightings));
@@ -206,7 +206,7 @@ test('an event that cannot be written keeps its earlier sightings', async () => 
 });
 
 test.each<ClusterErrorCode>(['Unauthorized', 'Throttled', 'Unavailable', 'TlsFailure', 'DeadlineExceeded'])(
-  'the error %s ends the writing of events, but does not fail the pass',
+  'after the error %s no further event is written, but the pass does not fail',
   async (code) => {
     const { port, calls } = portAnswering(code);
     const report = await writeEvents(port, plan(manyDrafts(50)));

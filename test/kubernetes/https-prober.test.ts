@@ -23,13 +23,13 @@ interface Set extends Partial<Omit<HttpsProberOptions, 'access'>> {
   readonly lagMs?: number;
 }
 
-/** Returns a timeout and the function that ends it. */
+/** Returns a timeout and the function that makes it expire. */
 function aTime() {
   const time = new AbortController();
   return { end: () => setImmediate(() => time.abort()), expire: () => time.signal };
 }
 
-/** Starts a server that never answers. The timeout of the probe ends when the server gets the request. */
+/** Starts a server that never answers. The timeout of the probe expires when the server gets the request. */
 async function hangingServerAnd(set: Set) {
   const { end, expire } = aTime();
   const react = (): Reaction => {
@@ -63,23 +63,23 @@ test.each([
   [302, 'elsewhere'],
   [401, 'Unauthorized'],
   [500, '[-]shutdown failed: reason withheld'],
-])('a probe reports the status %i and the body, and follows no redirect', async (status, body) => {
+])('a probe returns the status %i and the body, and follows no redirect', async (status, body) => {
   const { probe, target, server } = await serverAnd(() => ({ status, headers: { location: '/' }, body }));
   await expect(probe(target)).resolves.toEqual({ kind: 'status', status, body });
   expect(server.requests).toMatchObject([{ method: 'GET', path: '/readyz?verbose' }]);
 });
 
-test('a probe keeps at most 4 KB of a body', async () => {
+test('a probe returns at most 4 KB of a body', async () => {
   const { probe, target } = await serverAnd(() => ({ body: 'x'.repeat(1_000_000) }));
   await expect(probe(target)).resolves.toEqual({ kind: 'status', status: 200, body: 'x'.repeat(4_096) });
 });
 
-test('a probe keeps the status of a reply with an incomplete body', async () => {
+test('a probe returns the status of a reply even if its body is cut off', async () => {
   const { probe, target } = await serverAnd(() => ({ cutOff: 'x'.repeat(1_000) }));
   await expect(probe(target)).resolves.toMatchObject({ kind: 'status', status: 200 });
 });
 
-test('a probe has its own connection', async () => {
+test('a probe opens a connection of its own and closes it', async () => {
   const { probe, target, server } = await serverAnd(() => ({ body: 'ok' }));
   await probe(target);
   await probe(target);
@@ -103,7 +103,7 @@ describe('a kept connection', () => {
     return { ...world, clock, target: { ...world.target, isOneServer: true as const } };
   }
 
-  test('a kept connection serves the probes of two more ticks, and every third tick opens a new one', async () => {
+  test('a connection is kept for the probes of two more ticks, so that every third tick opens a new connection', async () => {
     const { probe, target, server, clock } = await keepingServerAnd();
     const made: number[] = [];
     for (let tick = 0; tick < 7; tick += 1) {
@@ -121,7 +121,7 @@ describe('a kept connection', () => {
     ['is dropped', { reset: true }, { status: 500, body: 'no' }, { status: 500, body: 'no' }],
     ['answers 500', { status: 500, body: 'no' }, { reset: true }, { kind: 'silence' }],
   ] as const)(
-    'a kept connection that %s is replaced by a new connection, and only the answer on the new one counts',
+    'if a kept connection %s, the probe is repeated on a new connection, whose answer is the result',
     async (_, onKept, onNew, reply) => {
       const { probe, target, server } = await keepingServerAnd((request) => [OK, onKept, onNew][request - 1] ?? OK);
       await probe(target);
@@ -131,29 +131,36 @@ describe('a kept connection', () => {
   );
 
   test.each([
-    { name: 'the answer on a new connection counts', isDown: false, reply: { status: 200 } },
-    { name: 'a refused new connection is silence', isDown: true, reply: { kind: 'silence' } },
-  ])('a kept connection without an answer is abandoned after a second: $name', async ({ isDown, reply }) => {
-    const { end, expire } = aTime();
-    const limits: number[] = [];
-    const world = await keepingServerAnd(
-      (request) => {
-        if (request !== 2) return OK;
-        if (isDown) world.server.refuse();
-        end();
-        return { hang: true };
-      },
-      {
-        expire: (ms) => {
-          limits.push(ms);
-          return ms === 1_000 ? expire() : new AbortController().signal;
+    { name: 'the result is the answer on the new connection', isDown: false, reply: { status: 200 } },
+    {
+      name: 'the result is silence if the server refuses the new connection',
+      isDown: true,
+      reply: { kind: 'silence' },
+    },
+  ])(
+    'if a kept connection gets no answer within a second, the probe is repeated on a new connection: $name',
+    async ({ isDown, reply }) => {
+      const { end, expire } = aTime();
+      const limits: number[] = [];
+      const world = await keepingServerAnd(
+        (request) => {
+          if (request !== 2) return OK;
+          if (isDown) world.server.refuse();
+          end();
+          return { hang: true };
         },
-      },
-    );
-    await world.probe(world.target);
-    await expect(world.probe(world.target)).resolves.toMatchObject(reply);
-    expect(limits).toEqual([3_000, 3_000, 1_000]);
-  });
+        {
+          expire: (ms) => {
+            limits.push(ms);
+            return ms === 1_000 ? expire() : new AbortController().signal;
+          },
+        },
+      );
+      await world.probe(world.target);
+      await expect(world.probe(world.target)).resolves.toMatchObject(reply);
+      expect(limits).toEqual([3_000, 3_000, 1_000]);
+    },
+  );
 
   test.each([
     {
@@ -166,15 +173,18 @@ describe('a kept connection', () => {
       change: ({ setCertificate }: FaultServer) => setCertificate(authority.issue(['10.0.0.99'])),
       reply: { kind: 'tlsFailure' },
     },
-  ])('a kept connection hides $name for less than 25 seconds', async ({ change, reply }) => {
-    const { probe, target, server, clock } = await keepingServerAnd();
-    await probe(target);
-    change(server);
-    clock.nowMs = 24_999;
-    await expect(probe(target)).resolves.toMatchObject({ status: 200 });
-    clock.nowMs = 25_000;
-    await expect(probe(target)).resolves.toMatchObject(reply);
-  });
+  ])(
+    'because a connection is kept for less than 25 seconds, probes detect $name after that time at the latest',
+    async ({ change, reply }) => {
+      const { probe, target, server, clock } = await keepingServerAnd();
+      await probe(target);
+      change(server);
+      clock.nowMs = 24_999;
+      await expect(probe(target)).resolves.toMatchObject({ status: 200 });
+      clock.nowMs = 25_000;
+      await expect(probe(target)).resolves.toMatchObject(reply);
+    },
+  );
 
   test('a kept connection is not reused after the clock was set back', async () => {
     const { probe, target, server, clock } = await keepingServerAnd();
@@ -186,10 +196,10 @@ describe('a kept connection', () => {
 
   test.each([
     { name: 'a shared address', change: { isOneServer: undefined } },
-    { name: 'a probe with the credential', change: { authenticate: true } },
+    { name: 'an address with the credential', change: { authenticate: true } },
     { name: 'a server that refuses the probe', react: () => ({ status: 401 }) },
     { name: 'a server that answers after a second', tookMs: 1_000 },
-  ])('no connection is kept for $name', async ({ change, react = () => OK, tookMs = 0 }) => {
+  ])('no connection is kept after a probe of $name', async ({ change, react = () => OK, tookMs = 0 }) => {
     const { probe, target, server, clock } = await keepingServerAnd(() => {
       clock.nowMs += tookMs;
       return react();
@@ -200,7 +210,7 @@ describe('a kept connection', () => {
     expect(server.connections()).toBe(2);
   });
 
-  test('a kept connection is not used by a cluster with another CA or server name', async () => {
+  test('a probe of a cluster with another CA or server name does not use a kept connection', async () => {
     const kept = new KeptConnections(() => 0);
     afterThisTest(() => kept.close());
     const { probe, target, server } = await keepingServerAnd(() => OK, { kept });
@@ -212,7 +222,7 @@ describe('a kept connection', () => {
     expect(server.requests).toHaveLength(2);
   });
 
-  test('a process keeps at most 128 connections, and does not close one for another server', async () => {
+  test('a process keeps at most 128 connections, and does not close one of them to keep a connection to another server', async () => {
     const plain = await startFaultServer(() => OK);
     afterThisTest(plain.stop);
     const kept = new KeptConnections(() => 0);
@@ -243,7 +253,7 @@ test('a probe sends the credential only if the target requires it', async () => 
   expect(server.requests.map(({ headers }) => headers['authorization'])).toEqual([undefined, 'Bearer secret']);
 });
 
-test('a probe with atKubeconfigHost sends the credential only to the host of the kubeconfig', async () => {
+test('a probe with authenticate: atKubeconfigHost sends the credential only if its URL has the host of the kubeconfig', async () => {
   const { probe, target, server } = await serverAnd(() => ({ body: 'ok' }), {
     user: {
       'client-certificate-data': base64(certified.cert),
@@ -269,9 +279,9 @@ test('a probe does not send the credential if the certificate is not verified', 
 
 test.each([
   ['of another CA', makeAuthority('somebody else').issue(['127.0.0.1'])],
-  ['for another name', authority.issue(['10.0.0.99'])],
+  ['for another server name', authority.issue(['10.0.0.99'])],
   ['that expired', authority.issue(['127.0.0.1'], 2021)],
-])('a certificate %s is a TLS failure, and no request is sent', async (_, tls) => {
+])('a probe of a server with a certificate %s has the result tlsFailure, and sends no request', async (_, tls) => {
   const { probe, target, server } = await serverAnd(() => ({ body: 'ok' }), { tls });
   await expect(probe({ ...target, authenticate: true })).resolves.toMatchObject({ kind: 'tlsFailure' });
   expect(server.requests).toEqual([]);
@@ -283,23 +293,26 @@ test('the certificate is verified for the server name of the target', async () =
   await expect(probe(target)).resolves.toMatchObject({ kind: 'tlsFailure' });
 });
 
-test('a refused connection is silence, however late our own event loop was', async () => {
+test('a probe whose connection is refused has the result silence, even if our own event loop was late', async () => {
   const { probe, target, server } = await serverAnd(() => ({}), { lagMs: 2_000 });
   await server.stop();
   await expect(probe(target)).resolves.toEqual({ kind: 'silence', message: expect.stringContaining('ECONNREFUSED') });
 });
 
-test('a dropped connection is silence', async () => {
+test('a probe whose connection is dropped has the result silence', async () => {
   const { probe, target } = await serverAnd(() => ({ reset: true }));
   await expect(probe(target)).resolves.toMatchObject({ kind: 'silence' });
 });
 
-test.each([0, 499])('a missing answer is silence if our own event loop was late by %i ms', async (lagMs) => {
-  const { probe, target } = await hangingServerAnd({ lagMs });
-  await expect(probe(target)).resolves.toEqual({ kind: 'silence', message: 'no answer within 3000 ms' });
-});
+test.each([0, 499])(
+  'a probe without an answer has the result silence if our own event loop was late by %i ms',
+  async (lagMs) => {
+    const { probe, target } = await hangingServerAnd({ lagMs });
+    await expect(probe(target)).resolves.toEqual({ kind: 'silence', message: 'no answer within 3000 ms' });
+  },
+);
 
-test('a probe whose connection is never established counts as silence', async () => {
+test('a probe whose connection is never established has the result silence', async () => {
   const { end, expire } = aTime();
   const { probe } = await serverAnd(() => ({}), { expire });
   const silent = await startSilentServer(end);
@@ -309,19 +322,19 @@ test('a probe whose connection is never established counts as silence', async ()
   expect(silent.connections()).toBe(1);
 });
 
-test('an invalid URL is silence', async () => {
+test('a probe with an invalid URL has the result silence', async () => {
   const { probe } = await serverAnd(() => ({}));
   await expect(probe({ url: 'not a URL', authenticate: false })).resolves.toMatchObject({ kind: 'silence' });
 });
 
 describe('a probe during which this process was busy', () => {
-  /** Returns a measurement of lag in which only the first probe sees lag, because the clock jumps once by 2 s. */
+  /** Returns a function that measures lag. Only the first probe has lag, because the clock jumps once by 2 s. */
   function busyOnce() {
     const times = [0].values();
     return () => measureLag(() => times.next().value ?? 2_000);
   }
 
-  test('a probe of a busy process is repeated at once, and its answer counts', async () => {
+  test('if this process was busy during a probe, it probes again at once, and the second answer is the result', async () => {
     const { end, expire } = aTime();
     let requests = 0;
     const react = (): Reaction => {
@@ -340,30 +353,36 @@ describe('a probe during which this process was busy', () => {
     expect(limits).toEqual([3_000, 1_000]);
   });
 
-  test('a probe of a busy process is repeated at once, and its silence counts', async () => {
+  test('if this process was busy during a probe, it probes again at once, and has the result silence if that also times out', async () => {
     const { probe, target } = await hangingServerAnd({ measureLag: busyOnce() });
     await expect(probe(target)).resolves.toEqual({ kind: 'silence', message: 'no answer within 1000 ms', late: true });
   });
 });
 
-test('a probe has no result if it timed out while our own event loop was late', async () => {
+test('a probe that timed out while our own event loop was late has the result unknown', async () => {
   const { probe, target } = await hangingServerAnd({ lagMs: 500 });
   const message = 'this process was busy for 500 ms while it waited for the answer';
   await expect(probe(target)).resolves.toEqual({ kind: 'unknown', message, late: true });
 });
 
-test.each(['pass', 'time for probes'])('a probe has no result if the end of the %s ended it', async (which) => {
-  const end = new AbortController();
-  const react = (): Reaction => {
-    setImmediate(() => end.abort());
-    return { hang: true };
-  };
-  const { probe, target } = await serverAnd(react, which === 'pass' ? { deadline: end.signal } : {});
-  const reply = await probe(target, which === 'pass' ? undefined : end.signal);
-  expect(reply).toEqual({ kind: 'unknown', message: 'the time for probes was over' });
-});
+test.each(['pass', 'time for probes'])(
+  'a probe that is ended by the end of the %s has the result unknown',
+  async (which) => {
+    const end = new AbortController();
+    const react = (): Reaction => {
+      setImmediate(() => end.abort());
+      return { hang: true };
+    };
+    const { probe, target } = await serverAnd(react, which === 'pass' ? { deadline: end.signal } : {});
+    const reply = await probe(target, which === 'pass' ? undefined : end.signal);
+    expect(reply).toEqual({ kind: 'unknown', message: 'the time for probes was over' });
+  },
+);
 
-/** In these tests the clock advances with each timer, and additionally by `blockedMs`. */
+/**
+ * In these tests, the clock advances with the timers of jest, and jumps once by `blockedMs`, as if the event loop had been
+ * blocked.
+ */
 describe('the lag of the event loop', () => {
   beforeEach(() => void jest.useFakeTimers());
   afterEach(() => void jest.useRealTimers());
@@ -371,7 +390,7 @@ describe('the lag of the event loop', () => {
   test.each([
     { name: 'is zero while timers fire in time', blockedMs: 0, atEnd: false, lagMs: 0 },
     { name: 'is the delay of a late timer', blockedMs: 700, atEnd: false, lagMs: 700 },
-    { name: 'is known before the late timer fires', blockedMs: 700, atEnd: true, lagMs: 700 },
+    { name: 'is measured even before the late timer fires', blockedMs: 700, atEnd: true, lagMs: 700 },
   ])('the lag of the event loop $name', ({ blockedMs, atEnd, lagMs }) => {
     let extraMs = 0;
     const worst = measureLag(() => jest.now() + extraMs);

@@ -42,7 +42,7 @@ const withCa = { 'certificate-authority-data': base64(authority.ca) };
 const withToken = { token: SECRET };
 const accessOf = (text: string, options = {}) => parseKubeconfig(text, 'of a test', options);
 
-/** Expects that a kubeconfig is refused with its name and a resolution, and without the secret. */
+/** Expects that a kubeconfig is refused, and that the error contains its name and a resolution, and not the secret. */
 async function expectRefused(text: string, message = /./): Promise<void> {
   const outcome: unknown = await accessOf(text).then(
     (access) => access.authHeaders(),
@@ -53,7 +53,7 @@ async function expectRefused(text: string, message = /./): Promise<void> {
   expect(inspect(outcome, { depth: 9 })).not.toContain(SECRET);
 }
 
-test('a kubeconfig gives the server, the CA and the token of its current context', async () => {
+test('the server, the CA and the token are read from the current context of a kubeconfig', async () => {
   const access = await accessOf(kubeconfig(withCa, withToken));
   const of = { server: 'https://10.0.0.1:6443', basePath: '', context: 'here', skipTlsVerify: false };
   expect(access).toMatchObject(of);
@@ -62,12 +62,12 @@ test('a kubeconfig gives the server, the CA and the token of its current context
   await expect(access.authHeaders()).resolves.toEqual({ Authorization: `Bearer ${SECRET}` });
 });
 
-test('a kubeconfig gives the server, CA and token of another context if the spec names it', async () => {
+test('the server is read from another context of the kubeconfig if the spec contains the name of that context', async () => {
   const access = await accessOf(kubeconfig({}, withToken), { context: 'there' });
   expect(access).toMatchObject({ server: 'https://10.0.0.2:6443', basePath: '/prefix', context: 'there' });
 });
 
-test('a kubeconfig gives a client certificate and a server name, and the object with its credentials is printed without the key', async () => {
+test('a client certificate and a server name are read from a kubeconfig, and the object with them is printed without the private key', async () => {
   const user = { 'client-certificate-data': base64(cert), 'client-key-data': base64(keyPem) };
   const access = await accessOf(kubeconfig({ ...withCa, 'tls-server-name': 'api.example.com' }, user));
   expect(access.tls()).toMatchObject({ servername: 'api.example.com' });
@@ -77,24 +77,24 @@ test('a kubeconfig gives a client certificate and a server name, and the object 
   expect(inspect(access, { depth: 9 }) + JSON.stringify(access)).not.toContain('PRIVATE KEY');
 });
 
-test('the object with the credentials of a kubeconfig is printed without the token', async () => {
+test('the object that contains the token of a kubeconfig is printed without the token', async () => {
   const access = await accessOf(kubeconfig(withCa, withToken));
   expect(inspect(access, { depth: 9 }) + JSON.stringify(access)).not.toContain(SECRET);
 });
 
-test('a kubeconfig reports that it disables verification', async () => {
+test('skipTlsVerify is true if the kubeconfig disables TLS verification', async () => {
   const access = await accessOf(kubeconfig({ 'insecure-skip-tls-verify': true }, withToken));
   expect(access.skipTlsVerify).toBe(true);
   expect(access.tls().rejectUnauthorized).toBe(false);
 });
 
-test('a kubeconfig may name a server without TLS for a user without a credential', async () => {
+test('a kubeconfig can contain a server URL without TLS if its user has no credential', async () => {
   const access = await accessOf(kubeconfig({ server: 'http://127.0.0.1:8001' }, {}));
   expect(access.server).toBe('http://127.0.0.1:8001');
   await expect(access.authHeaders()).resolves.toEqual({});
 });
 
-test('the line break at the end of a token is not part of it', async () => {
+test('the line break at the end of a token in a kubeconfig is ignored', async () => {
   const access = await accessOf(kubeconfig({}, { token: 'abc\n' }));
   await expect(access.authHeaders()).resolves.toEqual({ Authorization: 'Bearer abc' });
 });
@@ -114,14 +114,14 @@ describe('a kubeconfig file', () => {
     return file;
   }
 
-  test('a kubeconfig file may name files in its folder', async () => {
+  test('a kubeconfig file can refer to files in its folder', async () => {
     const text = kubeconfig({ 'certificate-authority': 'ca.pem' }, { tokenFile: 'token' });
     const access = await loadKubeconfigFile(await fileWith(text));
     expect(access.tls().ca?.toString()).toBe(authority.ca);
     await expect(access.authHeaders()).resolves.toEqual({ Authorization: `Bearer ${SECRET}` });
   });
 
-  test('a kubeconfig file runs its exec plugin only when that is allowed', async () => {
+  test('the exec plugin of a kubeconfig file is run only if the caller allows it', async () => {
     const apiVersion = 'client.authentication.k8s.io/v1';
     const credential = { apiVersion, kind: 'ExecCredential', status: withToken };
     const args = ['-e', `console.log('${JSON.stringify(credential)}')`];
@@ -134,7 +134,7 @@ describe('a kubeconfig file', () => {
     await expect(access.authHeaders()).resolves.toEqual({ Authorization: `Bearer ${SECRET}` });
   });
 
-  test('the error about a missing kubeconfig file names the file', async () => {
+  test('the error about a missing kubeconfig file contains the path of the file', async () => {
     const file = join(folder, 'missing');
     await expect(loadKubeconfigFile(file)).rejects.toMatchObject({
       code: 'BadKubeconfig',
@@ -152,7 +152,7 @@ describe('a kubeconfig file', () => {
     });
   });
 
-  test('an endless file is refused', async () => {
+  test('a kubeconfig file without an end is refused', async () => {
     await expect(loadKubeconfigFile('/dev/zero')).rejects.toMatchObject({
       code: 'BadKubeconfig',
       message: expect.stringContaining('is longer than'),
@@ -253,16 +253,20 @@ describe('a kubeconfig that wastes time or memory, such as a YAML bomb or a huge
   const withKey = (key: string) => kubeconfig({}, { 'client-key-data': base64(key) });
 
   test.each([
-    ['with a password and any number of rounds', (key: string) => key],
-    ['with a password that is labelled as a plain key', (key: string) => key.replaceAll('ENCRYPTED ', '')],
-  ])('a client key %s is refused before a round of its key derivation is computed', async (_, changed) => {
+    ['that is encrypted with a password, with any number of rounds of key derivation', (key: string) => key],
+    [
+      'that is encrypted with a password but labelled as not encrypted',
+      (key: string) => key.replaceAll('ENCRYPTED ', ''),
+    ],
+  ])('a client key %s is refused without a round of key derivation', async (_, changed) => {
     const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-    // TLS tries the empty password by default, so a refusal proves that no round was computed.
+    // TLS tries the empty password by default, and would accept this key after its rounds. So a refusal shows that no round was
+    // computed.
     const key = privateKey.export({ type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase: '' }).toString();
     await expectRefused(withKey(changed(key)), /does not parse without a password/);
   });
 
-  test('a client key that would slow down a handshake by seconds is refused', async () => {
+  test('a client key that is so long that a handshake would take seconds is refused', async () => {
     const number = (bytes: number) => Buffer.alloc(bytes, 0xff).toString('base64url');
     const [whole, half] = [number(2048), number(1024)];
     const jwk = { kty: 'RSA', n: whole, e: 'AQAB', d: whole, p: half, q: half, dp: half, dq: half, qi: half };

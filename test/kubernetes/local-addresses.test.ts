@@ -40,7 +40,7 @@ describe('a function does not connect to a loopback or metadata address', () => 
     },
   );
 
-  test('a function does not connect to a name that resolves to a loopback or metadata address', async () => {
+  test('a function does not connect to a host name that resolves to a loopback or metadata address', async () => {
     const url = server.url.replace('127.0.0.1', 'localhost');
     const request = { method: 'GET', path: '/', headers: {} } as const;
     await expect(connections.transport(await inFunction(url))(request, signal)).rejects.toMatchObject({
@@ -58,7 +58,7 @@ describe('a function does not connect to a loopback or metadata address', () => 
   );
 });
 
-test('a kubeconfig of an operator may refer to an API server on the same machine', async () => {
+test('a kubeconfig that a user passes to kbctl can refer to an API server on the same machine', async () => {
   const access = await parseKubeconfig(kubeconfigTo(server.url), 'of a person');
   const reply = await httpsProber({ access, deadline: signal, userAgent: 'test' })({
     url: server.url.replace('127.0.0.1', 'localhost'),

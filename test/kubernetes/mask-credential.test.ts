@@ -40,7 +40,7 @@ test('a credential that an API server repeats in its reply does not appear in er
   expect(seen).not.toContain(TOKEN);
 });
 
-test('a CredentialMask finds a token that is split between pieces of a reply, and changes nothing else', async () => {
+test('a CredentialMask masks a token even if it is split between pieces of a reply, and changes nothing else', async () => {
   const token = 'opaque-0123456789';
   const word = fc.constantFrom(token, 'opaque-', '0123456789', '"', 'é');
   await fc.assert(
@@ -58,7 +58,7 @@ test('a CredentialMask finds a token that is split between pieces of a reply, an
   );
 });
 
-test('a CredentialMask finds a token with any JSON escapes, even in JSON within JSON', async () => {
+test('a CredentialMask masks a token whatever characters of it are escaped in JSON, even in JSON within JSON', async () => {
   const token = 'a/b"c<d>e&f-0123';
   const escapes = (character: string, how: number) => {
     const code = character.charCodeAt(0).toString(16).padStart(4, '0');

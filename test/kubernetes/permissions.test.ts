@@ -5,12 +5,12 @@ import { grantsOf, shippedRbac } from '../support/shipped-rbac.ts';
 describe('deploy/rbac.yaml', () => {
   const objects = shippedRbac();
 
-  test('deploy/rbac.yaml grants exactly the rights of the loops', () => {
+  test('deploy/rbac.yaml grants exactly the permissions that the loops need', () => {
     const needed = PERMISSION_GROUPS.flatMap(permissionsOf).map(permissionText);
     expect(objects.flatMap(grantsOf).map(permissionText).sort()).toEqual(needed.sort());
   });
 
-  test('deploy/rbac.yaml binds each role to its one service account', () => {
+  test('deploy/rbac.yaml binds each role to the service account kube-bootstrap-controller alone', () => {
     const account = { kind: 'ServiceAccount', name: 'kube-bootstrap-controller', namespace: 'kube-system' };
     const bindings = objects.filter(({ kind }) => kind.endsWith('RoleBinding'));
     const apiGroup = 'rbac.authorization.k8s.io';
@@ -25,7 +25,7 @@ describe('deploy/rbac.yaml', () => {
   });
 });
 
-test('the name of an anonymous user is read from the refusal of the SelfSubjectReview', async () => {
+test('the user name is read from the error message if the API server forbids an anonymous user the SelfSubjectReview', async () => {
   const message =
     'selfsubjectreviews.authentication.k8s.io is forbidden: User "system:anonymous" cannot create resource "selfsubjectreviews" in API group "authentication.k8s.io" at the cluster scope';
   const replied = (body: object) =>

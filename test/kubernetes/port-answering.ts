@@ -12,12 +12,15 @@ export function reply(status: number, body: unknown): OpenReply {
   return { status, headers: { 'content-type': 'application/json' }, body: [Buffer.from(JSON.stringify(body))] };
 }
 
-/** Returns a `Status`, with which the API answers a failed request. */
+/** Returns the reply to a failed request, which contains a `Status`. */
 export function failed(code: number, reason: string, message = reason, details: object = {}): OpenReply {
   return reply(code, { kind: 'Status', apiVersion: 'v1', code, reason, message, details });
 }
 
-/** Returns a Kubernetes client whose transport gives these answers in turn and repeats the last one. Waits end at once. */
+/**
+ * Returns a Kubernetes client whose transport returns these replies in turn, and after the last one always the last one. Waits
+ * end at once.
+ */
 export function portAnswering(...answers: readonly (OpenReply | Error)[]) {
   const requests: ApiRequest[] = [];
   const waits: number[] = [];

@@ -42,14 +42,14 @@ function jsonList(items: readonly unknown[], metadata: object = { resourceVersio
   return reply(200, { apiVersion: 'v1', kind: 'ServiceList', metadata, items });
 }
 
-test('the client requests Services in protobuf, in one list without a limit and without a resourceVersion', async () => {
+test('the client requests all Services in protobuf with one request, without limit and resourceVersion', async () => {
   const { port, requests } = portAnswering(protobuf(serviceList([claim('a'), claim('b')])));
   await expect(listAllServices(port)).resolves.toEqual([claim('a'), claim('b')]);
   expect(requests.map(({ path }) => path)).toEqual(['/api/v1/services']);
   expect(requests[0]?.headers['accept']).toBe(`${PROTOBUF}, application/json`);
 });
 
-test('Services can be read from JSON without their optional fields', async () => {
+test('Services can be read from JSON, even if optional fields are absent', async () => {
   const { port } = portAnswering(
     jsonList([
       {
@@ -87,7 +87,7 @@ test('Services can be read from JSON without their optional fields', async () =>
   ]);
 });
 
-test('the owner whose holds a Service claims is read from JSON and from protobuf', async () => {
+test('the hold owner of a Service is read from its label in JSON and in protobuf', async () => {
   const labels = { app: 'web', 'kube-bootstrap-controller/hold-owner': 'team-a' };
   const { port } = portAnswering(
     jsonList([
@@ -135,14 +135,14 @@ test.each<[string, OpenReply, string, RegExp]>([
   await expect(listAllServices(port)).rejects.toMatchObject({ code, message: expect.stringMatching(message) });
 });
 
-test('the client waits for retryAfterSeconds of a protobuf Status', async () => {
+test('the client waits as long as retryAfterSeconds in a protobuf Status requests', async () => {
   const busy = protobuf(status(429, 'TooManyRequests', 'busy', 4), 429);
   const { port, waits } = portAnswering(busy, protobuf(serviceList([])));
   await expect(listAllServices(port)).resolves.toEqual([]);
   expect(waits).toEqual([4_000]);
 });
 
-test('an incomplete protobuf list throws an error, so that the caller discards it, and is not requested again', async () => {
+test('if a protobuf list breaks off, the client throws an error, so that the caller discards the list, and does not request the list again', async () => {
   async function* breakingOff() {
     yield serviceList([claim('a'), claim('b')]).subarray(0, -20);
     throw Object.assign(new Error('other side closed'), { code: 'ECONNRESET' });
@@ -160,9 +160,9 @@ test('an incomplete protobuf list throws an error, so that the caller discards i
 test.each<[string, OpenReply]>([
   ['protobuf without a resourceVersion', protobuf(serviceList([], { resourceVersion: '' }))],
   ['a Service without a name', protobuf(serviceList([claim('')]))],
-  ['JSON that calls itself protobuf', { ...jsonList([]), headers: { 'content-type': PROTOBUF } }],
+  ['JSON with the content type of protobuf', { ...jsonList([]), headers: { 'content-type': PROTOBUF } }],
   [
-    'protobuf that calls itself JSON',
+    'protobuf with the content type of JSON',
     { ...protobuf(serviceList([])), headers: { 'content-type': 'application/json' } },
   ],
   ['an item that is not an object', jsonList(['a'])],
@@ -171,11 +171,11 @@ test.each<[string, OpenReply]>([
     'the owner of holds as a number',
     jsonList([{ metadata: { name: 'a', namespace: 'b', labels: { 'kube-bootstrap-controller/hold-owner': 1 } } }]),
   ],
-  ['a node port that is text', jsonList([item({ ports: [{ nodePort: '30007' }] })])],
+  ['a node port that is a string', jsonList([item({ ports: [{ nodePort: '30007' }] })])],
   ['a node port that is not a whole number', jsonList([item({ healthCheckNodePort: 1.5 })])],
   ['clusterIPs that are not a list', jsonList([item({ clusterIPs: '10.0.0.7' })])],
   ['a clusterIP that is a number', jsonList([item({ clusterIP: 10 })])],
-  ['ports that are texts', jsonList([item({ ports: ['80'] })])],
+  ['ports that are strings', jsonList([item({ ports: ['80'] })])],
 ])('a list with %s is malformed, and is not read as a shorter list', async (_, answer) => {
   const { port } = portAnswering(answer);
   await expect(listAllServices(port)).rejects.toMatchObject({ code: 'MalformedReply' });
@@ -214,7 +214,7 @@ async function expectReadOrMalformed(bytes: Uint8Array): Promise<void> {
   if (!Array.isArray(outcome)) expect(outcome).toMatchObject(malformed);
 }
 
-test('a list of Services in protobuf is read back unchanged, in any pieces, and unknown fields are skipped', async () => {
+test('a list of Services in protobuf is read back unchanged, however it is split into pieces, and its unknown fields are skipped', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(aService, { maxLength: 5 }),
@@ -242,7 +242,7 @@ test('a list that is cut off before its end is malformed', async () => {
   );
 });
 
-test('random bytes are read as malformed or as a list, and the read always ends', async () => {
+test('random bytes are either refused as malformed or read as a list', async () => {
   await fc.assert(
     fc.asyncProperty(fc.uint8Array({ maxLength: 300 }), async (junk) => {
       for (const bytes of [junk, envelope('v1', 'ServiceList', Buffer.from(junk))]) await expectReadOrMalformed(bytes);
@@ -251,7 +251,7 @@ test('random bytes are read as malformed or as a list, and the read always ends'
   );
 });
 
-test('a changed list is read as malformed or as another list, and the read always ends', async () => {
+test('a list with random changed bytes is either refused as malformed or read as another list', async () => {
   const changes = fc.array(fc.tuple(fc.nat(), fc.nat({ max: 255 })), { minLength: 1, maxLength: 5 });
   await fc.assert(
     fc.asyncProperty(fc.array(aService, { minLength: 1, maxLength: 3 }), changes, async (services, bytes) => {
@@ -286,7 +286,7 @@ test('fixed-size numbers in unknown fields of a list are skipped', async () => {
   await expect(readServices(cut)).rejects.toMatchObject(malformed);
 });
 
-test('a Status in protobuf with random bytes is reported as an error of the call', async () => {
+test('if the Status of a refusal contains random bytes, the call fails with an error of the client', async () => {
   await fc.assert(
     fc.asyncProperty(fc.uint8Array({ maxLength: 200 }), async (junk) => {
       const { port } = portAnswering(protobuf(envelope('v1', 'Status', Buffer.from(junk)), 400));
@@ -307,7 +307,7 @@ const anAddress = fc
     isIPv4 ? `10.0.0.${host}` : formatAddress({ family: 'IPv6', value: (0xfdn << 120n) + BigInt(host) }),
   );
 
-test('an address is served if it is usable in any of the ServiceCIDRs, even if they overlap', () => {
+test('servedAddresses accepts exactly the addresses that are usable in at least one ServiceCIDR, even if ServiceCIDRs overlap', () => {
   fc.assert(
     fc.property(fc.array(aNetwork), fc.array(anAddress, { minLength: 1 }), (texts, addresses) => {
       const networks = texts.flatMap((text) => parseCidr(text) ?? []);
@@ -320,7 +320,7 @@ test('an address is served if it is usable in any of the ServiceCIDRs, even if t
   );
 });
 
-test('every address is served if the ServiceCIDRs are unknown, and an invalid address is not served if they are known', () => {
+test('servedAddresses accepts every address if the ServiceCIDRs are unknown; if they are known, it rejects an invalid address', () => {
   expect(servedAddresses(undefined)('10.0.0.1')).toBe(true);
   expect(servedAddresses([])('no address')).toBe(false);
 });

@@ -35,7 +35,10 @@ async function serverAndTransport(prefix = '') {
   return { server, transport: await transportTo(server.url + prefix, server.stop) };
 }
 
-/** The IANA numbers of TLS 1.2 suites with ephemeral Diffie-Hellman. The server selects their group, which may be slow. */
+/**
+ * The IANA numbers of TLS 1.2 cipher suites with ephemeral Diffie-Hellman. The server selects the group, and can select a slow
+ * one.
+ */
 const DHE_SUITES = '009e 009f ccaa 0033 0039 0067 006b c09e c09f c0a2 c0a3 c052 c053'.split(' ');
 
 /** Starts a server that records the cipher suites of each ClientHello and closes the connection. */
@@ -69,19 +72,19 @@ test('a transport sends the request unchanged and returns the whole reply', asyn
   expect(server.requests[0]).toMatchObject({ method: 'PUT', path: '/api/v1/x?y=z', headers, body: '{"a":"é"}' });
 });
 
-test('a transport puts the path of the server URL before that of the request', async () => {
+test('a transport puts the path of the server URL before the path of the request', async () => {
   const { server, transport } = await serverAndTransport('/k8s/clusters/c-1/');
   await transport({ ...GET, path: '/api' }, signal);
   expect(server.requests[0]?.path).toBe('/k8s/clusters/c-1/api');
 });
 
-test('a server without TLS behind an https URL is a TLS failure', async () => {
+test('a request to an https URL whose server does not use TLS fails with a TLS failure', async () => {
   const { server } = await serverAndTransport();
   const transport = await transportTo(server.url.replace('http:', 'https:'));
   expect(networkFaultOf(await transport(GET, signal).catch((error: unknown) => error))).toBe('tls');
 });
 
-test('later passes reuse the few connections of a transport', async () => {
+test('twenty passes use at most four connections to one server, because later passes reuse connections', async () => {
   const server = await startFaultServer(() => ({ body: 'done' }));
   const connections = new ApiServerConnections();
   afterThisTest(server.stop);
@@ -94,7 +97,7 @@ test('later passes reuse the few connections of a transport', async () => {
   expect(server.connections()).toBeLessThanOrEqual(4);
 });
 
-test('a reply that arrives byte by byte uses few buffers', async () => {
+test('the pieces of a reply that arrives byte by byte are joined', async () => {
   const sent = Array.from('HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n'.padEnd(200));
   const wire = () => sent.map((byte) => Buffer.from(byte));
   const server = await startHostileApiServer({ wire, everyMs: 1 });
@@ -178,7 +181,7 @@ test('a request fails if its connection is not established within 3 s', async ()
   await failed;
 });
 
-test('a request that waits until another request releases its connection is not subject to the timeout of new connections', async () => {
+test('a request that waits for a connection in use is not ended by the timeout of new connections', async () => {
   jest.useFakeTimers({ advanceTimers: false, doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask'] });
   afterThisTest(() => jest.useRealTimers());
   const authority = makeAuthority('the cluster');
@@ -200,7 +203,7 @@ test('a request that waits until another request releases its connection is not 
   await ended;
 });
 
-test('a connection that receives bytes without a request is not kept', async () => {
+test('a connection on which the server sends bytes without a request is not kept', async () => {
   const server = await startHostileApiServer({
     wire: () => [Buffer.from('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'), Buffer.from('HTTP/1.1 200 OK\r\n\r\n')],
     everyMs: 1,
@@ -213,7 +216,7 @@ test('a connection that receives bytes without a request is not kept', async () 
   }
 });
 
-test('a request ends with its signal even before it has a connection', async () => {
+test('a request ends when its signal aborts, even if it has no connection yet', async () => {
   const silent = await startSilentServer();
   const transport = await transportTo(`https://${silent.authority}`, silent.close);
   const deadline = new AbortController();
@@ -232,9 +235,12 @@ describe('the description of a network error', () => {
     { address: '2001:db8::1', code: 'EAFNOSUPPORT', explains: true },
     { address: '2001:db8::1', code: 'ECONNREFUSED', explains: false },
     { address: '10.0.0.1', code: 'ENETUNREACH', explains: false },
-  ])('the description of $code at $address suggests a missing IPv6 route: $explains', ({ address, code, explains }) => {
-    const described = describeNetworkError(unreachable(address, code));
-    expect(described).toMatch(new RegExp(`^connect ${code} ${address}:6443`));
-    expect(described.includes('dual-stack subnets (vpcSubnetIds) with vpcIpv6=true')).toBe(explains);
-  });
+  ])(
+    'the description of the error $code at $address suggests that an IPv6 route is missing: $explains',
+    ({ address, code, explains }) => {
+      const described = describeNetworkError(unreachable(address, code));
+      expect(described).toMatch(new RegExp(`^connect ${code} ${address}:6443`));
+      expect(described.includes('dual-stack subnets (vpcSubnetIds) with vpcIpv6=true')).toBe(explains);
+    },
+  );
 });

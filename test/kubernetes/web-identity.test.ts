@@ -17,7 +17,7 @@ function issuer(failing: readonly number[] = []) {
   return { clock, requests: () => requests, token: renewedToken(request, () => clock.seconds * 1000) };
 }
 
-test('a renewed token is kept for four fifths of its lifetime of five minutes', async () => {
+test('a token with a lifetime of five minutes is renewed after four minutes', async () => {
   const { clock, token } = issuer();
   const tokens: string[] = [];
   for (const seconds of [0, 239, 240, 479, 480]) {
@@ -35,7 +35,7 @@ test('simultaneous requests renew a token only once', async () => {
   expect(requests()).toBe(2);
 });
 
-test('a token is used until its expiry, but no longer, if its renewal fails', async () => {
+test('if the renewal of a token fails, the token is used until it expires, and not longer', async () => {
   const { clock, token } = issuer([2, 3]);
   await token();
   clock.seconds = 299;
@@ -55,7 +55,7 @@ const STS = [
 describe('an API server that is reached by web identity', () => {
   const server = 'https://203.0.113.10:6443';
 
-  test('an API server with webIdentity gets the token over TLS with its own CA', async () => {
+  test('the credential of webIdentity is a token of AWS STS, and the CA of the spec verifies the API server', async () => {
     const access = await webIdentityAccess({ server, certificateAuthorityData }, async () => 'a-token', {});
     expect(access).toMatchObject({ server, skipTlsVerify: false, renewsItself: true });
     expect(await access.authHeaders()).toEqual({ Authorization: 'Bearer a-token' });
@@ -76,9 +76,9 @@ describe('an API server that is reached by web identity', () => {
     expect(requestToken).not.toHaveBeenCalled();
   });
 
-  test('a name that does not resolve fails with Unavailable, and no token is requested', async () => {
+  test('if the host name in webIdentity.server cannot be resolved, the error has the code Unavailable, and no token is requested', async () => {
     const requestToken = jest.fn(async () => 'a-token');
-    // This label is longer than 63 letters, so that no name server gets a query.
+    // The first label is longer than 63 letters, so that no query is sent to a name server.
     const unresolved = { server: `https://${'a'.repeat(64)}.example:6443` };
     const access = webIdentityAccess(unresolved, requestToken, { refuseLocal: true });
     await expect(access).rejects.toMatchObject({ code: 'Unavailable' });

@@ -31,7 +31,7 @@ function withholding(read: object = stored) {
 const endpoints = anEndpoints(['10.0.0.1', '10.0.0.2']);
 const slice = { ...aSlice(['fd00::1'], [{ port: 6443 }, { port: 8443 }]), addressType: 'IPv6' };
 
-test('a client that withholds writes makes each read', async () => {
+test('a client that withholds writes still reads', async () => {
   const { port, reported } = withholding();
   await expect(port.get(ref)).resolves.toBe(stored);
   await expect(port.list('Service', 'default')).resolves.toEqual([stored]);
@@ -106,12 +106,12 @@ test.each([
     'metadata.labels.a - "1"; metadata.labels.b "2" -> "3"',
   ],
   [
-    'each field of a new object',
+    'each field of an object that the update adds',
     {},
     { spec: { type: 'ClusterIP', selector: { a: 'b' }, ports: [{ port: 1 }] } },
     'spec.type + "ClusterIP"; spec.selector.a + "b"; spec.ports + [{"port":1}]',
   ],
-  ['each field of a removed object', { spec: { a: { b: 1 } } }, {}, 'spec.a.b - 1'],
+  ['each field of an object that the update removes', { spec: { a: { b: 1 } } }, {}, 'spec.a.b - 1'],
   [
     'a changed item of a list',
     { spec: { ports: [httpsPort] } },
@@ -126,7 +126,7 @@ test.each([
   ],
   ['a changed order', { list: [1, 2] }, { list: [2, 1] }, 'list[0] 1 -> 2; list[1] 2 -> 1'],
   [
-    'no field that the API treats as equal',
+    'no field whose two values are equal for the API',
     { subsets: null, a: { x: 1, y: 2 } },
     { subsets: [], a: { y: 2, x: 1 } },
     '',
@@ -136,7 +136,7 @@ test.each([
   expect(await difference(before, after)).toBe(text);
 });
 
-test('the report contains only the first of many fields, cuts long values, and prints a deep object as one value', async () => {
+test('the report of an update contains only the first of many fields, cuts off long values, and prints a deeply nested object as one value', async () => {
   const many = Object.fromEntries(Array.from({ length: 20 }, (_, n) => [`f${n}`, 'x'.repeat(200)]));
   const text = await difference({ spec: {} }, { spec: many });
   expect(text).toMatch(/^spec\.f0 \+ "x{79}…; .*; and 12 more$/);

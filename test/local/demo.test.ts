@@ -99,7 +99,10 @@ async function show(offsetMs: number, seconds: number): Promise<readonly Line[]>
 }
 
 describe('the demo', () => {
-  /** Passes are due at multiples of 10 and 15 seconds. The demo must get its reactions wherever it begins between them. */
+  /**
+   * Start times of the demo, relative to a tick of all loops. Loops have ticks every 10 or 15 seconds, and the demo must get its
+   * reactions at every start time between two ticks.
+   */
   const offsets = [0, 1_700, 5_000, 9_900, 13_300, 14_999, 21_000, 29_500];
 
   test.each(offsets)(
@@ -120,7 +123,7 @@ describe('the demo', () => {
   );
 });
 
-test('the demo prints each event with its result and what to watch for, reports one that fails, and stops at its end', async () => {
+test('the demo prints each event with its result and what to watch for, reports an event that fails, and stops after the last event', async () => {
   const { clock, signal } = jumpingClock(9_000, 1);
   const lines: string[] = [];
   const print = (sentence: string) => void lines.push(`${clock.nowMs() / 1000} ${sentence}`);

@@ -43,17 +43,21 @@ describe('log lines for people', () => {
   });
 
   test.each<[string, LogFields, string]>([
-    ['what would be written', { wouldWrite: ['create Namespace a'] }, 'would create Namespace a'],
+    [
+      'a write that a pass in mode observe would make',
+      { wouldWrite: ['create Namespace a'] },
+      'would create Namespace a',
+    ],
     ['how full a range is', { fullest: ['demo: 93.5 per cent'] }, 'a range fills up: 93.5 per cent'],
-    ['what was found', { findings: ['leak: 10.0.0.7 has no Service'] }, 'found leak: 10.0.0.7 has no Service'],
-    ['what failed', { errors: ['Forbidden: no rights'] }, 'failed: Forbidden: no rights'],
+    ['a finding', { findings: ['leak: 10.0.0.7 has no Service'] }, 'found leak: 10.0.0.7 has no Service'],
+    ['an error', { errors: ['Forbidden: no rights'] }, 'failed: Forbidden: no rights'],
     ['an event that was not written', { eventErrors: ['Forbidden: no'] }, 'could not write an event: Forbidden: no'],
     ['any other list, with its name', { paused: ['demo until noon'] }, 'paused: demo until noon'],
   ])('log lines report %s', (_, fields, line) => {
     expect(written([warned(fields)])).toEqual([line]);
   });
 
-  test('log lines name each cluster except the one of the run, and do not repeat a change', () => {
+  test('log lines begin with the name of the cluster, except for the cluster of the run, and do not repeat a change', () => {
     const lines: string[] = [];
     const factory = sentenceTelemetry({
       nowMs: () => 0,
@@ -118,7 +122,7 @@ describe('log lines for people', () => {
   });
 });
 
-test('each warning of a pass that a command runs is one line', () => {
+test('if a command runs a pass, it prints each warning of the pass as one line', () => {
   const lines: string[] = [];
   const { log } = warningTelemetry((line) => lines.push(line))({ loop: 'kubernetes-service' });
   log('info', 'pass ended', { cluster: 'a', changes: ['created it'] });

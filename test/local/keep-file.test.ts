@@ -21,8 +21,8 @@ afterEach(() => process.chdir(before));
 const modeOf = async (path: string) => (await stat(path)).mode & 0o777;
 const keep = async (text: string) => afterThisTest(await keepFile(file, text));
 
-describe('a file that is kept', () => {
-  test('a file that is kept, and the folders that are created for it, are readable only for this user', async () => {
+describe('keepFile', () => {
+  test('keepFile creates a file, and folders for it, that only this user can read', async () => {
     await keep('the key');
     expect(await Promise.all([join(root, 'data'), file].map(modeOf))).toEqual([0o700, 0o600]);
     expect(await readdir(join(root, 'data'))).toEqual(['running.json']);
@@ -31,7 +31,7 @@ describe('a file that is kept', () => {
   test.each<[string, () => string]>([
     ['in its place', () => file],
     ['where its draft was expected', () => `${file}.${process.pid}`],
-  ])('a write follows no symbolic link %s', async (_, place) => {
+  ])('keepFile does not write through a symbolic link %s', async (_, place) => {
     await mkdir(join(root, 'data'), { mode: 0o700 });
     await symlink(victim, place());
     await keep('the key');
@@ -44,7 +44,7 @@ describe('a file that is kept', () => {
     ['of its folder', () => join(root, 'data')],
     ['of .kbctl', () => join(root, '.kbctl')],
     ['of a folder in .kbctl', () => join(root, '.kbctl', 'embedded')],
-  ])('a write creates no file or folder behind a symbolic link %s', async (_, link) => {
+  ])('keepFile fails and creates nothing if there is a symbolic link in place %s', async (_, link) => {
     const target = join(root, 'of-another-program');
     await mkdir(target, { mode: 0o700 });
     await mkdir(dirname(link()), { recursive: true, mode: 0o700 });
@@ -58,7 +58,7 @@ describe('a file that is kept', () => {
     expect(await readdir(target)).toEqual([]);
   });
 
-  test('a file that is kept is not written to a folder that others may write to', async () => {
+  test('keepFile refuses a folder that other users can write to', async () => {
     await mkdir(join(root, 'data'));
     await chmod(join(root, 'data'), 0o777);
     await expect(keep('the key')).rejects.toMatchObject({
@@ -68,15 +68,12 @@ describe('a file that is kept', () => {
     expect(await readdir(join(root, 'data'))).toEqual([]);
   });
 
-  (process.getuid?.() === 0 ? test : test.skip)(
-    'a file that is kept is not written to a folder of another user',
-    async () => {
-      await mkdir(join(root, 'data'), { mode: 0o700 });
-      await chown(join(root, 'data'), 12_345, 12_345);
-      await expect(keep('the key')).rejects.toMatchObject({
-        exitCode: 3,
-        message: `${join(root, 'data')} belongs to another user: name a folder of your own with --data.`,
-      });
-    },
-  );
+  (process.getuid?.() === 0 ? test : test.skip)('keepFile refuses a folder of another user', async () => {
+    await mkdir(join(root, 'data'), { mode: 0o700 });
+    await chown(join(root, 'data'), 12_345, 12_345);
+    await expect(keep('the key')).rejects.toMatchObject({
+      exitCode: 3,
+      message: `${join(root, 'data')} belongs to another user: name a folder of your own with --data.`,
+    });
+  });
 });

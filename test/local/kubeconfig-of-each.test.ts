@@ -18,7 +18,7 @@ const load = kubeconfigOfEach('started', () =>
   parseKubeconfig(kubeconfigTo('https://192.0.2.1:6443'), 'that was named'),
 );
 
-test('a local run uses the kubeconfig that was named for its own cluster, and those of the specs for clusters that were applied beside it', async () => {
+test('a local run uses the given kubeconfig for its own cluster, and the kubeconfig in the spec for every other cluster in its table', async () => {
   const file = join(folder, 'beside.kubeconfig');
   await writeFile(file, kubeconfigTo('https://192.0.2.9:6443'));
   const serverOf = async (name: string, kubeconfigFile: string) =>

@@ -50,7 +50,7 @@ describe('the stand-in API server', () => {
     expect((await requestLocal(`${namespaces()}/default`, asking)).status).toBe(status);
   });
 
-  test('the stand-in API server accepts requests with the key, in the JSON types of clients', async () => {
+  test('the stand-in API server accepts requests with the key in each JSON content type that clients send', async () => {
     expect(await create('allowed', { headers: { 'content-type': 'application/json; charset=utf-8' } })).toMatchObject({
       status: 201,
     });

@@ -49,7 +49,7 @@ async function begin(until: RegExp, hooks: Partial<RunHooks> = {}, options: Star
 const ALL_DONE = /created endpointslice/;
 
 describe('running the loops on an embedded cluster', () => {
-  test('other commands find the process and the table of a run, and its API server through the spec', async () => {
+  test('other commands find the process and the table of a run, and find its API server in the kubeconfig of the spec', async () => {
     const { end } = await begin(ALL_DONE);
     const running = await readRunning(data);
     expect(running).toMatchObject({ schema: 1, pid: process.pid, cluster: 'embedded', folder: data });
@@ -69,7 +69,7 @@ describe('running the loops on an embedded cluster', () => {
     expect(await readdir(data)).toEqual([]);
   });
 
-  test('kbctl doctor has no warning about a cluster that a local run serves', async () => {
+  test('kbctl doctor prints no warning about the cluster of a local run', async () => {
     data = join(root, '.kbctl', 'embedded');
     const { end } = await begin(ALL_DONE);
     const { ran } = await callKbctl(['doctor'], { cwd: root, env: {} });
@@ -89,7 +89,7 @@ describe('running the loops on an embedded cluster', () => {
     expect((await readFile(join(data, 'kubeconfig'), 'utf8')).includes(running?.apiServer ?? 'none')).toBe(true);
   });
 
-  test('commands choose a run by the name of its cluster, and deletion of the cluster ends the run and reports it', async () => {
+  test('a command with a cluster name uses the run of that cluster, and deleting the cluster ends the run', async () => {
     const cwd = join(root, 'several');
     data = join(cwd, '.kbctl', 'embedded');
     await begin(ALL_DONE);
@@ -124,8 +124,8 @@ describe('running the loops on an embedded cluster', () => {
   });
 });
 
-describe('a status page beside the loops', () => {
-  test('the status page of a run is announced near the top, can be found by other commands, and is closed at the end', async () => {
+describe('the status page of a local run', () => {
+  test('a run prints the URL of its status page near the top, other commands find this URL, and the end of the run closes the page', async () => {
     const calls: string[] = [];
     const servePage: RunHooks['servePage'] = async (environment, cluster) => {
       const registered = await readCluster(environment.table(new AbortController().signal), cluster);
@@ -140,7 +140,7 @@ describe('a status page beside the loops', () => {
     expect(calls).toEqual(['embedded number', 'closed']);
   });
 
-  test('a page that cannot be served ends the run before its first pass', async () => {
+  test('if the status page cannot be served, the run ends before its first pass', async () => {
     const servePage = () => Promise.reject(new Error('its port is in use'));
     await expect(begin(ALL_DONE, { servePage })).rejects.toThrow('its port is in use');
     expect(await readRunning(data)).toBeUndefined();

@@ -43,8 +43,8 @@ async function leave(content: object | string, where = folder): Promise<void> {
   await writeFile(join(where, 'running.json'), typeof content === 'string' ? content : JSON.stringify(content));
 }
 
-describe('the process that runs with a folder', () => {
-  test('a file in the folder names the process that runs with it, and only this user can read it, until the process removes it', async () => {
+describe('the file running.json in a data folder', () => {
+  test('writeRunning writes a file that only this user can read, and readRunning finds the process until the file is removed', async () => {
     const callOff = await writeRunning(folder, { ...facts, page: 'http://127.0.0.1:8080/' });
     expect(await readdir(folder)).toEqual(['running.json']);
     expect((await stat(join(folder, 'running.json'))).mode & 0o777).toBe(0o600);
@@ -59,9 +59,9 @@ describe('the process that runs with a folder', () => {
     ['whose table is on another host', () => ({ schema: 1, ...facts, tableEndpoint: 'http://192.0.2.1:80' })],
     ['of an unknown layout', () => ({ schema: 2, ...facts })],
     ['without the required fields', () => ({ schema: 1, pid: process.pid })],
-    ['that is no JSON', () => '{"schema": 1, "pi'],
+    ['that is not JSON', () => '{"schema": 1, "pi'],
     ['that is empty', () => ''],
-  ])('a file %s names no running process, and the next process replaces it', async (_, content) => {
+  ])('readRunning ignores a file %s, and the next process replaces the file', async (_, content) => {
     await leave(content());
     expect(await readRunning(folder)).toBeUndefined();
     await expect(refuseSecond(folder)).resolves.toBeUndefined();
@@ -69,14 +69,14 @@ describe('the process that runs with a folder', () => {
     expect(await readRunning(folder)).toMatchObject({ cluster: 'prod-eu-1', pid: process.pid });
   });
 
-  (process.getuid?.() === 0 ? test : test.skip)('a file of another user does not name a running process', async () => {
+  (process.getuid?.() === 0 ? test : test.skip)('readRunning ignores a file of another user', async () => {
     await leave({ schema: 1, ...facts });
     expect(await readRunning(folder)).toMatchObject({ cluster: 'prod-eu-1' });
     await chown(join(folder, 'running.json'), 12_345, 12_345);
     expect(await readRunning(folder)).toBeUndefined();
   });
 
-  test('no process runs with a folder if another server has the port of its table, or one that does not answer', async () => {
+  test('readRunning returns no process if the port of its table belongs to another server, or does not answer', async () => {
     const [other, silent] = [await serve((_, response) => response.end('hello')), await startSilentServer()];
     for (const tableEndpoint of [other.url, `http://${silent.authority}`]) {
       await leave({ schema: 1, ...facts, tableEndpoint });
@@ -85,7 +85,7 @@ describe('the process that runs with a folder', () => {
     await Promise.all([other.close(), silent.close()]);
   });
 
-  test('a process that removes its file late keeps the file of its successor', async () => {
+  test('a process that ends late does not remove the file of the process that replaced it', async () => {
     const first = await writeRunning(folder, facts);
     const second = await writeRunning(folder, { ...facts, startedAt: '2026-01-02T04:00:00.000Z' });
     first();
@@ -93,7 +93,7 @@ describe('the process that runs with a folder', () => {
     second();
   });
 
-  test('a folder that is not writable is reported with the resolution', async () => {
+  test('for a folder that is not writable, the error of writeRunning contains the resolution', async () => {
     await leave('');
     const file = join(folder, 'running.json');
     await expect(writeRunning(join(file, 'below'), facts)).rejects.toMatchObject({
@@ -120,7 +120,7 @@ test('findRunning returns the live processes below a root folder, sorted by the 
   expect(await findRunning(join(folder, 'nowhere'))).toEqual([]);
 });
 
-test('commands find no table in a folder without a running process: the error contains the resolution', async () => {
+test('openRunning fails for a folder without a running process, and the error contains the resolution', async () => {
   await expect(openRunning(folder)).rejects.toMatchObject({
     exitCode: 5,
     message: expect.stringMatching(/^No local run is active in .*: start one with "kbctl run"/),

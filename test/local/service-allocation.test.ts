@@ -84,8 +84,8 @@ describe('Services of an API server that allocates through the table', () => {
   test.each([
     ['to its owner', 'owner', 'billing', 201],
     ['not to another owner', 'owner', 'sales', 422],
-    ['not to a Service that names no owner', 'owner', undefined, 422],
-    ['to any Service where any may claim it', 'any', undefined, 201],
+    ['not to a Service without the label of an owner', 'owner', undefined, 422],
+    ['to any Service if the hold allows any to claim it', 'any', undefined, 201],
   ] as const)('a held item is allocated %s', async (_, takenUpBy, label, status) => {
     const table = memoryTable();
     const server = await readyStandIn({ table });
@@ -97,7 +97,7 @@ describe('Services of an API server that allocates through the table', () => {
     expect(await call(server, 'POST', SERVICES, service)).toMatchObject({ status });
   });
 
-  test('addresses and ports of a Service that is refused are released', async () => {
+  test('if the stand-in API server refuses a Service, it releases the addresses and ports of that Service', async () => {
     const table = memoryTable();
     const server = await readyStandIn({ table });
     const ports = [
@@ -131,7 +131,7 @@ describe('Services of an API server that allocates through the table', () => {
     expect(await create(server, 'next', spec)).toMatchObject({ status: 201 });
   });
 
-  test('a refusal names the field and its fault in the causes, which kubectl prints', async () => {
+  test('the causes of a refusal contain the field and its fault, because kubectl prints only the causes', async () => {
     const server = await readyStandIn();
     await create(server, 'np');
     const patch = { spec: { ports: [{ port: 80, nodePort: 30_081 }] } };

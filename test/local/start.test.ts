@@ -193,7 +193,7 @@ describe('npm start with the spec of an existing cluster', () => {
     expect(second.output()).not.toContain('took lease');
   });
 
-  test('npm start allocates for Services at the port of --admission only with the token in its files, which only their user can read', async () => {
+  test('npm start --admission serves a webhook that refuses requests without the token, and only the user can read the file with the token', async () => {
     const data = join(folder, 'admission');
     const inFolder = (name: string) => join(data, 'admission', name);
     const port = await freePort('127.0.0.1');
@@ -229,7 +229,8 @@ describe('npm start with the spec of an existing cluster', () => {
     });
     const reply = await review(token);
     expect(await json(reply.body)).toMatchObject({ response: { allowed: true, patch: expect.any(String) } });
-    // Longer than an API server keeps an idle connection: it must not send a review on a connection that is just being closed.
+    // The timeout is longer than the time for which an API server keeps an idle connection. Otherwise, the API server could send
+    // a review on a connection that this server is closing.
     expect(reply.headers).toMatchObject({ 'keep-alive': 'timeout=100' });
     client.destroy();
     await expectCleanEnd(child, 'SIGTERM');

@@ -19,7 +19,7 @@ const { AbstractValueIterator } = createRequire(requireAsDynalite.resolve('level
   readonly AbstractValueIterator: { readonly prototype: { close(): Promise<void> } };
 };
 
-test('a table closes the iterator of each query', async () => {
+test('the table server closes the database iterator of each query', async () => {
   const server = await startTableServer({ key: KEY });
   const client = tableServerClient(server);
   await createTable(client, LOCAL_TABLE);
@@ -35,7 +35,7 @@ test('a table closes the iterator of each query', async () => {
   await server.close();
 });
 
-test('a folder that another process has open, and a path that is no folder, are reported', async () => {
+test('the table server reports a folder that another process has open, and a path that is not a folder', async () => {
   const folder = join(root, 'locked');
   const server = await openTableFolder(folder, KEY);
   await expect(openTableFolder(folder, KEY)).rejects.toMatchObject({

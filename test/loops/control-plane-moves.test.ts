@@ -91,13 +91,16 @@ async function allocate(holds: readonly Hold[] = []): Promise<void> {
 
 const isTaken = async () => hasBit((await stored()).data, BIT);
 
-/** Moves the control plane. A caller creates a Service with the address in the new one. The former one still answers. */
+/**
+ * Moves the control plane. A caller creates a Service with the address in the new control plane, and the former control plane
+ * still answers.
+ */
 function move(): void {
   named = () => after;
   after.services.push('10.0.0.9');
 }
 
-describe('a repair pass after a control plane moved while its former API server still answers', () => {
+describe('a repair pass after the control plane was moved, while its former API server still answers', () => {
   test('a repair pass keeps the address of a Service that only the new control plane has', async () => {
     await allocate();
     move();
@@ -118,7 +121,7 @@ describe('a repair pass after a control plane moved while its former API server 
     expect((await stored()).holds).toEqual([]);
   });
 
-  test('a repair pass does not count strikes that are based on the Services of the former control plane', async () => {
+  test('a repair pass frees no item because of strikes from the Services of the former control plane', async () => {
     await allocate();
     await pass();
     await pass();
@@ -146,14 +149,14 @@ describe('a repair pass after a control plane moved while its former API server 
     expect(codes).toEqual([undefined, 'ControlPlaneMoved', undefined, undefined]);
   });
 
-  test('a list of the former control plane does not resume allocation after three intervals without a repair', async () => {
+  test('after three intervals without a repair, a Service list of the former control plane does not open allocation again', async () => {
     world.clock.nowMs += 3 * INTERVAL_MS;
     move();
     expect([await pass(), await isTaken()]).toEqual(['ControlPlaneMoved', false]);
     expect([await pass(), await isTaken()]).toEqual([undefined, true]);
   });
 
-  test('a repair pass does not initialise a missing range from a list of the former control plane', async () => {
+  test('a repair pass does not initialise a missing range from a Service list of the former control plane', async () => {
     world.table.remove('demo', RANGE_KEYS.primary);
     move();
     expect([await pass(), await readRange(world.table, 'demo', RANGE_KEYS.primary)]).toEqual([

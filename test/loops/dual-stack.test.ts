@@ -55,7 +55,7 @@ test('a dual-stack cluster gets the IPv4 addresses in the second slice if its fi
   expect(slice(world, sliceRef('IPv4'))).toMatchObject({ addressType: 'IPv4', endpoints: [{ addresses: [A] }] });
 });
 
-test('a dual-stack cluster publishes the records of a host name in each family, each up to half of the limit', async () => {
+test('a dual-stack cluster publishes addresses of both families of a host name, for each family at most half of the limit', async () => {
   const world = dual().change({ apiServers: [aHost('api.example.com')] });
   const records = Array.from({ length: 40 }, (_, index) => `10.0.1.${index + 1}`);
   world.records.set('api.example.com', [...records, V6]);
@@ -80,7 +80,7 @@ test('the tick changes an existing single-stack Service of a dual-stack cluster,
 });
 
 describe('a family of a dual-stack cluster', () => {
-  test('an address of a family is removed if it is silent while another address of the same family answers', async () => {
+  test('an address that does not answer is removed if another address of the same family answers', async () => {
     const world = await settledDual();
     const reports = await ticks(world.answer(SILENT, W6), 3);
     expect(published(world)).toEqual({ first: [A, B], mirror: [A, B], second: [V6] });
@@ -88,7 +88,7 @@ describe('a family of a dual-stack cluster', () => {
     expect(reports.flatMap(({ changes }) => changes)).toContainEqual(removed);
   });
 
-  test('a family keeps its addresses while all of them are silent, even if addresses of the other family answer', async () => {
+  test('while no address of a family answers, its addresses stay published, even if addresses of the other family answer', async () => {
     const world = await settledDual();
     const reports = await ticks(world.answer(SILENT, V6, W6), 20);
     expect(published(world).second).toEqual([V6, W6]);
@@ -107,7 +107,7 @@ describe('a family of a dual-stack cluster', () => {
     expect(reports.at(-1)).toMatchObject({ errors: [{ code: 'NoLiveLease' }] });
   });
 
-  test('a family whose last address left the spec stays published and is reported', async () => {
+  test('if the last address of a family is removed from the spec, the addresses of that family stay published, and a finding reports this', async () => {
     const world = await settledDual();
     world.change({ apiServers: [aServer(A), aServer(B)] });
     const reports = await ticks(world, 4);
@@ -116,7 +116,7 @@ describe('a family of a dual-stack cluster', () => {
     expect(reports.at(-1)).toMatchObject({ errors: [], findings: [{ type: 'noLiveLease', message }] });
   });
 
-  test('deregister refuses the last address of either family', async () => {
+  test('a deregistration of the last live address of either family is refused without lastOne', async () => {
     const world = await settledDual();
     expect(await world.deregister({ address: W6 })).toMatchObject({ outcome: 'deregistered', stillPublished: false });
     expect(published(world)).toEqual({ first: [A, B], mirror: [A, B], second: [V6] });
@@ -127,7 +127,7 @@ describe('a family of a dual-stack cluster', () => {
     expect(published(world)).toMatchObject({ first: [B], mirror: [B] });
   });
 
-  test('a deregistration reports that an address of the second family may be published if the second slice is missing', async () => {
+  test('a deregistration reports that an address of the second family might still be published if the second slice is missing', async () => {
     const world = await settledDual();
     world.cluster.remove(SECOND);
     expect(await world.deregister({ address: W6 })).toMatchObject({ outcome: 'deregistered', stillPublished: true });
@@ -136,7 +136,7 @@ describe('a family of a dual-stack cluster', () => {
     expect(published(world).second).toEqual([V6]);
   });
 
-  test('a server with an agent is among the first probes in each family if many servers are silent', async () => {
+  test('if many servers do not answer, one server with an agent in each family is among the first that a tick probes', async () => {
     const silent = Array.from({ length: 16 }, (_, index) => `192.0.2.${100 + index}`);
     const world = dual(A, B, V6, ...silent);
     for (const address of [A, B, V6]) await world.setLease({ address, source: 'agent' });
@@ -145,7 +145,7 @@ describe('a family of a dual-stack cluster', () => {
     expect(first).toEqual(expect.arrayContaining([A, `[${V6}]`]));
   });
 
-  test('a family keeps an address that is published without a lease, until it misses two probes', async () => {
+  test('a published address of the second family without a lease stays published until it misses two probes', async () => {
     const world = dual(A, V6, W6).answer(SILENT, W6);
     await world.cluster.port.create(secondSlice(world.spec, 'IPv6', [V6, W6]));
     const { changes } = await world.tick();
@@ -166,7 +166,7 @@ describe('the second slice', () => {
     expect(await world.tick()).toMatchObject({ changes: [], findings: [] });
   });
 
-  test('addresses of the second family with active leases are not published when the spec has only one family again', async () => {
+  test('when the spec has only one family again, addresses of the other family are not published even if their leases are active', async () => {
     const world = dual();
     world.spec = { ...world.spec, apiServers: [aHost('api.example.com')] };
     world.records.set('api.example.com', [A, V6]);

@@ -5,7 +5,7 @@ import { A, B, type EndpointsWorld, SHUTTING_DOWN, settled, worldOf } from '../s
 
 const FOREIGN = '10.0.0.9';
 
-/** The other owner writes its own addresses. */
+/** Writes these addresses to the Endpoints and the slice, as another owner of the endpoints does. */
 function overwrite(world: EndpointsWorld, ...addresses: readonly string[]): void {
   world.cluster.place(anEndpoints(addresses), 'kube-apiserver');
   world.cluster.place(aSlice(addresses), 'kube-apiserver');
@@ -29,8 +29,8 @@ describe('endpoints with another writer', () => {
     ['the subsets', anEndpoints([FOREIGN, A])],
     ['the ports', anEndpoints([A, B], [{ ...HTTPS, port: 1 }])],
     ['the labels', { ...unlabelled, metadata: { ...metadata, labels: {} } }],
-    ['the slice', aSlice([FOREIGN])],
-  ])('the tick reports the field manager that changes %s again after a correction', async (_, object) => {
+    ['the endpoints of the slice', aSlice([FOREIGN])],
+  ])('the tick reports a field manager that changes %s again after the tick corrected them', async (_, object) => {
     const world = await settled(worldOf(A, B));
     world.cluster.place(object, 'kubectl');
     await world.tick();
@@ -41,7 +41,7 @@ describe('endpoints with another writer', () => {
     expect(world.cluster.writes).toEqual([]);
   });
 
-  test('the tick corrects the endpoints at once if the other writer publishes a removed address', async () => {
+  test('during a contest, the tick corrects the endpoints at once if the other writer publishes an address that was removed', async () => {
     const world = await settled(worldOf(A, B));
     await world.answer(SHUTTING_DOWN, B).tick();
     await contest(world, 6, A, FOREIGN);
@@ -49,7 +49,7 @@ describe('endpoints with another writer', () => {
     expect(world.published()).toEqual([A]);
   });
 
-  test('the tick corrects empty endpoints at once', async () => {
+  test('during a contest, the tick corrects the endpoints at once if the other writer empties them', async () => {
     const world = await settled(worldOf(A, B));
     await contest(world, 6, FOREIGN);
     await contest(world, 1);

@@ -15,7 +15,7 @@ function makeNodePort({ cluster }: EndpointsWorld): void {
   cluster.place({ apiVersion: 'v1', kind: 'Service', metadata: { name, namespace }, spec } as ServiceObject);
 }
 
-/** Answers each write of the Service with this answer. */
+/** Makes each write of the Service have this outcome. */
 function answerService({ cluster }: EndpointsWorld, answer: WriteAnswer): void {
   cluster.beforeWrite = (_verb, { kind }) => (kind === 'Service' ? answer : undefined);
 }
@@ -34,7 +34,7 @@ function withHooksOff(world: EndpointsWorld): EndpointsWorld {
 }
 
 describe('the kubernetes Service of a cluster', () => {
-  test('the tick creates the namespace, a ServiceCIDR of both ranges and the Service if the hooks of the API server are off', async () => {
+  test('if the post-start hooks of the API server are off, the tick creates the namespace, a ServiceCIDR of both ranges and the Service', async () => {
     const world = withHooksOff(worldOf(A)).change({ serviceClusterIPRanges: ['10.0.0.0/24', 'fd00::/112'] });
     const report = await world.tick();
     expect(report.errors).toEqual([]);
@@ -51,7 +51,7 @@ describe('the kubernetes Service of a cluster', () => {
     );
   });
 
-  test('the tick retries the creation until the allocator knows the new ServiceCIDR', async () => {
+  test('the tick retries the creation of the Service until the allocator of the API server knows the new ServiceCIDR', async () => {
     const world = withHooksOff(worldOf(A));
     const { beforeWrite } = world.cluster;
     let known = false;
@@ -70,7 +70,7 @@ describe('the kubernetes Service of a cluster', () => {
     expect([pausesMs, world.published()]).toEqual([[50, 100, 200], [A]]);
   });
 
-  test('the next tick retries the creation if the allocator does not know the new ServiceCIDR within two seconds', async () => {
+  test('if the allocator of the API server does not know the new ServiceCIDR within two seconds, the next tick retries the creation of the Service', async () => {
     const world = worldOf(A);
     answerService(world, { outcome: 'invalid', message: 'not ready to allocate' });
     let pausedMs = 0;
@@ -89,7 +89,7 @@ describe('the kubernetes Service of a cluster', () => {
     expect(world.published()).toEqual([A]);
   });
 
-  test('the tick reports the message of the API server without a retry if another Service has the address', async () => {
+  test('if another Service has the address, the tick reports the message of the API server and does not retry', async () => {
     const world = worldOf(A);
     world.cluster.place({ apiVersion: 'networking.k8s.io/v1', kind: 'ServiceCIDR', metadata: { name: 'kubernetes' } });
     const message = 'spec.clusterIPs: Invalid value: ["10.0.0.1"]: failed to allocate IP 10.0.0.1: already allocated';
@@ -101,7 +101,7 @@ describe('the kubernetes Service of a cluster', () => {
   });
 
   test.each(['Rejected', 'Forbidden'] as const)(
-    'the tick reports the refusal of the Service if the creation of the ServiceCIDR fails with %s',
+    'if the creation of the ServiceCIDR fails with %s, the tick reports that the API server refuses the Service',
     async (code) => {
       const world = worldOf(A);
       world.cluster.beforeWrite = (_verb, { kind }) => {
@@ -123,7 +123,7 @@ describe('the kubernetes Service of a cluster', () => {
     ]);
   });
 
-  test('if another writer creates the Service first, the tick does not change it and does not retry', async () => {
+  test('if another writer creates the Service first, the tick does not change the Service and does not retry', async () => {
     const world = worldOf(A);
     let tries = 0;
     world.cluster.beforeWrite = (_verb, { kind }) => {
@@ -147,7 +147,7 @@ describe('the kubernetes Service of a cluster', () => {
     expect(world.cluster.find<ServiceObject>(SERVICE)?.spec).toEqual(made?.spec);
   });
 
-  test('the tick writes the endpoints although the Service changed during its correction', async () => {
+  test('the tick writes the endpoints even if its correction of the Service conflicts with another write', async () => {
     const world = await settled(worldOf(A).change({ service: { reconcile: true } }));
     makeNodePort(world);
     answerService(world, { outcome: 'conflict' });

@@ -16,7 +16,7 @@ function expectPublished(world: EndpointsWorld, ...addresses: readonly string[])
 }
 
 describe('a tick of the kubernetes-service loop', () => {
-  test('a tick in an empty cluster creates the Service, and Endpoints and a slice with the servers that answer', async () => {
+  test('a tick in an empty cluster creates the Service, and the Endpoints and a slice with the addresses of the servers that answer', async () => {
     const world = worldOf(A, B, C).answer(SILENT, C);
     const report = await world.tick();
     expect(world.cluster.writes).toEqual(['create services', 'create endpoints', 'create endpointslices']);
@@ -31,7 +31,7 @@ describe('a tick of the kubernetes-service loop', () => {
     ]);
   });
 
-  test('a tick without changes reads three objects, writes no object, reads and writes the leases once, and returns the same state, so that its record need not be saved', async () => {
+  test('a tick without changes makes three reads and no write of objects, reads and writes the leases once, and returns the same state, so that its run record is not written', async () => {
     const world = await settled();
     const { state } = await world.tick();
     const report = await world.tick();
@@ -42,7 +42,7 @@ describe('a tick of the kubernetes-service loop', () => {
     expect(report).toMatchObject({ changes: [], findings: [], errors: [], state });
   });
 
-  test('a tick removes a killed server at its second miss, and publishes it again when it answers', async () => {
+  test('a tick removes the address of a killed server at the second miss, and publishes the address again when the server answers', async () => {
     const world = await settled();
     world.answer(SILENT, B);
     await world.tick();
@@ -56,7 +56,7 @@ describe('a tick of the kubernetes-service loop', () => {
 
   test.each<[string, (world: EndpointsWorld) => unknown, RegExp]>([
     [
-      'died',
+      'does not answer any more',
       (world) => world.answer(SILENT, B).tick(),
       /^its lease expired at 1970-01-12T\S+Z; no answer: connect ECONNREFUSED$/,
     ],
@@ -71,12 +71,12 @@ describe('a tick of the kubernetes-service loop', () => {
       /^it is deregistered until 1970-01-24T03:33:20\.000Z$/,
     ],
     [
-      'left the spec',
+      'was removed from the spec',
       (world) => world.change({ apiServers: [aServer(A), aServer(C)] }),
       /^it is not an API server of the spec$/,
     ],
   ])(
-    'a tick of the kubernetes-service loop reports why it removes an address that %s, and what it would remove when it may not write',
+    'a tick reports why it removes an address that %s; if writes are withheld, it reports that it would remove the address',
     async (_, leave, reason) => {
       const world = await settled();
       await leave(world);
@@ -90,7 +90,7 @@ describe('a tick of the kubernetes-service loop', () => {
     },
   );
 
-  test('a tick refuses to erase all addresses, and reports why no API server is live as soon as no lease is valid', async () => {
+  test('if no lease is valid any more, a tick removes no address, and reports why no API server is live', async () => {
     const world = await settled();
     world.answer(SILENT, A, B).answer({ kind: 'status', status: 503, body: '' }, C);
     expect(await world.tick()).toMatchObject({ errors: [], counts: { activeLeases: 3 } });
@@ -126,7 +126,7 @@ describe('a tick of the kubernetes-service loop', () => {
 });
 
 describe('addresses of a host name', () => {
-  test('the tick adds new records at once, and removes old ones when their leases expire', async () => {
+  test('the tick publishes new addresses of a host name at once, and removes addresses that it no longer resolves to when their leases expire', async () => {
     const world = new EndpointsWorld([aHost(HOST)]).answer(READY, A, B, C);
     world.records.set(HOST, [A, B]);
     await settled(world);
@@ -138,7 +138,7 @@ describe('addresses of a host name', () => {
   });
 
   test.each(['127.0.0.1', '::1', '169.254.1.1', 'fe80::1'])(
-    'the tick never probes or publishes %s, reports it, and keeps the known addresses if the host name has no other record',
+    'if a host name resolves only to %s, the tick does not probe or publish that address, reports it, and keeps the known addresses',
     async (record) => {
       const world = new EndpointsWorld([aHost(HOST), aServer(C)]).answer(READY, A, B, C, record);
       world.records.set(HOST, [A, B]);
@@ -157,7 +157,7 @@ describe('addresses of a host name', () => {
 });
 
 describe('a change during a tick', () => {
-  test('the tick removes the last address again if it was deregistered after the decision to add it', async () => {
+  test('if the last address is deregistered after a tick decided to add it, the address is not published after the tick', async () => {
     const world = await settled(worldOf(A));
     await world.deregister({ address: A, lastOne: true, goingDown: true });
     const { port } = world.cluster;
@@ -190,7 +190,7 @@ describe('a change during a tick', () => {
     expect(world.published()).toEqual([A, C]);
   });
 
-  test('the next tick corrects Endpoints that another writer created first', async () => {
+  test('if another writer creates the Endpoints during a tick, the next tick corrects them', async () => {
     const world = worldOf(A, B, C);
     world.cluster.beforeWrite = (_verb, { kind }) => {
       if (kind === 'Endpoints') world.cluster.place(anEndpoints([A]));
@@ -203,7 +203,7 @@ describe('a change during a tick', () => {
     expect(world.published()).toEqual([A, B, C]);
   });
 
-  test('the tick reports the message of an API server that refuses the Endpoints, and does not write the slice', async () => {
+  test('if the API server refuses the Endpoints, the tick reports its message and does not write the slice', async () => {
     const world = worldOf(A, B, C);
     const message = 'may not be in the loopback range (127.0.0.0/8, ::1/128)';
     world.cluster.beforeWrite = (_verb, { kind }) =>

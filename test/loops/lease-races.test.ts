@@ -39,7 +39,7 @@ describe('concurrent writes of the leases, which share one table item', () => {
     expect(world.published()).toEqual([A, B, C]);
   });
 
-  test('an agent and a tick keep a deregistration that is written during their probes', async () => {
+  test('a deregistration that is written while an agent and a tick probe is not overwritten', async () => {
     const world = await settled();
     await world.heartbeat(B);
     world.whileProbing = () => world.deregister({ address: C });
@@ -53,7 +53,7 @@ describe('concurrent writes of the leases, which share one table item', () => {
   });
 });
 
-describe('a tick that wrote its leases', () => {
+describe('a change after a tick wrote its leases', () => {
   test('a tick removes an address whose agent reported a shutdown during the probes, although the server answered its probe', async () => {
     const world = await settled();
     world.whileProbing = () => world.heartbeat(B, { probe: async () => SHUTTING_DOWN });
@@ -72,7 +72,7 @@ describe('a tick that wrote its leases', () => {
     ]);
   });
 
-  test('a tick does not remove an address whose deregistration begins after the leases are written, but the next tick does', async () => {
+  test('an address whose deregistration begins after a tick has written the leases is removed only by the next tick', async () => {
     const world = await settled();
     const kubernetes = beforeEndpoints(world, () =>
       world.setLease({ address: B, withdrawnUntilMs: world.nowMs + 3_600_000 }),
@@ -83,7 +83,7 @@ describe('a tick that wrote its leases', () => {
     expect(world.published()).toEqual([A, C]);
   });
 
-  test('a tick keeps the addresses that it added if all of them are deregistered, because some deregistrations may be undone', async () => {
+  test('a tick does not remove the addresses that it has just added if all of them are deregistered at that time, because some deregistrations might be undone', async () => {
     const world = worldOf(A, B, C);
     const { port } = world.cluster;
     const kubernetes: ClusterPort = {
@@ -112,7 +112,7 @@ describe('a tick that wrote its leases', () => {
     ['executed', true],
     ['not executed', false],
   ])(
-    'a tick writes nothing to the cluster if the reply to the write of the leases was lost and the write was %s',
+    'if the reply to the write of the leases is lost, a tick writes nothing to the cluster; here, the write was %s',
     async (_, isMade) => {
       const world = await settled();
       let puts = 0;

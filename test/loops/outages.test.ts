@@ -11,7 +11,7 @@ import { A, B, C, EndpointsWorld, READY, SHUTTING_DOWN, SILENT, settled, worldOf
 const HOST = 'api.example.com';
 const DAY_MS = 24 * 3_600_000;
 
-/** Runs a tick whose first write of leases is lost. */
+/** Runs a tick whose first write of the leases is not executed and has the outcome `unclear`. */
 async function tickThatLoses(world: EndpointsWorld): Promise<void> {
   const { put } = world.table;
   let isLost = true;
@@ -26,7 +26,7 @@ async function tickThatLoses(world: EndpointsWorld): Promise<void> {
 
 describe('an outage of our own network removes no healthy server', () => {
   test.each([[[A, B, C]], [[A]]])(
-    'an outage that lasts longer than lease items are kept removes none of the servers %j',
+    'an outage of our own network removes none of the servers %j, even if it lasts longer than the leases are stored',
     async (servers) => {
       const world = await settled(worldOf(...servers));
       world.answer(SILENT, ...servers);
@@ -37,7 +37,7 @@ describe('an outage of our own network removes no healthy server', () => {
     },
   );
 
-  test('an API server that announced its shutdown before an outage does not return after it', async () => {
+  test('the address of an API server that reported its shutdown before an outage is not published after the outage', async () => {
     const world = await settled();
     await world.answer(SHUTTING_DOWN, B).tick();
     world.answer(SILENT, A, B, C);
@@ -49,14 +49,14 @@ describe('an outage of our own network removes no healthy server', () => {
 });
 
 describe('a published address without a lease', () => {
-  test('an address stays when the first pass over an adopted cluster cannot write its lease', async () => {
+  test('an address that was published before the first pass stays published if that pass cannot write the lease of the address', async () => {
     const world = worldOf(A, B, C);
     world.cluster.place(anEndpoints([A, B, C]));
     await tickThatLoses(world);
     expect(world.published()).toEqual([A, B, C]);
   });
 
-  test('an address stays when a pass with an older spec removes its lease during the probes', async () => {
+  test('an address stays published if a pass with an older spec removes the lease of the address during the probes', async () => {
     const world = await settled();
     world.whileProbing = async () => {
       const stored = await readLeases(world.table, world.spec.name);
@@ -70,7 +70,7 @@ describe('a published address without a lease', () => {
     { where: 'the Endpoints have', objects: [anEndpoints([A, B])] },
     { where: 'only the slice still has', objects: [anEndpoints([A]), aSlice([A, B])] },
     { where: 'only the slice has after the Endpoints were deleted', objects: [aSlice([A, B])] },
-  ])('an address that $where stays after one lost probe in the first pass', async ({ objects }) => {
+  ])('an address that $where stays published if it does not answer in the first pass', async ({ objects }) => {
     const world = worldOf(A, B, C).answer(SILENT, B);
     for (const object of objects) world.cluster.place(object);
     const report = await world.tick();
@@ -80,14 +80,14 @@ describe('a published address without a lease', () => {
     expect(world.published()).toEqual([A, C]);
   });
 
-  test('an address is removed at once if its server announces a shutdown or the spec does not contain it', async () => {
+  test('a published address without a lease is removed at once if its server reports a shutdown or the spec does not contain the address', async () => {
     const world = worldOf(A, B, C).answer(SHUTTING_DOWN, B);
     world.cluster.place(anEndpoints([A, B, C, '10.0.0.4']));
     await world.tick();
     expect(world.published()).toEqual([A, C]);
   });
 
-  test('an address stays while a host name that may resolve to it cannot be resolved', async () => {
+  test('a published address stays published while a host name that might resolve to that address cannot be resolved', async () => {
     const world = new EndpointsWorld([aHost(HOST), aServer(C)]).answer(READY, C);
     world.cluster.place(anEndpoints([A, C]));
     await world.tick();
@@ -120,19 +120,22 @@ describe('a published address whose restored lease is older than the endpoints',
   test.each([
     ['a withdrawal that has ended', withdrawnFor(-300_000)],
     ['two misses', missedTwice],
-  ])('an address that answers stays if the write that replaces %s is lost', async (_, given) => {
-    const world = await restored(given);
-    await tickThatLoses(world);
-    expect(world.published()).toEqual([A, B, C]);
-  });
+  ])(
+    'if a restored lease contains %s, an address that answers stays published even if the new lease cannot be written',
+    async (_, given) => {
+      const world = await restored(given);
+      await tickThatLoses(world);
+      expect(world.published()).toEqual([A, B, C]);
+    },
+  );
 
-  test('an address is removed if the write that would end its withdrawal is lost', async () => {
+  test('an address whose restored lease contains an active withdrawal is removed if the new lease cannot be written', async () => {
     const world = await restored(withdrawnFor(300_000));
     await tickThatLoses(world);
     expect(world.published()).toEqual([A, C]);
   });
 
-  test('an address is removed if it is deregistered again during the probes', async () => {
+  test('an address whose restored withdrawal has ended is removed if it is deregistered again during the probes', async () => {
     const world = await restored(withdrawnFor(-300_000));
     const withdrawnUntilMs = world.nowMs + 300_000;
     world.whileProbing = () => world.setLease({ address: B, withdrawnUntilMs });
@@ -140,7 +143,7 @@ describe('a published address whose restored lease is older than the endpoints',
     expect(world.published()).toEqual([A, C]);
   });
 
-  test('an address that is no longer published is published again only after its lease is written', async () => {
+  test('an address that was removed is published again only after its new lease has been written', async () => {
     const world = await settled();
     await world.answer(SHUTTING_DOWN, B).tick();
     await tickThatLoses(world.answer(READY, B));
@@ -163,7 +166,7 @@ describe('slow name servers and many records', () => {
     return { asked, tick };
   }
 
-  test('look-ups with slow name servers leave time for probes, and for the reads and writes after them', async () => {
+  test('slow name servers leave a tick enough time for probes, and for the reads and writes after the probes', async () => {
     const world = await settled(new EndpointsWorld([aHost(HOST), aServer(C)]).answer(READY, C));
     const { asked, tick } = budgets(world, (ms) => ms < 3_000);
     const lookUp: LookUp = (_source, signal) =>
@@ -178,7 +181,7 @@ describe('slow name servers and many records', () => {
     expect(all - lookUps).toBeGreaterThanOrEqual(3_000);
   });
 
-  test('an address that is not probed before the time for probes ends keeps its lease unchanged', async () => {
+  test('the lease of an address that is not probed before the time for probes ends stays unchanged', async () => {
     const world = await settled();
     const { tick } = budgets(world, () => true);
     for (let pass = 0; pass < 4; pass++) await tick();
@@ -186,7 +189,7 @@ describe('slow name servers and many records', () => {
     expect(world.published()).toEqual([A, B, C]);
   });
 
-  test('the known addresses of a host name stay published while they answer, although it resolves to a hundred addresses', async () => {
+  test('the known addresses of a host name stay published while they answer, even if the host name now resolves to a hundred addresses', async () => {
     const [one, other] = ['10.0.0.98', '10.0.0.99'];
     const world = new EndpointsWorld([aHost(HOST)]).answer(READY, one, other);
     world.records.set(HOST, [one, other]);
@@ -220,13 +223,13 @@ describe('slow name servers and many records', () => {
   });
 });
 
-describe('more than 16 silent API servers', () => {
+describe('more than 16 API servers that do not answer', () => {
   const addresses = Array.from({ length: 40 }, (_, n) => `10.0.1.${n + 10}`);
   const STILL_OPEN = { kind: 'unknown', message: 'the time for probes was over' } as const;
 
   /**
-   * Runs a tick in which each silent server takes 3 s of the 5 to 6 s for probes. The first 16 are found to be silent, the next
-   * 16 are cut off, and the others are not probed.
+   * Runs a tick in which each server that does not answer takes 3 s of the 5 to 6 s for probes. The first 16 have the result
+   * silence, the next 16 have no result in time, and the others are not probed.
    */
   async function tickInTime(world: EndpointsWorld, pass: number): Promise<void> {
     let silent = 0;
@@ -240,22 +243,25 @@ describe('more than 16 silent API servers', () => {
     await world.tick(10_000, { probe, passId: `pass-${pass}` });
   }
 
-  test.each([17, 24, 39])('all %i silent servers are removed, and each returns when it answers', async (crashed) => {
-    const world = await settled(worldOf(...addresses));
-    const dead = addresses.slice(0, crashed);
-    world.answer(SILENT, ...dead);
-    for (let pass = 0; pass < 12; pass += 1) await tickInTime(world, pass);
-    expect(world.published()).toEqual(addresses.slice(crashed));
-    world.answer(READY, ...dead.slice(-3));
-    for (let pass = 12; pass < 24; pass += 1) await tickInTime(world, pass);
-    expect(world.published()).toEqual(addresses.slice(crashed - 3));
-  });
+  test.each([17, 24, 39])(
+    'all %i servers that do not answer are removed, and each of them is published again when it answers',
+    async (crashed) => {
+      const world = await settled(worldOf(...addresses));
+      const dead = addresses.slice(0, crashed);
+      world.answer(SILENT, ...dead);
+      for (let pass = 0; pass < 12; pass += 1) await tickInTime(world, pass);
+      expect(world.published()).toEqual(addresses.slice(crashed));
+      world.answer(READY, ...dead.slice(-3));
+      for (let pass = 12; pass < 24; pass += 1) await tickInTime(world, pass);
+      expect(world.published()).toEqual(addresses.slice(crashed - 3));
+    },
+  );
 });
 
 describe('a process that is too busy to receive the answers of probes', () => {
   const LATE = { kind: 'unknown', message: 'this process was busy', late: true } as const;
 
-  test('a process that is busy in each tick removes a dead API server at the fourth tick', async () => {
+  test('a process that is busy in each tick removes an API server that does not answer at the fourth tick', async () => {
     const world = await settled();
     world.answer(LATE, B);
     for (let tick = 1; tick <= 3; tick++) {
@@ -278,7 +284,7 @@ describe('a process that is too busy to receive the answers of probes', () => {
 });
 
 describe('an API server whose agent died', () => {
-  test('a server without its agent stays while it answers its probe', async () => {
+  test('after the lease of its agent has expired, a server stays published while it answers probes', async () => {
     const world = worldOf(A, B, C);
     await world.setLease({ address: B, source: 'agent', expiresAtMs: world.nowMs + 25_000 });
     for (let tick = 0; tick < 2; tick++) await world.tick();
@@ -290,7 +296,7 @@ describe('an API server whose agent died', () => {
     expect(await world.lease(B)).toMatchObject({ source: 'probe', lastProbe: 'answered 200' });
   });
 
-  test('a silent server is removed if a probe of a server with an agent is answered', async () => {
+  test('a server that does not answer is removed if a probe of a server with an agent is answered', async () => {
     const world = worldOf(A, B, C);
     for (const address of [B, C]) await world.setLease({ address, source: 'agent', expiresAtMs: world.nowMs + DAY_MS });
     await world.tick();

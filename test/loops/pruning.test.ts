@@ -40,7 +40,7 @@ function isForeignThere(world: EndpointsWorld): boolean {
   return world.cluster.find<EndpointSliceObject>(FOREIGN) !== undefined;
 }
 
-describe('with prune', () => {
+describe('endpoints.prune: true', () => {
   test('a slice of another writer is deleted once, without a finding', async () => {
     const world = await settled(pruning(A, B));
     await addForeign(world);
@@ -52,7 +52,7 @@ describe('with prune', () => {
     expect(await world.tick()).toMatchObject({ changes: [], findings: [] });
   });
 
-  test('the slice kubernetes of another writer with another address type is replaced', async () => {
+  test('a slice of another writer with the name kubernetes and another address type is replaced', async () => {
     const world = await settled(pruning(A));
     world.cluster.remove(SLICE_REF);
     const labels = { [SERVICE_NAME_LABEL]: 'kubernetes', [MANAGED_BY_LABEL]: MIRRORED };
@@ -65,7 +65,10 @@ describe('with prune', () => {
   });
 
   test.each([
-    ['the same subset', [{ addresses: [{ ip: A }], notReadyAddresses: [{ ip: '10.0.0.9' }], ports: [HTTPS] }]],
+    [
+      'the subset with our address',
+      [{ addresses: [{ ip: A }], notReadyAddresses: [{ ip: '10.0.0.9' }], ports: [HTTPS] }],
+    ],
     [
       'another subset',
       [
@@ -73,7 +76,7 @@ describe('with prune', () => {
         { notReadyAddresses: [{ ip: '10.0.0.9' }], ports: [{ ...HTTPS, port: 1 }] },
       ],
     ],
-  ])('prune removes addresses that are not ready from %s', async (_where, subsets) => {
+  ])("prune removes another writer's addresses that are not ready from %s", async (_where, subsets) => {
     const world = await settled(pruning(A));
     await writeSubsets(world, subsets);
     await world.tick();
@@ -81,7 +84,7 @@ describe('with prune', () => {
     expect(sameJson(after, anEndpoints([A]).subsets)).toBe(true);
   });
 
-  test('prune reports a writer that adds its slice again, and waits twice as long before each further deletion', async () => {
+  test('a writer that creates its slice again is reported, and the wait before each further deletion doubles', async () => {
     const world = await settled(pruning(A, B));
     const deletions: boolean[] = [];
     const found: (readonly string[])[] = [];
@@ -129,7 +132,7 @@ describe('with prune', () => {
     expect(findings.map(({ type }) => type)).toEqual(['foreignSlice', 'noLiveLease']);
   });
 
-  test('prune keeps a slice if the Endpoints could not be written, because only the slice may contain addresses', async () => {
+  test('prune keeps a slice of another writer if the Endpoints could not be written, because that slice might be the only one with addresses', async () => {
     const world = await settled(pruning(A, B));
     await addForeign(world);
     await writeSubsets(world, []);
@@ -140,7 +143,7 @@ describe('with prune', () => {
   });
 });
 
-test('a slice and addresses of another writer stay without prune', async () => {
+test('with endpoints.prune: false, a slice of another writer is not deleted, and a finding reports it', async () => {
   const world = await settled(worldOf(A));
   await addForeign(world);
   const { changes, findings } = await world.tick();

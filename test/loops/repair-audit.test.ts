@@ -11,7 +11,7 @@ import { withAddresses, withNodePorts } from '../repair/services.ts';
 const { primary: PRIMARY, nodePorts: NODE_PORTS } = RANGE_KEYS;
 const RANGE = '10.0.0.0/24';
 
-test('an audit reports wrong cluster IPs of Services, and does not report correct ones', async () => {
+test('an audit reports the invalid, duplicate and out-of-range cluster IPs of Services, and no others', async () => {
   const cluster = new RepairCluster({
     allocator: 'apiserver',
     services: [
@@ -38,7 +38,7 @@ test.each([
   { loop: nodePortRepair, allocator: 'table', selection: 'all' },
   { loop: clusterIpRepair, allocator: 'apiserver', selection: 'withClusterIPs' },
   { loop: clusterIpRepair, allocator: 'table', selection: 'withClusterIPs' },
-] as const)('the audit of $loop.id lists $selection Services with allocator $allocator', async (given) => {
+] as const)('with allocator $allocator, $loop.id lists Services with the selection $selection', async (given) => {
   const cluster = new RepairCluster({ allocator: given.allocator });
   const selections: unknown[] = [];
   const kubernetes = listing(() => []);
@@ -50,7 +50,7 @@ test.each([
   expect(selections).toEqual([given.selection]);
 });
 
-test('an audit checks node ports', async () => {
+test('an audit reports duplicate node ports, node ports outside the range, and a full range', async () => {
   const cluster = new RepairCluster({
     allocator: 'apiserver',
     serviceNodePortRange: '30000-30001',
@@ -69,19 +69,22 @@ test.each([
     out: 'fd00::5',
   },
   { name: 'a wider CIDR', cidrs: ['10.0.0.0/16'], addresses: ['10.0.9.5'], out: '10.1.0.5' },
-])('an audit with the default range uses the ServiceCIDR kubernetes with $name', async ({ cidrs, addresses, out }) => {
-  const cluster = new RepairCluster({
-    allocator: 'apiserver',
-    services: [withAddresses('good', ...addresses), withAddresses('outside', out)],
-  });
-  const report = await cluster.pass(clusterIpRepair, {
-    kubernetes: listing(() => cluster.services, { kubernetes: cidrs }),
-  });
-  expect(report.findings).toMatchObject([{ type: 'outOfRange', item: out }]);
-  expect(await cluster.stored(PRIMARY)).toMatchObject({ range: cidrs[0] });
-});
+])(
+  'with the default range in the spec, an audit uses the range of the ServiceCIDR kubernetes instead; here, it has $name',
+  async ({ cidrs, addresses, out }) => {
+    const cluster = new RepairCluster({
+      allocator: 'apiserver',
+      services: [withAddresses('good', ...addresses), withAddresses('outside', out)],
+    });
+    const report = await cluster.pass(clusterIpRepair, {
+      kubernetes: listing(() => cluster.services, { kubernetes: cidrs }),
+    });
+    expect(report.findings).toMatchObject([{ type: 'outOfRange', item: out }]);
+    expect(await cluster.stored(PRIMARY)).toMatchObject({ range: cidrs[0] });
+  },
+);
 
-test('an audit does not use the ServiceCIDR kubernetes if it is narrower than the default range', async () => {
+test('an audit uses the default range if the ServiceCIDR kubernetes is narrower than that range', async () => {
   const cluster = new RepairCluster({ allocator: 'apiserver' });
   const services = () => [withAddresses('first', '10.0.0.5'), withAddresses('later', '10.0.0.200')];
   const kubernetes = listing(services, { kubernetes: ['10.0.0.0/28', 'fd00::/112'] });
@@ -91,9 +94,14 @@ test('an audit does not use the ServiceCIDR kubernetes if it is narrower than th
 
 test.each([
   { where: 'are forbidden', code: 'Forbidden', findings: [], outside: 1 },
-  { where: 'are not served', code: 'Rejected', findings: [{ type: 'outOfRange', item: '10.9.0.5' }], outside: 0 },
+  {
+    where: 'do not exist in the API',
+    code: 'Rejected',
+    findings: [{ type: 'outOfRange', item: '10.9.0.5' }],
+    outside: 0,
+  },
 ] as const)(
-  'an audit counts $outside addresses outside the range of the spec if ServiceCIDRs $where',
+  'if ServiceCIDRs $where, an audit counts $outside addresses as outside the range of the spec',
   async (given) => {
     const cluster = new RepairCluster({ allocator: 'apiserver' });
     const list = () => Promise.reject(new ClusterError(given.code, 'no'));
@@ -104,7 +112,7 @@ test.each([
   },
 );
 
-test('an audit counts what Services claim, and frees nothing', async () => {
+test('an audit counts only the addresses that Services claim now, and reports no leak', async () => {
   const cluster = new RepairCluster({
     allocator: 'apiserver',
     services: [withAddresses('a', '10.0.0.5'), withAddresses('b', '10.0.0.6')],
@@ -116,7 +124,7 @@ test('an audit counts what Services claim, and frees nothing', async () => {
   expect((await cluster.pass(clusterIpRepair)).changes).toEqual([]);
 });
 
-test('an audit whose write loses to another audit succeeds', async () => {
+test('an audit succeeds even if its write conflicts with the write of another audit', async () => {
   const cluster = new RepairCluster({ allocator: 'apiserver' });
   const table: KeyValueTable = { ...cluster.table, put: async () => ({ outcome: 'lost' }) };
   expect(await cluster.pass(clusterIpRepair, { table })).toMatchObject({ changes: [], errors: [] });
@@ -126,26 +134,26 @@ describe.each(['apiserver', 'table'] as const)('an audit with ServiceCIDRs and a
   const TWO = { kubernetes: [RANGE], more: ['10.0.1.0/24'] };
 
   test.each([
-    { name: 'a spec range that contains both ServiceCIDRs', range: '10.0.0.0/23', outside: 0 },
-    { name: 'a spec range equal to the first ServiceCIDR', range: RANGE, outside: 1 },
-    { name: 'a spec range within the first ServiceCIDR', range: '10.0.0.0/28', outside: 1 },
-    { name: 'a spec range outside both ServiceCIDRs', range: '10.7.0.0/24', outside: 2 },
+    { name: 'a range in the spec that contains both ServiceCIDRs', range: '10.0.0.0/23', outside: 0 },
+    { name: 'a range in the spec that equals the first ServiceCIDR', range: RANGE, outside: 1 },
+    { name: 'a range in the spec that is within the first ServiceCIDR', range: '10.0.0.0/28', outside: 1 },
+    { name: 'a range in the spec that is outside both ServiceCIDRs', range: '10.7.0.0/24', outside: 2 },
   ])(
-    'an audit with $name reports no address of the range or a ServiceCIDR, and saves the range of the spec',
+    'with $name, an audit reports no address in that range or in a ServiceCIDR as out of range, and saves the range of the spec',
     async ({ range, outside }) => {
       const cluster = new RepairCluster({ allocator, serviceClusterIPRanges: [range] });
       const services = [withAddresses('first', '10.0.0.5'), withAddresses('second', '10.0.1.5')];
       const report = await cluster.pass(clusterIpRepair, { kubernetes: listing(() => services, TWO) });
       const inside = 2 - outside;
       expect(countsByType(report)).toEqual(allocator === 'table' && inside > 0 ? { repair: inside } : {});
-      // API servers allocate from both ServiceCIDRs, whatever the spec contains.
+      // With `allocator: apiserver`, the counts are of both ServiceCIDRs, whatever range the spec contains.
       const counts = allocator === 'table' ? { allocated: inside } : { allocated: 2, capacity: 508 };
       expect(report).toMatchObject({ errors: [], counts: { ...counts, ...(outside > 0 && { outside }) } });
       expect(await cluster.stored(PRIMARY)).toMatchObject({ range });
     },
   );
 
-  test('an address outside the spec and every ServiceCIDR is reported', async () => {
+  test('an address outside the range of the spec and outside every ServiceCIDR is reported as out of range', async () => {
     const cluster = new RepairCluster({ allocator, serviceClusterIPRanges: ['10.0.0.0/23'] });
     const services = [withAddresses('outside', '10.0.2.5'), withAddresses('broadcast', '10.0.1.255')];
     const report = await cluster.pass(clusterIpRepair, { kubernetes: listing(() => services, TWO) });
@@ -155,7 +163,7 @@ describe.each(['apiserver', 'table'] as const)('an audit with ServiceCIDRs and a
     ]);
   });
 
-  test('an address of a family that only a ServiceCIDR has is not reported', async () => {
+  test('an address in a ServiceCIDR is not reported even if the spec has no range of its family', async () => {
     const cluster = new RepairCluster({ allocator, serviceClusterIPRanges: ['10.0.0.0/23'] });
     const kubernetes = listing(() => [withAddresses('dual', 'fd00::5')], { ...TWO, six: ['fd00::/112'] });
     const report = await cluster.pass(clusterIpRepair, { kubernetes });

@@ -35,7 +35,7 @@ function ipAddress(of: string, name: string = ITEM, labels: Record<string, strin
   };
 }
 
-/** Runs a pass over a cluster with these objects, in which no repair of an API server runs. */
+/** Runs a pass over a cluster with these objects. No API server repairs the IPAddresses. */
 async function passOver(
   objects: readonly KubernetesObject[],
   { ipAddresses = true, mode = 'enforce', spoil = {}, ownCidrs = false }: Options = {},
@@ -56,7 +56,7 @@ interface Options {
   readonly spoil?: Partial<ClusterPort> | ((cluster: MemoryCluster) => Partial<ClusterPort>);
 }
 
-/** Returns a list of 120,000 ServiceCIDRs (31 MB) in the form in which an API server sends it. */
+/** Returns the reply of an API server with a list of 120,000 ServiceCIDRs (31 MB). */
 function serviceCidrs(count: (bytes: number) => void): OpenReply {
   async function* body() {
     yield Buffer.from('{"kind":"ServiceCIDRList","apiVersion":"networking.k8s.io/v1","metadata":{},"items":[');
@@ -82,31 +82,31 @@ describe('a pass over the IPAddresses of a cluster', () => {
   });
 
   test.each<[string, readonly KubernetesObject[], readonly string[], readonly string[], KubernetesObject | undefined]>([
-    ['creates the IPAddress that a Service lacks', [service('s', ITEM)], ['create'], [NOT_ALLOCATED], ipAddress('s')],
+    ['creates the missing IPAddress of a Service', [service('s', ITEM)], ['create'], [NOT_ALLOCATED], ipAddress('s')],
     ['does not change a Service and its IPAddress', [service('s', ITEM), ipAddress('s')], [], [], ipAddress('s')],
     [
-      'replaces an IPAddress that references a Service which does not exist',
+      "replaces the IPAddress of a Service's address if it references a Service that does not exist",
       [service('s', ITEM), ipAddress('gone')],
       ['delete', 'create'],
       [NOT_ALLOCATED, 'IPAddressNotAllocated'],
       ipAddress('s'),
     ],
     [
-      'corrects wrong labels without deleting the record of the address',
+      'corrects wrong labels of an IPAddress with a patch',
       [service('s', ITEM), ipAddress('s', ITEM, { [FAMILY_LABEL]: 'IPv6' })],
       ['patch'],
       [],
       ipAddress('s'),
     ],
     [
-      'does not change the IPAddress of a Service that spells its address differently',
+      'does not change the IPAddress of a Service whose address has another spelling',
       [service('s', '10.0.0.005'), ipAddress('s')],
       [],
       [],
       ipAddress('s'),
     ],
     [
-      'keeps the IPAddress of an address that two Services have and spell differently',
+      'does not change the IPAddress of an address that two Services have in different spellings',
       [service('s', '10.0.0.005'), service('t', ITEM), ipAddress('s')],
       [],
       ['ClusterIPAlreadyAllocated'],
@@ -120,7 +120,7 @@ describe('a pass over the IPAddresses of a cluster', () => {
       undefined,
     ],
     [
-      'deletes the IPAddress of a Service without a cluster IP, which is not listed',
+      'deletes the IPAddress of a headless Service, which the list of Services omits',
       [service('headless', 'None'), ipAddress('headless')],
       ['delete'],
       ['IPAddressWrongReference'],
@@ -134,7 +134,7 @@ describe('a pass over the IPAddresses of a cluster', () => {
       ipAddress('s'),
     ],
     [
-      'keeps the IPAddress of two Services with the same address in any ServiceCIDR',
+      'does not change the IPAddress of an address that two Services have, whichever ServiceCIDR contains the address',
       [service('s', '10.5.0.9'), service('t', '10.5.0.9'), ipAddress('s', '10.5.0.9')],
       [],
       ['ClusterIPAlreadyAllocated'],
@@ -150,7 +150,7 @@ describe('a pass over the IPAddresses of a cluster', () => {
     else expect(found).toMatchObject(after);
   });
 
-  test('a pass counts the addresses that have an IPAddress in each ServiceCIDR, and their sum', async () => {
+  test('a pass counts the addresses with an IPAddress in each ServiceCIDR, and adds up these numbers', async () => {
     const taken = [
       service('s', ITEM),
       ipAddress('s'),
@@ -234,7 +234,7 @@ describe('a pass over the IPAddresses of a cluster', () => {
     expect(report.findings).toEqual([]);
   });
 
-  test('a pass does not report the IPAddress of a Service that was created after the Services were listed', async () => {
+  test('a pass neither reports nor deletes the IPAddress of a Service that was created after the Services were listed', async () => {
     const { report, cluster } = await passOver([ipAddress('s')], {
       spoil: ({ port, place }) => ({
         async *services() {
@@ -267,7 +267,7 @@ describe('a pass over the IPAddresses of a cluster', () => {
     expect(changed).toEqual(Array(200).fill('delete ipaddresses'));
   });
 
-  test('a pass with 120,000 ServiceCIDRs stops reading at the limit of a list, fails and writes nothing', async () => {
+  test('a pass over 120,000 ServiceCIDRs stops reading at the maximum size of a list, fails and writes nothing', async () => {
     let sent = 0;
     const { port } = portAnswering(serviceCidrs((bytes) => (sent += bytes)));
     const cluster = memoryCluster([service('s', ITEM), ipAddress('gone', '10.0.0.6')]);
@@ -281,7 +281,7 @@ describe('a pass over the IPAddresses of a cluster', () => {
     expect(sent).toBeLessThan(2.1 * 1024 * 1024);
   });
 
-  test('a pass that may not list IPAddresses succeeds, reports the resolution and counts only claims', async () => {
+  test('a pass without the permission to list IPAddresses succeeds, reports the resolution, and counts only the addresses of Services', async () => {
     const { report } = await passOver([service('s', ITEM), ipAddress('t', '10.0.0.6')], {
       spoil: { ipAddresses: () => brokenList('Forbidden') },
     });
@@ -311,7 +311,7 @@ describe('a pass over held IPAddresses', () => {
   const remaining = ({ cluster }: { readonly cluster: MemoryCluster }) =>
     [1, 2, 3].filter((host) => cluster.find({ kind: 'IPAddress', name: `10.0.0.${host}` }) !== undefined);
 
-  test('a pass with or without repair.ipAddresses releases addresses whose hold has expired by every clock', async () => {
+  test('with and without repair.ipAddresses, a pass releases addresses whose hold has expired even for a clock that is behind', async () => {
     for (const ipAddresses of [false, true]) {
       const passed = await passOver(held, { ipAddresses });
       expect(passed.report).toMatchObject({ findings: [], errors: [], counts: { ipAddresses: 3 } });
@@ -335,7 +335,7 @@ describe('a pass over held IPAddresses', () => {
     expect(report.changes.filter((change) => change.startsWith('released'))).toEqual([]);
   });
 
-  test('a pass without the right to delete held IPAddresses fails, and still checks the other addresses', async () => {
+  test('a pass without the permission to delete held IPAddresses fails, and still checks the other addresses', async () => {
     const denied = new ClusterError('Forbidden', 'no right');
     const { report } = await passOver([...held, service('s', ITEM)], {
       ipAddresses: false,
@@ -345,9 +345,9 @@ describe('a pass over held IPAddresses', () => {
     expect(report.findings).toMatchObject([{ type: 'notRecorded' }]);
   });
 
-  test('a pass reads no holds if no IPAddress is a hold', async () => {
+  test('a pass reads the IPAddresses only once if none of them is held', async () => {
     const { cluster } = await passOver([service('s', ITEM), ipAddress('s')]);
-    // The stand-in records the stream of IPAddresses as a list.
+    // `cluster.reads` contains `list ipaddresses` for each time that the IPAddresses are read.
     expect(cluster.reads.filter((read) => read === 'list ipaddresses')).toHaveLength(1);
   });
 });

@@ -38,7 +38,7 @@ describe('the list of Services', () => {
     { loop: clusterIpRepair, key: PRIMARY, message: 'unable to refresh the service IP block: it broke off' },
     { loop: nodePortRepair, key: NODE_PORTS, message: 'unable to refresh the port block: it broke off' },
   ])(
-    'a pass of $loop.id discards an incomplete list, and fails with the error of upstream',
+    'a pass of $loop.id discards an incomplete list of Services, and fails with the error message of upstream',
     async ({ loop, key, message }) => {
       const cluster = new RepairCluster();
       const cause = new ClusterError('Unavailable', 'it broke off');
@@ -57,26 +57,32 @@ describe('a table that fails', () => {
     { loop: clusterIpRepair, cause: THROTTLED, message: 'unable to refresh the service IP block: test error' },
     { loop: nodePortRepair, cause: THROTTLED, message: 'unable to refresh the port allocations: test error' },
     { loop: clusterIpRepair, cause: new RangeError('odd'), message: 'unable to refresh the service IP block: odd' },
-  ])('a pass of $loop.id fails with the error of upstream: $cause', async ({ loop, message, cause }) => {
-    const cluster = new RepairCluster();
-    const table: KeyValueTable = { ...cluster.table, get: () => Promise.reject(cause) };
-    const code = cause === THROTTLED ? { code: 'Throttled' } : {};
-    await expect(cluster.pass(loop, { table })).rejects.toMatchObject({ ...code, message, cause });
-  });
+  ])(
+    'if the range cannot be read, a pass of $loop.id fails with the error message of upstream: $cause',
+    async ({ loop, message, cause }) => {
+      const cluster = new RepairCluster();
+      const table: KeyValueTable = { ...cluster.table, get: () => Promise.reject(cause) };
+      const code = cause === THROTTLED ? { code: 'Throttled' } : {};
+      await expect(cluster.pass(loop, { table })).rejects.toMatchObject({ ...code, message, cause });
+    },
+  );
 
   test.each([
     { what: 'save', outcomes: ['unclear'] as const },
     { what: 'merge', outcomes: ['lost', 'unclear'] as const },
-  ])('a pass does not repeat a $what with a lost reply, and the next pass continues', async ({ outcomes }) => {
-    const cluster = new RepairCluster();
-    await cluster.store(PRIMARY, { range: RANGE, data: fromBits([1]) });
-    cluster.services = [withAddresses('s', '10.0.0.5')];
-    const replies = outcomes.values();
-    const table: KeyValueTable = { ...cluster.table, put: async () => ({ outcome: replies.next().value ?? 'lost' }) };
-    expect((await cluster.pass(clusterIpRepair, { table })).errors).toMatchObject([{ code: 'Contended' }]);
-    expect(replies.next().done).toBe(true);
-    expect((await cluster.pass(clusterIpRepair)).errors).toEqual([]);
-  });
+  ])(
+    'if the reply to a $what is lost, the pass does not repeat the write, and the next pass succeeds',
+    async ({ outcomes }) => {
+      const cluster = new RepairCluster();
+      await cluster.store(PRIMARY, { range: RANGE, data: fromBits([1]) });
+      cluster.services = [withAddresses('s', '10.0.0.5')];
+      const replies = outcomes.values();
+      const table: KeyValueTable = { ...cluster.table, put: async () => ({ outcome: replies.next().value ?? 'lost' }) };
+      expect((await cluster.pass(clusterIpRepair, { table })).errors).toMatchObject([{ code: 'Contended' }]);
+      expect(replies.next().done).toBe(true);
+      expect((await cluster.pass(clusterIpRepair)).errors).toEqual([]);
+    },
+  );
 });
 
 describe('a snapshot that does not parse', () => {
@@ -114,7 +120,7 @@ describe('a snapshot that does not parse', () => {
     expect(await cluster.table.get('test', key)).toEqual(before);
   });
 
-  test('a corrupt snapshot of one family prevents the write of both', async () => {
+  test('if the snapshot of one family is corrupt, a pass writes neither family', async () => {
     const cluster = new RepairCluster({ serviceClusterIPRanges: [RANGE, 'fd00::/112'] });
     await cluster.store(SECONDARY, garbage);
     const report = await cluster.pass(clusterIpRepair);
@@ -122,7 +128,7 @@ describe('a snapshot that does not parse', () => {
     expect(await cluster.stored(PRIMARY)).toBeUndefined();
   });
 
-  test('an audit does not replace a corrupt snapshot, and checks the Services', async () => {
+  test('an audit does not replace a corrupt snapshot, and still checks the Services', async () => {
     const cluster = new RepairCluster({ allocator: 'apiserver', services: [withAddresses('s', '10.1.0.5')] });
     await storeText(cluster);
     const report = await cluster.pass(clusterIpRepair);
@@ -132,7 +138,7 @@ describe('a snapshot that does not parse', () => {
 });
 
 describe('a range that was saved under another spec or by an audit', () => {
-  test('a range that was saved under a newer spec ends the pass without a write', async () => {
+  test('a pass ends without a write if a range was saved under a newer spec', async () => {
     const cluster = new RepairCluster();
     await cluster.store(PRIMARY, { range: RANGE, data: fromBits([1]), generation: 2 });
     const before = await cluster.table.get('test', PRIMARY);
@@ -161,7 +167,7 @@ describe('a range that was saved under another spec or by an audit', () => {
     expect(await cluster.stored(PRIMARY)).toMatchObject({ data: fromBits([4]), allocator: 'table' });
   });
 
-  test('a snapshot without the text of its range belongs to the configured range', async () => {
+  test('a snapshot without a range is used for the range of the spec', async () => {
     const cluster = new RepairCluster({ services: [withAddresses('s', '10.0.0.5')] });
     await cluster.store(PRIMARY, { range: '', data: fromBits([4]) });
     const report = await cluster.pass(clusterIpRepair);
@@ -180,7 +186,7 @@ describe('a range that is written while the Services are listed', () => {
     return listing(list);
   }
 
-  test('the newer range gets the addresses of the list, and keeps addresses that were allocated since', async () => {
+  test('the pass adds the addresses of the listed Services to the newer range, and keeps addresses that were allocated since it read the range', async () => {
     const cluster = new RepairCluster();
     await cluster.pass(clusterIpRepair);
     cluster.services = [withAddresses('s', '10.0.0.5')];
@@ -190,7 +196,7 @@ describe('a range that is written while the Services are listed', () => {
     expect((await cluster.stored(PRIMARY))?.data).toEqual(fromBits([4, 20]));
   });
 
-  test('a pass reports no change if another pass has saved the same range meanwhile', async () => {
+  test('a pass reports no change if another pass has saved the same range during this pass', async () => {
     const cluster = new RepairCluster({ services: [withAddresses('s', '10.0.0.5')] });
     await cluster.store(PRIMARY, { range: RANGE, data: fromBits([1]) });
     const kubernetes = whileListing(cluster, async () => void (await cluster.pass(clusterIpRepair)));
@@ -241,7 +247,7 @@ describe('a pass that only observes', () => {
     expect(await cluster.stored(PRIMARY)).toBeUndefined();
   });
 
-  test('an observing pass merges nothing into a range that was written while the Services were listed', async () => {
+  test('an observing pass does not change a range that another writer wrote while the Services were listed', async () => {
     const cluster = new RepairCluster({ mode: 'observe' });
     await cluster.store(PRIMARY, { range: RANGE, data: fromBits([1]) });
     const other = { range: RANGE, data: fromBits([1, 20]) };
@@ -266,7 +272,7 @@ describe('a pass that only observes', () => {
     expect((await cluster.stored(PRIMARY))?.data).toEqual(fromBits(taken));
   });
 
-  test('an observing audit saves its usage bitmap, because nothing is allocated from it', async () => {
+  test('an observing audit saves its usage bitmap, because nothing is allocated from that bitmap', async () => {
     const cluster = new RepairCluster({ mode: 'observe', allocator: 'apiserver' });
     await cluster.pass(clusterIpRepair);
     expect(await cluster.stored(PRIMARY)).toMatchObject({ allocator: 'apiserver' });
@@ -274,7 +280,7 @@ describe('a pass that only observes', () => {
 });
 
 describe('held items', () => {
-  test('a pass counts the held items of each range, and reports how many items it freed because their holds ended', async () => {
+  test('a pass counts the held items of each range, and reports how many items it freed because their holds had expired', async () => {
     const cluster = new RepairCluster({ serviceClusterIPRanges: [RANGE, 'fd00::/112'] });
     const over = { ...ANY, untilMs: cluster.nowMs - HOLD_END_MARGIN_MS };
     await cluster.store(PRIMARY, {
@@ -303,7 +309,7 @@ describe('held items', () => {
     expect((await cluster.stored(SECONDARY))?.holds).toEqual([]);
   });
 
-  test('a pass saves a range without holds if the API servers allocate', async () => {
+  test('if the API servers allocate, a pass removes the holds from the stored range', async () => {
     const cluster = new RepairCluster({ allocator: 'apiserver' });
     await cluster.store(NODE_PORTS, {
       range: '30000-32767',

@@ -14,13 +14,13 @@ import { ipRange, itemsIn, portRange } from '../support/ranges.ts';
 
 const { primary: PRIMARY, nodePorts: PORTS } = RANGE_KEYS;
 
-/** Returns the recorded addresses or ports. */
+/** Returns the addresses or ports that are allocated in the stored range. */
 async function takenIn(cluster: RepairCluster, key: RangeKey): Promise<(string | number)[]> {
   const stored = await cluster.stored(key);
   return stored === undefined ? [] : itemsIn(stored);
 }
 
-/** Makes the allocator refuse every item after the first with this code. */
+/** Makes the range refuse every item after the first with this code. */
 function failing<Range extends RangeAllocator<string> | RangeAllocator<number>>(
   range: Range,
   code: 'Full' | 'NotReady',
@@ -50,7 +50,7 @@ const aCluster = (services: readonly ServiceClaim[] = []) =>
   new RepairCluster({ serviceClusterIPRanges: ['192.168.1.0/24'], serviceNodePortRange: '100-200', services });
 
 function repairs({ loop, key, range, size, ...repair }: Repair): void {
-  test('a pass initialises the range of an empty table', async () => {
+  test('a pass saves an empty range if the table contains no range', async () => {
     const cluster = aCluster();
     const counts = { services: 0, allocated: 0, free: size, capacity: size };
     expect(await cluster.pass(loop)).toEqual({
@@ -60,7 +60,7 @@ function repairs({ loop, key, range, size, ...repair }: Repair): void {
     expect(await cluster.stored(key)).toEqual(storedRange({ range, data: new Uint8Array(0) }));
   });
 
-  test('a pass reports a failed save with the message of upstream, and still reports its findings', async () => {
+  test('if the range cannot be saved, a pass reports the error with the message of upstream, and still reports its findings', async () => {
     const cluster = aCluster(repair.services);
     const cause = new TableError('Throttled', 'test error');
     const table: KeyValueTable = { ...cluster.table, put: () => Promise.reject(cause) };
@@ -69,7 +69,7 @@ function repairs({ loop, key, range, size, ...repair }: Repair): void {
     expect(countsByType(report)).toMatchObject({ repair: repair.taken.length });
   });
 
-  test('a pass does not report a claim that was allocated after the range was read', async () => {
+  test('a pass does not report the address or port of a Service if it was allocated after the pass read the range', async () => {
     const cluster = aCluster(repair.services);
     await cluster.pass(loop);
     const newest = await cluster.stored(key);
@@ -86,7 +86,7 @@ function repairs({ loop, key, range, size, ...repair }: Repair): void {
     expect(await takenIn(cluster, key)).toEqual(repair.taken);
   });
 
-  test('a pass records the claims of Services, reports other claims, and then writes nothing', async () => {
+  test('a pass records the valid addresses or ports of Services and reports the others, and the next pass writes nothing', async () => {
     const cluster = aCluster(repair.services);
     const report = await cluster.pass(loop);
     expect(countsByType(report)).toEqual({ repair: repair.taken.length, outOfRange: 1, duplicate: 1 });

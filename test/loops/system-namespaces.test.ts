@@ -8,7 +8,10 @@ import { aPassContext } from '../support/pass-context.ts';
 /** The namespaces in the spec. They include one that is not a default. */
 const SYSTEM = ['kube-system', 'kube-public', 'default', 'platform'];
 
-/** Returns a cluster with these namespaces. `refuse` replaces the answer to a creation, by the name of the namespace. */
+/**
+ * Returns a cluster with these namespaces. For each name in `refuse`, its function returns the answer to the creation of that
+ * namespace.
+ */
 function namespaces(existing: readonly string[], refuse: Readonly<Record<string, () => WriteAnswer>> = {}) {
   const cluster = memoryCluster(existing.map((name) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })));
   cluster.beforeWrite = (_, { metadata }) => refuse[metadata.name]?.();
@@ -60,7 +63,7 @@ describe('the system-namespaces loop', () => {
     expect(report.changes).toHaveLength(3);
   });
 
-  test('a bug of the loop is thrown, and is not reported as an error of the cluster', async () => {
+  test('if the loop has a bug, the pass throws the error and does not report it as an error of the cluster', async () => {
     const cluster = namespaces([]);
     const broken = { ...cluster.port, get: () => Promise.reject(new TypeError('x is not a function')) };
     await expect(pass(broken)).rejects.toThrow(TypeError);

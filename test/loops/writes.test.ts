@@ -39,7 +39,7 @@ const cases = LOOPS.flatMap((loop) =>
   ),
 );
 
-/** Returns the keys that a pass may write to the table. */
+/** Returns the keys that a pass is allowed to write to the table. */
 function allowed(id: string, writes: Writes, allocator: AllocatorOfRecord): readonly string[] {
   if (writes === 'none') return [];
   const keys = WRITTEN[id] ?? [];
@@ -59,7 +59,7 @@ async function leakingTable(allocator: AllocatorOfRecord): Promise<KeyValueTable
 
 describe('the writes of a pass', () => {
   test.each(cases)(
-    'a pass of $id with allocator $allocator and writes $writes makes only these writes, and checks once, before the first, that it may still write',
+    'a pass of $id with allocator $allocator and writes $writes makes only these writes, and confirms once, before the first one, that it is still allowed to write',
     async (given) => {
       const { loop, allocator, writes } = given;
       const written: string[] = [];
@@ -110,7 +110,7 @@ describe('the writes of a pass', () => {
     ['update', (port) => port.update(aSlice([]))],
     ['merge patch', (port) => port.mergePatch(SLICE_REF, {})],
     ['delete', (port) => port.delete(aSlice([]))],
-  ])('a pass that must stop makes no %s in its cluster', async (_, write) => {
+  ])('a pass that is no longer allowed to write makes no %s in its cluster', async (_, write) => {
     const cluster = memoryCluster([aSlice([])]);
     const ended = new OlderSpecError('OlderSpec', 'the spec was changed');
     const options = { nowMs: () => NOW, wouldWrite: () => {}, confirmWrites: () => Promise.reject(ended) };

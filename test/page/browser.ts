@@ -12,7 +12,7 @@ const SCREENSHOTS = join(REPOSITORY, '.cache/page');
 /** A name that an attacker points to this machine after its page was loaded (DNS rebinding). */
 export const REBOUND_HOST = 'rebound.test';
 
-/** Root has no sandbox. No request leaves this machine, because only names of this machine resolve. */
+/** Chromium has no sandbox when it runs as root. No request leaves this machine, because only names of this machine resolve. */
 const ARGUMENTS = [
   '--no-sandbox',
   '--disable-gpu',

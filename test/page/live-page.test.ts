@@ -129,7 +129,7 @@ test('a hidden page sends no requests until it is visible again', async () => {
   await twoReads();
 });
 
-test('the page of one cluster is live, and links back', async () => {
+test('the page of one cluster refreshes itself, and links to the page of all clusters', async () => {
   clusters = manyClusters(30, 0);
   await server.close();
   server = await serve(0, 2_000);

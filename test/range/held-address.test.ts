@@ -3,7 +3,7 @@ import { heldAddress, holdIn } from '../../lib/range/held-address.ts';
 
 const terms = { owner: 'shop', takenUpBy: 'any', untilMs: 1_800_000_000_123, requestId: 'r-1' } as const;
 
-test('the hold that an IPAddress stores has the owner, the allowed claimers, the end and the request id of the hold that was requested', () => {
+test('an IPAddress stores the owner, the end and the request id of a hold, and which Services are allowed to claim it', () => {
   expect(holdIn(heldAddress('10.0.0.5', terms))).toEqual({ ...terms, items: ['10.0.0.5'] });
   expect(holdIn(heldAddress('fd00::5', { owner: 'a', takenUpBy: 'any' }))).toEqual({
     owner: 'a',
@@ -12,7 +12,7 @@ test('the hold that an IPAddress stores has the owner, the allowed claimers, the
   });
 });
 
-test('an IPAddress of a hold references no Service, and its labels contain the family, the manager, the owner and the request', () => {
+test('the IPAddress of a held address references no Service, and its labels contain the family, the manager, the owner and the request id', () => {
   expect(heldAddress('10.0.0.5', terms)).toMatchObject({
     metadata: {
       labels: {

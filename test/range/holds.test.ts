@@ -24,7 +24,7 @@ const terms = fc.record(
   },
   { requiredKeys: ['owner', 'takenUpBy'] },
 );
-/** Steps. Each holds items with the given terms, or releases them if there are no terms. */
+/** Generates steps. Each step holds items with the given terms, or releases them if it has no terms. */
 const steps = fc.array(fc.tuple(fc.uniqueArray(item, { maxLength: 4 }), fc.option(terms)), { maxLength: 12 });
 
 function heldAfter(all: readonly (readonly [string[], HoldTerms | null])[]): readonly Hold[] {
@@ -39,7 +39,7 @@ test.each([
   { untilMs: 11, over: false },
   { untilMs: 10, over: true },
   { untilMs: 9, over: true },
-])('a hold until $untilMs has expired at 10: $over', ({ untilMs, over }) => {
+])('at the time 10, a hold until $untilMs has expired: $over', ({ untilMs, over }) => {
   expect(isOver({ ...TERMS, ...(untilMs !== undefined && { untilMs }) }, 10)).toBe(over);
 });
 
@@ -50,11 +50,14 @@ test.each([
   { takenUpBy: 'owner' as const, label: 'team-b', may: false },
   { takenUpBy: 'owner' as const, label: '', may: false },
   { takenUpBy: 'owner' as const, label: undefined, may: false },
-])('a Service with the label $label may claim an item of a hold for $takenUpBy: $may', ({ takenUpBy, label, may }) => {
-  expect(mayClaim({ ...TERMS, takenUpBy }, label)).toBe(may);
-});
+])(
+  'a Service with the label $label is allowed to claim an item of a hold with takenUpBy: $takenUpBy: $may',
+  ({ takenUpBy, label, may }) => {
+    expect(mayClaim({ ...TERMS, takenUpBy }, label)).toBe(may);
+  },
+);
 
-test('every held item has the terms of its last hold, and no other item is held', () => {
+test('every held item has the owner, end and claimers of its last hold, and no other item is held', () => {
   fc.assert(
     fc.property(steps, (all) => {
       const last = new Map<string, HoldTerms>();
@@ -71,7 +74,7 @@ test('every held item has the terms of its last hold, and no other item is held'
   );
 });
 
-test('the holds of a range contain no item twice, no empty hold, and no two holds with the same terms', () => {
+test('no item is in two holds of a range, no hold is empty, and no two holds differ only in their items', () => {
   fc.assert(
     fc.property(steps, (all) => {
       const holds = heldAfter(all);
@@ -85,7 +88,7 @@ test('the holds of a range contain no item twice, no empty hold, and no two hold
   );
 });
 
-test('holds are equal in any order, and differ if one item has other terms', () => {
+test('sameHolds ignores the order of holds and items, and returns false if one item has another hold', () => {
   fc.assert(
     fc.property(steps, item, terms, (all, changed, on) => {
       const holds = heldAfter(all);

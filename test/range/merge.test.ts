@@ -32,7 +32,7 @@ function merged(newest: StoredRange, read: StoredRange | undefined, decided: Com
 
 const changes = fc.array(aChange, { maxLength: 2 * SIZE });
 
-/** Reads a range, applies changes of other writers, and merges the decision of a pass. */
+/** Reads a range, applies changes of other writers, and merges the decision of a pass into the changed range. */
 function scenario(start: readonly Standing[], claimed: readonly number[], later: readonly Change[]) {
   const read = rangeOf(start);
   const touched = new Set<number>();
@@ -49,7 +49,9 @@ const all = [...Array(SIZE).keys()];
 
 type Scenario = ReturnType<typeof scenario> & { readonly claimed: readonly number[] };
 
-/** Tests a property of every decision that is merged into a range that others changed meanwhile. */
+/**
+ * Tests that the result of a merge has a property, whatever a pass decided and whatever other writers changed during the pass.
+ */
 function law(title: string, check: (given: Scenario) => void): void {
   test(`the result of a pass, merged into the newest range, ${title}`, () => {
     fc.assert(
@@ -64,7 +66,7 @@ const strikesOf = ({ strikes: { once, twice } }: StoredRange) => [[...bitsOf(onc
 
 law('meets the invariants of a range', ({ result }) => expectSound(result));
 
-law('keeps items that were allocated or held since the read', ({ newest, touched, result }) => {
+law('keeps items that were allocated or held after the pass read the range', ({ newest, touched, result }) => {
   for (const at of touched) if (hasBit(newest.data, at)) expect(hasBit(result.data, at)).toBe(true);
 });
 
@@ -81,37 +83,46 @@ law(
   },
 );
 
-law('contains the whole decision for items that no other writer changed', ({ decided: { next }, touched, result }) => {
-  for (const at of all.filter((each) => !touched.has(each))) {
-    const standing = ({ data, strikes, holds }: StoredRange) => [
-      ...[data, strikes.once, strikes.twice].map((bits) => hasBit(bits, at)),
-      holdOn(holds, text(at))?.owner,
-    ];
-    expect(standing(result)).toEqual(standing(next));
-  }
-});
+law(
+  'contains what the pass decided for each item that no other writer changed',
+  ({ decided: { next }, touched, result }) => {
+    for (const at of all.filter((each) => !touched.has(each))) {
+      const standing = ({ data, strikes, holds }: StoredRange) => [
+        ...[data, strikes.once, strikes.twice].map((bits) => hasBit(bits, at)),
+        holdOn(holds, text(at))?.owner,
+      ];
+      expect(standing(result)).toEqual(standing(next));
+    }
+  },
+);
 
-law('gives items that were allocated after the read at most one strike', ({ touched, result }) => {
+law('has at most one strike for an item that was allocated after the pass read the range', ({ touched, result }) => {
   for (const at of touched) expect(hasBit(result.strikes.twice, at)).toBe(false);
 });
 
-law('contains every hold that was added or changed since the read, and its items', ({ read, newest, result }) => {
-  for (const [item, hold] of holdsByItem(newest.holds)) {
-    const before = holdOn(read.holds, item);
-    if (before !== undefined && before.untilMs === hold.untilMs && before.owner === hold.owner) continue;
-    expect(holdOn(result.holds, item)).toMatchObject({ owner: 'b', requestId: hold.requestId });
-    expect(hasBit(result.data, Number(item) - 30_000)).toBe(true);
-  }
-});
+law(
+  'contains every hold that was added or changed after the pass read the range, with its items',
+  ({ read, newest, result }) => {
+    for (const [item, hold] of holdsByItem(newest.holds)) {
+      const before = holdOn(read.holds, item);
+      if (before !== undefined && before.untilMs === hold.untilMs && before.owner === hold.owner) continue;
+      expect(holdOn(result.holds, item)).toMatchObject({ owner: 'b', requestId: hold.requestId });
+      expect(hasBit(result.data, Number(item) - 30_000)).toBe(true);
+    }
+  },
+);
 
-law('contains only holds of the newest range that had not expired at the read', ({ newest, result }) => {
-  const held = holdsByItem(newest.holds);
-  for (const [item, hold] of holdsByItem(result.holds)) {
-    expect([held.has(item), isSurelyOver(hold, NOW)]).toEqual([true, false]);
-  }
-});
+law(
+  'contains only holds of the newest range that had not expired when the pass read the range',
+  ({ newest, result }) => {
+    const held = holdsByItem(newest.holds);
+    for (const [item, hold] of holdsByItem(result.holds)) {
+      expect([held.has(item), isSurelyOver(hold, NOW)]).toEqual([true, false]);
+    }
+  },
+);
 
-test('a merged range has no strike on an item that was allocated after the read', () => {
+test('a merged range has no strike on an item that was allocated again after the pass read the range', () => {
   const read = rangeOf(['once', 'twice', 'once']);
   const again: readonly Change[] = [0, 1].flatMap((bit): Change[] => [
     ['release', bit],
@@ -121,7 +132,7 @@ test('a merged range has no strike on an item that was allocated after the read'
   expect(strikesOf(merged(newest, read, decide(read, [], true)))).toEqual([[2], []]);
 });
 
-test('a merged range keeps the strikes of another pass that wrote since the read', () => {
+test('a merged range keeps the strikes of another pass that wrote after the pass read the range', () => {
   fc.assert(
     fc.property(standings, standings, claims, (start, later, claimed) => {
       const isHeld = (is: Standing) => HELD[is] !== undefined;
@@ -142,7 +153,7 @@ test('a merged range keeps the strikes of another pass that wrote since the read
   );
 });
 
-test('a merge ends expired holds even if another pass wrote strikes since the read', () => {
+test('a merge removes expired holds even if another pass wrote strikes after the pass read the range', () => {
   const read = rangeOf(['over', 'held', 'owned', 'twice']);
   const newest = { ...read, strikes: { ...read.strikes, last: { atMs: 0, passId: 'another' } } };
   const result = merged(newest, read, decide(read, [1]));
@@ -151,34 +162,34 @@ test('a merge ends expired holds even if another pass wrote strikes since the re
   expect(strikesOf(result)).toEqual([[], [3]]);
 });
 
-test('if no range was stored at the read, the merged range is the newest range with the claims of the listed Services', () => {
+test('if no range was stored when the pass read it, the merged range is the newest range with the items of the listed Services', () => {
   const newest = rangeOf(['over', 'held', 'owned', 'taken', 'once', 'twice']);
   const result = merged(newest, undefined, decide(storedRange({ range: SPEC, data: NONE }), [1, 4, 8]));
   expect([...bitsOf(result.data)]).toEqual([0, 1, 2, 3, 4, 5, 8]);
   expect([strikesOf(result), result.holds]).toEqual([[[], [5]], newest.holds]);
 });
 
-test('a merge frees no item if the range that was read has other bounds', () => {
+test('a merge frees no item if the bounds of the range changed after the pass read the range', () => {
   const read = { ...rangeOf(['twice', 'twice', 'twice']), range: '29999-30010' };
   const newest = rangeOf(['twice', 'twice', 'twice']);
   expect([...bitsOf(merged(newest, read, decide(read, [])).data)]).toEqual([0, 1, 2]);
 });
 
-test('a merged range has the generation of the pass', () => {
+test('a merged range has the generation of the spec that the pass uses', () => {
   const read = rangeOf([]);
   expect(merged({ ...read, generation: 0 }, read, decide(read, [])).generation).toBe(1);
 });
 
 test.each([
-  { name: 'from a newer spec', newest: { generation: 2 }, refusal: 'newerSpec' },
+  { name: 'saved under a newer spec', newest: { generation: 2 }, refusal: 'newerSpec' },
   { name: 'a range with other bounds', newest: { range: '30000-30031' }, refusal: 'otherRange' },
-  { name: 'from another allocator', newest: { allocator: 'apiserver' as const }, refusal: 'otherAllocator' },
-])('nothing is merged if the newest range is $name', ({ newest, refusal }) => {
+  { name: 'saved by another allocator', newest: { allocator: 'apiserver' as const }, refusal: 'otherAllocator' },
+])('a decision is not merged if the newest range is $name', ({ newest, refusal }) => {
   const read = rangeOf(['twice']);
   expect(mergeOntoNewest({ ...read, ...newest }, read, decide(read, []))).toBe(refusal);
 });
 
-test('a merged range keeps unclaimed items of admission, except items that a Service claims or that were freed', () => {
+test('a merged range keeps the record of unclaimed items, except those that a Service now has or that were freed', () => {
   const read = rangeOf(['taken', 'twice', 'taken', 'free'], { atMs: -1_000_000, passId: 'earlier' });
   const unclaimed = [{ namespace: 'a', name: 'web', reviews: 3, first: [0, 1], later: [2, 3] }];
   const newest = { ...read, data: union(read.data, fromBits([3])), unclaimed };

@@ -17,7 +17,7 @@ import {
   standings,
 } from './twelve-ports.ts';
 
-/** A write of a caller or a pass. `read` is the range that a pass read before. */
+/** A write of a caller or a pass. `read` is the range as a pass read it before other writes. */
 type Write = (range: StoredRange, read: StoredRange) => StoredRange;
 
 const byCaller = aChange.map(
@@ -45,7 +45,7 @@ const byPass = fc.tuple(claims, fc.boolean()).map(([claimed, isLate]): Write => 
   };
 });
 
-test('each write keeps the invariants of a range, and does not change the value of the earlier range', () => {
+test('after each write, the new range meets the invariants of a range, and the earlier value is unchanged', () => {
   fc.assert(
     fc.property(standings, fc.array(fc.oneof(byCaller, byReview, byPass), { maxLength: 12 }), (start, writes) => {
       const read = rangeOf(start);
@@ -60,7 +60,7 @@ test('each write keeps the invariants of a range, and does not change the value 
   );
 });
 
-test('a range refuses an item that is outside it or already allocated, and returns the allocated item', () => {
+test('a range refuses an item that is outside the range or already allocated, and returns the item that it allocates', () => {
   const range = asRange(rangeOf(['taken', 'free']));
   expect(range.take(29_999)).toMatchObject({ code: 'NotInRange' });
   expect(range.take(30_000)).toMatchObject({ code: 'AlreadyAllocated' });

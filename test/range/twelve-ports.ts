@@ -19,8 +19,8 @@ export const NONE = new Uint8Array(0);
 export const text = (bit: number) => String(30_000 + bit);
 
 /**
- * The state of an item: free; allocated with no, one or two strikes; held until a time for any Service; held without an end for
- * its owner; or held by an expired hold.
+ * The state of an item: free; allocated with no strike, one or two strikes; held for any Service, with an end; held for Services
+ * of its owner, without an end; or in an expired hold.
  */
 export type Standing = 'free' | 'taken' | 'once' | 'twice' | 'held' | 'owned' | 'over';
 
@@ -44,7 +44,7 @@ export function rangeOf(standings: readonly Standing[], last = LAST): StoredRang
   });
 }
 
-/** Returns the decision of a pass. The claims are of Services without a label. */
+/** Returns the decision of a pass about the ports with these bits. The Services that claim the ports have no label. */
 export function decide(read: StoredRange, claimed: readonly number[], fromZero = false): Comparison {
   const recorded = portRange(read.range);
   recorded.restore(read.data);
@@ -60,7 +60,7 @@ export function asRange(stored: StoredRange): Range<number> {
   return new Range(stored, taken);
 }
 
-/** A change of another caller. `hold` releases the item first if it is allocated. */
+/** A change by another writer. `hold` releases the item first if it is allocated. */
 export type Change = readonly [what: 'release' | 'take' | 'hold' | 'holdAgain' | 'claim', bit: number];
 
 export function changed(stored: StoredRange, [what, bit]: Change, turn = 0): StoredRange {

@@ -20,15 +20,20 @@ function rangeOf(cidr: string): AuditedRange<string> {
 
 const codeOf = (result: ClaimResult) => (isRefused(result) ? result.code : result);
 
-describe('membership in an audited network', () => {
+describe('which addresses an audited network contains', () => {
   test.each([
     { address: '10.0.0.255', cidr: '10.0.0.0/24', why: 'the broadcast address', inside: false },
-    { address: '10.15.255.254', cidr: '10.0.0.0/12', why: 'the last but one of a large range', inside: true },
+    {
+      address: '10.15.255.254',
+      cidr: '10.0.0.0/12',
+      why: 'the last address before the broadcast address of a large range',
+      inside: true,
+    },
     { address: '10.15.255.255', cidr: '10.0.0.0/12', why: 'the broadcast address of a large range', inside: false },
-    { address: '::ffff:10.1.2.3', cidr: '10.0.0.0/12', why: 'a mapped spelling', inside: true },
-    { address: 'fd00::1', cidr: '10.0.0.0/12', why: 'another family', inside: false },
-    { address: 'fd00::1:0', cidr: 'fd00::/64', why: 'beyond where a bitmap ends', inside: true },
-    { address: 'garbage', cidr: '10.0.0.0/12', why: 'no address', inside: false },
+    { address: '::ffff:10.1.2.3', cidr: '10.0.0.0/12', why: 'an IPv4-mapped spelling', inside: true },
+    { address: 'fd00::1', cidr: '10.0.0.0/12', why: 'an address of the other family', inside: false },
+    { address: 'fd00::1:0', cidr: 'fd00::/64', why: 'an address above the maximum size of a bitmap', inside: true },
+    { address: 'garbage', cidr: '10.0.0.0/12', why: 'not an address', inside: false },
   ])('$address is inside $cidr: $inside ($why)', ({ address, cidr, inside }) => {
     expect(codeOf(rangeOf(cidr).claim(address, BY))).toBe(inside ? 'recorded' : 'NotInRange');
   });
@@ -37,14 +42,14 @@ describe('membership in an audited network', () => {
     { cidr: '10.0.0.0/24', first: '10.0.0.5', again: '010.0.0.005' },
     { cidr: '10.0.0.0/12', first: '10.0.0.5', again: '::ffff:10.0.0.5' },
     { cidr: 'fd00::/64', first: 'fd00::2:0', again: 'FD00:0::2:0' },
-  ])('the second claim on $first is a duplicate however it is spelled', ({ cidr, first, again }) => {
+  ])('a second claim of $first is a duplicate even in the spelling $again', ({ cidr, first, again }) => {
     const range = rangeOf(cidr);
     expect([first, again].map((text) => codeOf(range.claim(text, BY)))).toEqual(['recorded', 'AlreadyAllocated']);
     const { allocated, free, capacity } = range.counts();
     expect([allocated, capacity - free]).toEqual([1, 1]);
   });
 
-  test('a text that is no network is refused', () => {
+  test('auditedCidr refuses a text that is not a network', () => {
     expect(auditedCidr('garbage', (text) => ipRangeOf(text, pickLowest))).toMatchObject({ code: 'Unparsable' });
   });
 });
@@ -57,23 +62,26 @@ describe('the audit of a range', () => {
     { cidr: 'fd00::/111', capacity: 131_071 },
     { cidr: 'fd00::/108', capacity: 1_048_575 },
     { cidr: 'fd00::/64', capacity: Number.MAX_SAFE_INTEGER },
-  ])('the audit of a range counts the capacity of $cidr', ({ cidr, capacity }) => {
+  ])('the audit of a range returns the capacity of $cidr', ({ cidr, capacity }) => {
     const { counts, findings } = auditRange(rangeOf(cidr), WORDS, undefined, 1);
     expect([counts, findings]).toEqual([{ allocated: 0, free: capacity, capacity }, []]);
   });
 
-  test('the audit of a range keeps a usage bitmap of a range of 65,536 bits and less', () => {
+  test('the audit of a range returns a usage bitmap if the range has at most 65,536 bits', () => {
     const range = rangeOf('10.0.0.0/24');
     range.claim('10.0.0.3', BY);
     const kept = { range: '10.0.0.0/24', data: Uint8Array.of(4), allocator: 'apiserver', generation: 4 } as const;
     expect(auditRange(range, WORDS, undefined, 4).next).toEqual(storedRange(kept));
   });
 
-  test.each(['10.0.0.0/15', 'fd00::/108'])('the audit keeps no usage bitmap of the larger %s', (cidr) => {
-    expect(auditRange(rangeOf(cidr), WORDS, undefined, 1).next).toBeUndefined();
-  });
+  test.each(['10.0.0.0/15', 'fd00::/108'])(
+    'the audit of a range returns no usage bitmap of the larger range %s',
+    (cidr) => {
+      expect(auditRange(rangeOf(cidr), WORDS, undefined, 1).next).toBeUndefined();
+    },
+  );
 
-  test('the audit of a range keeps a usage bitmap of every port', () => {
+  test('the audit of a range returns a usage bitmap even for all 65,536 ports', () => {
     const range = auditedRange(portRange('0-65535'));
     range.claim(65_535, BY);
     expect([...bitsOf(auditRange(range, WORDS, undefined, 1).next?.data ?? new Uint8Array(0))]).toEqual([65_535]);
@@ -89,7 +97,7 @@ const aNetwork = fc
   .tuple(fc.nat(255), fc.integer({ min: 24, max: 32 }))
   .map(([host, bits]) => `${address(host)}/${bits}`);
 
-test('each address counts once in each ServiceCIDR that contains it, and once in the sum of the ready ServiceCIDRs', () => {
+test('each address is counted once in each ServiceCIDR that contains it, and once in the sum of all ready ServiceCIDRs', () => {
   const cidrs = fc.array(fc.record({ networks: fc.tuple(aNetwork), ready: fc.boolean() }), {
     minLength: 1,
     maxLength: 8,
@@ -121,8 +129,8 @@ test('each address counts once in each ServiceCIDR that contains it, and once in
   );
 });
 
-test('the usage of a network has one cell for each address, or 256 cells if the network is larger', () => {
-  const taken = ['10.0.0.1', 'fd00::1', 'fd00::ffff:ffff:ffff:ffff', 'fd00:1::5', 'no address'];
+test('the usage of a network has one cell per address, or 256 cells if the network has more than 256 addresses', () => {
+  const taken = ['10.0.0.1', 'fd00::1', 'fd00::ffff:ffff:ffff:ffff', 'fd00:1::5', 'not an address'];
   const usage = serviceCidrUsage([cidr('a', ['10.0.0.0/29', 'fd00::/64']), cidr('b', ['fd00:1::/108'])], taken);
   const { sums, networks } = usage;
   expect(networks.map(({ cells }) => cells.length)).toEqual([8, 256, 256]);
@@ -133,14 +141,14 @@ test('the usage of a network has one cell for each address, or 256 cells if the 
   ]);
 });
 
-test('a pass keeps the usage of the default ServiceCIDR and of the fullest ServiceCIDRs', () => {
+test('serviceCidrUsage returns the usage of the default ServiceCIDR and of the 15 fullest ServiceCIDRs', () => {
   const many = Array.from({ length: 100 }, (_, n) => cidr(`c${n}`, [`10.1.${n}.0/24`]));
   const { networks, sums } = serviceCidrUsage([cidr('kubernetes', ['10.0.0.0/24']), ...many], ['10.1.77.1']);
   expect(networks.slice(0, 2).map(({ name }) => name)).toEqual(['kubernetes', 'c77']);
   expect([networks.length, sums[0]?.networks]).toEqual([16, 101]);
 });
 
-test('a family is full if no ready ServiceCIDR has a free address', () => {
+test('a family is reported as full if none of its ready ServiceCIDRs has a free address', () => {
   const full = [cidr('a', ['10.0.0.0/30', 'fd00::/126']), cidr('b', ['10.0.1.0/30'], false)];
   const messages = fullFamilies(serviceCidrUsage(full, ['10.0.0.1', '10.0.0.2'])).map(({ message }) => message);
   expect(messages).toEqual([expect.stringContaining('in the ServiceCIDRs 10.0.0.0/30, which have room for 2')]);

@@ -6,7 +6,7 @@ import { clusterIpClaims } from '../../lib/repair/cluster-ips.ts';
 import { nodePortClaims, nodePortsOf } from '../../lib/repair/node-ports.ts';
 import { service, withAddresses, withNodePorts } from './services.ts';
 
-/** A range that answers every claim alike, and keeps what was claimed. */
+/** Returns a range that answers every claim in the same way, and the claimed items. */
 function answering<Item>(spec: string, answer: ClaimResult): ClaimedRange<Item> & { readonly claims: Item[] } {
   const claims: Item[] = [];
   return {
@@ -23,14 +23,17 @@ const refusal = (code: RefusalCode, message = 'no') => refused(code, message);
 const addresses = (answer: ClaimResult, spec = '10.0.0.0/24') => clusterIpClaims([answering(spec, answer)]);
 const ports = (answer: ClaimResult) => nodePortClaims([answering('100-200', answer)]);
 
-/** Enters the claims of these Services, until one ends the pass. */
+/** Enters the claims of these Services. Returns the findings, and the error of the first claim that would end the pass. */
 function enterAll(enter: EnterClaims, ...services: readonly ServiceClaim[]) {
   const found = new FindingList();
   const errors = services.map((each) => enter(each, found));
   return { ...found, error: errors.find((error) => error !== undefined) };
 }
 
-/* The events are in the golden cases, except those of a claim that ends the pass, which no case reaches. */
+/*
+ * The golden cases compare the events with upstream, except the events of a claim that ends the pass, because no golden case
+ * contains such a claim.
+ */
 
 interface Row {
   readonly name: string;
@@ -57,14 +60,14 @@ const findings: readonly Row[] = [
     message: `the cluster IP [IPv4]:10.0.0.5 for service a/s was assigned to multiple services; ${recreate}`,
   },
   {
-    name: 'an address out of range, by its canonical text',
+    name: 'an address out of range, in its canonical form',
     enter: addresses(refusal('NotInRange')),
     claimed: withAddresses('s', '010.1.0.5'),
     type: 'outOfRange',
     message: `the cluster IP [IPv4]:10.1.0.5 for service a/s is not within the service CIDR 10.0.0.0/24; ${recreate}`,
   },
   {
-    name: 'an invalid address, by its own text',
+    name: 'an invalid address, as the Service contains it',
     enter: addresses(refusal('NotInRange')),
     claimed: withAddresses('s', 'not-b4nd'),
     type: 'invalid',
@@ -112,7 +115,7 @@ const ends: readonly (Row & { readonly reason: string; readonly note: string })[
       'the service CIDR 10.0.0.0/24 is full; you must widen the CIDR in order to create new services for Cluster IP [IPv4]:10.0.0.5',
   },
   {
-    name: 'an unknown failure of the allocator of addresses',
+    name: 'an unknown error of the allocator of addresses',
     enter: addresses(refusal('NotReady', 'test error'), 'fd00::/112'),
     claimed: withAddresses('s', 'fd00::5'),
     type: 'unknown',
@@ -131,7 +134,7 @@ const ends: readonly (Row & { readonly reason: string; readonly note: string })[
     message: 'the port range 100-200 is full; you must widen the port range in order to create new services',
   },
   {
-    name: 'an unknown failure of the allocator of ports',
+    name: 'an unknown error of the allocator of ports',
     enter: ports(refusal('NotReady', 'test error')),
     claimed: withNodePorts('s', 111, 112),
     type: 'unknown',
@@ -147,7 +150,7 @@ describe('the claims of Services', () => {
   });
 
   test.each(ends)(
-    'a pass ends at $name, with the message of upstream',
+    'a pass ends with the message of upstream after $name',
     ({ enter, claimed, type, message, reason, note }) => {
       const action = claimed.ports.length > 0 ? 'PortAllocation' : 'ClusterIPAllocation';
       expect(enterAll(enter, claimed)).toMatchObject({
@@ -157,14 +160,14 @@ describe('the claims of Services', () => {
     },
   );
 
-  test('an event about a claim refers to the Service as it was listed', () => {
+  test('an event about a Service refers to the uid and resourceVersion of the listed Service', () => {
     const listed = service('s', { clusterIP: '10.0.0.5', clusterIPs: ['10.0.0.5'], uid: 'u', resourceVersion: '7' });
     const found = enterAll(addresses('notRecorded'), listed);
     const regarding = { apiVersion: 'v1', kind: 'Service', namespace: 'a', name: 's', uid: 'u', resourceVersion: '7' };
     expect(found.listed[0]?.event?.regarding).toEqual(regarding);
   });
 
-  test('a pass lists its first findings, and counts the others by type', () => {
+  test('a pass lists its first 1,000 findings, and counts the others by type', () => {
     const services = Array.from({ length: 1_000 }, (_, at) => withAddresses(`s-${at}`, 'bad', 'worse', '10.0.0.5'));
     const { listed, unlisted } = enterAll(addresses('notRecorded'), ...services);
     expect(listed).toHaveLength(1_000);
@@ -175,8 +178,8 @@ describe('the claims of Services', () => {
   });
 
   test.each([
-    { name: 'each address of the range of its family', claimed: ['10.0.0.5', 'fd00::5'], ipv4: 1, ipv6: 1 },
-    { name: 'an IPv4-mapped address of the IPv4 range, too', claimed: ['::ffff:10.0.0.6'], ipv4: 1, ipv6: 1 },
+    { name: 'each address in the range of its family', claimed: ['10.0.0.5', 'fd00::5'], ipv4: 1, ipv6: 1 },
+    { name: 'an IPv4-mapped address in the IPv4 range', claimed: ['::ffff:10.0.0.6'], ipv4: 1, ipv6: 1 },
   ])('a pass claims $name', ({ claimed, ipv4, ipv6 }) => {
     const ranges = [
       answering<string>('fd00::/112', refusal('NotInRange')),
@@ -187,7 +190,7 @@ describe('the claims of Services', () => {
     expect(listed.map(({ item }) => item)).toEqual(claimed.filter((text) => text === 'fd00::5'));
   });
 
-  test('a pass reports an IPv4-mapped address where there is no IPv4 range', () => {
+  test('a pass reports an IPv4-mapped address as invalid if there is no IPv4 range', () => {
     const { listed } = enterAll(addresses(refusal('NotInRange'), 'fd00::/112'), withAddresses('s', '::ffff:10.0.0.6'));
     expect(listed).toMatchObject([{ type: 'invalid', item: '10.0.0.6' }]);
   });
@@ -197,7 +200,7 @@ describe('the claims of Services', () => {
     { answer: refusal('AlreadyAllocated'), types: ['duplicate'], outside: 0 },
     { answer: 'notRecorded' as const, types: ['repair'], outside: 0 },
   ])(
-    'a pass counts an address that a ServiceCIDR contains but no range of the spec contains: findings $types',
+    'a pass over an address in a ServiceCIDR has the findings $types, and counts the address as outside the range of the spec: $outside',
     ({ answer, types, outside }) => {
       const enter = clusterIpClaims([answering('10.0.0.0/24', answer)], () => true);
       const found = enterAll(enter, withAddresses('s', '10.0.0.5'));
@@ -216,11 +219,14 @@ describe('the claims of Services', () => {
     expect([range.claims, listed]).toEqual([[], []]);
   });
 
-  test.each(['10.1.0.0/24', '10.0.0.0'])('a pass does not start with the two ranges 10.0.0.0/24 and %s', (other) => {
-    const ranges = ['10.0.0.0/24', other].map((spec) => answering<string>(spec, 'recorded'));
-    const message = `10.0.0.0/24 and ${other} are not ranges of different families: correct the cluster spec`;
-    expect(() => clusterIpClaims(ranges)).toThrow(expect.objectContaining({ code: 'BadRange', message }));
-  });
+  test.each(['10.1.0.0/24', '10.0.0.0'])(
+    'a pass does not start if the spec has the two ranges 10.0.0.0/24 and %s',
+    (other) => {
+      const ranges = ['10.0.0.0/24', other].map((spec) => answering<string>(spec, 'recorded'));
+      const message = `10.0.0.0/24 and ${other} are not ranges of different families: correct the cluster spec`;
+      expect(() => clusterIpClaims(ranges)).toThrow(expect.objectContaining({ code: 'BadRange', message }));
+    },
+  );
 
   test('a pass does not start without a range of node ports', () => {
     expect(() => nodePortClaims([])).toThrow('node ports have one range');
@@ -233,27 +239,49 @@ const udp = (...all: number[]): Port[] => all.map((port) => ['UDP', port]);
 
 describe('node ports of a Service', () => {
   test.each<{ name: string; ports: readonly Port[]; health?: number; expected: readonly number[] }>([
-    { name: 'a Service without ports', ports: [], expected: [] },
-    { name: 'ports without a node port', ports: [...tcp(0), ...udp(0)], expected: [] },
-    { name: 'distinct ports, in the order of the Service', ports: tcp(113, 111, 112), expected: [113, 111, 112] },
-    { name: 'one port twice under TCP', ports: tcp(111, 111, 112), expected: [111, 111, 112] },
-    { name: 'one port twice under UDP', ports: udp(111, 111, 112), expected: [111, 111, 112] },
-    { name: 'one port under TCP and UDP', ports: [...tcp(111, 112), ...udp(111)], expected: [111, 112] },
-    { name: 'a protocol that is repeated after another', ports: [...tcp(111), ...udp(111, 111)], expected: [111, 111] },
+    { name: 'a Service without ports claims no port', ports: [], expected: [] },
+    { name: 'ports without a node port claim no port', ports: [...tcp(0), ...udp(0)], expected: [] },
     {
-      name: 'an absent protocol, which counts as a separate protocol',
+      name: 'different ports are claimed in the order of the Service',
+      ports: tcp(113, 111, 112),
+      expected: [113, 111, 112],
+    },
+    { name: 'one port twice under TCP is claimed twice', ports: tcp(111, 111, 112), expected: [111, 111, 112] },
+    { name: 'one port twice under UDP is claimed twice', ports: udp(111, 111, 112), expected: [111, 111, 112] },
+    {
+      name: 'one port under TCP and UDP is claimed once',
+      ports: [...tcp(111, 112), ...udp(111)],
+      expected: [111, 112],
+    },
+    {
+      name: 'one port under TCP, and then twice under UDP',
+      ports: [...tcp(111), ...udp(111, 111)],
+      expected: [111, 111],
+    },
+    {
+      name: 'an absent protocol is treated as a protocol of its own',
       ports: [['', 111], ...tcp(111), ['', 111]],
       expected: [111, 111],
     },
     {
-      name: 'a health check port that no other port uses',
+      name: 'a health check port that no other port uses is claimed',
       ports: tcp(111, 112),
       health: 113,
       expected: [111, 112, 113],
     },
-    { name: 'a health check port that UDP uses', ports: [...udp(111), ...tcp(112)], health: 111, expected: [111, 112] },
-    { name: 'a health check port that TCP uses', ports: tcp(111, 112), health: 112, expected: [111, 112, 112] },
-    { name: 'only a health check port', ports: [], health: 144, expected: [144] },
+    {
+      name: 'a health check port that a UDP port uses is claimed once',
+      ports: [...udp(111), ...tcp(112)],
+      health: 111,
+      expected: [111, 112],
+    },
+    {
+      name: 'a health check port that a TCP port uses is claimed twice',
+      ports: tcp(111, 112),
+      health: 112,
+      expected: [111, 112, 112],
+    },
+    { name: 'a health check port is claimed even if there is no other port', ports: [], health: 144, expected: [144] },
   ])('$name', ({ ports: all, health = 0, expected }) => {
     const claims = all.map(([protocol, nodePort]) => ({ protocol, nodePort }));
     expect(nodePortsOf(service('s', { ports: claims, healthCheckNodePort: health }))).toEqual(expected);

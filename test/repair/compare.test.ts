@@ -22,12 +22,12 @@ const PASS: JudgingPass = {
 };
 
 interface Given {
-  /** The stored range. Its bits count from the start of its range, which is 30000-30009 by default. */
+  /** The stored range. Bit 0 is the first port of its range, which is 30000-30009 by default. */
   readonly stored?: Partial<StoredRange>;
   readonly taken?: readonly number[];
-  /** Holds, whose items are also allocated. */
+  /** Holds. Their items are also allocated. */
   readonly holds?: readonly Hold[];
-  /** Ports, or ports and the Services that claim them. */
+  /** The claimed ports, each with the Service that claims the port if the test needs a certain Service. */
   readonly claims?: readonly (number | readonly [port: number, by: ServiceClaim])[];
   readonly turn?: Partial<JudgingPass>;
   /** The range of the spec. */
@@ -97,7 +97,7 @@ test.each([
   expect(decided.counts).toMatchObject({ allocated: 1 - leaks, free: 9 + leaks, capacity: 10, leaks, mayHaveLeaked });
 });
 
-test('an allocated item without a Service keeps its second strike if the pass may not free items', () => {
+test('an item with two strikes keeps them if the pass is not allowed to free items', () => {
   const stored = struck([3], [2], ago(INTERVAL));
   const decided = compared({ taken: [2, 3], stored, turn: { mayFree: false } });
   expect(bits(decided)).toEqual({ taken: [2, 3], once: [], twice: [2, 3] });
@@ -110,15 +110,27 @@ test('an allocated item without a Service loses its strikes when a Service claim
   expect(messages(decided)).toEqual([]);
 });
 
-describe('a strike', () => {
+describe('when an item gets a strike', () => {
   const twoThirds = (INTERVAL * 2) / 3;
 
   test.each([
-    { name: 'is given two thirds of an interval after the last one', last: ago(twoThirds), falls: true },
-    { name: 'is not given earlier', last: ago(twoThirds - 1), falls: false },
-    { name: 'is not given twice by one pass', last: ago(INTERVAL, 'this'), falls: false },
-    { name: 'is given long after the last one', last: ago(20 * INTERVAL), falls: true },
-    { name: 'is not given if the last one is a little ahead of the clock', last: ago(-1000), falls: false },
+    {
+      name: 'is recorded two thirds of an interval after the last strikes of the range',
+      last: ago(twoThirds),
+      falls: true,
+    },
+    {
+      name: 'is not recorded earlier than two thirds of an interval after the last strikes of the range',
+      last: ago(twoThirds - 1),
+      falls: false,
+    },
+    { name: 'is not recorded twice by one pass', last: ago(INTERVAL, 'this'), falls: false },
+    { name: 'is recorded a long time after the last strikes of the range', last: ago(20 * INTERVAL), falls: true },
+    {
+      name: 'is not recorded if the last strikes of the range are dated slightly after the present time',
+      last: ago(-1000),
+      falls: false,
+    },
   ])('a strike $name', ({ last, falls }) => {
     const decided = compared({ taken: [2, 5], stored: struck([2], [5], last) });
     expect(bits(decided)).toEqual(
@@ -128,20 +140,20 @@ describe('a strike', () => {
     expect(messages(decided)).toEqual(falls ? ['the node port 30005 appears to have leaked: cleaning up'] : []);
   });
 
-  test('a new leak gets no strike if the last strikes are recent', () => {
+  test('a new leak gets no strike if the last strikes of the range are recent', () => {
     const decided = compared({ taken: [2], stored: struck([], [], ago(1)) });
     expect(messages(decided)).toEqual([]);
     expect(bits(decided)).toEqual({ taken: [2], once: [], twice: [] });
   });
 
-  test('a strike with a date far in the future gets a new date, and frees nothing', () => {
+  test('if the last strikes of the range are dated far in the future, they get the present date, and no item is freed', () => {
     const decided = compared({ taken: [5], stored: struck([], [5], ago(-10 * INTERVAL)) });
     expect(bits(decided)).toEqual({ taken: [5], once: [], twice: [5] });
     expect(decided.next.strikes.last).toEqual({ atMs: NOW, passId: 'this' });
     expect(decided.changed).toBe(true);
   });
 
-  test('a strike from before a period in mode observe does not count', () => {
+  test('strikes from before a period in mode observe are discarded', () => {
     const decided = compared({
       taken: [2, 5],
       stored: struck([2], [5], ago(INTERVAL)),
@@ -150,7 +162,7 @@ describe('a strike', () => {
     expect(bits(decided)).toEqual({ taken: [2, 5], once: [2, 5], twice: [] });
   });
 
-  test('a pass without leaks gives no strike and saves no new date', () => {
+  test('a pass without leaks records no strike and does not change the date of the last strikes', () => {
     const decided = compared({ taken: [2], claims: [30002], stored: struck([], [], ago(INTERVAL)) });
     expect(decided.next.strikes.last).toEqual(ago(INTERVAL));
     expect(decided.changed).toBe(false);
@@ -160,7 +172,7 @@ describe('a strike', () => {
 describe('a range that was saved with other bounds', () => {
   const other: Partial<StoredRange> = { range: '29995-30004' };
 
-  test('a range with new bounds keeps the items that it contains and their strikes, although their bits change', () => {
+  test('items within the new bounds of a range stay allocated and keep their strikes, although their bits change', () => {
     const decided = compared({
       stored: { ...other, ...struck([6], [7], ago(INTERVAL)) },
       taken: [6, 7, 8, 9],
@@ -171,7 +183,7 @@ describe('a range that was saved with other bounds', () => {
     expect(decided.next.range).toBe('30000-30009');
   });
 
-  test('a range with new bounds reports and drops the items that it does not contain, with their strikes', () => {
+  test('items outside the new bounds of a range are reported and removed, with their strikes', () => {
     const decided = compared({ stored: { ...other, ...struck([], [0], ago(INTERVAL)) }, taken: [0] });
     expect(messages(decided)).toEqual([
       'the node port 29995 may have leaked: flagging for later clean up',
@@ -187,13 +199,13 @@ describe('a range that was saved with other bounds', () => {
 });
 
 describe('a comparison', () => {
-  test('a comparison drops recorded bits beyond the end of the range', () => {
+  test('the comparison removes recorded bits beyond the end of the range', () => {
     const decided = compared({ taken: [2, 10, 4000], claims: [30002] });
     expect(bits(decided).taken).toEqual([2]);
     expect(decided.changed).toBe(true);
   });
 
-  test('a comparison does not change the compared ranges', () => {
+  test('the comparison does not change the ranges that it compares', () => {
     const stored = storedRange({ range: '30000-30009', data: fromBits([2, 3, 4]), ...struck([3], [4], ago(INTERVAL)) });
     const recorded = portRange(stored.range);
     recorded.restore(stored.data);
@@ -205,7 +217,7 @@ describe('a comparison', () => {
     expect([recorded.snapshot().data, rebuild.rebuilt.snapshot().data]).toEqual([stored.data, fromBits([2])]);
   });
 
-  test('a range whose items are all allocated or leaking has no free items', () => {
+  test('a range whose items are all allocated or leaking is reported as full', () => {
     const decided = compared({ taken: [0, 1], claims: Array.from({ length: 9 }, (_, port) => 30001 + port) });
     expect(decided.findings.at(-1)).toEqual({
       type: 'nothingFree',
@@ -238,7 +250,7 @@ describe('an item that admission allocated', () => {
     { namespace: 'a', name: 'api', reviews: 1, first: [4], later: [] },
   ];
 
-  test('an item that admission allocated stays unclaimed until a Service has it or it is freed', () => {
+  test('an item that admission allocated is recorded as unclaimed until a Service has that item or a pass frees it', () => {
     const stored = { ...struck([], [4], ago(INTERVAL)), unclaimed };
     const decided = compared({ taken: [2, 3, 4], claims: [30_002], stored });
     expect(decided.next.unclaimed).toEqual([{ ...unclaimed[0], first: [], later: [3] }]);
@@ -269,7 +281,10 @@ const shown = ({ next, findings, counts }: Comparison) => ({
 describe('a held item', () => {
   test.each<{ name: string; terms: HoldTerms }>([
     { name: 'until later', terms: ANY },
-    { name: 'until now, although the clock of its owner may be behind', terms: { ...ANY, untilMs: OVER + 1 } },
+    {
+      name: 'until a time that is just over, because another clock might be behind',
+      terms: { ...ANY, untilMs: OVER + 1 },
+    },
     { name: 'without an end', terms: { owner: 'team-a', takenUpBy: 'owner' } },
   ])('an item that is held $name and has no Service stays allocated, without a strike or a finding', ({ terms }) => {
     const holds = [{ ...terms, items: ['30002', '30004'] }];
@@ -284,7 +299,7 @@ describe('a held item', () => {
     expect(decided.changed).toBe(false);
   });
 
-  test('a held item without a Service is freed at once when its hold expires, while other leaks only get a strike', () => {
+  test('a held item without a Service is freed without strikes when its hold has expired, and any other leak gets a strike', () => {
     const holds = [
       { ...ANY, untilMs: OVER, items: ['30002', '30004'] },
       { ...ANY, items: ['30005'] },
@@ -320,7 +335,7 @@ describe('a held item', () => {
     });
   });
 
-  test('a hold keeps its other items when a Service claims one', () => {
+  test('when a Service claims one item of a hold, the other items stay held', () => {
     const decided = compared({ holds: [{ ...ANY, items: ['30002', '30003'] }], claims: [[30_003, service('s')]] });
     expect(decided.next.holds).toEqual([{ ...ANY, items: ['30002'] }]);
   });
@@ -344,12 +359,12 @@ describe('a held item', () => {
     },
   );
 
-  test('a held item is allocated again if its bit was lost', () => {
+  test('the bit of a held item is set again if it was lost', () => {
     const holds = [{ ...ANY, items: ['30002'] }];
     expect(shown(compared({ holds, stored: { data: NONE } }))).toMatchObject({ taken: [2], holds });
   });
 
-  test('a held item stays held in a range with new bounds, and is reported and dropped if that range does not contain it', () => {
+  test('a held item within the new bounds of a range stays held, and a held item outside them is reported and removed', () => {
     const holds = [
       { ...ANY, items: ['30002', '30008'] },
       { ...ANY, untilMs: OVER, items: ['30003', '30009'] },
@@ -367,7 +382,7 @@ describe('a held item', () => {
     );
   });
 
-  test('the comparison keeps a held address, and drops a text in a hold that is not an address', () => {
+  test('the comparison keeps a held address, and removes a text that is not an address from a hold', () => {
     const holds = [{ ...ANY, items: ['fd00::a', 'nonsense'] }];
     const stored = storedRange({ range: 'fd00::/120', data: fromBits([9]), holds });
     const recorded = ipRange('fd00::/120');

@@ -60,7 +60,7 @@ export class RepairCluster {
     return (await readRange(this.table, this.spec.name, key))?.stored;
   }
 
-  /** Writes a range to the table, and overwrites the present one. */
+  /** Writes a range to the table, and overwrites the stored range. */
   async store(key: RangeKey, stored: Partial<StoredRange> & Pick<StoredRange, 'range' | 'data'>): Promise<void> {
     const previous = await this.table.get(this.spec.name, key);
     await saveRange(this.table, this.spec.name, key, storedRange(stored), previous);

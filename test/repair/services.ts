@@ -26,7 +26,7 @@ export function withNodePorts(name: string, ...nodePorts: number[]): ServiceClai
   return service(name, { type: 'NodePort', ports: nodePorts.map((nodePort) => ({ protocol: 'TCP', nodePort })) });
 }
 
-/** Returns whether an API server lists a Service for this selection. */
+/** Returns whether the list of an API server with this selection contains the Service. */
 export function isSelected({ clusterIP, type }: ServiceClaim, selection: ServiceSelection = 'all'): boolean {
   if (selection === 'withClusterIPs') return clusterIP !== 'None' && clusterIP !== '';
   return selection === 'all' || (type !== 'ClusterIP' && type !== 'ExternalName');

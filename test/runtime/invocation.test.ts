@@ -28,7 +28,7 @@ test('the handler of a loop logs the delay of its scheduled event', async () => 
 });
 
 test.each([2_001, -960_000])(
-  'the handler of a loop reports that its clock is %d ms ahead of the table',
+  'the handler of a loop logs and counts that its clock is %d ms ahead of the clock of the table',
   async (skewMs) => {
     const world = aDispatchWorld({ clock: { isMeasured: () => true, skewMs: () => skewMs } });
     await handler({}, contextOf(world));
@@ -41,11 +41,11 @@ test.each([2_001, -960_000])(
   },
 );
 
-test('the handler of a loop uses only the remaining time of its function', async () => {
+test('the deadlines of a handler end before its function runs out of time', async () => {
   const world = aDispatchWorld();
   await world.register({ name: 'a' });
   await handler({}, { ...contextOf(world), getRemainingTimeInMillis: () => 12_000 });
-  // The deadlines to list the clusters, to run the pass and to record it.
+  // The time limits for the list of clusters, for the pass and for its record.
   expect(world.deadlines.map(({ ms }) => ms)).toEqual([8_000, 8_000, 3_000]);
 });
 
@@ -53,7 +53,7 @@ test('the handler of a loop has two parameters, because the runtime passes a cal
   expect(handler).toHaveLength(2);
 });
 
-test('the handler of a loop logs a failure of the whole invocation, writes its metrics, and fails', async () => {
+test('if the whole invocation fails, the handler of a loop logs the failure, writes its metrics, and throws the error', async () => {
   const world = aDispatchWorld();
   const list = () => Promise.reject(new TableError('TableMissing', 'there is no table'));
   const environment = { ...world.environment, table: () => ({ ...world.table, list }) };
@@ -66,7 +66,7 @@ test('the handler of a loop logs a failure of the whole invocation, writes its m
 });
 
 describe('unlessAborted', () => {
-  test('unlessAborted ignores a later failure of abandoned work', async () => {
+  test('unlessAborted ignores a failure of the work after the signal has aborted', async () => {
     const controller = new AbortController();
     const work = Promise.withResolvers<never>();
     const left = unlessAborted(controller.signal, () => work.promise);
@@ -77,7 +77,7 @@ describe('unlessAborted', () => {
     await new Promise(setImmediate);
   });
 
-  test('unlessAborted begins no work if the signal is already aborted', async () => {
+  test('unlessAborted does not begin the work if the signal has already aborted', async () => {
     let begun = false;
     const work = async () => {
       begun = true;
@@ -102,13 +102,13 @@ describe('startDeadline', () => {
   });
 });
 
-test.each(['its time is over', 'the surrounding work is over'])(
-  'a pause ends if %s, and leaves no timer',
+test.each(['its own deadline expires', 'the surrounding work is aborted'])(
+  'a pause ends if %s, and cancels its timer',
   async (when) => {
     const [own, whole] = [new AbortController(), new AbortController()];
     let cancelled = 0;
     const paused = pause({ signal: own.signal, cancel: () => void cancelled++ }, whole.signal);
-    (when === 'its time is over' ? own : whole).abort();
+    (when === 'its own deadline expires' ? own : whole).abort();
     await paused;
     expect(cancelled).toBe(1);
   },

@@ -22,7 +22,10 @@ export class Chance {
     this.pick = seededPick(seed);
   }
 
-  /** Returns a separate generator for a part of the world, so that the other parts stay the same when one is left out. */
+  /**
+   * Returns a random generator for one part of the world. If a run leaves that part out, the random numbers of the other parts
+   * stay the same.
+   */
   of(name: string): Chance {
     let hash = 0x811c9dc5 ^ this.#seed;
     for (let index = 0; index < name.length; index++) hash = Math.imul(hash ^ name.charCodeAt(index), 0x01000193);
@@ -54,7 +57,7 @@ export class Clock {
   readonly #turns: number;
   #planned = 0;
 
-  /** @param turns the turns of Node's event loop after each event. None are needed where the world replaces `setImmediate` */
+  /** @param turns the number of turns of Node's event loop to wait after each event; 0 if the world replaces `setImmediate` */
   constructor(startMs = Date.parse('2026-01-01T00:00:00Z'), turns = 0) {
     this.nowMs = startMs;
     this.#turns = turns;

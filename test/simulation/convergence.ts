@@ -42,7 +42,8 @@ function wrongIn(world: World): Violation[] {
   const canRepair = servers.reached(new URL(servers.kubeconfig.server).hostname) !== undefined;
   return [
     ...(world.has('ranges') && canRepair ? [...leaked(world), ...free(world)] : []),
-    // Passes use a kept kubeconfig for hours while the control plane that it names answers.
+    // Endpoints are not checked after a move, because for hours passes use the kubeconfig that they have read before, as long as
+    // the former control plane answers.
     ...(world.has('endpoints') && !servers.hasMoved ? misplaced(world) : []),
   ];
 }
@@ -53,7 +54,7 @@ function leaked(world: World): Violation[] {
   const owned = ownedIn(world);
   return keysOf(world).flatMap((key) => {
     const { taken, holds } = world.stored(key);
-    // An item that was allocated without its caller knowing is freed by a pass after the end of its hold.
+    // If a caller does not know that its item was allocated, a pass frees the item only after the end of the hold.
     const isHeld = (item: string) => (holds.get(item)?.untilMs ?? 0) > clock.nowMs - freedLateMs;
     return [...taken]
       .filter((item) => !owned.has(item) && !isHeld(item))

@@ -36,14 +36,20 @@ const BETWEEN_MISSES_MS = { skewed: 800, correct: 3_000 } as const;
  */
 const EVIDENCE_MS = 45_000;
 const LAST_TRIES = 12;
-/** The time for which probes are kept: the rarest are a minute apart and may be late, and three misses in a row count. */
+/**
+ * The time for which probes are remembered. It covers three consecutive misses of an address that is probed only once a minute,
+ * possibly late.
+ */
 const REMEMBERED_MS = 225_000;
 /** The longest time from the last read of a registration to a write. */
 const STALE_SPEC_MS = PASS_MS;
 /** The largest difference between the clocks of two functions: one writes the end of a withdrawal, another reads it. */
 export const SKEW_MS = 4_000;
 export const LONGEST_WITHDRAWAL_MS = 20 * 60_000;
-/** The longest time after a deregistration in which it may mark its address: a write is up to 25 s late, a repetition 30 s. */
+/**
+ * The longest time after the end of a deregistration in which one of its writes can still mark the address as withdrawn: a write
+ * can be 25 s late, and a repeated request 30 s more.
+ */
 const LATEST_MARK_MS = { ofOne: 26_000, ofRepeated: 60_000 } as const;
 /** The longest time from the first answer of a pass to its last probe. */
 const PROBES_MS = 4_000;
@@ -69,7 +75,10 @@ export class EndpointTruth {
   /** The time since which overlapping deregistrations of the address may have had an effect. */
   readonly #leavingSinceMs = new Map<string, number>();
   #begun = 0;
-  /** The number of a deregistration of the address that no other one overlaps. Absent if others may have an effect. */
+  /**
+   * The number of a deregistration of the address that overlaps with no other one. Absent if other deregistrations can still have
+   * an effect.
+   */
   readonly #alone = new Map<string, number>();
   /** The time until which a deregistration without an answer may mark the address. */
   readonly #unknownUntilMs = new Map<string, number>();
@@ -137,8 +146,8 @@ export class EndpointTruth {
   }
 
   /**
-   * Records the end of a deregistration. It may have an effect until `untilMs`; one that was repeated or got no answer may
-   * still mark the address.
+   * Records the end of a deregistration, which can have an effect until `untilMs`. If the deregistration was repeated or got no
+   * answer, one of its writes can still mark the address.
    */
   left(address: string, untilMs: number, unknown?: keyof typeof LATEST_MARK_MS, isRepeated = false): void {
     const { nowMs } = this.#world.clock;
@@ -177,7 +186,7 @@ export class EndpointTruth {
     this.#leavingUntilMs.set(address, this.#world.clock.nowMs);
   }
 
-  /** Returns whether a probe since that time proves that the server is down. */
+  /** Returns whether a probe at or after `sinceMs` proves that the server is down. */
   wasSeenDown(address: string, sinceMs: number): boolean {
     return this.#probes.some((probe) => probe.address === address && probe.atMs >= sinceMs && this.#provesMiss(probe));
   }
@@ -216,7 +225,10 @@ export class EndpointTruth {
     }
   }
 
-  /** Checks each write of the leases by a deregistration: none in the simulation may withdraw the last address of a family. */
+  /**
+   * Checks each write of the leases by a deregistration. No deregistration in the simulation is allowed to withdraw the last
+   * address of a family.
+   */
   checkMarked({ before, after }: TableWrite): void {
     for (const isOf of [isIPv6, (address: string) => !isIPv6(address)]) {
       const stayingIn = (leases: Attributes | undefined) =>
@@ -321,7 +333,8 @@ export class EndpointTruth {
 
   #checkAdded(address: string, kind: string, now: readonly string[], { sentAtMs, by }: Call): void {
     if (this.isWithdrawn(address)) this.#world.violate('withdrawn', `${address} is withdrawn and was published`);
-    // A deregistration publishes what the leases contain, and the next tick removes wrong addresses.
+    // Only ticks are checked: a deregistration publishes the addresses that the leases contain, and the next tick removes those
+    // that are wrong.
     const isTick = by.kind === 'endpoints';
     const undoneAtMs = this.#undoneAtMs.get(address) ?? 0;
     const isUndone = undoneAtMs > Math.max(sentAtMs - REMEMBERED_MS, this.#restoredAtMs) && undoneAtMs < sentAtMs;
@@ -352,7 +365,10 @@ export class EndpointTruth {
     }
   }
 
-  /** Returns whether a probe proves a miss. Silence does if another address answered the pass or the address has an agent. */
+  /**
+   * Returns whether a probe proves a miss. Silence proves a miss only if the address has an agent, or if another address of the
+   * family answered in the same pass.
+   */
   #provesMiss({ status, pass, address }: Probe): boolean {
     if (status !== undefined) return !ALIVE.has(status);
     if (this.#world.agents.has(address)) return true;

@@ -9,7 +9,7 @@ export type Network = (host: string, request: HttpRequest, signal: AbortSignal) 
 
 /** The longest time that a call waits by itself. Callers give up earlier. */
 const NEVER_MS = 10 * 60_000;
-/** On a lossy path, one pass in this many gets no answer from the API. */
+/** While a network path is lossy, one in this many passes gets no answer from the API. */
 const LOST_ONCE_IN = 3;
 const LOST_ONCE_IN_TROUBLE = 2;
 /** The time for which a late process stands still in each tick while it waits for its probes. */
@@ -71,7 +71,10 @@ function replyIn(answer: Exchanged<HttpReply>): HttpReply {
   return answer.by === 'throttled' ? status(429, 'TooManyRequests', 'later') : status(500, 'InternalError', 'etcd');
 }
 
-/** Delays a write of Endpoints or slices if an incident asks for it. @throws if it is delayed, as its sender gives up */
+/**
+ * Carries out a write of Endpoints or slices later, if an incident requests that.
+ * @throws if the write is delayed, because its sender gives up
+ */
 function sendLate(
   world: World,
   process: Process,

@@ -19,9 +19,15 @@ export const DRAINED_MS = 45_000;
 const UNDO_LOST_MS = 3_000;
 const STOP_MS = 20_000;
 const UNANSWERED_MS = 15_000;
-/** The ticks of one minute may be late, but those of the next minute see that the server is down. */
+/**
+ * The time after which a tick has certainly seen that a server is down: the ticks of the current minute might be late, but those
+ * of the next minute see it.
+ */
 const SEEN_DOWN_MS = 75_000;
-/** A time in which all deregistrations read the leases before one of them writes. */
+/**
+ * The time for which deregistrations stand still after they have read the leases, so that all of them read before one of them
+ * writes.
+ */
 const HALT_MS = 200;
 /** A time longer than a run, so that a wrong mark of a refused deregistration is still there at the end. */
 const LONG_MIN = LONGEST_WITHDRAWAL_MS / 60_000;
@@ -58,11 +64,14 @@ export async function pause(world: World, chance: Chance): Promise<void> {
   if (chance.once(3)) await apply(world, { maxEventsPerPass: 10 + chance.pick(10) });
 }
 
-/** Withdraws a server, perhaps a second one at the same time. May withdraw the first again or undo its withdrawal. */
+/**
+ * Withdraws a server, and sometimes a second one at the same time. Sometimes withdraws the first server again, or undoes its
+ * withdrawal.
+ */
 export async function drain(world: World, chance: Chance): Promise<void> {
   const { clock, firstAddresses } = world;
   const [one, other] = [chance.oneOf(firstAddresses), chance.oneOf(firstAddresses)];
-  // One of these deregistrations is refused: they cannot withdraw every server.
+  // Withdraws every server. One of these deregistrations must be refused, because one server must stay published.
   const minutes = chance.oneOf([0.5, LONG_MIN]);
   if (chance.once(3)) await Promise.all(firstAddresses.map((address) => withdraw(world, address, minutes, chance)));
   await Promise.all([
@@ -97,7 +106,8 @@ export async function withdraw(world: World, address: string, minutes: number, c
   const known = answer instanceof Error ? undefined : answer;
   const isWithdrawn = known?.outcome === 'deregistered';
   if (isWithdrawn && !known.stillPublished) endpoints.withdrawn(address, askedAtMs, known.untilMs);
-  // A refused deregistration withdraws nothing. One without an answer may still run or may have marked the address.
+  // If the deregistration was refused, the address is not withdrawn. If it got no answer, it might still be running, or might
+  // have marked the address.
   const endsAtMs = known?.outcome === 'refused' ? clock.nowMs : askedAtMs + minutes * 60_000;
   endpoints.left(address, endsAtMs + DRAINED_MS, known ? undefined : isSingle ? 'ofOne' : 'ofRepeated', !isSingle);
   // The clock of the person who undid the withdrawal may be fast.

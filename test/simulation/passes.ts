@@ -112,8 +112,8 @@ async function refresh(world: World, agent: Process, address: string): Promise<v
 }
 
 /**
- * Stops and starts the first API server, which has no agent, again and again. Starts an agent of each other server for one
- * refresh at a time. In a busy world only the agents do this.
+ * Stops and starts the first API server, which has no agent, again and again. Meanwhile starts new agents of the other servers,
+ * each for a single refresh. In a busy world the first API server is not stopped.
  */
 async function crashLoop(world: World): Promise<void> {
   const { clock, servers, agents } = world;

@@ -8,10 +8,13 @@ import { CLUSTER, GREEDY, TOKEN, type World } from './world.ts';
 const NAMESPACE = 'a';
 const AT_ONCE = 6;
 export const BUSY_MS = 1_000;
-/** The time for which a Service of another allocator stays. The table is in charge again before it ends. */
+/** The time for which a Service that another allocator created is kept. Before it ends, the table allocates again. */
 const KEPT_MS = 70_000;
 const SHARED = 3;
-/** With this many names, each is used again after two strikes and before the third. */
+/**
+ * The number of Service names. With this number, a name is used again after the items of its deleted Service got two strikes, and
+ * before the third one.
+ */
 const FEW = 24;
 const FEW_EVERY_MS = 2_000;
 
@@ -42,7 +45,10 @@ export class People {
     for (const address of new Set(addresses)) this.place(`first-${address}`, withAddress(address));
   }
 
-  /** Creates Services as an allocator that the table does not know, with addresses without an owner and without a hold. */
+  /**
+   * Creates Services with addresses that another allocator has chosen and the table does not know. These addresses have no owner
+   * and no hold.
+   */
   placeUnrecorded(chance: Chance): void {
     const { holds } = this.#world.stored('ranges/serviceips');
     for (let left = chance.oneOf([1, 3, 6]); left > 0; left--) {
@@ -194,7 +200,7 @@ export class People {
     this.#world.ranges.own(item, { owner: `service ${name}`, isExclusive: true });
   }
 
-  /** Ends the ownership of items that the stored Service of that name does not have. */
+  /** Records that the Service of that name no longer owns the items, except those that the stored Service still has. */
   #disown(name: string, items: readonly string[]): void {
     const service = this.find(name);
     const kept = service === undefined ? [] : itemsOf(service);
@@ -207,7 +213,7 @@ export class People {
       spec: {
         type: this.#world.has('nodePorts') && chance.once(2) ? 'NodePort' : 'ClusterIP',
         ...(isDual && { ipFamilyPolicy: 'RequireDualStack' }),
-        // With several ports, a review may get some of them and release them again.
+        // A Service with several ports tests reviews that allocate some of the node ports, fail, and release them again.
         ports: Array.from({ length: chance.oneOf([1, 1, 3]) }, (_, index) => ({ port: 80 + index, protocol: 'TCP' })),
       },
     };

@@ -111,7 +111,7 @@ export class Pipelines {
     return { id, items: values, untilMs, takenUpBy, isPrivate: chance.once(2) };
   }
 
-  /** Ends the ownership of a hold that existed when the request began, if the request may claim it. */
+  /** Records that a hold has lost its owner, if it existed when the request began and the request was allowed to claim it. */
   #claimed(item: string, id: string, isOther: boolean): void {
     this.#world.ranges.claimed(item);
     const begunAtMs = this.#world.begunAtMs(id);
@@ -152,7 +152,9 @@ export class Pipelines {
     if (service !== undefined) await this.#people.live(service, chance);
   }
 
-  /** Releases the items, perhaps twice under two request ids. Looks the items up if no answer is certain. */
+  /**
+   * Releases the items, sometimes with two requests. Looks the items up if the answer does not state the outcome of each item.
+   */
   async #release({ id, items, untilMs, isPrivate, takenUpBy }: Held, chance: Chance): Promise<void> {
     const { ranges, clock } = this.#world;
     const mine = items.filter((item) => ranges.ownersOf(item).some(({ owner }) => owner === id));
@@ -193,7 +195,10 @@ export class Pipelines {
     if (items.length > 0) await this.#ask({ requestId, operation: 'release', items }, chance, clock.nowMs + 1);
   }
 
-  /** Releases the same items by another request. The first one, once begun, frees only the items that it found at its start. */
+  /**
+   * Releases the same items with a second request. If a release without an owner is safe, waits until the first request has
+   * begun, because that one then frees only the items that it found at its beginning.
+   */
   async #cleanUp(id: string, release: Omit<Request, 'requestId'>, isSafe: boolean, chance: Chance): Promise<void> {
     if (isSafe && !this.#world.has('contention')) return;
     if (isSafe) await this.#world.onceBegun(`${id}-release`);
@@ -310,7 +315,7 @@ export class Pipelines {
     const next = ranges.filter(() => chance.once(2)).map((range) => ({ range, next: true }) as const);
     const items = next.length === 0 ? [{ range: 'serviceips', next: true, count: 2 } as const] : next;
     if (!chance.once(4)) return [...items];
-    // The item may have another owner, and then the whole request is rolled back.
+    // If the item belongs to another owner, the whole request is rolled back.
     const isPort = ranges.includes('servicenodeports') && chance.once(2);
     const last = isPort
       ? ({ range: 'servicenodeports', value: 30_000 + chance.pick(4) } as const)

@@ -40,10 +40,10 @@ const LOSSY: readonly [Fault, ...Fault[]] = ['lostRequest', 'lostReply', 'lateRe
 const LOST_ONCE_IN = 3;
 /** The faults of a process that loses its writes in this invocation, because its connection is half open. */
 const LOST_WRITES: readonly [Fault, ...Fault[]] = ['lostRequest', 'lateRequest', 'lostReply'];
-/** A process stands still after one write in `write`, and after one read in `read`. */
+/** How often a process stands still after a call: after one of this many writes, and after one of this many reads. */
 const HALTS_ONCE_IN = { write: 4, read: 40 };
 const LONGEST_HALT_MS = 12_000;
-/** Of this many repeated calls, two get the fault of the first call. */
+/** Two of this many repeated calls have the same fault as the failed call. */
 const AGAIN_TWICE_IN = 3;
 
 export type ProcessKind =
@@ -61,7 +61,7 @@ export class Process {
   isDead = false;
   invocation = 0;
   invokedAtMs = 0;
-  /** The invocation in which the process read that passes are paused. */
+  /** The number of the invocation in which the process last read that passes are paused. */
   sawPauseIn = -1;
   /** The invocation is a dry run or a lookup, which must not write. */
   isReading = false;

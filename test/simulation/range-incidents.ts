@@ -7,7 +7,7 @@ import { INTERVAL_MS } from './settings.ts';
 import type { Store } from './stand-in-table.ts';
 import { CLUSTER, type World } from './world.ts';
 
-/** The time of a save and its repetitions. */
+/** The time that a save takes, including its repetitions. */
 const SAVED_MS = 3_000;
 /** The time without a repair after which allocation closes, by any clock: three intervals. */
 const CLOSED_BY_ITSELF_MS = 3 * INTERVAL_MS + 10_000;
@@ -54,7 +54,7 @@ export async function restore(world: World, chance: Chance): Promise<void> {
   world.note(`the table of ${world.timeOf(copy.atMs)} is restored${byHand ? ', and closed' : ''}`);
   if (byHand) await closeRanges(world);
   ranges.restored();
-  // Services that were created after the copy.
+  // These stand for the Services that were created after the copy was made.
   if (world.has('ranges')) world.people.placeUnrecorded(chance);
   world.endpoints.restored();
   world.pauses.delete('all');

@@ -41,7 +41,7 @@ export class RangeTruth {
   readonly #claimedAtMs = new Map<string, number>();
   readonly #freedAtMs = new Map<string, number>();
   readonly #observedAtMs = new Map<string, number>();
-  /** The ranges in which the table must have every owner. A range counts once a pass has seen the Services. */
+  /** The keys of the ranges in which the table must know every owner. A key is added once a pass has seen the Services. */
   readonly #records = new Set<string>();
   #changedAtMs = 0;
 
@@ -52,7 +52,7 @@ export class RangeTruth {
   /** Records that an owner has the item, as an answer states. */
   own(item: string, { sinceMs = this.#now, untilMs = Number.POSITIVE_INFINITY, ...rest }: OwnershipFields): void {
     const now: Ownership = { ...rest, sinceMs, untilMs };
-    // The answer is too old: its hold has ended, or the range has changed since.
+    // The answer is ignored because it is too old: its hold has ended, or the range has changed in the meantime.
     if (untilMs <= this.#now || (!isOfService(now) && sinceMs < this.#changedAtMs)) return;
     this.#world.note(`${now.owner} has ${item}`);
     const others = this.ownersOf(item).filter(({ owner }) => owner !== now.owner);
@@ -109,14 +109,14 @@ export class RangeTruth {
     }
   }
 
-  /** Records that the table must have every owner of the range from now on. */
+  /** Records that from now on the table must know every owner in the range. */
   setRecord(key: string): void {
     if (this.#records.has(key)) return;
     this.#records.add(key);
     this.#checkAllTaken(key);
   }
 
-  /** Records that the table may lack owners from now on. */
+  /** Records that from now on the table might not know every owner. */
   clearRecords(): void {
     this.#records.clear();
   }
@@ -151,7 +151,10 @@ export class RangeTruth {
     for (const item of after.taken) this.#checkStrikes(item, before, after, write);
   }
 
-  /** Checks that a namespace gets no more items than are left for all others. Claims of holds do not count. */
+  /**
+   * Checks that a namespace gets no further items if it has more unclaimed items than are free for all others. Claimed holds are
+   * not part of its unclaimed items.
+   */
   #checkShares(before: StoredRangeItem, after: StoredRangeItem): void {
     const free = sizeOf(after.range) - after.taken.size;
     for (const [namespace, own] of after.unclaimed) {

@@ -10,7 +10,7 @@ interface SeedsRequest {
 }
 
 const PROGRESS_EVERY_MS = 10_000;
-/** A run with fewer parts may fail this much later. */
+/** The additional time for a shortened run, because the run can fail later when it has fewer parts. */
 const LATER_MS = 10_000;
 const MOST_LINES = 60;
 

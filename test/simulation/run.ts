@@ -92,7 +92,7 @@ async function makeTrouble(world: World): Promise<void> {
   await clock.wait(settings.troubleMs);
   const planned = clock.nowMs;
   await Promise.all(isOver);
-  // Requests find the state that the last incident left.
+  // Waits, so that some requests run in the state that the last incident left.
   if (clock.nowMs > planned) await clock.wait(AFTERMATH_MS);
   world.isFaulty = false;
   world.calmSinceMs = clock.nowMs;

@@ -7,12 +7,15 @@ import { apply, withdraw } from './operators.ts';
 import { ADDRESSES } from './servers.ts';
 import type { World } from './world.ts';
 
-/** The time between a change of the secret and that of the servers. No pass that read the old secret connects after it. */
+/**
+ * The time from a change of the secret to the change of the servers. It is so long that no pass with the old secret connects to
+ * the changed servers.
+ */
 const ROLLED_OUT_MS = 15_000;
 const WAITED_FOR_MS = 30_000;
 /** The time after which a server that is down is no longer published. */
 const REMOVED_AFTER_MS = 35_000;
-/** The time to the next tick, and of the tick itself. */
+/** The time until the next tick has begun and has tried to write its leases. */
 const UNWRITTEN_MS = 14_000;
 const LATEST_MS = 18_000;
 /** The time for which a function keeps a kubeconfig: a minute, and the difference of two clocks. */

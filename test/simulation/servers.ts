@@ -9,7 +9,10 @@ export interface Server {
   state: 'up' | 'down' | 'silent' | 'shuttingDown' | 'notReady';
 }
 
-/** The load balancer of the first control plane. It forwards to any server that answers. The next one has the next address. */
+/**
+ * The address of the load balancer of the first control plane, which forwards to any server that answers. The load balancer of
+ * the next control plane has the next higher address.
+ */
 export const BALANCER = '192.0.2.100';
 export const ADDRESSES = ['192.0.2.1', '192.0.2.2', '192.0.2.3', '192.0.2.4', '192.0.2.5'] as const;
 /** The addresses of the second family. Each has its own network path. */
@@ -26,10 +29,10 @@ export class ApiServers {
   /** The control plane that the people use. */
   plane = new ControlPlane();
   hasMoved = false;
-  /** The CA and the token are being rotated. */
+  /** True while the CA and the token are being rotated. */
   isRotating = false;
   hasRotated = false;
-  /** All probes of the functions fail, and only the load balancer answers. */
+  /** True while all probes of the functions fail and only the load balancer answers. */
   areProbesCut = false;
   ca = 'ca-1';
   token = 'Bearer token-1';
@@ -37,13 +40,13 @@ export class ApiServers {
   kubeconfig: { readonly server: string; readonly ca: string; readonly token: string };
   records: readonly string[] = [ADDRESSES[3]];
   readonly formerRecords = new Set<string>();
-  /** DNS servers do not answer. */
+  /** True while no DNS server answers. */
   areNamesLost = false;
   readonly #balancers = new Map<string, ControlPlane>();
   /** Called when a server is not healthy. */
   onBad: (address: string) => void = () => {};
   readonly #clock: Clock;
-  /** The last time at which each server did not look healthy to the functions. */
+  /** The last time at which the functions could see each server as not healthy. */
   readonly #badUntilMs = new Map<string, number>();
 
   constructor(clock: Clock, host: string, secondAddresses: readonly string[]) {

@@ -69,7 +69,7 @@ export interface PlannedIncident {
   readonly afterMs: number;
 }
 
-/** Parts that a run leaves out to find those that matter, such as `agents`, `lostReply` or `#3`. */
+/** The parts that a run leaves out, to find which parts cause a failure, such as `agents`, `lostReply` or `#3`. */
 export type LeftOut = ReadonlySet<string>;
 
 /** The interval of the repairs. After the faults, everything must converge in four of them. */

@@ -33,7 +33,8 @@ test('the simulation finds no violation in the first seeds', async () => {
 });
 
 test('the simulation finds a planted defect and replays its history exactly', async () => {
-  // The first seed has all features and runs for minutes, so shortening its history takes ten times as long.
+  // This test does not use the first seed: it has all features and runs for minutes, so shortening its history takes ten times as
+  // long.
   const found = historyIn(await simulate('--plant', '25', '--seed', '2', '--runs', '40'));
   const [, seed = ''] = /Seed (\d+)/.exec(found ?? '') ?? [];
   expect(found).toContain('WRONG');

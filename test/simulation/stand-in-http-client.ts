@@ -2,8 +2,8 @@ import type { HttpClientOptions, HttpReply, HttpRequest } from '../../lib/kubern
 import type { Network } from './network.ts';
 
 /*
- * Stands in for lib/kubernetes/http-client.ts and sends requests to the network of the world. The CA carries that network,
- * because a client gets nothing else from its kubeconfig.
+ * Replaces lib/kubernetes/http-client.ts, and sends requests to the network of the world. The network is passed in the CA of the
+ * kubeconfig, because a client gets nothing else from its caller.
  */
 
 /** The CA of the kubeconfig of one process, with the network of that process. */

@@ -66,7 +66,7 @@ export function leaseFieldIn(leases: Attributes | undefined, address: string, fi
   return Number(leases?.['value']?.M?.[address]?.M?.[field]?.N ?? 0);
 }
 
-/** Counts the items in lines that each have a name, a number of reviews and two lists of bits. */
+/** Counts the items in the lists of all lines. A line has a name, a number of reviews and two comma-separated lists. */
 function countIn(lines: string): number {
   const lists = lines.split('\n').flatMap((line) => line.split(' ').slice(2));
   return lists.reduce((sum, list) => sum + list.split(',').filter(Boolean).length, 0);

@@ -16,7 +16,7 @@ export interface Theme {
 }
 type Rates = readonly [readonly number[], ...(readonly number[])[]];
 
-/** Lists of fault rates by name. A seed uses one list of its theme, and each fault one rate of that list. */
+/** Named sets of lists of fault rates. A seed uses one list of its theme's set, and each fault gets one rate from that list. */
 const RATES: Readonly<Record<string, Rates>> = {
   // Runs with few faults get far, runs with many reach rare states, and runs without faults show the effects of concurrency
   // alone.
@@ -84,7 +84,8 @@ function themeOf(line: string): Theme {
 export function everything(chance: Chance): Theme {
   const parts = chance.oneOf<readonly Part[]>([['endpoints'], ['ranges'], PARTS]);
   const ofParts = THEMES.filter((theme) => theme.parts.some((part) => parts.includes(part)));
-  // A seed has few kinds of incidents but many of each, because the second one may find the state that the first one left.
+  // A seed has few kinds of incidents but many incidents of each kind, because a second incident might begin in the state that
+  // the first one left.
   const incidents = [...new Set(ofParts.flatMap((theme) => theme.incidents))].filter(() => chance.once(2));
   const pausesMs = [6_000, 15_000, 40_000];
   return {

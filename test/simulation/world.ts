@@ -77,7 +77,7 @@ export class World {
   readonly firstAddresses: readonly [string, ...string[]];
   readonly agents: ReadonlySet<string>;
   spec: ClusterSpec;
-  /** Calls fail and incidents happen. */
+  /** True while calls can fail and incidents happen. */
   isFaulty = true;
   calmSinceMs = Number.POSITIVE_INFINITY;
   /** The time until which a third of all calls or of their replies is lost. */
@@ -90,9 +90,9 @@ export class World {
   onRegistrationRead: ((by: Process) => void) | undefined;
   /** Called for each write of Endpoints and slices. Returns the delay of the write, whose sender then gives up. */
   delayOfWrite: ((kind: string, body: string) => number | undefined) | undefined;
-  /** The number of reasons why the functions do not run now. */
+  /** The number of incidents that currently prevent the functions from running. */
   stops = 0;
-  /** The registration is deleted. Changes of the spec wait until it is there again. */
+  /** True while the registration is deleted. Changes of the spec wait until the cluster is registered again. */
   isRegistrationLost = false;
   areRepairsStopped = false;
   hasEnded = false;
@@ -105,7 +105,7 @@ export class World {
   /** The requests of which an invocation ended without an answer or logged errors. */
   readonly cutOff = new Set<string | undefined>();
   readonly people: People;
-  /** An incident is under way that must not overlap with others on the table. */
+  /** True during an incident that must not overlap with other incidents that change the table. */
   isAway = false;
   /** Copies of the table from times at which it had every owner. */
   readonly copies: { readonly atMs: number; readonly store: Store }[] = [];
@@ -192,7 +192,7 @@ export class World {
     return this.spec.apiServers.flatMap((server) => ('address' in server ? server.address : []));
   }
 
-  /** Returns the addresses of the spec and those in the DNS records of its host. */
+  /** Returns the addresses in the spec, and those in the DNS records of the spec's host. */
   expected(): string[] {
     return [...new Set([...this.named(), ...(this.has('dns') ? this.servers.records : [])])];
   }
@@ -221,7 +221,7 @@ export class World {
   }
 
   /**
-   * Invokes a function, in a warm process if there is one. An error of the function is an answer.
+   * Invokes a function, in a warm process if there is one. An error that the function throws is returned as its answer.
    * @returns `undefined` if no answer came because the process ended or its time was over
    */
   async invoke<Answer>(
@@ -395,7 +395,7 @@ export class World {
     return [];
   }
 
-  /** Returns whether this registration, or that of all clusters, is paused by every clock. */
+  /** Returns whether this registration, or that of all clusters, is paused, whichever clock is used. */
   #isPaused(key: string): boolean {
     return this.#isInForce(this.pauses.get(key === CLUSTER ? 'cluster' : 'all'), this.clock.nowMs);
   }

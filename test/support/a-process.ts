@@ -17,7 +17,7 @@ export function anAccess(overrides: Partial<ApiServerAccess> = {}): ApiServerAcc
   };
 }
 
-/** Returns the connections of a process whose kubeconfigs `load` returns. Its sleeps take no time. */
+/** Returns the cluster connections of one process, which get their kubeconfigs from `load`. Sleeps end at once. */
 export function aProcess(
   load: (spec: ClusterSpec) => Promise<ApiServerAccess>,
   overrides: Partial<ClusterConnectionsOptions> = {},

@@ -31,7 +31,7 @@ const tokenOfDemo: ReadSecretText = async (name) =>
 
 const AUTHORIZED = { authorization: `Bearer ${TOKEN}` };
 
-/** Returns one enforced cluster whose ranges were saved by a pass, and the handler of the webhook URL. */
+/** Returns one cluster in mode enforce, whose ranges a pass has saved, and the handler of the webhook URL. */
 export async function anAdmissionWorld(options: AdmissionWorldOptions = {}) {
   const { spec, environment = {}, settings, wait = () => Promise.resolve() } = options;
   const { readTokens = tokenOfDemo } = options;

@@ -37,7 +37,7 @@ export interface AllocateWorldOptions {
   readonly isRepaired?: boolean;
 }
 
-/** Returns one enforced cluster whose ranges were saved by a pass, and the handler that allocates from them. */
+/** Returns one cluster in mode enforce, whose ranges a pass has saved, and the handler that allocates from them. */
 export async function anAllocateWorld(options: AllocateWorldOptions = {}) {
   const world = aDispatchWorld(options.environment);
   const clock = options.clock ?? world.clock;
@@ -79,7 +79,10 @@ export async function anAllocateWorld(options: AllocateWorldOptions = {}) {
     table,
     send,
     ask,
-    /** Sends the request again. If the first invocation may still run, waits until its time is over and repeats the request. */
+    /**
+     * Sends the request again. If the answer is that an earlier invocation might still be running, advances the clock until the
+     * time of that invocation is over, and sends the request once more.
+     */
     askAgain: async (request: Partial<AllocateRequest>) => {
       const answer = await ask(request);
       if (answer.error?.code !== 'InProgress') return answer;
@@ -98,7 +101,7 @@ export async function anAllocateWorld(options: AllocateWorldOptions = {}) {
       }
       return found;
     },
-    /** Returns all items that a request may change: not the registration and the run records. */
+    /** Returns all table items of the cluster that a request can change. The registration and the run records are omitted. */
     items: async () => (await table.list(CLUSTER, '')).filter(({ key }) => !key.startsWith('runs/')),
     repair,
   };

@@ -14,7 +14,8 @@ interface ServiceCidr extends KubernetesObject {
 
 /**
  * Waits until a stock API server has created its own objects: its namespaces, the ServiceCIDR with its status, and the Service
- * `default/kubernetes`. It still creates them after it is ready. Other writers make all later changes.
+ * `default/kubernetes`. An API server is ready before it has created them all. After this call, the API server does not change
+ * them.
  */
 export async function untilBootstrapped({ request }: Pick<KubeApiserver, 'request'>): Promise<void> {
   await eventually(async () => {

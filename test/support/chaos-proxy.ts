@@ -48,7 +48,7 @@ export async function startChaosProxy(targetPort: number, pick: PickIndex) {
   return {
     port: await portOf(server),
     counts,
-    /** Sets that one of `next` connections gets a fault, and that each connection is closed soon. 0 ends the faults. */
+    /** Gives one of `next` connections a fault, and closes every connection soon after it has opened. 0 ends the faults. */
     faults: (next: number) => {
       every = next;
       breakAll();

@@ -25,7 +25,7 @@ export interface KubeApiserverOptions {
   readonly hooksOff?: boolean;
   /** The path that answers 200 once the API server is started. Default: `/readyz`. */
   readonly readyPath?: string;
-  /** More flags, such as `--service-node-port-range=30000-30010`. The last one of a name applies. */
+  /** More flags, such as `--service-node-port-range=30000-30010`. If a flag occurs twice, the last value applies. */
   readonly extraArgs?: readonly string[];
 }
 
@@ -60,7 +60,7 @@ export async function startEtcd() {
   };
 }
 
-/** Starts an API server and waits until it is ready. It stops with its etcd at the latest. */
+/** Starts an API server and waits until it is ready. When its etcd stops, the API server is stopped too. */
 export async function startKubeApiserver(options: KubeApiserverOptions) {
   const command = kubeApiserverCommand(options.hooksOff ?? false);
   const host = options.bindAddress ?? '127.0.0.1';

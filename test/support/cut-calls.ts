@@ -12,7 +12,7 @@ export const FAILURES = {
   'takes effect and gets an unclear reply': 'unclearAfter',
 } as const;
 
-/** All ways in which the cut call can end. The process may end with it. */
+/** All ways in which the cut call can end, including those in which the process ends. */
 export const ENDS = {
   'ends the process without effect': 'killedBefore',
   'takes effect and ends the process': 'killedAfter',
@@ -47,7 +47,7 @@ export class CutCalls {
     return this.made[this.#at] ?? 'none';
   }
 
-  /** Carries out a call that was still under way. */
+  /** Carries out the call that failed in the run and was to take effect later. */
   arrive(): Promise<unknown> {
     return this.#late();
   }
@@ -57,7 +57,10 @@ export class CutCalls {
     await Promise.race([run().catch(() => undefined), this.#killed.promise]);
   }
 
-  /** Makes a call. @param unclear returns the result of a write with an unclear reply. Without it, such a call fails */
+  /**
+   * Makes a call.
+   * @param unclear returns the result of a write with an unclear reply. If it is absent, the call fails instead
+   */
   async call<T>(name: string, step: () => Promise<T>, fail: Fail<T>, unclear?: () => T): Promise<T> {
     if (this.#isDead) return never();
     const isHere = this.made.push(name) - 1 === this.#at;

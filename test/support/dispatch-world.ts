@@ -124,8 +124,9 @@ export function aReport(overrides: Partial<PassReport> = {}): PassReport {
 type Run = (context: PassContext) => Promise<PassReport> | PassReport;
 
 /**
- * Returns a loop and the contexts of its passes.
- * @param script the passes, or those of each cluster by its name. A pass of any other cluster does nothing.
+ * Returns a loop, and the contexts of the passes that it has run.
+ * @param script runs the pass of every cluster, or has one function for each cluster name. The pass of a cluster without a
+ * function does nothing
  */
 export function aLoop(script: Run | Readonly<Record<string, Run>> = {}, id: Loop = 'system-namespaces') {
   const contexts: PassContext[] = [];

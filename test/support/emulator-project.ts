@@ -60,7 +60,8 @@ export function copyProject(endpoint: string) {
           const text = readInRepository(file).replace(VERSION, version);
           writeFileSync(join(folder, file), text);
         }
-        // The code of these functions does not contain the version.
+        // The code of these two functions does not import the version, so both releases would have the same code. This line makes
+        // the code of each release different.
         for (const file of ['functions/allocate.ts', 'functions/admission.ts']) {
           const text = readInRepository(file);
           writeFileSync(join(folder, file), `${text}\nObject.assign(globalThis, { release: '${version}' });\n`);

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** A test may take three minutes. */
+/** This is shorter than the time limit of a test, which is three minutes. */
 const TIMEOUT_MS = 150_000;
 
 /** Repeats `check` until it no longer throws, for effects of other processes. @throws the last error after 2.5 minutes */

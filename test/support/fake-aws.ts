@@ -84,7 +84,11 @@ function callIn(target: string, text: string, headers: Readonly<Record<string, u
   return { action: body['Action'] ?? '', body, accessKey };
 }
 
-/** Sets the variables of the AWS SDK and of roles. @returns a function that restores the former ones */
+/**
+ * Points the AWS SDK to the endpoint with environment variables. Sets a region and credentials, and unsets the profile and the
+ * external id of roles.
+ * @returns a function that restores the former values
+ */
 function setEndpoint(url: string): () => void {
   const wanted = {
     AWS_ENDPOINT_URL: url,

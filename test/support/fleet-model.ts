@@ -27,7 +27,7 @@ export interface FleetOptions {
   readonly names: readonly string[];
   /** The number of messages that are processed at the same time, each in its own process: the parameter `tickConcurrency`. */
   readonly slots: number;
-  /** The pollers of the queue start and end as Lambda scales them. Default: one poller for each slot at all times. */
+  /** True if the number of pollers changes as Lambda scales them. Default: one poller for each slot at all times. */
   readonly ramp?: boolean;
 }
 
@@ -270,7 +270,7 @@ function partitionOf(cluster: string): Partition {
 
 function noFigures() {
   const none = (): Record<Partition, number> => ({ '#clusters': 0, other: 0, 'of clusters': 0 });
-  /** The delay at which a function received the tick of each cluster that answers. */
+  /** For each tick of a cluster that answers: the time from the due time of the tick until the function received it. */
   const latenessMs: number[] = [];
   return { latenessMs, reads: none(), writes: none(), kubeconfigReads: 0 };
 }

@@ -150,7 +150,7 @@ export async function openKbctlWorld(endpoint: string) {
   };
 }
 
-/** Returns the result of a command, whose texts may be matchers. */
+/** Returns the expected result of a command. Each text can be a string or a matcher of jest. */
 export function ran(code: number, stdout: unknown, stderr: unknown = '') {
   return { code, stdout, stderr };
 }

@@ -30,13 +30,16 @@ export async function kubernetesServiceObjects({ request }: Requests): Promise<K
   return { ...(service && { service }), ...(endpoints && { endpoints }), ...(slice && { slice }) };
 }
 
-/** Returns versions of these objects. They are equal at two times if none of the objects was written in between. */
+/** Returns the versions of these objects. If two calls return the same versions, no object was written in between. */
 export async function versionsOf(apiserver: Requests): Promise<Readonly<Record<string, string | undefined>>> {
   const objects = Object.entries<KubernetesObject>({ ...(await kubernetesServiceObjects(apiserver)) });
   return Object.fromEntries(objects.map(([name, { metadata }]) => [name, metadata.resourceVersion]));
 }
 
-/** Returns versions of all objects that the loops may write. They are equal at two times if no client wrote one in between. */
+/**
+ * Returns the versions of all objects that the loops can write. If two calls return the same versions, no object was written in
+ * between.
+ */
 export async function versionsOfEverything({ request }: Requests): Promise<readonly string[]> {
   const lists = KINDS.map(async (kind) => {
     const { body } = await request<{ items: readonly KubernetesObject[] }>('GET', kind);

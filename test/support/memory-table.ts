@@ -36,7 +36,7 @@ export function memoryTable({
     return items;
   };
 
-  /** Runs a step without I/O as a call of the table, which fails after the deadline. */
+  /** Makes a call of the table. The call fails if the deadline has passed, else it runs `step`, which has no I/O. */
   const call = async <T>(step: () => T): Promise<T> => {
     if (deadline?.aborted) throw new TableError('DeadlineExceeded', 'the pass has ended', { cause: deadline.reason });
     return step();

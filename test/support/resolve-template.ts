@@ -24,8 +24,8 @@ const PSEUDO = {
 };
 
 /**
- * Returns the template that CloudFormation makes of these parameters. Ids and attributes stay unresolved, because only
- * CloudFormation knows them.
+ * Returns the template with all conditions and parameters resolved, as CloudFormation resolves them. Ids and attributes stay
+ * unresolved, because only CloudFormation knows them.
  */
 export function resolveTemplate(
   template: object,

@@ -53,7 +53,10 @@ export async function create<T>(apiserver: KubeApiserver, path: string, body: ob
   throw new Error(`POST ${path} was answered by ${reply.status}: ${JSON.stringify(reply.body)}`);
 }
 
-/** Waits until the user may do all of this. The authorizer learns of new roles and bindings a moment later, one by one. */
+/**
+ * Waits until the API server allows the user every one of these requests. The authorizer applies new roles and bindings a moment
+ * later, one by one.
+ */
 export async function untilAllowed(
   apiserver: KubeApiserver,
   user: string,

@@ -24,7 +24,7 @@ export interface StandInSetting {
 
 const NODE_PORTS = '30000-32767';
 
-/** Returns a stand-in with the namespaces and the ServiceCIDR of a cluster at work, and with ranges that a pass has saved. */
+/** Returns a stand-in that has the namespaces and the ServiceCIDR of a running cluster, and ranges that a pass has saved. */
 export async function readyStandIn({
   cidr = '10.0.0.0/24',
   table = memoryTable(),

@@ -77,7 +77,7 @@ describe('registerCluster', () => {
     ['number of ranges', { serviceClusterIPRanges: ['10.0.0.0/24'] }, true],
     ['node ports', { serviceNodePortRange: '30000-30999' }, true],
   ])(
-    'a change of the %s begins a generation, and a ranges generation only if it changes a range, the allocator or the mode',
+    'a change of the %s increments the generation, and a change of a range, the allocator or the mode also increments the ranges generation',
     async (_, change, ranges) => {
       const table = await withCluster();
       const spec = { ...SPEC, ...change };
@@ -96,7 +96,7 @@ describe('registerCluster', () => {
     expect(await readCluster(table, SPEC.name)).toMatchObject({ generation: 2 });
   });
 
-  test('registerCluster continues the generations of a name that was registered before', async () => {
+  test('registerCluster gives a cluster that was registered before the generation after its last one', async () => {
     const table = await withCluster();
     await registerCluster(table, { ...SPEC, mode: 'enforce' });
     await updateCluster(table, SPEC.name, unregistered);
@@ -108,7 +108,7 @@ describe('registerCluster', () => {
     [{ generation: 1 }, 2],
     ['not a range', 1],
   ])(
-    'registerCluster continues after the generation of stored ranges if the registration is missing: %j',
+    'if a registration is missing, registerCluster gives the cluster the generation after that of its stored range: %j',
     async (value, generation) => {
       const table = memoryTable();
       const put = (key: string, of: TableValue) =>
@@ -120,7 +120,7 @@ describe('registerCluster', () => {
     },
   );
 
-  test('registerCluster replaces a corrupt registration and continues its generations', async () => {
+  test('registerCluster replaces a corrupt registration, and gives the new one the next generation', async () => {
     const table = memoryTable();
     const value = { generation: 4, spec: {} };
     won(await table.put({ cluster: '#clusters', key: SPEC.name, value, schema: 1 }, undefined));
@@ -135,7 +135,7 @@ describe('registerCluster', () => {
   });
 });
 
-test('the change `unregistered` removes the cluster from reads and lists, and keeps its items', async () => {
+test('after the change `unregistered`, the cluster cannot be read or listed, and its table items are kept', async () => {
   const table = await withCluster();
   const range = won(await table.put({ cluster: SPEC.name, key: 'ranges/serviceips', value: 1, schema: 1 }, undefined));
   expect(await updateCluster(table, SPEC.name, unregistered)).toBe(true);
@@ -145,7 +145,7 @@ test('the change `unregistered` removes the cluster from reads and lists, and ke
   expect(await table.list(SPEC.name, '')).toEqual([range]);
 });
 
-describe('a registration that was read before', () => {
+describe('a change of a registration that the caller has read', () => {
   const CHANGED = { ...SPEC, mode: 'enforce' } as const;
   const TOO_LATE = { code: 'ChangedMeanwhile' };
 
@@ -160,7 +160,7 @@ describe('a registration that was read before', () => {
   test.each([
     ['another generation', 2],
     ['no registration', 'none'],
-  ] as const)('a registration is not replaced if %s was read before', async (_, replaces) => {
+  ] as const)('a registration is not replaced if the caller had read %s', async (_, replaces) => {
     const table = await withCluster();
     await expect(registerCluster(table, CHANGED, { replaces })).rejects.toMatchObject(TOO_LATE);
     await expect(updateCluster(table, SPEC.name, unregistered, { replaces })).rejects.toMatchObject(TOO_LATE);
@@ -176,7 +176,7 @@ describe('a registration that was read before', () => {
     });
   });
 
-  test('a registration is replaced even if it was paused since it was read or already equals the new one', async () => {
+  test('a registration is replaced even if the cluster was paused since the read, or if the same spec was registered since the read', async () => {
     const table = await withCluster();
     await updateCluster(table, SPEC.name, withPause(PAUSE));
     expect(await registerCluster(table, CHANGED, { replaces: 1 })).toMatchObject({ paused: PAUSE });
@@ -184,7 +184,7 @@ describe('a registration that was read before', () => {
   });
 });
 
-test('withMode begins one new generation of the unchanged spec', async () => {
+test('withMode changes only the mode of the spec, and increments the generation only if the mode changes', async () => {
   const table = await withCluster('prod');
   await updateCluster(table, SPEC.name, withPause(PAUSE));
   await updateCluster(table, SPEC.name, withMode('enforce'));
@@ -195,7 +195,7 @@ test('withMode begins one new generation of the unchanged spec', async () => {
   expect(await readCluster(table, SPEC.name)).toEqual(changed);
 });
 
-test('only the first stack that claims a cluster becomes its owner', async () => {
+test('if several stacks claim a cluster, the first one becomes and stays the owner', async () => {
   const table = await withCluster();
   const claims = ['prod', 'second'].map((stack) => claimCluster(table, SPEC.name, stack, AT_ONCE));
   expect(new Set(await Promise.all(claims)).size).toBe(1);
@@ -204,7 +204,7 @@ test('only the first stack that claims a cluster becomes its owner', async () =>
   expect(await itemOf(table)).toEqual(before);
 });
 
-test('changes of a cluster that was never registered, or is no longer registered, write nothing', async () => {
+test('a change of a cluster that is not registered, or no longer registered, writes nothing', async () => {
   const table = memoryTable();
   const changes = async () => [
     await updateCluster(table, SPEC.name, unregistered),
@@ -224,7 +224,7 @@ test('changes of a cluster that was never registered, or is no longer registered
   expect(await itemOf(table)).toEqual(before);
 });
 
-test('a list of clusters is read in pages, and contains the time of the last write of each registration', async () => {
+test('clusterPages returns the clusters of each page, and listClusters returns when each registration was last written', async () => {
   const table = memoryTable();
   for (const name of ['a', 'b', 'c']) await registerCluster(table, { ...SPEC, name });
   await pauseAllClusters(table, PAUSE);
@@ -240,7 +240,7 @@ test('a list of clusters is read in pages, and contains the time of the last wri
   expect(await listClusters(table)).toMatchObject({ pausedAll: PAUSE, clusters: [{ writtenAtMs: 0 }, {}, {}] });
 });
 
-test('the pause of one cluster is read with its registration, changes no generation, and can be ended', async () => {
+test('the pause of a cluster is stored in its registration, does not change the generation, and can be removed', async () => {
   const table = memoryTable();
   const registered = await registerCluster(table, SPEC);
   expect(await updateCluster(table, SPEC.name, withPause(PAUSE))).toBe(true);
@@ -269,7 +269,7 @@ describe('a registration that cannot be read', () => {
     ['has an unknown mode', { ...first, spec: { name: 'bad', mode: 'destroy' } }, 1, 'Corrupt', REGISTER],
     ['has too many API servers', { ...first, spec: { apiServers } }, 1, 'Corrupt', `not changed; ${REGISTER}`],
     ['was written by a later version', {}, 2, 'SchemaTooNew', 'deploy the newer version'],
-  ])('a registration that %s does not hide other registrations', async (_, value, schema, code, message) => {
+  ])('other registrations can still be listed if a registration %s', async (_, value, schema, code, message) => {
     const table = await withCluster();
     won(await table.put({ cluster: '#clusters', key: 'bad', value, schema }, undefined));
     const { clusters, unreadable } = await listClusters(table);

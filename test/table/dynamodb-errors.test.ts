@@ -48,15 +48,15 @@ describe('the error of a call to the table', () => {
     ['a request that is too large', answered('Other', { status: 413 }), 'ItemTooLarge', TOO_LARGE],
     ['a table with other keys', refusal('ValidationException'), 'Unexpected', INVALID],
     [
-      'a refusal that mentions a size',
+      'a refusal whose message mentions a size',
       refusal('Other', 'Item size'),
       'Unexpected',
       ' failed with Other; see the cause.',
     ],
-    ['an error before the request', new Error('a defect'), 'Unexpected', ' failed with Error; see the cause.'],
+    ['an error before the request was sent', new Error('a defect'), 'Unexpected', ' failed with Error; see the cause.'],
     ['a thrown value that is not an error', null, 'Unexpected', ' failed with unknown error; see the cause.'],
     [
-      'throttling before the request',
+      'throttling before the request was sent',
       unsentThrottling,
       'Throttled',
       ` failed (ThrottlingException, attempts: unknown)${THROTTLED}`,
@@ -72,7 +72,7 @@ describe('the error of a call to the table', () => {
     expect(errorOf(error)).toMatchObject({ code, message: `${WHAT}${message}`, cause: error });
   });
 
-  test('the error of a call to a missing table names the table and the region', () => {
+  test('the error of a call to a missing table contains the name of the table and its region', () => {
     const error = refusal('ResourceNotFoundException');
     const message =
       'Table "t" was not found in region r (dynamodb:PutItem): deploy the stack that creates it, or correct the name or the region.';
@@ -82,7 +82,7 @@ describe('the error of a call to the table', () => {
   test.each([
     ...['ProvisionedThroughputExceededException', 'ThrottlingException', 'RequestLimitExceeded'],
     ...['LimitExceededException', 'TooManyRequests'],
-  ])('the error of a call to the table is Throttled for %s', (name) => {
+  ])('a call to the table that fails with %s has the error code Throttled', (name) => {
     const error = answered(name, { status: name === 'TooManyRequests' ? 429 : 400 });
     expect(errorOf(error)).toMatchObject({
       code: 'Throttled',
@@ -94,7 +94,7 @@ describe('the error of a call to the table', () => {
     ...['CredentialsProviderError', 'ExpiredTokenException', 'IncompleteSignatureException'],
     ...['InvalidSignatureException', 'MissingAuthenticationTokenException', 'TokenProviderError'],
     'UnrecognizedClientException',
-  ])('the error of a call to the table contains no part of the signature for %s', (name) => {
+  ])('the error of a call to the table that fails with %s contains no part of the signature', (name) => {
     const error = errorOf(refusal(name, 'signature'));
     const message = `${WHAT} could not be authenticated (${name}): give this process valid AWS credentials.`;
     expect(error).toMatchObject({ code: 'AccessDenied', message });
@@ -105,20 +105,20 @@ describe('the error of a call to the table', () => {
     ['dynamodb:GetItem', ''],
     ['dynamodb:Query', ''],
     ['dynamodb:PutItem', MAY_HAVE_HAPPENED],
-  ])('the error of a failed %s states whether the write may have happened: "%s"', (action, outcome) => {
+  ])('the error of a failed %s states that a write might have happened: "%s"', (action, outcome) => {
     expect(errorOf(answered('Busy', { status: 503, fault: 'server' }), { action }).message).toBe(
       `${action} on table "t" in region r failed (Busy, attempts: 2): ${outcome}try again.`,
     );
   });
 
-  test('the error of an aborted call names the deadline and states whether the write may have happened', () => {
+  test('the error of a write that was aborted mentions the deadline and states that the write might have happened', () => {
     const deadline = AbortSignal.abort();
     const message = `${WHAT} was aborted at its deadline: ${MAY_HAVE_HAPPENED}try again.`;
     const error = answered('Busy', { status: 503, fault: 'server' });
     expect(errorOf(error, { deadline })).toMatchObject({ code: 'DeadlineExceeded', message });
   });
 
-  test('the error of a refused call does not name the deadline, even if it has expired', () => {
+  test('the error of a call that the table refused does not mention the deadline, even if the deadline has expired', () => {
     const deadline = AbortSignal.abort();
     expect(errorOf(answered('Other', { status: 400 }), { deadline }).code).toBe('Unexpected');
   });
@@ -128,7 +128,7 @@ describe('the error of a call to the table', () => {
     expect(tableErrorOf(unsent, call).message).toBe('dynamodb:GetItem failed: no AWS region is set; set AWS_REGION.');
   });
 
-  test('an error of the table is returned unchanged', () => {
+  test('tableErrorOf returns a TableError unchanged', () => {
     const error = new TableError('Corrupt', 'x');
     expect(errorOf(error)).toBe(error);
   });
@@ -153,7 +153,7 @@ test('regionOf returns undefined if the client has no region', async () => {
 
 const randomly = Math.random;
 
-test('a client has the given profile and the documented timeouts', async () => {
+test('createDynamoClient creates a client with the given profile and the documented timeouts', async () => {
   const { profile, requestHandler } = createDynamoClient({ region: 'r', profile: 'p' }).config;
   expect(profile).toBe('p');
   expect(await Reflect.get(requestHandler, 'configProvider')).toMatchObject({
@@ -162,7 +162,7 @@ test('a client has the given profile and the documented timeouts', async () => {
   });
 });
 
-test('a client waits twice as long after each attempt, up to a second', async () => {
+test('a client doubles its wait after each failed attempt, up to a second', async () => {
   const strategy = await createDynamoClient({ region: 'r' }).config.retryStrategy();
   const backoff = Reflect.get(strategy, 'retryBackoffStrategy');
   const waits = () => [0, 1, 2, 9].map((attempt) => backoff.computeNextBackoffDelay(attempt));

@@ -37,7 +37,7 @@ async function attributesOf(cluster: string, key: string) {
 }
 
 describe('a DynamoDB item', () => {
-  test('an item has the documented attributes, and its ttl is an hour after its expiry in whole seconds', async () => {
+  test('an item has the documented attributes, and its ttl is an hour after its expiry, rounded up to seconds', async () => {
     const cluster = newCluster();
     const value = { generation: 1 };
     const item = { cluster, key: 'masterleases/10.0.0.1', value, schema: 3, expiresAtMs: NOW_MS + 1 };
@@ -71,7 +71,7 @@ describe('a DynamoDB item', () => {
 
   test.each([
     ['no write id', { ...whole, writeId: undefined }, 'writeId'],
-    ['a write id that is not a text', { ...whole, writeId: { N: '1' } }, 'writeId'],
+    ['a write id that is not a string', { ...whole, writeId: { N: '1' } }, 'writeId'],
     ['no schema', { ...whole, schema: undefined }, 'schema'],
     ['no value', { ...whole, value: undefined }, 'value'],
     ['a set in its value', { ...whole, value: { M: { set: { SS: ['x'] } } } }, 'value'],
@@ -88,7 +88,7 @@ describe('a DynamoDB item', () => {
     });
   });
 
-  test('an item of another writer does not hide the registrations', async () => {
+  test('an item of another writer among the registrations does not prevent that they are listed', async () => {
     const table = openTable(server.client);
     const { spec } = await registerCluster(table, aClusterSpec({ name: 'beside' }));
     const Item = { cluster: { S: '#clusters' }, key: { S: 'another' }, note: { S: 'by hand' } };
@@ -129,7 +129,7 @@ describe('a DynamoDB table behind a faulty network', () => {
   const drop: Fault = { kind: 'dropRequest' };
   const dropReply: Fault = { kind: 'dropReply' };
   const thrice = (fault: Fault) => [fault, fault, fault];
-  /** Returns a fault that loses the reply. Other writers then write this many times before the next attempt. */
+  /** Returns a fault: the reply is dropped, and other writers overwrite the item this many times before the next attempt. */
   const overwrittenTimes = (times: number): Fault => ({
     kind: 'dropReply',
     meanwhile: async () => {
@@ -153,7 +153,7 @@ describe('a DynamoDB table behind a faulty network', () => {
       ['with a lost reply and 64 later writes', 'won', 'theirs', [overwrittenTimes(64)]],
       ['with a lost reply and 65 later writes', 'unclear', 'theirs', [overwrittenTimes(65)]],
       [
-        'with a lost reply and a later write of a version that keeps no write ids',
+        'with a lost reply and a later write by an older version, which does not store earlier write ids',
         'unclear',
         'theirs',
         [overwrittenByAnOlderVersion],
@@ -162,7 +162,12 @@ describe('a DynamoDB table behind a faulty network', () => {
       ['without any reply', 'won', 'ours', thrice(dropReply)],
       ['with every reply cut off', 'won', 'ours', thrice({ kind: 'cutReply' })],
       ['with every reply truncated at its end', 'won', 'ours', thrice({ kind: 'truncateReply' })],
-      ['that succeeds at its last attempt and is then replaced', 'won', 'theirs', [drop, drop, overwrittenTimes(1)]],
+      [
+        'that succeeds at its last attempt and whose item is then overwritten',
+        'won',
+        'theirs',
+        [drop, drop, overwrittenTimes(1)],
+      ],
       ['that succeeds before its retries are throttled', 'won', 'ours', [dropReply, ...throttle(2)]],
     ])('a put %s has the outcome "%s"', async (_, outcome, value, faults) => {
       const previous = await putNew();
@@ -171,14 +176,14 @@ describe('a DynamoDB table behind a faulty network', () => {
       expect(await valueThere()).toBe(value);
     });
 
-    test('a put with a lost reply returns the present item, after one read', async () => {
+    test('a put whose reply is lost returns the stored item after one read', async () => {
       const previous = await putNew();
       proxy.plan('PutItem', dropReply);
       expect(won(await table.put(ours(), previous))).toEqual(await competitor().get(cluster, 'a'));
       expect(proxy.operations).toEqual(['PutItem', 'PutItem', 'GetItem']);
     });
 
-    test('a put that creates an item is won although its reply was lost', async () => {
+    test('a put that creates an item has the outcome "won" even if its reply is lost', async () => {
       proxy.plan('PutItem', dropReply);
       won(await table.put(ours(), undefined));
       expect(await valueThere()).toBe('ours');
@@ -186,7 +191,11 @@ describe('a DynamoDB table behind a faulty network', () => {
 
     test.each([
       ['has the outcome "lost" without a read', [], ['PutItem']],
-      ['has the outcome "lost" even if a reply was lost', [dropReply], ['PutItem', 'PutItem', 'GetItem']],
+      [
+        'has the outcome "lost" even if the reply to its first attempt was dropped',
+        [dropReply],
+        ['PutItem', 'PutItem', 'GetItem'],
+      ],
     ])('a refused put %s', async (_, faults, operations) => {
       const previous = await putNew();
       await overwrite();
@@ -217,7 +226,7 @@ describe('a DynamoDB table behind a faulty network', () => {
       expect(await valueThere()).toBe('old');
     });
 
-    test('a put that fails, and whose read-back fails too, throws the first error', async () => {
+    test('if a put fails, and the read that checks its outcome fails too, the error of the put is thrown', async () => {
       const previous = await putNew();
       proxy.plan('PutItem', ...thrice(drop));
       proxy.plan('GetItem', ...thrice(drop));
@@ -227,7 +236,7 @@ describe('a DynamoDB table behind a faulty network', () => {
       });
     });
 
-    test('a put with bad credentials fails with AccessDenied, and the error quotes no part of the signature', async () => {
+    test('a put with bad credentials fails with AccessDenied, and the error contains no part of the signature', async () => {
       proxy.plan('PutItem', serviceError(400, 'UnrecognizedClientException', 'x-amz-security-token: SECRET'));
       const failure = await table.put(ours(), undefined).catch((error: unknown) => error);
       expect(failure).toMatchObject({ code: 'AccessDenied', message: expect.stringContaining('credentials') });
@@ -262,7 +271,7 @@ describe('a DynamoDB table behind a faulty network', () => {
       expect(attempts('Query')).toBe(3);
     });
 
-    test('reads without an answer in time fail with Unavailable', async () => {
+    test('reads that time out at every attempt fail with Unavailable', async () => {
       const impatient = connect({ requestTimeoutMs: 20, maxAttempts: 2 });
       proxy.plan('GetItem', { kind: 'hang' }, { kind: 'hang' });
       const failure = { code: 'Unavailable', cause: { $metadata: { attempts: 2 } } };
@@ -271,7 +280,7 @@ describe('a DynamoDB table behind a faulty network', () => {
     });
   });
 
-  describe('a server that hangs', () => {
+  describe('a table that does not answer', () => {
     const calls: [string, string, (item: Item) => Promise<unknown>][] = [
       ['get', 'GetItem', (item) => table.get(item.cluster, item.key)],
       ['list', 'Query', (item) => table.list(item.cluster, '')],
@@ -290,7 +299,7 @@ describe('a DynamoDB table behind a faulty network', () => {
       expect(proxy.operations).toEqual([operation]);
     });
 
-    test('a write whose read-back hangs fails with DeadlineExceeded', async () => {
+    test('a write fails with DeadlineExceeded if its reply is lost and the read that checks its outcome gets no answer', async () => {
       const previous = await putNew();
       const pass = new AbortController();
       table = openTable(client, pass.signal);
@@ -304,7 +313,7 @@ describe('a DynamoDB table behind a faulty network', () => {
   });
 });
 
-test('createTable keeps an existing table and its content', async () => {
+test('createTable does not change an existing table or its content', async () => {
   const cluster = newCluster();
   const item = won(await openTable(server.client).put({ cluster, key: 'a', value: 1, schema: 1 }, undefined));
   await createTable(server.client, TABLE);

@@ -12,7 +12,7 @@ async function write(table: KeyValueTable, value: TableValue): Promise<void> {
   await table.put({ cluster: CLUSTER, key: KEY, value, schema: 1 }, await table.get(CLUSTER, KEY));
 }
 
-/** Returns a table whose puts are replaced by `interfere`, which gets the number of the put. */
+/** Returns a table. For each put, it calls `interfere` with the number of the put and a function that makes the put. */
 function interfered(
   table: KeyValueTable,
   interfere: (put: number, attempt: () => Promise<WriteResult>) => Promise<WriteResult>,
@@ -36,7 +36,7 @@ const increment = (current: Item | undefined) => {
 };
 
 describe('guaranteedUpdate', () => {
-  test('guaranteedUpdate repeats the change on the value of another writer, and drops the earlier result', async () => {
+  test('if another writer changes the item, guaranteedUpdate computes the change again from the new value, and discards the earlier result', async () => {
     const table = memoryTable();
     const { table: contended, puts } = interfered(table, async (put, attempt) => {
       if (put <= 2) await write(table, put * 10);
@@ -56,7 +56,7 @@ describe('guaranteedUpdate', () => {
     expect(await table.get(CLUSTER, KEY)).toMatchObject({ value: 20, version: 20 });
   });
 
-  test('guaranteedUpdate does not write a change without an effect', async () => {
+  test('guaranteedUpdate writes nothing if the change does not change the value', async () => {
     const table = memoryTable();
     await write(table, { bytes: new Uint8Array([1]), at: { x: 1 } });
     const before = await table.get(CLUSTER, KEY);
@@ -71,21 +71,21 @@ describe('guaranteedUpdate', () => {
   test.each([
     ['schema', { value: 1, schema: 2 }],
     ['expiry', { value: 1, schema: 1, expiresAtMs: 5 }],
-  ])('guaranteedUpdate writes the same value with another %s', async (_, content) => {
+  ])('guaranteedUpdate writes an unchanged value if its %s changes', async (_, content) => {
     const table = memoryTable();
     await write(table, 1);
     await guaranteedUpdate(table, CLUSTER, KEY, () => ({ write: content, result: undefined }), AT_ONCE);
     expect(await table.get(CLUSTER, KEY)).toMatchObject({ ...content, version: 2 });
   });
 
-  test('guaranteedUpdate ends without a write if the change keeps the item', async () => {
+  test('guaranteedUpdate writes nothing if the change returns that the item is to be kept', async () => {
     const table = memoryTable();
     const refusal = new Error('no');
     expect(await guaranteedUpdate(table, CLUSTER, KEY, () => ({ keep: refusal }), AT_ONCE)).toBe(refusal);
     expect(await table.get(CLUSTER, KEY)).toBeUndefined();
   });
 
-  test('guaranteedUpdate waits only between attempts, and throws Contended after the last', async () => {
+  test('guaranteedUpdate waits only between attempts, and throws an error with the code Contended after the last attempt', async () => {
     const table = memoryTable();
     const waits: number[] = [];
     const wait = async (attempt: number) => {
@@ -104,8 +104,11 @@ describe('guaranteedUpdate', () => {
     expect(waits).toEqual([0, 1, 2]);
   });
 
-  describe('an item that was read just before', () => {
-    /** Returns a table with the value 1, the item as it was read, and the number of later gets. */
+  describe('an item that the caller has just read', () => {
+    /**
+     * Returns a table whose item has the value 1, options with that item as the caller read it, and a function that counts later
+     * gets.
+     */
     async function recentlyRead() {
       const table = memoryTable();
       await write(table, 1);
@@ -122,27 +125,27 @@ describe('guaranteedUpdate', () => {
       return { table: counted, options: { recent, wait }, gets: () => gets, inner: table };
     }
 
-    test('guaranteedUpdate replaces an item that was read just before without another read', async () => {
+    test('guaranteedUpdate does not read an item again that the caller has just read', async () => {
       const { table, options, gets } = await recentlyRead();
       expect(await guaranteedUpdate(table, CLUSTER, KEY, increment, options)).toBe(2);
       expect(gets()).toBe(0);
     });
 
-    test('guaranteedUpdate reads an item again without a wait if another writer changed it', async () => {
+    test('guaranteedUpdate reads the item again, without a wait, if another writer changed it after the caller had read it', async () => {
       const { table, options, gets, inner } = await recentlyRead();
       await write(inner, 10);
       expect(await guaranteedUpdate(table, CLUSTER, KEY, increment, options)).toBe(11);
       expect(gets()).toBe(1);
     });
 
-    test('guaranteedUpdate refuses a change because of the present item, not because of the item that was read before', async () => {
+    test('guaranteedUpdate reads the item again before it returns that the item is to be kept', async () => {
       const { table, options, inner } = await recentlyRead();
       await write(inner, 10);
       const change = (current: Item | undefined) => ({ keep: `there is ${JSON.stringify(current?.value)}` });
       expect(await guaranteedUpdate(table, CLUSTER, KEY, change, options)).toBe('there is 10');
     });
 
-    test('guaranteedUpdate does not repeat a write with an unclear outcome if the item was read just before', async () => {
+    test('guaranteedUpdate does not repeat a write with an unclear outcome if the caller has just read the item', async () => {
       const { table, options } = await recentlyRead();
       const lossy: KeyValueTable = { ...table, put: async () => ({ outcome: 'unclear' }) };
       await expect(guaranteedUpdate(lossy, CLUSTER, KEY, increment, options)).rejects.toMatchObject({
@@ -166,7 +169,7 @@ describe('guaranteedUpdate', () => {
   });
 });
 
-/** Returns work that records its beginning in `begun`, and the functions that end it. */
+/** Returns work that adds its name to `begun` when it begins, and the functions that end the work. */
 function notedWork(begun: string[], name: string) {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   const work = () => {
@@ -176,7 +179,7 @@ function notedWork(begun: string[], name: string) {
   return { work, resolve, reject };
 }
 
-test('work with the same key runs in order, each after the previous work has ended or failed', async () => {
+test('pieces of work with the same key run one after the other, each after the previous one has ended or failed', async () => {
   const begun: string[] = [];
   const turns = new Turns();
   const [first, second, third] = ['first', 'second', 'third'].map((name) => notedWork(begun, name));
@@ -194,7 +197,7 @@ test('work with the same key runs in order, each after the previous work has end
   expect(begun).toEqual(['first', 'other', 'second', 'third']);
 });
 
-test('work that never ends gives up its turn when its signal aborts', async () => {
+test('if the signal of work that never ends aborts, the next work with that key begins', async () => {
   const turns = new Turns();
   const stuck = new AbortController();
   void turns.take('key', stuck.signal, () => new Promise(() => {}));
@@ -203,7 +206,7 @@ test('work that never ends gives up its turn when its signal aborts', async () =
   expect(await next).toBe('done');
 });
 
-test('the time in the queue does not count for the duration of an attempt, which determines the next wait', async () => {
+test('the wait after an attempt is calculated from its duration without the time in the queue', async () => {
   const turns = new Turns();
   const { signal } = new AbortController();
   const clock = { nowMs: 0 };

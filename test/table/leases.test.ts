@@ -34,7 +34,7 @@ function changes(...leases: readonly Lease[]) {
   return new Map(leases.map((lease) => [lease.address, lease]));
 }
 
-/** Returns the table. It runs `meanwhile` once just before its next put. */
+/** Returns a table that runs `meanwhile` once, just before its first put. */
 function before(table: KeyValueTable, meanwhile: () => Promise<unknown>): KeyValueTable {
   let isDone = false;
   const put: KeyValueTable['put'] = async (content, previous) => {
@@ -62,15 +62,18 @@ describeInEachTable('Leases', (open) => {
     ['shuttingDown', { seenDown: true }, { seenDown: true }],
     ['withdrawn', { withdrawnUntilMs: 7 }, { withdrawnUntilMs: 7 }],
     ['withdrawn and seen down', { withdrawnUntilMs: 7, seenDown: true }, { withdrawnUntilMs: 7, seenDown: true }],
-  ])('a lease that is %s is read back from its stored form', async (_, fields, stored) => {
-    const table = await open();
-    await putLease(table, 'c', aLease(A, fields));
-    const { leases, item } = await readLeases(table, 'c');
-    expect(leases).toEqual([aLease(A, fields)]);
-    expect(item?.value).toEqual({ [A]: { generation: 1, expiresAtMs: NOW_MS + 15_000, ...stored } });
-  });
+  ])(
+    'a lease in the state %s is stored without default values, and is read back unchanged',
+    async (_, fields, stored) => {
+      const table = await open();
+      await putLease(table, 'c', aLease(A, fields));
+      const { leases, item } = await readLeases(table, 'c');
+      expect(leases).toEqual([aLease(A, fields)]);
+      expect(item?.value).toEqual({ [A]: { generation: 1, expiresAtMs: NOW_MS + 15_000, ...stored } });
+    },
+  );
 
-  test('leases of several addresses are written, changed and removed with one put', async () => {
+  test('changeLeases writes, changes and removes leases of several addresses with one put', async () => {
     const table = await open();
     const { present } = await changeLeases(table, 'c', await readLeases(table, 'c'), changes(aLease(A), aLease(B)));
     const both = new Map([
@@ -100,14 +103,14 @@ describeInEachTable('Leases', (open) => {
   });
 });
 
-describe('a change of leases', () => {
-  test('a change of leases always writes, even the same content', async () => {
+describe('changeLeases', () => {
+  test('changeLeases always writes, even if the content is the same', async () => {
     const table = newTable();
     for (let n = 0; n < 3; n++) await putLease(table, 'c', aLease(A));
     expect((await itemIn(table)).version).toBe(3);
   });
 
-  test('a change of no address writes nothing', async () => {
+  test('changeLeases writes nothing if no address is given', async () => {
     const table = newTable();
     const read = await readLeases(table, 'c');
     expect(await changeLeases(table, 'c', read, new Map())).toEqual({
@@ -117,7 +120,7 @@ describe('a change of leases', () => {
     });
   });
 
-  test('a change of leases keeps a deregistration that was written since the read, and changes the other addresses', async () => {
+  test('changeLeases keeps a deregistration that was written since the read, and changes the other addresses', async () => {
     const table = newTable();
     for (const address of [A, B]) await putLease(table, 'c', aLease(address));
     const read = await readLeases(table, 'c');
@@ -129,13 +132,13 @@ describe('a change of leases', () => {
     expect(await readLeases(table, 'c')).toEqual(present);
   });
 
-  test('a withheld change is not reported as written, but the pass continues with it', async () => {
+  test('changeLeases on a table that withholds writes returns the changed leases, and does not report them as written', async () => {
     const table = unwrittenTable(newTable(), { nowMs: () => NOW_MS });
     const { written, present } = await changeLeases(table, 'c', await readLeases(table, 'c'), changes(aLease(A)));
     expect([written.size, present.leases]).toEqual([0, [aLease(A)]]);
   });
 
-  test('a change of an absent lease is not written if the lease exists now', async () => {
+  test('changeLeases does not write a new lease if another writer has created that lease since the read', async () => {
     const table = newTable();
     const read = await readLeases(table, 'c');
     await putLease(table, 'c', aLease(A, { withdrawnUntilMs: NOW_MS + 1 }));
@@ -144,7 +147,7 @@ describe('a change of leases', () => {
     expect(present.leases).toMatchObject([{ withdrawnUntilMs: NOW_MS + 1 }]);
   });
 
-  test('a change of a removed lease does not create it again', async () => {
+  test('changeLeases does not create a lease again that another writer has removed since the read', async () => {
     const table = newTable();
     await putLease(table, 'c', aLease(A));
     const read = await readLeases(table, 'c');
@@ -153,7 +156,7 @@ describe('a change of leases', () => {
     expect(await readLeases(table, 'c')).toMatchObject({ leases: [], item: { version: 2, expiresAtMs: DAY_MS } });
   });
 
-  test('a change of leases ends after eight attempts with the present leases, and waits before the third and later attempts', async () => {
+  test('changeLeases gives up after eight attempts and returns the stored leases; it waits before the third and each later attempt', async () => {
     const table = newTable();
     const waits: number[] = [];
     const wait = async (attempt: number) => void waits.push(attempt);
@@ -169,7 +172,7 @@ describe('a change of leases', () => {
     expect(waits).toEqual([0, 1, 2, 3, 4, 5]);
   });
 
-  test('a change with a lost reply is not repeated, and returns the present leases', async () => {
+  test('changeLeases does not repeat a write whose reply was lost, and returns the stored leases', async () => {
     const table = newTable();
     let puts = 0;
     const put: KeyValueTable['put'] = async (content, previous) => {
@@ -182,7 +185,7 @@ describe('a change of leases', () => {
     expect([puts, written.size, present.leases.length]).toEqual([1, 0, 2]);
   });
 
-  test('a change of leases keeps fields of a later version in the other addresses', async () => {
+  test('changeLeases keeps fields of a later version in the leases of other addresses', async () => {
     const table = newTable();
     const value = { [B]: { generation: 1, expiresAtMs: 1, zone: 'eu-1a' } };
     won(await table.put({ cluster: 'c', key: LEASES, value, schema: 1 }, undefined));
@@ -192,7 +195,7 @@ describe('a change of leases', () => {
 });
 
 describe('the item of the leases', () => {
-  test('the item of the leases has schema 1 and omits default values, but may contain them', async () => {
+  test('the item of the leases has schema 1 and omits default values, and an item that contains default values can be read', async () => {
     const table = newTable();
     await putLease(table, 'c', aLease(A));
     const usual = { generation: 1, expiresAtMs: NOW_MS + 15_000 };
@@ -202,7 +205,7 @@ describe('the item of the leases', () => {
     expect(decodeLeases({ ...item, value })).toEqual([aLease(A)]);
   });
 
-  test('the item of the leases is kept for a day after the end of its last lease or withdrawal', async () => {
+  test('the item of the leases is kept until a day after its last lease or withdrawal ends', async () => {
     const table = newTable();
     await putLease(table, 'c', aLease(A, { expiresAtMs: NOW_MS + 2 }));
     await putLease(table, 'c', aLease(B, { expiresAtMs: NOW_MS + 1 }));
@@ -214,7 +217,7 @@ describe('the item of the leases', () => {
   test.each([
     ['five IPv4 servers', (n: number) => `192.168.100.${100 + n}`, 5],
     ['four IPv6 servers', (n: number) => `2001:db8:1111:2222:3333:4444:5555:666${n}`, 4],
-  ])('the item of %s takes one write unit', async (_, addressOf, servers) => {
+  ])('the item with the leases of %s is small enough for one write unit', async (_, addressOf, servers) => {
     const table = newTable();
     const expiresAtMs = 1_800_000_000_123;
     for (let n = 0; n < servers; n++) {

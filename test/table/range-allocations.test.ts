@@ -16,7 +16,7 @@ import { found } from '../support/found.ts';
 import { memoryTable } from '../support/memory-table.ts';
 import { itemsIn, made, pickLowest } from '../support/ranges.ts';
 
-/* Requests to allocate, and crashes during them, are tested in test/allocate. */
+/* The tests in test/allocate cover requests to allocate, and crashes during such requests. */
 
 const CIDR = 'fd00::/112';
 const KEY = RANGE_KEYS.primary;
@@ -56,7 +56,7 @@ const NOT_READY = {
 };
 
 describe('Allocations from a stored range', () => {
-  test('an address outside the range is refused or ignored without a read of the table', async () => {
+  test('without a read of the table, an address outside the range is refused by an allocation and ignored by a release', async () => {
     const table: KeyValueTable = { get: unasked, list: unasked, put: unasked };
     const service = { service: { namespace: 'a', name: 'b' }, isNew: true, named: [], claim: { nowMs: 0 } };
     for (const refusal of [
@@ -80,11 +80,11 @@ describe('Allocations from a stored range', () => {
       1,
       { code: 'MismatchedRange', message: 'the provided range does not match the current range' },
     ],
-    ['that an audit saved', { allocator: 'apiserver' }, 1, NOT_READY],
-    ['of an older generation', { generation: 1 }, 2, NOT_READY],
-    ['of an older generation and another CIDR', { generation: 1, range: 'fd01::/112' }, 2, NOT_READY],
+    ['that an audit saved instead of a pass with allocator: table', { allocator: 'apiserver' }, 1, NOT_READY],
+    ['of an older generation of the spec', { generation: 1 }, 2, NOT_READY],
+    ['of an older generation of the spec and with another CIDR', { generation: 1, range: 'fd01::/112' }, 2, NOT_READY],
     [
-      'of a newer generation',
+      'of a newer generation of the spec',
       { generation: 3 },
       2,
       { code: 'NotReady', message: expect.stringMatching(/generation 3 of its spec, and this is generation 2/) },
@@ -106,7 +106,7 @@ describe('Allocations from a stored range', () => {
     expect(await table.get('c', KEY)).toEqual(before);
   });
 
-  test('a stored spec with an invalid range causes an error with a code', () => {
+  test('an invalid range in a stored spec causes an error with the code Unparsable', () => {
     const spec = aClusterSpec({ serviceClusterIPRanges: ['10.0.0.0/99'], serviceNodePortRange: '9-1' });
     const cluster = { spec, rangesGeneration: 1 };
     const coded = expect.objectContaining({ code: 'Unparsable' });
@@ -114,14 +114,14 @@ describe('Allocations from a stored range', () => {
     expect(() => nodePortRange(cluster, () => 0).emptyAllocator()).toThrow(coded);
   });
 
-  test('a corrupt range stays unchanged', async () => {
+  test('an allocation from a corrupt range fails, and the range stays unchanged', async () => {
     const table = memoryTable();
     const item = won(await table.put({ cluster: 'c', key: KEY, value: { data: 'x' }, schema: 1 }, undefined));
     await expect(over(table).allocate(['next'])).rejects.toMatchObject({ code: 'Corrupt' });
     expect(await table.get('c', KEY)).toEqual(item);
   });
 
-  test('a refused allocation writes none of its addresses, and its refusal has the index of the refused one', async () => {
+  test('a refused allocation allocates none of its addresses, and the refusal contains the index of the refused address', async () => {
     const table = await newTable({ data: fromBits([2]) });
     const before = await table.get('c', KEY);
     expect(await over(table).allocate(['next', ...values('fd00::2', 'fd00::3')], { hold: HOLD })).toMatchObject({
@@ -132,7 +132,7 @@ describe('Allocations from a stored range', () => {
     expect(await table.get('c', KEY)).toEqual(before);
   });
 
-  test('a release frees addresses in canonical form, with their holds and strikes, and changes nothing else', async () => {
+  test('a release accepts addresses in any spelling, returns them in canonical form, and removes their holds and strikes', async () => {
     const strikes = { once: fromBits([4, 5]), twice: fromBits([4]), last: { atMs: 1, passId: 'p' } };
     const hold = { ...HOLD, items: ['fd00::7', 'fd00::8'] };
     const table = await newTable({ data: fromBits([4, 5, 6, 7]), strikes, holds: [hold] });
@@ -150,7 +150,7 @@ describe('Allocations from a stored range', () => {
   });
 });
 
-test('a release for a request frees only the addresses that the request still holds', async () => {
+test('a release with a request id frees only the addresses that this request still holds', async () => {
   const others = { ...HOLD, requestId: 'r2', items: ['fd00::3'] };
   const table = await newTable({ data: fromBits([0, 1, 2]), holds: [{ ...HOLD, items: ['fd00::1'] }, others] });
   const addresses = ['fd00::1', 'fd00::2', 'fd00::3'];
@@ -164,7 +164,7 @@ test('a release for a request frees only the addresses that the request still ho
 describe('a retry of a request', () => {
   const retry = { hold: HOLD, isRetry: true };
 
-  test('a retry of a request gets the items that the request still has, in any order, and writes only missing items', async () => {
+  test('a retry of a request gets the items that the request still holds, whatever their order, and allocates only missing items', async () => {
     const table = await newTable();
     const wanted = ['next', { value: 'fd00::101' }, 'next'] as const;
     const items = ['fd00::102', 'fd00::101', 'fd00::103'];
@@ -213,7 +213,7 @@ describe('the limit of 64 KB for holds', () => {
     expect(sizeOfHolds(longest)).toBeLessThan(MOST_HOLD_BYTES);
   });
 
-  test('an allocation with a hold beyond the limit is refused, and items without a hold are still allocated', async () => {
+  test('an allocation whose hold would exceed the limit is refused, and an allocation without a hold still succeeds', async () => {
     let many = 1;
     while (sizeOfHolds(ownHolds(many + 1)) <= MOST_HOLD_BYTES) many++;
     const data = fromBits(Array.from({ length: many }, (_, index) => 4095 + index));

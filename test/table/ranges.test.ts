@@ -58,7 +58,7 @@ test('the items that admission allocated for Services of several namespaces are 
 });
 
 describeInEachTable('A stored range', (open) => {
-  test('a /12 with the maximum size of holds and a leak at every address fits into a table item, because the highest addresses lose a strike', async () => {
+  test('a /12 with the largest holds and a leak at every address fits into a table item, because the strikes of the highest addresses are dropped', async () => {
     const holds = Array.from({ length: 700 }, (_, index) => ({
       ...{ owner: `team-${index}`, takenUpBy: 'any' as const, requestId: 'r'.repeat(30) },
       items: [`10.0.${index >> 8}.${index & 255}`],
@@ -103,7 +103,7 @@ describe('readRange', () => {
   };
   const hold = { owner: 'team-a', takenUpBy: 'any', items: ['10.0.0.1'] };
 
-  test('readRange returns a range of the previous schema without holds, and the schema changes only with the next write', async () => {
+  test('readRange returns a range of the previous schema with an empty list of holds, and only the next write changes the schema', async () => {
     const table = memoryTable();
     const { holds, ...before } = value;
     const item = won(await table.put({ cluster: 'c', key: KEY, value: before, schema: 1 }, undefined));
@@ -120,17 +120,20 @@ describe('readRange', () => {
     ['allocator', { ...value, allocator: 'etcd' }],
     ['generation', { ...value, generation: -1 }],
     ['generation', { ...value, generation: 1.5 }],
-  ])('readRange reports a range with a fault in %s as corrupt, and does not change it', async (path, bad) => {
-    const table = memoryTable();
-    const item = won(await table.put({ cluster: 'c', key: KEY, value: bad, schema: 2 }, undefined));
-    await expect(readRange(table, 'c', KEY)).rejects.toMatchObject({
-      code: 'Corrupt',
-      message: expect.stringContaining(`Item c/ranges/serviceips does not parse: ${path} `),
-    });
-    expect(await table.get('c', KEY)).toEqual(item);
-  });
+  ])(
+    'readRange throws an error with the code Corrupt for a range with an invalid %s, and does not change the range',
+    async (path, bad) => {
+      const table = memoryTable();
+      const item = won(await table.put({ cluster: 'c', key: KEY, value: bad, schema: 2 }, undefined));
+      await expect(readRange(table, 'c', KEY)).rejects.toMatchObject({
+        code: 'Corrupt',
+        message: expect.stringContaining(`Item c/ranges/serviceips does not parse: ${path} `),
+      });
+      expect(await table.get('c', KEY)).toEqual(item);
+    },
+  );
 
-  test('readRange ignores invalid records of allocations by admission, because a Service without a record only gets other items', async () => {
+  test('readRange ignores invalid records of the allocations by admission, because the only effect is that a repeated review gets other items', async () => {
     const table = memoryTable();
     const bad = { ...value, given: { a: 'web 1 16 \nweb\n\nx 1 y ' } };
     won(await table.put({ cluster: 'c', key: KEY, value: bad, schema: 2 }, undefined));
@@ -139,11 +142,11 @@ describe('readRange', () => {
   });
 });
 
-describe('the report of a write of a range', () => {
+describe('describeRangeWrite', () => {
   const item = async (stored: StoredRange): Promise<Item> =>
     won(await memoryTable().put({ ...rangeContent(stored), cluster: 'c', key: KEY }, undefined));
 
-  test('the description of a write of a range counts allocated items, freed items and items without a Service', async () => {
+  test('describeRangeWrite returns the number of allocated items, freed items and items without a Service', async () => {
     const before = await item({ ...STORED, range: '10.0.0.0/24', data: fromBits([1, 2, 3]) });
     const none = new Uint8Array(0);
     const strikes = { once: fromBits([1]), twice: none };

@@ -41,7 +41,7 @@ async function written(record: RunRecord): Promise<RunRecord | undefined> {
   return (await readRunRecord(table, 'c', LOOP))?.record;
 }
 
-test('a run record keeps the ids of eight writes, so that it stays small', async () => {
+test('a run record contains the ids of only its last eight writes, so that the record stays small', async () => {
   const table = memoryTable();
   let item: Item | undefined;
   for (let n = 0; n < 10; n++) item = won(await writeRunRecord(table, 'c', LOOP, SUCCEEDED, item));
@@ -54,14 +54,14 @@ test('a run record contains only the first twenty findings', async () => {
   expect(kept).toEqual(findings.slice(0, 20));
 });
 
-test('a run record cuts long messages, but not within a character', async () => {
+test('a run record cuts off long messages, but not within a character', async () => {
   const message = `${'x'.repeat(498)}🜲 and more`;
   const record = await written({ ...FAILED, findings: [{ type: 'other', message }], error: { code: 'x', message } });
   expect(record?.findings[0]?.message).toBe(`${'x'.repeat(498)}\u{fffd}…`);
   expect(record?.error?.message).toHaveLength(500);
 });
 
-test('a run record does not cut a message of the maximum length', async () => {
+test('a run record does not cut off a message of the maximum length', async () => {
   const message = 'x'.repeat(500);
   expect((await written({ ...FAILED, error: { code: 'x', message } }))?.error?.message).toBe(message);
 });

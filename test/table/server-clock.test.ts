@@ -11,7 +11,10 @@ import { testDynamoClient } from '../support/test-dynamo-client.ts';
 type Reply = readonly [sentAtMs: number, receivedAtMs: number, dateMs: number];
 type Middleware = (next: () => Promise<object>) => (args: object) => Promise<object>;
 
-/** A reply, whose date is the second in which the server wrote it. */
+/**
+ * Returns a reply: the times at which the request was sent and the reply was received, and the date in the reply, in whole
+ * seconds.
+ */
 const reply = (...times: Reply): Reply => times;
 
 /** Returns the correction of the clock of the host after these replies. */
@@ -32,12 +35,12 @@ async function correctionBy(replies: readonly Reply[]): Promise<number> {
   return 0 - clock.skewMs();
 }
 
-describe('the correction by the dates of replies', () => {
+describe('the correction of the clock from the dates of replies', () => {
   test.each([
     { name: 'is zero without a reply', replies: [], correctionMs: 0 },
-    { name: 'is zero if the date is the same second', replies: [reply(5_100, 5_200, 5_000)], correctionMs: 0 },
+    { name: 'is zero if the date is in the same second', replies: [reply(5_100, 5_200, 5_000)], correctionMs: 0 },
     {
-      name: 'is zero if the reply took so long that the date may be right',
+      name: 'is zero if the date is between the request and the receipt of its reply',
       replies: [reply(5_100, 9_900, 8_000)],
       correctionMs: 0,
     },
@@ -65,7 +68,7 @@ describe('the correction by the dates of replies', () => {
     expect(await correctionBy(replies)).toBe(correctionMs);
   });
 
-  test('the error of the corrected clock is at most a second, which is the precision of a date, plus the duration of a reply', async () => {
+  test('the corrected clock is wrong by at most the duration of a reply plus a second, which is the precision of a date', async () => {
     const aReply = fc.record({ atMs: fc.nat(1e9), waitMs: fc.nat(50), answerMs: fc.nat(50) });
     await fc.assert(
       fc.asyncProperty(
@@ -88,7 +91,7 @@ describe('the correction by the dates of replies', () => {
 describe('the clock of a table in DynamoDB', () => {
   const server = runningTableServer();
 
-  test('the client reads the date of every reply, including refusals, and corrects the clock of the host', async () => {
+  test('the clock of the host is corrected by the date of every reply to the client, even of a refusal', async () => {
     const proxy = await startFaultProxy(server.endpoint);
     afterThisTest(proxy.close);
     const client = testDynamoClient(proxy.endpoint);

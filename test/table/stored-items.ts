@@ -1,13 +1,19 @@
 import type { Item, TableValue } from '../../lib/table/key-value-table.ts';
 
-/** The content of a type of item as release 0.1.0 stores it. A later release adds forms, and does not change older ones. */
+/**
+ * The content of one type of table item as release 0.1.0 stores it. A later release adds an entry for its own format, and does
+ * not change older entries.
+ */
 export interface StoredForm {
   readonly cluster: string;
   readonly key: string;
   readonly schema: number;
   /** The value without optional fields. */
   readonly least: TableValue;
-  /** Returns the value with all optional fields, and with the fields of `newer` in each object with named fields. */
+  /**
+   * Returns the value with all optional fields. Each object in it, except maps with arbitrary keys, also gets the fields of
+   * `newer`.
+   */
   readonly most: (newer: { readonly [field: string]: TableValue }) => TableValue;
 }
 

@@ -15,7 +15,7 @@ const SHARED: Accident = { atMs: NOW, clusters: ['a', 'b'], ofSuspects: false };
 const ALONE: Accident = { atMs: NOW, clusters: ['a'], ofSuspects: true };
 const SUSPECT: Suspect = { sinceMs: NOW, untilMs: NOW + HOUR, accidents: 1, state: 'proven' };
 
-test('the item of a suspect is kept for a week after it no longer runs alone, and is listed with unreachable clusters', async () => {
+test('the table item of a suspect is kept until a week after the cluster last ran alone, and is listed together with unreachable clusters', async () => {
   const table = memoryTable();
   const key = { stack: 's', loop: 'node-port-repair', cluster: 'a' } as const;
   await writeUnreachable(table, { ...key, cluster: 'b', nowMs: NOW });
@@ -34,7 +34,7 @@ test('the item of a suspect is kept for a week after it no longer runs alone, an
   expect(of).toMatchObject({ value: null, schema: 1, expiresAtMs: NOW + 24 * HOUR });
 });
 
-test('a suspect runs alone for an hour after its first accident, and twice as long after each further one, up to a day', () => {
+test('a suspect runs alone for an hour after its first accident, and for twice as long after each further accident, up to a day', () => {
   let suspect: Suspect | undefined;
   const hours: number[] = [];
   for (let nowMs = NOW; hours.length < 8; nowMs += 2 * 24 * HOUR) {
@@ -44,7 +44,7 @@ test('a suspect runs alone for an hour after its first accident, and twice as lo
   expect(hours).toEqual([1, 2, 4, 8, 16, 24, 24, 24]);
 });
 
-test('a suspect with an accident while it ran alone keeps the state "again", even after later accidents', () => {
+test('a suspect that had an accident while it ran alone has the state "again", and keeps this state after later accidents', () => {
   expect(afterAccident(undefined, SHARED, NOW)).toMatchObject({ state: 'unproven' });
   const again = afterAccident(SUSPECT, ALONE, NOW + 1);
   expect(again).toMatchObject({ state: 'again', accidents: 2 });
@@ -53,7 +53,7 @@ test('a suspect with an accident while it ran alone keeps the state "again", eve
   expect(afterAccident(again, { ...SHARED, atMs: NOW + HOUR }, NOW + HOUR)).toMatchObject({ state: 'again' });
 });
 
-test('interrupted shared ticks of one minute count as one accident, and each interrupted tick of a suspect alone counts as another', () => {
+test('all accidents of shared processes in one minute are counted as one, and each accident of a suspect that ran alone is counted', () => {
   expect(afterAccident(SUSPECT, { ...SHARED, atMs: NOW + 59_999 }, NOW + 125_000)).toBeUndefined();
   expect(afterAccident(SUSPECT, { ...SHARED, atMs: NOW + 60_000 }, NOW + 125_000)).toMatchObject({ accidents: 2 });
   expect(afterAccident(SUSPECT, { ...ALONE, atMs: NOW - 1 }, NOW + 65_000)).toBeUndefined();

@@ -18,12 +18,12 @@ describe('a table that withholds all writes', () => {
     view = unwrittenTable(below, { nowMs: () => 7 });
   });
 
-  test('a table that withholds all writes returns the present items', async () => {
+  test('a table that withholds all writes returns the stored items', async () => {
     expect(await view.get('demo', 'a')).toEqual(await below.get('demo', 'a'));
     expect(await values(view)).toEqual(await values(below));
   });
 
-  test('a table that withholds all writes returns the items as if they were written, and does not change the real items', async () => {
+  test('after withheld writes, the table returns the items as if the writes had been made, and does not change the stored items', async () => {
     const a = await view.get('demo', 'a');
     won(await view.put(newItem('a', 2), a));
     won(await view.put(newItem('b/1', 2), undefined));
@@ -41,7 +41,7 @@ describe('a table that withholds all writes', () => {
     ]);
   });
 
-  test('a table that withholds all writes returns "lost" for a write if the item changed since it was read, like a real table', async () => {
+  test('like a real table, a table that withholds all writes returns "lost" for a write if the item has changed since the read', async () => {
     const a = await view.get('demo', 'a');
     expect(await view.put(newItem('a', 2), undefined)).toEqual({ outcome: 'lost' });
     expect(await view.put(newItem('new', 2), a)).toEqual({ outcome: 'lost' });

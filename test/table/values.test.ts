@@ -48,9 +48,9 @@ describe('a value of the table', () => {
 
   test.each<[string, TableValue, TableValue]>([
     ['null and an absent field', { a: null }, {}],
-    ['a list and binary of the same numbers', [1], new Uint8Array([1])],
-    ['a list and a map of the same positions', ['x'], { 0: 'x' }],
-    ['a field with the name of an inherited one and another field', { ['__proto__']: {} }, { a: {} }],
+    ['a list of numbers and binary data with the same numbers', [1], new Uint8Array([1])],
+    ["a list and a map with the list's indexes as keys", ['x'], { 0: 'x' }],
+    ['a field with the name of an inherited property and another field', { ['__proto__']: {} }, { a: {} }],
   ])('sameValue distinguishes %s', (_, one, other) => {
     expect(sameValue(one, other)).toBe(false);
     expect(sameValue(other, one)).toBe(false);
@@ -74,7 +74,7 @@ test.each<[number, number, string | undefined]>([
   [2, 1, 'Item c/k has schema 2 and this version reads 1. It was not changed; deploy the newer version.'],
   [0, 1, `Item c/k does not parse: its schema is 0, which no version wrote. ${REMEDY}`],
   [1, 3, `Item c/k does not parse: its schema is 1, which only an older version wrote. ${REMEDY}`],
-])('the read of an item with schema %d by a version with schema %d fails with: %s', (schema, read, message) => {
+])('an item with schema %d is read by a version with schema %d with the error: %s', (schema, read, message) => {
   const item = { cluster: 'c', key: 'k', value: 5, schema, writeId: 'w', version: 1, updatedAtMs: 0 };
   const decode = () => decodeItem(item, z.number(), read);
   if (message === undefined) expect(decode()).toBe(5);
@@ -85,7 +85,7 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 const at = (nowMs: number) => ({ cluster: 'c', id: 'r1', nowMs });
 
 describe('The record of a request', () => {
-  test('the record of a request is valid for a day after its last write, and only a caller that has read the record can overwrite it', async () => {
+  test('the record of a request expires a day after its last write, and only a caller that has read its latest version can overwrite it', async () => {
     const table = memoryTable();
     const begun = { fingerprint: 'f', state: 'begun' } as const;
     const first = won(await writeRequest(table, at(10), begun, undefined));

@@ -25,7 +25,7 @@ const OF_SUSPECT = { stack: 'prod', loop: LOOP, cluster: 'demo' } as const;
 
 interface Access {
   readonly form: StoredForm;
-  /** The results of reading `least` and `most`, if they differ from the stored values. */
+  /** What a read of `least` and of `most` returns, if that differs from the stored values. */
   readonly asRead?: readonly [unknown, unknown];
   read(table: KeyValueTable): Promise<unknown>;
   /** Reads the item, changes it and writes it, as a command or a pass does. */
@@ -154,7 +154,7 @@ describe.each(Object.entries(TYPES))('%s', (_type, { form, asRead, read, rewrite
     expect((await table.get(form.cluster, form.key))?.value).toEqual({ ...Object(plain.value), ...changed });
   });
 
-  test('fields of a newer release change neither the read value nor the result of a change', async () => {
+  test('unknown fields of a newer release affect neither the value that is read nor the result of a change', async () => {
     const known = (value: unknown) => JSON.stringify(value, (key, field) => (key in NEWER ? undefined : field));
     expect(known(await read(tableOf(newer)))).toBe(known(await read(tableOf(plain))));
     expect(known(await written(newer))).toBe(known(await written(plain)));
@@ -202,7 +202,7 @@ test('a change keeps fields of a newer release in specs and in leases of other a
   }
 });
 
-test('ticks and count messages with fields of a newer release are still understood', () => {
+test('tick messages and count messages are parsed even if they contain fields of a newer release', () => {
   const tick = { loop: LOOP, dueAtMs: 0, clusters: ['demo'] } as const;
   const more = (body: string) => JSON.stringify({ ...JSON.parse(body), ...NEWER });
   const bodies = [tickBody(tick), countBody(0, ['demo'])];
@@ -211,7 +211,7 @@ test('ticks and count messages with fields of a newer release are still understo
   expect(receivedTicks(LOOP, messages, 0, recordingTelemetry())).toEqual(received);
 });
 
-/** Returns a table that writes like a newer release: each item has an unknown field. */
+/** Returns a table that writes as a newer release might: each item that it writes, except the leases, has an unknown field. */
 function throughNewer(table: KeyValueTable): KeyValueTable {
   const withMore = (value: Item['value']) => (Object(value) === value ? { ...Object(value), ...NEWER } : value);
   return {
@@ -220,7 +220,7 @@ function throughNewer(table: KeyValueTable): KeyValueTable {
   };
 }
 
-test('two releases that run side by side replay the answers and release the items of each other', async () => {
+test("two versions of this project on the same table replay each other's answers and release each other's addresses", async () => {
   const nowMs = () => 0;
   const store = memoryStore();
   const [older, newer] = [memoryTable({ store, nowMs }), throughNewer(memoryTable({ store, nowMs }))];

@@ -20,7 +20,7 @@ describe('describeError', () => {
     );
   });
 
-  test('the description of an error contains only messages, no headers and no bodies', () => {
+  test('the description of an error contains only its code and message, and no other field such as headers or a body', () => {
     const error = Object.assign(new Error('refused'), {
       code: 'Rejected',
       headers: { authorization: 'Bearer abc' },
@@ -31,7 +31,7 @@ describe('describeError', () => {
 
   test.each([
     {
-      name: 'text in which a parser found an error',
+      name: 'text that a parser quotes in its message',
       error: new ClusterError('BadKubeconfig', 'the kubeconfig does not parse', {
         cause: new SyntaxError('Unexpected token s in "token: s3cret"'),
       }),
@@ -64,7 +64,7 @@ describe('describeError', () => {
     });
   });
 
-  test('a very long message is cut before a regular expression searches it', () => {
+  test('a very long message is shortened before a regular expression searches it', () => {
     const searched: number[] = [];
     const replace = RegExp.prototype[Symbol.replace];
     const spy = jest.spyOn(RegExp.prototype, Symbol.replace).mockImplementation(function (this: RegExp, text, by) {
@@ -80,7 +80,7 @@ describe('describeError', () => {
 });
 
 describe('stackOfFault', () => {
-  test('the stack trace of an unexpected error has its position in the code and not its message', () => {
+  test('the stack trace of an unexpected error contains positions in the code and not the message of the error', () => {
     const stack = stackOfFault(new TypeError('x is not a function'));
     expect(stack?.[0]).toMatch(/^at .*describe-error\.test\.ts/);
   });

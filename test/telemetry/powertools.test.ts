@@ -54,7 +54,7 @@ describe('the output of a function', () => {
     });
   });
 
-  test('metrics are summed and written once, in one line for each set of labels', () => {
+  test('metrics are added up and written once, in one line for each set of labels', () => {
     const metrics = lines.filter((line) => '_aws' in line);
     const service = { service: 'kube-bootstrap-controller', loop: 'node-port-repair' };
     const directive = {
@@ -74,7 +74,7 @@ describe('the output of a function', () => {
   });
 });
 
-test('a log line with long text of a tenant is bounded and is still JSON', async () => {
+test('a log line with very long text of a tenant is shortened, and is still valid JSON', async () => {
   const [line] = await linesOf(`
     import { powertoolsTelemetry } from './lib/telemetry/powertools.ts';
     const mb = '\\u0007"'.repeat(500_000);
@@ -99,11 +99,11 @@ test.each<{ loop: Loop; types: FindingType[]; name: string }>([
   { loop: 'node-port-repair', types: ['leak', 'repair', 'full', 'outOfRange', 'duplicate', 'unknown'], name: PORT },
   { loop: 'node-port-repair', types: ['invalid', 'mayHaveLeaked', 'nothingFree'], name: 'findings' },
   { loop: 'kubernetes-service', types: ['twoOwners', 'oddProbe'], name: 'findings' },
-])('findings $types of $loop count under the metric $name', ({ loop, types, name }) => {
+])('findings of the types $types of $loop are counted by the metric $name', ({ loop, types, name }) => {
   for (const type of types) expect(findingCounter(loop, type)).toBe(name);
 });
 
-test('only the repairs have a counter of failed passes with the metric name of upstream', () => {
+test('only the repair loops have a metric for failed passes with the name that upstream uses', () => {
   expect(failedPassCounter('cluster-ip-repair')).toBe('apiserver_clusterip_repair_reconcile_errors_total');
   expect(failedPassCounter('node-port-repair')).toBe('apiserver_nodeport_repair_reconcile_errors_total');
   expect(failedPassCounter('kubernetes-service')).toBeUndefined();

@@ -4,7 +4,7 @@ import { healthOf } from '../../lib/dispatch/fleet-figures.ts';
 import { runRecords } from '../support/run-records.ts';
 import { changesOf, type Minute, statesOfAll } from './stack-alarms.ts';
 
-describe('alarms in the life of a stack', () => {
+describe('states of the alarms over several hours of a stack', () => {
   /** Returns the alarms that fired, with the minutes in which each began and ended. */
   function firedIn(minutes: number, at: (minute: number) => Minute): Readonly<Record<string, readonly number[]>> {
     const changes = [...statesOfAll(minutes, at)].map(([name, ofAlarm]) => [name, changesOf(ofAlarm)] as const);
@@ -138,20 +138,23 @@ describe('alarms in the life of a stack', () => {
     ['release-failing', { figures: { clustersOverdue: 1 } }],
   ];
 
-  test('a test covers every alarm that notifies', () => {
+  test('the tests of this file cover every alarm that sends notifications', () => {
     const tried = [...BROKEN.map(([name]) => name), 'nothing-ran'];
     expect(tried.toSorted()).toEqual([...statesOfAll(1, () => ({ runs: false })).keys()].toSorted());
   });
 
-  test.each(BROKEN)('the alarm %s begins and ends once with its cause', (name, broken) => {
-    const fired = firedIn(400, (minute) => ({ runs: true, ...(isTroubled(minute) && broken) }));
-    const [begins = 0, ends = 0, ...others] = fired[name] ?? [];
-    expect(others).toEqual([]);
-    expect(begins - 200).toBeGreaterThanOrEqual(1);
-    expect(begins - 200).toBeLessThanOrEqual(25);
-    // A loss is visible only when the number drops. The alarm then lasts for about an hour.
-    expect(Math.abs(ends - (name === 'clusters-lost' ? 270 : 260))).toBeLessThanOrEqual(25);
-  });
+  test.each(BROKEN)(
+    'the alarm %s fires once, soon after its cause begins, and ends soon after its cause',
+    (name, broken) => {
+      const fired = firedIn(400, (minute) => ({ runs: true, ...(isTroubled(minute) && broken) }));
+      const [begins = 0, ends = 0, ...others] = fired[name] ?? [];
+      expect(others).toEqual([]);
+      expect(begins - 200).toBeGreaterThanOrEqual(1);
+      expect(begins - 200).toBeLessThanOrEqual(25);
+      // A loss is visible only when the number drops. The alarm then lasts for about an hour.
+      expect(Math.abs(ends - (name === 'clusters-lost' ? 270 : 260))).toBeLessThanOrEqual(25);
+    },
+  );
 
   test('a finding and a full range of a cluster with an interval of an hour cause one alarm each, and the cluster is not overdue', () => {
     const intervalSeconds = Object.fromEntries(LOOPS.map((loop) => [loop, 3600])) as Record<Loop, number>;

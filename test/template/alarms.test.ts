@@ -14,7 +14,7 @@ import {
 import { filesInRepository, REPOSITORY, readInRepository } from '../support/repository.ts';
 import { COMPOSITES, METRIC_ALARMS, nameOf, resourcesOf, STACK, type StackAlarm } from './stack-alarms.ts';
 
-/** Every metric that the code may write. The compiler verifies that this list matches the types of lib/telemetry. */
+/** Every metric that the code can write. The compiler verifies that this list matches the types of lib/telemetry. */
 const METRICS = Object.keys({
   apiserver_clusterip_repair_ip_errors_total: true,
   apiserver_clusterip_repair_reconcile_errors_total: true,
@@ -122,7 +122,7 @@ describe('the descriptions of alarms and the runbook', () => {
     expect(sections.toSorted()).toEqual([...new Set(linked)].toSorted());
   });
 
-  test('quotes of the runbook from logs, parameters and errors exist in the code', () => {
+  test('every log message, parameter and error that the runbook quotes exists in the code', () => {
     const text = filesInRepository('lib', 'deploy', 'cli', 'functions')
       .filter((name) => /\.(ts|yml|yaml|json)$/.test(name))
       .map(readInRepository)
@@ -137,7 +137,7 @@ describe('the descriptions of alarms and the runbook', () => {
     expect(quoted.filter((word) => !text.includes(word))).toEqual([]);
   });
 
-  test('the code writes all messages that the queries search', () => {
+  test('the code writes every log message that a query of an alarm searches for', () => {
     const messages = METRIC_ALARMS.flatMap(({ AlarmDescription }) =>
       [...AlarmDescription.matchAll(/message (?:=|in \[) ?"([^"]+)"(?:, "([^"]+)")?/g)].flatMap(([, one, other]) =>
         [one, other].filter((text) => text !== undefined),

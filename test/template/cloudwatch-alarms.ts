@@ -51,7 +51,7 @@ export function statesOf(alarm: MetricAlarm, minutes: readonly (readonly Sample[
     const isOf = (sample: Sample) => sample.metric === name && sample.loop === loop;
     return { statistic, byMinute: minutes.map((samples) => samples.filter(isOf).map(({ value }) => value)) };
   });
-  // A formula may also use the period before.
+  // One more period is computed, because a formula can use the value of the previous period.
   const range = alarm.EvaluationPeriods + EXTRA_PERIODS;
   const periods = Array.from({ length: range + 1 }, (_, at) => range - at);
   const states: AlarmState[] = [];

@@ -9,7 +9,7 @@ const stack = (Alarms: string) => ({
   tags: {},
 });
 
-test('existing alarms of the stack roll an update back', () => {
+test('an update is rolled back only by alarms that the stack contains', () => {
   const configuration = rollbackConfiguration(STACK, stack('true'), 10);
   expect(configuration?.MonitoringTimeInMinutes).toBe(10);
   const names = COMPOSITES.map(({ AlarmName }) => `arn:aws-cn:cloudwatch:cn-north-1:123456789012:alarm:${AlarmName}`);
@@ -18,7 +18,7 @@ test('existing alarms of the stack roll an update back', () => {
 });
 
 test.each([
-  ['no minutes are set', stack('true'), 0],
+  ['the parameter RollbackMinutes is 0', stack('true'), 0],
   ['the stack has no alarms', stack('false'), 10],
   ['the stack does not exist yet', undefined, 10],
 ])('no alarm watches an update if %s', (_, deployed, minutes) => {

@@ -36,7 +36,7 @@ describe('parameters', () => {
     expect(inTemplate()).not.toHaveProperty('RollbackMinutes');
   });
 
-  test('the defaults of template parameters are the effective values', () => {
+  test('the template has the values in force as the defaults of its parameters', () => {
     const { values } = parametersInForce({}, 'prod', ['loopMemory=512']);
     expect(inTemplate(values)).toMatchObject({
       LoopMemory: { Default: '512' },

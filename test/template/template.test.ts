@@ -225,7 +225,7 @@ describe('ticks', () => {
   );
 
   test.each(LOOPS)(
-    '%s receives the messages of its own queue, one in an invocation, and a parameter sets how many run at the same time',
+    '%s receives the messages of its own queue, one message per invocation, and a parameter limits the number of simultaneous invocations',
     (loop) => {
       const isMapped: Parameters<typeof one>[2] = ({ EventSourceArn: arn }) => arn['Fn::GetAtt'][0] === QUEUES[loop];
       const sourceIn = (template: Template) => one(template, 'AWS::Lambda::EventSourceMapping', isMapped).Properties;
@@ -237,7 +237,7 @@ describe('ticks', () => {
   );
 
   test.each(LOOPS)(
-    'a message of %s stays hidden while its function may run, and is received again if the process ended',
+    'a message of %s stays hidden until its function has timed out, and is then received again if the process ended',
     (loop) => {
       const { Properties } = byReference(byDefault, { 'Fn::GetAtt': [QUEUES[loop], 'Arn'] });
       // The queue has no name, because SQS refuses the name of a queue that was deleted less than a minute ago.
@@ -252,7 +252,7 @@ describe('ticks', () => {
     },
   );
 
-  test.each(LOOPS)('a parameter sets that each cluster of %s runs in its own process', (loop) => {
+  test.each(LOOPS)('with a parameter, each message of %s contains only one cluster', (loop) => {
     expect(functionOf(byDefault, loop).Properties.Environment.Variables.CLUSTERS_PER_TICK).toBe('16');
     expect(functionOf(everything, loop).Properties.Environment.Variables.CLUSTERS_PER_TICK).toBe('1');
   });
@@ -379,14 +379,14 @@ describe('roles', () => {
     expect(statements.map(({ Condition }) => Condition)).toEqual([condition]);
   });
 
-  test('a condition of a policy is not met by a request without the restricted value', () => {
+  test('a request without the restricted value does not meet the condition of a policy', () => {
     const conditions = JSON.stringify(everything).matchAll(/"ForAllValues:\w+":{"([^"]+)":[^}]*}(.{0,80})/g);
     const unguarded = [...conditions].filter(([, key, next]) => !next?.includes(`"Null":{"${key}":"false"}`));
     expect(unguarded.map(([text]) => text)).toEqual([]);
     expect(JSON.stringify(everything)).toContain('"ForAllValues:');
   });
 
-  test('functions can read only secrets with the prefix and in the region of the parameters', () => {
+  test('functions can read only secrets that are in the region of a parameter and have the prefix of a parameter', () => {
     expect(granted(everything, 'deregister')).toEqual(
       expect.arrayContaining([
         'secretsmanager:GetSecretValue on arn:aws:secretsmanager:eu-north-1:ACCOUNT:secret:clusters/*',
@@ -395,7 +395,7 @@ describe('roles', () => {
     );
   });
 
-  test('only the code of functions is denied the use of network interfaces, while Lambda may use them for the functions', () => {
+  test('Lambda is allowed to create network interfaces for functions, but the code of functions is not', () => {
     const ofInterfaces = statementsOf(everything, 'deregister').filter(({ Action }) => Action[0].startsWith('ec2:'));
     expect(ofInterfaces.map(({ Effect, Condition }) => [Effect, Object.keys(Condition?.ArnLike ?? {})])).toEqual([
       ['Allow', []],
@@ -588,7 +588,7 @@ describe.each(['allocate', 'admission'])('the version of %s', (name) => {
     expect(description).toContain(' 123456789abcdef0,123456789abcdef0');
   });
 
-  test('the alias and its callers invoke the version', () => {
+  test('callers invoke the alias, which refers to the version', () => {
     const { Resources } = resolved({ admission: 'on' });
     expect(Resources[`${id}Alias`]?.Properties).toMatchObject({
       FunctionVersion: { 'Fn::GetAtt': [`${id}Version`, 'Version'] },

@@ -33,7 +33,7 @@ const innocent = {
 /** Each row has the imports of the files that break a rule, and the beginning of the line that the check prints. */
 const violations: readonly (readonly [string, Readonly<Record<string, string>>, string])[] = [
   [
-    'an import that goes up',
+    'an import from a higher layer',
     { 'lib/repair/compare.ts': "import type { pass } from '../loops/pass.ts'" },
     'arrows-of-lib-repair: lib/repair/compare.ts → lib/loops/pass.ts',
   ],
@@ -80,7 +80,7 @@ const violations: readonly (readonly [string, Readonly<Record<string, string>>, 
 ];
 
 describe('check-layers', () => {
-  test('check-layers allows imports that go down', async () => {
+  test('check-layers allows an import from a lower layer', async () => {
     expect(await checkLayers(innocent)).toEqual({ code: 0, text: 'layers: 2 files, 1 imports, no violation\n' });
   });
 
@@ -90,7 +90,7 @@ describe('check-layers', () => {
     expect(code).toBe(1);
   });
 
-  describe('a tree with every violation', () => {
+  describe('a folder tree that violates every rule', () => {
     let result = { code: 0, text: '' };
     beforeAll(async () => {
       result = await checkLayers(Object.assign({}, innocent, ...violations.map(([, files]) => files)));

@@ -41,7 +41,7 @@ describe('the cost of a month', () => {
     expect(writes(7) - writes(5)).toBeCloseTo(6 * 60 * 730 + 60 * 730);
   });
 
-  test('with kubeconfigs in Parameter Store, a month costs at most $0.75 per cluster for 100 clusters and $0.60 for 1,000', () => {
+  test('with kubeconfigs in Parameter Store, the cost per cluster and month is at most $0.75 for 100 clusters, and $0.60 for 1,000', () => {
     const perCluster = (clusters: number) =>
       totalOf(withParameterStore(monthlyCost({ clusters, servers: 3, services: 50 }))) / clusters;
     expect(perCluster(100)).toBeLessThanOrEqual(0.75);

@@ -8,7 +8,10 @@ const { checkSync } = await import('recheck');
 
 /** Options without a time limit, so that the result does not depend on the speed of the machine. */
 const NO_CLOCK = { timeout: null, attackTimeout: null, incubationTimeout: null, seedingTimeout: null } as const;
-/** Options of the search for an attack on patterns with many bounded repetitions: the number of steps and a fixed seed. */
+/**
+ * Options for patterns with many bounded repetitions. They limit the search for an attack by a number of steps, and fix its
+ * random seed.
+ */
 const SEARCH = { maxIteration: 2, randomSeed: 0 } as const;
 
 interface Pattern {
@@ -17,7 +20,7 @@ interface Pattern {
   readonly flags: string;
 }
 
-/** Files that build a pattern at run time, from another pattern of the file and the digits of an address. */
+/** Files that build a pattern at run time from other patterns. The analysis cannot read such a pattern. */
 const PUT_TOGETHER = ['cli/terminal.ts'];
 
 function patternsOf(folder: string): Pattern[] {
@@ -57,8 +60,9 @@ interface Construction {
 }
 
 /**
- * Returns whether a pattern begins at the start of the text, has at most one repetition and no alternatives, lines or references
- * to groups. It is linear, because each length of the repetition is tried once. The analysis of a large bound would take a second.
+ * Returns whether a pattern begins at the start of the text, has at most one repetition, and has no alternatives, lines or
+ * references to groups. Such a pattern is linear, because the engine tries each length of the repetition only once. It is not
+ * analysed, because the analysis of a large bound takes a second.
  */
 function hasOneWayToMatch({ source, flags }: Pattern): boolean {
   if (!source.startsWith('^') || source.includes('|') || /\\[1-9k]/.test(source) || flags.includes('m')) return false;

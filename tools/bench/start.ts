@@ -1,4 +1,5 @@
-// Compares the start of a function with a bare import of its clients and logger, with all parts of the AWS SDK.
+// Compares the start of a function with the start of a module that only imports the same clients and logger, with the complete
+// AWS SDK.
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';

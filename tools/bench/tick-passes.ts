@@ -35,7 +35,7 @@ async function runPass(): Promise<void> {
     spec: { apiServers },
     table,
     kubernetes: clusterPort({ transport, server, deadline, userAgent: 'bench' }),
-    // Keeps connections, as for the address of one server.
+    // `isOneServer` makes the prober keep its connections between passes.
     probe: (target, end) => ask({ ...target, isOneServer: true }, end),
     passId: randomUUID(),
     nowMs: Date.now,

@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 
 const MODULE = path.join(import.meta.dirname, '../../test/conformance/control-plane');
 
-/** Upstream's repair logs each finding. */
+/** The maximum output in bytes. It is large, because upstream's repair logs each finding. */
 const LONGEST_OUTPUT = 64 * 1024 * 1024;
 
 export function upstreamProgram(folder: string): string {

@@ -33,7 +33,7 @@ export type Message =
 
 export type Verdict = 'killed' | 'survived' | 'unreached';
 
-/** A test with its measurements without a mutant. */
+/** A test, and what was measured while it ran without a mutant. */
 interface Measured {
   readonly test: CollectedTest;
   /** The id of the test, which is the same in every load. */
@@ -51,7 +51,10 @@ const SLOW_CPU_MS = 3_000;
 const MOST_CPU_MS = 5_000;
 /** The test files that are reloaded first. The others follow only if the mutant survives. */
 const FIRST_RELOADED = 6;
-/** A mutant counts as an endless loop if a test evaluates this many times as many expressions as without the mutant. */
+/**
+ * If a test evaluates more than this multiple of the expressions that it evaluates without a mutant, the mutant has caused an
+ * endless loop, and counts as detected.
+ */
 const ENDLESS = 20;
 const ALWAYS_ALLOWED = 10_000;
 
@@ -133,7 +136,7 @@ type Tests = ReadonlyMap<string, CollectedTest>;
 
 interface Part {
   readonly candidates: readonly Measured[];
-  /** Loads the tests with the mutant, or returns those that are loaded. */
+  /** Returns the tests of this part. If the mutant is in code that runs while modules load, loads them again with the mutant. */
   readonly loadTests: () => Promise<Tests>;
 }
 

@@ -7,20 +7,20 @@ const lowest = () => 0;
 const highest = (below: number) => below - 1;
 
 describe('free addresses of ServiceCIDRs', () => {
-  test('the static bands of all networks come first, because API servers allocate from them last', () => {
+  test('addresses of the static bands of all networks are returned first, because API servers allocate from these bands last', () => {
     const free = [...freeAddresses(networks('10.0.0.0/27', '10.5.0.0/27'), () => false, lowest)];
     expect(free).toHaveLength(60);
     expect([free[0], free[15], free[16], free[31]]).toEqual(['10.0.0.1', '10.0.0.16', '10.5.0.1', '10.5.0.16']);
     expect([free[32], free[45], free[46], free[59]]).toEqual(['10.0.0.17', '10.0.0.30', '10.5.0.17', '10.5.0.30']);
   });
 
-  test('each band begins at a random address, and no address is repeated', () => {
+  test('the search in each band begins at a random address, and returns no address twice', () => {
     const free = [...freeAddresses(networks('10.0.0.0/27'), () => false, highest)];
     expect([free[0], free[1], free[16], free[17]]).toEqual(['10.0.0.16', '10.0.0.1', '10.0.0.30', '10.0.0.17']);
     expect(new Set(free).size).toBe(30);
   });
 
-  test('taken addresses are skipped, even if another caller takes them during the search', () => {
+  test('the search skips taken addresses, even if another caller allocates them during the search', () => {
     const taken = new Set(['10.0.0.1']);
     const free = freeAddresses(networks('10.0.0.0/27'), (address) => taken.has(address), lowest);
     expect(free.next().value).toBe('10.0.0.2');
@@ -34,7 +34,7 @@ describe('free addresses of ServiceCIDRs', () => {
     ['10.0.0.0/32', []],
     ['fd00::/127', ['fd00::1']],
     ['fd00::/128', []],
-  ])('%s has the addresses %j', (cidr, addresses) => {
+  ])('the free addresses of the network %s are %j', (cidr, addresses) => {
     expect([...freeAddresses(networks(cidr), () => false, lowest)]).toEqual(addresses);
   });
 

@@ -30,7 +30,10 @@ function ofService(name: string): KubernetesObject {
 interface Options {
   readonly objects?: readonly KubernetesObject[];
   readonly spec?: Partial<ClusterSpec>;
-  /** Returns a create that fails, or that another writer interferes with. */
+  /**
+   * Returns functions that replace those of the Kubernetes client: for example a create that fails, or during which another
+   * writer writes.
+   */
   readonly spoil?: (port: ClusterPort) => Partial<ClusterPort>;
 }
 
@@ -53,7 +56,7 @@ const valuesIn = ({ items }: { readonly items: readonly { readonly value?: unkno
 const find = ({ cluster }: { cluster: MemoryCluster }, name: string) => cluster.find({ kind: 'IPAddress', name });
 
 describe('A request to allocate addresses in a cluster whose API servers allocate', () => {
-  test('a request holds the requested and the next free addresses of both families as IPAddresses, and takes free ones from the static band first', async () => {
+  test('a request creates IPAddress objects that hold the requested and the next free addresses of both families, and uses the static band first', async () => {
     const world = await aCluster();
     const answer = await world.ask({ items: [NEXT, ip('10.0.0.1'), NEXT_IPV6, { ...NEXT, count: 2 }] });
     expect(answer).toMatchObject({ outcome: 'done', items: [{ outcome: 'allocated', hold: HELD }, {}, {}, {}, {}] });
@@ -64,7 +67,7 @@ describe('A request to allocate addresses in a cluster whose API servers allocat
     );
   });
 
-  test('a request skips the recorded addresses of every ready ServiceCIDR, and is refused when all are full', async () => {
+  test('a request skips addresses with an IPAddress in every ready ServiceCIDR, and is refused when all ready ServiceCIDRs are full', async () => {
     const objects = [
       cidr('kubernetes', ['10.0.0.0/30']),
       cidr('second', ['10.5.0.0/30']),
@@ -82,7 +85,7 @@ describe('A request to allocate addresses in a cluster whose API servers allocat
     });
   });
 
-  test('a request tries the next address if another writer recorded one after it was listed', async () => {
+  test('a request tries the next address if another writer created the IPAddress of a listed free address', async () => {
     const world = await aCluster();
     world.cluster.beforeWrite = (_, { metadata: { name } }) => {
       world.cluster.beforeWrite = undefined;
@@ -93,7 +96,7 @@ describe('A request to allocate addresses in a cluster whose API servers allocat
     expect(find(world, '10.0.0.1')).toMatchObject(ofService('10.0.0.1'));
   });
 
-  test('a request with a taken value is refused, and releases what it held before', async () => {
+  test('a request for an address that is taken is refused, and releases the addresses that it has held before the refusal', async () => {
     const world = await aCluster();
     world.cluster.place(ofService('10.0.0.7'));
     for (const second of ['10.0.0.7', '10.0.0.5']) {
@@ -113,7 +116,7 @@ describe('A request to allocate addresses in a cluster whose API servers allocat
     expect(new Set(values).size).toBe(24);
   });
 
-  test('a request that failed halfway holds nothing twice when it is repeated', async () => {
+  test('a repetition of a request that failed halfway holds no more addresses than were requested', async () => {
     let calls = 0;
     const world = await aCluster({
       spoil: (port) => ({
@@ -131,7 +134,7 @@ describe('A request to allocate addresses in a cluster whose API servers allocat
     expect(world.cluster.writes).toHaveLength(3);
   });
 
-  test('a create that succeeded although its reply was lost holds the address', async () => {
+  test('a request holds an address if the reply to the create of its IPAddress was lost and the retry finds that IPAddress', async () => {
     const world = await aCluster({
       spoil: (port) => ({
         create: async (object) => {
@@ -143,7 +146,7 @@ describe('A request to allocate addresses in a cluster whose API servers allocat
     expect(await world.ask({ items: [ip('10.0.0.9')] })).toMatchObject({ outcome: 'done' });
   });
 
-  test('a dry run answers the same, and creates nothing', async () => {
+  test('a dry run returns the same answer as the request, and creates nothing', async () => {
     const world = await aCluster({ objects: [cidr('kubernetes', ['10.0.0.0/27']), ofService('10.0.0.1')] });
     const answer = await world.ask({ dryRun: true, items: [{ ...NEXT, count: 2 }] });
     expect(answer).toMatchObject({ outcome: 'done', dryRun: true });
@@ -165,8 +168,14 @@ describe('A request to allocate addresses in a cluster whose API servers allocat
   const ofPort: Partial<AllocateRequest> = { items: [{ range: 'servicenodeports', next: true }] };
   test.each<[string, Options, Partial<AllocateRequest>, string, string]>([
     ['of a port', {}, ofPort, 'NotSupported', 'no object can hold a node port'],
-    ['for a Service that claims', {}, { takeUp: {} }, 'NotSupported', 'no Service can claim a hold'],
-    ['that only Services of the owner claim', {}, ofOwner, 'NotSupported', 'no Service can claim a hold'],
+    ['that claims a hold for a Service', {}, { takeUp: {} }, 'NotSupported', 'no Service can claim a hold'],
+    [
+      'for a hold that only Services of its owner are allowed to claim',
+      {},
+      ofOwner,
+      'NotSupported',
+      'no Service can claim a hold',
+    ],
     ['before Kubernetes 1.33', { objects: [] }, {}, 'NotSupported', 'Kubernetes 1.33'],
     ['while passes only observe', { spec: { mode: 'observe' } }, {}, 'ObserveOnly', 'mode: observe'],
     [
@@ -186,7 +195,7 @@ describe('A request to allocate addresses in a cluster whose API servers allocat
     expect(world.cluster.writes).toEqual([]);
   });
 
-  test('a user who may not list ServiceCIDRs gets an error that names the remedy', async () => {
+  test('a user without the permission to list ServiceCIDRs gets an error that contains the resolution', async () => {
     const list = () => Promise.reject(new ClusterError('Forbidden', 'no'));
     const world = await aCluster({ spoil: () => ({ list }) });
     await expect(world.ask({ items: [NEXT] })).rejects.toThrow('Apply deploy/rbac.yaml');
@@ -194,7 +203,7 @@ describe('A request to allocate addresses in a cluster whose API servers allocat
 });
 
 describe('A request to release addresses in a cluster whose API servers allocate', () => {
-  test('a release frees only what is held, and never the address of a Service', async () => {
+  test('a release frees only held addresses, and never the address of a Service', async () => {
     const world = await aCluster();
     world.cluster.place(ofService('10.0.0.7'));
     await world.ask({ items: [ip('10.0.0.5')] });
@@ -206,7 +215,7 @@ describe('A request to release addresses in a cluster whose API servers allocate
     expect(find(world, '10.0.0.7')).toBeDefined();
   });
 
-  test('a release frees nothing of another owner, and no hold that changed since it was read', async () => {
+  test('a release does not free an address of another owner, or one whose hold has changed since the release read the hold', async () => {
     const world = await aCluster();
     await world.ask({ items: [ip('10.0.0.5')], hold: { owner: 'shop' } });
     const releaseBy = (requestId: string, owner?: string) =>

@@ -34,7 +34,7 @@ async function read(named: readonly string[], { stdin = '' } = {}) {
 }
 
 describe('Spec files', () => {
-  test('the spec files of a folder are those with the right ending, in the order of their names, without subfolders', async () => {
+  test('the spec files of a folder are its files that end in yml, yaml or json, in the order of their names, without subfolders', async () => {
     for (const name of ['b.yaml', 'a.yml', 'c.json', 'D.YML', 'notes.txt', 'deeper/e.yml'])
       write(name, name.replace('deeper/', '').slice(0, 1).toLowerCase());
     const { names, faults, files } = await read([folder]);
@@ -55,14 +55,14 @@ describe('Spec files', () => {
     expect(files).toMatchObject([{ place: 'standard input' }]);
   });
 
-  test('YAML documents of a file are read one by one', async () => {
+  test('each YAML document of a file is read as one spec', async () => {
     const stdin = `# the fleet\n${specOf('a')}---\n---\n# another\n${specOf('b')}...\n`;
     expect(await read(['-'], { stdin })).toMatchObject({ names: ['a', 'b'], faults: [] });
     const faults = [expect.stringMatching(/^standard input, spec 3: [\s\S]*nmae/)];
     expect(await read(['-'], { stdin: `${stdin}---\nnmae: c\n` })).toMatchObject({ names: ['a', 'b'], faults });
   });
 
-  test('faults in specs that kbctl printed contain the names of the faulty fields', async () => {
+  test('faults in a ClusterList in the format that kbctl prints contain the names of the faulty fields', async () => {
     const items = [{ spec: aClusterSpec({ maxEventsPerPass: -7 }) }, { spec: aClusterSpec({ name: 'B' }) }];
     const list = { apiVersion: 'kbctl/v1', kind: 'ClusterList', items };
     expect(await read(['-'], { stdin: stringify(list) })).toMatchObject({
@@ -84,7 +84,7 @@ describe('Spec files', () => {
     expect((await read(files)).faults).toEqual([fault]);
   });
 
-  test('a faulty spec does not hide another', async () => {
+  test('a faulty spec file does not prevent that other spec files are read, and each fault is reported', async () => {
     write('good.yml', 'good');
     writeFileSync(join(folder, 'empty.yml'), '');
     writeFileSync(join(folder, 'utf16.yml'), '\ufeffname: x\n', 'utf16le');
@@ -110,7 +110,7 @@ function registered(name: string): ListedCluster {
 const plan = (files: readonly SpecFile[], clusters: readonly ListedCluster[], prune: boolean) =>
   planApply(files, { clusters, unreadable: [] }, prune).map(({ action, name }) => `${action} ${name}`);
 
-test('the plan of cluster apply has the changes in the order of the files, then the removals', () => {
+test('the plan of cluster apply lists the changes in the order of the files, and then the removals', () => {
   const files = [fileOf('new'), fileOf('same'), fileOf('other', { mode: 'observe' })];
   const known = [registered('gone'), registered('other'), registered('same')];
   expect(plan(files, known, true)).toEqual(['create new', 'keep same', 'change other', 'remove gone']);

@@ -22,7 +22,10 @@ import { expectPrinted, ran } from '../../support/kbctl-world.ts';
 import { filesInRepository } from '../../support/repository.ts';
 
 type PassErrorCode = TableErrorCode | ClusterErrorCode | RepairErrorCode | EndpointsErrorCode | DispatchErrorCode;
-/** Error codes that are explained as findings, and error codes of requests, whose messages contain the resolution. */
+/**
+ * Error codes without an explanation of their own: those that are explained as findings, and those of requests, whose messages
+ * contain the resolution.
+ */
 type ExplainedElsewhere =
   | ('Full' | 'Unknown' | 'CorruptSnapshot' | 'NoLiveLease')
   | ('ChangedMeanwhile' | 'NotRegistered' | 'BadEvent' | 'BadEnvironment');
@@ -46,7 +49,7 @@ test.each([
   ['clusteripnotallocated', 'notRecorded'],
   ['ipaddresswrongreference', 'leakedRecord'],
   ['TypeError', 'Unexpected'],
-])('kbctl explain accepts %p for %s', (written, word) => {
+])('kbctl explain finds by the text %p the term %s', (written, word) => {
   expect(known(written).word).toBe(word);
 });
 
@@ -61,12 +64,12 @@ test.each([
   ['Forbiden', 'Forbidden'],
   ['twoOwner', 'twoOwners'],
   ['palsed', 'paused'],
-])('kbctl explain suggests for %s the nearest term', (written, nearest) => {
+])('for the misspelled %s, kbctl explain suggests the most similar term', (written, nearest) => {
   expect([explain(written), nearestWord(written)]).toEqual([undefined, nearest]);
 });
 
 test.each(['', 'something quite different', 'x'.repeat(10_000), '42!', '__proto__', 'constructor', 'toString'])(
-  'kbctl explain neither explains nor suggests a word for a text that is near none: case %#',
+  'kbctl explain suggests no term for a text that is similar to none: case %#',
   (word) => {
     expect([explain(word), nearestWord(word)]).toEqual([undefined, undefined]);
   },
@@ -92,7 +95,7 @@ describe('an explanation', () => {
   });
 });
 
-/** The alarms that count findings, with their types. */
+/** The alarms that count findings, and the types of findings that each counts. */
 const alarms = new Map<string, ReadonlySet<string>>([
   ['findings', FINDINGS_THAT_STAY],
   ['two-owners', new Set(['twoOwners'])],
@@ -102,7 +105,7 @@ describe('a critical finding', () => {
   const findings = EXPLANATIONS.filter(({ kind }) => kind === 'finding');
   const critical = findings.filter(({ severity }) => severity === 'action required').map(({ word }) => word);
 
-  test('an alarm counts each critical finding, and its explanation names the alarm', () => {
+  test('the explanation of each finding that an alarm counts contains the name of that alarm', () => {
     const counted = [...alarms].flatMap(([alarm, types]) => [...types].map((type) => `${type}: ${alarm}`));
     expect(counted.length).toBeGreaterThan(3);
     const named = findings.filter(({ alarm }) => alarms.has(alarm ?? ''));
@@ -115,7 +118,7 @@ describe('a critical finding', () => {
     expect(critical.toSorted()).toEqual(ringing.toSorted());
   });
 
-  test('the query of an alarm names exactly the findings that the alarm counts', () => {
+  test('the log query of an alarm selects exactly the findings that the alarm counts', () => {
     for (const [alarm, types] of alarms) {
       const [, named = ''] = /\/"\(?([\w|]+)\)?: \//.exec(ALARMS[alarm]?.query ?? '') ?? [];
       expect(named.split('|').toSorted()).toEqual([...types].toSorted());
@@ -123,7 +126,10 @@ describe('a critical finding', () => {
   });
 });
 
-/** Returns one fault of each kind that the repair of IPAddresses reports: faults of records, and a Service without a record. */
+/**
+ * Returns one fault of each kind that the repair of IPAddresses reports: faults of IPAddresses, and a Service without an
+ * IPAddress.
+ */
 function addressFaultsOfAll(): AddressFault[] {
   const service = withAddresses('s', '10.0.0.9');
   const record = (name: string, of: string): [string, IPAddressRecord] => {
@@ -152,7 +158,7 @@ describe("upstream's reasons", () => {
     return found.listed.map(({ type, event }) => `${event?.reason}: ${type}`);
   });
 
-  test('the explained reasons are exactly those of the events that passes write, each with the explanation of its finding', () => {
+  test('kbctl explain has exactly the reasons of the events that passes write, each with the explanation of its finding', () => {
     const explained = EXPLANATIONS.flatMap(({ word, reasons }) => reasons.map((reason) => `${reason}: ${word}`));
     const ofRecords = addressFaultsOfAll().map(({ finding, type }) => `${finding?.().event?.reason}: ${type}`);
     expect(explained.toSorted()).toEqual([...new Set([...written, ...ofRecords])].toSorted());
@@ -161,7 +167,7 @@ describe("upstream's reasons", () => {
 });
 
 describe('a pasted message', () => {
-  test('a message of an event or a log is explained as its finding', () => {
+  test('the message of an event or a log line gets the explanation of its finding', () => {
     for (const { finding, type } of addressFaultsOfAll()) {
       const { message, event } = finding?.() ?? {};
       for (const text of [message, event?.note]) expect([text, known(text ?? '').word]).toEqual([text, type]);

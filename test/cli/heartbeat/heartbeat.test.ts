@@ -7,8 +7,8 @@ function aWorld(): EndpointsWorld {
 
 const goDown = (world: EndpointsWorld) => world.deregister({ address: B, goingDown: true });
 
-describe('an API server whose host refreshes its lease', () => {
-  test('an API server is published without a probe while its host refreshes the lease', async () => {
+describe('an API server with an agent', () => {
+  test('an API server with an agent is published without a probe while the agent refreshes the lease', async () => {
     const world = aWorld();
     for (let tick = 0; tick < 3; tick++) {
       expect((await world.heartbeat(B)).state).toBe('active');
@@ -18,7 +18,7 @@ describe('an API server whose host refreshes its lease', () => {
     expect(world.probed.map(({ url }) => url)).toEqual([`https://${A}:6443/readyz`]);
   });
 
-  test('an API server whose host refreshes its lease is probed after its lease expired, until the next heartbeat', async () => {
+  test('an API server with an agent is probed from the expiry of its lease until the next heartbeat', async () => {
     const world = aWorld().answer(READY, A, B);
     await world.heartbeat(B);
     await world.tick();
@@ -29,7 +29,7 @@ describe('an API server whose host refreshes its lease', () => {
     expect([world.probed.length, (await world.lease(B))?.source]).toEqual([1, 'agent']);
   });
 
-  test('an API server whose host refreshes its lease is removed at the next tick after it reports its shutdown, and published again after a 200', async () => {
+  test('an API server with an agent is removed at the next tick after it reports its shutdown, and published again after it answers 200', async () => {
     const world = aWorld();
     await world.heartbeat(B);
     await world.tick();
@@ -41,7 +41,7 @@ describe('an API server whose host refreshes its lease', () => {
     expect(world.published()).toEqual([A, B]);
   });
 
-  test('an API server whose host refreshes its lease is withdrawn for an hour when its host shuts down, and published again after the next heartbeat', async () => {
+  test('an API server with an agent is withdrawn for an hour when its host shuts down, and published again after the next heartbeat', async () => {
     const world = aWorld().answer(READY, A, B);
     await world.heartbeat(B, { leaseMs: 24 * 3_600_000 });
     await world.tick();
@@ -55,7 +55,7 @@ describe('an API server whose host refreshes its lease', () => {
     expect(world.published()).toEqual([A, B]);
   });
 
-  test('an API server whose host refreshes its lease is probed again after its withdrawal if its host does not refresh the lease', async () => {
+  test('after the withdrawal of an API server, a tick probes it if its agent does not refresh the lease', async () => {
     const world = aWorld().answer(READY, A, B);
     await world.heartbeat(B);
     await world.tick();
@@ -65,7 +65,7 @@ describe('an API server whose host refreshes its lease', () => {
     expect((await world.lease(B))?.source).toBe('probe');
   });
 
-  test('an API server whose host refreshes its lease stays withdrawn if another writer withdraws it while its host probes it', async () => {
+  test('an API server stays withdrawn if it is deregistered while its agent probes it', async () => {
     const world = aWorld();
     await world.heartbeat(B);
     const ask = async () => {

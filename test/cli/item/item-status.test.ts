@@ -18,7 +18,7 @@ const SPEC: Partial<ClusterSpec> = {
   serviceClusterIPRanges: ['10.0.0.0/24', 'fd00::/64'],
 };
 
-/** 10.0.0.77 is bit 76. */
+/** The bitmap in which only the address 10.0.0.77 is allocated. */
 const BITS = fromBits([76]);
 
 interface Setting {
@@ -48,25 +48,33 @@ describe('one address', () => {
   const ofTwo = { services: [{ service: 'a/b' }, { service: 'a/c' }] };
   const unrecorded = 'a Service has it, and it is not allocated in the table';
   test.each<[string, Setting, object]>([
-    ['is taken where its bit is set', {}, { state: 'taken', ready: true, band: 'dynamic', faults: [] }],
-    ['is free where its bit is not set', { stored: { data: NONE } }, { state: 'free' }],
+    ['is taken if its bit is set', {}, { state: 'taken', ready: true, band: 'dynamic', faults: [] }],
+    ['is free if its bit is not set', { stored: { data: NONE } }, { state: 'free' }],
     ['is in the static band below the reserved size', { address: '10.0.0.16' }, { band: 'static' }],
     ['is in the dynamic band above the reserved size', { address: '10.0.0.17' }, { band: 'dynamic' }],
-    ['is not ready under an older generation', { stored: { generation: 2 } }, { ready: false, state: 'taken' }],
     [
-      'is looked up in the range that is stored',
+      'is not ready if its range was saved under an older generation',
+      { stored: { generation: 2 } },
+      { ready: false, state: 'taken' },
+    ],
+    [
+      'is looked up in the stored range, even if the spec has another range',
       { stored: { range: '10.0.0.64/26', data: fromBits([12]) } },
       { state: 'taken', ready: false },
     ],
-    ['is unknown in a range that was never saved', { isSaved: false }, { state: 'unknown', ready: false }],
-    ['is unknown after the bitmap of another allocator', { stored: ofApiServers }, { state: 'unknown' }],
+    ['has an unknown state if its range was never saved', { isSaved: false }, { state: 'unknown', ready: false }],
     [
-      'is taken where the API servers allocate and a Service has it',
+      'has an unknown state if the stored bitmap is of another allocator',
+      { stored: ofApiServers },
+      { state: 'unknown' },
+    ],
+    [
+      'is taken if the API servers allocate and a Service has the address',
       { spec: ofApiServers, stored: { data: NONE }, facts: { claims: OF_ONE } },
       { state: 'taken', faults: [] },
     ],
     [
-      'may be too large for a usage bitmap if the API servers allocate',
+      'is found even if its range is too large for a usage bitmap, if the API servers allocate',
       { spec: ofApiServers, address: 'fd00::ffff:ffff', facts: { claims: { services: [] } } },
       { state: 'free', band: 'dynamic' },
     ],
@@ -76,12 +84,12 @@ describe('one address', () => {
       expect.not.objectContaining({ savedAtMs: expect.anything() }),
     ],
     [
-      'has a fault if two Services have it',
+      'has a fault if two Services have the address',
       { facts: { claims: ofTwo } },
       { faults: ['2 Services have it, and only one may'] },
     ],
     [
-      'has a fault if a Service has it and it is free in the table',
+      'has a fault if a Service has the address and the table has it as free',
       { stored: { data: NONE }, facts: { claims: OF_ONE } },
       { faults: [expect.stringContaining(unrecorded)] },
     ],
@@ -102,7 +110,11 @@ describe('the strikes of an item', () => {
     ['has zero strikes at first', { facts: ofNoService }, 0],
     ['has one strike', struck({ once: BITS }), 1],
     ['has two strikes', struck({ twice: BITS }), 2],
-    ['has no strikes once a Service has it', { ...struck({ twice: BITS }), facts: { claims: OF_ONE } }, undefined],
+    [
+      'has no strikes once a Service has the address',
+      { ...struck({ twice: BITS }), facts: { claims: OF_ONE } },
+      undefined,
+    ],
     ['has no strikes while it is held', { stored: held, facts: ofNoService }, undefined],
   ])('an item %s', (_, setting, strikes) => {
     expect(statusOf(setting).strikes).toBe(strikes);
@@ -136,18 +148,18 @@ describe('the IPAddress of an address', () => {
     ],
     ['a Service, but with wrong labels', ipAddress('shop/old', { family: 'IPv6' }), wrongLabels],
     ['a Gateway', ipAddress('', { managedBy: 'x', parent: gateway }), ofGateway],
-  ])('an IPAddress can belong to %s', (_, record, fault) => {
+  ])('the check of an IPAddress recognizes that it belongs to %s', (_, record, fault) => {
     expect(ipAddressFault({ services, ipAddress: record })).toBe(fault);
     expect(ipAddressFault({ services })).toBeUndefined();
   });
 
-  test('a missing IPAddress is a fault if API servers allocate by IPAddresses', () => {
+  test('the missing IPAddress of a Service is a fault if API servers allocate with IPAddresses', () => {
     const fault = 'shop/new has it without an IPAddress: it can be allocated a second time';
     expect(ipAddressFault({ services, isRecordRead: true })).toBe(fault);
     expect(ipAddressFault({ services: [], isRecordRead: true })).toBeUndefined();
   });
 
-  test('an address with an IPAddress of a deleted Service is taken, and an IPAddress of another manager is no fault', () => {
+  test('an address is taken if it has an IPAddress of a deleted Service, which is a fault, or of another manager, which is none', () => {
     const spec = { allocator: 'apiserver' } as const;
     const orphan = { services: [], ipAddress: ipAddress('shop/gone') };
     expect(statusOf({ spec, stored: { data: NONE }, facts: { claims: orphan } })).toMatchObject({
@@ -159,7 +171,7 @@ describe('the IPAddress of an address', () => {
   });
 });
 
-describe('ServiceCIDRs, where API servers allocate', () => {
+describe('ServiceCIDRs in a cluster with allocator: apiserver', () => {
   const spec = aClusterSpec({ allocator: 'apiserver' });
   const servedBy = (...cidrs: readonly string[]) => {
     const family = cidrs[0]?.includes(':') ? ('IPv6' as const) : ('IPv4' as const);
@@ -167,13 +179,13 @@ describe('ServiceCIDRs, where API servers allocate', () => {
     return { sums, networks: cidrs.map((cidr) => ({ name: 'kubernetes', ready: true, used: 0, cells: '', cidr })) };
   };
 
-  test('the place of an address is the ServiceCIDR that contains it', () => {
+  test('an address is looked up in the ServiceCIDR that contains it', () => {
     const place = placeOf(spec, 'ip', '10.5.0.9', servedBy('fd00::/64', '10.5.0.0/24'));
     expect(place).toMatchObject({ range: '10.5.0.0/24', key: 'ranges/secondaryserviceips' });
     expect(() => placeOf(spec, 'ip', '10.5.0.9')).toThrow('is not in the valid range');
   });
 
-  test('an address outside every ServiceCIDR is refused with the ServiceCIDRs of its family, not with the range of the spec', () => {
+  test('the error for an address outside every ServiceCIDR lists the ServiceCIDRs of its family and not the range of the spec', () => {
     const served = servedBy('10.96.0.0/16', 'fd00::/108', '10.5.0.0/28');
     expect(() => placeOf(spec, 'ip', '10.5.0.200', served)).toThrow('valid IPs is 10.96.0.0/16, 10.5.0.0/28');
     expect(() => placeOf(spec, 'ip', 'fd01::1', served)).toThrow('valid IPs is fd00::/108');

@@ -19,7 +19,7 @@ async function samplesOf(...clusters: Parameters<typeof aFleetStatus>[0]): Promi
     .flatMap((line) => (line.startsWith('kube_') ? line.slice('kube_bootstrap_controller_'.length) : []));
 }
 
-test('the metrics of a cluster are those of its status', async () => {
+test('the metrics of a cluster have the values of its status', async () => {
   const cluster = aClusterStatus({
     name: 'a',
     health: 'unhealthy',
@@ -60,7 +60,7 @@ test.each([
   ['good', 5],
   ['failing', 1],
 ] as const)(
-  'a loop that last succeeded at 1 s and ran at 5 s, and is %s, last succeeded at %d s',
+  'for a loop in the state %s whose last recorded success was at 1 s and whose last run was at 5 s, the metric of its last success is %d s',
   async (state, seconds) => {
     const loops = loopsOf({ state, lastSuccessAtMs: 1_000, lastRanAtMs: 5_000 });
 
@@ -70,7 +70,7 @@ test.each([
   },
 );
 
-test('a text from a cluster is escaped, so that it cannot end the label of its metric', async () => {
+test('the text of a cluster in a metric is escaped, so that it cannot end the value of the label', async () => {
   const cluster = aClusterStatus({ name: 'a', apiServers: [anApiServer('x"} 1\nevil{a="\\')] });
 
   expect(await samplesOf(cluster)).toContain(

@@ -18,7 +18,7 @@ describe('a value in a template', () => {
     ['quotes', `" onclick='x'`, '&quot; onclick=&#39;x&#39;'],
     ['an entity', '&lt;', '&amp;lt;'],
     ['a character that reverses the direction of text', 'a\u202eb', 'a\\u{202e}b'],
-    ['a character without width', 'a\u200bb', 'a\\u{200b}b'],
+    ['a zero-width character', 'a\u200bb', 'a\\u{200b}b'],
     ['a control character', 'a\0b\u0085', 'a\\u{0}b\\u{85}'],
     ['a line break', 'a\nb', 'a\\nb'],
     ['half of a surrogate pair', 'a\ud800b', 'a\ufffdb'],
@@ -36,7 +36,7 @@ describe('a value in a template', () => {
     );
   });
 
-  test('a value in a template is visible in full', () => {
+  test('escapeText makes every invisible character visible', () => {
     fc.assert(fc.property(markup, (text) => !/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u.test(escapeText(text))));
   });
 });
@@ -49,7 +49,7 @@ test('an attribute without quotes is an error', () => {
   expect(() => html`<p title=${'x'}>`).toThrow('an attribute without quotes: <p title=');
 });
 
-test('a long text is cut between characters', () => {
+test('a long text is not cut within a character', () => {
   expect(clipped('a🍵b', 2)).toBe('a…');
   expect(clipped('short')).toBe('short');
 });

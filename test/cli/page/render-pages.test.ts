@@ -52,7 +52,7 @@ function withText(text: string): ClusterStatus {
   });
 }
 
-test('no text from a cluster becomes a tag or an attribute', () => {
+test('no text from the table or an API server becomes a tag or an attribute of the page', () => {
   const tagsWith = (text: string) => {
     const fleet = { table: text, unreadable: [{ name: text, message: text }] };
     return tagsOf(renderFleetPage(aFleetStatus([withText(text)], fleet)) + pageOf(withText(text)));
@@ -124,7 +124,7 @@ describe('the page of all clusters', () => {
     expect(textOf(renderFleetPage(fleet))).toContain(words);
   });
 
-  test('a live page links to each cluster, and a file does not', () => {
+  test('a page from the server links to the page of each cluster, and a page in a file does not', () => {
     const fleet = aFleetStatus(manyClusters(100));
 
     expect(renderFleetPage(fleet, { live: { pollMs: 1 } })).toContain('<a href="clusters/cluster-0099">');
@@ -159,7 +159,7 @@ describe('the page of a cluster', () => {
   });
 });
 
-test('the page loads nothing, and runs only its own script', () => {
+test('the page loads no other resource, and runs only its inline script', () => {
   const page = renderFleetPage(aFleetStatus(clustersOfEachKind()), { live: { pollMs: 2_000 } });
 
   expect(page).toMatch(
@@ -174,7 +174,7 @@ const anyMap: fc.Arbitrary<RangeMap> = fc
   .string({ unit: fc.constantFrom(...letters), minLength: 1, maxLength: 1_024, size: 'max' })
   .map((cells) => ({ cells, first: '10.0.0.0', itemsPerCell: 1 }));
 
-test('each cell is drawn once, in its place and state', () => {
+test('the runs of cells on a map contain each cell once, in the order and state of the map, and no run continues on the next row', () => {
   fc.assert(
     fc.property(anyMap, fc.constantFrom(32, 64), (map, columns) => {
       const runs = runsOf(map, columns);
@@ -184,7 +184,7 @@ test('each cell is drawn once, in its place and state', () => {
   );
 });
 
-test('a cell of several items is drawn in four levels of use, or as a duplicate, leak or hold if it contains one', () => {
+test('a cell of several items shows one of four levels of use, or shows a duplicate, leak or hold if one of its items is one', () => {
   const fill = [0, 1, 4, 5, 8, 9, 12, 13, 16, 16, 3, 1];
   const map = { first: '10.96.0.0', itemsPerCell: 16, cells: `F${'U'.repeat(8)}DLH`, fill };
   const looks = runsOf(map, 32).flatMap(({ look, length }) => Array<string>(length).fill(look));
@@ -198,13 +198,13 @@ test.each([
   ['fd00:10:96::', 64, 1_023, 1, 'fd00:10:96::ffc0 to fd00:10:96::ffff'],
   ['30000', 4, 691, 1, '32764 to 32767'],
 ])(
-  'in a map that begins at %s with %d items per cell, the run of cells that begins at index %d and has the length %d is labelled %s',
+  'in a map from %s with %d items per cell, the label of the run of cells from index %d with the length %d is %s',
   (first, itemsPerCell, from, length, items) => {
     expect(itemsOf({ first, itemsPerCell, cells: '' }, from, length)).toBe(items);
   },
 );
 
-test('each state of a cell has a pattern, and a word in the legend', () => {
+test('the legend of a map explains the pattern of each state of a cell', () => {
   const range = { ...nodePorts(), map: { itemsPerCell: 1, first: '30000', cells: letters.join('') } };
   const fills = { itemsPerCell: 16, first: '10.0.0.0', cells: 'UUUU', fill: [1, 5, 9, 16] };
   const page = renderClusterPage(aClusterStatus({ ranges: [range, { ...range, map: fills }] }), { atMs: STATUS_AT_MS });
@@ -215,7 +215,7 @@ test('each state of a cell has a pattern, and a word in the legend', () => {
   }
 });
 
-test('a map has a text alternative, and its cells name their items and state', () => {
+test('a map has a text alternative, and each cell has a title with its items and state', () => {
   const [contested = aClusterStatus()] = clustersOfEachKind();
   const page = renderClusterPage(contested, { atMs: STATUS_AT_MS });
 

@@ -43,7 +43,7 @@ function askWithoutKey(server: PageServer, path: string, { method = 'GET', ...he
 
 const shows = (body: string) => ({ status: 200, body: expect.stringContaining(body) });
 
-test('the link shows all clusters, and each cluster has its own path below it', async () => {
+test('the URL of the server shows all clusters, and each cluster has its page on a path below that URL', async () => {
   const server = await serve();
 
   expect(server.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/[\w-]{24}\/$/);
@@ -92,7 +92,7 @@ describe('the key of the page', () => {
     expect(answer).toMatchObject({ status: 401, body });
   });
 
-  test('the key of the page can be set, and sent as a bearer token by a scraper', async () => {
+  test('the key of the page can be set, and a scraper can send the key as a bearer token', async () => {
     const key = 'k'.repeat(16);
     const server = await serve({ key });
 
@@ -144,14 +144,14 @@ test('no other site can frame or read the page, and no cache stores it', async (
   });
 });
 
-test('concurrent requests share one read', async () => {
+test('concurrent requests to the page cause one read of the table', async () => {
   const waiting = Promise.withResolvers<FleetStatus>();
   let reads = 0;
   const readFleet = () => {
     reads++;
     return waiting.promise;
   };
-  // The clock stands still, because slow machines connect late.
+  // The clock stands still, so that no request on a slow machine arrives after the cached result has expired.
   const server = await serve({ nowMs: () => 0, readFleet });
   const asked = ['/', '/', '/metrics'].map((path) => ask(server, path));
 
@@ -169,7 +169,7 @@ test('the page answers with an error while the table cannot be read', async () =
   expect(await ask(server, '/')).toMatchObject({ status: 200 });
 });
 
-test('a port in use is an error with its resolution', async () => {
+test('if the port is in use, the server does not start and the error contains the resolution', async () => {
   const server = await serve();
   const port = Number(new URL(server.url).port);
 
@@ -178,7 +178,7 @@ test('a port in use is an error with its resolution', async () => {
   );
 });
 
-test('closing the server aborts a read', async () => {
+test('closing the server of the page aborts a running read of the table', async () => {
   const begun = Promise.withResolvers<AbortSignal>();
   const readFleet = (signal: AbortSignal) => {
     begun.resolve(signal);
@@ -194,7 +194,7 @@ test('closing the server aborts a read', async () => {
   expect(signal.aborted).toBe(true);
 });
 
-test('a live page of all clusters does not read their ranges', async () => {
+test('the page of all clusters does not read their ranges from the table', async () => {
   const table = memoryTable();
   await registerCluster(table, aClusterSpec({ name: 'a' }));
   const lists: string[] = [];
@@ -222,7 +222,7 @@ function aRead(answers: readonly (() => Promise<string>)[]) {
 const first = async () => 'first';
 const noAnswer = () => Promise.reject(new Error('no answer'));
 
-test('a cached result is read again when its cache time is over', async () => {
+test('sharedRead reads again when the cached result has expired', async () => {
   const { get, clock } = aRead([first, async () => 'second']);
   await get();
 
@@ -232,7 +232,7 @@ test('a cached result is read again when its cache time is over', async () => {
   expect(await get()).toBe('second');
 });
 
-test('an error is cached as long as a result', async () => {
+test('sharedRead caches an error as long as a result', async () => {
   const { get, clock } = aRead([noAnswer, first]);
 
   await expect(get()).rejects.toThrow('no answer');

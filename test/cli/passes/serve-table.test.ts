@@ -12,7 +12,10 @@ import { memoryTable } from '../../support/memory-table.ts';
 
 const STACK = 's';
 
-/** Returns processes that share one table and a clock. The clock jumps to the next tick once all work of a tick is done. */
+/**
+ * Returns functions to start processes that share one table and one clock. The clock jumps to the next tick once all work of a
+ * tick is done.
+ */
 function processes(endMs: number, count: number) {
   const { clock: jumping, signal } = jumpingClock(endMs, count * LOOPS.length);
   const clock: RunnerClock = {
@@ -35,7 +38,7 @@ function processes(endMs: number, count: number) {
   return { world, start, timesOf, signal };
 }
 
-test('two processes run each tick of each loop once', async () => {
+test('two processes on one table together run each tick of each loop exactly once', async () => {
   const { start, timesOf } = processes(200_000, 2);
   await Promise.all([start('a'), start('b')]);
   expect(timesOf('kubernetes-service')).toEqual(Array.from({ length: 20 }, (_, at) => at * 10));
@@ -44,7 +47,7 @@ test('two processes run each tick of each loop once', async () => {
   expect(timesOf('node-port-repair')).toEqual([0, 180]);
 });
 
-test('the next tick is run after a process claimed one and died', async () => {
+test('after a process has claimed a tick and died, another process runs the next tick', async () => {
   const { world, start, timesOf } = processes(40_000, 1);
   const tick = { stack: STACK, loop: 'kubernetes-service', everyMs: 10_000, dueAtMs: 0 } as const;
   await claimTick(world.table, tick, 'dead');
@@ -52,7 +55,7 @@ test('the next tick is run after a process claimed one and died', async () => {
   expect(timesOf('kubernetes-service')).toEqual([10, 20, 30]);
 });
 
-test('a tick that hangs delays no other tick', async () => {
+test('a tick that never ends does not delay other ticks', async () => {
   const { world, start, timesOf, signal } = processes(40_000, 1);
   await world.register({ name: 'silent' });
   let connections = 0;
@@ -66,7 +69,7 @@ test('a tick that hangs delays no other tick', async () => {
   expect(timesOf('kubernetes-service')).toEqual([0, 10, 20, 30]);
 });
 
-test('a tick that cannot be claimed is logged, and the next one is tried', async () => {
+test('a process that cannot claim a tick logs this, and tries to claim the next tick', async () => {
   const { world, start, timesOf } = processes(30_000, 1);
   let reads = 0;
   const get: KeyValueTable['get'] = async (cluster, key) => {
@@ -81,7 +84,7 @@ test('a tick that cannot be claimed is logged, and the next one is tried', async
 
 const TICK = { stack: 's', loop: 'kubernetes-service', everyMs: 10_000, dueAtMs: 50_000 } as const;
 
-test('one of several processes gets a tick, and each tick can be claimed once', async () => {
+test('if several processes claim a tick at the same time, one of them gets it, and no process can claim that tick later', async () => {
   const table = memoryTable();
   const claims = await Promise.all(['a', 'b', 'c'].map((by) => claimTick(table, TICK, by)));
   expect(claims.filter(Boolean)).toHaveLength(1);
@@ -93,7 +96,7 @@ const LATER_MS = TICK.dueAtMs + 3_600_000;
 test.each([
   ['of another loop can be claimed', {}, { loop: 'node-port-repair' }, true],
   ['of another stack can be claimed', {}, { stack: 'other' }, true],
-  ['that passed while another process ran the next one is not claimed', { dueAtMs: 60_000 }, {}, false],
+  ['can no longer be claimed once another process has claimed a later tick', { dueAtMs: 60_000 }, {}, false],
   ['can be claimed after a claim by a process whose clock was an hour ahead', { dueAtMs: LATER_MS }, {}, true],
 ] as const)('a tick %s', async (_, claimed, tick, isOurs) => {
   const table = memoryTable();

@@ -29,7 +29,7 @@ test('the example file is a valid spec', () => {
   expect(faultsIn(example)).toEqual([]);
 });
 
-test('the example shows the defaults in its comments', () => {
+test('the commented fields of the example file have their default values', () => {
   const fields = example
     .split('\n')
     .filter((line) => /^# ( +)?[a-zA-Z-]+:( |$)/.test(line))
@@ -48,12 +48,12 @@ describe('a YAML file', () => {
     expect(specIn(JSON.stringify(value))).toEqual(validSpec(value));
   });
 
-  test('a YAML file may contain a port in hexadecimal, a number with an exponent, and text in quotes', () => {
+  test('a YAML file can contain a hexadecimal port, a number with an exponent, and quoted strings', () => {
     const text = `${head}apiServers: [{ address: "10.0.0.1" }]\nservice: { port: 0x1BB }\nmaxEventsPerPass: 1e2\n`;
     expect(specIn(text)).toMatchObject({ service: { port: 443 }, maxEventsPerPass: 100 });
   });
 
-  test('a YAML file may repeat a part by its anchor', () => {
+  test('a YAML file can use a part again with an anchor and an alias', () => {
     const ports = '[{ name: konnectivity, port: 8132 }]';
     const text = `${head}apiServers: [{ address: 10.0.0.1 }]\nendpoints: { extraPorts: &ports ${ports} }\nservice: { extraPorts: *ports }\n`;
     expect(specIn(text)).toMatchObject({
@@ -62,7 +62,7 @@ describe('a YAML file', () => {
     });
   });
 
-  test('a YAML file may begin with a byte order mark and have Windows line ends', () => {
+  test('a YAML file can begin with a byte order mark and have Windows line breaks', () => {
     const text = `\uFEFF${head}apiServers: [{ address: 10.0.0.1 }]\n`.replaceAll('\n', '\r\n');
     expect(faultsIn(text)).toEqual([]);
   });
@@ -72,7 +72,7 @@ describe('a YAML file', () => {
     ['# name: x\n', 'is empty'],
     ['- name: x\n', 'is a list'],
     ['name = x\n', 'is "name = x"'],
-  ])('%j has a fault: %s', (text, fault) => {
+  ])('the text %j, which is valid YAML but no spec, has this fault: %s', (text, fault) => {
     expect(faultsIn(text)).toEqual([`: ${fault}`]);
   });
 
@@ -82,23 +82,23 @@ describe('a YAML file', () => {
     ['name: a\n---\nname: b\n', 'A second document begins at line 2'],
     ['name: !secret x\n', 'Unresolved tag: !secret at line 1, column 7'],
     ['name: *other\n', 'Unresolved alias (the anchor must be set before the alias): other'],
-  ])('the text %j has no valid YAML: %s', (text, message) => {
+  ])('the text %j is not valid YAML: %s', (text, message) => {
     expect(faultsIn(text)).toEqual([`: is not the YAML of a cluster spec: ${message}`]);
   });
 
-  test('multiplying aliases are a fault', () => {
+  test('a YAML bomb, whose aliases multiply, is a fault', () => {
     const row = (name: string, of: string) =>
       `${name}: &${name} [${Array.from({ length: 10 }, () => of).join(', ')}]\n`;
     const text = row('a', '1') + row('b', '*a') + row('c', '*b') + row('d', '*c');
     expect(faultsIn(text)).toEqual([expect.stringContaining('Excessive alias count')]);
   });
 
-  test('a document that is nested too deep is one fault', () => {
+  test('a document that is nested too deeply is refused with at most two faults', () => {
     expect(faultsIn('['.repeat(50_000)).length).toBeLessThan(3);
     expect(faultsIn('['.repeat(50_000))).not.toEqual([]);
   });
 
-  test('a document that contains itself is a fault', () => {
+  test('a list that contains an alias of itself is a fault', () => {
     expect(faultsIn(`${head}apiServers: &all [*all]\n`)).toEqual(['apiServers[0]: is a list']);
   });
 
@@ -117,7 +117,7 @@ describe('a YAML file', () => {
     expect(faultsIn(whole)).toEqual([expect.stringContaining(fault)]);
   });
 
-  test('a text or a JSON value that is not a spec has a fault', () => {
+  test('texts and JSON values that are not a spec are refused with a fault', () => {
     const line = fc.constantFrom(
       'name: a',
       'apiServers:',
@@ -212,12 +212,12 @@ describe('the service cluster IP range', () => {
     ['244.0.0.0/16', []],
     ['10.0.0.0/16,3000::/108', []],
     ['3000::/108,10.0.0.0/16', []],
-  ])('where the table allocates, the service range %j has the faults %j', (text, messages) => {
+  ])('if the table allocates, the service range %j has the faults %j', (text, messages) => {
     expect(rangeFaults(text, 'table').map(({ message }) => message)).toEqual(messages);
   });
 
   test.each(['10.0.0.0/8', '2001:db8::/64', '2001:db8::/12', '10.0.0.0/16,3000::/48'])(
-    'the range %s is accepted where the API servers allocate',
+    'if the API servers allocate, the range %s is accepted',
     (text) => {
       expect(rangeFaults(text)).toEqual([]);
     },

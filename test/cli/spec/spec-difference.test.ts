@@ -22,12 +22,22 @@ const [file, ssm] = [{ kubeconfig: { file: 'a' } }, { kubeconfig: { ssm: '/a' } 
 const namespaces = (...systemNamespaces: string[]) => ({ systemNamespaces });
 test.each<[string, Partial<ClusterSpec>, Partial<ClusterSpec>, string[]]>([
   ['a value', { mode: 'observe' }, { mode: 'enforce' }, ['mode: observe -> enforce']],
-  ['a field in a field', {}, { endpoints: { ...endpoints, leaseSeconds: 30 } }, ['endpoints.leaseSeconds: 15 -> 30']],
-  ['ranges as in a file', {}, { serviceClusterIPRanges: ranges }, [`serviceClusterIPRange: 10.0.0.0/24 -> ${ranges}`]],
-  ['the store of a kubeconfig', file, ssm, ['kubeconfig.ssm: <none> -> /a', 'kubeconfig.file: a -> <none>']],
-  ['a whole list of names', namespaces('a'), namespaces('a', 'b'), ['systemNamespaces: [a] -> [a, b]']],
+  ['a nested field', {}, { endpoints: { ...endpoints, leaseSeconds: 30 } }, ['endpoints.leaseSeconds: 15 -> 30']],
   [
-    'an API server by its address, wherever it is in the list',
+    'ranges in the format of a spec file',
+    {},
+    { serviceClusterIPRanges: ranges },
+    [`serviceClusterIPRange: 10.0.0.0/24 -> ${ranges}`],
+  ],
+  ['the store of a kubeconfig', file, ssm, ['kubeconfig.ssm: <none> -> /a', 'kubeconfig.file: a -> <none>']],
+  [
+    'both whole lists if a list of names differs',
+    namespaces('a'),
+    namespaces('a', 'b'),
+    ['systemNamespaces: [a] -> [a, b]'],
+  ],
+  [
+    'API servers by their addresses, whatever their positions in the list',
     { apiServers: [first, second] },
     { apiServers: [host, aServer('10.9.8.8', { path: '/livez' })] },
     [
@@ -37,13 +47,13 @@ test.each<[string, Partial<ClusterSpec>, Partial<ClusterSpec>, string[]]>([
     ],
   ],
   [
-    'the order alone',
+    'only the order if the same API servers are in another order',
     { apiServers: [first, second] },
     { apiServers: [second, first] },
     ['apiServers (order): [10.9.8.7, 10.9.8.8] -> [10.9.8.8, 10.9.8.7]'],
   ],
   [
-    'a port by its name',
+    'an extra port by its name',
     {},
     { endpoints: { ...endpoints, extraPorts: [port] } },
     ['endpoints.extraPorts[konnectivity]: <none> -> {name: konnectivity, protocol: TCP, port: 8132}'],

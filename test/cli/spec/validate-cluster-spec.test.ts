@@ -57,7 +57,7 @@ describe('a cluster spec', () => {
   const extra = (port: object) => ({ service: { extraPorts: [{ name: 'metrics', port: 9443, ...port }] } });
   test.each<[string, object, object]>([
     ['an address with leading zeros', at('010.001.000.9'), at('10.1.0.9')],
-    ['a mapped address', at('::ffff:10.0.0.9'), at('10.0.0.9')],
+    ['an IPv4-mapped address', at('::ffff:10.0.0.9'), at('10.0.0.9')],
     ['an IPv6 address in capitals', { ...at('2001:DB8:0::9'), ...IPV6_RANGE }, at('2001:db8::9')],
     ['an extra port', extra({}), extra({ protocol: 'TCP', targetPort: 9443 })],
     ['an empty node port range', ports(''), ports('30000-32767')],
@@ -75,10 +75,16 @@ describe('a cluster spec', () => {
   ];
   test.each([
     ['a probe over http:// without a credential', { apiServers: [httpProbe] }],
-    ['no API servers if nothing is published', { apiServers: [], endpoints: { reconciler: 'none', leaseSeconds: 1 } }],
+    [
+      'no API servers if the reconciler is none',
+      { apiServers: [], endpoints: { reconciler: 'none', leaseSeconds: 1 } },
+    ],
     ['a host name with a range of any family', { apiServers: [{ host: 'a.example' }], ...IPV6_RANGE }],
-    ['one number for ports of different protocols', { service: { nodePort: 30443, extraPorts: [quic, ...dns] } }],
-  ])('a cluster spec may have %s', (_what, fields) => {
+    [
+      'one port number for ports with different protocols',
+      { service: { nodePort: 30443, extraPorts: [quic, ...dns] } },
+    ],
+  ])('a cluster spec can contain %s', (_what, fields) => {
     expect(faultsOf(aSpec(fields))).toEqual([]);
   });
 });
@@ -123,7 +129,7 @@ describe('a fault', () => {
     expect(faultsOf(aSpec(fields))).toContain(fault);
   });
 
-  test('each fault contains its fix', () => {
+  test('each fault contains how to fix it', () => {
     const faulty = { mode: 'enforced', endpoints: { leaseSecond: 15, reconciler: 'x' }, foo: 1 };
     const result = validateClusterSpec(aSpec(faulty));
     expect('faults' in result && result.faults.map(({ path, fix }) => [path, fix])).toEqual(
@@ -136,7 +142,7 @@ describe('a fault', () => {
     );
   });
 
-  test('a fault hides no other fault: all faults of a spec are reported at once', () => {
+  test('all faults of a spec are reported at the same time', () => {
     const faults = faultsOf({
       name: 'Prod',
       kubeconfig: { file: 7 },
@@ -218,10 +224,13 @@ describe('API servers', () => {
     expect(faultsOf(aSpec({ apiServers: [first, second] }))).toEqual([`${path}: apiServers[0] is the same`]);
   });
 
-  test.each(['lease', 'master-count'])('the list of API servers must not be empty with %s', (reconciler) => {
-    const fault = 'apiServers: is empty: without an API server the kubernetes Service has no endpoints';
-    expect(faultsOf(aSpec({ apiServers: [], endpoints: { reconciler } }))).toEqual([fault]);
-  });
+  test.each(['lease', 'master-count'])(
+    'the list of API servers must not be empty if the reconciler is %s',
+    (reconciler) => {
+      const fault = 'apiServers: is empty: without an API server the kubernetes Service has no endpoints';
+      expect(faultsOf(aSpec({ apiServers: [], endpoints: { reconciler } }))).toEqual([fault]);
+    },
+  );
 
   const IPV4_RANGE = '192.168.0.0/24';
   const IPV6_RANGE = '2001:db8::/112';
@@ -235,38 +244,51 @@ describe('API servers', () => {
     { reconciler: 'lease', range: IPV6_RANGE, address: '192.168.1.1', agree: false },
     { reconciler: 'none', range: IPV4_RANGE, address: '2001:db8::1', agree: true },
     { reconciler: 'lease', range: `${IPV6_RANGE},${IPV4_RANGE}`, address: '192.168.1.1', agree: false },
-  ])('with reconciler $reconciler, range $range and address $address agree: $agree', (row) => {
-    const { reconciler, range, address, agree } = row;
-    const spec = aSpec({ apiServers: [{ address }], serviceClusterIPRange: range, endpoints: { reconciler } });
-    expect(faultsOf(spec)).toEqual(agree ? [] : [disagree(range, address)]);
-  });
+  ])(
+    'with the reconciler $reconciler, the family of the address $address matches the range $range as required: $agree',
+    (row) => {
+      const { reconciler, range, address, agree } = row;
+      const spec = aSpec({ apiServers: [{ address }], serviceClusterIPRange: range, endpoints: { reconciler } });
+      expect(faultsOf(spec)).toEqual(agree ? [] : [disagree(range, address)]);
+    },
+  );
 
   const apiServers = [{ address: '192.168.1.1' }, { address: '2001:db8::1' }];
   const oneFamily = { serviceClusterIPRange: IPV4_RANGE, apiServers: apiServers.slice(0, 1) };
   const byCount = { endpoints: { reconciler: 'master-count', masterCount: 2 } };
   const policy = (ipFamilyPolicy: string) => ({ service: { ipFamilyPolicy } });
   test.each([
-    ['requests both families', {}, []],
+    ['meets these conditions', {}, []],
     ['has one range', oneFamily, [/requires two ranges/]],
-    ['has a master count', byCount, [/requires leases/]],
-    ['requests one family', policy('SingleStack'), [/must match/]],
-    ['requests another policy', policy('RequireDualStack'), [/ipFamilyPolicy: is "RequireDualStack"/, /must match/]],
-  ])('with PreferDualStack, API servers may have either family: the spec %s', (_what, fields, faults) => {
-    const serviceClusterIPRange = [IPV4_RANGE, IPV6_RANGE];
-    const found = faultsOf(aSpec({ apiServers, serviceClusterIPRange, ...policy('PreferDualStack'), ...fields }));
-    expect(found).toEqual(faults.map((fault) => expect.stringMatching(fault)));
-  });
+    ['has the reconciler master-count', byCount, [/requires leases/]],
+    ['has the policy SingleStack', policy('SingleStack'), [/must match/]],
+    [
+      'has the policy RequireDualStack',
+      policy('RequireDualStack'),
+      [/ipFamilyPolicy: is "RequireDualStack"/, /must match/],
+    ],
+  ])(
+    'the spec can contain API servers of both families only with PreferDualStack, leases and two ranges; here, it %s',
+    (_what, fields, faults) => {
+      const serviceClusterIPRange = [IPV4_RANGE, IPV6_RANGE];
+      const found = faultsOf(aSpec({ apiServers, serviceClusterIPRange, ...policy('PreferDualStack'), ...fields }));
+      expect(found).toEqual(faults.map((fault) => expect.stringMatching(fault)));
+    },
+  );
 
   test.each([
     { masterCount: 1, faults: ['endpoints.masterCount: 1 is less than the 2 API servers in apiServers'] },
     { masterCount: 2, faults: [] },
     { masterCount: 3, faults: [] },
-  ])('a spec has no more API servers than its master count of $masterCount', ({ masterCount, faults }) => {
-    const servers = [{ address: '10.0.0.1' }, { address: '10.0.0.2' }];
-    expect(faultsOf(aSpec({ apiServers: servers, endpoints: { reconciler: 'master-count', masterCount } }))).toEqual(
-      faults,
-    );
-  });
+  ])(
+    'a spec with two API servers and the master count $masterCount has the faults $faults',
+    ({ masterCount, faults }) => {
+      const servers = [{ address: '10.0.0.1' }, { address: '10.0.0.2' }];
+      expect(faultsOf(aSpec({ apiServers: servers, endpoints: { reconciler: 'master-count', masterCount } }))).toEqual(
+        faults,
+      );
+    },
+  );
 });
 
 describe('the node port of the Service', () => {
@@ -333,7 +355,7 @@ describe('extra ports', () => {
   });
 });
 
-describe('times', () => {
+describe('intervals and lease durations', () => {
   test.each([
     ['kubernetes-service', 15, 10],
     ['kubernetes-service', 0, 10],
@@ -379,7 +401,7 @@ describe('the kubeconfig', () => {
     { kubeconfig: { ssm: 'arn:aws:ssm:eu-west-1:123456789012:parameter/kbc/prod-1' } },
     { kubeconfig: { webIdentity: { server: 'https://203.0.113.10:6443' } } },
     { kubeconfig: { webIdentity: { server: 'https://[2001:db8::1]/clusters/a', certificateAuthorityData: ca } } },
-  ])('the kubeconfig may be $kubeconfig', ({ kubeconfig }) => {
+  ])('the kubeconfig $kubeconfig is valid', ({ kubeconfig }) => {
     expect(validSpec(aSpec({ kubeconfig })).kubeconfig).toEqual(kubeconfig);
   });
 
@@ -409,7 +431,7 @@ describe('the kubeconfig', () => {
   });
 });
 
-describe('any value', () => {
+describe('a field with any value', () => {
   const fields = [
     'name',
     'mode',
@@ -422,7 +444,7 @@ describe('any value', () => {
   ];
   const others = ['serviceNodePortRange', 'systemNamespaces', 'intervalSeconds', 'maxEventsPerPass', '__proto__'];
 
-  test('any value in a field is valid or a fault of that field, and hides no fault of another field', () => {
+  test('any value of a field is valid or causes a fault of that field, and the faults of other fields are still reported', () => {
     fc.assert(
       fc.property(fc.constantFrom(...fields, ...others), fc.jsonValue(), (field, value) => {
         const spec = Object.defineProperty({ ...minimal, colour: 'blue' }, field, { value, enumerable: true });
@@ -434,7 +456,7 @@ describe('any value', () => {
     );
   });
 
-  test('a value in any field of an API server or a port never throws', () => {
+  test('no value in a field of an API server or a port makes the validation throw an error', () => {
     const field = fc.constantFrom('address', 'host', 'kind', 'probe', 'name', 'port', 'protocol', 'url');
     const item = fc.dictionary(field, fc.jsonValue());
     fc.assert(

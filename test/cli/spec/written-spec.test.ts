@@ -12,7 +12,7 @@ import { runs } from '../../support/properties.ts';
 
 const schema = specJsonSchema();
 
-/** Generates mappings with any subset of these optional fields. */
+/** Generates objects with any subset of these fields. */
 const some = <Fields extends object>(fields: { [Field in keyof Fields]: fc.Arbitrary<Fields[Field]> }) =>
   fc.record(fields, { requiredKeys: [] });
 const everyTimes = (seconds: number) => fc.integer({ min: 1, max: 4 }).map((times) => times * seconds);
@@ -39,7 +39,7 @@ const kubeconfig = fc.oneof(
   fc.record({ webIdentity: fc.record({ server: word.map((name) => `https://${name}:6443`) }) }),
 );
 const RANGES = ['10.0.0.0/24', '10.9.0.0/16,fd00::/112', ['10.9.0.0/20', 'FD00:0::/112'], ['10.9.0.0/20']];
-/** Generates spec files. Some of the files are refused. */
+/** Generates spec files, some of which are not valid. */
 const files = fc
   .record({
     name: label.filter((text) => /^[a-z0-9-]+$/.test(text)),
@@ -78,7 +78,7 @@ const files = fc
     }).map((more) => ({ ...needed, ...more })),
   );
 
-test('a valid spec file matches the schema, its spec keeps every field, and the stored form is the same spec when it is read again', () => {
+test('a valid spec file matches the schema and keeps every field in the spec, and writtenSpec returns a file that is read as the same spec', () => {
   let valid = 0;
   fc.assert(
     fc.property(files, (file) => {
@@ -111,7 +111,7 @@ describe('the path of a fault', () => {
   });
 });
 
-test('the description of faults has a line for each fault, and a valid value below', () => {
+test('the description of faults has a line for each fault, and below it a line with the fix', () => {
   const faults = [fault(['mode'], 'is required', 'write one of observe, enforce'), fault([], 'is a list')];
   expect(describeFaults('cluster.yml', faults)).toBe(
     ['cluster.yml: 2 faults', '  mode: is required', '    write one of observe, enforce', '  is a list'].join('\n'),

@@ -19,18 +19,18 @@ describe('the line of a cluster', () => {
   const problem = { level: 'warning', message: 'm', next: 'n' } as const;
   const attention = ['leak', 'duplicate', 'leak', 'leak'].map((word) => ({ ...problem, word }));
 
-  test('the line of a cluster names each problem once, with its count', () => {
+  test('the line of a cluster shows each type of problem once, with the number of problems of that type', () => {
     expect(cell('ATTENTION', { attention })).toBe('leak (3),duplicate');
     expect(cell('ATTENTION', { attention: [] })).toBe('');
   });
 
-  test('the line of a cluster begins with "paused" if the cluster is paused but its health is another state', () => {
+  test('the problems in the line of a cluster begin with "paused" if the cluster is paused and its health is not paused', () => {
     const paused = { untilMs: STATUS_AT_MS + 60_000, reason: 'an upgrade', by: 'me', all: false };
     expect(cell('ATTENTION', { health: 'unhealthy', attention, paused })).toBe('paused,leak (3),duplicate');
     expect(cell('ATTENTION', { health: 'paused', attention: [], paused })).toBe('');
   });
 
-  test('the line of a cluster shows the fullest range, even if little is in use', () => {
+  test('the line of a cluster shows the fullest range, even if less than one per cent of the range is in use', () => {
     const ranges = [
       { ...aSlash24(), used: 0, usedPercent: 0 },
       { ...aSlash24(), used: 1, capacity: 2_768, usedPercent: 0 },
@@ -42,7 +42,7 @@ describe('the line of a cluster', () => {
   test.each([
     { name: 'a pass of a loop whose passes are recorded once a minute', loop: {}, ageMs: 39_000, shown: '<1m ago' },
     {
-      name: 'a recorded pass, after which a refreshed lease shows a later pass',
+      name: 'a pass that was not recorded, but that refreshed a lease after the recorded pass',
       loop: later,
       ageMs: 39_000,
       shown: '4s ago',
@@ -50,7 +50,7 @@ describe('the line of a cluster', () => {
     { name: 'a pass that is late', loop: {}, ageMs: 61_000, shown: '61s ago' },
     { name: 'a pass that failed', loop: { state: 'failing' }, ageMs: 39_000, shown: '39s ago' },
     { name: 'a pass of a loop that is rarely due', loop: { intervalSeconds: 60 }, ageMs: 39_000, shown: '39s ago' },
-  ] as const)('the line shows when the last pass was: $name', ({ loop, ageMs, shown }) => {
+  ] as const)('the line of a cluster shows when the last pass was: $name', ({ loop, ageMs, shown }) => {
     const [status] = loopsOf({ loop: 'kubernetes-service', intervalSeconds: 10 });
     const lastPass = status?.lastPass && { ...status.lastPass, startedAtMs: STATUS_AT_MS - ageMs };
     expect(cell('LAST PASS', { loops: [{ ...status, lastPass, ...loop } as LoopStatus] })).toBe(shown);

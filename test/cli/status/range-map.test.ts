@@ -35,7 +35,7 @@ describe('the cells of a range', () => {
     { text: '30000-30009', first: '30000', itemsPerCell: 1, cells: 'F'.repeat(10) },
     { text: '80', first: '80', itemsPerCell: 1, cells: 'F' },
   ])(
-    'the map of an empty range $text begins at $first and has $itemsPerCell items per cell',
+    'the map of the range $text begins at $first and has $itemsPerCell items per cell',
     ({ text, first, itemsPerCell, cells }) => {
       const map = drawn(layout(text), bits());
       expect(map).toMatchObject({ first, itemsPerCell, cells });
@@ -48,18 +48,18 @@ describe('the cells of a range', () => {
     expect([...cells].flatMap((letter, at) => (letter === 'U' ? at : []))).toEqual([1, 10, 254]);
   });
 
-  test('a cell shows the worst state of its item', () => {
+  test('a cell of one item with several states shows the worst state', () => {
     const all = { used: [0, 1, 2, 3], held: [1, 2, 3], leaking: [2, 3], duplicates: [3] };
     expect(drawn(layout('30000-30005'), bits(all)).cells).toBe('UHLDFF');
   });
 
-  test('a cell of several items shows their worst state, and how many are in use', () => {
+  test('a cell of several items shows the worst state of these items, and how many of them are in use', () => {
     const map = drawn(layout('10.1.0.0/16'), bits({ used: [500, 501, 502, 700], leaking: [502] }));
     expect([map.cells[7], map.cells[10]]).toEqual(['L', 'U']);
     expect([map.fill?.[7], map.fill?.[10], map.fill?.[11]]).toEqual([3, 1, 0]);
   });
 
-  test('the cells show no bits beyond the range', () => {
+  test('bits beyond the end of the range do not appear in the map', () => {
     expect(drawn(layout('10.0.0.8/29'), bits({ used: [6, 7, 4_000] })).cells).toBe('XFFFFFFX');
   });
 
@@ -67,7 +67,7 @@ describe('the cells of a range', () => {
     for (const text of ['10.0.0.0/31', '']) expect(drawRange(layout(text), bits())).toBeUndefined();
   });
 
-  test('a /12 whose addresses are all taken, held and leaking is drawn', () => {
+  test('a /12 in which every address is in use, held and leaking is drawn as 1,024 leaking cells', () => {
     const max = 2 ** 20 - 2;
     const all = new Uint8Array(2 ** 17).fill(0xff);
     const map = drawn(layout('10.16.0.0/12'), { used: all, held: all, leaking: all, duplicates: [] });
@@ -113,7 +113,7 @@ describe('invariants of maps', () => {
     );
   });
 
-  test('in a map with several items per cell, the fills sum to the items in use, and every cell marked as used has a fill above zero', () => {
+  test('in a map with several items per cell, the counts of the cells add up to the number of items in use, and every cell shown as used has a count above zero', () => {
     fc.assert(
       fc.property(marked(LARGE), ({ placed, states }) => {
         const { cells, fill = [], itemsPerCell } = drawn(placed, bitsFor(states));

@@ -17,7 +17,7 @@ function saved(key: RangeStatus['key'], stored: ReturnType<typeof aStoredRange>)
 const counted = (counts: RunRecord['counts']) => recordsWith('cluster-ip-repair', { counts });
 const first = (count: number) => Array.from({ length: count }, (_, n) => n);
 
-describe('a range that was saved', () => {
+describe('a saved range', () => {
   const hold = { owner: 'team-a', takenUpBy: 'any', items: ['10.0.0.4', '10.0.0.5'] } as const;
   const over = { ...hold, items: ['10.0.0.6'], untilMs: NOW_MS };
   const strikes = { once: fromBits([1]), twice: fromBits([2, 200]) };
@@ -55,16 +55,16 @@ describe('a range that was saved', () => {
   });
 
   test.each([
-    ['for another generation', aStoredRange([0], { allocator: 'table', generation: 1 })],
+    ['under another generation of the spec', aStoredRange([0], { allocator: 'table', generation: 1 })],
     ['for another range', aStoredRange([0], { allocator: 'table', range: '10.0.0.0/25' })],
     ['as a usage bitmap', aStoredRange([0])],
-  ])('nothing can be allocated from a range that was saved %s', (_, stored) => {
+  ])('the status shows a range as not ready for allocation if it was saved %s', (_, stored) => {
     const cluster = aCluster({ allocator: 'table' });
     const [range] = statusOf({ cluster, ranges: [saved(primary, stored)] }).ranges;
     expect(range).toMatchObject({ ready: false, range: stored.range });
   });
 
-  test('a range that does not parse is reported, and does not hide another', () => {
+  test('a saved range that does not parse is reported, and other ranges are still shown', () => {
     const ports = saved(nodePorts, aStoredRange([0], { range: '30000-32767' }));
     const status = statusOf({ ranges: [saved(primary, aStoredRange([0], { range: 'anything' })), ports] });
     expect(status.ranges.map(({ key }) => key)).toEqual([nodePorts]);
@@ -97,7 +97,7 @@ describe('a range that was not saved, or not read', () => {
     expect(ranges[0]).not.toHaveProperty('map');
   });
 
-  test('a range that was not saved is not shown if no pass counted it', () => {
+  test('a range that was not saved is not shown if no pass has counted its items', () => {
     expect(statusOf({ records: counted({ services: 3 }) }).ranges).toEqual([]);
   });
 
@@ -111,7 +111,7 @@ describe('a range that was not saved, or not read', () => {
   test.each([
     ['a usage bitmap of another range', aStoredRange([0], { range: '10.0.0.0/25' })],
     ['a range that was saved while the table allocated', aStoredRange([0], { allocator: 'table' })],
-  ])('a range is shown with the counts of the last pass despite %s', (_, stored) => {
+  ])('the status shows the counts of the last pass for a range and ignores %s', (_, stored) => {
     const [range] = statusOf({ ranges: [saved(primary, stored)], records: counted(counts) }).ranges;
     expect(range).toMatchObject({ range: '10.0.0.0/24', used: 100, allocator: 'apiserver' });
     expect(range?.map).toBeUndefined();
@@ -125,19 +125,22 @@ describe('a range that was changed in the spec', () => {
   test.each([
     { name: 'wider', cluster: wider },
     { name: 'wider, in a cluster with allocator: table', cluster: aCluster({ ...wider.spec, allocator: 'table' }) },
-  ])('a range that became $name keeps its name and figures until a pass has counted the new one', ({ cluster }) => {
-    const [specRange] = cluster.spec.serviceClusterIPRanges;
-    const ranges = [saved(primary, aStoredRange(first(100), { allocator: cluster.spec.allocator }))];
-    const status = statusOf({ cluster, ranges, records: before });
-    expect(status.ranges).toMatchObject([{ range: '10.0.0.0/24', specRange, used: 100, capacity: 254 }]);
-  });
+  ])(
+    'a range that the spec made $name is shown with its old CIDR and figures until a pass has counted the new range',
+    ({ cluster }) => {
+      const [specRange] = cluster.spec.serviceClusterIPRanges;
+      const ranges = [saved(primary, aStoredRange(first(100), { allocator: cluster.spec.allocator }))];
+      const status = statusOf({ cluster, ranges, records: before });
+      expect(status.ranges).toMatchObject([{ range: '10.0.0.0/24', specRange, used: 100, capacity: 254 }]);
+    },
+  );
 
-  test('a range that was changed in the spec is not shown with the old figures if no range was read', () => {
+  test('a range that was changed in the spec is not shown if the saved ranges were not read', () => {
     const { ranges: _, ...brief } = inputs({ cluster: wider, records: before });
     expect(workOutStatus(brief, NOW_MS).ranges).toEqual([]);
   });
 
-  test('a range that was changed in the spec has the counts of a later pass, even if it is too large for a usage bitmap', () => {
+  test('a range that was changed in the spec is shown with the counts of a later pass, even if the new range is too large for a usage bitmap', () => {
     const cluster = aCluster({ serviceClusterIPRanges: ['10.0.0.0/8'] });
     const ranges = [saved(primary, aStoredRange(first(100)))];
     const [range] = statusOf({ cluster, ranges, records: counted({ allocated: 101, capacity: 2 ** 24 - 2 }) }).ranges;
@@ -146,7 +149,7 @@ describe('a range that was changed in the spec', () => {
   });
 });
 
-describe('how full a range is', () => {
+describe('the usage of a range', () => {
   const cluster = aCluster({ serviceNodePortRange: '30000-30999' });
   const full = (allocated: number) => recordsWith('node-port-repair', { counts: { allocated, capacity: 1000 } });
 
@@ -168,7 +171,7 @@ describe('how full a range is', () => {
     ]);
   });
 
-  test('a full range is shown once if a finding reports it', () => {
+  test('the status shows only one problem for a full range that also has a finding', () => {
     const message = 'nothing is free in the service CIDR 10.0.0.0/24, which has room for 254';
     const findings = [{ type: 'nothingFree', message }] as const;
     const fields = { counts: { allocated: 254, capacity: 254 }, findings };
@@ -210,7 +213,7 @@ describe('ServiceCIDRs in a cluster whose API servers allocate', () => {
     expect(attention).toMatchObject([{ word: 'almostFull', message }]);
   });
 
-  test('one full ServiceCIDR is no problem while another has addresses', () => {
+  test('a full ServiceCIDR is not a problem while another ServiceCIDR has free addresses', () => {
     const sums = [{ family: 'IPv4', networks: 2, used: 14, capacity: 28 }];
     const networks = [network('kubernetes', '10.5.0.0/28', 14), network('more', '10.5.0.128/28', 0, { ready: false })];
     const { ranges, attention } = statusOf({ records: recorded({ sums, networks }) });
@@ -222,7 +225,7 @@ describe('ServiceCIDRs in a cluster whose API servers allocate', () => {
     ]);
   });
 
-  test('ServiceCIDRs show the duplicates and leaked IPAddresses of the last pass', () => {
+  test('the status of a ServiceCIDR shows the duplicates and leaked IPAddresses that the last pass found', () => {
     const finding = (type: 'duplicate' | 'leakedRecord', item: string) => ({ type, item, message: item });
     const duplicates = ['10.5.0.3', '10.9.0.1'].map((item) => finding('duplicate', item));
     const findings = [...duplicates, finding('leakedRecord', '10.5.0.4')];
@@ -232,7 +235,7 @@ describe('ServiceCIDRs in a cluster whose API servers allocate', () => {
     expect(range).toMatchObject({ duplicates: 1, leaking: 1, map: { cells: `XFFDU${'F'.repeat(10)}X` } });
   });
 
-  test('ServiceCIDRs are not shown where the table allocates', () => {
+  test('ServiceCIDRs are not shown if the table allocates', () => {
     const cluster = aCluster({ allocator: 'table' });
     expect(statusOf({ cluster, records: recorded(TWO) }).ranges).toEqual([]);
   });

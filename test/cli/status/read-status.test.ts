@@ -18,7 +18,7 @@ import { putLease } from '../../support/put-lease.ts';
 import { aRunRecord } from '../../support/run-records.ts';
 import { aStoredRange } from './status-support.ts';
 
-/** The time of the status. The tables of these tests write everything at time 0. */
+/** The time at which the status is read. The tables of these tests write everything at time 0. */
 const NOW_MS = 5_000;
 
 function newTable(): KeyValueTable {
@@ -43,7 +43,7 @@ async function putAnything(table: KeyValueTable, cluster: string, key: string, v
   won(await table.put({ cluster, key, value, schema: 1 }, previous));
 }
 
-/** Returns the table with a call of `see` before each read. */
+/** Returns the table. It calls `see` before each read. */
 function watched(table: KeyValueTable, see: (asked: string) => unknown): KeyValueTable {
   return {
     ...table,
@@ -76,7 +76,7 @@ describeInEachTable('The status of a cluster', (open) => {
     expect(status?.loops.map(({ state }) => state)).toEqual(['neverRan', 'neverRan', 'good', 'neverRan']);
   });
 
-  test('the status reports each item that does not parse, and contains all others', async () => {
+  test('the status of a cluster reports each table item that does not parse, and shows all other items', async () => {
     const table = await open();
     await fill(table);
     await putAnything(table, 'demo', 'masterleases', 'text');
@@ -93,7 +93,7 @@ describeInEachTable('The status of a cluster', (open) => {
     expect(status?.loops.map(({ state }) => state)).toEqual(['neverRan', 'neverRan', 'good', 'unknown']);
   });
 
-  test.each(['nobody', '', '*'])('the name %p has no status', async (name) => {
+  test.each(['nobody', '', '*'])('a cluster that was never registered has no status: %p', async (name) => {
     const table = await open();
     await fill(table);
     expect(await readClusterStatus(table, name, NOW_MS)).toBeUndefined();
@@ -107,7 +107,7 @@ describeInEachTable('The status of a cluster', (open) => {
     expect((await readFleetStatus(table, 't', NOW_MS, 'full')).clusters).toEqual([]);
   });
 
-  test('the status cannot be read if the spec does not parse', async () => {
+  test('the status of a cluster cannot be read if its spec does not parse', async () => {
     const table = await open();
     await putAnything(table, '#clusters', 'demo', { generation: 1, spec: 'text' });
     await expect(readClusterStatus(table, 'demo', NOW_MS)).rejects.toMatchObject({ code: 'Corrupt' });
@@ -115,7 +115,7 @@ describeInEachTable('The status of a cluster', (open) => {
 });
 
 describeInEachTable('The status of all clusters', (open) => {
-  test('the status of all clusters lists those that need attention first, then all by name, and unreadable items', async () => {
+  test('the status of all clusters lists clusters that need attention first, then the others by name, and registrations that cannot be read', async () => {
     const table = await open();
     for (const name of ['c', 'a', 'b']) await fill(table, name);
     const record = aRunRecord(0, { findings: [{ type: 'duplicate', message: 'taken twice' }] });
@@ -129,7 +129,7 @@ describeInEachTable('The status of all clusters', (open) => {
     expect(fleet).not.toHaveProperty('pausedAll');
   });
 
-  test('the status of all clusters shows their pause and its end', async () => {
+  test('the status of all clusters shows the pause of all clusters until the pause ends', async () => {
     const table = await open();
     await fill(table);
     const pause = { untilMs: NOW_MS + 1, reason: 'an upgrade', by: 'me' };
@@ -142,7 +142,7 @@ describeInEachTable('The status of all clusters', (open) => {
 });
 
 describe('Reading the status', () => {
-  test('the status reads a thousand clusters with limited concurrency', async () => {
+  test('the status of a thousand clusters is read with at most 48 simultaneous reads', async () => {
     const table = newTable();
     const names = Array.from({ length: 1_000 }, (_, n) => `c${String(n).padStart(3, '0')}`);
     for (const name of names) await registerCluster(table, aClusterSpec({ name }));
@@ -158,7 +158,7 @@ describe('Reading the status', () => {
     expect(most).toBeLessThanOrEqual(3 * 16);
   });
 
-  test('reading the status reads no answers to allocation requests, and reading the brief status reads run records instead of ranges', async () => {
+  test('the status is read without the records of allocation requests, and the brief status also without the ranges', async () => {
     const table = newTable();
     await fill(table);
     const read: string[] = [];
@@ -173,7 +173,7 @@ describe('Reading the status', () => {
     expect(clusters[0]?.ranges[0]).not.toHaveProperty('map');
   });
 
-  test('the status skips an item that cannot be read, and reads the other known keys', async () => {
+  test('if one table item prevents the read of a list, the status reads each known key alone and skips only that item', async () => {
     const table = newTable();
     await fill(table);
     const corrupt = watched(table, (what) => {
@@ -185,7 +185,7 @@ describe('Reading the status', () => {
     expect(status?.ranges).toMatchObject([{ key: RANGE_KEYS.primary, used: 2 }]);
   });
 
-  test('reading the status ends at the first failure of the table', async () => {
+  test('the read of the status fails and stops at the first call to the table that fails', async () => {
     const table = newTable();
     for (let n = 0; n < 40; n++) await fill(table, `c${n}`);
     const read: string[] = [];

@@ -53,7 +53,7 @@ export function statusOf(given: Partial<StatusInputs> = {}): ClusterStatus {
   return workOutStatus(inputs(given), NOW_MS);
 }
 
-/** Returns the records of loops that succeeded, of which one has other fields. */
+/** Returns run records of successful passes, one for each loop. The record of `loop` has these other fields. */
 export function recordsWith(loop: Loop, fields: Partial<RunRecord>, startedAtMs: number = NOW_MS): RunRecords {
   return { ...runRecords(startedAtMs), [loop]: aRunRecord(startedAtMs, fields) };
 }

@@ -53,11 +53,26 @@ describe('a loop', () => {
   const minutesAgoMs = (minutes: number) => NOW_MS - minutes * MINUTE_MS;
   test.each([
     ['that succeeded is good', aRunRecord(minutesAgoMs(10)), 'good', 'good'],
-    ['without a run for three intervals and a minute is late', aRunRecord(minutesAgoMs(10) - 1), 'late', 'unhealthy'],
-    ['that failed once may resolve automatically', failed(NOT_LONG_AGO_MS, 1), 'failing', 'warning'],
+    [
+      'that has not run for more than three intervals and a minute is late',
+      aRunRecord(minutesAgoMs(10) - 1),
+      'late',
+      'unhealthy',
+    ],
+    [
+      'that failed once is only a warning, because the next run might succeed',
+      failed(NOT_LONG_AGO_MS, 1),
+      'failing',
+      'warning',
+    ],
     ['that failed three times needs attention', failed(NOT_LONG_AGO_MS, 3), 'failing', 'unhealthy'],
     ['that failed and was not run again is late', failed(minutesAgoMs(20), 1), 'late', 'unhealthy'],
-    ['that has long been due and never ran needs attention', undefined, 'neverRan', 'unhealthy'],
+    [
+      'that never ran although its first run has been due for a long time needs attention',
+      undefined,
+      'neverRan',
+      'unhealthy',
+    ],
   ] as const)('a loop %s', (_, record, state, health) => {
     const { 'cluster-ip-repair': _replaced, ...others } = runRecords(NOT_LONG_AGO_MS);
     const status = statusOf({ records: { ...others, ...(record && { 'cluster-ip-repair': record }) } });
@@ -81,7 +96,7 @@ describe('a loop', () => {
     expect(loopOf(status, 'cluster-ip-repair')).toMatchObject({ failuresInARow: 2, lastPass: { error: ERROR } });
   });
 
-  test('the last refresh of a lease counts as the last run of the loop that probes', () => {
+  test('the last refresh of a lease by a probe is shown as the last run of kubernetes-service', () => {
     const records = runRecords(NOW_MS - 50_000);
     const at = (leases: StatusInputs['leases']) =>
       loopOf(statusOf({ records, leases }), 'kubernetes-service')?.lastRanAtMs;
@@ -98,7 +113,7 @@ describe('a loop', () => {
     expect(status.loops.map(({ state }) => state)).toEqual(['neverRan', 'neverRan', 'neverRan', 'neverRan']);
   });
 
-  test('an unreadable run record makes the state of its loop unknown, and does not hide other loops', () => {
+  test('if the run record of a loop cannot be read, the state of that loop is unknown, and the other loops are still shown', () => {
     const { 'system-namespaces': _, ...records } = runRecords(NOT_LONG_AGO_MS);
     const message = 'Item demo/runs/system-namespaces does not parse: it is text.';
     const status = statusOf({ records, unreadable: [{ key: 'runs/system-namespaces', message }] });
@@ -127,12 +142,12 @@ describe('a paused cluster', () => {
     expect(words(status)).not.toEqual([]);
   });
 
-  test('a paused cluster shows the pause of all clusters if both pauses exist', () => {
+  test('a paused cluster shows the pause of all clusters if both that pause and its own pause are in force', () => {
     const status = statusOf({ cluster: aCluster({}, { paused: pause }), pausedAll: { ...pause, by: 'you' } });
     expect(status.paused).toEqual({ ...pause, by: 'you', all: true });
   });
 
-  test('a paused cluster still shows findings that need action, but not those of earlier probes', () => {
+  test('a paused cluster still shows findings that require action, but no finding about API servers, which the pause makes outdated', () => {
     const findings = (['duplicate', 'noLiveLease'] as const).map((type) => ({ type, message: type }));
     const records = runRecords(NOW_MS, { findings });
     expect(new Set(words(statusOf({ pausedAll: pause, records })))).toEqual(new Set(['unhealthy: duplicate']));
@@ -168,7 +183,7 @@ describe('findings', () => {
     expect(loopOf(status, 'cluster-ip-repair')?.lastPass?.findings).toBe(40);
   });
 
-  test('findings of one type are listed once, and the most severe type is the first', () => {
+  test('the findings of one type are one problem of the cluster, and the problem with the highest severity is listed first', () => {
     const { attention } = statusOf({ records: found('repair', 'duplicate', 'repair', 'duplicate', 'duplicate') });
     expect(attention.map(({ level, message }) => [level, message])).toEqual([
       ['unhealthy', 'duplicate 1 (and 2 more)'],
@@ -181,7 +196,7 @@ describe('API servers', () => {
   const apiServers = [aServer('10.9.8.7'), aHost('lb.example.com'), aHost('new.example.com'), aServer('10.9.8.9')];
   const spec = { apiServers };
 
-  test('API servers of the spec are listed in its order, then leases that it does not name', () => {
+  test('the API servers of the spec are listed in the order of the spec, and then leases of other addresses', () => {
     const leases = [
       aLease({ address: '10.1.1.1', source: 'agent' }),
       aLease({ address: '10.9.8.20', host: 'lb.example.com' }),
@@ -209,7 +224,11 @@ describe('API servers', () => {
     ['a withdrawn lease', { withdrawnUntilMs }, { state: 'withdrawn', withdrawnUntilMs }],
     ['a silent API server after its withdrawal', { withdrawnUntilMs: NOW_MS }, { state: 'withdrawn' }],
     ['an agent after its withdrawal', { source: 'agent', withdrawnUntilMs: NOW_MS }, { state: 'active' }],
-    ['a withdrawal without a lease', { generation: 0, expiresAtMs: 0, withdrawnUntilMs }, { state: 'withdrawn' }],
+    [
+      'a withdrawal of an address that never had a valid lease',
+      { generation: 0, expiresAtMs: 0, withdrawnUntilMs },
+      { state: 'withdrawn' },
+    ],
   ] as const)('the status of an API server shows %s', (_, lease, shown) => {
     const [status] = statusOf({ leases: [aLease(lease)] }).apiServers;
     expect(status).toMatchObject({ address: '10.9.8.7', kind: 'server', ...shown });
@@ -217,7 +236,7 @@ describe('API servers', () => {
     if ('generation' in lease) expect(status?.expiresAtMs).toBeUndefined();
   });
 
-  test('silent API servers are reported if another one answers', () => {
+  test('each API server without a valid lease is reported if another API server has one', () => {
     const lastProbe = 'no answer: connect ECONNREFUSED';
     const leases = [aLease({ expiresAtMs: NOW_MS - MINUTE_MS, misses: 2, lastProbe })];
     const { health, attention } = statusOf({ cluster: aCluster(spec), leases });
@@ -252,7 +271,7 @@ describe('API servers', () => {
     expect(problemsOf({ findings })).toMatchObject([problem]);
   });
 
-  test('API servers are not reported without a recent pass', () => {
+  test('API servers without a lease are not reported if no pass has run recently', () => {
     const records = { ...runRecords(NOT_LONG_AGO_MS), 'kubernetes-service': aRunRecord(NOW_MS - 60 * MINUTE_MS) };
     expect(words(statusOf({ records, leases: [] }))).toEqual(['unhealthy: late']);
   });
