@@ -1,6 +1,5 @@
 import { type Address, addressOf, formatAddress, type IPFamily, parseIPv4, parseIPv6 } from './ip-address.ts';
 import { type Refusal, refused } from './refusal.ts';
-import { countBefore } from './sorted.ts';
 
 /** A CIDR. `base` is its first address. */
 export interface Network {
@@ -85,6 +84,20 @@ export function usableIntervals(networks: readonly Network[], family: IPFamily):
     else if (last > before.last) merged[merged.length - 1] = { first: before.first, last };
   }
   return merged;
+}
+
+/**
+ * Returns the number of elements at the beginning of a list for which `isBefore` returns true. It must return false for all
+ * elements after them. It is called for few elements.
+ */
+export function countBefore<Element>(sorted: readonly Element[], isBefore: (element: Element) => boolean): number {
+  let [from, to] = [0, sorted.length];
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    if (isBefore(sorted[middle] as Element)) from = middle + 1;
+    else to = middle;
+  }
+  return from;
 }
 
 export function isWithin(intervals: readonly Interval[], value: bigint): boolean {

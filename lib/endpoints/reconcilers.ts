@@ -1,4 +1,4 @@
-import { countBefore } from '../allocator/sorted.ts';
+import { countBefore } from '../allocator/network.ts';
 import {
   type EndpointAddress,
   type EndpointPort,

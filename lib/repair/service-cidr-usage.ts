@@ -1,5 +1,6 @@
 import { type IPFamily, parseAddress } from '../allocator/ip-address.ts';
 import {
+  countBefore,
   hostBits,
   isWithin,
   type Network,
@@ -8,7 +9,6 @@ import {
   usableOf,
   usableSize,
 } from '../allocator/network.ts';
-import { countBefore } from '../allocator/sorted.ts';
 import type { Finding } from '../cluster/finding.ts';
 import { type ServiceCidrUsage, USAGE_CELLS } from '../cluster/service-cidr-usage.ts';
 

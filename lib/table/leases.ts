@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import * as z from 'zod/mini';
-import { countBefore } from '../allocator/sorted.ts';
+import { countBefore } from '../allocator/network.ts';
 import { afterChanges, endOf, type Lease, type LeaseChanges } from '../cluster/lease.ts';
 import { guaranteedUpdate, type UpdateOptions, writeUntilWon } from './guaranteed-update.ts';
 import type { Item, KeyValueTable, NewItem, TableValue } from './key-value-table.ts';
