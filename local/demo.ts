@@ -39,7 +39,10 @@ const SERVICES_OF_SHOP: Readonly<Record<string, StoredServiceSpec>> = {
   cart: { type: 'NodePort' },
 };
 
-/** Events for the tasks of the loops, far enough apart that each reaction is seen with its cause. */
+/**
+ * The events of the demo, to which the loops react. They are far enough apart that the output shows each reaction after its
+ * cause.
+ */
 export const STORY: readonly StoryEvent[] = [
   {
     atSeconds: 2,

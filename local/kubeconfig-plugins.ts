@@ -1,7 +1,7 @@
 import type { RequestOptions } from 'node:https';
 import type { RunPlugin } from '../lib/kubernetes/kubeconfig.ts';
 
-/** Runs a credential plugin with client-node, which no function loads. */
+/** Runs a credential plugin with `@kubernetes/client-node`. The Lambda functions do not load this package. */
 export const runPlugin: RunPlugin = (server, { exec, 'auth-provider': authProvider }) => {
   const named = import('@kubernetes/client-node').then(({ KubeConfig }) => {
     const config = new KubeConfig();

@@ -24,7 +24,7 @@ export interface RunHooks {
     cluster: string,
   ) => Promise<{ readonly url: string; close(): Promise<void> }>;
   readonly hints: readonly string[];
-  /** Writes a line, without its line break. It may contain unescaped text of a cluster. */
+  /** Writes `line`, which contains no line break, and adds one. The line may contain unescaped text of a cluster. */
   readonly write: (line: string) => void;
   readonly paint: Paint;
 }

@@ -59,7 +59,7 @@ export interface LoopStatus
   readonly lastPass?: Pick<RunRecord, 'startedAtMs' | 'durationMs' | 'outcome' | 'mode' | 'counts' | 'error'> & {
     readonly findings: number;
   };
-  /** The time of the last pass, if it ran after `lastPass` and was not recorded. Absent if unknown. */
+  /** The time of a pass after `lastPass`, which has no record. Absent if no such pass is known. */
   readonly lastRanAtMs?: number;
 }
 

@@ -116,7 +116,10 @@ async function recordOwnPass(
   return pass;
 }
 
-/** Returns the owner of the cluster, if there is one. A stack first claims a cluster without an owner. */
+/**
+ * Returns the owner of the cluster. If the cluster has no owner, claims it for this stack. Returns `undefined` without a stack,
+ * or if the cluster is no longer registered.
+ */
 async function ownerOf(
   { environment: { stack, table } }: Batch,
   { owner, spec }: RegisteredCluster,

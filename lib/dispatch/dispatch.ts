@@ -22,7 +22,8 @@ export function loopHandler(loop: LoopDefinition): Handler<Summary> {
 }
 
 /**
- * Runs the passes of one loop for an event. A cluster that fails or hangs fails no invocation and delays no other cluster.
+ * Runs the passes of one loop for an event. If one cluster fails or hangs, the invocation still succeeds and the other clusters
+ * are not delayed.
  * @throws DispatchError `BadEvent`, and a `TableError` if the clusters cannot be listed and no list is remembered
  */
 export async function dispatch(
@@ -166,7 +167,7 @@ export interface Summary {
   readonly skipped: number;
 }
 
-/** Returns the summary, and the due clusters without a pass for the log line. */
+/** Returns the summary and, for the log line, the due clusters that got no pass. */
 function summaryOf(attempts: readonly Attempt[]) {
   const namesOf = (...outcomes: readonly Attempt['outcome'][]) =>
     attempts.flatMap(({ name, outcome }) => (outcomes.includes(outcome) ? [name] : []));

@@ -52,8 +52,8 @@ function backoffMs({ withoutAnswer = 0 }: Pick<RunRecord, 'withoutAnswer'>, inte
 }
 
 /**
- * Returns the time between two passes of a loop, which is the loop's interval. In back-off, it is the time that has passed since
- * the last pass, but at least the interval and at most `LONGEST_SPACING_MS`.
+ * Returns the time between the previous pass and this one: the loop's interval, or, if the cluster is in back-off, the measured
+ * time, but at least the interval and at most `LONGEST_SPACING_MS`.
  */
 export function spacingMs(loop: Loop, spec: Intervals, { nowMs, last, backsOff }: Timing): number {
   const intervalMs = spec.intervalSeconds[loop] * 1000;

@@ -6,7 +6,7 @@ import { boundedText } from '../cluster/values.ts';
  * probed again.
  */
 export type ProbeReply = { readonly late?: true } & (
-  | { readonly kind: 'status'; readonly status: number /** At most 4 KB. */; readonly body: string }
+  | { readonly kind: 'status'; readonly status: number /** The body has at most 4 KB. */; readonly body: string }
   | { readonly kind: 'tlsFailure'; readonly message: string }
   /** The connection was refused or reset, had no route or timed out, or the name did not resolve. */
   | { readonly kind: 'silence'; readonly message: string }

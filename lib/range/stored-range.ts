@@ -50,8 +50,8 @@ export interface Unclaimed extends ServiceName {
    */
   readonly first: readonly number[];
   /**
-   * The items from later reviews that create a Service of this name. None of them is in `first`, because an existing Service may
-   * have the items in `first`.
+   * The items from later reviews of the creation of a Service with this name. None of them is in `first`, so that such a review
+   * gets no item that an existing Service may already have.
    */
   readonly later: readonly number[];
 }

@@ -18,7 +18,7 @@ interface Cidr {
   readonly ready: boolean;
 }
 
-/** The maximum number of networks in a run record, which more networks would make too large. */
+/** The maximum number of networks in a run record. More networks would make the record too large. */
 const MOST_NETWORKS = 16;
 
 /**

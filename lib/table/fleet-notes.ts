@@ -62,8 +62,8 @@ const HOUR_MS = 60 * 60_000;
 const LONGEST_ALONE_MS = 24 * HOUR_MS;
 const REMEMBERED_MS = 7 * 24 * HOUR_MS;
 /**
- * If a message with several clusters has an accident at most this long after one of these clusters became a suspect, the accident
- * is not counted for this suspect: the message was queued before the suspect got separate messages.
+ * For this long after a cluster became a suspect, accidents in a process with several clusters are not counted for that suspect,
+ * because their message was queued before the suspect got separate messages.
  */
 const QUEUED_BEFORE_MS = 60_000;
 

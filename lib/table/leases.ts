@@ -73,8 +73,8 @@ export async function changeLeases(
 }
 
 /**
- * Returns the changes, without those of leases in which another writer has changed more than the misses and the last probe since
- * the read.
+ * Returns the changes that may still be written. Omits a lease if another writer has changed it since the read; changes of only
+ * its misses and its last probe do not matter.
  */
 export function notOverwritten(changes: LeaseChanges, read: StoredLeases, present: StoredLeases): LeaseChanges {
   return unchanged(

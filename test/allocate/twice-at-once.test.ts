@@ -43,7 +43,7 @@ const anItem = fc.constantFrom<AllocateRequest['items'][number]>(
 );
 const someItems = fc.array(anItem, { minLength: 1, maxLength: 3 });
 
-test('simultaneous invocations of one request return the same answer, and the request holds exactly the items in it, whatever the order of their calls', async () => {
+test('simultaneous invocations of one request return the same answer in any interleaving, and the request holds exactly the items in the answer', async () => {
   const property = fc.asyncProperty(
     fc.scheduler(),
     someItems,

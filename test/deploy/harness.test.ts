@@ -44,7 +44,7 @@ describe('the check of policies', () => {
     expect(isGranted({ action, resource }, statements)).toBe(granted);
   });
 
-  test('notGranted reports a call that is not granted once, with the caller and the action', () => {
+  test('notGranted reports each denied call only once, with its caller and action', () => {
     const call = { caller: 'doctor', action: 'dynamodb:Scan', resource: TABLE };
     expect(notGranted([call, call], [allow('dynamodb:GetItem', '*')])).toEqual([
       `doctor called dynamodb:Scan on ${TABLE}`,

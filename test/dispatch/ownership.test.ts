@@ -130,7 +130,7 @@ describe('a cluster of another stack', () => {
   });
 });
 
-test('a stack that claims a cluster while it is unregistered does not register it again, and runs no pass for it', async () => {
+test('if a cluster is unregistered while a stack claims it, the stack neither registers it again nor runs a pass for it', async () => {
   await world.register({});
   const { table } = world;
   let reads = 0;

@@ -66,7 +66,7 @@ describe('the input of a pass', () => {
     expect((await world.recordOf('demo'))?.counts).toEqual({});
   });
 
-  test('after an observing pass, passes get the previous mode observe until a pass in mode enforce has succeeded', async () => {
+  test('after a pass in mode observe, `previous.observed` stays true until a pass in mode enforce has succeeded', async () => {
     const world = await aDispatchWorldOf({ mode: 'observe' });
     await pass(world, nothing);
     await registerCluster(world.table, aClusterSpec({ mode: 'enforce' }));

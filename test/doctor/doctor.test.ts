@@ -130,7 +130,7 @@ describe('the doctor', () => {
     });
   });
 
-  test('the doctor reports a cluster that is not registered as a failure, with a resolution', async () => {
+  test('the doctor fails with a resolution if the cluster in the request is not registered', async () => {
     const { lines, ok } = await ask(await aWorld(), { cluster: 'three' });
     expect(ok).toBe(false);
     expect(lines.at(-1)).toMatchObject({

@@ -61,7 +61,7 @@ describe('the finding that the server of a withdrawn address was not seen down',
     { name: 'the server was seen down', other: { seenDown: true } },
     { name: 'the address never had a lease', other: { generation: 0 } },
     { name: 'the withdrawal is over', other: { withdrawnUntilMs: NOW } },
-  ])('no finding reports that the server of a withdrawn address was not seen down if $name', ({ other }) => {
+  ])('a withdrawn address causes no finding if $name', ({ other }) => {
     expect(standingWithdrawals('prod', [aLease({ ...lease, ...other })], NOW)).toEqual([]);
   });
 });

@@ -110,7 +110,7 @@ describe('the decision about a lease after a probe', () => {
     expect(decide(lease(known), answer).map(([, written]) => written?.misses)).toEqual(misses);
   });
 
-  test('a late answer is no miss if the probe of no address was answered in time', () => {
+  test('a late answer is no miss if the answers of all addresses were late', () => {
     const known = lease({ lateSinceMs: 0, lastProbe: 'unknown' });
     expect(decide(known, late, { outcomes: answers(late, late) })).toEqual([]);
   });
@@ -189,7 +189,7 @@ describe('the deletion of leases', () => {
     expect(decide(lease(), ready, others)).toContainEqual(gone);
   });
 
-  test('the lease of an address that was removed from the spec is deleted if the lease of another address, which an agent refreshes, is valid', () => {
+  test('the lease of an address that was removed from the spec is deleted while an agent keeps the lease of another address active', () => {
     const given = { expected: [], leases: [lease(), lease({ address: OTHER, source: 'agent' })] };
     expect(decide(undefined, ready, given)).toEqual([gone]);
   });

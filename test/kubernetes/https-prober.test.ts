@@ -353,7 +353,7 @@ describe('a probe during which this process was busy', () => {
     expect(limits).toEqual([3_000, 1_000]);
   });
 
-  test('if this process was busy during a probe, it probes again at once, and has the result silence if that also times out', async () => {
+  test('if this process was busy during a probe, it probes again at once, and the result is silence if the second probe times out too', async () => {
     const { probe, target } = await hangingServerAnd({ measureLag: busyOnce() });
     await expect(probe(target)).resolves.toEqual({ kind: 'silence', message: 'no answer within 1000 ms', late: true });
   });

@@ -152,7 +152,7 @@ describe('a kubeconfig file', () => {
     });
   });
 
-  test('a kubeconfig file without an end is refused', async () => {
+  test('an endless kubeconfig file, such as /dev/zero, is refused', async () => {
     await expect(loadKubeconfigFile('/dev/zero')).rejects.toMatchObject({
       code: 'BadKubeconfig',
       message: expect.stringContaining('is longer than'),

@@ -75,7 +75,7 @@ describe('the audit of a range', () => {
   });
 
   test.each(['10.0.0.0/15', 'fd00::/108'])(
-    'the audit of a range returns no usage bitmap of the larger range %s',
+    'the audit of a range returns no usage bitmap for %s, which has more than 65,536 bits',
     (cidr) => {
       expect(auditRange(rangeOf(cidr), WORDS, undefined, 1).next).toBeUndefined();
     },

@@ -56,7 +56,7 @@ const NOT_READY = {
 };
 
 describe('Allocations from a stored range', () => {
-  test('without a read of the table, an address outside the range is refused by an allocation and ignored by a release', async () => {
+  test('an allocation refuses an address outside the range, a release ignores it, and neither reads the table', async () => {
     const table: KeyValueTable = { get: unasked, list: unasked, put: unasked };
     const service = { service: { namespace: 'a', name: 'b' }, isNew: true, named: [], claim: { nowMs: 0 } };
     for (const refusal of [

@@ -96,7 +96,7 @@ describe('the watched metrics', () => {
     expect(unwritten).toEqual([]);
   });
 
-  test('an alarm watches the API of the admission webhook if the webhook has an API instead of a URL', () => {
+  test('if the admission webhook uses API Gateway instead of a function URL, an alarm watches the API', () => {
     const names = resourcesOf({ AdmissionEndpoint: 'apiGateway' }).map(({ Properties }) => Properties.AlarmName);
     expect(names).toContain(`${STACK}-admission-api-failing`);
     expect(names).not.toContain(`${STACK}-admission-url-failing`);

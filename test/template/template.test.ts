@@ -379,7 +379,7 @@ describe('roles', () => {
     expect(statements.map(({ Condition }) => Condition)).toEqual([condition]);
   });
 
-  test('a request without the restricted value does not meet the condition of a policy', () => {
+  test('a policy condition with ForAllValues does not allow a request that lacks the condition key', () => {
     const conditions = JSON.stringify(everything).matchAll(/"ForAllValues:\w+":{"([^"]+)":[^}]*}(.{0,80})/g);
     const unguarded = [...conditions].filter(([, key, next]) => !next?.includes(`"Null":{"${key}":"false"}`));
     expect(unguarded.map(([text]) => text)).toEqual([]);

@@ -58,7 +58,7 @@ async function besideServer<Result>(
   }
 }
 
-/** @param moved the number of addresses by which the address of every hundredth Service is moved */
+/** @param moved the offset that is added to the address of every hundredth Service */
 function listOf(services: number, moved: number) {
   const list = serviceList(
     Array.from({ length: services }, (_, index) => service(index, index % 100 === 0 ? index + moved : index)),

@@ -97,7 +97,7 @@ describe('a range that was not saved, or not read', () => {
     expect(ranges[0]).not.toHaveProperty('map');
   });
 
-  test('a range that was not saved is not shown if no pass has counted its items', () => {
+  test('the status shows a range only if it was saved or a pass has counted its items', () => {
     expect(statusOf({ records: counted({ services: 3 }) }).ranges).toEqual([]);
   });
 
