@@ -6,7 +6,7 @@ import { parseArgs } from 'node:util';
 import { seededPick } from '../test/support/ranges.ts';
 import '../test/support/temporary-files.mjs';
 import { mutantsOf } from './mutants/plan.ts';
-import type { Message, Task, Verdict } from './mutants/worker.ts';
+import type { Message, MutantVerdict, Task } from './mutants/worker.ts';
 
 /*
  * npm run mutants [-- --sample N --seed S --workers N] [file ...]: changes one expression or statement at a time, and
@@ -63,7 +63,7 @@ async function main(modules: readonly string[]): Promise<number> {
   const parts = Array.from({ length: workers }, (_, n) => chosenModules.slice(n * share, (n + 1) * share));
   const explained = explanations();
   const outcomes = new Map<Keyed, Outcome>();
-  const note = (mutant: Keyed, verdict: Verdict) => outcomes.set(mutant, outcomeOf(mutant, verdict, explained));
+  const note = (mutant: Keyed, verdict: MutantVerdict) => outcomes.set(mutant, outcomeOf(mutant, verdict, explained));
   const isOpen = (mutant: Keyed) => chosen.includes(mutant) && !outcomes.has(mutant);
   await Promise.all(parts.map((part) => judgeAll(part, all, isOpen, note)));
   for (const mutant of chosen) if (!outcomes.has(mutant)) note(mutant, 'unreached');
@@ -82,7 +82,7 @@ async function main(modules: readonly string[]): Promise<number> {
   return total.share >= (values.sample === undefined ? LEAST_KILLED : LEAST_OF_SAMPLE) ? 0 : 1;
 }
 
-type Outcome = Verdict | 'explained';
+type Outcome = MutantVerdict | 'explained';
 
 /** Returns a line about the outcomes, and the share of mutants that are detected or explained. */
 function summaryOf(outcomes: readonly Outcome[]): { readonly text: string; readonly share: number } {
@@ -97,7 +97,7 @@ function summaryOf(outcomes: readonly Outcome[]): { readonly text: string; reado
  * Returns the outcome of a mutant. Prints the mutant if it survives and has no explanation. Removes an explanation that was used
  * from `explained`.
  */
-function outcomeOf({ line, key }: Keyed, verdict: Verdict, explained: Set<string>): Outcome {
+function outcomeOf({ line, key }: Keyed, verdict: MutantVerdict, explained: Set<string>): Outcome {
   if (verdict === 'killed') return verdict;
   if (explained.delete(key)) return 'explained';
   console.log(`${verdict} at line ${line}: ${key}`);
@@ -149,7 +149,7 @@ async function judgeAll(
   names: readonly string[],
   all: readonly Keyed[],
   isOpen: (mutant: Keyed) => boolean,
-  note: (mutant: Keyed, verdict: Verdict) => void,
+  note: (mutant: Keyed, verdict: MutantVerdict) => void,
 ): Promise<void> {
   const tests = runnableTests();
   const modules = names.map((name) => ({
@@ -170,7 +170,7 @@ async function judgeAll(
  * Starts a worker and waits until it has ended. Ends a worker that sends nothing for too long, because its mutant has caused an
  * endless loop. The mutant that ended or silenced the worker counts as detected.
  */
-function runWorker(task: Task, note: (id: number, verdict: Verdict) => void): Promise<void> {
+function runWorker(task: Task, note: (id: number, verdict: MutantVerdict) => void): Promise<void> {
   const worker = fork(path.join(import.meta.dirname, 'mutants/worker.ts'), {
     cwd: ROOT,
     execArgv: ['--disable-warning=ExperimentalWarning'],

@@ -11,7 +11,7 @@ import { confirmed } from '../change-clusters.ts';
 import type { Act, Cli, GlobalOptions } from '../cli.ts';
 import { EXIT, type ExitCode, usageError } from '../errors.ts';
 import { readClaims } from '../item/claims.ts';
-import { ITEM_NOUNS, type ItemKind, type ItemPlace, nameOfKey, placeOf } from '../item/item-place.ts';
+import { ITEM_NOUNS, type ItemKind, type ItemPlace, itemPlaceOf, nameOfKey } from '../item/item-place.ts';
 import { readServedRanges } from '../item/item-status.ts';
 import { type ConnectionOptions, withConnectionOptions } from '../options.ts';
 import type { Output } from '../output.ts';
@@ -113,7 +113,7 @@ function itemsOf(
   { kind, values }: NamedItems,
   { count = 1, secondary }: AllocateOptions,
 ): AllocateRequest['items'] {
-  if (values.length > 0) return values.map((text) => requestItem(placeOf(spec, kind, text, served)));
+  if (values.length > 0) return values.map((text) => requestItem(itemPlaceOf(spec, kind, text, served)));
   const range = kind === 'port' ? 'servicenodeports' : secondary ? 'secondaryserviceips' : 'serviceips';
   return [{ range, next: true, count }];
 }
@@ -171,7 +171,7 @@ async function release(cli: Cli, { kind, name, values }: NamedItems, options: Re
   const { table } = dryRun ? await cli.openTable() : await cli.openForWriting();
   const { spec } = await registeredCluster(table, name);
   const served = await readServedRanges(table, spec);
-  const places = values.map((value) => placeOf(spec, kind, value, served));
+  const places = values.map((value) => itemPlaceOf(spec, kind, value, served));
   // Only a release from the table needs confirmation. In a cluster whose API servers allocate, a release never removes the
   // address of a Service.
   const releases = spec.allocator === 'table' && spec.mode === 'enforce';

@@ -4,7 +4,7 @@ import { type Hold, isOver } from '../../lib/range/hold.ts';
 import type { Act, Cli, GlobalOptions } from '../cli.ts';
 import { EXIT, type ExitCode } from '../errors.ts';
 import { type IpAddress, readClaims, type ServiceUse } from '../item/claims.ts';
-import { ITEM_NOUNS, type ItemKind, nameOfKey, placeOf } from '../item/item-place.ts';
+import { ITEM_NOUNS, type ItemKind, itemPlaceOf, nameOfKey } from '../item/item-place.ts';
 import { type ItemStatus, itemStatus, readItemFacts, readServedRanges } from '../item/item-status.ts';
 import { type ConnectionOptions, withConnectionOptions } from '../options.ts';
 import type { Output } from '../output.ts';
@@ -46,7 +46,7 @@ async function show(
   const { table } = await cli.openTable();
   const cluster = await registeredCluster(table, name);
   const served = kind === 'ip' ? await readServedRanges(table, cluster.spec) : undefined;
-  const place = placeOf(cluster.spec, kind, value, served);
+  const place = itemPlaceOf(cluster.spec, kind, value, served);
   // The table is read after the Services, so that its data are not older than the list of Services.
   const read = options.services ? await readClaims(cli, cluster.spec, [place], options, true) : [];
   const [claims] = 'exitCode' in read ? [] : read;

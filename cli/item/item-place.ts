@@ -23,7 +23,7 @@ export interface ItemPlace {
 }
 
 /** @throws CliError for an invalid item and, with upstream's message, for an item outside the range */
-export function placeOf(spec: ClusterSpec, kind: ItemKind, text: string, served?: ServiceCidrUsage): ItemPlace {
+export function itemPlaceOf(spec: ClusterSpec, kind: ItemKind, text: string, served?: ServiceCidrUsage): ItemPlace {
   return kind === 'ip' ? placeOfAddress(spec, text, served) : placeOfPort(spec, text);
 }
 

@@ -71,7 +71,7 @@ export function firstOf<T>(
   return [render(items.slice(0, most)), left > 0 && html`<p class="soft">and ${left} more: <code>${rest}</code></p>`];
 }
 
-export interface TableOptions<Row> {
+export interface HtmlTableOptions<Row> {
   readonly caption: string;
   readonly columns: readonly Column<Row>[];
   /** Returns the address of the page of a row. Absent: the first cell is no link. */
@@ -79,7 +79,7 @@ export interface TableOptions<Row> {
 }
 
 /** Returns the HTML of a table that kbctl also prints on a terminal. The table scrolls by itself if it is wider than the page. */
-export function table<Row>(rows: readonly Row[], { caption, columns, link }: TableOptions<Row>): Html {
+export function table<Row>(rows: readonly Row[], { caption, columns, link }: HtmlTableOptions<Row>): Html {
   const cell = (column: Column<Row>, row: Row) => {
     const { text, tone, percent } = column;
     const content = percent === undefined ? clipped(text(row)) : meter(percent(row));

@@ -8,7 +8,7 @@ import {
 } from '../../lib/allocator/network.ts';
 import { nameOfEntry, PROBE_PATH, readServiceRanges, TARGET_GROUP } from '../../lib/cluster/spec-parts.ts';
 import { firstIndexes } from '../../lib/cluster/values.ts';
-import { checkKubeconfig } from './kubeconfig-rules.ts';
+import { checkKubeconfigField } from './kubeconfig-rules.ts';
 import { isDnsLabel, isHostName } from './names.ts';
 import type { Report, SpecPath } from './spec-fault.ts';
 import type { ServerDraft, SpecDraft } from './spec-shape.ts';
@@ -71,7 +71,7 @@ function checkServiceRef(at: SpecPath, serviceRef: NonNullable<ServerDraft['serv
     if (text === undefined || isDnsLabel(text)) continue;
     report([...at, field], `${JSON.stringify(text)} is not a valid name`, 'write that of the Service');
   }
-  checkKubeconfig([...at, 'kubeconfig'], serviceRef.kubeconfig, report);
+  checkKubeconfigField([...at, 'kubeconfig'], serviceRef.kubeconfig, report);
 }
 
 /** Checks that the API accepts an address in Endpoints, and that the kubernetes Service has the family of the address. */

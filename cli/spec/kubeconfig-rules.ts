@@ -14,7 +14,7 @@ const SECRET_ARN = /^arn:aws[\w-]*:secretsmanager:[\w-]+:\d{12}:secret:[\w/+=.@-
 const PARAMETER_ARN = /^arn:aws[\w-]*:ssm:[\w-]+:\d{12}:parameter\/[\w./-]+$/;
 const ROLE_ARN = /^arn:aws[\w-]*:iam::\d{12}:role\/[\w+=,.@/-]+$/;
 
-export function checkKubeconfig(at: SpecPath, kubeconfig: SpecDraft['kubeconfig'], report: Report): void {
+export function checkKubeconfigField(at: SpecPath, kubeconfig: SpecDraft['kubeconfig'], report: Report): void {
   if (kubeconfig === undefined) return;
   const found = SOURCES.filter((source) => source in kubeconfig);
   const [source] = found;

@@ -11,7 +11,7 @@ import {
 } from '../../lib/cluster/cluster-spec.ts';
 import { firstIndexes, isRecord } from '../../lib/cluster/values.ts';
 import { checkApiServers } from './api-server-rules.ts';
-import { checkKubeconfig } from './kubeconfig-rules.ts';
+import { checkKubeconfigField } from './kubeconfig-rules.ts';
 import { isClusterName, isDnsLabel, LABEL_FIX } from './names.ts';
 import {
   checkExtraPorts,
@@ -54,7 +54,7 @@ function checkRules(draft: SpecDraft, report: Report): void {
   if (name !== undefined && !isClusterName(name)) {
     report(['name'], `${quoted(name)} is not a valid cluster name`, 'use a-z, 0-9 and hyphens, at most 63 of them');
   }
-  checkKubeconfig(['kubeconfig'], draft.kubeconfig, report);
+  checkKubeconfigField(['kubeconfig'], draft.kubeconfig, report);
   checkApiServers(draft, report);
   checkServiceRanges(draft, report);
   checkNodePortRange(draft, report);

@@ -1,7 +1,7 @@
 import { isNativeError } from 'node:util/types';
 import { ClusterError } from '../kubernetes/cluster-port.ts';
 import { describeNetworkError } from '../kubernetes/network-fault.ts';
-import { isDenied, isNotAuthenticated, isThrottled, nameOfError, statusOf } from './sdk.ts';
+import { httpStatusOf, isDenied, isNotAuthenticated, isThrottled, nameOfError } from './sdk.ts';
 
 /** A call to AWS, for messages. */
 export interface FailedCall {
@@ -36,7 +36,7 @@ export function callFailure(
   if (isThrottled(error)) {
     return new ClusterError('Throttled', `${call} was throttled (${name}). The next pass tries again.`, cause);
   }
-  const status = statusOf(error);
+  const status = httpStatusOf(error);
   if (status === undefined) {
     return new ClusterError('Unavailable', `${call} got no answer (${describeNetworkError(error)}). ${path}`, cause);
   }

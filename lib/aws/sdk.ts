@@ -82,11 +82,11 @@ export function isNotAuthenticated(error: unknown): boolean {
 }
 
 export function isThrottled(error: unknown): boolean {
-  return THROTTLED.has(nameOfError(error)) || statusOf(error) === 429;
+  return THROTTLED.has(nameOfError(error)) || httpStatusOf(error) === 429;
 }
 
 /** Returns the HTTP status of the answer; `undefined` if there was no answer. */
-export function statusOf(error: unknown): number | undefined {
+export function httpStatusOf(error: unknown): number | undefined {
   return metadataOf(error)?.httpStatusCode;
 }
 

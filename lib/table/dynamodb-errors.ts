@@ -1,10 +1,10 @@
 import { type DynamoDBClient, DynamoDBServiceException } from '@aws-sdk/client-dynamodb';
-import { attemptsOf, isNotAuthenticated, isThrottled, nameOfError, statusOf } from '../aws/sdk.ts';
+import { attemptsOf, httpStatusOf, isNotAuthenticated, isThrottled, nameOfError } from '../aws/sdk.ts';
 import { TableError, type TableErrorCode } from './key-value-table.ts';
 
 export type TableAction = `dynamodb:${'GetItem' | 'Query' | 'PutItem'}`;
 
-export interface FailedCall {
+export interface FailedTableCall {
   readonly action: TableAction;
   readonly tableName: string;
   readonly region: string | undefined;
@@ -15,7 +15,7 @@ type SdkErrorCode = Exclude<TableErrorCode, 'Contended' | 'ChangedMeanwhile' | '
 
 const READS: ReadonlySet<TableAction> = new Set(['dynamodb:GetItem', 'dynamodb:Query']);
 
-export function tableErrorOf(error: unknown, call: FailedCall): TableError {
+export function tableErrorOf(error: unknown, call: FailedTableCall): TableError {
   if (error instanceof TableError) return error;
   const name = nameOfError(error);
   const code = codeOf(error, name, call.deadline);
@@ -23,7 +23,7 @@ export function tableErrorOf(error: unknown, call: FailedCall): TableError {
   return isNotAuthenticated(error) ? new TableError(code, message) : new TableError(code, message, { cause: error });
 }
 
-function messageOf(code: SdkErrorCode, name: string, error: unknown, call: FailedCall): string {
+function messageOf(code: SdkErrorCode, name: string, error: unknown, call: FailedTableCall): string {
   const { action, tableName, region } = call;
   if (region === undefined) return `${action} failed: no AWS region is set; set AWS_REGION.`;
   const what = `${action} on table "${tableName}" in region ${region}`;
@@ -41,7 +41,7 @@ function messageOf(code: SdkErrorCode, name: string, error: unknown, call: Faile
     case 'Throttled':
       return `${failed}: ${outcome}try again in a moment; if this continues, raise the capacity limits of the table or of the account.`;
     case 'Unavailable':
-      return `${failed}: ${outcome}try again.${statusOf(error) === undefined ? checkNetwork(region) : ''}`;
+      return `${failed}: ${outcome}try again.${httpStatusOf(error) === undefined ? checkNetwork(region) : ''}`;
     case 'DeadlineExceeded':
       return `${what} was aborted at its deadline: ${outcome}try again.`;
     case 'Unexpected':
@@ -62,7 +62,7 @@ export function isFailedCondition(error: unknown): boolean {
 
 /** Returns true if the table refused the request with a 4xx answer: then this attempt had no effect. */
 export function isRefusal(error: unknown): boolean {
-  return error instanceof DynamoDBServiceException && error.$fault === 'client' && (statusOf(error) ?? 500) < 500;
+  return error instanceof DynamoDBServiceException && error.$fault === 'client' && (httpStatusOf(error) ?? 500) < 500;
 }
 
 function codeOf(error: unknown, name: string, deadline: AbortSignal | undefined): SdkErrorCode {
@@ -78,7 +78,7 @@ function codeOf(error: unknown, name: string, deadline: AbortSignal | undefined)
 }
 
 function isTooLarge(error: unknown, name: string): boolean {
-  if (name === 'ItemCollectionSizeLimitExceededException' || statusOf(error) === 413) return true;
+  if (name === 'ItemCollectionSizeLimitExceededException' || httpStatusOf(error) === 413) return true;
   return name === 'ValidationException' && error instanceof Error && /item size/i.test(error.message);
 }
 

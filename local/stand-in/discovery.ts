@@ -1,4 +1,4 @@
-import { fieldsIn, parsedJson } from './json.ts';
+import { jsonFieldsIn, parsedJson } from './json.ts';
 import { groupOf, invalid, SERVED_RESOURCES, type ServedResource } from './resources.ts';
 
 const VERBS = ['create', 'delete', 'get', 'list', 'patch', 'update'];
@@ -60,7 +60,7 @@ function openApiOf(version: string): object {
 /** Returns the reply to a SelfSubjectAccessReview, which allows everything; `undefined` for any other request. */
 export function accessReviewReply(method: string, path: string, body: string): object | undefined {
   if (path !== `/apis/${REVIEWS.apiVersion}/${REVIEWS.plural}` || method !== 'POST') return undefined;
-  const spec = fieldsIn(fieldsIn(parsedJson(body))['spec']);
+  const spec = jsonFieldsIn(jsonFieldsIn(parsedJson(body))['spec']);
   if ('resourceAttributes' in spec === 'nonResourceAttributes' in spec) {
     throw invalid(
       REVIEWS,

@@ -1,6 +1,6 @@
 import { badRequest } from './resources.ts';
 
-export type Fields = Readonly<Record<string, unknown>>;
+export type JsonFields = Readonly<Record<string, unknown>>;
 
 /** @throws StatusError if a body is not JSON */
 export function parsedJson(body: string): unknown {
@@ -11,17 +11,17 @@ export function parsedJson(body: string): unknown {
   }
 }
 
-export function isFields(value: unknown): value is Fields {
+export function isFields(value: unknown): value is JsonFields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** Returns the fields of a value; none if it is not an object. */
-export function fieldsIn(value: unknown): Fields {
+export function jsonFieldsIn(value: unknown): JsonFields {
   return isFields(value) ? value : {};
 }
 
 /** Returns the objects in a list; none if the value is not a list. */
-export function listIn(value: unknown): readonly Fields[] {
+export function jsonListIn(value: unknown): readonly JsonFields[] {
   return Array.isArray(value) ? value.filter(isFields) : [];
 }
 

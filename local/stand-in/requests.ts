@@ -1,4 +1,4 @@
-import { type Fields, fieldsIn, isFields, listIn, parsedJson } from './json.ts';
+import { isFields, type JsonFields, jsonFieldsIn, jsonListIn, parsedJson } from './json.ts';
 import type { StoredObject } from './object-store.ts';
 import { badRequest, StatusError } from './resources.ts';
 
@@ -67,12 +67,12 @@ function merged(target: unknown, patch: unknown): unknown {
 
 /** Merges as RFC 7396, but supports directives, and merges one kind of list: the ports of a Service. */
 function strategicMerged(target: StoredObject, patch: unknown): unknown {
-  const spec = fieldsIn(fieldsIn(patch)['spec']);
-  const result = fieldsIn(withoutDirectives(merged(target, patch)));
+  const spec = jsonFieldsIn(jsonFieldsIn(patch)['spec']);
+  const result = jsonFieldsIn(withoutDirectives(merged(target, patch)));
   if (target.kind !== 'Service' || !Array.isArray(spec['ports'])) return result;
-  const before = listIn(fieldsIn(target['spec'])['ports']);
-  const ports = mergedPorts(before, listIn(spec['ports']), listIn(spec['$setElementOrder/ports']));
-  return { ...result, spec: { ...fieldsIn(result['spec']), ports } };
+  const before = jsonListIn(jsonFieldsIn(target['spec'])['ports']);
+  const ports = mergedPorts(before, jsonListIn(spec['ports']), jsonListIn(spec['$setElementOrder/ports']));
+  return { ...result, spec: { ...jsonFieldsIn(result['spec']), ports } };
 }
 
 function withoutDirectives(value: unknown): unknown {
@@ -81,13 +81,17 @@ function withoutDirectives(value: unknown): unknown {
   return Object.fromEntries(kept.map(([field, each]) => [field, withoutDirectives(each)]));
 }
 
-function mergedPorts(ports: readonly Fields[], changes: readonly Fields[], order: readonly Fields[]): Fields[] {
+function mergedPorts(
+  ports: readonly JsonFields[],
+  changes: readonly JsonFields[],
+  order: readonly JsonFields[],
+): JsonFields[] {
   const byPort = new Map(ports.map((each) => [each['port'], each]));
   for (const { $patch, ...change } of changes) {
     if ($patch === 'delete') byPort.delete(change['port']);
     else byPort.set(change['port'], { ...byPort.get(change['port']), ...change });
   }
-  const placeOf = ({ port }: Fields) => order.findIndex((each) => each['port'] === port);
+  const placeOf = ({ port }: JsonFields) => order.findIndex((each) => each['port'] === port);
   return [...byPort.values()].sort((one, other) => placeOf(one) - placeOf(other));
 }
 

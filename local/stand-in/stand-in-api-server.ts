@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
 import { accessReviewReply, discoveryReply } from './discovery.ts';
-import { fieldsIn, parsedJson } from './json.ts';
+import { jsonFieldsIn, parsedJson } from './json.ts';
 import { MODIFIED, ObjectStore, type StoredObject } from './object-store.ts';
 import { parsedObject, patched, selectorOf } from './requests.ts';
 import {
@@ -212,7 +212,7 @@ export class StandInApiServer {
 
   async #delete({ target: { resource, namespace, name = '' }, body }: Call): Promise<object> {
     const object = this.store.get(resource, namespace, name);
-    const preconditions = fieldsIn(fieldsIn(body === '' ? {} : parsedJson(body))['preconditions']);
+    const preconditions = jsonFieldsIn(jsonFieldsIn(body === '' ? {} : parsedJson(body))['preconditions']);
     for (const field of ['uid', 'resourceVersion'] as const) {
       if (preconditions[field] !== undefined && preconditions[field] !== object.metadata[field]) {
         throw conflict(

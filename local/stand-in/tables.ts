@@ -1,5 +1,5 @@
 import type { ServicePort } from '../../lib/endpoints/objects.ts';
-import { fieldsIn, listIn, stringsIn } from './json.ts';
+import { jsonFieldsIn, jsonListIn, stringsIn } from './json.ts';
 import type { StoredObject } from './object-store.ts';
 import type { ServedResource } from './resources.ts';
 import type { StoredServiceSpec } from './service-storage.ts';
@@ -18,7 +18,7 @@ const AGE: Column = {
 };
 
 const COLUMNS: Readonly<Record<string, readonly Column[]>> = {
-  Namespace: [NAME, { name: 'Status', cell: (object) => String(fieldsIn(object['status'])['phase'] ?? '') }, AGE],
+  Namespace: [NAME, { name: 'Status', cell: (object) => String(jsonFieldsIn(object['status'])['phase'] ?? '') }, AGE],
   Service: [
     NAME,
     { name: 'Type', cell: (object) => specOf(object).type ?? '' },
@@ -57,7 +57,7 @@ export function tableOf(
 }
 
 function specOf(object: StoredObject): StoredServiceSpec {
-  return fieldsIn(object['spec']);
+  return jsonFieldsIn(object['spec']);
 }
 
 function externalAddress({ type, externalIPs, externalName }: StoredServiceSpec): string {
@@ -70,8 +70,8 @@ function portText({ port, nodePort = 0, protocol = 'TCP' }: ServicePort): string
 }
 
 function addressesIn(object: StoredObject): string[] {
-  return listIn(object['subsets']).flatMap(({ addresses, ports }) =>
-    listIn(ports).flatMap(({ port }) => listIn(addresses).map(({ ip }) => `${ip}:${port}`)),
+  return jsonListIn(object['subsets']).flatMap(({ addresses, ports }) =>
+    jsonListIn(ports).flatMap(({ port }) => jsonListIn(addresses).map(({ ip }) => `${ip}:${port}`)),
   );
 }
 

@@ -1,5 +1,5 @@
 import { BlockList, isIP } from 'node:net';
-import { listIn, stringsIn } from './json.ts';
+import { jsonListIn, stringsIn } from './json.ts';
 import type { StoredObject } from './object-store.ts';
 import { invalid, type ServedResource } from './resources.ts';
 
@@ -44,10 +44,10 @@ function nameFault(resource: ServedResource, { metadata }: StoredObject): string
 }
 
 function addressFault(object: StoredObject): string | undefined {
-  const inSubsets = listIn(object['subsets']).flatMap(({ addresses, notReadyAddresses }) =>
-    [...listIn(addresses), ...listIn(notReadyAddresses)].map(({ ip }) => String(ip)),
+  const inSubsets = jsonListIn(object['subsets']).flatMap(({ addresses, notReadyAddresses }) =>
+    [...jsonListIn(addresses), ...jsonListIn(notReadyAddresses)].map(({ ip }) => String(ip)),
   );
-  const inSlice = listIn(object['endpoints']).flatMap(({ addresses }) => stringsIn(addresses));
+  const inSlice = jsonListIn(object['endpoints']).flatMap(({ addresses }) => stringsIn(addresses));
   const addresses = [...inSubsets, ...inSlice];
   const bad = addresses.find((ip) => isIP(ip) === 0 || UNPUBLISHABLE.check(ip, isIP(ip) === 6 ? 'ipv6' : 'ipv4'));
   if (bad === undefined) return undefined;

@@ -29,9 +29,9 @@ export type Message =
   | { readonly type: 'alive' }
   | { readonly type: 'ready'; readonly unloaded: readonly string[]; readonly failing: readonly string[] }
   | { readonly type: 'begins'; readonly mutant: number }
-  | { readonly type: 'verdict'; readonly mutant: number; readonly verdict: Verdict };
+  | { readonly type: 'verdict'; readonly mutant: number; readonly verdict: MutantVerdict };
 
-export type Verdict = 'killed' | 'survived' | 'unreached';
+export type MutantVerdict = 'killed' | 'survived' | 'unreached';
 
 /** A test, and what was measured while it ran without a mutant. */
 interface Measured {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { ipAddressFault, ipAddressOf } from '../../../cli/item/claims.ts';
-import { placeOf } from '../../../cli/item/item-place.ts';
+import { itemPlaceOf } from '../../../cli/item/item-place.ts';
 import { type ItemFacts, type ItemStatus, itemStatus } from '../../../cli/item/item-status.ts';
 import { fromBits } from '../../../lib/allocator/snapshot-bytes.ts';
 import type { ClusterSpec } from '../../../lib/cluster/cluster-spec.ts';
@@ -32,7 +32,7 @@ interface Setting {
 function statusOf(setting: Setting = {}): ItemStatus {
   const { spec: fields, stored: given, facts, address = '10.0.0.77', isSaved = true } = setting;
   const spec = aClusterSpec({ ...SPEC, ...fields });
-  const place = placeOf(spec, 'ip', address);
+  const place = itemPlaceOf(spec, 'ip', address);
   const { range } = place;
   const stored = aStoredRange([], { range, data: BITS, allocator: spec.allocator, generation: 3, ...given });
   return itemStatus({
@@ -180,15 +180,17 @@ describe('ServiceCIDRs in a cluster with allocator: apiserver', () => {
   };
 
   test('an address is looked up in the ServiceCIDR that contains it', () => {
-    const place = placeOf(spec, 'ip', '10.5.0.9', servedBy('fd00::/64', '10.5.0.0/24'));
+    const place = itemPlaceOf(spec, 'ip', '10.5.0.9', servedBy('fd00::/64', '10.5.0.0/24'));
     expect(place).toMatchObject({ range: '10.5.0.0/24', key: 'ranges/secondaryserviceips' });
-    expect(() => placeOf(spec, 'ip', '10.5.0.9')).toThrow('is not in the valid range');
+    expect(() => itemPlaceOf(spec, 'ip', '10.5.0.9')).toThrow('is not in the valid range');
   });
 
   test('the error for an address outside every ServiceCIDR lists the ServiceCIDRs of its family and not the range of the spec', () => {
     const served = servedBy('10.96.0.0/16', 'fd00::/108', '10.5.0.0/28');
-    expect(() => placeOf(spec, 'ip', '10.5.0.200', served)).toThrow('valid IPs is 10.96.0.0/16, 10.5.0.0/28');
-    expect(() => placeOf(spec, 'ip', 'fd01::1', served)).toThrow('valid IPs is fd00::/108');
-    expect(() => placeOf(spec, 'ip', 'fd01::1', servedBy('10.96.0.0/16'))).toThrow('no IPv6 range, only 10.96.0.0/16');
+    expect(() => itemPlaceOf(spec, 'ip', '10.5.0.200', served)).toThrow('valid IPs is 10.96.0.0/16, 10.5.0.0/28');
+    expect(() => itemPlaceOf(spec, 'ip', 'fd01::1', served)).toThrow('valid IPs is fd00::/108');
+    expect(() => itemPlaceOf(spec, 'ip', 'fd01::1', servedBy('10.96.0.0/16'))).toThrow(
+      'no IPv6 range, only 10.96.0.0/16',
+    );
   });
 });
