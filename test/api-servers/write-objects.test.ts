@@ -33,7 +33,8 @@ describe('writing Endpoints and slices', () => {
     { verb: 'update', objects: [], code: 'Conflict' },
   ] as const)('no slice is written if the $verb of the Endpoints fails with $code', async ({ verb, objects, code }) => {
     const cluster = memoryCluster(objects);
-    const written = await writeObjects(cluster.port, [{ verb, object: anEndpoints([A]) }, mirror(aSlice([B]))]);
+    const object = { ...anEndpoints([A]), metadata: { ...anEndpoints([]).metadata, uid: 'u', resourceVersion: '1' } };
+    const written = await writeObjects(cluster.port, [{ verb, object }, mirror(aSlice([B]))]);
     expect(written).toMatchObject({ changes: [], failure: { code } });
     expect(cluster.writes).toEqual([]);
   });

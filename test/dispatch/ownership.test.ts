@@ -92,7 +92,7 @@ describe('a cluster of another stack', () => {
     const before = await world.table.list('demo', '');
     expect(await tick('second', writesAll)).toEqual({ passes: 1, failed: 0, skipped: 0 });
     expect(await world.table.list('demo', '')).toEqual(before);
-    expect(world.cluster().created).toEqual([]);
+    expect(world.cluster().writes).toEqual([]);
     expect(world.telemetry.samples).toContainEqual({ name: 'activeLeases', value: 1 });
     const fields = { cluster: 'demo', mode: 'observe', ownedBy: 'prod', wouldWrite: ['create Namespace kube-public'] };
     expect(world.telemetry.lines).toMatchObject([

@@ -30,9 +30,7 @@ describe('the system-namespaces loop', () => {
   ])('the system-namespaces loop creates the missing namespaces in a cluster $name', async ({ existing, created }) => {
     const cluster = namespaces(existing);
     const report = await pass(cluster.port);
-    expect(cluster.created).toEqual(
-      created.map((name) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })),
-    );
+    expect(cluster.writes).toEqual(created.map(() => 'create namespaces'));
     expect(report).toEqual({
       changes: created.map((name) => `created namespace ${name}`),
       findings: [],

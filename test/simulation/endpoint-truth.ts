@@ -1,13 +1,6 @@
 import type { ProbeReply } from '../../lib/endpoints/probe-outcome.ts';
-import {
-  type EndpointSlice,
-  type Endpoints,
-  endpointAddresses,
-  type HttpReply,
-  isIPv6,
-  type ObjectWrite,
-  sliceAddresses,
-} from './control-plane.ts';
+import type { ObjectWrite, ServerReply } from '../support/object-server.ts';
+import { type EndpointSlice, type Endpoints, endpointAddresses, isIPv6, sliceAddresses } from './control-plane.ts';
 import type { Call, Process } from './process.ts';
 import type { Server } from './servers.ts';
 import type { Attributes, TableWrite } from './stand-in-table.ts';
@@ -394,7 +387,7 @@ function passOf({ name, invocation }: Process): string {
 }
 
 /** Returns the result of a probe by the agent on the server's own host. */
-export function probeReplyOf({ state }: Server, { status, body }: HttpReply): ProbeReply {
+export function probeReplyOf({ state }: Server, { status, body }: ServerReply): ProbeReply {
   if (state === 'down' || state === 'silent') return { kind: 'silence', message: 'connect ECONNREFUSED' };
   return { kind: 'status', status, body: String(body) };
 }

@@ -1,11 +1,12 @@
 import type { HttpRequest } from '../../lib/kubernetes/http-client.ts';
+import type { ServerReply } from '../support/object-server.ts';
 import type { Chance } from './clock.ts';
-import { type HttpReply, status } from './control-plane.ts';
+import { statusReply } from './control-plane.ts';
 import type { Exchanged, Process } from './process.ts';
 import { type Server, trusts } from './servers.ts';
 import type { World } from './world.ts';
 
-export type Network = (host: string, request: HttpRequest, signal: AbortSignal) => Promise<HttpReply>;
+export type Network = (host: string, request: HttpRequest, signal: AbortSignal) => Promise<ServerReply>;
 
 /** The longest time that a call waits by itself. Callers give up earlier. */
 const NEVER_MS = 10 * 60_000;
@@ -33,7 +34,7 @@ export function networkOf(world: World, process: Process, ca: string): Network {
     const call = process.call();
     const carryOut = () => {
       if (isProbe) return servers.readiness(server);
-      if (!server.tokens.has(request.headers['authorization'] ?? '')) return status(401, 'Unauthorized', 'who?');
+      if (!server.tokens.has(request.headers['authorization'] ?? '')) return statusReply(401, 'Unauthorized', 'who?');
       return world.endpoints.during(call, () => server.plane.answer(request, process.name));
     };
     sendLate(world, process, request, carryOut);
@@ -65,10 +66,12 @@ export function networkOf(world: World, process: Process, ca: string): Network {
   };
 }
 
-function replyIn(answer: Exchanged<HttpReply>): HttpReply {
+function replyIn(answer: Exchanged<ServerReply>): ServerReply {
   if (answer.outcome === 'reply') return answer.reply;
   if (answer.outcome === 'noReply') throw failure('ECONNRESET');
-  return answer.by === 'throttled' ? status(429, 'TooManyRequests', 'later') : status(500, 'InternalError', 'etcd');
+  return answer.by === 'throttled'
+    ? statusReply(429, 'TooManyRequests', 'later')
+    : statusReply(500, 'InternalError', 'etcd');
 }
 
 /**
@@ -79,7 +82,7 @@ function sendLate(
   world: World,
   process: Process,
   { method, path, body }: HttpRequest,
-  carryOut: () => HttpReply,
+  carryOut: () => ServerReply,
 ): void {
   const [, kind] = /\/(endpoints|endpointslices)\b/.exec(path) ?? [];
   if ((method !== 'PUT' && method !== 'POST') || kind === undefined) return;
@@ -91,7 +94,7 @@ function sendLate(
   throw failure('ECONNRESET');
 }
 
-function broken(chance: Chance, { isFaulty }: World, { method }: HttpRequest, reply: HttpReply): HttpReply {
+function broken(chance: Chance, { isFaulty }: World, { method }: HttpRequest, reply: ServerReply): ServerReply {
   const isList = method === 'GET' && typeof reply.body === 'object' && 'items' in reply.body;
   if (!isList || !isFaulty || !chance.once(BROKEN_ONCE_IN)) return reply;
   const text = JSON.stringify(reply.body);
@@ -99,9 +102,9 @@ function broken(chance: Chance, { isFaulty }: World, { method }: HttpRequest, re
   const some = items.slice(0, chance.pick(items.length));
   switch (chance.pick(5)) {
     case 0:
-      return status(410, 'Expired', 'The provided continue parameter is too old');
+      return statusReply(410, 'Expired', 'The provided continue parameter is too old');
     case 1:
-      return status(429, 'TooManyRequests', 'later');
+      return statusReply(429, 'TooManyRequests', 'later');
     case 2:
       return { status: 200, body: text.slice(0, chance.pick(text.length)) };
     case 3:

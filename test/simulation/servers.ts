@@ -1,5 +1,6 @@
+import type { ServerReply } from '../support/object-server.ts';
 import type { Clock } from './clock.ts';
-import { ControlPlane, type HttpReply } from './control-plane.ts';
+import { ControlPlane } from './control-plane.ts';
 
 export interface Server {
   readonly address: string;
@@ -110,7 +111,7 @@ export class ApiServers {
     return this.cutOff.has(host) || this.all.get(host)?.state === 'silent';
   }
 
-  readiness({ state }: Server): HttpReply {
+  readiness({ state }: Server): ServerReply {
     if (state === 'shuttingDown') return { status: 500, body: '[-]shutdown failed: reason withheld' };
     return state === 'notReady' ? { status: 503, body: '' } : { status: 200, body: 'ok' };
   }
