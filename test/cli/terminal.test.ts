@@ -9,9 +9,9 @@ import { holdEnd } from '../../cli/status/columns.ts';
 import type { Terminal } from '../../cli/terminal.ts';
 import { type Column, textTable } from '../../cli/text-table.ts';
 import { HOLD_OWNER } from '../../lib/range/hold.ts';
+import { NOW_MS } from '../support/a-fleet-status.ts';
 import { anyText } from '../support/properties.ts';
 import { filesInRepository, readInRepository } from '../support/repository.ts';
-import { NOW_MS } from './status/status-support.ts';
 
 const HOSTILE = [
   'red \u001b[31mfor ever',
@@ -95,7 +95,7 @@ test('only cli/terminal.ts writes to a terminal', () => {
   expect(writers.sort()).toEqual(['cli/main.ts', 'cli/terminal.ts']);
 });
 
-const AT = '2023-11-14T22:13:20.000Z';
+const AT = '2026-11-21T06:15:39.000Z';
 
 test('JSON and YAML output contains ISO times and durations in milliseconds, and omits the map of a range', () => {
   const lastPass = { startedAtMs: NOW_MS, durationMs: 12.5, error: undefined };

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { type PageServer, servePage } from '../../cli/page/serve-page.ts';
 import type { ClusterStatus } from '../../cli/status/cluster-status.ts';
-import { aClusterStatus, aFleetStatus, anApiServer, manyClusters, STATUS_AT_MS } from '../support/a-fleet-status.ts';
+import { aClusterStatus, aFleetStatus, anApiServer, manyClusters, NOW_MS } from '../support/a-fleet-status.ts';
 import { eventually } from '../support/eventually.ts';
 import { startBrowser, type TestBrowser } from './browser.ts';
 
@@ -17,7 +17,7 @@ let reads: number;
 const readFleet = async () => {
   reads++;
   if (failure !== undefined) throw failure;
-  return aFleetStatus(clusters, { atMs: STATUS_AT_MS + 1_000 * reads });
+  return aFleetStatus(clusters, { atMs: NOW_MS + 1_000 * reads });
 };
 const readCluster = async (name: string) => {
   reads++;

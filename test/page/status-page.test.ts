@@ -8,7 +8,7 @@ import {
   anApiServer,
   clustersOfEachKind,
   manyClusters,
-  STATUS_AT_MS,
+  NOW_MS,
 } from '../support/a-fleet-status.ts';
 import { checkAccessibility, screenshot, sidewaysScroll, startBrowser, type TestBrowser } from './browser.ts';
 
@@ -33,7 +33,7 @@ const SCREENS: Readonly<Record<string, BrowserContextOptions>> = {
 const PAGES: Readonly<Record<string, () => string>> = {
   fleet: () => renderFleetPage(aFleetStatus(clustersOfEachKind())),
   cluster: () =>
-    renderClusterPage(clustersOfEachKind()[1] ?? aClusterStatus(), { atMs: STATUS_AT_MS, live: { pollMs: 60_000 } }),
+    renderClusterPage(clustersOfEachKind()[1] ?? aClusterStatus(), { atMs: NOW_MS, live: { pollMs: 60_000 } }),
   quiet: () => renderFleetPage(aFleetStatus([aClusterStatus()])),
   empty: () => renderFleetPage(aFleetStatus([])),
 };

@@ -3,140 +3,140 @@ import type {
   ClusterStatus,
   FindingStatus,
   FleetStatus,
-  Health,
   LoopStatus,
   RangeStatus,
 } from '../../cli/status/cluster-status.ts';
-import { drawRange } from '../../cli/status/range-map.ts';
-import { figures, type TextRange, TITLES, textRange } from '../../cli/status/range-status.ts';
+import type { SavedRange, StatusInputs } from '../../cli/status/read-inputs.ts';
+import { workOutStatus } from '../../cli/status/work-out-status.ts';
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
-import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
-import { RANGE_KEYS, type RangeKey } from '../../lib/cluster/spec-ranges.ts';
-import { aClusterSpec } from './a-cluster-spec.ts';
-import { made } from './ranges.ts';
+import type { ClusterSpec, Loop } from '../../lib/cluster/cluster-spec.ts';
+import type { Lease } from '../../lib/cluster/lease.ts';
+import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
+import type { StoredRange } from '../../lib/range/stored-range.ts';
+import type { ListedCluster } from '../../lib/table/clusters.ts';
+import type { RunRecord, RunRecords } from '../../lib/table/run-records.ts';
+import { storedRange } from '../repair/repair-cluster.ts';
+import { aClusterSpec, aHost, aServer } from './a-cluster-spec.ts';
+import { found } from './found.ts';
+import { type LeaseFields, aLease as leaseWith } from './put-lease.ts';
+import { aRunRecord, runRecords } from './run-records.ts';
 
 /** The time of the status: 21 November 2026, 06:15:39 UTC. */
-export const STATUS_AT_MS = Date.UTC(2026, 10, 21, 6, 15, 39);
+export const NOW_MS = Date.UTC(2026, 10, 21, 6, 15, 39);
+export const MINUTE_MS = 60_000;
 
-const { intervalSeconds } = aClusterSpec();
-
-export function loopsOf(overrides: Partial<LoopStatus> = {}): LoopStatus[] {
-  return LOOPS.map((loop, index) => ({
-    loop,
-    state: 'good',
-    intervalSeconds: intervalSeconds[loop],
-    lastPass: {
-      startedAtMs: STATUS_AT_MS - 4_000 - 21_000 * index,
-      durationMs: 180 + 90 * index,
-      outcome: 'succeeded',
-      mode: 'enforce',
-      counts: {},
-      findings: 0,
-    },
-    failuresInARow: 0,
-    lastSuccessAtMs: STATUS_AT_MS - 4_000 - 21_000 * index,
-    ...overrides,
-  }));
-}
-
-export function anApiServer(address: string, overrides: Partial<ApiServerStatus> = {}): ApiServerStatus {
+export function aCluster(spec: Partial<ClusterSpec> = {}, rest: Partial<ListedCluster> = {}): ListedCluster {
   return {
-    address,
-    kind: 'server',
-    state: 'active',
-    source: 'probe',
-    expiresAtMs: STATUS_AT_MS + 11_000,
-    refreshedAtMs: STATUS_AT_MS - 4_000,
-    misses: 0,
-    lastProbe: 'answered 200',
-    ...overrides,
-  };
-}
-
-type Marks = Readonly<Record<number, 'D' | 'L' | 'H'>>;
-
-/** Returns a range with about `share` of its items in use, scattered. `marks` sets the letters of single items. */
-function aRange(key: RangeKey, text: string, share: number, marks: Marks = {}): RangeStatus {
-  const range = made<TextRange>(textRange(key, text));
-  const { before, max, reserved } = range;
-  const all = [...Array(max).keys()];
-  const bits = (letter: string) => all.filter((bit) => marks[bit + before] === letter);
-  const used = all.filter((bit) => marks[bit + before] !== undefined || (bit * 89) % 233 < share * 233);
-  const [duplicates, leaking, held] = [bits('D'), bits('L'), bits('H')];
-  const sets = { used: fromBits(used), leaking: fromBits(leaking), held: fromBits(held), duplicates };
-  const map = drawRange(range, sets);
-  return {
-    key,
-    title: TITLES[key],
-    range: text,
-    allocator: 'table',
-    ready: true,
-    savedAtMs: STATUS_AT_MS - 46_000,
-    ...figures(used.length, max),
-    reserved,
-    leaking: leaking.length,
-    held: held.length,
-    duplicates: duplicates.length,
-    holds: [],
-    ...(map && { map }),
-  };
-}
-
-/** Returns the range 10.0.0.0/24 with its network address, broadcast address and reserved band. */
-export function aSlash24(share = 0.45, marks: Marks = {}): RangeStatus {
-  return aRange(RANGE_KEYS.primary, '10.0.0.0/24', share, marks);
-}
-
-/** Returns the range fd00:10:96::/108, of which a bitmap covers 65,536 addresses. */
-function anIPv6Range(share: number): RangeStatus {
-  return aRange(RANGE_KEYS.secondary, 'fd00:10:96::/108', share, { 4096: 'L' });
-}
-
-export function nodePorts(share = 0.1, marks: Marks = {}): RangeStatus {
-  return aRange(RANGE_KEYS.nodePorts, '30000-32767', share, marks);
-}
-
-/** Returns the status of a healthy cluster with three API servers, a /24 range and node ports. */
-export function aClusterStatus(overrides: Partial<ClusterStatus> = {}): ClusterStatus {
-  return {
-    name: 'demo',
-    mode: 'enforce',
-    allocator: 'table',
+    spec: aClusterSpec(spec),
     generation: 3,
-    owner: { stack: 'kube-bootstrap-controller-prod' },
-    health: 'good',
-    attention: [],
-    apiServers: ['192.0.2.10', '192.0.2.11', '192.0.2.12'].map((address) => anApiServer(address)),
-    loops: loopsOf(),
-    findings: [],
-    unreadable: [],
-    ...overrides,
-    // The default ranges are only created when they are used, because their bitmaps take time.
-    ranges: overrides.ranges ?? [aSlash24(), nodePorts()],
+    rangesGeneration: 2,
+    writtenAtMs: NOW_MS - 60 * MINUTE_MS,
+    ...rest,
   };
+}
+
+/** Returns a lease that was refreshed five seconds ago. */
+export function aLease(given: Partial<LeaseFields> = {}): Lease {
+  const usual = { address: '10.9.8.7', generation: 4, expiresAtMs: NOW_MS + 10_000, lastProbe: 'answered 200' };
+  return leaseWith({ ...usual, ...given });
+}
+
+export function aStoredRange(taken: readonly number[], rest: Partial<StoredRange> = {}): StoredRange {
+  const usual = { range: '10.0.0.0/24', allocator: 'apiserver', generation: 2 } as const;
+  return storedRange({ ...usual, data: fromBits(taken), ...rest });
+}
+
+export function saved(key: SavedRange['key'], stored: StoredRange): SavedRange {
+  return { key, stored, savedAtMs: NOW_MS - MINUTE_MS };
+}
+
+/** Returns the inputs of a healthy cluster: each loop ran ten seconds ago. */
+export function inputs(given: Partial<StatusInputs> = {}): StatusInputs {
+  return {
+    cluster: aCluster(),
+    pausedAll: undefined,
+    leases: [aLease()],
+    records: runRecords(NOW_MS - 10_000),
+    ranges: [],
+    unreadable: [],
+    ...given,
+  };
+}
+
+export function statusOf(given: Partial<StatusInputs> = {}): ClusterStatus {
+  return workOutStatus(inputs(given), NOW_MS);
+}
+
+/** Returns run records of successful passes, one for each loop. The record of `loop` has these other fields. */
+export function recordsWith(loop: Loop, fields: Partial<RunRecord>, startedAtMs: number = NOW_MS): RunRecords {
+  return { ...runRecords(startedAtMs), [loop]: aRunRecord(startedAtMs, fields) };
+}
+
+/** Returns about `share` of the bits of a range, scattered. */
+function scattered(max: number, share: number): number[] {
+  return [...Array(max).keys()].filter((bit) => (bit * 89) % 233 < share * 233);
+}
+
+interface Shares {
+  readonly primary?: number;
+  readonly nodePorts?: number;
+}
+
+/** Returns a healthy cluster with ranges. The shares of its addresses and node ports are in use. */
+function inputsOf(
+  name: string,
+  spec: Partial<ClusterSpec> = {},
+  { primary = 0.45, nodePorts = 0.1 }: Shares = {},
+): StatusInputs {
+  const cluster = aCluster(
+    { name, allocator: 'table', ...spec },
+    { owner: { stack: 'kube-bootstrap-controller-prod' } },
+  );
+  const { allocator, serviceClusterIPRanges, serviceNodePortRange } = cluster.spec;
+  const [range] = serviceClusterIPRanges;
+  const size = range.includes(':') ? 65_535 : 254;
+  return inputs({
+    cluster,
+    ranges: [
+      saved(RANGE_KEYS.primary, aStoredRange(scattered(size, primary), { allocator, range })),
+      saved(RANGE_KEYS.nodePorts, aStoredRange(scattered(2768, nodePorts), { allocator, range: serviceNodePortRange })),
+    ],
+  });
+}
+
+const IPV6: Partial<ClusterSpec> = { allocator: 'apiserver', serviceClusterIPRanges: ['fd00:10:96::/112'] };
+
+/** Returns the status of a healthy cluster with an API server, a /24 range and node ports. */
+export function aClusterStatus(overrides: Partial<ClusterStatus> = {}): ClusterStatus {
+  // The default ranges are only created when they are used, because their bitmaps take time.
+  const defaults = inputsOf('demo');
+  return { ...workOutStatus(overrides.ranges ? { ...defaults, ranges: [] } : defaults, NOW_MS), ...overrides };
 }
 
 export function aFleetStatus(clusters: readonly ClusterStatus[], overrides: Partial<FleetStatus> = {}): FleetStatus {
-  return { atMs: STATUS_AT_MS, table: 'kube-bootstrap-controller-prod', clusters, unreadable: [], ...overrides };
+  return { atMs: NOW_MS, table: 'kube-bootstrap-controller-prod', clusters, unreadable: [], ...overrides };
+}
+
+export function loopsOf(overrides: Partial<LoopStatus> = {}): LoopStatus[] {
+  return statusOf().loops.map((loop) => ({ ...loop, ...overrides }));
+}
+
+export function anApiServer(address: string, overrides: Partial<ApiServerStatus> = {}): ApiServerStatus {
+  return { ...statusOf().apiServers[0], address, state: 'active', ...overrides };
+}
+
+/** Returns the range 10.0.0.0/24 with its network address, broadcast address and reserved band. */
+export function aSlash24(): RangeStatus {
+  return found(aClusterStatus().ranges[0]);
+}
+
+export function nodePorts(): RangeStatus {
+  return found(aClusterStatus().ranges[1]);
 }
 
 export function aFinding(overrides: Partial<FindingStatus> = {}): FindingStatus {
-  return {
-    loop: 'cluster-ip-repair',
-    type: 'duplicate',
-    message: 'the cluster IP [IPv4]: 10.0.0.37 for service web/checkout has already been allocated to another service',
-    service: 'web/checkout',
-    item: '10.0.0.37',
-    seenAtMs: STATUS_AT_MS - 46_000,
-    resolution: 'kbctl show ip prod-eu-1 10.0.0.37 lists both Services: recreate the newer one without clusterIP',
-    ...overrides,
-  };
+  return { ...found(contested().findings[0]), ...overrides };
 }
-
-type Attention = ClusterStatus['attention'][number];
-
-const attention = (level: Attention['level'], word: string, message: string, next: string): Attention =>
-  ({ level, word, message, next }) as Attention;
 
 /** Returns clusters of every health. Together they have every state of a lease, of a loop and of a cell. */
 export function clustersOfEachKind(): ClusterStatus[] {
@@ -144,126 +144,93 @@ export function clustersOfEachKind(): ClusterStatus[] {
 }
 
 function contested(): ClusterStatus {
-  const { service: _, ...leak } = aFinding({
-    type: 'mayHaveLeaked',
-    item: '10.0.0.90',
-    message: 'the cluster IP: 10.0.0.90 may have leaked: flagging for later clean up',
-    resolution: 'Nothing: it is freed after three passes without a Service.',
-  });
+  const given = inputsOf('prod-eu-1');
   const items = ['10.0.0.200', '10.0.0.201', '10.0.0.202', '10.0.0.203'];
-  const hold = { owner: 'migration-7', takenUpBy: 'owner', untilMs: STATUS_AT_MS + 5_400_000, items } as const;
-  const range = aSlash24(0.46, { 37: 'D', 90: 'L', 91: 'L', 173: 'L', 200: 'H', 201: 'H', 202: 'H', 203: 'H' });
-  const duplicate =
-    'the cluster IP [IPv4]:10.0.0.37 for service reports/batch was assigned to multiple services; please recreate';
-  return aClusterStatus({
-    name: 'prod-eu-1',
-    health: 'unhealthy',
-    attention: [
-      attention('unhealthy', 'duplicate', duplicate, 'recreate the newer one without clusterIP'),
-      attention('warning', leak.type, leak.message, 'no action: a Service claims it, or the third pass frees it'),
-    ],
-    ranges: [{ ...range, holds: [hold] }, nodePorts(0.12, { 80: 'D', 443: 'H' })],
-    findings: [aFinding(), leak],
-  });
+  const hold = { owner: 'migration-7', takenUpBy: 'owner', untilMs: NOW_MS + 5_400_000, items } as const;
+  const strikes = { once: fromBits([89, 90, 172]), twice: fromBits([]) };
+  const taken = new Set([...scattered(254, 0.46), 36, 89, 90, 172, 199, 200, 201, 202]);
+  const range = aStoredRange([...taken], { allocator: 'table', strikes, holds: [hold] });
+  const findings: RunRecord['findings'] = [
+    {
+      type: 'duplicate',
+      message:
+        'the cluster IP [IPv4]:10.0.0.37 for service reports/batch was assigned to multiple services; please recreate',
+      service: 'reports/batch',
+      item: '10.0.0.37',
+    },
+    {
+      type: 'mayHaveLeaked',
+      message: 'the cluster IP: 10.0.0.90 may have leaked: flagging for later clean up',
+      item: '10.0.0.90',
+    },
+  ];
+  return workOutStatus(
+    {
+      ...given,
+      records: recordsWith('cluster-ip-repair', { findings }, NOW_MS - 46_000),
+      ranges: [saved(RANGE_KEYS.primary, range), ...(given.ranges ?? []).slice(1)],
+    },
+    NOW_MS,
+  );
 }
 
 function endpointsDown(): ClusterStatus {
+  const apiServers = [aServer('192.0.2.20'), aServer('192.0.2.21'), aHost('api.us-2.example.com')];
   const message = 'GET /api/v1/namespaces/default/services/kubernetes: connect ECONNREFUSED 192.0.2.20:6443';
-  const failing: Partial<LoopStatus> = {
-    state: 'failing',
+  const failed = aRunRecord(NOW_MS - 9_000, {
+    durationMs: 5_004,
+    outcome: 'failed',
+    error: { code: 'Unavailable', message },
+    findings: [{ type: 'noLiveLease', message: 'no live lease' }],
     failuresInARow: 7,
-    lastPass: {
-      startedAtMs: STATUS_AT_MS - 9_000,
-      durationMs: 5_004,
-      outcome: 'failed',
-      mode: 'enforce',
-      counts: {},
-      error: { code: 'Unavailable', message },
-      findings: 1,
-    },
-    lastSuccessAtMs: STATUS_AT_MS - 78_000,
-  };
-  const [expiresAtMs, refreshedAtMs] = [STATUS_AT_MS - 65_000, STATUS_AT_MS - 80_000];
-  const lastProbe = 'no answer: connect ECONNREFUSED 192.0.2.20:6443';
-  const withdrawnUntilMs = STATUS_AT_MS + 1_800_000;
-  return aClusterStatus({
-    name: 'prod-us-2',
-    health: 'unhealthy',
-    allocator: 'apiserver',
-    attention: [
-      attention('unhealthy', 'noLiveLease', 'no API server has a valid lease', 'kbctl doctor prod-us-2 shows why'),
-      attention('unhealthy', 'failing', 'kubernetes-service failed 7 times in a row: Unavailable', 'kbctl get runs'),
-    ],
-    apiServers: [
-      anApiServer('192.0.2.20', { state: 'expired', expiresAtMs, refreshedAtMs, misses: 8, lastProbe }),
-      anApiServer('192.0.2.21', { state: 'withdrawn', withdrawnUntilMs, lastProbe: 'answered 500' }),
-      { host: 'api.us-2.example.com', kind: 'shared', state: 'neverSeen' },
-    ],
-    loops: loopsOf().map((loop) => (loop.loop === 'kubernetes-service' ? { ...loop, ...failing } : loop)),
-    ranges: [anIPv6Range(0.05), nodePorts(0.03)],
-    findings: [aFinding({ loop: 'kubernetes-service', type: 'noLiveLease', message: 'no live lease' })],
+    lastSuccessAtMs: NOW_MS - 78_000,
   });
+  const lastProbe = 'no answer: connect ECONNREFUSED 192.0.2.20:6443';
+  const leases = [
+    aLease({ address: '192.0.2.20', expiresAtMs: NOW_MS - 65_000, misses: 8, lastProbe }),
+    aLease({ address: '192.0.2.21', withdrawnUntilMs: NOW_MS + 1_800_000, lastProbe: 'answered 500' }),
+  ];
+  const records = {
+    ...runRecords(NOW_MS - 10_000),
+    'kubernetes-service': failed,
+    'node-port-repair': aRunRecord(NOW_MS - 12 * MINUTE_MS),
+  };
+  const given = inputsOf('prod-us-2', { ...IPV6, apiServers }, { primary: 0.05, nodePorts: 0.03 });
+  return workOutStatus({ ...given, leases, records }, NOW_MS);
 }
 
 function filling(): ClusterStatus {
-  return aClusterStatus({
-    name: 'edge-ap-3',
-    health: 'warning',
-    allocator: 'apiserver',
-    attention: [
-      attention('warning', 'almostFull', 'cluster IPs 10.0.0.0/24: 92.9 % in use, 18 free', 'widen the range'),
-      attention('warning', 'late', 'node-port-repair ran 12m ago; it is due every 3m', 'check the functions'),
-    ],
-    apiServers: [
-      anApiServer('198.51.100.7', { kind: 'shared', host: 'api.ap-3.example.com' }),
-      anApiServer('198.51.100.8', { source: 'agent' }),
-    ],
-    ranges: [aSlash24(0.94), anIPv6Range(0.05), nodePorts(0.02)],
-    loops: loopsOf().map((loop) => (loop.loop === 'node-port-repair' ? { ...loop, state: 'late' } : loop)),
-  });
+  const apiServers = [aHost('api.ap-3.example.com'), aServer('198.51.100.8')];
+  const leases = [
+    aLease({ address: '198.51.100.7', host: 'api.ap-3.example.com' }),
+    aLease({ address: '198.51.100.8', source: 'agent' }),
+  ];
+  const given = inputsOf('edge-ap-3', { allocator: 'apiserver', apiServers }, { primary: 0.94, nodePorts: 0.02 });
+  return workOutStatus({ ...given, leases }, NOW_MS);
 }
 
 function fresh(): ClusterStatus {
-  return aClusterStatus({
-    name: 'staging-new',
-    health: 'unknown',
-    mode: 'observe',
-    allocator: 'apiserver',
-    apiServers: [{ address: '203.0.113.5', kind: 'server', state: 'neverSeen' }],
-    ranges: [],
-    loops: LOOPS.map((loop) => ({
-      loop,
-      intervalSeconds: intervalSeconds[loop],
-      state: 'neverRan',
-      failuresInARow: 0,
-    })),
-  });
+  const cluster = aCluster({ name: 'staging-new', mode: 'observe' }, { writtenAtMs: NOW_MS });
+  return statusOf({ cluster, records: {}, leases: [] });
 }
 
 function paused(): ClusterStatus {
-  return aClusterStatus({
-    name: 'lab-2',
-    health: 'paused',
-    paused: { untilMs: STATUS_AT_MS + 6_600_000, reason: 'control plane moves to new hosts', by: 'jo', all: false },
-    loops: loopsOf({ state: 'paused' }),
-  });
+  const given = inputsOf('lab-2');
+  const pause = { untilMs: NOW_MS + 6_600_000, reason: 'control plane moves to new hosts', by: 'jo' };
+  return workOutStatus({ ...given, cluster: { ...given.cluster, paused: pause } }, NOW_MS);
 }
 
 function healthy(): ClusterStatus {
-  return aClusterStatus({ name: 'prod-eu-2', ranges: [anIPv6Range(0.02), nodePorts(0.06)] });
+  return workOutStatus(inputsOf('prod-eu-2', IPV6, { primary: 0.02, nodePorts: 0.06 }), NOW_MS);
 }
 
 export function manyClusters(count: number, unhealthy = 5): ClusterStatus[] {
-  const ranges = [aSlash24(), nodePorts()];
-  return Array.from({ length: count }, (_, index) => {
-    const health: Health = index < unhealthy ? 'unhealthy' : index % 37 === 0 ? 'warning' : 'good';
-    const level = health === 'unhealthy' ? 'unhealthy' : 'warning';
-    const duplicate = attention(level, 'duplicate', '10.0.0.37 has two Services.', 'recreate the newer one');
-    return aClusterStatus({
-      name: `cluster-${String(index).padStart(4, '0')}`,
-      health,
-      ranges,
-      ...(health !== 'good' && { attention: [duplicate], findings: [aFinding()] }),
-    });
+  const good = aClusterStatus();
+  const { health, attention, findings } = contested();
+  const [duplicate, leak] = attention;
+  return Array.from({ length: count }, (_, index): ClusterStatus => {
+    const cluster = { ...good, name: `cluster-${String(index).padStart(4, '0')}` };
+    if (index < unhealthy) return { ...cluster, health, attention: [found(duplicate)], findings };
+    return index % 37 === 0 ? { ...cluster, health: 'warning', attention: [found(leak)], findings } : cluster;
   });
 }

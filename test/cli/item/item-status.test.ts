@@ -7,7 +7,7 @@ import type { ClusterSpec } from '../../../lib/cluster/cluster-spec.ts';
 import type { IPAddressRecord } from '../../../lib/cluster/kubernetes-objects.ts';
 import type { StoredRange } from '../../../lib/range/stored-range.ts';
 import { aClusterSpec } from '../../support/a-cluster-spec.ts';
-import { aStoredRange } from '../status/status-support.ts';
+import { aStoredRange } from '../../support/a-fleet-status.ts';
 
 const NONE = new Uint8Array(0);
 const OF_ONE = { services: [{ service: 'a/b' }] };

@@ -6,8 +6,8 @@ import {
   aFleetStatus,
   anApiServer,
   loopsOf,
+  NOW_MS,
   nodePorts,
-  STATUS_AT_MS,
 } from '../../support/a-fleet-status.ts';
 
 const unreadable = [{ name: 'broken', message: 'a later version wrote it' }];
@@ -24,9 +24,9 @@ test('the metrics of a cluster have the values of its status', async () => {
     name: 'a',
     health: 'unhealthy',
     apiServers: [anApiServer('192.0.2.1'), anApiServer('192.0.2.2', { state: 'expired' })],
-    loops: loopsOf({ failuresInARow: 2, lastSuccessAtMs: STATUS_AT_MS - 500 }).slice(0, 1),
+    loops: loopsOf({ failuresInARow: 2, lastSuccessAtMs: NOW_MS - 500 }).slice(0, 1),
     findings: [aFinding({ type: 'duplicate' }), aFinding({ type: 'duplicate' }), aFinding({ type: 'leak' })],
-    ranges: [nodePorts(0.5)],
+    ranges: [nodePorts()],
   });
 
   expect(await samplesOf(cluster)).toEqual(
@@ -38,12 +38,12 @@ test('the metrics of a cluster have the values of its status', async () => {
       'api_server_lease_valid{cluster="a",address="192.0.2.1"} 1',
       'api_server_lease_valid{cluster="a",address="192.0.2.2"} 0',
       'loop_interval_seconds{cluster="a",loop="system-namespaces"} 60',
-      `loop_last_success_timestamp_seconds{cluster="a",loop="system-namespaces"} ${(STATUS_AT_MS - 500) / 1000}`,
+      `loop_last_success_timestamp_seconds{cluster="a",loop="system-namespaces"} ${(NOW_MS - 500) / 1000}`,
       'loop_failures_in_a_row{cluster="a",loop="system-namespaces"} 2',
       'findings{cluster="a",type="duplicate"} 2',
       'findings{cluster="a",type="leak"} 1',
-      `range_capacity{cluster="a",range="node ports"} ${nodePorts(0.5).capacity}`,
-      `range_used{cluster="a",range="node ports"} ${nodePorts(0.5).used}`,
+      `range_capacity{cluster="a",range="node ports"} ${nodePorts().capacity}`,
+      `range_used{cluster="a",range="node ports"} ${nodePorts().used}`,
       'clusters_unreadable 1',
     ]),
   );

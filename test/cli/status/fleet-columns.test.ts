@@ -6,10 +6,10 @@ import { formatAge, formatDuration } from '../../../cli/status/age.ts';
 import type { ClusterStatus, LoopStatus } from '../../../cli/status/cluster-status.ts';
 import { fleetColumns, RANGE_COLUMNS } from '../../../cli/status/columns.ts';
 import { statusLines } from '../../../cli/status/status-lines.ts';
-import { aClusterStatus, aSlash24, loopsOf, STATUS_AT_MS } from '../../support/a-fleet-status.ts';
+import { aClusterStatus, aSlash24, loopsOf, NOW_MS } from '../../support/a-fleet-status.ts';
 
 const cell = (name: string, status: Partial<ClusterStatus>) =>
-  fleetColumns(STATUS_AT_MS)
+  fleetColumns(NOW_MS)
     .find(({ title }) => title === name)
     ?.text(aClusterStatus(status));
 
@@ -25,7 +25,7 @@ describe('the line of a cluster', () => {
   });
 
   test('the problems in the line of a cluster begin with "paused" if the cluster is paused and its health is not paused', () => {
-    const paused = { untilMs: STATUS_AT_MS + 60_000, reason: 'an upgrade', by: 'me', all: false };
+    const paused = { untilMs: NOW_MS + 60_000, reason: 'an upgrade', by: 'me', all: false };
     expect(cell('ATTENTION', { health: 'unhealthy', attention, paused })).toBe('paused,leak (3),duplicate');
     expect(cell('ATTENTION', { health: 'paused', attention: [], paused })).toBe('');
   });
@@ -38,7 +38,7 @@ describe('the line of a cluster', () => {
     expect(cell('FULLEST', { ranges })).toMatch(/^▏ +<1%$/);
   });
 
-  const later = { lastRanAtMs: STATUS_AT_MS - 4_000 };
+  const later = { lastRanAtMs: NOW_MS - 4_000 };
   test.each([
     { name: 'a pass of a loop whose passes are recorded once a minute', loop: {}, ageMs: 39_000, shown: '<1m ago' },
     {
@@ -52,14 +52,14 @@ describe('the line of a cluster', () => {
     { name: 'a pass of a loop that is rarely due', loop: { intervalSeconds: 60 }, ageMs: 39_000, shown: '39s ago' },
   ] as const)('the line of a cluster shows when the last pass was: $name', ({ loop, ageMs, shown }) => {
     const [status] = loopsOf({ loop: 'kubernetes-service', intervalSeconds: 10 });
-    const lastPass = status?.lastPass && { ...status.lastPass, startedAtMs: STATUS_AT_MS - ageMs };
+    const lastPass = status?.lastPass && { ...status.lastPass, startedAtMs: NOW_MS - ageMs };
     expect(cell('LAST PASS', { loops: [{ ...status, lastPass, ...loop } as LoopStatus] })).toBe(shown);
   });
 });
 
 test('the status of a cluster lists at most ten pending writes', () => {
   const loops = loopsOf().map((loop) => ({ ...loop, wouldWrite: ['a', 'b', 'c'] }));
-  const lines = statusLines(aClusterStatus({ loops }), STATUS_AT_MS, output);
+  const lines = statusLines(aClusterStatus({ loops }), NOW_MS, output);
   const listed = lines.slice(lines.indexOf('Would write') + 1, lines.indexOf('', lines.indexOf('Would write')));
   expect(listed).toHaveLength(11);
   expect(listed[10]).toBe('... and 2 more: kbctl status demo -o yaml');

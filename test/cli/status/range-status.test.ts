@@ -1,18 +1,21 @@
 import { describe, expect, test } from '@jest/globals';
-import type { RangeStatus } from '../../../cli/status/cluster-status.ts';
 import { workOutStatus } from '../../../cli/status/work-out-status.ts';
 import { fromBits } from '../../../lib/allocator/snapshot-bytes.ts';
 import { RANGE_KEYS } from '../../../lib/cluster/spec-ranges.ts';
 import type { TableValue } from '../../../lib/table/key-value-table.ts';
 import type { RunRecord } from '../../../lib/table/run-records.ts';
-import { aCluster, aStoredRange, inputs, NOW_MS, recordsWith, statusOf } from './status-support.ts';
+import {
+  aCluster,
+  aStoredRange,
+  inputs,
+  MINUTE_MS,
+  NOW_MS,
+  recordsWith,
+  saved,
+  statusOf,
+} from '../../support/a-fleet-status.ts';
 
-const SAVED_AT_MS = NOW_MS - 60_000;
 const { primary, secondary, nodePorts } = RANGE_KEYS;
-
-function saved(key: RangeStatus['key'], stored: ReturnType<typeof aStoredRange>) {
-  return { key, stored, savedAtMs: SAVED_AT_MS };
-}
 
 const counted = (counts: RunRecord['counts']) => recordsWith('cluster-ip-repair', { counts });
 const first = (count: number) => Array.from({ length: count }, (_, n) => n);
@@ -34,7 +37,7 @@ describe('a saved range', () => {
     const figures = { capacity: 254, used: 7, free: 247, usedPercent: 2.7, reserved: 16 };
     const problems = { leaking: 2, held: 2, duplicates: 1, holds: [hold] };
     const map = { itemsPerCell: 1, first: '10.0.0.0', cells: `XDLLHHUU${'R'.repeat(9)}${'F'.repeat(238)}X` };
-    expect(ranges).toEqual([{ ...range, savedAtMs: SAVED_AT_MS, ...figures, ...problems, map }]);
+    expect(ranges).toEqual([{ ...range, savedAtMs: NOW_MS - MINUTE_MS, ...figures, ...problems, map }]);
   });
 
   test('each range of the spec is shown, in the order of the keys', () => {

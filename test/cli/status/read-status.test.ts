@@ -12,11 +12,11 @@ import { saveRange } from '../../../lib/table/ranges.ts';
 import { writeRunRecord } from '../../../lib/table/run-records.ts';
 import { won } from '../../contract/key-value-table.ts';
 import { aClusterSpec } from '../../support/a-cluster-spec.ts';
+import { aStoredRange } from '../../support/a-fleet-status.ts';
 import { describeInEachTable } from '../../support/each-table.ts';
 import { memoryTable } from '../../support/memory-table.ts';
 import { putLease } from '../../support/put-lease.ts';
 import { aRunRecord } from '../../support/run-records.ts';
-import { aStoredRange } from './status-support.ts';
 
 /** The time at which the status is read. The tables of these tests write everything at time 0. */
 const NOW_MS = 5_000;

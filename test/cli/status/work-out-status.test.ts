@@ -4,8 +4,8 @@ import type { StatusInputs } from '../../../cli/status/read-inputs.ts';
 import type { Loop } from '../../../lib/cluster/cluster-spec.ts';
 import type { FindingType } from '../../../lib/cluster/finding.ts';
 import { aHost, aServer } from '../../support/a-cluster-spec.ts';
+import { aCluster, aLease, inputs, MINUTE_MS, NOW_MS, recordsWith, statusOf } from '../../support/a-fleet-status.ts';
 import { aRunRecord, runRecords } from '../../support/run-records.ts';
-import { aCluster, aLease, inputs, MINUTE_MS, NOW_MS, recordsWith, statusOf } from './status-support.ts';
 
 const NOT_LONG_AGO_MS = NOW_MS - 10_000;
 const ERROR = { code: 'Unavailable', message: 'the API server\ndid not answer' };
