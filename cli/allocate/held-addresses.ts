@@ -54,14 +54,12 @@ export async function openHeldAddresses(
   const all = networksOf(cidrs);
   if (all.length === 0) return noSecondaryRange(spec.name, first.text);
   const port = dryRun ? withholdWrites(kubernetes, () => {}) : kubernetes;
-  const itemOf = (value: ItemValue) => itemIn(all, value);
   const heldBy = async (requestId: string) => {
     const objects = await port.list('IPAddress', undefined, `${REQUEST_LABEL}=${requestId}`);
     const names = objects.filter((object) => holdIn(object) !== undefined).map(({ metadata }) => metadata.name);
-    return names.filter((name) => !isRefused(itemOf(name)));
+    return names.filter((name) => !isRefused(itemIn(all, name)));
   };
   return {
-    itemOf,
     heldBy,
     allocate: async (requested, { hold } = {}) => {
       if (hold?.requestId === undefined) throw new TypeError('an address needs the hold of a request');
@@ -69,14 +67,14 @@ export async function openHeldAddresses(
       const ready = networksOf(cidrs.filter((cidr) => cidr.ready));
       return holdAddresses(port, requested, { hold, own, ready, pick });
     },
-    release: (items, options = {}) => releaseAddresses(port, items, itemOf, options),
+    release: (items, options = {}) => releaseAddresses(port, items, all, options),
     lookUp: (items) =>
-      eachOf(items, READS_AT_ONCE, async (value): Promise<ItemState> => {
-        const item = itemOf(value);
-        if (isRefused(item)) return { inRange: false };
+      eachOf(items, READS_AT_ONCE, async (value): Promise<ItemState<ItemValue> | Refusal> => {
+        const item = itemIn(all, value);
+        if (isRefused(item)) return item;
         const object = await readAddress(port, item);
         const hold = object && holdIn(object);
-        return { inRange: true, taken: object !== undefined, ...(hold && { hold }) };
+        return { item, taken: object !== undefined, ...(hold && { hold }) };
       }),
   };
 }
@@ -120,8 +118,8 @@ async function holdAddresses(
   };
   const items: string[] = [];
   for (const index of valuesFirst(requested)) {
-    const each = requested[index] ?? 'next';
-    const item = await (each === 'next' ? holdNext() : holdValue(each.value));
+    const value = requested[index];
+    const item = await (value === undefined ? holdNext() : holdValue(value));
     // The number of addresses that this request has held so far. If the range is full, no other address was free.
     const free = Object.keys(items).length;
     if (isRefused(item)) return { ...withFree(item, free, requested.length), index };
@@ -146,22 +144,25 @@ async function createHeld(kubernetes: ClusterPort, item: string, hold: HoldTerms
 async function releaseAddresses(
   kubernetes: ClusterPort,
   items: readonly ItemValue[],
-  itemOf: (value: ItemValue) => string | Refusal,
+  networks: readonly Network[],
   { checkTime, ...options }: ReleaseOptions & CallerTime,
 ): Promise<Released<ItemValue>> {
-  const released: string[] = [];
-  const kept: string[] = [];
-  for (const value of items) {
-    const item = itemOf(value);
-    const object = isRefused(item) ? undefined : await readAddress(kubernetes, item);
-    if (object === undefined || isRefused(item)) continue;
+  const releaseOne = async (item: string): Promise<Released<ItemValue>[number]['outcome']> => {
+    const object = await readAddress(kubernetes, item);
+    if (object === undefined) return 'free';
     checkTime?.();
     const hold = holdIn(object);
-    const result = hold !== undefined && mayRelease(hold, item, options) ? await kubernetes.delete(object) : 'conflict';
-    if (result === 'conflict') kept.push(item);
-    else if (result !== 'notFound') released.push(item);
+    if (hold === undefined || !mayRelease(hold, item, options)) return 'kept';
+    const result = await kubernetes.delete(object);
+    if (result === 'conflict') return 'kept';
+    return result === 'notFound' ? 'free' : 'released';
+  };
+  const results: Released<ItemValue>[number][] = [];
+  for (const value of items) {
+    const item = itemIn(networks, value);
+    results.push(isRefused(item) ? { item: value, outcome: 'notInRange' } : { item, outcome: await releaseOne(item) });
   }
-  return { released, kept };
+  return results;
 }
 
 function readAddress(kubernetes: ClusterPort, name: string): Promise<KubernetesObject | undefined> {

@@ -55,7 +55,7 @@ export async function allocatePlan(
     }
   };
   const allocateFrom: AllocateFrom = async (range, values, named) => {
-    const wanted = values.map((value) => (value === '' || value === 0 ? 'next' : { value }));
+    const wanted = values.map((value) => value || undefined);
     const given = await rangeAllocations(table, range, update).allocateFor(wanted, { ...ofService, named });
     if (!isRefused(given)) undos.push(() => rangeAllocations(closingTable, range, update).undo(given.undo));
     return given;

@@ -1,12 +1,11 @@
 import { isRefused, type Refusal, refused } from '../allocator/refusal.ts';
 import { type HoldTerms, holdOn, isOver } from '../range/hold.ts';
-import { notHeld, type Released } from '../range/operations.ts';
-import type { ItemState } from '../range/range.ts';
+import { notHeld } from '../range/operations.ts';
 import { TableError } from '../table/key-value-table.ts';
 import type { ReadRequest, RequestRecord } from '../table/requests.ts';
 import { type Answer, type AnsweredItem, done, errorOf, refusedAnswer, shownHold } from './answer.ts';
 import type { AllocateRequest, ItemValue } from './request.ts';
-import { currentHolds, fromEach, type RequestContext, type RequestedRange } from './request-context.ts';
+import { currentHolds, fromEach, inRequestOrder, type RequestContext } from './request-context.ts';
 
 const HOLD_MS = 15 * 60 * 1000;
 
@@ -36,26 +35,22 @@ export async function allocateItems(
 ): Promise<Answer> {
   const hold = { ...terms, requestId: request.requestId };
   const shown = shownHold(terms);
-  const items: AnsweredItem[] = [];
-  for (const each of ranges) {
+  const { takeUp } = request;
+  const answers: AnsweredItem[][] = [];
+  for (const { name, range, values, indexes } of ranges) {
     const over = holdIsOver(terms, nowMs());
     if (over !== undefined) return refusedAnswer(request, requested, over);
-    const wanted = each.requested.map(({ value }) => (value === undefined ? 'next' : { value }));
-    const { takeUp } = request;
-    const expected = takesUp?.[each.name] ?? [];
+    const expected = takesUp?.[name] ?? [];
     const claim = takeUp && { claim: { nowMs: nowMs(), expected, holdOwner: takeUp.holdOwner } };
-    const allocated = await each.range.allocate(wanted, { hold, isRetry: true, ...claim });
+    const allocated = await range.allocate(values, { hold, isRetry: true, ...claim });
     if (isRefused(allocated)) {
-      const fault = each.requested[allocated.index ?? -1]?.index;
+      const fault = indexes[allocated.index ?? -1];
       return refusedAnswer(request, requested, allocated, (index) => index === fault);
     }
-    for (const [place, { index }] of each.requested.entries()) {
-      const value = allocated.items[place];
-      if (value !== undefined) items[index] = { range: each.name, value, outcome: 'allocated', hold: shown };
-    }
+    answers.push(allocated.items.map((value) => ({ range: name, value, outcome: 'allocated', hold: shown })));
   }
   const over = holdIsOver(terms, nowMs());
-  return over === undefined ? done(request, items) : refusedAnswer(request, requested, over);
+  return over === undefined ? done(request, inRequestOrder(ranges, answers)) : refusedAnswer(request, requested, over);
 }
 
 /** Releases items that this invocation allocated after another invocation had recorded the answer. */
@@ -124,22 +119,25 @@ export async function releaseItems(
   const checkTime = () => {
     if (nowMs() >= endsAtMs) throw new TableError('DeadlineExceeded', 'The deadline of this invocation was exceeded.');
   };
-  const items: AnsweredItem[] = [];
+  const answers: AnsweredItem[][] = [];
   let refusal: Refusal | undefined;
-  for (const each of ranges) {
-    const values = each.requested.map(({ value }) => value ?? '');
-    const expected = releases?.[each.name] ?? [];
-    const result = await each.range.release(values, { expected, checkTime, ...(owner !== undefined && { owner }) });
-    const released = new Set(isRefused(result) ? [] : result.released);
-    for (const { index, value = '' } of each.requested) {
-      const own = isRefused(result) ? result : refusalOfKept(each, value, result, owner);
-      refusal ??= own;
-      items[index] = own
-        ? { range: each.name, value, outcome: 'refused', error: errorOf(own) }
-        : releasedItem(each, value, released);
-    }
+  for (const { name, range, values } of ranges) {
+    const refuse = (value: ItemValue, why: Refusal): AnsweredItem => {
+      refusal ??= why;
+      return { range: name, value, outcome: 'refused', error: errorOf(why) };
+    };
+    const named = values.flatMap((value) => value ?? []);
+    const expected = releases?.[name] ?? [];
+    const result = await range.release(named, { expected, checkTime, ...(owner !== undefined && { owner }) });
+    answers.push(
+      isRefused(result)
+        ? named.map((value) => refuse(value, result))
+        : result.map(({ item: value, outcome }) =>
+            outcome === 'kept' ? refuse(value, notHeld(String(value), owner)) : { range: name, value, outcome },
+          ),
+    );
   }
-  const answer = done(request, items);
+  const answer = done(request, inRequestOrder(ranges, answers));
   return refusal === undefined ? answer : { ...answer, outcome: 'refused', error: errorOf(refusal) };
 }
 
@@ -154,41 +152,18 @@ export function unsureOfRelease({ request, requested }: RequestContext): Answer 
   );
 }
 
-function refusalOfKept(
-  { range }: RequestedRange,
-  value: ItemValue,
-  { kept }: Released<ItemValue>,
-  owner?: string,
-): Refusal | undefined {
-  const item = range.itemOf(value);
-  return isRefused(item) || !kept.includes(item) ? undefined : notHeld(String(item), owner);
-}
-
-/** Returns the answer for one item. Reports an item that was requested twice as released only once. */
-function releasedItem({ name, range }: RequestedRange, value: ItemValue, released: Set<ItemValue>): AnsweredItem {
-  const item = range.itemOf(value);
-  if (isRefused(item)) return { range: name, value, outcome: 'notInRange' };
-  return { range: name, value: item, outcome: released.delete(item) ? 'released' : 'free' };
-}
-
 /** Looks up the state of each item. Writes nothing, not even a record of the request. */
 export async function lookUpItems({ request, requested, ranges }: RequestContext): Promise<Answer> {
-  const states = await fromEach(ranges, (each) => each.range.lookUp(each.requested.map(({ value }) => value ?? '')));
-  if (isRefused(states)) return refusedAnswer(request, requested, states);
-  const items: AnsweredItem[] = [];
-  for (const [at, each] of ranges.entries()) {
-    for (const [place, { index, value = '' }] of each.requested.entries()) {
-      items[index] = answered(each, value, states[at]?.[place] ?? { inRange: false });
-    }
-  }
-  return done(request, items);
-}
-
-function answered({ name, range }: RequestedRange, value: string | number, state: ItemState): AnsweredItem {
-  const item = range.itemOf(value);
-  if (isRefused(item) || !state.inRange) {
-    return { range: name, value, outcome: 'notInRange', ...(isRefused(item) && { error: errorOf(item) }) };
-  }
-  const { taken, hold } = state;
-  return { range: name, value: item, outcome: taken ? 'taken' : 'free', ...(hold && { hold: shownHold(hold) }) };
+  const answers = await fromEach(ranges, async ({ name, range, values }) => {
+    const named = values.flatMap((value) => value ?? []);
+    const states = await range.lookUp(named);
+    if (isRefused(states)) return states;
+    return states.map((state, place): AnsweredItem => {
+      if (isRefused(state)) return { range: name, value: named[place], outcome: 'notInRange', error: errorOf(state) };
+      const { item: value, taken, hold } = state;
+      return { range: name, value, outcome: taken ? 'taken' : 'free', ...(hold && { hold: shownHold(hold) }) };
+    });
+  });
+  if (isRefused(answers)) return refusedAnswer(request, requested, answers);
+  return done(request, inRequestOrder(ranges, answers));
 }

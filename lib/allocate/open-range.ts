@@ -36,7 +36,7 @@ export function observeOnly({ name, mode }: ClusterSpec): Refusal | undefined {
 }
 
 /** A range of a cluster. Its items are ports as numbers, or addresses as text. `parseRequest` has checked the addresses. */
-export type OpenRange = Pick<RangeAllocations<ItemValue>, 'allocate' | 'release' | 'heldBy' | 'lookUp' | 'itemOf'>;
+export type OpenRange = Pick<RangeAllocations<ItemValue>, 'allocate' | 'release' | 'heldBy' | 'lookUp'>;
 
 export interface OpenRangeOptions {
   readonly pick: PickIndex;

@@ -1,5 +1,6 @@
 import { isRefused, type Refusal } from '../allocator/refusal.ts';
 import { type Hold, type HoldTerms, isOver, mayClaim, termsOf, withHold } from '../range/hold.ts';
+import type { Requested } from '../range/operations.ts';
 import type { KeyValueTable, TableError } from '../table/key-value-table.ts';
 import { readRequest } from '../table/requests.ts';
 import type { OpenRange } from './open-range.ts';
@@ -23,8 +24,9 @@ export interface RequestContext {
 export interface RequestedRange {
   readonly name: RangeName;
   readonly range: OpenRange;
-  /** The items with their indexes in the request and in the answer. */
-  readonly requested: readonly { readonly index: number; readonly value: ItemValue | undefined }[];
+  readonly values: readonly Requested<ItemValue>[];
+  /** The indexes of `values` in the request and in the answer. */
+  readonly indexes: readonly number[];
 }
 
 /** Groups the requested items by range. Returns the refusal if a range cannot be opened. */
@@ -37,9 +39,20 @@ export async function groupByRange(
   for (const [name, items] of Map.groupBy(placed, ({ range }) => range)) {
     const range = await open(name);
     if (isRefused(range)) return { refusal: range, range: name };
-    ranges.push({ name, range, requested: items });
+    ranges.push({ name, range, values: items.map(({ value }) => value), indexes: items.map(({ index }) => index) });
   }
   return ranges.toSorted((one, other) => (one.name < other.name ? -1 : 1));
+}
+
+/** Returns the answers of all ranges in the order of the request. */
+export function inRequestOrder<Answered>(
+  ranges: readonly RequestedRange[],
+  answers: readonly (readonly Answered[])[],
+): readonly Answered[] {
+  const indexes = ranges.flatMap((range) => range.indexes);
+  const ordered: Answered[] = [];
+  for (const [place, answer] of answers.flat().entries()) ordered[indexes[place] ?? 0] = answer;
+  return ordered;
 }
 
 export async function fromEach<Result>(
@@ -82,14 +95,13 @@ export async function currentHolds({ ranges }: RequestContext): Promise<HoldsByR
   return isRefused(holds) ? holds : Object.fromEntries(ranges.map(({ name }, index) => [name, holds[index] ?? []]));
 }
 
-async function holdsOn({ range, requested }: RequestedRange): Promise<readonly Hold[] | Refusal> {
-  const values = requested.flatMap(({ value }) => value ?? []);
-  const states = values.length === 0 ? [] : await range.lookUp(values);
+async function holdsOn({ range, values }: RequestedRange): Promise<readonly Hold[] | Refusal> {
+  const named = values.flatMap((value) => value ?? []);
+  const states = named.length === 0 ? [] : await range.lookUp(named);
   if (isRefused(states)) return states;
   let holds: readonly Hold[] = [];
-  for (const [place, value] of values.entries()) {
-    const state = states[place];
-    if (state?.inRange && state.hold) holds = withHold(holds, [String(range.itemOf(value))], termsOf(state.hold));
+  for (const state of states) {
+    if (!isRefused(state) && state.hold) holds = withHold(holds, [String(state.item)], termsOf(state.hold));
   }
   return holds;
 }

@@ -82,6 +82,10 @@ export class RangeAllocator<Item> {
     return index === undefined ? undefined : this.itemAt(index);
   }
 
+  refusalIfOutside(item: Item): Refusal | undefined {
+    return this.indexOf(item) === undefined ? this.#kind.notInRange(item) : undefined;
+  }
+
   /** Allocates an item. Returns `undefined` if it succeeds. */
   allocate(item: Item): Refusal | undefined {
     const index = this.indexOf(item);

@@ -76,9 +76,8 @@ export function refusalBeforeReading<Item>(
   requested: readonly Requested<Item>[],
 ): Refusal | undefined {
   const allocator = range.emptyAllocator();
-  for (const [index, each] of requested.entries()) {
-    if (each === 'next' || allocator.indexOf(each.value) !== undefined) continue;
-    const outside = allocator.allocate(each.value);
+  for (const [index, value] of requested.entries()) {
+    const outside = value === undefined ? undefined : allocator.refusalIfOutside(value);
     if (outside !== undefined) return { ...outside, index };
   }
   return undefined;

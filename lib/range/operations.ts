@@ -2,7 +2,8 @@ import { isRefused, type Refusal, refused } from '../allocator/refusal.ts';
 import { type Hold, type HoldTerms, holdOn, isOver, mayClaim, sameTerms } from './hold.ts';
 import type { Range, Taken } from './range.ts';
 
-export type Requested<Item> = { readonly value: Item } | 'next';
+/** A requested item. `undefined` requests any free item. */
+export type Requested<Item> = Item | undefined;
 
 export interface AllocateOptions {
   /** If set, the same write holds the allocated items on these terms. */
@@ -37,12 +38,12 @@ export interface ReleaseOptions {
   readonly expected?: readonly Hold[];
 }
 
-/** The result of a release. The items are in canonical form. Items that were already free are in neither list. */
-export interface Released<Item> {
-  readonly released: readonly Item[];
-  /** The items that were not released because their holds are not those that the caller expects. */
-  readonly kept: readonly Item[];
-}
+/** The result of a release: what happened to each item, in the order of the request. Items in the range are in canonical form. */
+export type Released<Item> = readonly {
+  readonly item: Item;
+  /** `kept`: the item stays allocated, because its hold is not the one that the caller expects, or is restored. */
+  readonly outcome: 'released' | 'free' | 'kept' | 'notInRange';
+}[];
 
 /** The result of an allocation. `items` are in canonical form, in the order of the request. */
 export type Allocated<Item> = { readonly outcome: 'allocated'; readonly items: readonly Item[] } | Refusal;
@@ -63,13 +64,13 @@ export function allocateAll<Item>(
   const fresh = new Set<Item>();
   let next = range;
   for (const index of valuesFirst(requested)) {
-    const each = requested[index] ?? 'next';
-    const before = ownItem(range, own, each);
+    const value = requested[index];
+    const before = ownItem(range, own, value);
     if (before !== undefined) {
       items[index] = before;
       continue;
     }
-    const taken = each === 'next' ? next.takeNext() : takeValue(next, each.value, claim);
+    const taken = value === undefined ? next.takeNext() : takeValue(next, value, claim);
     if (isRefused(taken)) {
       const refusal = claim === undefined ? withFree(taken, range.free, requested.length) : taken;
       return { result: { ...refusal, index }, range };
@@ -97,21 +98,18 @@ export function releaseAll<Item>(
   items: readonly Item[],
   options: ReleaseOptions,
 ): Changed<Item, Released<Item>> {
-  const released: Item[] = [];
-  const kept: Item[] = [];
   let next = range;
-  for (const item of items) {
-    if (!next.has(item)) continue;
+  const releaseOne = (item: Item): Released<Item>[number]['outcome'] => {
+    if (next.refusalIfOutside(item) !== undefined) return 'notInRange';
+    if (!next.has(item)) return 'free';
     const text = next.textOf(item);
+    if (!mayRelease(next.holdOn(item), text, options)) return 'kept';
     const before = holdOn(options.restore ?? [], text);
-    if (!mayRelease(next.holdOn(item), text, options)) kept.push(item);
-    else if (before !== undefined) next = next.hold([item], before);
-    else {
-      released.push(next.canonical(item));
-      next = next.release(item);
-    }
-  }
-  return { result: { released, kept }, range: next };
+    next = before === undefined ? next.release(item) : next.hold([item], before);
+    return before === undefined ? 'released' : 'kept';
+  };
+  const result = items.map((item) => ({ item: range.canonical(item), outcome: releaseOne(item) }));
+  return { result, range: next };
 }
 
 /** Returns whether an item has the hold that the caller expects, or no hold if the caller expects none. */
@@ -127,21 +125,21 @@ export function mayRelease(
 }
 
 /**
- * Returns the indexes of the requests for a value, followed by those of the requests for any free item (`next`). In this order, a
- * request for any item does not take a requested value.
+ * Returns the indexes of the requests for a value, followed by those of the requests for any free item. In this order, a request
+ * for any item does not take a requested value.
  */
 export function valuesFirst<Item>(requested: readonly Requested<Item>[]): readonly number[] {
-  const isNext = (index: number) => Number(requested[index] === 'next');
+  const isNext = (index: number) => Number(requested[index] === undefined);
   return [...requested.keys()].sort((one, other) => isNext(one) - isNext(other));
 }
 
 /**
- * Removes an item that the request already holds from `own` and returns it. For `next`, this is any item of `own`, so the caller
- * must first handle the entries that request a fixed value (see `valuesFirst`).
+ * Removes an item that the request already holds from `own` and returns it. For a request for any item, this is any item of `own`,
+ * so the caller must first handle the requests for a value (see `valuesFirst`).
  */
-function ownItem<Item>(range: Range<Item>, own: Set<Item>, each: Requested<Item>): Item | undefined {
+function ownItem<Item>(range: Range<Item>, own: Set<Item>, value: Requested<Item>): Item | undefined {
   const [first] = own;
-  const item = each === 'next' ? first : range.itemOf(String(each.value));
+  const item = value === undefined ? first : range.itemOf(String(value));
   return item !== undefined && own.delete(item) ? item : undefined;
 }
 

@@ -4,14 +4,12 @@ import { fromBits, hasBit, subtract } from '../allocator/snapshot-bytes.ts';
 import { type Hold, type HoldTerms, holdOn, withHold, withoutHolds } from './hold.ts';
 import { keepUnclaimed, type LeakStrikes, type StoredRange, type Unclaimed, withUnclaimed } from './stored-range.ts';
 
-/** The state of an item. An item outside the range is neither taken nor free. */
-export type ItemState =
-  | { readonly inRange: false }
-  | {
-      readonly inRange: true;
-      readonly taken: boolean;
-      readonly hold?: Hold;
-    };
+/** The state of an item, which is in canonical form. */
+export interface ItemState<Item> {
+  readonly item: Item;
+  readonly taken: boolean;
+  readonly hold?: Hold;
+}
 
 /** The item that was taken, in canonical form, and the range after that. */
 export interface Taken<Item> {
@@ -95,10 +93,15 @@ export class Range<Item> {
       .flatMap(({ items }) => items.flatMap((text) => this.itemOf(text) ?? []));
   }
 
-  stateOf(item: Item): ItemState {
-    if (this.bitOf(item) === undefined) return { inRange: false };
+  /** Returns the state of an item, or upstream's refusal if the item is not in the range. */
+  stateOf(item: Item): ItemState<Item> | Refusal {
     const hold = this.holdOn(item);
-    return { inRange: true, taken: this.has(item), ...(hold && { hold }) };
+    const state = { item: this.canonical(item), taken: this.has(item), ...(hold && { hold }) };
+    return this.refusalIfOutside(item) ?? state;
+  }
+
+  refusalIfOutside(item: Item): Refusal | undefined {
+    return this.#taken.refusalIfOutside(item);
   }
 
   /** Parses an item into its canonical form; `undefined` if it is not in the range. */

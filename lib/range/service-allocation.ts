@@ -6,11 +6,11 @@ import { countUnclaimed, type ServiceName, type Unclaimed, unclaimedOf } from '.
 export interface ServiceAllocationOptions<Item> {
   readonly service: ServiceName;
   /**
-   * True if the review is about the creation of a Service. A request for any item (`next`) then does not get an item of
-   * `Unclaimed.first`, because an existing Service of this name may have it.
+   * True if the review is about the creation of a Service. A request for any item then does not get an item of `Unclaimed.first`,
+   * because an existing Service of this name may have it.
    */
   readonly isNew: boolean;
-  /** The items that the Service has or requests by value. A request for any item (`next`) does not get them. */
+  /** The items that the Service has or requests by value. A request for any item does not get them. */
   readonly named: readonly Item[];
   readonly claim: HoldClaim;
 }
@@ -56,7 +56,7 @@ export function allocateForService<Item>(
   const mayAllocate = limitFor(range, service);
   const items = ownItems(range, requested, options, mayAllocate);
   const missing = [...requested.keys()].filter((place) => items[place] === undefined);
-  const wanted = missing.flatMap((place) => requested[place] ?? []);
+  const wanted = missing.map((place) => requested[place]);
   const allocated = allocateAll(range, wanted, { claim });
   if (isRefused(allocated.result)) {
     const place = missing[allocated.result.index ?? -1];
@@ -103,11 +103,11 @@ function ownItems<Item>(
   const isNamed = new Set(bitsOf(range, named));
   const spare = [...own].filter((bit) => !isNamed.has(bit));
   const spareLater = spare.filter((bit) => later.includes(bit));
-  const lacking = requested.filter((each) => each === 'next').length - spareLater.length;
+  const lacking = requested.filter((value) => value === undefined).length - spareLater.length;
   // The items of `Unclaimed.first` are used last, because an existing Service of that name may have them.
   const left = isNew && (lacking <= 0 || mayAllocate(lacking)) ? spareLater : spare;
-  return requested.map((each) => {
-    const bit = each === 'next' ? left.shift() : range.bitOf(each.value);
+  return requested.map((value) => {
+    const bit = value === undefined ? left.shift() : range.bitOf(value);
     // If the same item is requested twice, the range refuses the second request.
     return bit !== undefined && own.delete(bit) ? range.itemAt(bit) : undefined;
   });

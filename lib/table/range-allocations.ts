@@ -67,8 +67,8 @@ export function rangeAllocations<Item>(table: KeyValueTable, range: ConfiguredRa
 
   return {
     /**
-     * Allocates all items or none. Requested values are allocated first, so that a request for any item (`next`) does not take
-     * one of them. A value that occurs twice in the request is refused as allocated. A value with an expired hold stays taken
+     * Allocates all items or none. Requested values are allocated first, so that a request for any item does not take one of
+     * them. A value that occurs twice in the request is refused as allocated. A value with an expired hold stays taken
      * until a pass has seen that no Service has it.
      */
     allocate: async (
@@ -86,20 +86,18 @@ export function rangeAllocations<Item>(table: KeyValueTable, range: ConfiguredRa
       );
     },
 
-    /**
-     * Releases items together with their holds. An item that was already free is in neither list. If all items were free,
-     * nothing is written.
-     */
+    /** Releases items together with their holds. If none of them is in the range, the table is not read. */
     release: async (
       items: readonly Item[],
       { checkTime, ...releaseOptions }: ReleaseOptions & CallerTime = {},
     ): Promise<Released<Item> | Refusal> => {
       const allocator = range.emptyAllocator();
-      const inRange = items.filter((item) => allocator.indexOf(item) !== undefined);
-      if (inRange.length === 0) return { released: [], kept: [] };
+      if (items.every((item) => allocator.refusalIfOutside(item))) {
+        return items.map((item) => ({ item, outcome: 'notInRange' }));
+      }
       return updateInTurn((each) => {
         checkTime?.();
-        return releaseAll(each, inRange, releaseOptions);
+        return releaseAll(each, items, releaseOptions);
       });
     },
 
@@ -127,16 +125,9 @@ export function rangeAllocations<Item>(table: KeyValueTable, range: ConfiguredRa
     heldBy: async (requestId: string): Promise<readonly Item[] | Refusal> =>
       update((each) => ({ result: each.heldBy(requestId), range: each })),
 
-    /** Returns the state of each item at the same moment, in the order of the request. */
-    lookUp: async (items: readonly Item[]): Promise<readonly ItemState[] | Refusal> =>
+    /** Returns the state of each item at the same moment, in the order of the request. An item outside the range is refused. */
+    lookUp: async (items: readonly Item[]): Promise<readonly (ItemState<Item> | Refusal)[] | Refusal> =>
       update((each) => ({ result: items.map((item) => each.stateOf(item)), range: each })),
-
-    /** Returns the item in its canonical form, or a refusal if it is not in the range. Does not read the table. */
-    itemOf: (item: Item): Item | Refusal => {
-      const allocator = range.emptyAllocator();
-      // This allocator is empty, so it refuses an item only if the item is outside the range.
-      return allocator.itemOf(String(item)) ?? allocator.allocate(item) ?? item;
-    },
   };
 }
 

@@ -35,7 +35,7 @@ export function tableAllocation({ table, cluster, pick, nowMs }: Options): Servi
         const unrepaired = await refusalOfUnrepaired(table, range.spec, [range.key], nowMs());
         if (unrepaired !== undefined) return unrepaired;
         const claim = { nowMs: nowMs(), holdOwner };
-        const result = await range.allocate([item === undefined ? 'next' : { value: item }], { claim });
+        const result = await range.allocate([item], { claim });
         if (isRefused(result)) return result;
         return { item: result.items[0] as Item };
       },

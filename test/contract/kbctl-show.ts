@@ -43,7 +43,7 @@ export function describeShow(world: () => KbctlWorld): void {
     test('kbctl show ip --no-services prints a hold without a request to the API server', async () => {
       const untilMs = Date.now() + HOUR_MS;
       const hold = { owner: 'ci', untilMs, takenUpBy: 'owner' } as const;
-      await (await addressesOf(world().table)).allocate([{ value: '10.0.0.9' }], { hold });
+      await (await addressesOf(world().table)).allocate(['10.0.0.9'], { hold });
       const shown = await show('ip', CLUSTER, '10.0.0.9', '--no-services');
       const until = `by ci until ${new Date(untilMs).toISOString()} (in `;
       expectPrinted(shown, 0, /^10\.0\.0\.9 {2}held\n/, until, 'Services of the owner can claim it');
@@ -52,7 +52,7 @@ export function describeShow(world: () => KbctlWorld): void {
     });
 
     test('kbctl show ip prints how many strikes a leak has', async () => {
-      await (await addressesOf(world().table)).allocate([{ value: '10.0.0.50' }]);
+      await (await addressesOf(world().table)).allocate(['10.0.0.50']);
       await world().runAllLoops();
       const finding = /last pass mayHaveLeaked: the cluster IP 10\.0\.0\.50 may have leaked/;
       const strikes = /leak +1 of 3 strikes; 2 more enforcing passes of cluster-ip-repair/;

@@ -91,7 +91,7 @@ describe('Services of an API server that allocates through the table', () => {
     const server = await readyStandIn({ table });
     const clusterIP = '10.0.0.9';
     const hold = { owner: 'billing', takenUpBy, untilMs: Date.now() + 60_000 };
-    await (await addressesOf(table, 'main')).allocate([{ value: clusterIP }], { hold });
+    await (await addressesOf(table, 'main')).allocate([clusterIP], { hold });
     const labels = label && { 'kube-bootstrap-controller/hold-owner': label };
     const service = { metadata: { name: 'web', labels }, spec: { clusterIP, ports: [{ port: 80 }] } };
     expect(await call(server, 'POST', SERVICES, service)).toMatchObject({ status });

@@ -29,7 +29,7 @@ const byCaller = aChange.map(
 const byReview = fc
   .tuple(aBit, fc.boolean(), fc.boolean(), fc.constantFrom('web', 'api'))
   .map(([bit, isNew, isUndone, name]): Write => {
-    const requested = ['next', { value: 30_000 + bit }] as const;
+    const requested = [undefined, 30_000 + bit];
     const options = { service: { namespace: 'a', name }, isNew, named: [30_000 + bit], claim: { nowMs: NOW } };
     return (stored) => {
       const { result, range } = allocateForService(asRange(stored), requested, options);

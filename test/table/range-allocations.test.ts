@@ -32,7 +32,8 @@ const RANGE: ConfiguredRange<string> = {
 
 const over = (table: KeyValueTable, configured: Partial<ConfiguredRange<string>> = {}) =>
   rangeAllocations(table, { ...RANGE, ...configured }, AT_ONCE);
-const values = (...wanted: string[]) => wanted.map((value) => ({ value }));
+/** Requests any free address. */
+const NEXT = undefined;
 
 async function newTable(stored: Partial<StoredRange> = {}): Promise<KeyValueTable> {
   const table = memoryTable();
@@ -60,8 +61,8 @@ describe('Allocations from a stored range', () => {
     const table: KeyValueTable = { get: unasked, list: unasked, put: unasked };
     const service = { service: { namespace: 'a', name: 'b' }, isNew: true, named: [], claim: { nowMs: 0 } };
     for (const refusal of [
-      await over(table).allocate(['next', ...values('fd00::')]),
-      await over(table).allocateFor(['next', ...values('fd00::')], service),
+      await over(table).allocate([NEXT, 'fd00::']),
+      await over(table).allocateFor([NEXT, 'fd00::'], service),
     ]) {
       expect(refusal).toMatchObject({
         index: 1,
@@ -69,7 +70,7 @@ describe('Allocations from a stored range', () => {
         message: 'the provided IP (fd00::) is not in the valid range. The range of valid IPs is fd00::/112',
       });
     }
-    expect(await over(table).release(['10.0.0.1'])).toEqual({ released: [], kept: [] });
+    expect(await over(table).release(['10.0.0.1'])).toEqual([{ item: '10.0.0.1', outcome: 'notInRange' }]);
   });
 
   test.each<[string, Partial<StoredRange> | undefined, number, object]>([
@@ -95,8 +96,8 @@ describe('Allocations from a stored range', () => {
     const allocations = over(table, { rangesGeneration });
     const service = { namespace: 'a', name: 'b' };
     for (const refused of [
-      await allocations.allocate(['next']),
-      await allocations.allocateFor(['next'], { service, isNew: true, named: [], claim: { nowMs: 0 } }),
+      await allocations.allocate([NEXT]),
+      await allocations.allocateFor([NEXT], { service, isNew: true, named: [], claim: { nowMs: 0 } }),
       await allocations.release(['fd00::2']),
       await allocations.heldBy('r1'),
       await allocations.lookUp(['fd00::2']),
@@ -117,14 +118,14 @@ describe('Allocations from a stored range', () => {
   test('an allocation from a corrupt range fails, and the range stays unchanged', async () => {
     const table = memoryTable();
     const item = won(await table.put({ cluster: 'c', key: KEY, value: { data: 'x' }, schema: 1 }, undefined));
-    await expect(over(table).allocate(['next'])).rejects.toMatchObject({ code: 'Corrupt' });
+    await expect(over(table).allocate([NEXT])).rejects.toMatchObject({ code: 'Corrupt' });
     expect(await table.get('c', KEY)).toEqual(item);
   });
 
   test('a refused allocation allocates none of its addresses, and the refusal contains the index of the refused address', async () => {
     const table = await newTable({ data: fromBits([2]) });
     const before = await table.get('c', KEY);
-    expect(await over(table).allocate(['next', ...values('fd00::2', 'fd00::3')], { hold: HOLD })).toMatchObject({
+    expect(await over(table).allocate([NEXT, 'fd00::2', 'fd00::3'], { hold: HOLD })).toMatchObject({
       outcome: 'refused',
       index: 2,
       code: 'AlreadyAllocated',
@@ -137,7 +138,13 @@ describe('Allocations from a stored range', () => {
     const hold = { ...HOLD, items: ['fd00::7', 'fd00::8'] };
     const table = await newTable({ data: fromBits([4, 5, 6, 7]), strikes, holds: [hold] });
     const released = await over(table).release(['FD00:0::5', 'fd00::5', 'fd00::7', 'fd00::9', '10.0.0.1']);
-    expect(released).toEqual({ released: ['fd00::5', 'fd00::7'], kept: [] });
+    expect(released).toEqual([
+      { item: 'fd00::5', outcome: 'released' },
+      { item: 'fd00::5', outcome: 'free' },
+      { item: 'fd00::7', outcome: 'released' },
+      { item: 'fd00::9', outcome: 'free' },
+      { item: '10.0.0.1', outcome: 'notInRange' },
+    ]);
     expect(await saved(table)).toEqual({
       ...EMPTY,
       data: fromBits([5, 7]),
@@ -145,7 +152,7 @@ describe('Allocations from a stored range', () => {
       holds: [{ ...HOLD, items: ['fd00::8'] }],
     });
     const before = await table.get('c', KEY);
-    expect(await over(table).release(['fd00::5'])).toEqual({ released: [], kept: [] });
+    expect(await over(table).release(['fd00::5'])).toEqual([{ item: 'fd00::5', outcome: 'free' }]);
     expect(await table.get('c', KEY)).toEqual(before);
   });
 });
@@ -154,10 +161,11 @@ test('a release with a request id frees only the addresses that this request sti
   const others = { ...HOLD, requestId: 'r2', items: ['fd00::3'] };
   const table = await newTable({ data: fromBits([0, 1, 2]), holds: [{ ...HOLD, items: ['fd00::1'] }, others] });
   const addresses = ['fd00::1', 'fd00::2', 'fd00::3'];
-  expect(await over(table).release(addresses, { requestId: 'r1' })).toEqual({
-    released: ['fd00::1'],
-    kept: ['fd00::2', 'fd00::3'],
-  });
+  expect(await over(table).release(addresses, { requestId: 'r1' })).toEqual([
+    { item: 'fd00::1', outcome: 'released' },
+    { item: 'fd00::2', outcome: 'kept' },
+    { item: 'fd00::3', outcome: 'kept' },
+  ]);
   expect(await takenIn(table)).toEqual(['fd00::2', 'fd00::3']);
 });
 
@@ -166,18 +174,18 @@ describe('a retry of a request', () => {
 
   test('a retry of a request gets the items that the request still holds, whatever their order, and allocates only missing items', async () => {
     const table = await newTable();
-    const wanted = ['next', { value: 'fd00::101' }, 'next'] as const;
+    const wanted = [NEXT, 'fd00::101', NEXT] as const;
     const items = ['fd00::102', 'fd00::101', 'fd00::103'];
     expect(await over(table).allocate(wanted, retry)).toEqual({ outcome: 'allocated', items });
     const before = await table.get('c', KEY);
     expect(await over(table).allocate(wanted, retry)).toEqual({ outcome: 'allocated', items });
-    expect(await over(table).allocate([...values('fd00::101', 'fd00::101'), 'next'], retry)).toMatchObject({
+    expect(await over(table).allocate(['fd00::101', 'fd00::101', NEXT], retry)).toMatchObject({
       index: 1,
       code: 'AlreadyAllocated',
     });
     expect(await table.get('c', KEY)).toEqual(before);
     await over(table).release(['fd00::101']);
-    await over(table).allocate([{ value: 'fd00::3' }, 'next', 'next', 'next'], retry);
+    await over(table).allocate(['fd00::3', NEXT, NEXT, NEXT], retry);
     expect(await takenIn(table)).toEqual(['fd00::3', 'fd00::101', 'fd00::102', 'fd00::103']);
     expect(await over(table).heldBy('r1')).toEqual(['fd00::102', 'fd00::103', 'fd00::3', 'fd00::101']);
   });
@@ -188,8 +196,8 @@ describe('a retry of a request', () => {
     ['a caller without a request', {}],
   ])('%s does not get the items of a request', async (_, options) => {
     const table = await newTable();
-    await over(table).allocate(values('fd00::1'), retry);
-    expect(await over(table).allocate(values('fd00::1'), options)).toMatchObject({ code: 'AlreadyAllocated' });
+    await over(table).allocate(['fd00::1'], retry);
+    expect(await over(table).allocate(['fd00::1'], options)).toMatchObject({ code: 'AlreadyAllocated' });
   });
 });
 
@@ -219,7 +227,7 @@ describe('the limit of 64 KB for holds', () => {
     const data = fromBits(Array.from({ length: many }, (_, index) => 4095 + index));
     const full = { ...EMPTY, data, holds: ownHolds(many) };
     const table = await newTable(full);
-    const refusal = await over(table).allocate(['next'], { hold: aHold(many) });
+    const refusal = await over(table).allocate([NEXT], { hold: aHold(many) });
     expect(refusal).toMatchObject({
       outcome: 'refused',
       code: 'HoldsFull',
@@ -227,8 +235,8 @@ describe('the limit of 64 KB for holds', () => {
     });
     expect(refusal).not.toHaveProperty('index');
     expect(await saved(table)).toEqual(full);
-    expect(await over(table).allocate(['next'])).toMatchObject({ outcome: 'allocated' });
-    expect(await over(table).release(['fd00::1000'])).toMatchObject({ released: ['fd00::1000'] });
-    expect(await over(table).allocate(['next'], { hold: aHold(many) })).toMatchObject({ outcome: 'allocated' });
+    expect(await over(table).allocate([NEXT])).toMatchObject({ outcome: 'allocated' });
+    expect(await over(table).release(['fd00::1000'])).toMatchObject([{ outcome: 'released' }]);
+    expect(await over(table).allocate([NEXT], { hold: aHold(many) })).toMatchObject({ outcome: 'allocated' });
   });
 });
