@@ -111,7 +111,6 @@ function withoutMetrics(log: Telemetry['log']): Telemetry {
 }
 
 function sentencesOf(level: Level, message: string, fields: LogFields): Sentence[] {
-  if (level === 'debug') return [];
   const entries = Object.entries({ ...fields, findings: findingsBesideErrors(fields) });
   const sentences = entries.flatMap(([name, value]) => listIn(value).map((entry) => sentenceOf(name, entry)));
   if (sentences.length > 0 || level === 'info') return sentences;

@@ -136,7 +136,7 @@ export function logFault(
 ): WebhookReply {
   const { statusCode } = reply;
   telemetry.log('warn', 'admission: not answered', { cluster, statusCode, reason });
-  telemetry.count('allocationsRefused', 1, { type: `Http${statusCode}` });
+  telemetry.count('allocationsRefused', 1, `Http${statusCode}`);
   return reply;
 }
 
@@ -161,7 +161,7 @@ export function logVerdict(
   });
   telemetry.count('allocationRetries', retries);
   if (verdict.outcome === 'refused' || verdict.outcome === 'failed') {
-    telemetry.count('allocationsRefused', 1, { type: verdict.code });
+    telemetry.count('allocationsRefused', 1, verdict.code);
   }
   if (verdict.outcome === 'allocated' && !dryRun) {
     telemetry.count('allocations', verdict.items.addresses.length + verdict.items.ports.length);

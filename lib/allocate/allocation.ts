@@ -140,7 +140,7 @@ function logAnswer(
   if (replayed || dryRun) return;
   const allocated = items.filter((item) => item.outcome === 'allocated').length;
   telemetry.count('allocations', allocated);
-  if (error !== undefined) telemetry.count('allocationsRefused', 1, { type: error.code });
+  if (error !== undefined) telemetry.count('allocationsRefused', 1, error.code);
 }
 
 /** Returns an error whose message has the code, because Lambda returns only the name and the message to the caller. */

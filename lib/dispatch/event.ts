@@ -82,7 +82,7 @@ export interface TickMessage {
 
 const SCHEMA = 1;
 
-const tick = z.looseObject({
+const tickShape = z.looseObject({
   schema: z.literal(SCHEMA, `is not ${SCHEMA}, the one that this version reads`),
   loop: z.string(),
   dueAtMs: z.number(),
@@ -95,7 +95,7 @@ export function tickBody({ loop, dueAtMs, clusters, followedUntilMs }: TickMessa
 }
 
 /** A message with the clusters whose health an invocation counts. An older version must not parse it as a tick. */
-const count = z.looseObject({
+const countShape = z.looseObject({
   schema: z.literal(SCHEMA),
   dueAtMs: z.number(),
   count: z.array(clusterName).check(z.minLength(1)),
@@ -110,7 +110,7 @@ const LONGEST_COUNT_MS = 60_000;
 
 /** Returns the tick of a message, or the reason why `loop` cannot process it. */
 function tickIn(json: unknown, loop: Loop): { readonly tick: TickMessage } | { readonly unreadable: string } {
-  const parsed = tick.safeParse(json);
+  const parsed = tickShape.safeParse(json);
   if (!parsed.success) return { unreadable: `Not a tick message: ${shapeFaults(parsed.error, 'the event')}` };
   const { loop: ofLoop, dueAtMs, clusters, followedUntilMs } = parsed.data;
   if (ofLoop !== loop) return { unreadable: `A tick of the loop ${ofLoop}, but this is ${loop}` };
@@ -145,7 +145,7 @@ export function receivedTicks(
   const counted: string[] = [];
   for (const { body, isRedelivered } of messages) {
     const json = jsonIn(body);
-    const { data: part } = count.safeParse(json);
+    const { data: part } = countShape.safeParse(json);
     if (part !== undefined) {
       if (!isRedelivered && nowMs - part.dueAtMs <= LONGEST_COUNT_MS) counted.push(...part.count);
       continue;

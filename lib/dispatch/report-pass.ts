@@ -38,7 +38,7 @@ export function logPass(
   if (fullestRangePercent !== undefined && fullestRangePercent >= FULL_PERCENT) {
     telemetry.log('warn', 'range filling up', { cluster, fullest: [`${cluster}: ${fullestRangePercent} per cent`] });
   }
-  for (const [type, found] of foundByType(report)) telemetry.count(findingCounter(loop, type), found, { type });
+  for (const [type, found] of foundByType(report)) telemetry.count(findingCounter(loop, type), found, type);
   const { lateProbes = 0 } = report?.counts ?? {};
   if (lateProbes > 0) telemetry.count('lateProbes', lateProbes);
   if (pass.credentialEndsSoon) telemetry.count('credentialsEnding', 1);

@@ -9,7 +9,7 @@ const SWEEP_DELAY_MS = 60 * 60 * 1000;
 
 /** Returns the attributes of an item. Only DynamoDB's TTL reads the attribute `ttl`. */
 export function attributesOf(item: Item): Attributes {
-  const { cluster, key, value, writeId, earlierWrites, version, schema, updatedAtMs, expiresAtMs } = item;
+  const { value, writeId, earlierWrites, version, schema, updatedAtMs, expiresAtMs } = item;
   return {
     ...keyOf(item),
     ...attributesOfFields({ value, writeId, earlierWrites, version, schema }),
@@ -18,8 +18,6 @@ export function attributesOf(item: Item): Attributes {
       expiresAtMs: { N: String(expiresAtMs) },
       ttl: { N: String(Math.ceil((expiresAtMs + SWEEP_DELAY_MS) / 1000)) },
     }),
-    cluster: { S: cluster },
-    key: { S: key },
   };
 }
 

@@ -34,15 +34,7 @@ const LIMITS: CallLimits = {
  * deadline of the pass can end it earlier.
  */
 export function createDynamoClient(options: DynamoClientOptions = {}): DynamoDBClient {
-  const { region, profile, endpoint, credentials } = options;
-  return new DynamoDBClient({
-    ...(region !== undefined && { region }),
-    ...(profile !== undefined && { profile }),
-    ...(endpoint !== undefined && { endpoint }),
-    ...(credentials !== undefined && { credentials }),
-    logger: QUIET,
-    ...clientOptions({ ...LIMITS, ...options }),
-  });
+  return new DynamoDBClient({ ...options, logger: QUIET, ...clientOptions({ ...LIMITS, ...options }) });
 }
 
 /** A logger whose `info` is missing: for `info`, the SDK would copy each item of every request. */

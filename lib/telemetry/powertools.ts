@@ -5,7 +5,6 @@ import {
   type CounterName,
   type FieldValue,
   type InvocationLabels,
-  type Labels,
   type Level,
   type LogFields,
   METRIC_NAMESPACE,
@@ -14,59 +13,38 @@ import {
   type Telemetry,
 } from './telemetry.ts';
 
-interface Line {
-  readonly labels: Labels;
-  readonly samples: Map<SampleName, number[]>;
-  readonly counters: Map<CounterName, number>;
-}
-
 /** Returns telemetry that writes log lines and, once per invocation, metrics in CloudWatch's embedded format. */
 export function powertoolsTelemetry({ loop, requestId }: InvocationLabels): Telemetry {
   // Each stack of an account has its own service name. Otherwise alarms would count the metrics of several stacks.
   const serviceName = process.env['POWERTOOLS_SERVICE_NAME'] ?? METRIC_NAMESPACE;
   const logger = new Logger({ serviceName, persistentKeys: { loop, ...(requestId && { requestId }) } });
-  const lines = new Map<string, Line>();
-
-  const lineOf = (labels: Labels): Line => {
-    const key = JSON.stringify(labels);
-    const line = lines.get(key) ?? { labels, samples: new Map(), counters: new Map() };
-    lines.set(key, line);
-    return line;
-  };
+  const samples: (readonly [SampleName, number])[] = [];
+  /** The counters of each type. The counters without a type are first, and are written together with the samples. */
+  const counters = new Map<string | undefined, Map<CounterName, number>>([[undefined, new Map()]]);
 
   return {
     log: (level: Level, message: string, fields: LogFields = {}) => {
       logger[level](message, boundedFields(fields));
     },
-    count: (name, by, labels = {}) => {
-      const { counters } = lineOf(labels);
-      counters.set(name, (counters.get(name) ?? 0) + by);
+    count: (name, by, type) => {
+      const ofType = counters.get(type) ?? new Map<CounterName, number>();
+      counters.set(type, ofType.set(name, (ofType.get(name) ?? 0) + by));
     },
     sample: (name, value) => {
-      const { samples } = lineOf({});
-      samples.set(name, [...(samples.get(name) ?? []), value]);
+      samples.push([name, value]);
     },
     flush: () => {
       const metrics = new Metrics({ namespace: METRIC_NAMESPACE, serviceName, defaultDimensions: { loop } });
-      // Powertools writes a metric early and without labels if it has more than 100 values, so the line without labels
-      // must be first.
-      for (const line of [...lines.values()].sort(byLabels)) write(metrics, line);
-      lines.clear();
+      for (const [name, value] of samples) metrics.addMetric(name, SAMPLE_UNITS[name], value);
+      for (const [type, ofType] of counters) {
+        if (type !== undefined) metrics.addDimensions({ type });
+        for (const [name, value] of ofType) metrics.addMetric(name, MetricUnit.Count, value);
+        if (metrics.hasStoredMetrics()) metrics.publishStoredMetrics();
+      }
+      samples.length = 0;
+      counters.clear();
     },
   };
-}
-
-function byLabels(one: Line, other: Line): number {
-  return Object.keys(one.labels).length - Object.keys(other.labels).length;
-}
-
-function write(metrics: Metrics, { labels, samples, counters }: Line): void {
-  metrics.addDimensions({ ...labels });
-  for (const [name, values] of samples) {
-    for (const value of values) metrics.addMetric(name, SAMPLE_UNITS[name], value);
-  }
-  for (const [name, value] of counters) metrics.addMetric(name, MetricUnit.Count, value);
-  if (metrics.hasStoredMetrics()) metrics.publishStoredMetrics();
 }
 
 const LONGEST_TEXT = 1_000;

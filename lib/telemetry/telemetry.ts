@@ -1,7 +1,7 @@
 import type { Loop } from '../cluster/cluster-spec.ts';
 import type { FindingType } from '../cluster/finding.ts';
 
-export type Level = 'debug' | 'info' | 'warn' | 'error';
+export type Level = 'info' | 'warn' | 'error';
 
 export type FieldValue = string | number | boolean | readonly string[] | Readonly<Record<string, number>> | undefined;
 export type LogFields = Readonly<Record<string, FieldValue>>;
@@ -11,10 +11,10 @@ export interface Telemetry {
   /** Logs a constant `message` with variable `fields`. An error must be the result of `describeError`. */
   log(level: Level, message: string, fields?: LogFields): void;
   /**
-   * Adds to a counter. Adding 0 makes the counter known to alarms. The cluster is not a label, because CloudWatch would bill a
-   * series for each cluster.
+   * Adds to a counter. Adding 0 makes the counter known to alarms. `type` is a metric dimension in addition to the loop. The
+   * cluster is not a dimension, because CloudWatch would bill a series for each cluster.
    */
-  count(counter: CounterName, by: number, labels?: Labels): void;
+  count(counter: CounterName, by: number, type?: string): void;
   sample(name: SampleName, value: number): void;
   /** Writes the invocation's metrics, once. */
   flush(): void;
@@ -90,11 +90,6 @@ export const SAMPLE_UNITS = {
 } as const;
 
 export type SampleName = keyof typeof SAMPLE_UNITS;
-
-/** The metric dimension in addition to the loop. */
-export interface Labels {
-  readonly type?: string;
-}
 
 const PORT_ERRORS: readonly FindingType[] = ['leak', 'repair', 'full', 'outOfRange', 'duplicate', 'unknown'];
 

@@ -53,13 +53,9 @@ describe('the deregister function', () => {
       stillPublished: false,
     });
     expect(await endOfWithdrawal(world)).toBe(untilMs);
-    expect(world.telemetry.lines).toContainEqual(
-      expect.objectContaining({
-        level: 'info',
-        message: 'deregister: deregistered',
-        fields: expect.objectContaining({ cluster: 'demo', address: ADDRESS, until: '2026-01-01T13:30:00.000Z' }),
-      }),
-    );
+    expect(world.telemetry.logged('deregister: deregistered')).toMatchObject([
+      { level: 'info', cluster: 'demo', address: ADDRESS, until: '2026-01-01T13:30:00.000Z' },
+    ]);
     expect(world.telemetry.flushes.count).toBe(1);
   });
 
@@ -76,10 +72,9 @@ describe('the deregister function', () => {
     const answer = await ask(world, { lastOne: true });
     expect(answer).toMatchObject({ outcome: 'deregistered', stillPublished: true, error });
     expect(await endOfWithdrawal(world)).toBeDefined();
-    expect(world.telemetry.lines[0]).toMatchObject({
-      level: 'warn',
-      fields: { errors: ['BadKubeconfig: cannot be read'] },
-    });
+    expect(world.telemetry.logged('deregister: deregistered')).toMatchObject([
+      { level: 'warn', errors: ['BadKubeconfig: cannot be read'] },
+    ]);
   });
 
   test('the deregister function withdraws an address and returns at its deadline if the read of the kubeconfig does not end', async () => {
@@ -198,7 +193,7 @@ describe('the deregister function', () => {
       reason: 'otherStack',
       message: expect.stringContaining('theirs'),
     });
-    expect(world.telemetry.lines[0]).toMatchObject({ level: 'warn', message: 'deregister: refused' });
+    expect(world.telemetry.logged('deregister: refused')).toMatchObject([{ level: 'warn' }]);
     expect(await endOfWithdrawal(world)).toBeUndefined();
   });
 

@@ -58,10 +58,11 @@ describe('a tick in a message', () => {
   const tick = { loop: LOOP, dueAtMs: DUE, clusters: ['a', 'b'] } as const;
   const body = (overrides: object = {}) => JSON.stringify({ schema: 1, ...tick, ...overrides });
 
-  /** Parses a message. Returns its tick, unless the tick was dropped, and the log lines and counters. */
-  function receive(text: string, nowMs: number, loop: Loop = LOOP) {
+  /** Parses messages. Returns their ticks, except dropped ones, and the log lines and counters. */
+  function receive(text: string | readonly string[], nowMs: number, loop: Loop = LOOP) {
     const telemetry = recordingTelemetry();
-    const { ticks } = receivedTicks(loop, [{ body: text, isRedelivered: false }], nowMs, telemetry);
+    const messages = [text].flat().map((each) => ({ body: each, isRedelivered: false }));
+    const { ticks } = receivedTicks(loop, messages, nowMs, telemetry);
     return { ticks, lines: telemetry.lines, counters: telemetry.counters };
   }
 
@@ -100,9 +101,9 @@ describe('a tick in a message', () => {
       `${NOT_A_TICK}clusters.0 is not the name of a cluster`,
     ],
     ['without a valid due time', body({ dueAtMs: 'noon' }), `${NOT_A_TICK}dueAtMs is not of type number`],
-  ])('a message that is %s is unreadable, and the reason is logged', (_, text, reason) => {
-    expect(receive(text, DUE)).toEqual({
-      ticks: [],
+  ])('a message that is %s is dropped, the reason is logged, and other messages are processed', (_, text, reason) => {
+    expect(receive([text, body()], DUE)).toEqual({
+      ticks: [tick],
       lines: [{ level: 'error', message: 'message dropped', fields: { errors: [reason] } }],
       counters: { unreadableTicks: 1 },
     });

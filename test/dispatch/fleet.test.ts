@@ -133,11 +133,9 @@ describe('the figures of a stack', () => {
       clustersWithCredentialsEnding: 0,
     });
     const failing = [`broken: ${LOOPS.join(', ')}`, 'fails: kubernetes-service', 'without: kubernetes-service'];
-    expect(world.telemetry.lines).toContainEqual({
-      level: 'warn',
-      message: 'unhealthy clusters',
-      fields: { overdue: undefined, failing, withoutLiveLease: ['without'] },
-    });
+    expect(world.telemetry.logged('unhealthy clusters')).toEqual([
+      { level: 'warn', overdue: undefined, failing, withoutLiveLease: ['without'] },
+    ]);
   });
 
   test('no line about unhealthy clusters is logged while all clusters are healthy', async () => {
@@ -175,11 +173,8 @@ describe('the figures of a stack', () => {
       prefix === 'runs/' ? Promise.reject(new TableError('Throttled', 'too much')) : world.table.list(cluster, prefix);
     expect(await invoke(world.schedule(), { table: () => ({ ...world.table, list }) })).toMatchObject({ failed: 0 });
     expect(figures()).toEqual({ clustersRegistered: 2 });
-    expect(world.telemetry.lines).toContainEqual({
-      level: 'error',
-      message: 'fleet figures missing',
-      fields: { errors: ['Throttled: too much'] },
-    });
+    const errors = ['Throttled: too much'];
+    expect(world.telemetry.logged('fleet figures missing')).toEqual([{ level: 'error', errors }]);
   });
 
   test('if there are more than 250 clusters, count messages divide the calculation of the figures among other processes in the middle of the minute', async () => {

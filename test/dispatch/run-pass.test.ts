@@ -93,25 +93,18 @@ describe('mode observe', () => {
       'masterleases',
       'runs/system-namespaces',
     ]);
-    const line = world.telemetry.lines.find(({ message }) => message === 'pass succeeded');
-    expect(line?.fields).toMatchObject({
-      mode: 'observe',
-      wouldWrite: [
-        'create Namespace kube-public',
-        'save ranges/serviceips: 0 taken in 10.0.0.0/24',
-        'remove 10.0.0.2 from the endpoints',
-      ],
-      changes: ['took lease 10.0.0.1'],
-    });
-    expect(await world.recordOf('demo')).toMatchObject({
-      wouldWrite: line?.fields['wouldWrite'],
-      lastChange: { changes: ['took lease 10.0.0.1'] },
-    });
+    const changes = ['took lease 10.0.0.1'];
+    const wouldWrite = [
+      'create Namespace kube-public',
+      'save ranges/serviceips: 0 taken in 10.0.0.0/24',
+      'remove 10.0.0.2 from the endpoints',
+    ];
+    expect(world.telemetry.logged('pass succeeded')).toMatchObject([{ mode: 'observe', wouldWrite, changes }]);
+    expect(await world.recordOf('demo')).toMatchObject({ wouldWrite, lastChange: { changes } });
   });
 
   test('an observing pass writes no log line if it would make the same writes as the previous pass', async () => {
     const world = await aDispatchWorldOf({ mode: 'observe' });
-    const lines = () => world.telemetry.lines.filter(({ message }) => message === 'pass succeeded').length;
     const create = (name: string) => async (context: PassContext) => {
       await context.kubernetes.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
       return aReport();
@@ -119,7 +112,7 @@ describe('mode observe', () => {
     const logged: number[] = [];
     for (const name of ['kube-public', 'kube-public', 'kube-system']) {
       await pass(world, create(name));
-      logged.push(lines());
+      logged.push(world.telemetry.logged('pass succeeded').length);
     }
     expect(logged).toEqual([1, 1, 2]);
   });
@@ -139,13 +132,8 @@ describe('the findings of a pass', () => {
       { kind: 'Event', reason: 'PortNotAllocated', note: draft.note, reportingInstance: 'test' },
     ]);
     expect(world.telemetry.counters).toMatchObject({ 'apiserver_nodeport_repair_port_errors_total{type=repair}': 1 });
-    expect(world.telemetry.lines).toContainEqual(
-      expect.objectContaining({
-        level: 'warn',
-        message: 'pass succeeded',
-        fields: expect.objectContaining({ findings: [`repair: ${found.message}`] }),
-      }),
-    );
+    const findings = [`repair: ${found.message}`];
+    expect(world.telemetry.logged('pass succeeded')).toMatchObject([{ level: 'warn', findings }]);
     const record = await world.recordOf('demo', 'node-port-repair');
     expect(record?.findings).toEqual([{ type: 'repair', message: found.message, item: '30001', service: 'shop/web' }]);
     expect(record?.findingCount).toBeUndefined();

@@ -19,9 +19,10 @@ test.each(readdirSync(FOLDER))(
   },
 );
 
-test.each(LOOPS)('the handler %s runs the loop with the same name', async (loop) => {
+test.each(LOOPS)('the handler %s runs the loop with the same name, and writes its metrics once', async (loop) => {
   const { environment, telemetry } = aDispatchWorld();
-  const context = { getRemainingTimeInMillis: () => 30_000, environment };
+  const context = { getRemainingTimeInMillis: () => 30_000, awsRequestId: 'request-1', environment };
   expect(await LOOP_HANDLERS[loop]({}, context)).toEqual({ passes: 0, failed: 0, skipped: 0 });
-  expect(telemetry.invocations).toEqual([{ loop }]);
+  expect(telemetry.invocations).toEqual([{ loop, requestId: 'request-1' }]);
+  expect(telemetry.flushes.count).toBe(1);
 });

@@ -9,22 +9,14 @@ import { aDispatchWorld, aReport, type DispatchWorld } from '../support/dispatch
 const handler = loopHandler({ id: 'system-namespaces', run: async () => aReport() });
 
 function contextOf({ environment }: Pick<DispatchWorld, 'environment'>): InvocationContext {
-  return { getRemainingTimeInMillis: () => 30_000, awsRequestId: 'request-1', environment };
+  return { getRemainingTimeInMillis: () => 30_000, environment };
 }
-
-test('the handler of a loop returns a summary and writes its metrics once', async () => {
-  const world = aDispatchWorld();
-  await world.register({ name: 'a' });
-  expect(await handler({}, contextOf(world))).toEqual({ passes: 1, failed: 0, skipped: 0 });
-  expect(world.telemetry.invocations).toEqual([{ loop: 'system-namespaces', requestId: 'request-1' }]);
-  expect(world.telemetry.flushes.count).toBe(1);
-});
 
 test('the handler of a loop logs the delay of its scheduled event', async () => {
   const world = aDispatchWorld();
   world.clock.nowMs += 1_500;
   await handler({ 'detail-type': 'Scheduled Event', time: '2026-01-01T12:00:00Z' }, contextOf(world));
-  expect(world.telemetry.lines[0]).toMatchObject({ message: 'invocation ended', fields: { lateMs: 1_500 } });
+  expect(world.telemetry.logged('invocation ended')).toMatchObject([{ lateMs: 1_500 }]);
 });
 
 test.each([2_001, -960_000])(
@@ -32,22 +24,10 @@ test.each([2_001, -960_000])(
   async (skewMs) => {
     const world = aDispatchWorld({ clock: { isMeasured: () => true, skewMs: () => skewMs } });
     await handler({}, contextOf(world));
-    expect(world.telemetry.lines).toContainEqual({
-      level: 'error',
-      message: "the clock differs from the table's",
-      fields: { skewMs },
-    });
+    expect(world.telemetry.logged("the clock differs from the table's")).toEqual([{ level: 'error', skewMs }]);
     expect(world.telemetry.counters).toMatchObject({ clockSkewed: 1 });
   },
 );
-
-test('the deadlines of a handler end before its function runs out of time', async () => {
-  const world = aDispatchWorld();
-  await world.register({ name: 'a' });
-  await handler({}, { ...contextOf(world), getRemainingTimeInMillis: () => 12_000 });
-  // The time limits for the list of clusters, for the pass and for its record.
-  expect(world.deadlines.map(({ ms }) => ms)).toEqual([8_000, 8_000, 3_000]);
-});
 
 test('the handler of a loop has two parameters, because the runtime passes a callback to a handler with three', () => {
   expect(handler).toHaveLength(2);

@@ -120,7 +120,7 @@ async function invoke(environment: Environment, loop: Loop, event: object) {
     /** The errors as text, such as `Forbidden: unable to ...`. */
     errors: sentences(fields['errors']),
     wouldWrite: sentences(fields['wouldWrite']),
-    /** The counters above 0, by `name{label=value}`. */
+    /** The counters above 0, by `name{type=value}`. */
     counters: Object.fromEntries(Object.entries(telemetry.counters).filter(([, count]) => count > 0)),
   };
 }

@@ -3,7 +3,7 @@ import type { InvocationLabels, Level, LogFields, SampleName, Telemetry } from '
 export type RecordingTelemetry = ReturnType<typeof recordingTelemetry>;
 
 export function recordingTelemetry() {
-  /** The counters by `name` or `name{label=value}`. */
+  /** The counters by `name` or `name{type=value}`. */
   const counters: Record<string, number> = {};
   const lines: { readonly level: Level; readonly message: string; readonly fields: LogFields }[] = [];
   const samples: { readonly name: SampleName; readonly value: number }[] = [];
@@ -11,9 +11,8 @@ export function recordingTelemetry() {
   const invocations: InvocationLabels[] = [];
   const telemetry: Telemetry = {
     log: (level, message, fields = {}) => void lines.push({ level, message, fields }),
-    count: (name, by, labels = {}) => {
-      const pairs = Object.entries(labels).map(([label, value]) => `${label}=${value}`);
-      const key = pairs.length === 0 ? name : `${name}{${pairs.join(',')}}`;
+    count: (name, by, type) => {
+      const key = type === undefined ? name : `${name}{type=${type}}`;
       counters[key] = (counters[key] ?? 0) + by;
     },
     sample: (name, value) => void samples.push({ name, value }),
@@ -21,5 +20,8 @@ export function recordingTelemetry() {
       flushes.count += 1;
     },
   };
-  return { ...telemetry, lines, counters, samples, flushes, invocations };
+  /** Returns the level and the fields of each line with this message. */
+  const logged = (message: string): LogFields[] =>
+    lines.flatMap((line) => (line.message === message ? [{ level: line.level, ...line.fields }] : []));
+  return { ...telemetry, lines, logged, counters, samples, flushes, invocations };
 }

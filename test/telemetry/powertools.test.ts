@@ -9,11 +9,10 @@ import { REPOSITORY } from '../support/repository.ts';
 const program = `
   import { powertoolsTelemetry } from './lib/telemetry/powertools.ts';
   const telemetry = powertoolsTelemetry({ loop: 'node-port-repair', requestId: 'r-1' });
-  telemetry.log('debug', 'not at this level');
   telemetry.log('warn', 'pass succeeded', { cluster: 'demo', findings: ['leak: 30001'], counts: { services: 2 }, none: undefined });
-  telemetry.count('apiserver_nodeport_repair_port_errors_total', 1, { type: 'leak' });
-  telemetry.count('apiserver_nodeport_repair_port_errors_total', 2, { type: 'leak' });
-  telemetry.count('apiserver_nodeport_repair_port_errors_total', 1, { type: 'repair' });
+  telemetry.count('apiserver_nodeport_repair_port_errors_total', 1, 'leak');
+  telemetry.count('apiserver_nodeport_repair_port_errors_total', 2, 'leak');
+  telemetry.count('apiserver_nodeport_repair_port_errors_total', 1, 'repair');
   telemetry.count('passes', 2);
   telemetry.count('failures', 0);
   telemetry.sample('durationMs', 12);
@@ -54,7 +53,7 @@ describe('the output of a function', () => {
     });
   });
 
-  test('metrics are added up and written once, in one line for each set of labels', () => {
+  test('metrics are added up and written once, in one line for each type', () => {
     const metrics = lines.filter((line) => '_aws' in line);
     const service = { service: 'kube-bootstrap-controller', loop: 'node-port-repair' };
     const directive = {

@@ -154,7 +154,7 @@ test('metrics have the dimensions that the alarms use', async () => {
     import { powertoolsTelemetry } from './lib/telemetry/powertools.ts';
     const telemetry = powertoolsTelemetry({ loop: 'kubernetes-service' });
     telemetry.count('clustersOverdue', 1);
-    telemetry.count('findings', 1, { type: 'twoOwners' });
+    telemetry.count('findings', 1, 'twoOwners');
     telemetry.flush();
   `;
   const args = ['--input-type=module-typescript', '--eval', program];
