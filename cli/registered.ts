@@ -7,7 +7,7 @@ import { type CliError, configurationError } from './errors.ts';
 import { isClusterName } from './spec/names.ts';
 import type { ClusterStatus, FleetStatus } from './status/cluster-status.ts';
 import type { StatusDetails } from './status/read-inputs.ts';
-import { readClusterStatus, readFleetStatus } from './status/read-status.ts';
+import { readStatus } from './status/read-status.ts';
 
 /** @throws CliError, with the nearest name, if the cluster is not registered */
 export async function registeredCluster(table: KeyValueTable, name: string): Promise<RegisteredCluster> {
@@ -40,15 +40,15 @@ export function listAddresses({ apiServers }: ClusterSpec, leased: readonly stri
 
 /** @throws CliError if the cluster is not registered */
 export async function clusterStatusOf(cli: Cli, name: string, nowMs: number): Promise<ClusterStatus> {
-  const { table } = await cli.openTable();
-  const status = await readClusterStatus(table, name, nowMs);
-  if (status === undefined) throw await notRegistered(table, name);
-  return status;
+  const { table, tableName } = await cli.openTable();
+  const { clusters } = await readStatus(table, { nowMs, tableName, cluster: name, details: 'full' });
+  if (clusters[0] === undefined) throw await notRegistered(table, name);
+  return clusters[0];
 }
 
 export async function statusOfAll(cli: Cli, nowMs: number, details: StatusDetails): Promise<FleetStatus> {
   const { table, tableName } = await cli.openTable();
-  return readFleetStatus(table, tableName, nowMs, details);
+  return readStatus(table, { nowMs, tableName, details });
 }
 
 export function plainCluster({ spec, generation, rangesGeneration, paused, owner }: RegisteredCluster) {

@@ -4,7 +4,7 @@ import type { Act, Cli, GlobalOptions } from '../cli.ts';
 import { configurationError, EXIT, failureCode, usageError } from '../errors.ts';
 import { parsePort } from '../options.ts';
 import { renderClusterPage, renderFleetPage } from '../page/render-pages.ts';
-import { readsOf, servePage } from '../page/serve-page.ts';
+import { servePage, statusReader } from '../page/serve-page.ts';
 import { clusterStatusOf, registeredCluster, statusOfAll } from '../registered.ts';
 
 interface Options extends GlobalOptions {
@@ -54,7 +54,7 @@ async function serve(cli: Cli, name: string | undefined, { filename: file, port 
     port,
     nowMs: clock.nowMs,
     key: keyOf(process.env['KBCTL_PAGE_KEY']),
-    ...readsOf(tableUntil, tableName, clock.nowMs),
+    read: statusReader(tableUntil, tableName, clock.nowMs),
   });
   cli.output.lines([name === undefined ? page.url : `${page.url}clusters/${name}`]);
   cli.output.say(`Serving ${title} on this machine until Ctrl-C.`);

@@ -43,7 +43,7 @@ async function run(cli: Cli, _: readonly string[], options: Options) {
   if (options.table !== undefined) return runTable(cli, options);
   const { ended, output } = cli;
   const start = startOptions(options);
-  const [{ run: runLoops }, { readsOf, servePage }] = await Promise.all([
+  const [{ run: runLoops }, { servePage, statusReader }] = await Promise.all([
     import('../../local/run.ts'),
     import('../page/serve-page.ts'),
   ]);
@@ -56,7 +56,8 @@ async function run(cli: Cli, _: readonly string[], options: Options) {
     hints: [`${kbctl} status${toFolder(options.data)}`, `${kbctl} explain${toFolder(options.data)}`],
     ...(options.page && {
       servePage: async ({ table }, cluster) => {
-        const page = await servePage({ port: options.port, nowMs, ...readsOf(table, `local ${cluster}`, nowMs) });
+        const read = statusReader(table, `local ${cluster}`, nowMs);
+        const page = await servePage({ port: options.port, nowMs, read });
         return { ...page, url: `${page.url}clusters/${cluster}` };
       },
     }),

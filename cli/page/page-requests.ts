@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { describeError } from '../../lib/telemetry/telemetry.ts';
 import { isSame } from '../../local/local-request.ts';
-import type { ClusterStatus, FleetStatus } from '../status/cluster-status.ts';
+import type { FleetStatus } from '../status/cluster-status.ts';
 import { contentSecurityPolicy } from './page-frame.ts';
 import { renderClusterPage, renderFleetPage } from './render-pages.ts';
 
@@ -13,14 +13,9 @@ export interface PageReply {
   readonly body: string;
 }
 
-export interface ClusterRead {
-  readonly status: ClusterStatus | undefined;
-  readonly atMs: number;
-}
-
 export interface PageSources {
-  readonly fleet: () => Promise<FleetStatus>;
-  readonly cluster: (name: string) => Promise<ClusterRead>;
+  /** Reads the named cluster. Default: all. */
+  readonly read: (cluster?: string) => Promise<FleetStatus>;
   readonly pollMs: number;
   readonly port: number;
   /**
@@ -65,13 +60,13 @@ function pathWithKey({ url, headers: { authorization = '' } }: PageRequest, { ke
 
 async function answerAt(path: string | undefined, sources: PageSources): Promise<PageReply> {
   const options = { live: { pollMs: sources.pollMs } };
-  if (path === '/') return shown(renderFleetPage(await sources.fleet(), options));
-  if (path === '/metrics') return metrics(await sources.fleet());
+  if (path === '/') return shown(renderFleetPage(await sources.read(), options));
+  if (path === '/metrics') return metrics(await sources.read());
   const [, name] = /^\/clusters\/([^/]+)$/.exec(path ?? '') ?? [];
   if (name === undefined) return refusal(404, 'Not found. All clusters are at the link that kbctl printed.');
-  const { status, atMs } = await sources.cluster(name);
-  if (status === undefined) return refusal(404, 'The table has no cluster of this name.');
-  return shown(renderClusterPage(status, { ...options, atMs }));
+  const { clusters, atMs } = await sources.read(name);
+  if (clusters[0] === undefined) return refusal(404, 'The table has no cluster of this name.');
+  return shown(renderClusterPage(clusters[0], { ...options, atMs }));
 }
 
 function unreadable(error: unknown): PageReply {

@@ -4,16 +4,15 @@ import type { AddressInfo } from 'node:net';
 import { unlessAborted } from '../../lib/cluster/async.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { configurationError, failureCode } from '../errors.ts';
-import type { ClusterStatus, FleetStatus } from '../status/cluster-status.ts';
-import { readClusterStatus, readFleetStatus } from '../status/read-status.ts';
-import { answerPageRequest, type ClusterRead, type PageSources } from './page-requests.ts';
+import type { FleetStatus } from '../status/cluster-status.ts';
+import { readStatus } from '../status/read-status.ts';
+import { answerPageRequest, type PageSources } from './page-requests.ts';
 
-export interface PageReads {
-  readonly readFleet: (signal: AbortSignal) => Promise<FleetStatus>;
-  readonly readCluster: (name: string, signal: AbortSignal) => Promise<ClusterStatus | undefined>;
-}
+/** Reads the status of the named cluster. Default: all. */
+type ReadStatus = (signal: AbortSignal, cluster?: string) => Promise<FleetStatus>;
 
-export interface PageServerOptions extends PageReads {
+export interface PageServerOptions {
+  readonly read: ReadStatus;
   /** Default: any free port. */
   readonly port?: number;
   /** Default: a random key. */
@@ -29,14 +28,15 @@ export interface PageServer {
   close(): Promise<void>;
 }
 
-export function readsOf(
+/** Maps of ranges are only on the page of one cluster, so the ranges of all clusters are not read. */
+export function statusReader(
   table: (signal: AbortSignal) => KeyValueTable,
   tableName: string,
   nowMs: () => number,
-): PageReads {
-  return {
-    readFleet: (signal) => readFleetStatus(table(signal), tableName, nowMs(), 'brief'),
-    readCluster: (name, signal) => readClusterStatus(table(signal), name, nowMs()),
+): ReadStatus {
+  return (signal, cluster) => {
+    const details = cluster === undefined ? 'brief' : 'full';
+    return readStatus(table(signal), { nowMs: nowMs(), tableName, cluster, details });
   };
 }
 
@@ -46,7 +46,7 @@ const HOST = '127.0.0.1';
 export async function servePage(options: PageServerOptions): Promise<PageServer> {
   const { port = 0, key = randomBytes(18).toString('base64url'), pollMs = 2_000 } = options;
   const ended = new AbortController();
-  const sources = { ...sharedReads(options, ended.signal), pollMs, key };
+  const sources = { read: sharedReads(options, ended.signal), pollMs, key };
   const server = createServer((request, response) => {
     answerPageRequest(request, { ...sources, port: portOf(server) })
       .then(({ status, headers, body }) => response.writeHead(status, headers).end(body))
@@ -66,20 +66,14 @@ export async function servePage(options: PageServerOptions): Promise<PageServer>
 }
 
 function sharedReads(
-  { readFleet, readCluster, freshMs = 1_000, nowMs = Date.now }: PageServerOptions,
+  { read, freshMs = 1_000, nowMs = Date.now }: PageServerOptions,
   ended: AbortSignal,
-): Pick<PageSources, 'fleet' | 'cluster'> {
-  const options = { freshMs, nowMs, ended };
-  const clusters = new Map<string, () => Promise<ClusterRead>>();
-  return {
-    fleet: sharedRead(readFleet, options),
-    cluster: (name) => {
-      const read =
-        clusters.get(name) ??
-        sharedRead(async (signal) => ({ status: await readCluster(name, signal), atMs: nowMs() }), options);
-      clusters.set(name, read);
-      return read();
-    },
+): PageSources['read'] {
+  const reads = new Map<string | undefined, () => Promise<FleetStatus>>();
+  return (cluster) => {
+    const shared = reads.get(cluster) ?? sharedRead((signal) => read(signal, cluster), { freshMs, nowMs, ended });
+    reads.set(cluster, shared);
+    return shared();
   };
 }
 

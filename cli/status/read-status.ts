@@ -1,33 +1,29 @@
 import { eachOf } from '../../lib/cluster/async.ts';
 import { pauseInForce } from '../../lib/dispatch/due.ts';
-import { ALL_CLUSTERS, CLUSTERS, clustersIn, listClusters } from '../../lib/table/clusters.ts';
+import { ALL_CLUSTERS, CLUSTERS, type ClusterList, clustersIn, listClusters } from '../../lib/table/clusters.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
-import type { ClusterStatus, FleetStatus } from './cluster-status.ts';
+import type { FleetStatus } from './cluster-status.ts';
 import { AT_A_TIME, readInputs, type StatusDetails } from './read-inputs.ts';
 import { workOutStatus } from './work-out-status.ts';
 
-/** Returns `undefined` if the cluster is not registered. @throws TableError */
-export async function readClusterStatus(
-  table: KeyValueTable,
-  name: string,
-  nowMs: number,
-): Promise<ClusterStatus | undefined> {
-  if (name === '' || name === ALL_CLUSTERS) return undefined;
-  const items = await Promise.all([ALL_CLUSTERS, name].map((key) => table.get(CLUSTERS, key)));
-  const { clusters, unreadable, pausedAll } = clustersIn(items.filter((item) => item !== undefined));
-  if (unreadable[0] !== undefined) throw unreadable[0].error;
-  const [cluster] = clusters;
-  return cluster && workOutStatus(await readInputs(table, cluster, pausedAll, 'full'), nowMs);
+export interface StatusRequest {
+  readonly nowMs: number;
+  readonly tableName: string;
+  /** The only cluster to read. Default: all. */
+  readonly cluster?: string | undefined;
+  readonly details: StatusDetails;
 }
 
-/** A cluster that cannot be read does not hide the others. @throws TableError */
-export async function readFleetStatus(
+/**
+ * Reads the status of all clusters, or of one cluster. The status is empty if that cluster is not registered. Among all clusters,
+ * one that cannot be read does not hide the others.
+ * @throws TableError
+ */
+export async function readStatus(
   table: KeyValueTable,
-  tableName: string,
-  nowMs: number,
-  details: StatusDetails,
+  { nowMs, tableName, cluster: only, details }: StatusRequest,
 ): Promise<FleetStatus> {
-  const list = await listClusters(table);
+  const list = only === undefined ? await listClusters(table) : await listOne(table, only);
   const clusters = await eachOf(list.clusters, AT_A_TIME, async (cluster) =>
     workOutStatus(await readInputs(table, cluster, list.pausedAll, details), nowMs),
   );
@@ -42,4 +38,12 @@ export async function readFleetStatus(
     ],
     unreadable: list.unreadable.map(({ name, error }) => ({ name, message: error.message })),
   };
+}
+
+async function listOne(table: KeyValueTable, name: string): Promise<ClusterList> {
+  const keys = name === '' || name === ALL_CLUSTERS ? [] : [ALL_CLUSTERS, name];
+  const items = await Promise.all(keys.map((key) => table.get(CLUSTERS, key)));
+  const list = clustersIn(items.filter((item) => item !== undefined));
+  if (list.unreadable[0] !== undefined) throw list.unreadable[0].error;
+  return list;
 }

@@ -129,8 +129,7 @@ test('a page whose host name now resolves to the API server can neither read fro
 });
 
 test('a server of another user at another port does not receive the key of the status page', async () => {
-  const reads = { readFleet: async () => aFleetStatus([]), readCluster: async () => undefined };
-  statusPage = await servePage(reads);
+  statusPage = await servePage({ read: async () => aFleetStatus([]) });
   const { url } = statusPage;
   const page = await browser.visit(url);
   await page.reload();

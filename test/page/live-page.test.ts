@@ -14,16 +14,13 @@ let clusters: readonly ClusterStatus[];
 let failure: Error | undefined;
 let reads: number;
 
-const readFleet = async () => {
+const read = async (_: AbortSignal, name?: string) => {
   reads++;
   if (failure !== undefined) throw failure;
-  return aFleetStatus(clusters, { atMs: NOW_MS + 1_000 * reads });
+  const shown = clusters.filter((cluster) => name === undefined || cluster.name === name);
+  return aFleetStatus(shown, { atMs: NOW_MS + 1_000 * reads });
 };
-const readCluster = async (name: string) => {
-  reads++;
-  return clusters.find((cluster) => cluster.name === name);
-};
-const serve = (port = 0, pollMs = 30) => servePage({ readFleet, readCluster, key: KEY, freshMs: 0, pollMs, port });
+const serve = (port = 0, pollMs = 30) => servePage({ read, key: KEY, freshMs: 0, pollMs, port });
 
 beforeAll(async () => {
   browser = await startBrowser();

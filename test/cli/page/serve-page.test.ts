@@ -3,9 +3,9 @@ import { answerPageRequest } from '../../../cli/page/page-requests.ts';
 import {
   type PageServer,
   type PageServerOptions,
-  readsOf,
   servePage,
   sharedRead,
+  statusReader,
 } from '../../../cli/page/serve-page.ts';
 import type { FleetStatus } from '../../../cli/status/cluster-status.ts';
 import { registerCluster } from '../../../lib/table/cluster-registration.ts';
@@ -17,13 +17,13 @@ import { memoryTable } from '../../support/memory-table.ts';
 import { requestLocal } from '../../support/request-local.ts';
 
 const FLEET = aFleetStatus(clustersOfEachKind());
-const READS = {
-  readFleet: async () => FLEET,
-  readCluster: async (name: string) => FLEET.clusters.find((cluster) => cluster.name === name),
-};
+const read = async (_: AbortSignal, name?: string): Promise<FleetStatus> => ({
+  ...FLEET,
+  clusters: FLEET.clusters.filter((cluster) => name === undefined || cluster.name === name),
+});
 
 async function serve(options: Partial<PageServerOptions> = {}): Promise<PageServer> {
-  const server = await servePage({ ...READS, ...options });
+  const server = await servePage({ read, ...options });
   afterThisTest(() => server.close());
   return server;
 }
@@ -59,8 +59,7 @@ test.each([
 });
 
 test.each(['POST', 'DELETE', 'OPTIONS'])('the method %s is refused and changes nothing', async (method) => {
-  const readFleet = () => Promise.reject(new Error('the table was read'));
-  const server = await serve({ readFleet });
+  const server = await serve({ read: () => Promise.reject(new Error('the table was read')) });
 
   expect(await ask(server, '/', { method })).toMatchObject({ status: 405, headers: { allow: 'GET, HEAD' } });
 });
@@ -125,8 +124,7 @@ test.each([
   { host: '127.0.0.1', port: 8080, status: 421 },
   { host: 'LOCALHOST:8080', port: 8080, status: 200 },
 ])('a request with the host $host gets the status $status at port $port', async ({ host, port, status }) => {
-  const cluster = () => Promise.reject(new Error('not read'));
-  const sources = { fleet: async () => FLEET, cluster, pollMs: 1_000, port, key: 'k' };
+  const sources = { read: async () => FLEET, pollMs: 1_000, port, key: 'k' };
   const request = { method: 'GET', url: '/k/', headers: { host } };
 
   expect(await answerPageRequest(request, sources)).toMatchObject({ status });
@@ -147,12 +145,12 @@ test('no other site can frame or read the page, and no cache stores it', async (
 test('concurrent requests to the page cause one read of the table', async () => {
   const waiting = Promise.withResolvers<FleetStatus>();
   let reads = 0;
-  const readFleet = () => {
+  const waitingRead = () => {
     reads++;
     return waiting.promise;
   };
   // The clock stands still, so that no request on a slow machine arrives after the cached result has expired.
-  const server = await serve({ nowMs: () => 0, readFleet });
+  const server = await serve({ nowMs: () => 0, read: waitingRead });
   const asked = ['/', '/', '/metrics'].map((path) => ask(server, path));
 
   waiting.resolve(FLEET);
@@ -163,7 +161,7 @@ test('concurrent requests to the page cause one read of the table', async () => 
 
 test('the page answers with an error while the table cannot be read', async () => {
   const answers = [() => Promise.reject(new Error('no answer'))];
-  const server = await serve({ readFleet: () => (answers.shift() ?? (async () => FLEET))(), freshMs: 0 });
+  const server = await serve({ read: () => (answers.shift() ?? (async () => FLEET))(), freshMs: 0 });
 
   expect(await ask(server, '/')).toMatchObject({ status: 503, body: 'The table cannot be read: no answer\n' });
   expect(await ask(server, '/')).toMatchObject({ status: 200 });
@@ -180,11 +178,12 @@ test('if the port is in use, the server does not start and the error contains th
 
 test('closing the server of the page aborts a running read of the table', async () => {
   const begun = Promise.withResolvers<AbortSignal>();
-  const readFleet = (signal: AbortSignal) => {
-    begun.resolve(signal);
-    return new Promise<never>(() => {});
-  };
-  const server = await servePage({ ...READS, readFleet });
+  const server = await servePage({
+    read: (signal) => {
+      begun.resolve(signal);
+      return new Promise<never>(() => {});
+    },
+  });
   const asked = ask(server, '/').catch(() => undefined);
   const signal = await begun.promise;
 
@@ -198,16 +197,16 @@ test('the page of all clusters does not read their ranges from the table', async
   const table = memoryTable();
   await registerCluster(table, aClusterSpec({ name: 'a' }));
   const lists: string[] = [];
-  const counted: KeyValueTable = {
-    ...table,
-    list: (cluster, prefix) => {
-      if (cluster === 'a') lists.push(prefix);
-      return table.list(cluster, prefix);
-    },
+  const list: KeyValueTable['list'] = (cluster, prefix) => {
+    if (cluster === 'a') lists.push(prefix);
+    return table.list(cluster, prefix);
   };
-  const nowMs = () => 0;
-  const { readFleet } = readsOf(() => counted, 't', nowMs);
-  expect((await readFleet(new AbortController().signal)).clusters).toHaveLength(1);
+  const readAll = statusReader(
+    () => ({ ...table, list }),
+    't',
+    () => 0,
+  );
+  expect((await readAll(new AbortController().signal)).clusters).toHaveLength(1);
   expect(lists).toEqual(['runs/']);
 });
 

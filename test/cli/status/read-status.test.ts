@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { readClusterStatus, readFleetStatus } from '../../../cli/status/read-status.ts';
+import { readStatus, type StatusRequest } from '../../../cli/status/read-status.ts';
 import { RANGE_KEYS } from '../../../lib/cluster/spec-ranges.ts';
 import {
   pauseAllClusters,
@@ -20,6 +20,10 @@ import { aRunRecord } from '../../support/run-records.ts';
 
 /** The time at which the status is read. The tables of these tests write everything at time 0. */
 const NOW_MS = 5_000;
+
+const readFleet = (table: KeyValueTable, request: Partial<StatusRequest> = {}) =>
+  readStatus(table, { nowMs: NOW_MS, tableName: 't', details: 'full', ...request });
+const readOne = async (table: KeyValueTable, cluster = 'demo') => (await readFleet(table, { cluster })).clusters[0];
 
 function newTable(): KeyValueTable {
   return memoryTable();
@@ -62,7 +66,7 @@ describeInEachTable('The status of a cluster', (open) => {
   test('the status of a cluster is read from its registration, leases, run records and ranges', async () => {
     const table = await open();
     await fill(table);
-    const status = await readClusterStatus(table, 'demo', NOW_MS);
+    const status = await readOne(table);
     expect(status).toMatchObject({
       name: 'demo',
       health: 'unknown',
@@ -83,7 +87,7 @@ describeInEachTable('The status of a cluster', (open) => {
     await putAnything(table, 'demo', 'runs/node-port-repair', { startedAtMs: 'noon' });
     await putAnything(table, 'demo', RANGE_KEYS.nodePorts, { range: 1 });
     await putAnything(table, 'demo', 'runs/of-a-later-version', 'text');
-    const status = await readClusterStatus(table, 'demo', NOW_MS);
+    const status = await readOne(table);
     expect(status?.unreadable).toEqual([
       expect.stringContaining('demo/masterleases does not parse'),
       expect.stringContaining('demo/runs/node-port-repair does not parse'),
@@ -96,21 +100,21 @@ describeInEachTable('The status of a cluster', (open) => {
   test.each(['nobody', '', '*'])('a cluster that was never registered has no status: %p', async (name) => {
     const table = await open();
     await fill(table);
-    expect(await readClusterStatus(table, name, NOW_MS)).toBeUndefined();
+    expect(await readOne(table, name)).toBeUndefined();
   });
 
   test('a cluster that is no longer registered has no status', async () => {
     const table = await open();
     await fill(table);
     await updateCluster(table, 'demo', unregistered);
-    expect(await readClusterStatus(table, 'demo', NOW_MS)).toBeUndefined();
-    expect((await readFleetStatus(table, 't', NOW_MS, 'full')).clusters).toEqual([]);
+    expect(await readOne(table)).toBeUndefined();
+    expect((await readFleet(table)).clusters).toEqual([]);
   });
 
   test('the status of a cluster cannot be read if its spec does not parse', async () => {
     const table = await open();
     await putAnything(table, '#clusters', 'demo', { generation: 1, spec: 'text' });
-    await expect(readClusterStatus(table, 'demo', NOW_MS)).rejects.toMatchObject({ code: 'Corrupt' });
+    await expect(readOne(table)).rejects.toMatchObject({ code: 'Corrupt' });
   });
 });
 
@@ -121,7 +125,7 @@ describeInEachTable('The status of all clusters', (open) => {
     const record = aRunRecord(0, { findings: [{ type: 'duplicate', message: 'taken twice' }] });
     won(await writeRunRecord(table, 'c', 'node-port-repair', record, undefined));
     await putAnything(table, '#clusters', 'd', { generation: 1, spec: 'text' });
-    const fleet = await readFleetStatus(table, 'a-table', NOW_MS, 'full');
+    const fleet = await readFleet(table, { tableName: 'a-table' });
     expect(fleet).toMatchObject({ atMs: NOW_MS, table: 'a-table' });
     const order = ['c unhealthy', 'a unknown', 'b unknown'];
     expect(fleet.clusters.map(({ name, health }) => `${name} ${health}`)).toEqual(order);
@@ -134,10 +138,10 @@ describeInEachTable('The status of all clusters', (open) => {
     await fill(table);
     const pause = { untilMs: NOW_MS + 1, reason: 'an upgrade', by: 'me' };
     await pauseAllClusters(table, pause);
-    const fleet = await readFleetStatus(table, 't', NOW_MS, 'full');
+    const fleet = await readFleet(table);
     const clusters = [{ health: 'paused', paused: { ...pause, all: true } }];
     expect(fleet).toMatchObject({ pausedAll: pause, clusters });
-    expect(await readFleetStatus(table, 't', NOW_MS + 1, 'full')).not.toHaveProperty('pausedAll');
+    expect(await readFleet(table, { nowMs: NOW_MS + 1 })).not.toHaveProperty('pausedAll');
   });
 });
 
@@ -153,7 +157,7 @@ describe('Reading the status', () => {
       await Promise.resolve();
       running -= 1;
     });
-    const fleet = await readFleetStatus(counting, 't', NOW_MS, 'full');
+    const fleet = await readFleet(counting);
     expect(fleet.clusters.map(({ name }) => name)).toEqual(names);
     expect(most).toBeLessThanOrEqual(3 * 16);
   });
@@ -163,11 +167,11 @@ describe('Reading the status', () => {
     await fill(table);
     const read: string[] = [];
     const seen = watched(table, (what) => read.push(what));
-    await readClusterStatus(seen, 'demo', NOW_MS);
+    await readOne(seen);
     const always = ['demo/masterleases', 'demo/runs/*'];
     expect(read).toEqual(['#clusters/*', '#clusters/demo', ...always, 'demo/ranges/*']);
     read.length = 0;
-    const { clusters } = await readFleetStatus(seen, 't', NOW_MS, 'brief');
+    const { clusters } = await readFleet(seen, { details: 'brief' });
     expect(read.filter((what) => what.startsWith('demo/'))).toEqual(always);
     expect(clusters[0]?.ranges).toMatchObject([{ key: RANGE_KEYS.primary, used: 2, capacity: 254 }]);
     expect(clusters[0]?.ranges[0]).not.toHaveProperty('map');
@@ -180,7 +184,7 @@ describe('Reading the status', () => {
       if (what !== 'demo/ranges/*' && what !== `demo/${RANGE_KEYS.nodePorts}`) return;
       throw new TableError('Corrupt', 'Item demo/ranges/servicenodeports has no readable attribute "value".');
     });
-    const status = await readClusterStatus(corrupt, 'demo', NOW_MS);
+    const status = await readOne(corrupt);
     expect(status?.unreadable).toHaveLength(1);
     expect(status?.ranges).toMatchObject([{ key: RANGE_KEYS.primary, used: 2 }]);
   });
@@ -193,7 +197,7 @@ describe('Reading the status', () => {
       read.push(what);
       if (what === 'c0/runs/*') throw new TableError('Throttled', 'The table is busy.');
     });
-    await expect(readFleetStatus(failing, 't', NOW_MS, 'full')).rejects.toMatchObject({ code: 'Throttled' });
+    await expect(readFleet(failing)).rejects.toMatchObject({ code: 'Throttled' });
     expect(read.filter((what) => what.startsWith('c9/'))).toEqual([]);
   });
 });
