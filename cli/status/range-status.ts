@@ -12,7 +12,7 @@ import type { RangeStatus } from './cluster-status.ts';
 import { drawRange, type RangeLayout } from './range-map.ts';
 import type { SavedRange, StatusInputs, UnreadableItem } from './read-inputs.ts';
 
-export const TITLES: Readonly<Record<RangeKey, string>> = {
+const TITLES: Readonly<Record<RangeKey, string>> = {
   [RANGE_KEYS.primary]: 'cluster IPs',
   [RANGE_KEYS.secondary]: 'secondary cluster IPs',
   [RANGE_KEYS.nodePorts]: 'node ports',
@@ -57,15 +57,13 @@ function savedStatus(
 ): RangeStatus | Refusal {
   const range = textRange(key, stored.range || configured);
   if (isRefused(range)) return range;
-  const used = popCount(stored.data);
   const holds = stored.holds.filter((hold) => !isOver(hold, nowMs));
   const held = intersect(fromBits(range.bitsOf(holds.flatMap(({ items }) => items))), stored.data);
   const leaking = intersect(union(stored.strikes.once, stored.strikes.twice), stored.data);
   const duplicates = new Set(range.bitsOf(duplicateItems(records[loop])));
   const map = drawRange(range, { used: stored.data, held, leaking, duplicates });
-  return {
+  return countedRange({
     key,
-    title: TITLES[key],
     range: range.spec,
     ...(range.spec !== configured && { specRange: configured }),
     allocator: stored.allocator,
@@ -74,14 +72,15 @@ function savedStatus(
         stored.allocator === 'table' && stored.generation === cluster.rangesGeneration && range.spec === configured,
     }),
     savedAtMs,
-    ...figures(used, range.max),
+    used: popCount(stored.data),
+    capacity: range.max,
     reserved: range.reserved,
     leaking: popCount(leaking),
     held: popCount(held),
     duplicates: duplicates.size,
     holds,
     ...(map && { map }),
-  };
+  });
 }
 
 /** Returns the counts of the last pass, if the pass counted the same range. */
@@ -97,29 +96,33 @@ function countedStatus(
   if (used === undefined || capacity === undefined || isRefused(range)) return undefined;
   if (capacity !== range.max) return undefined;
   const { allocator } = cluster.spec;
-  return {
+  return countedRange({
     key,
-    title: TITLES[key],
     range: range.spec,
     allocator,
     ...(allocator === 'table' && ranges !== undefined && { ready: false }),
-    ...figures(used, capacity),
+    used,
+    capacity,
     reserved: range.reserved,
     leaking: figure('mayHaveLeaked') ?? 0,
     held: figure('held') ?? 0,
     duplicates: new Set(range.bitsOf(duplicateItems(record))).size,
-  };
+  });
 }
 
 function secondaryFigure(name: string): string {
   return `secondary${name.charAt(0).toUpperCase()}${name.slice(1)}`;
 }
 
-/** Returns the figures of a range, whose percentage is rounded down to a tenth: only a full range has 100. */
-export function figures(used: number, capacity: number) {
+type Counted = Pick<RangeStatus, 'key' | 'range' | 'allocator' | 'used' | 'capacity'>;
+
+/** Adds the title and the figures. The percentage is rounded down to a tenth: only a full range has 100. */
+export function countedRange(counted: Counted & Partial<RangeStatus>): RangeStatus {
+  const { key, range, used, capacity, ...rest } = counted;
+  const free = Math.max(0, capacity - used);
   const usedPercent = capacity > 0 ? Math.floor((used / capacity) * 1000) / 10 : 0;
-  const problems = { reserved: 0, leaking: 0, held: 0, duplicates: 0, holds: [] };
-  return { used, capacity, free: Math.max(0, capacity - used), usedPercent, ...problems };
+  const none = { reserved: 0, leaking: 0, held: 0, duplicates: 0, holds: [] };
+  return { key, title: TITLES[key], range, used, capacity, free, usedPercent, ...none, ...rest };
 }
 
 function duplicateItems(record: RunRecord | undefined): string[] {

@@ -1,14 +1,13 @@
 import { parseAddress } from '../../lib/allocator/ip-address.ts';
 import { type Network, networkContains, parseCidr, rangeSize, usableSize } from '../../lib/allocator/network.ts';
 import { reservedAddresses } from '../../lib/allocator/range-allocator.ts';
-import { isRefused } from '../../lib/allocator/refusal.ts';
 import { type ServiceCidrUsage, serviceCidrUsageIn } from '../../lib/cluster/service-cidr-usage.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import type { RunRecord } from '../../lib/table/run-records.ts';
-import type { RangeMap, RangeStatus } from './cluster-status.ts';
-import { drawRange, drawUsage, type NetworkUsage } from './range-map.ts';
-import { figures, TITLES, textRange } from './range-status.ts';
-import type { SavedRange, StatusInputs } from './read-inputs.ts';
+import type { RangeStatus } from './cluster-status.ts';
+import { drawUsage } from './range-map.ts';
+import { countedRange } from './range-status.ts';
+import type { StatusInputs } from './read-inputs.ts';
 
 /**
  * Returns the usage of each ServiceCIDR that the last pass found, preceded by the total of a family with several ServiceCIDRs.
@@ -24,7 +23,7 @@ export function serviceCidrStatuses(inputs: StatusInputs): RangeStatus[] | undef
       const network = parseCidr(one.cidr);
       return network?.family === sum.family ? [{ ...one, network }] : [];
     });
-    const statuses = own.map((one) => networkStatus(key, one, record, inputs));
+    const statuses = own.map((one) => networkStatus(key, one, record, inputs.ranges !== undefined));
     return sum.networks === 1 ? statuses : [sumStatus(key, sum, statuses), ...statuses.map(asPart)];
   });
 }
@@ -36,9 +35,8 @@ function networkStatus(
   key: RangeStatus['key'],
   { name, network, ready, used, cells }: CidrUsage,
   record: RunRecord | undefined,
-  { cluster, ranges }: StatusInputs,
+  withMap: boolean,
 ): RangeStatus {
-  const capacity = usableSize(network);
   const isIn = (text: string) => {
     const address = parseAddress(text);
     return address !== undefined && networkContains(network, address);
@@ -50,23 +48,20 @@ function networkStatus(
   ];
   const duplicates = items('duplicate');
   const reserved = reservedAddresses(Number(rangeSize(network)));
-  const saved = ranges?.find(
-    ({ stored }) => stored.range === network.text && stored.generation === cluster.rangesGeneration,
-  );
-  const map = ranges && drawMap(network, { cells, reserved, duplicates }, saved);
-  return {
+  const map = withMap && drawUsage(network, { cells, reserved, duplicates });
+  return countedRange({
     key,
-    title: TITLES[key],
     range: network.text,
     serviceCidr: name,
     ...(!ready && { ready }),
     allocator: 'apiserver',
-    ...figures(used, capacity),
+    used,
+    capacity: usableSize(network),
     reserved,
     leaking: items('leakedRecord').length,
     duplicates: duplicates.length,
     ...(map && { map }),
-  };
+  });
 }
 
 function asPart(status: RangeStatus): RangeStatus {
@@ -79,26 +74,14 @@ function sumStatus(
   parts: readonly RangeStatus[],
 ): RangeStatus {
   const total = (figure: 'leaking' | 'duplicates') => parts.reduce((sum, part) => sum + part[figure], 0);
-  return {
+  return countedRange({
     key,
-    title: TITLES[key],
     range: `${networks} ServiceCIDRs of ${family}`,
     sumOf: networks,
     allocator: 'apiserver',
-    ...figures(used, capacity),
+    used,
+    capacity,
     leaking: total('leaking'),
     duplicates: total('duplicates'),
-  };
-}
-
-/**
- * Draws the map of a ServiceCIDR. Uses the usage bitmap if there is one, because it shows more than the counts. There is one only
- * if the ServiceCIDR is also a range of the spec.
- */
-function drawMap(network: Network, usage: NetworkUsage, saved: SavedRange | undefined): RangeMap | undefined {
-  const range = saved && textRange(saved.key, network.text);
-  if (range === undefined || isRefused(range)) return drawUsage(network, usage);
-  const none = new Uint8Array(0);
-  const duplicates = range.bitsOf(usage.duplicates);
-  return drawRange(range, { used: saved?.stored.data ?? none, held: none, leaking: none, duplicates });
+  });
 }
