@@ -10,7 +10,7 @@ const unused = { terminal, ended: new AbortController().signal };
 const kbctl = program(actor({ ...unused, nowMs: () => 0, sleep: async () => {}, exit: () => undefined }));
 
 test('an unknown command is a usage error, which suggests the most similar command', async () => {
-  const { ran } = await callKbctl(['statu'], { cwd: '.', env: {} });
+  const ran = await callKbctl(['statu'], { cwd: '.', env: {} });
   expect(ran).toMatchObject({
     code: 2,
     stderr: expect.stringMatching(/unknown command 'statu'\n\(Did you mean status\?\)/),

@@ -9,7 +9,6 @@ import type { ServiceAllocator } from '../../local/stand-in/service-storage.ts';
 import { specIn } from '../support/a-cluster-spec.ts';
 import { anEndpoints } from '../support/an-endpoints.ts';
 import { emulatedAws } from '../support/emulator-project.ts';
-import { callKbctl } from '../support/kbctl-in-process.ts';
 import { CLUSTER, type KbctlWorld, openKbctlWorld } from '../support/kbctl-world.ts';
 import { IDENTITY } from '../support/stand-in.ts';
 
@@ -95,9 +94,9 @@ export async function openTaskWorld(endpoint: string) {
     async run(command: string) {
       if (!PLAIN_KBCTL.test(command)) return runIn(folder, endpoint, command);
       const [, ...words] = command.trim().split(/ +/);
-      const env = emulatedAws(endpoint, 'test');
-      const { ran, output } = await callKbctl([...words, '--table', world.tableName], { cwd: folder, env });
-      return { code: ran.code ?? -1, output };
+      const running = world.start(words);
+      const { code } = await running.end();
+      return { code: code ?? -1, output: running.output() };
     },
     async close() {
       await apiServers.close();

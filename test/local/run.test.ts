@@ -72,7 +72,7 @@ describe('running the loops on an embedded cluster', () => {
   test('kbctl doctor prints no warning about the cluster of a local run', async () => {
     data = join(root, '.kbctl', 'embedded');
     const { end } = await begin(ALL_DONE);
-    const { ran } = await callKbctl(['doctor'], { cwd: root, env: {} });
+    const ran = await callKbctl(['doctor'], { cwd: root, env: {} });
     expect(ran).toMatchObject({ code: 0, stdout: expect.stringContaining('api server: https://127.0.0.1') });
     expect(ran.stdout.split('\n').filter((line) => /^[!✗]/.test(line))).toEqual([]);
     await end();
@@ -95,7 +95,7 @@ describe('running the loops on an embedded cluster', () => {
     await begin(ALL_DONE);
     data = join(cwd, '.kbctl', 'demo');
     await begin(/demo: +4 Services/, {}, { demo: true });
-    const kbctl = async (...words: string[]) => (await callKbctl(words, { cwd, env: {} })).ran;
+    const kbctl = (...words: string[]) => callKbctl(words, { cwd, env: {} });
     const stderr = expect.stringContaining(
       'Several local runs are active: choose one with --data, or name its cluster',
     );

@@ -290,8 +290,8 @@ describe('npm start with the spec of an existing cluster', () => {
         /^error: kubeconfig \/nowhere: cannot be read \(ENOENT\)/,
       ],
     ])('npm start cannot begin with %s', async (_, args, message) => {
-      const { ran, output } = await callKbctl(['run', ...(await args())], { cwd: REPOSITORY, env: {} });
-      expect({ code: ran.code, output }).toEqual({ code: 3, output: expect.stringMatching(message) });
+      const called = await callKbctl(['run', ...(await args())], { cwd: REPOSITORY, env: {} });
+      expect(called).toEqual({ code: 3, stdout: '', stderr: expect.stringMatching(message) });
     });
   });
 });

@@ -3,12 +3,6 @@ import { setTimeout as timer } from 'node:timers/promises';
 import { runKbctl } from '../../cli/run-kbctl.ts';
 import { type KbctlOptions, type Ran, type RunningKbctl, untilOutput } from './kbctl-process.ts';
 
-export interface Called {
-  readonly ran: Ran;
-  /** The output of both streams, in the order in which it was written. */
-  readonly output: string;
-}
-
 export interface CallOptions extends KbctlOptions {
   /** The time by which the clock of the host is ahead. Default: 0. */
   readonly aheadMs?: number;
@@ -20,30 +14,29 @@ let last: Promise<unknown> = Promise.resolve();
  * Runs `kbctl` in this process with the given environment and folder, as a separate process would. Commands run one at a time,
  * because a process has only one environment and one folder.
  */
-export function callKbctl(words: readonly string[], options: CallOptions): Promise<Called> {
-  return inTurn(() => call(words, options, [], new AbortController().signal));
+export function callKbctl(words: readonly string[], options: CallOptions): Promise<Ran> {
+  return beginKbctl(words, options).end();
 }
 
 /** Starts `kbctl` in this process and does not wait for its end. A signal ends it as Ctrl-C does. */
 export function beginKbctl(words: readonly string[], options: CallOptions): RunningKbctl {
   const written: Written[] = [];
   const ended = new AbortController();
-  const called = inTurn(() => call(words, options, written, ended.signal));
+  const code = last.then(() => call(words, options, written, ended.signal));
+  last = code.catch(() => undefined);
+  const stdout = () => textOf(written, 'out');
+  const stderr = () => textOf(written, 'err');
+  const output = () => textOf(written);
   return {
-    stdout: () => textOf(written, 'out'),
-    stderr: () => textOf(written, 'err'),
-    untilItPrints: untilOutput(() => textOf(written)),
+    stdout,
+    stderr,
+    output,
+    untilItPrints: untilOutput(output),
     end: async (signal) => {
       if (signal !== undefined) ended.abort();
-      return (await called).ran;
+      return { code: await code, stdout: stdout(), stderr: stderr() };
     },
   };
-}
-
-function inTurn(run: () => Promise<Called>): Promise<Called> {
-  const result = last.then(run);
-  last = result.catch(() => undefined);
-  return result;
 }
 
 interface Written {
@@ -56,11 +49,11 @@ async function call(
   { cwd, env, stdin = '', aheadMs = 0 }: CallOptions,
   written: Written[],
   ended: AbortSignal,
-): Promise<Called> {
+): Promise<number> {
   const { PATH = '', HOME = '' } = process.env;
   const restore = replaceEnvironment({ PATH, HOME, ...env }, cwd);
   try {
-    const code = await runKbctl(words, {
+    return await runKbctl(words, {
       terminal: {
         in: Readable.from([Buffer.from(stdin)]),
         out: collector('out', written),
@@ -71,8 +64,6 @@ async function call(
       // Waits are short, but other work of the process can still run.
       sleep: (ms, signal) => timer(Math.min(ms, 10), undefined, { signal }),
     });
-    const ran = { code, stdout: textOf(written, 'out'), stderr: textOf(written, 'err') };
-    return { ran, output: textOf(written) };
   } finally {
     restore();
   }

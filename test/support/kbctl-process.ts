@@ -23,14 +23,14 @@ export interface KbctlOptions {
 export interface RunningKbctl {
   stdout(): string;
   stderr(): string;
+  /** Returns the output of both streams, in the order in which it was written. */
+  output(): string;
   untilItPrints(pattern: RegExp): Promise<void>;
   end(signal?: 'SIGINT' | 'SIGTERM' | 'SIGKILL'): Promise<Ran>;
 }
 
 export interface KbctlProcess extends RunningKbctl {
   readonly child: ChildProcess;
-  /** Returns the output of both streams, in the order in which it was written. */
-  output(): string;
 }
 
 export function untilOutput(output: () => string): (pattern: RegExp) => Promise<void> {

@@ -126,8 +126,7 @@ export async function openKbctlWorld(endpoint: string) {
     /** Writes a file into the folder. @returns its path. */
     file,
     /** Runs a command in this process, in the folder. It uses this world's table unless the arguments contain `--table`. */
-    kbctl: async (words: readonly string[], options: WorldOptions = {}) =>
-      (await callKbctl(wordsOf(words), optionsOf(options))).ran,
+    kbctl: (words: readonly string[], options: WorldOptions = {}) => callKbctl(wordsOf(words), optionsOf(options)),
     start,
     interruptWhileSilent: async (words: readonly string[]) => {
       const silent = await startSilentServer();
