@@ -1,9 +1,7 @@
-import path from 'node:path';
 import { kubeconfigSources } from '../lib/aws/read-kubeconfig.ts';
-import { kubeconfigLoader, kubeconfigPlace, type LoadKubeconfig } from '../lib/aws/stored-kubeconfig.ts';
-import type { ClusterSpec } from '../lib/cluster/cluster-spec.ts';
+import { kubeconfigLoader, type LoadKubeconfig } from '../lib/aws/stored-kubeconfig.ts';
+import type { ClusterSpec, KubeconfigSpec } from '../lib/cluster/cluster-spec.ts';
 import { createEnvironment } from '../lib/environment/cluster-connections.ts';
-import { loadKubeconfigFile } from '../lib/kubernetes/kubeconfig.ts';
 import type { Environment } from '../lib/runtime/environment.ts';
 import type { TelemetryFactory } from '../lib/telemetry/telemetry.ts';
 import { warningTelemetry } from '../local/human-telemetry.ts';
@@ -23,7 +21,6 @@ export interface PassEnvironmentOptions extends ConnectionOptions {
 export interface PassEnvironment {
   readonly environment: Environment;
   readonly loadKubeconfig: LoadKubeconfig;
-  readonly place: (spec: ClusterSpec) => string;
   close(): Promise<void>;
 }
 
@@ -38,30 +35,20 @@ export async function passEnvironment(
 ): Promise<PassEnvironment> {
   checkConnectionOptions(options);
   const { kubeconfig, context } = options;
-  // The file replaces the kubeconfig of the spec. A management cluster always has its own kubeconfig.
-  const fileOf = ({ name }: ClusterSpec) => {
-    if (kubeconfig !== undefined) return isClusterName(name) ? { file: kubeconfig, context } : undefined;
-    return running?.cluster === name ? { file: running.kubeconfig, context: running.context } : undefined;
-  };
-  const place = (spec: ClusterSpec) => {
-    const named = fileOf(spec);
-    return named === undefined ? kubeconfigPlace(spec) : `file ${named.file}`;
-  };
   const { table, region, profile } = cli.options;
-  const account = { ...(region !== undefined && { region }), ...(profile !== undefined && { profile }) };
-  const sources = kubeconfigSources(account);
-  const loadKubeconfig = printingServer(cli, place, (spec, signal) => {
-    const named = fileOf(spec);
+  const namedFile = kubeconfig === undefined ? undefined : inFile(kubeconfig, context);
+  // A management cluster always has its own kubeconfig.
+  const namedFor = ({ name }: ClusterSpec) => (isClusterName(name) ? namedFile : undefined);
+  const ofRun = ({ name }: ClusterSpec) =>
+    namedFile === undefined && running?.cluster === name ? inFile(running.kubeconfig, running.context) : undefined;
+  const sources = kubeconfigSources({ region, profile });
+  const loadKubeconfig = printingServer(cli, (spec, signal) => {
     // A credential plugin runs on this machine only for a kubeconfig or a cluster that is named in the command, because another
     // writer might have changed the spec in the table. If the table is in AWS, no plugin of a stored spec runs.
-    const isNamed =
-      (named !== undefined && kubeconfig !== undefined) || (table === undefined && cli.operands.includes(spec.name));
-    const plugins = isNamed ? { runPlugin } : {};
-    if (named === undefined) return kubeconfigLoader('.', sources, plugins)(spec, signal);
-    return loadKubeconfigFile(path.resolve(named.file), {
-      ...(named.context !== undefined && { context: named.context }),
-      ...plugins,
-    });
+    const named = namedFor(spec);
+    const isNamed = named !== undefined || (table === undefined && cli.operands.includes(spec.name));
+    const load = kubeconfigLoader('.', sources, isNamed ? { runPlugin } : {});
+    return load({ ...spec, kubeconfig: named ?? ofRun(spec) ?? spec.kubeconfig }, signal);
   });
   const { environment, close } = createEnvironment({
     nowMs: clock.nowMs,
@@ -75,14 +62,18 @@ export async function passEnvironment(
     ...(options.stack !== undefined && { stack: options.stack }),
     table: tableUntil,
   });
-  return { environment, loadKubeconfig, place, close };
+  return { environment, loadKubeconfig, close };
 }
 
-function printingServer(cli: Cli, place: (spec: ClusterSpec) => string, load: LoadKubeconfig): LoadKubeconfig {
+function inFile(file: string, context: string | undefined): KubeconfigSpec {
+  return { file, ...(context !== undefined && { context }) };
+}
+
+function printingServer(cli: Cli, load: LoadKubeconfig): LoadKubeconfig {
   const printed = new Set<string>();
   return async (spec, signal) => {
     const access = await load(spec, signal);
-    const line = `${spec.name}: ${access.server} (kubeconfig from ${place(spec)}, context ${access.context})`;
+    const line = `${spec.name}: ${access.server} (${access.source}, context ${access.context})`;
     if (!printed.has(line)) cli.output.say(line);
     printed.add(line);
     return access;

@@ -2,7 +2,6 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { parseClusterSpec } from '../cli/spec/parse-cluster-spec.ts';
 import { describeFaults } from '../cli/spec/spec-fault.ts';
-import { kubeconfigPlace } from '../lib/aws/stored-kubeconfig.ts';
 import type { ClusterSpec } from '../lib/cluster/cluster-spec.ts';
 import { loadKubeconfigFile } from '../lib/kubernetes/kubeconfig.ts';
 import { dataFolder } from './data-folder.ts';
@@ -27,7 +26,7 @@ export async function openCluster({ real, demo = false, dataFolder: named }: Sta
 async function openReal(real: RealCluster, named: string | undefined): Promise<LocalCluster> {
   const spec = await readSpec(real.specFile);
   const { file, context } = kubeconfigFor(spec, real);
-  const loadKubeconfig = () => loadKubeconfigFile(file, { runPlugin, ...(context !== undefined && { context }) });
+  const loadKubeconfig = () => loadKubeconfigFile(file, { runPlugin, context });
   const { server } = await loadKubeconfig().catch((error: unknown) => {
     throw new StartError(3, error instanceof Error ? error.message : String(error), { cause: error });
   });
@@ -61,8 +60,7 @@ function kubeconfigFor(spec: ClusterSpec, { specFile, kubeconfigFile, context }:
   if (kubeconfigFile !== undefined) return { file: path.resolve(kubeconfigFile), context };
   const { kubeconfig } = spec;
   if (!('file' in kubeconfig)) {
-    const message = `${specFile} names ${kubeconfigPlace(spec)} as its kubeconfig, which is for the functions: name a file with --kubeconfig.`;
-    throw new StartError(3, message);
+    throw new StartError(3, `${specFile} names a kubeconfig for the functions: name a file with --kubeconfig.`);
   }
   const file = path.resolve(path.dirname(specFile), kubeconfig.file);
   return { file, context: context ?? kubeconfig.context };

@@ -37,13 +37,13 @@ async function run(cli: Cli, name: string | undefined, options: ConnectionOption
     import('../../lib/doctor/doctor.ts'),
     import('../pass-environment.ts'),
   ]);
-  const { environment, loadKubeconfig, place, close } = await passEnvironment(cli, opened, {
+  const { environment, loadKubeconfig, close } = await passEnvironment(cli, opened, {
     ...options,
     telemetry: () => ({ log: () => {}, count: () => {}, sample: () => {}, flush: () => {} }),
   });
   try {
     const event = name === undefined ? {} : { cluster: name };
-    const answer = await doctor(() => ({ loadKubeconfig, place }))(event, {
+    const answer = await doctor(() => ({ loadKubeconfig }))(event, {
       getRemainingTimeInMillis: () => LONGEST_MS,
       environment,
     });

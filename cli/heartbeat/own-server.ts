@@ -50,6 +50,7 @@ const PLAIN: ApiServerAccess = {
   server: '',
   basePath: '',
   context: '',
+  source: '',
   skipTlsVerify: false,
   tls: () => ({ rejectUnauthorized: true }),
   authHeaders: async () => ({}),

@@ -32,10 +32,7 @@ export async function serveTable(
   { region, profile }: TableOptions,
   ended: AbortSignal,
 ): Promise<void> {
-  const sources = kubeconfigSources({
-    ...(region !== undefined && { region }),
-    ...(profile !== undefined && { profile }),
-  });
+  const sources = kubeconfigSources({ region, profile });
   const { environment, close } = createEnvironment({
     nowMs: clock.nowMs,
     clock,

@@ -4,15 +4,13 @@ import { setLatest } from '../cluster/values.ts';
 import type { ClusterError } from '../kubernetes/cluster-port.ts';
 import { TOKEN_SECONDS } from '../kubernetes/credentials.ts';
 import { badConfiguration, callFailure, textOfError } from './call-failure.ts';
-import { type CallLimits, isDenied, nameOfError } from './sdk.ts';
+import { type AwsAccount, type CallLimits, isDenied, nameOfError } from './sdk.ts';
 import {
   type Credentials,
   isMissing,
   openStore,
-  type SecretStore,
   type StoreClient,
   type StoreClientOptions,
-  type StorePlace,
   storeClientOptions,
 } from './store-client.ts';
 import {
@@ -35,27 +33,29 @@ const DEFAULT_STS_REGION = 'us-east-1';
  * Returns a reader of kubeconfigs in Secrets Manager and Parameter Store. It keeps clients and credentials of roles,
  * but not kubeconfigs. The AWS SDK chooses region, credentials and endpoint unless they are set.
  */
-export function kubeconfigReader(options: Partial<CallLimits> & StorePlace = {}): ReadKubeconfig {
+export function kubeconfigReader(options: AwsAccount & Partial<CallLimits> = {}): ReadKubeconfig {
   const shared = storeClientOptions(options);
-  const roles = keptBy((roleArn: string) => roleCredentials(roleArn, shared));
-  const clients = keptBy((key: string) => openClient(JSON.parse(key), shared, roles));
+  const roles = new Map<string, Credentials>();
+  const clients = new Map<string, StoreClient>();
   return async (stored, signal) => {
     const { store, name, what } = placeOf(stored);
     const { roleArn } = stored;
     // A name that is no ARN is looked up in the region of this process.
     const region = (name.startsWith('arn:') && name.split(':')[3]) || undefined;
-    const client = clients(JSON.stringify({ store, region, roleArn }));
+    const credentials =
+      roleArn === undefined ? undefined : kept(roles, roleArn, () => roleCredentials(roleArn, shared));
+    const client = kept(clients, JSON.stringify([store, region, roleArn]), () =>
+      openStore(store, { ...shared, ...(region !== undefined && { region }), ...(credentials && { credentials }) }),
+    );
     const where = await client.region().catch(() => {
       const problem = `The kubeconfig in ${what} cannot be read: no AWS region is set`;
       throw badConfiguration(`${problem}. Set AWS_REGION, or name it by its ARN.`);
     });
     const ends = AbortSignal.any([signal, AbortSignal.timeout(LONGEST_READ_MS)]);
     // The role is assumed in a separate call, because its error is different from that of a secret that cannot be read.
-    if (roleArn !== undefined) {
-      await roles(roleArn)().catch((error: unknown) => {
-        throw assumeFailure(stored, roleArn, where, error);
-      });
-    }
+    await credentials?.().catch((error: unknown) => {
+      throw assumeFailure(stored, where, error);
+    });
     const text = await client.read(name, ends).catch((error: unknown) => {
       throw readFailure(stored, where, error, signal);
     });
@@ -96,29 +96,11 @@ function readFailure(stored: StoredKubeconfig, region: string, error: unknown, s
   return callFailure({ call, service: store.toLowerCase(), region, ifDenied }, error, signal);
 }
 
-function assumeFailure(stored: StoredKubeconfig, roleArn: string, region: string, error: unknown): ClusterError {
-  const call = `sts:AssumeRole on ${roleArn}, to read ${placeOf(stored).what},`;
+function assumeFailure(stored: StoredKubeconfig, region: string, error: unknown): ClusterError {
+  const call = `sts:AssumeRole on ${stored.roleArn}, to read ${placeOf(stored).what},`;
   const ifDenied =
     'Add the role to the parameter assumableRoleArns or assumableOrgRole of the stack, and the roles of the functions to its trust policy';
   return callFailure({ call, service: 'sts', region, ifDenied }, error);
-}
-
-interface ClientKey {
-  readonly store: SecretStore;
-  readonly region?: string;
-  readonly roleArn?: string;
-}
-
-function openClient(
-  { store, region, roleArn }: ClientKey,
-  shared: StoreClientOptions,
-  roles: (roleArn: string) => Credentials,
-): StoreClient {
-  return openStore(store, {
-    ...shared,
-    ...(region !== undefined && { region }),
-    ...(roleArn !== undefined && { credentials: roles(roleArn) }),
-  });
 }
 
 function roleCredentials(roleArn: string, shared: StoreClientOptions): Credentials {
@@ -131,11 +113,11 @@ function roleCredentials(roleArn: string, shared: StoreClientOptions): Credentia
     DurationSeconds: SESSION_SECONDS,
     ...(externalId && { ExternalId: externalId }),
   });
-  let kept: Awaited<ReturnType<Credentials>> | undefined;
+  let latest: Awaited<ReturnType<Credentials>> | undefined;
   return async () => {
-    const endsMs = kept?.expiration?.getTime() ?? 0;
-    if (kept === undefined || endsMs - Date.now() < RENEW_BEFORE_MS) kept = await assumeRole(client, command);
-    return kept;
+    const endsMs = latest?.expiration?.getTime() ?? 0;
+    if (latest === undefined || endsMs - Date.now() < RENEW_BEFORE_MS) latest = await assumeRole(client, command);
+    return latest;
   };
 }
 
@@ -154,24 +136,22 @@ async function assumeRole(client: STSClient, command: AssumeRoleCommand) {
 /** The maximum number of clients that are kept. 1,000 clients, each with a role, take 157 MB. */
 const MOST_KEPT = 100;
 
-function keptBy<Value>(make: (key: string) => Value): (key: string) => Value {
-  const made = new Map<string, Value>();
-  return (key) => {
-    const value = made.get(key) ?? make(key);
-    setLatest(made, key, value, MOST_KEPT);
-    return value;
-  };
+/** Returns the value of the key. Makes it if it is not kept, and removes the value that was used least recently. */
+function kept<Value>(values: Map<string, Value>, key: string, make: () => Value): Value {
+  const value = values.get(key) ?? make();
+  setLatest(values, key, value, MOST_KEPT);
+  return value;
 }
 
-export function kubeconfigSources(place: StorePlace = {}): KubeconfigSources {
-  return { read: kubeconfigReader(place), requestToken: tokenRequester(place) };
+export function kubeconfigSources(account: AwsAccount = {}): KubeconfigSources {
+  return { read: kubeconfigReader(account), requestToken: tokenRequester(account) };
 }
 
 const LONGEST_REQUEST_MS = 5_000;
 
 /** Returns a requester that uses the regional endpoint of AWS STS: the global one issues no tokens. */
-export function tokenRequester(place: StorePlace): RequestToken {
-  const client = new STSClient(storeClientOptions(place));
+export function tokenRequester(account: AwsAccount): RequestToken {
+  const client = new STSClient(storeClientOptions(account));
   return async (audience) => {
     const region = await client.config.region().catch(() => {
       throw badConfiguration('No token can be requested from AWS STS: no AWS region is set. Set AWS_REGION.');

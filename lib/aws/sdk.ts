@@ -2,6 +2,13 @@ import { isNativeError } from 'node:util/types';
 import { StandardRetryStrategy } from '@smithy/core/retry';
 import { NodeHttpHandler } from '@smithy/node-http-handler';
 
+/** The region of a client and the identity that it uses. Default: those of the AWS SDK. */
+export interface AwsAccount {
+  readonly region?: string | undefined;
+  /** The name of a profile in the configuration of the AWS CLI. */
+  readonly profile?: string | undefined;
+}
+
 /** The limits of one call to AWS. */
 export interface CallLimits {
   /** The number of attempts, including the first. */
@@ -14,8 +21,11 @@ export interface CallLimits {
 }
 
 /** Returns the options of a client whose calls end within their limits. */
-export function clientOptions({ maxAttempts, maxRetryDelayMs, connectionTimeoutMs, requestTimeoutMs }: CallLimits) {
+export function clientOptions({ region, profile, ...limits }: AwsAccount & CallLimits) {
+  const { maxAttempts, maxRetryDelayMs, connectionTimeoutMs, requestTimeoutMs } = limits;
   return {
+    ...(region !== undefined && { region }),
+    ...(profile !== undefined && { profile }),
     maxAttempts,
     retryStrategy: new StandardRetryStrategy({ maxAttempts, backoff: cappedBackoff(maxRetryDelayMs) }),
     requestHandler: new NodeHttpHandler({

@@ -1,6 +1,6 @@
 import { GetSecretValueCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { GetParameterCommand, SSMClient } from '@aws-sdk/client-ssm';
-import { type CallLimits, clientOptions, nameOfError } from './sdk.ts';
+import { type AwsAccount, type CallLimits, clientOptions, nameOfError } from './sdk.ts';
 
 /** A secret store in one region, with one role. */
 export interface StoreClient {
@@ -17,16 +17,7 @@ export type Credentials = () => Promise<{
   readonly expiration?: Date;
 }>;
 
-/** The region of the stores and the identity that reads them. Default: those of the AWS SDK. */
-export interface StorePlace {
-  readonly region?: string;
-  /** The name of a profile in the configuration of the AWS CLI. */
-  readonly profile?: string;
-}
-
-export interface StoreClientOptions extends StorePlace, ReturnType<typeof clientOptions> {
-  readonly credentials?: Credentials;
-}
+export type StoreClientOptions = ReturnType<typeof clientOptions> & { readonly credentials?: Credentials };
 
 /** The default limits end a call within about 3.2 s, so that a pass has time left to report an unreachable store. */
 const LIMITS: CallLimits = {
@@ -36,13 +27,8 @@ const LIMITS: CallLimits = {
   requestTimeoutMs: 1_500,
 };
 
-export function storeClientOptions(options: Partial<CallLimits> & StorePlace): StoreClientOptions {
-  const { region, profile } = options;
-  return {
-    ...(region !== undefined && { region }),
-    ...(profile !== undefined && { profile }),
-    ...clientOptions({ ...LIMITS, ...options }),
-  };
+export function storeClientOptions(options: AwsAccount & Partial<CallLimits>): StoreClientOptions {
+  return clientOptions({ ...LIMITS, ...options });
 }
 
 function secretsManager(options: StoreClientOptions): StoreClient {
@@ -92,7 +78,7 @@ export function isMissing(error: unknown): boolean {
 }
 
 /** Returns a reader with the region and role of this function. It never throws, and never quotes a secret. */
-export function secretTextReader(store: SecretStore, options: Partial<CallLimits> & StorePlace = {}): ReadSecretText {
+export function secretTextReader(store: SecretStore, options: AwsAccount & Partial<CallLimits> = {}): ReadSecretText {
   let client: StoreClient | undefined;
   return async (name, signal) => {
     client ??= openStore(store, storeClientOptions(options));

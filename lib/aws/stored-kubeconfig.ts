@@ -48,7 +48,7 @@ export function kubeconfigLoader(
       const { webIdentity } = kubeconfig;
       return webIdentityAccess(webIdentity, () => requestToken(webIdentity.server), { refuseLocal });
     }
-    const options = { refuseLocal, ...(kubeconfig.context !== undefined && { context: kubeconfig.context }) };
+    const options = { refuseLocal, context: kubeconfig.context };
     if ('file' in kubeconfig) {
       return loadKubeconfigFile(path.resolve(folder, kubeconfig.file), { ...options, ...plugins });
     }
@@ -63,10 +63,4 @@ export function kubeconfigLoader(
  */
 export function isLambda(variables: Readonly<Record<string, string | undefined>>): boolean {
   return variables['AWS_LAMBDA_RUNTIME_API'] !== undefined;
-}
-
-/** Returns a text such as `file /etc/kube/config` or `secret kube-bootstrap-controller/dev/prod-eu-1`. */
-export function kubeconfigPlace({ kubeconfig }: ClusterSpec): string {
-  if ('webIdentity' in kubeconfig) return 'webIdentity in the cluster spec';
-  return 'file' in kubeconfig ? `file ${kubeconfig.file}` : placeOf(kubeconfig).what;
 }

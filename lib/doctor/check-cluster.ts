@@ -1,4 +1,3 @@
-import { kubeconfigPlace } from '../aws/stored-kubeconfig.ts';
 import { unlessAborted } from '../cluster/async.ts';
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import { FIELD_MANAGER, type KubernetesObject } from '../cluster/kubernetes-objects.ts';
@@ -70,7 +69,7 @@ export async function checkCluster(
     const probe = httpsProber({ access, deadline: signal, userAgent });
     const resolveHost = environment.resolveHost(signal);
     const [kubeconfig, name, server, probes] = await Promise.all([
-      check('kubeconfig', () => checkKubeconfig(access, doctor.place?.(spec) ?? kubeconfigPlace(spec), nowMs)),
+      check('kubeconfig', () => checkKubeconfig(access, nowMs)),
       check('dns', () => checkName(access, resolveHost)),
       check('api server', () => checkApiServer(access, review)),
       check('probe', async () => {

@@ -38,6 +38,8 @@ export interface ApiServerAccess {
   readonly server: string;
   /** The path of the kubeconfig's server URL, which precedes the path of every request. Usually empty. */
   readonly basePath: string;
+  /** The kubeconfig, such as `kubeconfig in secret kbc/prod-eu-1`. */
+  readonly source: string;
   /** The name of the context in use. */
   readonly context: string;
   /** True if the kubeconfig disables verification of the server's certificate. */
@@ -67,7 +69,7 @@ export type RunPlugin = (server: string, user: KubeconfigUser) => () => Promise<
 
 export interface KubeconfigOptions {
   /** The name of the context to use. Default: the kubeconfig's current-context. */
-  readonly context?: string;
+  readonly context?: string | undefined;
   /** Runs plugins. Only commands that a user runs set this field: functions do not contain the code that runs a plugin. */
   readonly runPlugin?: RunPlugin;
   /** Refuses loopback, link-local and metadata addresses, also as the result of a DNS look-up. */
@@ -125,6 +127,7 @@ async function accessFrom(
   return {
     server: url.origin,
     basePath: url.pathname.replace(/\/$/, ''),
+    source: source.name,
     context: chosen.context,
     skipTlsVerify: !tls.rejectUnauthorized,
     ...(refuseLocal && { lookup: remoteLookup }),

@@ -46,7 +46,7 @@ test('passes connect to the cluster that npm start runs with the kubeconfig of t
   writeFileSync(running.kubeconfig, kubeconfigTo('https://127.0.0.1:2'));
   const { access, printed } = await load(spec, [], {}, { running });
   expect(access).toMatchObject({ server: 'https://127.0.0.1:2' });
-  expect(printed).toEqual([`lab: https://127.0.0.1:2 (kubeconfig from file ${running.kubeconfig}, context there)`]);
+  expect(printed).toEqual([`lab: https://127.0.0.1:2 (kubeconfig ${running.kubeconfig}, context there)`]);
 });
 
 test('passes connect to a management cluster with its own kubeconfig even if an option specifies the kubeconfig of the tenant cluster', async () => {

@@ -19,7 +19,7 @@ export function describeDoctor(world: () => KbctlWorld): void {
     const probe = /✓ probe: 203\.0\.113\.10, probed at \S+, answered 200\n/;
     expectPrinted(checked, 0, `\n\n${CLUSTER}\n✓ spec: mode enforce`, probe);
     expect(checked.stdout).not.toMatch(/✗|queue/);
-    const source = `kubeconfig from file ${world().kubeconfigFile}, context ${CLUSTER}`;
+    const source = `kubeconfig ${world().kubeconfigFile}, context ${CLUSTER}`;
     expect(checked.stderr).toBe(`${CLUSTER}: ${world().server} (${source})\n`);
   });
 
@@ -38,7 +38,7 @@ export function describeDoctor(world: () => KbctlWorld): void {
   test('kbctl doctor reports an API server that does not answer', async () => {
     const file = world().unreachableCluster();
     const checked = await world().kbctl(['doctor', CLUSTER, '--kubeconfig', file]);
-    expectPrinted(checked, 1, '✗ api server: ', `✓ kubeconfig: read from file ${file}: `);
+    expectPrinted(checked, 1, '✗ api server: ', `✓ kubeconfig: read context there of kubeconfig ${file}:`);
     expect(checked.stdout).not.toContain('rights');
   });
 

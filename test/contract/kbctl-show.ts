@@ -24,7 +24,7 @@ export function describeShow(world: () => KbctlWorld): void {
       const shown = await show('ip', CLUSTER, '10.0.0.1');
       const range = /^10\.0\.0\.1 {2}taken\n +range +10\.0\.0\.0\/24 \(serviceips\), static band/;
       expectPrinted(shown, 0, range, /\n +services +default\/kubernetes \(created \d+s ago\)\n/);
-      expect(shown.stderr).toContain(`${CLUSTER}: ${world().server} (kubeconfig from file`);
+      expect(shown.stderr).toContain(`${CLUSTER}: ${world().server} (kubeconfig `);
     });
 
     test('kbctl show ip reports a free address, in any notation of the address', async () => {

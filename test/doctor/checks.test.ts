@@ -143,7 +143,7 @@ describe('the expiry of a credential', () => {
 
 describe('the connection to the API server', () => {
   test('the doctor warns about a kubeconfig that disables TLS verification', async () => {
-    const lines = await checkKubeconfig(anAccess({ skipTlsVerify: true }), 'secret demo', NOW_MS);
+    const lines = await checkKubeconfig(anAccess({ skipTlsVerify: true }), NOW_MS);
     expect(lines.map(({ check, level }) => `${check} ${level}`)).toEqual([
       'kubeconfig ok',
       'kubeconfig warn',
@@ -175,7 +175,7 @@ describe('the connection to the API server', () => {
     const ended = `x.${Buffer.from(JSON.stringify({ iat: 0, exp: 1 })).toString('base64url')}.x`;
     const authHeaders = async () => ({ Authorization: `Bearer ${ended}` });
     const access = anAccess({ renewsItself: true, authHeaders });
-    expect(await checkKubeconfig(access, 'webIdentity in the cluster spec', NOW_MS)).toMatchObject([
+    expect(await checkKubeconfig(access, NOW_MS)).toMatchObject([
       { check: 'kubeconfig', level: 'ok' },
       { check: 'token', level: 'ok', message: 'AWS STS issues one, and a new one before it ends' },
     ]);

@@ -61,7 +61,7 @@ describe('the doctor', () => {
       'service',
       'owner',
     ]);
-    expect(lines.find(({ check }) => check === 'kubeconfig')?.message).toContain('parameter /kbc/one');
+    expect(lines.find(({ check }) => check === 'kubeconfig')?.message).toContain('of kubeconfig of the test: https:');
     expect(lines.filter(({ cluster }) => cluster !== undefined).every(({ cluster }) => cluster === 'one')).toBe(true);
     expect(lines.filter(({ level }) => level === 'warn').every(({ fix }) => fix !== undefined)).toBe(true);
   });

@@ -277,7 +277,7 @@ describe('npm start with the spec of an existing cluster', () => {
       [
         'a kubeconfig that is only for the functions',
         () => withSpec({ kubeconfig: { ssm: '/kbc/lab' } }),
-        /names parameter \/kbc\/lab as its kubeconfig, which is for the functions: name a file/,
+        /names a kubeconfig for the functions: name a file/,
       ],
       [
         'a spec that does not exist',

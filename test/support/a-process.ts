@@ -9,6 +9,7 @@ export function anAccess(overrides: Partial<ApiServerAccess> = {}): ApiServerAcc
   return {
     server: 'https://10.0.0.1:6443',
     basePath: '',
+    source: 'kubeconfig of the test',
     context: 'demo',
     skipTlsVerify: false,
     tls: () => ({ rejectUnauthorized: true }),
