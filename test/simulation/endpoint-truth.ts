@@ -50,42 +50,54 @@ const SHUTDOWN_STATUS = 500;
 export const FOREIGN = 'other-';
 const ALIVE = new Set([200, 401, 403, 429]);
 
+/** What people and the spec did to one address. A time of 0 means never. */
+class AddressTruth {
+  /** The time since which the spec or the DNS records of its host have the address. */
+  expectedSinceMs: number | undefined;
+  /** The time at which the address was removed from the spec and from the DNS records. */
+  unexpectedSinceMs: number | undefined;
+  /** The number of deregistrations that run. */
+  running = 0;
+  /** The times between which overlapping deregistrations may have an effect. */
+  leavingSinceMs = 0;
+  leavingUntilMs = 0;
+  /** The number of a deregistration that overlaps with no other. Absent if other deregistrations can still have an effect. */
+  alone: number | undefined;
+  /** The time until which a deregistration without an answer may mark the address. */
+  unknownUntilMs = 0;
+  /** The time until which a deregistration that was repeated or got no answer may mark the address. */
+  markedUntilMs = 0;
+  /** The end of the withdrawal that the answer of a deregistration stated. */
+  withdrawnUntilMs = 0;
+  /** A deregistration that began before this time may have been undone, so its answer is not checked. */
+  mayReturnMs = 0;
+  undoneAtMs: number | undefined;
+}
+
 /** Compares every change of the published addresses with what API servers and people really did. */
 export class EndpointTruth {
   readonly #world: World;
+  readonly #addresses = new Map<string, AddressTruth>();
   #call: Call | undefined;
   #probes: Probe[] = [];
   readonly #published = new Map<string, readonly string[]>();
   #restoredAtMs = Number.NEGATIVE_INFINITY;
   /** The time at which another client last removed all addresses of an object. */
   #emptiedAtMs = Number.NEGATIVE_INFINITY;
-  readonly #undoneAtMs = new Map<string, number>();
-  /** The end of the withdrawal that the answer of a deregistration stated. */
-  readonly #withdrawnUntilMs = new Map<string, number>();
-  readonly #leaving = new Map<string, number>();
-  /** A deregistration of the address that began before this time may have been undone, so its answer is not checked. */
-  readonly #mayReturnMs = new Map<string, number>();
-  /** The time since which overlapping deregistrations of the address may have had an effect. */
-  readonly #leavingSinceMs = new Map<string, number>();
   #begun = 0;
-  /**
-   * The number of a deregistration of the address that overlaps with no other one. Absent if other deregistrations can still have
-   * an effect.
-   */
-  readonly #alone = new Map<string, number>();
-  /** The time until which a deregistration without an answer may mark the address. */
-  readonly #unknownUntilMs = new Map<string, number>();
-  /** The time until which a deregistration that was repeated or got no answer may mark the address. */
-  readonly #markedUntilMs = new Map<string, number>();
-  /** The time until which deregistrations of the address may have an effect. */
-  readonly #leavingUntilMs = new Map<string, number>();
-  /** The time at which the address was removed from the spec and from the DNS records of its host. */
-  readonly #notExpectedSinceMs = new Map<string, number>();
-  #expected: ReadonlySet<string> = new Set();
-  readonly #unexpectedUntilMs = new Map<string, number>();
 
   constructor(world: World) {
     this.#world = world;
+  }
+
+  get #now(): number {
+    return this.#world.clock.nowMs;
+  }
+
+  #of(address: string): AddressTruth {
+    const known = this.#addresses.get(address) ?? new AddressTruth();
+    this.#addresses.set(address, known);
+    return known;
   }
 
   /** Runs `work`, which carries out a call of a function in the cluster. */
@@ -100,42 +112,41 @@ export class EndpointTruth {
 
   /** Records a probe. @param isLate the process was blocked during the probe, so silence does not show that the server is down */
   probed(process: Process, address: string, { status, isLate = false }: ProbeResult): void {
-    const { clock, servers } = this.#world;
-    if (status === undefined ? !isLate : !ALIVE.has(status)) servers.notice(address);
+    if (status === undefined ? !isLate : !ALIVE.has(status)) this.#world.servers.notice(address);
     // Other processes probe only to find a server that answers.
     if (process.kind !== 'endpoints' && process.kind !== 'agent') return;
-    this.#probes = this.#probes.filter(({ atMs }) => atMs > clock.nowMs - REMEMBERED_MS);
-    this.#probes.push({ atMs: clock.nowMs, pass: passOf(process), address, status });
+    this.#probes = this.#probes.filter(({ atMs }) => atMs > this.#now - REMEMBERED_MS);
+    this.#probes.push({ atMs: this.#now, pass: passOf(process), address, status });
   }
 
   expect(addresses: readonly string[]): void {
-    const { nowMs } = this.#world.clock;
-    const now = new Set(addresses);
-    for (const address of this.#expected) if (!now.has(address)) this.#notExpectedSinceMs.set(address, nowMs);
-    for (const address of now) {
-      if (!this.#expected.has(address)) this.#unexpectedUntilMs.set(address, nowMs);
-      this.#notExpectedSinceMs.delete(address);
+    for (const [address, known] of this.#addresses) {
+      if (known.expectedSinceMs === undefined || addresses.includes(address)) continue;
+      known.expectedSinceMs = undefined;
+      known.unexpectedSinceMs = this.#now;
     }
-    this.#expected = now;
+    for (const address of addresses) {
+      const known = this.#of(address);
+      known.expectedSinceMs ??= this.#now;
+      known.unexpectedSinceMs = undefined;
+    }
   }
 
   /** Records the start of a deregistration. @returns its number */
   leaves(address: string): number {
-    const { clock } = this.#world;
-    const isUnknown = (this.#unknownUntilMs.get(address) ?? 0) > clock.nowMs;
-    const isOther = (this.#leaving.get(address) ?? 0) > 0 || isUnknown;
-    const isFirst = !isOther && !this.#world.isMarked(address, clock.nowMs - SKEW_MS);
-    if (isFirst) this.#leavingSinceMs.set(address, clock.nowMs);
-    this.#leaving.set(address, (this.#leaving.get(address) ?? 0) + 1);
+    const known = this.#of(address);
+    const isOther = known.running > 0 || known.unknownUntilMs > this.#now;
+    const isFirst = !isOther && !this.#world.isMarked(address, this.#now - SKEW_MS);
+    if (isFirst) known.leavingSinceMs = this.#now;
+    known.running++;
     this.#begun++;
-    if (isFirst) this.#alone.set(address, this.#begun);
-    else this.#alone.delete(address);
+    known.alone = isFirst ? this.#begun : undefined;
     return this.#begun;
   }
 
   /** Returns whether no other deregistration of the address ran at the same time or may still have an effect. */
   isAlone(address: string, number: number): boolean {
-    return this.#alone.get(address) === number;
+    return this.#of(address).alone === number;
   }
 
   /**
@@ -143,11 +154,11 @@ export class EndpointTruth {
    * answer, one of its writes can still mark the address.
    */
   left(address: string, untilMs: number, unknown?: keyof typeof LATEST_MARK_MS, isRepeated = false): void {
-    const { nowMs } = this.#world.clock;
-    if (unknown) this.#unknownUntilMs.set(address, nowMs + LATEST_MARK_MS[unknown]);
-    if (unknown || isRepeated) this.#markedUntilMs.set(address, nowMs + LATEST_MARK_MS.ofRepeated);
-    this.#leaving.set(address, (this.#leaving.get(address) ?? 1) - 1);
-    this.#leavingUntilMs.set(address, Math.max(untilMs, this.#leavingUntilMs.get(address) ?? 0));
+    const known = this.#of(address);
+    if (unknown) known.unknownUntilMs = this.#now + LATEST_MARK_MS[unknown];
+    if (unknown || isRepeated) known.markedUntilMs = this.#now + LATEST_MARK_MS.ofRepeated;
+    known.running--;
+    known.leavingUntilMs = Math.max(untilMs, known.leavingUntilMs);
   }
 
   /**
@@ -155,28 +166,29 @@ export class EndpointTruth {
    * ignored if the server was down since the first of the overlapping deregistrations began.
    */
   withdrawn(address: string, askedAtMs: number, untilMs: number): void {
-    const { servers } = this.#world;
-    if ((this.#mayReturnMs.get(address) ?? 0) >= askedAtMs) return;
-    if (!servers.wasGoodSince(address, this.#leavingSinceMs.get(address) ?? 0)) return;
-    this.#withdrawnUntilMs.set(address, Math.max(untilMs - SKEW_MS, this.#withdrawnUntilMs.get(address) ?? 0));
+    const known = this.#of(address);
+    if (known.mayReturnMs >= askedAtMs) return;
+    if (!this.#world.servers.wasGoodSince(address, known.leavingSinceMs)) return;
+    known.withdrawnUntilMs = Math.max(untilMs - SKEW_MS, known.withdrawnUntilMs);
     if (this.published().includes(address)) {
       this.#world.violate('toldWithdrawn', `a deregistration answered that ${address} is not published, and it is`);
     }
   }
 
   /** Records that the address may be published again: its withdrawal was undone or lost, or the server was down. */
-  mayReturn(address: string, untilMs = this.#world.clock.nowMs): void {
-    this.#withdrawnUntilMs.delete(address);
-    this.#mayReturnMs.set(address, Math.max(untilMs, this.#mayReturnMs.get(address) ?? 0));
+  mayReturn(address: string, untilMs = this.#now): void {
+    const known = this.#of(address);
+    known.withdrawnUntilMs = 0;
+    known.mayReturnMs = Math.max(untilMs, known.mayReturnMs);
   }
 
   /** Records that no withdrawal applies to the address any more, unless an invocation may still mark it. */
   returned(address: string): void {
-    this.#undoneAtMs.set(address, this.#world.clock.nowMs);
-    const isMarkedLater = (this.#markedUntilMs.get(address) ?? 0) > this.#world.clock.nowMs;
-    if (isMarkedLater || (this.#leaving.get(address) ?? 0) > 0) return;
-    this.#withdrawnUntilMs.delete(address);
-    this.#leavingUntilMs.set(address, this.#world.clock.nowMs);
+    const known = this.#of(address);
+    known.undoneAtMs = this.#now;
+    if (known.markedUntilMs > this.#now || known.running > 0) return;
+    known.withdrawnUntilMs = 0;
+    known.leavingUntilMs = this.#now;
   }
 
   /** Returns whether a probe at or after `sinceMs` proves that the server is down. */
@@ -185,7 +197,7 @@ export class EndpointTruth {
   }
 
   isExpected(address: string): boolean {
-    return this.#expected.has(address);
+    return this.#of(address).expectedSinceMs !== undefined;
   }
 
   publishedIn(kind: string, name: string): readonly string[] {
@@ -203,18 +215,18 @@ export class EndpointTruth {
   }
 
   isWithdrawn(address: string): boolean {
-    return (this.#withdrawnUntilMs.get(address) ?? 0) > this.#world.clock.nowMs;
+    return this.#of(address).withdrawnUntilMs > this.#now;
   }
 
   mayBeWithdrawn(address: string): boolean {
-    return (this.#leavingUntilMs.get(address) ?? 0) > this.#world.clock.nowMs;
+    return this.#of(address).leavingUntilMs > this.#now;
   }
 
   /** Records that the table was replaced by an old copy, which may contain withdrawals that were undone or refused since. */
   restored(): void {
-    this.#restoredAtMs = this.#world.clock.nowMs;
-    for (const address of this.#leavingUntilMs.keys()) {
-      this.#leavingUntilMs.set(address, this.#world.clock.nowMs + LONGEST_WITHDRAWAL_MS);
+    this.#restoredAtMs = this.#now;
+    for (const known of this.#addresses.values()) {
+      if (known.leavingUntilMs > 0) known.leavingUntilMs = this.#now + LONGEST_WITHDRAWAL_MS;
     }
   }
 
@@ -226,8 +238,7 @@ export class EndpointTruth {
     for (const isOf of [isIPv6, (address: string) => !isIPv6(address)]) {
       const stayingIn = (leases: Attributes | undefined) =>
         addressesWithLease(leases).filter(
-          (address) =>
-            isOf(address) && leaseFieldIn(leases, address, 'withdrawnUntilMs') <= this.#world.clock.nowMs + SKEW_MS,
+          (address) => isOf(address) && leaseFieldIn(leases, address, 'withdrawnUntilMs') <= this.#now + SKEW_MS,
         );
       if (stayingIn(before).length > 0 && stayingIn(after).length === 0) {
         this.#world.violate('lastLive', `a deregistration withdrew ${stayingIn(before).join(' ')}, the last one`);
@@ -244,7 +255,7 @@ export class EndpointTruth {
         : endpointAddresses(plane.find<Endpoints>(kind, 'default', name));
     const before = this.#published.get(`${kind}/${name}`) ?? [];
     this.#published.set(`${kind}/${name}`, now);
-    if (this.#call === undefined && now.length === 0) this.#emptiedAtMs = this.#world.clock.nowMs;
+    if (this.#call === undefined && now.length === 0) this.#emptiedAtMs = this.#now;
     if (this.#call !== undefined && now.join() !== before.join()) this.#checkChange(kind, before, now, this.#call);
   }
 
@@ -276,9 +287,9 @@ export class EndpointTruth {
 
   #checkRemoved(address: string, { sentAtMs, by, begunAtMs }: Call): void {
     const { servers, agents } = this.#world;
-    const isLeaving =
-      (this.#leaving.get(address) ?? 0) > 0 || (this.#leavingUntilMs.get(address) ?? 0) >= sentAtMs - PASS_MS;
-    if (isLeaving || this.#wasUnexpected(address, sentAtMs - 3 * PASS_MS)) return;
+    const known = this.#of(address);
+    const isLeaving = known.running > 0 || known.leavingUntilMs >= sentAtMs - PASS_MS;
+    if (isLeaving || (known.expectedSinceMs ?? sentAtMs) > sentAtMs - 3 * PASS_MS) return;
     const tries = this.#probes.filter((probe) => probe.address === address);
     const isLate = (probe: Probe) => probe.atMs > sentAtMs - EVIDENCE_MS;
     // A pass whose process was late probes an address twice, so passes are counted here and not probes.
@@ -312,7 +323,7 @@ export class EndpointTruth {
   }
 
   #isUnansweredSinceUndo(address: string, tries: readonly Probe[]): boolean {
-    const undoneAtMs = this.#undoneAtMs.get(address);
+    const { undoneAtMs } = this.#of(address);
     if (undoneAtMs === undefined) return false;
     return !tries.some(({ atMs, status = 0 }) => atMs >= undoneAtMs && ALIVE.has(status));
   }
@@ -325,14 +336,15 @@ export class EndpointTruth {
   }
 
   #checkAdded(address: string, kind: string, now: readonly string[], { sentAtMs, by }: Call): void {
+    const { agents, calmSinceMs, servers } = this.#world;
     if (this.isWithdrawn(address)) this.#world.violate('withdrawn', `${address} is withdrawn and was published`);
     // Only ticks are checked: a deregistration publishes the addresses that the leases contain, and the next tick removes those
     // that are wrong.
     const isTick = by.kind === 'endpoints';
-    const undoneAtMs = this.#undoneAtMs.get(address) ?? 0;
+    const { undoneAtMs = 0, unexpectedSinceMs } = this.#of(address);
     const isUndone = undoneAtMs > Math.max(sentAtMs - REMEMBERED_MS, this.#restoredAtMs) && undoneAtMs < sentAtMs;
     // The lease of an agent counts until it expires.
-    const leaseMs = this.#world.agents.has(address) ? 1000 * this.#world.spec.endpoints.leaseSeconds : 0;
+    const leaseMs = agents.has(address) ? 1000 * this.#world.spec.endpoints.leaseSeconds : 0;
     const isAnswer = ({ atMs, status = 0 }: Probe) => atMs >= undoneAtMs - PASS_MS - leaseMs && ALIVE.has(status);
     // A slice mirrors the Endpoints.
     const isMirrored = kind === 'endpointslices' && this.publishedIn('endpoints', 'kubernetes').includes(address);
@@ -344,16 +356,14 @@ export class EndpointTruth {
     ) {
       this.#world.violate('withdrawn', `${address} was published after an undo, and has not answered since`);
     }
-    const goneSinceMs = this.#notExpectedSinceMs.get(address);
     // An agent may have refreshed the lease just before the address was removed from the spec.
-    const isAgents = this.#world.agents.has(address);
+    const isAgents = agents.has(address);
     // After a failed DNS lookup, the address of the former record stays while it answers.
-    const { calmSinceMs, servers } = this.#world;
     const isFormerRecord = sentAtMs < calmSinceMs + PASS_MS && servers.formerRecords.has(address);
     // An address stays until its lease expires if no other address of its family is expected.
     const isLeased = this.#world.leaseField(address, 'expiresAtMs') > sentAtMs;
     if (isLeased && !now.some((each) => this.isExpected(each))) return;
-    if (isTick && !isAgents && !isFormerRecord && goneSinceMs !== undefined && goneSinceMs < sentAtMs - STALE_SPEC_MS) {
+    if (isTick && !isAgents && !isFormerRecord && (unexpectedSinceMs ?? sentAtMs) < sentAtMs - STALE_SPEC_MS) {
       this.#world.violate('notInSpec', `${address} is not in the spec and was published`);
     }
   }
@@ -375,10 +385,6 @@ export class EndpointTruth {
     const times = misses.map(({ atMs }) => atMs);
     const isSkewed = this.#world.has('skewedFunctions') || this.#world.has('skewedMachines');
     return Math.max(...times) - Math.min(...times) >= BETWEEN_MISSES_MS[isSkewed ? 'skewed' : 'correct'];
-  }
-
-  #wasUnexpected(address: string, sinceMs: number): boolean {
-    return !this.#expected.has(address) || (this.#unexpectedUntilMs.get(address) ?? 0) > sinceMs;
   }
 }
 
