@@ -5,7 +5,7 @@ import { LOOPS, type Loop } from '../../lib/cluster/cluster-spec.ts';
 import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
 import { createTable } from '../../local/create-table.ts';
 import { afterThisTest } from '../support/after-this-test.ts';
-import { type Fault, type FaultProxy, serviceError, startFaultProxy, throttle } from '../support/fault-proxy.ts';
+import { type Fault, type FaultProxy, none, serviceError, startFaultProxy, throttle } from '../support/fault-proxy.ts';
 import { runningTableServer } from '../support/running-table-server.ts';
 import { testDynamoClient } from '../support/test-dynamo-client.ts';
 import { aMisbehavingWorld, type MisbehavingWorld, type OpenTable } from './misbehaving-world.ts';
@@ -41,7 +41,10 @@ beforeEach(async () => {
 });
 
 /** Returns a fault: the table gives no reply until the deadline of the pass. */
-const hang = (): Fault[] => [{ kind: 'hang', meanwhile: () => world.expireDeadlines() }];
+const hang: Fault = async () => {
+  world.expireDeadlines();
+  return { hang: true };
+};
 
 describe.each(LOOPS)('an invocation of %s that fails changes nothing, and the next invocation succeeds', (loop) => {
   test.each<[string, () => void, string, RegExp]>([
@@ -61,7 +64,7 @@ describe.each(LOOPS)('an invocation of %s that fails changes nothing, and the ne
     ],
     [
       'the table does not answer',
-      () => proxy.plan('Query', ...hang()),
+      () => proxy.plan('Query', hang),
       'DeadlineExceeded',
       /dynamodb:Query on table "table-\d+".*aborted at its deadline.*try again/,
     ],
@@ -99,14 +102,12 @@ test.each(LOOPS)('a pass of %s does not begin if the table throttles the read of
   expect(await world.tick(loop)).toEqual({ passes: 1, failed: 0, skipped: 0 });
 });
 
-const NO_FAULT: Fault = { kind: 'none' };
-
 describe('a pass that fails halfway changes nothing, and the next one succeeds', () => {
   test.each<[string, Loop, () => [string, ...Fault[]], string, RegExp]>([
     [
       'the table throttles the read of the range',
       'cluster-ip-repair',
-      () => ['GetItem', NO_FAULT, ...throttle(ATTEMPTS)],
+      () => ['GetItem', none, ...throttle(ATTEMPTS)],
       'Throttled',
       /^unable to refresh the service IP block: /,
     ],
@@ -134,7 +135,7 @@ describe('a pass that fails halfway changes nothing, and the next one succeeds',
     [
       'the table does not answer the second read of the leases',
       'kubernetes-service',
-      () => ['GetItem', NO_FAULT, NO_FAULT, ...hang()],
+      () => ['GetItem', none, none, hang],
       'DeadlineExceeded',
       /dynamodb:GetItem .*aborted at its deadline/,
     ],

@@ -1,10 +1,11 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { RANGE_KEYS, type RangeKey } from '../../lib/cluster/spec-ranges.ts';
 import { readRange } from '../../lib/table/ranges.ts';
 import type { StoredService, StoredServiceSpec } from '../../local/stand-in/service-storage.ts';
 import { found } from '../support/found.ts';
 import { CLUSTER } from '../support/handlers.ts';
 import { itemsIn } from '../support/ranges.ts';
+import { running } from '../support/running.ts';
 import { type AdmittedControlPlane, startAdmittedControlPlane } from './admitted-control-plane.ts';
 
 interface Reply {
@@ -15,20 +16,14 @@ interface Reply {
 const RANGES = ['10.96.0.0/20', 'fd00:10:96::/112'] as const;
 const services = '/api/v1/namespaces/default/services';
 
-let plane: AdmittedControlPlane;
-let apiserver: AdmittedControlPlane['apiserver'];
-
 /* The tests run in order: each starts with the state that the previous test left. */
-beforeAll(async () => {
-  plane = await startAdmittedControlPlane(RANGES.join());
-  apiserver = plane.apiserver;
-});
+const plane = running(() => startAdmittedControlPlane(RANGES.join()));
 
-afterAll(() => plane?.close());
+const request: AdmittedControlPlane['apiserver']['request'] = (...args) => plane.apiserver.request(...args);
 
 function create(name: string, spec: StoredServiceSpec, query = ''): Promise<Reply> {
   const body = { metadata: { name }, spec: { ports: [{ port: 80 }], ...spec } };
-  return apiserver.request('POST', `${services}${query}`, body);
+  return request('POST', `${services}${query}`, body);
 }
 
 async function bothRepairs() {
@@ -41,7 +36,7 @@ async function takenIn(key: RangeKey): Promise<readonly string[]> {
 }
 
 async function listed(): Promise<readonly StoredService[]> {
-  const { body } = await apiserver.request<{ items: StoredService[] }>('GET', services);
+  const { body } = await request<{ items: StoredService[] }>('GET', services);
   return body.items;
 }
 
@@ -110,11 +105,11 @@ test('the webhook refuses an allocated node port with the message of the API ser
 async function withoutWebhook(work: () => Promise<Reply>): Promise<Reply> {
   const name = 'zz-kube-bootstrap-controller';
   const group = `/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/${name}`;
-  const { body } = await apiserver.request<{ webhooks: object[] }>('GET', group);
+  const { body } = await request<{ webhooks: object[] }>('GET', group);
   const [hook] = body.webhooks;
   const selecting = async (namespaceSelector: object) => {
     const patch = { webhooks: [{ ...hook, namespaceSelector }] };
-    expect(await apiserver.request('PATCH', group, patch)).toMatchObject({ status: 200 });
+    expect(await request('PATCH', group, patch)).toMatchObject({ status: 200 });
   };
   await selecting({ matchLabels: { nobody: 'has-it' } });
   try {
@@ -129,7 +124,7 @@ async function withoutWebhook(work: () => Promise<Reply>): Promise<Reply> {
 test('a Service gets a node port when it becomes a NodePort, and the port stays allocated when it becomes a ClusterIP', async () => {
   expect(await create('plain', {})).toMatchObject({ status: 201 });
 
-  const changed: Reply = await apiserver.request('PATCH', `${services}/plain`, { spec: { type: 'NodePort' } });
+  const changed: Reply = await request('PATCH', `${services}/plain`, { spec: { type: 'NodePort' } });
 
   const nodePort = String(changed.body.spec.ports?.[0]?.nodePort);
   expect(await takenIn(RANGE_KEYS.nodePorts)).toContain(nodePort);
@@ -138,7 +133,7 @@ test('a Service gets a node port when it becomes a NodePort, and the port stays 
     nodePorts: [nodePort],
     clusterIPs: [],
   });
-  const back = await apiserver.request('PATCH', `${services}/plain`, { spec: { type: 'ClusterIP' } });
+  const back = await request('PATCH', `${services}/plain`, { spec: { type: 'ClusterIP' } });
   expect(back).toMatchObject({ status: 200, body: { spec: { ports: [{ port: 80 }] } } });
   expect(await takenIn(RANGE_KEYS.nodePorts)).toContain(nodePort);
 });
@@ -147,7 +142,7 @@ test('a Service gets an address of each family if it is created as dual-stack or
   const both = await create('both', { ipFamilyPolicy: 'PreferDualStack', ipFamilies: ['IPv6'] });
   expect(both.body.spec.ipFamilies).toEqual(['IPv6', 'IPv4']);
   expect(await create('later', {})).toMatchObject({ status: 201 });
-  const later: Reply = await apiserver.request('PATCH', `${services}/later`, {
+  const later: Reply = await request('PATCH', `${services}/later`, {
     spec: { ipFamilyPolicy: 'RequireDualStack' },
   });
   expect(later).toMatchObject({ status: 200, body: { spec: { ipFamilies: ['IPv4', 'IPv6'] } } });
@@ -173,22 +168,22 @@ test('the API server does not call the webhook for a Service without an address,
 
   await create('headless', { clusterIP: 'None' });
   await create('elsewhere', { type: 'ExternalName', externalName: 'example.com', ports: [] });
-  await apiserver.request('PATCH', `${services}/web`, { metadata: { labels: { a: 'b' } } });
+  await request('PATCH', `${services}/web`, { metadata: { labels: { a: 'b' } } });
 
   expect(plane.reviewed()).toBe(before);
 });
 
 test('if the API server calls the webhook again with the Service that the first call returned, nothing changes', async () => {
   const group = '/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations';
-  const { body } = await apiserver.request<{ webhooks: object[] }>('GET', `${group}/zz-kube-bootstrap-controller`);
+  const { body } = await request<{ webhooks: object[] }>('GET', `${group}/zz-kube-bootstrap-controller`);
   const again = { metadata: { name: 'zzz-the-same-again' }, webhooks: body.webhooks };
-  expect(await apiserver.request('POST', group, again)).toMatchObject({ status: 201 });
+  expect(await request('POST', group, again)).toMatchObject({ status: 201 });
   await plane.untilReviewed(2);
 
   expect(await create('twice', { type: 'NodePort' })).toMatchObject({ status: 201 });
   const generated = { metadata: { generateName: 'twice-' }, spec: { type: 'NodePort', ports: [{ port: 80 }] } };
   for (let time = 0; time < 2; time++) {
-    expect(await apiserver.request('POST', services, generated)).toMatchObject({
+    expect(await request('POST', services, generated)).toMatchObject({
       status: 201,
       body: { metadata: { name: expect.stringMatching(/^twice-[a-z2-9]{5}$/) } },
     });
@@ -198,11 +193,11 @@ test('if the API server calls the webhook again with the Service that the first 
     metadata: { generateName: 'asks-' },
     spec: { clusterIP, ports: [{ port: 80 }] },
   });
-  expect(await apiserver.request('POST', services, asking(address))).toMatchObject({ status: 201 });
-  expect(await apiserver.request('POST', services, asking(address))).toMatchObject({ status: 422 });
-  expect(await apiserver.request('POST', services, asking(other))).toMatchObject({ status: 201 });
+  expect(await request('POST', services, asking(address))).toMatchObject({ status: 201 });
+  expect(await request('POST', services, asking(address))).toMatchObject({ status: 422 });
+  expect(await request('POST', services, asking(other))).toMatchObject({ status: 201 });
 
-  expect(await apiserver.request('DELETE', `${group}/zzz-the-same-again`)).toMatchObject({ status: 200 });
+  expect(await request('DELETE', `${group}/zzz-the-same-again`)).toMatchObject({ status: 200 });
 });
 
 test('if twenty concurrent clients create a thousand Services, each gets its own address and port, and the table contains exactly these', async () => {
@@ -260,7 +255,7 @@ test.each<[string, string, readonly object[]]>([
 ])('nothing is allocated for a Service with %s, because the API server refuses it', async (_what, name, ports) => {
   const before = [await takenIn(RANGE_KEYS.primary), await takenIn(RANGE_KEYS.nodePorts)];
   const body = { metadata: { name }, spec: { type: 'NodePort', ports } };
-  expect(await apiserver.request('POST', services, body)).toMatchObject({ status: 422 });
+  expect(await request('POST', services, body)).toMatchObject({ status: 422 });
   expect([await takenIn(RANGE_KEYS.primary), await takenIn(RANGE_KEYS.nodePorts)]).toEqual(before);
 });
 
@@ -272,6 +267,6 @@ test('only headless Services and changes without an allocation succeed if the we
     body: { message: expect.stringContaining('failed calling webhook "services.kube-bootstrap-controller.io"') },
   });
   expect(await create('headless-alone', { clusterIP: 'None' })).toMatchObject({ status: 201 });
-  const labelled = await apiserver.request('PATCH', `${services}/web`, { metadata: { labels: { c: 'd' } } });
+  const labelled = await request('PATCH', `${services}/web`, { metadata: { labels: { c: 'd' } } });
   expect(labelled).toMatchObject({ status: 200 });
 });

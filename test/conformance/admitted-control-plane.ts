@@ -4,7 +4,6 @@ import { admission } from '../../lib/admission/admission.ts';
 import { startDeadline } from '../../lib/runtime/deadline.ts';
 import { serveAdmission, writeAdmissionFiles } from '../../local/serve-admission.ts';
 import { makeAuthority } from '../../local/stand-in/identity.ts';
-import { untilBootstrapped } from '../support/bootstrapped.ts';
 import { startEtcd, startKubeApiserver } from '../support/control-plane.ts';
 import { aDispatchWorld } from '../support/dispatch-world.ts';
 import { eventually } from '../support/eventually.ts';
@@ -33,7 +32,6 @@ export async function startAdmittedControlPlane(serviceClusterIPRange: string, c
   });
   const extraArgs = [`--admission-control-config-file=${files.config}`];
   const apiserver = await startKubeApiserver({ etcd, serviceClusterIPRange, extraArgs });
-  await untilBootstrapped(apiserver);
   const handlers = await startHandlers({
     kubeconfigFile: apiserver.kubeconfigFile,
     spec: { allocator: 'table', serviceClusterIPRange, apiServers: [{ address: '10.9.8.7' }] },
@@ -65,7 +63,7 @@ export async function startAdmittedControlPlane(serviceClusterIPRange: string, c
   await untilReviewed(1);
   const close = async () => {
     await handlers.close();
-    await etcd.stop();
+    await etcd.close();
     // A test may have ended the webhook.
     await endWebhook().catch(() => undefined);
   };

@@ -1,11 +1,11 @@
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { describe, expect, jest, test } from '@jest/globals';
 import type { StoredService } from '../../local/stand-in/service-storage.ts';
-import { untilBootstrapped } from '../support/bootstrapped.ts';
 import { type KubeApiserver, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
 import { storedService } from '../support/etcd-client.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Invoked, startHandlers } from '../support/handlers.ts';
 import { seededPick } from '../support/ranges.ts';
+import { running } from '../support/running.ts';
 import { type AdmittedControlPlane, startAdmittedControlPlane } from './admitted-control-plane.ts';
 
 /* These tests change Services in a real API server for 24 rounds of one hour, while passes of both repairs run. */
@@ -143,14 +143,13 @@ type Plane = Pick<AdmittedControlPlane, 'etcd' | 'apiserver' | 'handlers' | 'clo
 async function startStockPlane(): Promise<Plane> {
   const etcd = await startEtcd();
   const apiserver = await startKubeApiserver({ etcd, serviceClusterIPRange: RANGES });
-  await untilBootstrapped(apiserver);
   const handlers = await startHandlers({
     kubeconfigFile: apiserver.kubeconfigFile,
     spec: { allocator: 'apiserver', apiServers: [{ address: '10.9.8.7' }] },
   });
   const close = async () => {
     await handlers.close();
-    await etcd.stop();
+    await etcd.close();
   };
   return { etcd, apiserver, handlers, close };
 }
@@ -163,13 +162,8 @@ describe.each([
   ['table', (clock: () => number) => startAdmittedControlPlane(RANGES, clock)],
 ] as const)('with allocator %s', (allocator, start) => {
   let aheadMs = 0;
-  let plane: Plane;
   let isPlanted = false;
-
-  beforeAll(async () => {
-    plane = await start(() => Date.now() + aheadMs);
-  });
-  afterAll(() => plane?.close());
+  const plane = running<Plane>(() => start(() => Date.now() + aheadMs));
 
   async function bothRepairs(): Promise<Invoked[]> {
     return [await plane.handlers.run('cluster-ip-repair'), await plane.handlers.run('node-port-repair')];

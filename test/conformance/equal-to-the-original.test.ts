@@ -1,10 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
-import { type Etcd, type KubeApiserver, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
+import { type KubeApiserver, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
 import { initialiseNodePorts } from '../support/etcd-client.ts';
 import { eventually } from '../support/eventually.ts';
 import { startHandlers } from '../support/handlers.ts';
 import { kubernetesServiceObjects } from '../support/kubernetes-service-objects.ts';
+import { running } from '../support/running.ts';
 import { freePort } from '../support/server-process.ts';
 import { runningHandlers } from './running-control-plane.ts';
 
@@ -24,15 +25,13 @@ describe.each<Variant>([
   { title: 'IPv6', advertiseAddress: '2001:db8::7', serviceClusterIPRange: 'fd00:10::/112' },
   { title: 'two families', advertiseAddress: '10.9.8.7', serviceClusterIPRange: '10.1.0.0/16,fd00:10::/112' },
 ])('with $title', (variant) => {
-  const etcds: Etcd[] = [];
+  const [etcd, otherEtcd] = [running(startEtcd), running(startEtcd)];
   let original: KubeApiserver;
   let without: KubeApiserver;
 
   // Starts two control planes with the same port: one with the reconciler of upstream, one without a reconciler.
   beforeAll(async () => {
     const { advertiseAddress, serviceClusterIPRange, nodePort = 0, reconciler = 'lease' } = variant;
-    const [etcd, otherEtcd] = await Promise.all([startEtcd(), startEtcd()]);
-    etcds.push(etcd, otherEtcd);
     const port = await freePort('127.0.0.1', '127.0.0.2');
     const extraArgs = nodePort === 0 ? [] : [`--kubernetes-service-node-port=${nodePort}`];
     const common = { port, advertiseAddress, ...(serviceClusterIPRange !== undefined && { serviceClusterIPRange }) };
@@ -42,7 +41,6 @@ describe.each<Variant>([
     ]);
     await initialiseNodePorts(otherEtcd);
   });
-  afterAll(() => Promise.all(etcds.map((etcd) => etcd.stop())));
   const handlers = runningHandlers(() => ({ kubeconfigFile: without.kubeconfigFile, spec: specOf(variant, without) }));
 
   test('the handlers write the same Service, Endpoints and EndpointSlice as upstream, field by field', async () => {

@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { beforeAll, expect, test } from '@jest/globals';
 import type { EventsV1Event, V1IPAddress } from '@kubernetes/client-node';
 import type { WholeObject } from '../../lib/cluster/kubernetes-objects.ts';
 import { type Etcd, type KubeApiserver, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
 import { type StoredService, storedService } from '../support/etcd-client.ts';
 import { eventually } from '../support/eventually.ts';
+import { running } from '../support/running.ts';
 import { runningHandlers } from './running-control-plane.ts';
 
 /*
@@ -233,13 +234,11 @@ async function eventsBy(controller: string, { request }: KubeApiserver): Promise
   return [...new Set(lines)].toSorted();
 }
 
-const etcds: Etcd[] = [];
+const [etcd, theirEtcd] = [running(startEtcd), running(startEtcd)];
 let upstream: KubeApiserver;
 let ours: KubeApiserver;
 
 beforeAll(async () => {
-  const [etcd, theirEtcd] = [await startEtcd(), await startEtcd()];
-  etcds.push(etcd, theirEtcd);
   await Promise.all([plant(etcd), plant(theirEtcd)]);
   await etcd.put(DEFAULT_CIDR, serviceCidr('kubernetes', RANGES));
   // The repair of upstream waits until the ServiceCIDR `kubernetes` exists. Until the API server accepts events, this ServiceCIDR
@@ -253,7 +252,6 @@ beforeAll(async () => {
   ]);
   await theirEtcd.put(DEFAULT_CIDR, serviceCidr('kubernetes', RANGES));
 });
-afterAll(() => Promise.all(etcds.map((etcd) => etcd.stop())));
 
 const handlers = runningHandlers(() => ({
   kubeconfigFile: ours.kubeconfigFile,
@@ -275,7 +273,7 @@ test('two passes with repair.ipAddresses result in the same IPAddresses and even
   expect(await handlers.run('cluster-ip-repair')).toMatchObject({ errors: [] });
   // Upstream checks a Service again when it changes, or after three minutes.
   await eventually(async () => expect(await upstream.request('GET', '/readyz')).toMatchObject({ status: 200 }));
-  await etcds[1]?.putServices(services);
+  await theirEtcd.putServices(services);
 
   const objects = await recorded(ours);
   const events = await eventsBy('kube-bootstrap-controller/cluster-ip-repair', ours);

@@ -1,13 +1,13 @@
 import { execFile } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { listen } from '../../local/stand-in/api-servers.ts';
 import { kubeconfigOf } from '../../local/stand-in/identity.ts';
 import { findBinaries, KUBERNETES_VERSION } from '../support/binaries.ts';
-import { untilBootstrapped } from '../support/bootstrapped.ts';
 import { startEtcd, startKubeApiserver } from '../support/control-plane.ts';
 import type { Ran } from '../support/kbctl-process.ts';
+import { running } from '../support/running.ts';
 import { IDENTITY, readyStandIn } from '../support/stand-in.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
@@ -28,9 +28,8 @@ async function openStandIn(): Promise<Server> {
 
 async function openReal(): Promise<Server> {
   const etcd = await startEtcd();
-  const apiserver = await startKubeApiserver({ etcd });
-  await untilBootstrapped(apiserver);
-  return { kubeconfigFile: apiserver.kubeconfigFile, close: () => etcd.stop() };
+  const { kubeconfigFile } = await startKubeApiserver({ etcd });
+  return { kubeconfigFile, close: etcd.close };
 }
 
 /** Runs kubectl with its own home folder, because kubectl caches the API discovery there. */
@@ -62,11 +61,7 @@ describe.each([
   { name: 'the stand-in API server', open: openStandIn },
   { name: 'a real kube-apiserver', open: openReal },
 ])('kubectl with $name', ({ open }) => {
-  let server: Server;
-  beforeAll(async () => {
-    server = await open();
-  });
-  afterAll(() => server?.close());
+  const server = running(open);
 
   // The commands run in order, as one session.
   test.each([
@@ -110,11 +105,7 @@ describe.each([
 });
 
 describe('kubectl and missing features of the stand-in API server', () => {
-  let server: Server;
-  beforeAll(async () => {
-    server = await openStandIn();
-  });
-  afterAll(() => server?.close());
+  const server = running(openStandIn);
 
   test.each([
     ['create namespace shop', 'kubectl create -f or kubectl apply -f'],

@@ -1,10 +1,11 @@
 import { writeFileSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { type Etcd, type KubeApiserver, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
+import { beforeAll, expect, test } from '@jest/globals';
+import { type KubeApiserver, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
 import { found } from '../support/found.ts';
 import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 import { published } from '../support/kubernetes-service-objects.ts';
+import { running } from '../support/running.ts';
 import { freePort } from '../support/server-process.ts';
 import { runningHandlers } from './running-control-plane.ts';
 
@@ -31,10 +32,9 @@ const history: string[] = [];
 /** The time of the handlers. It does not depend on the duration of passes. */
 let nowMs = Date.now();
 let shown: readonly string[] = [];
-let etcd: Etcd;
+const etcd = running(startEtcd);
 
 beforeAll(async () => {
-  etcd = await startEtcd();
   const hosts = { [FIRST]: '127.0.0.1', [OWN]: OWN, [THIRD]: '127.0.0.2' };
   const port = await freePort(...Object.values(hosts));
   // During this delay an API server that shuts down still serves, and its /readyz reports the shutdown.
@@ -49,7 +49,6 @@ beforeAll(async () => {
   const cluster = { 'tls-server-name': 'kubernetes.default.svc' };
   writeFileSync(kubeconfigFile, kubeconfigTo(url, { ca, cluster, user: { token } }));
 });
-afterAll(() => etcd?.stop());
 
 const handlers = runningHandlers(() => {
   const { kubeconfigFile, port } = serverOf(FIRST);

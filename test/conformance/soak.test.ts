@@ -1,16 +1,17 @@
 import { readdirSync } from 'node:fs';
-import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import { expect, jest, test } from '@jest/globals';
 import { bitsOf } from '../../lib/allocator/snapshot-bytes.ts';
 import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { readRange } from '../../lib/table/ranges.ts';
 import { startBehindProxies } from '../soak/behind-proxies.ts';
 import type { ChaosProxy } from '../support/chaos-proxy.ts';
-import { TABLE_FAULTS } from '../support/fault-proxy.ts';
+import { none, TABLE_FAULTS } from '../support/fault-proxy.ts';
 import { found } from '../support/found.ts';
 import { CLUSTER, runAllLoops } from '../support/handlers.ts';
 import { published } from '../support/kubernetes-service-objects.ts';
 import { seededPick } from '../support/ranges.ts';
+import { running } from '../support/running.ts';
 import { runningControlPlane } from './running-control-plane.ts';
 
 /* Passes run while connections to a real API server break in every way. `npm run soak` runs this test for ten minutes. */
@@ -29,15 +30,7 @@ jest.setTimeout((MINUTES + 3) * 60_000);
 
 const { apiserver } = runningControlPlane();
 const pick = seededPick(Number(process.env['SOAK_SEED'] ?? 1));
-let proxy: ChaosProxy;
-let second: ChaosProxy;
-let started: Awaited<ReturnType<typeof startBehindProxies>>;
-
-beforeAll(async () => {
-  started = await startBehindProxies(apiserver, [FIRST, SECOND], pick);
-  [proxy, second] = started.proxies as [ChaosProxy, ChaosProxy];
-});
-afterAll(() => started?.close());
+const started = running(() => startBehindProxies(apiserver, [FIRST, SECOND], pick));
 
 const openFiles = (): number => readdirSync('/proc/self/fd').length;
 
@@ -58,7 +51,7 @@ async function claimed(): Promise<string[]> {
 }
 
 /** Stops or restores the second API server every two minutes by the clock of the handlers. The first call stops it. */
-function dieAndReturn(nowMs: number): void {
+function dieAndReturn(second: ChaosProxy, nowMs: number): void {
   if (nowMs < life.sinceMs + 120_000) return;
   Object.assign(life, { isDown: !life.isDown, sinceMs: nowMs, deaths: life.deaths + (life.isDown ? 0 : 1) });
   second.down(life.isDown);
@@ -79,7 +72,8 @@ async function checkRound(round: number, nowMs: number): Promise<void> {
 }
 
 test('passes over broken connections publish live servers in each round, allocate no address twice, and leave no files open', async () => {
-  const { handlers, tableProxy } = started;
+  const { handlers, tableProxy, proxies } = started;
+  const [proxy, second] = proxies as [ChaosProxy, ChaosProxy];
   await runAllLoops(handlers);
   const filesBefore = openFiles();
   let aheadMs = 0;
@@ -88,11 +82,11 @@ test('passes over broken connections publish live servers in each round, allocat
   let [rounds, failed, tableFaults] = [0, 0, 0];
   proxy.faults(3);
   while (Date.now() < endsAtMs) {
-    dieAndReturn(Date.now() + aheadMs);
+    dieAndReturn(second, Date.now() + aheadMs);
     await changeServices(names);
     for (const operation of ['GetItem', 'PutItem']) {
       if (pick(2) > 0) continue;
-      tableProxy.plan(operation, TABLE_FAULTS[pick(TABLE_FAULTS.length)] ?? { kind: 'none' });
+      tableProxy.plan(operation, TABLE_FAULTS[pick(TABLE_FAULTS.length)] ?? none);
       tableFaults += 1;
     }
     for (const loop of LOOPS) failed += (await handlers.run(loop)).summary.failed;

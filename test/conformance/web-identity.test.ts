@@ -1,7 +1,7 @@
 import { generateKeyPairSync, randomUUID, sign } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { beforeAll, expect, test } from '@jest/globals';
 import { parse, stringify } from 'yaml';
 import { kubeconfigSources } from '../../lib/aws/read-kubeconfig.ts';
 import { kubeconfigLoader } from '../../lib/aws/stored-kubeconfig.ts';
@@ -13,23 +13,26 @@ import { makeAuthority } from '../../local/stand-in/identity.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { afterThisTest } from '../support/after-this-test.ts';
 import { startFaultServer } from '../support/api-fault-server.ts';
-import { type Etcd, type KubeApiserver, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
-import { type FakeAws, issuedToken, startFakeAws } from '../support/fake-aws.ts';
+import { type KubeApiserver, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
+import { issuedToken, startFakeAws } from '../support/fake-aws.ts';
 import { CLUSTER, runAllLoops, startHandlers } from '../support/handlers.ts';
 import { readInRepository } from '../support/repository.ts';
+import { running } from '../support/running.ts';
 import { freePort } from '../support/server-process.ts';
 import { applyShippedRbac } from '../support/shipped-rbac.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const ROLE = 'arn:aws:iam::123456789012:role/kbc-prod-eu-west-1-kubernetes-service';
 
-let issuer: Awaited<ReturnType<typeof startTokenIssuer>>;
-let etcd: Etcd;
+const issuer = running(startTokenIssuer);
+const etcd = running(startEtcd);
 let apiserver: KubeApiserver;
 let webIdentity: WebIdentity;
 /** The claims of the tokens that AWS STS signs. The requested audience is added if there is no `aud`. */
 let claims: () => { readonly sub: string; readonly exp: number; readonly aud?: string };
-let aws: FakeAws;
+const aws = running(() =>
+  startFakeAws(({ body }) => issuedToken(issuer.sign({ aud: String(body['Audience.member.1']), ...claims() }))),
+);
 
 const nowSeconds = () => Math.floor(Date.now() / 1000);
 
@@ -43,11 +46,6 @@ function authenticationConfiguration(audience: string): string {
 }
 
 beforeAll(async () => {
-  issuer = await startTokenIssuer();
-  aws = await startFakeAws(({ body }) =>
-    issuedToken(issuer.sign({ aud: String(body['Audience.member.1']), ...claims() })),
-  );
-  etcd = await startEtcd();
   const port = await freePort('127.0.0.1');
   const server = `https://127.0.0.1:${port}`;
   const file = join(temporaryFolder(), 'authentication.yaml');
@@ -56,12 +54,6 @@ beforeAll(async () => {
   await apiserver.request('POST', '/api/v1/namespaces', { metadata: { name: 'default' } });
   await applyShippedRbac(apiserver);
   webIdentity = { server, certificateAuthorityData: Buffer.from(apiserver.ca).toString('base64') };
-});
-
-afterAll(async () => {
-  await etcd?.stop();
-  await aws?.stop();
-  await issuer?.close();
 });
 
 test('an API server with --authentication-config for AWS STS accepts tokens of the functions as the service account of deploy/rbac.yaml', async () => {

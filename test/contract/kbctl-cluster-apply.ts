@@ -5,7 +5,7 @@ import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { listClusters, readCluster } from '../../lib/table/clusters.ts';
 import { aClusterSpec, specIn } from '../support/a-cluster-spec.ts';
 import { afterThisTest } from '../support/after-this-test.ts';
-import { startFaultProxy } from '../support/fault-proxy.ts';
+import { dropReplyAfter, startFaultProxy } from '../support/fault-proxy.ts';
 import type { KbctlProcess, Ran } from '../support/kbctl-process.ts';
 import { CLUSTER, documentIn, expectPrinted, failed, type KbctlWorld, ran } from '../support/kbctl-world.ts';
 
@@ -117,7 +117,10 @@ export function describeClusterApply(world: () => KbctlWorld): void {
       const proxy = await startFaultProxy(world().endpoint);
       afterThisTest(proxy.close);
       const env = { AWS_ENDPOINT_URL: proxy.endpoint };
-      proxy.plan('PutItem', { kind: 'dropReply', meanwhile: () => meanwhile(running) });
+      proxy.plan(
+        'PutItem',
+        dropReplyAfter(() => meanwhile(running)),
+      );
       const running = world().spawn(['cluster', 'apply', '-f', 'three'], { env });
       return running.end();
     };

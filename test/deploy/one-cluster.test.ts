@@ -48,7 +48,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await world?.stop();
-  await controlPlane?.etcd.stop();
+  await controlPlane?.etcd.close();
 });
 
 test('the first scheduled event publishes the API servers of a registered cluster', async () => {

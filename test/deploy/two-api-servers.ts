@@ -33,7 +33,7 @@ export async function startControlPlane() {
       },
     };
   } catch (error) {
-    await etcd.stop();
+    await etcd.close();
     throw error;
   }
 }

@@ -30,7 +30,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await world?.stop();
-  await controlPlane?.etcd.stop();
+  await controlPlane?.etcd.close();
 });
 
 async function expectAllLoopsWork(): Promise<void> {

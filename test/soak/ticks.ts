@@ -4,10 +4,9 @@ import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
-import { untilBootstrapped } from '../support/bootstrapped.ts';
 import type { ChaosProxy } from '../support/chaos-proxy.ts';
 import { startEtcd, startKubeApiserver } from '../support/control-plane.ts';
-import { type FaultProxy, TABLE_FAULTS } from '../support/fault-proxy.ts';
+import { type FaultProxy, none, TABLE_FAULTS } from '../support/fault-proxy.ts';
 import type { Handlers } from '../support/handlers.ts';
 import { seededPick } from '../support/ranges.ts';
 import { startBehindProxies } from './behind-proxies.ts';
@@ -66,7 +65,7 @@ function leak(tableEndpoint: string): void {
 async function tickAll(handlers: Handlers, tableProxy: FaultProxy, withFaults: boolean): Promise<number> {
   if (withFaults && pick(2) === 0) {
     const operation = pick(2) === 0 ? 'GetItem' : 'PutItem';
-    tableProxy.plan(operation, TABLE_FAULTS[pick(TABLE_FAULTS.length)] ?? { kind: 'none' });
+    tableProxy.plan(operation, TABLE_FAULTS[pick(TABLE_FAULTS.length)] ?? none);
   }
   // An invocation that cannot read the cluster list rejects, and its schedule invokes the next one.
   const settled = await Promise.allSettled(LOOPS.map((loop) => handlers.run(loop)));
@@ -83,9 +82,8 @@ type Loopback = Awaited<ReturnType<typeof startLoopback>>;
 /** Starts a real API server and a table, each behind its proxy, and the handlers over them. */
 async function startLoopback(stack: AsyncDisposableStack) {
   const etcd = await startEtcd();
-  stack.defer(() => etcd.stop());
+  stack.defer(() => etcd.close());
   const apiserver = await startKubeApiserver({ etcd });
-  await untilBootstrapped(apiserver);
   const { proxies, close, ...started } = await startBehindProxies(apiserver, ['10.9.8.7'], pick);
   stack.defer(close);
   return { ...started, proxy: proxies[0] as ChaosProxy };

@@ -29,12 +29,15 @@ export async function startFaultServer(
 ) {
   const requests: SeenRequest[] = [];
   const { url, server, close } = await serve((incoming, response) => {
-    void text(incoming).then(async (body) => {
-      const { method = '', url: path = '', headers } = incoming;
-      const request = { method, path, headers, body };
-      requests.push(request);
-      perform(await react(request, requests.length - 1), response);
-    });
+    void text(incoming).then(
+      async (body) => {
+        const { method = '', url: path = '', headers } = incoming;
+        const request = { method, path, headers, body };
+        requests.push(request);
+        perform(await react(request, requests.length - 1), response);
+      },
+      () => response.destroy(),
+    );
   }, tls);
   let connections = 0;
   server.on('connection', () => {
@@ -59,7 +62,7 @@ export function failure(code: number, reason: string, message = reason, details:
   };
 }
 
-export function perform(reaction: Reaction, response: ServerResponse): void {
+function perform(reaction: Reaction, response: ServerResponse): void {
   if ('hang' in reaction) return;
   if ('reset' in reaction) return void response.destroy();
   if ('cutOff' in reaction) {

@@ -2,11 +2,13 @@ import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
 import { findBinaries } from './binaries.ts';
 import { etcdClient } from './etcd-client.ts';
 import { eventually } from './eventually.ts';
 import { kubeconfigTo } from './kubeconfig-to.ts';
-import { rawRequests } from './raw-requests.ts';
+import { SERVICE_PATH } from './kubernetes-service-objects.ts';
+import { type RawRequests, rawRequests } from './raw-requests.ts';
 import { freePort, type ServerProcess, startServer } from './server-process.ts';
 
 export type Etcd = Awaited<ReturnType<typeof startEtcd>>;
@@ -23,7 +25,10 @@ export interface KubeApiserverOptions {
   readonly serviceClusterIPRange?: string;
   /** Starts the variant that creates no namespace, ServiceCIDR or Service and repairs nothing. Default: false. */
   readonly hooksOff?: boolean;
-  /** The path that answers 200 once the API server is started. Default: `/readyz`. */
+  /**
+   * The path that answers 200 once the API server is started. Default: `/readyz`, and then the start also waits for the objects
+   * that the API server creates.
+   */
   readonly readyPath?: string;
   /** More flags, such as `--service-node-port-range=30000-30010`. If a flag occurs twice, the last value applies. */
   readonly extraArgs?: readonly string[];
@@ -49,10 +54,10 @@ export async function startEtcd() {
   return {
     ...etcdClient(url),
     url,
-    /** Adds a function that `stop` calls before etcd ends. */
+    /** Adds a function that `close` calls before etcd ends. */
     beforeStop: (hook: () => Promise<void>) => void hooks.push(hook),
     /** Stops the API servers first, then etcd. An API server without etcd would hang in its graceful stop. */
-    async stop() {
+    async close() {
       await Promise.allSettled(hooks.splice(0).map((hook) => hook()));
       await server.stop();
       remove(folder);
@@ -60,7 +65,10 @@ export async function startEtcd() {
   };
 }
 
-/** Starts an API server and waits until it is ready. When its etcd stops, the API server is stopped too. */
+/**
+ * Starts an API server and waits until it is ready. A stock API server has then created its own objects. The API server stops
+ * before its etcd.
+ */
 export async function startKubeApiserver(options: KubeApiserverOptions) {
   const command = kubeApiserverCommand(options.hooksOff ?? false);
   const host = options.bindAddress ?? '127.0.0.1';
@@ -75,6 +83,7 @@ export async function startKubeApiserver(options: KubeApiserverOptions) {
   const start = () => startServer(command, args, folder, isReady);
 
   let server: ServerProcess = await start();
+  if (!options.hooksOff && options.readyPath === undefined) await untilBootstrapped(request);
   const ca = readFileSync(caFile, 'utf8');
   const kubeconfigYaml = kubeconfigTo(url, { ca, user: { token: adminToken } });
   const kubeconfigFile = join(folder, 'kubeconfig');
@@ -155,6 +164,29 @@ function kubeApiserverArgs(options: KubeApiserverOptions, host: string, port: nu
     '--authorization-mode=RBAC',
     ...(options.extraArgs ?? []),
   ];
+}
+
+const NAMESPACES = ['default', 'kube-node-lease', 'kube-public', 'kube-system'].map(
+  (name) => `/api/v1/namespaces/${name}`,
+);
+const SERVICE_CIDR = '/apis/networking.k8s.io/v1/servicecidrs/kubernetes';
+
+interface ServiceCidr extends KubernetesObject {
+  readonly status?: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] };
+}
+
+/**
+ * Waits until a stock API server, which is ready earlier, has created its own objects. After this call, it does not change them.
+ */
+async function untilBootstrapped(request: RawRequests['request']): Promise<void> {
+  await eventually(async () => {
+    for (const path of [...NAMESPACES, SERVICE_PATH]) {
+      if ((await request('GET', path)).status !== 200) throw new Error(`${path} is not there yet`);
+    }
+    const { body } = await request<ServiceCidr>('GET', SERVICE_CIDR);
+    const isReady = body.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True');
+    if (isReady !== true) throw new Error(`${SERVICE_CIDR} is not said to be ready yet`);
+  });
 }
 
 function temporaryFolder(name: string): string {

@@ -28,7 +28,7 @@ export async function startFakeAws(react: (call: AwsCall) => AwsAnswer) {
   const restore = setEndpoint(url);
   return {
     calls,
-    stop: async () => {
+    close: async () => {
       restore();
       await stop();
     },
@@ -37,7 +37,7 @@ export async function startFakeAws(react: (call: AwsCall) => AwsAnswer) {
 
 export async function fakeAws(react: (call: AwsCall) => AwsAnswer): Promise<FakeAws> {
   const aws = await startFakeAws(react);
-  afterThisTest(aws.stop);
+  afterThisTest(aws.close);
   return aws;
 }
 

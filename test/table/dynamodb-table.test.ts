@@ -11,7 +11,20 @@ import { startTableServer } from '../../local/table-server.ts';
 import { describeKeyValueTable, NOW_MS, newCluster, won } from '../contract/key-value-table.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { afterThisTest } from '../support/after-this-test.ts';
-import { type Fault, type FaultProxy, serviceError, startFaultProxy, throttle } from '../support/fault-proxy.ts';
+import {
+  answer,
+  cutReply,
+  dropReply,
+  dropReplyAfter,
+  dropRequest,
+  type Fault,
+  type FaultProxy,
+  hang,
+  serviceError,
+  startFaultProxy,
+  throttle,
+  truncateReply,
+} from '../support/fault-proxy.ts';
 import { runningTableServer } from '../support/running-table-server.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { testDynamoClient } from '../support/test-dynamo-client.ts';
@@ -126,25 +139,18 @@ describe('a DynamoDB table behind a faulty network', () => {
     cluster = newCluster();
   });
 
-  const drop: Fault = { kind: 'dropRequest' };
-  const dropReply: Fault = { kind: 'dropReply' };
   const thrice = (fault: Fault) => [fault, fault, fault];
   /** Returns a fault: the reply is dropped, and other writers overwrite the item this many times before the next attempt. */
-  const overwrittenTimes = (times: number): Fault => ({
-    kind: 'dropReply',
-    meanwhile: async () => {
+  const overwrittenTimes = (times: number) =>
+    dropReplyAfter(async () => {
       for (let count = 0; count < times; count++) await overwrite();
-    },
+    });
+  const overwrittenByAnOlderVersion = dropReplyAfter(async () => {
+    const { earlierWrites: _, ...older } = (await attributesOf(cluster, 'a')) ?? {};
+    const Item = { ...older, writeId: { S: 'of-an-older-version' } };
+    await server.client.send(new PutItemCommand({ TableName: TABLE, Item }));
+    await overwrite();
   });
-  const overwrittenByAnOlderVersion: Fault = {
-    kind: 'dropReply',
-    meanwhile: async () => {
-      const { earlierWrites: _, ...older } = (await attributesOf(cluster, 'a')) ?? {};
-      const Item = { ...older, writeId: { S: 'of-an-older-version' } };
-      await server.client.send(new PutItemCommand({ TableName: TABLE, Item }));
-      await overwrite();
-    },
-  };
 
   describe('put', () => {
     test.each<[string, 'won' | 'unclear', string, Fault[]]>([
@@ -158,15 +164,15 @@ describe('a DynamoDB table behind a faulty network', () => {
         'theirs',
         [overwrittenByAnOlderVersion],
       ],
-      ['that arrives only at its second attempt', 'won', 'ours', [drop]],
+      ['that arrives only at its second attempt', 'won', 'ours', [dropRequest]],
       ['without any reply', 'won', 'ours', thrice(dropReply)],
-      ['with every reply cut off', 'won', 'ours', thrice({ kind: 'cutReply' })],
-      ['with every reply truncated at its end', 'won', 'ours', thrice({ kind: 'truncateReply' })],
+      ['with every reply cut off', 'won', 'ours', thrice(cutReply)],
+      ['with every reply truncated at its end', 'won', 'ours', thrice(truncateReply)],
       [
         'that succeeds at its last attempt and whose item is then overwritten',
         'won',
         'theirs',
-        [drop, drop, overwrittenTimes(1)],
+        [dropRequest, dropRequest, overwrittenTimes(1)],
       ],
       ['that succeeds before its retries are throttled', 'won', 'ours', [dropReply, ...throttle(2)]],
     ])('a put %s has the outcome "%s"', async (_, outcome, value, faults) => {
@@ -207,7 +213,7 @@ describe('a DynamoDB table behind a faulty network', () => {
 
     const ON_TABLE = /dynamodb:PutItem on table "kube-bootstrap-controller" in region eu-test-1 failed .*try again/;
     test.each<[string, string, Fault[], number, RegExp]>([
-      ['that the table does not receive', 'Unavailable', thrice(drop), 3, ON_TABLE],
+      ['that the table does not receive', 'Unavailable', thrice(dropRequest), 3, ON_TABLE],
       ['that is throttled at every attempt', 'Throttled', throttle(9), 3, ON_TABLE],
       [
         'that is denied',
@@ -228,8 +234,8 @@ describe('a DynamoDB table behind a faulty network', () => {
 
     test('if a put fails, and the read that checks its outcome fails too, the error of the put is thrown', async () => {
       const previous = await putNew();
-      proxy.plan('PutItem', ...thrice(drop));
-      proxy.plan('GetItem', ...thrice(drop));
+      proxy.plan('PutItem', ...thrice(dropRequest));
+      proxy.plan('GetItem', ...thrice(dropRequest));
       await expect(table.put(ours(), previous)).rejects.toMatchObject({
         code: 'Unavailable',
         message: expect.stringContaining('dynamodb:PutItem'),
@@ -249,7 +255,7 @@ describe('a DynamoDB table behind a faulty network', () => {
     test.each<[string, Fault]>([
       ['that answer 500 once', serviceError(500, 'InternalServerError')],
       ['that answer 503 once', serviceError(503, 'InternalServerError')],
-      ['with one reply cut off', { kind: 'cutReply' }],
+      ['with one reply cut off', cutReply],
     ])('reads %s are answered by the retry', async (_, fault) => {
       const item = await putNew();
       proxy.plan('GetItem', fault);
@@ -258,12 +264,8 @@ describe('a DynamoDB table behind a faulty network', () => {
 
     test.each<[string, string, Fault[]]>([
       ['that keep answering 500', 'Unavailable', thrice(serviceError(500, 'InternalServerError'))],
-      [
-        'with an HTML page as reply',
-        'Unavailable',
-        thrice({ kind: 'answer', status: 502, body: '<html>Bad Gateway</html>' }),
-      ],
-      ['with every reply cut off', 'Unavailable', thrice({ kind: 'cutReply' })],
+      ['with an HTML page as reply', 'Unavailable', thrice(answer(502, '<html>Bad Gateway</html>'))],
+      ['with every reply cut off', 'Unavailable', thrice(cutReply)],
       ['that are always throttled', 'Throttled', throttle(9)],
     ])('reads %s fail with %s after three attempts', async (_, code, faults) => {
       proxy.plan('Query', ...faults);
@@ -273,7 +275,7 @@ describe('a DynamoDB table behind a faulty network', () => {
 
     test('reads that time out at every attempt fail with Unavailable', async () => {
       const impatient = connect({ requestTimeoutMs: 20, maxAttempts: 2 });
-      proxy.plan('GetItem', { kind: 'hang' }, { kind: 'hang' });
+      proxy.plan('GetItem', hang, hang);
       const failure = { code: 'Unavailable', cause: { $metadata: { attempts: 2 } } };
       await expect(openTable(impatient).get(cluster, 'a')).rejects.toMatchObject(failure);
       impatient.destroy();
@@ -291,7 +293,7 @@ describe('a DynamoDB table behind a faulty network', () => {
       const item = await putNew();
       const pass = new AbortController();
       table = openTable(client, pass.signal);
-      proxy.plan(operation, { kind: 'hang' });
+      proxy.plan(operation, hang);
       const failure = expect(call(item)).rejects.toMatchObject({ name: 'TableError', code: 'DeadlineExceeded' });
       while (attempts(operation) === 0) await new Promise(setImmediate);
       pass.abort(new Error('the pass is over'));
@@ -303,8 +305,8 @@ describe('a DynamoDB table behind a faulty network', () => {
       const previous = await putNew();
       const pass = new AbortController();
       table = openTable(client, pass.signal);
-      proxy.plan('PutItem', { kind: 'dropReply' });
-      proxy.plan('GetItem', { kind: 'hang' });
+      proxy.plan('PutItem', dropReply);
+      proxy.plan('GetItem', hang);
       const failure = expect(table.put(ours(), previous)).rejects.toMatchObject({ code: 'DeadlineExceeded' });
       while (attempts('GetItem') === 0) await new Promise(setImmediate);
       pass.abort();
