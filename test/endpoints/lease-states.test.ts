@@ -1,46 +1,68 @@
 import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import type { ApiServerKind } from '../../lib/cluster/cluster-spec.ts';
 import type { Lease } from '../../lib/cluster/lease.ts';
+import { decideLeases, type LeaseObservation } from '../../lib/endpoints/lease-decisions.ts';
 import { newLease, nextLease, type ServerAnswer, withdrawn } from '../../lib/endpoints/lease-states.ts';
-import { excludedAddresses, publishedAddresses } from '../../lib/endpoints/published-servers.ts';
+import type { ProbeOutcome } from '../../lib/endpoints/probe-outcome.ts';
+import {
+  type ExpectedAddress,
+  excludedAddresses,
+  knownAddresses,
+  publishedAddresses,
+} from '../../lib/endpoints/published-servers.ts';
+import { aClusterSpec, aHost, aServer } from '../support/a-cluster-spec.ts';
 import { aLease, type LeaseFields } from '../support/put-lease.ts';
 
 const NOW_MS = 100_000_000;
+const LEASE_MS = 15_000;
+const HOUR_MS = 3_600_000;
 const ADDRESS = '10.0.0.1';
 const OTHER = '10.0.0.2';
-const HALF_HOUR_MS = 1_800_000;
 
 function lease(given: Partial<LeaseFields> = {}): Lease {
   return aLease({ address: ADDRESS, generation: 3, expiresAtMs: NOW_MS + 5_000, ...given });
 }
 
-/** Returns an answer of this kind to a probe by a tick. The interval of the ticks is 10 s. */
-function probed(answer: ServerAnswer['answer'], given: Partial<ServerAnswer> = {}): ServerAnswer {
-  const miss = { shortestMs: 5_000, longestMs: 30_000 };
-  const proof = { provesEnd: answer === 'silence' || answer === 'late', miss, lateAfterMs: 15_000 };
-  return { answer, source: 'probe', leaseMs: 15_000, lastProbe: answer, ...proof, ...given };
+function outcome(verdict: ProbeOutcome['verdict']): ProbeOutcome {
+  return { verdict, odd: false, detail: verdict };
 }
 
-function ofAgent(answer: ServerAnswer['answer']): ServerAnswer {
-  return { answer, source: 'agent', leaseMs: 15_000, provesEnd: answer === 'silence' };
+const ready = outcome('ready');
+const alive = outcome('alive');
+const shutsDown = outcome('shuttingDown');
+/** The outcome of an answer with a status of 500 or more. */
+const error = outcome('error');
+const silence = outcome('silence');
+const unknown = outcome('unknown');
+const late: ProbeOutcome = { ...unknown, late: true };
+
+function expecting(kind: ApiServerKind = 'server', address = ADDRESS): ExpectedAddress {
+  return { address, kind };
 }
 
-const ready = probed('ready');
-const alive = probed('alive');
-const shutsDown = probed('shuttingDown');
-const error = probed('error');
-const silence = probed('silence');
-/**
- * The silence of a server while no other server answers. Our own network might be the cause, so this silence does not show that
- * the server is down.
- */
-const unproven: ServerAnswer = {
-  answer: 'silence',
-  source: 'probe',
-  leaseMs: 15_000,
-  provesEnd: false,
-  lastProbe: 'silence',
-};
-const late = probed('late');
+/** Returns the changes of leases after a probe of `ADDRESS` had this outcome, and a probe of `OTHER` was answered with 200. */
+function decide(known: Lease | undefined, own: ProbeOutcome, given: Partial<LeaseObservation> = {}) {
+  const changes = decideLeases({
+    leases: known === undefined ? [] : [known],
+    expected: [expecting()],
+    outcomes: new Map([
+      [ADDRESS, own],
+      [OTHER, ready],
+    ]),
+    spec: aClusterSpec(),
+    nowMs: NOW_MS,
+    triesEveryMs: 10_000,
+    ...given,
+  });
+  return [...changes];
+}
+
+/** The outcomes if no server answers. Our own network might be the cause, so the silence does not show that a server is down. */
+const allSilent = new Map([
+  [ADDRESS, silence],
+  [OTHER, silence],
+]);
 
 const PAST_MS = NOW_MS - 1;
 const expired = { expiresAtMs: PAST_MS };
@@ -49,9 +71,19 @@ const downFor = (ms: number) => ({ ...missed(2, ms), expiresAtMs: NOW_MS - ms })
 const until = { withdrawnUntilMs: NOW_MS + 60_000 };
 const over = { withdrawnUntilMs: NOW_MS };
 const shuttingDown = lease({ ...expired, ...missed(2), seenDown: true });
-const refreshed = (generation: number): Partial<LeaseFields> => ({ generation, expiresAtMs: NOW_MS + 15_000 });
+const refreshed = (generation: number): Partial<LeaseFields> => ({ generation, expiresAtMs: NOW_MS + LEASE_MS });
+/** Returns the change of the lease of `ADDRESS` after a probe with this outcome. */
+const written = ({ detail }: ProbeOutcome, after: Partial<LeaseFields>) => [
+  [ADDRESS, lease({ ...after, lastProbe: detail })],
+];
 
-type Row = readonly [string, Lease | undefined, ServerAnswer, Partial<LeaseFields> | 'unchanged'];
+type Row = readonly [
+  title: string,
+  before: Lease | undefined,
+  own: ProbeOutcome,
+  after: Partial<LeaseFields> | 'unchanged',
+  outcomes?: LeaseObservation['outcomes'],
+];
 
 const PROBED: readonly Row[] = [
   ['the answer 200 of an address without a lease creates its lease', undefined, ready, refreshed(1)],
@@ -64,8 +96,14 @@ const PROBED: readonly Row[] = [
   ['a 200 refreshes an expired lease and resets its misses', lease({ ...expired, misses: 2 }), ready, refreshed(4)],
   ['the first silence is a miss', lease(), silence, missed(1)],
   ['an error is a miss', lease(), error, missed(1)],
-  ['silence of all addresses does not change an active lease', lease(), unproven, 'unchanged'],
-  ['silence of all addresses is stored as the last probe of an expired lease', lease(expired), unproven, expired],
+  ['silence of all addresses does not change an active lease', lease(), silence, 'unchanged', allSilent],
+  [
+    'silence of all addresses is stored as the last probe of an expired lease',
+    lease(expired),
+    silence,
+    expired,
+    allSilent,
+  ],
   ['a miss an interval after the first one is the second miss', lease(missed(1, 10_000)), silence, missed(2)],
   ['a miss half an interval after the first one is the second miss', lease(missed(1, 5_000)), silence, missed(2)],
   ['if a tick is delivered twice, only one miss is counted', lease(missed(1, 4_999)), silence, 'unchanged'],
@@ -96,7 +134,7 @@ const PROBED: readonly Row[] = [
     silence,
     { ...missed(1), ...expired },
   ],
-  ['another miss of a removed address is not stored', lease(downFor(HALF_HOUR_MS)), silence, 'unchanged'],
+  ['another miss of a removed address is not stored', lease(downFor(HOUR_MS / 2)), silence, 'unchanged'],
   [
     'a reported shutdown ends an active lease at once',
     lease(),
@@ -126,7 +164,7 @@ const PROBED: readonly Row[] = [
   ['a 401 does not end the state shuttingDown', shuttingDown, alive, 'unchanged'],
   ['an error does not end the state shuttingDown', shuttingDown, error, 'unchanged'],
   ['silence ends the state shuttingDown', shuttingDown, silence, { ...expired, ...missed(2), state: 'leased' }],
-  ['silence of all addresses does not end the state shuttingDown', shuttingDown, unproven, 'unchanged'],
+  ['silence of all addresses does not end the state shuttingDown', shuttingDown, silence, 'unchanged', allSilent],
   ['a 200 does not end a withdrawal', lease(until), ready, 'unchanged'],
   ['a 401 does not end a withdrawal', lease(until), alive, 'unchanged'],
   [
@@ -150,8 +188,9 @@ const PROBED: readonly Row[] = [
   [
     'after silence of all addresses during a withdrawal, the server is not stored as seen down',
     lease(until),
-    unproven,
+    silence,
     'unchanged',
+    allSilent,
   ],
   [
     'after a late answer during a withdrawal, the server is not stored as seen down',
@@ -191,10 +230,7 @@ const PROBED: readonly Row[] = [
     shutsDown,
     { ...missed(2), expiresAtMs: NOW_MS, state: 'shuttingDown' },
   ],
-];
-
-const LATE: readonly Row[] = [
-  ['the time of the first late answer is stored', lease(), late, { lateSinceMs: NOW_MS }],
+  // Late answers.
   ['the second late answer is no miss', lease({ lateSinceMs: NOW_MS - 14_999 }), late, 'unchanged'],
   [
     'the third late answer is a miss',
@@ -221,22 +257,149 @@ const LATE: readonly Row[] = [
     { ...expired, ...missed(2), lateSinceMs: 0, state: 'leased' },
   ],
   ['late answers of an address without a lease are not stored', undefined, late, 'unchanged'],
+  ['a probe that the pass ended early is no miss', lease({ lateSinceMs: 0 }), unknown, 'unchanged'],
 ];
 
 describe('a probe by a tick', () => {
-  test.each([...PROBED, ...LATE])('nextLease: %s', (_title, before = newLease(ADDRESS), answer, after) => {
-    const next = nextLease(before, answer, NOW_MS);
-    if (after === 'unchanged') expect(next).toBe(before);
-    else {
-      const isDated = after.lateSinceMs === NOW_MS;
-      expect(next).toEqual(lease({ ...after, ...(!isDated && { lastProbe: answer.lastProbe ?? '' }) }));
-    }
+  test.each(PROBED)('after a probe: %s', (...row) => {
+    const [, before, own, after, outcomes] = row;
+    const changes = after === 'unchanged' ? [] : written(own, after);
+    expect(decide(before, own, outcomes && { outcomes })).toEqual(changes);
   });
 
-  test('the lease after a probe by a tick contains the host name of the address', () => {
-    expect(nextLease(newLease(ADDRESS), { ...ready, host: 'api.example.com' }, NOW_MS).host).toBe('api.example.com');
+  test('the first late answer changes only the time of the first late answer', () => {
+    expect(decide(lease(), late)).toEqual([[ADDRESS, lease({ lateSinceMs: NOW_MS })]]);
+  });
+
+  test.each([
+    { triesEveryMs: 60_000, agoMs: 180_000, misses: 2 },
+    { triesEveryMs: 60_000, agoMs: 180_001, misses: 1 },
+    { triesEveryMs: 120_000, agoMs: 300_000, misses: 2 },
+  ])(
+    'if passes run every $triesEveryMs ms, a lease has $misses misses after a second miss that is $agoMs ms after the first',
+    ({ triesEveryMs, agoMs, misses }) => {
+      const [change] = decide(lease(missed(1, agoMs)), silence, { triesEveryMs });
+      expect(change?.[1]).toMatchObject({ misses });
+    },
+  );
+
+  test('a late answer is no miss if the answers of all addresses were late', () => {
+    const outcomes = new Map([
+      [ADDRESS, late],
+      [OTHER, late],
+    ]);
+    expect(decide(lease({ lateSinceMs: 0, lastProbe: 'unknown' }), late, { outcomes })).toEqual([]);
+  });
+
+  test('an answer that reports a shutdown refreshes the lease of an address that several servers share', () => {
+    expect(decide(lease(), shutsDown, { expected: [expecting('shared')] })).toEqual(written(shutsDown, refreshed(4)));
+  });
+
+  test('a withdrawn server that does not answer is marked as seen down if it is the only probed server', () => {
+    const outcomes = new Map([[ADDRESS, silence]]);
+    const seenDown = written(silence, { ...until, seenDown: true });
+    expect(decide(lease(until), silence, { outcomes })).toEqual(seenDown);
+  });
+
+  test('the lease stores the detail of the probe as one short line', () => {
+    const detail = `answered 500: etcd\u001b[31m\n\u2028${'😀'.repeat(150)}`;
+    const [change] = decide(lease(), { ...silence, detail });
+    expect(change?.[1]?.lastProbe).toMatch(/^answered 500: etcd \[31m 😀+\u{fffd}?…$/u);
+    expect(change?.[1]?.lastProbe?.length).toBeLessThanOrEqual(200);
+    expect(change?.[1]?.lastProbe?.isWellFormed()).toBe(true);
+  });
+
+  test.each([
+    ['is valid', { expiresAtMs: NOW_MS + 1 }],
+    ['is withdrawn', { expiresAtMs: PAST_MS, withdrawnUntilMs: NOW_MS + 1, seenDown: true }],
+  ])("a probe does not change an agent's lease that %s", (_name, given) => {
+    expect(decide(lease({ source: 'agent', ...given }), ready)).toEqual([]);
+    expect(decide(lease({ source: 'agent', ...given }), silence)).toEqual([]);
+  });
+
+  test("a probe by a tick refreshes an agent's expired lease if the server answers, and counts a miss if not", () => {
+    const known = lease({ source: 'agent', ...expired });
+    expect(decide(known, ready)).toEqual(written(ready, refreshed(4)));
+    expect(decide(known, silence)).toEqual(written(silence, { source: 'agent', ...expired, ...missed(1) }));
+  });
+
+  test.each([
+    ['a silent address', 'probe', [], 0],
+    ['a silent address, while an agent of another address runs', 'probe', ['agent'], 0],
+    ['the address of a stopped agent', 'agent', [], 0],
+    ['the address of a stopped agent, while another agent runs', 'agent', ['agent'], 1],
+  ] as const)(
+    'if no API server answers, the lease of %s (source %s, other leases %j) has %i misses after the probe',
+    (_name, source, others, misses) => {
+      const known = lease({ source, ...expired });
+      const leases = [known, ...others.map((other) => lease({ address: '10.0.0.3', source: other }))];
+      expect(decide(undefined, silence, { leases, outcomes: allSilent })).toMatchObject([[ADDRESS, { misses }]]);
+    },
+  );
+
+  test('an error is a miss, whether or not another API server answers', () => {
+    const outcomes = new Map([[ADDRESS, error]]);
+    expect(decide(lease(), silence, { outcomes })).toMatchObject([[ADDRESS, missed(1)]]);
+  });
+
+  test('the lease of a DNS record stores its host name', () => {
+    const expected = [{ ...expecting('shared'), host: 'api.example.com' }];
+    expect(decide(undefined, ready, { expected })).toMatchObject([[ADDRESS, { host: 'api.example.com' }]]);
   });
 });
+
+describe('the deletion of leases', () => {
+  const others = { expected: [expecting('server', OTHER)], outcomes: new Map([[OTHER, ready]]) };
+  const gone = [ADDRESS, undefined];
+
+  test('the lease of an address that was removed from the spec is deleted at once if another address is live', () => {
+    expect(decide(lease(), ready, others)).toContainEqual(gone);
+  });
+
+  test('the lease of an address that was removed from the spec is deleted while an agent keeps the lease of another address active', () => {
+    const given = { expected: [], leases: [lease(), lease({ address: OTHER, source: 'agent' })] };
+    expect(decide(undefined, ready, given)).toEqual([gone]);
+  });
+
+  test('the lease of an address that was removed from the spec is kept while no other address is live', () => {
+    expect(decide(lease(), ready, { expected: [] })).toEqual([]);
+    const noneLive = { ...others, outcomes: new Map([[OTHER, silence]]) };
+    expect(decide(lease(), ready, noneLive)).toEqual([]);
+  });
+
+  test('the lease of an address that was removed from the spec is deleted when the lease expires', () => {
+    const known = lease(expired);
+    expect(decide(known, ready, { expected: [] })).toEqual([gone]);
+  });
+
+  test('the lease of a withdrawn address that was removed from the spec is kept until the end of the withdrawal', () => {
+    expect(decide(lease({ withdrawnUntilMs: NOW_MS + 1 }), ready, others)).not.toContainEqual(gone);
+  });
+
+  test('the lease of an address that a host name no longer resolves to is deleted when the lease expires', () => {
+    const known = lease({ host: 'api.example.com' });
+    const given = { ...others, spec: aClusterSpec({ apiServers: [aHost('api.example.com')] }) };
+    expect(decide(known, ready, given)).not.toContainEqual(gone);
+    const afterExpiry = { ...given, nowMs: known.expiresAtMs };
+    expect(decide(known, ready, afterExpiry)).toContainEqual(gone);
+    expect(decide(lease({ host: 'gone.example.com' }), ready, given)).toContainEqual(gone);
+  });
+
+  test('a lease is deleted an hour after its expiry or the end of its withdrawal', () => {
+    const dead = lease({ expiresAtMs: NOW_MS - HOUR_MS, misses: 2 });
+    expect(decide(dead, silence)).toEqual([gone]);
+    const agent = { ...dead, source: 'agent' as const };
+    expect(decide(agent, silence)).toEqual([gone]);
+    const withdrawnLater = lease({ ...dead, withdrawnUntilMs: NOW_MS - 1 });
+    expect(decide(withdrawnLater, silence)).toEqual([]);
+    const remembered = { ...dead, misses: 0, lastProbe: 'silence' };
+    expect(decide(remembered, silence, { outcomes: allSilent })).toEqual([]);
+  });
+});
+
+function ofAgent(answer: ServerAnswer['answer']): ServerAnswer {
+  return { answer, source: 'agent', leaseMs: LEASE_MS, provesEnd: answer === 'silence' };
+}
 
 describe('an agent', () => {
   const held = lease({ source: 'agent' });
@@ -336,7 +499,7 @@ describe('the published addresses', () => {
     ],
     [
       'an address with an expired lease without a miss, because our own network might have failed',
-      { expiresAtMs: PAST_MS - 2 * HALF_HOUR_MS },
+      { expiresAtMs: PAST_MS - HOUR_MS },
     ],
     ['an address with an expired lease and two misses from before the expiry', { ...missed(2, 10_000), ...expired }],
     ['an address with a valid lease of an agent', agent],
@@ -380,5 +543,50 @@ describe('the published addresses', () => {
     ];
     expect(excludedAddresses(leases, [ADDRESS], 'lease', NOW_MS)).toEqual([OTHER, shutDown, withdrawn]);
     expect(excludedAddresses(leases, [ADDRESS], 'master-count', NOW_MS)).toEqual([shutDown, withdrawn]);
+  });
+});
+
+test('knownAddresses returns the addresses of the spec, and the addresses with a lease that a host name of the spec resolved to', () => {
+  const spec = aClusterSpec({ apiServers: [aServer(ADDRESS), aHost('api.example.com')] });
+  const leases = [
+    lease({ host: 'api.example.com' }),
+    lease({ address: OTHER, host: 'api.example.com' }),
+    lease({ address: '10.0.0.3', host: 'gone.example.com' }),
+  ];
+  expect(knownAddresses(spec, leases)).toMatchObject([
+    { address: ADDRESS, kind: 'server' },
+    { address: OTHER, kind: 'shared', host: 'api.example.com' },
+  ]);
+});
+
+describe('leases over many ticks', () => {
+  /** Runs ticks that are `gapMs` apart. Returns whether the address is published after each tick. */
+  function live(ticks: readonly { answer: ProbeOutcome; gapMs: number }[]): boolean[] {
+    let known: Lease | undefined;
+    let nowMs = NOW_MS;
+    return ticks.map(({ answer, gapMs }) => {
+      nowMs += gapMs;
+      for (const [, changed] of decide(known, answer, { nowMs })) {
+        known = changed;
+      }
+      return publishedAddresses(known ? [known] : [], [expecting()], nowMs).length > 0;
+    });
+  }
+
+  const gap = fc.integer({ min: 1, max: HOUR_MS * 3 });
+  const anyAnswer = fc.constantFrom<ProbeOutcome['verdict']>('ready', 'alive', 'silence', 'shuttingDown').map(outcome);
+
+  test('whatever a server answered before, an answer 200 publishes its address at any time, one unanswered probe keeps it, and a second removes it', () => {
+    fc.assert(
+      fc.property(fc.array(fc.record({ answer: anyAnswer, gapMs: gap })), gap, gap, (before, readyAfter, missAfter) => {
+        const after = live([
+          ...before,
+          { answer: ready, gapMs: readyAfter },
+          { answer: silence, gapMs: missAfter },
+          { answer: silence, gapMs: LEASE_MS },
+        ]);
+        expect(after.slice(-3)).toEqual([true, true, false]);
+      }),
+    );
   });
 });
