@@ -2,7 +2,6 @@ import { describe, expect } from '@jest/globals';
 import { writeObjects } from '../../lib/api-servers/write-objects.ts';
 import type { EndpointReconcilerType } from '../../lib/cluster/cluster-spec.ts';
 import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
-import { isActive } from '../../lib/cluster/lease.ts';
 import { REFUSAL } from '../../lib/endpoints/endpoint-findings.ts';
 import {
   ENDPOINTS_REF,
@@ -14,11 +13,7 @@ import {
 import { addMaster, leaseEndpoints, type PublishingRules, removeMasters } from '../../lib/endpoints/reconcilers.ts';
 import { sliceFromEndpoints, sliceWrites } from '../../lib/endpoints/slices.ts';
 import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
-import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
-import { changeLeases, leaseOf, readLeases } from '../../lib/table/leases.ts';
-import { type MemoryCluster, memoryCluster } from '../support/memory-cluster.ts';
-import { memoryTable } from '../support/memory-table.ts';
-import { putLease } from '../support/put-lease.ts';
+import { memoryCluster } from '../support/memory-cluster.ts';
 import { goldenTests } from './golden.ts';
 
 interface Operation {
@@ -45,10 +40,6 @@ interface Result {
   readonly writes: readonly string[] | null;
 }
 
-const CLUSTER = 'demo';
-const NOW_MS = 1_000_000;
-const LEASE_MS = 15_000;
-
 describe('the endpoints that both reconcilers write', () => {
   goldenTests<Scenario, readonly Result[]>(
     'reconcile-endpoints.jsonl',
@@ -61,9 +52,6 @@ describe('the endpoints that both reconcilers write', () => {
 });
 
 async function run(scenario: Scenario): Promise<Result[]> {
-  const table = memoryTable({ nowMs: () => NOW_MS });
-  const expiresAtMs = NOW_MS + LEASE_MS;
-  for (const address of scenario.leases ?? []) await putLease(table, CLUSTER, { address, expiresAtMs });
   const cluster = memoryCluster([
     ...(scenario.endpoints ? [{ ...scenario.endpoints, apiVersion: 'v1', kind: 'Endpoints' }] : []),
     ...(scenario.endpointSlice
@@ -72,7 +60,7 @@ async function run(scenario: Scenario): Promise<Result[]> {
   ]);
   const reconciler: AddressReconciler = {
     type: scenario.reconciler,
-    table,
+    active: new Set(scenario.leases),
     kubernetes: cluster.port,
     masterCount: scenario.masterCount ?? 1,
     stopped: false,
@@ -81,7 +69,13 @@ async function run(scenario: Scenario): Promise<Result[]> {
   for (const operation of scenario.ops) {
     cluster.writes.length = 0;
     const error = await perform(operation, reconciler);
-    results.push(await resultOf(error, cluster, table));
+    results.push({
+      error: error?.message ?? '',
+      endpoints: cluster.find(ENDPOINTS_REF),
+      endpointSlice: cluster.find(SLICE_REF),
+      leases: [...reconciler.active].sort(),
+      writes: [...cluster.writes],
+    });
   }
   return results;
 }
@@ -97,28 +91,9 @@ async function perform(operation: Operation, reconciler: AddressReconciler): Ref
       reconciler.stopped = true;
       return undefined;
     case 'expire':
-      return expire(reconciler.table, address);
+      reconciler.active.delete(address);
+      return undefined;
   }
-}
-
-async function resultOf(error: Awaited<Refusal>, cluster: MemoryCluster, table: KeyValueTable): Promise<Result> {
-  return {
-    error: error?.message ?? '',
-    endpoints: cluster.find(ENDPOINTS_REF),
-    endpointSlice: cluster.find(SLICE_REF),
-    leases: await activeLeases(table),
-    writes: [...cluster.writes],
-  };
-}
-
-async function expire(table: KeyValueTable, address: string): Promise<undefined> {
-  const lease = leaseOf(await readLeases(table, CLUSTER), address);
-  if (lease !== undefined) await putLease(table, CLUSTER, { ...lease, expiresAtMs: NOW_MS });
-}
-
-async function activeLeases(table: KeyValueTable): Promise<string[]> {
-  const { leases } = await readLeases(table, CLUSTER);
-  return leases.filter((lease) => isActive(lease, NOW_MS)).map(({ address }) => address);
 }
 
 /**
@@ -143,7 +118,8 @@ function comparable(value: unknown): unknown {
  */
 interface AddressReconciler {
   readonly type: EndpointReconcilerType;
-  readonly table: KeyValueTable;
+  /** The addresses with an active lease. */
+  readonly active: Set<string>;
   readonly kubernetes: ClusterPort;
   readonly masterCount: number;
   /** True if the reconciler was stopped: it then publishes no address, and with leases it removes even the last address. */
@@ -158,36 +134,33 @@ type Refusal = Promise<{ readonly message: string } | undefined>;
 
 /** Refreshes the lease of the address and publishes the address. @returns the refusal, if upstream would also refuse */
 async function reconcileAddress(reconciler: AddressReconciler, { address, ...rules }: Turn): Refusal {
-  const { type, table, kubernetes, masterCount, stopped } = reconciler;
+  const { type, active, kubernetes, masterCount, stopped } = reconciler;
   if (stopped || type === 'none') return undefined;
   if (type === 'master-count') {
     const current = await kubernetes.get<EndpointsObject>(ENDPOINTS_REF);
     return apply(kubernetes, current, addMaster(current, address, { ...rules, masterCount }));
   }
-  await putLease(table, CLUSTER, { address, expiresAtMs: NOW_MS + LEASE_MS });
+  active.add(address);
   return publishActive(reconciler, rules);
 }
 
 /** Removes the address. @returns the refusal, if upstream would also refuse */
 async function removeAddress(reconciler: AddressReconciler, { address, ...rules }: Turn): Refusal {
-  const { type, table, kubernetes } = reconciler;
+  const { type, active, kubernetes } = reconciler;
   if (type === 'none') return undefined;
   if (type === 'master-count') {
     const current = await kubernetes.get<EndpointsObject>(ENDPOINTS_REF);
     const removed = removeMasters(current, new Set([address]));
     return removed && apply(kubernetes, current, removed);
   }
-  const stored = await readLeases(table, CLUSTER);
-  const lease = leaseOf(stored, address);
-  if (lease === undefined || !isActive(lease, NOW_MS)) return { message: `lease ${address} not found` };
-  await changeLeases(table, CLUSTER, stored, new Map([[address, undefined]]));
+  if (!active.delete(address)) return { message: `lease ${address} not found` };
   return publishActive(reconciler, rules);
 }
 
 /** Publishes the addresses with an active lease. If there is none, writes nothing, unless the reconciler is stopped. */
-async function publishActive({ table, kubernetes, stopped }: AddressReconciler, rules: PublishingRules): Refusal {
+async function publishActive({ active, kubernetes, stopped }: AddressReconciler, rules: PublishingRules): Refusal {
   const current = await kubernetes.get<EndpointsObject>(ENDPOINTS_REF);
-  const live = await activeLeases(table);
+  const live = [...active].sort();
   if (current === undefined && stopped) return undefined;
   if (live.length === 0 && !stopped) return { message: REFUSAL };
   return apply(kubernetes, current, leaseEndpoints(current, live, rules));
