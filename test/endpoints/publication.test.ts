@@ -88,11 +88,6 @@ describe('planWrites', () => {
   });
 });
 
-test('planWrites with a master count publishes every live address', () => {
-  const given = { spec: masters(3), objects: { Endpoints: undefined }, live: [A, B, C] };
-  expect(planWrites(observed(given))).toEqual([{ verb: 'create', object: anEndpoints([A, B, C]) }, mirror]);
-});
-
 test('planWrites with a master count of one returns no write if one of several live servers is already published', () => {
   const objects = { Endpoints: anEndpoints([C]), EndpointSlice: aSlice([C]) };
   expect(planWrites(observed({ spec: masters(1), objects, live: [A, B, C] }))).toEqual([]);

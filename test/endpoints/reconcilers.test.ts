@@ -30,17 +30,6 @@ test('the lease reconciler keeps labels, annotations and all other fields of the
   });
 });
 
-test('the master-count reconciler adds the skip-mirror label to otherwise correct Endpoints', () => {
-  const { metadata, ...rest } = anEndpoints(['1.2.3.4']);
-  const current = { ...rest, metadata: { namespace: 'default', name: 'kubernetes' } };
-  expect(addMaster(current, '1.2.3.4', { masterCount: 4, ...RULES })).toEqual({ ...rest, metadata });
-});
-
-test('if the Endpoints have more addresses than the master count, the reconciler does not add its own address, and removes the surplus', () => {
-  const current = anEndpoints(['4.3.2.1', '4.3.2.2', '4.3.2.3', '4.3.2.4']);
-  expect(addMaster(current, '4.3.2.25', { masterCount: 1, ...RULES })).toEqual(anEndpoints(['4.3.2.2']));
-});
-
 test('removeMasters removes an address even if it is the last one, and does not change Endpoints without subsets', () => {
   expect(removeMasters(anEndpoints(['1.2.3.4']), new Set(['1.2.3.4']))).toEqual(anEndpoints([]));
   expect(removeMasters(anEndpoints([]), new Set(['1.2.3.4']))).toBeUndefined();

@@ -1,7 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { REFUSAL } from '../../lib/endpoints/endpoint-findings.ts';
 import { SLICE_REF } from '../../lib/endpoints/objects.ts';
-import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import { withholdWrites } from '../../lib/kubernetes/withhold-writes.ts';
 import { aHost, aServer } from '../support/a-cluster-spec.ts';
 import { anEndpoints, aSlice } from '../support/an-endpoints.ts';
@@ -160,29 +159,15 @@ describe('a change during a tick', () => {
   test('if the last address is deregistered after a tick decided to add it, the address is not published after the tick', async () => {
     const world = await settled(worldOf(A));
     await world.deregister({ address: A, lastOne: true, goingDown: true });
-    const { port } = world.cluster;
-    const kubernetes: ClusterPort = {
-      ...port,
-      update: async (object) => {
-        if (object.kind === 'Endpoints') await world.deregister({ address: A, lastOne: true });
-        return port.update(object);
-      },
-    };
-    await world.tick(10_000, { kubernetes });
+    world.beforeNext('update Endpoints', () => world.deregister({ address: A, lastOne: true }));
+    await world.tick();
     expect([world.published(), world.inSlice()]).toEqual([[], []]);
   });
 
   test('the tick does not overwrite Endpoints that another writer changed after the tick read them', async () => {
     const world = await settled();
     await world.answer(SILENT, B).tick();
-    world.cluster.beforeWrite = (_verb, object) => {
-      world.cluster.beforeWrite = undefined;
-      world.cluster.place({
-        ...anEndpoints(['9.9.9.9']),
-        metadata: { ...object.metadata, annotations: { theirs: 'yes' } },
-      });
-      return undefined;
-    };
+    world.beforeNext('update Endpoints', () => world.cluster.place(anEndpoints(['9.9.9.9'])));
     const report = await world.tick();
     expect(report.errors).toMatchObject([{ code: 'Conflict' }]);
     expect(world.published()).toEqual(['9.9.9.9']);
@@ -190,17 +175,42 @@ describe('a change during a tick', () => {
     expect(world.published()).toEqual([A, C]);
   });
 
-  test('if another writer creates the Endpoints during a tick, the next tick corrects them', async () => {
+  test('if another writer creates the Endpoints during a tick, the tick writes no slice, and the next tick corrects them', async () => {
     const world = worldOf(A, B, C);
-    world.cluster.beforeWrite = (_verb, { kind }) => {
-      if (kind === 'Endpoints') world.cluster.place(anEndpoints([A]));
-      return undefined;
-    };
+    world.beforeNext('create Endpoints', () => world.cluster.place(anEndpoints([A])));
+    expect(await world.tick()).toMatchObject({ errors: [{ code: 'AlreadyExists' }] });
+    expect([world.published(), world.inSlice()]).toEqual([[A], []]);
     await world.tick();
+    expectPublished(world, A, B, C);
+  });
+
+  test('if another writer creates the slice during a tick, the tick does not change that slice and reports no error', async () => {
+    const world = worldOf(A, B, C);
+    world.beforeNext('create EndpointSlice', () => world.cluster.place(aSlice([A])));
+    expect(await world.tick()).toMatchObject({ errors: [] });
+    expect([world.published(), world.inSlice()]).toEqual([[A, B, C], [A]]);
+  });
+
+  test('a tick deletes a slice of another address type only if the slice has not changed since the tick read it', async () => {
+    const world = await settled();
+    world.cluster.remove(SLICE_REF);
+    world.cluster.place({ ...aSlice([A]), addressType: 'IPv6' });
+    world.cluster.beforeWrite = (verb) => (verb === 'delete' ? { outcome: 'conflict' } : undefined);
+    expect(await world.tick()).toMatchObject({ changes: [], errors: [{ code: 'Conflict' }] });
     world.cluster.beforeWrite = undefined;
-    expect(world.published()).toEqual([A]);
-    await world.tick();
-    expect(world.published()).toEqual([A, B, C]);
+    expect((await world.tick()).changes).toEqual([
+      'deleted endpointslice IPv6',
+      `created endpointslice default/kubernetes: ${A} ${B} ${C}`,
+    ]);
+  });
+
+  test('the slice mirrors the Endpoints as the API server returned them', async () => {
+    const world = worldOf(A);
+    const { port } = world.cluster;
+    const create: typeof port.create = (object) =>
+      port.create(object.kind === 'Endpoints' ? { ...object, ...anEndpoints([A, B]) } : object);
+    await world.tick(10_000, { kubernetes: { ...port, create } });
+    expectPublished(world, A, B);
   });
 
   test('if the API server refuses the Endpoints, the tick reports its message and does not write the slice', async () => {

@@ -136,9 +136,8 @@ describe('endpoints.prune: true', () => {
     const world = await settled(pruning(A, B));
     await addForeign(world);
     await writeSubsets(world, []);
-    const { port } = world.cluster;
-    const kubernetes = { ...port, update: async () => ({ outcome: 'conflict' }) as const };
-    expect(await world.tick(10_000, { kubernetes })).toMatchObject({ errors: [{ code: 'Conflict' }] });
+    world.cluster.beforeWrite = (verb) => (verb === 'update' ? { outcome: 'conflict' } : undefined);
+    expect(await world.tick()).toMatchObject({ errors: [{ code: 'Conflict' }] });
     expect(isForeignThere(world)).toBe(true);
   });
 });

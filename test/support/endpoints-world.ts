@@ -82,6 +82,16 @@ export class EndpointsWorld {
     return this;
   }
 
+  /** Runs `action` once, before the next write of this verb and kind. */
+  beforeNext(write: `${'create' | 'update'} ${'Endpoints' | 'EndpointSlice'}`, action: () => unknown): void {
+    this.cluster.beforeWrite = async (verb, { kind }) => {
+      if (`${verb} ${kind}` !== write) return undefined;
+      this.cluster.beforeWrite = undefined;
+      await action();
+      return undefined;
+    };
+  }
+
   async tick(afterMs = 10_000, context: Partial<PassContext> = {}): Promise<PassReport> {
     this.nowMs += afterMs;
     this.cluster.writes.length = 0;

@@ -16,9 +16,11 @@ export interface MemoryCluster {
   readonly place: <T extends KubernetesObject>(object: T, manager?: string) => void;
   readonly remove: (ref: ObjectRef) => void;
   readonly find: <T extends KubernetesObject>(ref: ObjectRef) => T | undefined;
-  /** Called before each write except a patch. It may throw or change objects. If it returns an answer, the write does not happen. */
-  beforeWrite: ((verb: string, object: KubernetesObject) => WriteAnswer | undefined) | undefined;
+  /** Runs before each write except a patch. It may throw or change objects. If it returns an answer, the write does not happen. */
+  beforeWrite: ((verb: string, object: KubernetesObject) => Answer | Promise<Answer>) | undefined;
 }
+
+type Answer = WriteAnswer | undefined;
 
 export type WriteAnswer =
   | { readonly outcome: 'invalid' | 'namespaceUnavailable'; readonly message: string }
@@ -41,15 +43,15 @@ export function memoryCluster(objects: readonly KubernetesObject[] = []): Memory
   };
   const deadline = new AbortController().signal;
   const client = clusterPort({ transport, server: 'https://memory', deadline, userAgent: 'test' });
-  const answerTo = (verb: string, object: KubernetesObject) => cluster.beforeWrite?.(verb, object);
+  const answerTo = async (verb: string, object: KubernetesObject) => cluster.beforeWrite?.(verb, object);
 
   const cluster: MemoryCluster = {
     port: {
       ...client,
-      create: async (object) => (answerTo('create', object) as undefined) ?? client.create(object),
-      update: async (object) => (answerTo('update', object) as undefined) ?? client.update(object),
+      create: async (object) => ((await answerTo('create', object)) as undefined) ?? client.create(object),
+      update: async (object) => ((await answerTo('update', object)) as undefined) ?? client.update(object),
       delete: async (object) =>
-        answerTo('delete', object)?.outcome === 'conflict' ? 'conflict' : client.delete(object),
+        (await answerTo('delete', object))?.outcome === 'conflict' ? 'conflict' : client.delete(object),
     },
     writes: [],
     reads: [],
