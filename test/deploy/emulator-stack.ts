@@ -59,8 +59,7 @@ async function stackTemplate(aws: Aws, name: string): Promise<object> {
   return JSON.parse(texts(await aws.form('cloudformation', fields), 'TemplateBody')[0] ?? '');
 }
 
-/** Returns the resources of a stack, or an empty list if the stack does not exist. */
-export async function stackResources(aws: Aws, name: string) {
+async function stackResources(aws: Aws, name: string) {
   const xml = await aws.form('cloudformation', {
     Action: 'DescribeStackResources',
     Version: '2010-05-15',
@@ -107,7 +106,6 @@ async function readFunction(
     runnable,
     name,
     arn: configuration.FunctionArn,
-    /** The statements of all policies of the function's role. */
     statements: await roleStatements(aws, configuration.Role.split('/').at(-1) ?? ''),
   };
 }
@@ -135,19 +133,14 @@ function unpack(zip: Buffer, folder: string): void {
   }
 }
 
+/** Returns the statements of all policies of a role. The stack attaches no managed policy. */
 async function roleStatements(aws: Aws, role: string): Promise<Statement[]> {
   const iam = (action: string, fields: Readonly<Record<string, string>>) =>
     aws.form('iam', { Action: action, Version: '2010-05-08', ...fields });
   const names = texts(await iam('ListRolePolicies', { RoleName: role }), 'member');
-  const inline = names.map((name) => iam('GetRolePolicy', { RoleName: role, PolicyName: name }));
-  const arns = texts(await iam('ListAttachedRolePolicies', { RoleName: role }), 'PolicyArn');
-  const attached = arns.map(async (arn) => {
-    const [version = ''] = texts(await iam('GetPolicy', { PolicyArn: arn }), 'DefaultVersionId');
-    return iam('GetPolicyVersion', { PolicyArn: arn, VersionId: version });
-  });
-  const documents = await Promise.all([...inline, ...attached]);
-  return documents.flatMap((xml) => {
-    const [text = ''] = [...texts(xml, 'PolicyDocument'), ...texts(xml, 'Document')];
+  const policies = names.map((name) => iam('GetRolePolicy', { RoleName: role, PolicyName: name }));
+  return (await Promise.all(policies)).flatMap((xml) => {
+    const [text = ''] = texts(xml, 'PolicyDocument');
     const document: { Statement: Statement | Statement[] } = JSON.parse(decodeURIComponent(text));
     return document.Statement;
   });

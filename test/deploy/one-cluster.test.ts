@@ -6,65 +6,42 @@ import { readLeases } from '../../lib/table/leases.ts';
 import { readRunRecord } from '../../lib/table/run-records.ts';
 import type { KubeApiserver } from '../support/control-plane.ts';
 import { texts } from '../support/emulator-aws.ts';
-import { notGranted } from '../support/emulator-policy.ts';
 import { storedService } from '../support/etcd-client.ts';
-import { eventually } from '../support/eventually.ts';
 import { versionsOf } from '../support/kubernetes-service-objects.ts';
 import { serviceAccount } from '../support/service-account.ts';
 import type { AwsCall } from './emulator-calls.ts';
 import { readLines, sumOf } from './emulator-logs.ts';
-import {
-  CLUSTER,
-  type ControlPlane,
-  FIRST,
-  registerWith,
-  SECOND,
-  SECRET,
-  startControlPlane,
-} from './two-api-servers.ts';
-import { type Deployment, messages, STACK, startWorld, textsIn, type World } from './world.ts';
+import { CLUSTER, deployedCluster, FIRST, registerWith, SECOND, SECRET } from './two-api-servers.ts';
+import { messages, STACK, textsIn } from './world.ts';
 
 const TICK_MS = 10_000;
 const [OF_GROUP, OF_SERVICE] = ['10.9.8.5', '10.9.8.6'] as const;
 const MANAGEMENT_SECRET = 'kube-bootstrap-controller/dev/management';
 const force = { clusters: [CLUSTER], force: true };
 
-let controlPlane: ControlPlane;
 let first: KubeApiserver;
 let second: KubeApiserver;
-let world: World;
-let deployed: Deployment;
 
 /* The tests run in order in one deployed stack: each starts with the state that the previous test left. */
-beforeAll(async () => {
-  // The emulator and the control plane start one after the other, so that the first one is stopped if the second one does not
-  // start.
-  world = await startWorld();
-  controlPlane = await startControlPlane();
-  ({ first, second } = controlPlane);
-  deployed = await world.deploy();
-  await registerWith(world, controlPlane);
-});
-
-afterAll(async () => {
-  await world?.stop();
-  await controlPlane?.etcd.close();
+const our = deployedCluster();
+beforeAll(() => {
+  ({ first, second } = our.controlPlane);
 });
 
 test('the first scheduled event publishes the API servers of a registered cluster', async () => {
-  const { answer, logs, metrics } = await deployed.fire('kubernetes-service');
+  const { answer, logs, metrics } = await our.deployed.fire('kubernetes-service');
 
   expect(answer).toMatchObject({ passes: 1, failed: 0 });
   expect(textsIn(logs, 'errors')).toEqual([]);
-  await controlPlane.expectPublished(FIRST, SECOND);
-  expect(await readCluster(world.table(), CLUSTER)).toMatchObject({ generation: 1, owner: { stack: STACK } });
+  await our.controlPlane.expectPublished(FIRST, SECOND);
+  expect(await readCluster(our.world.table(), CLUSTER)).toMatchObject({ generation: 1, owner: { stack: STACK } });
   expect(sumOf(metrics, 'clustersRegistered')).toBe(1);
   expect(sumOf(metrics, 'clustersOverdue')).toBe(0);
   expect(sumOf(metrics, 'activeLeases')).toBe(2);
 });
 
 test('the other loops create the missing namespace, and report wrong claims of Services', async () => {
-  await controlPlane.etcd.putServices([
+  await our.controlPlane.etcd.putServices([
     storedService('default', 'stray-ip', {
       clusterIP: '192.168.77.7',
       clusterIPs: ['192.168.77.7'],
@@ -78,9 +55,9 @@ test('the other loops create the missing namespace, and report wrong claims of S
     }),
   ]);
 
-  const namespaces = await deployed.fire('system-namespaces');
-  const addresses = await deployed.fire('cluster-ip-repair');
-  const ports = await deployed.fire('node-port-repair');
+  const namespaces = await our.deployed.fire('system-namespaces');
+  const addresses = await our.deployed.fire('cluster-ip-repair');
+  const ports = await our.deployed.fire('node-port-repair');
 
   expect(textsIn(namespaces.logs, 'changes')).toEqual(['created namespace platform']);
   expect(textsIn(addresses.logs, 'findings')).toEqual([expect.stringMatching(/^outOfRange: .*192\.168\.77\.7/)]);
@@ -105,61 +82,54 @@ test('the other loops create the missing namespace, and report wrong claims of S
     'kube-bootstrap-controller/node-port-repair',
   ]);
   for (const loop of LOOPS) {
-    expect((await readRunRecord(world.table(), CLUSTER, loop))?.record).toMatchObject({ outcome: 'succeeded' });
+    expect((await readRunRecord(our.world.table(), CLUSTER, loop))?.record).toMatchObject({ outcome: 'succeeded' });
   }
 });
 
 test('the ticks of one invocation probe an API server every ten seconds', async () => {
-  const sources = await deployed.startEventSources();
-  try {
-    // Removes the messages of the previous tests.
-    await sources.purge('kubernetes-service');
-    const seen = sources.deliveries.length;
-    await second.kill();
-    await deployed.fire('kubernetes-service');
+  const queue = await our.deployed.queueOf('kubernetes-service');
+  // Removes the messages of the previous tests.
+  await queue.purge();
+  await second.kill();
+  await our.deployed.fire('kubernetes-service');
+  const deliveries: Awaited<ReturnType<typeof queue.deliver>>[] = [];
+  while (deliveries.length < 5) deliveries.push(await queue.deliver());
 
-    await eventually(async () => {
-      expect(await sources.waiting('kubernetes-service')).toBe(0);
-      expect(sources.deliveries.length).toBe(seen + 5);
-    });
-    await controlPlane.expectPublished(FIRST);
-
-    const deliveries = sources.deliveries.slice(seen);
-    const dueAtMs = deliveries.map(({ body }) => JSON.parse(body).dueAtMs);
-    expect(dueAtMs.map((atMs) => atMs - dueAtMs[0])).toEqual([0, 1, 2, 3, 4].map((count) => count * TICK_MS));
-    const { logs, metrics } = readLines(deliveries.flatMap(({ invocation }) => invocation.lines));
-    expect(textsIn(logs, 'changes')).toContainEqual(expect.stringContaining(`removed ${SECOND}`));
-    expect(sumOf(metrics, 'failures')).toBe(0);
-  } finally {
-    await sources.stop();
-  }
+  expect(await queue.waiting()).toBe(0);
+  await our.controlPlane.expectPublished(FIRST);
+  expect(deliveries.map(({ error }) => error)).toEqual(Array(5).fill(undefined));
+  const dueAtMs = deliveries.map(({ body }) => JSON.parse(body).dueAtMs);
+  expect(dueAtMs.map((atMs) => atMs - dueAtMs[0])).toEqual([0, 1, 2, 3, 4].map((count) => count * TICK_MS));
+  const { logs, metrics } = readLines(deliveries.flatMap(({ lines }) => lines));
+  expect(textsIn(logs, 'changes')).toContainEqual(expect.stringContaining(`removed ${SECOND}`));
+  expect(sumOf(metrics, 'failures')).toBe(0);
   await second.restart();
-  await deployed.run('kubernetes-service', force);
-  await controlPlane.expectPublished(FIRST, SECOND);
+  await our.deployed.run('kubernetes-service', force);
+  await our.controlPlane.expectPublished(FIRST, SECOND);
 });
 
 test('deregister removes an API server, and the next tick does not add it again', async () => {
-  const { answer, logs } = await deployed.run('deregister', { cluster: CLUSTER, address: SECOND, untilMinutes: 5 });
+  const { answer, logs } = await our.deployed.run('deregister', { cluster: CLUSTER, address: SECOND, untilMinutes: 5 });
 
   expect(answer).toMatchObject({ outcome: 'deregistered', stillPublished: false });
   expect(messages(logs)).toContain('deregister: deregistered');
-  await controlPlane.expectPublished(FIRST);
-  const tick = await deployed.run('kubernetes-service', force);
+  await our.controlPlane.expectPublished(FIRST);
+  const tick = await our.deployed.run('kubernetes-service', force);
   expect(tick.answer).toMatchObject({ passes: 1, failed: 0 });
-  await controlPlane.expectPublished(FIRST);
+  await our.controlPlane.expectPublished(FIRST);
 });
 
 test('a server that went down and came back is published again before the end of its withdrawal', async () => {
   await second.kill();
-  await deployed.run('kubernetes-service', force);
+  await our.deployed.run('kubernetes-service', force);
   await second.restart();
-  await deployed.run('kubernetes-service', force);
+  await our.deployed.run('kubernetes-service', force);
 
-  await controlPlane.expectPublished(FIRST, SECOND);
+  await our.controlPlane.expectPublished(FIRST, SECOND);
 });
 
 test('doctor finds nothing to fix with the shipped permissions', async () => {
-  const { answer } = await deployed.run('doctor', {});
+  const { answer } = await our.deployed.run('doctor', {});
 
   const { ok, lines } = answer as DoctorAnswer;
   expect(lines.filter(({ level }) => level === 'fail')).toEqual([]);
@@ -171,42 +141,42 @@ test('doctor finds nothing to fix with the shipped permissions', async () => {
 });
 
 describe('failures of AWS', () => {
-  afterAll(() => world?.emulator.recorder.decide(() => 'answered'));
+  afterAll(() => our.world?.emulator.recorder.decide(() => 'answered'));
 
   async function expectNextTickFine(): Promise<void> {
-    world.emulator.recorder.decide(() => 'answered');
-    const { answer } = await deployed.run('kubernetes-service', force);
+    our.world.emulator.recorder.decide(() => 'answered');
+    const { answer } = await our.deployed.run('kubernetes-service', force);
     expect(answer).toMatchObject({ passes: 1, failed: 0 });
-    await controlPlane.expectPublished(FIRST, SECOND);
+    await our.controlPlane.expectPublished(FIRST, SECOND);
   }
 
   test('an invocation that is killed while it writes its leases changes nothing, and the next tick succeeds', async () => {
     const before = await versionsOf(first);
-    world.emulator.recorder.decide(({ action }) => (action === 'dynamodb:PutItem' ? 'unanswered' : 'answered'));
+    our.world.emulator.recorder.decide(({ action }) => (action === 'dynamodb:PutItem' ? 'unanswered' : 'answered'));
 
-    const killed = await deployed.function('kubernetes-service').invoke(force, { killedAfterMs: 1_500 });
+    const killed = await our.deployed.function('kubernetes-service').invoke(force, { killedAfterMs: 1_500 });
 
     expect(killed.error).toMatchObject({ errorType: 'Sandbox.Timedout' });
     expect(await versionsOf(first)).toEqual(before);
     await expectNextTickFine();
-    expect((await readLeases(world.table(), CLUSTER)).leases).toHaveLength(2);
+    expect((await readLeases(our.world.table(), CLUSTER)).leases).toHaveLength(2);
   });
 
   test.each<[string, () => unknown]>([
-    ['does not exist', () => world.emulator.aws.json('secretsmanager', 'secretsmanager.DeleteSecret', deletion)],
-    ['cannot be read in time', () => world.emulator.recorder.decide(unansweredSecrets)],
+    ['does not exist', () => our.world.emulator.aws.json('secretsmanager', 'secretsmanager.DeleteSecret', deletion)],
+    ['cannot be read in time', () => our.world.emulator.recorder.decide(unansweredSecrets)],
   ])(
     'if the secret with the kubeconfig %s, the error contains the name of the secret, and the next tick succeeds',
     async (_, spoil) => {
-      const cold = () => deployed.function('kubernetes-service').stop();
+      const cold = () => our.deployed.function('kubernetes-service').stop();
       await spoil();
       await cold();
 
-      const { answer, logs } = await deployed.run('kubernetes-service', force);
+      const { answer, logs } = await our.deployed.run('kubernetes-service', force);
 
       expect(answer).toMatchObject({ passes: 1, failed: 1 });
       expect(textsIn(logs, 'errors')).toEqual([expect.stringContaining(SECRET)]);
-      await world.putSecret(SECRET, controlPlane.kubeconfigYaml);
+      await our.world.putSecret(SECRET, our.controlPlane.kubeconfigYaml);
       await expectNextTickFine();
     },
   );
@@ -214,8 +184,8 @@ describe('failures of AWS', () => {
 
 test('addresses of a target group and of a Service in a management cluster stay published after both are deleted', async () => {
   const aws = (fields: Readonly<Record<string, string>>) =>
-    world.emulator.aws.form('elasticloadbalancing', { Version: '2015-12-01', ...fields });
-  const networks = await world.emulator.aws.form('ec2', { Action: 'DescribeVpcs', Version: '2016-11-15' });
+    our.world.emulator.aws.form('elasticloadbalancing', { Version: '2015-12-01', ...fields });
+  const networks = await our.world.emulator.aws.form('ec2', { Action: 'DescribeVpcs', Version: '2016-11-15' });
   const [VpcId = ''] = texts(networks, 'vpcId');
   const group = { Name: 'prod', Protocol: 'TCP', Port: '6443', TargetType: 'ip', VpcId };
   const targetGroupArn = texts(await aws({ Action: 'CreateTargetGroup', ...group }), 'TargetGroupArn')[0] ?? '';
@@ -226,25 +196,25 @@ test('addresses of a target group and of a Service in a management cluster stay 
     { apiGroups: [''], resources: ['services'], verbs: ['get'] },
     { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: ['list'] },
   ]);
-  await world.putSecret(MANAGEMENT_SECRET, management.kubeconfigYaml);
+  await our.world.putSecret(MANAGEMENT_SECRET, management.kubeconfigYaml);
   const serviceRef = { namespace: 'default', name: 'tenant', kubeconfig: { secretsManager: MANAGEMENT_SECRET } };
   const probe = { url: `${first.url}/readyz` };
 
-  await registerWith(world, controlPlane, [
+  await registerWith(our, [
     { targetGroupArn, probe },
     { serviceRef, probe },
   ]);
-  await deployed.run('kubernetes-service', force);
-  await controlPlane.expectPublished(OF_GROUP, OF_SERVICE, FIRST, SECOND);
+  await our.deployed.run('kubernetes-service', force);
+  await our.controlPlane.expectPublished(OF_GROUP, OF_SERVICE, FIRST, SECOND);
 
   await aws({ Action: 'DeleteTargetGroup', TargetGroupArn: targetGroupArn });
   await first.request('DELETE', '/api/v1/namespaces/default/services/tenant');
-  const { logs } = await deployed.run('kubernetes-service', force);
+  const { logs } = await our.deployed.run('kubernetes-service', force);
   expect(textsIn(logs, 'findings')).toEqual([
     expect.stringContaining('there is no such target group'),
     expect.stringContaining('Service default/tenant of the management cluster does not exist'),
   ]);
-  await controlPlane.expectPublished(OF_GROUP, OF_SERVICE, FIRST, SECOND);
+  await our.controlPlane.expectPublished(OF_GROUP, OF_SERVICE, FIRST, SECOND);
 });
 
 async function exposeByService(address: string): Promise<void> {
@@ -260,43 +230,22 @@ async function exposeByService(address: string): Promise<void> {
 }
 
 test('no line of an invocation contains a credential, and each line is a log line or a metric', () => {
-  const lines = world.lines();
+  const lines = our.world.lines();
   const { logs, metrics } = readLines(lines);
 
   expect(logs.length).toBeGreaterThan(20);
   expect(new Set(metrics.map(({ namespace }) => namespace))).toEqual(new Set(['kube-bootstrap-controller']));
-  const { token } = controlPlane;
+  const { token } = our.controlPlane;
   for (const credential of [token, first.token, Buffer.from(token).toString('base64')]) {
     expect(lines.filter((line) => line.includes(credential))).toEqual([]);
   }
 });
 
 test('no function makes a call that its role does not grant', () => {
-  expect(world.emulator.recorder.calls.length).toBeGreaterThan(50);
-  expect(world.callsNotGranted()).toEqual([]);
-});
-
-test('if an action that the function calls is removed from its role, the check of roles reports the action', () => {
-  const { name, statements } = deployed.function('kubernetes-service');
-  const calls = world.emulator.recorder.calls.filter(({ caller }) => caller === name);
-  const called = [...new Set(calls.map(({ action }) => action))];
-  expect(called).toEqual(
+  expect(our.world.emulator.recorder.calls.map(({ action }) => action)).toEqual(
     expect.arrayContaining(['dynamodb:PutItem', 'sqs:SendMessage', 'secretsmanager:GetSecretValue']),
   );
-
-  for (const action of called) {
-    const without = statements.map((statement) => ({
-      ...statement,
-      Action: [statement.Action].flat().filter((granted) => granted !== action),
-    }));
-    expect(notGranted(calls, without).map((line) => line.split(' ')[2])).toContain(action);
-  }
-  const elsewhere = {
-    caller: name,
-    action: 'dynamodb:PutItem',
-    resource: 'arn:aws:dynamodb:us-east-1:123456789012:table/x',
-  };
-  expect(notGranted([elsewhere], statements)).toHaveLength(1);
+  expect(our.world.callsNotGranted()).toEqual([]);
 });
 
 const unansweredSecrets = ({ action }: AwsCall) => (action.startsWith('secretsmanager:') ? 'unanswered' : 'answered');

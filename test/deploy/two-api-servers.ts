@@ -1,4 +1,4 @@
-import { expect } from '@jest/globals';
+import { afterAll, beforeAll, expect } from '@jest/globals';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { specIn } from '../support/a-cluster-spec.ts';
 import { startEtcd, startKubeApiserver } from '../support/control-plane.ts';
@@ -6,16 +6,16 @@ import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 import { published } from '../support/kubernetes-service-objects.ts';
 import { freePort } from '../support/server-process.ts';
 import { applyShippedRbac } from '../support/shipped-rbac.ts';
-import type { World } from './world.ts';
+import { type Deployment, startWorld, type World } from './world.ts';
 
 export const CLUSTER = 'prod';
 export const SECRET = 'kube-bootstrap-controller/dev/prod';
 export const [FIRST, SECOND] = ['10.9.8.7', '10.9.8.8'] as const;
 
 /** A control plane of two API servers. */
-export type ControlPlane = Awaited<ReturnType<typeof startControlPlane>>;
+type ControlPlane = Awaited<ReturnType<typeof startControlPlane>>;
 
-export async function startControlPlane() {
+async function startControlPlane() {
   const etcd = await startEtcd();
   try {
     const common = { etcd, port: await freePort('127.0.0.1', '127.0.0.2') };
@@ -38,10 +38,36 @@ export async function startControlPlane() {
   }
 }
 
+interface DeployedCluster {
+  readonly world: World;
+  readonly controlPlane: ControlPlane;
+  /** The last deployment. */
+  deployed: Deployment;
+}
+
+/**
+ * Deploys the stack and registers a cluster before the tests, and stops both after them.
+ * @returns an object that gets its fields before the tests
+ */
+export function deployedCluster(): DeployedCluster {
+  const all = {} as { -readonly [Part in keyof DeployedCluster]: DeployedCluster[Part] };
+  beforeAll(async () => {
+    // The parts start one after the other, so that each is stopped if the next one does not start.
+    all.world = await startWorld();
+    all.controlPlane = await startControlPlane();
+    all.deployed = await all.world.deploy();
+    await registerWith(all);
+  });
+  afterAll(async () => {
+    await all.world?.stop();
+    await all.controlPlane?.etcd.close();
+  });
+  return all;
+}
+
 /** Writes the kubeconfig to its secret, and registers the cluster. Adds `others` to `apiServers`. */
 export async function registerWith(
-  world: World,
-  { first, second, kubeconfigYaml }: ControlPlane,
+  { world, controlPlane: { first, second, kubeconfigYaml } }: Pick<DeployedCluster, 'world' | 'controlPlane'>,
   others: readonly object[] = [],
 ): Promise<void> {
   await world.putSecret(SECRET, kubeconfigYaml);

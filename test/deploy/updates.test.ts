@@ -1,50 +1,36 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { beforeAll, expect, test } from '@jest/globals';
 import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
 import type { Item } from '../../lib/table/key-value-table.ts';
 import { LEASES, readLeases } from '../../lib/table/leases.ts';
 import { versionsOf } from '../support/kubernetes-service-objects.ts';
-import { stackResources } from './emulator-stack.ts';
-import { CLUSTER, type ControlPlane, FIRST, registerWith, SECOND, startControlPlane } from './two-api-servers.ts';
-import { type Deployment, STACK, startWorld, textsIn, type World } from './world.ts';
+import { CLUSTER, deployedCluster, FIRST, SECOND } from './two-api-servers.ts';
+import { STACK, textsIn } from './world.ts';
 
 const LOOP = 'kubernetes-service';
 
-let world: World;
-let controlPlane: ControlPlane;
-let deployed: Deployment;
-
 /* The tests run in order with one stack: each starts with the state that the previous test left. */
-beforeAll(async () => {
-  // The emulator and the control plane start one after the other, so that the first one is stopped if the second one does not
-  // start.
-  world = await startWorld();
-  controlPlane = await startControlPlane();
-  deployed = await world.deploy();
-  await registerWith(world, controlPlane);
-  // Only this loop claims a cluster for the stack.
-  await deployed.fire(LOOP);
-  await expectAllLoopsWork();
-});
+const our = deployedCluster();
 
-afterAll(async () => {
-  await world?.stop();
-  await controlPlane?.etcd.close();
+beforeAll(async () => {
+  // Only this loop claims a cluster for the stack.
+  await our.deployed.fire(LOOP);
+  await expectAllLoopsWork();
 });
 
 async function expectAllLoopsWork(): Promise<void> {
   for (const loop of LOOPS) {
-    const { answer, logs } = await deployed.run(loop, { clusters: [CLUSTER], force: true });
+    const { answer, logs } = await our.deployed.run(loop, { clusters: [CLUSTER], force: true });
     expect(textsIn(logs, 'errors')).toEqual([]);
     expect(answer).toMatchObject({ passes: 1, failed: 0 });
   }
-  await controlPlane.expectPublished(FIRST, SECOND);
+  await our.controlPlane.expectPublished(FIRST, SECOND);
 }
 
 /** Returns the items that the table must not lose, by key. */
 async function kept(): Promise<Record<string, Item['value']>> {
-  const table = world.table();
+  const table = our.world.table();
   const lists = [
     table.list('#clusters', CLUSTER),
     ...['ranges/', LEASES, 'runs/'].map((prefix) => table.list(CLUSTER, prefix)),
@@ -55,8 +41,8 @@ async function kept(): Promise<Record<string, Item['value']>> {
 }
 
 const environment = () => {
-  const { POWERTOOLS_LOG_LEVEL, CLUSTERS_PER_TICK } = deployed.function('doctor').runnable.environment;
-  return [POWERTOOLS_LOG_LEVEL, CLUSTERS_PER_TICK, Object.keys(deployed.functions).includes('admission')];
+  const { POWERTOOLS_LOG_LEVEL, CLUSTERS_PER_TICK } = our.deployed.function('doctor').runnable.environment;
+  return [POWERTOOLS_LOG_LEVEL, CLUSTERS_PER_TICK, Object.keys(our.deployed.functions).includes('admission')];
 };
 
 /**
@@ -64,65 +50,64 @@ const environment = () => {
  * replaces the code, that a rollback restores it and keeps the parameters, and that each build uses the table of the other.
  */
 test('a new build and a rollback continue with the state of the previous build, and the rollback keeps the parameters', async () => {
-  const file = join(world.project.folder, 'lib/runtime/version.ts');
+  const file = join(our.world.project.folder, 'lib/runtime/version.ts');
   const [, version = ''] = /'([^']+)'/.exec(readFileSync(file, 'utf8')) ?? [];
   const agents = async () => {
     await expectAllLoopsWork();
-    const { folder } = deployed.function(LOOP).runnable;
+    const { folder } = our.deployed.function(LOOP).runnable;
     return readFileSync(join(folder, `functions/${LOOP}.mjs`), 'utf8').includes('99.0.0-next') ? 'new' : 'before';
   };
-  const listed = await world.project.serverless(['deploy', 'list']);
+  const listed = await our.world.project.serverless(['deploy', 'list']);
   const timestamp = /Timestamp: (\d+)/.exec(listed)?.[1] ?? '';
 
   writeFileSync(file, readFileSync(file, 'utf8').replace(version, '99.0.0-next'));
   const before = await kept();
   const parameters = ['admission=on', 'clustersPerTick=8', 'tags=team=platform'];
-  const printed = await world.project.serverless(['deploy', ...parameters.flatMap((each) => ['--param', each])]);
+  const printed = await our.world.project.serverless(['deploy', ...parameters.flatMap((each) => ['--param', each])]);
   expect(printed).toMatch(
     /Next:\n *register a cluster: node cli\/kbctl\.mjs cluster apply .*\n *status: node cli\/kbctl\.mjs status --table \S+\n *dashboard: https/,
   );
-  deployed = await world.readBack();
+  our.deployed = await our.world.readBack();
   expect(await kept()).toEqual(before);
   expect(await agents()).toBe('new');
   expect(environment()).toEqual(['INFO', '8', true]);
 
-  await world.project.serverless(['rollback', '--timestamp', timestamp]);
+  await our.world.project.serverless(['rollback', '--timestamp', timestamp]);
   writeFileSync(file, readFileSync(file, 'utf8').replace('99.0.0-next', version));
-  deployed = await world.readBack();
+  our.deployed = await our.world.readBack();
   expect(await agents()).toBe('before');
   expect(environment()).toEqual(['INFO', '8', true]);
 });
 
 test("a deployment keeps the stack's parameters, and prints them", async () => {
-  const printed = await world.project.serverless(['deploy', '--param', 'logLevel=WARN']);
+  const printed = await our.world.project.serverless(['deploy', '--param', 'logLevel=WARN']);
   expect(printed).toContain('not set them: ClustersPerTick=8, Admission=on\n');
-  deployed = await world.readBack();
+  our.deployed = await our.world.readBack();
   expect(environment()).toEqual(['WARN', '8', true]);
-  const stack = { Action: 'DescribeStacks', Version: '2010-05-15', StackName: STACK };
-  expect(await world.emulator.aws.form('cloudformation', stack)).toMatch(/<Key>team<\/Key>\s*<Value>platform</);
+  expect(await our.world.describe()).toMatchObject({ tags: { team: 'platform' } });
 });
 
 test('a table keeps all its items when its stack is removed and deployed again with it', async () => {
   const before = await kept();
-  const versions = await versionsOf(controlPlane.first);
-  const generation = async () => (await readLeases(world.table(), CLUSTER)).leases[0]?.generation ?? 0;
+  const versions = await versionsOf(our.controlPlane.first);
+  const generation = async () => (await readLeases(our.world.table(), CLUSTER)).leases[0]?.generation ?? 0;
   const lastGeneration = await generation();
 
-  await deployed.stop();
-  await world.project.serverless(['remove']);
-  await expect(stackResources(world.emulator.aws, STACK)).rejects.toThrow('does not exist');
+  await our.deployed.stop();
+  await our.world.project.serverless(['remove']);
+  expect(await our.world.describe()).toBeUndefined();
   expect(await kept()).toEqual(before);
-  deployed = await world.deploy('--param', `table=${STACK}`);
+  our.deployed = await our.world.deploy('--param', `table=${STACK}`);
   expect(await kept()).toEqual(before);
-  const tables = deployed.resources.filter(({ type, physicalId }) => type === 'AWS::DynamoDB::Table' && physicalId);
+  const tables = our.deployed.resources.filter(({ type, physicalId }) => type === 'AWS::DynamoDB::Table' && physicalId);
   expect(tables).toEqual([]);
 
   await expectAllLoopsWork();
 
   expect(await generation()).toBe(lastGeneration + 1);
-  expect(await versionsOf(controlPlane.first)).toEqual(versions);
+  expect(await versionsOf(our.controlPlane.first)).toEqual(versions);
 });
 
 test('policies grant every call of a function, a deployment, a rollback and a removal', () => {
-  expect(world.callsNotGranted()).toEqual([]);
+  expect(our.world.callsNotGranted()).toEqual([]);
 });

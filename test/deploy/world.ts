@@ -2,13 +2,14 @@ import { randomUUID } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from '@jest/globals';
+import { describeStack } from '../../deploy/deployed-stack.ts';
 import type { Loop } from '../../lib/cluster/cluster-spec.ts';
 import { createDynamoClient, dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
-import { REGION, texts } from '../support/emulator-aws.ts';
+import { REGION } from '../support/emulator-aws.ts';
 import { notGranted, shippedPolicy } from '../support/emulator-policy.ts';
 import { copyProject, DEPLOYER, type Release } from '../support/emulator-project.ts';
 import { type Emulator, startEmulator } from './emulator.ts';
-import { readSchedules, startEventSources } from './emulator-events.ts';
+import { readQueue, readSchedules } from './emulator-events.ts';
 import { type LogLine, readLines } from './emulator-logs.ts';
 import { type DeployedFunction, readStack } from './emulator-stack.ts';
 
@@ -22,11 +23,9 @@ export async function startWorld() {
   const emulator = await startEmulator();
   const project = copyProject(emulator.recorder.endpoint);
   const deployments: Deployment[] = [];
-  const client = createDynamoClient({
-    endpoint: emulator.aws.endpoint,
-    region: REGION,
-    credentials: { accessKeyId: 'test', secretAccessKey: 'test' },
-  });
+  const credentials = { accessKeyId: 'test', secretAccessKey: 'test' };
+  const config = { endpoint: emulator.aws.endpoint, region: REGION, credentials };
+  const client = createDynamoClient(config);
 
   const missing: string[] = [];
   let judged = 0;
@@ -58,24 +57,18 @@ export async function startWorld() {
     async deployRelease(parameters: Readonly<Record<string, string>> = {}, version?: string) {
       const release = project.release(version);
       await uploadRelease(emulator, release);
-      const stack = { Version: '2010-05-15', StackName: STACK };
-      const deployed = await emulator.aws
-        .form('cloudformation', { Action: 'DescribeStacks', ...stack })
-        .catch(() => '');
       // Sends the current values of all parameters, because moto supports UsePreviousValue only for some parameters. "aws
       // cloudformation deploy" uses UsePreviousValue.
-      const pairs = deployed
-        .split('<member>')
-        .map((member) => [texts(member, 'ParameterKey')[0] ?? '', texts(member, 'ParameterValue')[0] ?? '']);
-      const kept = Object.fromEntries(pairs.filter(([key]) => key !== ''));
-      const named = { ...kept, CodeBucket: RELEASE_BUCKET, ...parameters };
+      const deployed = await describeStack(STACK, config);
+      const named = { ...deployed?.parameters, CodeBucket: RELEASE_BUCKET, ...parameters };
       const given = Object.entries(named).flatMap(([key, value], at) => [
         [`Parameters.member.${at + 1}.ParameterKey`, key],
         [`Parameters.member.${at + 1}.ParameterValue`, value],
       ]);
       await emulator.aws.form('cloudformation', {
-        ...stack,
-        Action: deployed === '' ? 'CreateStack' : 'UpdateStack',
+        Version: '2010-05-15',
+        StackName: STACK,
+        Action: deployed === undefined ? 'CreateStack' : 'UpdateStack',
         TemplateURL: `https://${RELEASE_BUCKET}.s3.amazonaws.com/template.json`,
         'Capabilities.member.1': 'CAPABILITY_IAM',
         ...Object.fromEntries(given),
@@ -99,6 +92,8 @@ export async function startWorld() {
       const { signal } = new AbortController();
       return dynamoDbTable({ client, tableName: STACK, deadline: signal, nowMs: Date.now, newWriteId: randomUUID });
     },
+    /** Reads the stack from CloudFormation. Returns `undefined` if the stack does not exist. */
+    describe: () => describeStack(STACK, config),
     /** Returns all lines of all functions of all deployments. */
     lines: () => deployments.flatMap(({ functions }) => Object.values(functions).flatMap(({ lines }) => lines)),
     /** Returns the calls that neither the role of the function nor the policy of deployers allows. */
@@ -142,13 +137,14 @@ async function openDeployment(emulator: Emulator, codeBucket: string | undefined
     function: find,
     /** Invokes a loop with its scheduled event. */
     async fire(loop: Loop) {
-      const fire = schedules[loop];
-      if (fire === undefined) throw new Error(`${loop} has no schedule`);
-      return answered(await fire());
+      const event = schedules[loop];
+      if (event === undefined) throw new Error(`${loop} has no schedule`);
+      return answered(await find(loop).invoke(event()));
     },
     /** Invokes a function with an event, and expects an answer. */
     run: async (name: string, event: object) => answered(await find(name).invoke(event)),
-    startEventSources: () => startEventSources(emulator.aws, stack.functions),
+    /** Returns the queue whose messages invoke the function. */
+    queueOf: (name: string) => readQueue(emulator.aws, find(name)),
   };
 }
 
