@@ -44,6 +44,7 @@ for await (const line of createInterface({ input: process.stdin })) {
   };
   try {
     handler ??= (await import(pathToFileURL(join(root, `${file}.mjs`)).href))[name] as Handler;
+    if (handler.length > 2) throw new Error('Lambda would pass a callback to the handler');
     const answer = (await handler(event, context)) ?? null;
     tell({ answer, peakMemoryMb: process.resourceUsage().maxRSS / 1024 });
   } catch (error) {

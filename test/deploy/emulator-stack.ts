@@ -1,9 +1,8 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { readZip } from '../../tools/read-zip.ts';
 import { type Aws, texts } from '../support/emulator-aws.ts';
 import type { Statement } from '../support/emulator-policy.ts';
 import { emulatedAws } from '../support/emulator-project.ts';
+import { unzip } from '../support/read-zip.ts';
 import { resolveTemplate } from '../support/resolve-template.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import type { Emulator } from './emulator.ts';
@@ -30,7 +29,7 @@ export async function readStack(emulator: Emulator, name: string, codeBucket?: s
   const resources = await stackResources(aws, name);
   const bucket = codeBucket ?? resources.find(({ type }) => type === 'AWS::S3::Bucket')?.physicalId ?? '';
   const folder = temporaryFolder();
-  const unpackFromBucket = async (key: string, into: string) => unpack(await aws.get('s3', `/${bucket}/${key}`), into);
+  const unpackFromBucket = async (key: string, into: string) => unzip(await aws.get('s3', `/${bucket}/${key}`), into);
 
   // Each function gets all layers, because the emulator does not store the layers of a function.
   const opt = join(folder, 'opt');
@@ -123,14 +122,6 @@ function lambdaVariables(configuration: FunctionConfiguration, folder: string): 
     AWS_LAMBDA_INITIALIZATION_TYPE: 'on-demand',
     LAMBDA_TASK_ROOT: folder,
   };
-}
-
-function unpack(zip: Buffer, folder: string): void {
-  for (const [name, content] of readZip(zip)) {
-    const file = join(folder, name);
-    mkdirSync(dirname(file), { recursive: true });
-    writeFileSync(file, content);
-  }
 }
 
 /** Returns the statements of all policies of a role. The stack attaches no managed policy. */

@@ -12,7 +12,8 @@ import {
   type SampleName,
 } from '../../lib/telemetry/telemetry.ts';
 import { filesInRepository, REPOSITORY, readInRepository } from '../support/repository.ts';
-import { COMPOSITES, METRIC_ALARMS, nameOf, resourcesOf, STACK, type StackAlarm } from './stack-alarms.ts';
+import { metricsOf } from './cloudwatch-alarms.ts';
+import { COMPOSITES, METRIC_ALARMS, nameOf, resourcesOf, STACK } from './stack-alarms.ts';
 
 /** Every metric that the code can write. The compiler verifies that this list matches the types of lib/telemetry. */
 const METRICS = Object.keys({
@@ -51,24 +52,13 @@ const METRICS = Object.keys({
   fullestRangePercent: true,
 } satisfies Record<CounterName | SampleName, true>);
 
-interface Metric {
-  readonly Namespace: string;
-  readonly MetricName: string;
-  readonly Dimensions: readonly { readonly Name: string; readonly Value: string }[];
-}
-
 const named = METRIC_ALARMS.map((alarm) => [nameOf(alarm), alarm] as const);
 const dashboard = resourcesOf().find(({ Type }) => Type === 'AWS::CloudWatch::Dashboard')?.Properties;
 const onDashboard = [...dashboard.DashboardBody.matchAll(/MetricName=\\"(\w+)\\"/g)].map(([, name]) => name);
 
-function metricsOf(alarm: StackAlarm): readonly Metric[] {
-  const ofFormula = alarm.Metrics?.flatMap(({ MetricStat }) => (MetricStat === undefined ? [] : [MetricStat.Metric]));
-  return (ofFormula ?? [alarm]) as unknown as readonly Metric[];
-}
-
 describe('the watched metrics', () => {
   test.each(named)('the alarm %s uses metrics that the code or AWS writes', (_name, alarm) => {
-    for (const { Namespace, MetricName, Dimensions } of metricsOf(alarm)) {
+    for (const { Namespace, MetricName, Dimensions } of metricsOf(alarm).map(({ Metric }) => Metric)) {
       if (Namespace.startsWith('AWS/')) continue;
       expect(Namespace).toBe(METRIC_NAMESPACE);
       expect(METRICS).toContain(MetricName);
@@ -170,6 +160,7 @@ test('metrics have the dimensions that the alarms use', async () => {
   expect(written).toContainEqual(['service a-stack', 'loop kubernetes-service']);
   expect(written).toContainEqual(['service a-stack', 'loop kubernetes-service', 'type twoOwners']);
   const wanted = METRIC_ALARMS.flatMap(metricsOf)
+    .map(({ Metric }) => Metric)
     .filter(({ Namespace }) => Namespace === METRIC_NAMESPACE)
     .map(({ Dimensions }) => Dimensions.map(({ Name }) => Name).join());
   expect([...new Set(wanted)]).toEqual(['service,loop']);

@@ -1,30 +1,30 @@
 export type AlarmState = 'OK' | 'ALARM' | 'INSUFFICIENT_DATA';
 
+interface Metric {
+  readonly Namespace: string;
+  readonly MetricName: string;
+  readonly Dimensions: readonly { readonly Name: string; readonly Value: string }[];
+}
+
+interface MetricStat {
+  readonly Stat: string;
+  readonly Period: number;
+  readonly Metric: Metric;
+}
+
 /** The properties of an alarm in CloudFormation, with names and references resolved. */
-export interface MetricAlarm {
+export interface MetricAlarm extends Partial<Metric> {
   readonly AlarmName: string;
-  readonly MetricName?: string;
   readonly Statistic?: string;
   readonly ExtendedStatistic?: string;
   readonly Period?: number;
-  readonly Dimensions?: readonly { readonly Name: string; readonly Value: string }[];
-  readonly Metrics?: readonly MetricQuery[];
+  readonly Metrics?: readonly { readonly Expression?: string; readonly MetricStat?: MetricStat }[];
   readonly EvaluationPeriods: number;
   readonly DatapointsToAlarm: number;
   readonly ComparisonOperator: string;
   /** The threshold. A reference to a parameter is replaced by its text. */
   readonly Threshold: number | string;
   readonly TreatMissingData: string;
-}
-
-interface MetricQuery {
-  readonly Id: string;
-  readonly Expression?: string;
-  readonly MetricStat?: {
-    readonly Stat: string;
-    readonly Period: number;
-    readonly Metric: Pick<MetricAlarm, 'MetricName' | 'Dimensions'>;
-  };
 }
 
 /** A value of a metric in one minute. */
@@ -46,11 +46,14 @@ const EXTRA_PERIODS = 2;
  * @param minutes the samples of each minute
  */
 export function statesOf(alarm: MetricAlarm, minutes: readonly (readonly Sample[])[]): AlarmState[] {
-  const periodMinutes = periodOf(alarm) / 60;
-  const metrics = metricsOf(alarm).map(({ statistic, name, loop }) => {
-    const isOf = (sample: Sample) => sample.metric === name && sample.loop === loop;
+  const stats = metricsOf(alarm);
+  const periodMinutes = (stats[0]?.Period ?? 60) / 60;
+  const metrics = stats.map(({ Stat: statistic, Metric: { MetricName, Dimensions } }) => {
+    const loop = Dimensions.find(({ Name }) => Name === 'loop' || Name === 'FunctionName')?.Value;
+    const isOf = (sample: Sample) => sample.metric === MetricName && sample.loop === loop;
     return { statistic, byMinute: minutes.map((samples) => samples.filter(isOf).map(({ value }) => value)) };
   });
+  const expression = alarm.Metrics?.find(({ Expression }) => Expression !== undefined)?.Expression;
   // One more period is computed, because a formula can use the value of the previous period.
   const range = alarm.EvaluationPeriods + EXTRA_PERIODS;
   const periods = Array.from({ length: range + 1 }, (_, at) => range - at);
@@ -63,31 +66,26 @@ export function statesOf(alarm: MetricAlarm, minutes: readonly (readonly Sample[
         return end <= 0 ? undefined : aggregate(values.slice(Math.max(0, end - periodMinutes), end).flat(), statistic);
       }),
     );
-    state = nextState(alarm, formula(expressionOf(alarm), series).slice(1), state);
+    state = nextState(alarm, formula(expression, series).slice(1), state);
     states.push(state);
   }
   return states;
 }
 
-function metricsOf({ Metrics, MetricName = '', Dimensions, Statistic, ExtendedStatistic = '' }: MetricAlarm) {
-  const loopOf = (dimensions: MetricAlarm['Dimensions'] = []) =>
-    dimensions.find(({ Name }) => Name === 'loop' || Name === 'FunctionName')?.Value;
-  if (Metrics === undefined) {
-    return [{ name: MetricName, loop: loopOf(Dimensions), statistic: Statistic ?? ExtendedStatistic }];
-  }
-  return Metrics.flatMap(({ MetricStat }) => {
-    if (MetricStat === undefined) return [];
-    const { Metric, Stat } = MetricStat;
-    return [{ name: Metric.MetricName ?? '', loop: loopOf(Metric.Dimensions), statistic: Stat }];
-  });
-}
-
-function expressionOf({ Metrics }: MetricAlarm): string | undefined {
-  return Metrics?.find(({ Expression }) => Expression !== undefined)?.Expression;
-}
-
-function periodOf({ Period, Metrics = [] }: MetricAlarm): number {
-  return Period ?? Metrics.find(({ MetricStat }) => MetricStat !== undefined)?.MetricStat?.Period ?? 60;
+/** Returns the metrics of an alarm, in the order of its formula if it has one. */
+export function metricsOf(alarm: MetricAlarm): readonly MetricStat[] {
+  const {
+    Metrics,
+    Statistic,
+    ExtendedStatistic,
+    Period = 60,
+    Namespace = '',
+    MetricName = '',
+    Dimensions = [],
+  } = alarm;
+  if (Metrics !== undefined) return Metrics.flatMap(({ MetricStat: stat }) => stat ?? []);
+  const Metric = { Namespace, MetricName, Dimensions };
+  return [{ Stat: Statistic ?? ExtendedStatistic ?? '', Period, Metric }];
 }
 
 const COMPARISONS: Readonly<Record<string, (value: number, threshold: number) => boolean>> = {

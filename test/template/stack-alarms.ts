@@ -7,7 +7,6 @@ import { type AlarmState, compositeStates, type MetricAlarm, type Sample, states
 export const STACK = 'a-stack';
 
 export interface StackAlarm extends MetricAlarm {
-  readonly Namespace?: string;
   readonly AlarmDescription: string;
   readonly AlarmActions?: readonly string[];
 }

@@ -1,14 +1,19 @@
 import { readdirSync } from 'node:fs';
 import path from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, test } from '@jest/globals';
+import { logicalId, pascalCase, queueOf } from '../../deploy/cloudformation.ts';
 import { releaseTemplate } from '../../deploy/release-template.ts';
 import { nameReplacedResources } from '../../deploy/replaced-resources.ts';
 import { LOOPS, SCHEDULE_SECONDS } from '../../lib/cluster/cluster-spec.ts';
 import { listPausesMs } from '../../lib/dispatch/cluster-list.ts';
 import { CLOSING_MS, LISTING_MS, PASS_BUDGET_MS } from '../../lib/runtime/deadline.ts';
-import { readZip, unreadableIn } from '../../tools/read-zip.ts';
+import { runFunction } from '../deploy/emulator-function.ts';
 import { isGranted, type Statement } from '../support/emulator-policy.ts';
+import { found } from '../support/found.ts';
+import { readZip, unreadableIn, unzip } from '../support/read-zip.ts';
 import { type Resource, resolveTemplate, type Template } from '../support/resolve-template.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { packageService } from './package-service.ts';
 
 const STACK = 'kube-bootstrap-controller-dev';
@@ -74,26 +79,18 @@ function ofType({ Resources }: Template, type: string): readonly Resource[] {
   return Object.values(Resources).filter(({ Type }) => Type === type);
 }
 
-function functionOf(template: Template, name: string): Resource {
-  return one(template, 'AWS::Lambda::Function', ({ FunctionName }) => FunctionName === `${STACK}-${name}`);
+function propertiesOf({ Resources }: Template, id: string): Resource['Properties'] {
+  const { Properties } = found(Resources[id]);
+  return Properties;
 }
 
-function one(template: Template, type: string, is: (properties: Resource['Properties']) => boolean): Resource {
-  const [found, ...others] = ofType(template, type).filter(({ Properties }) => is(Properties));
-  if (found === undefined || others.length > 0)
-    throw new Error(`Found ${others.length + (found ? 1 : 0)} resources, not one.`);
-  return found;
-}
-
-function byReference({ Resources }: Template, { 'Fn::GetAtt': [id] }: { 'Fn::GetAtt': [string, string] }): Resource {
-  const found = Resources[id];
-  if (found === undefined) throw new Error(`There is no resource ${id}.`);
-  return found;
+function functionOf(template: Template, name: string): Resource['Properties'] {
+  return propertiesOf(template, `${logicalId(name)}LambdaFunction`);
 }
 
 /** Returns the statements of the function's role, with the resources as texts. */
 function statementsOf(template: Template, name: string): readonly Resource['Properties'][] {
-  const { Policies } = byReference(template, functionOf(template, name).Properties.Role).Properties;
+  const { Policies } = propertiesOf(template, `${pascalCase(name)}Role`);
   const statements = Policies.flatMap((policy: Resource['Properties']) => policy.PolicyDocument.Statement);
   return statements.map((one: Resource['Properties']) => ({ ...one, Resource: textsOf(one.Resource) }));
 }
@@ -128,21 +125,15 @@ const READS_KUBECONFIGS = [
   ]),
 ];
 const READS_NO_KUBECONFIG = new Set(['allocate']);
-const QUEUES = {
-  'system-namespaces': 'SystemNamespacesTickQueue',
-  'kubernetes-service': 'KubernetesServiceTickQueue',
-  'cluster-ip-repair': 'ClusterIpRepairTickQueue',
-  'node-port-repair': 'NodePortRepairTickQueue',
-};
 
 const logsOf = (name: string) =>
   ['CreateLogStream', 'PutLogEvents'].map(
     (action) => `logs:${action} on arn:aws:logs:REGION:ACCOUNT:log-group:/aws/lambda/${STACK}-${name}:*`,
   );
 const tableActions = (...actions: string[]) => actions.map((action) => `dynamodb:${action} on ${TABLE}`);
-const ticksOf = (queue: string) =>
+const ticksOf = (loop: string) =>
   ['SendMessage', 'ReceiveMessage', 'DeleteMessage', 'GetQueueAttributes'].map(
-    (action) => `sqs:${action} on ${queue}.Arn`,
+    (action) => `sqs:${action} on ${queueOf(loop)}.Arn`,
   );
 
 describe('functions', () => {
@@ -157,7 +148,7 @@ describe('functions', () => {
   test.each(NAMES)(
     'the function %s runs on Node.js 24 and arm64 with the allocator layer and all variables of its code, without X-Ray',
     (name) => {
-      const { Properties } = functionOf(byDefault, name);
+      const Properties = functionOf(byDefault, name);
       const named = { TABLE_NAME: STACK, STACK, REPORTING_INSTANCE: STACK, POWERTOOLS_SERVICE_NAME: STACK };
       expect(Properties).toMatchObject({
         Runtime: 'nodejs24.x',
@@ -171,7 +162,7 @@ describe('functions', () => {
   );
 
   test.each(LOOPS)('the timeout of %s is long enough for a whole pass, and shorter than its schedule', (loop) => {
-    const timeoutMs = functionOf(byDefault, loop).Properties.Timeout * 1000;
+    const timeoutMs = functionOf(byDefault, loop).Timeout * 1000;
     expect(timeoutMs).toBeGreaterThan(LISTING_MS + listPausesMs(loop) + PASS_BUDGET_MS[loop] + CLOSING_MS);
     expect(timeoutMs).toBeLessThan(Math.max(60, SCHEDULE_SECONDS[loop]) * 1000);
   });
@@ -185,8 +176,7 @@ describe('functions', () => {
   });
 
   test('a parameter sets the memory of all functions except the repairs', () => {
-    const memory = (template: Template) =>
-      NAMES.map((name) => [name, functionOf(template, name).Properties.MemorySize]);
+    const memory = (template: Template) => NAMES.map((name) => [name, functionOf(template, name).MemorySize]);
     expect(new Set(memory(byDefault).map(([name, mb]) => `${name?.endsWith('-repair')} ${mb}`))).toEqual(
       new Set(['true 512', 'false 256']),
     );
@@ -194,18 +184,17 @@ describe('functions', () => {
   });
 
   test('each loop has the URL of its own queue of ticks, and doctor has the URLs of all', () => {
-    const variablesOf = (name: string) => functionOf(byDefault, name).Properties.Environment.Variables;
-    for (const loop of LOOPS) expect(variablesOf(loop).TICK_QUEUE_URL).toEqual({ Ref: QUEUES[loop] });
-    const all = Object.values(QUEUES).map((Ref) => ({ Ref }));
+    const variablesOf = (name: string) => functionOf(byDefault, name).Environment.Variables;
+    for (const loop of LOOPS) expect(variablesOf(loop).TICK_QUEUE_URL).toEqual({ Ref: queueOf(loop) });
+    const all = LOOPS.map((loop) => ({ Ref: queueOf(loop) }));
     expect(variablesOf('doctor').TICK_QUEUE_URLS).toEqual({ 'Fn::Join': [',', all] });
   });
 
   test.each(NAMES)('the log lines of %s expire', (name) => {
-    const group = (template: Template) =>
-      one(template, 'AWS::Logs::LogGroup', ({ LogGroupName }) => LogGroupName === `/aws/lambda/${STACK}-${name}`);
-    expect(group(byDefault).Properties).toMatchObject({ RetentionInDays: '30' });
-    expect(group(byDefault).Properties).not.toHaveProperty('KmsKeyId');
-    expect(group(everything).Properties).toMatchObject({ RetentionInDays: '7', KmsKeyId: EVERYTHING.logsKeyArn });
+    const group = (template: Template) => propertiesOf(template, `${logicalId(name)}LogGroup`);
+    const LogGroupName = `/aws/lambda/${STACK}-${name}`;
+    expect(group(byDefault)).toEqual({ LogGroupName, RetentionInDays: '30' });
+    expect(group(everything)).toEqual({ LogGroupName, RetentionInDays: '7', KmsKeyId: EVERYTHING.logsKeyArn });
   });
 });
 
@@ -214,12 +203,17 @@ describe('ticks', () => {
     'a rule invokes %s at the interval of the loop, but at most once a minute, and retries for a minute',
     (loop) => {
       const minutes = Math.max(1, SCHEDULE_SECONDS[loop] / 60);
-      const rule = one(byDefault, 'AWS::Events::Rule', ({ Targets }) => Targets[0].Id === `${loop}Schedule`);
-      expect(rule.Properties).toMatchObject({
+      const rule = propertiesOf(byDefault, `${logicalId(loop)}EventsRuleSchedule1`);
+      expect(rule).toMatchObject({
         ScheduleExpression: minutes === 1 ? 'rate(1 minute)' : `rate(${minutes} minutes)`,
         State: 'ENABLED',
       });
-      expect(rule.Properties.Targets[0].RetryPolicy).toEqual({ MaximumEventAgeInSeconds: 60, MaximumRetryAttempts: 2 });
+      expect(rule.Targets).toEqual([
+        expect.objectContaining({
+          Arn: { 'Fn::GetAtt': [`${logicalId(loop)}LambdaFunction`, 'Arn'] },
+          RetryPolicy: { MaximumEventAgeInSeconds: 60, MaximumRetryAttempts: 2 },
+        }),
+      ]);
       expect(ofType(byDefault, 'AWS::Events::Rule')).toHaveLength(LOOPS.length);
     },
   );
@@ -227,11 +221,15 @@ describe('ticks', () => {
   test.each(LOOPS)(
     '%s receives the messages of its own queue, one message per invocation, and a parameter limits the number of simultaneous invocations',
     (loop) => {
-      const isMapped: Parameters<typeof one>[2] = ({ EventSourceArn: arn }) => arn['Fn::GetAtt'][0] === QUEUES[loop];
-      const sourceIn = (template: Template) => one(template, 'AWS::Lambda::EventSourceMapping', isMapped).Properties;
-      const source = sourceIn(byDefault);
-      expect(byReference(byDefault, source.FunctionName)).toBe(functionOf(byDefault, loop));
-      expect(source).toMatchObject({ BatchSize: 1, Enabled: true, ScalingConfig: { MaximumConcurrency: '10' } });
+      const sourceIn = (template: Template) =>
+        propertiesOf(template, `${logicalId(loop)}EventSourceMappingSQS${queueOf(loop)}`);
+      expect(sourceIn(byDefault)).toMatchObject({
+        FunctionName: { 'Fn::GetAtt': [`${logicalId(loop)}LambdaFunction`, 'Arn'] },
+        EventSourceArn: { 'Fn::GetAtt': [queueOf(loop), 'Arn'] },
+        BatchSize: 1,
+        Enabled: true,
+        ScalingConfig: { MaximumConcurrency: '10' },
+      });
       expect(sourceIn(everything)).toMatchObject({ ScalingConfig: { MaximumConcurrency: '50' } });
     },
   );
@@ -239,40 +237,36 @@ describe('ticks', () => {
   test.each(LOOPS)(
     'a message of %s stays hidden until its function has timed out, and is then received again if the process ended',
     (loop) => {
-      const { Properties } = byReference(byDefault, { 'Fn::GetAtt': [QUEUES[loop], 'Arn'] });
+      const Properties = propertiesOf(byDefault, queueOf(loop));
       // The queue has no name, because SQS refuses the name of a queue that was deleted less than a minute ago.
       expect(Properties).toEqual({
         MessageRetentionPeriod: expect.any(Number),
         SqsManagedSseEnabled: true,
         VisibilityTimeout: expect.any(Number),
       });
-      expect(Properties.VisibilityTimeout).toBeGreaterThanOrEqual(functionOf(byDefault, loop).Properties.Timeout);
+      expect(Properties.VisibilityTimeout).toBeGreaterThanOrEqual(functionOf(byDefault, loop).Timeout);
       const longestDelay = 60;
       expect(Properties.MessageRetentionPeriod).toBeGreaterThan(longestDelay + Properties.VisibilityTimeout);
     },
   );
-
-  test.each(LOOPS)('with a parameter, each message of %s contains only one cluster', (loop) => {
-    expect(functionOf(byDefault, loop).Properties.Environment.Variables.CLUSTERS_PER_TICK).toBe('16');
-    expect(functionOf(everything, loop).Properties.Environment.Variables.CLUSTERS_PER_TICK).toBe('1');
-  });
 });
 
 describe('roles', () => {
   test('each function has its own role', () => {
-    const roles = NAMES.map((name) => functionOf(byDefault, name).Properties.Role['Fn::GetAtt'][0]);
-    expect(new Set(roles).size).toBe(NAMES.length);
+    for (const name of NAMES) {
+      expect(functionOf(byDefault, name).Role).toEqual({ 'Fn::GetAtt': [`${pascalCase(name)}Role`, 'Arn'] });
+    }
     expect(ofType(byDefault, 'AWS::IAM::Role')).toHaveLength(NAMES.length);
   });
 
   const table = tableActions('GetItem', 'PutItem', 'Query');
-  const asksQueues = Object.values(QUEUES).map((queue) => `sqs:GetQueueAttributes on ${queue}.Arn`);
+  const asksQueues = LOOPS.map((loop) => `sqs:GetQueueAttributes on ${queueOf(loop)}.Arn`);
   const publishes = 'events:PutEvents on arn:aws:events:REGION:ACCOUNT:event-bus/default';
   const targets = 'elasticloadbalancing:DescribeTargetHealth on *';
   test.each([
     ...LOOPS.map((loop) => {
       const own = loop === 'kubernetes-service' ? [targets] : [];
-      return [loop, [...table, ...READS_KUBECONFIGS, ...ticksOf(QUEUES[loop]), publishes, ...own]] as const;
+      return [loop, [...table, ...READS_KUBECONFIGS, ...ticksOf(loop), publishes, ...own]] as const;
     }),
     ['deregister', [...table, ...READS_KUBECONFIGS, publishes]] as const,
     // The function connects to no cluster.
@@ -326,8 +320,8 @@ describe('roles', () => {
   });
 
   test.each(NAMES)('parameters put %s into a VPC, and give it access to kubeconfigs if it needs them', (name) => {
-    expect(functionOf(byDefault, name).Properties).not.toHaveProperty('VpcConfig');
-    expect(functionOf(everything, name).Properties.VpcConfig).toEqual({
+    expect(functionOf(byDefault, name)).not.toHaveProperty('VpcConfig');
+    expect(functionOf(everything, name).VpcConfig).toEqual({
       SubnetIds: ['subnet-1', 'subnet-2'],
       SecurityGroupIds: ['sg-1'],
       Ipv6AllowedForDualStack: 'true',
@@ -426,7 +420,7 @@ test('the table has on-demand capacity, the keys and the TTL attribute that the 
 test('the stack uses an existing table that a parameter names, and creates none', () => {
   expect(ofType(everything, 'AWS::DynamoDB::Table')).toEqual([]);
   for (const name of NAMES) {
-    expect(functionOf(everything, name).Properties.Environment.Variables.TABLE_NAME).toBe('my-table');
+    expect(functionOf(everything, name).Environment.Variables.TABLE_NAME).toBe('my-table');
     const tables = granted(everything, name).filter((line) => line.startsWith('dynamodb:'));
     expect(tables.every((line) => line.endsWith(' on arn:aws:dynamodb:REGION:ACCOUNT:table/my-table'))).toBe(true);
   }
@@ -514,7 +508,7 @@ test('the admission function has an API that is reachable only from VPC endpoint
 });
 
 test('parameters configure the admission function, which has no reserved concurrency by default', () => {
-  const { Properties } = functionOf(withAdmission, 'admission');
+  const Properties = functionOf(withAdmission, 'admission');
   expect(Properties.ReservedConcurrentExecutions).toBe('20');
   expect(Properties.Environment.Variables).toMatchObject({
     ADMISSION_ON_FAILURE: 'allow',
@@ -522,9 +516,7 @@ test('parameters configure the admission function, which has no reserved concurr
     ADMISSION_TOKEN_STORE: 'ssm',
     SECRETS_PREFIX: 'clusters/',
   });
-  expect(functionOf(resolved({ admission: 'on' }), 'admission').Properties).not.toHaveProperty(
-    'ReservedConcurrentExecutions',
-  );
+  expect(functionOf(resolved({ admission: 'on' }), 'admission')).not.toHaveProperty('ReservedConcurrentExecutions');
 });
 
 test('the role of the admission function allows only logging, reads and writes of the table, and reads of cluster tokens', () => {
@@ -555,7 +547,7 @@ test('every function may use the KMS key of the table, but only through DynamoDB
 });
 
 describe.each(['allocate', 'admission'])('the version of %s', (name) => {
-  const id = name.slice(0, 1).toUpperCase() + name.slice(1);
+  const id = logicalId(name);
   const compiled = () => packaged.template as Template;
   /** Returns the names of the parameters in a value. */
   const usedIn = (value: unknown) => {
@@ -568,11 +560,10 @@ describe.each(['allocate', 'admission'])('the version of %s', (name) => {
     String(resolved({ admission: 'on', ...parameters }).Resources[`${id}Version`]?.Properties.Description);
 
   test('the version depends on all parameters that the function uses', () => {
-    const propertiesOf = (resource: string) => compiled().Resources[`${id}${resource}`]?.Properties ?? {};
-    const { ReservedConcurrentExecutions: _, ...properties } = propertiesOf('LambdaFunction');
+    const { ReservedConcurrentExecutions: _, ...properties } = functionOf(compiled(), name);
     // Only loops use these two parameters. RolePath is part of the role that the function refers to.
     const used = [...usedIn(properties), 'RolePath'].filter((one) => one !== 'ClustersPerTick' && one !== 'ExternalId');
-    expect([...usedIn(propertiesOf('Version'))].toSorted()).toEqual(used.toSorted());
+    expect([...usedIn(propertiesOf(compiled(), `${id}Version`))].toSorted()).toEqual(used.toSorted());
   });
 
   test('the version stays the same if a parameter without an effect on the function changes', () => {
@@ -632,20 +623,47 @@ test('the template of a release uses the packages of its version in the bucket a
   });
 });
 
-test('only the layer contains the allocator library, and no package contains files of this machine', () => {
-  const { allocator, ...functions } = Object.fromEntries(
-    [...packaged.archives].map(([name, zip]) => [name, readZip(zip)]),
+describe('packages', () => {
+  /** The maximum size of a gzipped bundle in KB. It is smaller for the functions that connect to no cluster. */
+  const MOST_KB = 215;
+  const MOST_KB_OF: Readonly<Record<string, number>> = { allocate: 115, admission: 130 };
+  /**
+   * Modules that no function may contain. The allocator is in the layer, client-node runs the plugins of a kubeconfig, and the
+   * SDK's nested clients get credentials.
+   */
+  const NOT_IN_A_BUNDLE =
+    /node_modules\/(@kubernetes|@aws-sdk\/nested-clients|openid-client|dynalite|classic-level|level|jest|fast-check)\/|\/(local|test|cli|lib\/allocator)\//;
+  const zipOf = (name: string) => found(packaged.archives.get(name));
+
+  test('the layer contains only the allocator library', () => {
+    expect([...readZip(zipOf('allocator')).keys()]).toEqual(['nodejs/allocator.mjs']);
+  });
+
+  test('Lambda can read all files of the packages', () => {
+    for (const zip of packaged.archives.values()) expect(unreadableIn(zip)).toEqual([]);
+  });
+
+  test.each(HANDLERS)(
+    'the package of %s contains only its bundle, which is small, has the modules of a function only, and starts with the layer',
+    async (name) => {
+      const [[file, bundle], ...others] = [...readZip(zipOf(name))] as [[string, Buffer], ...unknown[]];
+      expect({ file, others }).toEqual({ file: `functions/${name}.mjs`, others: [] });
+      expect(gzipSync(bundle, { level: 9 }).length).toBeLessThanOrEqual((MOST_KB_OF[name] ?? MOST_KB) * 1024);
+      const sources = packaged.maps.get(name)?.sources ?? [];
+      expect(sources.filter((source) => source.endsWith(`/functions/${name}.ts`))).toHaveLength(1);
+      expect(sources.filter((source) => NOT_IN_A_BUNDLE.test(source))).toEqual([]);
+
+      const root = temporaryFolder();
+      const [folder, opt] = [path.join(root, 'task'), path.join(root, 'opt')];
+      unzip(zipOf(name), folder);
+      unzip(zipOf('allocator'), opt);
+      const environment = { LAMBDA_TASK_ROOT: folder };
+      const running = runFunction({ folder, opt, handler: `functions/${name}.handler`, limitMs: 60_000, environment });
+      const { error } = await running.invoke({});
+      await running.stop();
+      expect(error?.errorMessage).toMatch(/environment variable.* serverless\.yml sets/);
+    },
   );
-  for (const zip of packaged.archives.values()) expect(unreadableIn(zip)).toEqual([]);
-  expect([...(allocator?.keys() ?? [])]).toEqual(['nodejs/allocator.mjs']);
-  for (const [name, files] of Object.entries(functions)) {
-    const bundle = `functions/${name}.mjs`;
-    expect([...files.keys()]).toEqual([bundle]);
-    const sources = packaged.maps.get(name)?.sources ?? [];
-    expect(sources.filter((source) => source.endsWith(`/functions/${name}.ts`))).toHaveLength(1);
-    expect(sources.filter((source) => source.includes('lib/allocator/'))).toEqual([]);
-    expect(files.get(bundle)?.toString()).toContain('/opt/nodejs/allocator.mjs');
-  }
 });
 
 test('packaging fails if a parameter does not exist', async () => {

@@ -1,4 +1,6 @@
 // Reads the files of a zip and their modes. Supports only the archives that the packager writes.
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { inflateRawSync } from 'node:zlib';
 
 const END_OF_DIRECTORY = 0x06054b50;
@@ -21,6 +23,15 @@ export function readZip(zip: Buffer): ReadonlyMap<string, Buffer> {
     files.set(name, zip.readUInt16LE(at + 10) === STORED ? content : inflateRawSync(content));
   }
   return files;
+}
+
+/** Writes the files of the zip into a folder. */
+export function unzip(zip: Buffer, folder: string): void {
+  for (const [name, content] of readZip(zip)) {
+    const file = join(folder, name);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, content);
+  }
 }
 
 /** Returns the names of entries that Lambda could not read. */
