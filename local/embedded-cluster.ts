@@ -12,7 +12,6 @@ import { startApiServers } from './stand-in/api-servers.ts';
 import { kubeconfigOf, newIdentity } from './stand-in/identity.ts';
 import { StandInApiServer } from './stand-in/stand-in-api-server.ts';
 import { tableAllocation } from './stand-in/table-allocation.ts';
-import { tableServerClient } from './table-client.ts';
 import { startTableServer } from './table-server.ts';
 
 export interface EmbeddedKind {
@@ -44,9 +43,13 @@ export const EMBEDDED: EmbeddedKind = {
 export async function openEmbedded(kind: EmbeddedKind, folder: string): Promise<LocalCluster> {
   const key = newRunKey();
   const tableServer = await startTableServer({ key });
-  const client = tableServerClient(tableServer);
   const nowMs = Date.now;
-  const allocation = tableAllocation({ table: localTable(client), cluster: kind.name, pick: randomInt, nowMs });
+  const allocation = tableAllocation({
+    table: localTable(tableServer.client),
+    cluster: kind.name,
+    pick: randomInt,
+    nowMs,
+  });
   const standIn = new StandInApiServer({ allocation, nowMs });
   const identity = newIdentity(key);
   const apiServers = await startApiServers(standIn, identity, kind.addresses);
@@ -55,7 +58,6 @@ export async function openEmbedded(kind: EmbeddedKind, folder: string): Promise<
   const kubeconfigFile = path.join(folder, 'kubeconfig');
   const close = async () => {
     await apiServers.close();
-    client.destroy();
     await tableServer.close();
   };
   const remove = await keepFile(kubeconfigFile, kubeconfig).catch(async (error: unknown) => {

@@ -1,10 +1,8 @@
 import path from 'node:path';
-import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import type { Environment } from '../lib/runtime/environment.ts';
 import { registerCluster } from '../lib/table/cluster-registration.ts';
 import { TableError } from '../lib/table/key-value-table.ts';
 import { runnerClock, runOnSchedules, scheduledLoops } from './clock-driven-runner.ts';
-import { createTable } from './create-table.ts';
 import { playStory, STORY, type Stage } from './demo.ts';
 import { logLine, type Paint, sentenceTelemetry } from './human-telemetry.ts';
 import type { LocalCluster } from './local-cluster.ts';
@@ -13,7 +11,6 @@ import { openCluster } from './open-cluster.ts';
 import { writeRunning } from './running.ts';
 import { openAdmission } from './serve-admission.ts';
 import { StartError, type StartOptions } from './start-options.ts';
-import { tableServerClient } from './table-client.ts';
 
 const REGISTERING_MS = 10_000;
 
@@ -37,15 +34,14 @@ export async function run(options: StartOptions, ended: AbortSignal, hooks: RunH
   const { write, paint } = hooks;
   await using cluster = await openCluster(options);
   const { spec, tableServer, world } = cluster;
-  const client = tableServerClient(tableServer);
   const { environment, close } = localEnvironment({
-    client,
+    client: tableServer.client,
     loadKubeconfig: kubeconfigOfEach(spec.name, cluster.loadKubeconfig),
     end: givenUpAfter(ended),
     telemetry: sentenceTelemetry({ nowMs: Date.now, own: spec.name, write, paint }),
   });
-  await using _connections = atEnd(() => close().finally(() => client.destroy()));
-  await register(client, environment, cluster);
+  await using _connections = atEnd(close);
+  await register(environment, cluster);
   await using webhook = await webhookOf(options, environment, cluster);
   const page = await hooks.servePage?.(environment, spec.name);
   await using _page = atEnd(async () => page?.close());
@@ -117,9 +113,8 @@ function stage(world: Stage['world'], { write, paint }: RunHooks): Stage {
   return { world, clock: realClock, print };
 }
 
-async function register(client: DynamoDBClient, environment: Environment, { spec }: LocalCluster): Promise<void> {
+async function register(environment: Environment, { spec }: LocalCluster): Promise<void> {
   try {
-    await createTable(client, LOCAL_TABLE);
     await registerCluster(environment.table(AbortSignal.timeout(REGISTERING_MS)), spec);
   } catch (error) {
     if (error instanceof TableError) throw new StartError(5, error.message, { cause: error });

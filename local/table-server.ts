@@ -1,18 +1,19 @@
 import type { RequestListener } from 'node:http';
 import { createRequire } from 'node:module';
 import { isNativeError } from 'node:util/types';
-import { ListTablesCommand } from '@aws-sdk/client-dynamodb';
 import dynalite from 'dynalite';
+import { createTable } from './create-table.ts';
 import { ownFolder } from './data-folder.ts';
+import { LOCAL_TABLE } from './local-environment.ts';
 import { type LocalRules, refusalOf, tableKeyOf } from './local-request.ts';
 import { listenOnLoopback } from './loopback-server.ts';
 import { codeOf, StartError } from './start-options.ts';
-import { type TableAccess, tableServerClient } from './table-client.ts';
+import { tableServerClient } from './table-client.ts';
 
 export type TableServer = Awaited<ReturnType<typeof startTableServer>>;
 
 /**
- * Starts a table server on a free port of the loopback. Tables are in the folder `path`, or else in memory.
+ * Starts a table server with the local table on a free port of the loopback. Tables are in the folder `path`, or else in memory.
  * @throws Error if the folder cannot be opened, mostly because another process has it open
  */
 export async function startTableServer({ key, path }: { readonly key: string; readonly path?: string }) {
@@ -37,20 +38,14 @@ export async function startTableServer({ key, path }: { readonly key: string; re
     request.on('error', () => undefined);
   });
   const access = { endpoint: `http://${host}`, key };
-  if (path !== undefined) await untilFolderIsOpen(access);
-  return { ...access, close };
-}
-
-/**
- * Waits until dynalite has opened its folder. dynalite opens it in the background, and answers the first request only after that.
- */
-async function untilFolderIsOpen(access: TableAccess): Promise<void> {
   const client = tableServerClient(access);
-  try {
-    await client.send(new ListTablesCommand({}));
-  } finally {
-    client.destroy();
-  }
+  const closeBoth = () => close().finally(() => client.destroy());
+  // dynalite opens its folder in the background, and answers the first request only after that.
+  await createTable(client, LOCAL_TABLE).catch(async (error: unknown) => {
+    await closeBoth();
+    throw error;
+  });
+  return { ...access, client, close: closeBoth };
 }
 
 const AWS_JSON = 'application/x-amz-json-1.0';

@@ -3,9 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
-import { createTable } from '../../local/create-table.ts';
 import { LOCAL_TABLE, localTable } from '../../local/local-environment.ts';
-import { tableServerClient } from '../../local/table-client.ts';
 import { startTableServer, type TableServer } from '../../local/table-server.ts';
 import { specIn } from '../support/a-cluster-spec.ts';
 import { findBinaries } from '../support/binaries.ts';
@@ -25,9 +23,7 @@ let processes: KbctlProcess[] = [];
 
 beforeAll(async () => {
   server = await startTableServer({ key: 'test' });
-  const client = tableServerClient(server);
-  await createTable(client, LOCAL_TABLE);
-  table = localTable(client);
+  table = localTable(server.client);
   const spec = {
     name: 'demo',
     mode: 'enforce',

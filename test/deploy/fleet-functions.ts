@@ -1,8 +1,6 @@
 import type { ClusterSpec, Loop } from '../../lib/cluster/cluster-spec.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
-import { createTable } from '../../local/create-table.ts';
 import { LOCAL_TABLE, localTable } from '../../local/local-environment.ts';
-import { tableServerClient } from '../../local/table-client.ts';
 import { startTableServer } from '../../local/table-server.ts';
 import { aClusterSpec, aServer } from '../support/a-cluster-spec.ts';
 import { heapOptions } from '../support/bundled-functions.ts';
@@ -43,13 +41,8 @@ export async function startClusters(
 /** Starts the table of a fleet on loopback. Adds functions to `stops` that stop the table and the functions that it runs. */
 export async function startFleetTable(stops: (() => Promise<unknown>)[]) {
   const server = await startTableServer({ key: 'local' });
-  const client = tableServerClient(server);
-  stops.push(
-    async () => client.destroy(),
-    () => server.close(),
-  );
-  await createTable(client, LOCAL_TABLE);
-  const table = localTable(client);
+  stops.push(() => server.close());
+  const table = localTable(server.client);
   return {
     /** Registers a cluster. @param url The URL of its API server. */
     register: (name: string, file: string, url: string, spec: Partial<ClusterSpec> = {}) => {

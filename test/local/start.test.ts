@@ -13,7 +13,6 @@ import { kubeconfigOf } from '../../local/stand-in/identity.ts';
 import type { StoredObject } from '../../local/stand-in/object-store.ts';
 import { ENDPOINTS, SERVICES } from '../../local/stand-in/resources.ts';
 import type { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
-import { tableServerClient } from '../../local/table-client.ts';
 import { startTableServer } from '../../local/table-server.ts';
 import { aReview } from '../support/admission-review.ts';
 import { afterThisTest } from '../support/after-this-test.ts';
@@ -58,13 +57,9 @@ function specOf(mode: 'observe' | 'enforce', probe: string): object {
 /** Returns the keys of the cluster's items in the table of that folder. */
 async function keysIn(data: string): Promise<string[]> {
   const server = await startTableServer({ key: 'test', path: data });
-  const client = tableServerClient(server);
-  try {
-    return (await localTable(client).list('demo', '')).map(({ key }) => key);
-  } finally {
-    client.destroy();
-    await server.close();
-  }
+  const items = await localTable(server.client).list('demo', '');
+  await server.close();
+  return items.map(({ key }) => key);
 }
 
 async function expectCleanEnd(child: KbctlProcess, signal: 'SIGINT' | 'SIGTERM', said = ENDED): Promise<void> {

@@ -2,10 +2,8 @@ import { writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { expect, jest, test } from '@jest/globals';
-import { createTable } from '../../local/create-table.ts';
-import { LOCAL_TABLE, localTable } from '../../local/local-environment.ts';
+import { localTable } from '../../local/local-environment.ts';
 import { newRunKey } from '../../local/local-request.ts';
-import { tableServerClient } from '../../local/table-client.ts';
 import { openTableFolder, startTableServer } from '../../local/table-server.ts';
 import { eventually } from '../support/eventually.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -21,9 +19,7 @@ const { AbstractValueIterator } = createRequire(requireAsDynalite.resolve('level
 
 test('the table server closes the database iterator of each query', async () => {
   const server = await startTableServer({ key: KEY });
-  const client = tableServerClient(server);
-  await createTable(client, LOCAL_TABLE);
-  const table = localTable(client);
+  const table = localTable(server.client);
   await table.put({ cluster: 'c', key: 'k', value: 7, schema: 1 }, undefined);
   const close = jest.spyOn(AbstractValueIterator.prototype, 'close');
   for (let queries = 1; queries <= 3; queries++) {
@@ -31,7 +27,6 @@ test('the table server closes the database iterator of each query', async () => 
     await eventually(() => expect(close).toHaveBeenCalledTimes(queries));
   }
   close.mockRestore();
-  client.destroy();
   await server.close();
 });
 

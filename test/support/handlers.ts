@@ -8,7 +8,6 @@ import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
 import { readRunRecord } from '../../lib/table/run-records.ts';
 import type { FieldValue } from '../../lib/telemetry/telemetry.ts';
-import { createTable } from '../../local/create-table.ts';
 import { LOCAL_TABLE, localEnvironment } from '../../local/local-environment.ts';
 import { LOOP_HANDLERS } from '../../local/loop-handlers.ts';
 import { tableServerClient } from '../../local/table-client.ts';
@@ -43,7 +42,7 @@ export async function startHandlers(options: HandlersOptions) {
   let aheadMs = 0;
   const nowMs = () => clock() + aheadMs;
   const tableServer = await startTableServer({ key: 'test' });
-  const direct = tableServerClient(tableServer);
+  const direct = tableServer.client;
   const endpoint = await tableThrough?.(tableServer.endpoint);
   const client = endpoint === undefined ? direct : tableServerClient({ ...tableServer, endpoint });
   const tableOf = (by: typeof client) => (deadline: AbortSignal) =>
@@ -65,7 +64,6 @@ export async function startHandlers(options: HandlersOptions) {
   const close = async () => {
     await local.close();
     client.destroy();
-    direct.destroy();
     await tableServer.close();
   };
   const register = async (changed: object) => {
@@ -76,7 +74,6 @@ export async function startHandlers(options: HandlersOptions) {
     );
   };
   try {
-    await createTable(direct, LOCAL_TABLE);
     await register({});
   } catch (error) {
     await close();
