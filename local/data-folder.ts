@@ -73,16 +73,6 @@ export async function replaceFile(file: string, content: string): Promise<void> 
  * @throws StartError if the file cannot be written
  */
 export async function keepFile(file: string, text: string): Promise<() => void> {
-  await writeWhole(file, text);
-  const remove = () => {
-    process.off('exit', remove);
-    if (textOf(file) === text) rmSync(file, { force: true });
-  };
-  process.once('exit', remove);
-  return remove;
-}
-
-async function writeWhole(file: string, text: string): Promise<void> {
   try {
     await ownFolder(path.dirname(file));
     await replaceFile(file, text);
@@ -91,6 +81,12 @@ async function writeWhole(file: string, text: string): Promise<void> {
     const message = `${file} cannot be written (${codeOf(error)}): name a folder that can be written to with --data.`;
     throw new StartError(3, message, { cause: error });
   }
+  const remove = () => {
+    process.off('exit', remove);
+    if (textOf(file) === text) rmSync(file, { force: true });
+  };
+  process.once('exit', remove);
+  return remove;
 }
 
 function textOf(file: string): string | undefined {

@@ -48,9 +48,12 @@ export async function findRunning(dataRoot: string = DATA_ROOT): Promise<Running
  * has then ended without removing its file.
  */
 export async function readRunning(folder: string): Promise<Running | undefined> {
-  const written = contentIn(await ownText(path.join(folder, FILE)).catch(() => ''));
-  if (written === undefined || !(await answers(written))) return undefined;
-  return { ...written, folder: path.resolve(folder) };
+  try {
+    const written = content.parse(JSON.parse(await ownText(path.join(folder, FILE))));
+    return (await answers(written)) ? { ...written, folder: path.resolve(folder) } : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /**
@@ -95,21 +98,9 @@ async function ownText(file: string): Promise<string> {
   return isOwn(await opened.stat()) ? await opened.readFile('utf8') : '';
 }
 
-function contentIn(text: string): Content | undefined {
-  try {
-    return content.safeParse(JSON.parse(text)).data;
-  } catch {
-    return undefined;
-  }
-}
-
 /** Returns whether the table server answers. The answer is checked, because another process might have taken over the port. */
 async function answers({ tableEndpoint, key }: Content): Promise<boolean> {
-  try {
-    const headers = tableAuthorization(key);
-    const reply = await fetch(tableEndpoint, { headers, redirect: 'error', signal: AbortSignal.timeout(ANSWER_MS) });
-    return (await reply.text()).startsWith('healthy: dynamodb');
-  } catch {
-    return false;
-  }
+  const headers = tableAuthorization(key);
+  const reply = await fetch(tableEndpoint, { headers, redirect: 'error', signal: AbortSignal.timeout(ANSWER_MS) });
+  return (await reply.text()).startsWith('healthy: dynamodb');
 }
