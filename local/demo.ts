@@ -128,7 +128,7 @@ export async function playStory(
   }
 }
 
-function allocated<Item>(result: Given<Item>): Item {
+function allocated(result: Given): string {
   if ('item' in result) return result.item;
   throw new Error(result.message);
 }

@@ -1,5 +1,5 @@
 import { noSecondaryRange, notSupported, type OpenRange } from '../../lib/allocate/open-range.ts';
-import type { ItemValue, RangeName } from '../../lib/allocate/request.ts';
+import type { RangeName } from '../../lib/allocate/request.ts';
 import { canonicalAddress, parseAddress } from '../../lib/allocator/ip-address.ts';
 import { ipAlreadyAllocated, ipNotInRange } from '../../lib/allocator/ip-range.ts';
 import { isUsableIn, type Network } from '../../lib/allocator/network.ts';
@@ -69,7 +69,7 @@ export async function openHeldAddresses(
     },
     release: (items, options = {}) => releaseAddresses(port, items, all, options),
     lookUp: (items) =>
-      eachOf(items, READS_AT_ONCE, async (value): Promise<ItemState<ItemValue> | Refusal> => {
+      eachOf(items, READS_AT_ONCE, async (value): Promise<ItemState | Refusal> => {
         const item = itemIn(all, value);
         if (isRefused(item)) return item;
         const object = await readAddress(port, item);
@@ -89,9 +89,9 @@ interface Holding {
 /** Holds the requested addresses. If one of them is refused, the caller releases the addresses that are already held. */
 async function holdAddresses(
   kubernetes: ClusterPort,
-  requested: readonly Requested<ItemValue>[],
+  requested: readonly Requested[],
   { hold, own, ready, pick }: Holding,
-): Promise<Allocated<ItemValue>> {
+): Promise<Allocated> {
   const taken = new Set<string>();
   let holds = 0;
   for await (const { name, managedBy } of kubernetes.ipAddresses()) {
@@ -111,7 +111,7 @@ async function holdAddresses(
     }
     return rangeIsFull();
   };
-  const holdValue = async (value: ItemValue): Promise<string | Refusal> => {
+  const holdValue = async (value: string): Promise<string | Refusal> => {
     const item = itemIn(ready, value);
     if (isRefused(item) || own.delete(item)) return item;
     return !taken.has(item) && (await createHeld(kubernetes, item, hold)) ? item : ipAlreadyAllocated();
@@ -143,11 +143,11 @@ async function createHeld(kubernetes: ClusterPort, item: string, hold: HoldTerms
 /** Releases only held addresses, never the address of a Service. */
 async function releaseAddresses(
   kubernetes: ClusterPort,
-  items: readonly ItemValue[],
+  items: readonly string[],
   networks: readonly Network[],
   { checkTime, ...options }: ReleaseOptions & CallerTime,
-): Promise<Released<ItemValue>> {
-  const releaseOne = async (item: string): Promise<Released<ItemValue>[number]['outcome']> => {
+): Promise<Released> {
+  const releaseOne = async (item: string): Promise<Released[number]['outcome']> => {
     const object = await readAddress(kubernetes, item);
     if (object === undefined) return 'free';
     checkTime?.();
@@ -157,7 +157,7 @@ async function releaseAddresses(
     if (result === 'conflict') return 'kept';
     return result === 'notFound' ? 'free' : 'released';
   };
-  const results: Released<ItemValue>[number][] = [];
+  const results: Released[number][] = [];
   for (const value of items) {
     const item = itemIn(networks, value);
     results.push(isRefused(item) ? { item: value, outcome: 'notInRange' } : { item, outcome: await releaseOne(item) });
@@ -169,11 +169,11 @@ function readAddress(kubernetes: ClusterPort, name: string): Promise<KubernetesO
   return kubernetes.get({ kind: 'IPAddress', name });
 }
 
-function itemIn(networks: readonly Network[], value: ItemValue): string | Refusal {
-  const item = canonicalAddress(String(value));
+function itemIn(networks: readonly Network[], value: string): string | Refusal {
+  const item = canonicalAddress(value);
   const address = item === undefined ? undefined : parseAddress(item);
   if (item !== undefined && address && networks.some((network) => isUsableIn(network, address))) return item;
-  return ipNotInRange(String(value), networks.map(({ text }) => text).join(', '));
+  return ipNotInRange(value, networks.map(({ text }) => text).join(', '));
 }
 
 function tooManyHolds(holds: number): Refusal {

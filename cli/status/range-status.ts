@@ -1,11 +1,9 @@
-import { ipRangeOf } from '../../lib/allocator/ip-range.ts';
 import { parseCidr } from '../../lib/allocator/network.ts';
-import { portRangeOf } from '../../lib/allocator/port-range.ts';
-import type { RangeAllocator } from '../../lib/allocator/range-allocator.ts';
 import { isRefused, type Refusal } from '../../lib/allocator/refusal.ts';
 import { fromBits, intersect, popCount, union } from '../../lib/allocator/snapshot-bytes.ts';
 import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
 import { RANGE_KEYS, type RangeKey, rangesOf, type SpecRange } from '../../lib/cluster/spec-ranges.ts';
+import { emptyRange } from '../../lib/range/configured-range.ts';
 import { isOver } from '../../lib/range/hold.ts';
 import type { RunRecord } from '../../lib/table/run-records.ts';
 import type { RangeStatus } from './cluster-status.ts';
@@ -135,25 +133,19 @@ export interface TextRange extends RangeLayout {
 }
 
 export function textRange(key: RangeKey, text: string): TextRange | Refusal {
-  if (key === RANGE_KEYS.nodePorts) {
-    const range = portRangeOf(text, nothingToPick);
-    return isRefused(range) ? range : asTexts(range, 0, 0);
-  }
-  const range = ipRangeOf(text, nothingToPick);
+  const range = emptyRange(key, text, nothingToPick);
   if (isRefused(range)) return range;
-  return asTexts(range, 1, parseCidr(text)?.family === 'IPv4' ? 1 : 0);
-}
-
-function asTexts<Item extends string | number>(range: RangeAllocator<Item>, before: number, after: number): TextRange {
-  const { spec, max } = range;
+  const { spec, max, reserved } = range;
+  const family = parseCidr(text)?.family;
+  const before = family === undefined ? 0 : 1;
   return {
     spec,
     max,
-    reserved: range.reserved,
+    reserved,
     before,
-    after,
-    first: max > 0 ? String(range.itemAt(-before)) : '',
-    bitsOf: (texts) => [...texts].flatMap((text) => range.bitOf(text) ?? []),
+    after: family === 'IPv4' ? 1 : 0,
+    first: max > 0 ? range.itemAt(-before) : '',
+    bitsOf: (texts) => [...texts].flatMap((text) => range.indexOf(text) ?? []),
   };
 }
 

@@ -3,8 +3,9 @@ import { parseCidr } from '../allocator/network.ts';
 import type { PickIndex } from '../allocator/range-allocator.ts';
 import { isRefused, type Refusal } from '../allocator/refusal.ts';
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
-import { RANGE_KEYS } from '../cluster/spec-ranges.ts';
-import { addressRange, type ConfiguredRange, nodePortRange } from '../range/configured-range.ts';
+import { RANGE_KEYS, type RangeKey } from '../cluster/spec-ranges.ts';
+import { configuredRange } from '../range/configured-range.ts';
+import type { Requested } from '../range/operations.ts';
 import type { ServiceAllocationOptions } from '../range/service-allocation.ts';
 import type { RegisteredCluster } from '../table/clusters.ts';
 import { type KeyValueTable, TableError } from '../table/key-value-table.ts';
@@ -22,7 +23,7 @@ export interface PlanAllocationOptions {
   readonly logUnreleased: (error: TableError) => void;
 }
 
-type OfService = Omit<ServiceAllocationOptions<never>, 'named'>;
+type OfService = Omit<ServiceAllocationOptions, 'named'>;
 
 export type AllocationResult =
   | { readonly outcome: 'allocated'; readonly items: AllocatedItems }
@@ -54,14 +55,15 @@ export async function allocatePlan(
       }
     }
   };
-  const allocateFrom: AllocateFrom = async (range, values, named) => {
-    const wanted = values.map((value) => value || undefined);
+  const allocateFrom: AllocateFrom = async (key, wanted, named) => {
+    const range = configuredRange(cluster, key, pick);
+    if (range === undefined) throw new Error(`Cluster ${cluster.spec.name} has no ${key}`);
     const given = await rangeAllocations(table, range, update).allocateFor(wanted, { ...ofService, named });
     if (!isRefused(given)) undos.push(() => rangeAllocations(closingTable, range, update).undo(given.undo));
     return given;
   };
   try {
-    const result = await allocateEach(plan, cluster, pick, allocateFrom);
+    const result = await allocateEach(plan, cluster.spec, allocateFrom);
     if (isRefused(result)) await undoAll();
     return result;
   } catch (error) {
@@ -70,41 +72,33 @@ export async function allocatePlan(
   }
 }
 
-/** Allocates values. An empty text or 0 stands for any free item. */
-type AllocateFrom = <Item extends string | number>(
-  range: ConfiguredRange<Item>,
-  values: readonly Item[],
-  named: readonly Item[],
-) => Promise<{ readonly outcome: 'allocated'; readonly items: readonly Item[] } | Refusal>;
+type AllocateFrom = (
+  key: RangeKey,
+  requested: readonly Requested[],
+  named: readonly string[],
+) => Promise<{ readonly outcome: 'allocated'; readonly items: readonly string[] } | Refusal>;
 
 /** Allocates addresses before ports, as the registry does. */
 async function allocateEach(
   { addresses, ports, named }: Plan,
-  cluster: RegisteredCluster,
-  pick: PickIndex,
+  spec: ClusterSpec,
   allocateFrom: AllocateFrom,
 ): Promise<AllocationResult> {
+  const [first] = configuredFamilies(spec);
   const items: string[] = [];
   for (const address of addresses) {
     const { family, value } = address;
-    const range = rangeOfFamily(cluster, family, pick);
-    const given = await allocateFrom(range, [canonical(value)], named.addresses.map(canonical));
+    const key = family === first ? RANGE_KEYS.primary : RANGE_KEYS.secondary;
+    const given = await allocateFrom(key, [canonical(value) || undefined], named.addresses.map(canonical));
     if (isRefused(given)) return { ...given, address };
     items.push(...given.items);
   }
   if (ports.length === 0) return { outcome: 'allocated', items: { addresses: items, ports: [] } };
-  const values = ports.map(({ value }) => value);
-  const given = await allocateFrom(nodePortRange(cluster, pick), values, named.ports);
-  if (!isRefused(given)) return { outcome: 'allocated', items: { addresses: items, ports: given.items } };
+  const requested = ports.map(({ value }) => (value === 0 ? undefined : String(value)));
+  const given = await allocateFrom(RANGE_KEYS.nodePorts, requested, named.ports.map(String));
+  if (!isRefused(given)) return { outcome: 'allocated', items: { addresses: items, ports: given.items.map(Number) } };
   const port = ports[given.index ?? -1];
   return { ...given, ...(port !== undefined && { port }) };
-}
-
-function rangeOfFamily(cluster: RegisteredCluster, family: IPFamily, pick: PickIndex): ConfiguredRange<string> {
-  const [first] = configuredFamilies(cluster.spec);
-  const range = addressRange(cluster, family === first ? RANGE_KEYS.primary : RANGE_KEYS.secondary, pick);
-  if (range === undefined) throw new Error(`Cluster ${cluster.spec.name} has no ${family} range`);
-  return range;
 }
 
 function canonical(address: string): string {

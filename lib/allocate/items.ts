@@ -4,7 +4,7 @@ import { notHeld } from '../range/operations.ts';
 import { TableError } from '../table/key-value-table.ts';
 import type { ReadRequest, RequestRecord } from '../table/requests.ts';
 import { type Answer, type AnsweredItem, done, errorOf, refusedAnswer, shownHold } from './answer.ts';
-import type { AllocateRequest, ItemValue } from './request.ts';
+import type { AllocateRequest, RangeName } from './request.ts';
 import { currentHolds, fromEach, inRequestOrder, type RequestContext } from './request-context.ts';
 
 const HOLD_MS = 15 * 60 * 1000;
@@ -47,7 +47,7 @@ export async function allocateItems(
       const fault = indexes[allocated.index ?? -1];
       return refusedAnswer(request, requested, allocated, (index) => index === fault);
     }
-    answers.push(allocated.items.map((value) => ({ range: name, value, outcome: 'allocated', hold: shown })));
+    answers.push(allocated.items.map((item) => ({ ...named(name, item), outcome: 'allocated', hold: shown })));
   }
   const over = holdIsOver(terms, nowMs());
   return over === undefined ? done(request, inRequestOrder(ranges, answers)) : refusedAnswer(request, requested, over);
@@ -78,13 +78,13 @@ export async function rollBack(
   for (const { name, range } of ranges) {
     const restore = takesUp?.[name] ?? [];
     if (!isFreed && restore.length === 0) continue;
-    const own = new Set(kept.filter((item) => item.range === name).map(({ value }) => value));
+    const own = new Set(kept.filter((item) => item.range === name).map(({ value }) => String(value)));
     const held = await range.heldBy(requestId);
     if (isRefused(held)) {
       all = false;
       continue;
     }
-    const rest = held.filter((value) => !own.has(value) && (isFreed || holdOn(restore, String(value)) !== undefined));
+    const rest = held.filter((value) => !own.has(value) && (isFreed || holdOn(restore, value) !== undefined));
     if (isRefused(await range.release(rest, { requestId, restore }))) all = false;
   }
   return all;
@@ -122,18 +122,18 @@ export async function releaseItems(
   const answers: AnsweredItem[][] = [];
   let refusal: Refusal | undefined;
   for (const { name, range, values } of ranges) {
-    const refuse = (value: ItemValue, why: Refusal): AnsweredItem => {
+    const refuse = (item: string, why: Refusal): AnsweredItem => {
       refusal ??= why;
-      return { range: name, value, outcome: 'refused', error: errorOf(why) };
+      return { ...named(name, item), outcome: 'refused', error: errorOf(why) };
     };
-    const named = values.flatMap((value) => value ?? []);
+    const wanted = values.flatMap((value) => value ?? []);
     const expected = releases?.[name] ?? [];
-    const result = await range.release(named, { expected, checkTime, ...(owner !== undefined && { owner }) });
+    const result = await range.release(wanted, { expected, checkTime, ...(owner !== undefined && { owner }) });
     answers.push(
       isRefused(result)
-        ? named.map((value) => refuse(value, result))
-        : result.map(({ item: value, outcome }) =>
-            outcome === 'kept' ? refuse(value, notHeld(String(value), owner)) : { range: name, value, outcome },
+        ? wanted.map((item) => refuse(item, result))
+        : result.map(({ item, outcome }) =>
+            outcome === 'kept' ? refuse(item, notHeld(item, owner)) : { ...named(name, item), outcome },
           ),
     );
   }
@@ -155,15 +155,21 @@ export function unsureOfRelease({ request, requested }: RequestContext): Answer 
 /** Looks up the state of each item. Writes nothing, not even a record of the request. */
 export async function lookUpItems({ request, requested, ranges }: RequestContext): Promise<Answer> {
   const answers = await fromEach(ranges, async ({ name, range, values }) => {
-    const named = values.flatMap((value) => value ?? []);
-    const states = await range.lookUp(named);
+    const wanted = values.flatMap((value) => value ?? []);
+    const states = await range.lookUp(wanted);
     if (isRefused(states)) return states;
     return states.map((state, place): AnsweredItem => {
-      if (isRefused(state)) return { range: name, value: named[place], outcome: 'notInRange', error: errorOf(state) };
-      const { item: value, taken, hold } = state;
-      return { range: name, value, outcome: taken ? 'taken' : 'free', ...(hold && { hold: shownHold(hold) }) };
+      if (isRefused(state))
+        return { ...named(name, wanted[place] ?? ''), outcome: 'notInRange', error: errorOf(state) };
+      const { item, taken, hold } = state;
+      return { ...named(name, item), outcome: taken ? 'taken' : 'free', ...(hold && { hold: shownHold(hold) }) };
     });
   });
   if (isRefused(answers)) return refusedAnswer(request, requested, answers);
   return done(request, inRequestOrder(ranges, answers));
+}
+
+/** Returns an item as answers name it: ports are numbers. */
+function named(range: RangeName, item: string): Pick<AnsweredItem, 'range' | 'value'> {
+  return { range, value: range === 'servicenodeports' ? Number(item) : item };
 }

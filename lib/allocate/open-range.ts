@@ -1,12 +1,12 @@
 import type { PickIndex } from '../allocator/range-allocator.ts';
 import { type Refusal, refused } from '../allocator/refusal.ts';
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
-import { addressRange, type ConfiguredRange, nodePortRange } from '../range/configured-range.ts';
+import { configuredRange } from '../range/configured-range.ts';
 import { callerRefusal } from '../runtime/caller-keys.ts';
 import { otherOwner, type RegisteredCluster, readCluster } from '../table/clusters.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
 import { type RangeAllocations, type RangeOptions, rangeAllocations } from '../table/range-allocations.ts';
-import type { AllocateRequest, ItemValue, RangeName } from './request.ts';
+import type { AllocateRequest, RangeName } from './request.ts';
 
 /** Returns the cluster of a request, or a refusal if the cluster does not accept the request. @throws TableError */
 export async function openRequestedCluster(
@@ -35,8 +35,7 @@ export function observeOnly({ name, mode }: ClusterSpec): Refusal | undefined {
   return refused('ObserveOnly', message);
 }
 
-/** A range of a cluster. Its items are ports as numbers, or addresses as text. `parseRequest` has checked the addresses. */
-export type OpenRange = Pick<RangeAllocations<ItemValue>, 'allocate' | 'release' | 'heldBy' | 'lookUp'>;
+export type OpenRange = Pick<RangeAllocations, 'allocate' | 'release' | 'heldBy' | 'lookUp'>;
 
 export interface OpenRangeOptions {
   readonly pick: PickIndex;
@@ -49,11 +48,10 @@ export function openRange(
   name: RangeName,
   { pick, update }: OpenRangeOptions,
 ): OpenRange | Refusal {
-  const [first, second] = cluster.spec.serviceClusterIPRanges;
-  if (name === 'secondaryserviceips' && second === undefined) return noSecondaryRange(cluster.spec.name, first);
-  const range =
-    name === 'servicenodeports' ? nodePortRange(cluster, pick) : addressRange(cluster, `ranges/${name}`, pick);
-  return rangeAllocations(table, range as unknown as ConfiguredRange<ItemValue>, update);
+  const range = configuredRange(cluster, `ranges/${name}`, pick);
+  const { name: ofCluster, serviceClusterIPRanges } = cluster.spec;
+  if (range === undefined) return noSecondaryRange(ofCluster, serviceClusterIPRanges[0]);
+  return rangeAllocations(table, range, update);
 }
 
 export function noSecondaryRange(cluster: string, range: string): Refusal {

@@ -4,7 +4,7 @@ import type { Requested } from '../range/operations.ts';
 import type { KeyValueTable, TableError } from '../table/key-value-table.ts';
 import { readRequest } from '../table/requests.ts';
 import type { OpenRange } from './open-range.ts';
-import type { AllocateRequest, ItemValue, RangeName, RequestedItem } from './request.ts';
+import type { AllocateRequest, RangeName, RequestedItem } from './request.ts';
 
 export interface RequestContext {
   readonly request: AllocateRequest;
@@ -24,7 +24,7 @@ export interface RequestContext {
 export interface RequestedRange {
   readonly name: RangeName;
   readonly range: OpenRange;
-  readonly values: readonly Requested<ItemValue>[];
+  readonly values: readonly Requested[];
   /** The indexes of `values` in the request and in the answer. */
   readonly indexes: readonly number[];
 }
@@ -34,7 +34,7 @@ export async function groupByRange(
   requested: readonly RequestedItem[],
   open: (name: RangeName) => Promise<OpenRange | Refusal> | OpenRange | Refusal,
 ): Promise<readonly RequestedRange[] | { readonly refusal: Refusal; readonly range: RangeName }> {
-  const placed = requested.map(({ range, value }, index) => ({ range, index, value }));
+  const placed = requested.map(({ range, value }, index) => ({ range, index, value: value?.toString() }));
   const ranges: RequestedRange[] = [];
   for (const [name, items] of Map.groupBy(placed, ({ range }) => range)) {
     const range = await open(name);
@@ -101,7 +101,7 @@ async function holdsOn({ range, values }: RequestedRange): Promise<readonly Hold
   if (isRefused(states)) return states;
   let holds: readonly Hold[] = [];
   for (const state of states) {
-    if (!isRefused(state) && state.hold) holds = withHold(holds, [String(state.item)], termsOf(state.hold));
+    if (!isRefused(state) && state.hold) holds = withHold(holds, [state.item], termsOf(state.hold));
   }
   return holds;
 }

@@ -9,8 +9,6 @@ import { DispatchError } from '../runtime/deadline.ts';
 export const RANGE_NAMES = ['serviceips', 'secondaryserviceips', 'servicenodeports'] as const;
 export type RangeName = (typeof RANGE_NAMES)[number];
 
-export type ItemValue = string | number;
-
 /**
  * The maximum number of items in one request. If all of them are IPv6 addresses of the greatest length, their hold takes a sixth
  * of `MOST_HOLD_BYTES`.
@@ -138,7 +136,7 @@ export type AllocateRequest = z.infer<typeof requestShape>;
 /** A requested address or port. If `value` is absent, any free item is requested. */
 export interface RequestedItem {
   readonly range: RangeName;
-  readonly value?: ItemValue;
+  readonly value?: string | number;
 }
 
 /** @throws DispatchError `BadEvent`, with all faults and their paths. */

@@ -13,10 +13,9 @@ const MOST_IPV6_ADDRESSES = 65_536;
  *                   network    reserved band     dynamic band      broadcast
  *     bit                       0 ... 15          16 ... 253
  *
- * IPv6 has no broadcast address, and its bits cover at most 65,535 addresses. Items are addresses as text: allocated ones in
- * canonical form, requested ones in any form that parses.
+ * IPv6 has no broadcast address, and its bits cover at most 65,535 addresses.
  */
-export function ipRangeOf(cidr: string, pick: PickIndex): RangeAllocator<string> | Refusal {
+export function ipRangeOf(cidr: string, pick: PickIndex): RangeAllocator | Refusal {
   const network = networkOf(cidr);
   return isRefused(network) ? network : new RangeAllocator(addressesOf(network), pick);
 }
@@ -34,7 +33,7 @@ export function ipAlreadyAllocated(): Refusal {
   return refused('AlreadyAllocated', 'provided IP is already allocated');
 }
 
-function addressesOf(network: Network): RangeKind<string> {
+function addressesOf(network: Network): RangeKind {
   const numbering = network.family === 'IPv4' ? ipv4Numbering(network) : ipv6Numbering(network);
   const max = usableAddresses(network);
   return {
@@ -46,7 +45,6 @@ function addressesOf(network: Network): RangeKind<string> {
       return index >= 0 && index < max ? index : undefined;
     },
     itemAt: (index) => numbering.addressAt(index + 1),
-    parse: (text) => text,
     notInRange: (address) => ipNotInRange(address, network.text),
     alreadyAllocated: ipAlreadyAllocated,
   };

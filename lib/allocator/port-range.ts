@@ -62,20 +62,22 @@ function unparsable(message: string): Refusal {
 }
 
 /** Returns the range of the node ports of a cluster (`pkg/registry/core/service/portallocator/allocator.go`). */
-export function portRangeOf(text: string, pick: PickIndex): RangeAllocator<number> | Refusal {
+export function portRangeOf(text: string, pick: PickIndex): RangeAllocator | Refusal {
   const ports = parsePortInterval(text);
   return isRefused(ports) ? ports : new RangeAllocator(portsOf(ports), pick);
 }
 
-function portsOf(ports: PortInterval): RangeKind<number> {
+function portsOf(ports: PortInterval): RangeKind {
   const spec = portIntervalText(ports);
   return {
     spec,
     max: ports.size,
     reserved: reservedPorts(ports.size),
-    indexOf: (port) => (Number.isInteger(port) && containsPort(ports, port) ? port - ports.base : undefined),
-    itemAt: (index) => ports.base + index,
-    parse: (text) => (/^\d+$/.test(text) ? Number(text) : Number.NaN),
+    indexOf: (text) => {
+      const port = /^\d+$/.test(text) ? Number(text) : Number.NaN;
+      return containsPort(ports, port) ? port - ports.base : undefined;
+    },
+    itemAt: (index) => String(ports.base + index),
     notInRange: () =>
       refused('NotInRange', `provided port is not in the valid range. The range of valid ports is ${spec}`),
     alreadyAllocated: () => refused('AlreadyAllocated', 'provided port is already allocated'),

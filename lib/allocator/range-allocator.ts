@@ -5,7 +5,7 @@ import { byteOf, hasBit, popCount, type RangeSnapshot, trimmed } from './snapsho
 export type PickIndex = (below: number) => number;
 
 /** The properties of one kind of range: its items, their numbers, and the texts of its refusals. */
-export interface RangeKind<Item> {
+export interface RangeKind {
   /** The canonical text, such as `10.0.0.0/24` or `30000-32767`. */
   readonly spec: string;
   readonly max: number;
@@ -14,33 +14,31 @@ export interface RangeKind<Item> {
    * at most `max`.
    */
   readonly reserved: number;
-  /** Returns the bit number of an item; `undefined` if the item is not in the range. */
-  indexOf(item: Item): number | undefined;
-  itemAt(index: number): Item;
-  /** Parses an item. The item need not be in this range. */
-  parse(text: string): Item;
-  notInRange(item: Item): Refusal;
+  /** Returns the bit number of an item in any spelling; `undefined` if the item is not in the range. */
+  indexOf(item: string): number | undefined;
+  itemAt(index: number): string;
+  notInRange(item: string): Refusal;
   alreadyAllocated(): Refusal;
 }
 
 /**
- * A bitmap of a range of cluster IPs or node ports (`pkg/registry/core/service/allocator/bitmap.go`). Items are canonical
- * addresses as text, or ports as numbers. An allocator is used by one pass only.
+ * A bitmap of a range of cluster IPs or node ports (`pkg/registry/core/service/allocator/bitmap.go`). Items are texts:
+ * addresses, or ports in decimal. Methods accept any spelling, and return the canonical one. An allocator is used by one pass only.
  *
  * Invariant: `used` is the number of set bits. Restored data may have bits at `max` and above. They are kept and counted, so
  * `free` can be negative.
  */
-export class RangeAllocator<Item> {
+export class RangeAllocator {
   readonly spec: string;
   readonly max: number;
   readonly reserved: number;
-  readonly #kind: RangeKind<Item>;
+  readonly #kind: RangeKind;
   readonly #pick: PickIndex;
   /** The bits in the format of a snapshot, with leading zero bytes. Empty until a bit is set, so an unused /8 takes no memory. */
   #data = new Uint8Array(0);
   #used = 0;
 
-  constructor(kind: RangeKind<Item>, pick: PickIndex) {
+  constructor(kind: RangeKind, pick: PickIndex) {
     const { spec, max, reserved } = kind;
     this.spec = spec;
     this.max = max;
@@ -49,7 +47,7 @@ export class RangeAllocator<Item> {
     this.#pick = pick;
   }
 
-  copy(): RangeAllocator<Item> {
+  copy(): RangeAllocator {
     const copy = new RangeAllocator(this.#kind, this.#pick);
     copy.#data = this.#data.slice();
     copy.#used = this.#used;
@@ -64,30 +62,26 @@ export class RangeAllocator<Item> {
     return this.max - this.#used;
   }
 
-  indexOf(item: Item): number | undefined {
+  indexOf(item: string): number | undefined {
     return this.#kind.indexOf(item);
   }
 
-  itemAt(index: number): Item {
+  itemAt(index: number): string {
     return this.#kind.itemAt(index);
   }
 
-  bitOf(text: string): number | undefined {
-    return this.indexOf(this.#kind.parse(text));
-  }
-
-  /** Parses an item into its canonical form; `undefined` if the item is not in the range. */
-  itemOf(text: string): Item | undefined {
-    const index = this.bitOf(text);
+  /** Returns the canonical form of an item; `undefined` if the item is not in the range. */
+  itemOf(text: string): string | undefined {
+    const index = this.indexOf(text);
     return index === undefined ? undefined : this.itemAt(index);
   }
 
-  refusalIfOutside(item: Item): Refusal | undefined {
+  refusalIfOutside(item: string): Refusal | undefined {
     return this.indexOf(item) === undefined ? this.#kind.notInRange(item) : undefined;
   }
 
   /** Allocates an item. Returns `undefined` if it succeeds. */
-  allocate(item: Item): Refusal | undefined {
+  allocate(item: string): Refusal | undefined {
     const index = this.indexOf(item);
     if (index === undefined) return this.#kind.notInRange(item);
     if (hasBit(this.#data, index)) return this.#kind.alreadyAllocated();
@@ -96,7 +90,7 @@ export class RangeAllocator<Item> {
   }
 
   /** Allocates the first free item from a random position on, in the dynamic band first and then in the reserved band. */
-  allocateNext(): { readonly item: Item } | Refusal {
+  allocateNext(): { readonly item: string } | Refusal {
     const index =
       this.free <= 0 ? undefined : (this.#freeIn(this.reserved, this.max) ?? this.#freeIn(0, this.reserved));
     if (index === undefined) return rangeIsFull();
@@ -104,14 +98,14 @@ export class RangeAllocator<Item> {
     return { item: this.itemAt(index) };
   }
 
-  release(item: Item): void {
+  release(item: string): void {
     const index = this.indexOf(item);
     if (index === undefined || !hasBit(this.#data, index)) return;
     this.#flip(index);
     this.#used--;
   }
 
-  has(item: Item): boolean {
+  has(item: string): boolean {
     const index = this.indexOf(item);
     return index !== undefined && hasBit(this.#data, index);
   }

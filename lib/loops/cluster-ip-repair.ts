@@ -56,10 +56,7 @@ function isNarrowerThanDefault(network: Network): boolean {
   return own !== undefined && network.text !== own.text && containsNetwork(own, network);
 }
 
-export function clusterIps(
-  makeRange: MakeRange<string>,
-  isServedAddress?: (address: string) => boolean,
-): RepairKind<string> {
+export function clusterIps(makeRange: MakeRange, isServedAddress?: (address: string) => boolean): RepairKind {
   return {
     loop: 'cluster-ip-repair',
     words: CLUSTER_IP_WORDS,
@@ -72,7 +69,7 @@ export function clusterIps(
 }
 
 /** The allocator chooses no items, because a repair allocates only items that Services claim. */
-function ipRange(cidr: string): ReturnType<MakeRange<string>> {
+function ipRange(cidr: string): ReturnType<MakeRange> {
   return ipRangeOf(cidr, () => 0);
 }
 

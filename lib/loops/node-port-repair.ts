@@ -12,7 +12,7 @@ export const nodePortRepair: LoopDefinition = {
   run: (context) => repairPass(nodePorts(portRange), context),
 };
 
-export function nodePorts(makeRange: MakeRange<number>): RepairKind<number> {
+export function nodePorts(makeRange: MakeRange): RepairKind {
   return {
     loop: 'node-port-repair',
     words: NODE_PORT_WORDS,
@@ -34,6 +34,6 @@ export function nodePorts(makeRange: MakeRange<number>): RepairKind<number> {
 }
 
 /** The allocator chooses no items, because a repair allocates only items that Services claim. */
-function portRange(text: string): ReturnType<MakeRange<number>> {
+function portRange(text: string): ReturnType<MakeRange> {
   return portRangeOf(text, () => 0);
 }

@@ -26,17 +26,17 @@ export interface Save {
   readonly change: string;
 }
 
-type Gathered<Item> = Extract<RepairWorld<Item>, { outcome: 'gathered' }>;
+type Gathered = Extract<RepairWorld, { outcome: 'gathered' }>;
 
 /**
  * Decides about all ranges. Before a decision that frees items or opens a range, checks that the kubeconfig still leads to the
  * control plane whose Services were listed. If the kubeconfig cannot be read, the pass makes only the other decisions.
  * @throws RepairError `ControlPlaneMoved`
  */
-export async function decideFresh<Item>(
-  kind: RepairKind<Item>,
+export async function decideFresh(
+  kind: RepairKind,
   context: PassContext,
-  world: Gathered<Item>,
+  world: Gathered,
 ): Promise<{ readonly decisions: readonly Decision[]; readonly unread: readonly Error[] }> {
   const { spec, controlPlane } = context;
   const { loop } = kind;
@@ -59,7 +59,7 @@ export async function decideFresh<Item>(
  * Returns whether allocation from the table is closed, or might close before the next pass. It closes after three intervals
  * without a successful repair.
  */
-function mayHaveClosed(loop: RepairKind<unknown>['loop'], { spec, nowMs, previous }: PassContext): boolean {
+function mayHaveClosed(loop: RepairKind['loop'], { spec, nowMs, previous }: PassContext): boolean {
   if (spec.allocator !== 'table') return false;
   const lastSuccessAtMs = previous?.lastSuccessAtMs;
   return lastSuccessAtMs === undefined || nowMs() - lastSuccessAtMs > 2 * spec.intervalSeconds[loop] * 1000;
@@ -69,10 +69,10 @@ function withoutOpening({ save, ...decision }: Decision): Decision {
   return { ...decision, ...(save !== undefined && !decision.needsFreshList && { save }) };
 }
 
-function decide<Item>(
-  kind: RepairKind<Item>,
+function decide(
+  kind: RepairKind,
   context: PassContext,
-  { ranges, startedAtMs }: Gathered<Item>,
+  { ranges, startedAtMs }: Gathered,
   mayFree: boolean,
 ): readonly Decision[] {
   const { loop, words } = kind;
@@ -100,9 +100,9 @@ function recordDecision(start: RangeAtStart, comparison: Comparison): Decision {
   return { start, findings, counts, needsFreshList, save: { next: comparison.next, decided: comparison, change } };
 }
 
-function auditDecision<Item>(
-  { words, errors }: RepairKind<Item>,
-  { start, claimed }: Extract<GatheredRange<Item>, { allocator: 'apiserver' }>,
+function auditDecision(
+  { words, errors }: RepairKind,
+  { start, claimed }: Extract<GatheredRange, { allocator: 'apiserver' }>,
   generation: number,
 ): Decision {
   const stored = start.state === 'read' ? start.stored : undefined;

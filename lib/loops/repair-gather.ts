@@ -18,9 +18,9 @@ export type RangeAtStart = { readonly key: RangeKey; readonly configured: string
   | { readonly state: 'corrupt'; readonly error: TableError }
 );
 
-export type GatheredRange<Item> =
-  | { readonly allocator: 'table'; readonly start: RangeAtStart; readonly claimed: Rebuild<Item> }
-  | { readonly allocator: 'apiserver'; readonly start: RangeAtStart; readonly claimed: AuditedRange<Item> };
+export type GatheredRange =
+  | { readonly allocator: 'table'; readonly start: RangeAtStart; readonly claimed: Rebuild }
+  | { readonly allocator: 'apiserver'; readonly start: RangeAtStart; readonly claimed: AuditedRange };
 
 type Entered = Required<Pick<PassReport, 'findings' | 'unlisted' | 'counts'>>;
 
@@ -33,22 +33,22 @@ interface EndedEarly {
   readonly report: PassReport;
 }
 
-export type RepairWorld<Item> =
+export type RepairWorld =
   | EndedEarly
   | ({
       readonly outcome: 'gathered';
       readonly startedAtMs: number;
-      readonly ranges: readonly GatheredRange<Item>[];
+      readonly ranges: readonly GatheredRange[];
     } & Entered);
 
 /** Reads the ranges, lists the Services, and enters their claims. @throws errors with upstream's messages */
-export async function gatherRanges<Item>(
-  kind: RepairKind<Item>,
+export async function gatherRanges(
+  kind: RepairKind,
   context: PassContext,
   visit: (service: ServiceClaim) => void,
-): Promise<RepairWorld<Item>> {
+): Promise<RepairWorld> {
   const startedAtMs = context.nowMs();
-  const ranges: GatheredRange<Item>[] = [];
+  const ranges: GatheredRange[] = [];
   const read = await readRanges(kind, context);
   for (const start of read) {
     const range = context.spec.allocator === 'apiserver' ? openAudit(kind, start) : openRecord(kind, start);
@@ -66,8 +66,8 @@ export async function gatherRanges<Item>(
 }
 
 /** Removes findings about items that the admission webhook allocated after the ranges were read. */
-async function withoutNewRecords<Item>(
-  kind: RepairKind<Item>,
+async function withoutNewRecords(
+  kind: RepairKind,
   context: PassContext,
   findings: readonly Finding[],
 ): Promise<readonly Finding[]> {
@@ -87,8 +87,8 @@ async function withoutNewRecords<Item>(
   return findings.filter(({ type, item = '' }) => type !== 'repair' || !isRecorded(item));
 }
 
-async function readRanges<Item>(
-  { loop, errors }: RepairKind<Item>,
+async function readRanges(
+  { loop, errors }: RepairKind,
   { spec, table, rangesGeneration }: PassContext,
 ): Promise<readonly RangeAtStart[]> {
   const ranges = rangesOf(spec).filter((range) => range.loop === loop);
@@ -115,10 +115,7 @@ function refuseNewerSpec(range: RangeAtStart, generation: number): void {
   );
 }
 
-function openRecord<Item>(
-  { makeRange, errors }: RepairKind<Item>,
-  start: RangeAtStart,
-): GatheredRange<Item> | EndedEarly {
+function openRecord({ makeRange, errors }: RepairKind, start: RangeAtStart): GatheredRange | EndedEarly {
   const { configured } = start;
   // A usage bitmap that an audit saved is not a record of allocations by the table.
   const stored = start.state === 'read' && start.stored.allocator === 'table' ? start.stored : undefined;
@@ -134,7 +131,7 @@ function openRecord<Item>(
   return { allocator: 'table', start, claimed: startRebuild(stored, recorded, rebuilt) };
 }
 
-function openAudit<Item>({ makeAuditedRange, errors }: RepairKind<Item>, start: RangeAtStart): GatheredRange<Item> {
+function openAudit({ makeAuditedRange, errors }: RepairKind, start: RangeAtStart): GatheredRange {
   const claimed = usable(makeAuditedRange(start.configured), errors, start.configured);
   return { allocator: 'apiserver', start, claimed };
 }
@@ -145,8 +142,8 @@ function usable<Made>(made: Made | Refusal, errors: RepairErrorWords, configured
 }
 
 /** Enters each Service while the list arrives, so that all Services of a large cluster are never in memory together. */
-async function enterServices<Item>(
-  { errors, listed }: RepairKind<Item>,
+async function enterServices(
+  { errors, listed }: RepairKind,
   { kubernetes, spec }: PassContext,
   enter: EnterClaims,
   visit: (service: ServiceClaim) => void,

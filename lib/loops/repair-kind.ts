@@ -8,19 +8,19 @@ import type { ClaimedRange, EnterClaims, MakeRange } from '../repair/claims.ts';
 import { TableError } from '../table/key-value-table.ts';
 
 /** The differences between the repairs of cluster IPs and of node ports. */
-export interface RepairKind<Item> {
+export interface RepairKind {
   readonly loop: Loop;
-  readonly makeRange: MakeRange<Item>;
+  readonly makeRange: MakeRange;
   readonly errors: RepairErrorWords;
   readonly words: RangeWords;
-  readonly makeAuditedRange: (text: string) => AuditedRange<Item> | Refusal;
+  readonly makeAuditedRange: (text: string) => AuditedRange | Refusal;
   /**
    * The Services that a pass lists, depending on the allocator. A pass that can free items must list every Service that can have
    * claims: a Service that bypassed the validation of the API server may have items that its type does not allow.
    */
   readonly listed: Readonly<Record<ClusterSpec['allocator'], ServiceSelection>>;
   /** `ranges` are in the order of the spec. */
-  readonly enterClaims: (ranges: readonly ClaimedRange<Item>[]) => EnterClaims;
+  readonly enterClaims: (ranges: readonly ClaimedRange[]) => EnterClaims;
 }
 
 /** Upstream's error messages. The texts of `cannotRead`, `cannotList` and `cannotSave` are only their beginnings. */

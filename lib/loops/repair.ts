@@ -31,8 +31,8 @@ import { type RepairKind, reworded } from './repair-kind.ts';
  */
 
 /** Runs one pass of a repair loop. Calls `visit` with every Service. */
-export async function repairPass<Item>(
-  kind: RepairKind<Item>,
+export async function repairPass(
+  kind: RepairKind,
   context: PassContext,
   visit: (service: ServiceClaim) => void = () => undefined,
 ): Promise<PassReport> {
@@ -50,8 +50,8 @@ export async function repairPass<Item>(
   };
 }
 
-async function applyAll<Item>(
-  { errors }: RepairKind<Item>,
+async function applyAll(
+  { errors }: RepairKind,
   context: PassContext,
   decisions: readonly Decision[],
 ): Promise<Pick<PassReport, 'changes' | 'errors'>> {

@@ -9,45 +9,38 @@ import type { Requested } from './operations.ts';
 import { Range } from './range.ts';
 import type { StoredRange } from './stored-range.ts';
 
-export interface ConfiguredRange<Item> {
+export interface ConfiguredRange {
   readonly cluster: string;
   readonly key: RangeKey;
   /** The generation of the spec in which its ranges or its allocator last changed. */
   readonly rangesGeneration: number;
-  readonly emptyAllocator: () => RangeAllocator<Item>;
+  readonly emptyAllocator: () => RangeAllocator;
 }
 
-interface OfCluster {
-  readonly spec: ClusterSpec;
-  readonly rangesGeneration: number;
-}
-
-/** Returns a range of cluster IPs of the spec; `undefined` for a secondary range if the spec has none. */
-export function addressRange(
-  { spec, rangesGeneration }: OfCluster,
-  key: Exclude<RangeKey, typeof RANGE_KEYS.nodePorts>,
+/** Returns the range of the spec with this key; `undefined` for the secondary range if the spec has none. */
+export function configuredRange(
+  { spec, rangesGeneration }: { readonly spec: ClusterSpec; readonly rangesGeneration: number },
+  key: RangeKey,
   pick: PickIndex,
-): ConfiguredRange<string> | undefined {
-  const { name: cluster } = spec;
-  const cidr = rangesOf(spec).find((range) => range.key === key)?.configured;
-  if (cidr === undefined) return undefined;
-  return { cluster, key, rangesGeneration, emptyAllocator: () => valid(ipRangeOf(cidr, pick)) };
+): ConfiguredRange | undefined {
+  const text = rangesOf(spec).find((range) => range.key === key)?.configured;
+  if (text === undefined) return undefined;
+  const emptyAllocator = () => {
+    const range = emptyRange(key, text, pick);
+    // A validated spec contains only ranges that parse.
+    if (isRefused(range)) throw new CodedError(range.code, range.message);
+    return range;
+  };
+  return { cluster: spec.name, key, rangesGeneration, emptyAllocator };
 }
 
-export function nodePortRange({ spec, rangesGeneration }: OfCluster, pick: PickIndex): ConfiguredRange<number> {
-  const { name: cluster, serviceNodePortRange: ports } = spec;
-  const emptyAllocator = () => valid(portRangeOf(ports, pick));
-  return { cluster, key: RANGE_KEYS.nodePorts, rangesGeneration, emptyAllocator };
-}
-
-/** Returns the range. Throws for a refusal, which cannot happen: a validated spec contains only ranges that parse. */
-function valid<Range>(range: Range | Refusal): Range {
-  if (isRefused(range)) throw new CodedError(range.code, range.message);
-  return range;
+/** Returns a range without allocated items, or upstream's refusal if the text is not a range. */
+export function emptyRange(key: RangeKey, text: string, pick: PickIndex): RangeAllocator | Refusal {
+  return key === RANGE_KEYS.nodePorts ? portRangeOf(text, pick) : ipRangeOf(text, pick);
 }
 
 /** Returns the stored range, or a refusal if nothing may be allocated from it. */
-export function openStored<Item>(range: ConfiguredRange<Item>, stored: StoredRange | undefined): Range<Item> | Refusal {
+export function openStored(range: ConfiguredRange, stored: StoredRange | undefined): Range | Refusal {
   if (stored === undefined) return notReady(range);
   if (stored.generation > range.rangesGeneration) {
     return refused(
@@ -65,16 +58,13 @@ export function openStored<Item>(range: ConfiguredRange<Item>, stored: StoredRan
 }
 
 /** Returns upstream's refusal for a range that no pass has saved in this generation. */
-function notReady({ key }: ConfiguredRange<unknown>): Refusal {
+function notReady({ key }: ConfiguredRange): Refusal {
   const resource = key === RANGE_KEYS.nodePorts ? 'servicenodeportallocations' : 'serviceipallocations';
   return refused('NotReady', `cannot allocate resources of type ${resource} at this time`);
 }
 
 /** Returns a refusal if an item is outside the range. Does not read the table. */
-export function refusalBeforeReading<Item>(
-  range: ConfiguredRange<Item>,
-  requested: readonly Requested<Item>[],
-): Refusal | undefined {
+export function refusalBeforeReading(range: ConfiguredRange, requested: readonly Requested[]): Refusal | undefined {
   const allocator = range.emptyAllocator();
   for (const [index, value] of requested.entries()) {
     const outside = value === undefined ? undefined : allocator.refusalIfOutside(value);

@@ -3,7 +3,7 @@ import { type Hold, type HoldTerms, holdOn, isOver, mayClaim, sameTerms } from '
 import type { Range, Taken } from './range.ts';
 
 /** A requested item. `undefined` requests any free item. */
-export type Requested<Item> = Item | undefined;
+export type Requested = string | undefined;
 
 export interface AllocateOptions {
   /** If set, the same write holds the allocated items on these terms. */
@@ -39,29 +39,29 @@ export interface ReleaseOptions {
 }
 
 /** The result of a release: what happened to each item, in the order of the request. Items in the range are in canonical form. */
-export type Released<Item> = readonly {
-  readonly item: Item;
+export type Released = readonly {
+  readonly item: string;
   /** `kept`: the item stays allocated, because its hold is not the one that the caller expects, or is restored. */
   readonly outcome: 'released' | 'free' | 'kept' | 'notInRange';
 }[];
 
 /** The result of an allocation. `items` are in canonical form, in the order of the request. */
-export type Allocated<Item> = { readonly outcome: 'allocated'; readonly items: readonly Item[] } | Refusal;
+export type Allocated = { readonly outcome: 'allocated'; readonly items: readonly string[] } | Refusal;
 
 /** The result of an operation, and the range after it. If nothing changed, this is the same range object. */
-export interface Changed<Item, Result> {
+export interface Changed<Result> {
   readonly result: Result;
-  readonly range: Range<Item>;
+  readonly range: Range;
 }
 
-export function allocateAll<Item>(
-  range: Range<Item>,
-  requested: readonly Requested<Item>[],
+export function allocateAll(
+  range: Range,
+  requested: readonly Requested[],
   { hold, isRetry, claim }: AllocateOptions,
-): Changed<Item, Allocated<Item>> {
+): Changed<Allocated> {
   const own = new Set(isRetry && hold?.requestId !== undefined ? range.heldBy(hold.requestId) : []);
-  const items: Item[] = [];
-  const fresh = new Set<Item>();
+  const items: string[] = [];
+  const fresh = new Set<string>();
   let next = range;
   for (const index of valuesFirst(requested)) {
     const value = requested[index];
@@ -93,18 +93,13 @@ export function withFree(refusal: Refusal, free: number, requested: number): Ref
   return refused('Full', `${refusal.message}: ${free} free, ${requested} requested`);
 }
 
-export function releaseAll<Item>(
-  range: Range<Item>,
-  items: readonly Item[],
-  options: ReleaseOptions,
-): Changed<Item, Released<Item>> {
+export function releaseAll(range: Range, items: readonly string[], options: ReleaseOptions): Changed<Released> {
   let next = range;
-  const releaseOne = (item: Item): Released<Item>[number]['outcome'] => {
+  const releaseOne = (item: string): Released[number]['outcome'] => {
     if (next.refusalIfOutside(item) !== undefined) return 'notInRange';
     if (!next.has(item)) return 'free';
-    const text = next.textOf(item);
-    if (!mayRelease(next.holdOn(item), text, options)) return 'kept';
-    const before = holdOn(options.restore ?? [], text);
+    if (!mayRelease(next.holdOn(item), next.canonical(item), options)) return 'kept';
+    const before = holdOn(options.restore ?? [], next.canonical(item));
     next = before === undefined ? next.release(item) : next.hold([item], before);
     return before === undefined ? 'released' : 'kept';
   };
@@ -115,12 +110,12 @@ export function releaseAll<Item>(
 /** Returns whether an item has the hold that the caller expects, or no hold if the caller expects none. */
 export function mayRelease(
   hold: Hold | undefined,
-  text: string,
+  item: string,
   { requestId, owner, expected }: ReleaseOptions,
 ): boolean {
   if (requestId !== undefined && hold?.requestId !== requestId) return false;
   if (owner !== undefined && hold?.owner !== owner) return false;
-  const before = expected === undefined ? hold : holdOn(expected, text);
+  const before = expected === undefined ? hold : holdOn(expected, item);
   return before === undefined || hold === undefined ? before === hold : sameTerms(hold, before);
 }
 
@@ -128,7 +123,7 @@ export function mayRelease(
  * Returns the indexes of the requests for a value, followed by those of the requests for any free item. In this order, a request
  * for any item does not take a requested value.
  */
-export function valuesFirst<Item>(requested: readonly Requested<Item>[]): readonly number[] {
+export function valuesFirst(requested: readonly Requested[]): readonly number[] {
   const isNext = (index: number) => Number(requested[index] === undefined);
   return [...requested.keys()].sort((one, other) => isNext(one) - isNext(other));
 }
@@ -137,20 +132,20 @@ export function valuesFirst<Item>(requested: readonly Requested<Item>[]): readon
  * Removes an item that the request already holds from `own` and returns it. For a request for any item, this is any item of `own`,
  * so the caller must first handle the requests for a value (see `valuesFirst`).
  */
-function ownItem<Item>(range: Range<Item>, own: Set<Item>, value: Requested<Item>): Item | undefined {
+function ownItem(range: Range, own: Set<string>, value: Requested): string | undefined {
   const [first] = own;
-  const item = value === undefined ? first : range.itemOf(String(value));
+  const item = value === undefined ? first : range.canonical(value);
   return item !== undefined && own.delete(item) ? item : undefined;
 }
 
-function takeValue<Item>(range: Range<Item>, value: Item, claim: HoldClaim | undefined): Taken<Item> | Refusal {
+function takeValue(range: Range, value: string, claim: HoldClaim | undefined): Taken | Refusal {
   if (claim === undefined) return range.take(value);
   const { holdOwner, nowMs } = claim;
   const hold = range.holdOn(value);
-  const expected = claim.expected === undefined ? hold : holdOn(claim.expected, range.textOf(value));
+  const expected = claim.expected === undefined ? hold : holdOn(claim.expected, range.canonical(value));
   // An item that has lost its expected hold is refused. Otherwise, a rollback would restore this hold, although its owner may
   // have released it.
-  if (hold === undefined) return expected === undefined ? range.take(value) : notHeld(range.textOf(value));
+  if (hold === undefined) return expected === undefined ? range.take(value) : notHeld(range.canonical(value));
   const isExpected = expected !== undefined && sameTerms(hold, expected);
   return isExpected && !isOver(hold, nowMs) && mayClaim(hold, holdOwner) ? range.claim(value) : range.take(value);
 }

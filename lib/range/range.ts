@@ -5,28 +5,28 @@ import { type Hold, type HoldTerms, holdOn, withHold, withoutHolds } from './hol
 import { keepUnclaimed, type LeakStrikes, type StoredRange, type Unclaimed, withUnclaimed } from './stored-range.ts';
 
 /** The state of an item, which is in canonical form. */
-export interface ItemState<Item> {
-  readonly item: Item;
+export interface ItemState {
+  readonly item: string;
   readonly taken: boolean;
   readonly hold?: Hold;
 }
 
 /** The item that was taken, in canonical form, and the range after that. */
-export interface Taken<Item> {
-  readonly item: Item;
-  readonly range: Range<Item>;
+export interface Taken {
+  readonly item: string;
+  readonly range: Range;
 }
 
 /**
  * A range as an immutable value: each operation returns a new range. An operation on an item clears its strikes and its mark
  * as unclaimed, because both belong to a single allocation.
  */
-export class Range<Item> {
-  readonly #taken: RangeAllocator<Item>;
+export class Range {
+  readonly #taken: RangeAllocator;
   readonly #kept: Omit<StoredRange, 'data'>;
 
   /** `taken` has a bit for each item. The caller must not change it afterwards. */
-  constructor(kept: Omit<StoredRange, 'data'>, taken: RangeAllocator<Item>) {
+  constructor(kept: Omit<StoredRange, 'data'>, taken: RangeAllocator) {
     this.#kept = kept;
     this.#taken = taken;
   }
@@ -43,99 +43,91 @@ export class Range<Item> {
     return this.#taken.free;
   }
 
-  take(item: Item): Taken<Item> | Refusal {
+  take(item: string): Taken | Refusal {
     const taken = this.#taken.copy();
     const refusal = taken.allocate(item);
     return refusal ?? { item: this.canonical(item), range: this.#after([item], { taken }) };
   }
 
-  takeNext(): Taken<Item> | Refusal {
+  takeNext(): Taken | Refusal {
     const taken = this.#taken.copy();
     const next = taken.allocateNext();
     return 'item' in next ? { item: next.item, range: this.#after([next.item], { taken }) } : next;
   }
 
-  claim(item: Item): Taken<Item> {
+  claim(item: string): Taken {
     return { item: this.canonical(item), range: this.#after([item], { holds: this.#holdsWithout(item) }) };
   }
 
-  release(item: Item): Range<Item> {
+  release(item: string): Range {
     const taken = this.#taken.copy();
     taken.release(item);
     return this.#after([item], { taken, holds: this.#holdsWithout(item) });
   }
 
-  hold(items: readonly Item[], terms: HoldTerms): Range<Item> {
-    const texts = items.map((item) => this.textOf(item));
-    return this.#after(items, { holds: withHold(this.#kept.holds, texts, terms) });
+  hold(items: readonly string[], terms: HoldTerms): Range {
+    const canonical = items.map((item) => this.canonical(item));
+    return this.#after(items, { holds: withHold(this.#kept.holds, canonical, terms) });
   }
 
   /**
    * Records items that admission allocated for a Service and that no pass has seen in it yet. `items` are the items of the
    * current review.
    */
-  withUnclaimed(unclaimed: Unclaimed, items: readonly Item[]): Range<Item> {
+  withUnclaimed(unclaimed: Unclaimed, items: readonly string[]): Range {
     const kept = this.#after(items, {}).#kept;
     return new Range({ ...kept, unclaimed: withUnclaimed(kept.unclaimed, unclaimed) }, this.#taken);
   }
 
-  has(item: Item): boolean {
+  has(item: string): boolean {
     return this.#taken.has(item);
   }
 
-  holdOn(item: Item): Hold | undefined {
-    return holdOn(this.#kept.holds, this.textOf(item));
+  holdOn(item: string): Hold | undefined {
+    return holdOn(this.#kept.holds, this.canonical(item));
   }
 
-  heldBy(requestId: string): readonly Item[] {
+  heldBy(requestId: string): readonly string[] {
     return this.#kept.holds
       .filter((hold) => hold.requestId === requestId)
-      .flatMap(({ items }) => items.flatMap((text) => this.itemOf(text) ?? []));
+      .flatMap(({ items }) => items.flatMap((item) => this.#taken.itemOf(item) ?? []));
   }
 
   /** Returns the state of an item, or upstream's refusal if the item is not in the range. */
-  stateOf(item: Item): ItemState<Item> | Refusal {
+  stateOf(item: string): ItemState | Refusal {
     const hold = this.holdOn(item);
     const state = { item: this.canonical(item), taken: this.has(item), ...(hold && { hold }) };
     return this.refusalIfOutside(item) ?? state;
   }
 
-  refusalIfOutside(item: Item): Refusal | undefined {
+  refusalIfOutside(item: string): Refusal | undefined {
     return this.#taken.refusalIfOutside(item);
   }
 
-  /** Parses an item into its canonical form; `undefined` if it is not in the range. */
-  itemOf(text: string): Item | undefined {
-    return this.#taken.itemOf(text);
-  }
-
-  itemAt(bit: number): Item {
+  itemAt(bit: number): string {
     return this.#taken.itemAt(bit);
   }
 
-  bitOf(item: Item): number | undefined {
+  bitOf(item: string): number | undefined {
     return this.#taken.indexOf(item);
   }
 
-  textOf(item: Item): string {
-    return String(this.canonical(item));
+  /** Returns the canonical form of an item in the range, and any other text unchanged. */
+  canonical(item: string): string {
+    return this.#taken.itemOf(item) ?? item;
   }
 
-  canonical(item: Item): Item {
-    return this.itemOf(String(item)) ?? item;
-  }
-
-  #holdsWithout(item: Item): readonly Hold[] {
-    return withoutHolds(this.#kept.holds, [this.textOf(item)]);
+  #holdsWithout(item: string): readonly Hold[] {
+    return withoutHolds(this.#kept.holds, [this.canonical(item)]);
   }
 
   #after(
-    items: readonly Item[],
+    items: readonly string[],
     {
       taken = this.#taken,
       holds = this.#kept.holds,
-    }: { readonly taken?: RangeAllocator<Item>; readonly holds?: readonly Hold[] },
-  ): Range<Item> {
+    }: { readonly taken?: RangeAllocator; readonly holds?: readonly Hold[] },
+  ): Range {
     const bits = items.flatMap((item) => this.bitOf(item) ?? []);
     const { strikes, unclaimed, ...others } = this.#kept;
     const next = {

@@ -3,7 +3,7 @@ import { allocateAll, type Changed, type HoldClaim, type Requested } from './ope
 import type { Range } from './range.ts';
 import { countUnclaimed, type ServiceName, type Unclaimed, unclaimedOf } from './stored-range.ts';
 
-export interface ServiceAllocationOptions<Item> {
+export interface ServiceAllocationOptions {
   readonly service: ServiceName;
   /**
    * True if the review is about the creation of a Service. A request for any item then does not get an item of `Unclaimed.first`,
@@ -11,23 +11,23 @@ export interface ServiceAllocationOptions<Item> {
    */
   readonly isNew: boolean;
   /** The items that the Service has or requests by value. A request for any item does not get them. */
-  readonly named: readonly Item[];
+  readonly named: readonly string[];
   readonly claim: HoldClaim;
 }
 
-export type ServiceAllocation<Item> =
+export type ServiceAllocation =
   | {
       readonly outcome: 'allocated';
-      readonly items: readonly Item[];
-      readonly undo: Undo<Item>;
+      readonly items: readonly string[];
+      readonly undo: Undo;
     }
   | Refusal;
 
 /** The allocation of one review. It can be undone until another review of the Service is answered. */
-export interface Undo<Item> {
+export interface Undo {
   readonly service: ServiceName;
   readonly reviews: number;
-  readonly items: readonly Item[];
+  readonly items: readonly string[];
 }
 
 /** A namespace may always have this many unclaimed items, so that the last items of a range can be allocated. */
@@ -46,11 +46,11 @@ const NAME_BYTES = 8;
  * Allocates all items that a Service lacks, or none. Items that earlier reviews allocated for the Service already belong to it,
  * even if no pass has seen them in it.
  */
-export function allocateForService<Item>(
-  range: Range<Item>,
-  requested: readonly Requested<Item>[],
-  options: ServiceAllocationOptions<Item>,
-): Changed<Item, ServiceAllocation<Item>> {
+export function allocateForService(
+  range: Range,
+  requested: readonly Requested[],
+  options: ServiceAllocationOptions,
+): Changed<ServiceAllocation> {
   const { service, isNew, claim } = options;
   const before = unclaimedOf(range.unclaimed, service);
   const mayAllocate = limitFor(range, service);
@@ -80,10 +80,7 @@ export function allocateForService<Item>(
 }
 
 /** Releases the items of a review, unless another review of the Service was answered since. */
-export function undoAllocation<Item>(
-  range: Range<Item>,
-  { service, reviews, items }: Undo<Item>,
-): Changed<Item, undefined> {
+export function undoAllocation(range: Range, { service, reviews, items }: Undo): Changed<undefined> {
   const now = unclaimedOf(range.unclaimed, service);
   const own = new Set(now.reviews === reviews ? [...now.first, ...now.later] : []);
   const released = items.filter((item) => own.has(range.bitOf(item) ?? -1));
@@ -91,12 +88,12 @@ export function undoAllocation<Item>(
 }
 
 /** Returns the requested items that earlier reviews have already allocated for this Service, by their index in the request. */
-function ownItems<Item>(
-  range: Range<Item>,
-  requested: readonly Requested<Item>[],
-  { service, isNew, named }: ServiceAllocationOptions<Item>,
+function ownItems(
+  range: Range,
+  requested: readonly Requested[],
+  { service, isNew, named }: ServiceAllocationOptions,
   mayAllocate: (count: number) => boolean,
-): (Item | undefined)[] {
+): (string | undefined)[] {
   const { first, later } = unclaimedOf(range.unclaimed, service);
   const isOwn = (bit: number) => range.has(range.itemAt(bit)) && range.holdOn(range.itemAt(bit)) === undefined;
   const own = new Set([...later, ...first].filter(isOwn));
@@ -119,10 +116,7 @@ function ownItems<Item>(
  * have at most as many unclaimed items as remain free after the allocation. The bytes that record the items are limited in the
  * same way.
  */
-function limitFor<Item>(
-  { unclaimed, free }: Range<Item>,
-  { namespace, name }: ServiceName,
-): (count: number) => boolean {
+function limitFor({ unclaimed, free }: Range, { namespace, name }: ServiceName): (count: number) => boolean {
   const own = unclaimed.filter((each) => each.namespace === namespace);
   const [ownBits, ownBytes] = [countUnclaimed(own), bytesOf(own)];
   const roomBytes = MOST_UNCLAIMED_BYTES - bytesOf(unclaimed);
@@ -146,6 +140,6 @@ function tooManyUnclaimed({ namespace }: ServiceName): Refusal {
   );
 }
 
-function bitsOf<Item>(range: Range<Item>, items: readonly Item[]): readonly number[] {
+function bitsOf(range: Range, items: readonly string[]): readonly number[] {
   return items.flatMap((item) => range.bitOf(item) ?? []);
 }

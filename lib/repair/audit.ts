@@ -19,7 +19,7 @@ const MOST_BITMAP_HOST_BITS = 16;
  * The claims of Services on a range from which the cluster's own API servers allocate. For each item in the range, the first
  * claim is good.
  */
-export interface AuditedRange<Item> extends ClaimedRange<Item> {
+export interface AuditedRange extends ClaimedRange {
   /** Returns the number of claimed items, and the number of items that an API server may still allocate. */
   counts(): Audit['counts'];
   /** Returns the claims as a bitmap for range maps; `undefined` if the range is too large. */
@@ -40,8 +40,8 @@ export interface Audit {
 /**
  * Returns the findings and numbers about a range. A new or removed claim is not a finding, because the API servers allocate.
  */
-export function auditRange<Item>(
-  range: AuditedRange<Item>,
+export function auditRange(
+  range: AuditedRange,
   words: RangeWords,
   stored: StoredRange | undefined,
   generation: number,
@@ -57,7 +57,7 @@ export function auditRange<Item>(
   };
 }
 
-export function auditedRange<Item>(range: RangeAllocator<Item>): AuditedRange<Item> {
+export function auditedRange(range: RangeAllocator): AuditedRange {
   return {
     spec: range.spec,
     counts: () => ({ allocated: range.used, free: range.free, capacity: range.max }),
@@ -67,7 +67,7 @@ export function auditedRange<Item>(range: RangeAllocator<Item>): AuditedRange<It
 }
 
 /** Returns a range without claims for the audit of a service CIDR, or a refusal if `cidr` does not parse. */
-export function auditedCidr(cidr: string, makeRange: MakeRange<string>): AuditedRange<string> | Refusal {
+export function auditedCidr(cidr: string, makeRange: MakeRange): AuditedRange | Refusal {
   const network = networkOf(cidr);
   if (isRefused(network)) return network;
   if (hostBits(network) > MOST_BITMAP_HOST_BITS) return wholeNetwork(network);
@@ -79,7 +79,7 @@ export function auditedCidr(cidr: string, makeRange: MakeRange<string>): Audited
  * Returns a range for the audit of a network that is too large for a bitmap. From Kubernetes 1.33 on, API servers allocate from
  * the whole of an IPv6 network. The claims are kept in a set, so that the memory depends only on the number of claims.
  */
-function wholeNetwork(network: Network): AuditedRange<string> {
+function wholeNetwork(network: Network): AuditedRange {
   const claims = new Set<bigint>();
   const capacity = usableSize(network);
   return {

@@ -24,15 +24,15 @@ export class RepairError extends CodedError<RepairErrorCode> {
 }
 
 /** Returns an empty range, or a refusal if the text is not a range. */
-export type MakeRange<Item> = (text: string) => RangeAllocator<Item> | Refusal;
+export type MakeRange = (text: string) => RangeAllocator | Refusal;
 
 /** The result of a claim. `recorded`: the claim is good. `notRecorded`: the claim is good, and the record lacks the item. */
 export type ClaimResult = 'recorded' | 'notRecorded' | Refusal;
 
-export interface ClaimedRange<Item> {
+export interface ClaimedRange {
   /** The canonical text of the range. */
   readonly spec: string;
-  claim(item: Item, by: ServiceClaim): ClaimResult;
+  claim(item: string, by: ServiceClaim): ClaimResult;
 }
 
 /** The maximum number of findings that a pass lists. The run record, the log line and the events show far fewer. */

@@ -20,7 +20,7 @@ export const CLUSTER_IP_WORDS: ClaimWords = {
   full: (claim) => `is full; you must widen the CIDR in order to create new services for Cluster IP ${claim}`,
 };
 
-type RangeOfFamily = ReadonlyMap<IPFamily, ClaimedRange<string>>;
+type RangeOfFamily = ReadonlyMap<IPFamily, ClaimedRange>;
 
 /** Returns whether API servers allocate an address that is in no range of the spec. */
 type IsServed = (address: string) => boolean;
@@ -29,10 +29,7 @@ type IsServed = (address: string) => boolean;
  * Returns a function that enters every cluster IP of a Service into the range of its family.
  * @throws RepairError `BadRange` if two ranges have the same family: each would count the addresses of the other as leaks.
  */
-export function clusterIpClaims(
-  ranges: readonly ClaimedRange<string>[],
-  isServed: IsServed = () => false,
-): EnterClaims {
+export function clusterIpClaims(ranges: readonly ClaimedRange[], isServed: IsServed = () => false): EnterClaims {
   const families = byFamily(ranges);
   return (service, findings) => {
     if (service.clusterIP === '' || service.clusterIP === 'None') return undefined;
@@ -94,8 +91,8 @@ function notValid(service: ServiceClaim, item: string, shown: string, why: strin
   });
 }
 
-function byFamily(ranges: readonly ClaimedRange<string>[]): RangeOfFamily {
-  const families = new Map<IPFamily, ClaimedRange<string>>();
+function byFamily(ranges: readonly ClaimedRange[]): RangeOfFamily {
+  const families = new Map<IPFamily, ClaimedRange>();
   for (const range of ranges) {
     const family = parseCidr(range.spec)?.family;
     if (family === undefined || families.has(family)) {

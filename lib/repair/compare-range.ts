@@ -12,13 +12,13 @@ import { type HoldJudgement, judgeHolds } from './holds.ts';
 import { type JudgingPass, judgeLeaks, type LeakJudgement, type Leftover } from './leaks.ts';
 
 /** One range with the claims of Services and with its record, which was read before the Services were listed. */
-export interface Rebuild<Item> extends ClaimedRange<Item> {
+export interface Rebuild extends ClaimedRange {
   /** The range that was read; `undefined` if no pass had saved it, or API servers allocated from it at that time. */
   readonly stored: StoredRange | undefined;
   /** The taken items of `stored`, with their bit numbers in the stored range. */
-  readonly recorded: RangeAllocator<Item>;
+  readonly recorded: RangeAllocator;
   /** The claims of Services, with their bit numbers in the range of the spec. */
-  readonly rebuilt: RangeAllocator<Item>;
+  readonly rebuilt: RangeAllocator;
   /** The Services that have an item with a hold, by the bit of the item in the range of the spec. */
   readonly holders: ReadonlyMap<number, ServiceClaim>;
 }
@@ -43,27 +43,27 @@ export interface Comparison extends RangeDecision {
  * Returns the recorded items of the stored range, or a refusal if its CIDR or port range does not parse. If nothing is stored,
  * returns the range `configured` without items.
  */
-export function recordedRange<Item>(
-  makeRange: MakeRange<Item>,
+export function recordedRange(
+  makeRange: MakeRange,
   configured: string,
   stored: StoredRange | undefined,
-): RangeAllocator<Item> | Refusal {
+): RangeAllocator | Refusal {
   const range = makeRange(stored?.range || configured);
   if (stored !== undefined && !isRefused(range)) range.restore(stored.data);
   return range;
 }
 
 /** Starts to rebuild a range from which the table allocates. `rebuilt` is empty, and the claims of Services fill it. */
-export function startRebuild<Item>(
+export function startRebuild(
   stored: StoredRange | undefined,
-  recorded: RangeAllocator<Item>,
-  rebuilt: RangeAllocator<Item>,
-): Rebuild<Item> {
+  recorded: RangeAllocator,
+  rebuilt: RangeAllocator,
+): Rebuild {
   const held = new Set(bitsOfHolds(stored, rebuilt));
   const holders = new Map<number, ServiceClaim>();
-  const enter = (item: Item): ClaimResult =>
+  const enter = (item: string): ClaimResult =>
     rebuilt.allocate(item) ?? (recorded.has(item) ? 'recorded' : 'notRecorded');
-  const enterHeld = (item: Item, by: ServiceClaim): ClaimResult => {
+  const enterHeld = (item: string, by: ServiceClaim): ClaimResult => {
     const result = enter(item);
     const bit = isRefused(result) ? undefined : rebuilt.indexOf(item);
     if (bit !== undefined && held.has(bit)) holders.set(bit, by);
@@ -72,8 +72,8 @@ export function startRebuild<Item>(
   return { spec: rebuilt.spec, stored, recorded, rebuilt, holders, claim: held.size === 0 ? enter : enterHeld };
 }
 
-function bitsOfHolds<Item>(stored: StoredRange | undefined, range: RangeAllocator<Item>): number[] {
-  return [...holdsByItem(stored?.holds ?? []).keys()].flatMap((text) => range.bitOf(text) ?? []);
+function bitsOfHolds(stored: StoredRange | undefined, range: RangeAllocator): number[] {
+  return [...holdsByItem(stored?.holds ?? []).keys()].flatMap((text) => range.indexOf(text) ?? []);
 }
 
 /**
@@ -90,12 +90,7 @@ function isByAnother({ strikes: { last } }: StoredRange, { controlPlane }: Judgi
  * result is the range to save.
  * @param generation the generation of the spec, which `next` contains
  */
-export function compareRange<Item>(
-  rebuild: Rebuild<Item>,
-  words: RangeWords,
-  pass: JudgingPass,
-  generation: number,
-): Comparison {
+export function compareRange(rebuild: Rebuild, words: RangeWords, pass: JudgingPass, generation: number): Comparison {
   const { stored, rebuilt, holders } = rebuild;
   const { range, data: proved } = rebuilt.snapshot();
   const holds = judgeHolds(stored?.holds ?? [], rebuilt, holders, words.item, pass);
@@ -116,7 +111,7 @@ export function compareRange<Item>(
     proved,
     freed: leaks.freed,
     ended: holds.ended,
-    bitOf: (text) => rebuilt.bitOf(text),
+    bitOf: (text) => rebuilt.indexOf(text),
     counts: { allocated, free, capacity: rebuilt.max, ...leaks.counts, ...holds.counts },
   };
 }
@@ -133,10 +128,7 @@ export function nothingFree(
 }
 
 /** Returns the recorded items that no Service claims and that are not held, in ascending order. */
-function* leftoversOf<Item>(
-  { stored, recorded, rebuilt }: Rebuild<Item>,
-  proved: Uint8Array,
-): Generator<Leftover<Item>> {
+function* leftoversOf({ stored, recorded, rebuilt }: Rebuild, proved: Uint8Array): Generator<Leftover> {
   const { data } = recorded.snapshot();
   const isSameRange = recorded.spec === rebuilt.spec;
   const unclaimed = isSameRange ? subtract(data, proved) : data;

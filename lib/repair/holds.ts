@@ -25,9 +25,9 @@ export interface HoldJudgement {
  * @param holders the Services that have an item with a hold, by its bit
  * @param noun the word for an item: `cluster IP`
  */
-export function judgeHolds<Item>(
+export function judgeHolds(
   stored: readonly Hold[],
-  range: Pick<RangeAllocator<Item>, 'bitOf' | 'spec'>,
+  range: Pick<RangeAllocator, 'indexOf' | 'spec'>,
   holders: ReadonlyMap<number, ServiceClaim>,
   noun: string,
   { nowMs, mayFree }: Pick<JudgingPass, 'nowMs' | 'mayFree'>,
@@ -36,7 +36,7 @@ export function judgeHolds<Item>(
   const ended: EndedHold[] = [];
   const kept: number[] = [];
   for (const [item, hold] of holdsByItem(stored)) {
-    const bit = range.bitOf(item);
+    const bit = range.indexOf(item);
     const holder = bit === undefined ? undefined : holders.get(bit);
     if (mayFree && isEnding(hold, holder, nowMs)) {
       ended.push({ item, hold, freedBit: holder === undefined ? bit : undefined });

@@ -22,8 +22,8 @@ export interface JudgingPass {
   readonly fromZero: boolean;
 }
 
-export interface Leftover<Item> {
-  readonly item: Item;
+export interface Leftover {
+  readonly item: string;
   readonly recordedBit: number;
 }
 
@@ -48,9 +48,9 @@ export interface LeakJudgement {
  * spec are dropped.
  * @param noun the word for an item: `cluster IP`
  */
-export function judgeLeaks<Item>(
-  leftovers: Iterable<Leftover<Item>>,
-  range: Pick<RangeAllocator<Item>, 'indexOf' | 'allocate'>,
+export function judgeLeaks(
+  leftovers: Iterable<Leftover>,
+  range: Pick<RangeAllocator, 'indexOf' | 'allocate'>,
   noun: string,
   stored: LeakStrikes,
   pass: JudgingPass,
@@ -85,14 +85,14 @@ function countedStrikes(stored: LeakStrikes, { fromZero, controlPlane }: Judging
   return fromZero || listed !== controlPlane ? NO_STRIKES : stored;
 }
 
-function leakFindings<Item>(
-  item: Item,
+function leakFindings(
+  item: string,
   noun: string,
   { isNew, strikes, refusal }: { isNew: boolean; strikes: number; refusal: string | undefined },
 ): Finding[] {
   const findings: Finding[] = [];
   const find = (type: 'leak' | 'mayHaveLeaked', what: string) => {
-    findings.push({ type, message: `the ${noun} ${item} ${what}`, item: String(item) });
+    findings.push({ type, message: `the ${noun} ${item} ${what}`, item });
   };
   if (isNew) find('mayHaveLeaked', 'may have leaked: flagging for later clean up');
   if (strikes === LAST_STRIKE) find('leak', 'appears to have leaked: cleaning up');

@@ -21,15 +21,15 @@ export const NODE_PORT_WORDS: ClaimWords = {
  * Returns a function that enters every node port of a Service of any type into the range.
  * @throws RepairError `BadRange` if there is not exactly one range
  */
-export function nodePortClaims([range, ...others]: readonly ClaimedRange<number>[]): EnterClaims {
+export function nodePortClaims([range, ...others]: readonly ClaimedRange[]): EnterClaims {
   if (range === undefined || others.length > 0) {
     throw new RepairError('BadRange', 'node ports have one range: correct the cluster spec');
   }
   return (service, findings) => {
-    for (const port of nodePortsOf(service)) {
+    for (const port of nodePortsOf(service).map(String)) {
       const result = range.claim(port, service);
       if (result === 'recorded') continue;
-      const claim = { service, item: String(port), shown: String(port), range: range.spec };
+      const claim = { service, item: port, shown: port, range: range.spec };
       const aborted = reportClaim(NODE_PORT_WORDS, claim, result, findings);
       if (aborted !== undefined) return aborted;
     }

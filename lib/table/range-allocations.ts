@@ -21,7 +21,7 @@ import {
   undoAllocation,
 } from '../range/service-allocation.ts';
 import { type Change, guaranteedUpdate, type UpdateOptions } from './guaranteed-update.ts';
-import type { KeyValueTable, Item as TableItem } from './key-value-table.ts';
+import type { Item, KeyValueTable } from './key-value-table.ts';
 import { decodeRange, MOST_HOLD_BYTES, rangeContent, sizeOfHolds } from './ranges.ts';
 import { lastSuccessOf } from './run-records.ts';
 import type { InTurn } from './turns.ts';
@@ -39,7 +39,7 @@ export interface RangeOptions extends UpdateOptions {
   readonly inTurn?: InTurn;
 }
 
-export type RangeAllocations<Item> = ReturnType<typeof rangeAllocations<Item>>;
+export type RangeAllocations = ReturnType<typeof rangeAllocations>;
 
 /**
  * Returns the allocator that stores its ranges in the table (`pkg/registry/core/service/allocator/storage/storage.go`). Each
@@ -47,18 +47,16 @@ export type RangeAllocations<Item> = ReturnType<typeof rangeAllocations<Item>>;
  * throws a `TableError`, it may have happened, and the caller must not repeat it. Allocated items without a Service are then
  * freed as leaks or at the end of their hold. Released items may already belong to another owner.
  */
-export function rangeAllocations<Item>(table: KeyValueTable, range: ConfiguredRange<Item>, options: RangeOptions = {}) {
+export function rangeAllocations(table: KeyValueTable, range: ConfiguredRange, options: RangeOptions = {}) {
   let lastRead: UpdateOptions['recent'];
   const { inTurn = (_, work) => work() } = options;
-  const updateInTurn = <Result>(
-    operation: Operation<Item, Result>,
-    recent = (): UpdateOptions['recent'] => undefined,
-  ) => inTurn(`${range.cluster}/${range.key}`, () => update(operation, recent()));
+  const updateInTurn = <Result>(operation: Operation<Result>, recent = (): UpdateOptions['recent'] => undefined) =>
+    inTurn(`${range.cluster}/${range.key}`, () => update(operation, recent()));
   const update = <Result>(
-    operation: Operation<Item, Result>,
+    operation: Operation<Result>,
     recent?: UpdateOptions['recent'],
   ): Promise<Result | Refusal> => {
-    const change = (current: TableItem | undefined) => {
+    const change = (current: Item | undefined) => {
       lastRead = { item: current };
       return changeRange(range, current, operation);
     };
@@ -71,10 +69,7 @@ export function rangeAllocations<Item>(table: KeyValueTable, range: ConfiguredRa
      * them. A value that occurs twice in the request is refused as allocated. A value with an expired hold stays taken
      * until a pass has seen that no Service has it.
      */
-    allocate: async (
-      requested: readonly Requested<Item>[],
-      allocateOptions: AllocateOptions = {},
-    ): Promise<Allocated<Item>> => {
+    allocate: async (requested: readonly Requested[], allocateOptions: AllocateOptions = {}): Promise<Allocated> => {
       const refusal = refusalBeforeReading(range, requested);
       if (refusal !== undefined) return refusal;
       return updateInTurn(
@@ -88,9 +83,9 @@ export function rangeAllocations<Item>(table: KeyValueTable, range: ConfiguredRa
 
     /** Releases items together with their holds. If none of them is in the range, the table is not read. */
     release: async (
-      items: readonly Item[],
+      items: readonly string[],
       { checkTime, ...releaseOptions }: ReleaseOptions & CallerTime = {},
-    ): Promise<Released<Item> | Refusal> => {
+    ): Promise<Released | Refusal> => {
       const allocator = range.emptyAllocator();
       if (items.every((item) => allocator.refusalIfOutside(item))) {
         return items.map((item) => ({ item, outcome: 'notInRange' }));
@@ -106,9 +101,9 @@ export function rangeAllocations<Item>(table: KeyValueTable, range: ConfiguredRa
      * pass has seen them in the Service.
      */
     allocateFor: async (
-      requested: readonly Requested<Item>[],
-      serviceOptions: ServiceAllocationOptions<Item>,
-    ): Promise<ServiceAllocation<Item>> => {
+      requested: readonly Requested[],
+      serviceOptions: ServiceAllocationOptions,
+    ): Promise<ServiceAllocation> => {
       const refusal = refusalBeforeReading(range, requested);
       if (refusal !== undefined) return refusal;
       return updateInTurn((each) => allocateForService(each, requested, serviceOptions));
@@ -118,15 +113,15 @@ export function rangeAllocations<Item>(table: KeyValueTable, range: ConfiguredRa
      * Releases the items of an admission review, unless a later review of the same Service was answered. Does not wait for
      * earlier requests of this process, because little time is left.
      */
-    undo: async (undo: Undo<Item>): Promise<void> => {
+    undo: async (undo: Undo): Promise<void> => {
       await update((each) => undoAllocation(each, undo));
     },
 
-    heldBy: async (requestId: string): Promise<readonly Item[] | Refusal> =>
+    heldBy: async (requestId: string): Promise<readonly string[] | Refusal> =>
       update((each) => ({ result: each.heldBy(requestId), range: each })),
 
     /** Returns the state of each item at the same moment, in the order of the request. An item outside the range is refused. */
-    lookUp: async (items: readonly Item[]): Promise<readonly (ItemState<Item> | Refusal)[] | Refusal> =>
+    lookUp: async (items: readonly string[]): Promise<readonly (ItemState | Refusal)[] | Refusal> =>
       update((each) => ({ result: items.map((item) => each.stateOf(item)), range: each })),
   };
 }
@@ -139,12 +134,12 @@ export interface CallerTime {
   readonly checkTime?: () => void;
 }
 
-type Operation<Item, Result> = (range: Range<Item>) => Changed<Item, Result>;
+type Operation<Result> = (range: Range) => Changed<Result>;
 
-function changeRange<Item, Result>(
-  range: ConfiguredRange<Item>,
-  current: TableItem | undefined,
-  operation: Operation<Item, Result>,
+function changeRange<Result>(
+  range: ConfiguredRange,
+  current: Item | undefined,
+  operation: Operation<Result>,
 ): Change<Result | Refusal> {
   const before = openStored(range, current && decodeRange(current));
   if (isRefused(before)) return { keep: before };
@@ -153,10 +148,7 @@ function changeRange<Item, Result>(
 }
 
 /** Refuses an allocation if its hold would make the holds of the range larger than `MOST_HOLD_BYTES`. */
-function withRoom<Item>(
-  before: Range<Item>,
-  { result, range }: Changed<Item, Allocated<Item>>,
-): Changed<Item, Allocated<Item>> {
+function withRoom(before: Range, { result, range }: Changed<Allocated>): Changed<Allocated> {
   const bytes = range === before ? 0 : sizeOfHolds(range.content.holds);
   if (bytes <= MOST_HOLD_BYTES) return { result, range };
   const message = `the holds of this range would take ${bytes} bytes and have room for ${MOST_HOLD_BYTES}: release some, let some end, or hold fewer items`;

@@ -17,19 +17,19 @@ export type StoredServiceSpec = ServiceObject['spec'] & {
 
 export type StoredService = StoredObject & { readonly spec: StoredServiceSpec };
 
-/** An address or port, or the reason why it was not allocated. */
-export type Given<Item> = { readonly item: Item } | Refusal;
+/** An address or port as text, or the reason why it was not allocated. */
+export type Given = { readonly item: string } | Refusal;
 
-export interface ItemAllocator<Item> {
+export interface ItemAllocator {
   /** Allocates the item, or any for `undefined`. `holdOwner` is the label by which the Service may claim a hold. */
-  allocate(item: Item | undefined, holdOwner?: string): Promise<Given<Item>>;
-  release(item: Item): Promise<void>;
+  allocate(item: string | undefined, holdOwner?: string): Promise<Given>;
+  release(item: string): Promise<void>;
 }
 
 /** Allocates for the stand-in's Services. */
 export interface ServiceAllocator {
-  readonly addresses: ItemAllocator<string>;
-  readonly ports: ItemAllocator<number>;
+  readonly addresses: ItemAllocator;
+  readonly ports: ItemAllocator;
 }
 
 export function asService(object: StoredObject): StoredService {
@@ -129,7 +129,7 @@ export async function storeAllocated(
 
 export async function releaseClaims(claims: AllocatedItems, allocator: ServiceAllocator): Promise<void> {
   for (const address of claims.addresses) await allocator.addresses.release(address);
-  for (const port of claims.ports) await allocator.ports.release(port);
+  for (const port of claims.ports) await allocator.ports.release(String(port));
 }
 
 /**
@@ -154,9 +154,9 @@ async function allocate(
     taken.addresses.push(given.item);
   }
   for (const wanted of plan.ports) {
-    const given = await allocator.ports.allocate(wanted.value || undefined, holdOwner);
+    const given = await allocator.ports.allocate(wanted.value === 0 ? undefined : String(wanted.value), holdOwner);
     if (isRefused(given)) throw statusOf(given, portRefusal(name, wanted, given));
-    taken.ports.push(given.item);
+    taken.ports.push(Number(given.item));
   }
 }
 

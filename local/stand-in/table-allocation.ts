@@ -1,8 +1,8 @@
 import type { PickIndex } from '../../lib/allocator/range-allocator.ts';
 import { isRefused, refused } from '../../lib/allocator/refusal.ts';
-import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
-import { addressRange, type ConfiguredRange, nodePortRange } from '../../lib/range/configured-range.ts';
-import { type RegisteredCluster, readCluster } from '../../lib/table/clusters.ts';
+import { RANGE_KEYS, type RangeKey } from '../../lib/cluster/spec-ranges.ts';
+import { configuredRange } from '../../lib/range/configured-range.ts';
+import { readCluster } from '../../lib/table/clusters.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { rangeAllocations, refusalOfUnrepaired } from '../../lib/table/range-allocations.ts';
 import type { ItemAllocator, ServiceAllocator } from './service-storage.ts';
@@ -20,24 +20,21 @@ interface Options {
  * opens it again.
  */
 export function tableAllocation({ table, cluster, pick, nowMs }: Options): ServiceAllocator {
-  const over = <Item>(
-    rangeOf: (registered: RegisteredCluster) => ConfiguredRange<Item> | undefined,
-  ): ItemAllocator<Item> => {
+  const over = (key: RangeKey): ItemAllocator => {
     const open = async () => {
       const registered = await readCluster(table, cluster);
-      const range = registered && rangeOf(registered);
-      return range && { spec: registered.spec, key: range.key, ...rangeAllocations(table, range) };
+      const range = registered && configuredRange(registered, key, pick);
+      return range && { spec: registered.spec, ...rangeAllocations(table, range) };
     };
     return {
       allocate: async (item, holdOwner) => {
         const range = await open();
         if (range === undefined) return refused('NotReady', `cluster ${cluster} is not registered`);
-        const unrepaired = await refusalOfUnrepaired(table, range.spec, [range.key], nowMs());
+        const unrepaired = await refusalOfUnrepaired(table, range.spec, [key], nowMs());
         if (unrepaired !== undefined) return unrepaired;
         const claim = { nowMs: nowMs(), holdOwner };
         const result = await range.allocate([item], { claim });
-        if (isRefused(result)) return result;
-        return { item: result.items[0] as Item };
+        return isRefused(result) ? result : { item: result.items[0] ?? '' };
       },
       release: async (item) => {
         const result = await (await open())?.release([item]);
@@ -45,8 +42,5 @@ export function tableAllocation({ table, cluster, pick, nowMs }: Options): Servi
       },
     };
   };
-  return {
-    addresses: over((registered) => addressRange(registered, RANGE_KEYS.primary, pick)),
-    ports: over((registered) => nodePortRange(registered, pick)),
-  };
+  return { addresses: over(RANGE_KEYS.primary), ports: over(RANGE_KEYS.nodePorts) };
 }

@@ -32,7 +32,7 @@ async function bothRepairs() {
 
 /** Returns the allocated items of one range in the table. */
 async function takenIn(key: RangeKey): Promise<readonly string[]> {
-  return itemsIn(found(await readRange(plane.handlers.table, CLUSTER, key)).stored).map(String);
+  return itemsIn(found(await readRange(plane.handlers.table, CLUSTER, key)).stored);
 }
 
 async function listed(): Promise<readonly StoredService[]> {

@@ -21,7 +21,7 @@ export function describeRanges(world: () => KbctlWorld): void {
     const ci = { owner: 'ci', untilMs, takenUpBy: 'any', requestId: 'request-1' } as const;
     await (await addressesOf(table)).allocate(['10.0.0.9', '10.0.0.10'], { hold: ci });
     const forGood = { owner: 'balancer', takenUpBy: 'owner' } as const;
-    await (await portsOf(table)).allocate([30080], { hold: forGood });
+    await (await portsOf(table)).allocate(['30080'], { hold: forGood });
     const until = new Date(untilMs).toISOString();
     expect(documentIn(await world().kbctl(['get', 'holds', '-o', 'json']))).toMatchObject({
       kind: 'HoldList',

@@ -111,7 +111,7 @@ function ownAllocation(): ServiceAllocator {
   const release = async () => undefined;
   return {
     addresses: { allocate: async (address) => ({ item: address ?? `10.0.0.${next++}` }), release },
-    ports: { allocate: async (port) => ({ item: port ?? 30_100 + next++ }), release },
+    ports: { allocate: async (port) => ({ item: port ?? String(30_100 + next++) }), release },
   };
 }
 

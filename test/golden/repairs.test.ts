@@ -54,16 +54,13 @@ interface GoldenRepair {
   readonly cluster: RepairCluster;
   /** The keys of the ranges. Each is listed under the name that the range's snapshot has in the expected results. */
   readonly keys: Readonly<Record<string, RangeKey>>;
-  readonly makeRange: MakeRange<string> | MakeRange<number>;
+  readonly makeRange: MakeRange;
 }
 
 /** The types of findings that upstream counts in its metrics. Only this project has other findings. */
 const COUNTED: readonly FindingType[] = ['leak', 'repair', 'full', 'outOfRange', 'duplicate', 'unknown', 'invalid'];
 
-function snapshotOf(
-  snapshot: GoldenSnapshot,
-  range: { readonly spec: string; indexOf(item: string): number | undefined },
-): RangeSnapshot {
+function snapshotOf(snapshot: GoldenSnapshot, range: RangeAllocator): RangeSnapshot {
   if (snapshot.data !== undefined || snapshot.range !== undefined) {
     return { range: snapshot.range ?? range.spec, data: Buffer.from(snapshot.data ?? '', 'base64') };
   }
@@ -125,10 +122,10 @@ async function snapshotsOf({ cluster, keys, makeRange }: GoldenRepair): Promise<
   return snapshots;
 }
 
-function shown({ range, data }: StoredRange, named: RangeAllocator<string | number> | Refusal): object {
+function shown({ range, data }: StoredRange, named: RangeAllocator | Refusal): object {
   const base64 = Buffer.from(data).toString('base64');
   if (isRefused(named)) return { range, data: base64 };
-  const allocated = [...bitsOf(data)].map((bit) => String(named.itemAt(bit)));
+  const allocated = [...bitsOf(data)].map((bit) => named.itemAt(bit));
   return { range, data: base64, ...(allocated.length > 0 && { allocated }) };
 }
 
@@ -176,9 +173,7 @@ interface PortScenario {
 
 async function clusterOfPorts({ portRange: text, snapshot }: PortScenario): Promise<RepairCluster> {
   const cluster = new RepairCluster({ serviceNodePortRange: text });
-  const ports = portRange(text);
-  const range = { spec: ports.spec, indexOf: (port: string) => ports.indexOf(Number(port)) };
-  if (snapshot) await cluster.store(RANGE_KEYS.nodePorts, snapshotOf(snapshot, range));
+  if (snapshot) await cluster.store(RANGE_KEYS.nodePorts, snapshotOf(snapshot, portRange(text)));
   return cluster;
 }
 

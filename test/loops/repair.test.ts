@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { RangeAllocator } from '../../lib/allocator/range-allocator.ts';
-import { type Refusal, refused } from '../../lib/allocator/refusal.ts';
+import { refused } from '../../lib/allocator/refusal.ts';
 import type { ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
 import { RANGE_KEYS, type RangeKey } from '../../lib/cluster/spec-ranges.ts';
 import { clusterIpRepair, clusterIps } from '../../lib/loops/cluster-ip-repair.ts';
@@ -15,18 +15,15 @@ import { ipRange, itemsIn, portRange } from '../support/ranges.ts';
 const { primary: PRIMARY, nodePorts: PORTS } = RANGE_KEYS;
 
 /** Returns the addresses or ports that are allocated in the stored range. */
-async function takenIn(cluster: RepairCluster, key: RangeKey): Promise<(string | number)[]> {
+async function takenIn(cluster: RepairCluster, key: RangeKey): Promise<string[]> {
   const stored = await cluster.stored(key);
   return stored === undefined ? [] : itemsIn(stored);
 }
 
 /** Makes the range refuse every item after the first with this code. */
-function failing<Range extends RangeAllocator<string> | RangeAllocator<number>>(
-  range: Range,
-  code: 'Full' | 'NotReady',
-) {
-  const allocate = range.allocate.bind(range) as (item: never) => Refusal | undefined;
-  range.allocate = (item: never) => (range.used > 0 ? refused(code, 'test error') : allocate(item));
+function failing(range: RangeAllocator, code: 'Full' | 'NotReady'): RangeAllocator {
+  const allocate = range.allocate.bind(range);
+  range.allocate = (item) => (range.used > 0 ? refused(code, 'test error') : allocate(item));
   return range;
 }
 
@@ -40,7 +37,7 @@ interface Repair {
   readonly services: readonly ServiceClaim[];
   /** The number of Services that a pass reads. */
   readonly listed: number;
-  readonly taken: readonly (string | number)[];
+  readonly taken: readonly string[];
   readonly cannotSave: string;
   readonly passWith: (cluster: RepairCluster, code: 'Full' | 'NotReady') => Promise<PassReport>;
   readonly full: string;
@@ -151,7 +148,7 @@ describe('node port repair', () => {
       service('seven', { type: 'ClusterIP', ports: [{ protocol: 'TCP', nodePort: 150 }] }),
     ],
     listed: 7,
-    taken: [111, 122, 133, 144, 150],
+    taken: ['111', '122', '133', '144', '150'],
     cannotSave: 'unable to persist the updated port allocations',
     passWith: (cluster, code) =>
       repairPass(

@@ -15,6 +15,7 @@ import {
   NOW,
   rangeOf,
   standings,
+  text,
 } from './twelve-ports.ts';
 
 /** A write of a caller or a pass. `read` is the range as a pass read it before other writes. */
@@ -29,8 +30,8 @@ const byCaller = aChange.map(
 const byReview = fc
   .tuple(aBit, fc.boolean(), fc.boolean(), fc.constantFrom('web', 'api'))
   .map(([bit, isNew, isUndone, name]): Write => {
-    const requested = [undefined, 30_000 + bit];
-    const options = { service: { namespace: 'a', name }, isNew, named: [30_000 + bit], claim: { nowMs: NOW } };
+    const requested = [undefined, text(bit)];
+    const options = { service: { namespace: 'a', name }, isNew, named: [text(bit)], claim: { nowMs: NOW } };
     return (stored) => {
       const { result, range } = allocateForService(asRange(stored), requested, options);
       if (result.outcome === 'refused' || !isUndone) return range.content;
@@ -62,8 +63,8 @@ test('after each write, the new range meets the invariants of a range, and the e
 
 test('a range refuses an item that is outside the range or already allocated, and returns the item that it allocates', () => {
   const range = asRange(rangeOf(['taken', 'free']));
-  expect(range.take(29_999)).toMatchObject({ code: 'NotInRange' });
-  expect(range.take(30_000)).toMatchObject({ code: 'AlreadyAllocated' });
-  const taken = made(range.take(30_001));
-  expect([taken.item, taken.range.has(30_001), range.has(30_001)]).toEqual([30_001, true, false]);
+  expect(range.take('29999')).toMatchObject({ code: 'NotInRange' });
+  expect(range.take('30000')).toMatchObject({ code: 'AlreadyAllocated' });
+  const taken = made(range.take('30001'));
+  expect([taken.item, taken.range.has('30001'), range.has('30001')]).toEqual(['30001', true, false]);
 });

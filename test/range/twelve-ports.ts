@@ -49,12 +49,12 @@ export function decide(read: StoredRange, claimed: readonly number[], fromZero =
   const recorded = portRange(read.range);
   recorded.restore(read.data);
   const rebuild = startRebuild(read, recorded, portRange(SPEC));
-  for (const bit of claimed) rebuild.claim(30_000 + bit, service('s'));
+  for (const bit of claimed) rebuild.claim(text(bit), service('s'));
   const pass = { passId: 'this', nowMs: NOW, intervalMs: 180_000, fromZero, controlPlane: 'c', mayFree: true };
   return compareRange(rebuild, { item: 'node port', range: 'port range' }, pass, 1);
 }
 
-export function asRange(stored: StoredRange): Range<number> {
+export function asRange(stored: StoredRange): Range {
   const taken = portRange(stored.range);
   taken.restore(stored.data);
   return new Range(stored, taken);
@@ -65,7 +65,7 @@ export type Change = readonly [what: 'release' | 'take' | 'hold' | 'holdAgain' |
 
 export function changed(stored: StoredRange, [what, bit]: Change, turn = 0): StoredRange {
   const range = asRange(stored);
-  const port = 30_000 + bit;
+  const port = text(bit);
   const terms: HoldTerms = { owner: 'b', takenUpBy: 'any', untilMs: NOW + 500, requestId: `r${turn + 1}` };
   if (what === 'release') return range.has(port) ? range.release(port).content : stored;
   if (what === 'claim' || what === 'holdAgain') {

@@ -14,7 +14,7 @@ import { service } from './services.ts';
 const BY = service('s');
 const WORDS = { item: 'cluster IP', range: 'service CIDR' };
 
-function rangeOf(cidr: string): AuditedRange<string> {
+function rangeOf(cidr: string): AuditedRange {
   return made(auditedCidr(cidr, (text) => ipRangeOf(text, pickLowest)));
 }
 
@@ -83,7 +83,7 @@ describe('the audit of a range', () => {
 
   test('the audit of a range returns a usage bitmap even for all 65,536 ports', () => {
     const range = auditedRange(portRange('0-65535'));
-    range.claim(65_535, BY);
+    range.claim('65535', BY);
     expect([...bitsOf(auditRange(range, WORDS, undefined, 1).next?.data ?? new Uint8Array(0))]).toEqual([65_535]);
   });
 });

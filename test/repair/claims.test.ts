@@ -7,8 +7,8 @@ import { nodePortClaims, nodePortsOf } from '../../lib/repair/node-ports.ts';
 import { service, withAddresses, withNodePorts } from './services.ts';
 
 /** Returns a range that answers every claim in the same way, and the claimed items. */
-function answering<Item>(spec: string, answer: ClaimResult): ClaimedRange<Item> & { readonly claims: Item[] } {
-  const claims: Item[] = [];
+function answering(spec: string, answer: ClaimResult): ClaimedRange & { readonly claims: string[] } {
+  const claims: string[] = [];
   return {
     spec,
     claims,
@@ -181,10 +181,7 @@ describe('the claims of Services', () => {
     { name: 'each address in the range of its family', claimed: ['10.0.0.5', 'fd00::5'], ipv4: 1, ipv6: 1 },
     { name: 'an IPv4-mapped address in the IPv4 range', claimed: ['::ffff:10.0.0.6'], ipv4: 1, ipv6: 1 },
   ])('a pass claims $name', ({ claimed, ipv4, ipv6 }) => {
-    const ranges = [
-      answering<string>('fd00::/112', refusal('NotInRange')),
-      answering<string>('10.0.0.0/24', 'recorded'),
-    ];
+    const ranges = [answering('fd00::/112', refusal('NotInRange')), answering('10.0.0.0/24', 'recorded')];
     const { listed } = enterAll(clusterIpClaims(ranges), withAddresses('s', ...claimed));
     expect(ranges.map(({ claims }) => claims.length)).toEqual([ipv6, ipv4]);
     expect(listed.map(({ item }) => item)).toEqual(claimed.filter((text) => text === 'fd00::5'));
@@ -214,7 +211,7 @@ describe('the claims of Services', () => {
     { name: 'without an address', clusterIP: '', clusterIPs: ['10.0.0.5'] },
     { name: 'with an empty list', clusterIP: '10.0.0.5', clusterIPs: [] },
   ])('a pass claims no address for a Service that is $name', ({ clusterIP, clusterIPs }) => {
-    const range = answering<string>('10.0.0.0/24', 'recorded');
+    const range = answering('10.0.0.0/24', 'recorded');
     const { listed } = enterAll(clusterIpClaims([range]), service('s', { clusterIP, clusterIPs }));
     expect([range.claims, listed]).toEqual([[], []]);
   });
@@ -222,7 +219,7 @@ describe('the claims of Services', () => {
   test.each(['10.1.0.0/24', '10.0.0.0'])(
     'a pass does not start if the spec has the two ranges 10.0.0.0/24 and %s',
     (other) => {
-      const ranges = ['10.0.0.0/24', other].map((spec) => answering<string>(spec, 'recorded'));
+      const ranges = ['10.0.0.0/24', other].map((spec) => answering(spec, 'recorded'));
       const message = `10.0.0.0/24 and ${other} are not ranges of different families: correct the cluster spec`;
       expect(() => clusterIpClaims(ranges)).toThrow(expect.objectContaining({ code: 'BadRange', message }));
     },

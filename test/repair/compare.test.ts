@@ -45,7 +45,7 @@ function compared({ stored, taken = [], holds = [], claims = [], turn, range = R
   const rebuild = startRebuild(kept, recorded, portRange(range));
   for (const claim of claims) {
     const [port, by] = typeof claim === 'number' ? [claim, service('s')] : claim;
-    rebuild.claim(port, by);
+    rebuild.claim(String(port), by);
   }
   return compareRange(rebuild, WORDS, { ...PASS, ...turn }, 1);
 }
@@ -210,7 +210,7 @@ describe('a comparison', () => {
     const recorded = portRange(stored.range);
     recorded.restore(stored.data);
     const rebuild = startRebuild(stored, recorded, portRange(stored.range));
-    rebuild.claim(30_002, service('s'));
+    rebuild.claim('30002', service('s'));
     const compare = () => compareRange(rebuild, WORDS, PASS, 1);
     const { bitOf: _, ...first } = compare();
     expect(compare()).toMatchObject(first);

@@ -97,7 +97,7 @@ export async function anAllocateWorld(options: AllocateWorldOptions = {}) {
       for (const { key } of rangesOf(spec)) {
         const { range, data, holds } = await stored(key);
         const byItem = holdsByItem(holds);
-        for (const item of itemsIn({ range, data })) found[item] = byItem.get(String(item))?.requestId;
+        for (const item of itemsIn({ range, data })) found[item] = byItem.get(item)?.requestId;
       }
       return found;
     },

@@ -10,29 +10,29 @@ export const HOLD_END_MARGIN_MS = 5_000;
 export const HOLD_MS = 15 * 60_000 + HOLD_END_MARGIN_MS;
 
 /** Returns an empty range. Throws if the text does not parse. */
-export function ipRange(cidr: string, seed = 1): RangeAllocator<string> {
+export function ipRange(cidr: string, seed = 1): RangeAllocator {
   return made(ipRangeOf(cidr, seededPick(seed)));
 }
 
 /** Returns an empty range. Throws if the text does not parse. */
-export function portRange(text: string, seed = 1): RangeAllocator<number> {
+export function portRange(text: string, seed = 1): RangeAllocator {
   return made(portRangeOf(text, seededPick(seed)));
 }
 
 /** Allocates all free items and returns them in the order of allocation. */
-export function allocateUntilFull<Item>(range: RangeAllocator<Item>): Item[] {
-  const items: Item[] = [];
+export function allocateUntilFull(range: RangeAllocator): string[] {
+  const items: string[] = [];
   for (let next = range.allocateNext(); 'item' in next; next = range.allocateNext()) items.push(next.item);
   return items;
 }
 
-export function itemsOf<Item>(range: RangeAllocator<Item>): Item[] {
+export function itemsOf(range: RangeAllocator): string[] {
   return bitsOf(range.snapshot().data).map((bit) => range.itemAt(bit));
 }
 
 /** Returns the items of a saved range in ascending order. The range may have bits beyond its last item. */
-export function itemsIn({ range, data }: RangeSnapshot): (string | number)[] {
-  const empty: RangeAllocator<string | number> = range.includes('/') ? ipRange(range) : portRange(range);
+export function itemsIn({ range, data }: RangeSnapshot): string[] {
+  const empty = range.includes('/') ? ipRange(range) : portRange(range);
   return bitsOf(data).map((bit) => empty.itemAt(bit));
 }
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { ipRangeOf } from '../../lib/allocator/ip-range.ts';
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
-import { addressRange, type ConfiguredRange, nodePortRange } from '../../lib/range/configured-range.ts';
+import { type ConfiguredRange, configuredRange } from '../../lib/range/configured-range.ts';
 import type { HoldTerms } from '../../lib/range/hold.ts';
 import type { StoredRange } from '../../lib/range/stored-range.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
@@ -23,14 +23,14 @@ const KEY = RANGE_KEYS.primary;
 const EMPTY = storedRange({ range: CIDR, data: new Uint8Array(0) });
 const HOLD: HoldTerms = { owner: 'team-a', untilMs: 900, takenUpBy: 'owner', requestId: 'r1' };
 
-const RANGE: ConfiguredRange<string> = {
+const RANGE: ConfiguredRange = {
   cluster: 'c',
   key: KEY,
   rangesGeneration: 1,
   emptyAllocator: () => made(ipRangeOf(CIDR, pickLowest)),
 };
 
-const over = (table: KeyValueTable, configured: Partial<ConfiguredRange<string>> = {}) =>
+const over = (table: KeyValueTable, configured: Partial<ConfiguredRange> = {}) =>
   rangeAllocations(table, { ...RANGE, ...configured }, AT_ONCE);
 /** Requests any free address. */
 const NEXT = undefined;
@@ -111,8 +111,9 @@ describe('Allocations from a stored range', () => {
     const spec = aClusterSpec({ serviceClusterIPRanges: ['10.0.0.0/99'], serviceNodePortRange: '9-1' });
     const cluster = { spec, rangesGeneration: 1 };
     const coded = expect.objectContaining({ code: 'Unparsable' });
-    expect(() => addressRange(cluster, KEY, () => 0)?.emptyAllocator()).toThrow(coded);
-    expect(() => nodePortRange(cluster, () => 0).emptyAllocator()).toThrow(coded);
+    for (const key of [KEY, RANGE_KEYS.nodePorts]) {
+      expect(() => configuredRange(cluster, key, () => 0)?.emptyAllocator()).toThrow(coded);
+    }
   });
 
   test('an allocation from a corrupt range fails, and the range stays unchanged', async () => {
