@@ -3,8 +3,8 @@ import { isRefused, type Refusal } from '../../lib/allocator/refusal.ts';
 import { fromBits, intersect, popCount, union } from '../../lib/allocator/snapshot-bytes.ts';
 import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
 import { RANGE_KEYS, type RangeKey, rangesOf, type SpecRange } from '../../lib/cluster/spec-ranges.ts';
-import { emptyRange } from '../../lib/range/configured-range.ts';
 import { isOver } from '../../lib/range/hold.ts';
+import { emptyRange } from '../../lib/range/stored-range.ts';
 import type { RunRecord } from '../../lib/table/run-records.ts';
 import type { RangeStatus } from './cluster-status.ts';
 import { drawRange, type RangeLayout } from './range-map.ts';
@@ -133,7 +133,7 @@ export interface TextRange extends RangeLayout {
 }
 
 export function textRange(key: RangeKey, text: string): TextRange | Refusal {
-  const range = emptyRange(key, text, nothingToPick);
+  const range = emptyRange(key, text);
   if (isRefused(range)) return range;
   const { spec, max, reserved } = range;
   const family = parseCidr(text)?.family;
@@ -147,8 +147,4 @@ export function textRange(key: RangeKey, text: string): TextRange | Refusal {
     first: max > 0 ? range.itemAt(-before) : '',
     bitsOf: (texts) => [...texts].flatMap((text) => range.indexOf(text) ?? []),
   };
-}
-
-function nothingToPick(): number {
-  return 0;
 }

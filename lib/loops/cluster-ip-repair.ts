@@ -1,10 +1,7 @@
-import { ipRangeOf } from '../allocator/ip-range.ts';
 import { containsNetwork, type Network, parseCidr } from '../allocator/network.ts';
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import { DEFAULT_CLUSTER_IP_RANGE } from '../cluster/spec-parts.ts';
 import { isDefault, listServiceCidrs, type ServiceCidr, servedAddresses } from '../kubernetes/service-cidrs.ts';
-import { auditedCidr } from '../repair/audit.ts';
-import type { MakeRange } from '../repair/claims.ts';
 import { CLUSTER_IP_WORDS, clusterIpClaims } from '../repair/cluster-ips.ts';
 import type { LoopDefinition, PassContext, PassReport } from './pass.ts';
 import { repairPass } from './repair.ts';
@@ -31,7 +28,7 @@ async function repairClusterIps(context: PassContext): Promise<PassReport> {
   });
   const isServedAddress = servedAddresses(cidrs);
   const spec = withServedRanges(context.spec, cidrs?.find(isDefault));
-  const kind = clusterIps(ipRange, isServedAddress);
+  const kind = clusterIps(isServedAddress);
   if (spec.allocator !== 'apiserver' || !cidrs?.some(isDefault)) return repairPass(kind, { ...context, spec });
   const services: Services = new Map();
   const report = await repairPass(kind, { ...context, spec }, (service) => keepService(services, service));
@@ -56,21 +53,14 @@ function isNarrowerThanDefault(network: Network): boolean {
   return own !== undefined && network.text !== own.text && containsNetwork(own, network);
 }
 
-export function clusterIps(makeRange: MakeRange, isServedAddress?: (address: string) => boolean): RepairKind {
+export function clusterIps(isServedAddress?: (address: string) => boolean): RepairKind {
   return {
     loop: 'cluster-ip-repair',
     words: CLUSTER_IP_WORDS,
     errors: ERRORS,
-    makeRange,
-    makeAuditedRange: (cidr) => auditedCidr(cidr, makeRange),
     listed: { apiserver: 'withClusterIPs', table: 'withClusterIPs' },
     enterClaims: (ranges) => clusterIpClaims(ranges, isServedAddress),
   };
-}
-
-/** The allocator chooses no items, because a repair allocates only items that Services claim. */
-function ipRange(cidr: string): ReturnType<MakeRange> {
-  return ipRangeOf(cidr, () => 0);
 }
 
 function familyOf(range: string): string {

@@ -2,7 +2,8 @@ import { isRefused, type Refusal } from '../allocator/refusal.ts';
 import type { Finding } from '../cluster/finding.ts';
 import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
 import { type RangeKey, rangesOf } from '../cluster/spec-ranges.ts';
-import type { AuditedRange } from '../repair/audit.ts';
+import { emptyRange } from '../range/stored-range.ts';
+import { type AuditedRange, startAudit } from '../repair/audit.ts';
 import { type EnterClaims, FindingList, RepairError } from '../repair/claims.ts';
 import { type Rebuild, recordedRange, startRebuild } from '../repair/compare-range.ts';
 import { TableError } from '../table/key-value-table.ts';
@@ -76,14 +77,10 @@ async function withoutNewRecords(
   const newest = await readRanges(kind, context).catch(() => []);
   const recorded = newest.flatMap((now) => {
     if (now.state !== 'read' || now.stored.allocator !== 'table') return [];
-    const range = recordedRange(kind.makeRange, now.configured, now.stored);
+    const range = recordedRange(now.key, now.configured, now.stored);
     return isRefused(range) ? [] : [range];
   });
-  const isRecorded = (text: string) =>
-    recorded.some((range) => {
-      const item = range.itemOf(text);
-      return item !== undefined && range.has(item);
-    });
+  const isRecorded = (item: string) => recorded.some((range) => range.has(item));
   return findings.filter(({ type, item = '' }) => type !== 'repair' || !isRecorded(item));
 }
 
@@ -115,24 +112,24 @@ function refuseNewerSpec(range: RangeAtStart, generation: number): void {
   );
 }
 
-function openRecord({ makeRange, errors }: RepairKind, start: RangeAtStart): GatheredRange | EndedEarly {
-  const { configured } = start;
+function openRecord({ errors }: RepairKind, start: RangeAtStart): GatheredRange | EndedEarly {
+  const { key, configured } = start;
   // A usage bitmap that an audit saved is not a record of allocations by the table.
   const stored = start.state === 'read' && start.stored.allocator === 'table' ? start.stored : undefined;
-  const recorded = start.state === 'corrupt' ? start.error : recordedRange(makeRange, configured, stored);
+  const recorded = start.state === 'corrupt' ? start.error : recordedRange(key, configured, stored);
   if (recorded instanceof Error || isRefused(recorded)) {
-    const advice = `${start.key} is left unchanged: restore its last good content, or remove it, and the next pass rebuilds it from the Services`;
+    const advice = `${key} is left unchanged: restore its last good content, or remove it, and the next pass rebuilds it from the Services`;
     const message = `${errors.cannotRestore(configured, recorded.message)}; ${advice}`;
     const error = new RepairError('CorruptSnapshot', message, start.state === 'corrupt' ? { cause: start.error } : {});
     const findings: Finding[] = [{ type: 'corruptSnapshot', message }];
     return { outcome: 'ended', report: { changes: [], findings, counts: {}, errors: [error] } };
   }
-  const rebuilt = usable(makeRange(configured), errors, configured);
+  const rebuilt = usable(emptyRange(key, configured), errors, configured);
   return { allocator: 'table', start, claimed: startRebuild(stored, recorded, rebuilt) };
 }
 
-function openAudit({ makeAuditedRange, errors }: RepairKind, start: RangeAtStart): GatheredRange {
-  const claimed = usable(makeAuditedRange(start.configured), errors, start.configured);
+function openAudit({ errors }: RepairKind, start: RangeAtStart): GatheredRange {
+  const claimed = usable(startAudit(start.key, start.configured), errors, start.configured);
   return { allocator: 'apiserver', start, claimed };
 }
 

@@ -1,19 +1,15 @@
-import type { Refusal } from '../allocator/refusal.ts';
 import type { ClusterSpec, Loop } from '../cluster/cluster-spec.ts';
 import { CodedError } from '../cluster/values.ts';
 import { ClusterError, type ServiceSelection } from '../kubernetes/cluster-port.ts';
-import type { AuditedRange } from '../repair/audit.ts';
 import type { RangeWords } from '../repair/claim-findings.ts';
-import type { ClaimedRange, EnterClaims, MakeRange } from '../repair/claims.ts';
+import type { ClaimedRange, EnterClaims } from '../repair/claims.ts';
 import { TableError } from '../table/key-value-table.ts';
 
 /** The differences between the repairs of cluster IPs and of node ports. */
 export interface RepairKind {
   readonly loop: Loop;
-  readonly makeRange: MakeRange;
   readonly errors: RepairErrorWords;
   readonly words: RangeWords;
-  readonly makeAuditedRange: (text: string) => AuditedRange | Refusal;
   /**
    * The Services that a pass lists, depending on the allocator. A pass that can free items must list every Service that can have
    * claims: a Service that bypassed the validation of the API server may have items that its type does not allow.

@@ -1,5 +1,3 @@
-import { ipRangeOf } from '../allocator/ip-range.ts';
-import { portRangeOf } from '../allocator/port-range.ts';
 import type { PickIndex, RangeAllocator } from '../allocator/range-allocator.ts';
 import { isRefused, type Refusal, refused } from '../allocator/refusal.ts';
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
@@ -7,7 +5,7 @@ import { RANGE_KEYS, type RangeKey, rangesOf } from '../cluster/spec-ranges.ts';
 import { CodedError } from '../cluster/values.ts';
 import type { Requested } from './operations.ts';
 import { Range } from './range.ts';
-import type { StoredRange } from './stored-range.ts';
+import { emptyRange, type StoredRange } from './stored-range.ts';
 
 export interface ConfiguredRange {
   readonly cluster: string;
@@ -32,11 +30,6 @@ export function configuredRange(
     return range;
   };
   return { cluster: spec.name, key, rangesGeneration, emptyAllocator };
-}
-
-/** Returns a range without allocated items, or upstream's refusal if the text is not a range. */
-export function emptyRange(key: RangeKey, text: string, pick: PickIndex): RangeAllocator | Refusal {
-  return key === RANGE_KEYS.nodePorts ? portRangeOf(text, pick) : ipRangeOf(text, pick);
 }
 
 /** Returns the stored range, or a refusal if nothing may be allocated from it. */

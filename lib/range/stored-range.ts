@@ -1,5 +1,10 @@
+import { ipRangeOf } from '../allocator/ip-range.ts';
+import { portRangeOf } from '../allocator/port-range.ts';
+import type { PickIndex, RangeAllocator } from '../allocator/range-allocator.ts';
+import type { Refusal } from '../allocator/refusal.ts';
 import { equalBits, hasBit, type RangeSnapshot } from '../allocator/snapshot-bytes.ts';
 import type { AllocatorOfRecord } from '../cluster/cluster-spec.ts';
+import { RANGE_KEYS, type RangeKey } from '../cluster/spec-ranges.ts';
 import { type Hold, sameHolds } from './hold.ts';
 
 /**
@@ -86,6 +91,14 @@ export function countUnclaimed(unclaimed: readonly Unclaimed[]): number {
 /** Returns the unclaimed items that are still taken and that no Service claims. `seen` contains the claimed items. */
 export function unseenOf(unclaimed: readonly Unclaimed[], data: Uint8Array, seen: Uint8Array): readonly Unclaimed[] {
   return keepUnclaimed(unclaimed, (bit) => hasBit(data, bit) && !hasBit(seen, bit));
+}
+
+/**
+ * Returns a range without allocated items, or upstream's refusal if the text is not a range.
+ * @param pick chooses the items that are not requested by value; not needed if the caller requests no such item
+ */
+export function emptyRange(key: RangeKey, text: string, pick: PickIndex = () => 0): RangeAllocator | Refusal {
+  return key === RANGE_KEYS.nodePorts ? portRangeOf(text, pick) : ipRangeOf(text, pick);
 }
 
 /** Returns whether two stored ranges are equal. Ignores leading zero bytes. */

@@ -1,13 +1,14 @@
 import { parseAddress } from '../allocator/ip-address.ts';
 import { ipAlreadyAllocated, ipNotInRange } from '../allocator/ip-range.ts';
-import { hostBits, isUsableIn, type Network, networkOf, usableSize } from '../allocator/network.ts';
+import { hostBits, isUsableIn, type Network, parseCidr, usableSize } from '../allocator/network.ts';
 import type { RangeAllocator } from '../allocator/range-allocator.ts';
 import { isRefused, type Refusal } from '../allocator/refusal.ts';
 import type { RangeSnapshot } from '../allocator/snapshot-bytes.ts';
 import type { Finding } from '../cluster/finding.ts';
-import { NO_STRIKES, type StoredRange, sameRange } from '../range/stored-range.ts';
+import type { RangeKey } from '../cluster/spec-ranges.ts';
+import { emptyRange, NO_STRIKES, type StoredRange, sameRange } from '../range/stored-range.ts';
 import type { RangeWords } from './claim-findings.ts';
-import type { ClaimedRange, MakeRange } from './claims.ts';
+import type { ClaimedRange } from './claims.ts';
 import { nothingFree } from './compare-range.ts';
 
 /** A usage bitmap with more bits is not saved. */
@@ -57,22 +58,21 @@ export function auditRange(
   };
 }
 
-export function auditedRange(range: RangeAllocator): AuditedRange {
+/** Returns a range without claims, or a refusal if the text is not a range. */
+export function startAudit(key: RangeKey, text: string): AuditedRange | Refusal {
+  const network = parseCidr(text);
+  if (network !== undefined && hostBits(network) > MOST_BITMAP_HOST_BITS) return wholeNetwork(network);
+  const range = emptyRange(key, text);
+  return isRefused(range) ? range : auditedRange(range);
+}
+
+function auditedRange(range: RangeAllocator): AuditedRange {
   return {
     spec: range.spec,
     counts: () => ({ allocated: range.used, free: range.free, capacity: range.max }),
     claim: (item) => range.allocate(item) ?? 'recorded',
     usageBitmap: () => (range.max <= MOST_BITMAP_BITS ? range.snapshot() : undefined),
   };
-}
-
-/** Returns a range without claims for the audit of a service CIDR, or a refusal if `cidr` does not parse. */
-export function auditedCidr(cidr: string, makeRange: MakeRange): AuditedRange | Refusal {
-  const network = networkOf(cidr);
-  if (isRefused(network)) return network;
-  if (hostBits(network) > MOST_BITMAP_HOST_BITS) return wholeNetwork(network);
-  const range = makeRange(cidr);
-  return isRefused(range) ? range : auditedRange(range);
 }
 
 /**

@@ -1,4 +1,3 @@
-import type { RangeAllocator } from '../allocator/range-allocator.ts';
 import type { Refusal } from '../allocator/refusal.ts';
 import type { Finding, FindingType } from '../cluster/finding.ts';
 import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
@@ -22,9 +21,6 @@ export type RepairErrorCode =
 export class RepairError extends CodedError<RepairErrorCode> {
   override readonly name = 'RepairError';
 }
-
-/** Returns an empty range, or a refusal if the text is not a range. */
-export type MakeRange = (text: string) => RangeAllocator | Refusal;
 
 /** The result of a claim. `recorded`: the claim is good. `notRecorded`: the claim is good, and the record lacks the item. */
 export type ClaimResult = 'recorded' | 'notRecorded' | Refusal;

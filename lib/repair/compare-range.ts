@@ -3,11 +3,12 @@ import { isRefused, type Refusal } from '../allocator/refusal.ts';
 import { bitsOf, fromBits, popCount, subtract, union } from '../allocator/snapshot-bytes.ts';
 import type { Finding } from '../cluster/finding.ts';
 import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
+import type { RangeKey } from '../cluster/spec-ranges.ts';
 import { holdsByItem } from '../range/hold.ts';
 import type { RangeDecision } from '../range/merge.ts';
-import { NO_STRIKES, type StoredRange, sameRange, unseenOf } from '../range/stored-range.ts';
+import { emptyRange, NO_STRIKES, type StoredRange, sameRange, unseenOf } from '../range/stored-range.ts';
 import type { RangeWords } from './claim-findings.ts';
-import type { ClaimedRange, ClaimResult, MakeRange } from './claims.ts';
+import type { ClaimedRange, ClaimResult } from './claims.ts';
 import { type HoldJudgement, judgeHolds } from './holds.ts';
 import { type JudgingPass, judgeLeaks, type LeakJudgement, type Leftover } from './leaks.ts';
 
@@ -44,11 +45,11 @@ export interface Comparison extends RangeDecision {
  * returns the range `configured` without items.
  */
 export function recordedRange(
-  makeRange: MakeRange,
+  key: RangeKey,
   configured: string,
   stored: StoredRange | undefined,
 ): RangeAllocator | Refusal {
-  const range = makeRange(stored?.range || configured);
+  const range = emptyRange(key, stored?.range || configured);
   if (stored !== undefined && !isRefused(range)) range.restore(stored.data);
   return range;
 }

@@ -1,6 +1,4 @@
 import { expect } from '@jest/globals';
-import { ipRangeOf } from '../../lib/allocator/ip-range.ts';
-import { portRangeOf } from '../../lib/allocator/port-range.ts';
 import type { RangeAllocator } from '../../lib/allocator/range-allocator.ts';
 import { isRefused, type Refusal } from '../../lib/allocator/refusal.ts';
 import { bitsOf, fromBits, type RangeSnapshot } from '../../lib/allocator/snapshot-bytes.ts';
@@ -9,11 +7,10 @@ import { RANGE_KEYS, type RangeKey } from '../../lib/cluster/spec-ranges.ts';
 import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
 import { nodePortRepair } from '../../lib/loops/node-port-repair.ts';
 import type { LoopDefinition, PassReport } from '../../lib/loops/pass.ts';
-import type { StoredRange } from '../../lib/range/stored-range.ts';
-import type { MakeRange } from '../../lib/repair/claims.ts';
+import { emptyRange, type StoredRange } from '../../lib/range/stored-range.ts';
 import { RepairCluster } from '../repair/repair-cluster.ts';
 import { claimOf, type ServiceJson } from '../repair/services.ts';
-import { ipRange, pickLowest, portRange } from '../support/ranges.ts';
+import { ipRange, portRange } from '../support/ranges.ts';
 import { goldenTests } from './golden.ts';
 
 interface GoldenRun {
@@ -54,7 +51,6 @@ interface GoldenRepair {
   readonly cluster: RepairCluster;
   /** The keys of the ranges. Each is listed under the name that the range's snapshot has in the expected results. */
   readonly keys: Readonly<Record<string, RangeKey>>;
-  readonly makeRange: MakeRange;
 }
 
 /** The types of findings that upstream counts in its metrics. Only this project has other findings. */
@@ -113,11 +109,11 @@ function reportOf({ findings, errors }: PassReport): object {
   };
 }
 
-async function snapshotsOf({ cluster, keys, makeRange }: GoldenRepair): Promise<object> {
+async function snapshotsOf({ cluster, keys }: GoldenRepair): Promise<object> {
   const snapshots: Record<string, object> = {};
   for (const [name, key] of Object.entries(keys)) {
     const stored = await cluster.stored(key);
-    if (stored !== undefined) snapshots[name] = shown(stored, makeRange(stored.range));
+    if (stored !== undefined) snapshots[name] = shown(stored, emptyRange(key, stored.range));
   }
   return snapshots;
 }
@@ -159,7 +155,6 @@ goldenTests<Scenario, readonly ExpectedRun[]>(
       loop: clusterIpRepair,
       cluster: await clusterOf(scenario),
       keys: { primary: PRIMARY, secondary: SECONDARY },
-      makeRange: (text: string) => ipRangeOf(text, pickLowest),
     };
     expect(await answersTo(repair, scenario.runs)).toEqual(expectedAnswers(expected));
   },
@@ -185,7 +180,6 @@ goldenTests<PortScenario, readonly ExpectedRun[]>(
       loop: nodePortRepair,
       cluster: await clusterOfPorts(scenario),
       keys: { nodePorts: RANGE_KEYS.nodePorts },
-      makeRange: (text: string) => portRangeOf(text, pickLowest),
     };
     expect(await answersTo(repair, scenario.runs)).toEqual(expectedAnswers(expected));
   },

@@ -1,16 +1,17 @@
 import { describe, expect, test } from '@jest/globals';
-import type { RangeAllocator } from '../../lib/allocator/range-allocator.ts';
 import { refused } from '../../lib/allocator/refusal.ts';
 import type { ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
 import { RANGE_KEYS, type RangeKey } from '../../lib/cluster/spec-ranges.ts';
 import { clusterIpRepair, clusterIps } from '../../lib/loops/cluster-ip-repair.ts';
-import { nodePortRepair, nodePorts } from '../../lib/loops/node-port-repair.ts';
-import type { LoopDefinition, PassReport } from '../../lib/loops/pass.ts';
+import { NODE_PORTS, nodePortRepair } from '../../lib/loops/node-port-repair.ts';
+import type { LoopDefinition } from '../../lib/loops/pass.ts';
 import { repairPass } from '../../lib/loops/repair.ts';
+import type { RepairKind } from '../../lib/loops/repair-kind.ts';
+import type { ClaimedRange } from '../../lib/repair/claims.ts';
 import { type KeyValueTable, TableError } from '../../lib/table/key-value-table.ts';
 import { countsByType, RepairCluster, storedRange } from '../repair/repair-cluster.ts';
 import { service, withAddresses, withNodePorts } from '../repair/services.ts';
-import { ipRange, itemsIn, portRange } from '../support/ranges.ts';
+import { itemsIn } from '../support/ranges.ts';
 
 const { primary: PRIMARY, nodePorts: PORTS } = RANGE_KEYS;
 
@@ -20,11 +21,10 @@ async function takenIn(cluster: RepairCluster, key: RangeKey): Promise<string[]>
   return stored === undefined ? [] : itemsIn(stored);
 }
 
-/** Makes the range refuse every item after the first with this code. */
-function failing(range: RangeAllocator, code: 'Full' | 'NotReady'): RangeAllocator {
-  const allocate = range.allocate.bind(range);
-  range.allocate = (item) => (range.used > 0 ? refused(code, 'test error') : allocate(item));
-  return range;
+/** Returns a range that refuses every claim after the first with this code. */
+function failing(range: ClaimedRange, code: 'Full' | 'NotReady'): ClaimedRange {
+  let claims = 0;
+  return { ...range, claim: (item, by) => (claims++ > 0 ? refused(code, 'test error') : range.claim(item, by)) };
 }
 
 /** A repair loop, and its data for a range of 254 addresses or 101 ports. */
@@ -39,7 +39,7 @@ interface Repair {
   readonly listed: number;
   readonly taken: readonly string[];
   readonly cannotSave: string;
-  readonly passWith: (cluster: RepairCluster, code: 'Full' | 'NotReady') => Promise<PassReport>;
+  readonly kind: RepairKind;
   readonly full: string;
 }
 
@@ -99,7 +99,9 @@ function repairs({ loop, key, range, size, ...repair }: Repair): void {
     { code: 'NotReady', message: expect.stringMatching(/due to an unknown error, exiting: test error$/) },
   ] as const)('a pass saves nothing if an allocator refuses an item with $code', async ({ code, message }) => {
     const cluster = aCluster(repair.services);
-    const report = await repair.passWith(cluster, code);
+    const enterClaims: RepairKind['enterClaims'] = (ranges) =>
+      repair.kind.enterClaims(ranges.map((each) => failing(each, code)));
+    const report = await repairPass({ ...repair.kind, enterClaims }, cluster.context());
     expect(report.errors).toMatchObject([{ code: code === 'Full' ? 'Full' : 'Unknown', message }]);
     expect(countsByType(report)).toEqual({ repair: 1, [code === 'Full' ? 'full' : 'unknown']: 1 });
     expect(await cluster.stored(key)).toBeUndefined();
@@ -123,11 +125,7 @@ describe('cluster IP repair', () => {
     listed: 4,
     taken: ['192.168.1.1', '192.168.1.100'],
     cannotSave: 'unable to persist the updated service IP allocations',
-    passWith: (cluster, code) =>
-      repairPass(
-        clusterIps((cidr) => failing(ipRange(cidr), code)),
-        cluster.context(),
-      ),
+    kind: clusterIps(),
     full: 'the service CIDR 192.168.1.0/24 is full; you must widen the CIDR in order to create new services for Cluster IP [IPv4]:192.168.1.100',
   });
 });
@@ -150,11 +148,7 @@ describe('node port repair', () => {
     listed: 7,
     taken: ['111', '122', '133', '144', '150'],
     cannotSave: 'unable to persist the updated port allocations',
-    passWith: (cluster, code) =>
-      repairPass(
-        nodePorts((text) => failing(portRange(text), code)),
-        cluster.context(),
-      ),
+    kind: NODE_PORTS,
     full: 'the port range 100-200 is full; you must widen the port range in order to create new services',
   });
 });

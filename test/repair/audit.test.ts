@@ -1,13 +1,13 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { ipRangeOf } from '../../lib/allocator/ip-range.ts';
 import { type Network, parseCidr } from '../../lib/allocator/network.ts';
 import { isRefused } from '../../lib/allocator/refusal.ts';
 import { bitsOf } from '../../lib/allocator/snapshot-bytes.ts';
-import { type AuditedRange, auditedCidr, auditedRange, auditRange } from '../../lib/repair/audit.ts';
+import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
+import { type AuditedRange, auditRange, startAudit } from '../../lib/repair/audit.ts';
 import type { ClaimResult } from '../../lib/repair/claims.ts';
 import { fullFamilies, serviceCidrUsage } from '../../lib/repair/service-cidr-usage.ts';
-import { made, pickLowest, portRange } from '../support/ranges.ts';
+import { made } from '../support/ranges.ts';
 import { storedRange } from './repair-cluster.ts';
 import { service } from './services.ts';
 
@@ -15,7 +15,7 @@ const BY = service('s');
 const WORDS = { item: 'cluster IP', range: 'service CIDR' };
 
 function rangeOf(cidr: string): AuditedRange {
-  return made(auditedCidr(cidr, (text) => ipRangeOf(text, pickLowest)));
+  return made(startAudit(RANGE_KEYS.primary, cidr));
 }
 
 const codeOf = (result: ClaimResult) => (isRefused(result) ? result.code : result);
@@ -49,8 +49,8 @@ describe('which addresses an audited network contains', () => {
     expect([allocated, capacity - free]).toEqual([1, 1]);
   });
 
-  test('auditedCidr refuses a text that is not a network', () => {
-    expect(auditedCidr('garbage', (text) => ipRangeOf(text, pickLowest))).toMatchObject({ code: 'Unparsable' });
+  test('startAudit refuses a text that is not a network', () => {
+    expect(startAudit(RANGE_KEYS.primary, 'garbage')).toMatchObject({ code: 'Unparsable' });
   });
 });
 
@@ -82,7 +82,7 @@ describe('the audit of a range', () => {
   );
 
   test('the audit of a range returns a usage bitmap even for all 65,536 ports', () => {
-    const range = auditedRange(portRange('0-65535'));
+    const range = made(startAudit(RANGE_KEYS.nodePorts, '0-65535'));
     range.claim('65535', BY);
     expect([...bitsOf(auditRange(range, WORDS, undefined, 1).next?.data ?? new Uint8Array(0))]).toEqual([65_535]);
   });
