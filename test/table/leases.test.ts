@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
-import { isActive, isWithdrawn, type Lease } from '../../lib/cluster/lease.ts';
+import { isActive, type Lease } from '../../lib/cluster/lease.ts';
 import type { Item, KeyValueTable } from '../../lib/table/key-value-table.ts';
-import { changeLeases, decodeLeases, LEASES, readLeases } from '../../lib/table/leases.ts';
+import { changeLeases, LEASES, readLeases } from '../../lib/table/leases.ts';
 import { storedSize } from '../../lib/table/stored-item.ts';
 import { unwrittenTable } from '../../lib/table/unwritten-table.ts';
 import { won } from '../contract/key-value-table.ts';
@@ -120,40 +120,31 @@ describe('changeLeases', () => {
     });
   });
 
-  test('changeLeases keeps a deregistration that was written since the read, and changes the other addresses', async () => {
-    const table = newTable();
-    for (const address of [A, B]) await putLease(table, 'c', aLease(address));
-    const read = await readLeases(table, 'c');
-    const racing = before(table, () => putLease(table, 'c', aLease(A, { withdrawnUntilMs: NOW_MS + DAY_MS })));
-    const own = changes(aLease(A, { generation: 2 }), aLease(B, { generation: 2 }));
-    const { written, present } = await changeLeases(racing, 'c', read, own);
-    expect([...written]).toEqual([B]);
-    expect(present.leases.map((lease) => isWithdrawn(lease, NOW_MS))).toEqual([true, false]);
-    expect(await readLeases(table, 'c')).toEqual(present);
-  });
+  const withdrawn = aLease(A, { withdrawnUntilMs: NOW_MS + DAY_MS });
+  test.each<[string, Lease | undefined, Lease | undefined]>([
+    ['withdrawn', aLease(A), withdrawn],
+    ['created', undefined, withdrawn],
+    ['removed', aLease(A), undefined],
+  ])(
+    'changeLeases does not write the lease of an address that another writer has %s since the read, and changes the other addresses',
+    async (_, atRead, atPut) => {
+      const table = newTable();
+      const change = async (...to: [string, Lease | undefined][]) =>
+        changeLeases(table, 'c', await readLeases(table, 'c'), new Map(to));
+      const { present: read } = await change([A, atRead], [B, aLease(B)]);
+      const racing = before(table, () => change([A, atPut]));
+      const own = changes(aLease(A, { generation: 2 }), aLease(B, { generation: 2 }));
+      const { written, present } = await changeLeases(racing, 'c', read, own);
+      expect([...written]).toEqual([B]);
+      expect(present.leases).toEqual([...(atPut === undefined ? [] : [atPut]), aLease(B, { generation: 2 })]);
+      expect(await readLeases(table, 'c')).toEqual(present);
+    },
+  );
 
   test('changeLeases on a table that withholds writes returns the changed leases, and does not report them as written', async () => {
     const table = unwrittenTable(newTable(), { nowMs: () => NOW_MS });
     const { written, present } = await changeLeases(table, 'c', await readLeases(table, 'c'), changes(aLease(A)));
     expect([written.size, present.leases]).toEqual([0, [aLease(A)]]);
-  });
-
-  test('changeLeases does not write a new lease if another writer has created that lease since the read', async () => {
-    const table = newTable();
-    const read = await readLeases(table, 'c');
-    await putLease(table, 'c', aLease(A, { withdrawnUntilMs: NOW_MS + 1 }));
-    const { written, present } = await changeLeases(table, 'c', read, changes(aLease(A)));
-    expect(written.size).toBe(0);
-    expect(present.leases).toMatchObject([{ withdrawnUntilMs: NOW_MS + 1 }]);
-  });
-
-  test('changeLeases does not create a lease again that another writer has removed since the read', async () => {
-    const table = newTable();
-    await putLease(table, 'c', aLease(A));
-    const read = await readLeases(table, 'c');
-    await changeLeases(table, 'c', read, new Map([[A, undefined]]));
-    expect((await changeLeases(table, 'c', read, changes(aLease(A)))).written.size).toBe(0);
-    expect(await readLeases(table, 'c')).toMatchObject({ leases: [], item: { version: 2, expiresAtMs: DAY_MS } });
   });
 
   test('changeLeases gives up after eight attempts and returns the stored leases; it waits before the third and each later attempt', async () => {
@@ -184,27 +175,9 @@ describe('changeLeases', () => {
     const { written, present } = await changeLeases({ ...table, put }, 'c', read, changes(aLease(A), aLease(B)));
     expect([puts, written.size, present.leases.length]).toEqual([1, 0, 2]);
   });
-
-  test('changeLeases keeps fields of a later version in the leases of other addresses', async () => {
-    const table = newTable();
-    const value = { [B]: { generation: 1, expiresAtMs: 1, zone: 'eu-1a' } };
-    won(await table.put({ cluster: 'c', key: LEASES, value, schema: 1 }, undefined));
-    await putLease(table, 'c', aLease(A));
-    expect((await itemIn(table)).value).toMatchObject(value);
-  });
 });
 
 describe('the item of the leases', () => {
-  test('the item of the leases has schema 1 and omits default values, and an item that contains default values can be read', async () => {
-    const table = newTable();
-    await putLease(table, 'c', aLease(A));
-    const usual = { generation: 1, expiresAtMs: NOW_MS + 15_000 };
-    const item = await itemIn(table);
-    expect([item.schema, item.value]).toEqual([1, { [A]: usual }]);
-    const value = { [A]: { ...usual, source: 'probe', misses: 0, seenDown: false } };
-    expect(decodeLeases({ ...item, value })).toEqual([aLease(A)]);
-  });
-
   test('the item of the leases is kept until a day after its last lease or withdrawal ends', async () => {
     const table = newTable();
     await putLease(table, 'c', aLease(A, { expiresAtMs: NOW_MS + 2 }));
