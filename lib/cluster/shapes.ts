@@ -34,7 +34,8 @@ export function withoutIntegerBounds({
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
 }
 
-const count = z.int().check(z.gte(0));
+/** An integer of at least 0. */
+export const count = z.int().check(z.gte(0));
 
 /**
  * Returns the shape of the output of `type`: every field with a `z.prefault` is required, and mappings accept fields of a

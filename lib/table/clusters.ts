@@ -1,10 +1,10 @@
 import * as z from 'zod/mini';
 import { BOUNDS, fieldOver, type OverBoundField } from '../cluster/bounds.ts';
 import { type ClusterSpec, clusterSpecShape } from '../cluster/cluster-spec.ts';
-import { clusterName } from '../cluster/shapes.ts';
+import { clusterName, count } from '../cluster/shapes.ts';
 import { type Change, guaranteedUpdate, type UpdateOptions } from './guaranteed-update.ts';
 import { type Item, type KeyValueTable, type NewItem, TableError } from './key-value-table.ts';
-import { count, decodeItem, fieldsIn, plainValue } from './stored-item.ts';
+import { decodeItem, fieldsIn, plainValue } from './stored-item.ts';
 
 const pauseShape = z.object({
   paused: z.exactOptional(z.object({ untilMs: z.number(), reason: z.string(), by: z.string() })),

@@ -1,7 +1,8 @@
 import * as z from 'zod/mini';
 import type { Loop } from '../cluster/cluster-spec.ts';
+import { count } from '../cluster/shapes.ts';
 import type { Item, KeyValueTable } from './key-value-table.ts';
-import { count, decodeItem, plainValue } from './stored-item.ts';
+import { decodeItem, plainValue } from './stored-item.ts';
 
 /** A partition that no cluster has, because a cluster name cannot begin with "#". */
 const FLEET = '#fleet';

@@ -2,9 +2,10 @@ import { isDeepStrictEqual } from 'node:util';
 import * as z from 'zod/mini';
 import { countBefore } from '../allocator/network.ts';
 import { afterChanges, endOf, type Lease, type LeaseChanges } from '../cluster/lease.ts';
+import { count } from '../cluster/shapes.ts';
 import { guaranteedUpdate, type UpdateOptions, writeUntilWon } from './guaranteed-update.ts';
 import type { Item, KeyValueTable, NewItem, TableValue } from './key-value-table.ts';
-import { count, decodeItem, fieldsIn } from './stored-item.ts';
+import { decodeItem, fieldsIn } from './stored-item.ts';
 
 /** The key of the item that contains all leases of a cluster, so that a pass writes them with one put (docs/adr/0018). */
 export const LEASES = 'masterleases';

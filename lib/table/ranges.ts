@@ -1,11 +1,12 @@
 import * as z from 'zod/mini';
 import { popCount, subtract, trimmed } from '../allocator/snapshot-bytes.ts';
+import { count } from '../cluster/shapes.ts';
 import type { RangeKey } from '../cluster/spec-ranges.ts';
 import { type Hold, termsOf } from '../range/hold.ts';
 import type { LeakStrikes, StoredRange, Unclaimed } from '../range/stored-range.ts';
 import { changesNothing } from './guaranteed-update.ts';
 import type { Item, KeyValueTable, NewItem, TableValue, WriteResult } from './key-value-table.ts';
-import { binary, count, decodeItem, storedSize } from './stored-item.ts';
+import { binary, decodeItem, storedSize } from './stored-item.ts';
 
 /**
  * Schema 2 added holds. `given` is optional, because an older version drops this field when it writes. The loss of `given` is

@@ -1,8 +1,9 @@
 import * as z from 'zod/mini';
 import { LOOPS, type Loop } from '../cluster/cluster-spec.ts';
 import type { EventSighting, FindingType } from '../cluster/finding.ts';
+import { count } from '../cluster/shapes.ts';
 import { type Item, type KeyValueTable, TableError, type TableValue, type WriteResult } from './key-value-table.ts';
-import { count, decodeItem, plainValue } from './stored-item.ts';
+import { decodeItem, plainValue } from './stored-item.ts';
 
 const time = z.number();
 const lines = z.readonly(z.array(z.string()));

@@ -114,8 +114,6 @@ function storedNumber(value: number): number {
   throw new TableError('Unexpected', `The table does not keep the number ${value} exactly; store it as text.`);
 }
 
-/** An integer of at least 0. */
-export const count = z.int().check(z.gte(0));
 export const binary = z.instanceof(Uint8Array);
 
 const FIRST_SCHEMA = 1;
