@@ -3,7 +3,6 @@ import type { Answer } from '../../lib/allocate/answer.ts';
 import type { AllocateRequest } from '../../lib/allocate/request.ts';
 import type { KubernetesObject, ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
 import { deregistration } from '../../lib/dispatch/deregistration.ts';
-import { ENDPOINTS_REF, type EndpointsObject } from '../../lib/endpoints/objects.ts';
 import type { ProbeReply } from '../../lib/endpoints/probe-outcome.ts';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import type { LoopDefinition } from '../../lib/loops/pass.ts';
@@ -22,7 +21,6 @@ import { type MemoryStore, memoryStore, memoryTable } from '../support/memory-ta
 import { pickLowest } from '../support/ranges.ts';
 
 export const CLUSTER = 'demo';
-const STACK = 'prod';
 /** The partition of notes about clusters whose passes got no answer. These notes expire. */
 const UNREACHABLE = '#fleet';
 /** The longest pause within a pass. Pauses end at once in this world, and longer deadlines never end. */
@@ -30,10 +28,12 @@ const LONGEST_PAUSE_MS = 1_000;
 
 /** One registered cluster and its functions. Every call to its table, API server, secret and queue can be cut. */
 export class LoopWorld {
+  /** The content of the table. A test can replace it, for example by an older copy. */
   store: MemoryStore = memoryStore();
-  stack = STACK;
+  stack = 'prod';
   readonly #world = aDispatchWorld();
   readonly clock = this.#world.clock;
+  readonly schedule = this.#world.schedule;
   readonly cluster: MemoryCluster;
   readonly queue = memoryQueue(() => this.clock.nowMs);
   readonly answers = new Map<string, ProbeReply>();
@@ -41,18 +41,14 @@ export class LoopWorld {
   services: readonly ServiceClaim[] = [];
   /** Called when a pass has listed the Services. */
   whileListing: () => Promise<unknown> = () => Promise.resolve();
-  table: KeyValueTable;
   #requests = 0;
 
   constructor(objects: readonly KubernetesObject[] = []) {
     this.cluster = memoryCluster(objects);
-    this.table = this.#openTable();
   }
 
-  /** Replaces the table, for example by an older copy. */
-  useTable(store: MemoryStore): void {
-    this.store = store;
-    this.table = this.#openTable();
+  get table(): KeyValueTable {
+    return memoryTable({ nowMs: () => this.clock.nowMs, store: this.store });
   }
 
   async register(spec: SpecFields = {}): Promise<this> {
@@ -70,10 +66,6 @@ export class LoopWorld {
     return this.#world.dispatch(loop, event, { environment: this.#environment(calls) });
   }
 
-  schedule(): object {
-    return this.#world.schedule();
-  }
-
   deregister(request: object, calls = new CutCalls()): Promise<unknown> {
     return deregistration()({ cluster: CLUSTER, ...request }, this.#context(calls));
   }
@@ -81,12 +73,8 @@ export class LoopWorld {
   /** Sends a request to allocate with an id of its own. */
   allocate(items: AllocateRequest['items']): Promise<Answer> {
     this.#requests += 1;
-    const request = {
-      requestId: `r${this.#requests}-${this.clock.nowMs}`,
-      cluster: CLUSTER,
-      operation: 'allocate',
-      items,
-    };
+    const requestId = `r${this.#requests}-${this.clock.nowMs}`;
+    const request = { requestId, cluster: CLUSTER, operation: 'allocate', items };
     const handler = allocation({ pause: () => Promise.resolve(), pick: pickLowest });
     return handler(request, this.#context(new CutCalls()));
   }
@@ -97,10 +85,6 @@ export class LoopWorld {
       this.clock.nowMs += intervalMs;
       await this.invoke(loop);
     }
-  }
-
-  published(): EndpointsObject | undefined {
-    return this.cluster.find<EndpointsObject>(ENDPOINTS_REF);
   }
 
   /**
@@ -126,10 +110,6 @@ export class LoopWorld {
     });
   }
 
-  #openTable(): KeyValueTable {
-    return memoryTable({ nowMs: () => this.clock.nowMs, store: this.store });
-  }
-
   #context(calls: CutCalls) {
     const environment = { ...this.#world.environment, ...this.#environment(calls) };
     return { environment, getRemainingTimeInMillis: () => 30_000 };
@@ -140,14 +120,13 @@ export class LoopWorld {
     const confirm = () => calls.call('confirm the control plane', async () => true, unavailable);
     const access: ClusterAccess = {
       kubernetes: calls.cluster({ ...this.cluster.port, services: () => this.#listed() }),
-      probe: calls.prober(async ({ url }) => this.#probe(url)),
+      probe: calls.prober(async ({ url }) => this.answers.get(new URL(url).hostname) ?? SILENT),
       controlPlane: { id: 'control-plane', confirm },
     };
-    const connect: Environment['connect'] = () => calls.call('read the secret', async () => access, unavailable);
     return {
       stack: this.stack,
       table: () => calls.table(this.table),
-      connect,
+      connect: () => calls.call('read the secret', async () => access, unavailable),
       resolveHost: () => calls.resolver(async (host) => this.records.get(host)),
       tickQueue: calls.queue(this.queue.queue),
       startDeadline: (ms) => ({
@@ -161,10 +140,6 @@ export class LoopWorld {
     yield* this.services;
     await this.whileListing();
   }
-
-  #probe(url: string): ProbeReply {
-    return this.answers.get(new URL(url).hostname) ?? SILENT;
-  }
 }
 
 export function serversAt(...addresses: readonly string[]) {
@@ -172,7 +147,7 @@ export function serversAt(...addresses: readonly string[]) {
 }
 
 /** Returns a world with a registered cluster, all of whose API servers answer. */
-export async function endpointsWorld(
+export function endpointsWorld(
   addresses: readonly string[],
   spec: SpecFields = {},
   objects: readonly KubernetesObject[] = [],

@@ -1,4 +1,5 @@
 import { expect, test } from '@jest/globals';
+import { ENDPOINTS_REF, type EndpointsObject } from '../../lib/endpoints/objects.ts';
 import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
 import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
 import { nodePortRepair } from '../../lib/loops/node-port-repair.ts';
@@ -69,12 +70,13 @@ async function opensWithItsPasses(world: LoopWorld): Promise<void> {
 
 test('an empty table that replaces a lost table allocates nothing before its first passes, and afterwards no address of a Service', async () => {
   const world = await atWork();
-  const endpoints = world.published()?.subsets;
-  world.useTable(memoryStore());
+  const published = () => world.cluster.find<EndpointsObject>(ENDPOINTS_REF)?.subsets;
+  const before = published();
+  world.store = memoryStore();
   expect(await allocatesNothingUsed(world)).toBe(0);
   await world.register(SPEC);
   await opensWithItsPasses(world);
-  expect(world.published()?.subsets).toEqual(endpoints);
+  expect(published()).toEqual(before);
 });
 
 test.each([
@@ -87,7 +89,7 @@ test.each([
   world.clock.nowMs += minutes * MINUTE_MS;
   await passes(world);
   for (const name of ['c', 'd', 'e']) await createService(world, name);
-  world.useTable(backup);
+  world.store = backup;
   if (isClosed) await updateCluster(world.table, CLUSTER, withAllocationClosed);
   await opensWithItsPasses(world);
 });
@@ -96,7 +98,7 @@ test('a backup that is restored for another stack allocates nothing before that 
   const world = await atWork();
   const backup = copyOf(world.store);
   await createService(world, 'c');
-  world.useTable(backup);
+  world.store = backup;
   world.stack = 'restored';
   await updateCluster(world.table, CLUSTER, withAllocationClosed);
   await passes(world);
@@ -115,7 +117,7 @@ test('a table that lost some of its items never allocates an address of a Servic
     const world = new LoopWorld().answer(READY, A, B);
     world.clock.nowMs = whole.clock.nowMs + 1_000;
     world.services = whole.services;
-    world.useTable(copyOf(whole.store));
+    world.store = copyOf(whole.store);
     for (const [at, [cluster, key]] of keys.entries()) if (deleted & (1 << at)) world.store.get(cluster)?.delete(key);
     const [address] = await allocate(world);
     expect(whole.services.map(({ clusterIP }) => clusterIP)).not.toContain(address);
@@ -137,11 +139,11 @@ test('a second deployment on the table of the first only observes the cluster, a
 test('a second deployment with a table of its own allocates no address of a Service that existed at its last pass, even if the first deployment allocated it', async () => {
   const world = await atWork();
   const [first, second] = [world.store, memoryStore()];
-  world.useTable(second);
+  world.store = second;
   world.stack = 'second';
   await world.register(SPEC);
   for (const store of [second, first, second, first]) {
-    world.useTable(store);
+    world.store = store;
     world.stack = store === first ? 'prod' : 'second';
     world.clock.nowMs += 3 * MINUTE_MS;
     await passes(world);
