@@ -60,7 +60,7 @@ export async function reportFleet(
   await sendTicks(messages, invocation);
 }
 
-/** Counts the clusters that a queue message names. Never throws. */
+/** Counts these clusters by their health. Never throws. */
 export function reportNamed(invocation: Invocation, names: readonly string[]): Promise<void> {
   return reportPart(invocation, async (table) => {
     const [pausedAll, lists] = await Promise.all([

@@ -123,7 +123,6 @@ export function isNews({ report, errors, wouldWrite }: EndedPass, previous: RunR
   return wouldWrite.length > 0 && !isDeepStrictEqual(cutLines(wouldWrite), previous?.wouldWrite);
 }
 
-/** Returns the parts of a record that are compared: neither figures nor times. */
 function withoutFigures({ outcome, mode, observed, findings, state, events }: RunRecord) {
   return { outcome, mode, observed, findings, state, events };
 }
@@ -136,14 +135,9 @@ function isOld(previous: RunRecord, nowMs: number): boolean {
   return nowMs < previous.startedAtMs || nowMs - previous.startedAtMs >= RECORD_AT_LEAST_EVERY_MS - 5_000;
 }
 
-export interface RecordOptions {
-  /** True if the record is written even if nothing changed. */
-  readonly always?: boolean;
-}
-
 /**
- * Writes the record of a pass. Never throws. Returns the pass. If the record cannot be written, the returned pass counts as
- * failed, because the next pass needs the state in the record.
+ * Writes the record of a pass, with `always` even if nothing changed. Never throws. Returns the pass. If the record cannot be
+ * written, the returned pass counts as failed, because the next pass needs the state in the record.
  */
 export async function recordPass(
   environment: Pick<Environment, 'startDeadline' | 'table'>,
@@ -151,7 +145,7 @@ export async function recordPass(
   spec: ClusterSpec,
   pass: EndedPass,
   last: ReadRunRecord | undefined,
-  { always = false }: RecordOptions = {},
+  { always = false }: { readonly always?: boolean } = {},
 ): Promise<EndedPass> {
   const record = recordOf(pass, last?.record);
   if (!always && !isWorthRecording(loop, spec, pass, record, last?.record)) return pass;

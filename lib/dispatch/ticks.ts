@@ -4,6 +4,7 @@ import { type Loop, SCHEDULE_SECONDS } from '../cluster/cluster-spec.ts';
 import { CLOSING_MS, QUEUEING_MS, withDeadline } from '../runtime/deadline.ts';
 import type { Invocation } from '../runtime/invocation.ts';
 import type { Suspect } from '../table/fleet-notes.ts';
+import type { ClusterSummary } from './cluster-list.ts';
 import { type TickMessage, tickBody } from './event.ts';
 import { reasonsOf } from './report-pass.ts';
 import type { LoopInvocation } from './run-pass.ts';
@@ -11,10 +12,7 @@ import type { LoopInvocation } from './run-pass.ts';
 /** The shortest period of a schedule. */
 const SCHEDULE_MS = 60_000;
 
-export interface Ticking {
-  readonly name: string;
-  readonly intervalSeconds: Readonly<Record<Loop, number>>;
-}
+type Ticking = Pick<ClusterSummary, 'name' | 'intervalSeconds'>;
 
 /** Clusters whose ticks are in separate messages. */
 export interface SetApart {

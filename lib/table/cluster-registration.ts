@@ -76,7 +76,7 @@ function successor(known: Registration | undefined, spec: ClusterSpec): Register
   };
 }
 
-/** A change of a registration. Returns the same object if nothing changes, and `undefined` to unregister the cluster. */
+/** Returns the changed registration: the same object if nothing changes, `undefined` to unregister the cluster. */
 export type RegistrationChange = (cluster: RegisteredCluster) => RegisteredCluster | undefined;
 
 /** Ends the passes of a cluster. The cluster does not change. Its ranges, leases and run records stay in the table. */
@@ -99,16 +99,12 @@ export function withPause(pause: Pause | undefined): RegistrationChange {
   };
 }
 
-/**
- * Makes the stack the owner. From its next tick on, its passes write, and the passes of the former owner only observe.
- */
+/** Makes the stack the owner. From its next tick on, its passes write, and the passes of the former owner only observe. */
 export function withOwner(stack: string): RegistrationChange {
   return (cluster) => (cluster.owner?.stack === stack ? cluster : { ...cluster, owner: { stack } });
 }
 
-/**
- * Closes allocation in all ranges by a new generation. Allocation opens when enforcing passes have saved the ranges.
- */
+/** Closes allocation in all ranges by a new generation. Allocation opens when enforcing passes have saved the ranges. */
 export function withAllocationClosed(cluster: RegisteredCluster): RegisteredCluster {
   const generation = cluster.generation + 1;
   return { ...cluster, generation, rangesGeneration: generation };

@@ -36,7 +36,6 @@ export interface ListedCluster extends RegisteredCluster {
   readonly writtenAtMs: number;
 }
 
-/** All registrations. A registration that cannot be read is listed in `unreadable` and does not hide the others. */
 export interface ClusterList {
   readonly clusters: readonly ListedCluster[];
   readonly unreadable: readonly { readonly name: string; readonly error: TableError }[];
@@ -56,16 +55,8 @@ export function otherOwner(
 
 /**
  * The partition of all registrations and of the pause of all clusters. No cluster can be named `#clusters`, as this partition, or
- * `*`, the key of the pause. DynamoDB serves 3,000 strongly consistent reads of 4 KB per second from one partition. A registration
- * has about 1 KB. 10,000 clusters need about 1,650 of these reads per second:
- *
- * - 1,000: each pass of kubernetes-service reads its registration, every 10 s
- * - 290: each pass of the other loops reads its registration, every 60 or 180 s
- * - 80: each message of 16 clusters reads the pause of all clusters
- * - 110: the scheduled function of each loop lists all clusters, with 2,500 reads
- * - 170: clusters whose health is counted are read once per minute
- *
- * Ticks and lists (lib/dispatch/cluster-list.ts) are spread over ten seconds, so that no second needs many more reads.
+ * `*`, the key of the pause. DynamoDB serves 3,000 strongly consistent reads of 4 KB per second from one partition, and passes
+ * and lists of 10,000 clusters need about 1,650. They are spread over ten seconds (lib/dispatch/cluster-list.ts).
  */
 export const CLUSTERS = '#clusters';
 export const ALL_CLUSTERS = '*';
@@ -136,7 +127,7 @@ export function clusterContent(cluster: RegisteredCluster): Omit<NewItem, 'clust
   return { schema: SCHEMA, value: plainValue({ spec, generation, rangesGeneration, paused, owner }) };
 }
 
-/** Returns the tombstone of a name that is no longer registered. It contains only the last generation. */
+/** Returns the content for a name that is no longer registered, which is only the last generation. */
 export function tombstoneContent(generation: number): Omit<NewItem, 'cluster' | 'key'> {
   return { schema: SCHEMA, value: { generation } };
 }

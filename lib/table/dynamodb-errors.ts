@@ -51,7 +51,6 @@ function messageOf(code: SdkErrorCode, name: string, error: unknown, call: Faile
   }
 }
 
-/** Returns advice on the network. The most common cause in a VPC is a missing route to DynamoDB. */
 function checkNetwork(region: string): string {
   return ` Check the network and the region. In a VPC, DynamoDB is reached through a gateway endpoint for com.amazonaws.${region}.dynamodb in the route tables of the subnets.`;
 }

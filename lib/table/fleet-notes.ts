@@ -34,7 +34,6 @@ export interface KnownSuspect {
   readonly item: Item;
 }
 
-/** Notes in the table about the clusters of a loop, besides their registrations and run records. */
 export interface FleetNotes {
   /** Clusters that gave no answer to some pass of the loop within the last day. */
   readonly unreachable: readonly string[];

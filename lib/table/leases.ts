@@ -134,7 +134,6 @@ export function leaseOf({ leases }: Pick<StoredLeases, 'leases'>, address: strin
   return lease?.address === address ? lease : undefined;
 }
 
-/** Returns the content of the item. The expiry of the item is only for DynamoDB's TTL; `value` has the expiry of each lease. */
 function contentOf({ leases, item }: StoredLeases, changes: LeaseChanges): Omit<NewItem, 'cluster' | 'key'> {
   const changed = [...changes].map(([address, lease]) => [address, lease && leaseValue(lease)] as const);
   const ends = afterChanges(leases, changes).map(endOf);

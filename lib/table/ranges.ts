@@ -29,17 +29,9 @@ export async function readRange(table: KeyValueTable, cluster: string, key: Rang
 }
 
 /**
- * Saves a range if its table item is still `previous`; `undefined` means that there was no item. This is upstream's
- * `CreateOrUpdate` (`pkg/registry/core/service/allocator/storage/storage.go`), which returns a Conflict where this function
- * returns `lost`:
- *
- * | upstream | here |
- * | --- | --- |
- * | `the provided resource version does not match` | another writer replaced `previous`: `lost` |
- * | `another caller has already initialized the resource` | `previous` is `undefined` and an item exists: `lost` |
- * | the stored object is missing, the snapshot has a version: creates it again | another writer deleted the item: `lost` |
- *
- * A save that changes nothing is not written, and its outcome is `won`.
+ * Saves a range if its table item is still `previous`; `undefined` means that there was no item. A save that changes nothing is
+ * not written, and its outcome is `won`. Upstream's `CreateOrUpdate` (`pkg/registry/core/service/allocator/storage/storage.go`)
+ * returns a Conflict in place of `lost`, but it creates an item again that another writer deleted.
  */
 export async function saveRange(
   table: KeyValueTable,

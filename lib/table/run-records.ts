@@ -86,10 +86,7 @@ export async function readRunRecord(
   return item && { record: decodeRunRecord(item), item };
 }
 
-/**
- * Returns the start time of the last successful pass of a loop.
- * @throws TableError `SchemaTooNew`, `Corrupt`.
- */
+/** Returns the start time of the last successful pass of a loop. @throws TableError `SchemaTooNew`, `Corrupt`. */
 export async function lastSuccessOf(table: KeyValueTable, cluster: string, loop: Loop): Promise<number | undefined> {
   const item = await table.get(cluster, runKey(loop));
   return item && decodeItem(item, successShape, SCHEMA).lastSuccessAtMs;

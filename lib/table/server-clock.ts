@@ -1,6 +1,5 @@
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 
-/** The time of the table in one reply, and the times of this host before and after the call. */
 interface DatedReply {
   /** The time in the `Date` header, in whole seconds. The table wrote the reply within the second that begins then. */
   readonly dateMs: number;

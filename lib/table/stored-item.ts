@@ -24,7 +24,6 @@ const WRITES_KEPT = 64;
 /** The number of bytes of a trace, which is a hash of a write id. In one of 10^11 items, two writes have the same trace. */
 const TRACE_BYTES = 6;
 
-/** Returns the traces for the item that replaces `previous`: the traces of all earlier writes, the latest last. */
 function writesUpTo({ writeId, earlierWrites = new Uint8Array() }: Item, writesKept = WRITES_KEPT): Uint8Array {
   const traces = Buffer.concat([earlierWrites, traceOf(writeId)]);
   return new Uint8Array(traces.subarray(-writesKept * TRACE_BYTES));
