@@ -3,9 +3,10 @@ import { type ClusterSpec, isDnsName } from '../cluster/cluster-spec.ts';
 import { hostOf } from '../cluster/hosts.ts';
 import { probeOutcome } from '../endpoints/probe-outcome.ts';
 import { ClusterError, type Prober, type ProbeTarget } from '../kubernetes/cluster-port.ts';
+import type { HttpReply } from '../kubernetes/http-client.ts';
 import type { ApiServerAccess } from '../kubernetes/kubeconfig.ts';
 import { networkFaultOf } from '../kubernetes/network-fault.ts';
-import type { ApiRequest, OpenReply, Transport } from '../kubernetes/transport.ts';
+import type { ApiRequest, Transport } from '../kubernetes/transport.ts';
 
 /** The kubeconfig of one pass, which may become outdated during the pass. */
 export interface PassKubeconfig {
@@ -51,7 +52,7 @@ export function renewingTransport(
  * Returns the result of `work` instead of the reply. First ends the body of the reply, because an unread body would block its
  * connection.
  */
-async function inPlaceOf({ body }: OpenReply, work: () => Promise<OpenReply>): Promise<OpenReply> {
+async function inPlaceOf({ body }: HttpReply, work: () => Promise<HttpReply>): Promise<HttpReply> {
   for await (const piece of body) if (piece.length > 0) break;
   return work();
 }
@@ -152,7 +153,7 @@ export function orOther(
 }
 
 /** Returns the reply if its headers arrive in time. The body may take longer. */
-async function answerInTime(transport: Transport, request: ApiRequest, signal: AbortSignal): Promise<OpenReply> {
+async function answerInTime(transport: Transport, request: ApiRequest, signal: AbortSignal): Promise<HttpReply> {
   const limit = new AbortController();
   const tooLate = new Error(`no answer within ${FIRST_ANSWER_MS} ms`);
   const timer = setTimeout(() => limit.abort(tooLate), FIRST_ANSWER_MS);

@@ -1,10 +1,11 @@
 import { setTimeout as timer } from 'node:timers/promises';
 import type { Json } from '../cluster/kubernetes-objects.ts';
 import { ClusterError } from './cluster-port.ts';
+import type { HttpReply } from './http-client.ts';
 import { describeNetworkError, networkFaultOf } from './network-fault.ts';
-import { type CallSite, failedCall, isProtobuf, malformed, type SitedReply, statusOf, tooLarge } from './replies.ts';
+import { type ApiReply, type CallSite, failedCall, isProtobuf, malformed, statusOf, tooLarge } from './replies.ts';
 import { BytesInFlight, LARGEST_JSON_LIST_BYTES, OverBound, readWhole } from './reply-bounds.ts';
-import { type ApiReply, type ApiRequest, MalformedGzip, type OpenReply, type Transport } from './transport.ts';
+import { type ApiRequest, MalformedGzip, type Transport } from './transport.ts';
 
 export interface CallOptions {
   readonly transport: Transport;
@@ -26,7 +27,7 @@ export interface CallOptions {
   readonly inFlight?: BytesInFlight;
 }
 
-export interface AnsweredCall extends ApiReply, CallSite {
+export interface AnsweredCall extends ApiReply {
   /**
    * The body of a streamed request that succeeded with protobuf. `body` is then empty. If the stream is incomplete, it throws
    * a `ClusterError`.
@@ -121,7 +122,7 @@ async function tryOnce(
 }
 
 /** Yields the body as it arrives. Does not retry, because the caller may already have used the first part. */
-async function* arriving(body: OpenReply['body'], failureOf: (error: unknown) => Failure): AsyncGenerator<Uint8Array> {
+async function* arriving(body: HttpReply['body'], failureOf: (error: unknown) => Failure): AsyncGenerator<Uint8Array> {
   try {
     yield* body;
   } catch (error) {
@@ -164,7 +165,7 @@ function networkFailure(site: CallSite, cause: unknown): Failure {
   return { error, mayHaveHappened: fault === 'lostReply', again: fault !== 'silent' };
 }
 
-function serverFailure(reply: SitedReply): Failure {
+function serverFailure(reply: ApiReply): Failure {
   const throttled = reply.status === 429;
   const remedy = throttled
     ? 'It is overloaded: give this user a priority level of its own, or set longer intervals in the cluster spec.'

@@ -25,11 +25,12 @@ export interface HttpRequest {
   readonly body?: string;
 }
 
-export interface HttpReply<Body> {
+export interface HttpReply {
   readonly status: number;
   /** The headers. Names are in lower case, and the values of repeated headers are joined with `, `. */
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: Body;
+  /** The body, which is still arriving. The caller must read the body to its end, or end the iteration. */
+  readonly body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
 }
 
 /** Idle connections are closed later than two ticks of kubernetes-service, and earlier than load balancers drop them (60 s). */
@@ -75,10 +76,7 @@ export class HttpClient {
   }
 
   /** Returns a reply of any status while its body still arrives. The body throws if it is incomplete. */
-  async request(
-    { method, path, headers, body }: HttpRequest,
-    signal: AbortSignal,
-  ): Promise<HttpReply<AsyncIterable<Uint8Array>>> {
+  async request({ method, path, headers, body }: HttpRequest, signal: AbortSignal): Promise<HttpReply> {
     signal.throwIfAborted();
     const send = this.#isTls ? requestOverTls : requestOverHttp;
     const request = send({

@@ -3,12 +3,12 @@ import { isLocalHost } from '../cluster/hosts.ts';
 import type { ProbeReply } from '../endpoints/probe-outcome.ts';
 import type { Prober, ProbeTarget } from './cluster-port.ts';
 import { localRefused } from './dns.ts';
-import { HttpClient } from './http-client.ts';
+import { HttpClient, type HttpReply } from './http-client.ts';
 import type { ApiServerAccess, TlsMaterial } from './kubeconfig.ts';
 import { CredentialMask } from './mask-credential.ts';
 import { describeNetworkError, networkFaultOf } from './network-fault.ts';
 import { inLargePieces } from './reply-bounds.ts';
-import { KEPT_LIMIT_MS, type KeptConnections, type OpenReply, poolKey } from './transport.ts';
+import { KEPT_LIMIT_MS, type KeptConnections, poolKey } from './transport.ts';
 
 export interface HttpsProberOptions {
   readonly access: ApiServerAccess;
@@ -132,7 +132,7 @@ function materialFor(
 }
 
 /** Returns the start of the body. A slow or incomplete body is not an error, because the status counts. */
-async function startOf(body: OpenReply['body']): Promise<string> {
+async function startOf(body: HttpReply['body']): Promise<string> {
   const chunks: Uint8Array[] = [];
   let length = 0;
   try {

@@ -8,9 +8,9 @@ import {
   RESOURCES,
   type UpdateResult,
 } from './cluster-port.ts';
+import type { HttpReply } from './http-client.ts';
 import { readStatus } from './protobuf.ts';
 import { OverBound, parseBoundedJson, requireListBounds, requireObjectBounds } from './reply-bounds.ts';
-import type { ApiReply, OpenReply } from './transport.ts';
 
 export interface ApiStatus {
   /** The reason, such as `AlreadyExists` or `Conflict`. Empty if the reply is not a Status. */
@@ -42,19 +42,19 @@ function listAt(record: JsonRecord, field: string): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-export function isProtobuf(reply: Pick<OpenReply, 'headers'>): boolean {
+export function isProtobuf(reply: Pick<HttpReply, 'headers'>): boolean {
   return (reply.headers['content-type'] ?? '').startsWith('application/vnd.kubernetes.protobuf');
 }
 
 const text = new TextDecoder('utf-8');
 
 /** Parses the JSON of a reply; returns `undefined` if the text is not JSON. Throws `ReplyTooLarge`. */
-export function jsonOf(reply: SitedReply): unknown {
+export function jsonOf(reply: ApiReply): unknown {
   return withinBounds(reply, () => parseBoundedJson(reply.body));
 }
 
 /** Returns the JSON object of a reply. Throws `MalformedReply` or `ReplyTooLarge`. */
-export function recordOf(reply: SitedReply): JsonRecord {
+export function recordOf(reply: ApiReply): JsonRecord {
   const body = jsonOf(reply);
   if (!isRecord(body)) throw malformed(reply, 'no JSON object, or not all of it');
   return body;
@@ -114,7 +114,10 @@ export interface CallSite {
   readonly purpose: string;
 }
 
-export type SitedReply = ApiReply & CallSite;
+/** The whole reply to a call. */
+export interface ApiReply extends Omit<HttpReply, 'body'>, CallSite {
+  readonly body: Uint8Array;
+}
 
 /** The fault of an incomplete list. Lists are requested without a limit, so a reply must contain all items. */
 export const PART_OF_A_LIST = 'a part of the list where all of it was requested';
@@ -142,13 +145,13 @@ const UNAUTHORIZED =
   'The credential in the kubeconfig has expired or is for another cluster: replace it. With webIdentity, the ' +
   "AuthenticationConfiguration of the API server must accept the token's issuer, audience and role.";
 
-export function failedCall(reply: SitedReply, code: ClusterErrorCode, remedy: string): ClusterError {
+export function failedCall(reply: ApiReply, code: ClusterErrorCode, remedy: string): ClusterError {
   const { message } = statusOf(reply);
   const answer = `${reply.server} answered ${reply.status} to "${reply.purpose}"${message && `: ${boundedText(message)}`}`;
   return new ClusterError(code, `${answer}. ${remedy}`);
 }
 
-export function refusedCall(reply: SitedReply): ClusterError {
+export function refusedCall(reply: ApiReply): ClusterError {
   const { reason, message } = statusOf(reply);
   if (reply.status === 401) return failedCall(reply, 'Unauthorized', UNAUTHORIZED);
   if (reply.status === 403) {
@@ -166,7 +169,7 @@ export function refusedCall(reply: SitedReply): ClusterError {
   return failedCall(reply, 'Rejected', remedy);
 }
 
-export function updateResult<T extends KubernetesObject>(reply: SitedReply, ref: ObjectRef): UpdateResult<T> {
+export function updateResult<T extends KubernetesObject>(reply: ApiReply, ref: ObjectRef): UpdateResult<T> {
   const { reason, message } = reply.status === 200 ? { reason: '', message: '' } : statusOf(reply);
   if (reply.status === 409 && reason === 'Conflict') {
     return { outcome: 'conflict' };
@@ -181,7 +184,7 @@ export function updateResult<T extends KubernetesObject>(reply: SitedReply, ref:
 }
 
 /** Returns the object of a reply if it is the requested one. Field types are not checked. */
-export function objectIn<T extends KubernetesObject>(reply: SitedReply, ref: ObjectRef): T {
+export function objectIn<T extends KubernetesObject>(reply: ApiReply, ref: ObjectRef): T {
   if (reply.status !== 200 && reply.status !== 201) throw refusedCall(reply);
   const body = recordOf(reply);
   if (body['kind'] !== ref.kind || body['apiVersion'] !== RESOURCES[ref.kind].apiVersion) {
@@ -195,7 +198,7 @@ export function objectIn<T extends KubernetesObject>(reply: SitedReply, ref: Obj
 }
 
 /** Returns the items of a JSON list. Adds kind and apiVersion, which the list omits, so that an item can be written. */
-export function listIn<T extends KubernetesObject>(reply: SitedReply, kind: Kind): T[] {
+export function listIn<T extends KubernetesObject>(reply: ApiReply, kind: Kind): T[] {
   if (reply.status !== 200) throw refusedCall(reply);
   const body = jsonOf(reply);
   const { apiVersion } = RESOURCES[kind];

@@ -3,6 +3,7 @@ import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
 import type { EndpointsObject } from '../endpoints/objects.ts';
 import { repackedAddresses } from '../endpoints/repack-subsets.ts';
 import type { Kind } from './cluster-port.ts';
+import type { HttpReply } from './http-client.ts';
 
 /** An input is larger than accepted. The message completes a sentence that begins with "it has". */
 export class OverBound extends Error {
@@ -57,7 +58,7 @@ export class BytesInFlight {
 const SMALL_PIECE_BYTES = 4 * 1024;
 
 /** Joins the small pieces of a body. Otherwise a server that sends single bytes would fill the memory with buffers. */
-export async function* inLargePieces(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+export async function* inLargePieces(body: HttpReply['body']): AsyncGenerator<Uint8Array> {
   let held: Uint8Array = new Uint8Array();
   try {
     for await (const chunk of body) {
@@ -76,7 +77,7 @@ export async function* inLargePieces(body: AsyncIterable<Uint8Array>): AsyncGene
 
 /** Reads a body to its end. Throws `OverBound` if the body is too large, and the body's own errors. */
 export async function readWhole(
-  body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  body: HttpReply['body'],
   server: string,
   inFlight: BytesInFlight,
   largestBytes = LARGEST_OBJECT_BYTES,

@@ -14,15 +14,11 @@ export interface ApiRequest extends HttpRequest {
   readonly streamed?: true;
 }
 
-/** A reply whose body is still arriving. The caller must read the body to its end, or end the iteration. */
-export type OpenReply = HttpReply<AsyncIterable<Uint8Array> | Iterable<Uint8Array>>;
-export type ApiReply = HttpReply<Uint8Array>;
-
 /**
  * Sends one HTTP request with the credential to an API server. Returns the reply, whatever its status. Throws if there is no
  * reply. The body of the reply throws if it is incomplete. The signal ends the request and the body.
  */
-export type Transport = (request: ApiRequest, signal: AbortSignal) => Promise<OpenReply>;
+export type Transport = (request: ApiRequest, signal: AbortSignal) => Promise<HttpReply>;
 
 const CONNECTIONS_PER_SERVER = 4;
 const MOST_POOLS = 100;

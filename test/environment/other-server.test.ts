@@ -1,8 +1,9 @@
 import { describe, expect, jest, test } from '@jest/globals';
 import type { ClusterSpec, Loop } from '../../lib/cluster/cluster-spec.ts';
 import { orOther, otherServers, renewingTransport } from '../../lib/environment/pass-transport.ts';
+import type { HttpReply } from '../../lib/kubernetes/http-client.ts';
 import { type ApiServerAccess, parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
-import type { OpenReply, Transport } from '../../lib/kubernetes/transport.ts';
+import type { Transport } from '../../lib/kubernetes/transport.ts';
 import { type CertifiedKey, makeAuthority } from '../../local/stand-in/identity.ts';
 import { aClusterSpec, aHost, aServer } from '../support/a-cluster-spec.ts';
 import { anAccess, aProcess } from '../support/a-process.ts';
@@ -118,7 +119,7 @@ describe('a pass when the API server in its kubeconfig is down', () => {
 });
 
 describe('a request of a pass that uses another API server', () => {
-  const answered: OpenReply = { status: 200, headers: {}, body: [] };
+  const answered: HttpReply = { status: 200, headers: {}, body: [] };
   const never = new AbortController().signal;
   const other: Transport = async () => answered;
   const get = { method: 'GET', path: '/', headers: {} } as const;

@@ -1,9 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
 import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
 import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
+import type { HttpReply } from '../../lib/kubernetes/http-client.ts';
 import { listAllServices } from '../../lib/kubernetes/item-readers.ts';
 import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
-import { ApiServerConnections, type OpenReply } from '../../lib/kubernetes/transport.ts';
+import { ApiServerConnections } from '../../lib/kubernetes/transport.ts';
 import { type CertifiedKey, makeAuthority } from '../../local/stand-in/identity.ts';
 import { afterThisTest } from '../support/after-this-test.ts';
 import { startFaultServer } from '../support/api-fault-server.ts';
@@ -22,7 +23,7 @@ const calls: readonly (readonly [string, (port: ClusterPort) => Promise<unknown>
 
 const listOf = (kind: string, fields: object = {}) =>
   reply(200, { apiVersion: 'v1', kind, metadata: { resourceVersion: '1' }, items: [], ...fields });
-const raw = (status: number, text: string, headers = {}): OpenReply => ({ status, headers, body: [Buffer.from(text)] });
+const raw = (status: number, text: string, headers = {}): HttpReply => ({ status, headers, body: [Buffer.from(text)] });
 const lost = Object.assign(new Error('other side closed'), { code: 'ECONNRESET' });
 const refused = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
 const cutOff = {
@@ -32,7 +33,7 @@ const cutOff = {
   },
 };
 
-describe.each<[string, OpenReply, string, RegExp]>([
+describe.each<[string, HttpReply, string, RegExp]>([
   ['401', failed(401, 'Unauthorized'), 'Unauthorized', /credential in the kubeconfig.*replace it/],
   ['403', failed(403, 'Forbidden', 'User "x" cannot'), 'Forbidden', /User "x" cannot.*Grant/],
   ['400', failed(400, 'BadRequest', 'what is this'), 'Rejected', /what is this/],
@@ -53,7 +54,7 @@ describe.each<[string, OpenReply, string, RegExp]>([
   });
 });
 
-describe.each<[string, OpenReply | Error]>([
+describe.each<[string, HttpReply | Error]>([
   ['500', failed(500, 'InternalError', 'etcdserver: request timed out')],
   ['503 without a Status', raw(503, 'upstream connect error')],
   ['a connection that is dropped', lost],
@@ -74,7 +75,7 @@ describe('a reply with an object or list that was not requested', () => {
   const get = (port: ClusterPort) => port.get(ref);
   const list = (port: ClusterPort) => port.list('Service', 'default');
   const named = (change: object) => reply(200, { ...service, metadata: { ...service.metadata, ...change } });
-  test.each<[string, (port: ClusterPort) => Promise<unknown>, OpenReply]>([
+  test.each<[string, (port: ClusterPort) => Promise<unknown>, HttpReply]>([
     ['an object of another kind', get, reply(200, { ...service, kind: 'Pod' })],
     ['an object of another version', get, reply(200, { ...service, apiVersion: 'v2' })],
     ['an object with another name', get, named({ name: 'x' })],
@@ -145,7 +146,7 @@ test('a call sends no request after the deadline of the pass', async () => {
   expect(sent).toEqual([]);
 });
 
-test.each<[string, string, (port: ClusterPort) => Promise<unknown>, OpenReply | Error, OpenReply]>([
+test.each<[string, string, (port: ClusterPort) => Promise<unknown>, HttpReply | Error, HttpReply]>([
   ['a create', 'alreadyExists', (port) => port.create(service), lost, failed(409, 'AlreadyExists')],
   ['an update', 'conflict', (port) => port.update(service), lost, failed(409, 'Conflict')],
   ['a merge patch', 'updated', (port) => port.mergePatch(ref, {}), failed(504, 'Timeout'), reply(200, service)],

@@ -1,5 +1,6 @@
 import { clusterPort } from '../../lib/kubernetes/api-server-cluster.ts';
-import type { ApiRequest, OpenReply, Transport } from '../../lib/kubernetes/transport.ts';
+import type { HttpReply } from '../../lib/kubernetes/http-client.ts';
+import type { ApiRequest, Transport } from '../../lib/kubernetes/transport.ts';
 
 export const ref = { kind: 'Service', namespace: 'default', name: 'kubernetes' } as const;
 export const service = {
@@ -8,12 +9,12 @@ export const service = {
   metadata: { name: 'kubernetes', namespace: 'default', uid: 'u-1', resourceVersion: '7' },
 };
 
-export function reply(status: number, body: unknown): OpenReply {
+export function reply(status: number, body: unknown): HttpReply {
   return { status, headers: { 'content-type': 'application/json' }, body: [Buffer.from(JSON.stringify(body))] };
 }
 
 /** Returns the reply to a failed request, which contains a `Status`. */
-export function failed(code: number, reason: string, message = reason, details: object = {}): OpenReply {
+export function failed(code: number, reason: string, message = reason, details: object = {}): HttpReply {
   return reply(code, { kind: 'Status', apiVersion: 'v1', code, reason, message, details });
 }
 
@@ -21,7 +22,7 @@ export function failed(code: number, reason: string, message = reason, details: 
  * Returns a Kubernetes client whose transport returns these replies in turn, and after the last one always the last one. Waits
  * end at once.
  */
-export function portAnswering(...answers: readonly (OpenReply | Error)[]) {
+export function portAnswering(...answers: readonly (HttpReply | Error)[]) {
   const requests: ApiRequest[] = [];
   const waits: number[] = [];
   const transport: Transport = async (request) => {

@@ -3,9 +3,9 @@ import fc from 'fast-check';
 import { formatAddress, parseAddress } from '../../lib/allocator/ip-address.ts';
 import { isUsableIn, parseCidr } from '../../lib/allocator/network.ts';
 import type { ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
+import type { HttpReply } from '../../lib/kubernetes/http-client.ts';
 import { listAllServices } from '../../lib/kubernetes/item-readers.ts';
 import { servedAddresses } from '../../lib/kubernetes/service-cidrs.ts';
-import type { OpenReply } from '../../lib/kubernetes/transport.ts';
 import { runs } from '../support/properties.ts';
 import { failed, portAnswering, reply } from './port-answering.ts';
 import { envelope, message, serviceList, status } from './protobuf-writer.ts';
@@ -29,7 +29,7 @@ function claim(name: string): ServiceClaim {
 }
 
 /** Returns a reply in protobuf, in pieces of this size. */
-function protobuf(bytes: Uint8Array, code = 200, size = bytes.length || 1): OpenReply {
+function protobuf(bytes: Uint8Array, code = 200, size = bytes.length || 1): HttpReply {
   const starts = Array.from({ length: Math.ceil(bytes.length / size) }, (_, piece) => piece * size);
   const body = starts.map((at) => bytes.subarray(at, at + size));
   return { status: code, headers: { 'content-type': PROTOBUF }, body };
@@ -119,7 +119,7 @@ test('the client reads at most 8 MiB of JSON', async () => {
   await expect(listAllServices(ofMiB(9))).rejects.toMatchObject({ code: 'ReplyTooLarge' });
 });
 
-test.each<[string, OpenReply, string, RegExp]>([
+test.each<[string, HttpReply, string, RegExp]>([
   [
     '403',
     protobuf(status(403, 'Forbidden', 'services is forbidden', 0), 403),
@@ -157,7 +157,7 @@ test('if a protobuf list breaks off, the client throws an error, so that the cal
   expect(requests).toHaveLength(1);
 });
 
-test.each<[string, OpenReply]>([
+test.each<[string, HttpReply]>([
   ['protobuf without a resourceVersion', protobuf(serviceList([], { resourceVersion: '' }))],
   ['a Service without a name', protobuf(serviceList([claim('')]))],
   ['JSON with the content type of protobuf', { ...jsonList([]), headers: { 'content-type': PROTOBUF } }],

@@ -2,11 +2,12 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { createServer } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, jest, test } from '@jest/globals';
+import type { HttpReply } from '../../lib/kubernetes/http-client.ts';
 import { httpsProber } from '../../lib/kubernetes/https-prober.ts';
 import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
 import { describeNetworkError, networkFaultOf } from '../../lib/kubernetes/network-fault.ts';
 import { BytesInFlight, readWhole } from '../../lib/kubernetes/reply-bounds.ts';
-import { ApiServerConnections, type OpenReply } from '../../lib/kubernetes/transport.ts';
+import { ApiServerConnections } from '../../lib/kubernetes/transport.ts';
 import { makeAuthority } from '../../local/stand-in/identity.ts';
 import { startHostileApiServer } from '../hostile/hostile-api-server.ts';
 import { afterThisTest } from '../support/after-this-test.ts';
@@ -59,7 +60,7 @@ async function startHelloServer() {
   return { hello, url: `https://127.0.0.1:${port}` };
 }
 
-async function text(body: OpenReply['body']): Promise<string> {
+async function text(body: HttpReply['body']): Promise<string> {
   return new TextDecoder().decode(await readWhole(body, 'the test', new BytesInFlight()));
 }
 

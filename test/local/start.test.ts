@@ -1,6 +1,7 @@
 import { execFile, execFileSync, spawnSync } from 'node:child_process';
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { json, text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
@@ -218,12 +219,14 @@ describe('npm start with the spec of an existing cluster', () => {
     };
 
     const refused = await review('wrong');
-    expect({ status: refused.status, body: await text(refused.body) }).toEqual({
+    expect({ status: refused.status, body: await text(Readable.from(refused.body)) }).toEqual({
       status: 401,
       body: expect.stringContaining('Send the key of this run.'),
     });
     const reply = await review(token);
-    expect(await json(reply.body)).toMatchObject({ response: { allowed: true, patch: expect.any(String) } });
+    expect(await json(Readable.from(reply.body))).toMatchObject({
+      response: { allowed: true, patch: expect.any(String) },
+    });
     // The timeout is longer than the time for which an API server keeps an idle connection. Otherwise, the API server could send
     // a review on a connection that this server is closing.
     expect(reply.headers).toMatchObject({ 'keep-alive': 'timeout=100' });

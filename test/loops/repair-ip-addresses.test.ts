@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
 import { ADDRESS_MANAGED_BY_LABEL, FAMILY_LABEL, type KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
 import { ClusterError, type ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
-import type { OpenReply } from '../../lib/kubernetes/transport.ts';
+import type { HttpReply } from '../../lib/kubernetes/http-client.ts';
 import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
 import { heldAddress } from '../../lib/range/held-address.ts';
 import { portAnswering } from '../kubernetes/port-answering.ts';
@@ -57,7 +57,7 @@ interface Options {
 }
 
 /** Returns the reply of an API server with a list of 120,000 ServiceCIDRs (31 MB). */
-function serviceCidrs(count: (bytes: number) => void): OpenReply {
+function serviceCidrs(count: (bytes: number) => void): HttpReply {
   async function* body() {
     yield Buffer.from('{"kind":"ServiceCIDRList","apiVersion":"networking.k8s.io/v1","metadata":{},"items":[');
     for (let n = 0; n < 120_000; n += 1) {

@@ -28,15 +28,11 @@ export class HttpClient {
     this.#host = new URL(origin).hostname.replace(/[[\]]/g, '');
   }
 
-  async request(request: HttpRequest, signal: AbortSignal): Promise<HttpReply<AsyncIterable<Uint8Array>>> {
+  async request(request: HttpRequest, signal: AbortSignal): Promise<HttpReply> {
     const { status, body } = await this.#network(this.#host, request, signal);
     const bytes = Buffer.from(typeof body === 'string' ? body : JSON.stringify(body));
-    return { status, headers: { 'content-type': 'application/json' }, body: once(bytes) };
+    return { status, headers: { 'content-type': 'application/json' }, body: [bytes] };
   }
 
   destroy(): void {}
-}
-
-async function* once(bytes: Buffer): AsyncGenerator<Buffer> {
-  yield bytes;
 }

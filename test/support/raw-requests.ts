@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { HttpClient, type HttpRequest } from '../../lib/kubernetes/http-client.ts';
 
@@ -35,7 +36,7 @@ export function rawRequests(server: { url: string; caFile: string; token: string
       const request = { method, path, headers, ...(body && { body: JSON.stringify(body) }) };
       const reply = await trustingClient().request(request, signal);
       answered = true;
-      const whole = await text(reply.body);
+      const whole = await text(Readable.from(reply.body));
       const isJson = reply.headers['content-type']?.startsWith('application/json') ?? false;
       return { status: reply.status, body: (isJson ? JSON.parse(whole) : whole) as T };
     },
