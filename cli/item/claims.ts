@@ -2,7 +2,7 @@ import { canonicalAddress, familyOf } from '../../lib/allocator/ip-address.ts';
 import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
 import type { IPAddressRecord, ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
 import { ClusterError, type ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
-import { ipAddressInJson, listAllServices } from '../../lib/kubernetes/item-readers.ts';
+import { IP_ADDRESS_READER, listAllServices } from '../../lib/kubernetes/item-readers.ts';
 import { listServiceCidrs } from '../../lib/kubernetes/service-cidrs.ts';
 import { HOLDS_SELECTOR, holdIn } from '../../lib/range/held-address.ts';
 import { type Hold, withHold } from '../../lib/range/hold.ts';
@@ -121,7 +121,7 @@ async function readRecord(
     const object = await kubernetes.get({ kind: 'IPAddress', name });
     if (object !== undefined) {
       const hold = holdIn(object);
-      return { isRecordRead: true, ipAddress: ipAddressOf(ipAddressInJson(object)), ...(hold && { hold }) };
+      return { isRecordRead: true, ipAddress: ipAddressOf(IP_ADDRESS_READER.fromJson(object)), ...(hold && { hold }) };
     }
     const cidrs = allocator === 'apiserver' ? await listServiceCidrs(kubernetes) : undefined;
     return { isRecordRead: cidrs !== undefined && cidrs.length > 0 };

@@ -180,5 +180,5 @@ function serverFailure(reply: ApiReply): Failure {
 
 function retryAfterMs(reply: ApiReply): number {
   const header = reply.headers['retry-after'] ?? '';
-  return (/^\d+$/.test(header) ? Number(header) : statusOf(reply).retryAfterSeconds) * 1_000;
+  return (/^\d+$/.test(header) ? Number(header) : statusOf(reply).details.retryAfterSeconds) * 1_000;
 }

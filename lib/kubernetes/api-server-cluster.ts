@@ -56,11 +56,12 @@ export function clusterPort(options: CallOptions): ClusterPort {
       if (reply.status === 200 || reply.status === 201) {
         return { outcome: 'created', object: objectIn(reply, ref) };
       }
-      const { reason, message, detailsKind, causes } = statusOf(reply);
+      const { reason, message, details } = statusOf(reply);
       if (reply.status === 409 && reason === 'AlreadyExists') return { outcome: 'alreadyExists' };
       if (reply.status === 422) return { outcome: 'invalid', message: boundedText(message) };
-      const terminating = causes.includes('NamespaceTerminating') || message.includes('because it is being terminated');
-      const missing = reason === 'NotFound' && detailsKind === 'namespaces';
+      const isNamed = details.causes.some((cause) => cause.reason === 'NamespaceTerminating');
+      const terminating = isNamed || message.includes('because it is being terminated');
+      const missing = reason === 'NotFound' && details.kind === 'namespaces';
       if ((reply.status === 403 && terminating) || (reply.status === 404 && missing)) {
         return { outcome: 'namespaceUnavailable', message: boundedText(message) };
       }

@@ -6,7 +6,7 @@ import { type ConnectionOptions, checkServerIdentity, DEFAULT_CIPHERS } from 'no
 import { hostOf } from '../cluster/hosts.ts';
 import type { TlsMaterial } from './kubeconfig.ts';
 import { CONNECT_TIMEOUT } from './network-fault.ts';
-import { OverBound } from './reply-bounds.ts';
+import { type Body, OverBound } from './reply-bounds.ts';
 
 export interface HttpClientOptions {
   readonly tls: TlsMaterial;
@@ -29,8 +29,7 @@ export interface HttpReply {
   readonly status: number;
   /** The headers. Names are in lower case, and the values of repeated headers are joined with `, `. */
   readonly headers: Readonly<Record<string, string>>;
-  /** The body, which is still arriving. The caller must read the body to its end, or end the iteration. */
-  readonly body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
+  readonly body: Body;
 }
 
 /** Idle connections are closed later than two ticks of kubernetes-service, and earlier than load balancers drop them (60 s). */

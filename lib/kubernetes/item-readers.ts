@@ -1,5 +1,4 @@
-import * as z from 'zod/mini';
-import { LONGEST_TEXT } from '../cluster/bounds.ts';
+import { BOUNDS, LONGEST_TEXT } from '../cluster/bounds.ts';
 import {
   ADDRESS_MANAGED_BY_LABEL,
   FAMILY_LABEL,
@@ -7,13 +6,153 @@ import {
   type IPAddressRecord,
   type ServiceClaim,
 } from '../cluster/kubernetes-objects.ts';
+import { isRecord } from '../cluster/values.ts';
 import type { ClusterPort, Kind } from './cluster-port.ts';
-import { type ProtobufReader, readMeta } from './protobuf.ts';
-import { MOST_CLUSTER_IPS, MOST_PORTS, OverBound } from './reply-bounds.ts';
+import type { ProtobufReader } from './protobuf.ts';
+import { OverBound } from './reply-bounds.ts';
+
+export class MalformedItem extends Error {
+  override readonly name = 'MalformedItem';
+}
+
+/**
+ * Reads one value in both formats. A value of the wrong type is an error and never gets a default, because an address that is
+ * not read would count as free.
+ */
+interface ValueReader<Value> {
+  /** The value of an absent field. */
+  readonly empty: Value;
+  /** @param before the value of the earlier fields with this number, because each entry of a list or map is a field */
+  readonly fromProtobuf: (reader: ProtobufReader, before: Value, name: string) => Value;
+  readonly fromJson: (json: unknown, name: string) => Value;
+}
+
+function wrongType(name: string): MalformedItem {
+  return new MalformedItem(`${name} has the wrong type`);
+}
+
+/** Reads a text of at most `longest` bytes of protobuf, or characters of JSON. */
+function textOf(longest: number): ValueReader<string> {
+  return {
+    empty: '',
+    fromProtobuf: (reader) => reader.text(longest),
+    fromJson: (json, name) => {
+      if (typeof json !== 'string') throw wrongType(name);
+      if (json.length > longest) throw new OverBound(`more than ${longest} characters in ${name}`);
+      return json;
+    },
+  };
+}
+
+const text = textOf(LONGEST_TEXT);
+export const longText = textOf(Number.POSITIVE_INFINITY);
+
+export const int32: ValueReader<number> = {
+  empty: 0,
+  fromProtobuf: (reader) => reader.int32(),
+  fromJson: (json, name) => {
+    if (typeof json !== 'number' || !Number.isSafeInteger(json)) throw wrongType(name);
+    return json;
+  },
+};
+
+/** Reads a time in milliseconds, which protobuf has in whole seconds until the year 2106. */
+const time: ValueReader<number> = {
+  empty: 0,
+  fromProtobuf: (reader) => {
+    let seconds = 0;
+    reader.message((field) => {
+      if (field === 1) seconds = reader.int32() >>> 0;
+    });
+    return seconds * 1000;
+  },
+  fromJson: (json, name) => Date.parse(text.fromJson(json, name)) || 0,
+};
+
+export function listOf<Item>(item: ValueReader<Item>, most = Number.POSITIVE_INFINITY): ValueReader<readonly Item[]> {
+  const empty: readonly Item[] = [];
+  const bounded = (items: readonly Item[], name: string) => {
+    if (items.length > most) throw new OverBound(`more than ${most} entries in ${name}`);
+    return items;
+  };
+  return {
+    empty,
+    fromProtobuf: (reader, before, name) => {
+      const items = before === empty ? [] : (before as Item[]);
+      items.push(item.fromProtobuf(reader, item.empty, name));
+      return bounded(items, name);
+    },
+    fromJson: (json, name) => {
+      if (!Array.isArray(json)) throw wrongType(name);
+      return bounded(json, name).map((each) => item.fromJson(each, name));
+    },
+  };
+}
+
+/** Reads the values of these labels. */
+function labelsOf<Key extends string>(...keys: readonly Key[]): ValueReader<Partial<Record<Key, string>>> {
+  const known = keys.map((key) => Buffer.from(key));
+  return {
+    empty: {},
+    fromProtobuf: (reader, before) => {
+      let labels = before;
+      let key: Key | undefined;
+      // The key of an entry comes before its value.
+      reader.message((field) => {
+        if (field === 1) key = keys[reader.indexOfText(known)];
+        else if (field === 2 && key !== undefined) labels = { ...labels, [key]: reader.text(LONGEST_TEXT) };
+      });
+      return labels;
+    },
+    fromJson: (json, name) => {
+      if (!isRecord(json)) throw wrongType(name);
+      const given = keys.filter((key) => json[key] !== undefined && json[key] !== null);
+      return Object.fromEntries(given.map((key) => [key, text.fromJson(json[key], key)])) as Partial<
+        Record<Key, string>
+      >;
+    },
+  };
+}
+
+/**
+ * Reads an object.
+ * @param fields for each name in JSON, the number of the field in protobuf, and its reader
+ */
+export function messageOf<Value extends object>(
+  fields: {
+    readonly [Name in keyof Value]: readonly [number, ValueReader<Value[Name]>];
+  },
+): ValueReader<Value> {
+  const names = Object.keys(fields) as (keyof Value & string)[];
+  const empty = Object.fromEntries(names.map((name) => [name, fields[name][1].empty])) as Value;
+  const known: { readonly name: keyof Value; readonly read: ValueReader<Value[keyof Value]>['fromProtobuf'] }[] = [];
+  for (const name of names) known[fields[name][0]] = { name, read: fields[name][1].fromProtobuf as never };
+  return {
+    empty,
+    fromProtobuf: (reader) => {
+      const value = { ...empty };
+      reader.message((number) => {
+        const field = known[number];
+        if (field !== undefined) value[field.name] = field.read(reader, value[field.name], field.name as string);
+      });
+      return value;
+    },
+    fromJson: (json, ownName) => {
+      if (!isRecord(json)) throw wrongType(ownName);
+      const value = { ...empty };
+      for (const name of names) {
+        const given = json[name] ?? undefined;
+        if (given !== undefined) value[name] = fields[name][1].fromJson(given, name);
+      }
+      return value;
+    },
+  };
+}
 
 /** Reads the objects of one kind, from protobuf and from JSON. */
 export interface ItemReader<Item> {
   readonly kind: Kind;
+  /** Throws `MalformedProtobuf` or `OverBound`. */
   readonly fromProtobuf: (reader: ProtobufReader) => Item;
   /** Throws `MalformedItem` or `OverBound`. */
   readonly fromJson: (object: unknown) => Item;
@@ -21,127 +160,64 @@ export interface ItemReader<Item> {
   readonly entriesOf?: (item: Item) => number;
 }
 
-export class MalformedItem extends Error {
-  override readonly name = 'MalformedItem';
-}
-
-/** Returns a shape that accepts an absent or null field as empty. */
-function orEmpty<Shape extends z.core.$ZodType>(shape: Shape, empty: unknown) {
-  return z.pipe(
-    z.transform((value: unknown) => value ?? empty),
-    shape,
-  );
-}
-
-const claimText = orEmpty(z.string().check(z.maxLength(LONGEST_TEXT)), '');
-
-/** A time such as `2026-01-02T03:04:05Z` in milliseconds; 0 if absent. */
-const creationMs = z.pipe(
-  claimText,
-  z.transform((text: string) => Date.parse(text) || 0),
-);
-
-function metadataShape<Labels extends z.core.$ZodShape>(labels: Labels) {
-  return z.object({
-    name: claimText,
-    namespace: claimText,
-    uid: claimText,
-    resourceVersion: claimText,
-    creationTimestamp: creationMs,
-    labels: orEmpty(z.object(labels), {}),
-  });
-}
-
-/**
- * Reads an object from JSON. Throws `MalformedItem` or `OverBound`. A field of the wrong type is an error and never gets a
- * default, because an address that is not read would count as free.
- */
-function readJsonItem<Shape extends z.ZodMiniType>(shape: Shape, kind: Kind, object: unknown): z.infer<Shape> {
-  const { data, error } = shape.safeParse(object);
-  if (error === undefined) return data;
-  const [issue] = error.issues;
-  const place = issue?.path.join('.');
-  if (issue?.code === 'too_big')
-    throw new OverBound(`a ${kind} with more than ${issue.maximum} entries or characters in ${place}`);
-  throw new MalformedItem(`${place} of a ${kind} has the wrong type`);
-}
-
 // Field numbers: k8s.io/api/{core,networking}/v1/generated.proto and k8s.io/apimachinery/pkg/apis/meta/v1/generated.proto.
 
-const SERVICE_LABELS = [Buffer.from(HOLD_OWNER_LABEL)];
+const METADATA = {
+  name: [1, text],
+  namespace: [3, text],
+  uid: [5, text],
+  resourceVersion: [6, text],
+  creationTimestamp: [8, time],
+} as const;
 
-type ServiceSpec = Pick<ServiceClaim, 'type' | 'clusterIP' | 'clusterIPs' | 'ports' | 'healthCheckNodePort'>;
-
-/** Reads the fields of a Service that allocation depends on. Throws `MalformedProtobuf` or `OverBound`. */
-function readService(reader: ProtobufReader): ServiceClaim {
-  let meta = { name: '', namespace: '', uid: '', resourceVersion: '', createdAtMs: 0 };
-  let holdOwner: string | undefined;
-  let claims: ServiceSpec = { type: '', clusterIP: '', clusterIPs: [], ports: [], healthCheckNodePort: 0 };
-  reader.message((field) => {
-    if (field === 1)
-      ({
-        labels: [holdOwner],
-        ...meta
-      } = readMeta(reader, SERVICE_LABELS));
-    else if (field === 2) claims = readServiceSpec(reader);
-  });
-  return { ...meta, ...claims, ...(holdOwner !== undefined && { holdOwner }) };
-}
-
-function readServiceSpec(reader: ProtobufReader): ServiceSpec {
-  const ports: ServiceSpec['ports'][number][] = [];
-  const clusterIPs: string[] = [];
-  const spec = { type: '', clusterIP: '', healthCheckNodePort: 0 };
-  reader.message((field) => {
-    if (field === 1) ports.push(readPort(reader));
-    else if (field === 3) spec.clusterIP = reader.text(LONGEST_TEXT);
-    else if (field === 4) spec.type = reader.text(LONGEST_TEXT);
-    else if (field === 12) spec.healthCheckNodePort = reader.int32();
-    else if (field === 18) clusterIPs.push(reader.text(LONGEST_TEXT));
-    if (ports.length > MOST_PORTS) throw new OverBound(`a Service with more than ${MOST_PORTS} ports`);
-    if (clusterIPs.length > MOST_CLUSTER_IPS)
-      throw new OverBound(`a Service with more than ${MOST_CLUSTER_IPS} clusterIPs`);
-  });
-  return { ...spec, clusterIPs, ports };
-}
-
-function readPort(reader: ProtobufReader): ServiceSpec['ports'][number] {
-  const port = { protocol: '', nodePort: 0 };
-  reader.message((field) => {
-    if (field === 2) port.protocol = reader.text(LONGEST_TEXT);
-    else if (field === 5) port.nodePort = reader.int32();
-  });
-  return port;
-}
-
-function listOf<Shape extends z.core.$ZodType>(shape: Shape, most: number) {
-  return orEmpty(z.array(shape).check(z.maxLength(most)), []);
-}
-
-const whole = orEmpty(z.int(), 0);
-const metadata = metadataShape({ [HOLD_OWNER_LABEL]: z.optional(claimText) });
-const spec = z.object({
-  type: claimText,
-  clusterIP: claimText,
-  clusterIPs: listOf(claimText, MOST_CLUSTER_IPS),
-  ports: listOf(z.object({ protocol: claimText, nodePort: whole }), MOST_PORTS),
-  healthCheckNodePort: whole,
+const service = messageOf({
+  metadata: [1, messageOf({ ...METADATA, labels: [11, labelsOf(HOLD_OWNER_LABEL)] })],
+  spec: [
+    2,
+    messageOf({
+      ports: [1, listOf(messageOf({ protocol: [2, text], nodePort: [5, int32] }), BOUNDS.Service['spec.ports'])],
+      clusterIP: [3, text],
+      type: [4, text],
+      healthCheckNodePort: [12, int32],
+      clusterIPs: [18, listOf(text, BOUNDS.Service['spec.clusterIPs'])],
+    }),
+  ],
 });
-const service = z.object({ metadata, spec: orEmpty(spec, {}) });
 
-export function serviceInJson(object: unknown): ServiceClaim {
-  const { metadata: read, spec: claims } = readJsonItem(service, 'Service', object);
-  const { labels, creationTimestamp: createdAtMs, ...names } = read;
-  const holdOwner = labels[HOLD_OWNER_LABEL];
-  return { ...names, ...claims, createdAtMs, ...(holdOwner !== undefined && { holdOwner }) };
-}
-
+/** Reads the fields of a Service that allocation depends on. */
 export const SERVICE_READER: ItemReader<ServiceClaim> = {
-  kind: 'Service',
-  fromProtobuf: readService,
-  fromJson: serviceInJson,
+  ...readerOf('Service', service, ({ metadata, spec }) => {
+    const { name, namespace, uid, resourceVersion, creationTimestamp: createdAtMs, labels } = metadata;
+    const holdOwner = labels[HOLD_OWNER_LABEL];
+    const claim = { name, namespace, uid, resourceVersion, ...spec, createdAtMs };
+    return holdOwner === undefined ? claim : { ...claim, holdOwner };
+  }),
   entriesOf: ({ ports, clusterIPs }) => ports.length + clusterIPs.length,
 };
+
+const parentRef = messageOf({ group: [1, text], resource: [2, text], namespace: [3, text], name: [4, text] });
+const ipAddress = messageOf({
+  metadata: [1, messageOf({ ...METADATA, labels: [11, labelsOf(FAMILY_LABEL, ADDRESS_MANAGED_BY_LABEL)] })],
+  spec: [2, messageOf({ parentRef: [1, parentRef] })],
+});
+
+export const IP_ADDRESS_READER: ItemReader<IPAddressRecord> = readerOf('IPAddress', ipAddress, ({ metadata, spec }) => {
+  const { name, uid, resourceVersion, creationTimestamp: createdAtMs, labels } = metadata;
+  const { [FAMILY_LABEL]: family = '', [ADDRESS_MANAGED_BY_LABEL]: managedBy = '' } = labels;
+  return { name, uid, resourceVersion, createdAtMs, family, managedBy, parent: spec.parentRef };
+});
+
+function readerOf<Value, Item>(
+  kind: Kind,
+  { empty, fromProtobuf, fromJson }: ValueReader<Value>,
+  itemIn: (value: Value) => Item,
+): ItemReader<Item> {
+  return {
+    kind,
+    fromProtobuf: (reader) => itemIn(fromProtobuf(reader, empty, kind)),
+    fromJson: (object) => itemIn(fromJson(object, kind)),
+  };
+}
 
 /** Returns every Service of the cluster, for commands. A pass reads the Services one by one instead. */
 export async function listAllServices(port: Pick<ClusterPort, 'services'>): Promise<ServiceClaim[]> {
@@ -151,52 +227,3 @@ export async function listAllServices(port: Pick<ClusterPort, 'services'>): Prom
   }
   return services;
 }
-
-const ADDRESS_LABELS = [Buffer.from(FAMILY_LABEL), Buffer.from(ADDRESS_MANAGED_BY_LABEL)];
-const NO_PARENT = { group: '', resource: '', namespace: '', name: '' };
-
-function readIpAddress(reader: ProtobufReader): IPAddressRecord {
-  let meta: Omit<IPAddressRecord, 'parent'> | undefined;
-  let parent: IPAddressRecord['parent'] = NO_PARENT;
-  reader.message((field) => {
-    if (field === 1) {
-      const { namespace: _, labels, ...names } = readMeta(reader, ADDRESS_LABELS);
-      meta = { ...names, family: labels[0] ?? '', managedBy: labels[1] ?? '' };
-    } else if (field === 2) parent = readParent(reader);
-  });
-  const none = { name: '', uid: '', resourceVersion: '', createdAtMs: 0, family: '', managedBy: '' };
-  return { ...(meta ?? none), parent };
-}
-
-function readParent(reader: ProtobufReader): IPAddressRecord['parent'] {
-  const parent = { ...NO_PARENT };
-  const readField = (field: number) => {
-    if (field === 1) parent.group = reader.text(LONGEST_TEXT);
-    else if (field === 2) parent.resource = reader.text(LONGEST_TEXT);
-    else if (field === 3) parent.namespace = reader.text(LONGEST_TEXT);
-    else if (field === 4) parent.name = reader.text(LONGEST_TEXT);
-  };
-  reader.message((field) => {
-    if (field === 1) reader.message(readField);
-  });
-  return parent;
-}
-
-const parentRef = z.object({ group: claimText, resource: claimText, namespace: claimText, name: claimText });
-const ipAddress = z.object({
-  metadata: metadataShape({ [FAMILY_LABEL]: claimText, [ADDRESS_MANAGED_BY_LABEL]: claimText }),
-  spec: orEmpty(z.object({ parentRef: orEmpty(parentRef, {}) }), {}),
-});
-
-export function ipAddressInJson(object: unknown): IPAddressRecord {
-  const { metadata, spec } = readJsonItem(ipAddress, 'IPAddress', object);
-  const { namespace: _, labels, creationTimestamp: createdAtMs, ...names } = metadata;
-  const { [FAMILY_LABEL]: family, [ADDRESS_MANAGED_BY_LABEL]: managedBy } = labels;
-  return { ...names, createdAtMs, family, managedBy, parent: spec.parentRef };
-}
-
-export const IP_ADDRESS_READER: ItemReader<IPAddressRecord> = {
-  kind: 'IPAddress',
-  fromProtobuf: readIpAddress,
-  fromJson: ipAddressInJson,
-};

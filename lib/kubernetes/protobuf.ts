@@ -1,4 +1,3 @@
-import { LONGEST_TEXT } from '../cluster/bounds.ts';
 import { OverBound } from './reply-bounds.ts';
 
 export class MalformedProtobuf extends Error {
@@ -160,77 +159,9 @@ function valueAt(
 /** The four bytes `k8s\0` at the beginning of every protobuf body of the API. */
 export const MAGIC = [0x6b, 0x38, 0x73, 0x00];
 
-// Field numbers: k8s.io/api/core/v1/generated.proto, k8s.io/apimachinery/pkg/apis/meta/v1/generated.proto and
-// k8s.io/apimachinery/pkg/runtime/generated.proto.
-
 /** Throws `MalformedProtobuf` if the bytes do not begin with `MAGIC`. */
 export function requireMagic(bytes: Uint8Array): void {
   if (MAGIC.some((byte, index) => bytes[index] !== byte)) {
     throw new MalformedProtobuf('it does not start as protobuf of the Kubernetes API does');
   }
-}
-
-/** Reads the `TypeMeta` of an envelope as a text, such as `v1 Status`. */
-export function readTypeMeta(reader: ProtobufReader): string {
-  let apiVersion = '';
-  let kind = '';
-  reader.message((field) => {
-    if (field === 1) apiVersion = reader.text();
-    else if (field === 2) kind = reader.text();
-  });
-  return `${apiVersion} ${kind}`;
-}
-
-/** Reads the `ObjectMeta` of an object. In the result, `labels` has the values of the given keys in their order. */
-export function readMeta(reader: ProtobufReader, keys: readonly Uint8Array[]) {
-  const meta = { name: '', namespace: '', uid: '', resourceVersion: '', createdAtMs: 0 };
-  const labels: (string | undefined)[] = [];
-  reader.message((field) => {
-    if (field === 1) meta.name = reader.text(LONGEST_TEXT);
-    else if (field === 3) meta.namespace = reader.text(LONGEST_TEXT);
-    else if (field === 5) meta.uid = reader.text(LONGEST_TEXT);
-    else if (field === 6) meta.resourceVersion = reader.text(LONGEST_TEXT);
-    else if (field === 8) meta.createdAtMs = readTimeMs(reader);
-    else if (field === 11) readLabel(reader, keys, labels);
-  });
-  return { ...meta, labels };
-}
-
-/** Reads an entry of a label map. The key comes first. */
-function readLabel(reader: ProtobufReader, keys: readonly Uint8Array[], labels: (string | undefined)[]): void {
-  let index = -1;
-  reader.message((field) => {
-    if (field === 1) index = reader.indexOfText(keys);
-    else if (field === 2 && index >= 0) labels[index] = reader.text(LONGEST_TEXT);
-  });
-}
-
-/** Reads a `Time` in whole seconds, until the year 2106. */
-function readTimeMs(reader: ProtobufReader): number {
-  let seconds = 0;
-  reader.message((field) => {
-    if (field === 1) seconds = reader.int32() >>> 0;
-  });
-  return seconds * 1000;
-}
-
-/** Reads the fields of a `Status` that a client uses, from a `runtime.Unknown`. Throws `MalformedProtobuf`. */
-export function readStatus(bytes: Uint8Array) {
-  requireMagic(bytes);
-  const reader = new ProtobufReader(bytes, MAGIC.length);
-  const status = { message: '', reason: '', retryAfterSeconds: 0 };
-  let kind = '';
-  const readDetails = (field: number) => {
-    if (field === 5) status.retryAfterSeconds = reader.int32();
-  };
-  const readField = (field: number) => {
-    if (field === 3) status.message = reader.text();
-    else if (field === 4) status.reason = reader.text();
-    else if (field === 5) reader.message(readDetails);
-  };
-  reader.fields((field) => {
-    if (field === 1) kind = readTypeMeta(reader);
-    else if (field === 2 && kind === 'v1 Status') reader.message(readField);
-  });
-  return status;
 }

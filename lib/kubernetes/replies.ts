@@ -9,37 +9,37 @@ import {
   type UpdateResult,
 } from './cluster-port.ts';
 import type { HttpReply } from './http-client.ts';
-import { readStatus } from './protobuf.ts';
+import { int32, listOf, longText, messageOf } from './item-readers.ts';
+import { MAGIC, ProtobufReader, requireMagic } from './protobuf.ts';
 import { OverBound, parseBoundedJson, requireListBounds, requireObjectBounds } from './reply-bounds.ts';
 
-export interface ApiStatus {
+// Field numbers: k8s.io/apimachinery/pkg/apis/meta/v1/generated.proto and k8s.io/apimachinery/pkg/runtime/generated.proto.
+
+export const TYPE_META = messageOf({ apiVersion: [1, longText], kind: [2, longText] });
+
+const STATUS = messageOf({
+  message: [3, longText],
   /** The reason, such as `AlreadyExists` or `Conflict`. Empty if the reply is not a Status. */
-  readonly reason: string;
-  readonly message: string;
-  /** The kind that was not found, such as `namespaces` or `services`. */
-  readonly detailsKind: string;
-  readonly causes: readonly string[];
-  readonly retryAfterSeconds: number;
-}
+  reason: [4, longText],
+  details: [
+    5,
+    messageOf({
+      /** The plural of the kind that was not found, such as `namespaces` or `services`. */
+      kind: [3, longText],
+      causes: [4, listOf(messageOf({ reason: [1, longText] }))],
+      retryAfterSeconds: [5, int32],
+    }),
+  ],
+});
 
 export function textAt(record: JsonRecord, field: string): string {
   const value = record[field];
   return typeof value === 'string' ? value : '';
 }
 
-function numberAt(record: JsonRecord, field: string): number {
-  const value = record[field];
-  return typeof value === 'number' ? value : 0;
-}
-
 export function recordAt(record: JsonRecord, field: string): JsonRecord {
   const value = record[field];
   return isRecord(value) ? value : {};
-}
-
-function listAt(record: JsonRecord, field: string): readonly unknown[] {
-  const value = record[field];
-  return Array.isArray(value) ? value : [];
 }
 
 export function isProtobuf(reply: Pick<HttpReply, 'headers'>): boolean {
@@ -68,30 +68,31 @@ function withinBounds<Read>(site: CallSite, read: () => Read): Read {
   }
 }
 
-const NO_STATUS: ApiStatus = { reason: '', message: '', detailsKind: '', causes: [], retryAfterSeconds: 0 };
-
 /** Returns the Status of a reply. If the reply is not a Status, the reason is empty and the message is the start of the text. */
-export function statusOf(reply: ApiReply): ApiStatus {
+export function statusOf(reply: ApiReply): typeof STATUS.empty {
   try {
-    return isProtobuf(reply) ? { ...NO_STATUS, ...readStatus(reply.body) } : statusIn(reply);
+    return isProtobuf(reply) ? statusInProtobuf(reply.body) : statusInJson(reply.body);
   } catch {
-    return NO_STATUS;
+    return STATUS.empty;
   }
 }
 
-function statusIn(reply: ApiReply): ApiStatus {
-  const body = parseBoundedJson(reply.body);
-  if (!isRecord(body) || body['kind'] !== 'Status') {
-    return { ...NO_STATUS, message: text.decode(reply.body.subarray(0, 200)) };
-  }
-  const details = recordAt(body, 'details');
-  return {
-    reason: textAt(body, 'reason'),
-    message: textAt(body, 'message'),
-    detailsKind: textAt(details, 'kind'),
-    causes: listAt(details, 'causes').map((cause) => (isRecord(cause) ? textAt(cause, 'reason') : '')),
-    retryAfterSeconds: numberAt(details, 'retryAfterSeconds'),
-  };
+function statusInProtobuf(bytes: Uint8Array): typeof STATUS.empty {
+  requireMagic(bytes);
+  const reader = new ProtobufReader(bytes, MAGIC.length);
+  let type = TYPE_META.empty;
+  let status = STATUS.empty;
+  reader.fields((field) => {
+    if (field === 1) type = TYPE_META.fromProtobuf(reader, type, 'TypeMeta');
+    else if (field === 2 && type.kind === 'Status') status = STATUS.fromProtobuf(reader, status, 'Status');
+  });
+  return status;
+}
+
+function statusInJson(bytes: Uint8Array): typeof STATUS.empty {
+  const body = parseBoundedJson(bytes);
+  if (isRecord(body) && body['kind'] === 'Status') return STATUS.fromJson(body, 'Status');
+  return { ...STATUS.empty, message: text.decode(bytes.subarray(0, 200)) };
 }
 
 /**

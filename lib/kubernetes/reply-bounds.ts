@@ -3,7 +3,6 @@ import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
 import type { EndpointsObject } from '../endpoints/objects.ts';
 import { repackedAddresses } from '../endpoints/repack-subsets.ts';
 import type { Kind } from './cluster-port.ts';
-import type { HttpReply } from './http-client.ts';
 
 /** An input is larger than accepted. The message completes a sentence that begins with "it has". */
 export class OverBound extends Error {
@@ -18,9 +17,6 @@ const DEEPEST_JSON = 64;
 const MOST_JSON_VALUES = 250_000;
 /** The limit for all unfinished replies together: half of the memory that a small function has besides its code. */
 const IN_FLIGHT_BYTES = 32 * 1024 * 1024;
-
-export const MOST_PORTS = BOUNDS.Service['spec.ports'];
-export const MOST_CLUSTER_IPS = BOUNDS.Service['spec.clusterIPs'];
 
 /**
  * Counts the bytes of unfinished replies of all API servers of a process. When the limit is exceeded, only servers that use
@@ -54,11 +50,14 @@ export class BytesInFlight {
   }
 }
 
+/** The body of a reply, which is still arriving. The caller must read it to its end, or end the iteration. */
+export type Body = AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
+
 /** Pieces with fewer bytes are joined, because each buffer takes hundreds of bytes in addition to its content. */
 const SMALL_PIECE_BYTES = 4 * 1024;
 
 /** Joins the small pieces of a body. Otherwise a server that sends single bytes would fill the memory with buffers. */
-export async function* inLargePieces(body: HttpReply['body']): AsyncGenerator<Uint8Array> {
+export async function* inLargePieces(body: Body): AsyncGenerator<Uint8Array> {
   let held: Uint8Array = new Uint8Array();
   try {
     for await (const chunk of body) {
@@ -77,7 +76,7 @@ export async function* inLargePieces(body: HttpReply['body']): AsyncGenerator<Ui
 
 /** Reads a body to its end. Throws `OverBound` if the body is too large, and the body's own errors. */
 export async function readWhole(
-  body: HttpReply['body'],
+  body: Body,
   server: string,
   inFlight: BytesInFlight,
   largestBytes = LARGEST_OBJECT_BYTES,

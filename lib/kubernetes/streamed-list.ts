@@ -2,7 +2,7 @@ import { BOUNDS } from '../cluster/bounds.ts';
 import { boundedText } from '../cluster/values.ts';
 import type { AnsweredCall } from './api-calls.ts';
 import { RESOURCES } from './cluster-port.ts';
-import { type ItemReader, MalformedItem } from './item-readers.ts';
+import { type ItemReader, longText, MalformedItem, messageOf } from './item-readers.ts';
 import {
   BYTES,
   type FieldPlace,
@@ -10,10 +10,9 @@ import {
   MAGIC,
   MalformedProtobuf,
   ProtobufReader,
-  readTypeMeta,
   requireMagic,
 } from './protobuf.ts';
-import { type CallSite, listIn, malformed, NO_VERSION, PART_OF_A_LIST, tooLarge } from './replies.ts';
+import { type CallSite, listIn, malformed, NO_VERSION, PART_OF_A_LIST, TYPE_META, tooLarge } from './replies.ts';
 import { LARGEST_OBJECT_BYTES, OverBound } from './reply-bounds.ts';
 
 const PROTOBUF_OR_JSON = 'application/vnd.kubernetes.protobuf, application/json';
@@ -52,10 +51,11 @@ export async function* streamedList<Item extends { readonly name: string; readon
 
 // Field numbers: k8s.io/apimachinery/pkg/apis/meta/v1/generated.proto and k8s.io/apimachinery/pkg/runtime/generated.proto.
 
-const TYPE_META = 1;
-const RAW = 2;
-const LIST_META = 1;
-const ITEM = 2;
+const TYPE_META_FIELD = 1;
+const RAW_FIELD = 2;
+const LIST_META_FIELD = 1;
+const ITEM_FIELD = 2;
+const LIST_META = messageOf({ resourceVersion: [2, longText], continue: [3, longText] });
 
 /** Yields the items of a list while it arrives. Each field is parsed when all of its bytes have arrived. */
 async function* itemsIn<Item>(
@@ -68,17 +68,18 @@ async function* itemsIn<Item>(
   const bytes = new ArrivingBytes(stream);
   try {
     requireMagic(await bytes.take(MAGIC.length));
-    let found = '';
+    let found = TYPE_META.empty;
     let head = await bytes.head();
-    for (; head.field !== RAW || head.wireType !== BYTES; head = await bytes.head()) {
+    for (; head.field !== RAW_FIELD || head.wireType !== BYTES; head = await bytes.head()) {
       const reader = new ProtobufReader(await bytes.take(head.end));
       reader.fields((field) => {
-        if (field === TYPE_META) found = readTypeMeta(reader);
+        if (field === TYPE_META_FIELD) found = TYPE_META.fromProtobuf(reader, found, 'TypeMeta');
       });
     }
-    if (found !== expected) throw new MalformedProtobuf(`it is no ${expected}, but ${boundedText(found)}`);
+    const type = `${found.apiVersion} ${found.kind}`;
+    if (type !== expected) throw new MalformedProtobuf(`it is no ${expected}, but ${boundedText(type)}`);
     await bytes.take(head.start);
-    let meta = { resourceVersion: '', continueToken: '' };
+    let meta = LIST_META.empty;
     let count = 0;
     for (let left = head.end - head.start; left > 0; ) {
       // Waits only if the object has not arrived yet, which is rare: an `await` for each object would take a fifth of the time of
@@ -89,8 +90,8 @@ async function* itemsIn<Item>(
       const reader = new ProtobufReader(bytes.arrived(size) ?? (await bytes.take(size)));
       let item: Item | undefined;
       reader.fields((field) => {
-        if (field === LIST_META) meta = readListMeta(reader);
-        else if (field === ITEM) item = fromProtobuf(reader);
+        if (field === LIST_META_FIELD) meta = LIST_META.fromProtobuf(reader, meta, 'ListMeta');
+        else if (field === ITEM_FIELD) item = fromProtobuf(reader);
       });
       if (item === undefined) continue;
       count += 1;
@@ -99,7 +100,7 @@ async function* itemsIn<Item>(
     }
     await bytes.rest();
     if (meta.resourceVersion === '') throw malformed(site, NO_VERSION);
-    if (meta.continueToken !== '') throw malformed(site, PART_OF_A_LIST);
+    if (meta.continue !== '') throw malformed(site, PART_OF_A_LIST);
   } finally {
     await bytes.close();
   }
@@ -173,13 +174,4 @@ class ArrivingBytes {
     }
     return value;
   }
-}
-
-function readListMeta(reader: ProtobufReader) {
-  const meta = { resourceVersion: '', continueToken: '' };
-  reader.message((field) => {
-    if (field === 2) meta.resourceVersion = reader.text();
-    else if (field === 3) meta.continueToken = reader.text();
-  });
-  return meta;
 }

@@ -9,7 +9,7 @@ import {
   type ServiceClaim,
 } from '../cluster/kubernetes-objects.ts';
 import { ClusterError, type ClusterPort, type ObjectRef } from '../kubernetes/cluster-port.ts';
-import { ipAddressInJson, serviceInJson } from '../kubernetes/item-readers.ts';
+import { IP_ADDRESS_READER, SERVICE_READER } from '../kubernetes/item-readers.ts';
 import { listServiceCidrs, type ServiceCidr, servedAddresses } from '../kubernetes/service-cidrs.ts';
 import { HOLDS_SELECTOR, holdIn, MANAGED_BY_HOLDS } from '../range/held-address.ts';
 import { isSurelyOver } from '../range/hold.ts';
@@ -156,7 +156,7 @@ async function readAgain(
   { nowMs, isServed }: Pick<PassContext, 'nowMs'> & Pick<AddressView, 'isServed'>,
 ): Promise<Confirmed | undefined> {
   const object = await kubernetes.get({ kind: 'IPAddress', name: listed.item });
-  const record = object && ipAddressInJson(object);
+  const record = object && IP_ADDRESS_READER.fromJson(object);
   const keys = new Set([listed.other, listed.service, record && serviceKey(record.parent)]);
   const services: Services = new Map();
   for (const key of keys) {
@@ -203,7 +203,7 @@ async function readService(kubernetes: ClusterPort, key: string | undefined): Pr
   if (namespace === '' || name === '') return undefined;
   const ref: ObjectRef = { kind: 'Service', namespace, name };
   const object = await kubernetes.get(ref);
-  return object && serviceInJson(object);
+  return object && SERVICE_READER.fromJson(object);
 }
 
 /**
