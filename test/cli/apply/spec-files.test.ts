@@ -78,12 +78,6 @@ describe('Spec files', () => {
     expect({ names, faults }).toEqual({ names: ['a', 'b'], faults: [] });
   });
 
-  test('two specs with the same name are a fault, and its message contains both files', async () => {
-    const files = [write('a.yml', 'same'), write('b.yml', 'same')];
-    const fault = `${files.join(' and ')} are both specs of same: a cluster must have one spec`;
-    expect((await read(files)).faults).toEqual([fault]);
-  });
-
   test('a faulty spec file does not prevent that other spec files are read, and each fault is reported', async () => {
     write('good.yml', 'good');
     writeFileSync(join(folder, 'empty.yml'), '');

@@ -6,7 +6,6 @@ import { fault, type SpecFault } from '../../../cli/spec/spec-fault.ts';
 import { writtenSpecShape } from '../../../lib/cluster/cluster-spec.ts';
 import { readServiceRanges } from '../../../lib/cluster/spec-parts.ts';
 import { readInRepository } from '../../support/repository.ts';
-import { validSpec } from './spec-support.ts';
 
 const example = readInRepository('cluster.example.yml');
 
@@ -14,6 +13,8 @@ const head = `name: prod-1
 mode: observe
 kubeconfig: { file: ./admin.kubeconfig }
 `;
+
+const servers = 'apiServers: [{ address: "10.0.0.1" }]\n';
 
 function faultsIn(text: string): string[] {
   const result = parseClusterSpec(text);
@@ -35,36 +36,28 @@ test('the commented fields of the example file have their default values', () =>
     .filter((line) => /^# ( +)?[a-zA-Z-]+:( |$)/.test(line))
     .map((line) => line.slice(2))
     .filter((line) => !/^(observe|table|yaml-language-server):/.test(line));
-  const shown = parseClusterSpec(`${head}apiServers: [{ address: 10.0.0.1 }]\n${fields.join('\n')}\n`);
-  const standard = parseClusterSpec(`${head}apiServers: [{ address: 10.0.0.1 }]\n`);
+  const shown = parseClusterSpec(`${head}${servers}${fields.join('\n')}\n`);
+  const standard = parseClusterSpec(`${head}${servers}`);
   expect(fields.length).toBeGreaterThan(Object.keys(writtenSpecShape.shape).length - 4);
   expect(shown).toEqual(standard);
 });
 
 describe('a YAML file', () => {
-  test('a JSON file is read as the same spec', () => {
-    const servers = [{ address: '10.0.0.1' }, { host: 'api.example.com' }];
-    const value = { name: 'prod-1', mode: 'observe', kubeconfig: { file: './admin.kubeconfig' }, apiServers: servers };
-    expect(specIn(JSON.stringify(value))).toEqual(validSpec(value));
-  });
-
-  test('a YAML file can contain a hexadecimal port, a number with an exponent, and quoted strings', () => {
-    const text = `${head}apiServers: [{ address: "10.0.0.1" }]\nservice: { port: 0x1BB }\nmaxEventsPerPass: 1e2\n`;
-    expect(specIn(text)).toMatchObject({ service: { port: 443 }, maxEventsPerPass: 100 });
-  });
-
-  test('a YAML file can use a part again with an anchor and an alias', () => {
-    const ports = '[{ name: konnectivity, port: 8132 }]';
-    const text = `${head}apiServers: [{ address: 10.0.0.1 }]\nendpoints: { extraPorts: &ports ${ports} }\nservice: { extraPorts: *ports }\n`;
-    expect(specIn(text)).toMatchObject({
-      endpoints: { extraPorts: [{ name: 'konnectivity', protocol: 'TCP', port: 8132 }] },
-      service: { extraPorts: [{ name: 'konnectivity', protocol: 'TCP', port: 8132, targetPort: 8132 }] },
-    });
+  const port = { name: 'konnectivity', protocol: 'TCP', port: 8132 };
+  test.each([
+    ['a hexadecimal port', 'service: { port: 0x1BB }\n', { service: { port: 443 } }],
+    ['a number with an exponent', 'maxEventsPerPass: 1e2\n', { maxEventsPerPass: 100 }],
+    [
+      'an anchor, and an alias that uses its value again',
+      'endpoints: { extraPorts: &ports [{ name: konnectivity, port: 8132 }] }\nservice: { extraPorts: *ports }\n',
+      { endpoints: { extraPorts: [port] }, service: { extraPorts: [{ ...port, targetPort: 8132 }] } },
+    ],
+  ])('a YAML file can contain %s', (_, text, fields) => {
+    expect(specIn(`${head}${servers}${text}`)).toMatchObject(fields);
   });
 
   test('a YAML file can begin with a byte order mark and have Windows line breaks', () => {
-    const text = `\uFEFF${head}apiServers: [{ address: 10.0.0.1 }]\n`.replaceAll('\n', '\r\n');
-    expect(faultsIn(text)).toEqual([]);
+    expect(faultsIn(`\uFEFF${head}${servers}`.replaceAll('\n', '\r\n'))).toEqual([]);
   });
 
   test.each([
