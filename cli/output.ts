@@ -5,7 +5,8 @@ import { type Column, textTable } from './text-table.ts';
 export const FORMATS = ['table', 'json', 'yaml'] as const;
 export type Format = (typeof FORMATS)[number];
 
-export interface OutputFields {
+interface OutputDocument {
+  readonly kind: string;
   readonly [field: string]: unknown;
 }
 
@@ -43,7 +44,7 @@ export class Output {
     else this.lines(this.table(columns, items));
   }
 
-  object(document: OutputFields & { readonly kind: string }, lines: () => readonly string[]): void {
+  object(document: OutputDocument, lines: () => readonly string[]): void {
     if (this.isForPrograms) this.document(document);
     else this.lines(lines());
   }
@@ -52,7 +53,7 @@ export class Output {
     return this.format !== 'table';
   }
 
-  document({ kind, ...fields }: OutputFields & { readonly kind: string }): void {
+  document({ kind, ...fields }: OutputDocument): void {
     const whole = plainOf({ apiVersion: API_VERSION, kind, ...fields });
     this.data(this.format === 'yaml' ? yamlOf(whole) : `${JSON.stringify(whole, undefined, 2)}\n`);
   }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type Child, type Html, html, Html as Markup } from './html.ts';
+import { type Child, Html, html } from './html.ts';
 import { PAGE_CSS } from './page-css.ts';
 import { PAGE_SCRIPT } from './page-script.ts';
 import type { CellLook } from './range-map.ts';
@@ -39,10 +39,10 @@ export function page({ title, heading, about, summary, atMs, isOne, main, live }
 <html lang="en"${live && html` data-live="${live.pollMs}"`}>
 <head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="${contentSecurityPolicy(live !== undefined)}">
 <title>${title}</title><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark"><meta name="referrer" content="no-referrer">
-<link rel="icon" href="data:,"><style>${trusted(PAGE_CSS)}</style></head>
+<link rel="icon" href="data:,"><style>${new Html(PAGE_CSS)}</style></head>
 <body>${PATTERNS}<header>${live && isOne && TO_ALL_CLUSTERS}<h1>${heading}</h1>${live && html`<p id="live" role="status">Live</p>`}</header>
 <main><p class="soft">${about}, read ${atTime}Z</p><p id="summary">${summary}</p>${main}</main>
-<footer><p>This page is read-only. The same on a terminal: <code>kbctl status</code></p></footer><p id="news" class="sr" role="status"></p><script>${trusted(PAGE_SCRIPT)}</script></body></html>
+<footer><p>This page is read-only. The same on a terminal: <code>kbctl status</code></p></footer><p id="news" class="sr" role="status"></p><script>${new Html(PAGE_SCRIPT)}</script></body></html>
 `);
 }
 
@@ -51,10 +51,6 @@ const TO_ALL_CLUSTERS = html`<nav aria-label="Up"><a href="../">All clusters</a>
 
 function hashOf(text: string): string {
   return `sha256-${createHash('sha256').update(text).digest('base64')}`;
-}
-
-function trusted(text: string): Markup {
-  return new Markup(text);
 }
 
 const CELL = html`x=".06" y=".06" width=".88" height=".88" rx=".14"`;

@@ -15,6 +15,7 @@ import {
   RANGE_COLUMNS,
 } from '../status/columns.ts';
 import { changeLines, headline, pauseLines, withheldLines } from '../status/status-lines.ts';
+import type { Column } from '../text-table.ts';
 import { type Child, clipped, firstOf, type Html, html, table } from './html.ts';
 import { type PageOptions, page } from './page-frame.ts';
 import { rangeMap } from './range-map.ts';
@@ -85,24 +86,19 @@ function attentionList(attention: readonly Attention[]): Html {
   )}</ul>`;
 }
 
-export interface ClusterPageOptions extends PageOptions {
-  readonly atMs: number;
-}
-
-export function renderClusterPage(cluster: ClusterStatus, options: ClusterPageOptions): string {
+export function renderClusterPage(cluster: ClusterStatus, options: PageOptions & { readonly atMs: number }): string {
   const { name, health, attention, apiServers, loops, ranges, findings } = cluster;
   const { atMs } = options;
-  const rest = `kbctl status ${name} -o yaml`;
-  const list = (lines: readonly string[]) =>
-    firstOf(lines, MOST_ROWS, (shown) => html`<ul>${shown.map((line) => html`<li>${clipped(line)}`)}</ul>`, rest);
-  const rows = <Row>(caption: string, columns: Parameters<typeof table<Row>>[1]['columns'], all: readonly Row[]) =>
-    all.length > 0 &&
-    section(
-      caption,
-      firstOf(all, MOST_ROWS, (shown) => table(shown, { caption: `${caption} of ${name}`, columns }), rest),
-    );
-  const withheld = withheldLines(loops);
-  const changes = changeLines(loops, atMs);
+  const part = <Item>(
+    title: string,
+    all: readonly Item[],
+    render: (shown: readonly Item[]) => Child,
+    most = MOST_ROWS,
+  ) => all.length > 0 && section(title, firstOf(all, most, render, `kbctl status ${name} -o yaml`));
+  const list = (title: string, lines: readonly string[]) =>
+    part(title, lines, (shown) => html`<ul>${shown.map((line) => html`<li>${clipped(line)}`)}</ul>`);
+  const rows = <Row>(title: string, columns: readonly Column<Row>[], all: readonly Row[]) =>
+    part(title, all, (shown) => table(shown, { caption: `${title} of ${name}`, columns }));
   return page({
     ...options,
     title: `${name}: ${health}`,
@@ -113,11 +109,11 @@ export function renderClusterPage(cluster: ClusterStatus, options: ClusterPageOp
     atMs,
     main: [
       pauseLines(cluster, atMs).map(paragraph),
-      attention.length > 0 && section('Needs attention', firstOf(attention, MOST_PROBLEMS, attentionList, rest)),
+      part('Needs attention', attention, attentionList, MOST_PROBLEMS),
       rows('API servers', apiServerColumns(atMs), apiServers),
       rows('Loops', loopColumns(atMs), loops),
-      withheld.length > 0 && section('Would write', list(withheld)),
-      changes.length > 0 && section('Last changes', list(changes)),
+      list('Would write', withheldLines(loops)),
+      list('Last changes', changeLines(loops, atMs)),
       rows('Ranges', RANGE_COLUMNS, ranges),
       html`<div class="maps">${ranges.map((range) => range.map && rangeMap(range, range.map))}</div>`,
       rows('Holds', holdColumns(atMs), holdRows(cluster)),

@@ -97,7 +97,7 @@ export interface RangeStatus {
   readonly held: number;
   readonly duplicates: number;
   readonly holds: readonly Hold[];
-  /** Absent if the range was not read, or is larger than a bitmap. */
+  /** Absent in a brief status, and for a range whose usage no pass has saved. */
   readonly map?: RangeMap;
 }
 

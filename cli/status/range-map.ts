@@ -46,7 +46,7 @@ export function drawRange(layout: RangeLayout, bits: RangeBits): RangeMap | unde
   return { itemsPerCell: 2 ** shift, first: layout.first, cells: cells.join(''), ...(shift > 0 && { fill }) };
 }
 
-export interface NetworkUsage {
+interface NetworkUsage {
   readonly cells: string;
   readonly reserved: number;
   readonly duplicates: readonly string[];
