@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import type { Act, Cli } from '../cli.ts';
 import { EXIT, type ExitCode } from '../errors.ts';
-import { clusterStatusOf, describePause, statusOfAll } from '../registered.ts';
+import { clusterStatusOf, statusOfAll, warnOfPauseOfAll } from '../registered.ts';
 import type { ClusterStatus } from '../status/cluster-status.ts';
 import { fleetColumns } from '../status/columns.ts';
 import { statusLines } from '../status/status-lines.ts';
@@ -36,7 +36,7 @@ async function showFleet(cli: Cli): Promise<ExitCode> {
     });
   }
   for (const { name, message } of fleet.unreadable) output.say(`Cannot read ${name}: ${message}`);
-  if (fleet.pausedAll !== undefined) output.say(`All clusters are ${describePause(fleet.pausedAll)}`);
+  warnOfPauseOfAll(cli, fleet.pausedAll, nowMs);
   return fleet.unreadable.length > 0 ? EXIT.findings : exitCodeFor(fleet.clusters);
 }
 
