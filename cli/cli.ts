@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
 import { CLUSTERS } from '../lib/table/clusters.ts';
-import type { KeyValueTable } from '../lib/table/key-value-table.ts';
 import { MOST_SKEW_MS, type ServerClock } from '../lib/table/server-clock.ts';
 import { configurationError, EXIT, type ExitCode } from './errors.ts';
 import type { OpenTable, TableOptions } from './open-table.ts';
@@ -11,10 +10,6 @@ export interface GlobalOptions extends TableOptions {
   readonly output: Format;
   readonly timeout?: number;
   readonly debug?: boolean;
-}
-
-export interface CommandTable extends OpenTable {
-  readonly table: KeyValueTable;
 }
 
 export interface Cli {
@@ -32,11 +27,11 @@ export interface Cli {
    * Opens the table that the options specify, once, and measures its clock.
    * @throws CliError, TableError
    */
-  openTable(): Promise<CommandTable>;
+  openTable(): Promise<OpenTable>;
   /** Opens the table for writes that depend on the time. @throws CliError if this host's clock is wrong */
-  openForWriting(): Promise<CommandTable>;
+  openForWriting(): Promise<OpenTable>;
   /** Opens the table without measuring its clock, and uses the time of this host. */
-  openUnmeasured(): Promise<CommandTable>;
+  openUnmeasured(): Promise<OpenTable>;
 }
 
 /** Operands are in the order of a command's arguments; a variadic argument is last. @returns the exit code */
@@ -77,11 +72,10 @@ function tableOpener({ options, operands, signal, nowMs, output }: OpenerOptions
   let opening: Promise<OpenTable> | undefined;
   let measuring: Promise<unknown> | undefined;
   let warned = false;
-  const openUnmeasured = async () => {
+  const openUnmeasured = () => {
     // The AWS SDK and a local table server are loaded only by commands that read a table.
     opening ??= import('./open-table.ts').then(({ openTable }) => openTable(options, operands, signal, nowMs));
-    const opened = await opening;
-    return { ...opened, table: opened.tableUntil(signal) };
+    return opening;
   };
   const openMeasured = async () => {
     const opened = await openUnmeasured();

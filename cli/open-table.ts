@@ -23,13 +23,15 @@ export interface OpenTable {
   /** The name of the table for users: `table kbc-prod`, or `the local table in .kbctl/embedded`. */
   readonly title: string;
   readonly running?: Running;
+  /** The table until the end of the command. */
+  readonly table: KeyValueTable;
   readonly tableUntil: (signal: AbortSignal) => KeyValueTable;
   close(): Promise<void>;
 }
 
 /**
  * @param operands of the command: the name of a cluster chooses among several local runs.
- * @param signal ends the search for credentials.
+ * @param signal ends the command.
  * @param nowMs this host's clock.
  */
 export async function openTable(
@@ -45,7 +47,7 @@ export async function openTable(
   const clock = serverClock(client, nowMs);
   const tableUntil = (deadline: AbortSignal) =>
     dynamoDbTable({ client, tableName, deadline, nowMs: clock.nowMs, newWriteId: randomUUID });
-  return { ...found, clock, tableUntil, close: async () => client.destroy() };
+  return { ...found, clock, table: tableUntil(signal), tableUntil, close: async () => client.destroy() };
 }
 
 type Found = Pick<OpenTable, 'tableName' | 'title' | 'running'> & { readonly client: DynamoDBClient };
