@@ -103,24 +103,10 @@ describe.each(LOOPS)('a pass of %s that fails changes nothing, and the next pass
     'a pass fails and changes nothing, and the next pass succeeds, if %s',
     async (_when, happens, code, pattern) => {
       await happens(world.cluster);
-      const before = await world.state();
-
-      expect(await world.tick(loop)).toEqual({ passes: 1, failed: 1, skipped: 0 });
-
-      const error = { code, message: expect.stringMatching(pattern) };
-      expect(await world.record(loop)).toMatchObject({ outcome: 'failed', failuresInARow: 1, error });
-      expect(world.telemetry.lines[0]).toMatchObject({
-        level: 'error',
-        message: 'pass failed',
-        fields: { cluster: 'demo', errors: expect.arrayContaining([expect.stringMatching(pattern)]) },
-      });
-      expect(world.telemetry.lines[0]?.fields['eventErrors']).toBeUndefined();
-      expect(await world.state()).toEqual(before);
-
+      await world.expectFailedPass(loop, pattern);
+      await world.expectFirstFailure(loop, code, pattern);
       await world.cluster.recover();
-      expect(await world.tick(loop)).toEqual({ passes: 1, failed: 0, skipped: 0 });
-      expect(await world.record(loop)).toMatchObject({ outcome: 'succeeded', failuresInARow: 0 });
-      expect(await world.state()).not.toEqual(before);
+      await world.expectNextPass(loop);
     },
   );
 });

@@ -67,6 +67,17 @@ export async function aMisbehavingWorld({ spec = {}, tables }: WorldOptions = {}
     expect(JSON.stringify([telemetry.lines, await itemsIn(table)])).not.toContain(TOKEN);
   });
 
+  const tick = (loop: Loop) => {
+    clock.nowMs += specOf({}).intervalSeconds[loop] * 1000;
+    const event = { 'detail-type': 'Scheduled Event', time: new Date(clock.nowMs).toISOString() };
+    return LOOP_HANDLERS[loop](event, { environment, getRemainingTimeInMillis: () => 60_000 });
+  };
+  const record = async (loop: Loop) => (await readRunRecord(table, CLUSTER, loop))?.record;
+  const state = async () => ({
+    objects: await cluster.objects(),
+    items: (await itemsIn(table)).filter(({ key }) => !/^(runs\/|masterleases$)/.test(key)),
+  });
+
   return {
     cluster,
     telemetry,
@@ -76,21 +87,36 @@ export async function aMisbehavingWorld({ spec = {}, tables }: WorldOptions = {}
     waitsMs: waitsMs as readonly number[],
     spec: specOf,
     /** Invokes the loop's handler once, an interval after the last invocation. */
-    tick: (loop: Loop) => {
-      clock.nowMs += specOf({}).intervalSeconds[loop] * 1000;
-      const event = { 'detail-type': 'Scheduled Event', time: new Date(clock.nowMs).toISOString() };
-      return LOOP_HANDLERS[loop](event, { environment, getRemainingTimeInMillis: () => 60_000 });
-    },
+    tick,
     /** Ends all deadlines that have started. */
     expireDeadlines: () => {
       for (const { expire } of deadlines) expire();
     },
-    record: async (loop: Loop) => (await readRunRecord(table, CLUSTER, loop))?.record,
+    record,
     /** Returns the objects of the cluster and the items of the table, except run records and leases. */
-    state: async () => ({
-      objects: await cluster.objects(),
-      items: (await itemsIn(table)).filter(({ key }) => !/^(runs\/|masterleases$)/.test(key)),
-    }),
+    state,
+    /** Runs a pass that must fail, change nothing and log this error. */
+    expectFailedPass: async (loop: Loop, pattern: RegExp) => {
+      const before = await state();
+      expect(await tick(loop)).toEqual({ passes: 1, failed: 1, skipped: 0 });
+      const errors = expect.arrayContaining([expect.stringMatching(pattern)]);
+      const fields = { cluster: CLUSTER, errors };
+      expect(telemetry.lines[0]).toMatchObject({ level: 'error', message: 'pass failed', fields });
+      expect(telemetry.lines[0]?.fields['eventErrors']).toBeUndefined();
+      expect(await state()).toEqual(before);
+    },
+    /** Expects that the run record contains the first failure of a pass, with this error. */
+    expectFirstFailure: async (loop: Loop, code: string, pattern: RegExp) => {
+      const error = { code, message: expect.stringMatching(pattern) };
+      expect(await record(loop)).toMatchObject({ outcome: 'failed', failuresInARow: 1, error });
+    },
+    /** Runs a pass that must succeed and write something. */
+    expectNextPass: async (loop: Loop) => {
+      const before = await state();
+      expect(await tick(loop)).toEqual({ passes: 1, failed: 0, skipped: 0 });
+      expect(await record(loop)).toMatchObject({ outcome: 'succeeded', failuresInARow: 0 });
+      expect(await state()).not.toEqual(before);
+    },
   };
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { LOOPS, type Loop } from '../../lib/cluster/cluster-spec.ts';
+import { type ClusterSpec, LOOPS, type Loop } from '../../lib/cluster/cluster-spec.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import type { Item, TableValue } from '../../lib/table/key-value-table.ts';
 import { plainValue } from '../../lib/table/stored-item.ts';
@@ -7,6 +7,7 @@ import { won } from '../contract/key-value-table.ts';
 import { aMisbehavingWorld, CLUSTER, type MisbehavingWorld } from './misbehaving-world.ts';
 
 interface BadItem {
+  readonly spec?: Partial<ClusterSpec>;
   readonly what: string;
   readonly loop: Loop;
   readonly key: string;
@@ -67,6 +68,23 @@ const BAD_ITEMS: readonly BadItem[] = [
     pattern: /saved under generation 7 .*nothing was written, and the next pass reads the spec again/,
   },
   {
+    ...ADDRESSES,
+    what: 'for an audit, a range whose snapshot is not binary',
+    spec: { allocator: 'apiserver' },
+    value: { ...stored, data: 'AAAA' },
+    code: 'Corrupt',
+    pattern: /serviceips does not parse: data is not of type Uint8Array/,
+  },
+  {
+    what: 'two ranges, of which the second is corrupt,',
+    loop: 'cluster-ip-repair',
+    key: 'ranges/secondaryserviceips',
+    spec: { serviceClusterIPRanges: ['10.0.0.0/24', 'fd00::/112'] },
+    value: 7,
+    code: 'CorruptSnapshot',
+    pattern: /secondaryserviceips/,
+  },
+  {
     what: 'a corrupt lease',
     loop: 'kubernetes-service',
     key: 'masterleases',
@@ -77,57 +95,26 @@ const BAD_ITEMS: readonly BadItem[] = [
 ];
 
 test.each(BAD_ITEMS)(
-  'a pass that reads $what fails and does not change that table item, and the next pass succeeds once the item is removed',
-  async (bad) => {
-    const world = await aMisbehavingWorld();
+  'a pass that reads $what fails and saves nothing, and the next pass succeeds once the item is removed',
+  async ({ spec = {}, loop, code, pattern, ...bad }) => {
+    const world = await aMisbehavingWorld({ spec });
     const item = await put(world, bad);
-    const before = await world.state();
-
-    expect(await world.tick(bad.loop)).toEqual({ passes: 1, failed: 1, skipped: 0 });
-
-    const error = { code: bad.code, message: expect.stringMatching(bad.pattern) };
-    expect(await world.record(bad.loop)).toMatchObject({ outcome: 'failed', error });
-    expect(world.telemetry.lines[0]?.fields['errors']).toEqual([expect.stringMatching(bad.pattern)]);
-    expect(await world.state()).toEqual(before);
+    await world.expectFailedPass(loop, pattern);
+    await world.expectFirstFailure(loop, code, pattern);
     expect(await world.table.get(CLUSTER, bad.key)).toEqual(item);
-
     world.remove(item.cluster, item.key);
-    expect(await world.tick(bad.loop)).toEqual({ passes: 1, failed: 0, skipped: 0 });
+    await world.expectNextPass(loop);
   },
 );
-
-test('an audit that reads a range whose snapshot is not binary fails and does not change the range', async () => {
-  const world = await aMisbehavingWorld({ spec: { allocator: 'apiserver' } });
-  const item = await put(world, { key: 'ranges/serviceips', value: { ...stored, data: 'AAAA' } });
-  expect(await world.tick('cluster-ip-repair')).toEqual({ passes: 1, failed: 1, skipped: 0 });
-  expect(await world.record('cluster-ip-repair')).toMatchObject({ error: { code: 'Corrupt' } });
-  expect(await world.table.get(CLUSTER, item.key)).toEqual(item);
-});
-
-test('a pass saves neither of two ranges if one is corrupt', async () => {
-  const world = await aMisbehavingWorld({ spec: { serviceClusterIPRanges: ['10.0.0.0/24', 'fd00::/112'] } });
-  const item = await put(world, { key: 'ranges/secondaryserviceips', value: 7 });
-  const before = await world.state();
-  expect(await world.tick('cluster-ip-repair')).toMatchObject({ failed: 1 });
-  expect(await world.state()).toEqual(before);
-  world.remove(item.cluster, item.key);
-  expect(await world.tick('cluster-ip-repair')).toMatchObject({ failed: 0 });
-});
 
 test.each(LOOPS)('while the run record of %s is corrupt, no pass of that loop runs', async (loop) => {
   const world = await aMisbehavingWorld();
   const key = `runs/${loop}`;
   const item = await put(world, { key, value: { passId: 7 } });
-  const before = await world.state();
-
-  expect(await world.tick(loop)).toEqual({ passes: 1, failed: 1, skipped: 0 });
-
-  expect(world.telemetry.lines[0]?.fields['errors']).toEqual([expect.stringMatching(/^Corrupt: Item .*passId/)]);
-  expect(await world.state()).toEqual(before);
+  await world.expectFailedPass(loop, /^Corrupt: Item .*passId/);
   expect(await world.table.get(CLUSTER, key)).toEqual(item);
-
   world.remove(item.cluster, item.key);
-  expect(await world.tick(loop)).toEqual({ passes: 1, failed: 0, skipped: 0 });
+  await world.expectNextPass(loop);
 });
 
 describe('a registration', () => {
