@@ -27,7 +27,7 @@ export async function checkKubeconfig(access: ApiServerAccess, nowMs: number): P
     lines.push(warn('kubeconfig', 'it disables verification of the API server certificate', fix));
   }
   const ends = await credentialEnds(access);
-  if (access.renewsItself) lines.push(ok('token', 'AWS STS issues one, and a new one before it ends'));
+  if (access.isIssuedForServer) lines.push(ok('token', 'AWS STS issues one, and a new one before it ends'));
   else if (ends.length === 0) lines.push(ok('token', 'the credential contains no expiry'));
   return [...lines, ...ends.map((end) => endLine(end, nowMs))];
 }

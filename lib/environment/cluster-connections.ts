@@ -91,14 +91,12 @@ export class ClusterConnections {
     const kubeconfig = this.#ofPass(opening, opened, kept === undefined, used);
     const proberOf = (current: ApiServerAccess) =>
       httpsProber({ access: current, deadline: signal, userAgent, kept: this.#keptOfProbes });
-    const { sleep } = this.#options;
-    const inFlight = this.#inFlight;
     const call = {
       transport: this.#transport(opening, opened, kubeconfig, loop, proberOf),
       server: access.server,
       deadline: signal,
-      inFlight,
-      ...(sleep !== undefined && { sleep }),
+      inFlight: this.#inFlight,
+      sleep: this.#options.sleep,
     };
     return {
       kubernetes: clusterPort({ ...call, userAgent }),
@@ -265,7 +263,7 @@ export function createEnvironment({ loadKubeconfig, nowMs = Date.now, sleep, ...
   readonly environment: Environment;
   readonly close: () => Promise<void>;
 } {
-  const connections = new ClusterConnections({ nowMs, loadKubeconfig, ...(sleep !== undefined && { sleep }) });
+  const connections = new ClusterConnections({ nowMs, loadKubeconfig, sleep });
   const environment: Environment = {
     startDeadline,
     clustersPerTick: CONCURRENT_PASSES,

@@ -16,7 +16,7 @@ export interface CallOptions {
   /** The signal that aborts when the pass must end. */
   readonly deadline: AbortSignal;
   /** Waits; rejects as soon as the signal is aborted. Default: a timer. */
-  readonly sleep?: (ms: number, signal: AbortSignal) => Promise<unknown>;
+  readonly sleep?: ((ms: number, signal: AbortSignal) => Promise<unknown>) | undefined;
   /** Returns a random number from 0 to 1, for the jitter of the waits. Default: `Math.random`. */
   readonly random?: () => number;
   /** The time limit of each attempt, which is ended earlier by the deadline. Default: 10 s, or 60 s for a streamed reply. */

@@ -37,7 +37,7 @@ export async function webIdentityAccess(
   }, Date.now);
   await token();
   const authHeaders = async () => ({ Authorization: `Bearer ${await token()}` });
-  return { ...access, authHeaders, renewsItself: true, isForServerAlone: true };
+  return { ...access, authHeaders, isIssuedForServer: true };
 }
 
 /**
@@ -97,7 +97,7 @@ const SOON_MS = 7 * 24 * 60 * 60_000;
 
 /** Returns when the token and the client certificate expire. Omits opaque tokens, and credentials that renew themselves. */
 export async function credentialEnds(access: ApiServerAccess): Promise<readonly CredentialEnd[]> {
-  if (access.renewsItself) return [];
+  if (access.isIssuedForServer) return [];
   const headers = await access.authHeaders();
   const { cert } = access.tls();
   return [tokenEnd(headers['Authorization'] ?? ''), cert === undefined ? undefined : certificateEnd(cert)].filter(

@@ -117,9 +117,9 @@ async function ask(target: ProbeTarget, options: Options, signal: AbortSignal): 
 function mayAuthenticate(
   { authenticate }: ProbeTarget,
   url: URL,
-  { server, isForServerAlone }: ApiServerAccess,
+  { server, isIssuedForServer }: ApiServerAccess,
 ): boolean {
-  if (isForServerAlone) return authenticate !== false && url.origin === server;
+  if (isIssuedForServer) return authenticate !== false && url.origin === server;
   return authenticate === 'atKubeconfigHost' ? url.hostname === new URL(server).hostname : authenticate;
 }
 

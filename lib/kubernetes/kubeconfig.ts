@@ -47,13 +47,11 @@ export interface ApiServerAccess {
   /** Resolves host names in a Lambda function, and refuses local addresses. */
   readonly lookup?: LookupFunction;
   readonly tls: () => TlsMaterial;
-  /** True if the credential renews itself. If absent, an operator must renew the credential. */
-  readonly renewsItself?: true;
   /**
-   * True if the credential may go only to the origin of `server`, because the writer of the spec chooses the CA and the
-   * addresses of the probes, and must not get the credential.
+   * True if AWS STS issues the token for `server`, and renews it. It may go only to the origin of `server`, because the writer
+   * of the spec chooses the CA and the addresses of the probes, and must not get the token.
    */
-  readonly isForServerAlone?: true;
+  readonly isIssuedForServer?: true;
   /** Returns the headers with the credential. Throws `BadKubeconfig` if a token file or plugin provides none. */
   readonly authHeaders: () => Promise<Readonly<Record<string, string>>>;
 }

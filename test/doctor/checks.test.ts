@@ -174,7 +174,7 @@ describe('the connection to the API server', () => {
   test('no renewal is suggested for a token that is renewed automatically', async () => {
     const ended = `x.${Buffer.from(JSON.stringify({ iat: 0, exp: 1 })).toString('base64url')}.x`;
     const authHeaders = async () => ({ Authorization: `Bearer ${ended}` });
-    const access = anAccess({ renewsItself: true, authHeaders });
+    const access = anAccess({ isIssuedForServer: true, authHeaders });
     expect(await checkKubeconfig(access, NOW_MS)).toMatchObject([
       { check: 'kubeconfig', level: 'ok' },
       { check: 'token', level: 'ok', message: 'AWS STS issues one, and a new one before it ends' },
