@@ -62,13 +62,12 @@ describe('a rotation of the CA or the credential', () => {
 
   test('if the certificate of the server does not verify, a call is repeated with the current kubeconfig in the same pass', async () => {
     const server = await serverOf(after);
-    const { clusters, stored, pass, reads } = aStoringProcess({ server: server.url, ca: before.ca });
+    const { stored, pass, reads } = aStoringProcess({ server: server.url, ca: before.ca });
     await pass(0);
     stored.ca = after.ca;
     const { kubernetes } = await pass(3_600);
     await expect(kubernetes.get({ kind: 'Namespace', name: 'default' })).resolves.toMatchObject(NAMESPACE);
     expect(reads()).toBe(2);
-    await clusters.close();
   });
 
   test('a probe whose credential is refused is repeated with the new credential', async () => {

@@ -116,7 +116,7 @@ describe('the connections of a process', () => {
     { kubeconfig: { file: 'x' }, how: 'by each pass from a file', count: 13 },
     { kubeconfig: { ssm: '/x' }, how: 'at most once a minute from a store', count: 3 },
   ])('while an API server refuses the credential, the kubeconfig is read $how', async ({ kubeconfig, count }) => {
-    const { clusters, clock, connect, reads } = plain();
+    const { clock, connect, reads } = plain();
     const spec = aClusterSpec({ kubeconfig });
     for (let seconds = 0; seconds <= 120; seconds += 10) {
       clock.nowMs = seconds * 1000;
@@ -124,52 +124,45 @@ describe('the connections of a process', () => {
       await expect(kubernetes.get(NAMESPACE)).rejects.toMatchObject({ code: 'Unauthorized' });
     }
     expect(reads()).toBe(count);
-    await clusters.close();
   });
 
   describe('a refused credential', () => {
-    const withToken = (Authorization: string) => access({ authHeaders: async () => ({ Authorization }) });
+    /** Returns a process, and the requests of a pass of it, after an earlier pass has read the first of these tokens. */
+    async function afterOneRead(...tokens: (string | ClusterError)[]) {
+      const process = aProcess(async () => {
+        const Authorization = tokens.shift();
+        if (typeof Authorization !== 'string') throw Authorization;
+        return access({ authHeaders: async () => ({ Authorization }) });
+      });
+      await process.connect();
+      const { kubernetes } = await process.connect();
+      return { ...process, get: () => kubernetes.get(NAMESPACE) };
+    }
 
     test('if an API server refuses the credential, the kubeconfig is read once again, and the pass continues with the new credential', async () => {
       const before = server.requests.length;
-      const stored = ['old', 'new'];
-      const { clusters, connect, reads } = aProcess(async () => withToken(stored.shift() ?? 'none'));
-      await connect();
-      const { kubernetes } = await connect();
-      await expect(Promise.all([kubernetes.get(NAMESPACE), kubernetes.get(NAMESPACE)])).resolves.toHaveLength(2);
+      const { get, reads } = await afterOneRead('old', 'new');
+      await expect(Promise.all([get(), get()])).resolves.toHaveLength(2);
       const tokens = server.requests.slice(before).map(({ headers }) => headers['authorization']);
       expect(tokens.filter((token) => token === 'new')).toHaveLength(2);
       expect(reads()).toBe(2);
-      await clusters.close();
     });
 
     test('if the API server refuses the credential of the new kubeconfig too, only the next pass reads the kubeconfig again', async () => {
-      const stored = ['old', 'old', 'new'];
-      const { clusters, connect, reads } = aProcess(async () => withToken(stored.shift() ?? 'none'));
-      await connect();
-      const { kubernetes } = await connect();
-      await expect(kubernetes.get(NAMESPACE)).rejects.toMatchObject({ code: 'Unauthorized' });
-      await expect(kubernetes.get(NAMESPACE)).rejects.toMatchObject({ code: 'Unauthorized' });
+      const { connect, get, reads } = await afterOneRead('old', 'old', 'new');
+      await expect(get()).rejects.toMatchObject({ code: 'Unauthorized' });
+      await expect(get()).rejects.toMatchObject({ code: 'Unauthorized' });
       expect(reads()).toBe(2);
       await expect((await connect()).kubernetes.get(NAMESPACE)).resolves.toBeDefined();
       expect(reads()).toBe(3);
-      await clusters.close();
     });
 
     test('if the kubeconfig cannot be read after the API server refused the credential, the error contains both', async () => {
-      const outcomes = [async () => withToken('old')];
-      const { clusters, connect } = aProcess(async () => {
-        const next = outcomes.shift();
-        if (next === undefined) throw new ClusterError('Unavailable', 'secret demo got no answer');
-        return next();
-      });
-      await connect();
-      const { kubernetes } = await connect();
-      await expect(kubernetes.get(NAMESPACE)).rejects.toMatchObject({
+      const { get } = await afterOneRead('old', new ClusterError('Unavailable', 'secret demo got no answer'));
+      await expect(get()).rejects.toMatchObject({
         code: 'Unavailable',
         message: expect.stringMatching(/refused the credential.*cannot be read again: secret demo got no answer/),
       });
-      await clusters.close();
     });
   });
 
@@ -178,7 +171,7 @@ describe('the connections of a process', () => {
     { kubeconfig: { ssm: '/x' }, again: 1, how: 'at most once a minute from a store' },
   ])('while an API server is unreachable, its kubeconfig is read again $how', async ({ kubeconfig, again }) => {
     const nobody = access({ server: 'http://127.0.0.1:1' });
-    const { clusters, clock, connect, reads } = aProcess(async () => nobody);
+    const { clock, connect, reads } = aProcess(async () => nobody);
     const spec = aClusterSpec({ kubeconfig });
     const get = async () => (await connect(spec)).kubernetes.get(NAMESPACE);
     await expect(get()).rejects.toMatchObject({ code: 'Unavailable' });
@@ -188,7 +181,6 @@ describe('the connections of a process', () => {
     await expect(get()).rejects.toMatchObject({ code: 'Unavailable' });
     await connect(spec);
     expect(reads()).toBe(again === 1 ? 2 : 3);
-    await clusters.close();
   });
 
   test('a credential in the last third of its lifetime is logged once, and all passes report that it expires soon', async () => {

@@ -67,12 +67,11 @@ describe('a pass when the API server in its kubeconfig is down', () => {
     const other = await startFaultServer(react, tls);
     afterThisTest(other.stop);
     const text = kubeconfigTo('https://127.0.0.1:1', { ca: authority.ca, cluster, user: { token: 'secret' } });
-    const { clusters, connect, warnings } = aProcess(() => parseKubeconfig(text, 'of the test'));
+    const { connect, warnings } = aProcess(() => parseKubeconfig(text, 'of the test'));
     const apiServers = [aServer('127.0.0.1')];
     const service = { securePort: Number(new URL(other.url).port) };
     const { kubernetes } = await connect(aClusterSpec({ apiServers, service }), loop);
     const [got] = await Promise.allSettled([kubernetes.get({ kind: 'Namespace', name: 'default' })]);
-    await clusters.close();
     return { other, got, warnings };
   }
 

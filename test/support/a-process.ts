@@ -3,6 +3,7 @@ import { ClusterConnections, type ClusterConnectionsOptions } from '../../lib/en
 import type { ApiServerAccess } from '../../lib/kubernetes/kubeconfig.ts';
 import type { ConnectOptions } from '../../lib/runtime/environment.ts';
 import { aClusterSpec } from './a-cluster-spec.ts';
+import { afterThisTest } from './after-this-test.ts';
 
 /** Returns the contents of a kubeconfig without a credential. */
 export function anAccess(overrides: Partial<ApiServerAccess> = {}): ApiServerAccess {
@@ -18,7 +19,7 @@ export function anAccess(overrides: Partial<ApiServerAccess> = {}): ApiServerAcc
   };
 }
 
-/** Returns the cluster connections of one process, which get their kubeconfigs from `load`. Sleeps end at once. */
+/** Returns the cluster connections of one process, which get their kubeconfigs from `load` and close after the test. Sleeps end at once. */
 export function aProcess(
   load: (spec: ClusterSpec) => Promise<ApiServerAccess>,
   overrides: Partial<ClusterConnectionsOptions> = {},
@@ -37,6 +38,7 @@ export function aProcess(
     },
     ...overrides,
   });
+  afterThisTest(() => clusters.close());
   const connect = (spec = aClusterSpec(), loop: ConnectOptions['loop'] = 'system-namespaces') =>
     clusters.connect(spec, { loop, signal: new AbortController().signal, warn: (text) => warnings.push(text) });
   return { clusters, clock, connect, warnings, sleeps, reads: () => reads };
