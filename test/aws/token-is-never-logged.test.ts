@@ -9,28 +9,20 @@ import { startDeadline } from '../../lib/runtime/deadline.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
 import { powertoolsTelemetry } from '../../lib/telemetry/powertools.ts';
 import { LOOP_HANDLERS } from '../../local/loop-handlers.ts';
-import { type CertifiedKey, makeAuthority } from '../../local/stand-in/identity.ts';
-import type { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
+import { makeAuthority } from '../../local/stand-in/identity.ts';
 import { aServer } from '../support/a-cluster-spec.ts';
 import { afterThisTest } from '../support/after-this-test.ts';
-import { startFaultServer } from '../support/api-fault-server.ts';
+import { failure } from '../support/api-fault-server.ts';
 import { aDispatchWorld } from '../support/dispatch-world.ts';
 import { fakeAws, issuedToken } from '../support/fake-aws.ts';
-import { kubeconfigTo } from '../support/kubeconfig-to.ts';
-import { readyStandIn } from '../support/stand-in.ts';
+import { type MisbehavingCluster, startMisbehavingCluster, TOKEN } from '../support/misbehaving-cluster.ts';
 
-/**
- * A token that does not look like a credential. No mask by pattern hides it, so the test finds it wherever the code writes it.
- */
-const TOKEN = 'plain-words-that-open-the-door';
 const ROLE_KEY = 'role-secret-key';
-const authority = makeAuthority('the authority of this test');
-const clientPair = authority.issue(['kube-bootstrap-controller']);
-const serverPair = authority.issue(['127.0.0.1']);
+const clientPair = makeAuthority('the authority of users').issue(['kube-bootstrap-controller']);
 const HANDLERS = Object.values(LOOP_HANDLERS);
 
 let lines: string[] = [];
-let standIn: StandInApiServer;
+let cluster: MisbehavingCluster;
 
 beforeEach(async () => {
   lines = [];
@@ -40,35 +32,18 @@ beforeEach(async () => {
   };
   jest.spyOn(process.stdout, 'write').mockImplementation(keep);
   jest.spyOn(process.stderr, 'write').mockImplementation(keep);
-  standIn = await readyStandIn();
+  cluster = await startMisbehavingCluster();
+  afterThisTest(cluster.stop);
 });
 
 afterEach(() => {
   jest.restoreAllMocks();
 });
 
-/** Starts a server that passes each request to the stand-in, unless `spoil` returns a reply. */
-async function startServer(
-  pair: CertifiedKey,
-  spoil?: (authorization: string) => { status: number; body: string } | undefined,
-) {
-  const server = await startFaultServer(async ({ method, path, headers, body }) => {
-    const spoilt = spoil?.(String(headers['authorization'] ?? ''));
-    if (spoilt !== undefined) return { ...spoilt, headers: { 'content-type': 'application/json' } };
-    const text = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
-    return standIn.handle({ method, path, headers: text, body });
-  }, pair);
-  afterThisTest(server.stop);
-  return server.url;
-}
-
-function kubeconfigFor(url: string): string {
-  const user = {
-    token: TOKEN,
-    'client-certificate-data': inBase64(clientPair.cert),
-    'client-key-data': inBase64(clientPair.key),
-  };
-  return stringify(JSON.parse(kubeconfigTo(url, { ca: authority.ca, user })));
+/** Returns a kubeconfig in YAML with a token and a client key. */
+function kubeconfig(fields: object = {}): string {
+  const pair = { 'client-certificate-data': inBase64(clientPair.cert), 'client-key-data': inBase64(clientPair.key) };
+  return stringify(JSON.parse(cluster.kubeconfig({ user: pair, cluster: fields })));
 }
 
 const inBase64 = (pem: string) => Buffer.from(pem).toString('base64');
@@ -93,7 +68,10 @@ async function everythingWritten(secret: string): Promise<string> {
   for (const [name, kubeconfig] of [
     ['of-secrets-manager', { secretsManager: 'kbc/demo' }],
     ['of-parameter-store', { ssm: '/kbc/demo' }],
-    ['of-web-identity', { webIdentity: { server: origin, certificateAuthorityData: inBase64(authority.ca) } }],
+    [
+      'of-web-identity',
+      { webIdentity: { server: origin, certificateAuthorityData: cluster.certificateAuthorityData } },
+    ],
   ] as const) {
     await register({ name, kubeconfig, apiServers });
   }
@@ -107,7 +85,7 @@ async function everythingWritten(secret: string): Promise<string> {
   const partitions = ['#clusters', '#doctor', 'of-secrets-manager', 'of-parameter-store', 'of-web-identity'];
   const items = (await Promise.all(partitions.map((partition) => table.list(partition, '')))).flat();
   const objects = ['/api/v1/namespaces', '/api/v1/services', '/api/v1/endpoints', '/apis/events.k8s.io/v1/events'];
-  const replies = objects.map((path) => standIn.handle({ method: 'GET', path, headers: {} }));
+  const replies = objects.map((path) => cluster.standIn.handle({ method: 'GET', path, headers: {} }));
   expect(lines.length).toBeGreaterThan(2 * HANDLERS.length);
   expect(items.length).toBeGreaterThan(2);
   return [...lines, JSON.stringify(answers), JSON.stringify(items), JSON.stringify(await Promise.all(replies))].join(
@@ -130,16 +108,14 @@ function expectNoSecret(written: string): void {
 
 describe('no log line, record, answer or table item contains a credential', () => {
   test('no output contains a credential if passes succeed', async () => {
-    const written = await everythingWritten(kubeconfigFor(await startServer(serverPair)));
+    const written = await everythingWritten(kubeconfig());
     expectNoSecret(written);
     expect(written).toContain('"failed":0');
   });
 
   test('no output contains a credential if the API server refuses the token', async () => {
-    const body = JSON.stringify({ kind: 'Status', apiVersion: 'v1', code: 401, reason: 'Unauthorized', message: 'no' });
-    const written = await everythingWritten(
-      kubeconfigFor(await startServer(serverPair, () => ({ status: 401, body }))),
-    );
+    cluster.misbehaveAlways(() => failure(401, 'Unauthorized', 'no'));
+    const written = await everythingWritten(kubeconfig());
     expectNoSecret(written);
     expect(written).toContain('Unauthorized');
   });
@@ -157,39 +133,39 @@ describe('no log line, record, answer or table item contains a credential', () =
       (said: string) => ({ kind: 'Status', message: `${'x'.repeat(275)}${said}` }),
     ],
   ])('no output contains a credential if the API server %s', async (_, status, reply) => {
-    const spoil = (authorization: string) => ({ status, body: JSON.stringify(reply(authorization)) });
-    const written = await everythingWritten(kubeconfigFor(await startServer(serverPair, spoil)));
+    cluster.misbehaveAlways(({ headers }) => ({ status, body: reply(String(headers['authorization'] ?? '')) }));
+    const written = await everythingWritten(kubeconfig());
     expectNoSecret(written);
     expect(written).not.toContain(TOKEN.slice(0, 12));
   });
 
-  test('no output contains a credential if the API server is unreachable', async () => {
-    const written = await everythingWritten(kubeconfigFor('https://127.0.0.1:1'));
+  test.each([
+    ['the API server is unreachable', { server: 'https://127.0.0.1:1' }, 'ECONNREFUSED'],
+    [
+      'the certificate of the API server is of another CA',
+      { 'certificate-authority-data': inBase64(makeAuthority('another authority').ca) },
+      'TlsFailure',
+    ],
+  ])('no output contains a credential if %s', async (_, fields, error) => {
+    const written = await everythingWritten(kubeconfig(fields));
     expectNoSecret(written);
-    expect(written).toContain('ECONNREFUSED');
-  });
-
-  test('no output contains a credential if the certificate of the API server is of another CA', async () => {
-    const other = makeAuthority('another authority').issue(['127.0.0.1']);
-    const written = await everythingWritten(kubeconfigFor(await startServer(other)));
-    expectNoSecret(written);
-    expect(written).toContain('TlsFailure');
+    expect(written).toContain(error);
   });
 
   test.each([
-    ['is not YAML', `users:\n  - user: { token: ${TOKEN}\n- :`],
-    ['is only the token', TOKEN],
-    ['is JSON but not a kubeconfig', JSON.stringify({ token: TOKEN, users: [{ user: { token: TOKEN } }] })],
+    ['is not YAML', () => `users:\n  - user: { token: ${TOKEN}\n- :`],
+    ['is only the token', () => TOKEN],
+    ['is JSON but not a kubeconfig', () => JSON.stringify({ token: TOKEN, users: [{ user: { token: TOKEN } }] })],
     [
       'has a user with a credential plugin',
-      kubeconfigFor('https://127.0.0.1:1').replace('token:', 'exec: { command: aws }\n      token:'),
+      () => kubeconfig().replace('token:', 'exec: { command: aws }\n      token:'),
     ],
     [
       'names a context that does not exist',
-      kubeconfigFor('https://127.0.0.1:1').replace('current-context: there', 'current-context: none'),
+      () => kubeconfig().replace('current-context: there', 'current-context: none'),
     ],
   ])('no output contains a credential if the stored kubeconfig %s', async (_title, secret) => {
-    const written = await everythingWritten(secret);
+    const written = await everythingWritten(secret());
     expectNoSecret(written);
     expect(written).toContain('BadKubeconfig');
   });

@@ -22,8 +22,8 @@ export async function startMisbehavingCluster() {
     return standIn.handle({ ...request, headers });
   };
   const react = (request: SeenRequest): Reaction | Promise<Reaction> => {
-    if (request.path.startsWith('/readyz')) return answer(request);
-    return refusal(request) ?? fault(request) ?? answer(request);
+    const isProbe = request.path.startsWith('/readyz');
+    return (isProbe ? undefined : refusal(request)) ?? fault(request) ?? answer(request);
   };
 
   const kubeconfigFile = join(temporaryFolder(), 'kubeconfig.json');
@@ -39,13 +39,17 @@ export async function startMisbehavingCluster() {
   return {
     standIn,
     url: server.url,
+    certificateAuthorityData: Buffer.from(authority.ca).toString('base64'),
     kubeconfigFile,
     /**
-     * Sets the faults.
-     * @param reaction returns what the API server does instead of answering, or `undefined` if it answers. Probes are always
-     * answered
+     * Sets the faults of all replies except those to probes.
+     * @param reaction returns what the API server does instead of answering, or `undefined` if it answers
      */
     misbehave: (reaction: typeof fault) => {
+      fault = (request) => (request.path.startsWith('/readyz') ? undefined : reaction(request));
+    },
+    /** Sets the faults of all replies, also to probes. */
+    misbehaveAlways: (reaction: typeof fault) => {
       fault = reaction;
     },
     /** Writes another kubeconfig. `undefined` removes the file. */
