@@ -9,7 +9,6 @@ interface Options extends GlobalOptions, ConnectionOptions {
   readonly address: string;
   readonly every: number;
   readonly once?: boolean;
-  readonly readyz: boolean;
 }
 
 const DESCRIPTION = `Refresh the lease of this host's API server, in place of probes
@@ -29,8 +28,7 @@ export function heartbeatCommand(act: Act): Command {
         .argParser(parseDuration)
         .default(10_000, '10s'),
     )
-    .option('--once', 'refresh once and end, without removing the address')
-    .option('--no-readyz', 'do not probe: the caller ensures that the API server is ready');
+    .option('--once', 'refresh once and end, without removing the address');
   const action = act<Options>((cli, [name = ''], options) => run(cli, name, options));
   return withConnectionOptions(command).action(action);
 }
@@ -53,7 +51,6 @@ async function run(cli: Cli, name: string, options: Options): Promise<ExitCode> 
   const say = (line: string) => cli.output.say(line);
   try {
     const probe = { spec, server, loadKubeconfig, nowMs: clock.nowMs };
-    const ask = options.readyz ? await readyzOf(probe, cli.signal) : undefined;
     const agent = {
       cluster: name,
       address,
@@ -62,7 +59,7 @@ async function run(cli: Cli, name: string, options: Options): Promise<ExitCode> 
       clock,
       sleep: cli.sleep,
       say,
-      ...(ask && { ask }),
+      ask: await readyzOf(probe, cli.signal),
     };
     if (options.once) return exitCodeOnce(await refreshOnce(agent, cli.signal));
     say(

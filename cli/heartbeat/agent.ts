@@ -16,7 +16,7 @@ export interface AgentOptions {
   readonly tableUntil: (signal: AbortSignal) => KeyValueTable;
   readonly clock: ServerClock;
   readonly sleep: Cli['sleep'];
-  readonly ask?: AskReadyz;
+  readonly ask: AskReadyz;
   readonly say: (line: string) => void;
 }
 
@@ -74,7 +74,7 @@ async function refresh(options: AgentOptions, ended: AbortSignal): Promise<Heart
     address,
     leaseMs,
     nowMs: clock.nowMs,
-    ...(ask !== undefined && { probe: () => ask(signal) }),
+    probe: () => ask(signal),
   });
 }
 
@@ -104,9 +104,8 @@ function stateReporter({ address, say }: AgentOptions): (result: Heartbeat | Tab
 }
 
 function describeHeartbeat({ state, outcome, withdrawnUntilMs }: Heartbeat): string {
-  const { detail = '' } = outcome ?? {};
-  const reply =
-    outcome === undefined ? '' : ` (its API server ${detail.startsWith('answered') ? detail : `gave ${detail}`})`;
+  const { detail } = outcome;
+  const reply = ` (its API server ${detail.startsWith('answered') ? detail : `gave ${detail}`})`;
   switch (state) {
     case 'active':
       return `has a valid lease${reply}.`;

@@ -10,14 +10,13 @@ export interface HeartbeatRequest {
   readonly address: string;
   readonly leaseMs: number;
   readonly nowMs: () => number;
-  /** Absent: the API server is not probed and counts as ready. */
-  readonly probe?: () => Promise<ProbeReply>;
+  readonly probe: () => Promise<ProbeReply>;
 }
 
 export interface Heartbeat {
   /** `down`: the API server was not ready. `lost`: another writer wrote the lease at the same time. */
   readonly state: 'active' | 'withdrawn' | 'down' | 'lost';
-  readonly outcome?: ProbeOutcome;
+  readonly outcome: ProbeOutcome;
   readonly withdrawnUntilMs?: number;
 }
 
@@ -28,11 +27,10 @@ export interface Heartbeat {
 export async function heartbeat(request: HeartbeatRequest): Promise<Heartbeat> {
   const { table, cluster, address, leaseMs, nowMs, probe } = request;
   const stored = await readLeases(table, cluster);
-  const reply = await probe?.();
-  const outcome = reply && probeOutcome(reply);
+  const outcome = probeOutcome(await probe());
   const before = leaseOf(stored, address) ?? newLease(address);
   const atMs = nowMs();
-  const answer = outcome?.verdict ?? 'ready';
+  const answer = outcome.verdict;
   // Only ticks count misses. An agent needs no count: silence on the server's own host proves that the server is down.
   const event = { source: 'agent', leaseMs, provesEnd: answer === 'silence' } as const;
   const after = answer === 'unknown' ? before : nextLease(before, { answer, ...event }, atMs);
@@ -42,7 +40,7 @@ export async function heartbeat(request: HeartbeatRequest): Promise<Heartbeat> {
   const state = until !== undefined ? 'withdrawn' : after.generation > before.generation ? 'active' : 'down';
   return {
     state: isLost ? 'lost' : state,
-    ...(outcome && { outcome }),
+    outcome,
     ...(!isLost && until !== undefined && { withdrawnUntilMs: until }),
   };
 }

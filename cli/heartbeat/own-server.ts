@@ -83,6 +83,6 @@ export async function readyzOf(options: ReadyzOptions, signal: AbortSignal): Pro
 
 function withAdvice(error: unknown): never {
   if (!(error instanceof ClusterError)) throw error;
-  const advice = 'Its CA is needed to probe the API server: use another one with --kubeconfig FILE, or --no-readyz.';
+  const advice = 'Its CA is needed to probe the API server: use another one with --kubeconfig FILE.';
   throw new ClusterError(error.code, `${error.message} ${advice}`, { cause: error });
 }

@@ -113,11 +113,6 @@ export function describeHeartbeat(world: () => KbctlWorld): void {
     await register();
   });
 
-  test('kbctl heartbeat --no-readyz refreshes the lease without a probe of its API server', async () => {
-    const refreshed = await heartbeat('--address', OWN, '--once', '--no-readyz');
-    expect(refreshed).toEqual(ran(0, '', `${OWN} has a valid lease.\n`));
-  });
-
   test('kbctl heartbeat reports a table failure once, continues, and reports the recovery', async () => {
     const proxy = await startFaultProxy(world().endpoint);
     afterThisTest(proxy.close);
@@ -157,9 +152,9 @@ export function describeHeartbeat(world: () => KbctlWorld): void {
     expect(await heartbeat(...words)).toMatchObject(failed(code, says));
   });
 
-  test('kbctl heartbeat suggests --no-readyz if the CA of the API server is missing', async () => {
+  test('kbctl heartbeat suggests --kubeconfig if the CA of the API server is missing', async () => {
     await register({ apiServers: [{ address: OWN }], kubeconfig: { file: './nowhere' } });
-    expect(await heartbeat('--address', OWN)).toMatchObject(failed(3, 'or --no-readyz.'));
+    expect(await heartbeat('--address', OWN)).toMatchObject(failed(3, 'use another one with --kubeconfig FILE.'));
   });
 
   test('kbctl heartbeat refuses a cluster with the reconciler none, which has no leases', async () => {

@@ -48,11 +48,4 @@ describe('endpoints with another writer', () => {
     await contest(world, 1, A, B);
     expect(world.published()).toEqual([A]);
   });
-
-  test('during a contest, the tick corrects the endpoints at once if the other writer empties them', async () => {
-    const world = await settled(worldOf(A, B));
-    await contest(world, 6, FOREIGN);
-    await contest(world, 1);
-    expect(world.published()).toEqual([A, B]);
-  });
 });
