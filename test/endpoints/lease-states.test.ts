@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import type { ApiServerKind } from '../../lib/cluster/cluster-spec.ts';
 import type { Lease } from '../../lib/cluster/lease.ts';
 import { decideLeases, type LeaseObservation } from '../../lib/endpoints/lease-decisions.ts';
-import { newLease, nextLease, type ServerAnswer, withdrawn } from '../../lib/endpoints/lease-states.ts';
+import { newLease, withdrawn } from '../../lib/endpoints/lease-states.ts';
 import type { ProbeOutcome } from '../../lib/endpoints/probe-outcome.ts';
 import {
   type ExpectedAddress,
@@ -104,7 +104,6 @@ const PROBED: readonly Row[] = [
     expired,
     allSilent,
   ],
-  ['a miss an interval after the first one is the second miss', lease(missed(1, 10_000)), silence, missed(2)],
   ['a miss half an interval after the first one is the second miss', lease(missed(1, 5_000)), silence, missed(2)],
   ['if a tick is delivered twice, only one miss is counted', lease(missed(1, 4_999)), silence, 'unchanged'],
   ['the miss after one of three intervals ago is the second', lease(missed(1, 30_000)), silence, missed(2)],
@@ -394,41 +393,6 @@ describe('the deletion of leases', () => {
     expect(decide(withdrawnLater, silence)).toEqual([]);
     const remembered = { ...dead, misses: 0, lastProbe: 'silence' };
     expect(decide(remembered, silence, { outcomes: allSilent })).toEqual([]);
-  });
-});
-
-function ofAgent(answer: ServerAnswer['answer']): ServerAnswer {
-  return { answer, source: 'agent', leaseMs: LEASE_MS, provesEnd: answer === 'silence' };
-}
-
-describe('an agent', () => {
-  const held = lease({ source: 'agent' });
-  const agents = (given: Partial<LeaseFields>) => lease({ source: 'agent', ...given });
-  const down = agents({ ...expired, misses: 2, seenDown: true });
-
-  test.each<readonly [string, Lease | undefined, ServerAnswer['answer'], Partial<LeaseFields> | 'unchanged']>([
-    ['creates the lease of its server when the server answers 200', undefined, 'ready', refreshed(1)],
-    ['takes over the lease of a probed server', lease({ lastProbe: 'answered 200' }), 'ready', refreshed(4)],
-    ['does not end the withdrawal of its server when the server answers 200', agents(until), 'ready', 'unchanged'],
-    [
-      'stores that its server was seen down when the server is silent during a withdrawal',
-      agents(until),
-      'silence',
-      { ...until, seenDown: true },
-    ],
-    ['lets its lease expire when its server is silent', held, 'silence', 'unchanged'],
-    ['lets its lease expire when its server answers an error', held, 'error', 'unchanged'],
-    [
-      'ends its lease when its server reports a shutdown',
-      held,
-      'shuttingDown',
-      { ...missed(2), expiresAtMs: NOW_MS, seenDown: true },
-    ],
-    ['ends the shutdown state when its server is silent', down, 'silence', { ...expired, misses: 2, state: 'leased' }],
-  ])('an agent %s', (_title, before = newLease(ADDRESS), answer, after) => {
-    const next = nextLease(before, ofAgent(answer), NOW_MS);
-    if (after === 'unchanged') expect(next).toBe(before);
-    else expect(next).toEqual(agents(after));
   });
 });
 

@@ -65,6 +65,20 @@ describe('an API server with an agent', () => {
     expect((await world.lease(B))?.source).toBe('probe');
   });
 
+  test('an agent whose API server does not answer does not change an active lease, and stores during a withdrawal that the server was seen down', async () => {
+    const world = aWorld();
+    await world.heartbeat(B);
+    await world.tick();
+    const before = await world.lease(B);
+    const silent = { probe: async () => SILENT };
+    expect([(await world.heartbeat(B, silent)).state, await world.lease(B)]).toEqual(['down', before]);
+    await world.deregister({ address: B });
+    expect((await world.heartbeat(B)).state).toBe('withdrawn');
+    expect((await world.heartbeat(B, silent)).state).toBe('withdrawn');
+    expect(await world.lease(B)).toMatchObject({ source: 'agent', seenDown: true });
+    expect((await world.heartbeat(B)).state).toBe('active');
+  });
+
   test('an API server stays withdrawn if it is deregistered while its agent probes it', async () => {
     const world = aWorld();
     await world.heartbeat(B);
