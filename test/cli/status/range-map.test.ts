@@ -43,11 +43,6 @@ describe('the cells of a range', () => {
     },
   );
 
-  test('the cells of an IPv4 range align with its octets', () => {
-    const { cells } = drawn(layout('10.0.0.0/24'), bits({ used: [0, 9, 253] }));
-    expect([...cells].flatMap((letter, at) => (letter === 'U' ? at : []))).toEqual([1, 10, 254]);
-  });
-
   test('a cell of one item with several states shows the worst state', () => {
     const all = { used: [0, 1, 2, 3], held: [1, 2, 3], leaking: [2, 3], duplicates: [3] };
     expect(drawn(layout('30000-30005'), bits(all)).cells).toBe('UHLDFF');
@@ -57,10 +52,6 @@ describe('the cells of a range', () => {
     const map = drawn(layout('10.1.0.0/16'), bits({ used: [500, 501, 502, 700], leaking: [502] }));
     expect([map.cells[7], map.cells[10]]).toEqual(['L', 'U']);
     expect([map.fill?.[7], map.fill?.[10], map.fill?.[11]]).toEqual([3, 1, 0]);
-  });
-
-  test('bits beyond the end of the range do not appear in the map', () => {
-    expect(drawn(layout('10.0.0.8/29'), bits({ used: [6, 7, 4_000] })).cells).toBe('XFFFFFFX');
   });
 
   test('a range without a usable item has no cells', () => {
