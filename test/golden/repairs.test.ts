@@ -1,4 +1,4 @@
-import { expect } from '@jest/globals';
+import { describe, expect } from '@jest/globals';
 import type { RangeAllocator } from '../../lib/allocator/range-allocator.ts';
 import { isRefused, type Refusal } from '../../lib/allocator/refusal.ts';
 import { bitsOf, fromBits, type RangeSnapshot } from '../../lib/allocator/snapshot-bytes.ts';
@@ -147,18 +147,20 @@ async function clusterOf({ primary, secondary }: Scenario): Promise<RepairCluste
   return cluster;
 }
 
-goldenTests<Scenario, readonly ExpectedRun[]>(
-  'repair-cluster-ips.jsonl',
-  'the cluster IP repair has the results of upstream: $scenario.name',
-  async ({ scenario, expected }) => {
-    const repair = {
-      loop: clusterIpRepair,
-      cluster: await clusterOf(scenario),
-      keys: { primary: PRIMARY, secondary: SECONDARY },
-    };
-    expect(await answersTo(repair, scenario.runs)).toEqual(expectedAnswers(expected));
-  },
-);
+describe('cluster IP repair', () => {
+  goldenTests<Scenario, readonly ExpectedRun[]>(
+    'repair-cluster-ips.jsonl',
+    'the cluster IP repair has the results of upstream: $scenario.name',
+    async ({ scenario, expected }) => {
+      const repair = {
+        loop: clusterIpRepair,
+        cluster: await clusterOf(scenario),
+        keys: { primary: PRIMARY, secondary: SECONDARY },
+      };
+      expect(await answersTo(repair, scenario.runs)).toEqual(expectedAnswers(expected));
+    },
+  );
+});
 
 interface PortScenario {
   readonly portRange: string;
@@ -172,15 +174,17 @@ async function clusterOfPorts({ portRange: text, snapshot }: PortScenario): Prom
   return cluster;
 }
 
-goldenTests<PortScenario, readonly ExpectedRun[]>(
-  'repair-node-ports.jsonl',
-  'the node port repair has the results of upstream: $scenario.name',
-  async ({ scenario, expected }) => {
-    const repair = {
-      loop: nodePortRepair,
-      cluster: await clusterOfPorts(scenario),
-      keys: { nodePorts: RANGE_KEYS.nodePorts },
-    };
-    expect(await answersTo(repair, scenario.runs)).toEqual(expectedAnswers(expected));
-  },
-);
+describe('node port repair', () => {
+  goldenTests<PortScenario, readonly ExpectedRun[]>(
+    'repair-node-ports.jsonl',
+    'the node port repair has the results of upstream: $scenario.name',
+    async ({ scenario, expected }) => {
+      const repair = {
+        loop: nodePortRepair,
+        cluster: await clusterOfPorts(scenario),
+        keys: { nodePorts: RANGE_KEYS.nodePorts },
+      };
+      expect(await answersTo(repair, scenario.runs)).toEqual(expectedAnswers(expected));
+    },
+  );
+});

@@ -1,19 +1,25 @@
 import { describe, expect, test } from '@jest/globals';
+import { refused } from '../../lib/allocator/refusal.ts';
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
 import { RANGE_KEYS, type RangeKey } from '../../lib/cluster/spec-ranges.ts';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
-import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
-import { nodePortRepair } from '../../lib/loops/node-port-repair.ts';
+import { clusterIpRepair, clusterIps } from '../../lib/loops/cluster-ip-repair.ts';
+import { NODE_PORTS, nodePortRepair } from '../../lib/loops/node-port-repair.ts';
+import { repairPass } from '../../lib/loops/repair.ts';
+import type { RepairKind } from '../../lib/loops/repair-kind.ts';
 import type { HoldTerms } from '../../lib/range/hold.ts';
+import type { ClaimedRange } from '../../lib/repair/claims.ts';
 import { type KeyValueTable, TableError } from '../../lib/table/key-value-table.ts';
 import { countsByType, listing, RepairCluster } from '../repair/repair-cluster.ts';
 import { withAddresses, withNodePorts } from '../repair/services.ts';
+import { found } from '../support/found.ts';
 import { HOLD_END_MARGIN_MS } from '../support/ranges.ts';
 
-const { primary: PRIMARY, secondary: SECONDARY, nodePorts: NODE_PORTS } = RANGE_KEYS;
+const { primary: PRIMARY, secondary: SECONDARY, nodePorts: NODE_PORT_KEY } = RANGE_KEYS;
 const RANGE = '10.0.0.0/24';
 const ANY: HoldTerms = { owner: 'team-a', takenUpBy: 'any' };
 const THROTTLED = new TableError('Throttled', 'test error');
+const SERVICES = [withAddresses('a', '10.0.0.5'), withAddresses('b', '10.0.0.6'), withNodePorts('c', 30_001, 30_002)];
 
 describe('the list of Services', () => {
   test('the list of Services is read after the ranges', async () => {
@@ -36,7 +42,7 @@ describe('the list of Services', () => {
 
   test.each([
     { loop: clusterIpRepair, key: PRIMARY, message: 'unable to refresh the service IP block: it broke off' },
-    { loop: nodePortRepair, key: NODE_PORTS, message: 'unable to refresh the port block: it broke off' },
+    { loop: nodePortRepair, key: NODE_PORT_KEY, message: 'unable to refresh the port block: it broke off' },
   ])(
     'a pass of $loop.id discards an incomplete list of Services, and fails with the error message of upstream',
     async ({ loop, key, message }) => {
@@ -53,6 +59,31 @@ describe('the list of Services', () => {
 });
 
 describe('a table that fails', () => {
+  test.each([
+    {
+      ...{ loop: clusterIpRepair, tried: [PRIMARY] },
+      message: 'unable to persist the updated service IP allocations: test error',
+    },
+    {
+      ...{ loop: nodePortRepair, tried: [NODE_PORT_KEY] },
+      message: 'unable to persist the updated port allocations: test error',
+    },
+  ])(
+    'if a range cannot be saved, a pass of $loop.id reports the error with the message of upstream and its findings, and saves no other range',
+    async ({ loop, tried, message }) => {
+      const cluster = new RepairCluster({ serviceClusterIPRanges: [RANGE, 'fd00::/112'], services: SERVICES });
+      const keys: string[] = [];
+      const put: KeyValueTable['put'] = ({ key }) => {
+        keys.push(key);
+        return Promise.reject(THROTTLED);
+      };
+      const report = await cluster.pass(loop, { table: { ...cluster.table, put } });
+      expect(report.errors).toMatchObject([{ code: 'Throttled', message, cause: THROTTLED }]);
+      expect(countsByType(report)).toEqual({ repair: 2 });
+      expect(keys).toEqual(tried);
+    },
+  );
+
   test.each([
     { loop: clusterIpRepair, cause: THROTTLED, message: 'unable to refresh the service IP block: test error' },
     { loop: nodePortRepair, cause: THROTTLED, message: 'unable to refresh the port allocations: test error' },
@@ -85,6 +116,46 @@ describe('a table that fails', () => {
   );
 });
 
+/** Returns a range that refuses every claim after the first with this code. */
+function failing(range: ClaimedRange, code: 'Full' | 'NotReady'): ClaimedRange {
+  let claims = 0;
+  return { ...range, claim: (item, by) => (claims++ > 0 ? refused(code, 'test error') : range.claim(item, by)) };
+}
+
+describe.each([
+  { kind: clusterIps(), key: PRIMARY },
+  { kind: NODE_PORTS, key: NODE_PORT_KEY },
+])('the claims of Services in a pass of $kind.loop', ({ kind, key }) => {
+  test.each([
+    { code: 'Full', type: 'full' },
+    { code: 'NotReady', type: 'unknown' },
+  ] as const)('a pass saves nothing if an allocator refuses an item with $code', async ({ code, type }) => {
+    const cluster = new RepairCluster({ services: SERVICES });
+    const enterClaims: RepairKind['enterClaims'] = (ranges) =>
+      kind.enterClaims(ranges.map((range) => failing(range, code)));
+    const report = await repairPass({ ...kind, enterClaims }, cluster.context());
+    expect(report.errors).toMatchObject([{ code: type === 'full' ? 'Full' : 'Unknown' }]);
+    expect(countsByType(report)).toEqual({ repair: 1, [type]: 1 });
+    expect(await cluster.stored(key)).toBeUndefined();
+  });
+
+  test('a pass does not report an item of a Service that was allocated after the pass read the range', async () => {
+    const cluster = new RepairCluster({ services: SERVICES });
+    await repairPass(kind, cluster.context());
+    const newest = found(await cluster.stored(key));
+    await cluster.store(key, { ...newest, data: new Uint8Array(0) });
+    let reads = 0;
+    const get: KeyValueTable['get'] = async (name, item) => {
+      const old = await cluster.table.get(name, item);
+      if (item === key && ++reads === 1) await cluster.store(key, newest);
+      return old;
+    };
+    const report = await repairPass(kind, cluster.context({ table: { ...cluster.table, get } }));
+    expect(report.findings).toEqual([]);
+    expect(await cluster.stored(key)).toEqual(newest);
+  });
+});
+
 describe('a snapshot that does not parse', () => {
   const garbage = { range: 'garbage', data: Uint8Array.of(4) };
   const storeText = (cluster: RepairCluster) =>
@@ -99,7 +170,7 @@ describe('a snapshot that does not parse', () => {
       why: 'unable to rebuild allocator from snapshots for family:IPv4 with error:invalid CIDR address: garbage',
     },
     {
-      ...{ what: 'with an invalid range', loop: nodePortRepair, key: NODE_PORTS, store: storeGarbage },
+      ...{ what: 'with an invalid range', loop: nodePortRepair, key: NODE_PORT_KEY, store: storeGarbage },
       why: 'unable to rebuild allocator from snapshot: ',
     },
     {
@@ -311,26 +382,26 @@ describe('held items', () => {
 
   test('if the API servers allocate, a pass removes the holds from the stored range', async () => {
     const cluster = new RepairCluster({ allocator: 'apiserver' });
-    await cluster.store(NODE_PORTS, {
+    await cluster.store(NODE_PORT_KEY, {
       range: '30000-32767',
       data: fromBits([1]),
       holds: [{ ...ANY, items: ['30001'] }],
     });
     await cluster.pass(nodePortRepair);
-    expect((await cluster.stored(NODE_PORTS))?.holds).toEqual([]);
+    expect((await cluster.stored(NODE_PORT_KEY))?.holds).toEqual([]);
   });
 
   test('a pass ends a hold only if the hold had expired before the pass read the range', async () => {
     const cluster = new RepairCluster();
     const holds = [{ ...ANY, untilMs: cluster.nowMs + 1 - HOLD_END_MARGIN_MS, items: ['30001'] }];
-    await cluster.store(NODE_PORTS, { range: '30000-32767', data: fromBits([1]), holds });
+    await cluster.store(NODE_PORT_KEY, { range: '30000-32767', data: fromBits([1]), holds });
     const kubernetes = listing(() => {
       cluster.nowMs += 10;
       return [];
     });
     await cluster.pass(nodePortRepair, { kubernetes });
-    expect(await cluster.stored(NODE_PORTS)).toMatchObject({ data: fromBits([1]), holds });
+    expect(await cluster.stored(NODE_PORT_KEY)).toMatchObject({ data: fromBits([1]), holds });
     await cluster.pass(nodePortRepair);
-    expect(await cluster.stored(NODE_PORTS)).toMatchObject({ data: new Uint8Array(0), holds: [] });
+    expect(await cluster.stored(NODE_PORT_KEY)).toMatchObject({ data: new Uint8Array(0), holds: [] });
   });
 });
