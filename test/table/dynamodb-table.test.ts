@@ -7,7 +7,6 @@ import { keyOf } from '../../lib/table/dynamodb-items.ts';
 import { type DynamoClientOptions, dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
 import type { Item, KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { createTable } from '../../local/create-table.ts';
-import { startTableServer } from '../../local/table-server.ts';
 import { describeKeyValueTable, NOW_MS, newCluster, won } from '../contract/key-value-table.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { afterThisTest } from '../support/after-this-test.ts';
@@ -26,7 +25,6 @@ import {
   truncateReply,
 } from '../support/fault-proxy.ts';
 import { runningTableServer } from '../support/running-table-server.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
 import { testDynamoClient } from '../support/test-dynamo-client.ts';
 
 const TABLE = 'kube-bootstrap-controller';
@@ -320,21 +318,4 @@ test('createTable does not change an existing table or its content', async () =>
   const item = won(await openTable(server.client).put({ cluster, key: 'a', value: 1, schema: 1 }, undefined));
   await createTable(server.client, TABLE);
   expect(await openTable(server.client).get(cluster, 'a')).toEqual(item);
-});
-
-test('a table that is kept in a folder exists after a restart', async () => {
-  const folder = temporaryFolder();
-  const run = async <T>(work: (table: KeyValueTable) => Promise<T>): Promise<T> => {
-    const server = await startTableServer({ key: 'test', path: folder });
-    const client = testDynamoClient(server.endpoint);
-    await createTable(client, TABLE);
-    const result = await work(openTable(client));
-    client.destroy();
-    await server.close();
-    return result;
-  };
-  const item = await run(async (table) =>
-    won(await table.put({ cluster: 'c', key: 'a', value: 1, schema: 1 }, undefined)),
-  );
-  expect(await run((table) => table.get('c', 'a'))).toEqual(item);
 });

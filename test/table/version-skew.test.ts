@@ -24,7 +24,6 @@ const RANGE = 'ranges/serviceips';
 const OF_SUSPECT = { stack: 'prod', loop: LOOP, cluster: 'demo' } as const;
 
 interface Access {
-  readonly form: StoredForm;
   /** What a read of `least` and of `most` returns, if that differs from the stored values. */
   readonly asRead?: readonly [unknown, unknown];
   read(table: KeyValueTable): Promise<unknown>;
@@ -39,22 +38,21 @@ const UNCLAIMED = { namespace: 'default', name: 'web', reviews: 1, first: [0, 1]
 const pause = { untilMs: 9999, reason: 'later', by: 'someone' };
 const suspectIn = async (table: KeyValueTable) => (await listFleetNotes(table, 'prod', LOOP)).suspects.get('demo');
 
-const TYPES: Readonly<Record<keyof typeof STORED_FORMS, Access>> = {
+type ItemType = keyof typeof STORED_FORMS;
+
+const TYPES: Readonly<Record<ItemType, Access>> = {
   registration: {
-    form: STORED_FORMS.registration,
     read: (table) => readCluster(table, 'demo'),
     rewrite: (table) => updateCluster(table, 'demo', withPause(pause)),
     changed: { paused: pause },
   },
   'pause of all': {
-    form: STORED_FORMS['pause of all'],
     asRead: [undefined, STORED_FORMS['pause of all'].most({}).paused],
     read: readPauseOfAll,
     rewrite: (table) => pauseAllClusters(table, pause),
     changed: { paused: pause },
   },
   leases: {
-    form: STORED_FORMS.leases,
     asRead: [
       [aLease({ address: '10.9.8.7', ...STORED_FORMS.leases.least['10.9.8.7'] })],
       Object.entries(STORED_FORMS.leases.most({})).map(([address, lease]) =>
@@ -66,7 +64,6 @@ const TYPES: Readonly<Record<keyof typeof STORED_FORMS, Access>> = {
     changed: { '10.9.8.7': { ...STORED_FORMS.leases.most({})['10.9.8.7'], withdrawnUntilMs: 9999 } },
   },
   'run record': {
-    form: STORED_FORMS['run record'],
     read: async (table) => (await readRunRecord(table, 'demo', LOOP))?.record,
     async rewrite(table) {
       const { record, item } = found(await readRunRecord(table, 'demo', LOOP));
@@ -75,7 +72,6 @@ const TYPES: Readonly<Record<keyof typeof STORED_FORMS, Access>> = {
     changed: { durationMs: 21 },
   },
   range: {
-    form: STORED_FORMS.range,
     asRead: [
       { ...STORED_FORMS.range.least, unclaimed: [] },
       { ...mostOfRange, unclaimed: [UNCLAIMED] },
@@ -88,7 +84,6 @@ const TYPES: Readonly<Record<keyof typeof STORED_FORMS, Access>> = {
     changed: { generation: 4 },
   },
   request: {
-    form: STORED_FORMS.request,
     read: async (table) => (await readRequest(table, 'demo', 'r1'))?.record,
     async rewrite(table) {
       const { record, item } = found(await readRequest(table, 'demo', 'r1'));
@@ -98,7 +93,6 @@ const TYPES: Readonly<Record<keyof typeof STORED_FORMS, Access>> = {
     changed: { answer: '{"a":1}' },
   },
   suspect: {
-    form: STORED_FORMS.suspect,
     read: async (table) => (await suspectIn(table))?.suspect,
     async rewrite(table) {
       const { suspect, item } = found(await suspectIn(table));
@@ -135,7 +129,9 @@ function changedAt(
   return isList(value) ? value.with(Number(name), part ?? null) : { ...parts, [name]: part };
 }
 
-describe.each(Object.entries(TYPES))('%s', (_type, { form, asRead, read, rewrite, changed }) => {
+describe.each(Object.keys(TYPES) as ItemType[])('%s', (type) => {
+  const form: StoredForm = STORED_FORMS[type];
+  const { asRead, read, rewrite, changed } = TYPES[type];
   const written = async (item: Item) => {
     const table = tableOf(item);
     await rewrite(table);
@@ -163,9 +159,7 @@ describe.each(Object.entries(TYPES))('%s', (_type, { form, asRead, read, rewrite
   test('an item is corrupt if a part has another type or a required field is missing, and the error names the part', async () => {
     const isField = (path: Path) => path.length > 0 && Number.isNaN(Number(path.at(-1)));
     // Each loop checks its own state in the run record.
-    const checked = pathsIn(form.most({})).filter(
-      ([first]) => first !== 'state' || form !== STORED_FORMS['run record'],
-    );
+    const checked = pathsIn(form.most({})).filter(([first]) => first !== 'state' || type !== 'run record');
     const required = pathsIn(form.least).filter((path) => isField(path) && !OPTIONAL.has(path.join('.')));
     const faults = [
       ...checked.map((path) => [path, changedAt(form.most({}), path, (part) => (typeof part === 'string' ? 7 : 'x'))]),
@@ -188,17 +182,18 @@ describe.each(Object.entries(TYPES))('%s', (_type, { form, asRead, read, rewrite
 });
 
 test('a change keeps fields of a newer release in specs and in leases of other addresses, and drops other new fields', async () => {
-  const rewritten = async ({ form, rewrite }: Access) => {
+  const rewritten = async (type: ItemType) => {
+    const form: StoredForm = STORED_FORMS[type];
     const table = tableOf(storedItem(form, { value: form.most(NEWER) }));
-    await rewrite(table);
+    await TYPES[type].rewrite(table);
     return (await table.get(form.cluster, form.key))?.value;
   };
-  const { spec, ...others } = Object(await rewritten(TYPES.registration));
+  const { spec, ...others } = Object(await rewritten('registration'));
   expect(spec).toMatchObject(NEWER);
   expect(JSON.stringify(others)).not.toContain('ofNewerRelease');
-  expect(await rewritten(TYPES.leases)).toMatchObject({ '10.9.8.6': NEWER, '10.9.8.7': { generation: 5 } });
+  expect(await rewritten('leases')).toMatchObject({ '10.9.8.6': NEWER, '10.9.8.7': { generation: 5 } });
   for (const type of ['pause of all', 'run record', 'range', 'request', 'suspect'] as const) {
-    expect(JSON.stringify(await rewritten(TYPES[type]))).not.toContain('ofNewerRelease');
+    expect(JSON.stringify(await rewritten(type))).not.toContain('ofNewerRelease');
   }
 });
 
