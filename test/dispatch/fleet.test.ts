@@ -48,30 +48,13 @@ describe('the health of a cluster', () => {
     const standing = { paused: true, overdue: [], failing: [], withoutLiveLease: false };
     expect(healthOf({ ...ENTRY, paused }, all(failing(9)), at(600))).toMatchObject(standing);
   });
-
-  test.each([
-    { name: 'found an active lease', counts: { activeLeases: 1 }, publishes: true, without: false },
-    { name: 'found no active lease', counts: { activeLeases: 0 }, publishes: true, without: true },
-    { name: 'ended before it read the leases', counts: {}, publishes: true, without: false },
-    {
-      name: 'ran under a spec that publishes no endpoints',
-      counts: { activeLeases: 0 },
-      publishes: false,
-      without: false,
-    },
-  ])(
-    'a cluster whose last pass $name is counted as a cluster without an active lease: $without',
-    ({ counts, publishes, without }) => {
-      const records = { 'kubernetes-service': { ...RECORD, counts: counts as RunRecord['counts'] } };
-      expect(healthOf({ ...ENTRY, publishes }, records, at(10)).withoutLiveLease).toBe(without);
-    },
-  );
 });
 
 describe('the figures of a cluster for the alarms', () => {
   const judge = (loop: Loop, record: Partial<RunRecord>, seconds = 10) =>
     healthOf(ENTRY, { [loop]: { ...RECORD, ...record } }, { nowMs: seconds * 1000, pausedAll: undefined });
   const twoOwners = [{ type: 'twoOwners', message: 'm' }] as const;
+  const [WITH_LEASE, WITHOUT_LEASE] = [{ withoutLiveLease: false }, { withoutLiveLease: true }];
 
   test.each<[string, object, Loop, Partial<RunRecord>]>([
     ['findings that require action', { withFindings: true }, 'cluster-ip-repair', { counts: { needAttention: 2 } }],
@@ -89,9 +72,18 @@ describe('the figures of a cluster for the alarms', () => {
       { counts: { allocated: 9, capacity: 10 } },
     ],
     ['nothing', { withFindings: false, withTwoOwners: false, fullestRangePercent: 0 }, 'cluster-ip-repair', {}],
+    ['that it has no active lease', WITHOUT_LEASE, 'kubernetes-service', { counts: { activeLeases: 0 } }],
+    ['that it has an active lease', WITH_LEASE, 'kubernetes-service', { counts: { activeLeases: 1 } }],
+    ['no missing lease if its pass ended before it read the leases', WITH_LEASE, 'kubernetes-service', { counts: {} }],
   ])('the figures of a cluster report %s until the next pass', (_, expected, loop, record) => {
     expect(judge(loop, record)).toMatchObject(expected);
     expect(judge(loop, record, 3_600)).toMatchObject(expected);
+  });
+
+  test('the figures of a cluster do not report that it has no active lease if its spec publishes no endpoints', () => {
+    const records = { 'kubernetes-service': { ...RECORD, counts: { activeLeases: 0 } } };
+    const moment = { nowMs: 10_000, pausedAll: undefined };
+    expect(healthOf({ ...ENTRY, publishes: false }, records, moment)).toMatchObject(WITH_LEASE);
   });
 });
 
