@@ -40,31 +40,13 @@ function itemOf(table: KeyValueTable, name = SPEC.name) {
   return table.get('#clusters', name);
 }
 
-describe('a registered cluster', () => {
+describe('registerCluster', () => {
   test('a new registration is read back with its spec and generation 1', async () => {
     const table = memoryTable();
     const registered = await registerCluster(table, SPEC);
     expect(registered).toEqual({ spec: SPEC, generation: 1, rangesGeneration: 1 });
     expect(await readCluster(table, SPEC.name)).toEqual(registered);
     expect(await readCluster(table, 'another')).toBeUndefined();
-  });
-
-  test('clusters are listed in the order of their names, together with the pause of all clusters', async () => {
-    const table = memoryTable();
-    for (const name of ['b', 'a', '0']) await registerCluster(table, { ...SPEC, name });
-    await pauseAllClusters(table, PAUSE);
-    const { clusters, unreadable, pausedAll } = await listClusters(table);
-    expect(clusters.map(({ spec }) => spec.name)).toEqual(['0', 'a', 'b']);
-    expect({ unreadable, pausedAll }).toEqual({ unreadable: [], pausedAll: PAUSE });
-  });
-});
-
-describe('registerCluster', () => {
-  test('registerCluster writes nothing when the spec is the same', async () => {
-    const table = await withCluster();
-    const before = await itemOf(table);
-    expect(await registerCluster(table, structuredClone(SPEC))).toMatchObject({ generation: 1 });
-    expect(await itemOf(table)).toEqual(before);
   });
 
   test.each<[string, Partial<ClusterSpec>, boolean]>([
@@ -124,16 +106,6 @@ describe('registerCluster', () => {
     await expect(registerCluster(table, SPEC)).rejects.toMatchObject({ code: 'SchemaTooNew' });
     expect(await itemOf(table)).toEqual(item);
   });
-});
-
-test('after the change `unregistered`, the cluster cannot be read or listed, and its table items are kept', async () => {
-  const table = await withCluster();
-  const range = won(await table.put({ cluster: SPEC.name, key: 'ranges/serviceips', value: 1, schema: 1 }, undefined));
-  expect(await updateCluster(table, SPEC.name, unregistered)).toBe(true);
-  expect((await itemOf(table))?.value).toEqual({ generation: 1 });
-  expect(await readCluster(table, SPEC.name)).toBeUndefined();
-  expect((await listClusters(table)).clusters).toEqual([]);
-  expect(await table.list(SPEC.name, '')).toEqual([range]);
 });
 
 describe('a change of a registration that the caller has read', () => {
@@ -220,15 +192,6 @@ test('clusterPages returns the clusters of each page, and listClusters returns w
   for await (const { clusters } of clusterPages(paged)) seen.push(clusters.map(({ spec }) => spec.name));
   expect(seen).toEqual([['a'], ['b', 'c']]);
   expect(await listClusters(table)).toMatchObject({ pausedAll: PAUSE, clusters: [{ writtenAtMs: 0 }, {}, {}] });
-});
-
-test('the pause of a cluster is stored in its registration, does not change the generation, and can be removed', async () => {
-  const table = memoryTable();
-  const registered = await registerCluster(table, SPEC);
-  expect(await updateCluster(table, SPEC.name, withPause(PAUSE))).toBe(true);
-  expect(await readCluster(table, SPEC.name)).toEqual({ ...registered, paused: PAUSE });
-  expect(await updateCluster(table, SPEC.name, withPause(undefined))).toBe(true);
-  expect(await readCluster(table, SPEC.name)).toEqual(registered);
 });
 
 describe('a registration that cannot be read', () => {
