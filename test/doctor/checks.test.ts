@@ -24,7 +24,7 @@ import {
 } from '../../lib/kubernetes/permissions.ts';
 import { makeAuthority } from '../../local/stand-in/identity.ts';
 import { aClusterSpec, aServer, specIn } from '../support/a-cluster-spec.ts';
-import { anAccess } from '../support/a-process.ts';
+import { anAccess } from '../support/an-access.ts';
 import { anEndpoints, aSlice } from '../support/an-endpoints.ts';
 import { memoryCluster } from '../support/memory-cluster.ts';
 import { memoryTable } from '../support/memory-table.ts';

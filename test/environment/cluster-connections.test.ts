@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import type { ApiServerAccess } from '../../lib/kubernetes/kubeconfig.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
-import { anAccess, aProcess } from '../support/a-process.ts';
+import { aProcess } from '../support/a-process.ts';
+import { anAccess } from '../support/an-access.ts';
 import { type FaultServer, failure, startFaultServer } from '../support/api-fault-server.ts';
 
 const MINUTE = 60_000;

@@ -6,8 +6,9 @@ import { type ApiServerAccess, parseKubeconfig } from '../../lib/kubernetes/kube
 import type { Transport } from '../../lib/kubernetes/transport.ts';
 import { type CertifiedKey, makeAuthority } from '../../local/stand-in/identity.ts';
 import { aClusterSpec, aHost, aServer } from '../support/a-cluster-spec.ts';
-import { anAccess, aProcess } from '../support/a-process.ts';
+import { aProcess } from '../support/a-process.ts';
 import { afterThisTest } from '../support/after-this-test.ts';
+import { anAccess } from '../support/an-access.ts';
 import { type Reaction, startFaultServer } from '../support/api-fault-server.ts';
 import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 

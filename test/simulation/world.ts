@@ -17,7 +17,7 @@ import { CLUSTERS, readPauseOfAll } from '../../lib/table/clusters.ts';
 import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
 import { serverClock } from '../../lib/table/server-clock.ts';
 import { aClusterSpec, aHost, aServer } from '../support/a-cluster-spec.ts';
-import { anAccess } from '../support/a-process.ts';
+import { anAccess } from '../support/an-access.ts';
 import { Chance, Clock } from './clock.ts';
 import { EndpointTruth } from './endpoint-truth.ts';
 import { networkOf } from './network.ts';

@@ -5,20 +5,6 @@ import type { ConnectOptions } from '../../lib/runtime/environment.ts';
 import { aClusterSpec } from './a-cluster-spec.ts';
 import { afterThisTest } from './after-this-test.ts';
 
-/** Returns the contents of a kubeconfig without a credential. */
-export function anAccess(overrides: Partial<ApiServerAccess> = {}): ApiServerAccess {
-  return {
-    server: 'https://10.0.0.1:6443',
-    basePath: '',
-    source: 'kubeconfig of the test',
-    context: 'demo',
-    skipTlsVerify: false,
-    tls: () => ({ rejectUnauthorized: true }),
-    authHeaders: async () => ({}),
-    ...overrides,
-  };
-}
-
 /** Returns the cluster connections of one process, which get their kubeconfigs from `load` and close after the test. Sleeps end at once. */
 export function aProcess(
   load: (spec: ClusterSpec) => Promise<ApiServerAccess>,

@@ -10,7 +10,7 @@ import { listFleetNotes } from '../../lib/table/fleet-notes.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { Clock } from '../simulation/clock.ts';
 import { aClusterSpec } from './a-cluster-spec.ts';
-import { anAccess } from './a-process.ts';
+import { anAccess } from './an-access.ts';
 import { memoryCluster } from './memory-cluster.ts';
 import { queueEvent } from './memory-queue.ts';
 import { memoryStore, memoryTable } from './memory-table.ts';
