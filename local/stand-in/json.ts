@@ -1,6 +1,5 @@
+import { isRecord, type JsonRecord } from '../../lib/cluster/values.ts';
 import { badRequest } from './resources.ts';
-
-export type JsonFields = Readonly<Record<string, unknown>>;
 
 /** @throws StatusError if a body is not JSON */
 export function parsedJson(body: string): unknown {
@@ -11,18 +10,14 @@ export function parsedJson(body: string): unknown {
   }
 }
 
-export function isFields(value: unknown): value is JsonFields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 /** Returns the fields of a value; none if it is not an object. */
-export function jsonFieldsIn(value: unknown): JsonFields {
-  return isFields(value) ? value : {};
+export function jsonFieldsIn(value: unknown): JsonRecord {
+  return isRecord(value) ? value : {};
 }
 
 /** Returns the objects in a list; none if the value is not a list. */
-export function jsonListIn(value: unknown): readonly JsonFields[] {
-  return Array.isArray(value) ? value.filter(isFields) : [];
+export function jsonListIn(value: unknown): readonly JsonRecord[] {
+  return Array.isArray(value) ? value.filter(isRecord) : [];
 }
 
 export function stringsIn(value: unknown): readonly string[] {

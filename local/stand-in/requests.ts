@@ -1,4 +1,5 @@
-import { isFields, type JsonFields, jsonFieldsIn, jsonListIn, parsedJson } from './json.ts';
+import { isRecord, type JsonRecord } from '../../lib/cluster/values.ts';
+import { jsonFieldsIn, jsonListIn, parsedJson } from './json.ts';
 import type { StoredObject } from './object-store.ts';
 import { badRequest, StatusError } from './resources.ts';
 
@@ -40,7 +41,7 @@ function matches({ key, operator, value }: Term, read: (key: string) => string |
 }
 
 function fieldAt(object: StoredObject, key: string): string {
-  const found = key.split('.').reduce<unknown>((value, name) => (isFields(value) ? value[name] : undefined), object);
+  const found = key.split('.').reduce<unknown>((value, name) => (isRecord(value) ? value[name] : undefined), object);
   return typeof found === 'string' ? found : '';
 }
 
@@ -56,8 +57,8 @@ export function patched(target: StoredObject, body: string, contentType: string)
 
 /** Merges a patch as RFC 7396 defines. */
 function merged(target: unknown, patch: unknown): unknown {
-  if (!isFields(patch)) return patch;
-  const result: Record<string, unknown> = isFields(target) ? { ...target } : {};
+  if (!isRecord(patch)) return patch;
+  const result: Record<string, unknown> = isRecord(target) ? { ...target } : {};
   for (const [field, value] of Object.entries(patch)) {
     if (value === null) delete result[field];
     else result[field] = merged(result[field], value);
@@ -76,26 +77,26 @@ function strategicMerged(target: StoredObject, patch: unknown): unknown {
 }
 
 function withoutDirectives(value: unknown): unknown {
-  if (!isFields(value)) return value;
+  if (!isRecord(value)) return value;
   const kept = Object.entries(value).filter(([field]) => !field.startsWith('$'));
   return Object.fromEntries(kept.map(([field, each]) => [field, withoutDirectives(each)]));
 }
 
 function mergedPorts(
-  ports: readonly JsonFields[],
-  changes: readonly JsonFields[],
-  order: readonly JsonFields[],
-): JsonFields[] {
+  ports: readonly JsonRecord[],
+  changes: readonly JsonRecord[],
+  order: readonly JsonRecord[],
+): JsonRecord[] {
   const byPort = new Map(ports.map((each) => [each['port'], each]));
   for (const { $patch, ...change } of changes) {
     if ($patch === 'delete') byPort.delete(change['port']);
     else byPort.set(change['port'], { ...byPort.get(change['port']), ...change });
   }
-  const placeOf = ({ port }: JsonFields) => order.findIndex((each) => each['port'] === port);
+  const placeOf = ({ port }: JsonRecord) => order.findIndex((each) => each['port'] === port);
   return [...byPort.values()].sort((one, other) => placeOf(one) - placeOf(other));
 }
 
 function objectIn(value: unknown): StoredObject {
-  if (isFields(value) && isFields(value['metadata'])) return value as unknown as StoredObject;
+  if (isRecord(value) && isRecord(value['metadata'])) return value as unknown as StoredObject;
   throw badRequest('the object provided is unrecognized (must be of type object with metadata)');
 }
