@@ -58,25 +58,17 @@ async function serverAnd(
   return { server, probe, target: { url: `${server.url}/readyz?verbose`, authenticate: false } };
 }
 
-test.each([
-  [200, 'ok'],
-  [302, 'elsewhere'],
-  [401, 'Unauthorized'],
-  [500, '[-]shutdown failed: reason withheld'],
-])('a probe returns the status %i and the body, and follows no redirect', async (status, body) => {
-  const { probe, target, server } = await serverAnd(() => ({ status, headers: { location: '/' }, body }));
-  await expect(probe(target)).resolves.toEqual({ kind: 'status', status, body });
+test.each<[string, Reaction, object]>([
+  ['200 with its body', { body: 'ok' }, { status: 200, body: 'ok' }],
+  ['a redirect, which it does not follow', { status: 302, headers: { location: '/' } }, { status: 302 }],
+  ['401', { status: 401, body: 'Unauthorized' }, { status: 401, body: 'Unauthorized' }],
+  ['500', { status: 500, body: '[-]shutdown failed: x' }, { status: 500, body: '[-]shutdown failed: x' }],
+  ['at most 4 KB of a body', { body: 'x'.repeat(1_000_000) }, { status: 200, body: 'x'.repeat(4_096) }],
+  ['the status of a reply whose body is cut off', { cutOff: 'x'.repeat(1_000) }, { status: 200 }],
+])('a probe returns %s', async (_, reaction, reply) => {
+  const { probe, target, server } = await serverAnd(() => reaction);
+  await expect(probe(target)).resolves.toMatchObject({ kind: 'status', ...reply });
   expect(server.requests).toMatchObject([{ method: 'GET', path: '/readyz?verbose' }]);
-});
-
-test('a probe returns at most 4 KB of a body', async () => {
-  const { probe, target } = await serverAnd(() => ({ body: 'x'.repeat(1_000_000) }));
-  await expect(probe(target)).resolves.toEqual({ kind: 'status', status: 200, body: 'x'.repeat(4_096) });
-});
-
-test('a probe returns the status of a reply even if its body is cut off', async () => {
-  const { probe, target } = await serverAnd(() => ({ cutOff: 'x'.repeat(1_000) }));
-  await expect(probe(target)).resolves.toMatchObject({ kind: 'status', status: 200 });
 });
 
 test('a probe opens a connection of its own and closes it', async () => {
