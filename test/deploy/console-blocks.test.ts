@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { type ConsoleBlock, consoleBlocks, fencedBlocks, pages, showsThat } from '../support/console-blocks.ts';
-import { startWorld, type World } from './world.ts';
+import { running } from '../support/running.ts';
+import { startWorld } from './world.ts';
 
 const texts = pages();
 /** The pages that the tests in test/docs cover. */
@@ -12,12 +13,7 @@ const blocks: ConsoleBlock[] = [...texts]
 /** The languages of blocks that the test does not run: text to read, and contents of files. */
 const NOT_RUN = new Set(['text', 'yaml', 'json', 'hcl']);
 
-let world: World | undefined;
-
-beforeAll(async () => {
-  if (blocks.length > 0) world = await startWorld();
-});
-afterAll(() => world?.stop());
+const world = running(startWorld);
 
 test('every fenced block of the pages has a language', () => {
   for (const [page, text] of texts) {
@@ -34,8 +30,8 @@ test('every fenced block of the pages has a language', () => {
 test('the commands in every console block print the output that the page shows', async () => {
   for (const { commands } of blocks) {
     for (const { at, command, output } of commands) {
-      const ran = await world?.project.run(command);
-      const isAsSaid = ran?.code === 0 && showsThat(ran.output, output);
+      const ran = await world.project.run(command);
+      const isAsSaid = ran.code === 0 && showsThat(ran.output, output);
       expect({ at, command, ...(!isAsSaid && { ...ran, expected: output }) }).toEqual({ at, command });
     }
   }

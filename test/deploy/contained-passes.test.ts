@@ -2,13 +2,13 @@ import { createHash } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { startFaultServer } from '../support/api-fault-server.ts';
 import { bundleFunctions } from '../support/bundled-functions.ts';
 import { queueEvent } from '../support/memory-queue.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import type { RunningFunction } from './emulator-function.ts';
-import { startClusters, startFleetTable } from './fleet-functions.ts';
+import { afterTheseTests, startClusters, startFleetTable } from './fleet-functions.ts';
 
 const LOOP = 'kubernetes-service';
 const MEMORY_MB = 256;
@@ -34,15 +34,10 @@ const folder = temporaryFolder();
 let clusters: Awaited<ReturnType<typeof startClusters>>;
 /** The times of all calls to each API server. */
 const calledMs = new Map<string, number[]>();
-const stops: (() => Promise<unknown>)[] = [];
 
 beforeAll(async () => {
   await bundleFunctions(folder, [LOOP]);
-  clusters = await startClusters(CLUSTERS, stops, (name) => calledMs.get(name)?.push(Date.now()));
-});
-
-afterAll(async () => {
-  for (const stop of stops.reverse()) await stop();
+  clusters = await startClusters(CLUSTERS, (name) => calledMs.get(name)?.push(Date.now()));
 });
 
 interface Message {
@@ -58,7 +53,7 @@ class Queue {
   async start(): Promise<string> {
     const headers = { 'content-type': 'application/x-amz-json-1.0' };
     const { url, stop } = await startFaultServer(({ body }) => ({ headers, body: this.#accept(body) }));
-    stops.push(stop);
+    afterTheseTests(stop);
     return url;
   }
 
@@ -87,7 +82,7 @@ class Queue {
 }
 
 async function startFunction(attack: string, cpuShare: number, queue: Queue): Promise<RunningFunction> {
-  const table = await startFleetTable(stops);
+  const table = await startFleetTable();
   for (const [name, { kubeconfigFile, url }] of clusters) await table.register(name, kubeconfigFile, url);
   const hook = join(folder, `${createHash('md5').update(attack).digest('hex')}.mjs`);
   const { port } = new URL(clusters.get(HOSTILE)?.url ?? '');

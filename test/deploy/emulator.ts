@@ -27,7 +27,7 @@ export async function startEmulator() {
     aws: awsCalls(endpoint),
     /** The recording proxy that deployed functions call. */
     recorder,
-    async stop() {
+    async close() {
       await recorder.close();
       await server.kill(); // it has no state to save
     },

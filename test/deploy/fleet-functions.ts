@@ -1,3 +1,4 @@
+import { afterAll } from '@jest/globals';
 import type { ClusterSpec, Loop } from '../../lib/cluster/cluster-spec.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { LOCAL_TABLE, localTable } from '../../local/local-environment.ts';
@@ -17,18 +18,28 @@ interface FunctionOptions extends Pick<Runnable, 'folder' | 'limitMs' | 'cpuShar
   readonly environment?: Readonly<Record<string, string>>;
 }
 
+const stops: (() => unknown)[] = [];
+
+/** Calls a function after the tests of the file. Several functions are called in reverse order. */
+export function afterTheseTests(stop: () => unknown): void {
+  stops.push(stop);
+}
+
+afterAll(async () => {
+  for (const stop of stops.reverse()) await stop();
+});
+
 /**
- * Starts an API server for each cluster, and adds functions to `stops` that stop them.
+ * Starts an API server for each cluster.
  * @param onCall is called at each call of a pass to an API server. Probes do not count
  */
 export async function startClusters(
   names: readonly string[],
-  stops: (() => Promise<unknown>)[],
   onCall: (name: string) => void,
 ): Promise<ReadonlyMap<string, MisbehavingCluster>> {
   const starts = names.map(async (name) => {
     const cluster = await startMisbehavingCluster();
-    stops.push(() => cluster.stop());
+    afterTheseTests(() => cluster.stop());
     cluster.misbehave(() => {
       onCall(name);
       return undefined;
@@ -38,10 +49,10 @@ export async function startClusters(
   return new Map(await Promise.all(starts));
 }
 
-/** Starts the table of a fleet on loopback. Adds functions to `stops` that stop the table and the functions that it runs. */
-export async function startFleetTable(stops: (() => Promise<unknown>)[]) {
+/** Starts the table of a fleet on loopback. */
+export async function startFleetTable() {
   const server = await startTableServer({ key: 'local' });
-  stops.push(() => server.close());
+  afterTheseTests(() => server.close());
   const table = localTable(server.client);
   return {
     /** Registers a cluster. @param url The URL of its API server. */
@@ -67,7 +78,7 @@ export async function startFleetTable(stops: (() => Promise<unknown>)[]) {
         },
         ...options,
       });
-      stops.push(() => running.stop());
+      afterTheseTests(() => running.stop());
       return running;
     },
   };

@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { ATTACKS, type Attack } from '../hostile/attacks.ts';
 import { type HostileApiServer, startHostileApiServer } from '../hostile/hostile-api-server.ts';
 import { bundleFunctions } from '../support/bundled-functions.ts';
@@ -8,7 +8,7 @@ import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 import type { MisbehavingCluster } from '../support/misbehaving-cluster.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import type { RunningFunction } from './emulator-function.ts';
-import { ADDRESS, startClusters, startFleetTable } from './fleet-functions.ts';
+import { ADDRESS, afterTheseTests, startClusters, startFleetTable } from './fleet-functions.ts';
 
 /** The interval of the kubernetes-service loop, which is the shortest. */
 const INTERVAL_MS = 10_000;
@@ -26,11 +26,10 @@ let clusters: ReadonlyMap<string, MisbehavingCluster>;
 /** The time of the last call of a pass to each healthy API server. */
 const lastRequestMs = new Map<string, number>();
 const functions = new Map<TestedLoop, RunningFunction>();
-const stops: (() => Promise<unknown>)[] = [];
 
 beforeAll(async () => {
-  table = await startFleetTable(stops);
-  clusters = await startClusters(HEALTHY, stops, (name) => lastRequestMs.set(name, Date.now()));
+  table = await startFleetTable();
+  clusters = await startClusters(HEALTHY, (name) => lastRequestMs.set(name, Date.now()));
   for (const [name, { kubeconfigFile, url }] of clusters) await register(name, kubeconfigFile, url);
   await registerHostile();
   // The functions are bundled as serverless.yml does, and each runs in one process.
@@ -41,10 +40,6 @@ beforeAll(async () => {
   }
 });
 
-afterAll(async () => {
-  for (const stop of stops.reverse()) await stop();
-});
-
 function register(name: string, file: string, url: string): Promise<unknown> {
   return table.register(name, file, url, { allocator: 'table' });
 }
@@ -53,7 +48,7 @@ async function registerHostile(): Promise<void> {
   const [first] = ATTACKS;
   if (first === undefined) throw new Error('there are no attacks');
   hostile = await startHostileApiServer(first);
-  stops.push(() => hostile.stop());
+  afterTheseTests(() => hostile.stop());
   for (const [scheme, name] of Object.entries(HOSTILE)) {
     const file = join(folder, `${name}.json`);
     const url = hostile.url.replace(/^http/, scheme);

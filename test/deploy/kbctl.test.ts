@@ -1,18 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { describeKbctl, SUITE_GROUPS } from '../contract/kbctl-suites.ts';
 import { notGranted, shippedPolicy } from '../support/emulator-policy.ts';
-import { type Emulator, startEmulator } from './emulator.ts';
+import { running } from '../support/running.ts';
+import { startEmulator } from './emulator.ts';
 
 describe('kbctl on an emulator of AWS', () => {
-  let emulator: Emulator;
-
-  beforeAll(async () => {
-    emulator = await startEmulator();
-  });
-
-  afterAll(async () => {
-    await emulator?.stop();
-  });
+  const emulator = running(startEmulator);
 
   describe.each(SUITE_GROUPS)('%s', (group) => {
     describeKbctl(group, () => emulator.recorder.endpoint);

@@ -1,23 +1,19 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { beforeAll, expect, test } from '@jest/globals';
 import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
 import { anAllocateWorld, CLUSTER } from '../support/allocate-world.ts';
+import { running } from '../support/running.ts';
 import { sumOf } from './emulator-logs.ts';
-import { type Deployment, messages, STACK, startWorld, type World } from './world.ts';
-
-let world: World;
-let deployed: Deployment;
+import { type Deployment, messages, STACK, startWorld } from './world.ts';
 
 /* The tests run in order. CloudFormation deploys one release, as for a user without Node.js and without a clone. */
-beforeAll(async () => {
-  world = await startWorld();
-  deployed = await world.deployRelease({ LogLevel: 'DEBUG', TickConcurrency: '50' });
-});
+const world = running(startWorld);
+let deployed: Deployment;
 
-afterAll(async () => {
-  await world?.stop();
+beforeAll(async () => {
+  deployed = await world.deployRelease({ LogLevel: 'DEBUG', TickConcurrency: '50' });
 });
 
 test('a release contains the checksums of all its files, and an SBOM', () => {

@@ -1,20 +1,19 @@
-import { afterAll, beforeAll, expect } from '@jest/globals';
+import { expect } from '@jest/globals';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { specIn } from '../support/a-cluster-spec.ts';
 import { startEtcd, startKubeApiserver } from '../support/control-plane.ts';
 import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 import { published } from '../support/kubernetes-service-objects.ts';
+import { running } from '../support/running.ts';
 import { freePort } from '../support/server-process.ts';
 import { applyShippedRbac } from '../support/shipped-rbac.ts';
-import { type Deployment, startWorld, type World } from './world.ts';
+import { startWorld } from './world.ts';
 
 export const CLUSTER = 'prod';
 export const SECRET = 'kube-bootstrap-controller/dev/prod';
 export const [FIRST, SECOND] = ['10.9.8.7', '10.9.8.8'] as const;
 
-/** A control plane of two API servers. */
-type ControlPlane = Awaited<ReturnType<typeof startControlPlane>>;
-
+/** Starts a control plane of two API servers. */
 async function startControlPlane() {
   const etcd = await startEtcd();
   try {
@@ -38,31 +37,21 @@ async function startControlPlane() {
   }
 }
 
-interface DeployedCluster {
-  readonly world: World;
-  readonly controlPlane: ControlPlane;
-  /** The last deployment. */
-  deployed: Deployment;
-}
+type DeployedCluster = ReturnType<typeof deployedCluster>;
 
-/**
- * Deploys the stack and registers a cluster before the tests, and stops both after them.
- * @returns an object that gets its fields before the tests
- */
-export function deployedCluster(): DeployedCluster {
-  const all = {} as { -readonly [Part in keyof DeployedCluster]: DeployedCluster[Part] };
-  beforeAll(async () => {
-    // The parts start one after the other, so that each is stopped if the next one does not start.
-    all.world = await startWorld();
-    all.controlPlane = await startControlPlane();
-    all.deployed = await all.world.deploy();
-    await registerWith(all);
+/** Deploys the stack and registers a cluster before the tests, and stops both after them. */
+export function deployedCluster() {
+  return running(async () => {
+    const world = await startWorld();
+    const controlPlane = await startControlPlane();
+    const deployed = await world.deploy();
+    await registerWith({ world, controlPlane });
+    const close = async () => {
+      await world.close();
+      await controlPlane.etcd.close();
+    };
+    return { world, controlPlane, deployed, close };
   });
-  afterAll(async () => {
-    await all.world?.stop();
-    await all.controlPlane?.etcd.close();
-  });
-  return all;
 }
 
 /** Writes the kubeconfig to its secret, and registers the cluster. Adds `others` to `apiServers`. */

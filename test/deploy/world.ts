@@ -15,10 +15,9 @@ import { type DeployedFunction, readStack } from './emulator-stack.ts';
 
 export const STACK = 'kube-bootstrap-controller-dev';
 
-/** A copy of the project, an AWS emulator, and the deployments of the project there. */
-export type World = Awaited<ReturnType<typeof startWorld>>;
 export type Deployment = Awaited<ReturnType<typeof openDeployment>>;
 
+/** Starts a copy of the project, an AWS emulator, and the deployments of the project there. */
 export async function startWorld() {
   const emulator = await startEmulator();
   const project = copyProject(emulator.recorder.endpoint);
@@ -101,11 +100,11 @@ export async function startWorld() {
       judgeCalls();
       return missing;
     },
-    async stop() {
+    async close() {
       await deployments.at(-1)?.stop();
       client.destroy();
       project.remove();
-      await emulator.stop();
+      await emulator.close();
     },
   };
 }
