@@ -84,22 +84,17 @@ export function stackTags({ tags = '' }: Deployment['values']): Readonly<Record<
   return Object.fromEntries(pairs.map((tag) => tag.split(/=(.*)/s).slice(0, 2)));
 }
 
-/** The next deployment: its template, and the parameters that the command line or a block of `params` in serverless.yml sets. */
-interface NextDeployment extends Pick<Deployment, 'requested'> {
-  readonly Parameters: Parameters;
-}
-
 /**
  * Returns the deployed values of the parameters that the next deployment does not set and would therefore reset, by their names
  * in the template.
  */
 export function keptParameters(
   deployed: Deployment['values'],
-  { Parameters, requested }: NextDeployment,
+  { values, requested }: Deployment,
 ): Deployment['values'] {
   const kept = PARAMETERS.flatMap(({ name, inTemplate }) => {
     const before = deployed[inTemplate];
-    const isReset = before !== undefined && inTemplate in Parameters && before !== Parameters[inTemplate]?.Default;
+    const isReset = inTemplate in OF_TEMPLATE && before !== undefined && before !== values[name];
     return isReset && !requested.has(name) ? [[inTemplate, before]] : [];
   });
   return Object.fromEntries(kept);

@@ -36,14 +36,14 @@ export default class DeploymentPlugin {
       // osls does not keep the parameters of the previous deployment, so this hook sets them again.
       'before:deploy:deploy': async () => {
         const { provider } = service;
-        const { values, requested } = deployment();
+        const next = deployment();
         const { Parameters } = provider.compiledCloudFormationTemplate;
         const stack = await deployedStack();
-        const kept = Object.entries(keptParameters(stack?.parameters ?? {}, { Parameters, requested }));
+        const kept = Object.entries(keptParameters(stack?.parameters ?? {}, next));
         for (const [parameter, value] of kept) Parameters[parameter].Default = value;
         const list = kept.map(([parameter, value]) => `${parameter}=${value}`).join(', ');
         if (kept.length > 0) log.notice(`Kept, as this deployment does not set them: ${list}`);
-        if (!requested.has('tags')) provider.stackTags = { ...stack?.tags, ...provider.stackTags };
+        if (!next.requested.has('tags')) provider.stackTags = { ...stack?.tags, ...provider.stackTags };
         const template = provider.compiledCloudFormationTemplate;
         Object.assign(template, nameReplacedResources(template, packageHashes(packageFolder())));
         // An update sets each parameter, because an omitted one could keep its former value.
@@ -52,7 +52,7 @@ export default class DeploymentPlugin {
             return { ParameterKey, ParameterValue: String(Default) };
           });
         }
-        provider.rollbackConfiguration = rollbackConfiguration(stackName(), stack, Number(values.rollbackMinutes));
+        provider.rollbackConfiguration = rollbackConfiguration(stackName(), stack, Number(next.values.rollbackMinutes));
       },
       // A rollback uses an old template, whose parameter values would disable features that were enabled since. So it
       // keeps the deployed values. It also keeps the tags, which no template contains.
