@@ -1,3 +1,6 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+
 /** Our measurements and those of the compared program in the same run. Less is better. */
 export interface Figure {
   readonly what: string;
@@ -25,6 +28,13 @@ export async function inTurn(
 /** Returns the ratio of the best rounds, because the load of the machine can only make a round slower. */
 export function ratioOf({ ours, others }: Figure): number {
   return Math.min(...ours) / Math.min(...others);
+}
+
+/** Runs a program, and returns the lines that it prints. */
+export async function linesOf(program: string, args: readonly string[]): Promise<string[]> {
+  // The limit of the output is large, because upstream's repair logs each finding.
+  const { stdout } = await promisify(execFile)(program, args, { maxBuffer: 64 * 1024 * 1024 });
+  return stdout.trim().split('\n');
 }
 
 export async function timesOf(work: () => Promise<unknown>): Promise<readonly [number, number]> {

@@ -1,14 +1,13 @@
 // Measures passes of cluster-ip-repair beside upstream's repair in Go, and beside a program that only reads the list.
+import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
-import { createServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { kubeconfigOf, newIdentity } from '../../local/stand-in/identity.ts';
 import { serviceList } from '../../test/kubernetes/protobuf-writer.ts';
 import { bundle, heapOptions } from '../../test/support/bundled-functions.ts';
-import type { Figure } from './figure.ts';
-import { linesOf, upstreamProgram } from './upstream.ts';
+import { serve } from '../../test/support/serve.ts';
+import { type Figure, linesOf } from './figure.ts';
 
 const CIDR = '10.0.0.0/15';
 const NO_SUCH_PATH = { kind: 'Status', apiVersion: 'v1', status: 'Failure', reason: 'NotFound', code: 404 };
@@ -20,12 +19,6 @@ interface RepairOptions {
   readonly changes?: boolean;
 }
 
-interface Measured {
-  readonly passMs: readonly number[];
-  /** The peak memory after each pass, or one value after all passes. */
-  readonly peakMb: readonly number[];
-}
-
 /** Runs a program, given a kubeconfig, while a server serves a list of Services. */
 async function besideServer<Result>(
   { services, changes = false }: RepairOptions,
@@ -35,7 +28,7 @@ async function besideServer<Result>(
   const lists = (changes ? [0, services] : [0]).map((moved) => listOf(services, moved));
   let requests = 0;
   const identity = newIdentity('bench');
-  const server = createServer(identity.certified, ({ url = '', headers }, response) => {
+  const server = await serve(({ url = '', headers }, response) => {
     if (!url.startsWith('/api/v1/services')) {
       response.writeHead(404, { 'content-type': 'application/json' }).end(JSON.stringify(NO_SUCH_PATH));
       return;
@@ -45,17 +38,10 @@ async function besideServer<Result>(
     const type = { 'content-type': 'application/vnd.kubernetes.protobuf' };
     response.writeHead(200, { ...type, ...(isZipped && { 'content-encoding': 'gzip' }) });
     response.end(isZipped ? zipped : list);
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
+  }, identity.certified);
   const kubeconfig = path.join(folder, 'kubeconfig');
-  writeFileSync(kubeconfig, kubeconfigOf('bench', `https://127.0.0.1:${port}`, identity));
-  try {
-    return await run(kubeconfig);
-  } finally {
-    server.close();
-    server.closeAllConnections();
-  }
+  writeFileSync(kubeconfig, kubeconfigOf('bench', server.url, identity));
+  return await run(kubeconfig).finally(server.close);
 }
 
 /** @param moved the offset that is added to the address of every hundredth Service */
@@ -96,7 +82,19 @@ export async function repairPasses(folder: string, options: RepairOptions) {
   });
 }
 
-async function upstreamPasses(folder: string, options: RepairOptions): Promise<Measured> {
+/** Builds upstream's repair as a program. */
+function upstreamProgram(folder: string): string {
+  const program = path.join(folder, 'bench-repair');
+  execFileSync('go', ['build', '-buildvcs=false', '-mod=readonly', '-trimpath', '-o', program, './bench-repair'], {
+    cwd: path.join(import.meta.dirname, '../../test/conformance/control-plane'),
+    env: { ...process.env, CGO_ENABLED: '0', GOWORK: 'off' },
+    stdio: 'inherit',
+  });
+  return program;
+}
+
+/** Runs passes of upstream's repair. Returns the peak memory after all passes. */
+async function upstreamPasses(folder: string, options: RepairOptions) {
   const program = upstreamProgram(folder);
   return besideServer(options, folder, async (kubeconfig) => {
     const printed = (await linesOf(program, [kubeconfig, CIDR, String(options.passes), 'protobuf'])).map(Number);

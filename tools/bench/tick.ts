@@ -5,8 +5,7 @@ import { startApiServers } from '../../local/stand-in/api-servers.ts';
 import { kubeconfigOf } from '../../local/stand-in/identity.ts';
 import { bundle } from '../../test/support/bundled-functions.ts';
 import { IDENTITY, readyStandIn } from '../../test/support/stand-in.ts';
-import type { Figure } from './figure.ts';
-import { linesOf } from './upstream.ts';
+import { type Figure, linesOf } from './figure.ts';
 
 const ADDRESSES = ['203.0.113.10', '203.0.113.11', '203.0.113.12'];
 /** The first passes, which open connections, write the endpoints, and run code that is not compiled yet. */
