@@ -1,7 +1,9 @@
 import { join } from 'node:path';
 import { build, type Plugin } from 'esbuild';
+import { parse } from 'yaml';
 import { httpByProperty } from '../../deploy/http-by-property.ts';
 import { sdkParts } from '../../deploy/sdk-parts.ts';
+import { readInRepository } from './repository.ts';
 
 /** Bundles functions into `folder/functions`, as serverless.yml does. */
 export async function bundleFunctions(folder: string, names: readonly string[]): Promise<void> {
@@ -17,19 +19,11 @@ export async function bundle(
   entryPoints: readonly string[],
   plugins: readonly Plugin[] = [httpByProperty, sdkParts],
 ): Promise<void> {
-  await build({
-    entryPoints: [...entryPoints],
-    outdir,
-    outExtension: { '.js': '.mjs' },
-    banner: { js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);" },
-    bundle: true,
-    minify: true,
-    format: 'esm',
-    platform: 'node',
-    target: 'node24',
-    mainFields: ['module', 'main'],
-    plugins: [...plugins],
-  });
+  const { minify, format, platform, target, mainFields, banner } = parse(readInRepository('serverless.yml')).custom
+    .esbuild;
+  const options = { minify, format, platform, target, mainFields, banner };
+  const outExtension = { '.js': '.mjs' };
+  await build({ entryPoints: [...entryPoints], outdir, outExtension, bundle: true, ...options, plugins: [...plugins] });
 }
 
 /** Returns the options that give Node the heap sizes of the Lambda runtime. */
