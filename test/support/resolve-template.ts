@@ -1,19 +1,15 @@
-export interface Resource {
-  readonly Type: string;
-  readonly DeletionPolicy?: string;
-  readonly UpdateReplacePolicy?: string;
+import type { Fields, Resource, Value } from '../../deploy/cloudformation.ts';
+
+export interface ResolvedResource extends Omit<Resource, 'Properties'> {
   // biome-ignore lint/suspicious/noExplicitAny: each type has other properties
   readonly Properties: any;
 }
 
-export interface Template {
+export interface ResolvedTemplate {
   readonly Parameters: Readonly<Record<string, { readonly Default?: string; readonly AllowedPattern?: string }>>;
-  readonly Resources: Readonly<Record<string, Resource>>;
+  readonly Resources: Readonly<Record<string, ResolvedResource>>;
   readonly Outputs: Readonly<Record<string, { readonly Value: unknown }>>;
 }
-
-type Value = string | number | boolean | null | readonly Value[] | Fields;
-type Fields = { readonly [name: string]: Value };
 
 const NO_VALUE = Symbol('AWS::NoValue');
 const PSEUDO = {
@@ -31,7 +27,7 @@ export function resolveTemplate(
   template: object,
   parameters: Readonly<Record<string, string>> = {},
   stackName = 'kube-bootstrap-controller-dev',
-): Template {
+): ResolvedTemplate {
   const { Parameters = {}, Conditions = {}, Rules: _, ...sections } = template as Readonly<Record<string, Fields>>;
   const defaults = Object.entries(Parameters).map(([name, one]) => [name, (one as Fields)['Default'] ?? '']);
   const known: Fields = { ...PSEUDO, 'AWS::StackName': stackName, ...Object.fromEntries(defaults), ...parameters };
@@ -113,5 +109,5 @@ export function resolveTemplate(
       }),
     );
 
-  return { ...resolveEntries(sections), Parameters } as unknown as Template;
+  return { ...resolveEntries(sections), Parameters } as unknown as ResolvedTemplate;
 }

@@ -1,6 +1,6 @@
 import { LOOPS, type Loop, SCHEDULE_SECONDS } from '../../lib/cluster/cluster-spec.ts';
 import type { FleetFigure } from '../../lib/telemetry/telemetry.ts';
-import { type Resource, resolveTemplate } from '../support/resolve-template.ts';
+import { type ResolvedResource, resolveTemplate } from '../support/resolve-template.ts';
 import { uncompiledTemplate } from '../support/uncompiled-template.ts';
 import { type AlarmState, compositeStates, type MetricAlarm, type Sample, statesOf } from './cloudwatch-alarms.ts';
 
@@ -12,7 +12,7 @@ export interface StackAlarm extends MetricAlarm {
 }
 
 /** Returns the resources of a stack with the admission webhook. */
-export function resourcesOf(parameters: Readonly<Record<string, string>> = {}): readonly Resource[] {
+export function resourcesOf(parameters: Readonly<Record<string, string>> = {}): readonly ResolvedResource[] {
   return Object.values(resolveTemplate(uncompiledTemplate(), { Admission: 'on', ...parameters }, STACK).Resources);
 }
 

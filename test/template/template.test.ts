@@ -12,7 +12,7 @@ import { runFunction } from '../deploy/emulator-function.ts';
 import { isGranted, type Statement } from '../support/emulator-policy.ts';
 import { found } from '../support/found.ts';
 import { readZip, unreadableIn, unzip } from '../support/read-zip.ts';
-import { type Resource, resolveTemplate, type Template } from '../support/resolve-template.ts';
+import { type ResolvedResource, type ResolvedTemplate, resolveTemplate } from '../support/resolve-template.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { packageService } from './package-service.ts';
 
@@ -23,80 +23,77 @@ const HANDLERS = readdirSync(path.join(import.meta.dirname, '..', '..', 'functio
 const NAMES = HANDLERS.filter((name) => name !== 'admission');
 
 const EVERYTHING = {
-  table: 'my-table',
-  vpcSubnetIds: 'subnet-1,subnet-2',
-  vpcSecurityGroupIds: 'sg-1',
-  vpcIpv6: 'true',
-  kmsKeyArn: 'arn:aws:kms:eu-west-1:123456789012:key/k',
-  logsKeyArn: 'arn:aws:kms:eu-west-1:123456789012:key/logs',
-  assumableRoleArns: 'arn:aws:iam::210987654321:role/a,arn:aws:iam::210987654321:role/b',
-  assumableOrgRole: 'platform/kubeconfigs-*',
-  assumableOrgPaths: 'o-a1b2c3d4e5/r-ab12/*,o-a1b2c3d4e5/r-cd34/*',
-  webIdentityServers: 'https://203.0.113.10:6443,https://*.clusters.example.com:6443',
-  permissionsBoundaryArn: 'arn:aws:iam::123456789012:policy/boundary',
-  rolePath: '/platform/',
-  alarmTopicArn: 'arn:aws:sns:eu-west-1:123456789012:on-call',
-  logRetentionDays: '7',
-  logLevel: 'DEBUG',
-  loopMemory: '1024',
-  secretsPrefix: 'clusters/',
-  secretsRegion: 'eu-north-1',
-  tickConcurrency: '50',
-  clustersPerTick: '1',
+  TableName: 'my-table',
+  VpcSubnetIds: 'subnet-1,subnet-2',
+  VpcSecurityGroupIds: 'sg-1',
+  VpcIpv6: 'true',
+  KmsKeyArn: 'arn:aws:kms:eu-west-1:123456789012:key/k',
+  LogsKeyArn: 'arn:aws:kms:eu-west-1:123456789012:key/logs',
+  AssumableRoleArns: 'arn:aws:iam::210987654321:role/a,arn:aws:iam::210987654321:role/b',
+  AssumableOrgRole: 'platform/kubeconfigs-*',
+  AssumableOrgPaths: 'o-a1b2c3d4e5/r-ab12/*,o-a1b2c3d4e5/r-cd34/*',
+  WebIdentityServers: 'https://203.0.113.10:6443,https://*.clusters.example.com:6443',
+  PermissionsBoundaryArn: 'arn:aws:iam::123456789012:policy/boundary',
+  RolePath: '/platform/',
+  AlarmTopicArn: 'arn:aws:sns:eu-west-1:123456789012:on-call',
+  LogRetentionDays: '7',
+  LogLevel: 'DEBUG',
+  LoopMemory: '1024',
+  SecretsPrefix: 'clusters/',
+  SecretsRegion: 'eu-north-1',
+  TickConcurrency: '50',
+  ClustersPerTick: '1',
 };
 const WITH_ADMISSION = {
-  admission: 'on',
-  admissionOnFailure: 'allow',
-  admissionDeadlineSeconds: '5',
-  admissionTokenStore: 'ssm',
-  admissionConcurrency: '20',
-  secretsPrefix: 'clusters/',
+  Admission: 'on',
+  AdmissionOnFailure: 'allow',
+  AdmissionDeadlineSeconds: '5',
+  AdmissionTokenStore: 'ssm',
+  AdmissionConcurrency: '20',
+  SecretsPrefix: 'clusters/',
 };
 
 let packaged: Awaited<ReturnType<typeof packageService>>;
-let byDefault: Template;
-let everything: Template;
-let nothing: Template;
-let withAdmission: Template;
+let byDefault: ResolvedTemplate;
+let everything: ResolvedTemplate;
+let nothing: ResolvedTemplate;
+let withAdmission: ResolvedTemplate;
 
 /* All tests use one package, as a release does. CloudFormation applies the parameters to the template. */
 beforeAll(async () => {
   packaged = await packageService({ secretsPrefix: '' });
-  byDefault = resolved({ secretsPrefix: 'kube-bootstrap-controller/dev/' });
+  byDefault = resolved({ SecretsPrefix: 'kube-bootstrap-controller/dev/' });
   everything = resolved(EVERYTHING);
   nothing = resolveTemplate(packaged.template, { Alarms: 'false', Dashboard: 'false' }, 'other');
   withAdmission = resolved(WITH_ADMISSION);
 });
 
-function resolved(parameters: Readonly<Record<string, string>>): Template {
-  const given = Object.entries(parameters).map(([name, value]) => {
-    return [name === 'table' ? 'TableName' : name.replace(/^./, (letter) => letter.toUpperCase()), value];
-  });
-  return resolveTemplate(packaged.template, Object.fromEntries(given));
+function resolved(parameters: Readonly<Record<string, string>>): ResolvedTemplate {
+  return resolveTemplate(packaged.template, parameters);
 }
 
-function ofType({ Resources }: Template, type: string): readonly Resource[] {
+function ofType({ Resources }: ResolvedTemplate, type: string): readonly ResolvedResource[] {
   return Object.values(Resources).filter(({ Type }) => Type === type);
 }
 
-function propertiesOf({ Resources }: Template, id: string): Resource['Properties'] {
+function propertiesOf({ Resources }: ResolvedTemplate, id: string): ResolvedResource['Properties'] {
   const { Properties } = found(Resources[id]);
   return Properties;
 }
 
-function functionOf(template: Template, name: string): Resource['Properties'] {
+function functionOf(template: ResolvedTemplate, name: string): ResolvedResource['Properties'] {
   return propertiesOf(template, `${logicalId(name)}LambdaFunction`);
 }
 
 /** Returns the statements of the function's role, with the resources as texts. */
-function statementsOf(template: Template, name: string): readonly Resource['Properties'][] {
+function statementsOf(template: ResolvedTemplate, name: string): readonly ResolvedResource['Properties'][] {
   const { Policies } = propertiesOf(template, `${pascalCase(name)}Role`);
-  const statements = Policies.flatMap((policy: Resource['Properties']) => policy.PolicyDocument.Statement);
-  return statements.map((one: Resource['Properties']) => ({ ...one, Resource: textsOf(one.Resource) }));
+  const statements = Policies.flatMap((policy: ResolvedResource['Properties']) => policy.PolicyDocument.Statement);
+  return statements.map((one: ResolvedResource['Properties']) => ({ ...one, Resource: textsOf(one.Resource) }));
 }
 
 /** Returns what the function's role allows, as `action on resource`. A minus sign marks denied actions. */
-function granted(template: Template, name: string): readonly string[] {
+function granted(template: ResolvedTemplate, name: string): readonly string[] {
   return statementsOf(template, name)
     .flatMap(({ Effect, Action, Resource: resources }) =>
       Action.flatMap((action: string) =>
@@ -106,7 +103,7 @@ function granted(template: Template, name: string): readonly string[] {
     .sort();
 }
 
-function mayWrite(template: Template, name: string, leadingKey: string): boolean {
+function mayWrite(template: ResolvedTemplate, name: string, leadingKey: string): boolean {
   const call = { action: 'dynamodb:PutItem', resource: TABLE, leadingKey };
   return isGranted(call, statementsOf(template, name) as Statement[]);
 }
@@ -176,7 +173,7 @@ describe('functions', () => {
   });
 
   test('a parameter sets the memory of all functions except the repairs', () => {
-    const memory = (template: Template) => NAMES.map((name) => [name, functionOf(template, name).MemorySize]);
+    const memory = (template: ResolvedTemplate) => NAMES.map((name) => [name, functionOf(template, name).MemorySize]);
     expect(new Set(memory(byDefault).map(([name, mb]) => `${name?.endsWith('-repair')} ${mb}`))).toEqual(
       new Set(['true 512', 'false 256']),
     );
@@ -191,10 +188,10 @@ describe('functions', () => {
   });
 
   test.each(NAMES)('the log lines of %s expire', (name) => {
-    const group = (template: Template) => propertiesOf(template, `${logicalId(name)}LogGroup`);
+    const group = (template: ResolvedTemplate) => propertiesOf(template, `${logicalId(name)}LogGroup`);
     const LogGroupName = `/aws/lambda/${STACK}-${name}`;
     expect(group(byDefault)).toEqual({ LogGroupName, RetentionInDays: '30' });
-    expect(group(everything)).toEqual({ LogGroupName, RetentionInDays: '7', KmsKeyId: EVERYTHING.logsKeyArn });
+    expect(group(everything)).toEqual({ LogGroupName, RetentionInDays: '7', KmsKeyId: EVERYTHING.LogsKeyArn });
   });
 });
 
@@ -221,7 +218,7 @@ describe('ticks', () => {
   test.each(LOOPS)(
     '%s receives the messages of its own queue, one message per invocation, and a parameter limits the number of simultaneous invocations',
     (loop) => {
-      const sourceIn = (template: Template) =>
+      const sourceIn = (template: ResolvedTemplate) =>
         propertiesOf(template, `${logicalId(loop)}EventSourceMappingSQS${queueOf(loop)}`);
       expect(sourceIn(byDefault)).toMatchObject({
         FunctionName: { 'Fn::GetAtt': [`${logicalId(loop)}LambdaFunction`, 'Arn'] },
@@ -315,7 +312,7 @@ describe('roles', () => {
       expect(Properties).not.toHaveProperty('PermissionsBoundary');
     }
     for (const { Properties } of ofType(everything, 'AWS::IAM::Role')) {
-      expect(Properties).toMatchObject({ Path: '/platform/', PermissionsBoundary: EVERYTHING.permissionsBoundaryArn });
+      expect(Properties).toMatchObject({ Path: '/platform/', PermissionsBoundary: EVERYTHING.PermissionsBoundaryArn });
     }
   });
 
@@ -338,7 +335,7 @@ describe('roles', () => {
       'UnassignPrivateIpAddresses',
     ];
     const forKubeconfigs = [
-      `kms:Decrypt on ${EVERYTHING.kmsKeyArn}`,
+      `kms:Decrypt on ${EVERYTHING.KmsKeyArn}`,
       'sts:AssumeRole on arn:aws:iam::*:role/platform/kubeconfigs-*',
       'sts:AssumeRole on arn:aws:iam::210987654321:role/a',
       'sts:AssumeRole on arn:aws:iam::210987654321:role/b',
@@ -355,13 +352,13 @@ describe('roles', () => {
     [
       'roles that match a pattern can be assumed only in accounts of the organization',
       'arn:aws:iam::*:role/platform/kubeconfigs-*',
-      { 'ForAnyValue:StringLike': { 'aws:ResourceOrgPaths': EVERYTHING.assumableOrgPaths.split(',') } },
+      { 'ForAnyValue:StringLike': { 'aws:ResourceOrgPaths': EVERYTHING.AssumableOrgPaths.split(',') } },
     ],
     [
       'tokens can be requested only for the audiences in a parameter, and for at most five minutes',
       'sts:GetWebIdentityToken',
       {
-        'ForAllValues:StringLike': { 'sts:IdentityTokenAudience': EVERYTHING.webIdentityServers.split(',') },
+        'ForAllValues:StringLike': { 'sts:IdentityTokenAudience': EVERYTHING.WebIdentityServers.split(',') },
         Null: { 'sts:IdentityTokenAudience': 'false' },
         NumericLessThanEquals: { 'sts:DurationSeconds': 300 },
       },
@@ -427,7 +424,7 @@ test('the stack uses an existing table that a parameter names, and creates none'
 });
 
 describe('alarms and dashboard', () => {
-  const actions = (template: Template) => {
+  const actions = (template: ResolvedTemplate) => {
     const all = [...ofType(template, 'AWS::CloudWatch::Alarm'), ...ofType(template, 'AWS::CloudWatch::CompositeAlarm')];
     return all.map(({ Properties }) => Properties.AlarmActions).filter((list) => list !== undefined);
   };
@@ -436,7 +433,7 @@ describe('alarms and dashboard', () => {
     expect(ofType(byDefault, 'AWS::CloudWatch::Dashboard')).toHaveLength(1);
     expect(actions(byDefault).length).toBeGreaterThan(10);
     for (const list of actions(byDefault)) expect(list).toEqual([]);
-    for (const list of actions(everything)) expect(list).toEqual([EVERYTHING.alarmTopicArn]);
+    for (const list of actions(everything)) expect(list).toEqual([EVERYTHING.AlarmTopicArn]);
   });
 
   test('the dashboard shows every alarm', () => {
@@ -465,10 +462,10 @@ test('the outputs contain the next steps, and omit resources that the stack does
   expect(nothing.Outputs).not.toHaveProperty('AdmissionUrl');
 });
 
-const ofAdmission = ({ Resources }: Template) =>
+const ofAdmission = ({ Resources }: ResolvedTemplate) =>
   Object.fromEntries(Object.entries(Resources).filter(([id]) => id.startsWith('Admission')));
 const apiGateway = (parameters: object) =>
-  resolved({ ...WITH_ADMISSION, admissionEndpoint: 'apiGateway', ...parameters });
+  resolved({ ...WITH_ADMISSION, AdmissionEndpoint: 'apiGateway', ...parameters });
 
 test('the admission function and its resources do not exist by default', () => {
   expect(ofAdmission(byDefault)).toEqual({});
@@ -500,7 +497,7 @@ test('the admission function can have an API instead of a URL, for regions witho
 });
 
 test('the admission function has an API that is reachable only from VPC endpoints if a parameter names them', () => {
-  const [api] = ofType(apiGateway({ admissionVpcEndpointIds: 'vpce-1,vpce-2' }), 'AWS::ApiGateway::RestApi');
+  const [api] = ofType(apiGateway({ AdmissionVpcEndpointIds: 'vpce-1,vpce-2' }), 'AWS::ApiGateway::RestApi');
   expect(api?.Properties).toMatchObject({
     EndpointConfiguration: { Types: ['PRIVATE'], VpcEndpointIds: ['vpce-1', 'vpce-2'] },
     Policy: { Statement: [{ Condition: { StringEquals: { 'aws:SourceVpce': ['vpce-1', 'vpce-2'] } } }] },
@@ -516,7 +513,7 @@ test('parameters configure the admission function, which has no reserved concurr
     ADMISSION_TOKEN_STORE: 'ssm',
     SECRETS_PREFIX: 'clusters/',
   });
-  expect(functionOf(resolved({ admission: 'on' }), 'admission')).not.toHaveProperty('ReservedConcurrentExecutions');
+  expect(functionOf(resolved({ Admission: 'on' }), 'admission')).not.toHaveProperty('ReservedConcurrentExecutions');
 });
 
 test('the role of the admission function allows only logging, reads and writes of the table, and reads of cluster tokens', () => {
@@ -533,9 +530,9 @@ test('the role of the admission function allows only logging, reads and writes o
 });
 
 test('every function may use the KMS key of the table, but only through DynamoDB', () => {
-  const template = resolved({ tableKeyArn: EVERYTHING.kmsKeyArn, admission: 'on' });
+  const template = resolved({ TableKeyArn: EVERYTHING.KmsKeyArn, Admission: 'on' });
   const [table] = ofType(template, 'AWS::DynamoDB::Table');
-  expect(table?.Properties.SSESpecification).toMatchObject({ KMSMasterKeyId: EVERYTHING.kmsKeyArn });
+  expect(table?.Properties.SSESpecification).toMatchObject({ KMSMasterKeyId: EVERYTHING.KmsKeyArn });
   for (const name of HANDLERS) {
     expect(statementsOf(template, name)).toContainEqual(
       expect.objectContaining({
@@ -548,7 +545,7 @@ test('every function may use the KMS key of the table, but only through DynamoDB
 
 describe.each(['allocate', 'admission'])('the version of %s', (name) => {
   const id = logicalId(name);
-  const compiled = () => packaged.template as Template;
+  const compiled = () => packaged.template as ResolvedTemplate;
   /** Returns the names of the parameters in a value. */
   const usedIn = (value: unknown) => {
     const names = [...JSON.stringify(value).matchAll(/"Ref":"(\w+)"|\$\{(\w+)\}/g)].map(
@@ -557,7 +554,7 @@ describe.each(['allocate', 'admission'])('the version of %s', (name) => {
     return new Set(names.filter((one = '') => one in compiled().Parameters));
   };
   const descriptionWith = (parameters: Readonly<Record<string, string>>) =>
-    String(resolved({ admission: 'on', ...parameters }).Resources[`${id}Version`]?.Properties.Description);
+    String(resolved({ Admission: 'on', ...parameters }).Resources[`${id}Version`]?.Properties.Description);
 
   test('the version depends on all parameters that the function uses', () => {
     const { ReservedConcurrentExecutions: _, ...properties } = functionOf(compiled(), name);
@@ -567,20 +564,20 @@ describe.each(['allocate', 'admission'])('the version of %s', (name) => {
   });
 
   test('the version stays the same if a parameter without an effect on the function changes', () => {
-    const unused = { vpcIpv6: 'true', externalId: 'x1', clustersPerTick: '1', table: STACK };
+    const unused = { VpcIpv6: 'true', ExternalId: 'x1', ClustersPerTick: '1', TableName: STACK };
     expect(descriptionWith(unused)).toBe(descriptionWith({}));
   });
 
   test('the description of the version has at most 256 characters in a VPC with six subnets and three security groups', () => {
     const ids = (kind: string, count: number) => Array(count).fill(`${kind}-0123456789abcdef0`).join();
-    const vpc = { vpcIpv6: 'true', vpcSubnetIds: ids('subnet', 6), vpcSecurityGroupIds: ids('sg', 3) };
-    const description = descriptionWith({ ...vpc, secretsPrefix: 'kube-bootstrap-controller/prod/' });
+    const vpc = { VpcIpv6: 'true', VpcSubnetIds: ids('subnet', 6), VpcSecurityGroupIds: ids('sg', 3) };
+    const description = descriptionWith({ ...vpc, SecretsPrefix: 'kube-bootstrap-controller/prod/' });
     expect(description.length).toBeLessThanOrEqual(256);
     expect(description).toContain(' 123456789abcdef0,123456789abcdef0');
   });
 
   test('callers invoke the alias, which refers to the version', () => {
-    const { Resources } = resolved({ admission: 'on' });
+    const { Resources } = resolved({ Admission: 'on' });
     expect(Resources[`${id}Alias`]?.Properties).toMatchObject({
       FunctionVersion: { 'Fn::GetAtt': [`${id}Version`, 'Version'] },
     });
