@@ -41,7 +41,11 @@ async function besideServer<Result>(
   }, identity.certified);
   const kubeconfig = path.join(folder, 'kubeconfig');
   writeFileSync(kubeconfig, kubeconfigOf('bench', server.url, identity));
-  return await run(kubeconfig).finally(server.close);
+  try {
+    return await run(kubeconfig);
+  } finally {
+    await server.close();
+  }
 }
 
 /** @param moved the offset that is added to the address of every hundredth Service */
