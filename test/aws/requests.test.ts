@@ -65,16 +65,13 @@ describe('a token of AWS STS', () => {
   test.each([
     [
       stsError('OutboundWebIdentityFederationDisabledException'),
-      'BadKubeconfig',
       /is disabled in this account\. .*aws iam enable-outbound-web-identity-federation\.$/,
     ],
-    [stsError('AccessDenied'), 'BadKubeconfig', /was denied\. Add the audience to the parameter webIdentityServers/],
-    [stsError('ExpiredTokenException', 400), 'BadKubeconfig', /could not be authenticated/],
-    [stsError('Throttling', 429), 'Throttled', /was throttled/],
-    [stsError('InternalFailure', 500), 'Unavailable', /failed \(InternalFailure\)/],
-    [issuedToken(''), 'BadKubeconfig', /returned no token/],
-  ])('the request for a token of AWS STS fails after %j with %s', async (answer, code, message) => {
-    await expect(token(answer)).rejects.toMatchObject({ code, message: expect.stringMatching(message) });
+    [stsError('AccessDenied'), /was denied\. Add the audience to the parameter webIdentityServers/],
+    [issuedToken(''), /returned no token/],
+  ])('the request for a token of AWS STS fails after %j', async (answer, message) => {
+    const error = { code: 'BadKubeconfig', message: expect.stringMatching(message) };
+    await expect(token(answer)).rejects.toMatchObject(error);
   });
 
   test('a token of more than 4 KB from AWS STS is refused', async () => {
@@ -114,13 +111,10 @@ describe('a target group', () => {
   });
 
   test.each([
-    ['TargetGroupNotFound', 400, 'BadKubeconfig', /there is no such target group\. Correct targetGroupArn/],
-    ['AccessDenied', 403, 'BadKubeconfig', /was denied\. Allow it to the role of this function\.$/],
-    ['Throttling', 429, 'Throttled', /was throttled/],
-  ])('the read of a target group fails when AWS answers %s with %d', async (name, status, code, message) => {
-    await expect(targets(stsError(name, status))).rejects.toMatchObject({
-      code,
-      message: expect.stringMatching(message),
-    });
+    ['TargetGroupNotFound', 400, /there is no such target group\. Correct targetGroupArn/],
+    ['AccessDenied', 403, /was denied\. Allow it to the role of this function\.$/],
+  ])('the read of a target group fails when AWS answers %s with %d', async (name, status, message) => {
+    const error = { code: 'BadKubeconfig', message: expect.stringMatching(message) };
+    await expect(targets(stsError(name, status))).rejects.toMatchObject(error);
   });
 });

@@ -54,6 +54,7 @@ export function describeDoctor(world: () => KbctlWorld): void {
   test('kbctl doctor fails for a table that does not exist', async () => {
     const checked = await world().kbctl(['doctor', CLUSTER, '--table', 'no-such-table']);
     expectPrinted(checked, 1, '✗ table: Table "no-such-table" was not found');
+    expect(checked.stdout).not.toMatch(/clusters|spec/);
   });
 
   test('kbctl doctor reports a registration that cannot be read', async () => {

@@ -5,7 +5,6 @@ import type { DoctorEnvironment } from '../../lib/doctor/line.ts';
 import { doctorEnvironmentFrom } from '../../lib/environment/cluster-environment.ts';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
-import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { type ListeningStandIn, listen } from '../../local/stand-in/api-servers.ts';
 import { kubeconfigOf } from '../../local/stand-in/identity.ts';
 import type { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
@@ -92,16 +91,6 @@ describe('the doctor', () => {
     expect(lines).toContainEqual(expect.objectContaining({ cluster: 'two', check: 'owner' }));
   });
 
-  test('an unreachable API server causes one line of level fail, and the checks that need this server are skipped', async () => {
-    const nowhere = kubeconfigOf('stand-in', 'https://127.0.0.1:1', IDENTITY);
-    const unreachable = () => parseKubeconfig(nowhere, 'of the test');
-    const { lines } = await ask(await aWorld(), { cluster: 'one' }, loadingOne(unreachable));
-    expect(lines.filter(({ level }) => level === 'fail')).toMatchObject([
-      { check: 'api server', message: expect.stringContaining('https://127.0.0.1:1 could not be reached') },
-    ]);
-    expect(lines.some(({ check }) => check === 'rights')).toBe(false);
-  });
-
   test('a check that never ends does not delay other checks', async () => {
     const world = await aWorld();
     const answer = ask(
@@ -114,20 +103,6 @@ describe('the doctor', () => {
     const { lines } = await answer;
     expect(lines.filter(({ level }) => level === 'fail')).toMatchObject([{ cluster: 'one', check: 'kubeconfig' }]);
     expect(lines).toContainEqual(expect.objectContaining({ cluster: 'two', check: 'owner' }));
-  });
-
-  test('the doctor prints a single line if access to the table is denied', async () => {
-    const denied = () =>
-      Promise.reject(Object.assign(new Error('dynamodb:GetItem was denied'), { code: 'AccessDenied' }));
-    const table: KeyValueTable = { get: denied, list: denied, put: denied };
-    const world = aDispatchWorld({ table: () => table });
-    expect(await ask(world, {})).toEqual({
-      lines: [
-        { check: 'table', level: 'fail', message: 'dynamodb:GetItem was denied' },
-        expect.objectContaining({ check: 'queue', level: 'ok' }),
-      ],
-      ok: false,
-    });
   });
 
   test('the doctor fails with a resolution if the cluster in the request is not registered', async () => {
