@@ -38,7 +38,8 @@ interface KnownKubeconfig {
   readonly controlPlane: string;
   readonly readAtMs: number;
   readonly keepMs: number;
-  readonly warnOnce: (text: string) => void;
+  /** The warnings that passes have logged about this kubeconfig and its earlier reads. */
+  readonly warned: Set<string>;
   readonly ends: readonly CredentialEnd[];
   /** The probe URLs whose certificate did not verify although this kubeconfig had just been read. */
   readonly unverified: Set<string>;
@@ -129,33 +130,37 @@ export class ClusterConnections {
   }
 
   /** Reads the kubeconfig of a cluster. After a read that hangs or fails, the next pass reads again. */
-  async #open({ key, spec, signal, warn }: Opening): Promise<KnownKubeconfig> {
+  async #open(opening: Opening): Promise<KnownKubeconfig> {
+    const { key, spec, signal } = opening;
     const { nowMs, loadKubeconfig, random = Math.random } = this.#options;
     const access = await this.#pacer.paced(spec, signal, () => loadKubeconfig(spec, signal));
-    const warning = this.#known.get(key)?.warnOnce ?? warnOnce(warn);
+    const { warned = new Set<string>() } = this.#known.get(key) ?? {};
     const ends = await credentialEnds(access);
     const opened: KnownKubeconfig = {
       access,
       controlPlane: controlPlaneOf(access),
       readAtMs: nowMs(),
       keepMs: KEEP_MS * (1 + random()),
-      warnOnce: warning,
+      warned,
       ends,
       unverified: new Set(),
     };
-    for (const end of ends) if (endsSoon(end, nowMs())) warning(endText(end));
-    if (access.skipTlsVerify) opened.warnOnce('the kubeconfig disables verification of the API server certificate');
+    for (const end of ends) if (endsSoon(end, nowMs())) warnOnce(opening, warned, endText(end));
+    if (access.skipTlsVerify) {
+      warnOnce(opening, warned, 'the kubeconfig disables verification of the API server certificate');
+    }
     setLatest(this.#known, key, opened, MOST_KNOWN);
     return opened;
   }
 
   #transport(
-    { spec, signal }: Opening,
-    { access, warnOnce: warning }: KnownKubeconfig,
+    opening: Opening,
+    { access, warned }: KnownKubeconfig,
     kubeconfig: PassKubeconfig,
     loop: Loop,
     proberOf: (access: ApiServerAccess) => Prober,
   ): Transport {
+    const { spec, signal } = opening;
     const transports = new Map<ApiServerAccess, Transport>();
     const transportOf = (current: ApiServerAccess) => {
       const transport = transports.get(current) ?? this.#connections.transport(current);
@@ -168,9 +173,8 @@ export class ClusterConnections {
       const current = kubeconfig.current();
       const other = await answeringServer(otherServers(spec, current), current, proberOf(current));
       if (other === undefined) return undefined;
-      warning(
-        `${current.server} does not answer: passes use ${other.server}, another API server of the spec, until it does`,
-      );
+      const use = `passes use ${other.server}, another API server of the spec, until it does`;
+      warnOnce(opening, warned, `${current.server} does not answer: ${use}`);
       return transportOf(other);
     });
   }
@@ -242,12 +246,9 @@ function endText({ what, endsMs }: CredentialEnd): string {
   return `the ${what} of the kubeconfig ends at ${new Date(endsMs).toISOString()}: renew it (docs/kubeconfig-secret.md)`;
 }
 
-function warnOnce(warn: (text: string) => void): (text: string) => void {
-  const warned = new Set<string>();
-  return (text) => {
-    if (!warned.has(text)) warn(text);
-    warned.add(text);
-  };
+function warnOnce({ warn }: Opening, warned: Set<string>, text: string): void {
+  if (!warned.has(text)) warn(text);
+  warned.add(text);
 }
 
 /** The parts of an environment that differ between a deployed function, a local run and a command. */

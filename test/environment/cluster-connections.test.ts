@@ -198,6 +198,20 @@ describe('the connections of a process', () => {
     ]);
   });
 
+  test('a pass that reads a kubeconfig again writes the warning about it to its own log', async () => {
+    const { clusters, clock } = aProcess(async () => accessUntil(90 * 60));
+    const warnings: string[] = [];
+    const pass = async (name: string) => {
+      const warn = (text: string) => warnings.push(`${name}: ${text}`);
+      const options = { loop: 'system-namespaces', signal: new AbortController().signal, warn } as const;
+      await clusters.connect(aClusterSpec(), options);
+    };
+    await pass('first');
+    clock.nowMs = 64 * MINUTE;
+    await pass('second');
+    expect(warnings).toEqual([expect.stringMatching(/^second: the token of the kubeconfig ends at/)]);
+  });
+
   test('a process logs only once that a kubeconfig disables TLS verification', async () => {
     const { clock, connect, warnings } = aProcess(async () => access({ skipTlsVerify: true }));
     await connect();
