@@ -14,7 +14,7 @@ import { checkService, checkSpec } from '../../lib/doctor/check-spec.ts';
 import { checkClock, checkQueues, checkTable } from '../../lib/doctor/check-stack.ts';
 import type { ProbeReply } from '../../lib/endpoints/probe-outcome.ts';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
-import { type CredentialEnd, credentialEnds } from '../../lib/kubernetes/credentials.ts';
+import { credentialEnds } from '../../lib/kubernetes/credentials.ts';
 import {
   PERMISSION_GROUPS,
   type Permission,
@@ -76,24 +76,21 @@ test.each([
   expect(checkClock(skewMs)).toEqual([expect.objectContaining({ check: 'clock', level, message })]);
 });
 
-describe('the queues', () => {
-  const url = 'https://sqs.eu-test-1.amazonaws.com/123/ticks';
+const QUEUE = 'https://sqs.eu-test-1.amazonaws.com/123/ticks';
+const denied = () => Promise.reject(new Error('AccessDenied'));
 
-  test('the check of queues succeeds if there is no queue', async () => {
-    expect(await checkQueues([], async () => 0, never)).toMatchObject([{ level: 'ok' }]);
-  });
-
-  test.each([
-    { depth: 3, level: 'ok', message: 'ticks: 3 ticks wait' },
-    { depth: 20_000, level: 'warn', message: 'ticks: 20000 ticks wait' },
-  ])('the doctor reports $depth waiting ticks in a line of level $level', async ({ depth, level, message }) => {
-    expect(await checkQueues([url], async () => depth, never)).toEqual([expect.objectContaining({ level, message })]);
-  });
-
-  test('if a queue cannot be read, its line has level fail and contains the resolution', async () => {
-    const [line] = await checkQueues([url], () => Promise.reject(new Error('AccessDenied')), never);
-    expect(line).toMatchObject({ level: 'fail', fix: expect.stringContaining('sqs:GetQueueAttributes') });
-  });
+test.each<[string, string[], () => Promise<number>, object]>([
+  ['no queue', [], async () => 0, { level: 'ok' }],
+  ['a queue of 3 ticks', [QUEUE], async () => 3, { level: 'ok', message: 'ticks: 3 ticks wait' }],
+  ['a queue of 20,000 ticks', [QUEUE], async () => 20_000, { level: 'warn', message: 'ticks: 20000 ticks wait' }],
+  [
+    'a queue that cannot be read',
+    [QUEUE],
+    denied,
+    { level: 'fail', fix: expect.stringContaining('sqs:GetQueueAttributes') },
+  ],
+])('the line about %s has its level, and a resolution if action is required', async (_, urls, depth, line) => {
+  expect(await checkQueues(urls, depth, never)).toMatchObject([line]);
 });
 
 describe('the expiry of a credential', () => {
@@ -121,22 +118,14 @@ describe('the expiry of a credential', () => {
     expect(end?.endsMs).toBeGreaterThan(end?.beganMs ?? Number.NaN);
   });
 
-  const ninety = { what: 'token', beganMs: NOW_MS - 60 * DAY } as const;
-  test.each<{ title: string; end: CredentialEnd; level: string }>([
-    { title: 'now', end: { what: 'token', endsMs: NOW_MS }, level: 'fail' },
-    { title: 'in a third of its lifetime', end: { ...ninety, endsMs: NOW_MS + 30 * DAY }, level: 'warn' },
-    {
-      title: 'in a little more than a third of its lifetime',
-      end: { ...ninety, endsMs: NOW_MS + 30 * DAY + HOUR },
-      level: 'ok',
-    },
-    { title: 'in a week, with an unknown lifetime', end: { what: 'token', endsMs: NOW_MS + 7 * DAY }, level: 'warn' },
-    {
-      title: 'in more than a week, with an unknown lifetime',
-      end: { what: 'token', endsMs: NOW_MS + 8 * DAY },
-      level: 'ok',
-    },
-  ])('a token whose expiry is $title gets a line of level $level', ({ end, level }) => {
+  test.each([
+    ['now', 0, 60 * DAY, 'fail'],
+    ['in a third of its lifetime', 30 * DAY, 60 * DAY, 'warn'],
+    ['in a little more than a third of its lifetime', 30 * DAY + HOUR, 60 * DAY, 'ok'],
+    ['in a week, with an unknown lifetime,', 7 * DAY, undefined, 'warn'],
+    ['in more than a week, with an unknown lifetime,', 8 * DAY, undefined, 'ok'],
+  ])('a token that expires %s gets a line with its level', (_, restMs, ageMs, level) => {
+    const end = { what: 'token', endsMs: NOW_MS + restMs, ...(ageMs && { beganMs: NOW_MS - ageMs }) } as const;
     expect(endLine(end, NOW_MS)).toMatchObject({ check: 'token', level });
   });
 });
@@ -151,25 +140,17 @@ describe('the connection to the API server', () => {
     ]);
   });
 
-  test.each<[string, string, readonly string[], readonly string[]]>([
-    ['is one of several API servers', 'https://10.9.8.7:6443', ['10.9.8.7', '10.9.8.8'], ['warn']],
-    ['is the only API server', 'https://10.9.8.7:6443', ['10.9.8.7'], []],
-    ['is a load balancer', 'https://api.demo.example.com', ['10.9.8.7', '10.9.8.8'], []],
-    [
-      'has a host name at which one of several API servers is probed',
-      'https://one.demo.example.com',
-      ['10.9.8.7', '10.9.8.8'],
-      ['warn'],
-    ],
-  ])(
-    'the doctor warns if the server of a kubeconfig is one of several API servers; here, the server %s: %s, with the addresses %j',
-    (_, server, addresses, levels) => {
-      const url = 'https://one.demo.example.com/readyz';
-      const apiServers = addresses.map((address) => aServer(address, server.includes('one.') ? { url } : {}));
-      const lines = checkServer(aClusterSpec({ apiServers }), anAccess({ server }));
-      expect(lines.map(({ level }) => level)).toEqual(levels);
-    },
-  );
+  test.each([
+    ['one of two API servers', 'https://10.9.8.7:6443', 2, ['warn']],
+    ['the only API server', 'https://10.9.8.7:6443', 1, []],
+    ['a load balancer', 'https://api.demo.example.com', 2, []],
+    ['the host name at which one of two API servers is probed', 'https://one.demo.example.com', 2, ['warn']],
+  ] as const)('the server of a kubeconfig that is %s gets warnings: %s, %d servers, %j', (_, server, count, levels) => {
+    const probed = aServer('10.9.8.7', server.includes('one.') ? { url: `${server}/readyz` } : {});
+    const apiServers = [probed, aServer('10.9.8.8')].slice(0, count);
+    const lines = checkServer(aClusterSpec({ apiServers }), anAccess({ server }));
+    expect(lines.map(({ level }) => level)).toEqual(levels);
+  });
 
   test('no renewal is suggested for a token that is renewed automatically', async () => {
     const ended = `x.${Buffer.from(JSON.stringify({ iat: 0, exp: 1 })).toString('base64url')}.x`;
@@ -182,37 +163,34 @@ describe('the connection to the API server', () => {
   });
 
   test.each([
-    { server: 'https://10.0.0.1:6443', addresses: undefined, level: 'ok' },
-    { server: 'https://[2001:db8::1]:6443', addresses: undefined, level: 'ok' },
-    { server: 'https://api.example.com', addresses: ['10.0.0.1'], level: 'ok' },
-    { server: 'https://api.example.com', addresses: undefined, level: 'fail' },
-  ])(
-    'the line about the server $server, which DNS resolves to $addresses, has level $level',
-    async ({ server, addresses, level }) => {
-      expect(await checkName(anAccess({ server }), async () => addresses)).toMatchObject([{ check: 'dns', level }]);
-    },
-  );
+    ['https://10.0.0.1:6443', undefined, 'ok'],
+    ['https://[2001:db8::1]:6443', undefined, 'ok'],
+    ['https://api.example.com', ['10.0.0.1'], 'ok'],
+    ['https://api.example.com', undefined, 'fail'],
+  ])('the line about the server %s, which DNS resolves to %j, has level %s', async (server, addresses, level) => {
+    expect(await checkName(anAccess({ server }), async () => addresses)).toMatchObject([{ check: 'dns', level }]);
+  });
 
   test.each([
-    { user: undefined, level: 'ok', end: 'and accepts the credential' },
-    { user: 'jane', level: 'ok', end: 'and accepts the credential as that of jane' },
-    { user: 'system:anonymous', level: 'fail', end: 'and has no user for the credential (system:anonymous)' },
+    [undefined, 'ok', 'and accepts the credential'],
+    ['jane', 'ok', 'and accepts the credential as that of jane'],
+    ['system:anonymous', 'fail', 'and has no user for the credential (system:anonymous)'],
   ])(
-    'the line about the API server contains its version and the user of the credential, $user',
-    async ({ user, level, end }) => {
+    'the line about an API server contains its version and the user of the credential, %s',
+    async (user, level, end) => {
       const [line] = await checkApiServer(anAccess(), aReview({ user: async () => user }));
       expect(line).toMatchObject({ level, message: `https://10.0.0.1:6443 is Kubernetes v1.36.3, ${end}` });
     },
   );
 
   test.each([
-    { allocator: 'table', has: false, levels: ['warn'] },
-    { allocator: 'table', has: true, levels: [] },
-    { allocator: 'table', has: undefined, levels: [] },
-    { allocator: 'apiserver', has: false, levels: [] },
+    ['table', false, ['warn']],
+    ['table', true, []],
+    ['table', undefined, []],
+    ['apiserver', false, []],
   ] as const)(
-    'the check of the webhook warns only if the table allocates and there is no webhook: allocator $allocator, webhook $has',
-    async ({ allocator, has, levels }) => {
+    'with allocator %s and a webhook (%s), the check of the webhook warns: %j',
+    async (allocator, has, levels) => {
       const lines = await checkWebhook(aClusterSpec({ allocator }), aReview({ hasWebhook: async () => has }));
       expect(lines.map(({ level }) => level)).toEqual(levels);
     },
