@@ -18,21 +18,19 @@ export type OpenTable = (deadline?: AbortSignal) => KeyValueTable;
 
 export type MisbehavingWorld = Awaited<ReturnType<typeof aMisbehavingWorld>>;
 
-export interface WorldOptions {
-  readonly spec?: Partial<ClusterSpec>;
-  /**
-   * The table that passes use, which has faults (`seen`), and the same table without faults (`direct`). Default: a table in
-   * memory.
-   */
-  readonly tables?: { readonly seen: OpenTable; readonly direct: OpenTable };
+/** The table that passes use, which has faults (`seen`), and the same table without faults (`direct`). */
+interface Tables {
+  readonly seen: OpenTable;
+  readonly direct: OpenTable;
 }
 
 /**
  * Creates, for one test, one registered cluster and the handlers of all loops. The table allocates, so that every loop has
  * something to write in its first pass. After the test, it is checked that no log line and no table item contains the token of
  * the cluster.
+ * @param tables default: one table in memory
  */
-export async function aMisbehavingWorld({ spec = {}, tables }: WorldOptions = {}) {
+export async function aMisbehavingWorld(tables?: Tables) {
   const cluster = await startMisbehavingCluster();
   const waitsMs: number[] = [];
   const {
@@ -51,16 +49,15 @@ export async function aMisbehavingWorld({ spec = {}, tables }: WorldOptions = {}
     loadKubeconfig: () => loadKubeconfigFile(cluster.kubeconfigFile),
     sleep: async (ms) => waitsMs.push(ms),
   });
-  const specOf = (change: Partial<ClusterSpec>) =>
+  const specOf = (change: Partial<ClusterSpec> = {}) =>
     aClusterSpec({
       name: CLUSTER,
       allocator: 'table',
       kubeconfig: { file: cluster.kubeconfigFile },
       apiServers: [aServer('10.9.8.7', { url: `${cluster.url}/readyz` })],
-      ...spec,
       ...change,
     });
-  await registerCluster(table, specOf({}));
+  await registerCluster(table, specOf());
   afterThisTest(async () => {
     await connections.close();
     await cluster.stop();
@@ -68,7 +65,7 @@ export async function aMisbehavingWorld({ spec = {}, tables }: WorldOptions = {}
   });
 
   const tick = (loop: Loop) => {
-    clock.nowMs += specOf({}).intervalSeconds[loop] * 1000;
+    clock.nowMs += specOf().intervalSeconds[loop] * 1000;
     const event = { 'detail-type': 'Scheduled Event', time: new Date(clock.nowMs).toISOString() };
     return LOOP_HANDLERS[loop](event, { environment, getRemainingTimeInMillis: () => 60_000 });
   };

@@ -36,7 +36,8 @@ beforeEach(async () => {
     return (deadline = never) => dynamoDbTable({ ...own, client, tableName: name(), deadline });
   };
   world = await aMisbehavingWorld({
-    tables: { seen: openIn(proxied, () => tableName), direct: openIn(server.client, () => ownName) },
+    seen: openIn(proxied, () => tableName),
+    direct: openIn(server.client, () => ownName),
   });
 });
 
