@@ -6,8 +6,8 @@ import type { ClusterSpec, Loop } from '../../lib/cluster/cluster-spec.ts';
 import type { ServiceCidrUsage } from '../../lib/cluster/service-cidr-usage.ts';
 import { RANGE_KEYS, type RangeKey } from '../../lib/cluster/spec-ranges.ts';
 import { boundedText } from '../../lib/cluster/values.ts';
+import { emptyRange } from '../../lib/range/stored-range.ts';
 import { CliError, EXIT, usageError } from '../errors.ts';
-import { textRange } from '../status/range-status.ts';
 
 export const ITEM_NOUNS = { ip: 'cluster IP', port: 'node port' } as const;
 export type ItemKind = keyof typeof ITEM_NOUNS;
@@ -28,19 +28,19 @@ export function itemPlaceOf(spec: ClusterSpec, kind: ItemKind, text: string, ser
 }
 
 export function bitIn(range: string, { key, item }: Pick<ItemPlace, 'key' | 'item'>): number | undefined {
-  const numbered = textRange(key, range);
-  return isRefused(numbered) ? undefined : numbered.bitsOf([item])[0];
+  const allocator = emptyRange(key, range);
+  return isRefused(allocator) ? undefined : allocator.indexOf(item);
 }
 
 /**
  * Returns the band of an item. A request that does not name an item gets one from the static band only if the dynamic band is
  * full.
  */
-export function bandOf(place: ItemPlace): 'static' | 'dynamic' {
-  const numbered = textRange(place.key, place.range);
-  const bit = bitIn(place.range, place);
-  const isStatic = bit !== undefined && 'reserved' in numbered && bit < numbered.reserved;
-  return isStatic ? 'static' : 'dynamic';
+export function bandOf({ key, range, item }: ItemPlace): 'static' | 'dynamic' {
+  const allocator = emptyRange(key, range);
+  if (isRefused(allocator)) return 'dynamic';
+  const { reserved } = allocator;
+  return (allocator.indexOf(item) ?? reserved) < reserved ? 'static' : 'dynamic';
 }
 
 function placeOfAddress(spec: ClusterSpec, text: string, served: ServiceCidrUsage | undefined): ItemPlace {
@@ -73,17 +73,12 @@ function placeOfPort(spec: ClusterSpec, text: string): ItemPlace {
   const port = /^\d{1,5}$/.test(text) ? Number(text) : 0;
   if (port < 1 || port > 65_535)
     throw usageError(`${JSON.stringify(boundedText(text, 80))} is not a port: use a number from 1 to 65535.`);
+  const item = String(port);
   const range = spec.serviceNodePortRange;
-  const place = {
-    kind: 'port',
-    item: String(port),
-    key: RANGE_KEYS.nodePorts,
-    range,
-    loop: 'node-port-repair',
-  } as const;
-  if (bitIn(range, place) !== undefined) return place;
-  const message = `provided port is not in the valid range. The range of valid ports is ${range}`;
-  throw new CliError(EXIT.findings, message);
+  const allocator = emptyRange(RANGE_KEYS.nodePorts, range);
+  const refusal = isRefused(allocator) ? allocator : allocator.refusalIfOutside(item);
+  if (refusal !== undefined) throw new CliError(EXIT.findings, refusal.message);
+  return { kind: 'port', item, key: RANGE_KEYS.nodePorts, range, loop: 'node-port-repair' };
 }
 
 /** Returns a name such as `serviceips`. */

@@ -11,11 +11,9 @@ import { isEmpty, type Plan, planOf } from './plan.ts';
 import type { Review, WebhookReply } from './request.ts';
 import {
   type AllocatedItems,
-  addressRefusal,
   namePatch,
   type PatchOperation,
   patchOf,
-  portRefusal,
   type RefusalStatus,
   tooMany,
   tooManyPortsRefusal,
@@ -47,8 +45,6 @@ const ABOUT_THE_REQUEST: ReadonlySet<RefusalCode> = new Set(['AlreadyAllocated',
 
 /** The maximum number of node ports in one review. A request to allocate has the same limit. */
 const MOST_PORTS = 256;
-
-type RefusedAllocation = Extract<AllocationResult, { outcome: 'refused' }>;
 
 const ANY_FAMILIES: readonly (readonly IPFamily[])[] = [['IPv4'], ['IPv6'], ['IPv4', 'IPv6'], ['IPv6', 'IPv4']];
 
@@ -99,7 +95,7 @@ async function allocate(
   const claim = { nowMs: nowMs(), holdOwner: holdOwnerOf(service) };
   const ofService = { service: { namespace, name }, isNew: operation === 'CREATE', claim };
   const result = await allocatePlan(plan, cluster, ofService, options);
-  if (result.outcome === 'refused') return refusalOf(name, plan, result);
+  if (result.outcome === 'refused') return verdictOf(result);
   const { items } = result;
   return { outcome: 'allocated', patch: [...namePatch(service, name), ...patchOf(plan, items, service.spec)], items };
 }
@@ -109,13 +105,9 @@ function rangesOf({ addresses, ports }: Plan): readonly RangeKey[] {
   return [...(addresses.length > 0 ? [primary] : []), ...(ports.length > 0 ? [nodePorts] : [])];
 }
 
-function refusalOf(name: string, plan: Plan, { address, port, ...refusal }: RefusedAllocation): Verdict {
-  const { outcome, code, message } = refusal;
+function verdictOf({ outcome, code, message, status }: Extract<AllocationResult, { outcome: 'refused' }>): Verdict {
   if (code === 'TooManyUnclaimed') return { outcome, code, status: tooMany(message) };
-  if (ABOUT_THE_REQUEST.has(code)) {
-    if (address !== undefined) return { outcome, code, status: addressRefusal(name, plan, address, refusal) };
-    if (port !== undefined) return { outcome, code, status: portRefusal(name, port, refusal) };
-  }
+  if (status !== undefined && ABOUT_THE_REQUEST.has(code)) return { outcome, code, status };
   return { outcome: 'failed', code, message };
 }
 

@@ -10,8 +10,8 @@ import type { ServiceAllocationOptions } from '../range/service-allocation.ts';
 import type { RegisteredCluster } from '../table/clusters.ts';
 import { type KeyValueTable, TableError } from '../table/key-value-table.ts';
 import { type RangeOptions, rangeAllocations } from '../table/range-allocations.ts';
-import type { Plan, WantedAddress, WantedPort } from './plan.ts';
-import type { AllocatedItems } from './response.ts';
+import type { Plan } from './plan.ts';
+import { type AllocatedItems, addressRefusal, portRefusal, type RefusalStatus } from './response.ts';
 
 export interface PlanAllocationOptions {
   readonly table: KeyValueTable;
@@ -27,7 +27,8 @@ type OfService = Omit<ServiceAllocationOptions, 'named'>;
 
 export type AllocationResult =
   | { readonly outcome: 'allocated'; readonly items: AllocatedItems }
-  | (Refusal & { readonly address?: WantedAddress; readonly port?: WantedPort });
+  /** `status` is the registry's refusal of the item. Absent if the refusal is not about a single item. */
+  | (Refusal & { readonly status?: RefusalStatus });
 
 export function configuredFamilies({ serviceClusterIPRanges }: ClusterSpec): readonly IPFamily[] {
   return serviceClusterIPRanges.flatMap((cidr) => parseCidr(cidr)?.family ?? []);
@@ -63,7 +64,7 @@ export async function allocatePlan(
     return given;
   };
   try {
-    const result = await allocateEach(plan, cluster.spec, allocateFrom);
+    const result = await allocateEach(ofService.service.name, plan, cluster.spec, allocateFrom);
     if (isRefused(result)) await undoAll();
     return result;
   } catch (error) {
@@ -80,17 +81,19 @@ type AllocateFrom = (
 
 /** Allocates addresses before ports, as the registry does. */
 async function allocateEach(
-  { addresses, ports, named }: Plan,
+  name: string,
+  plan: Plan,
   spec: ClusterSpec,
   allocateFrom: AllocateFrom,
 ): Promise<AllocationResult> {
+  const { addresses, ports, named } = plan;
   const [first] = configuredFamilies(spec);
   const items: string[] = [];
   for (const address of addresses) {
     const { family, value } = address;
     const key = family === first ? RANGE_KEYS.primary : RANGE_KEYS.secondary;
     const given = await allocateFrom(key, [canonical(value) || undefined], named.addresses.map(canonical));
-    if (isRefused(given)) return { ...given, address };
+    if (isRefused(given)) return { ...given, status: addressRefusal(name, plan, address, given) };
     items.push(...given.items);
   }
   if (ports.length === 0) return { outcome: 'allocated', items: { addresses: items, ports: [] } };
@@ -98,7 +101,7 @@ async function allocateEach(
   const given = await allocateFrom(RANGE_KEYS.nodePorts, requested, named.ports.map(String));
   if (!isRefused(given)) return { outcome: 'allocated', items: { addresses: items, ports: given.items.map(Number) } };
   const port = ports[given.index ?? -1];
-  return { ...given, ...(port !== undefined && { port }) };
+  return { ...given, ...(port !== undefined && { status: portRefusal(name, port, given) }) };
 }
 
 function canonical(address: string): string {

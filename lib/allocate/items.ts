@@ -42,7 +42,7 @@ export async function allocateItems(
     if (over !== undefined) return refusedAnswer(request, requested, over);
     const expected = takesUp?.[name] ?? [];
     const claim = takeUp && { claim: { nowMs: nowMs(), expected, holdOwner: takeUp.holdOwner } };
-    const allocated = await range.allocate(values, { hold, isRetry: true, ...claim });
+    const allocated = await range.allocate(values, { hold, ...claim });
     if (isRefused(allocated)) {
       const fault = indexes[allocated.index ?? -1];
       return refusedAnswer(request, requested, allocated, (index) => index === fault);

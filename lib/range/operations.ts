@@ -6,13 +6,11 @@ import type { Range, Taken } from './range.ts';
 export type Requested = string | undefined;
 
 export interface AllocateOptions {
-  /** If set, the same write holds the allocated items on these terms. */
-  readonly hold?: HoldTerms;
   /**
-   * If true, items that the request in `hold` already holds count as allocated. A retry then only completes the request and never
-   * gets more items.
+   * If set, the same write holds the allocated items on these terms. Items that the request in `hold` already holds count as
+   * allocated. A retry then only completes the request and never gets more items.
    */
-  readonly isRetry?: boolean;
+  readonly hold?: HoldTerms;
   /** Set for a request of a Service. Held values that this Service may claim are then allocated too, and their holds end. */
   readonly claim?: HoldClaim;
 }
@@ -57,9 +55,9 @@ export interface Changed<Result> {
 export function allocateAll(
   range: Range,
   requested: readonly Requested[],
-  { hold, isRetry, claim }: AllocateOptions,
+  { hold, claim }: AllocateOptions,
 ): Changed<Allocated> {
-  const own = new Set(isRetry && hold?.requestId !== undefined ? range.heldBy(hold.requestId) : []);
+  const own = new Set(hold?.requestId !== undefined ? range.heldBy(hold.requestId) : []);
   const items: string[] = [];
   const fresh = new Set<string>();
   let next = range;

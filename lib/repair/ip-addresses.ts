@@ -141,63 +141,71 @@ function hasLabels({ name, family, managedBy }: IPAddressRecord): boolean {
   return family === familyOf(name) && managedBy === MANAGED_BY_API_SERVERS;
 }
 
-const ALLOCATION = 'ClusterIPAllocation';
-
 function notValid(service: ServiceClaim, text: string): AddressFault {
   const why = 'is not a valid IP; please recreate Service';
-  const finding = () =>
-    serviceFinding(service, text, 'ClusterIPValidation', {
-      type: 'invalid',
-      reason: 'ClusterIPNotValid',
-      note: `Cluster IP ${text} ${why}`,
-      message: `the ClusterIP ${text} for Service ${serviceKey(service)} ${why}`,
-    });
-  return { item: text, type: 'invalid', finding, correction: 'none' };
+  return serviceFault(service, text, 'invalid', 'none', () => ({
+    action: 'ClusterIPValidation',
+    reason: 'ClusterIPNotValid',
+    note: `Cluster IP ${text} ${why}`,
+    message: `the ClusterIP ${text} for Service ${serviceKey(service)} ${why}`,
+  }));
 }
 
 function outOfRange(service: ServiceClaim, item: string): AddressFault {
   const shown = `[${familyOf(item)}]: ${item}`;
-  const finding = () =>
-    serviceFinding(service, item, ALLOCATION, {
-      type: 'outOfRange',
-      reason: 'ClusterIPOutOfRange',
-      note: `Cluster IP ${shown} is not within any configured Service CIDR; please recreate service`,
-      message: `the ClusterIP ${shown} for Service ${serviceKey(service)} is not within any service CIDR; please recreate`,
-    });
-  return { item, type: 'outOfRange', finding, correction: 'none' };
+  return serviceFault(service, item, 'outOfRange', 'none', () => ({
+    reason: 'ClusterIPOutOfRange',
+    note: `Cluster IP ${shown} is not within any configured Service CIDR; please recreate service`,
+    message: `the ClusterIP ${shown} for Service ${serviceKey(service)} is not within any service CIDR; please recreate`,
+  }));
 }
 
 function notRecorded(service: ServiceClaim, item: string): AddressFault {
   const shown = `[${familyOf(item)}]: ${item}`;
-  const finding = () =>
-    serviceFinding(service, item, ALLOCATION, {
-      type: 'notRecorded',
-      reason: 'ClusterIPNotAllocated',
-      note: `Cluster IP ${shown} is not allocated; repairing`,
-      message: `the ClusterIP ${shown} for Service ${serviceKey(service)} is not allocated; repairing`,
-    });
-  return { item, type: 'notRecorded', finding, correction: 'create' };
+  return serviceFault(service, item, 'notRecorded', 'create', () => ({
+    reason: 'ClusterIPNotAllocated',
+    note: `Cluster IP ${shown} is not allocated; repairing`,
+    message: `the ClusterIP ${shown} for Service ${serviceKey(service)} is not allocated; repairing`,
+  }));
 }
 
 function wrongReference(service: ServiceClaim, item: string): AddressFault {
-  const finding = () => {
+  return serviceFault(service, item, 'notRecorded', 'replace', () => {
     const note = `the ClusterIP [${familyOf(item)}]: ${item} for Service ${serviceKey(service)} has a wrong reference; repairing`;
-    const wording = { type: 'notRecorded', reason: 'ClusterIPNotAllocated', note, message: note } as const;
-    return serviceFinding(service, item, ALLOCATION, wording);
-  };
-  return { item, type: 'notRecorded', finding, correction: 'replace' };
+    return { reason: 'ClusterIPNotAllocated', note, message: note };
+  });
 }
 
 function assignedTwice(service: ServiceClaim, item: string, other: string): AddressFault {
   const shown = `[${familyOf(item)}]:${item}`;
-  const finding = () =>
-    serviceFinding(service, item, ALLOCATION, {
-      type: 'duplicate',
-      reason: 'ClusterIPAlreadyAllocated',
-      note: `Cluster IP ${shown} was assigned to multiple services; please recreate service`,
-      message: `the cluster IP ${shown} for service ${serviceKey(service)} was assigned to other services ${other}; please recreate`,
-    });
-  return { item, other, type: 'duplicate', finding, correction: 'none' };
+  const fault = serviceFault(service, item, 'duplicate', 'none', () => ({
+    reason: 'ClusterIPAlreadyAllocated',
+    note: `Cluster IP ${shown} was assigned to multiple services; please recreate service`,
+    message: `the cluster IP ${shown} for service ${serviceKey(service)} was assigned to other services ${other}; please recreate`,
+  }));
+  return { ...fault, other };
+}
+
+interface Wording {
+  readonly action?: string;
+  readonly reason: string;
+  readonly note: string;
+  readonly message: string;
+}
+
+/** @param wording is called only if the finding is listed */
+function serviceFault(
+  service: ServiceClaim,
+  item: string,
+  type: FindingType,
+  correction: AddressFault['correction'],
+  wording: () => Wording,
+): AddressFault {
+  const finding = () => {
+    const { action = 'ClusterIPAllocation', ...words } = wording();
+    return serviceFinding(service, item, action, { type, ...words });
+  };
+  return { item, type, finding, correction };
 }
 
 function modified(record: IPAddressRecord): AddressFault {
@@ -229,13 +237,7 @@ function strayReference(record: IPAddressRecord): AddressFault {
   });
 }
 
-interface RecordWording {
-  readonly reason: string;
-  readonly note: string;
-  readonly message: string;
-}
-
-function recordFault({ name, uid, resourceVersion }: IPAddressRecord, wording: () => RecordWording): AddressFault {
+function recordFault({ name, uid, resourceVersion }: IPAddressRecord, wording: () => Wording): AddressFault {
   const finding = (): Finding => {
     const { reason, note, message } = wording();
     const kind = { apiVersion: 'networking.k8s.io/v1', kind: 'IPAddress' };

@@ -171,7 +171,7 @@ test('a release with a request id frees only the addresses that this request sti
 });
 
 describe('a retry of a request', () => {
-  const retry = { hold: HOLD, isRetry: true };
+  const retry = { hold: HOLD };
 
   test('a retry of a request gets the items that the request still holds, whatever their order, and allocates only missing items', async () => {
     const table = await newTable();
@@ -192,8 +192,7 @@ describe('a retry of a request', () => {
   });
 
   test.each([
-    ['a retry of another request', { hold: { ...HOLD, requestId: 'r2' }, isRetry: true }],
-    ['the same request without a retry', { hold: HOLD }],
+    ['a retry of another request', { hold: { ...HOLD, requestId: 'r2' } }],
     ['a caller without a request', {}],
   ])('%s does not get the items of a request', async (_, options) => {
     const table = await newTable();
