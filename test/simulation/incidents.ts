@@ -1,36 +1,10 @@
 import type { Chance } from './clock.ts';
-import { drain, drainAll, pause, undoIsLost, withdraw } from './operators.ts';
-import { changeRange, flood, loseRegistration, observe, repairsStop, restore } from './range-incidents.ts';
-import {
-  agentDies,
-  blip,
-  endpointsDeleted,
-  foreignSlice,
-  lateAddition,
-  moveControlPlane,
-  namesFail,
-  networkOutage,
-  overwrite,
-  probeOutage,
-  recordChanges,
-  replaceServer,
-  rotate,
-  serverDies,
-  serverRestarts,
-} from './server-incidents.ts';
+import { withdraw } from './operators.ts';
+import * as rangeIncidents from './range-incidents.ts';
+import * as serverIncidents from './server-incidents.ts';
 import type { World } from './world.ts';
 
 type Incident = (world: World, chance: Chance) => Promise<void>;
-
-/** Stops the functions for some time. An API server may be down when they run again. */
-async function outage(world: World, chance: Chance): Promise<void> {
-  if (world.isStopped) return;
-  world.stops++;
-  await world.clock.wait(15_000 + chance.pick(30_000));
-  const died = chance.once(3) ? undefined : serverDies(world, chance, chance.pick(60_000));
-  world.stops--;
-  await died;
-}
 
 async function deployment(world: World): Promise<void> {
   world.note('every process ends');
@@ -53,34 +27,11 @@ async function lossyNetwork(world: World, chance: Chance): Promise<void> {
   }
 }
 
+/** The incidents by name. Each export of the two imported files is one. */
 export const INCIDENTS: Readonly<Record<string, Incident>> = {
-  agentDies,
-  blip,
-  changeRange,
+  ...rangeIncidents,
+  ...serverIncidents,
   deployment,
-  drain,
-  drainAll,
-  endpointsDeleted,
-  flood,
-  foreignSlice,
-  lateAddition,
-  loseRegistration,
   lossyNetwork,
-  moveControlPlane,
-  namesFail,
-  networkOutage,
-  observe,
-  outage,
-  overwrite,
-  pause,
-  probeOutage,
-  recordChanges,
-  repairsStop,
-  replaceServer,
-  restore,
-  rotate,
-  serverDies,
-  serverRestarts,
   stall,
-  undoIsLost,
 };

@@ -1,36 +1,27 @@
 import { undoDeregister } from '../../lib/api-servers/deregister.ts';
 import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
 import { type DeregistrationResult, deregisterAddress } from '../../lib/dispatch/deregistration.ts';
-import {
-  pauseAllClusters,
-  registerCluster,
-  updateCluster,
-  withMode,
-  withPause,
-} from '../../lib/table/cluster-registration.ts';
+import { registerCluster, updateCluster, withMode } from '../../lib/table/cluster-registration.ts';
 import { claimCluster } from '../../lib/table/clusters.ts';
 import type { Chance } from './clock.ts';
+import { type Endpoints, endpointAddresses, isIPv6 } from './control-plane.ts';
 import { LONGEST_WITHDRAWAL_MS, SKEW_MS } from './endpoint-truth.ts';
 import { Process } from './process.ts';
 import { CLUSTER, STACK, type World } from './world.ts';
 
 /** Work that began before a change ends within this time. */
 export const DRAINED_MS = 45_000;
-const UNDO_LOST_MS = 3_000;
 const STOP_MS = 20_000;
-const UNANSWERED_MS = 15_000;
 /**
  * The time after which a tick has certainly seen that a server is down: the ticks of the current minute might be late, but those
  * of the next minute see it.
  */
 const SEEN_DOWN_MS = 75_000;
-/**
- * The time for which deregistrations stand still after they have read the leases, so that all of them read before one of them
- * writes.
- */
-const HALT_MS = 200;
 /** A time longer than a run, so that a wrong mark of a refused deregistration is still there at the end. */
-const LONG_MIN = LONGEST_WITHDRAWAL_MS / 60_000;
+export const LONG_MIN = LONGEST_WITHDRAWAL_MS / 60_000;
+
+/** The time until the next tick has begun and has tried to write its leases. */
+const UNWRITTEN_MS = 14_000;
 
 /** Applies a spec and sets the addresses that are expected from now on. */
 export async function apply(world: World, change: Partial<ClusterSpec>): Promise<void> {
@@ -48,47 +39,6 @@ export async function apply(world: World, change: Partial<ClusterSpec>): Promise
   // Claims the cluster, as the endpoints loop does, before another stack can.
   if (!world.has('endpoints') || world.has('otherStack')) await claimCluster(table, CLUSTER, STACK);
   world.expectAddresses();
-}
-
-export async function pause(world: World, chance: Chance): Promise<void> {
-  const { clock } = world;
-  const { table, nowMs } = await world.kbctl();
-  const untilMs = nowMs() + 10_000 + chance.pick(50_000);
-  const pause = { untilMs, reason: 'maintenance', by: 'me' };
-  const isAll = chance.once(2);
-  if (isAll) await pauseAllClusters(table, pause);
-  else if (!(await updateCluster(table, CLUSTER, withPause(pause)))) return;
-  world.note(`${isAll ? 'all clusters are' : 'the cluster is'} paused until ${world.timeOf(untilMs)}`);
-  world.pauses.set(isAll ? 'all' : 'cluster', { fromMs: clock.nowMs, untilMs });
-  // A spec that is applied during a pause does not end the pause.
-  if (chance.once(3)) await apply(world, { maxEventsPerPass: 10 + chance.pick(10) });
-}
-
-/**
- * Withdraws a server, and sometimes a second one at the same time. Sometimes withdraws the first server again, or undoes its
- * withdrawal.
- */
-export async function drain(world: World, chance: Chance): Promise<void> {
-  const { clock, firstAddresses } = world;
-  const [one, other] = [chance.oneOf(firstAddresses), chance.oneOf(firstAddresses)];
-  // Withdraws every server. One of these deregistrations must be refused, because one server must stay published.
-  const minutes = chance.oneOf([0.5, LONG_MIN]);
-  if (chance.once(3)) await Promise.all(firstAddresses.map((address) => withdraw(world, address, minutes, chance)));
-  await Promise.all([
-    withdraw(world, one, chance.oneOf([1, 2, LONG_MIN]), chance),
-    chance.once(2) ? withdraw(world, other, chance.oneOf([0.5, 1, 2]), chance) : undefined,
-  ]);
-  await clock.wait(chance.pick(30_000));
-  // A second, shorter withdrawal does not shorten the first one.
-  if (!chance.once(3)) await withdraw(world, one, 0.5, chance);
-  if (!chance.once(3)) return;
-  // An undo alone does not publish a server that does not answer.
-  const isDown = chance.once(2);
-  if (isDown) world.servers.set(one, { state: chance.oneOf(['down', 'silent']) });
-  if (isDown) await clock.wait(UNANSWERED_MS);
-  await undo(world, one);
-  if (isDown) await clock.wait(UNANSWERED_MS);
-  if (isDown) world.servers.set(one, { state: 'up' });
 }
 
 export async function withdraw(world: World, address: string, minutes: number, chance: Chance): Promise<void> {
@@ -145,49 +95,7 @@ async function deregisterItself(world: World, address: string): Promise<void> {
   world.endpoints.left(address, world.clock.nowMs);
 }
 
-/** Withdraws all servers several times. Some requests are refused, and the other withdrawals are undone. */
-export async function drainAll(world: World, chance: Chance): Promise<void> {
-  for (let left = 1 + chance.pick(6); left > 0; left--) {
-    const some = world.firstAddresses.map(async (address) => {
-      await world.clock.wait(chance.pick(400));
-      await withdraw(world, address, LONG_MIN, chance);
-    });
-    await Promise.all(some);
-    await world.clock.wait(chance.pick(3_000));
-    await Promise.all(world.firstAddresses.map((address) => undo(world, address)));
-  }
-}
-
-/**
- * Withdraws all servers at the same moment. The last deregistration has to undo its own mark, and its writes are lost while
- * people undo the other withdrawals.
- */
-export async function undoIsLost(world: World, chance: Chance): Promise<void> {
-  const { clock, firstAddresses } = world;
-  if (world.onLeases !== undefined) return;
-  world.haltOfDrainsMs = HALT_MS;
-  const last = new Promise<string | undefined>((resolve) => {
-    let before: readonly string[] = [];
-    world.onLeases = () => {
-      const marked = firstAddresses.filter((address) => world.isMarked(address));
-      if (marked.length === firstAddresses.length) resolve(marked.find((address) => !before.includes(address)));
-      before = marked;
-    };
-  });
-  const isOver = Promise.all(firstAddresses.map((address) => withdraw(world, address, LONG_MIN, chance)));
-  const undone = await Promise.race([last, clock.wait(UNDO_LOST_MS)]);
-  world.lostWrites = { of: 'deregister', key: 'masterleases', untilMs: clock.nowMs + UNDO_LOST_MS };
-  for (const address of firstAddresses.filter((each) => each !== undone)) {
-    await clock.wait(chance.between(50, 700));
-    await undo(world, address);
-  }
-  await isOver;
-  world.haltOfDrainsMs = 0;
-  world.onLeases = undefined;
-  await undo(world, undone ?? firstAddresses[0]);
-}
-
-async function undo(world: World, address: string): Promise<void> {
+export async function undo(world: World, address: string): Promise<void> {
   const { spec, endpoints } = world;
   endpoints.mayReturn(address);
   const { outcome } = await undoDeregister({ spec, ...(await world.kbctl()), address });
@@ -226,4 +134,24 @@ async function rollOutOne(world: World, address: string, chance: Chance): Promis
     if (chance.once(2)) await withdraw(world, address, chance.oneOf([0.3, 1]), chance);
   }
   if (chance.once(3)) await undo(world, address);
+}
+
+/**
+ * Starts an API server. Without `--endpoint-reconciler-type=none`, it adds its own address to the Endpoints, and the next tick
+ * may fail to write its lease.
+ */
+export function start(world: World, address: string): void {
+  const { servers, firstAddresses } = world;
+  servers.set(address, { state: 'up' });
+  const { plane } = servers.server(address);
+  const endpoints = plane.find<Endpoints>('endpoints', 'default', 'kubernetes');
+  const [subset] = endpoints?.subsets ?? [];
+  if (!world.has('ownReconcilers') || !firstAddresses.includes(address) || isIPv6(address)) return;
+  if (subset === undefined) return;
+  const { nowMs } = world.clock;
+  // The lease writes after one start are lost, but not those after the next start.
+  const isNext = (world.lostWrites?.untilMs ?? 0) + UNWRITTEN_MS > nowMs;
+  if (!isNext) world.lostWrites = { of: 'endpoints', key: 'masterleases', untilMs: nowMs + UNWRITTEN_MS };
+  const addresses = [...new Set([...endpointAddresses(endpoints), address])].sort().map((ip) => ({ ip }));
+  plane.place('endpoints', { ...endpoints, subsets: [{ ...subset, addresses }] } as Endpoints, address);
 }

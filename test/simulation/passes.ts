@@ -2,9 +2,8 @@ import { heartbeat } from '../../cli/heartbeat/heartbeat.ts';
 import type { Summary } from '../../lib/dispatch/dispatch.ts';
 import { queueEvent } from '../support/memory-queue.ts';
 import { probeReplyOf } from './endpoint-truth.ts';
-import { rollOut } from './operators.ts';
+import { rollOut, start } from './operators.ts';
 import { Process, type ProcessKind } from './process.ts';
-import { start } from './server-incidents.ts';
 import { INTERVAL_MS } from './settings.ts';
 import { CLUSTER, OTHER_STACK, type World } from './world.ts';
 

@@ -1,10 +1,15 @@
-import { updateCluster, withAllocationClosed } from '../../lib/table/cluster-registration.ts';
+import {
+  pauseAllClusters,
+  updateCluster,
+  withAllocationClosed,
+  withPause,
+} from '../../lib/table/cluster-registration.ts';
 import { CLUSTERS } from '../../lib/table/clusters.ts';
 import type { Chance } from './clock.ts';
 import { apply, DRAINED_MS, withdraw } from './operators.ts';
 import { repairOnce } from './passes.ts';
 import { INTERVAL_MS } from './settings.ts';
-import type { Store } from './stand-in-table.ts';
+import { copyOf } from './stand-in-table.ts';
 import { CLUSTER, type World } from './world.ts';
 
 /** The time that a save takes, including its repetitions. */
@@ -181,6 +186,16 @@ export async function loseRegistration(world: World, chance: Chance): Promise<vo
   world.isAway = false;
 }
 
-export function copyOf(store: Store): Store {
-  return new Map([...store].map(([cluster, items]) => [cluster, new Map(items)]));
+export async function pause(world: World, chance: Chance): Promise<void> {
+  const { clock } = world;
+  const { table, nowMs } = await world.kbctl();
+  const untilMs = nowMs() + 10_000 + chance.pick(50_000);
+  const pause = { untilMs, reason: 'maintenance', by: 'me' };
+  const isAll = chance.once(2);
+  if (isAll) await pauseAllClusters(table, pause);
+  else if (!(await updateCluster(table, CLUSTER, withPause(pause)))) return;
+  world.note(`${isAll ? 'all clusters are' : 'the cluster is'} paused until ${world.timeOf(untilMs)}`);
+  world.pauses.set(isAll ? 'all' : 'cluster', { fromMs: clock.nowMs, untilMs });
+  // A spec that is applied during a pause does not end the pause.
+  if (chance.once(3)) await apply(world, { maxEventsPerPass: 10 + chance.pick(10) });
 }

@@ -7,9 +7,9 @@ import { INCIDENTS } from './incidents.ts';
 import { restart } from './operators.ts';
 import { startPasses } from './passes.ts';
 import { Pipelines } from './pipelines.ts';
-import { copyOf } from './range-incidents.ts';
 import { SPARES } from './servers.ts';
 import { type LeftOut, type Settings, settingsOf } from './settings.ts';
+import { copyOf } from './stand-in-table.ts';
 import { CLUSTER, STACK, type Violation, World } from './world.ts';
 
 export interface Ran {

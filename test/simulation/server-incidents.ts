@@ -1,9 +1,9 @@
 import { aServer } from '../support/a-cluster-spec.ts';
 import { aSlice } from '../support/an-endpoints.ts';
 import type { Chance } from './clock.ts';
-import { type Endpoints, endpointAddresses, isIPv6, sliceAddresses } from './control-plane.ts';
+import { type Endpoints, endpointAddresses, sliceAddresses } from './control-plane.ts';
 import { FOREIGN } from './endpoint-truth.ts';
-import { apply, withdraw } from './operators.ts';
+import { apply, LONG_MIN, start, undo, withdraw } from './operators.ts';
 import { ADDRESSES } from './servers.ts';
 import type { World } from './world.ts';
 
@@ -15,11 +15,16 @@ const ROLLED_OUT_MS = 15_000;
 const WAITED_FOR_MS = 30_000;
 /** The time after which a server that is down is no longer published. */
 const REMOVED_AFTER_MS = 35_000;
-/** The time until the next tick has begun and has tried to write its leases. */
-const UNWRITTEN_MS = 14_000;
 const LATEST_MS = 18_000;
 /** The time for which a function keeps a kubeconfig: a minute, and the difference of two clocks. */
 const KNOWN_MS = 65_000;
+const UNDO_LOST_MS = 3_000;
+const UNANSWERED_MS = 15_000;
+/**
+ * The time for which deregistrations stand still after they have read the leases, so that all of them read before one of them
+ * writes.
+ */
+const HALT_MS = 200;
 
 /** Cuts off all API servers, then restores one, then all. */
 export async function networkOutage({ servers, clock }: World, chance: Chance): Promise<void> {
@@ -74,26 +79,6 @@ export async function serverRestarts(world: World, chance: Chance): Promise<void
   servers.set(address, { state: 'down' });
   await clock.wait(1_000 + chance.pick(30_000));
   start(world, address);
-}
-
-/**
- * Starts an API server. Without `--endpoint-reconciler-type=none`, it adds its own address to the Endpoints, and the next tick
- * may fail to write its lease.
- */
-export function start(world: World, address: string): void {
-  const { servers, firstAddresses } = world;
-  servers.set(address, { state: 'up' });
-  const { plane } = servers.server(address);
-  const endpoints = plane.find<Endpoints>('endpoints', 'default', 'kubernetes');
-  const [subset] = endpoints?.subsets ?? [];
-  if (!world.has('ownReconcilers') || !firstAddresses.includes(address) || isIPv6(address)) return;
-  if (subset === undefined) return;
-  const { nowMs } = world.clock;
-  // The lease writes after one start are lost, but not those after the next start.
-  const isNext = (world.lostWrites?.untilMs ?? 0) + UNWRITTEN_MS > nowMs;
-  if (!isNext) world.lostWrites = { of: 'endpoints', key: 'masterleases', untilMs: nowMs + UNWRITTEN_MS };
-  const addresses = [...new Set([...endpointAddresses(endpoints), address])].sort().map((ip) => ({ ip }));
-  plane.place('endpoints', { ...endpoints, subsets: [{ ...subset, addresses }] } as Endpoints, address);
 }
 
 export async function agentDies(world: World, chance: Chance): Promise<void> {
@@ -235,4 +220,83 @@ export async function moveControlPlane(world: World, chance: Chance): Promise<vo
   for (const address of ADDRESSES) world.endpoints.mayReturn(address, clock.nowMs + KNOWN_MS);
   await apply(world, { apiServers: others.map((address) => aServer(address)) });
   await clock.wait(10_000 + chance.pick(30_000));
+}
+
+/**
+ * Withdraws a server, and sometimes a second one at the same time. Sometimes withdraws the first server again, or undoes its
+ * withdrawal.
+ */
+export async function drain(world: World, chance: Chance): Promise<void> {
+  const { clock, firstAddresses } = world;
+  const [one, other] = [chance.oneOf(firstAddresses), chance.oneOf(firstAddresses)];
+  // Withdraws every server. One of these deregistrations must be refused, because one server must stay published.
+  const minutes = chance.oneOf([0.5, LONG_MIN]);
+  if (chance.once(3)) await Promise.all(firstAddresses.map((address) => withdraw(world, address, minutes, chance)));
+  await Promise.all([
+    withdraw(world, one, chance.oneOf([1, 2, LONG_MIN]), chance),
+    chance.once(2) ? withdraw(world, other, chance.oneOf([0.5, 1, 2]), chance) : undefined,
+  ]);
+  await clock.wait(chance.pick(30_000));
+  // A second, shorter withdrawal does not shorten the first one.
+  if (!chance.once(3)) await withdraw(world, one, 0.5, chance);
+  if (!chance.once(3)) return;
+  // An undo alone does not publish a server that does not answer.
+  const isDown = chance.once(2);
+  if (isDown) world.servers.set(one, { state: chance.oneOf(['down', 'silent']) });
+  if (isDown) await clock.wait(UNANSWERED_MS);
+  await undo(world, one);
+  if (isDown) await clock.wait(UNANSWERED_MS);
+  if (isDown) world.servers.set(one, { state: 'up' });
+}
+
+/** Withdraws all servers several times. Some requests are refused, and the other withdrawals are undone. */
+export async function drainAll(world: World, chance: Chance): Promise<void> {
+  for (let left = 1 + chance.pick(6); left > 0; left--) {
+    const some = world.firstAddresses.map(async (address) => {
+      await world.clock.wait(chance.pick(400));
+      await withdraw(world, address, LONG_MIN, chance);
+    });
+    await Promise.all(some);
+    await world.clock.wait(chance.pick(3_000));
+    await Promise.all(world.firstAddresses.map((address) => undo(world, address)));
+  }
+}
+
+/**
+ * Withdraws all servers at the same moment. The last deregistration has to undo its own mark, and its writes are lost while
+ * people undo the other withdrawals.
+ */
+export async function undoIsLost(world: World, chance: Chance): Promise<void> {
+  const { clock, firstAddresses } = world;
+  if (world.onLeases !== undefined) return;
+  world.haltOfDrainsMs = HALT_MS;
+  const last = new Promise<string | undefined>((resolve) => {
+    let before: readonly string[] = [];
+    world.onLeases = () => {
+      const marked = firstAddresses.filter((address) => world.isMarked(address));
+      if (marked.length === firstAddresses.length) resolve(marked.find((address) => !before.includes(address)));
+      before = marked;
+    };
+  });
+  const isOver = Promise.all(firstAddresses.map((address) => withdraw(world, address, LONG_MIN, chance)));
+  const undone = await Promise.race([last, clock.wait(UNDO_LOST_MS)]);
+  world.lostWrites = { of: 'deregister', key: 'masterleases', untilMs: clock.nowMs + UNDO_LOST_MS };
+  for (const address of firstAddresses.filter((each) => each !== undone)) {
+    await clock.wait(chance.between(50, 700));
+    await undo(world, address);
+  }
+  await isOver;
+  world.haltOfDrainsMs = 0;
+  world.onLeases = undefined;
+  await undo(world, undone ?? firstAddresses[0]);
+}
+
+/** Stops the functions for some time. An API server may be down when they run again. */
+export async function outage(world: World, chance: Chance): Promise<void> {
+  if (world.isStopped) return;
+  world.stops++;
+  await world.clock.wait(15_000 + chance.pick(30_000));
+  const died = chance.once(3) ? undefined : serverDies(world, chance, chance.pick(60_000));
+  world.stops--;
+  await died;
 }
