@@ -4,25 +4,27 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { LOCAL_TABLE, localTable } from '../../local/local-environment.ts';
-import { startTableServer, type TableServer } from '../../local/table-server.ts';
+import { startTableServer } from '../../local/table-server.ts';
 import { specIn } from '../support/a-cluster-spec.ts';
 import { findBinaries } from '../support/binaries.ts';
 import { eventually } from '../support/eventually.ts';
 import { type KbctlProcess, startKbctl } from '../support/kbctl-process.ts';
 import { ENDPOINTS_PATH, published } from '../support/kubernetes-service-objects.ts';
+import { running } from '../support/running.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { runningControlPlane } from './running-control-plane.ts';
 
 const ADDRESS = '10.9.8.7';
 
 const { apiserver } = runningControlPlane();
-let server: TableServer;
+let processes: KbctlProcess[] = [];
+// The processes end before their table server.
+afterAll(() => Promise.all(processes.map((one) => one.end('SIGKILL'))));
+const server = running(() => startTableServer({ key: 'test' }));
 let table: KeyValueTable;
 const folder = temporaryFolder();
-let processes: KbctlProcess[] = [];
 
 beforeAll(async () => {
-  server = await startTableServer({ key: 'test' });
   table = localTable(server.client);
   const spec = {
     name: 'demo',
@@ -32,11 +34,6 @@ beforeAll(async () => {
     service: { securePort: apiserver.port },
   };
   await registerCluster(table, specIn(JSON.stringify(spec)));
-});
-
-afterAll(async () => {
-  await Promise.all(processes.map((one) => one.end('SIGKILL')));
-  await server?.close();
 });
 
 function start(): KbctlProcess {

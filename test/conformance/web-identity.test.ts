@@ -24,7 +24,6 @@ import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const ROLE = 'arn:aws:iam::123456789012:role/kbc-prod-eu-west-1-kubernetes-service';
 
-const issuer = running(startTokenIssuer);
 const etcd = running(startEtcd);
 let apiserver: KubeApiserver;
 let webIdentity: WebIdentity;
@@ -33,6 +32,7 @@ let claims: () => { readonly sub: string; readonly exp: number; readonly aud?: s
 const aws = running(() =>
   startFakeAws(({ body }) => issuedToken(issuer.sign({ aud: String(body['Audience.member.1']), ...claims() }))),
 );
+const issuer = running(startTokenIssuer);
 
 const nowSeconds = () => Math.floor(Date.now() / 1000);
 

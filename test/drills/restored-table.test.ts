@@ -8,7 +8,7 @@ import { CLUSTER, LoopWorld, serversAt } from '../crash-sweep/loop-world.ts';
 import { withAddresses } from '../repair/services.ts';
 import { A, B, READY } from '../support/endpoints-world.ts';
 import { found } from '../support/found.ts';
-import { type MemoryStore, memoryStore } from '../support/memory-table.ts';
+import { copyOf, memoryStore } from '../support/memory-table.ts';
 
 /*
  * Tests the promise of docs/backup.md, "Restore": after any loss or restore of the table, no address of a Service is allocated
@@ -42,10 +42,6 @@ async function allocate(world: LoopWorld, count = 1): Promise<readonly string[]>
 async function createService(world: LoopWorld, name: string): Promise<void> {
   const [address] = await allocate(world);
   world.services = [...world.services, withAddresses(name, found(address))];
-}
-
-function copyOf(store: MemoryStore): MemoryStore {
-  return new Map([...store].map(([cluster, items]) => [cluster, new Map(items)]));
 }
 
 /** Allocates as many addresses as possible, and fails if a Service has one of them. */

@@ -1,7 +1,6 @@
 import type { Answer } from '../../lib/allocate/answer.ts';
 import type { AllocateRequest } from '../../lib/allocate/request.ts';
 import type { Chance } from './clock.ts';
-import type { People } from './people.ts';
 import { BUSY_MS, withAddress } from './people.ts';
 import { keyOf, RANGE_KEYS, type StoredHold } from './stored-items.ts';
 import { CLUSTER, type World } from './world.ts';
@@ -30,17 +29,15 @@ const RETRIED_MS = 50_000;
 /** Pipelines that hold addresses and ports by requests, and then use, release or lose them. */
 export class Pipelines {
   readonly #world: World;
-  readonly #people: People;
   readonly #chance: Chance;
   #requests = 0;
   /** The holds that other pipelines know of and may claim. */
   #known: Held[] = [];
 
-  constructor(world: World, people: People) {
+  constructor(world: World) {
     this.#world = world;
-    this.#people = people;
     this.#chance = world.chance.of('pipelines');
-    people.onDeleted = (items) => void this.#releaseDeleted(items);
+    world.people.onDeleted = (items) => void this.#releaseDeleted(items);
   }
 
   async work(): Promise<void> {
@@ -48,17 +45,17 @@ export class Pipelines {
     while (this.#world.isFaulty) {
       await this.#world.clock.wait(this.#chance.pick(2 * everyMs));
       const isBurst = this.#world.has('contention') && this.#chance.once(6);
-      for (let left = isBurst ? AT_ONCE : 1; left > 0; left--) void this.#holdOrTakeUp();
+      for (let left = isBurst ? AT_ONCE : 1; left > 0; left--) void this.#holdOrClaim();
     }
   }
 
-  #holdOrTakeUp(): Promise<void> {
+  #holdOrClaim(): Promise<void> {
     const id = `r${++this.#requests}`;
     const chance = this.#chance.of(id);
     const dry = { cluster: CLUSTER, requestId: `${id}-dry`, operation: 'allocate', dryRun: true };
     if (chance.once(8)) void this.#world.invoke('allocate', { ...dry, items: this.#wished(chance.of('dry')) });
     const known = this.#known[chance.pick(this.#known.length)];
-    return known !== undefined && chance.once(3) ? this.#takeUp(id, known, chance) : this.#hold(id, chance);
+    return known !== undefined && chance.once(3) ? this.#claim(id, known, chance) : this.#hold(id, chance);
   }
 
   async #hold(id: string, chance: Chance): Promise<void> {
@@ -78,7 +75,7 @@ export class Pipelines {
       case 3:
         return this.#release(held, chance);
       case 4:
-        return this.#takeUp(`${id}-own`, held, chance);
+        return this.#claim(`${id}-own`, held, chance);
     }
   }
 
@@ -121,7 +118,7 @@ export class Pipelines {
   }
 
   /** Claims held items for a Service that is created afterwards. */
-  async #takeUp(id: string, { items, ...held }: Held, chance: Chance): Promise<void> {
+  async #claim(id: string, { items, ...held }: Held, chance: Chance): Promise<void> {
     const { clock } = this.#world;
     // The address of the Service `kubernetes` is refused, and then the items that were claimed before it are held again.
     const wanted = [...items, ...(chance.once(4) ? ['10.0.0.1'] : [])].map(requestFor);
@@ -138,8 +135,8 @@ export class Pipelines {
     const isLost = (item: string) => this.#world.ranges.ownersOf(item).every(({ owner }) => owner !== id);
     if (clock.nowMs > own.untilMs - 10_000 || own.items.some(isLost)) return;
     for (const item of own.items) this.#world.ranges.end(item, id);
-    const service = this.#people.place(`of-${id}`, withAddress(...addresses), id);
-    await this.#people.live(service, chance);
+    const service = this.#world.people.place(`of-${id}`, withAddress(...addresses), id);
+    await this.#world.people.live(service, chance);
   }
 
   /** Creates a Service that asks for the held address, so that the webhook claims the hold. */
@@ -148,8 +145,12 @@ export class Pipelines {
     const addresses = items.filter((item) => !/^\d+$/.test(item) && isOwn(item)).slice(0, 1);
     if (!this.#world.has('webhook') || addresses.length === 0 || this.#world.clock.nowMs > untilMs - 20_000) return;
     for (const item of addresses) this.#world.ranges.end(item, id);
-    const service = await this.#people.create(`of-${id}`, { spec: withAddress(...addresses), holdOwner: id }, chance);
-    if (service !== undefined) await this.#people.live(service, chance);
+    const service = await this.#world.people.create(
+      `of-${id}`,
+      { spec: withAddress(...addresses), holdOwner: id },
+      chance,
+    );
+    if (service !== undefined) await this.#world.people.live(service, chance);
   }
 
   /**

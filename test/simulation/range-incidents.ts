@@ -5,11 +5,11 @@ import {
   withPause,
 } from '../../lib/table/cluster-registration.ts';
 import { CLUSTERS } from '../../lib/table/clusters.ts';
+import { copyOf } from '../support/memory-table.ts';
 import type { Chance } from './clock.ts';
 import { apply, DRAINED_MS, withdraw } from './operators.ts';
 import { repairOnce } from './passes.ts';
 import { INTERVAL_MS } from './settings.ts';
-import { copyOf } from './stand-in-table.ts';
 import { CLUSTER, type World } from './world.ts';
 
 /** The time that a save takes, including its repetitions. */

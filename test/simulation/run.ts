@@ -1,16 +1,14 @@
-import { registerCluster } from '../../lib/table/cluster-registration.ts';
-import { claimCluster } from '../../lib/table/clusters.ts';
 import { anEndpoints } from '../support/an-endpoints.ts';
+import { copyOf } from '../support/memory-table.ts';
 import { isIPv6 } from './control-plane.ts';
 import { untilConverged } from './convergence.ts';
 import { INCIDENTS } from './incidents.ts';
-import { restart } from './operators.ts';
+import { apply, restart } from './operators.ts';
 import { startPasses } from './passes.ts';
 import { Pipelines } from './pipelines.ts';
 import { SPARES } from './servers.ts';
 import { type LeftOut, type Settings, settingsOf } from './settings.ts';
-import { copyOf } from './stand-in-table.ts';
-import { CLUSTER, STACK, type Violation, World } from './world.ts';
+import { type Violation, World } from './world.ts';
 
 export interface Ran {
   readonly settings: Settings;
@@ -43,7 +41,9 @@ export async function run(
   const { clock } = world;
   const beganAtMs = clock.nowMs;
   await begin(world);
-  if (world.has('ranges')) startUsers(world);
+  if (world.has('ranges')) void world.people.work();
+  const pipelines = new Pipelines(world);
+  if (world.has('ranges') && world.has('requests')) void pipelines.work();
   startPasses(world);
   void keepCopies(world);
   void sweep(world);
@@ -60,22 +60,13 @@ async function begin(world: World): Promise<void> {
   servers.plane.place('services', { apiVersion: 'v1', kind: 'Service', metadata, spec } as never);
   if (world.has('ranges')) world.people.placeFirst();
   for (const address of SPARES) servers.cut(address, true);
-  const { table } = await world.kbctl();
-  await registerCluster(table, world.spec);
-  // Claims the cluster, as the endpoints loop does, before another stack can.
-  if (!world.has('endpoints') || world.has('otherStack')) await claimCluster(table, CLUSTER, STACK);
+  await apply(world, {});
   world.inChargeSinceMs = clock.nowMs;
   world.note(`seed ${world.settings.seed}: ${[...world.settings.features].join(' ')}`);
   world.note(`faults: ${[...world.settings.faults].map(([fault, rate]) => `${fault} 1/${rate}`).join(' ')}`);
   if (chance.of('start').once(2)) return;
   const ips = world.expected().filter((ip) => servers.isGood(ip) && !isIPv6(ip));
   servers.plane.place('endpoints', { ...anEndpoints(ips), metadata });
-}
-
-function startUsers(world: World): void {
-  void world.people.work();
-  const pipelines = new Pipelines(world, world.people);
-  if (world.has('requests')) void pipelines.work();
 }
 
 async function makeTrouble(world: World): Promise<void> {

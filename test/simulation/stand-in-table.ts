@@ -157,7 +157,3 @@ function exception(name: string, attempts: number): Error {
   const $metadata = { httpStatusCode: 400, attempts };
   return new DynamoDBServiceException({ name, $fault: 'client', message: name, $metadata });
 }
-
-export function copyOf(store: Store): Store {
-  return new Map([...store].map(([cluster, items]) => [cluster, new Map(items)]));
-}

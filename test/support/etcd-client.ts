@@ -15,7 +15,7 @@ export function etcdClient(url: string) {
     return (await response.json()) as Reply;
   };
   return {
-    async put(key: string, value: object | string | Uint8Array) {
+    async put(key: string, value: object) {
       await call('put', putRequest(key, value));
     },
     /** Returns the value of a key, or `undefined` if there is none. API servers write protobuf by default. */
@@ -23,10 +23,8 @@ export function etcdClient(url: string) {
       const { kvs } = await call('range', { key: base64(key) });
       return kvs?.[0] && Buffer.from(kvs[0].value, 'base64');
     },
-    /** Deletes a key. @returns whether it existed */
     async delete(key: string) {
-      const { deleted } = await call('deleterange', { key: base64(key) });
-      return deleted === '1';
+      await call('deleterange', { key: base64(key) });
     },
     /** Stores Services by name without any validation. The next list of an API server contains all of them. */
     async putServices(services: readonly StoredService[]) {
@@ -42,22 +40,20 @@ export function etcdClient(url: string) {
   };
 }
 
-/** The fields that this client reads of the gateway's answers. */
+/** The part of the gateway's answers that this client reads. */
 interface Reply {
   readonly kvs?: readonly { readonly value: string }[];
-  readonly deleted?: string;
 }
 
-function putRequest(key: string, value: object | string | Uint8Array) {
-  const isBytes = typeof value === 'string' || value instanceof Uint8Array;
-  return { key: base64(key), value: base64(isBytes ? value : JSON.stringify(value)) };
+function putRequest(key: string, value: object) {
+  return { key: base64(key), value: base64(JSON.stringify(value)) };
 }
 
 function serviceKey({ metadata }: KubernetesObject): string {
   return `/registry/services/specs/${metadata.namespace}/${metadata.name}`;
 }
 
-function base64(value: string | Uint8Array): string {
+function base64(value: string): string {
   return Buffer.from(value).toString('base64');
 }
 

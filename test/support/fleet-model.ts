@@ -3,7 +3,7 @@ import { loopHandler } from '../../lib/dispatch/dispatch.ts';
 import { ClusterConnections } from '../../lib/environment/cluster-connections.ts';
 import type { ClusterPort, Prober } from '../../lib/kubernetes/cluster-port.ts';
 import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
-import { CONCURRENT_PASSES, type Deadline } from '../../lib/runtime/deadline.ts';
+import type { Deadline } from '../../lib/runtime/deadline.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { listFleetNotes } from '../../lib/table/fleet-notes.ts';
@@ -11,6 +11,7 @@ import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { Clock } from '../simulation/clock.ts';
 import { aClusterSpec } from './a-cluster-spec.ts';
 import { anAccess } from './an-access.ts';
+import { aDispatchWorld } from './dispatch-world.ts';
 import { memoryCluster } from './memory-cluster.ts';
 import { queueEvent } from './memory-queue.ts';
 import { memoryStore, memoryTable } from './memory-table.ts';
@@ -157,15 +158,12 @@ export class FleetModel {
   }
 
   #environmentOf(connections: ClusterConnections, process: ModelProcess): Environment {
-    let passes = 0;
     return {
+      ...aDispatchWorld().environment,
       busyMs: () => process.busyMs,
       nowMs: () => this.clock.nowMs,
-      newPassId: () => `pass-${++passes}`,
       startDeadline: (ms) => process.startDeadline(this.clock, ms),
       telemetry: () => this.#telemetry,
-      reportingInstance: 'prod',
-      clustersPerTick: CONCURRENT_PASSES,
       stack: 'prod',
       table: (signal) =>
         tableThrough(this.#table(signal), async (step) => {
@@ -173,7 +171,6 @@ export class FleetModel {
           return step();
         }),
       tickQueue: this.#queue,
-      resolveHost: () => () => Promise.resolve(undefined),
       connect: async (spec, options) => {
         const { name } = spec;
         this.passes.push({ name, atMs: this.clock.nowMs });

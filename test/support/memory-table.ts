@@ -24,6 +24,10 @@ export function memoryStore(): MemoryStore {
   return new Map();
 }
 
+export function copyOf<T>(store: Map<string, Map<string, T>>): Map<string, Map<string, T>> {
+  return new Map([...store].map(([cluster, items]) => [cluster, new Map(items)]));
+}
+
 /** Returns a table in memory. Items are copied and frozen when they are written, so that no caller can change a stored item. */
 export function memoryTable({
   nowMs = () => 0,

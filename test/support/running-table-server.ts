@@ -1,21 +1,16 @@
-import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import { afterAll, beforeAll } from '@jest/globals';
-import { startTableServer, type TableServer } from '../../local/table-server.ts';
+import { startTableServer } from '../../local/table-server.ts';
+import { running } from './running.ts';
 import { testDynamoClient } from './test-dynamo-client.ts';
 
-/**
- * Starts a table server before the tests and stops it after them.
- * @returns an object that gets its fields before the tests
- */
-export function runningTableServer(): TableServer & { readonly client: DynamoDBClient } {
-  const running = {} as TableServer & { client: DynamoDBClient };
-  beforeAll(async () => {
+/** Starts a table server with a client before the tests and stops both after them. */
+export function runningTableServer() {
+  return running(async () => {
     const server = await startTableServer({ key: 'test' });
-    Object.assign(running, server, { client: testDynamoClient(server.endpoint) });
+    const client = testDynamoClient(server.endpoint);
+    const close = async () => {
+      client.destroy();
+      await server.close();
+    };
+    return { ...server, client, close };
   });
-  afterAll(async () => {
-    running.client?.destroy();
-    await running.close?.();
-  });
-  return running;
 }
