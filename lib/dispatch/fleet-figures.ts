@@ -2,7 +2,7 @@ import { batchesOf, eachOf } from '../cluster/async.ts';
 import { LOOPS, type Loop } from '../cluster/cluster-spec.ts';
 import { CONCURRENT_READS, FIGURES_MS } from '../runtime/deadline.ts';
 import { type Invocation, withinInvocation } from '../runtime/invocation.ts';
-import { otherOwner, type Pause, readListed, readPauseOfAll } from '../table/clusters.ts';
+import { ALL_CLUSTERS, CLUSTERS, clustersIn, otherOwner, type Pause } from '../table/clusters.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
 import { listRunRecords, type RunRecords } from '../table/run-records.ts';
 import { errorSentence, type FleetFigure, samplesOf, type Telemetry } from '../telemetry/telemetry.ts';
@@ -63,12 +63,9 @@ export async function reportFleet(
 /** Counts these clusters by their health. Never throws. */
 export function reportNamed(invocation: Invocation, names: readonly string[]): Promise<void> {
   return reportPart(invocation, async (table) => {
-    const [pausedAll, lists] = await Promise.all([
-      readPauseOfAll(table),
-      eachOf(names, CONCURRENT_READS, (name) => readListed(table, name)),
-    ]);
-    const entries = lists.flatMap(({ clusters }) => clusters.map(clusterSummary));
-    return { entries, unreadable: lists.flatMap(({ unreadable }) => unreadable), pausedAll };
+    const items = await eachOf([ALL_CLUSTERS, ...names], CONCURRENT_READS, (key) => table.get(CLUSTERS, key));
+    const { clusters, unreadable, pausedAll } = clustersIn(items.filter((item) => item !== undefined));
+    return { entries: clusters.map(clusterSummary), unreadable, pausedAll };
   });
 }
 

@@ -69,12 +69,6 @@ export async function readCluster(table: KeyValueTable, name: string): Promise<R
   return item && decodeRegistration(item).cluster;
 }
 
-/** Reads one registration and returns it as a list. The list is empty if the name is not registered. */
-export async function readListed(table: KeyValueTable, name: string): Promise<ClusterList> {
-  const item = await table.get(CLUSTERS, name);
-  return clustersIn(item === undefined ? [] : [item]);
-}
-
 /** @throws TableError `SchemaTooNew`, `Corrupt`. */
 export async function readPauseOfAll(table: KeyValueTable): Promise<Pause | undefined> {
   const item = await table.get(CLUSTERS, ALL_CLUSTERS);

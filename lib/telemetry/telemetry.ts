@@ -93,14 +93,10 @@ export type SampleName = keyof typeof SAMPLE_UNITS;
 
 const PORT_ERRORS: readonly FindingType[] = ['leak', 'repair', 'full', 'outOfRange', 'duplicate', 'unknown'];
 
-/** The counters of upstream for a loop, and the findings that upstream counts. */
-interface OriginalCounters {
-  readonly findings: CounterName;
-  readonly failures: CounterName;
-  readonly types: readonly FindingType[];
-}
-
-const ORIGINALS: Readonly<Partial<Record<Loop, OriginalCounters>>> = {
+/** The counters of upstream for failed passes and for findings of these types. */
+const ORIGINALS: {
+  readonly [loop in Loop]?: { findings: CounterName; failures: CounterName; types: readonly FindingType[] };
+} = {
   'cluster-ip-repair': {
     findings: 'apiserver_clusterip_repair_ip_errors_total',
     failures: 'apiserver_clusterip_repair_reconcile_errors_total',
