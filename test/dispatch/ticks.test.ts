@@ -234,14 +234,6 @@ describe('a message', () => {
     expect(logged('invocation ended')).toMatchObject([{ unregistered: ['gone', 'never'] }]);
   });
 
-  test('if a later version wrote the registration of a cluster, only the pass of that cluster fails', async () => {
-    await world.register({ name: 'a' });
-    await world.table.put({ cluster: '#clusters', key: 'newer', value: {}, schema: 2 }, undefined);
-    const summary = await invoke(queueEvent(tickOf({ clusters: ['newer', 'a'] })));
-    expect(summary).toEqual({ passes: 2, failed: 1, skipped: 0 });
-    expect(logged('pass failed')).toMatchObject([{ errors: [expect.stringContaining('SchemaTooNew: ')] }]);
-  });
-
   test('if the table is down, the passes of a message are logged and counted as failed, and the message is not retried', async () => {
     await world.register({ name: 'a' });
     const get = () => Promise.reject(new TableError('Unavailable', 'the table is down'));

@@ -116,13 +116,6 @@ describe('Allocations from a stored range', () => {
     }
   });
 
-  test('an allocation from a corrupt range fails, and the range stays unchanged', async () => {
-    const table = memoryTable();
-    const item = won(await table.put({ cluster: 'c', key: KEY, value: { data: 'x' }, schema: 1 }, undefined));
-    await expect(over(table).allocate([NEXT])).rejects.toMatchObject({ code: 'Corrupt' });
-    expect(await table.get('c', KEY)).toEqual(item);
-  });
-
   test('a refused allocation allocates none of its addresses, and the refusal contains the index of the refused address', async () => {
     const table = await newTable({ data: fromBits([2]) });
     const before = await table.get('c', KEY);
