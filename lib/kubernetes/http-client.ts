@@ -27,7 +27,7 @@ export interface HttpRequest {
 
 export interface HttpReply {
   readonly status: number;
-  /** The headers. Names are in lower case, and the values of repeated headers are joined with `, `. */
+  /** The headers. Names are in lower case, and the values of repeated headers are joined. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Body;
 }
@@ -96,7 +96,8 @@ export class HttpClient {
     endInterimReplies(request);
     request.end(body);
     const reply = await replied;
-    return { status: reply.statusCode ?? 0, headers: joined(reply.headers), body: reply };
+    const received = Object.entries(reply.headers).map(([name, value]) => [name, String(value)]);
+    return { status: reply.statusCode ?? 0, headers: Object.fromEntries(received), body: reply };
   }
 
   get isIdle(): boolean {
@@ -154,12 +155,4 @@ function verifiedAs(name: string | undefined): Pick<ConnectionOptions, 'serverna
   if (name === undefined) return {};
   if (isIP(name) === 0) return { servername: name };
   return { checkServerIdentity: (_host, certificate) => checkServerIdentity(name, certificate) };
-}
-
-function joined(headers: IncomingMessage['headers']): Record<string, string> {
-  const result: Record<string, string> = {};
-  for (const [name, value] of Object.entries(headers)) {
-    if (value !== undefined) result[name] = Array.isArray(value) ? value.join(', ') : value;
-  }
-  return result;
 }

@@ -220,10 +220,6 @@ function readerOf<Value, Item>(
 }
 
 /** Returns every Service of the cluster, for commands. A pass reads the Services one by one instead. */
-export async function listAllServices(port: Pick<ClusterPort, 'services'>): Promise<ServiceClaim[]> {
-  const services: ServiceClaim[] = [];
-  for await (const one of port.services()) {
-    services.push(one);
-  }
-  return services;
+export function listAllServices(port: Pick<ClusterPort, 'services'>): Promise<ServiceClaim[]> {
+  return Array.fromAsync(port.services());
 }

@@ -315,8 +315,7 @@ export function clusterPortContract(name: string, connect: () => Promise<Transpo
       });
 
       test('a list of the Services with node ports has each of them, and no Service of type ClusterIP', async () => {
-        const selected: ServiceClaim[] = [];
-        for await (const claim of port.services('withNodePorts')) selected.push(claim);
+        const selected = await Array.fromAsync(port.services('withNodePorts'));
         const withPorts = here(await listAllServices(port)).filter(({ ports }) =>
           ports.some(({ nodePort }) => nodePort > 0),
         );
@@ -325,8 +324,7 @@ export function clusterPortContract(name: string, connect: () => Promise<Transpo
       });
 
       test('a list of the Services with cluster IPs has each of them, and no headless Service', async () => {
-        const selected: ServiceClaim[] = [];
-        for await (const claim of port.services('withClusterIPs')) selected.push(claim);
+        const selected = await Array.fromAsync(port.services('withClusterIPs'));
         const all = here(await listAllServices(port));
         expect(here(selected)).toEqual(all.filter(({ clusterIP }) => clusterIP !== '' && clusterIP !== 'None'));
         expect(here(selected).length).toBeLessThan(all.length);

@@ -90,9 +90,7 @@ describe('a list that is parsed while it arrives', () => {
       message([2, message([1, message([1, '10.0.0.1'])])]),
       items,
     );
-    const found: object[] = [];
-    for await (const each of port.ipAddresses()) found.push(each);
-    return found;
+    return Array.fromAsync(port.ipAddresses());
   };
   const most = BOUNDS['each list'];
 

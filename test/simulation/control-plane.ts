@@ -1,4 +1,5 @@
 import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
+import type { EndpointSliceObject, EndpointsObject } from '../../lib/endpoints/objects.ts';
 import type { HttpRequest } from '../../lib/kubernetes/http-client.ts';
 import { StatusError } from '../../local/stand-in/resources.ts';
 import { ObjectServer, type ServerReply } from '../support/object-server.ts';
@@ -22,8 +23,8 @@ export class ControlPlane extends ObjectServer {
     return this.all('services') as KubernetesObject[] as StoredService[];
   }
 
-  slices(): EndpointSlice[] {
-    return this.all('endpointslices') as KubernetesObject[] as EndpointSlice[];
+  slices(): EndpointSliceObject[] {
+    return this.all('endpointslices') as KubernetesObject[] as EndpointSliceObject[];
   }
 
   override answer(request: HttpRequest, by: string): ServerReply {
@@ -40,21 +41,12 @@ export function statusReply(status: number, reason: string, message: string): Se
   return { status, body: new StatusError(status, reason, message).toStatus() };
 }
 
-export interface Endpoints extends KubernetesObject {
-  readonly subsets?: readonly { readonly addresses?: readonly { readonly ip: string }[] }[];
+export function endpointAddresses({ subsets }: Partial<EndpointsObject> = {}): string[] {
+  return (subsets ?? []).flatMap(({ addresses = [] }) => addresses.map(({ ip }) => ip)).sort();
 }
 
-export interface EndpointSlice extends KubernetesObject {
-  readonly addressType: 'IPv4' | 'IPv6';
-  readonly endpoints?: readonly { readonly addresses: readonly string[] }[];
-}
-
-export function endpointAddresses({ subsets = [] }: Partial<Endpoints> = {}): string[] {
-  return subsets.flatMap(({ addresses = [] }) => addresses.map(({ ip }) => ip)).sort();
-}
-
-export function sliceAddresses({ endpoints = [] }: Partial<EndpointSlice> = {}): string[] {
-  return endpoints.flatMap(({ addresses }) => addresses).sort();
+export function sliceAddresses({ endpoints }: Partial<EndpointSliceObject> = {}): string[] {
+  return (endpoints ?? []).flatMap(({ addresses }) => addresses).sort();
 }
 
 export function isIPv6(address: string): boolean {

@@ -1,6 +1,7 @@
+import type { EndpointSliceObject, EndpointsObject } from '../../lib/endpoints/objects.ts';
 import type { ProbeReply } from '../../lib/endpoints/probe-outcome.ts';
 import type { ObjectWrite, ServerReply } from '../support/object-server.ts';
-import { type EndpointSlice, type Endpoints, endpointAddresses, isIPv6, sliceAddresses } from './control-plane.ts';
+import { endpointAddresses, isIPv6, sliceAddresses } from './control-plane.ts';
 import type { Call, Process } from './process.ts';
 import type { Server } from './servers.ts';
 import type { Attributes, TableWrite } from './stand-in-table.ts';
@@ -251,8 +252,8 @@ export class EndpointTruth {
     if (name.startsWith(FOREIGN)) return void this.#checkForeign(name);
     const now =
       kind === 'endpointslices'
-        ? sliceAddresses(plane.find<EndpointSlice>(kind, 'default', name))
-        : endpointAddresses(plane.find<Endpoints>(kind, 'default', name));
+        ? sliceAddresses(plane.find<EndpointSliceObject>(kind, 'default', name))
+        : endpointAddresses(plane.find<EndpointsObject>(kind, 'default', name));
     const before = this.#published.get(`${kind}/${name}`) ?? [];
     this.#published.set(`${kind}/${name}`, now);
     if (this.#call === undefined && now.length === 0) this.#emptiedAtMs = this.#now;

@@ -1,10 +1,11 @@
 import { undoDeregister } from '../../lib/api-servers/deregister.ts';
 import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
 import { type DeregistrationResult, deregisterAddress } from '../../lib/dispatch/deregistration.ts';
+import type { EndpointsObject } from '../../lib/endpoints/objects.ts';
 import { registerCluster, updateCluster, withMode } from '../../lib/table/cluster-registration.ts';
 import { claimCluster } from '../../lib/table/clusters.ts';
 import type { Chance } from './clock.ts';
-import { type Endpoints, endpointAddresses, isIPv6 } from './control-plane.ts';
+import { endpointAddresses, isIPv6 } from './control-plane.ts';
 import { LONGEST_WITHDRAWAL_MS, SKEW_MS } from './endpoint-truth.ts';
 import { Process } from './process.ts';
 import { CLUSTER, STACK, type World } from './world.ts';
@@ -144,7 +145,7 @@ export function start(world: World, address: string): void {
   const { servers, firstAddresses } = world;
   servers.set(address, { state: 'up' });
   const { plane } = servers.server(address);
-  const endpoints = plane.find<Endpoints>('endpoints', 'default', 'kubernetes');
+  const endpoints = plane.find<EndpointsObject>('endpoints', 'default', 'kubernetes');
   const [subset] = endpoints?.subsets ?? [];
   if (!world.has('ownReconcilers') || !firstAddresses.includes(address) || isIPv6(address)) return;
   if (subset === undefined) return;
@@ -153,5 +154,5 @@ export function start(world: World, address: string): void {
   const isNext = (world.lostWrites?.untilMs ?? 0) + UNWRITTEN_MS > nowMs;
   if (!isNext) world.lostWrites = { of: 'endpoints', key: 'masterleases', untilMs: nowMs + UNWRITTEN_MS };
   const addresses = [...new Set([...endpointAddresses(endpoints), address])].sort().map((ip) => ({ ip }));
-  plane.place('endpoints', { ...endpoints, subsets: [{ ...subset, addresses }] } as Endpoints, address);
+  plane.place('endpoints', { ...endpoints, subsets: [{ ...subset, addresses }] } as EndpointsObject, address);
 }

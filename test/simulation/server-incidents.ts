@@ -1,7 +1,8 @@
+import type { EndpointsObject } from '../../lib/endpoints/objects.ts';
 import { aServer } from '../support/a-cluster-spec.ts';
 import { aSlice } from '../support/an-endpoints.ts';
 import type { Chance } from './clock.ts';
-import { type Endpoints, endpointAddresses, sliceAddresses } from './control-plane.ts';
+import { endpointAddresses, sliceAddresses } from './control-plane.ts';
 import { FOREIGN } from './endpoint-truth.ts';
 import { apply, LONG_MIN, start, undo, withdraw } from './operators.ts';
 import { ADDRESSES } from './servers.ts';
@@ -132,7 +133,7 @@ export async function endpointsDeleted({ servers, endpoints }: World, chance: Ch
 /** Overwrites the published addresses several times as another client, so that passes write with backoff afterwards. */
 export async function overwrite({ servers, clock }: World, chance: Chance): Promise<void> {
   for (let left = chance.between(2, 3); left > 0; left--) {
-    const current = servers.plane.find<Endpoints>('endpoints', 'default', 'kubernetes');
+    const current = servers.plane.find<EndpointsObject>('endpoints', 'default', 'kubernetes');
     const [subset] = current?.subsets ?? [];
     const addresses = subset?.addresses?.slice(0, 1);
     const subsets = [{ ...subset, addresses }];
