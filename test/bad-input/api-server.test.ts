@@ -111,16 +111,6 @@ describe.each(LOOPS)('a pass of %s that fails changes nothing, and the next pass
   );
 });
 
-test.each(LOOPS)('a pass of %s waits as long as a reply 429 requests, and then succeeds', async (loop) => {
-  let refused = 0;
-  world.cluster.misbehave(() => {
-    refused += 1;
-    return refused > 1 ? undefined : { status: 429, headers: { 'retry-after': '3' }, body: 'slow down' };
-  });
-  expect(await world.tick(loop)).toEqual({ passes: 1, failed: 0, skipped: 0 });
-  expect(world.waitsMs).toEqual([3_000]);
-});
-
 /* Bodies that no API server sends with the status 200. */
 test.each(['{}', 'ok', '<html>Welcome</html>', '{"kind":"Status","apiVersion":"v1","status":"Success"}', '[]', 'null'])(
   'passes fail and free or remove nothing if an API server answers each request with 200 and %s',

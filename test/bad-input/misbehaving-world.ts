@@ -32,7 +32,6 @@ interface Tables {
  */
 export async function aMisbehavingWorld(tables?: Tables) {
   const cluster = await startMisbehavingCluster();
-  const waitsMs: number[] = [];
   const {
     environment,
     telemetry,
@@ -47,7 +46,7 @@ export async function aMisbehavingWorld(tables?: Tables) {
   const connections = new ClusterConnections({
     nowMs: environment.nowMs,
     loadKubeconfig: () => loadKubeconfigFile(cluster.kubeconfigFile),
-    sleep: async (ms) => waitsMs.push(ms),
+    sleep: async () => undefined,
   });
   const specOf = (change: Partial<ClusterSpec> = {}) =>
     aClusterSpec({
@@ -80,8 +79,6 @@ export async function aMisbehavingWorld(tables?: Tables) {
     telemetry,
     table,
     remove: memory.remove,
-    /** The waits between the attempts of calls to the API server. */
-    waitsMs: waitsMs as readonly number[],
     spec: specOf,
     /** Invokes the loop's handler once, an interval after the last invocation. */
     tick,
