@@ -51,7 +51,6 @@ const PLAIN: ApiServerAccess = {
   basePath: '',
   context: '',
   source: '',
-  skipTlsVerify: false,
   tls: () => ({ rejectUnauthorized: true }),
   authHeaders: async () => ({}),
 };

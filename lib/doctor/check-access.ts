@@ -22,7 +22,7 @@ import { type DoctorLine, fail, ok, warn } from './line.ts';
 
 export async function checkKubeconfig(access: ApiServerAccess, nowMs: number): Promise<readonly DoctorLine[]> {
   const lines = [ok('kubeconfig', `read context ${access.context} of ${access.source}: ${access.server}`)];
-  if (access.skipTlsVerify) {
+  if (!access.tls().rejectUnauthorized) {
     const fix = 'Add certificate-authority-data, and remove insecure-skip-tls-verify';
     lines.push(warn('kubeconfig', 'it disables verification of the API server certificate', fix));
   }

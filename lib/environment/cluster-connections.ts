@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import type { LoadKubeconfig } from '../aws/stored-kubeconfig.ts';
 import type { ClusterSpec, Loop } from '../cluster/cluster-spec.ts';
 import { setLatest } from '../cluster/values.ts';
-import type { CallOptions } from '../kubernetes/api-calls.ts';
+import type { Sleep } from '../kubernetes/api-calls.ts';
 import { clusterPort } from '../kubernetes/api-server-cluster.ts';
 import type { Prober } from '../kubernetes/cluster-port.ts';
 import { type CredentialEnd, credentialEnds, endsSoon } from '../kubernetes/credentials.ts';
@@ -28,7 +28,7 @@ export interface ClusterConnectionsOptions {
   readonly nowMs: () => number;
   readonly loadKubeconfig: LoadKubeconfig;
   /** Waits between the attempts of a call, and before a read of a kubeconfig. Default: a timer. */
-  readonly sleep?: CallOptions['sleep'];
+  readonly sleep?: Sleep | undefined;
   /** Returns a random number from 0 to 1, which varies how long a kubeconfig is kept. Default: `Math.random`. */
   readonly random?: () => number;
 }
@@ -79,7 +79,7 @@ export class ClusterConnections {
   constructor(options: ClusterConnectionsOptions) {
     this.#options = options;
     this.#keptOfProbes = new KeptConnections(options.nowMs);
-    this.#pacer = new ReadPacer(options);
+    this.#pacer = new ReadPacer(options.nowMs, options.sleep);
   }
 
   async connect(spec: ClusterSpec, { loop, signal, warn }: ConnectOptions): Promise<ClusterAccess> {
@@ -146,7 +146,7 @@ export class ClusterConnections {
       unverified: new Set(),
     };
     for (const end of ends) if (endsSoon(end, nowMs())) warnOnce(opening, warned, endText(end));
-    if (access.skipTlsVerify) {
+    if (!access.tls().rejectUnauthorized) {
       warnOnce(opening, warned, 'the kubeconfig disables verification of the API server certificate');
     }
     setLatest(this.#known, key, opened, MOST_KNOWN);

@@ -92,8 +92,8 @@ const FIRST_ANSWER_MS = 3_000;
  * server only, if the kubeconfig disables verification, or if its URL has a path, because only a proxy has a path.
  */
 export function otherServers(spec: ClusterSpec, access: ApiServerAccess): readonly ProbeTarget[] {
-  const { server, basePath, isIssuedForServer, skipTlsVerify } = access;
-  if (isIssuedForServer || skipTlsVerify || basePath !== '' || !server.startsWith('https:')) return [];
+  const { server, basePath, isIssuedForServer, tls } = access;
+  if (isIssuedForServer || !tls().rejectUnauthorized || basePath !== '' || !server.startsWith('https:')) return [];
   const serverName = serverNameOf(access);
   return spec.apiServers
     .flatMap((apiServer): ProbeTarget[] => {

@@ -1,13 +1,6 @@
-import { setTimeout as timer } from 'node:timers/promises';
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
-import type { CallOptions } from '../kubernetes/api-calls.ts';
+import { type Sleep, sleepUntilAborted } from '../kubernetes/api-calls.ts';
 import { ClusterError } from '../kubernetes/cluster-port.ts';
-
-interface ReadPacerOptions {
-  readonly nowMs: () => number;
-  /** Waits before a read. Default: a timer. */
-  readonly sleep?: CallOptions['sleep'];
-}
 
 /** The number of reads that may begin at the same time, which is the number of clusters in a message. Further reads wait. */
 const READS_AT_ONCE = 16;
@@ -19,14 +12,14 @@ const THROTTLED_READ_EVERY_MS = 250;
 /** Spreads the reads of kubeconfigs, because after a deployment every process has to read all of its kubeconfigs. */
 export class ReadPacer {
   readonly #nowMs: () => number;
-  readonly #sleep: NonNullable<CallOptions['sleep']>;
+  readonly #sleep: Sleep;
   /** The time of the next read if reads are evenly spaced. Up to `READS_AT_ONCE` reads may begin earlier. */
   #nextAtMs = Number.NEGATIVE_INFINITY;
   #throttledUntilMs = Number.NEGATIVE_INFINITY;
 
-  constructor({ nowMs, sleep }: ReadPacerOptions) {
+  constructor(nowMs: () => number, sleep: Sleep = sleepUntilAborted) {
     this.#nowMs = nowMs;
-    this.#sleep = sleep ?? ((ms, signal) => timer(ms, undefined, { signal }));
+    this.#sleep = sleep;
   }
 
   async paced<Read>({ name, kubeconfig }: ClusterSpec, signal: AbortSignal, read: () => Promise<Read>): Promise<Read> {

@@ -7,6 +7,10 @@ import { type ApiReply, type CallSite, failedCall, isProtobuf, malformed, status
 import { BytesInFlight, LARGEST_JSON_LIST_BYTES, OverBound, readWhole } from './reply-bounds.ts';
 import { type ApiRequest, MalformedGzip, type Transport } from './transport.ts';
 
+export type Sleep = (ms: number, signal: AbortSignal) => Promise<unknown>;
+
+export const sleepUntilAborted: Sleep = (ms, signal) => timer(ms, undefined, { signal });
+
 export interface CallOptions {
   readonly transport: Transport;
   /** The URL of the server, for messages. */
@@ -16,7 +20,7 @@ export interface CallOptions {
   /** The signal that aborts when the pass must end. */
   readonly deadline: AbortSignal;
   /** Waits; rejects as soon as the signal is aborted. Default: a timer. */
-  readonly sleep?: ((ms: number, signal: AbortSignal) => Promise<unknown>) | undefined;
+  readonly sleep?: Sleep | undefined;
   /** Returns a random number from 0 to 1, for the jitter of the waits. Default: `Math.random`. */
   readonly random?: () => number;
   /** The time limit of each attempt, which is ended earlier by the deadline. Default: 10 s, or 60 s for a streamed reply. */
@@ -70,7 +74,7 @@ interface Failure {
  */
 export function apiCalls(options: CallOptions): SendCall {
   const { deadline, server, userAgent, tries = 5, random = Math.random, inFlight = new BytesInFlight() } = options;
-  const sleep = options.sleep ?? ((ms: number, signal: AbortSignal) => timer(ms, undefined, { signal }));
+  const sleep = options.sleep ?? sleepUntilAborted;
   return async (purpose, unsent, body, accept = 'application/json') => {
     const type = unsent.method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
     const content = body === undefined ? {} : { 'content-type': type };

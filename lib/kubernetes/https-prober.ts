@@ -82,7 +82,7 @@ async function ask(target: ProbeTarget, options: Options, signal: AbortSignal): 
   const url = new URL(target.url);
   if (lookup !== undefined && isLocalHost(url)) throw localRefused(url.host);
   const isTls = url.protocol === 'https:';
-  const authenticated = mayAuthenticate(target, url, access) && !access.skipTlsVerify && isTls;
+  const authenticated = mayAuthenticate(target, url, access) && access.tls().rejectUnauthorized && isTls;
   const tls = materialFor(access.tls(), target, authenticated);
   const askOn = async (client: HttpClient, end = signal): Promise<Answer> => {
     // A credential that cannot be read is our own failure: the server then answers 401, which counts as alive.

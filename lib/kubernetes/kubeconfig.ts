@@ -24,6 +24,7 @@ export interface TlsMaterial {
   readonly cert?: string | Buffer | undefined;
   readonly key?: string | Buffer | undefined;
   readonly servername?: string | undefined;
+  /** False if the kubeconfig disables verification of the server's certificate. */
   readonly rejectUnauthorized: boolean;
   /** The groups of the key exchange. Default: those of Node.js. */
   readonly ecdhCurve?: string;
@@ -42,8 +43,6 @@ export interface ApiServerAccess {
   readonly source: string;
   /** The name of the context in use. */
   readonly context: string;
-  /** True if the kubeconfig disables verification of the server's certificate. */
-  readonly skipTlsVerify: boolean;
   /** Resolves host names in a Lambda function, and refuses local addresses. */
   readonly lookup?: LookupFunction;
   readonly tls: () => TlsMaterial;
@@ -127,7 +126,6 @@ async function accessFrom(
     basePath: url.pathname.replace(/\/$/, ''),
     source: source.name,
     context: chosen.context,
-    skipTlsVerify: !tls.rejectUnauthorized,
     ...(refuseLocal && { lookup: remoteLookup }),
     tls: () => tls,
     authHeaders: plugin || user.tokenFile ? async () => (await ask()).headers : async () => first.headers,

@@ -213,7 +213,7 @@ describe('the connections of a process', () => {
   });
 
   test('a process logs only once that a kubeconfig disables TLS verification', async () => {
-    const { clock, connect, warnings } = aProcess(async () => access({ skipTlsVerify: true }));
+    const { clock, connect, warnings } = aProcess(async () => access({ tls: () => ({ rejectUnauthorized: false }) }));
     await connect();
     clock.nowMs += 10 * MINUTE;
     await connect();

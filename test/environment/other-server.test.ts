@@ -45,7 +45,7 @@ describe('the other API servers that a pass is allowed to use', () => {
 
   test.each<[string, Partial<ApiServerAccess>]>([
     ['a token for only one server, as with webIdentity', { isIssuedForServer: true }],
-    ['disabled TLS verification', { skipTlsVerify: true }],
+    ['disabled TLS verification', { tls: () => ({ rejectUnauthorized: false }) }],
     ['a server URL with a path, because the server is then a proxy', { basePath: '/k8s/clusters/a' }],
     ['a server without TLS', { server: 'http://10.0.0.1:8080' }],
   ])('a pass uses no other API server if its kubeconfig has %s', async (_, overrides) => {

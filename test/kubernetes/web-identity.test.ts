@@ -57,8 +57,9 @@ describe('an API server that is reached by web identity', () => {
 
   test('the credential of webIdentity is a token of AWS STS, and the CA of the spec verifies the API server', async () => {
     const access = await webIdentityAccess({ server, certificateAuthorityData }, async () => 'a-token', {});
-    expect(access).toMatchObject({ server, skipTlsVerify: false, isIssuedForServer: true });
+    expect(access).toMatchObject({ server, isIssuedForServer: true });
     expect(await access.authHeaders()).toEqual({ Authorization: 'Bearer a-token' });
+    expect(access.tls()).toMatchObject({ rejectUnauthorized: true });
     expect(access.tls().ca?.toString()).toContain('BEGIN CERTIFICATE');
     expect(JSON.stringify(access)).not.toContain('a-token');
   });

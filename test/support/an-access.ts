@@ -7,7 +7,6 @@ export function anAccess(overrides: Partial<ApiServerAccess> = {}): ApiServerAcc
     basePath: '',
     source: 'kubeconfig of the test',
     context: 'demo',
-    skipTlsVerify: false,
     tls: () => ({ rejectUnauthorized: true }),
     authHeaders: async () => ({}),
     ...overrides,
