@@ -26,25 +26,22 @@ export function shellWord(file: string): string {
 export async function ownFolder(folder: string): Promise<void> {
   const root = path.dirname(folder);
   const checked = root === path.resolve(DATA_ROOT) ? [root, folder] : [folder];
-  // Links are refused before the folder is created, because the creation would follow a link.
-  for (const each of checked) refuseLink(each, await lstat(each).catch(() => undefined));
+  // The folders are also checked before they are created, because the creation would follow a link.
+  for (const each of checked) refuseUnsafe(each, await lstat(each).catch(() => undefined));
   await mkdir(folder, { recursive: true, mode: 0o700 });
-  for (const each of checked) refuseOthers(each, await lstat(each));
+  for (const each of checked) refuseUnsafe(each, await lstat(each));
 }
 
-function refuseLink(folder: string, found: Stats | undefined): void {
-  if (!found?.isSymbolicLink()) return;
-  throw new StartError(3, `${folder} is a symbolic link: remove it, or name a folder with --data.`);
+function refuseUnsafe(folder: string, found: Stats | undefined): void {
+  const fault = found && faultOf(folder, found);
+  if (fault !== undefined) throw new StartError(3, fault);
 }
 
-function refuseOthers(folder: string, found: Stats): void {
-  refuseLink(folder, found);
-  if (!isOwn(found)) {
-    throw new StartError(3, `${folder} belongs to another user: name a folder of your own with --data.`);
-  }
-  if ((found.mode & 0o022) !== 0) {
-    throw new StartError(3, `Other users may write to ${folder}: run "chmod 700" on it, or name another with --data.`);
-  }
+function faultOf(folder: string, found: Stats): string | undefined {
+  if (found.isSymbolicLink()) return `${folder} is a symbolic link: remove it, or name a folder with --data.`;
+  if (!isOwn(found)) return `${folder} belongs to another user: name a folder of your own with --data.`;
+  if ((found.mode & 0o022) === 0) return undefined;
+  return `Other users may write to ${folder}: run "chmod 700" on it, or name another with --data.`;
 }
 
 /** On Windows every file counts as this user's. */

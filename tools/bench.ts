@@ -15,12 +15,6 @@ import { warmTick } from './bench/tick.ts';
 
 type Row = Readonly<Record<string, string | number>>;
 
-interface Guarded {
-  readonly figure: Figure;
-  /** The ratio above which `--quick` fails: a multiple of the usual ratio, never a time. */
-  readonly limit?: number;
-}
-
 const options = { quick: { type: 'boolean' }, write: { type: 'boolean' } } as const;
 const { values } = parseArgs({ options });
 const folder = mkdtempSync(path.join(os.tmpdir(), 'bench-'));
@@ -33,9 +27,10 @@ try {
   };
   console.log(textOf(sections));
   if (values.write) writeFigures(textOf(sections));
-  for (const { figure, limit = Number.POSITIVE_INFINITY } of guarded) {
+  for (const figure of guarded) {
+    const { what, peer, limit = Number.POSITIVE_INFINITY } = figure;
     if (ratioOf(figure) <= limit) continue;
-    console.error(`${figure.what}: ${ratioOf(figure).toFixed(2)} times ${figure.peer}, and ${limit} is the limit`);
+    console.error(`${what}: ${ratioOf(figure).toFixed(2)} times ${peer}, and ${limit} is the limit`);
     process.exitCode = 1;
   }
 } finally {
@@ -43,21 +38,21 @@ try {
 }
 process.exit();
 
-async function guardedFigures(rounds: number): Promise<Guarded[]> {
+async function guardedFigures(rounds: number): Promise<Figure[]> {
   const small = await repairPasses(folder, { services: 1_000, passes: rounds });
   const large = await repairPasses(folder, { services: 50_000, passes: rounds });
   const reads = { peer: 'a read of the list', unit: 'ms of CPU' };
   const peaks = { what: 'peak memory, 50,000 Services', peer: '1,000 Services', unit: 'MB' };
   const repair = { what: 'repair, 50,000 Services', ...reads, ours: large.cpuMs, others: large.readCpuMs };
   return [
-    ...(await ofCallers(1, 1)).slice(0, 1).map((figure) => ({ figure, limit: 2.6 })),
-    ...(await ofCallers(10, 5)).map((figure) => ({ figure })),
-    ...(await ofCallers(50, 5)).map((figure) => ({ figure, limit: 1.5 })),
-    { figure: repair, limit: 15 },
-    { figure: { ...peaks, ours: large.peakMb.slice(-1), others: small.peakMb.slice(-1) }, limit: 1.8 },
-    { figure: await start(folder, 'allocate', 21), limit: 1.5 },
-    { figure: await start(folder, 'kubernetes-service', 21), limit: 1.7 },
-    { figure: await warmTick(folder, 41), limit: 4 },
+    ...(await ofCallers(1, 1)).slice(0, 1).map((figure) => ({ ...figure, limit: 2.6 })),
+    ...(await ofCallers(10, 5)),
+    ...(await ofCallers(50, 5)).map((figure) => ({ ...figure, limit: 1.5 })),
+    { ...repair, limit: 15 },
+    { ...peaks, ours: large.peakMb.slice(-1), others: small.peakMb.slice(-1), limit: 1.8 },
+    { ...(await start(folder, 'allocate', 21)), limit: 1.5 },
+    { ...(await start(folder, 'kubernetes-service', 21)), limit: 1.7 },
+    { ...(await warmTick(folder, 41)), limit: 4 },
   ];
 }
 
@@ -66,13 +61,13 @@ async function others(): Promise<Record<string, readonly Row[]>> {
   const fleets: Row[] = [];
   for (const size of [100, 1_000, 10_000]) fleets.push(await fleetRow(size));
   return {
-    'Repair passes': repairs.map((figure) => rowOf({ figure })),
+    'Repair passes': repairs.map(rowOf),
     'Fleets, one cluster of ten dead': fleets,
   };
 }
 
-function rowOf({ figure, limit }: Guarded): Row {
-  const { what, peer, unit, ours, others } = figure;
+function rowOf(figure: Figure): Row {
+  const { what, peer, unit, ours, others, limit } = figure;
   const ratios = ours.map((each, round) => each / (others[round] ?? Number.NaN));
   return {
     what,

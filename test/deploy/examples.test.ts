@@ -1,14 +1,15 @@
 import { execFile, execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { TableError } from '../../lib/table/key-value-table.ts';
 import { type AllocateWorld, anAllocateWorld, CLUSTER } from '../support/allocate-world.ts';
-import { type FaultServer, startFaultServer } from '../support/api-fault-server.ts';
+import { startFaultServer } from '../support/api-fault-server.ts';
 import { emulatedAws } from '../support/emulator-project.ts';
 import type { Ran } from '../support/kbctl-process.ts';
+import { running } from '../support/running.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const FUNCTION = 'kube-bootstrap-controller-dev-allocate:live';
@@ -16,17 +17,13 @@ const examples = join(import.meta.dirname, '../../examples');
 
 const folder = temporaryFolder();
 let python: string;
-/** A server with the Invoke API of Lambda. */
-let api: FaultServer;
 let world: AllocateWorld;
 /** If true, invocations fail before they are finished. */
 let fails = false;
 
-beforeAll(async () => {
-  const install = join(import.meta.dirname, 'install-emulator.sh');
-  python = join(execFileSync('bash', [install, '--folder'], { encoding: 'utf8' }).trim(), 'bin/python');
-  execFileSync('bash', [join(import.meta.dirname, 'build-examples.sh'), join(folder, 'allocate')]);
-  api = await startFaultServer(async ({ path, body }) => {
+/** A server with the Invoke API of Lambda. */
+const api = running(async () => {
+  const server = await startFaultServer(async ({ path, body }) => {
     if (decodeURIComponent(path) !== `/2015-03-31/functions/${FUNCTION}/invocations`) return { status: 404 };
     try {
       return { body: await world.send(JSON.parse(body), fails ? unavailable() : world.table) };
@@ -36,10 +33,13 @@ beforeAll(async () => {
       return { headers: { 'x-amz-function-error': 'Unhandled' }, body: thrown };
     }
   });
+  return { url: server.url, close: server.stop };
 });
 
-afterAll(async () => {
-  await api?.stop();
+beforeAll(() => {
+  const install = join(import.meta.dirname, 'install-emulator.sh');
+  python = join(execFileSync('bash', [install, '--folder'], { encoding: 'utf8' }).trim(), 'bin/python');
+  execFileSync('bash', [join(import.meta.dirname, 'build-examples.sh'), join(folder, 'allocate')]);
 });
 
 beforeEach(async () => {

@@ -1,25 +1,21 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { type ListeningStandIn, listen } from '../../local/stand-in/api-servers.ts';
+import { describe, expect, test } from '@jest/globals';
+import { listen } from '../../local/stand-in/api-servers.ts';
 import { NAMESPACES } from '../../local/stand-in/resources.ts';
-import type { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
-import { startTableServer, type TableServer } from '../../local/table-server.ts';
+import { startTableServer } from '../../local/table-server.ts';
 import { type LocalRequest, requestLocal } from '../support/request-local.ts';
+import { running } from '../support/running.ts';
 import { IDENTITY, readyStandIn } from '../support/stand-in.ts';
 
 const WRONG_KEY = 'a key that was guessed';
 
 describe('the stand-in API server', () => {
-  let standIn: StandInApiServer;
-  let server: ListeningStandIn;
-
-  beforeAll(async () => {
-    standIn = await readyStandIn();
-    server = await listen(standIn, IDENTITY);
+  const server = running(async () => {
+    const standIn = await readyStandIn();
+    return { standIn, ...(await listen(standIn, IDENTITY)) };
   });
-  afterAll(() => server.close());
 
   const namespaces = () => `${server.url}/api/v1/namespaces`;
-  const names = () => standIn.store.list(NAMESPACES, undefined, () => true).map(({ metadata }) => metadata.name);
+  const names = () => server.standIn.store.list(NAMESPACES, undefined, () => true).map(({ metadata }) => metadata.name);
   const create = (name: string, asking: LocalRequest) =>
     requestLocal(namespaces(), { method: 'POST', body: JSON.stringify({ metadata: { name } }), ...asking });
 
@@ -70,12 +66,7 @@ describe('the stand-in API server', () => {
 
 describe('a table server', () => {
   const KEY = 'the-key';
-  let server: TableServer;
-
-  beforeAll(async () => {
-    server = await startTableServer({ key: KEY });
-  });
-  afterAll(() => server.close());
+  const server = running(() => startTableServer({ key: KEY }));
 
   const signedBy = (key: string) =>
     `AWS4-HMAC-SHA256 Credential=${key}/20260102/local/dynamodb/aws4_request, SignedHeaders=host, Signature=0`;

@@ -1,10 +1,11 @@
 import { chown, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { newRunKey } from '../../local/local-request.ts';
 import { findRunning, openRunning, readRunning, refuseSecond, writeRunning } from '../../local/running.ts';
-import { startTableServer, type TableServer } from '../../local/table-server.ts';
+import { startTableServer } from '../../local/table-server.ts';
 import { afterThisTest } from '../support/after-this-test.ts';
+import { running } from '../support/running.ts';
 import { serve } from '../support/serve.ts';
 import { startSilentServer } from '../support/silent-server.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -12,11 +13,10 @@ import { temporaryFolder } from '../support/temporary-folder.ts';
 const root = temporaryFolder();
 let folder: string;
 let folders = 0;
-let server: TableServer;
+const server = running(() => startTableServer({ key: newRunKey() }));
 let facts: Parameters<typeof writeRunning>[1];
 
-beforeAll(async () => {
-  server = await startTableServer({ key: newRunKey() });
+beforeAll(() => {
   facts = {
     pid: process.pid,
     startedAt: '2026-01-02T03:04:05.678Z',
@@ -32,10 +32,6 @@ beforeAll(async () => {
 beforeEach(() => {
   folders += 1;
   folder = join(root, `case-${folders}`, 'data');
-});
-
-afterAll(async () => {
-  await server.close();
 });
 
 async function leave(content: object | string, where = folder): Promise<void> {

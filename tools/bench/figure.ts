@@ -8,6 +8,8 @@ export interface Figure {
   readonly unit: string;
   readonly ours: readonly number[];
   readonly others: readonly number[];
+  /** The ratio above which `--quick` fails: a multiple of the usual ratio, never a time. */
+  readonly limit?: number;
 }
 
 /** Measures both programs in turn, so that the load of the machine affects both. */
