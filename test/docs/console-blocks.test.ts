@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { isWhatIsPrinted } from '../support/console-blocks.ts';
+import { consoleBlocks, fencedBlocks, isWhatIsPrinted, showsThat } from '../support/console-blocks.ts';
 
 const LEASES = 'ADDRESS   ENDS\n10.0.0.1   in 9m58s\n';
 
@@ -30,4 +30,45 @@ describe('a stale page', () => {
   ])('a page is stale if it %s', (_title, printed, page) => {
     expect(isWhatIsPrinted(printed, page)).toBe(false);
   });
+});
+
+describe('the comparison of printed output with a page', () => {
+  test.each<[string, boolean, string, string[]]>([
+    ['a page shows printed lines in their order', true, 'a\nb\nc', ['a', 'c']],
+    ['a page with another order of lines is wrong', false, 'a\nb', ['b', 'a']],
+    ['a page with half a line is wrong', false, 'deployed well', ['deployed']],
+    ['a number on the page matches any other number', true, 'in 31.5 s', ['in 7 s']],
+    ['three dots of a page match any text', true, 'table kbc-dev is there', ['table ... is there', '...']],
+    ['a page with a line that was not printed is wrong', false, '', ['deployed']],
+  ])('showsThat follows the rule that %s', (_, said, printed, expected) => {
+    expect(showsThat(printed, expected)).toBe(said);
+  });
+});
+
+test("consoleBlocks returns the commands of a page's console blocks, each with its output", () => {
+  const page = [
+    'Deploy:',
+    '',
+    '   ```console',
+    '   $ npm run deploy -- \\',
+    '       --param table=x',
+    '   deployed',
+    '   $ cat a',
+    '   ```',
+    '',
+    '```text',
+    '$ not run',
+    '```',
+  ].join('\n');
+
+  expect(fencedBlocks(page).map(({ language }) => language)).toEqual(['console', 'text']);
+  expect(consoleBlocks('p.md', page)).toEqual([
+    {
+      at: 'p.md:3',
+      commands: [
+        { at: 'p.md:4', command: 'npm run deploy -- \\\n    --param table=x', output: ['deployed'] },
+        { at: 'p.md:7', command: 'cat a', output: [] },
+      ],
+    },
+  ]);
 });
