@@ -60,7 +60,7 @@ export function describeAllocate(world: () => KbctlWorld): void {
       expect(answer).toMatchObject({ apiVersion: 'kbctl/v1', kind: 'Allocation', cluster: CLUSTER, outcome: 'done' });
       const ports = items.map(({ value }: { readonly value: number }) => value);
       expect(new Set(ports).size).toBe(3);
-      expect(await (await portsOf(world().table)).heldBy(answer.requestId)).toEqual(ports);
+      expect(await (await portsOf(world().table)).heldBy(answer.requestId)).toEqual(ports.map(String));
     });
 
     test('kbctl allocate allocates only once for a request id that is repeated', async () => {
