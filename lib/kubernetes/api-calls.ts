@@ -59,9 +59,8 @@ const STREAM_MS = 60_000;
 
 interface Failure {
   readonly error: ClusterError;
-  readonly mayHaveHappened: boolean;
-  readonly again: boolean;
-  readonly retryAfterMs?: number;
+  /** Absent if the call must not be retried. `mayHaveHappened`: the server may have carried the request out. */
+  readonly retry?: { readonly mayHaveHappened: boolean; readonly afterMs: number };
 }
 
 /**
@@ -85,13 +84,13 @@ export function apiCalls(options: CallOptions): SendCall {
     for (let attempt = 1; ; attempt += 1) {
       const outcome = await tryOnce({ ...options, inFlight }, request, site);
       if (!('error' in outcome)) return { ...outcome, afterLostReply };
-      afterLostReply ||= outcome.mayHaveHappened;
-      const { retryAfterMs = 0 } = outcome;
-      if (!outcome.again || attempt === tries || retryAfterMs > LONGEST_RETRY_AFTER_MS) throw outcome.error;
+      const { error, retry } = outcome;
+      if (retry === undefined || attempt === tries || retry.afterMs > LONGEST_RETRY_AFTER_MS) throw error;
+      afterLostReply ||= retry.mayHaveHappened;
       const backoff = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** (attempt - 1)) * (0.5 + random() / 2);
       // If the deadline ends the wait, the error of the last attempt is more useful than the deadline's.
-      await sleep(Math.max(retryAfterMs, backoff), deadline).catch(() => {
-        throw outcome.error;
+      await sleep(Math.max(retry.afterMs, backoff), deadline).catch(() => {
+        throw error;
       });
     }
   };
@@ -138,35 +137,32 @@ function outOfTime({ server, purpose }: CallSite, cause: unknown): Failure {
   const message =
     `${server} did not answer "${purpose}" before the deadline of the pass. The next pass tries again; ` +
     'if this repeats, the API server is slow, or cannot be reached: check it, and the network path to it.';
-  const error = new ClusterError('DeadlineExceeded', message, { cause });
-  return { error, mayHaveHappened: true, again: false };
+  return { error: new ClusterError('DeadlineExceeded', message, { cause }) };
 }
 
 function noAnswer({ server, purpose }: CallSite, limitMs: number, cause: unknown): Failure {
   const message = `${server} did not answer "${purpose}" within ${limitMs} ms. Check the API server, and the network path to it.`;
-  const error = new ClusterError('Unavailable', message, { cause });
-  return { error, mayHaveHappened: true, again: true };
+  return { error: new ClusterError('Unavailable', message, { cause }), retry: { mayHaveHappened: true, afterMs: 0 } };
 }
 
 function networkFailure(site: CallSite, cause: unknown): Failure {
   const { server, purpose } = site;
-  if (cause instanceof ClusterError) return { error: cause, mayHaveHappened: false, again: false };
-  if (cause instanceof OverBound) return { error: tooLarge(site, cause), mayHaveHappened: true, again: false };
-  if (cause instanceof MalformedGzip)
-    return { error: malformed(site, cause.message, cause), mayHaveHappened: true, again: false };
+  if (cause instanceof ClusterError) return { error: cause };
+  if (cause instanceof OverBound) return { error: tooLarge(site, cause) };
+  if (cause instanceof MalformedGzip) return { error: malformed(site, cause.message, cause) };
   const fault = networkFaultOf(cause);
   const what = describeNetworkError(cause);
   if (fault === 'tls') {
     const message =
       `The certificate of ${server} was not accepted for "${purpose}": ${what}. ` +
       'Put the CA of this cluster in the kubeconfig (certificate-authority-data), or a tls-server-name that the certificate has.';
-    return { error: new ClusterError('TlsFailure', message, { cause }), mayHaveHappened: false, again: false };
+    return { error: new ClusterError('TlsFailure', message, { cause }) };
   }
   const message =
     `${server} could not be reached for "${purpose}", or the connection broke: ${what}. ` +
     'Check that it runs, and the server URL in the kubeconfig; the next pass tries again.';
   const error = new ClusterError('Unavailable', message, { cause });
-  return { error, mayHaveHappened: fault === 'lostReply', again: fault !== 'silent' };
+  return fault === 'silent' ? { error } : { error, retry: { mayHaveHappened: fault === 'lostReply', afterMs: 0 } };
 }
 
 function serverFailure(reply: ApiReply): Failure {
@@ -176,9 +172,7 @@ function serverFailure(reply: ApiReply): Failure {
     : 'The next pass tries again; if this repeats, check the API server and its etcd.';
   return {
     error: failedCall(reply, throttled ? 'Throttled' : 'Unavailable', remedy),
-    mayHaveHappened: !throttled,
-    again: true,
-    retryAfterMs: retryAfterMs(reply),
+    retry: { mayHaveHappened: !throttled, afterMs: retryAfterMs(reply) },
   };
 }
 
