@@ -48,19 +48,6 @@ describe('a table that withholds all writes', () => {
     won(await view.put(newItem('a', 2), a));
     expect(await view.put(newItem('a', 3), a)).toEqual({ outcome: 'lost' });
   });
-
-  test('a table that withholds writes of some keys marks these writes as withheld, and makes all other writes', async () => {
-    const options = { nowMs: () => 7, isWithheld: (key: string) => key === 'a' };
-    const some = unwrittenTable(below, options);
-    const a = await some.get('demo', 'a');
-    expect(await some.put(newItem('a', 2), a)).toMatchObject({ outcome: 'won', withheld: true });
-    expect(await some.put(newItem('c', 2), undefined)).not.toHaveProperty('withheld');
-    expect(await values(below)).toEqual([
-      ['a', 1],
-      ['b/2', 1],
-      ['c', 2],
-    ]);
-  });
 });
 
 const store = memoryStore();

@@ -3,10 +3,7 @@ import fc from 'fast-check';
 import * as z from 'zod/mini';
 import { attributesOf, itemFrom } from '../../lib/table/dynamodb-items.ts';
 import type { TableValue } from '../../lib/table/key-value-table.ts';
-import { isKept, writeRequest } from '../../lib/table/requests.ts';
 import { decodeItem, itemOf, sameValue, storedForm } from '../../lib/table/stored-item.ts';
-import { won } from '../contract/key-value-table.ts';
-import { memoryTable } from '../support/memory-table.ts';
 
 const { value } = fc.letrec<{ value: TableValue }>((tie) => ({
   value: fc.oneof(
@@ -79,21 +76,4 @@ test.each<[number, number, string | undefined]>([
   const decode = () => decodeItem(item, z.number(), read);
   if (message === undefined) expect(decode()).toBe(5);
   else expect(decode).toThrow(message);
-});
-
-const DAY_MS = 24 * 60 * 60 * 1000;
-const at = (nowMs: number) => ({ cluster: 'c', id: 'r1', nowMs });
-
-describe('The record of a request', () => {
-  test('the record of a request expires a day after its last write, and only a caller that has read its latest version can overwrite it', async () => {
-    const table = memoryTable();
-    const begun = { fingerprint: 'f', state: 'begun' } as const;
-    const first = won(await writeRequest(table, at(10), begun, undefined));
-    expect(await writeRequest(table, at(10), begun, undefined)).toEqual({ outcome: 'lost' });
-    const done = { fingerprint: 'f', state: 'done', answer: '{}' } as const;
-    const item = won(await writeRequest(table, at(20), done, first));
-    expect(await writeRequest(table, at(20), done, first)).toEqual({ outcome: 'lost' });
-    const read = { record: done, item };
-    expect([19, 20].map((ms) => isKept(read, DAY_MS + ms))).toEqual([true, false]);
-  });
 });
