@@ -11,7 +11,7 @@ import {
   withPause,
 } from '../../lib/table/cluster-registration.ts';
 import { claimCluster, clusterPages, listClusters, readCluster } from '../../lib/table/clusters.ts';
-import type { KeyValueTable, TableValue } from '../../lib/table/key-value-table.ts';
+import type { Item, KeyValueTable, TableValue } from '../../lib/table/key-value-table.ts';
 import { plainValue } from '../../lib/table/stored-item.ts';
 import { won } from '../contract/key-value-table.ts';
 import { aClusterSpec, aHost, aServer } from '../support/a-cluster-spec.ts';
@@ -187,21 +187,28 @@ test('clusterPages returns the clusters of each page, and listClusters returns w
   expect(await listClusters(table)).toMatchObject({ pausedAll: PAUSE, clusters: [{ writtenAtMs: 0 }, {}, {}] });
 });
 
-test.each<[string, TableValue, string]>([
-  ['has the spec of another cluster', plainValue(SPEC), 'holds the spec of prod-1; register both again.'],
+const registration = (spec: object) => plainValue({ generation: 1, rangesGeneration: 1, spec });
+
+test.each<[string, Pick<Item, 'value' | 'schema'>, string, string]>([
+  ['is not a map', { value: 'x', schema: 1 }, 'Corrupt', 'remove it to start again'],
+  [
+    'has the spec of another cluster',
+    { value: registration(SPEC), schema: 1 },
+    'Corrupt',
+    'holds the spec of prod-1; register both again.',
+  ],
   [
     'has too many API servers',
-    { apiServers: Array(1000).fill({}) },
+    { value: registration({ apiServers: Array(1000).fill({}) }), schema: 1 },
+    'Corrupt',
     'not changed; register the cluster again, with its whole spec.',
   ],
-])('a registration that %s is corrupt, and other registrations can still be listed', async (_, spec, message) => {
+  ['was written by a later version', { value: {}, schema: 2 }, 'SchemaTooNew', 'deploy the newer version'],
+])('other registrations can still be listed if a registration %s', async (_, content, code, message) => {
   const table = await withCluster();
-  const value = { generation: 1, rangesGeneration: 1, spec };
-  won(await table.put({ cluster: '#clusters', key: 'bad', value, schema: 1 }, undefined));
+  won(await table.put({ cluster: '#clusters', key: 'bad', ...content }, undefined));
   const { clusters, unreadable } = await listClusters(table);
-  expect(clusters.map((cluster) => cluster.spec.name)).toEqual([SPEC.name]);
-  expect(unreadable).toMatchObject([
-    { name: 'bad', error: { code: 'Corrupt', message: expect.stringContaining(message) } },
-  ]);
-  await expect(readCluster(table, 'bad')).rejects.toMatchObject({ code: 'Corrupt' });
+  expect(clusters.map(({ spec }) => spec.name)).toEqual([SPEC.name]);
+  expect(unreadable).toMatchObject([{ name: 'bad', error: { code, message: expect.stringContaining(message) } }]);
+  await expect(readCluster(table, 'bad')).rejects.toMatchObject({ code });
 });
