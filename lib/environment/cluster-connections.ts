@@ -86,33 +86,23 @@ export class ClusterConnections {
     const opening: Opening = { key: JSON.stringify([spec.name, spec.kubeconfig]), spec, signal, warn };
     const kept = this.#kept(opening);
     const opened = kept ?? (await this.#open(opening));
-    const { access, ends, controlPlane: id } = opened;
-    const used = new Set([id]);
     const userAgent = `kube-bootstrap-controller/${VERSION} (${loop})`;
-    const kubeconfig = this.#ofPass(opening, opened, kept === undefined, used);
+    const kubeconfig = this.#ofPass(opening, opened, kept === undefined);
     const proberOf = (current: ApiServerAccess) =>
       httpsProber({ access: current, deadline: signal, userAgent, kept: this.#keptOfProbes });
-    const call = {
-      transport: this.#transport(opening, opened, kubeconfig, loop, proberOf),
-      server: access.server,
-      deadline: signal,
-      inFlight: this.#inFlight,
-      sleep: this.#options.sleep,
-    };
     return {
-      kubernetes: clusterPort({ ...call, userAgent }),
+      kubernetes: clusterPort({
+        transport: this.#transport(opening, opened, kubeconfig, loop, proberOf),
+        server: opened.access.server,
+        deadline: signal,
+        userAgent,
+        inFlight: this.#inFlight,
+        sleep: this.#options.sleep,
+      }),
       probe: renewingProber(kubeconfig, proberOf),
-      controlPlane: { id, confirm: (maxAgeMs) => this.#confirm(opening, used, maxAgeMs) },
-      credentialEndsSoon: ends.some((end) => endsSoon(end, this.#options.nowMs())),
+      controlPlane: { id: opened.controlPlane, confirm: kubeconfig.confirm },
+      credentialEndsSoon: opened.ends.some((end) => endsSoon(end, this.#options.nowMs())),
     };
-  }
-
-  /** @param used the control planes that the pass has sent requests to */
-  async #confirm(opening: Opening, used: ReadonlySet<string>, maxAgeMs: number): Promise<boolean> {
-    const known = this.#known.get(opening.key);
-    const isFresh = known !== undefined && Math.abs(this.#options.nowMs() - known.readAtMs) <= maxAgeMs;
-    const { controlPlane } = isFresh ? known : await this.#open(opening);
-    return used.size === 1 && used.has(controlPlane);
   }
 
   async close(): Promise<void> {
@@ -179,10 +169,15 @@ export class ClusterConnections {
     });
   }
 
-  /** @param used the set to which the function adds each control plane that the pass may have sent requests to */
-  #ofPass(opening: Opening, opened: KnownKubeconfig, isReadInPass: boolean, used: Set<string>): PassKubeconfig {
+  #ofPass(
+    opening: Opening,
+    opened: KnownKubeconfig,
+    isReadInPass: boolean,
+  ): PassKubeconfig & Pick<ClusterAccess['controlPlane'], 'confirm'> {
     let latest = opened;
     let renewal: Promise<KnownKubeconfig> | undefined;
+    /** The control planes that the pass may have sent requests to. */
+    const used = new Set([opened.controlPlane]);
     return {
       current: () => latest.access,
       newerThan: async (refused) => {
@@ -196,6 +191,12 @@ export class ClusterConnections {
       isProvenAgainst: (url) => {
         if (isReadInPass || latest !== opened) latest.unverified.add(url);
         return latest.unverified.has(url);
+      },
+      confirm: async (maxAgeMs) => {
+        const known = this.#known.get(opening.key);
+        const isFresh = known !== undefined && Math.abs(this.#options.nowMs() - known.readAtMs) <= maxAgeMs;
+        const { controlPlane } = isFresh ? known : await this.#open(opening);
+        return used.size === 1 && used.has(controlPlane);
       },
     };
   }
