@@ -4,7 +4,6 @@ import { hostBits, isUsableIn, type Network, parseCidr, usableSize } from '../al
 import type { RangeAllocator } from '../allocator/range-allocator.ts';
 import { isRefused, type Refusal } from '../allocator/refusal.ts';
 import type { RangeSnapshot } from '../allocator/snapshot-bytes.ts';
-import type { Finding } from '../cluster/finding.ts';
 import type { RangeKey } from '../cluster/spec-ranges.ts';
 import { emptyRange, NO_STRIKES, type StoredRange, sameRange } from '../range/stored-range.ts';
 import type { RangeWords } from './claim-findings.ts';
@@ -22,35 +21,25 @@ const MOST_BITMAP_HOST_BITS = 16;
  */
 export interface AuditedRange extends ClaimedRange {
   /** Returns the number of claimed items, and the number of items that an API server may still allocate. */
-  counts(): Audit['counts'];
+  counts(): { readonly allocated: number; readonly free: number; readonly capacity: number };
   /** Returns the claims as a bitmap for range maps; `undefined` if the range is too large. */
   usageBitmap(): RangeSnapshot | undefined;
 }
 
-export interface Audit {
-  readonly findings: readonly Finding[];
-  /** The usage bitmap to save; `undefined` if there is none, or it has not changed. */
-  readonly next: StoredRange | undefined;
-  readonly counts: {
-    readonly allocated: number;
-    readonly free: number;
-    readonly capacity: number;
-  };
-}
-
 /**
- * Returns the findings and numbers about a range. A new or removed claim is not a finding, because the API servers allocate.
+ * Returns the findings and numbers about a range, and the usage bitmap to save. `next` is `undefined` if there is no bitmap, or it
+ * has not changed. A new or removed claim is not a finding, because the API servers allocate.
  */
 export function auditRange(
   range: AuditedRange,
   words: RangeWords,
   stored: StoredRange | undefined,
   generation: number,
-): Audit {
+) {
   const counts = range.counts();
   const bitmap = range.usageBitmap();
   const kept = { strikes: NO_STRIKES, holds: [], unclaimed: [] };
-  const next = bitmap && { ...bitmap, allocator: 'apiserver' as const, generation, ...kept };
+  const next: StoredRange | undefined = bitmap && { ...bitmap, allocator: 'apiserver', generation, ...kept };
   return {
     findings: nothingFree(words, range.spec, counts),
     next: stored && next && sameRange(stored, next) ? undefined : next,

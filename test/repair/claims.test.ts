@@ -35,14 +35,6 @@ function enterAll(enter: EnterClaims, ...services: readonly ServiceClaim[]) {
  * contains such a claim.
  */
 
-interface Row {
-  readonly name: string;
-  readonly enter: EnterClaims;
-  readonly claimed: ServiceClaim;
-  readonly type: string;
-  readonly message: string;
-}
-
 const recreate = 'please recreate';
 const findings: readonly (readonly [name: string, EnterClaims, ServiceClaim, type: string, message: string])[] = [
   [
@@ -103,7 +95,7 @@ const findings: readonly (readonly [name: string, EnterClaims, ServiceClaim, typ
   ],
 ];
 
-const ends: readonly (Row & { readonly reason: string; readonly note: string })[] = [
+const ends = [
   {
     name: 'a full range of addresses',
     enter: addresses(refusal('Full')),
