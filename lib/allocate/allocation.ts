@@ -21,7 +21,7 @@ import {
   openRange,
   openRequestedCluster,
 } from './open-range.ts';
-import { type AllocateRequest, parseRequest, type RangeName, requestedItems } from './request.ts';
+import { type AllocateRequest, parseRequest, type RangeName } from './request.ts';
 import { groupByRange, type RequestContext } from './request-context.ts';
 
 export interface AllocationOptions {
@@ -81,9 +81,7 @@ async function answerOf(
   errors: string[],
 ): Promise<Answer> {
   const { nowMs, stack } = environment;
-  const requested = requestedItems(request);
-  const refuse = (refusal: Refusal, range?: string) =>
-    refusedAnswer(request, requested, refusal, (index) => requested[index]?.range === range);
+  const refuse = (refusal: Refusal, range?: string) => refusedAnswer(request, refusal, (item) => item.range === range);
   const stored = environment.table(signal);
   const cluster = await openRequestedCluster(stored, request, stack);
   if (isRefused(cluster)) return refuse(cluster);
@@ -93,7 +91,7 @@ async function answerOf(
   const isTheirs = spec.allocator === 'apiserver';
   const unsupported = isTheirs ? needsTable(request, openHeld !== undefined) : undefined;
   if (unsupported !== undefined) return refuse(unsupported);
-  const ranges = await groupByRange(requested, (name) =>
+  const ranges = await groupByRange(request, (name) =>
     isTheirs && openHeld
       ? openHeld(spec, name, { pick: options.pick, dryRun, signal })
       : openRange(table, cluster, name, options),
@@ -102,7 +100,6 @@ async function answerOf(
   const keys = ranges.map(({ name }) => `ranges/${name}` as const);
   const context: RequestContext = {
     request,
-    requested,
     ranges,
     table,
     observeOnly: observeOnly(spec),

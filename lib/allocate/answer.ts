@@ -2,7 +2,7 @@ import * as z from 'zod/mini';
 import type { Refusal } from '../allocator/refusal.ts';
 import { described } from '../cluster/shapes.ts';
 import type { HoldTerms } from '../range/hold.ts';
-import { type AllocateRequest, RANGE_NAMES, type RequestedItem } from './request.ts';
+import { type AllocateRequest, RANGE_NAMES, type RequestedItem, requestedItems } from './request.ts';
 
 const error = z.strictObject({ code: z.string(), message: z.string() });
 
@@ -49,21 +49,18 @@ export const answerShape = z.strictObject({
 export type Answer = z.infer<typeof answerShape>;
 export type AnsweredItem = z.infer<typeof item>;
 
-type RequestName = Pick<AllocateRequest, 'requestId' | 'cluster' | 'operation'>;
-
-export function done({ requestId, cluster, operation }: RequestName, items: readonly AnsweredItem[]): Answer {
+export function done({ requestId, cluster, operation }: AllocateRequest, items: readonly AnsweredItem[]): Answer {
   return { requestId, cluster, operation, outcome: 'done', items: [...items] };
 }
 
-/** Returns an answer in which all items are refused. `isItsFault` returns whether the refusal is about the item at an index. */
+/** Returns an answer in which all items are refused. `isItsFault` returns whether the refusal is about an item. */
 export function refusedAnswer(
-  request: RequestName,
-  requested: readonly RequestedItem[],
+  request: AllocateRequest,
   refusal: Refusal,
-  isItsFault: (index: number) => boolean = () => false,
+  isItsFault: (item: RequestedItem, index: number) => boolean = () => false,
 ): Answer {
-  const items = requested.map((each, index): AnsweredItem => {
-    return { ...each, outcome: 'refused', ...(isItsFault(index) && { error: errorOf(refusal) }) };
+  const items = requestedItems(request).map((each, index): AnsweredItem => {
+    return { ...each, outcome: 'refused', ...(isItsFault(each, index) && { error: errorOf(refusal) }) };
   });
   return { ...done(request, items), outcome: 'refused', error: errorOf(refusal) };
 }

@@ -31,7 +31,7 @@ import { claimableHolds, fromEach, type RequestContext } from './request-context
  */
 export async function executeRequest(context: RequestContext): Promise<Answer> {
   const begun = await begin(context);
-  if (isRefused(begun)) return refusedAnswer(context.request, context.requested, begun);
+  if (isRefused(begun)) return refusedAnswer(context.request, begun);
   let { current, isOurs } = begun;
   let mayHold = false;
   for (;;) {

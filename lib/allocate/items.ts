@@ -4,7 +4,7 @@ import { notHeld } from '../range/operations.ts';
 import { TableError } from '../table/key-value-table.ts';
 import type { ReadRequest, RequestRecord } from '../table/requests.ts';
 import { type Answer, type AnsweredItem, done, errorOf, refusedAnswer, shownHold } from './answer.ts';
-import type { AllocateRequest, RangeName } from './request.ts';
+import { type AllocateRequest, type RangeName, requestedItems } from './request.ts';
 import { currentHolds, fromEach, inRequestOrder, type RequestContext } from './request-context.ts';
 
 const HOLD_MS = 15 * 60 * 1000;
@@ -29,7 +29,7 @@ export function holdIsOver(terms: Terms, nowMs: number): Refusal | undefined {
  * that the request holds.
  */
 export async function allocateItems(
-  { request, requested, ranges, nowMs }: RequestContext,
+  { request, ranges, nowMs }: RequestContext,
   terms: Terms,
   takesUp: HeldBy['takesUp'],
 ): Promise<Answer> {
@@ -39,18 +39,18 @@ export async function allocateItems(
   const answers: AnsweredItem[][] = [];
   for (const { name, range, values, indexes } of ranges) {
     const over = holdIsOver(terms, nowMs());
-    if (over !== undefined) return refusedAnswer(request, requested, over);
+    if (over !== undefined) return refusedAnswer(request, over);
     const expected = takesUp?.[name] ?? [];
     const claim = takeUp && { claim: { nowMs: nowMs(), expected, holdOwner: takeUp.holdOwner } };
     const allocated = await range.allocate(values, { hold, ...claim });
     if (isRefused(allocated)) {
       const fault = indexes[allocated.index ?? -1];
-      return refusedAnswer(request, requested, allocated, (index) => index === fault);
+      return refusedAnswer(request, allocated, (_, index) => index === fault);
     }
     answers.push(allocated.items.map((item) => ({ ...named(name, item), outcome: 'allocated', hold: shown })));
   }
   const over = holdIsOver(terms, nowMs());
-  return over === undefined ? done(request, inRequestOrder(ranges, answers)) : refusedAnswer(request, requested, over);
+  return over === undefined ? done(request, inRequestOrder(ranges, answers)) : refusedAnswer(request, over);
 }
 
 /** Releases items that this invocation allocated after another invocation had recorded the answer. */
@@ -113,9 +113,10 @@ export function inProgress({ record, item }: ReadRequest, nowMs: number): Refusa
 
 /** Releases the items whose holds have not changed since the request began, until the deadline of this invocation. */
 export async function releaseItems(
-  { request: { owner, ...request }, ranges, nowMs, endsAtMs }: RequestContext,
+  { request, ranges, nowMs, endsAtMs }: RequestContext,
   releases: RequestRecord['releases'],
 ): Promise<Answer> {
+  const { owner } = request;
   const checkTime = () => {
     if (nowMs() >= endsAtMs) throw new TableError('DeadlineExceeded', 'The deadline of this invocation was exceeded.');
   };
@@ -145,15 +146,13 @@ export async function releaseItems(
  * Returns the answer for a release that an earlier invocation did not complete. The release is not repeated, because a released
  * item may have another owner by now. The repairs free the other items as leaks.
  */
-export function unsureOfRelease({ request, requested }: RequestContext): Answer {
-  return done(
-    request,
-    requested.map((each) => ({ ...each, outcome: 'unknown' })),
-  );
+export function unsureOfRelease({ request }: RequestContext): Answer {
+  const items = requestedItems(request).map((each): AnsweredItem => ({ ...each, outcome: 'unknown' }));
+  return done(request, items);
 }
 
 /** Looks up the state of each item. Writes nothing, not even a record of the request. */
-export async function lookUpItems({ request, requested, ranges }: RequestContext): Promise<Answer> {
+export async function lookUpItems({ request, ranges }: RequestContext): Promise<Answer> {
   const answers = await fromEach(ranges, async ({ name, range, values }) => {
     const wanted = values.flatMap((value) => value ?? []);
     const states = await range.lookUp(wanted);
@@ -165,7 +164,7 @@ export async function lookUpItems({ request, requested, ranges }: RequestContext
       return { ...named(name, item), outcome: taken ? 'taken' : 'free', ...(hold && { hold: shownHold(hold) }) };
     });
   });
-  if (isRefused(answers)) return refusedAnswer(request, requested, answers);
+  if (isRefused(answers)) return refusedAnswer(request, answers);
   return done(request, inRequestOrder(ranges, answers));
 }
 

@@ -4,11 +4,10 @@ import type { Requested } from '../range/operations.ts';
 import type { KeyValueTable, TableError } from '../table/key-value-table.ts';
 import { readRequest } from '../table/requests.ts';
 import type { OpenRange } from './open-range.ts';
-import type { AllocateRequest, RangeName, RequestedItem } from './request.ts';
+import { type AllocateRequest, type RangeName, requestedItems } from './request.ts';
 
 export interface RequestContext {
   readonly request: AllocateRequest;
-  readonly requested: readonly RequestedItem[];
   /** The requested ranges, sorted by name. */
   readonly ranges: readonly RequestedRange[];
   readonly table: KeyValueTable;
@@ -31,10 +30,10 @@ export interface RequestedRange {
 
 /** Groups the requested items by range. Returns the refusal if a range cannot be opened. */
 export async function groupByRange(
-  requested: readonly RequestedItem[],
+  request: AllocateRequest,
   open: (name: RangeName) => Promise<OpenRange | Refusal> | OpenRange | Refusal,
 ): Promise<readonly RequestedRange[] | { readonly refusal: Refusal; readonly range: RangeName }> {
-  const placed = requested.map(({ range, value }, index) => ({ range, index, value: value?.toString() }));
+  const placed = requestedItems(request).map(({ range, value }, index) => ({ range, index, value: value?.toString() }));
   const ranges: RequestedRange[] = [];
   for (const [name, items] of Map.groupBy(placed, ({ range }) => range)) {
     const range = await open(name);
