@@ -11,7 +11,8 @@ type EventObject = WholeObject<EventsV1Event>;
 
 interface EventWrite {
   readonly object: EventObject;
-  readonly previous: EventSighting | undefined;
+  /** The sighting for the run record if the write fails: none for a first sighting. */
+  readonly ifUnwritten: EventSighting | undefined;
 }
 
 export interface EventPlan {
@@ -116,7 +117,7 @@ function eventWrite(
     regarding: nonEmpty(draft.regarding),
     ...(count > 1 && { series: { count, lastObservedTime: microTime(nowMs) } }),
   };
-  return { object, previous };
+  return { object, ifUnwritten: previous && { ...previous, lastSeenAtMs: nowMs } };
 }
 
 function nonEmpty(regarding: EventDraft['regarding']): Record<string, string> {
@@ -222,13 +223,9 @@ function refusedEvent(what: string, message: string): ClusterError {
 
 function sightingsWithout(unwritten: ReadonlySet<EventWrite>, planned: EventPlan['sightings']): EventPlan['sightings'] {
   const sightings = { ...planned };
-  for (const { object, previous } of unwritten) {
-    const { name } = object.metadata;
-    const sighting = sightings[name];
-    delete sightings[name];
-    if (previous !== undefined && sighting !== undefined) {
-      sightings[name] = { ...previous, lastSeenAtMs: sighting.lastSeenAtMs };
-    }
+  for (const { object, ifUnwritten } of unwritten) {
+    if (ifUnwritten === undefined) delete sightings[object.metadata.name];
+    else sightings[object.metadata.name] = ifUnwritten;
   }
   return sightings;
 }
