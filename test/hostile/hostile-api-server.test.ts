@@ -1,10 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
-import { clusterPort } from '../../lib/kubernetes/api-server-cluster.ts';
 import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import { listAllServices } from '../../lib/kubernetes/item-readers.ts';
 import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
 import { BytesInFlight, readWhole } from '../../lib/kubernetes/reply-bounds.ts';
 import { ApiServerConnections } from '../../lib/kubernetes/transport.ts';
+import { portOver } from '../kubernetes/port-answering.ts';
 import { afterThisTest } from '../support/after-this-test.ts';
 import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 import { ATTACKS, type Attack } from './attacks.ts';
@@ -21,16 +21,10 @@ async function portTo(attack: Attack) {
   afterThisTest(server.stop);
   const connections = new ApiServerConnections();
   afterThisTest(() => connections.close());
-  const port = clusterPort({
-    transport: connections.transport(await parseKubeconfig(kubeconfigTo(server.url), 'of the test')),
-    server: server.url,
-    deadline: new AbortController().signal,
-    userAgent: 'test',
-    sleep: async () => undefined,
-    // The timeout is long, so that not the timeout but a limit ends a reply that keeps arriving, even on a busy machine.
-    tryTimeoutMs: attack.everyMs === undefined ? 600_000 : 20,
-  });
-  return { server, port };
+  const transport = connections.transport(await parseKubeconfig(kubeconfigTo(server.url), 'of the test'));
+  // The timeout is long, so that not the timeout but a limit ends a reply that keeps arriving, even on a busy machine.
+  const tryTimeoutMs = attack.everyMs === undefined ? 600_000 : 20;
+  return { server, port: portOver(transport, { server: server.url, tryTimeoutMs }) };
 }
 
 /**
