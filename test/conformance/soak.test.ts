@@ -6,7 +6,7 @@ import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { readRange } from '../../lib/table/ranges.ts';
 import { startBehindProxies } from '../soak/behind-proxies.ts';
 import type { ChaosProxy } from '../support/chaos-proxy.ts';
-import { none, TABLE_FAULTS } from '../support/fault-proxy.ts';
+import { pickedFault } from '../support/fault-proxy.ts';
 import { found } from '../support/found.ts';
 import { CLUSTER, runAllLoops } from '../support/handlers.ts';
 import { published } from '../support/kubernetes-service-objects.ts';
@@ -86,7 +86,7 @@ test('passes over broken connections publish live servers in each round, allocat
     await changeServices(names);
     for (const operation of ['GetItem', 'PutItem']) {
       if (pick(2) > 0) continue;
-      tableProxy.plan(operation, TABLE_FAULTS[pick(TABLE_FAULTS.length)] ?? none);
+      tableProxy.plan(operation, pickedFault(pick));
       tableFaults += 1;
     }
     for (const loop of LOOPS) failed += (await handlers.run(loop)).summary.failed;

@@ -5,8 +5,6 @@ export interface Plant {
   readonly id: string;
   readonly defect: string;
   readonly edits: readonly Edit[];
-  /** The reason why no history can show the defect. */
-  readonly unseen?: string;
 }
 
 export interface Edit {
@@ -33,10 +31,10 @@ const TEXT = readFileSync(`${import.meta.dirname}/plants.txt`, 'utf8');
 
 export const PLANTS: readonly Plant[] = TEXT.trim().split('\n\n').map(plantOf);
 
-/** Parses a plant: its id, its defect, perhaps why it is unseen, and its edits (a file, the lines to find, the new lines). */
+/** Parses a plant: its id, its defect, and its edits (a file, the lines to find, the new lines). */
 function plantOf(block: string): Plant {
-  const [, id = '', defect = '', unseen, edits = ''] = /^(\S+): (.*)\n(?:unseen: (.*)\n)?([\s\S]*)$/.exec(block) ?? [];
-  return { id, defect, edits: edits.split(/\n(?=\w)/).map(editOf), ...(unseen !== undefined && { unseen }) };
+  const [, id = '', defect = '', edits = ''] = /^(\S+): (.*)\n([\s\S]*)$/.exec(block) ?? [];
+  return { id, defect, edits: edits.split(/\n(?=\w)/).map(editOf) };
 }
 
 function editOf(lines: string): Edit {

@@ -6,7 +6,7 @@ import { parseArgs } from 'node:util';
 import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
 import type { ChaosProxy } from '../support/chaos-proxy.ts';
 import { startEtcd, startKubeApiserver } from '../support/control-plane.ts';
-import { type FaultProxy, none, TABLE_FAULTS } from '../support/fault-proxy.ts';
+import { type FaultProxy, pickedFault } from '../support/fault-proxy.ts';
 import type { Handlers } from '../support/handlers.ts';
 import { seededPick } from '../support/ranges.ts';
 import { startBehindProxies } from './behind-proxies.ts';
@@ -65,7 +65,7 @@ function leak(tableEndpoint: string): void {
 async function tickAll(handlers: Handlers, tableProxy: FaultProxy, withFaults: boolean): Promise<number> {
   if (withFaults && pick(2) === 0) {
     const operation = pick(2) === 0 ? 'GetItem' : 'PutItem';
-    tableProxy.plan(operation, TABLE_FAULTS[pick(TABLE_FAULTS.length)] ?? none);
+    tableProxy.plan(operation, pickedFault(pick));
   }
   // An invocation that cannot read the cluster list rejects, and its schedule invokes the next one.
   const settled = await Promise.allSettled(LOOPS.map((loop) => handlers.run(loop)));

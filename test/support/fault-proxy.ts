@@ -1,3 +1,4 @@
+import type { PickIndex } from '../../lib/allocator/range-allocator.ts';
 import { firstHalf, type Reaction, type SeenRequest, startFaultServer } from './api-fault-server.ts';
 
 interface Reply {
@@ -55,8 +56,11 @@ export function throttle(times: number): Fault[] {
   return Array(times).fill(serviceError(400, 'ProvisionedThroughputExceededException', message));
 }
 
-/** The faults of requests to the table in soak runs. */
-export const TABLE_FAULTS = [dropRequest, dropReply, cutReply, truncateReply, ...throttle(1)] as const;
+/** Returns a fault of a request to the table in soak runs. */
+export function pickedFault(pick: PickIndex): Fault {
+  const faults = [dropRequest, dropReply, cutReply, truncateReply, ...throttle(1)] as const;
+  return faults[pick(faults.length)] ?? none;
+}
 
 /** Starts a proxy between a client and an HTTP server that breaks requests as planned. */
 export async function startFaultProxy(target: string) {
