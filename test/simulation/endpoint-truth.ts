@@ -62,8 +62,8 @@ class AddressTruth {
   /** The times between which overlapping deregistrations may have an effect. */
   leavingSinceMs = 0;
   leavingUntilMs = 0;
-  /** The number of a deregistration that overlaps with no other. Absent if other deregistrations can still have an effect. */
-  alone: number | undefined;
+  /** Another deregistration overlapped with the last one, or could still have an effect when the last one began. */
+  isShared = false;
   /** The time until which a deregistration without an answer may mark the address. */
   unknownUntilMs = 0;
   /** The time until which a deregistration that was repeated or got no answer may mark the address. */
@@ -85,7 +85,6 @@ export class EndpointTruth {
   #restoredAtMs = Number.NEGATIVE_INFINITY;
   /** The time at which another client last removed all addresses of an object. */
   #emptiedAtMs = Number.NEGATIVE_INFINITY;
-  #begun = 0;
 
   constructor(world: World) {
     this.#world = world;
@@ -133,31 +132,29 @@ export class EndpointTruth {
     }
   }
 
-  /** Records the start of a deregistration. @returns its number */
-  leaves(address: string): number {
+  /** Records the start of a deregistration. */
+  leaves(address: string): void {
     const known = this.#of(address);
     const isOther = known.running > 0 || known.unknownUntilMs > this.#now;
-    const isFirst = !isOther && !this.#world.isMarked(address, this.#now - SKEW_MS);
-    if (isFirst) known.leavingSinceMs = this.#now;
+    known.isShared = isOther || this.#world.isMarked(address, this.#now - SKEW_MS);
+    if (!known.isShared) known.leavingSinceMs = this.#now;
     known.running++;
-    this.#begun++;
-    known.alone = isFirst ? this.#begun : undefined;
-    return this.#begun;
   }
 
-  /** Returns whether no other deregistration of the address ran at the same time or may still have an effect. */
-  isAlone(address: string, number: number): boolean {
-    return this.#of(address).alone === number;
+  /** Returns whether no other deregistration overlaps with the one that began at this time, or may still have an effect. */
+  isAlone(address: string, sinceMs: number): boolean {
+    const { isShared, leavingSinceMs } = this.#of(address);
+    return !isShared && leavingSinceMs === sinceMs;
   }
 
   /**
    * Records the end of a deregistration, which can have an effect until `untilMs`. If the deregistration was repeated or got no
    * answer, one of its writes can still mark the address.
    */
-  left(address: string, untilMs: number, unknown?: keyof typeof LATEST_MARK_MS, isRepeated = false): void {
+  left(address: string, untilMs: number, { isAnswered = true, isRepeated = false } = {}): void {
     const known = this.#of(address);
-    if (unknown) known.unknownUntilMs = this.#now + LATEST_MARK_MS[unknown];
-    if (unknown || isRepeated) known.markedUntilMs = this.#now + LATEST_MARK_MS.ofRepeated;
+    if (!isAnswered) known.unknownUntilMs = this.#now + LATEST_MARK_MS[isRepeated ? 'ofRepeated' : 'ofOne'];
+    if (!isAnswered || isRepeated) known.markedUntilMs = this.#now + LATEST_MARK_MS.ofRepeated;
     known.running--;
     known.leavingUntilMs = Math.max(untilMs, known.leavingUntilMs);
   }

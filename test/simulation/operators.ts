@@ -44,7 +44,7 @@ export async function apply(world: World, change: Partial<ClusterSpec>): Promise
 
 export async function withdraw(world: World, address: string, minutes: number, chance: Chance): Promise<void> {
   const { endpoints, clock } = world;
-  const number = endpoints.leaves(address);
+  endpoints.leaves(address);
   const askedAtMs = clock.nowMs;
   const event = { cluster: CLUSTER, address, untilMinutes: minutes };
   // A long withdrawal is requested once. A repeated request could mark the address after the first one was refused.
@@ -60,10 +60,10 @@ export async function withdraw(world: World, address: string, minutes: number, c
   // If the deregistration was refused, the address is not withdrawn. If it got no answer, it might still be running, or might
   // have marked the address.
   const endsAtMs = known?.outcome === 'refused' ? clock.nowMs : askedAtMs + minutes * 60_000;
-  endpoints.left(address, endsAtMs + DRAINED_MS, known ? undefined : isSingle ? 'ofOne' : 'ofRepeated', !isSingle);
+  endpoints.left(address, endsAtMs + DRAINED_MS, { isAnswered: known !== undefined, isRepeated: !isSingle });
   // The clock of the person who undid the withdrawal may be fast.
   const isMarked = world.isMarked(address, clock.nowMs + SKEW_MS);
-  if (known?.outcome === 'refused' && isSingle && endpoints.isAlone(address, number) && isMarked) {
+  if (known?.outcome === 'refused' && isSingle && endpoints.isAlone(address, askedAtMs) && isMarked) {
     world.violate('toldRefused', `the deregistration of ${address} was refused, and it is withdrawn`);
   }
 }
