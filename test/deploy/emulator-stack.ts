@@ -18,7 +18,6 @@ interface FunctionConfiguration {
   readonly Handler: string;
   readonly Role: string;
   readonly Timeout: number;
-  readonly MemorySize: number;
   readonly Runtime: string;
   readonly Environment?: { readonly Variables: Readonly<Record<string, string>> };
 }
@@ -94,7 +93,11 @@ async function readFunction(
     limitMs: configuration.Timeout * 1000,
     environment: {
       ...configuration.Environment?.Variables,
-      ...lambdaVariables(configuration, folder),
+      // The variables of https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html that some code reads.
+      AWS_EXECUTION_ENV: `AWS_Lambda_${configuration.Runtime}`,
+      AWS_LAMBDA_FUNCTION_NAME: configuration.FunctionName,
+      AWS_LAMBDA_INITIALIZATION_TYPE: 'on-demand',
+      LAMBDA_TASK_ROOT: folder,
       ...emulatedAws(recorder.endpoint, name),
       PATH: dirname(process.execPath),
       TZ: ':UTC',
@@ -106,21 +109,6 @@ async function readFunction(
     name,
     arn: configuration.FunctionArn,
     statements: await roleStatements(aws, configuration.Role.split('/').at(-1) ?? ''),
-  };
-}
-
-/** Returns the variables of https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html that some code reads. */
-function lambdaVariables(configuration: FunctionConfiguration, folder: string): Record<string, string> {
-  const { FunctionName: name, MemorySize: memory, Handler: handler, Runtime: runtime } = configuration;
-  return {
-    _HANDLER: handler,
-    AWS_EXECUTION_ENV: `AWS_Lambda_${runtime}`,
-    AWS_LAMBDA_FUNCTION_NAME: name,
-    AWS_LAMBDA_FUNCTION_MEMORY_SIZE: String(memory),
-    AWS_LAMBDA_FUNCTION_VERSION: '$LATEST',
-    AWS_LAMBDA_LOG_GROUP_NAME: `/aws/lambda/${name}`,
-    AWS_LAMBDA_INITIALIZATION_TYPE: 'on-demand',
-    LAMBDA_TASK_ROOT: folder,
   };
 }
 
