@@ -1,4 +1,5 @@
 import { dirname, join } from 'node:path';
+import { DescribeStackResourcesCommand, GetTemplateCommand } from '@aws-sdk/client-cloudformation';
 import { type Aws, texts } from '../support/emulator-aws.ts';
 import type { Statement } from '../support/emulator-policy.ts';
 import { emulatedAws } from '../support/emulator-project.ts';
@@ -24,15 +25,20 @@ interface FunctionConfiguration {
 
 /** Reads a stack from the emulator and unpacks its functions, so that they can run. */
 export async function readStack(emulator: Emulator, name: string, codeBucket?: string) {
-  const { aws } = emulator;
-  const resources = await stackResources(aws, name);
+  const { aws, cloudFormation } = emulator;
+  const stack = { StackName: name };
+  const { StackResources = [] } = await cloudFormation.send(new DescribeStackResourcesCommand(stack));
+  const resources = StackResources.map(({ PhysicalResourceId: physicalId = '', ResourceType: type = '' }) => {
+    return { physicalId, type };
+  });
   const bucket = codeBucket ?? resources.find(({ type }) => type === 'AWS::S3::Bucket')?.physicalId ?? '';
   const folder = temporaryFolder();
   const unpackFromBucket = async (key: string, into: string) => unzip(await aws.get('s3', `/${bucket}/${key}`), into);
 
   // Each function gets all layers, because the emulator does not store the layers of a function.
   const opt = join(folder, 'opt');
-  const template = resolveTemplate(await stackTemplate(aws, name));
+  const { TemplateBody = '' } = await cloudFormation.send(new GetTemplateCommand(stack));
+  const template = resolveTemplate(JSON.parse(TemplateBody));
   const layers = Object.values(template.Resources).filter(({ Type }) => Type === 'AWS::Lambda::LayerVersion');
   for (const { Properties } of layers) await unpackFromBucket(Properties.Content.S3Key, opt);
 
@@ -50,26 +56,6 @@ export async function readStack(emulator: Emulator, name: string, codeBucket?: s
     /** Ends the processes of all functions. */
     stop: async () => void (await Promise.all(functions.map((one) => one.stop()))),
   };
-}
-
-async function stackTemplate(aws: Aws, name: string): Promise<object> {
-  const fields = { Action: 'GetTemplate', Version: '2010-05-15', StackName: name };
-  return JSON.parse(texts(await aws.form('cloudformation', fields), 'TemplateBody')[0] ?? '');
-}
-
-async function stackResources(aws: Aws, name: string) {
-  const xml = await aws.form('cloudformation', {
-    Action: 'DescribeStackResources',
-    Version: '2010-05-15',
-    StackName: name,
-  });
-  return xml
-    .split('<member>')
-    .slice(1)
-    .map((member) => {
-      const text = (element: string) => texts(member, element)[0] ?? '';
-      return { physicalId: text('PhysicalResourceId'), type: text('ResourceType') };
-    });
 }
 
 /** @param names `invoked` is the name with the alias that callers invoke, if there is an alias */

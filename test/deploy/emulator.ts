@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { awsCalls } from '../support/emulator-aws.ts';
+import { CloudFormationClient } from '@aws-sdk/client-cloudformation';
+import { awsCalls, REGION } from '../support/emulator-aws.ts';
 import { freePort, startServer } from '../support/server-process.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { startCallRecorder } from './emulator-calls.ts';
@@ -22,12 +23,19 @@ export async function startEmulator() {
   const words = [join(deployTests, 'emulator.py'), '-p', String(port)];
   const server = await startServer(python, words, temporaryFolder(), isReady);
   const recorder = await startCallRecorder(endpoint);
+  const credentials = { accessKeyId: 'test', secretAccessKey: 'test' };
+  const config = { endpoint, region: REGION, credentials };
+  const cloudFormation = new CloudFormationClient(config);
   return {
-    /** The client of the emulator. Its calls are not recorded. */
+    /** Options of AWS clients whose calls are not recorded. */
+    config,
+    cloudFormation,
+    /** Functions that call other services. Their calls are not recorded. */
     aws: awsCalls(endpoint),
     /** The recording proxy that deployed functions call. */
     recorder,
     async close() {
+      cloudFormation.destroy();
       await recorder.close();
       await server.kill(); // it has no state to save
     },

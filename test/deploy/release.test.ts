@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { DeleteStackCommand } from '@aws-sdk/client-cloudformation';
 import { beforeAll, expect, test } from '@jest/globals';
 import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
 import { anAllocateWorld, CLUSTER } from '../support/allocate-world.ts';
@@ -114,9 +115,8 @@ test('after an update to the next release, and after an update back, the functio
 
 test('a deleted stack can be created again with its existing table, and updates keep the table', async () => {
   const items = await world.table().list('#clusters', '');
-  const stack = { Version: '2010-05-15', StackName: STACK };
   await deployed.stop();
-  await world.emulator.aws.form('cloudformation', { Action: 'DeleteStack', ...stack });
+  await world.emulator.cloudFormation.send(new DeleteStackCommand({ StackName: STACK }));
   expect(await world.table().list('#clusters', '')).toEqual(items);
 
   deployed = await world.deployRelease({ TableName: STACK });

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { CreateStackCommand, UpdateStackCommand } from '@aws-sdk/client-cloudformation';
 import { expect } from '@jest/globals';
 import { describeStack } from '../../deploy/deployed-stack.ts';
 import type { Loop } from '../../lib/cluster/cluster-spec.ts';
 import { createDynamoClient, dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
-import { REGION } from '../support/emulator-aws.ts';
 import { notGranted, shippedPolicy } from '../support/emulator-policy.ts';
 import { copyProject, DEPLOYER, type Release } from '../support/emulator-project.ts';
 import { type Emulator, startEmulator } from './emulator.ts';
@@ -22,8 +22,7 @@ export async function startWorld() {
   const emulator = await startEmulator();
   const project = copyProject(emulator.recorder.endpoint);
   const deployments: Deployment[] = [];
-  const credentials = { accessKeyId: 'test', secretAccessKey: 'test' };
-  const config = { endpoint: emulator.aws.endpoint, region: REGION, credentials };
+  const { cloudFormation, config } = emulator;
   const client = createDynamoClient(config);
 
   const missing: string[] = [];
@@ -60,18 +59,14 @@ export async function startWorld() {
       // cloudformation deploy" uses UsePreviousValue.
       const deployed = await describeStack(STACK, config);
       const named = { ...deployed?.parameters, CodeBucket: RELEASE_BUCKET, ...parameters };
-      const given = Object.entries(named).flatMap(([key, value], at) => [
-        [`Parameters.member.${at + 1}.ParameterKey`, key],
-        [`Parameters.member.${at + 1}.ParameterValue`, value],
-      ]);
-      await emulator.aws.form('cloudformation', {
-        Version: '2010-05-15',
+      const stack = {
         StackName: STACK,
-        Action: deployed === undefined ? 'CreateStack' : 'UpdateStack',
         TemplateURL: `https://${RELEASE_BUCKET}.s3.amazonaws.com/template.json`,
-        'Capabilities.member.1': 'CAPABILITY_IAM',
-        ...Object.fromEntries(given),
-      });
+        Capabilities: ['CAPABILITY_IAM' as const],
+        Parameters: Object.entries(named).map(([ParameterKey, ParameterValue]) => ({ ParameterKey, ParameterValue })),
+      };
+      if (deployed === undefined) await cloudFormation.send(new CreateStackCommand(stack));
+      else await cloudFormation.send(new UpdateStackCommand(stack));
       return readBack(RELEASE_BUCKET);
     },
     /** Deploys the project, and reads the stack. Stops the functions of the previous deployment. */
