@@ -48,19 +48,11 @@ export function aDispatchWorld(overrides: Partial<Environment> = {}) {
 
   const environment: Environment = {
     nowMs,
-    newPassId: () => {
-      passes += 1;
-      return `pass-${passes}`;
-    },
+    newPassId: () => `pass-${++passes}`,
     startDeadline: (ms): Deadline => {
       const controller = new AbortController();
-      const started: StartedDeadline = {
-        ms,
-        cancelled: false,
-        expire: () => {
-          controller.abort(new DispatchError('DeadlineExceeded', 'the test says that time is over'));
-        },
-      };
+      const expire = () => controller.abort(new DispatchError('DeadlineExceeded', 'the test says that time is over'));
+      const started: StartedDeadline = { ms, cancelled: false, expire };
       deadlines.push(started);
       const cancel = () => {
         started.cancelled = true;

@@ -5,10 +5,10 @@ export function memoryQueue(nowMs: () => number) {
   const sent: OutgoingMessage[] = [];
   let waiting: { readonly body: string; readonly atMs: number }[] = [];
   const queue: MessageQueue = {
-    send: (messages) => {
+    send: async (messages) => {
       sent.push(...messages);
       waiting.push(...messages.map(({ body, delaySeconds }) => ({ body, atMs: nowMs() + delaySeconds * 1000 })));
-      return Promise.resolve([]);
+      return [];
     },
   };
   return {
@@ -32,8 +32,8 @@ export function queueEvent(bodies: string | readonly string[], receives = 1): ob
 }
 
 export const downQueue: Sender<object> = {
-  send: (messages) => {
+  send: async (messages) => {
     const error = new SendError('Unavailable', 'the queue is down');
-    return Promise.resolve(messages.map((message) => ({ message, error })));
+    return messages.map((message) => ({ message, error }));
   },
 };
