@@ -10,7 +10,7 @@ describe('a table that withholds all writes', () => {
   let below: KeyValueTable;
   let view: KeyValueTable;
   const values = async (table: KeyValueTable, prefix = '') =>
-    (await table.list('demo', prefix)).map(({ key, value }) => [key, value]);
+    (await table.list('demo', prefix)).map(({ key, value }) => `${key}: ${value}`);
 
   beforeEach(async () => {
     below = memoryTable();
@@ -18,27 +18,15 @@ describe('a table that withholds all writes', () => {
     view = unwrittenTable(below, { nowMs: () => 7 });
   });
 
-  test('a table that withholds all writes returns the stored items', async () => {
-    expect(await view.get('demo', 'a')).toEqual(await below.get('demo', 'a'));
-    expect(await values(view)).toEqual(await values(below));
-  });
-
   test('after withheld writes, the table returns the items as if the writes had been made, and does not change the stored items', async () => {
     const a = await view.get('demo', 'a');
     won(await view.put(newItem('a', 2), a));
     won(await view.put(newItem('b/1', 2), undefined));
-    expect(await values(view)).toEqual([
-      ['a', 2],
-      ['b/1', 2],
-      ['b/2', 1],
-    ]);
-    expect(await values(view, 'b/1')).toEqual([['b/1', 2]]);
+    expect(await values(view)).toEqual(['a: 2', 'b/1: 2', 'b/2: 1']);
+    expect(await values(view, 'b/1')).toEqual(['b/1: 2']);
     expect(await view.list('other', '')).toEqual([]);
     expect(await view.get('demo', 'a')).toMatchObject({ value: 2, version: 2, updatedAtMs: 7 });
-    expect(await values(below)).toEqual([
-      ['a', 1],
-      ['b/2', 1],
-    ]);
+    expect(await values(below)).toEqual(['a: 1', 'b/2: 1']);
   });
 
   test('like a real table, a table that withholds all writes returns "lost" for a write if the item has changed since the read', async () => {
