@@ -1,15 +1,14 @@
-import { isRefused, type Refusal } from '../allocator/refusal.ts';
+import { isRefused } from '../allocator/refusal.ts';
 import type { Finding } from '../cluster/finding.ts';
 import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
 import { type RangeKey, rangesOf } from '../cluster/spec-ranges.ts';
-import { emptyRange } from '../range/stored-range.ts';
 import { type AuditedRange, startAudit } from '../repair/audit.ts';
 import { type EnterClaims, FindingList, RepairError } from '../repair/claims.ts';
 import { type Rebuild, recordedRange, startRebuild } from '../repair/compare-range.ts';
 import { TableError } from '../table/key-value-table.ts';
 import { type ReadRange, readRange } from '../table/ranges.ts';
 import type { PassContext, PassReport } from './pass.ts';
-import { type RepairErrorWords, type RepairKind, reworded } from './repair-kind.ts';
+import { type RepairKind, reworded } from './repair-kind.ts';
 
 /** A range as it was read before the Services were listed. */
 export type RangeAtStart = { readonly key: RangeKey; readonly configured: string } & (
@@ -116,26 +115,22 @@ function openRecord({ errors }: RepairKind, start: RangeAtStart): GatheredRange 
   const { key, configured } = start;
   // A usage bitmap that an audit saved is not a record of allocations by the table.
   const stored = start.state === 'read' && start.stored.allocator === 'table' ? start.stored : undefined;
-  const recorded = start.state === 'corrupt' ? start.error : recordedRange(key, configured, stored);
-  if (recorded instanceof Error || isRefused(recorded)) {
+  const claimed = start.state === 'corrupt' ? start.error : startRebuild(key, configured, stored);
+  if (claimed instanceof Error || isRefused(claimed)) {
     const advice = `${key} is left unchanged: restore its last good content, or remove it, and the next pass rebuilds it from the Services`;
-    const message = `${errors.cannotRestore(configured, recorded.message)}; ${advice}`;
+    const message = `${errors.cannotRestore(configured, claimed.message)}; ${advice}`;
     const error = new RepairError('CorruptSnapshot', message, start.state === 'corrupt' ? { cause: start.error } : {});
     const findings: Finding[] = [{ type: 'corruptSnapshot', message }];
     return { outcome: 'ended', report: { changes: [], findings, counts: {}, errors: [error] } };
   }
-  const rebuilt = usable(emptyRange(key, configured), errors, configured);
-  return { allocator: 'table', start, claimed: startRebuild(stored, recorded, rebuilt) };
+  return { allocator: 'table', start, claimed };
 }
 
 function openAudit({ errors }: RepairKind, start: RangeAtStart): GatheredRange {
-  const claimed = usable(startAudit(start.key, start.configured), errors, start.configured);
+  const { key, configured } = start;
+  const claimed = startAudit(key, configured);
+  if (isRefused(claimed)) throw new RepairError('BadRange', errors.cannotCreate(configured, claimed.message));
   return { allocator: 'apiserver', start, claimed };
-}
-
-function usable<Made>(made: Made | Refusal, errors: RepairErrorWords, configured: string): Made {
-  if (!isRefused(made)) return made;
-  throw new RepairError('BadRange', errors.cannotCreate(configured, made.message));
 }
 
 /** Enters each Service while the list arrives, so that all Services of a large cluster are never in memory together. */

@@ -54,12 +54,15 @@ export function recordedRange(
   return range;
 }
 
-/** Starts to rebuild a range from which the table allocates. `rebuilt` is empty, and the claims of Services fill it. */
-export function startRebuild(
-  stored: StoredRange | undefined,
-  recorded: RangeAllocator,
-  rebuilt: RangeAllocator,
-): Rebuild {
+/**
+ * Starts to rebuild a range from which the table allocates. The claims of Services fill `rebuilt`. Returns a refusal if the stored
+ * or the configured CIDR or port range does not parse.
+ */
+export function startRebuild(key: RangeKey, configured: string, stored: StoredRange | undefined): Rebuild | Refusal {
+  const recorded = recordedRange(key, configured, stored);
+  const rebuilt = emptyRange(key, configured);
+  if (isRefused(recorded)) return recorded;
+  if (isRefused(rebuilt)) return rebuilt;
   const held = new Set(bitsOfHolds(stored, rebuilt));
   const holders = new Map<number, ServiceClaim>();
   const enter = (item: string): ClaimResult =>
@@ -89,7 +92,6 @@ function isByAnother({ strikes: { last } }: StoredRange, { controlPlane }: Judgi
  * Compares the claims with the record (`doRunOnce` in
  * `pkg/registry/core/service/{ipallocator,portallocator}/controller/repair.go`). Does not change its arguments: `next` in the
  * result is the range to save.
- * @param generation the generation of the spec, which `next` contains
  */
 export function compareRange(rebuild: Rebuild, words: RangeWords, pass: JudgingPass, generation: number): Comparison {
   const { stored, rebuilt, holders } = rebuild;

@@ -21,9 +21,7 @@ export interface HoldJudgement {
 /**
  * Decides about the holds of a range after all claims were entered. Frees an item immediately if its hold had expired by
  * every clock before the range was read: a Service that claims the item would already exist.
- * @param range the range of the spec
  * @param holders the Services that have an item with a hold, by its bit
- * @param noun the word for an item: `cluster IP`
  */
 export function judgeHolds(
   stored: readonly Hold[],

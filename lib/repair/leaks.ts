@@ -46,7 +46,6 @@ export interface LeakJudgement {
  * Decides about recorded items that no Service claims. An item stays taken at its first and second strike, and the third strike
  * frees it. Strikes that were counted from the Services of another control plane do not count. Items outside the range of the
  * spec are dropped.
- * @param noun the word for an item: `cluster IP`
  */
 export function judgeLeaks(
   leftovers: Iterable<Leftover>,

@@ -2,13 +2,14 @@ import { expect } from '@jest/globals';
 import fc from 'fast-check';
 import { isRefused } from '../../lib/allocator/refusal.ts';
 import { bitsOf, fromBits, intersect, subtract, union } from '../../lib/allocator/snapshot-bytes.ts';
+import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { type HoldTerms, withHold } from '../../lib/range/hold.ts';
 import { Range } from '../../lib/range/range.ts';
 import type { StoredRange } from '../../lib/range/stored-range.ts';
 import { type Comparison, compareRange, startRebuild } from '../../lib/repair/compare-range.ts';
 import { storedRange } from '../repair/repair-cluster.ts';
 import { service } from '../repair/services.ts';
-import { HOLD_END_MARGIN_MS, portRange } from '../support/ranges.ts';
+import { HOLD_END_MARGIN_MS, made, portRange } from '../support/ranges.ts';
 
 export const SPEC = '30000-30011';
 export const SIZE = 12;
@@ -46,9 +47,7 @@ export function rangeOf(standings: readonly Standing[], last = LAST): StoredRang
 
 /** Returns the decision of a pass about the ports with these bits. The Services that claim the ports have no label. */
 export function decide(read: StoredRange, claimed: readonly number[], fromZero = false): Comparison {
-  const recorded = portRange(read.range);
-  recorded.restore(read.data);
-  const rebuild = startRebuild(read, recorded, portRange(SPEC));
+  const rebuild = made(startRebuild(RANGE_KEYS.nodePorts, SPEC, read));
   for (const bit of claimed) rebuild.claim(text(bit), service('s'));
   const pass = { passId: 'this', nowMs: NOW, intervalMs: 180_000, fromZero, controlPlane: 'c', mayFree: true };
   return compareRange(rebuild, { item: 'node port', range: 'port range' }, pass, 1);

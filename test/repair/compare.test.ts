@@ -1,14 +1,16 @@
 import { describe, expect, test } from '@jest/globals';
 import { bitsOf, fromBits } from '../../lib/allocator/snapshot-bytes.ts';
 import type { ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
+import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import type { Hold, HoldTerms } from '../../lib/range/hold.ts';
 import type { StoredRange } from '../../lib/range/stored-range.ts';
 import { type Comparison, compareRange, startRebuild } from '../../lib/repair/compare-range.ts';
 import type { JudgingPass } from '../../lib/repair/leaks.ts';
-import { HOLD_END_MARGIN_MS, ipRange, portRange } from '../support/ranges.ts';
+import { HOLD_END_MARGIN_MS, made } from '../support/ranges.ts';
 import { storedRange } from './repair-cluster.ts';
 import { service } from './services.ts';
 
+const { primary, nodePorts } = RANGE_KEYS;
 const WORDS = { item: 'node port', range: 'port range' };
 const NOW = 10_000_000;
 const INTERVAL = 180_000;
@@ -38,11 +40,9 @@ const RANGE = '30000-30009';
 
 /** Compares a range of ports with the claims. */
 function compared({ stored, taken = [], holds = [], claims = [], turn, range = RANGE }: Given): Comparison {
-  const recorded = portRange(stored?.range ?? RANGE);
   const held = holds.flatMap(({ items }) => items.map((item) => Number(item) - 30_000));
-  const kept = storedRange({ range: recorded.spec, data: fromBits([...taken, ...held]), holds, ...stored });
-  recorded.restore(kept.data);
-  const rebuild = startRebuild(kept, recorded, portRange(range));
+  const kept = storedRange({ range: RANGE, data: fromBits([...taken, ...held]), holds, ...stored });
+  const rebuild = made(startRebuild(nodePorts, range, kept));
   for (const claim of claims) {
     const [port, by] = typeof claim === 'number' ? [claim, service('s')] : claim;
     rebuild.claim(String(port), by);
@@ -207,14 +207,12 @@ describe('a comparison', () => {
 
   test('the comparison does not change the ranges that it compares', () => {
     const stored = storedRange({ range: '30000-30009', data: fromBits([2, 3, 4]), ...struck([3], [4], ago(INTERVAL)) });
-    const recorded = portRange(stored.range);
-    recorded.restore(stored.data);
-    const rebuild = startRebuild(stored, recorded, portRange(stored.range));
+    const rebuild = made(startRebuild(nodePorts, stored.range, stored));
     rebuild.claim('30002', service('s'));
     const compare = () => compareRange(rebuild, WORDS, PASS, 1);
     const { bitOf: _, ...first } = compare();
     expect(compare()).toMatchObject(first);
-    expect([recorded.snapshot().data, rebuild.rebuilt.snapshot().data]).toEqual([stored.data, fromBits([2])]);
+    expect([rebuild.recorded.snapshot().data, rebuild.rebuilt.snapshot().data]).toEqual([stored.data, fromBits([2])]);
   });
 
   test('a range whose items are all allocated or leaking is reported as full', () => {
@@ -236,7 +234,7 @@ describe('a comparison', () => {
   });
 
   test('a range that was never saved always has a change to save', () => {
-    const rebuild = startRebuild(undefined, ipRange('10.0.0.0/24'), ipRange('10.0.0.0/24'));
+    const rebuild = made(startRebuild(primary, '10.0.0.0/24', undefined));
     expect(compareRange(rebuild, WORDS, PASS, 3)).toMatchObject({
       changed: true,
       next: { range: '10.0.0.0/24', data: new Uint8Array(0), generation: 3, allocator: 'table' },
@@ -385,12 +383,10 @@ describe('a held item', () => {
   test('the comparison keeps a held address, and removes a text that is not an address from a hold', () => {
     const holds = [{ ...ANY, items: ['fd00::a', 'nonsense'] }];
     const stored = storedRange({ range: 'fd00::/120', data: fromBits([9]), holds });
-    const recorded = ipRange('fd00::/120');
-    recorded.restore(stored.data);
-    const rebuild = startRebuild(stored, recorded, ipRange('fd00::/120'));
+    const rebuild = made(startRebuild(primary, stored.range, stored));
     const { next, bitOf } = compareRange(rebuild, WORDS, PASS, 1);
     expect(next.holds).toEqual([{ ...ANY, items: ['fd00::a'] }]);
     expect([bitOf('fd00::a'), bitOf('FD00:0::a'), bitOf('fd00::'), bitOf('x')]).toEqual([9, 9, undefined, undefined]);
-    expect(recorded.itemOf('fd00:0::A')).toBe('fd00::a');
+    expect(rebuild.recorded.itemOf('fd00:0::A')).toBe('fd00::a');
   });
 });

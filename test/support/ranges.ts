@@ -10,13 +10,13 @@ export const HOLD_END_MARGIN_MS = 5_000;
 export const HOLD_MS = 15 * 60_000 + HOLD_END_MARGIN_MS;
 
 /** Returns an empty range. Throws if the text does not parse. */
-export function ipRange(cidr: string, seed = 1): RangeAllocator {
-  return made(ipRangeOf(cidr, seededPick(seed)));
+export function ipRange(cidr: string): RangeAllocator {
+  return made(ipRangeOf(cidr, seededPick(1)));
 }
 
 /** Returns an empty range. Throws if the text does not parse. */
-export function portRange(text: string, seed = 1): RangeAllocator {
-  return made(portRangeOf(text, seededPick(seed)));
+export function portRange(text: string): RangeAllocator {
+  return made(portRangeOf(text, seededPick(1)));
 }
 
 /** Allocates all free items and returns them in the order of allocation. */
