@@ -133,29 +133,23 @@ describe('a kubeconfig file', () => {
     await expect(access.authHeaders()).resolves.toEqual({ Authorization: `Bearer ${SECRET}` });
   });
 
-  test('the error about a missing kubeconfig file contains the path of the file', async () => {
-    const file = join(folder, 'missing');
-    await expect(loadKubeconfigFile(file)).rejects.toMatchObject({
-      code: 'BadKubeconfig',
-      message: `kubeconfig ${file}: cannot be read (ENOENT). Name a file that exists and that this user may read.`,
-    });
-  });
-
-  test.each([
-    ['a missing certificate file', { 'certificate-authority': 'missing.pem' }, withToken, 'missing.pem'],
-    ['a token file of two lines', {}, { tokenFile: 'two-lines' }, 'line break'],
-  ])('a kubeconfig file with %s is refused', async (_, cluster, user, message) => {
-    await expect(loadKubeconfigFile(await fileWith(kubeconfig(cluster, user)))).rejects.toMatchObject({
-      code: 'BadKubeconfig',
-      message: expect.stringContaining(message),
-    });
-  });
-
-  test('an endless kubeconfig file, such as /dev/zero, is refused', async () => {
-    await expect(loadKubeconfigFile('/dev/zero')).rejects.toMatchObject({
-      code: 'BadKubeconfig',
-      message: expect.stringContaining('is longer than'),
-    });
+  const missing = join(folder, 'missing');
+  test.each<[string, () => string | Promise<string>, string]>([
+    [
+      'that does not exist',
+      () => missing,
+      `kubeconfig ${missing}: cannot be read (ENOENT). Name a file that exists and that this user may read.`,
+    ],
+    [
+      'with a missing certificate file',
+      () => fileWith(kubeconfig({ 'certificate-authority': 'missing.pem' }, withToken)),
+      'missing.pem',
+    ],
+    ['with a token file of two lines', () => fileWith(kubeconfig({}, { tokenFile: 'two-lines' })), 'line break'],
+    ['without an end, such as /dev/zero,', () => '/dev/zero', 'is longer than'],
+  ])('a kubeconfig file %s is refused', async (_, file, message) => {
+    const error = { code: 'BadKubeconfig', message: expect.stringContaining(message) };
+    await expect(loadKubeconfigFile(await file())).rejects.toMatchObject(error);
   });
 });
 
