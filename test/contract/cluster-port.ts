@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import type { KubernetesObject, ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
+import type { EventsV1Event } from '@kubernetes/client-node';
+import type { KubernetesObject, ServiceClaim, WholeObject } from '../../lib/cluster/kubernetes-objects.ts';
 import type {
   EndpointSliceObject,
   EndpointsObject,
@@ -19,13 +20,7 @@ import { found } from '../support/found.ts';
 
 type Service = ServiceObject & { readonly spec: { readonly clusterIPs?: readonly string[] } };
 
-interface Event extends KubernetesObject {
-  readonly note: string;
-  readonly eventTime: string;
-  readonly reportingController: string;
-  readonly regarding: { readonly name: string };
-  readonly series?: { readonly count: number; readonly lastObservedTime: string };
-}
+type Event = WholeObject<EventsV1Event>;
 
 /**
  * Defines the contract of API servers that the loops depend on. A real kube-apiserver and every stand-in pass it, so it uses
