@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 export interface LoopbackServer {
   /** `127.0.0.1:<port>` */
   readonly host: string;
-  /** Closes the server and every connection to it. */
+  /** Also closes every connection. */
   close(): Promise<void>;
 }
 

@@ -12,7 +12,6 @@ export interface RealCluster {
 export interface StartOptions {
   /** The real cluster. If absent, an embedded cluster is started. */
   readonly real?: RealCluster;
-  /** Play the demo on the embedded cluster. */
   readonly demo?: boolean;
   /** The folder of the table, in which other commands find it. Default: `.kbctl/<name of the cluster>`. */
   readonly dataFolder?: string;
