@@ -15,6 +15,9 @@ import { OverBound, parseBoundedJson, requireListBounds, requireObjectBounds } f
 
 // Field numbers: k8s.io/apimachinery/pkg/apis/meta/v1/generated.proto and k8s.io/apimachinery/pkg/runtime/generated.proto.
 
+/** Many more causes than API servers send. A cause can take two bytes of a reply, and a hundred bytes of memory. */
+const MOST_CAUSES = 10_000;
+
 export const TYPE_META = messageOf({ apiVersion: [1, longText], kind: [2, longText] });
 
 const STATUS = messageOf({
@@ -26,7 +29,7 @@ const STATUS = messageOf({
     messageOf({
       /** The plural of the kind that was not found, such as `namespaces` or `services`. */
       kind: [3, longText],
-      causes: [4, listOf(messageOf({ reason: [1, longText] }))],
+      causes: [4, listOf(messageOf({ reason: [1, longText] }), MOST_CAUSES)],
       retryAfterSeconds: [5, int32],
     }),
   ],
@@ -68,7 +71,10 @@ function withinBounds<Read>(site: CallSite, read: () => Read): Read {
   }
 }
 
-/** Returns the Status of a reply. If the reply is not a Status, the reason is empty and the message is the start of the text. */
+/**
+ * Returns the Status of a reply. If the reply is not a Status, the reason is empty and the message is the start of the text. A
+ * Status that is malformed, or has too many causes, is read as an empty one.
+ */
 export function statusOf(reply: ApiReply): typeof STATUS.empty {
   try {
     return isProtobuf(reply) ? statusInProtobuf(reply.body) : statusInJson(reply.body);

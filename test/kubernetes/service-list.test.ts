@@ -8,7 +8,7 @@ import { listAllServices } from '../../lib/kubernetes/item-readers.ts';
 import { servedAddresses } from '../../lib/kubernetes/service-cidrs.ts';
 import { runs } from '../support/properties.ts';
 import { failed, portAnswering, reply } from './port-answering.ts';
-import { envelope, message, serviceList, status } from './protobuf-writer.ts';
+import { envelope, type Field, message, serviceList, status } from './protobuf-writer.ts';
 
 const CREATED_AT_MS = Date.parse('2026-01-02T03:04:05Z');
 const PROTOBUF = 'application/vnd.kubernetes.protobuf';
@@ -284,6 +284,17 @@ test('fixed-size numbers in unknown fields of a list are skipped', async () => {
   await expect(readServices(envelope('v1', 'ServiceList', raw))).resolves.toEqual([]);
   const cut = envelope('v1', 'ServiceList', fixed.subarray(0, 5));
   await expect(readServices(cut)).rejects.toMatchObject(malformed);
+});
+
+test('a protobuf Status with more than 10,000 causes is not read, because the causes would fill the memory', async () => {
+  const refused = async (causes: number) => {
+    const details = message(...Array.from({ length: causes }, (): Field => [4, '']));
+    const body = envelope('v1', 'Status', message([3, 'it is forbidden'], [5, details]));
+    const error: Error = await listAllServices(portAnswering(protobuf(body, 403)).port).catch((thrown) => thrown);
+    return error.message;
+  };
+  await expect(refused(10_000)).resolves.toContain('it is forbidden');
+  await expect(refused(10_001)).resolves.not.toContain('it is forbidden');
 });
 
 test('if the Status of a refusal contains random bytes, the call fails with an error of the client', async () => {
