@@ -142,7 +142,6 @@ export class World {
     });
     this.spec = this.#firstSpec();
     this.people = new People(this);
-    this.expectAddresses();
     this.servers.plane.onWrite = (write) => {
       if (write.kind === 'endpoints' || write.kind === 'endpointslices') this.endpoints.check(write);
     };

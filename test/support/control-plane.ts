@@ -112,7 +112,7 @@ export async function startKubeApiserver(options: KubeApiserverOptions) {
     async askToStop() {
       server.askToStop();
       await eventually(async () => {
-        if (await isReady()) throw new Error(`${url} does not say that it shuts down`);
+        if (await isReady()) throw new Error(`${url} does not report its shutdown yet`);
       });
     },
     /** Sends SIGKILL, so that the published address of the server stays. */
@@ -181,11 +181,11 @@ interface ServiceCidr extends KubernetesObject {
 async function untilBootstrapped(request: RawRequests['request']): Promise<void> {
   await eventually(async () => {
     for (const path of [...NAMESPACES, SERVICE_PATH]) {
-      if ((await request('GET', path)).status !== 200) throw new Error(`${path} is not there yet`);
+      if ((await request('GET', path)).status !== 200) throw new Error(`${path} does not exist yet`);
     }
     const { body } = await request<ServiceCidr>('GET', SERVICE_CIDR);
     const isReady = body.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True');
-    if (isReady !== true) throw new Error(`${SERVICE_CIDR} is not said to be ready yet`);
+    if (isReady !== true) throw new Error(`${SERVICE_CIDR} has no condition Ready yet`);
   });
 }
 
