@@ -32,6 +32,21 @@ test('the slice of Endpoints contains only the name, protocol and number of a po
   expect(sliceFromEndpoints(endpoints).ports).toEqual([{ name: '', port: 8080, protocol: 'TCP' }]);
 });
 
+test('the slice of Endpoints is an IPv6 slice if its only address is IPv6 and not ready', () => {
+  const subsets = [{ notReadyAddresses: [{ ip: 'fd00::1' }], ports: [HTTPS] }];
+  expect(sliceFromEndpoints({ ...anEndpoints([]), subsets })).toMatchObject({
+    addressType: 'IPv6',
+    endpoints: [{ addresses: ['fd00::1'] }],
+  });
+});
+
+test('the slice of Endpoints contains only the addresses and ports of the first subset', () => {
+  const endpoints = anEndpoints(['1.2.3.4']);
+  const second = { addresses: [{ ip: '5.6.7.8' }], ports: [HTTPS] };
+  const slice = sliceFromEndpoints({ ...endpoints, subsets: [...(endpoints.subsets ?? []), second] });
+  expect(slice).toEqual(aSlice(['1.2.3.4']));
+});
+
 describe('sliceWrites', () => {
   test('a missing slice is created in the namespace default even if it has no address', () => {
     const bare: EndpointsObject = { apiVersion: 'v1', kind: 'Endpoints', metadata: { name: 'kubernetes' } };

@@ -41,11 +41,15 @@ describe('endpoints with another writer', () => {
     expect(world.cluster.writes).toEqual([]);
   });
 
-  test('during a contest, the tick corrects the endpoints at once if the other writer publishes an address that was removed', async () => {
+  test.each<[string, readonly string[]]>([
+    ['publishes an address that was removed', [A, B]],
+    ['empties them', []],
+  ])('during a contest, the tick corrects the endpoints at once if the other writer %s', async (_, addresses) => {
     const world = await settled(worldOf(A, B));
     await world.answer(SHUTTING_DOWN, B).tick();
-    await contest(world, 6, A, FOREIGN);
-    await contest(world, 1, A, B);
+    // The next correction of a harmless change would be 70 s after the first write of the other owner.
+    expect(await contest(world, 5, A, FOREIGN)).toEqual([10, 30]);
+    expect(await contest(world, 1, ...addresses)).toEqual([10]);
     expect(world.published()).toEqual([A]);
   });
 });

@@ -187,6 +187,13 @@ describe('the item of the leases', () => {
     expect((await itemIn(table)).expiresAtMs).toBe(NOW_MS + 2 * DAY_MS);
   });
 
+  test('after the removal of the last lease, the item of the leases still has an expiry', async () => {
+    const table = newTable();
+    await putLease(table, 'c', aLease(A));
+    await changeLeases(table, 'c', await readLeases(table, 'c'), new Map([[A, undefined]]));
+    expect(await itemIn(table)).toMatchObject({ value: {}, expiresAtMs: DAY_MS });
+  });
+
   test.each([
     ['five IPv4 servers', (n: number) => `192.168.100.${100 + n}`, 5],
     ['four IPv6 servers', (n: number) => `2001:db8:1111:2222:3333:4444:5555:666${n}`, 4],
