@@ -64,6 +64,16 @@ test.each([
   expect(holds).toEqual([{ ...terms, ...end, requestId: 'r1', items: ['fd00::7'] }]);
 });
 
+test('a held address can be requested for a Service, and released, in any spelling', async () => {
+  const world = await anAllocateWorld();
+  const items = [{ range: IPV6, value: 'FD00:0::0:7' }] as const;
+  await world.ask({ items: [{ range: IPV6, value: 'fd00::7' }], hold: { owner: 'team-a' } });
+  const forService = await world.ask({ requestId: 'r2', items: [...items], takeUp: { holdOwner: 'team-a' } });
+  expect(forService).toMatchObject({ items: [{ value: 'fd00::7', outcome: 'allocated' }] });
+  const released = await world.ask({ requestId: 'r3', operation: 'release', items: [...items] });
+  expect(released).toMatchObject({ items: [{ value: 'fd00::7', outcome: 'released' }] });
+});
+
 test('a request that is repeated within a day gets the same answer and writes nothing, also in mode observe', async () => {
   const world = await anAllocateWorld();
   const first = await world.ask({ items: [NEXT_IP] });

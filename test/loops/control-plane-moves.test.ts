@@ -19,18 +19,19 @@ const RANGE = '10.0.0.0/24';
 const BIT = 8;
 const INTERVAL_MS = 180_000;
 
-/** Starts an API server that lists the Services in `services`. */
+/** Starts an API server that lists the Services in `services`, or refuses the credential. */
 async function anApiServer() {
-  const services: string[] = [];
+  const state = { services: [] as string[], refuses: false };
   const server = await startFaultServer(({ path }) => {
+    if (state.refuses) return failure(401, 'Unauthorized');
     if (!path.startsWith('/api/v1/services')) return failure(404, 'NotFound');
-    const items = services.map((clusterIP, index) => ({
+    const items = state.services.map((clusterIP, index) => ({
       metadata: { namespace: 'shop', name: `web-${index}`, uid: `uid-${index}` },
       spec: { type: 'ClusterIP', clusterIP, clusterIPs: [clusterIP], ports: [{ port: 80 }] },
     }));
     return { body: { kind: 'ServiceList', apiVersion: 'v1', metadata: { resourceVersion: '1' }, items } };
   });
-  return { ...server, services };
+  return Object.assign(state, server);
 }
 
 type AnApiServer = Awaited<ReturnType<typeof anApiServer>>;
@@ -166,6 +167,14 @@ describe('a repair pass after the control plane was moved, while its former API 
     ]);
     expect([await pass(), await isTaken()]).toEqual([undefined, true]);
   });
+});
+
+test('a repair pass frees nothing if the new kubeconfig after a refused credential leads to another control plane', async () => {
+  await allocate([{ items: ['10.0.0.9'], owner: 'shop', takenUpBy: 'any', untilMs: world.clock.nowMs - 60_000 }]);
+  before.refuses = true;
+  named = () => after;
+  expect([await pass(), await isTaken()]).toEqual(['ControlPlaneMoved', true]);
+  expect([await pass(), await isTaken()]).toEqual([undefined, false]);
 });
 
 test('a repair pass with an old kubeconfig reads the kubeconfig again only before it frees an item', async () => {
