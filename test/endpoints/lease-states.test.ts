@@ -167,6 +167,12 @@ const PROBED: readonly Row[] = [
   ['a 200 does not end a withdrawal', lease(until), ready, 'unchanged'],
   ['a 401 does not end a withdrawal', lease(until), alive, 'unchanged'],
   [
+    'the first answer of a withdrawn server does not end its withdrawal',
+    withdrawn(newLease(ADDRESS), { untilMs: NOW_MS + 60_000 }, NOW_MS),
+    ready,
+    'unchanged',
+  ],
+  [
     'after a shutdown that is reported during a withdrawal, the server is stored as seen down',
     lease(until),
     shutsDown,

@@ -192,6 +192,14 @@ describe('a retry of a request', () => {
     await over(table).allocate(['fd00::1'], retry);
     expect(await over(table).allocate(['fd00::1'], options)).toMatchObject({ code: 'AlreadyAllocated' });
   });
+
+  test('of two callers that hold an item without a request, the second does not get the item of the first', async () => {
+    const table = await newTable();
+    const { requestId: _, ...hold } = HOLD;
+    await over(table).allocate(['fd00::1'], { hold });
+    expect(await over(table).allocate(['fd00::1'], { hold })).toMatchObject({ code: 'AlreadyAllocated' });
+    expect(await over(table).allocate([NEXT], { hold })).not.toMatchObject({ items: ['fd00::1'] });
+  });
 });
 
 describe('the limit of 64 KB for holds', () => {

@@ -79,6 +79,14 @@ describe('an API server with an agent', () => {
     expect((await world.heartbeat(B)).state).toBe('active');
   });
 
+  test('an agent whose probe has no result does not change the lease', async () => {
+    const world = aWorld();
+    await world.heartbeat(B);
+    const before = await world.lease(B);
+    const probe = async () => ({ kind: 'unknown', message: 'the probe was ended' }) as const;
+    expect([(await world.heartbeat(B, { probe })).state, await world.lease(B)]).toEqual(['down', before]);
+  });
+
   test('an API server stays withdrawn if it is deregistered while its agent probes it', async () => {
     const world = aWorld();
     await world.heartbeat(B);
