@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { LOOPS, type Loop } from '../../lib/cluster/cluster-spec.ts';
+import { countBody } from '../../lib/dispatch/event.ts';
 import { healthOf } from '../../lib/dispatch/fleet-figures.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
 import { pauseAllClusters, updateCluster, withOwner, withPause } from '../../lib/table/cluster-registration.ts';
@@ -7,7 +8,7 @@ import { TableError } from '../../lib/table/key-value-table.ts';
 import type { RunRecord } from '../../lib/table/run-records.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { aDispatchWorld, aLoop, aReport, type DispatchWorld } from '../support/dispatch-world.ts';
-import { memoryQueue, queueEvent } from '../support/memory-queue.ts';
+import { downQueue, memoryQueue, queueEvent } from '../support/memory-queue.ts';
 import { aRunRecord } from '../support/run-records.ts';
 
 const MINUTE = 60_000;
@@ -194,5 +195,12 @@ describe('the figures of a stack', () => {
     await count(1);
     expect(figures()).toMatchObject(counted);
     expect(world.telemetry.counters).not.toHaveProperty('suspects');
+  });
+
+  test('the clusters of a count message count as paused while all clusters are paused', async () => {
+    await world.register({ name: 'a' }, { name: 'b' });
+    await pauseAllClusters(world.table, pause());
+    await invoke(queueEvent(countBody(world.clock.nowMs, ['a', 'b'])), { tickQueue: downQueue });
+    expect(figures()).toMatchObject({ clustersJudged: 2, clustersPaused: 2, clustersOverdue: 0 });
   });
 });

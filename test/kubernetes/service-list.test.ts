@@ -2,6 +2,7 @@ import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { formatAddress, parseAddress } from '../../lib/allocator/ip-address.ts';
 import { isUsableIn, parseCidr } from '../../lib/allocator/network.ts';
+import { LONGEST_TEXT } from '../../lib/cluster/bounds.ts';
 import type { ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
 import type { HttpReply } from '../../lib/kubernetes/http-client.ts';
 import { listAllServices } from '../../lib/kubernetes/item-readers.ts';
@@ -100,6 +101,21 @@ test('the hold owner of a Service is read from its label in JSON and in protobuf
   await expect(listAllServices(other)).resolves.toEqual([{ ...claim('a'), holdOwner: 'team-a' }, claim('b')]);
 });
 
+test.each<[string, (holdOwner: string) => HttpReply]>([
+  [
+    'JSON',
+    (holdOwner) => {
+      const labels = { 'kube-bootstrap-controller/hold-owner': holdOwner };
+      return jsonList([{ metadata: { name: 'a', namespace: 'default', labels } }]);
+    },
+  ],
+  ['protobuf', (holdOwner) => protobuf(serviceList([{ ...claim('a'), holdOwner }]))],
+])('a list of Services in %s is not read if a label is too long', async (_, listWith) => {
+  const services = (length: number) => listAllServices(portAnswering(listWith('x'.repeat(length))).port);
+  await expect(services(LONGEST_TEXT)).resolves.toHaveLength(1);
+  await expect(services(LONGEST_TEXT + 1)).rejects.toMatchObject({ code: 'ReplyTooLarge' });
+});
+
 test('the client requests Services as JSON if the server does not support protobuf', async () => {
   const { port, requests } = portAnswering(failed(406, 'NotAcceptable'), jsonList([]));
   await expect(listAllServices(port)).resolves.toEqual([]);
@@ -159,6 +175,7 @@ test('if a protobuf list breaks off, the client throws an error, so that the cal
 
 test.each<[string, HttpReply]>([
   ['protobuf without a resourceVersion', protobuf(serviceList([], { resourceVersion: '' }))],
+  ['protobuf with only a part of the list', protobuf(serviceList([claim('a')], { continueToken: 'b' }))],
   ['a Service without a name', protobuf(serviceList([claim('')]))],
   ['JSON with the content type of protobuf', { ...jsonList([]), headers: { 'content-type': PROTOBUF } }],
   [
@@ -284,6 +301,17 @@ test('fixed-size numbers in unknown fields of a list are skipped', async () => {
   await expect(readServices(envelope('v1', 'ServiceList', raw))).resolves.toEqual([]);
   const cut = envelope('v1', 'ServiceList', fixed.subarray(0, 5));
   await expect(readServices(cut)).rejects.toMatchObject(malformed);
+});
+
+test('a protobuf list of Services is not read if a Service has more ports than there are port numbers', async () => {
+  const services = (ports: number) => {
+    const spec = message(...Array.from({ length: ports }, (): Field => [1, '']));
+    const service = message([1, message([1, 'a'], [3, 'default'])], [2, spec]);
+    return readServices(envelope('v1', 'ServiceList', message([1, message([2, '9'])], [2, service])));
+  };
+  await expect(services(65_536)).resolves.toHaveLength(1);
+  const tooLarge = { code: 'ReplyTooLarge', message: expect.stringContaining('more than 65536 entries in ports') };
+  await expect(services(65_537)).rejects.toMatchObject(tooLarge);
 });
 
 test('a protobuf Status with more than 10,000 causes is not read, because the causes would fill the memory', async () => {
