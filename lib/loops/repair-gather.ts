@@ -1,7 +1,8 @@
-import { isRefused } from '../allocator/refusal.ts';
+import { isRefused, type Refusal } from '../allocator/refusal.ts';
 import type { Finding } from '../cluster/finding.ts';
 import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
 import { type RangeKey, rangesOf } from '../cluster/spec-ranges.ts';
+import { emptyRange } from '../range/stored-range.ts';
 import { type AuditedRange, startAudit } from '../repair/audit.ts';
 import { type EnterClaims, FindingList, RepairError } from '../repair/claims.ts';
 import { type Rebuild, recordedRange, startRebuild } from '../repair/compare-range.ts';
@@ -111,8 +112,15 @@ function refuseNewerSpec(range: RangeAtStart, generation: number): void {
   );
 }
 
-function openRecord({ errors }: RepairKind, start: RangeAtStart): GatheredRange | EndedEarly {
+function badRange({ errors }: RepairKind, configured: string, { message }: Refusal): RepairError {
+  return new RepairError('BadRange', errors.cannotCreate(configured, message));
+}
+
+function openRecord(kind: RepairKind, start: RangeAtStart): GatheredRange | EndedEarly {
+  const { errors } = kind;
   const { key, configured } = start;
+  const ofSpec = emptyRange(key, configured);
+  if (isRefused(ofSpec)) throw badRange(kind, configured, ofSpec);
   // A usage bitmap that an audit saved is not a record of allocations by the table.
   const stored = start.state === 'read' && start.stored.allocator === 'table' ? start.stored : undefined;
   const claimed = start.state === 'corrupt' ? start.error : startRebuild(key, configured, stored);
@@ -126,10 +134,10 @@ function openRecord({ errors }: RepairKind, start: RangeAtStart): GatheredRange 
   return { allocator: 'table', start, claimed };
 }
 
-function openAudit({ errors }: RepairKind, start: RangeAtStart): GatheredRange {
+function openAudit(kind: RepairKind, start: RangeAtStart): GatheredRange {
   const { key, configured } = start;
   const claimed = startAudit(key, configured);
-  if (isRefused(claimed)) throw new RepairError('BadRange', errors.cannotCreate(configured, claimed.message));
+  if (isRefused(claimed)) throw badRange(kind, configured, claimed);
   return { allocator: 'apiserver', start, claimed };
 }
 

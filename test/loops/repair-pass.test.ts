@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { refused } from '../../lib/allocator/refusal.ts';
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
+import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
 import { RANGE_KEYS, type RangeKey } from '../../lib/cluster/spec-ranges.ts';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import { clusterIpRepair, clusterIps } from '../../lib/loops/cluster-ip-repair.ts';
@@ -190,6 +191,16 @@ describe('a snapshot that does not parse', () => {
     expect(report.errors[0]?.message).toContain(`${key} ${advice}`);
     expect(await cluster.table.get('test', key)).toEqual(before);
   });
+
+  test.each<[ClusterSpec['allocator']]>([['table'], ['apiserver']])(
+    'with allocator %s, a range of the spec that does not parse fails the pass, and is not reported as a corrupt snapshot',
+    async (allocator) => {
+      const cluster = new RepairCluster({ allocator, serviceNodePortRange: '9-1' });
+      await cluster.store(NODE_PORT_KEY, { range: '30000-32767', data: fromBits([1]) });
+      const message = expect.stringMatching(/^unable to create port allocator: end port cannot be less/);
+      await expect(cluster.pass(nodePortRepair)).rejects.toMatchObject({ code: 'BadRange', message });
+    },
+  );
 
   test('if the snapshot of one family is corrupt, a pass writes neither family', async () => {
     const cluster = new RepairCluster({ serviceClusterIPRanges: [RANGE, 'fd00::/112'] });
