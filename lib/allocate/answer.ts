@@ -53,7 +53,7 @@ export function done({ requestId, cluster, operation }: AllocateRequest, items: 
   return { requestId, cluster, operation, outcome: 'done', items: [...items] };
 }
 
-/** Returns an answer in which all items are refused. `isItsFault` returns whether the refusal is about an item. */
+/** Returns an answer in which all items are refused. The items for which `isItsFault` returns true have the refusal as error. */
 export function refusedAnswer(
   request: AllocateRequest,
   refusal: Refusal,

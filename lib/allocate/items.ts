@@ -168,7 +168,7 @@ export async function lookUpItems({ request, ranges }: RequestContext): Promise<
   return done(request, inRequestOrder(ranges, answers));
 }
 
-/** Returns an item as answers name it: ports are numbers. */
+/** Returns the fields that identify an item in an answer. The value of a port is a number. */
 function named(range: RangeName, item: string): Pick<AnsweredItem, 'range' | 'value'> {
   return { range, value: range === 'servicenodeports' ? Number(item) : item };
 }

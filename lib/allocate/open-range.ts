@@ -60,7 +60,10 @@ export function noSecondaryRange(cluster: string, range: string): Refusal {
   return refused('NoSecondaryRange', message);
 }
 
-/** Returns a refusal if a request needs `allocator: table`. `connects` is true if the caller can connect to the cluster. */
+/**
+ * Returns a refusal if a cluster with `allocator: apiserver` does not support the request. `connects` is true if the caller can
+ * connect to the cluster.
+ */
 export function needsTable({ cluster, items, hold, takeUp }: AllocateRequest, connects: boolean): Refusal | undefined {
   if (items.some(({ range }) => range === 'servicenodeports')) {
     return notSupported(cluster, 'no object can hold a node port, only cluster IPs can be held');

@@ -75,7 +75,8 @@ export function slicesPublication(
 }
 
 /**
- * Returns whether a foreign slice may be deleted. A foreign slice must stay if its family is published and has no live address.
+ * Returns whether a foreign slice may be deleted. If the passes publish the address family of the slice, this family must have a
+ * live address.
  */
 function isPrunable(
   { metadata, addressType }: EndpointSliceObject,
@@ -114,7 +115,7 @@ function deletion(object: EndpointSliceObject) {
   return { verb: 'delete', object } as const;
 }
 
-/** Returns the addresses that the writes remove from the first object of a family. */
+/** Returns the addresses that the writes remove from the Endpoints, or from the slice if the family has no Endpoints. */
 function removedBy(writes: readonly PlannedWrite[], objects: PublishedObjects): string[] {
   const [kind, before] = Object.entries(objects)[0] ?? [];
   const write = writes.find(({ verb, object }) => (verb === 'create' || verb === 'update') && object?.kind === kind);

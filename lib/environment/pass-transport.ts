@@ -49,8 +49,8 @@ export function renewingTransport(
 }
 
 /**
- * Returns the result of `work` instead of the reply. First ends the body of the reply, because an unread body would block its
- * connection.
+ * Discards a reply, and returns the result of `work` instead. First ends the body of the reply, because an unread body would
+ * block its connection.
  */
 async function inPlaceOf({ body }: HttpReply, work: () => Promise<HttpReply>): Promise<HttpReply> {
   for await (const piece of body) if (piece.length > 0) break;

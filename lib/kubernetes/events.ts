@@ -11,7 +11,7 @@ type EventObject = WholeObject<EventsV1Event>;
 
 interface EventWrite {
   readonly object: EventObject;
-  /** The sighting for the run record if the write fails: none for a first sighting. */
+  /** The sighting that the run record gets if the write fails. Absent for a first sighting, so that the next pass tries again. */
   readonly ifUnwritten: EventSighting | undefined;
 }
 

@@ -22,7 +22,7 @@ export class MalformedItem extends Error {
 interface ValueReader<Value> {
   /** The value of an absent field. */
   readonly empty: Value;
-  /** @param before the value of the earlier fields with this number, because each entry of a list or map is a field */
+  /** @param before the value so far, because each entry of a list or map is a separate field with the same number */
   readonly fromProtobuf: (reader: ProtobufReader, before: Value, name: string) => Value;
   readonly fromJson: (json: unknown, name: string) => Value;
 }

@@ -46,7 +46,10 @@ export function readKubeconfig(text: string, source: KubeconfigSource, allowPlug
   return parsed.data;
 }
 
-/** Parses YAML. An error contains only the line of the fault, because the parser's message quotes the text, such as a key. */
+/**
+ * Parses YAML. An error contains only the line number of the fault, because the parser's message quotes the text, which may
+ * contain a private key.
+ */
 function yamlValue(text: string, source: KubeconfigSource): unknown {
   let documents: unknown[] = [];
   let fault: string | undefined;

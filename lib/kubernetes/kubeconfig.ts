@@ -47,8 +47,8 @@ export interface ApiServerAccess {
   readonly lookup?: LookupFunction;
   readonly tls: () => TlsMaterial;
   /**
-   * True if AWS STS issues the token for `server`, and renews it. It may go only to the origin of `server`, because the writer
-   * of the spec chooses the CA and the addresses of the probes, and must not get the token.
+   * True if the credential is a token of AWS STS for `server`, which is renewed automatically. The token is sent only to the
+   * origin of `server`. The writer of the spec chooses the CA and the addresses of the probes, and must not get the token.
    */
   readonly isIssuedForServer?: true;
   /** Returns the headers with the credential. Throws `BadKubeconfig` if a token file or plugin provides none. */

@@ -39,7 +39,7 @@ export interface ReleaseOptions {
 /** The result of a release: what happened to each item, in the order of the request. Items in the range are in canonical form. */
 export type Released = readonly {
   readonly item: string;
-  /** `kept`: the item stays allocated, because its hold is not the one that the caller expects, or is restored. */
+  /** `kept`: the item stays allocated, because the caller may not release it, or because `restore` contains its hold. */
   readonly outcome: 'released' | 'free' | 'kept' | 'notInRange';
 }[];
 
@@ -127,8 +127,8 @@ export function valuesFirst(requested: readonly Requested[]): readonly number[] 
 }
 
 /**
- * Removes an item that the request already holds from `own` and returns it. For a request for any item, this is any item of `own`,
- * so the caller must first handle the requests for a value (see `valuesFirst`).
+ * Returns an item that the request already holds, and removes it from `own`. A request for any item gets any item of `own`, so
+ * the caller must first handle the requests for a value (see `valuesFirst`).
  */
 function ownItem(range: Range, own: Set<string>, value: Requested): string | undefined {
   const [first] = own;

@@ -35,7 +35,10 @@ export const MANAGED_BY_API_SERVERS = 'ipallocator.k8s.io';
  * timeout.
  */
 const REQUEST_GRACE_MS = 60_000;
-/** If the Service already exists, the API server deletes the IPAddress that it has just created within this time. */
+/**
+ * If a request creates a Service that already exists, the API server first creates an IPAddress. It deletes this IPAddress within
+ * this time.
+ */
 const ROLLBACK_GRACE_MS = 5_000;
 
 export interface AddressView {

@@ -29,7 +29,7 @@ UNPUBLISHABLE.addSubnet('fe80::', 10, 'ipv6');
 UNPUBLISHABLE.addSubnet('224.0.0.0', 24);
 UNPUBLISHABLE.addSubnet('ff02::', 16, 'ipv6');
 
-/** Refuses, with 422, an object that a real API server would refuse for a reason that the loops can meet. */
+/** Refuses an invalid object with 422, as a real API server does. Checks only the faults that writes of the loops can have. */
 export function validate(resource: ServedResource, object: StoredObject, previous: StoredObject | undefined): void {
   const fault = nameFault(resource, object) ?? addressFault(object) ?? updateFault(resource, object, previous);
   if (fault !== undefined) throw invalid(resource, object.metadata.name, fault);

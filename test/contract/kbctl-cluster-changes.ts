@@ -91,7 +91,7 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
     expect(await updateCluster(world().table, 'foreign', unregistered)).toBe(true);
   });
 
-  test('kbctl cluster delete deletes no cluster if one is not registered', async () => {
+  test('kbctl cluster delete deletes no cluster if one of the named clusters is not registered', async () => {
     const stderr = 'error: Cluster "ownd" not found. Did you mean owned?\n  Nothing was changed.\n';
     expect(await cluster('delete', 'a', 'ownd')).toMatchObject({ code: 3, stderr });
     expect(await registeredNames()).toContain('a');

@@ -81,7 +81,7 @@ describe('the figures of a cluster for the alarms', () => {
     expect(judge(loop, record, 3_600)).toMatchObject(expected);
   });
 
-  test('the figures of a cluster do not report that it has no active lease if its spec publishes no endpoints', () => {
+  test('a cluster whose spec publishes no endpoints does not count as a cluster without an active lease', () => {
     const records = { 'kubernetes-service': { ...RECORD, counts: { activeLeases: 0 } } };
     const moment = { nowMs: 10_000, pausedAll: undefined };
     expect(healthOf({ ...ENTRY, publishes: false }, records, moment)).toMatchObject(WITH_LEASE);
@@ -170,7 +170,7 @@ describe('the figures of a stack', () => {
     expect(world.telemetry.logged('fleet figures missing')).toEqual([{ level: 'error', errors }]);
   });
 
-  test('if there are more than 250 clusters, count messages divide the calculation of the figures among other processes in the middle of the minute', async () => {
+  test('if there are more than 250 clusters, the figures are calculated in parts, by queue messages in the middle of the minute', async () => {
     await world.register(...Array.from({ length: 501 }, (_, at) => ({ name: `c-${at}` })));
     await world.table.put({ cluster: '#clusters', key: 'broken', value: {}, schema: 1 }, undefined);
     await updateCluster(world.table, 'c-7', withPause(pause()));

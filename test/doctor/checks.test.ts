@@ -145,7 +145,7 @@ describe('the connection to the API server', () => {
     ['the only API server', 'https://10.9.8.7:6443', 1, []],
     ['a load balancer', 'https://api.demo.example.com', 2, []],
     ['the host name at which one of two API servers is probed', 'https://one.demo.example.com', 2, ['warn']],
-  ] as const)('the server of a kubeconfig that is %s gets warnings: %s, %d servers, %j', (_, server, count, levels) => {
+  ] as const)('if a kubeconfig names %s (%s; spec: %d servers), doctor reports %j', (_, server, count, levels) => {
     const probed = aServer('10.9.8.7', server.includes('one.') ? { url: `${server}/readyz` } : {});
     const apiServers = [probed, aServer('10.9.8.8')].slice(0, count);
     const lines = checkServer(aClusterSpec({ apiServers }), anAccess({ server }));
@@ -232,7 +232,7 @@ describe('the permissions of the credential', () => {
     { mode: 'enforce', verb: 'update', level: 'fail' },
     { mode: 'observe', verb: 'update', level: 'warn' },
     { mode: 'observe', verb: 'get', level: 'fail' },
-  ] as const)('a missing right to $verb in mode $mode is a line of level $level', async ({ mode, verb, level }) => {
+  ] as const)('a missing permission to $verb in mode $mode has level $level', async ({ mode, verb, level }) => {
     const missing = (permission: Permission) =>
       justEnough(permission) && !(permission.verb === verb && permission.resource === 'endpoints');
     const lines = await checkRights(reviewing(missing), aClusterSpec({ mode }), SERVER);

@@ -516,7 +516,7 @@ describe('the published addresses', () => {
   });
 });
 
-test('knownAddresses returns the addresses of the spec, and the addresses with a lease that a host name of the spec resolved to', () => {
+test('knownAddresses returns the addresses of the spec, and the addresses of the leases whose host name is in the spec', () => {
   const spec = aClusterSpec({ apiServers: [aServer(ADDRESS), aHost('api.example.com')] });
   const leases = [
     lease({ host: 'api.example.com' }),

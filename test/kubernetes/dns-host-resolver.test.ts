@@ -61,7 +61,7 @@ describe('the look-up for a connection', () => {
   const failing = (code: string) => () => Promise.reject(Object.assign(new Error(code), { code }));
   const find = promisify(remoteLookup);
 
-  test('host names of a tenant whose name servers do not answer do not delay look-ups of other clusters', async () => {
+  test('if the name servers of one tenant do not answer, look-ups for other clusters are not delayed', async () => {
     nameServers(
       (host) => (host.startsWith('silent') ? new Promise(() => {}) : Promise.resolve(['203.0.113.9', '127.0.0.1'])),
       failing('ENODATA'),

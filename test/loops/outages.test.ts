@@ -171,7 +171,7 @@ describe('slow name servers and many records', () => {
     expect(all - lookUps).toBeGreaterThanOrEqual(3_000);
   });
 
-  test('the lease of an address that is not probed before the time for probes ends stays unchanged', async () => {
+  test('if the time for probes ends before an address is probed, the lease of the address stays unchanged', async () => {
     const world = await settled();
     const { tick } = budgets(world, () => true);
     for (let pass = 0; pass < 4; pass++) await tick();
@@ -261,7 +261,7 @@ describe('a process that is too busy to receive the answers of probes', () => {
   });
 });
 
-test('a server that does not answer is removed if a probe of a server with an agent is answered', async () => {
+test('a server that does not answer is removed if another server, which has an agent, answers a probe', async () => {
   const world = worldOf(A, B, C);
   for (const address of [B, C]) await world.setLease({ address, source: 'agent', expiresAtMs: world.nowMs + DAY_MS });
   await world.tick();

@@ -380,7 +380,7 @@ describe('a held item', () => {
     );
   });
 
-  test('the comparison keeps a held address, and removes a text that is not an address from a hold', () => {
+  test('the comparison keeps a held address, and removes an entry of a hold that is not an address', () => {
     const holds = [{ ...ANY, items: ['fd00::a', 'nonsense'] }];
     const stored = storedRange({ range: 'fd00::/120', data: fromBits([9]), holds });
     const rebuild = made(startRebuild(primary, stored.range, stored));

@@ -193,7 +193,7 @@ describe('a retry of a request', () => {
     expect(await over(table).allocate(['fd00::1'], options)).toMatchObject({ code: 'AlreadyAllocated' });
   });
 
-  test('of two callers that hold an item without a request, the second does not get the item of the first', async () => {
+  test('without a request id, a second allocation with the same hold does not get the item of the first', async () => {
     const table = await newTable();
     const { requestId: _, ...hold } = HOLD;
     await over(table).allocate(['fd00::1'], { hold });

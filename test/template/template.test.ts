@@ -641,7 +641,7 @@ describe('packages', () => {
   });
 
   test.each(HANDLERS)(
-    'the package of %s contains only its bundle, which is small, has the modules of a function only, and starts with the layer',
+    'the package of %s contains only a small bundle with the modules of the function, and the function loads with the layer',
     async (name) => {
       const [[file, bundle], ...others] = [...readZip(zipOf(name))] as [[string, Buffer], ...unknown[]];
       expect({ file, others }).toEqual({ file: `functions/${name}.mjs`, others: [] });

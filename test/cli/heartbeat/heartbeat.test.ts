@@ -65,7 +65,7 @@ describe('an API server with an agent', () => {
     expect((await world.lease(B))?.source).toBe('probe');
   });
 
-  test('an agent whose API server does not answer does not change an active lease, and stores during a withdrawal that the server was seen down', async () => {
+  test('if its API server does not answer, an agent does not change an active lease, and marks a withdrawn lease as seen down', async () => {
     const world = aWorld();
     await world.heartbeat(B);
     await world.tick();
