@@ -119,7 +119,8 @@ describe('a kubeconfig that cannot be read is reported with its resolution:', ()
     [secret, awsError('ExpiredTokenException', 'signature was abc123'), BAD, /not be authenticated \(Expired/],
     [secret, awsError('ThrottlingException'), 'Throttled', /next pass/],
     [secret, awsError('InternalServiceError', 'oops', 500), 'Unavailable', /failed \(InternalServiceError\)/],
-    [secret, { hang: true }, 'Unavailable', /no answer \(.*\).*com\.amazonaws\.eu-test-1\.secretsmanager.*NAT gateway/],
+    [secret, { hang: true }, 'Unavailable', /no answer \(.+\).*com\.amazonaws\.eu-test-1\.secretsmanager.*NAT gateway/],
+    [parameter, { hang: true }, 'Unavailable', /no answer \(.+\).*com\.amazonaws\.eu-test-1\.ssm /],
   ])('the read of %j with the answer %j fails with %s and a resolution', async (stored, answer, code, message) => {
     await fakeAws((call) => (call.action === 'AssumeRole' ? assumedRole('ROLE') : answer));
     const read = aReader('hang' in answer ? 50 : undefined)(stored, never);

@@ -2,7 +2,6 @@ import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { formatAddress, parseAddress } from '../../lib/allocator/ip-address.ts';
 import { isUsableIn, parseCidr } from '../../lib/allocator/network.ts';
-import { LONGEST_TEXT } from '../../lib/cluster/bounds.ts';
 import type { ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
 import type { HttpReply } from '../../lib/kubernetes/http-client.ts';
 import { listAllServices } from '../../lib/kubernetes/item-readers.ts';
@@ -99,21 +98,6 @@ test('the hold owner of a Service is read from its label in JSON and in protobuf
   expect((await listAllServices(port)).map(({ holdOwner }) => holdOwner)).toEqual(['team-a', undefined]);
   const { port: other } = portAnswering(protobuf(serviceList([{ ...claim('a'), holdOwner: 'team-a' }, claim('b')])));
   await expect(listAllServices(other)).resolves.toEqual([{ ...claim('a'), holdOwner: 'team-a' }, claim('b')]);
-});
-
-test.each<[string, (holdOwner: string) => HttpReply]>([
-  [
-    'JSON',
-    (holdOwner) => {
-      const labels = { 'kube-bootstrap-controller/hold-owner': holdOwner };
-      return jsonList([{ metadata: { name: 'a', namespace: 'default', labels } }]);
-    },
-  ],
-  ['protobuf', (holdOwner) => protobuf(serviceList([{ ...claim('a'), holdOwner }]))],
-])('a list of Services in %s is not read if a label is too long', async (_, listWith) => {
-  const services = (length: number) => listAllServices(portAnswering(listWith('x'.repeat(length))).port);
-  await expect(services(LONGEST_TEXT)).resolves.toHaveLength(1);
-  await expect(services(LONGEST_TEXT + 1)).rejects.toMatchObject({ code: 'ReplyTooLarge' });
 });
 
 test('the client requests Services as JSON if the server does not support protobuf', async () => {
