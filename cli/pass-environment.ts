@@ -40,7 +40,7 @@ export async function passEnvironment(
   // A management cluster always has its own kubeconfig.
   const namedFor = ({ name }: ClusterSpec) => (isClusterName(name) ? namedFile : undefined);
   const ofRun = ({ name }: ClusterSpec) =>
-    namedFile === undefined && running?.cluster === name ? inFile(running.kubeconfig, running.context) : undefined;
+    running?.cluster === name ? inFile(running.kubeconfig, running.context) : undefined;
   const sources = kubeconfigSources({ region, profile });
   const loadKubeconfig = printingServer(cli, (spec, signal) => {
     // A credential plugin runs on this machine only for a kubeconfig or a cluster that is named in the command, because another
