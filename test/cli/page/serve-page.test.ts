@@ -193,21 +193,24 @@ test('closing the server of the page aborts a running read of the table', async 
   expect(signal.aborted).toBe(true);
 });
 
-test('the page of all clusters does not read their ranges from the table', async () => {
+test.each([
+  ['all clusters does not read their ranges', undefined, ['runs/']],
+  ['one cluster reads its ranges', 'a', ['runs/', 'ranges/']],
+])('the page of %s from the table', async (_, cluster, prefixes) => {
   const table = memoryTable();
   await registerCluster(table, aClusterSpec({ name: 'a' }));
   const lists: string[] = [];
-  const list: KeyValueTable['list'] = (cluster, prefix) => {
-    if (cluster === 'a') lists.push(prefix);
-    return table.list(cluster, prefix);
+  const list: KeyValueTable['list'] = (of, prefix) => {
+    if (of === 'a') lists.push(prefix);
+    return table.list(of, prefix);
   };
-  const readAll = statusReader(
+  const read = statusReader(
     () => ({ ...table, list }),
     't',
     () => 0,
   );
-  expect((await readAll(new AbortController().signal)).clusters).toHaveLength(1);
-  expect(lists).toEqual(['runs/']);
+  expect((await read(new AbortController().signal, cluster)).clusters).toHaveLength(1);
+  expect(lists.toSorted()).toEqual(prefixes.toSorted());
 });
 
 function aRead(answers: readonly (() => Promise<string>)[]) {
