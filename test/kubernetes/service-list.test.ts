@@ -2,6 +2,7 @@ import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { formatAddress, parseAddress } from '../../lib/allocator/ip-address.ts';
 import { isUsableIn, parseCidr } from '../../lib/allocator/network.ts';
+import { LONGEST_TEXT } from '../../lib/cluster/bounds.ts';
 import type { ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
 import type { HttpReply } from '../../lib/kubernetes/http-client.ts';
 import { listAllServices } from '../../lib/kubernetes/item-readers.ts';
@@ -98,6 +99,12 @@ test('the hold owner of a Service is read from its label in JSON and in protobuf
   expect((await listAllServices(port)).map(({ holdOwner }) => holdOwner)).toEqual(['team-a', undefined]);
   const { port: other } = portAnswering(protobuf(serviceList([{ ...claim('a'), holdOwner: 'team-a' }, claim('b')])));
   await expect(listAllServices(other)).resolves.toEqual([{ ...claim('a'), holdOwner: 'team-a' }, claim('b')]);
+});
+
+test('a protobuf list of Services is not read if a label is longer than the longest text', async () => {
+  const services = (length: number) => readServices(serviceList([{ ...claim('a'), holdOwner: 'x'.repeat(length) }]));
+  await expect(services(LONGEST_TEXT)).resolves.toHaveLength(1);
+  await expect(services(LONGEST_TEXT + 1)).rejects.toMatchObject({ code: 'ReplyTooLarge' });
 });
 
 test('the client requests Services as JSON if the server does not support protobuf', async () => {
