@@ -36,6 +36,15 @@ const created = (at: KubeApiserver, name: string, spec: object, metadata: object
 const changed = (at: KubeApiserver, name: string, spec: object) => must(at, 'PATCH', `${SERVICES}/${name}`, { spec });
 const removed = (at: KubeApiserver, name: string) => must(at, 'DELETE', `${SERVICES}/${name}`);
 
+/**
+ * Waits until a Service is a second old. Until then the repair of the API server would delete an IPAddress that a change of this
+ * Service adds, because both would be created in the same second.
+ */
+async function* untilASecondOld(at: KubeApiserver, { metadata }: StoredService) {
+  do yield;
+  while (Date.now() < Date.parse(metadata.creationTimestamp ?? '') + 1_000 && (await at.request('GET', SERVICES)));
+}
+
 async function isUsed(at: KubeApiserver, prefix: string): Promise<boolean> {
   const { body } = await at.request<{ items: StoredService[] }>('GET', '/apis/networking.k8s.io/v1/ipaddresses');
   return body.items.some(({ metadata }) => metadata.name.startsWith(prefix));
@@ -55,10 +64,10 @@ const LIVES: readonly Life[] = [
     await removed(at, name);
   },
   async function* isAnExternalNameMeanwhile(name, at) {
-    await created(at, name, { type: 'NodePort' });
+    const service = await created(at, name, { type: 'NodePort' });
     yield;
     await changed(at, name, { type: 'ExternalName', externalName: 'a.test', clusterIP: null, clusterIPs: null });
-    yield;
+    yield* untilASecondOld(at, service);
     await changed(at, name, { type: 'ClusterIP', externalName: null });
     yield;
     await removed(at, name);
@@ -71,14 +80,11 @@ const LIVES: readonly Life[] = [
     await must(at, 'PATCH', `${SERVICES}/${name}`, { metadata: { finalizers: null } });
   },
   async function* hasTwoFamiliesMeanwhile(name, at) {
-    const { metadata, spec } = await created(at, name, {});
-    // Waits for a second after the creation, because until then the repair of the API server would delete the IPAddress of the
-    // second family.
-    do yield;
-    while (Date.now() < Date.parse(metadata.creationTimestamp ?? '') + 1_000 && (await at.request('GET', SERVICES)));
+    const service = await created(at, name, {});
+    yield* untilASecondOld(at, service);
     await changed(at, name, { ipFamilyPolicy: 'RequireDualStack' });
     yield;
-    const single = { clusterIPs: spec.clusterIPs, ipFamilies: ['IPv4'] };
+    const single = { clusterIPs: service.spec.clusterIPs, ipFamilies: ['IPv4'] };
     await changed(at, name, { ipFamilyPolicy: 'SingleStack', ...single });
     yield;
     await removed(at, name);
