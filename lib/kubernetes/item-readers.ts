@@ -16,8 +16,8 @@ export class MalformedItem extends Error {
 }
 
 /**
- * Reads one value in both formats. A value of the wrong type is an error and never gets a default, because an address that is
- * not read would count as free.
+ * Reads one value in both formats. A value of the wrong type is an error and gets no default, because an address that is not
+ * read would count as free.
  */
 interface ValueReader<Value> {
   /** The value of an absent field. */
@@ -56,7 +56,7 @@ export const int32: ValueReader<number> = {
   },
 };
 
-/** Reads a time in milliseconds, which protobuf has in whole seconds until the year 2106. */
+/** Reads a time in milliseconds. Protobuf has whole seconds, until the year 2106. */
 const time: ValueReader<number> = {
   empty: 0,
   fromProtobuf: (reader) => {
@@ -85,6 +85,21 @@ export function listOf<Item>(item: ValueReader<Item>, most = Number.POSITIVE_INF
     fromJson: (json, name) => {
       if (!Array.isArray(json)) throw wrongType(name);
       return bounded(json, name).map((each) => item.fromJson(each, name));
+    },
+  };
+}
+
+/** Reads a value whose JSON has the wrong type as an empty value. Only for values that no allocation depends on. */
+export function orEmpty<Value>(value: ValueReader<Value>): ValueReader<Value> {
+  return {
+    ...value,
+    fromJson: (json, name) => {
+      try {
+        return value.fromJson(json, name);
+      } catch (error) {
+        if (error instanceof MalformedItem) return value.empty;
+        throw error;
+      }
     },
   };
 }

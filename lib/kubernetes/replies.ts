@@ -9,7 +9,7 @@ import {
   type UpdateResult,
 } from './cluster-port.ts';
 import type { HttpReply } from './http-client.ts';
-import { int32, listOf, longText, messageOf } from './item-readers.ts';
+import { int32, listOf, longText, messageOf, orEmpty } from './item-readers.ts';
 import { MAGIC, ProtobufReader, requireMagic } from './protobuf.ts';
 import { OverBound, parseBoundedJson, requireListBounds, requireObjectBounds } from './reply-bounds.ts';
 
@@ -20,18 +20,23 @@ const MOST_CAUSES = 10_000;
 
 export const TYPE_META = messageOf({ apiVersion: [1, longText], kind: [2, longText] });
 
+const optionalText = orEmpty(longText);
+const aCause = orEmpty(messageOf({ reason: [1, optionalText] }));
+
 const STATUS = messageOf({
-  message: [3, longText],
+  message: [3, optionalText],
   /** The reason, such as `AlreadyExists` or `Conflict`. Empty if the reply is not a Status. */
-  reason: [4, longText],
+  reason: [4, optionalText],
   details: [
     5,
-    messageOf({
-      /** The plural of the kind that was not found, such as `namespaces` or `services`. */
-      kind: [3, longText],
-      causes: [4, listOf(messageOf({ reason: [1, longText] }), MOST_CAUSES)],
-      retryAfterSeconds: [5, int32],
-    }),
+    orEmpty(
+      messageOf({
+        /** The plural of the kind that was not found, such as `namespaces` or `services`. */
+        kind: [3, optionalText],
+        causes: [4, orEmpty(listOf(aCause, MOST_CAUSES))],
+        retryAfterSeconds: [5, orEmpty(int32)],
+      }),
+    ),
   ],
 });
 
@@ -90,9 +95,13 @@ function statusInProtobuf(bytes: Uint8Array): typeof STATUS.empty {
   let status = STATUS.empty;
   reader.fields((field) => {
     if (field === 1) type = TYPE_META.fromProtobuf(reader, type, 'TypeMeta');
-    else if (field === 2 && type.kind === 'Status') status = STATUS.fromProtobuf(reader, status, 'Status');
+    else if (field === 2 && isStatus(type)) status = STATUS.fromProtobuf(reader, status, 'Status');
   });
   return status;
+}
+
+function isStatus({ apiVersion, kind }: typeof TYPE_META.empty): boolean {
+  return apiVersion === 'v1' && kind === 'Status';
 }
 
 function statusInJson(bytes: Uint8Array): typeof STATUS.empty {

@@ -54,6 +54,19 @@ describe.each<[string, HttpReply, string, RegExp]>([
   });
 });
 
+test.each([
+  ['details is a text', 'none'],
+  ['details.kind is a number', { kind: 7 }],
+  ['details.causes is a map', { causes: {} }],
+  ['the reason of a cause is a number', { causes: [{ reason: 7 }] }],
+  ['details.retryAfterSeconds is a fraction', { retryAfterSeconds: 1.5 }],
+])('the message and the reason of a Status are read although %s', async (_, details) => {
+  const { port } = portAnswering(
+    reply(409, { kind: 'Status', apiVersion: 'v1', reason: 'Conflict', message: 'x', details }),
+  );
+  await expect(port.update(service)).resolves.toMatchObject({ outcome: 'conflict' });
+});
+
 describe.each<[string, HttpReply | Error]>([
   ['500', failed(500, 'InternalError', 'etcdserver: request timed out')],
   ['503 without a Status', raw(503, 'upstream connect error')],

@@ -330,6 +330,12 @@ test('a protobuf Status with more than 10,000 causes is not read, because the ca
   await expect(refused(10_001)).resolves.not.toContain('it is forbidden');
 });
 
+test('a protobuf object of kind Status in another API version is not read as a Status', async () => {
+  const body = envelope('v2', 'Status', message([3, 'it is forbidden']));
+  const error = await listAllServices(portAnswering(protobuf(body, 403)).port).catch((thrown: Error) => thrown.message);
+  expect(error).not.toContain('it is forbidden');
+});
+
 test('if the Status of a refusal contains random bytes, the call fails with an error of the client', async () => {
   await fc.assert(
     fc.asyncProperty(fc.uint8Array({ maxLength: 200 }), async (junk) => {
