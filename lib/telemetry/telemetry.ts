@@ -93,7 +93,7 @@ export type SampleName = keyof typeof SAMPLE_UNITS;
 
 const PORT_ERRORS: readonly FindingType[] = ['leak', 'repair', 'full', 'outOfRange', 'duplicate', 'unknown'];
 
-/** The counters of upstream for failed passes and for findings of these types. */
+/** For each repair, upstream's counters of failed passes and of findings, and the types of the findings that are counted. */
 const ORIGINALS: {
   readonly [loop in Loop]?: { findings: CounterName; failures: CounterName; types: readonly FindingType[] };
 } = {

@@ -171,8 +171,8 @@ describe('the connections of a process', () => {
     { kubeconfig: { file: 'x' }, again: 2, how: 'at once from a file' },
     { kubeconfig: { ssm: '/x' }, again: 1, how: 'at most once a minute from a store' },
   ])('while an API server is unreachable, its kubeconfig is read again $how', async ({ kubeconfig, again }) => {
-    const nobody = access({ server: 'http://127.0.0.1:1' });
-    const { clock, connect, reads } = aProcess(async () => nobody);
+    const unreachable = access({ server: 'http://127.0.0.1:1' });
+    const { clock, connect, reads } = aProcess(async () => unreachable);
     const spec = aClusterSpec({ kubeconfig });
     const get = async () => (await connect(spec)).kubernetes.get(NAMESPACE);
     await expect(get()).rejects.toMatchObject({ code: 'Unavailable' });

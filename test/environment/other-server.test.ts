@@ -94,7 +94,7 @@ describe('a pass when the API server in its kubeconfig is down', () => {
   );
 
   test.each<[string, Parameters<typeof passBy>[0], string[]]>([
-    ['whose certificate is of another CA', { tls: makeAuthority('somebody else').issue(['127.0.0.1']) }, []],
+    ['whose certificate is of another CA', { tls: makeAuthority('another authority').issue(['127.0.0.1']) }, []],
     [
       'whose certificate is for a server name other than that of the kubeconfig',
       { cluster: { 'tls-server-name': 'api.example.com' } },

@@ -56,11 +56,11 @@ export function memoryCluster(objects: readonly KubernetesObject[] = []): Memory
     writes: [],
     reads: [],
     beforeWrite: undefined,
-    place: (object, by = 'somebody-else') => void server.place(RESOURCES[refOf(object).kind].plural, object, by),
+    place: (object, by = 'another-writer') => void server.place(RESOURCES[refOf(object).kind].plural, object, by),
     remove: ({ kind, namespace = '', name }) => server.remove(RESOURCES[kind].plural, namespace, name),
     find: ({ kind, namespace = '', name }) => server.find(RESOURCES[kind].plural, namespace, name),
   };
-  for (const object of objects) cluster.place(object, 'whoever-was-there-before');
+  for (const object of objects) cluster.place(object, 'an-earlier-writer');
   return cluster;
 }
 

@@ -97,7 +97,7 @@ describeInEachTable('The status of a cluster', (open) => {
     expect(status?.loops.map(({ state }) => state)).toEqual(['neverRan', 'neverRan', 'good', 'unknown']);
   });
 
-  test.each(['nobody', '', '*', 'deleted'])('a cluster that is not registered has no status: %p', async (name) => {
+  test.each(['unknown', '', '*', 'deleted'])('a cluster that is not registered has no status: %p', async (name) => {
     const table = await open();
     for (const each of ['demo', 'deleted']) await fill(table, each);
     await updateCluster(table, 'deleted', unregistered);
