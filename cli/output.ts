@@ -22,6 +22,10 @@ export interface Shown<Row> {
   readonly plain?: (row: Row) => object;
   /** Printed on stderr for an empty list. */
   readonly none: string;
+  /** The number of all items, if `items` may have fewer. */
+  readonly total?: number;
+  /** Printed on stderr after `20 of 101`: how to get all items. */
+  readonly rest?: string;
 }
 
 export const API_VERSION = 'kbctl/v1';
@@ -38,10 +42,11 @@ export class Output {
     this.terminal = terminal;
   }
 
-  list<Row>({ kind, items, columns, plain, none }: Shown<Row>): void {
-    if (this.isForPrograms) this.document({ kind: `${kind}List`, items: plain ? items.map(plain) : items });
+  list<Row>({ kind, items, columns, plain, none, total = items.length, rest = '' }: Shown<Row>): void {
+    if (this.isForPrograms) this.document({ kind: `${kind}List`, total, items: plain ? items.map(plain) : items });
     else if (items.length === 0) this.say(none);
     else this.lines(this.table(columns, items));
+    if (items.length < total) this.say(`${items.length} of ${total} ${kind.toLowerCase()}s. ${rest}`);
   }
 
   object(document: OutputDocument, lines: () => readonly string[]): void {

@@ -20,6 +20,7 @@ import {
   loopColumns,
   RANGE_COLUMNS,
 } from '../status/columns.ts';
+import { allFindingsCommand } from '../status/status-lines.ts';
 import type { Column } from '../text-table.ts';
 
 interface Part<Row> {
@@ -125,6 +126,16 @@ async function print<Row extends object>(
     [...rows(status), ...read].map((row) => ({ cluster: status.name, ...row })),
   );
   const named = cluster === undefined ? [{ title: 'CLUSTER', text: (row: { cluster: string }) => row.cluster }] : [];
-  cli.output.list({ kind, items, columns: [...named, ...columns(nowMs)], none });
+  cli.output.list({ kind, items, columns: [...named, ...columns(nowMs)], none, ...cutOf(kind, statuses) });
   return kind === FINDINGS.kind && items.length > 0 ? EXIT.findings : EXIT.fine;
+}
+
+/** The table keeps only 20 findings of each loop. */
+function cutOf(kind: string, statuses: readonly ClusterStatus[]) {
+  const cut = kind === FINDINGS.kind && statuses.find(({ findings, findingTotal }) => findings.length < findingTotal);
+  if (!cut) return {};
+  return {
+    total: statuses.reduce((sum, { findingTotal }) => sum + findingTotal, 0),
+    rest: `List all with "${allFindingsCommand(cut)}".`,
+  };
 }

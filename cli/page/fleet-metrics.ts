@@ -1,5 +1,11 @@
 import { Gauge, type OpenMetricsContentType, Registry } from 'prom-client';
-import { type ClusterStatus, type FleetStatus, HEALTHS, type LoopStatus } from '../status/cluster-status.ts';
+import {
+  type ClusterStatus,
+  type FleetStatus,
+  HEALTHS,
+  type LoopStatus,
+  wholeRanges,
+} from '../status/cluster-status.ts';
 import { successAtMs } from '../status/columns.ts';
 
 interface Sample {
@@ -51,18 +57,17 @@ const METRICS: Readonly<Record<string, readonly [help: string, samplesOf: Sample
   ],
   findings: [
     'Findings of the last passes, by type.',
-    ({ findings }) =>
-      [...Map.groupBy(findings, ({ type }) => type)].flatMap(([type, found]) => one(found.length, { type })),
+    ({ findingCounts }) => Object.entries(findingCounts).flatMap(([type, count]) => one(count, { type })),
   ],
   range_capacity: ['Addresses or ports of a range.', ofRanges('capacity')],
   range_used: ['Addresses or ports in use.', ofRanges('used')],
   range_held: ['Addresses or ports held for an owner.', ofRanges('held')],
   range_leaking: ['Addresses or ports in use without a Service.', ofRanges('leaking')],
-  range_duplicates: ['Addresses or ports that several Services claim.', ofRanges('duplicates')],
 };
 
-function ofRanges(figure: 'capacity' | 'used' | 'held' | 'leaking' | 'duplicates'): SamplesOf {
-  return ({ ranges }) => ranges.map((range) => ({ labels: { range: range.title }, value: range[figure] }));
+/** Returns the figure of each range. A ServiceCIDR is part of the sum of its family, and is not counted twice. */
+function ofRanges(figure: 'capacity' | 'used' | 'held' | 'leaking'): SamplesOf {
+  return (cluster) => wholeRanges(cluster).map((range) => ({ labels: { range: range.title }, value: range[figure] }));
 }
 
 export async function fleetMetrics(

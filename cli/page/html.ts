@@ -67,8 +67,11 @@ export function firstOf<T>(
   render: (items: readonly T[]) => Child,
   rest = 'kbctl status',
 ): Child {
-  const left = items.length - most;
-  return [render(items.slice(0, most)), left > 0 && html`<p class="soft">and ${left} more: <code>${rest}</code></p>`];
+  return [render(items.slice(0, most)), items.length > most && shownOf(most, items.length, rest)];
+}
+
+export function shownOf(shown: number, all: number, command: string): Html {
+  return html`<p class="soft">${shown} of ${all}; all of them: <code>${command}</code></p>`;
 }
 
 export interface HtmlTableOptions<Row> {

@@ -14,9 +14,9 @@ import {
   loopColumns,
   RANGE_COLUMNS,
 } from '../status/columns.ts';
-import { changeLines, headline, pauseLines, withheldLines } from '../status/status-lines.ts';
+import { allFindingsCommand, changeLines, headline, pauseLines, withheldLines } from '../status/status-lines.ts';
 import type { Column } from '../text-table.ts';
-import { type Child, clipped, firstOf, type Html, html, table } from './html.ts';
+import { type Child, clipped, firstOf, type Html, html, shownOf, table } from './html.ts';
 import { type PageOptions, page } from './page-frame.ts';
 import { rangeMap } from './range-map.ts';
 
@@ -87,7 +87,7 @@ function attentionList(attention: readonly Attention[]): Html {
 }
 
 export function renderClusterPage(cluster: ClusterStatus, options: PageOptions & { readonly atMs: number }): string {
-  const { name, health, attention, apiServers, loops, ranges, findings } = cluster;
+  const { name, health, attention, apiServers, loops, ranges, findings, findingTotal } = cluster;
   const { atMs } = options;
   const part = <Item>(
     title: string,
@@ -97,8 +97,10 @@ export function renderClusterPage(cluster: ClusterStatus, options: PageOptions &
   ) => all.length > 0 && section(title, firstOf(all, most, render, `kbctl status ${name} -o yaml`));
   const list = (title: string, lines: readonly string[]) =>
     part(title, lines, (shown) => html`<ul>${shown.map((line) => html`<li>${clipped(line)}`)}</ul>`);
-  const rows = <Row>(title: string, columns: readonly Column<Row>[], all: readonly Row[]) =>
-    part(title, all, (shown) => table(shown, { caption: `${title} of ${name}`, columns }));
+  const rows = <Row>(title: string, columns: readonly Column<Row>[], all: readonly Row[], total = all.length) => [
+    part(title, all, (shown) => table(shown, { caption: `${title} of ${name}`, columns })),
+    total > all.length && shownOf(all.length, total, allFindingsCommand(cluster)),
+  ];
   return page({
     ...options,
     title: `${name}: ${health}`,
@@ -117,7 +119,7 @@ export function renderClusterPage(cluster: ClusterStatus, options: PageOptions &
       rows('Ranges', RANGE_COLUMNS, ranges),
       html`<div class="maps">${ranges.map((range) => range.map && rangeMap(range, range.map))}</div>`,
       rows('Holds', holdColumns(atMs), holdRows(cluster)),
-      rows('Findings', findingColumns(atMs), findings),
+      rows('Findings', findingColumns(atMs), findings, findingTotal),
     ],
   });
 }

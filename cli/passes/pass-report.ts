@@ -30,8 +30,6 @@ function isUnreached({ errors }: EndedPass): boolean {
 /** Matches writes of events, which do not count as changes because each event repeats a finding. */
 const EVENT = /^(create|patch) Event /;
 
-const MOST_FINDINGS = 20;
-
 export function exitCodeOfPass({ dryRun, pass }: RanPass): ExitCode {
   const [error] = pass.errors;
   if (error !== undefined) return exitCodeOf(error) ?? EXIT.findings;
@@ -42,7 +40,8 @@ export function exitCodeOfPass({ dryRun, pass }: RanPass): ExitCode {
 export function passLines(ran: RanPass, paint: Output['paint']): string[] {
   const { cluster, loop, pass } = ran;
   const observed = pass.mode === 'observe';
-  const { leak: freed = [], problem: problems = [] } = Object.groupBy(pass.report?.findings ?? [], ({ type }) =>
+  const { findings = [] } = pass.report ?? {};
+  const { leak: freed = [], problem: problems = [] } = Object.groupBy(findings, ({ type }) =>
     type === 'leak' ? 'leak' : 'problem',
   );
   const unlisted = unlistedCount(pass.report);
@@ -52,7 +51,14 @@ export function passLines(ran: RanPass, paint: Output['paint']): string[] {
     ...changesOf(pass).map((change) => (observed ? paint('cyan', `  would ${change}`) : `  ${change}`)),
     ...findingLines(observed ? 'Would free:' : 'Freed:', freed, cluster, paint),
     ...findingLines('Found:', problems, cluster, paint),
-    ...(unlisted > 0 ? [paint('yellow', `  and ${unlisted} more findings, which are not listed`)] : []),
+    ...(unlisted > 0
+      ? [
+          paint(
+            'yellow',
+            `  listed ${findings.length} of ${findings.length + unlisted} findings; correct these, and run the pass again`,
+          ),
+        ]
+      : []),
     ...leftLines(pass),
     ...errors.map((error) => paint('red', `  failed: ${errorSentence(error)}`)),
   ];
@@ -104,16 +110,12 @@ function changesOf({ mode, wouldWrite, report }: EndedPass): string[] {
 
 function findingLines(title: string, findings: readonly Finding[], name: string, paint: Output['paint']): string[] {
   if (findings.length === 0) return [];
-  const more = findings.length - MOST_FINDINGS;
   return [
     `  ${paint('yellow', title)}`,
-    ...findings
-      .slice(0, MOST_FINDINGS)
-      .flatMap((finding) => [
-        `    ${finding.type}: ${finding.message}`,
-        `      resolution: ${findingHint(finding, { name })}`,
-      ]),
-    ...(more > 0 ? [`    ... and ${more} more (-o json has them all)`] : []),
+    ...findings.flatMap((finding) => [
+      `    ${finding.type}: ${finding.message}`,
+      `      resolution: ${findingHint(finding, { name })}`,
+    ]),
   ];
 }
 

@@ -17,7 +17,12 @@ export interface ClusterStatus {
   readonly apiServers: readonly ApiServerStatus[];
   readonly loops: readonly LoopStatus[];
   readonly ranges: readonly RangeStatus[];
+  /** The findings that the run records keep, at most 20 of each loop. */
   readonly findings: readonly FindingStatus[];
+  /** The number of all findings of the last passes. */
+  readonly findingTotal: number;
+  /** The number of all findings by type. */
+  readonly findingCounts: Readonly<Record<string, number>>;
   readonly unreadable: readonly string[];
 }
 
@@ -96,6 +101,8 @@ export interface RangeStatus {
   readonly leaking: number;
   readonly held: number;
   readonly duplicates: number;
+  /** True if there are findings that the run record does not keep: `leaking` and `duplicates` may be too small. */
+  readonly atLeast?: true;
   readonly holds: readonly Hold[];
   /** Absent in a brief status, and for a range whose usage no pass has saved. */
   readonly map?: RangeMap;

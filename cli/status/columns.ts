@@ -61,7 +61,7 @@ export function fleetColumns(nowMs: number): Column<ClusterStatus>[] {
       percent: fullest,
       yields: true,
     },
-    { title: 'FINDINGS', text: ({ findings }) => String(findings.length) },
+    { title: 'FINDINGS', text: ({ findingTotal }) => String(findingTotal) },
     { title: 'ATTENTION', text: attentionWords, shrinks: true },
   ];
 }
@@ -145,6 +145,10 @@ function errorText(error: { readonly code: string; readonly message: string } | 
   return error === undefined ? '' : `${error.code}: ${error.message}`;
 }
 
+function countText(count: number, atLeast = false): string {
+  return atLeast && count > 0 ? `${count} or more` : String(count);
+}
+
 export const RANGE_COLUMNS: readonly Column<RangeStatus>[] = [
   {
     title: 'RANGE',
@@ -165,12 +169,12 @@ export const RANGE_COLUMNS: readonly Column<RangeStatus>[] = [
   { title: 'HELD', text: ({ held }) => String(held), yields: true },
   {
     title: 'LEAKING',
-    text: ({ leaking }) => String(leaking),
+    text: ({ leaking, atLeast }) => countText(leaking, atLeast),
     tone: ({ leaking }) => (leaking > 0 ? 'warning' : undefined),
   },
   {
     title: 'DUPLICATE',
-    text: ({ duplicates }) => String(duplicates),
+    text: ({ duplicates, atLeast }) => countText(duplicates, atLeast),
     tone: ({ duplicates }) => (duplicates > 0 ? 'unhealthy' : undefined),
   },
 ];

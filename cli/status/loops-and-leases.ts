@@ -3,7 +3,7 @@ import { isActive, isWithdrawn, type Lease } from '../../lib/cluster/lease.ts';
 import { clusterSummary } from '../../lib/dispatch/cluster-list.ts';
 import { overdueAfterMs } from '../../lib/dispatch/due.ts';
 import { type ClusterHealth, healthOf } from '../../lib/dispatch/fleet-figures.ts';
-import { type RunRecord, runKey } from '../../lib/table/run-records.ts';
+import { findingCounts, type RunRecord, runKey } from '../../lib/table/run-records.ts';
 import type { ApiServerStatus, LoopStatus } from './cluster-status.ts';
 import type { StatusInputs } from './read-inputs.ts';
 
@@ -44,7 +44,7 @@ function loopStatus(
   if (record === undefined) return { loop, state, intervalSeconds, failuresInARow: 0 };
   const { startedAtMs, durationMs, outcome, mode, counts, error, failuresInARow, lastSuccessAtMs } = record;
   const { wouldWrite, lastChange } = record;
-  const findings = record.findingCount ?? record.findings.length;
+  const findings = [...findingCounts(record).values()].reduce((sum, count) => sum + count, 0);
   return {
     loop,
     state,

@@ -28,7 +28,15 @@ export function rangeStatuses(inputs: StatusInputs, nowMs: number, served?: read
       unreadable.push({ key: range.key, message });
     } else if (status !== undefined) ranges.push(status);
   }
-  return { ranges, unreadable };
+  const isCut = (key: RangeKey) => {
+    const { findingCount, findingCounts } =
+      inputs.records[key === RANGE_KEYS.nodePorts ? 'node-port-repair' : 'cluster-ip-repair'] ?? {};
+    return (findingCount ?? findingCounts) !== undefined;
+  };
+  return {
+    ranges: ranges.map((range) => (isCut(range.key) ? { ...range, atLeast: true as const } : range)),
+    unreadable,
+  };
 }
 
 function rangeStatus(range: SpecRange, inputs: StatusInputs, nowMs: number): RangeStatus | Refusal | undefined {

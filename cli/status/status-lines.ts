@@ -8,8 +8,18 @@ import { ago, apiServerColumns, findingColumns, loopColumns, RANGE_COLUMNS } fro
 const MOST_FINDINGS = 20;
 const MOST_WRITES = 10;
 
+/** Returns the title of a list, with `(20 of 101)` if it does not show all of its items. */
+function listTitle(title: string, shown: number, all: number): string {
+  return shown < all ? `${title} (${shown} of ${all})` : `${title} (${all})`;
+}
+
+/** The command that lists all findings, because the table keeps only 20 of a loop. */
+export function allFindingsCommand({ name, findings }: ClusterStatus): string {
+  return `kbctl run-once ${findings[0]?.loop} ${name} --dry-run`;
+}
+
 export function statusLines(status: ClusterStatus, nowMs: number, output: Output): string[] {
-  const { name, apiServers, loops, ranges, findings } = status;
+  const { name, apiServers, loops, ranges, findings, findingTotal } = status;
   const section = (title: string, lines: readonly string[]) =>
     lines.length === 0 ? [] : ['', output.paint('bold', title), ...lines];
   const listed = (lines: readonly string[]) => [
@@ -20,6 +30,7 @@ export function statusLines(status: ClusterStatus, nowMs: number, output: Output
   const findingLines = [
     ...output.table(shortFindingColumns(nowMs), findings.slice(0, MOST_FINDINGS)),
     ...moreLine(findings.length - MOST_FINDINGS, `kbctl get findings ${name}`),
+    ...moreLine(findingTotal - findings.length, allFindingsCommand(status)),
   ];
   return [
     `${output.paint('bold', name)}  ${output.paint(TONES[status.health], status.health)}  ${headline(status)}`,
@@ -30,7 +41,10 @@ export function statusLines(status: ClusterStatus, nowMs: number, output: Output
     ...section('Would write', listed(withheldLines(loops))),
     ...section('Last changes', listed(changeLines(loops, nowMs))),
     ...section('Ranges', rangeLines),
-    ...section(`Findings of the last passes (${findings.length})`, findings.length === 0 ? [] : findingLines),
+    ...section(
+      listTitle('Findings of the last passes', Math.min(findings.length, MOST_FINDINGS), findingTotal),
+      findings.length === 0 ? [] : findingLines,
+    ),
   ];
 }
 

@@ -1,6 +1,7 @@
 import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
 import type { FindingType } from '../../lib/cluster/finding.ts';
 import { pauseInForce } from '../../lib/dispatch/due.ts';
+import { findingCounts } from '../../lib/table/run-records.ts';
 import { explain, findingHint, stateHint } from '../explain/explanations.ts';
 import { formatAge } from './age.ts';
 import {
@@ -41,6 +42,7 @@ export function workOutStatus(inputs: StatusInputs, nowMs: number): ClusterStatu
     loops: health.loops,
     ranges,
     findings,
+    ...allFindings(inputs),
     unreadable: unreadable.map(({ message }) => message),
   };
 }
@@ -66,6 +68,16 @@ function findingsOf({ cluster, records }: StatusInputs): FindingStatus[] {
       }),
     );
   });
+}
+
+function allFindings({ records }: StatusInputs): Pick<ClusterStatus, 'findingTotal' | 'findingCounts'> {
+  const counts = LOOPS.flatMap((loop) => [...(records[loop] === undefined ? [] : findingCounts(records[loop]))]);
+  const byType = [...Map.groupBy(counts, ([type]) => type)];
+  const sumOf = (some: typeof counts) => some.reduce((sum, [, count]) => sum + count, 0);
+  return {
+    findingTotal: sumOf(counts),
+    findingCounts: Object.fromEntries(byType.map(([type, some]) => [type, sumOf(some)])),
+  };
 }
 
 function healthOf(attention: readonly Attention[], { loops, paused }: LoopsHealth): Health {
@@ -173,13 +185,15 @@ function noLiveLeaseHint({ inputs, apiServers, nowMs }: Parts): string {
 }
 
 function aboutFindings(parts: Parts): Attention[] {
-  const { health, findings } = parts;
+  const { inputs, health, findings } = parts;
   const groups = Map.groupBy(findings, ({ loop, type }) => `${loop} ${type}`).values();
   return [...groups].flatMap((alike): Attention[] => {
     const [first] = alike;
     if (first === undefined || (health.paused && OF_PROBES.has(first.type))) return [];
     const level = levelOf(first.type);
-    const others = alike.length === 1 ? '' : ` (and ${alike.length - 1} more)`;
+    const record = inputs.records[first.loop];
+    const all = record === undefined ? 1 : (findingCounts(record).get(first.type) ?? 1);
+    const others = all === 1 ? '' : ` (and ${all - 1} more)`;
     const message = oneLine(`${first.message}${others}`);
     const next = first.type === 'noLiveLease' ? noLiveLeaseHint(parts) : first.resolution;
     return level === undefined ? [] : [{ level, word: first.type, message, next }];

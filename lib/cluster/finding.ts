@@ -40,6 +40,17 @@ export const FINDINGS_THAT_STAY: ReadonlySet<FindingType> = new Set([
   'notRecorded',
 ] as const);
 
+/** Findings that require no action: the loops resolve them, or they are information. */
+export const PASSING_FINDINGS: ReadonlySet<FindingType> = new Set([
+  'repair',
+  'mayHaveLeaked',
+  'leakedRecord',
+  'leak',
+  'oddProbe',
+  'foreignSlice',
+  'other',
+] as const);
+
 export interface Regarding {
   readonly apiVersion: string;
   readonly kind: string;

@@ -5,7 +5,7 @@ import type { EventsReport } from '../kubernetes/events.ts';
 import type { PassReport } from '../loops/pass.ts';
 import { RECORDING_MS, withinDeadline } from '../runtime/deadline.ts';
 import type { Environment } from '../runtime/environment.ts';
-import { cutLines, MAX_FINDINGS, type ReadRunRecord, type RunRecord, writeRunRecord } from '../table/run-records.ts';
+import { cutWrites, MAX_FINDINGS, type ReadRunRecord, type RunRecord, writeRunRecord } from '../table/run-records.ts';
 import { describeError } from '../telemetry/telemetry.ts';
 import { isDueAtEveryTick, RECORD_AT_LEAST_EVERY_MS } from './due.ts';
 
@@ -57,13 +57,14 @@ function recordOf(pass: EndedPass, previous: RunRecord | undefined): RunRecord {
 function findingsOf(
   { report }: EndedPass,
   previous: RunRecord | undefined,
-): Pick<RunRecord, 'findings' | 'findingCount'> {
+): Pick<RunRecord, 'findings' | 'findingCount' | 'findingCounts'> {
   if (report === undefined) {
-    const { findings = [], findingCount } = previous ?? {};
-    return { findings, ...(findingCount !== undefined && { findingCount }) };
+    const { findings = [], findingCount, findingCounts } = previous ?? {};
+    return { findings, ...(findingCount && { findingCount }), ...(findingCounts && { findingCounts }) };
   }
-  const findingCount = report.findings.length + unlistedCount(report);
-  return { findings: report.findings, ...(findingCount > MAX_FINDINGS && { findingCount }) };
+  const { findings } = report;
+  if (findings.length + unlistedCount(report) <= MAX_FINDINGS) return { findings };
+  return { findings, findingCounts: Object.fromEntries(foundByType(report)) };
 }
 
 /** The names of the numbers that a pass without a report keeps from the previous pass. */
@@ -120,7 +121,7 @@ function isWorthRecording(
 /** Returns whether a pass changed something, has findings, failed, or would make other writes than the last recorded pass. */
 export function isNews({ report, errors, wouldWrite }: EndedPass, previous: RunRecord | undefined): boolean {
   if (errors.length > 0 || report === undefined || report.changes.length > 0 || report.findings.length > 0) return true;
-  return wouldWrite.length > 0 && !isDeepStrictEqual(cutLines(wouldWrite), previous?.wouldWrite);
+  return wouldWrite.length > 0 && !isDeepStrictEqual(cutWrites(wouldWrite), previous?.wouldWrite);
 }
 
 function withoutFigures({ outcome, mode, observed, findings, state, events }: RunRecord) {

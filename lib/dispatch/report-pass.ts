@@ -4,7 +4,7 @@ import { LOOPS, type Loop } from '../cluster/cluster-spec.ts';
 import type { Finding } from '../cluster/finding.ts';
 import { RECORDING_MS, withDeadline } from '../runtime/deadline.ts';
 import type { Invocation } from '../runtime/invocation.ts';
-import { cutFinding, cutLines, MAX_FINDINGS, type RecordedFinding, type RunRecord } from '../table/run-records.ts';
+import { cutChanges, cutFinding, keptFindings, type RecordedFinding, type RunRecord } from '../table/run-records.ts';
 import {
   describeError,
   errorSentence,
@@ -131,15 +131,16 @@ export function changesOf(loop: Loop, pass: EndedPass, previous: RunRecord | und
 
 export function endpointsChanges(changes: readonly string[]): readonly Change[] {
   const lines = changes.filter((line) => /^\w+ endpoint(s|slice) /.test(line));
-  return lines.length === 0 ? [] : [{ change: 'endpointsChanged', changes: cutLines(lines) }];
+  return lines.length === 0 ? [] : [{ change: 'endpointsChanged', changes: cutChanges(lines) }];
 }
 
 /** Only findings in the run record are published, because the next pass does not know other findings. */
 function findingChanges({ report }: EndedPass, previous: RunRecord | undefined): Change[] {
   if (report === undefined) return [];
   const before = new Map((previous?.findings ?? []).map((finding) => [keyOf(finding), finding]));
-  const now = new Map(report.findings.map((finding) => [keyOf(finding), finding]));
-  const opened = [...now].filter(([key]) => !before.has(key)).slice(0, MAX_FINDINGS);
+  const keyed = (findings: readonly Finding[]) => new Map(findings.map((finding) => [keyOf(finding), finding]));
+  const now = keyed(report.findings);
+  const opened = [...keyed(keptFindings(report.findings))].filter(([key]) => !before.has(key));
   const closed = [...before].filter(([key]) => !now.has(key));
   return [
     ...opened.map(([, finding]): Change => ({ change: 'findingOpened', finding: cutFinding(finding) })),

@@ -1,6 +1,6 @@
 import * as z from 'zod/mini';
 import { LOOPS, type Loop } from '../cluster/cluster-spec.ts';
-import type { EventSighting, FindingType } from '../cluster/finding.ts';
+import { type EventSighting, type FindingType, PASSING_FINDINGS } from '../cluster/finding.ts';
 import { count } from '../cluster/shapes.ts';
 import { type Item, type KeyValueTable, TableError, type TableValue, type WriteResult } from './key-value-table.ts';
 import { decodeItem, plainValue } from './stored-item.ts';
@@ -31,9 +31,11 @@ const recordShape = z.object({
   /** True if this pass or an earlier one ran in `observe`, and no pass in `enforce` has succeeded since. */
   observed: z.boolean(),
   counts: z.readonly(z.record(z.string(), z.number())),
-  /** The findings for the status page and the commands. Only the first 20 are kept. */
+  /** The findings for the status page and the commands. Only 20 are kept, with at least one of each type. */
   findings: z.readonly(z.array(z.readonly(findingShape))),
-  /** The number of all findings. Absent if all of them are kept. */
+  /** The number of all findings by type. Absent if all of them are kept. */
+  findingCounts: z.exactOptional(z.readonly(z.record(z.string(), count))),
+  /** The number of all findings, in a record of an earlier version. */
   findingCount: z.exactOptional(z.number()),
   error: z.exactOptional(z.readonly(z.object({ code: z.string(), message: z.string() }))),
   failuresInARow: count,
@@ -45,7 +47,7 @@ const recordShape = z.object({
    * the number of names.
    */
   events: z.readonly(z.record(z.string(), sightingShape)),
-  /** The writes that a pass in `observe` would have made. Only the first 20 are kept. */
+  /** The writes that a pass in `observe` would have made. Only the first 20 are kept, and a line with the number of the others. */
   wouldWrite: z.exactOptional(lines),
   /** The changes of the last pass that changed something. Only the first 20 are kept. */
   lastChange: z.exactOptional(z.readonly(z.object({ atMs: time, changes: lines }))),
@@ -124,12 +126,33 @@ export function writeRunRecord(
   const { findings, error, wouldWrite, lastChange } = record;
   const value = plainValue({
     ...record,
-    findings: findings.slice(0, MAX_FINDINGS).map(cutFinding),
+    findings: keptFindings(findings).map(cutFinding),
     error: error && { code: error.code, message: cut(error.message) },
-    wouldWrite: wouldWrite && cutLines(wouldWrite),
-    lastChange: lastChange && { atMs: lastChange.atMs, changes: cutLines(lastChange.changes) },
+    wouldWrite: wouldWrite && cutWrites(wouldWrite),
+    lastChange: lastChange && { atMs: lastChange.atMs, changes: cutChanges(lastChange.changes) },
   });
   return table.put({ cluster, key: runKey(loop), value, schema: SCHEMA, writesKept: WRITES_KEPT }, previous);
+}
+
+/** Returns the findings that a record keeps: those that require action first, and at least one of each type. */
+export function keptFindings<Found extends RecordedFinding>(findings: readonly Found[]): readonly Found[] {
+  const alike = [...Map.groupBy(findings, ({ type }) => type)]
+    .toSorted(([one], [other]) => Number(PASSING_FINDINGS.has(one)) - Number(PASSING_FINDINGS.has(other)))
+    .map(([, ofType]) => ofType);
+  let left = MAX_FINDINGS - alike.length;
+  return alike.flatMap(([first, ...others]) => {
+    const more = others.slice(0, left);
+    left -= more.length;
+    return first === undefined ? [] : [first, ...more];
+  });
+}
+
+/** Returns the number of all findings by type. Of a record of an earlier version, some types are unknown: `unlisted`. */
+export function findingCounts({ findings, findingCounts: counts, findingCount = 0 }: RunRecord): Map<string, number> {
+  if (counts !== undefined) return new Map(Object.entries(counts));
+  const known = [...Map.groupBy(findings, ({ type }) => type)].map(([type, alike]) => [type, alike.length] as const);
+  const unlisted = findingCount - findings.length;
+  return new Map<string, number>(unlisted > 0 ? [...known, ['unlisted', unlisted]] : known);
 }
 
 export function runKey(loop: Loop): string {
@@ -145,8 +168,17 @@ export function cutFinding({ type, message, item, service }: RecordedFinding): R
   };
 }
 
-export function cutLines(lines: readonly string[]): readonly string[] {
-  return lines.slice(0, MAX_LINES).map((line) => cut(line));
+export function cutWrites(writes: readonly string[]): readonly string[] {
+  return cutLines(writes, `make ${writes.length - MAX_LINES} more writes`);
+}
+
+export function cutChanges(changes: readonly string[]): readonly string[] {
+  return cutLines(changes, `made ${changes.length - MAX_LINES} more changes`);
+}
+
+function cutLines(lines: readonly string[], rest: string): readonly string[] {
+  const kept = lines.slice(0, MAX_LINES).map((line) => cut(line));
+  return lines.length > MAX_LINES ? [...kept, rest] : kept;
 }
 
 function cut(text: string, length: number = MAX_MESSAGE_LENGTH): string {

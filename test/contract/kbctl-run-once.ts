@@ -66,13 +66,22 @@ export function describeRunOnce(world: () => KbctlWorld): void {
     expectPrinted(await repair(CLUSTER), 1, freed, found);
   });
 
-  test('kbctl run-once shows twenty findings and counts the others', async () => {
+  test('kbctl run-once lists all findings of a pass, and the table and its readers count those that its record does not keep', async () => {
     const { store } = world().standIn;
     const names = Array.from({ length: 25 }, (_, index) => `copy-${index}`);
     for (const name of names) world().restore(name, '10.0.0.77');
     const { stdout } = await repair(CLUSTER);
-    expect(stdout).toContain('    ... and 5 more (-o json has them all)\n');
-    expect(stdout.match(/ {4}duplicate: /g)).toHaveLength(20);
+    expect(stdout.match(/ {4}duplicate: /g)).toHaveLength(25);
+    const all = `kbctl run-once cluster-ip-repair ${CLUSTER} --dry-run`;
+    expectPrinted(
+      await world().kbctl(['status', CLUSTER]),
+      1,
+      'Findings of the last passes (20 of 25)',
+      `5 more: ${all}`,
+    );
+    const got = await world().kbctl(['get', 'findings', CLUSTER, '-o', 'json']);
+    expect(JSON.parse(got.stdout)).toMatchObject({ total: 25, items: { length: 20 } });
+    expect(got.stderr).toContain(`20 of 25 findings. List all with "${all}".\n`);
     for (const name of names) store.remove(SERVICES, store.get(SERVICES, 'shop', name));
   });
 

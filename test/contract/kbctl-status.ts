@@ -82,7 +82,7 @@ export function describeStatus(world: () => KbctlWorld): void {
 
   test('kbctl get -o yaml without a cluster name prints the leases of all clusters as one list', async () => {
     const { stdout } = await world().kbctl(['get', 'leases', '-o', 'yaml']);
-    expect(stdout).toMatch(/^apiVersion: kbctl\/v1\nkind: LeaseList\nitems:\n +- cluster: prod-eu-1\n/);
+    expect(stdout).toMatch(/^apiVersion: kbctl\/v1\nkind: LeaseList\ntotal: 1\nitems:\n +- cluster: prod-eu-1\n/);
   });
 
   test('kbctl get prints no findings for a healthy cluster', async () => {

@@ -1,4 +1,5 @@
 import { expect, test } from '@jest/globals';
+import type { FindingType } from '../../lib/cluster/finding.ts';
 import type { Item } from '../../lib/table/key-value-table.ts';
 import { type RunRecord, readRunRecord, writeRunRecord } from '../../lib/table/run-records.ts';
 import { won } from '../contract/key-value-table.ts';
@@ -24,6 +25,20 @@ test('a run record contains only the first twenty findings', async () => {
   const findings = Array.from({ length: 60 }, (_, n) => ({ type: 'leak' as const, message: `leak ${n}` }));
   const kept = (await written(aRunRecord(0, { findings })))?.findings;
   expect(kept).toEqual(findings.slice(0, 20));
+});
+
+test('a run record contains findings that require action before others, and at least one of each type', async () => {
+  const of = (type: FindingType, count: number) => Array.from({ length: count }, () => ({ type, message: type }));
+  const findings = [...of('leak', 40), ...of('duplicate', 40), ...of('oddProbe', 1)];
+  const kept = (await written(aRunRecord(0, { findings })))?.findings;
+  expect(kept?.map(({ type }) => type)).toEqual([...Array(18).fill('duplicate'), 'leak', 'oddProbe']);
+});
+
+test('a run record contains a line with the number of the writes and changes that it omits', async () => {
+  const lines = Array.from({ length: 101 }, (_, n) => `line ${n}`);
+  const record = await written(aRunRecord(0, { wouldWrite: lines, lastChange: { atMs: 1, changes: lines } }));
+  expect(record?.wouldWrite?.at(-1)).toBe('make 81 more writes');
+  expect(record?.lastChange?.changes.at(-1)).toBe('made 81 more changes');
 });
 
 test('a run record cuts off long messages, but not within a character', async () => {

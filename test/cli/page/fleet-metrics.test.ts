@@ -25,7 +25,8 @@ test('the metrics of a cluster have the values of its status', async () => {
     health: 'unhealthy',
     apiServers: [anApiServer('192.0.2.1'), anApiServer('192.0.2.2', { state: 'expired' })],
     loops: loopsOf({ failuresInARow: 2, lastSuccessAtMs: NOW_MS - 500 }).slice(0, 1),
-    findings: [aFinding({ type: 'duplicate' }), aFinding({ type: 'duplicate' }), aFinding({ type: 'leak' })],
+    findings: [aFinding({ type: 'duplicate' })],
+    findingCounts: { duplicate: 101, leak: 1 },
     ranges: [nodePorts()],
   });
 
@@ -40,7 +41,7 @@ test('the metrics of a cluster have the values of its status', async () => {
       'loop_interval_seconds{cluster="a",loop="system-namespaces"} 60',
       `loop_last_success_timestamp_seconds{cluster="a",loop="system-namespaces"} ${(NOW_MS - 500) / 1000}`,
       'loop_failures_in_a_row{cluster="a",loop="system-namespaces"} 2',
-      'findings{cluster="a",type="duplicate"} 2',
+      'findings{cluster="a",type="duplicate"} 101',
       'findings{cluster="a",type="leak"} 1',
       `range_capacity{cluster="a",range="node ports"} ${nodePorts().capacity}`,
       `range_used{cluster="a",range="node ports"} ${nodePorts().used}`,

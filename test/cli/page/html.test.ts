@@ -58,7 +58,7 @@ test('a long list is cut, and shows the number of the other entries and the comm
   const list = (items: readonly number[]) => html`${firstOf(items, 2, (shown) => shown.join(), 'kbctl get runs')}`;
 
   expect(String(list([1, 2]))).toBe('1,2');
-  expect(String(list([1, 2, 3]))).toBe('1,2<p class="soft">and 1 more: <code>kbctl get runs</code></p>');
+  expect(String(list([1, 2, 3]))).toBe('1,2<p class="soft">2 of 3; all of them: <code>kbctl get runs</code></p>');
 });
 
 type Colours = Readonly<Record<string, string>>;

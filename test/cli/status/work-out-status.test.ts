@@ -175,6 +175,16 @@ describe('findings', () => {
     expect(statusOf({ records: found(type) }).health).toBe(health);
   });
 
+  test.each([
+    ['a record of this version', { findingCounts: { duplicate: 101 } }, { duplicate: 101 }],
+    ['a record of an earlier version', { findingCount: 101 }, { duplicate: 1, unlisted: 100 }],
+  ])('the findings of %s are all counted, although the record keeps fewer', (_, counted, findingCounts) => {
+    const findings = [{ type: 'duplicate', message: 'twice' }] as const;
+    const status = statusOf({ records: recordsWith('cluster-ip-repair', { findings, ...counted }, NOT_LONG_AGO_MS) });
+    expect(status).toMatchObject({ findingTotal: 101, findingCounts });
+    expect(status.loops[2]?.lastPass?.findings).toBe(101);
+  });
+
   test('findings are listed with Service, address, time and resolution', () => {
     const status = statusOf({ records: found('duplicate') });
     const finding = { type: 'duplicate', message: 'duplicate 0', item: '10.0.0.0', service: 'shop/web' };
