@@ -108,6 +108,19 @@ const OF_SERVICES = group(
       ],
       hint: 'kbctl show <kind> <cluster> <item> shows the owner; set it as label kube-bootstrap-controller/hold-owner of <namespace>/<name>, or recreate the Service without <field>',
     },
+    notCorrected: {
+      title: 'An object cannot be read or corrected',
+      what: 'The pass corrected and reported everything else. The message has the answer of the API server.',
+      causes: [
+        'An admission policy or webhook refuses the correction, or the role of the kubeconfig does not allow it.',
+        'The object is larger than a pass reads (docs/compatibility.md).',
+      ],
+      resolution: [
+        step('If the role does not allow it, apply the current one.', 'kubectl apply -f deploy/rbac.yaml'),
+        step('Otherwise correct the object that the message names.', 'kubectl get ipaddress <item> -o yaml'),
+      ],
+      hint: 'see the answer of the API server in the message',
+    },
   },
 );
 

@@ -3,6 +3,7 @@
  * that message.
  */
 const MESSAGES: readonly (readonly [word: string, ...parts: readonly string[]])[] = [
+  ['notCorrected', 'is not corrected ('],
   ['leakedRecord', 'IPAddress', 'appears to have been modified, not referencing a Service'],
   ['leakedRecord', 'IPAddress', 'appears to have leaked: cleaning up'],
   ['leakedRecord', 'IPAddress', 'has a wrong reference', '; cleaning up'],

@@ -20,6 +20,8 @@ export type FindingType =
   | 'notRecorded'
   /** An IPAddress has no Service. */
   | 'leakedRecord'
+  /** An object cannot be read or corrected, and the pass continued without it. */
+  | 'notCorrected'
   /** Another writer changes the kubernetes Service's endpoints. */
   | 'twoOwners'
   /** The answer to a probe means neither alive nor down. */
@@ -38,6 +40,7 @@ export const FINDINGS_THAT_STAY: ReadonlySet<FindingType> = new Set([
   'invalid',
   'heldByAnother',
   'notRecorded',
+  'notCorrected',
 ] as const);
 
 /** Findings that require no action: the loops resolve them, or they are information. */

@@ -23,7 +23,14 @@ const SELECTED: Readonly<Record<ServiceSelection, Query>> = {
 };
 
 export function clusterPort(options: CallOptions): ClusterPort {
-  const send = apiCalls(options);
+  let servedAtMs: number | undefined;
+  const call = apiCalls(options);
+  const send: typeof call = async (...args) => {
+    const reply = await call(...args);
+    const dateMs = Date.parse(reply.headers['date'] ?? '');
+    if (!Number.isNaN(dateMs)) servedAtMs = Math.min(servedAtMs ?? dateMs, dateMs);
+    return reply;
+  };
 
   const change = (verb: string, method: 'PUT' | 'PATCH', ref: ObjectRef, body: object | Json) => {
     const path = `${objectPath(ref)}?fieldManager=${FIELD_MANAGER}`;
@@ -102,6 +109,7 @@ export function clusterPort(options: CallOptions): ClusterPort {
 
     services: (selection = 'all') => listed(SERVICE_READER, SELECTED[selection]),
     ipAddresses: () => listed(IP_ADDRESS_READER),
+    servedAtMs: () => servedAtMs,
   };
 }
 

@@ -61,6 +61,11 @@ export interface ClusterPort {
   services(selection?: ServiceSelection): AsyncIterable<ServiceClaim>;
   /** Iterates over all IPAddresses as `services` does. Throws `Rejected` for Kubernetes before 1.33. */
   ipAddresses(): AsyncIterable<IPAddressRecord>;
+  /**
+   * Returns the earliest time that the replies so far state in their `Date`, in ms; `undefined` if none has one. API servers behind
+   * one address may have different clocks.
+   */
+  servedAtMs(): number | undefined;
 }
 
 export type ServiceSelection = 'all' | 'withClusterIPs' | 'withNodePorts';
@@ -97,6 +102,18 @@ export interface ControlPlane {
 /** An unexpected error of an API server. The message states what failed and what to do next. */
 export class ClusterError extends CodedError<ClusterErrorCode> {
   override readonly name = 'ClusterError';
+}
+
+const FAULTS_OF_OBJECTS: ReadonlySet<ClusterErrorCode> = new Set([
+  'Forbidden',
+  'MalformedReply',
+  'ReplyTooLarge',
+  'Rejected',
+] as const);
+
+/** Returns whether a call failed for the object that it named: calls for other objects may succeed. */
+export function isFaultOfObject(error: unknown): error is ClusterError {
+  return error instanceof ClusterError && FAULTS_OF_OBJECTS.has(error.code);
 }
 
 interface Resource {

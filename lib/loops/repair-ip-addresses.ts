@@ -1,34 +1,21 @@
-import { canonicalAddress, familyOf } from '../allocator/ip-address.ts';
+import { canonicalAddress } from '../allocator/ip-address.ts';
 import { eachOf } from '../cluster/async.ts';
 import type { Finding, FindingType } from '../cluster/finding.ts';
-import {
-  ADDRESS_MANAGED_BY_LABEL,
-  FAMILY_LABEL,
-  type IPAddressRecord,
-  type KubernetesObject,
-  type ServiceClaim,
-} from '../cluster/kubernetes-objects.ts';
-import { ClusterError, type ClusterPort, type ObjectRef } from '../kubernetes/cluster-port.ts';
+import type { IPAddressRecord, ServiceClaim } from '../cluster/kubernetes-objects.ts';
+import { ClusterError, type ClusterPort, isFaultOfObject, type ObjectRef } from '../kubernetes/cluster-port.ts';
 import { IP_ADDRESS_READER, SERVICE_READER } from '../kubernetes/item-readers.ts';
 import { listServiceCidrs, type ServiceCidr, servedAddresses } from '../kubernetes/service-cidrs.ts';
 import { HOLDS_SELECTOR, holdIn, MANAGED_BY_HOLDS } from '../range/held-address.ts';
 import { isSurelyOver } from '../range/hold.ts';
-import {
-  type AddressFault,
-  type AddressView,
-  addressFaults,
-  MANAGED_BY_API_SERVERS,
-  serviceKey,
-} from '../repair/ip-addresses.ts';
+import { type AddressMemory, addressMemoryIn, chooseFaults } from '../repair/address-turns.ts';
+import { type AddressFault, type AddressView, addressFaults, serviceKey } from '../repair/ip-addresses.ts';
 import { fullFamilies, serviceCidrUsage } from '../repair/service-cidr-usage.ts';
 import { plainValue } from '../table/stored-item.ts';
+import { type Confirmed, correct } from './ip-address-corrections.ts';
 import type { PassContext, PassReport } from './pass.ts';
 
-/**
- * The maximum number of faults that one pass reports and corrects. Further faults are only counted, and later passes report and
- * correct them.
- */
-const MOST_FAULTS = 200;
+/** The maximum number of Services that a pass reads because only IPAddresses name them. */
+const MOST_PARENTS = 200;
 const READS_AT_ONCE = 8;
 
 /** Matches the count names of the spec's ranges, such as `allocated`. The report has the counts of the ServiceCIDRs instead. */
@@ -108,72 +95,122 @@ async function readParents(
 ): Promise<void> {
   const unlisted = new Set<string>();
   for (const { parent } of records) {
-    if (unlisted.size === MOST_FAULTS) break;
+    if (unlisted.size === MOST_PARENTS) break;
     if (!services.has(serviceKey(parent))) unlisted.add(serviceKey(parent));
   }
-  const read = await eachOf([...unlisted], READS_AT_ONCE, (key) => readService(kubernetes, key));
+  const read = await eachOf([...unlisted], READS_AT_ONCE, (key) =>
+    readService(kubernetes, key).catch((error: unknown) => {
+      // The fault of its IPAddress is read again, and then reports why this Service cannot be read.
+      if (!isFaultOfObject(error)) throw error;
+      return undefined;
+    }),
+  );
   for (const service of read) if (service !== undefined) keepService(services, service);
 }
 
 async function withFaults(
   report: PassReport,
-  { kubernetes, nowMs, spec }: PassContext,
+  { kubernetes, nowMs, spec, previous }: PassContext,
   cidrs: readonly ServiceCidr[],
   read: Pick<AddressView, 'services' | 'addresses'>,
 ): Promise<PassReport> {
   const isInitial = servedAddresses(cidrs);
-  const { listed, unlisted } = firstOf(addressFaults({ ...read, nowMs: nowMs(), isServed: isInitial }));
+  const clocks = { nowMs: nowMs(), servedAtMs: kubernetes.servedAtMs() };
+  const faults = addressFaults({ ...read, isServed: isInitial });
+  const { listed, unlisted, memory } = chooseFaults(faults, addressMemoryIn(previous?.state), clocks);
   // Services may have addresses of ServiceCIDRs that were created during the pass.
   const isNew = listed.some(({ type }) => type === 'outOfRange')
     ? servedAddresses(await listServiceCidrs(kubernetes))
     : () => false;
   const isServed = (address: string) => isInitial(address) || isNew(address);
-  const confirmed = await eachOf(listed, READS_AT_ONCE, (fault) => readAgain(kubernetes, fault, { nowMs, isServed }));
-  const faults = confirmed.filter((fault) => fault !== undefined);
+  const confirmed = await eachOf(listed, READS_AT_ONCE, (fault) => readAgain(kubernetes, fault, isServed));
   const { ipAddresses } = spec.repair;
-  const changes = [...report.changes];
-  for (const fault of ipAddresses ? faults : []) {
-    const change = await correct(kubernetes, fault);
-    if (change !== undefined) changes.push(change);
-  }
+  const { changes, findings, errors } = await correctEach(
+    kubernetes,
+    confirmed.filter((fault) => fault !== undefined),
+    ipAddresses,
+  );
   const isKept = (type: FindingType) => !CLAIM_FINDINGS.has(type);
   return {
-    ...report,
-    changes,
-    findings: [
-      ...report.findings.filter(({ type }) => isKept(type)),
-      ...faults.flatMap(({ fault }) => findingOf(fault, ipAddresses)),
-    ],
+    ...withMemory(report, memory),
+    changes: [...report.changes, ...changes],
+    errors: [...report.errors, ...errors],
+    findings: [...report.findings.filter(({ type }) => isKept(type)), ...findings],
     unlisted: new Map([...[...(report.unlisted ?? [])].filter(([type]) => isKept(type)), ...unlisted]),
     counts: { ...report.counts, ipAddresses: read.addresses.size },
   };
 }
 
-/** Returns the fault with the current objects; `undefined` if it no longer exists. */
+function withMemory(report: PassReport, memory: AddressMemory): PassReport {
+  const isEmpty = Object.keys(memory.seen).length === 0 && memory.turn === undefined;
+  return isEmpty ? report : { ...report, state: plainValue({ ...Object(report.state), addresses: memory }) };
+}
+
+/** Corrects faults one by one. If an object cannot be corrected, that is a finding, and the pass continues. */
+async function correctEach(
+  kubernetes: ClusterPort,
+  confirmed: readonly (Confirmed | Finding)[],
+  writes: boolean,
+): Promise<Pick<PassReport, 'changes' | 'findings' | 'errors'>> {
+  const faults = confirmed.filter((one) => 'fault' in one);
+  const unread = confirmed.flatMap((one) => ('fault' in one ? [] : [one]));
+  const findings = [...unread, ...faults.flatMap(({ fault }) => findingOf(fault, writes))];
+  const changes: string[] = [];
+  try {
+    for (const one of writes ? faults : []) {
+      const done = await correctOne(kubernetes, one);
+      if (typeof done === 'string') changes.push(done);
+      else if (done !== undefined) findings.push(done);
+    }
+    return { changes, findings, errors: [] };
+  } catch (error) {
+    if (!(error instanceof ClusterError)) throw error;
+    return { changes, findings, errors: [error] };
+  }
+}
+
+/** Returns the change, or the finding that the API server refused it; `undefined` if there was nothing to change. */
+async function correctOne(kubernetes: ClusterPort, confirmed: Confirmed): Promise<string | Finding | undefined> {
+  try {
+    return await correct(kubernetes, confirmed);
+  } catch (error) {
+    if (!isFaultOfObject(error)) throw error;
+    return notCorrected(confirmed.fault, error);
+  }
+}
+
+function notCorrected({ item, service, correction }: AddressFault, error: ClusterError): Finding {
+  const message = `IPAddress ${item} is not corrected (${correction}): ${error.message}`;
+  return { type: 'notCorrected', message, item, ...(service !== undefined && { service }) };
+}
+
+/**
+ * Returns the fault with the current objects; `undefined` if it no longer exists. If one of the objects cannot be read, returns
+ * a finding instead: what is not known is not corrected.
+ */
 async function readAgain(
   kubernetes: ClusterPort,
   listed: AddressFault,
-  { nowMs, isServed }: Pick<PassContext, 'nowMs'> & Pick<AddressView, 'isServed'>,
-): Promise<Confirmed | undefined> {
-  const object = await kubernetes.get({ kind: 'IPAddress', name: listed.item });
-  const record = object && IP_ADDRESS_READER.fromJson(object);
-  const keys = new Set([listed.other, listed.service, record && serviceKey(record.parent)]);
-  const services: Services = new Map();
-  for (const key of keys) {
-    const service = await readService(kubernetes, key);
-    if (service !== undefined) services.set(serviceKey(service), inOneSpelling(service));
+  isServed: AddressView['isServed'],
+): Promise<Confirmed | Finding | undefined> {
+  try {
+    const object = await kubernetes.get({ kind: 'IPAddress', name: listed.item });
+    const record = object && IP_ADDRESS_READER.fromJson(object);
+    const keys = new Set([listed.other, listed.service, record && serviceKey(record.parent)]);
+    const services: Services = new Map();
+    for (const key of keys) {
+      const service = await readService(kubernetes, key);
+      if (service !== undefined) services.set(serviceKey(service), inOneSpelling(service));
+    }
+    const addresses = new Map(record === undefined ? [] : [[record.name, record]]);
+    const now = [...addressFaults({ isServed, services, addresses })];
+    const fault = now.find((other) => isSameFault(other, listed));
+    const service = services.get(listed.service ?? '');
+    return fault && { fault, ...(record && { record }), ...(service && { service }) };
+  } catch (error) {
+    if (!isFaultOfObject(error)) throw error;
+    return notCorrected(listed, error);
   }
-  const addresses = new Map(record === undefined ? [] : [[record.name, record]]);
-  const now = [...addressFaults({ isServed, nowMs: nowMs(), services, addresses })];
-  const fault = now.find((other) => isSameFault(other, listed));
-  const service = services.get(listed.service ?? '');
-  return fault && { fault, ...(record && { record }), ...(service && { service }) };
-}
-
-interface Confirmed {
-  readonly fault: AddressFault;
-  readonly record?: IPAddressRecord;
-  readonly service?: ServiceClaim;
 }
 
 /** Lists the IPAddresses. Returns `undefined` if the API server does not have this resource (before Kubernetes 1.33). */
@@ -186,16 +223,6 @@ async function readAddresses(kubernetes: ClusterPort): Promise<Map<string, IPAdd
     if (error instanceof ClusterError && error.code === 'Rejected') return undefined;
     throw error;
   }
-}
-
-function firstOf(faults: Iterable<AddressFault>) {
-  const listed: AddressFault[] = [];
-  const unlisted = new Map<FindingType, number>();
-  for (const fault of faults) {
-    if (listed.length < MOST_FAULTS) listed.push(fault);
-    else if (fault.type) unlisted.set(fault.type, (unlisted.get(fault.type) ?? 0) + 1);
-  }
-  return { listed, unlisted };
 }
 
 async function readService(kubernetes: ClusterPort, key: string | undefined): Promise<ServiceClaim | undefined> {
@@ -216,7 +243,8 @@ function inOneSpelling(service: ServiceClaim): ServiceClaim {
 }
 
 function isSameFault(one: AddressFault, other: AddressFault): boolean {
-  const key = ({ item, service, correction, type }: AddressFault) => [item, service, correction, type].join(' ');
+  const key = ({ item, service, correction, type, record }: AddressFault) =>
+    [item, service, correction, type, record?.uid].join(' ');
   return key(one) === key(other);
 }
 
@@ -229,55 +257,6 @@ function findingOf({ finding, correction }: AddressFault, writes: boolean): Find
   const whole = finding();
   const { event: _, ...withoutEvent } = whole;
   return [correction === 'none' || writes ? whole : withoutEvent];
-}
-
-/** Returns the change; `undefined` if the object has changed since it was read, or the write was withheld. */
-async function correct(kubernetes: ClusterPort, { fault, record, service }: Confirmed): Promise<string | undefined> {
-  const { item, correction } = fault;
-  const owner = service === undefined ? '' : ` for Service ${serviceKey(service)}`;
-  switch (correction) {
-    case 'none':
-      return undefined;
-    case 'create':
-      return (await create(kubernetes, item, service)) ? `created IPAddress ${item}${owner}` : undefined;
-    case 'replace': {
-      const isFree = record === undefined || (await remove(kubernetes, record));
-      return isFree && (await create(kubernetes, item, service)) ? `replaced IPAddress ${item}${owner}` : undefined;
-    }
-    case 'relabel':
-      return record && (await relabel(kubernetes, record)) ? `corrected the labels of IPAddress ${item}` : undefined;
-    case 'delete':
-      return record && (await remove(kubernetes, record)) ? `deleted IPAddress ${item}` : undefined;
-  }
-}
-
-/** Returns false if another writer, such as an API server, created the IPAddress first: the next pass checks it. */
-async function create(kubernetes: ClusterPort, item: string, service: ServiceClaim | undefined): Promise<boolean> {
-  if (service === undefined) return false;
-  const { namespace, name } = service;
-  const object = {
-    apiVersion: 'networking.k8s.io/v1',
-    kind: 'IPAddress',
-    metadata: { name: item, labels: labelsOf(item) },
-    spec: { parentRef: { group: '', resource: 'services', namespace, name } },
-  };
-  const result = await kubernetes.create<KubernetesObject>(object);
-  if ('message' in result) throw new ClusterError('Rejected', `IPAddress ${item} was not created: ${result.message}`);
-  return result.outcome === 'created';
-}
-
-async function remove(kubernetes: ClusterPort, { name, uid, resourceVersion }: IPAddressRecord): Promise<boolean> {
-  const metadata = { name, uid, resourceVersion };
-  return (await kubernetes.delete({ apiVersion: 'networking.k8s.io/v1', kind: 'IPAddress', metadata })) === 'deleted';
-}
-
-async function relabel(kubernetes: ClusterPort, { name, uid, resourceVersion }: IPAddressRecord): Promise<boolean> {
-  const patch = { metadata: { uid, resourceVersion, labels: labelsOf(name) } };
-  return (await kubernetes.mergePatch({ kind: 'IPAddress', name }, patch)).outcome === 'updated';
-}
-
-function labelsOf(item: string): Readonly<Record<string, string>> {
-  return { [FAMILY_LABEL]: familyOf(item) ?? '', [ADDRESS_MANAGED_BY_LABEL]: MANAGED_BY_API_SERVERS };
 }
 
 /** Ends expired holds: deletes the IPAddress of each hold if it has not changed since it was read. */

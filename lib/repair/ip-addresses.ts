@@ -22,27 +22,17 @@ import { serviceFinding } from './claim-findings.ts';
  *   | an IPAddress of the API servers references       | finding                     | correction |
  *   | ------------------------------------------------ | --------------------------- | ---------- |
  *   | no Service                                       | IPAddressNotAllocated       | delete     |
- *   | a missing Service, and is older than 60 s        | IPAddressNotAllocated       | delete     |
- *   | a Service without the address, and no change of  | IPAddressWrongReference     | delete     |
- *   |   the Service can be in progress                 |                             |            |
+ *   | a missing Service                                | IPAddressNotAllocated       | delete     |
+ *   | a Service without the address                    | IPAddressWrongReference     | delete     |
+ *
+ * A fault whose correction deletes an IPAddress may be a request that is still running. It counts only when the IPAddress is
+ * settled (address-turns.ts). Upstream waits for 60 s, 5 s or not at all, because it restores at once what it wrongly deleted.
  */
 
 /** The label value that API servers set on the IPAddresses that they allocate. */
 export const MANAGED_BY_API_SERVERS = 'ipallocator.k8s.io';
 
-/**
- * An API server creates the IPAddress first, and stores the Service or its change of type within this time, its request
- * timeout.
- */
-const REQUEST_GRACE_MS = 60_000;
-/**
- * If a request creates a Service that already exists, the API server first creates an IPAddress. It deletes this IPAddress within
- * this time.
- */
-const ROLLBACK_GRACE_MS = 5_000;
-
 export interface AddressView {
-  readonly nowMs: number;
   /** The Services by their {@link serviceKey}. */
   readonly services: ReadonlyMap<string, ServiceClaim>;
   readonly addresses: ReadonlyMap<string, IPAddressRecord>;
@@ -67,6 +57,8 @@ export interface AddressFault {
    * address in between.
    */
   readonly correction: 'none' | 'create' | 'replace' | 'relabel' | 'delete';
+  /** The IPAddress that the correction deletes. */
+  readonly record?: IPAddressRecord;
 }
 
 export function serviceKey({ namespace, name }: { readonly namespace: string; readonly name: string }): string {
@@ -113,22 +105,17 @@ function claimFault(
   }
   const parent = serviceKey(record.parent);
   const referenced = referencesService(record) ? view.services.get(parent) : undefined;
-  if (referenced === undefined) return wrongReference(service, item);
+  if (referenced === undefined) return { ...wrongReference(service, item), record };
   if (parent !== key && hasAddress(referenced, item)) return assignedTwice(service, item, parent);
   return hasLabels(record) ? undefined : { item, correction: 'relabel' };
 }
 
-function judgeRecord(record: IPAddressRecord, { services, nowMs }: AddressView): AddressFault | undefined {
-  const { name, parent, createdAtMs, managedBy } = record;
-  if (managedBy !== MANAGED_BY_API_SERVERS) return undefined;
+function judgeRecord(record: IPAddressRecord, { services }: AddressView): AddressFault | undefined {
+  if (record.managedBy !== MANAGED_BY_API_SERVERS) return undefined;
   if (!referencesService(record)) return modified(record);
-  const ageMs = nowMs - createdAtMs;
-  const service = services.get(serviceKey(parent));
-  if (service === undefined) return ageMs > REQUEST_GRACE_MS ? leaked(record) : undefined;
-  if (service.clusterIPs.includes(name)) return undefined;
-  if (service.type === 'ExternalName' && ageMs < REQUEST_GRACE_MS) return undefined;
-  if (createdAtMs > service.createdAtMs && ageMs < ROLLBACK_GRACE_MS) return undefined;
-  return strayReference(record);
+  const service = services.get(serviceKey(record.parent));
+  if (service === undefined) return leaked(record);
+  return service.clusterIPs.includes(record.name) ? undefined : strayReference(record);
 }
 
 /** Returns whether a Service has an address, in any spelling. `address` must be in canonical form. */
@@ -240,7 +227,8 @@ function strayReference(record: IPAddressRecord): AddressFault {
   });
 }
 
-function recordFault({ name, uid, resourceVersion }: IPAddressRecord, wording: () => Wording): AddressFault {
+function recordFault(record: IPAddressRecord, wording: () => Wording): AddressFault {
+  const { name, uid, resourceVersion } = record;
   const finding = (): Finding => {
     const { reason, note, message } = wording();
     const kind = { apiVersion: 'networking.k8s.io/v1', kind: 'IPAddress' };
@@ -248,5 +236,5 @@ function recordFault({ name, uid, resourceVersion }: IPAddressRecord, wording: (
     const event = { regarding, reason, action: 'IPAddressAllocation', note };
     return { type: 'leakedRecord', message, item: name, event };
   };
-  return { item: name, type: 'leakedRecord', finding, correction: 'delete' };
+  return { item: name, type: 'leakedRecord', finding, correction: 'delete', record };
 }

@@ -3,6 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import { ADDRESS_MANAGED_BY_LABEL, FAMILY_LABEL, type KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
 import { ClusterError, type ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import type { HttpReply } from '../../lib/kubernetes/http-client.ts';
+import { withholdWrites } from '../../lib/kubernetes/withhold-writes.ts';
 import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
 import { heldAddress } from '../../lib/range/held-address.ts';
 import { portAnswering } from '../kubernetes/port-answering.ts';
@@ -35,18 +36,32 @@ function ipAddress(of: string, name: string = ITEM, labels: Record<string, strin
   };
 }
 
-/** Runs a pass over a cluster with these objects. No API server repairs the IPAddresses. */
+/**
+ * Runs a pass over a cluster with these objects, in which no API server repairs the IPAddresses. A pass without writes,
+ * 65 s earlier, has seen the objects.
+ */
 async function passOver(
   objects: readonly KubernetesObject[],
   { ipAddresses = true, mode = 'enforce', spoil = {}, ownCidrs = false }: Options = {},
 ) {
-  const cluster = memoryCluster(ownCidrs ? objects : [SERVICE_CIDR, SECOND_CIDR, ...objects]);
   const repair = new RepairCluster({ allocator: 'apiserver', mode, repair: { ipAddresses } });
+  const placed = ownCidrs ? objects : [SERVICE_CIDR, SECOND_CIDR, ...objects];
+  const cluster = memoryCluster(placed.map(longAgo), () => repair.nowMs);
+  await repair.pass(clusterIpRepair, { kubernetes: withholdWrites(cluster.port, () => {}) });
+  cluster.reads.length = 0;
+  repair.wouldWrite.length = 0;
+  repair.nowMs = NOW_MS;
   const port = typeof spoil === 'function' ? spoil(cluster) : spoil;
   const report = await repair.pass(clusterIpRepair, { kubernetes: { ...cluster.port, ...port } });
   const changed = cluster.writes.filter((write) => write.endsWith('ipaddresses'));
   return { report, cluster, changed, wouldWrite: repair.wouldWrite };
 }
+
+function longAgo<T extends KubernetesObject>(object: T): T {
+  return { ...object, metadata: { ...object.metadata, creationTimestamp: '1970-01-01T00:00:00Z' } };
+}
+
+const NOW_MS = 1_000_000_000 + 65_000;
 
 interface Options {
   readonly ipAddresses?: boolean;
@@ -71,6 +86,7 @@ function serviceCidrs(count: (bytes: number) => void): HttpReply {
   return { status: 200, headers: { 'content-type': 'application/json' }, body: body() };
 }
 
+const expired = [heldAddress('10.0.0.1', { owner: 'shop', takenUpBy: 'any', untilMs: NOW_MS - 5_000 })];
 const NOT_ALLOCATED = 'ClusterIPNotAllocated';
 
 describe('a pass over the IPAddresses of a cluster', () => {
@@ -247,7 +263,54 @@ describe('a pass over the IPAddresses of a cluster', () => {
     expect(cluster.find(IP_ADDRESS)).toBeDefined();
   });
 
-  test('a pass over 60,000 IPAddresses counts all of them, and lists and corrects at most 200 faults', async () => {
+  test.each<[string, Partial<ClusterPort>, string]>([
+    ['refused as invalid', { create: async () => ({ outcome: 'invalid', message: 'not by policy' }) }, 'not by policy'],
+    ['forbidden', { create: () => Promise.reject(new ClusterError('Forbidden', 'not allowed')) }, 'not allowed'],
+  ])('a pass corrects everything else if a correction is %s, and reports the refusal', async (_, refusing, message) => {
+    const { report, cluster } = await passOver([service('s', ITEM), ipAddress('gone', '10.0.0.6'), ...expired], {
+      spoil: refusing,
+    });
+    expect(report.errors).toEqual([]);
+    expect(report.findings).toContainEqual({
+      type: 'notCorrected',
+      message: `IPAddress ${ITEM} is not corrected (create): ${message}`,
+      item: ITEM,
+      service: 'a/s',
+    });
+    expect(report.changes).toEqual(
+      expect.arrayContaining(['deleted IPAddress 10.0.0.6', 'released 10.0.0.1, whose hold of shop expired']),
+    );
+    expect(cluster.find({ kind: 'IPAddress', name: '10.0.0.6' })).toBeUndefined();
+  });
+
+  test('a pass does not delete the IPAddress of a Service that it cannot read, and reports the Service', async () => {
+    const { report, cluster } = await passOver([ipAddress('odd'), ipAddress('gone', '10.0.0.6')], {
+      spoil: ({ port }) => ({
+        get: async (ref) => {
+          if (ref.name === 'odd') throw new ClusterError('ReplyTooLarge', 'more than 250 labels');
+          return port.get(ref);
+        },
+      }),
+    });
+    expect(report.errors).toEqual([]);
+    expect(report.findings).toContainEqual(expect.objectContaining({ type: 'notCorrected', item: ITEM }));
+    expect(cluster.find(IP_ADDRESS)).toBeDefined();
+    expect(report.changes).toContain('deleted IPAddress 10.0.0.6');
+  });
+
+  test('a pass that loses the connection keeps what it found and changed, and fails', async () => {
+    const { report } = await passOver([service('s', ITEM), ipAddress('gone', '10.0.0.6')], {
+      spoil: ({ port }) => ({
+        create: port.create,
+        delete: () => Promise.reject(new ClusterError('Unavailable', 'no answer')),
+      }),
+    });
+    expect(report.errors).toMatchObject([{ code: 'Unavailable' }]);
+    expect(report.changes).toContain(`created IPAddress ${ITEM} for Service a/s`);
+    expect(report.findings.map(({ type }) => type)).toEqual(['notRecorded', 'leakedRecord']);
+  });
+
+  test('a pass over 60,000 IPAddresses counts all of them, lists and corrects at most 200 faults, and remembers 200 others for its turn', async () => {
     const nameOf = (n: number) => `10.5.${n >> 8}.${n & 255}`;
     const range = { ...SERVICE_CIDR, spec: { cidrs: ['10.5.0.0/16'] } };
     const first = Array.from({ length: 200 }, (_, n) => ipAddress('gone', nameOf(n + 1)));
@@ -257,13 +320,13 @@ describe('a pass over the IPAddresses of a cluster', () => {
         for await (const each of port.ipAddresses()) {
           yield each;
           n += 1;
-          for (; n >= 200 && n < 60_000; n += 1) yield { ...each, name: nameOf(n + 1) };
+          for (; n >= 200 && n < 60_000; n += 1) yield { ...each, name: nameOf(n + 1), uid: `uid of ${n}` };
         }
       },
     });
     const { report, changed } = await passOver([range, ...first], { ownCidrs: true, spoil });
     expect(report).toMatchObject({ errors: [], counts: { ipAddresses: 60_000 } });
-    expect([report.findings.length, report.unlisted?.get('leakedRecord')]).toEqual([200, 59_800]);
+    expect([report.findings.length, report.unlisted?.get('leakedRecord')]).toEqual([200, 59_600]);
     expect(changed).toEqual(Array(200).fill('delete ipaddresses'));
   });
 
@@ -302,7 +365,7 @@ describe('a pass over the IPAddresses of a cluster', () => {
 });
 
 describe('a pass over held IPAddresses', () => {
-  const ended = { owner: 'shop', takenUpBy: 'any', untilMs: 1_000_000_000 - 5_000 } as const;
+  const ended = { owner: 'shop', takenUpBy: 'any', untilMs: NOW_MS - 5_000 } as const;
   const held = [
     heldAddress('10.0.0.1', ended),
     heldAddress('10.0.0.2', { ...ended, untilMs: ended.untilMs + 1 }),

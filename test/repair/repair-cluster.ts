@@ -22,6 +22,7 @@ export class RepairCluster {
   readonly spec: ClusterSpec;
   readonly wouldWrite: string[] = [];
   #passes = 0;
+  #previous: PassContext['previous'] = { observed: false };
   readonly table = memoryTable({ nowMs: () => this.nowMs });
 
   constructor({ services = [], ...spec }: Partial<ClusterSpec> & Partial<Pick<RepairCluster, 'services'>> = {}) {
@@ -38,7 +39,7 @@ export class RepairCluster {
       table: this.table,
       passId,
       nowMs: () => this.nowMs,
-      previous: { observed: false },
+      previous: this.#previous,
       ...changed,
     });
     const options = {
@@ -49,9 +50,10 @@ export class RepairCluster {
     return { ...given, ...portsFor(writesOf(this.spec.mode), given, this.spec.allocator, options) };
   }
 
-  /** Runs a pass, and advances the clock by an interval. */
+  /** Runs a pass with the state of the one before, and advances the clock by an interval. */
   async pass(loop: LoopDefinition, changed: Partial<PassContext> = {}): Promise<PassReport> {
     const report = await loop.run(this.context(changed));
+    this.#previous = { observed: false, ...(report.state !== undefined && { state: report.state }) };
     this.nowMs += INTERVAL_MS;
     return report;
   }

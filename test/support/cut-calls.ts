@@ -99,6 +99,7 @@ export class CutCalls {
       delete: (object) => this.call(`delete ${object.kind}`, () => port.delete(object), fail),
       services: () => this.#list('Service', port.services(), fail),
       ipAddresses: () => this.#list('IPAddress', port.ipAddresses(), fail),
+      servedAtMs: port.servedAtMs,
     };
   }
 

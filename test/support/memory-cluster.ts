@@ -28,12 +28,14 @@ export type WriteAnswer =
 
 const VERBS = { POST: 'create', PUT: 'update', PATCH: 'patch', DELETE: 'delete' };
 
-export function memoryCluster(objects: readonly KubernetesObject[] = []): MemoryCluster {
+/** @param nowMs the clock of the API server. Default: its replies have no `Date` */
+export function memoryCluster(objects: readonly KubernetesObject[] = [], nowMs?: () => number): MemoryCluster {
   const server = new ObjectServer();
   const transport: Transport = async (request) => {
     const { status, body } = server.answer(request, FIELD_MANAGER);
     record(request, status);
-    return { status, headers: JSON_TYPE, body: [Buffer.from(JSON.stringify(body))] };
+    const date = nowMs && { date: new Date(nowMs()).toUTCString() };
+    return { status, headers: { ...JSON_TYPE, ...date }, body: [Buffer.from(JSON.stringify(body))] };
   };
   const record = ({ method, path }: Parameters<Transport>[0], status: number) => {
     const target = requestedTarget(path.replace(/\?.*/, ''));

@@ -126,6 +126,7 @@ function healthyCluster(services: number, count: Count): ClusterAccess {
       ipAddresses: counted(async function* () {
         yield* all.map(anIpAddress);
       }),
+      servedAtMs: () => undefined,
     },
     probe: counted(async () => ({ kind: 'status', status: 200, body: 'ok' })),
     controlPlane: CONTROL_PLANE,

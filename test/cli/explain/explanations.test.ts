@@ -142,7 +142,7 @@ function addressFaultsOfAll(): AddressFault[] {
     ['a/s', service],
     ...['a/t', 'a/u'].map((key) => [key, withAddresses(key.slice(2), '10.0.0.7')] as const),
   ]);
-  return [...addressFaults({ nowMs: 600_000, services, addresses, isServed: () => true })];
+  return [...addressFaults({ services, addresses, isServed: () => true })];
 }
 
 describe("upstream's reasons", () => {

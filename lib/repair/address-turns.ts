@@ -1,0 +1,114 @@
+import * as z from 'zod/mini';
+import type { FindingType } from '../cluster/finding.ts';
+import type { IPAddressRecord } from '../cluster/kubernetes-objects.ts';
+import type { AddressFault } from './ip-addresses.ts';
+
+/**
+ * No IPAddress is deleted or replaced before passes saw it for this time, and before it is as old. It is longer than any request
+ * of an API server (60 s): an IPAddress exists before the Service, or the change of the Service, that it is for.
+ */
+const SETTLED_AFTER_MS = 65_000;
+/** The maximum number of corrections of one pass, and of the other faults that it lists. The rest is only counted. */
+const MOST_FAULTS = 200;
+/** The maximum number of IPAddresses in the memory, which is part of a run record. */
+const MOST_SEEN = MOST_FAULTS;
+/** A uid of Kubernetes has 36 characters. An IPAddress with a longer one is never deleted. */
+const LONGEST_UID = 64;
+
+const memoryShape = z.object({
+  /** When a pass first saw each IPAddress that it may have to delete, by uid: ms by the table's clock. */
+  seen: z.record(z.string(), z.number()),
+  /** The key of the last correction, if there are too many for one pass. The next pass begins after it. */
+  turn: z.exactOptional(z.string()),
+});
+
+/** What passes remember of faults of IPAddresses. It is saved in the run record. */
+export type AddressMemory = Readonly<z.infer<typeof memoryShape>>;
+
+/** Returns the memory in the state of a run record. A state without one, also of an earlier version, is an empty memory. */
+export function addressMemoryIn(state: unknown): AddressMemory {
+  const parsed = memoryShape.safeParse(Object(state)['addresses']);
+  return parsed.success ? parsed.data : { seen: {} };
+}
+
+interface Clocks {
+  /** The time by the table's clock. */
+  readonly nowMs: number;
+  /** The time by the clock of the API servers; `undefined` if their replies have no time. */
+  readonly servedAtMs: number | undefined;
+}
+
+/** Returns whether no request that is still running can have created an IPAddress. */
+function isSettled({ uid, createdAtMs }: IPAddressRecord, seen: ReadonlyMap<string, number>, clocks: Clocks): boolean {
+  const { nowMs, servedAtMs = nowMs } = clocks;
+  const seenAtMs = seen.get(uid) ?? Number.POSITIVE_INFINITY;
+  return nowMs - seenAtMs >= SETTLED_AFTER_MS && servedAtMs - createdAtMs >= SETTLED_AFTER_MS;
+}
+
+interface ChosenFaults {
+  /** The faults to report, and to correct if they have a correction. */
+  readonly listed: readonly AddressFault[];
+  /** The number of further faults, by type. */
+  readonly unlisted: ReadonlyMap<FindingType, number>;
+  readonly memory: AddressMemory;
+}
+
+/**
+ * Chooses the faults that a pass lists. Faults without a correction take no place of a correction. If there are too many
+ * corrections, passes take turns, so that each is made within a few passes, whatever becomes of the others.
+ */
+export function chooseFaults(faults: Iterable<AddressFault>, memory: AddressMemory, clocks: Clocks): ChosenFaults {
+  const all = [...faults];
+  const fixed = all.filter(({ correction }) => correction === 'none');
+  const correctable = all.filter(({ correction }) => correction !== 'none');
+  const before = new Map(Object.entries(memory.seen));
+  const isReady = ({ record }: AddressFault) => record === undefined || isSettled(record, before, clocks);
+  const ready = inTurn(correctable, memory.turn).filter(isReady);
+  const corrected = ready.slice(0, MOST_FAULTS);
+  const last = corrected.at(-1);
+  const turn = last === undefined ? memory.turn : turnKey(last);
+  const { seen, unseen } = sightings(inTurn(correctable, turn), before, clocks.nowMs);
+  const listed = new Set([...fixed.slice(0, MOST_FAULTS), ...corrected]);
+  return {
+    listed: all.filter((fault) => listed.has(fault)),
+    unlisted: countByType([...fixed, ...ready, ...unseen].filter((fault) => !listed.has(fault))),
+    memory: { seen, ...(turn !== undefined && correctable.length > MOST_FAULTS && { turn }) },
+  };
+}
+
+function countByType(faults: readonly AddressFault[]): ReadonlyMap<FindingType, number> {
+  const counts = new Map<FindingType, number>();
+  for (const { type } of faults) if (type !== undefined) counts.set(type, (counts.get(type) ?? 0) + 1);
+  return counts;
+}
+
+/** Returns the uids to remember, and the faults that are not remembered because there are too many. */
+function sightings(faults: readonly AddressFault[], before: ReadonlyMap<string, number>, nowMs: number) {
+  const seen = new Map<string, number>();
+  const unseen: AddressFault[] = [];
+  for (const fault of faults) {
+    const uid = fault.record?.uid;
+    if (uid === undefined || seen.has(uid)) continue;
+    if (seen.size < MOST_SEEN && uid.length <= LONGEST_UID) seen.set(uid, before.get(uid) ?? nowMs);
+    else if (!before.has(uid)) unseen.push(fault);
+  }
+  return { seen: Object.fromEntries(seen), unseen };
+}
+
+/**
+ * Returns the faults unchanged if one pass can correct all. Otherwise returns them in the order of their keys, from the first one
+ * after `turn` on, and then those before.
+ */
+function inTurn(faults: readonly AddressFault[], turn: string | undefined): readonly AddressFault[] {
+  if (faults.length <= MOST_FAULTS) return faults;
+  const sorted = faults
+    .map((fault) => ({ key: turnKey(fault), fault }))
+    .sort((one, other) => (one.key < other.key ? -1 : 1));
+  const next = turn === undefined ? 0 : sorted.findIndex(({ key }) => key > turn);
+  const start = Math.max(0, next);
+  return [...sorted.slice(start), ...sorted.slice(0, start)].map(({ fault }) => fault);
+}
+
+function turnKey({ item, service = '', correction }: AddressFault): string {
+  return `${item} ${correction} ${service}`;
+}
