@@ -93,8 +93,8 @@ async function probeWithWitnesses(
 }
 
 /**
- * Returns the addresses of the spec, and the addresses of its host names that may be published. If a look-up finds none, returns
- * the addresses that leases have for the host name.
+ * Returns the addresses of the spec, and the addresses of its sources that may be published. If a look-up finds none, or could
+ * not read a part, also returns the addresses that leases have for the source.
  */
 export async function resolveAddresses(
   spec: ClusterSpec,
@@ -130,25 +130,24 @@ async function resolveServer(
   const probe = isDnsName(server) ? { ...server.probe, serverName: server.probe.serverName ?? host } : server.probe;
   const probed = (addresses: readonly string[]): ProbedAddress[] =>
     addresses.map((address) => ({ address, kind: 'shared', host, target: targetOf(address, probe, spec) }));
-  let why = '';
   const found = await lookUp(server).catch((error: unknown) => {
-    if (error instanceof ClusterError) why = ` (${error.message})`;
-    return undefined;
+    return { addresses: [], unread: error instanceof ClusterError ? error.message : '' };
   });
-  const records = found && parsedRecords(found);
+  const { addresses: records, unread } = found ?? { addresses: [], unread: '' };
   const families = publishedFamilies(spec);
   const ofHost = leases.filter((lease) => lease.source === 'probe' && lease.host === host);
-  const { addresses, findings } = publishable(records ?? new Map(), host, families, ofHost);
-  if (addresses.length > 0) return { addresses: probed(addresses), findings, unresolved: [] };
+  const whole = publishable(parsedRecords(records), host, families, ofHost);
+  const names = families.map(({ family }) => family).join(' or ');
+  const why =
+    unread ?? (whole.addresses.length > 0 ? undefined : `no record is an ${names} address that Endpoints may contain`);
+  if (why === undefined) return { addresses: probed(whole.addresses), findings: whole.findings, unresolved: [] };
 
-  if (records !== undefined) {
-    const names = families.map(({ family }) => family);
-    why = ` (no record is an ${names.join(' or ')} address that Endpoints may contain)`;
-  }
   const known = ofHost.map(({ address }) => address);
-  const message = `the look-up of ${host} failed${why}; its known addresses stay: ${known.join(' ') || 'nothing'}`;
+  const { addresses, findings } = publishable(parsedRecords([...known, ...records]), host, families, ofHost);
+  const cause = why === '' ? '' : ` (${why})`;
+  const message = `the look-up of ${host} failed${cause}; its known addresses stay: ${known.join(' ') || 'nothing'}`;
   const failure: Finding = { type: 'other', message, item: host };
-  return { addresses: probed(known), findings: [...findings, failure], unresolved: [host] };
+  return { addresses: probed(addresses), findings: [...findings, failure], unresolved: [host] };
 }
 
 /** Returns the records that may be published. If there are too many, servers that are known to be alive have priority. */

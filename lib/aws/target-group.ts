@@ -1,4 +1,5 @@
 import { DescribeTargetHealthCommand, ElasticLoadBalancingV2Client } from '@aws-sdk/client-elastic-load-balancing-v2';
+import type { FoundAddresses } from '../kubernetes/cluster-port.ts';
 import { badConfiguration, callFailure } from './call-failure.ts';
 import { nameOfError } from './sdk.ts';
 import { storeClientOptions } from './store-client.ts';
@@ -7,7 +8,10 @@ import { storeClientOptions } from './store-client.ts';
  * Returns the ids of the healthy targets of a target group. With target type `ip`, the ids are addresses. Throws a
  * `ClusterError`.
  */
-export type HealthyTargets = (arn: string, signal: AbortSignal) => Promise<readonly string[]>;
+export type HealthyTargets = (arn: string, signal: AbortSignal) => Promise<FoundAddresses>;
+
+/** The states of targets to which a load balancer sends no requests. A target in any other state may be healthy. */
+const NOT_HEALTHY: ReadonlySet<string> = new Set(['initial', 'unhealthy', 'unhealthy.draining', 'draining', 'unused']);
 
 /** Reads target groups in the regions of their ARNs, with the identity of this process. */
 export function targetGroupReader(): HealthyTargets {
@@ -22,7 +26,15 @@ export function targetGroupReader(): HealthyTargets {
       .catch((error: unknown) => {
         throw failure(arn, region, error, abortSignal);
       });
-    return targets.flatMap(({ Target, TargetHealth }) => (TargetHealth?.State === 'healthy' ? (Target?.Id ?? []) : []));
+    const states = targets.map(({ Target, TargetHealth }) => ({
+      id: Target?.Id ?? [],
+      state: TargetHealth?.State ?? '',
+    }));
+    const unread = states.filter(({ state }) => state !== 'healthy' && !NOT_HEALTHY.has(state)).length;
+    return {
+      addresses: states.flatMap(({ id, state }) => (state === 'healthy' ? id : [])),
+      ...(unread > 0 && { unread: `the health of ${unread} targets is unavailable` }),
+    };
   };
 }
 

@@ -1,35 +1,47 @@
 import { unlessAborted } from '../cluster/async.ts';
 import { RECORDS_OF_A_HOST } from '../cluster/bounds.ts';
 import type { ClusterSpec, SharedHostSpec } from '../cluster/cluster-spec.ts';
+import { boundedText } from '../cluster/values.ts';
 import { type EndpointSliceObject, SERVICE_NAME_LABEL, type ServiceObject } from '../endpoints/objects.ts';
-import { ClusterError, type ClusterPort, type HostResolver, type LookUp } from '../kubernetes/cluster-port.ts';
+import {
+  ClusterError,
+  type ClusterPort,
+  type FoundAddresses,
+  type HostResolver,
+  type LookUp,
+} from '../kubernetes/cluster-port.ts';
 import type { Environment } from '../runtime/environment.ts';
 
 type Sources = Pick<Environment, 'resolveHost' | 'healthyTargets' | 'connect'>;
 
 /**
- * Returns the look-up of the addresses in a spec. An empty result counts as a failed look-up, so that the known addresses stay
- * published.
+ * Returns the look-up of the addresses in a spec. What could not be read is not absent: an empty result counts as a failed
+ * look-up, and a part that could not be read is named, so that the known addresses stay published.
  */
 export function addressLookUp(
   { resolveHost, healthyTargets, connect }: Sources,
   spec: ClusterSpec,
   deadline: AbortSignal,
+  warn: (text: string) => void,
 ): LookUp {
   const resolve = resolveHost(deadline);
   return async (source, signal) => {
     const { host, targetGroupArn, serviceRef } = source;
     if (targetGroupArn !== undefined) {
-      const targets = (await healthyTargets?.(targetGroupArn, signal)) ?? [];
-      if (targets.length === 0) throw unavailable(`${host} has no healthy target`);
+      const targets = await healthyTargets?.(targetGroupArn, signal);
+      if (targets === undefined || isNothingFound(targets)) throw unavailable(`${host} has no healthy target`);
       return targets;
     }
-    if (serviceRef === undefined) return resolve(host, signal);
+    if (serviceRef === undefined) {
+      const addresses = await resolve(host, signal);
+      return addresses && { addresses };
+    }
     return unlessAborted(signal, async () => {
       // The management cluster gets the name `host`, which no registered cluster can have. Code that loads kubeconfigs by cluster
       // name can then not confuse its kubeconfig with that of the cluster in `spec`.
       const management = { ...spec, name: host, kubeconfig: serviceRef.kubeconfig, apiServers: [] };
-      const { kubernetes } = await connect(management, { loop: 'kubernetes-service', signal, warn: () => {} });
+      const warnOfSource = (text: string) => warn(`${host}: ${text}`);
+      const { kubernetes } = await connect(management, { loop: 'kubernetes-service', signal, warn: warnOfSource });
       return addressesOfService(serviceRef, kubernetes, (name) => resolve(name, signal));
     });
   };
@@ -39,34 +51,46 @@ async function addressesOfService(
   { namespace, name }: NonNullable<SharedHostSpec['serviceRef']>,
   kubernetes: ClusterPort,
   resolve: HostResolver,
-): Promise<readonly string[]> {
+): Promise<FoundAddresses> {
   const service = await kubernetes.get<ServiceObject>({ kind: 'Service', namespace, name });
   const text = `Service ${namespace}/${name} of the management cluster`;
   if (service === undefined) throw unavailable(`${text} does not exist`);
-  const addresses =
-    service.spec.type === 'LoadBalancer'
+  const found =
+    service.spec?.type === 'LoadBalancer'
       ? await addressesOfBalancer(service.status?.loadBalancer?.ingress ?? [], resolve)
       : addressesOfReady(await kubernetes.list('EndpointSlice', namespace, `${SERVICE_NAME_LABEL}=${name}`));
-  if (addresses.length === 0) throw unavailable(`${text} has no address yet`);
-  return addresses;
+  if (isNothingFound(found)) throw unavailable(`${text} has no address yet`);
+  return found;
+}
+
+function isNothingFound({ addresses, unread }: FoundAddresses): boolean {
+  return addresses.length === 0 && unread === undefined;
 }
 
 async function addressesOfBalancer(
   ingress: readonly { readonly ip?: string; readonly hostname?: string }[],
   resolve: HostResolver,
-): Promise<readonly string[]> {
-  const addresses = ingress.slice(0, RECORDS_OF_A_HOST).map(async ({ ip, hostname }) => {
-    if (ip !== undefined) return [ip];
-    return hostname === undefined ? [] : ((await resolve(hostname)) ?? []);
-  });
-  return (await Promise.all(addresses)).flat();
+): Promise<FoundAddresses> {
+  const found = await Promise.all(
+    ingress.slice(0, RECORDS_OF_A_HOST).map(async ({ ip, hostname }) => {
+      if (ip || !hostname) return { addresses: ip ? [ip] : [], unread: [] };
+      const addresses = await resolve(hostname);
+      return { addresses: addresses ?? [], unread: addresses === undefined ? [boundedText(hostname)] : [] };
+    }),
+  );
+  const more = ingress.length - RECORDS_OF_A_HOST;
+  const unread = [...found.flatMap((entry) => entry.unread), ...(more > 0 ? [`${more} more entries`] : [])];
+  return {
+    addresses: found.flatMap(({ addresses }) => addresses),
+    ...(unread.length > 0 && { unread: `its load balancer's ${unread.join(', ')} could not be looked up` }),
+  };
 }
 
-function addressesOfReady(slices: readonly EndpointSliceObject[]): readonly string[] {
+function addressesOfReady(slices: readonly EndpointSliceObject[]): FoundAddresses {
   const ready = slices
     .flatMap(({ endpoints }) => endpoints ?? [])
     .filter(({ conditions }) => conditions?.ready !== false);
-  return [...new Set(ready.flatMap(({ addresses }) => addresses))];
+  return { addresses: [...new Set(ready.flatMap(({ addresses }) => addresses ?? []))] };
 }
 
 function unavailable(message: string): ClusterError {

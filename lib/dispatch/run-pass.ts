@@ -54,15 +54,21 @@ export async function runPass(environment: Environment, input: PassInput): Promi
   });
   try {
     const { report, kubernetes } = await unlessAborted(signal, async () => {
-      const access = await environment.connect(cluster.spec, { loop: loop.id, signal, warn: input.warn });
-      credentialEndsSoon = access.credentialEndsSoon;
+      const connect: Environment['connect'] = async (spec, options) => {
+        const connected = await environment.connect(spec, options);
+        credentialEndsSoon ||= connected.credentialEndsSoon;
+        return connected;
+      };
+      const access = await connect(cluster.spec, { loop: loop.id, signal, warn: input.warn });
       const probe: Prober = async (target, given) => {
         const reply = await access.probe(target, given);
         isAnyProbeAnswered ||= reply.kind === 'status';
         return reply;
       };
       const observed = { ...access, probe };
-      const context = passContext(environment, input, passId, observed, (description) => wouldWrite.push(description));
+      const context = passContext({ ...environment, connect }, input, passId, observed, (description) =>
+        wouldWrite.push(description),
+      );
       const report = await loop.run(context);
       wouldWrite.push(...(report.wouldWrite ?? []));
       return { report, kubernetes: context.kubernetes };
@@ -94,7 +100,7 @@ function passContext(
     ...portsFor(writes, { table, kubernetes }, spec.allocator, options),
     probe,
     controlPlane,
-    lookUp: addressLookUp(environment, spec, signal),
+    lookUp: addressLookUp(environment, spec, signal, input.warn),
     passId,
     nowMs,
     triesEveryMs: spacingMs(loop.id, spec, timing),

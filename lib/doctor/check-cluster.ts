@@ -74,8 +74,11 @@ export async function checkCluster(
       check('api server', () => checkApiServer(access, review)),
       check('probe', async () => {
         const { leases } = await readLeases(environment.table(signal), spec.name);
-        const lookUp = addressLookUp(environment, spec, signal);
-        return checkProbes(spec, leases, { probe, lookUp, signal });
+        const warnings: DoctorLine[] = [];
+        const lookUp = addressLookUp(environment, spec, signal, (message) => {
+          warnings.push(warn('kubeconfig', message, 'Correct the kubeconfig of the serviceRef'));
+        });
+        return [...(await checkProbes(spec, leases, { probe, lookUp, signal })), ...warnings];
       }),
     ]);
     const reached = [...known, ...kubeconfig, ...checkServer(spec, access), ...name, ...server, ...probes];

@@ -184,5 +184,12 @@ export type Prober = (target: ProbeTarget, signal?: AbortSignal) => Promise<Prob
 /** Returns the canonical addresses of all A and AAAA records of a host; `undefined` if the look-up failed or was ended. */
 export type HostResolver = (host: string, signal?: AbortSignal) => Promise<readonly string[] | undefined>;
 
-/** Returns the addresses of a source in a spec; `undefined` if it has none, or the look-up failed. Throws a `ClusterError`. */
-export type LookUp = (source: SharedHostSpec, signal: AbortSignal) => Promise<readonly string[] | undefined>;
+/** The addresses that a look-up found. */
+export interface FoundAddresses {
+  readonly addresses: readonly string[];
+  /** The part of the source that could not be read. Its addresses are not known, so no address of the source is absent. */
+  readonly unread?: string;
+}
+
+/** Returns the addresses of a source in a spec; `undefined` if the look-up failed. Throws a `ClusterError`. */
+export type LookUp = (source: SharedHostSpec, signal: AbortSignal) => Promise<FoundAddresses | undefined>;

@@ -14,10 +14,11 @@ function resolve(
   apiServers: readonly ApiServerSpec[],
   records: readonly unknown[] | Error,
   leases: readonly Lease[] = [],
+  unread?: string,
 ): ReturnType<typeof resolveAddresses> {
   const lookUp = async () => {
     if (records instanceof Error) throw records;
-    return records as string[];
+    return { addresses: records as string[], ...(unread !== undefined && { unread }) };
   };
   return resolveAddresses(aClusterSpec({ apiServers: [...apiServers] }), lookUp, leases);
 }
@@ -41,6 +42,14 @@ describe('the addresses of a source: a host name, a target group or a Service', 
     const message =
       'the look-up of arn:aws failed (DescribeTargetHealth was denied); its known addresses stay: 10.9.8.7';
     expect(resolved.findings).toMatchObject([{ type: 'other', message }]);
+  });
+
+  test('if a part of a source could not be read, its known addresses are still probed besides those that were found, and a finding contains the part', async () => {
+    const leases = [{ ...newLease('10.9.8.7'), host: group.host }];
+    const resolved = await resolve([group], ['10.9.8.6'], leases, 'the host name lb.example could not be looked up');
+    expect(resolved.addresses.map(({ address }) => address).sort()).toEqual(['10.9.8.6', '10.9.8.7']);
+    expect(resolved.unresolved).toEqual([group.host]);
+    expect(resolved.findings).toMatchObject([{ item: group.host, message: expect.stringContaining('lb.example') }]);
   });
 
   const known = { ...newLease('10.9.8.7'), host: dnsName.host };

@@ -98,16 +98,25 @@ describe('a target group', () => {
     return targetGroupReader()(ARN, signal);
   }
 
-  test('the read of a target group returns the addresses of its healthy targets', async () => {
-    const states = { '10.9.8.7': 'healthy', '10.9.8.8': 'unhealthy', '10.9.8.9': 'draining', '10.9.8.10': 'healthy' };
+  const describedTargets = (states: Readonly<Record<string, string>>): AwsAnswer => {
     const members = Object.entries(states).map(
       ([id, state]) =>
         `<member><Target><Id>${id}</Id></Target><TargetHealth><State>${state}</State></TargetHealth></member>`,
     );
     const body = `<DescribeTargetHealthResponse><DescribeTargetHealthResult><TargetHealthDescriptions>
       ${members.join('')}</TargetHealthDescriptions></DescribeTargetHealthResult></DescribeTargetHealthResponse>`;
-    expect(await targets({ body })).toEqual(['10.9.8.7', '10.9.8.10']);
+    return { body };
+  };
+
+  test('the read of a target group returns the addresses of its healthy targets', async () => {
+    const states = { '10.9.8.7': 'healthy', '10.9.8.8': 'unhealthy', '10.9.8.9': 'draining', '10.9.8.10': 'healthy' };
+    expect(await targets(describedTargets(states))).toEqual({ addresses: ['10.9.8.7', '10.9.8.10'] });
     expect(aws.calls).toMatchObject([{ action: 'DescribeTargetHealth', body: { TargetGroupArn: ARN } }]);
+  });
+
+  test.each(['unavailable', 'of a later version'])('a target whose health is %s may be healthy', async (state) => {
+    const found = await targets(describedTargets({ '10.9.8.7': 'healthy', '10.9.8.8': state }));
+    expect(found).toEqual({ addresses: ['10.9.8.7'], unread: 'the health of 1 targets is unavailable' });
   });
 
   test.each([

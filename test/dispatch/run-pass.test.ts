@@ -7,7 +7,7 @@ import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { TableError } from '../../lib/table/key-value-table.ts';
 import { rangeContent } from '../../lib/table/ranges.ts';
 import { storedRange } from '../repair/repair-cluster.ts';
-import { aClusterSpec } from '../support/a-cluster-spec.ts';
+import { aClusterSpec, aHost } from '../support/a-cluster-spec.ts';
 import { aDispatchWorldOf, aLoop, aReport, type DispatchWorld } from '../support/dispatch-world.ts';
 
 const MINUTE = 60_000;
@@ -25,6 +25,7 @@ async function pass(
 }
 
 const nothing = () => aReport();
+const never = new AbortController().signal;
 const trouble = () => Promise.reject(new ClusterError('Unavailable', 'connection refused'));
 
 const draft: EventDraft = {
@@ -245,5 +246,19 @@ describe('the record of the kubernetes-service loop', () => {
     const world = await aDispatchWorldOf({});
     await pass(world, trouble, 'kubernetes-service', { connect: world.connecting({ credentialEndsSoon }) });
     expect(world.telemetry.counters['credentialsEnding']).toBe(counted);
+  });
+
+  test('a pass counts a credential of a source of addresses that expires soon', async () => {
+    const serviceRef = { namespace: 'tenants', name: 'prod', kubeconfig: { secretsManager: 'management' } };
+    const world = await aDispatchWorldOf({ apiServers: [aHost('service tenants/prod', { serviceRef })] });
+    const look = async ({ spec, lookUp }: PassContext) => {
+      for (const source of spec.apiServers) if ('host' in source) await lookUp(source, never).catch(() => {});
+      return aReport();
+    };
+    const connect: typeof world.environment.connect = async (spec, options) => {
+      return { ...(await world.environment.connect(spec, options)), credentialEndsSoon: spec.name !== 'demo' };
+    };
+    await pass(world, look, 'kubernetes-service', { connect });
+    expect(world.telemetry.counters['credentialsEnding']).toBe(1);
   });
 });

@@ -1,5 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
+import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
 import type { Lease } from '../../lib/cluster/lease.ts';
+import { addressLookUp } from '../../lib/dispatch/address-look-up.ts';
 import type { LookUp } from '../../lib/kubernetes/cluster-port.ts';
 import type { PassContext } from '../../lib/loops/pass.ts';
 import { PASS_BUDGET_MS } from '../../lib/runtime/deadline.ts';
@@ -7,6 +9,8 @@ import { changeLeases, LEASES, readLeases } from '../../lib/table/leases.ts';
 import { aHost, aServer } from '../support/a-cluster-spec.ts';
 import { anEndpoints, aSlice } from '../support/an-endpoints.ts';
 import { A, B, C, EndpointsWorld, READY, SHUTTING_DOWN, SILENT, settled, worldOf } from '../support/endpoints-world.ts';
+import { memoryCluster } from '../support/memory-cluster.ts';
+import { CONTROL_PLANE } from '../support/pass-context.ts';
 
 const HOST = 'api.example.com';
 const DAY_MS = 24 * 3_600_000;
@@ -34,6 +38,48 @@ describe('an outage of our own network removes no healthy server', () => {
       expect(world.published()).toEqual(servers);
       await world.answer(READY, A).tick();
       expect(world.published()).toEqual(servers);
+    },
+  );
+});
+
+describe('a look-up of which a part fails removes no server', () => {
+  const balancer = (...ingress: readonly object[]): KubernetesObject => {
+    const metadata = { namespace: 'tenants', name: 'prod' };
+    const service = { spec: { type: 'LoadBalancer' }, status: { loadBalancer: { ingress } } };
+    return { apiVersion: 'v1', kind: 'Service', metadata, ...service };
+  };
+
+  test.each([
+    ['an IP address and a host name', [{ ip: A }, { hostname: 'b.example' }]],
+    ['two host names', [{ hostname: 'a.example' }, { hostname: 'b.example' }]],
+  ])(
+    'of a load balancer with %s, the servers of a host name that cannot be looked up stay while they answer',
+    async (_, ingress) => {
+      const kubeconfig = { secretsManager: 'management' };
+      const source = aHost('service tenants/prod', { serviceRef: { namespace: 'tenants', name: 'prod', kubeconfig } });
+      const world = new EndpointsWorld([source]).answer(READY, A, B);
+      const dns = new Map([
+        ['a.example', [A]],
+        ['b.example', [B]],
+      ]);
+      const access = {
+        kubernetes: memoryCluster([balancer(...ingress)]).port,
+        probe: async () => READY,
+        controlPlane: CONTROL_PLANE,
+      };
+      const sources = { resolveHost: () => async (host: string) => dns.get(host), connect: async () => access };
+      const lookUp = addressLookUp(sources, world.spec, new AbortController().signal, () => {});
+      await world.tick(10_000, { lookUp });
+      expect(world.published()).toEqual([A, B]);
+      dns.delete('b.example');
+      for (let tick = 0; tick < 4; tick++) {
+        const { findings } = await world.tick(10_000, { lookUp });
+        expect(findings).toMatchObject([{ item: source.host, message: expect.stringContaining('b.example') }]);
+        expect(world.published()).toEqual([A, B]);
+      }
+      world.answer(SILENT, B);
+      for (let tick = 0; tick < 4; tick++) await world.tick(10_000, { lookUp });
+      expect(world.published()).toEqual([A]);
     },
   );
 });

@@ -142,7 +142,10 @@ export class EndpointsWorld {
       table: this.table,
       nowMs: () => this.nowMs,
       previous: this.#previous,
-      lookUp: async ({ host }) => this.records.get(host),
+      lookUp: async ({ host }) => {
+        const addresses = this.records.get(host);
+        return addresses && { addresses };
+      },
       probe: async (target) => {
         this.probed.push(target);
         const { whileProbing } = this;
