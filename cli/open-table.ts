@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import { unlessAborted } from '../lib/cluster/async.ts';
-import { createDynamoClient, dynamoDbTable } from '../lib/table/dynamodb-table.ts';
+import { createDynamoClient, dynamoDbTable } from '../lib/table/dynamodb/dynamodb-table.ts';
+import { type ServerClock, serverClock } from '../lib/table/dynamodb/server-clock.ts';
 import type { KeyValueTable } from '../lib/table/key-value-table.ts';
-import { type ServerClock, serverClock } from '../lib/table/server-clock.ts';
+import { unlessAborted } from '../lib/util/async.ts';
 import { findRunning, openRunning, type Running } from '../local/running.ts';
 import { configurationError, usageError } from './errors.ts';
 

@@ -1,4 +1,4 @@
-import { isoTime } from '../lib/cluster/values.ts';
+import { isoTime } from '../lib/util/values.ts';
 import { styled, type Terminal, writeData, writeLines, yamlOf } from './terminal.ts';
 import { type Column, textTable } from './text-table.ts';
 

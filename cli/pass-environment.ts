@@ -1,8 +1,8 @@
 import { kubeconfigSources } from '../lib/aws/read-kubeconfig.ts';
 import { kubeconfigLoader, type LoadKubeconfig } from '../lib/aws/stored-kubeconfig.ts';
-import type { ClusterSpec, KubeconfigSpec } from '../lib/cluster/cluster-spec.ts';
-import { createEnvironment } from '../lib/environment/cluster-connections.ts';
+import { createEnvironment } from '../lib/runtime/cluster-connections.ts';
 import type { Environment } from '../lib/runtime/environment.ts';
+import type { ClusterSpec, KubeconfigSpec } from '../lib/spec/cluster-spec.ts';
 import type { TelemetryFactory } from '../lib/telemetry/telemetry.ts';
 import { warningTelemetry } from '../local/human-telemetry.ts';
 import { runPlugin } from '../local/kubeconfig-plugins.ts';

@@ -1,7 +1,7 @@
-import type { ClusterSpec } from '../lib/cluster/cluster-spec.ts';
-import { nearestName } from '../lib/cluster/values.ts';
+import type { ClusterSpec } from '../lib/spec/cluster-spec.ts';
 import { listClusters, type Pause, type RegisteredCluster, readCluster } from '../lib/table/clusters.ts';
 import type { KeyValueTable } from '../lib/table/key-value-table.ts';
+import { nearestName } from '../lib/util/values.ts';
 import type { Cli } from './cli.ts';
 import { type CliError, configurationError } from './errors.ts';
 import { isClusterName } from './spec/names.ts';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { parse } from 'yaml';
-import { LOOPS, type Loop, SCHEDULE_SECONDS } from '../lib/cluster/cluster-spec.ts';
+import { LOOPS, type Loop, SCHEDULE_SECONDS } from '../lib/spec/cluster-spec.ts';
 import { METRIC_NAMESPACE } from '../lib/telemetry/telemetry.ts';
 import { type Fields, ref, STACK, substitute, type Value } from './cloudformation.ts';
 import { FUNCTIONS, isLoop } from './functions.ts';

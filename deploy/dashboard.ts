@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { parse } from 'yaml';
-import { LOOPS } from '../lib/cluster/cluster-spec.ts';
+import { LOOPS } from '../lib/spec/cluster-spec.ts';
 import { METRIC_NAMESPACE } from '../lib/telemetry/telemetry.ts';
 import { ALARMS, NOTHING_RAN, RELEASE_FAILING } from './alarm-list.ts';
 import { type Resources, STACK, substitute } from './cloudformation.ts';

@@ -1,4 +1,4 @@
-import { LOOPS, type Loop } from '../lib/cluster/cluster-spec.ts';
+import { LOOPS, type Loop } from '../lib/spec/cluster-spec.ts';
 import {
   attribute,
   conditionOf,

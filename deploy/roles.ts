@@ -1,6 +1,6 @@
 import { EVENT_SOURCE } from '../lib/aws/send-batches.ts';
-import { LOOPS, STACK_LOOP } from '../lib/cluster/cluster-spec.ts';
 import { TOKEN_SECONDS } from '../lib/kubernetes/credentials.ts';
+import { LOOPS, STACK_LOOP } from '../lib/spec/cluster-spec.ts';
 import {
   attribute,
   conditionOf,

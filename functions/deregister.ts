@@ -1,5 +1,5 @@
-import { deregistration } from '../lib/dispatch/deregistration.ts';
-import { environmentFrom } from '../lib/environment/cluster-environment.ts';
-import { deployed } from '../lib/environment/process-environment.ts';
+import { deregistration } from '../lib/deregister/deregistration.ts';
+import { environmentFrom } from '../lib/runtime/cluster-environment.ts';
+import { deployed } from '../lib/runtime/process-environment.ts';
 
 export const handler = deployed(deregistration(), environmentFrom);

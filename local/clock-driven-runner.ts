@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type ClusterSpec, type Loop, SCHEDULE_SECONDS } from '../lib/cluster/cluster-spec.ts';
 import type { Environment } from '../lib/runtime/environment.ts';
+import { type ClusterSpec, type Loop, SCHEDULE_SECONDS } from '../lib/spec/cluster-spec.ts';
 import { readCluster } from '../lib/table/clusters.ts';
 import { LOOP_HANDLERS } from './loop-handlers.ts';
 import { StartError } from './start-options.ts';

@@ -1,5 +1,5 @@
 import type { LoadKubeconfig } from '../lib/aws/stored-kubeconfig.ts';
-import type { ClusterSpec } from '../lib/cluster/cluster-spec.ts';
+import type { ClusterSpec } from '../lib/spec/cluster-spec.ts';
 import type { ApiServers } from './stand-in/api-servers.ts';
 import type { ServiceAllocator } from './stand-in/service-storage.ts';
 import type { StandInApiServer } from './stand-in/stand-in-api-server.ts';

@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { type KubeconfigSources, kubeconfigLoader, type LoadKubeconfig } from '../lib/aws/stored-kubeconfig.ts';
 import type { HealthyTargets } from '../lib/aws/target-group.ts';
-import { createEnvironment } from '../lib/environment/cluster-connections.ts';
+import { createEnvironment } from '../lib/runtime/cluster-connections.ts';
 import { DispatchError, type StartDeadline, startDeadline } from '../lib/runtime/deadline.ts';
-import { dynamoDbTable } from '../lib/table/dynamodb-table.ts';
+import { dynamoDbTable } from '../lib/table/dynamodb/dynamodb-table.ts';
 import type { KeyValueTable } from '../lib/table/key-value-table.ts';
 import type { TelemetryFactory } from '../lib/telemetry/telemetry.ts';
 

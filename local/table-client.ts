@@ -1,5 +1,5 @@
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import { createDynamoClient } from '../lib/table/dynamodb-table.ts';
+import { createDynamoClient } from '../lib/table/dynamodb/dynamodb-table.ts';
 
 export interface TableAccess {
   /** The URL of the table server: `http://127.0.0.1:<port>`. */

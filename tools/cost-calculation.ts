@@ -1,9 +1,9 @@
 // Computes the cost of a stack from counted calls (test/tools/cost.test.ts), measured times and published prices.
 import { alarms } from '../deploy/alarms.ts';
 import { templateParameters } from '../deploy/parameters.ts';
-import { LOOPS, type Loop, SCHEDULE_SECONDS } from '../lib/cluster/cluster-spec.ts';
 import { COUNTED_AT_ONCE } from '../lib/dispatch/fleet-figures.ts';
 import { concurrencyFor } from '../lib/dispatch/ticks.ts';
+import { LOOPS, type Loop, SCHEDULE_SECONDS } from '../lib/spec/cluster-spec.ts';
 
 /** Dollars of us-east-1, on demand, without free tiers and discounts for quantity. */
 export const PRICES = {
@@ -118,7 +118,7 @@ const WAITING_SECONDS = 0.05;
 const MB_OF_A_CORE = 1_769;
 /** Lambda's own log lines of each invocation: START, END and REPORT. */
 const PLATFORM_LOG_BYTES = 300;
-/** The lifetime of a process. It ends before a kubeconfig is read again (after 4 to 8 hours, see lib/environment/cluster-connections.ts). */
+/** The lifetime of a process. It ends before a kubeconfig is read again (after 4 to 8 hours, see lib/runtime/cluster-connections.ts). */
 const PROCESS_HOURS = 2;
 const HOURS_OF_A_MONTH = 730;
 /** The receive calls per queue and month. Lambda polls an idle queue with five simultaneous calls of 20 s. */

@@ -1,9 +1,9 @@
 import * as z from 'zod/mini';
 import { answerShape } from '../lib/allocate/answer.ts';
 import { requestShape } from '../lib/allocate/request.ts';
-import { writtenSpecShape } from '../lib/cluster/cluster-spec.ts';
-import { withoutIntegerBounds } from '../lib/cluster/shapes.ts';
 import { clusterEventShape } from '../lib/dispatch/report-pass.ts';
+import { writtenSpecShape } from '../lib/spec/cluster-spec.ts';
+import { withoutIntegerBounds } from '../lib/spec/shapes.ts';
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 

@@ -15,7 +15,9 @@ import type { Message, MutantVerdict, Task } from './mutants/worker.ts';
  */
 
 const ROOT = path.join(import.meta.dirname, '..');
-const MODULES = ['lib/allocator/*.ts', 'lib/endpoints/*.ts', 'lib/range/*.ts', 'lib/repair/*.ts', 'lib/table/*.ts'];
+const MODULES = ['allocator', 'cluster', 'endpoints', 'leases', 'range', 'repair', 'table'].map(
+  (folder) => `lib/${folder}/**/*.ts`,
+);
 /** Tests that do not run for mutants, because they import nearly everything, take long, or start processes. */
 const TESTS_ASIDE =
   /^test\/(simulation|conformance|deploy|page|template|docs|cli|local|tools|functions|hostile|crash-sweep|drills)\//;

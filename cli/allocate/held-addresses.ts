@@ -5,14 +5,12 @@ import { ipAlreadyAllocated, ipNotInRange } from '../../lib/allocator/ip-range.t
 import { isUsableIn, type Network } from '../../lib/allocator/network.ts';
 import type { PickIndex } from '../../lib/allocator/range-allocator.ts';
 import { isRefused, type Refusal, rangeIsFull, refused } from '../../lib/allocator/refusal.ts';
-import { eachOf } from '../../lib/cluster/async.ts';
-import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
 import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
 import { ClusterError, type ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import { listServiceCidrs } from '../../lib/kubernetes/service-cidrs.ts';
 import { withholdWrites } from '../../lib/kubernetes/withhold-writes.ts';
-import { heldAddress, holdIn, MANAGED_BY_HOLDS, REQUEST_LABEL } from '../../lib/range/held-address.ts';
 import type { HoldTerms } from '../../lib/range/hold.ts';
+import { heldAddress, holdIn, MANAGED_BY_HOLDS, REQUEST_LABEL } from '../../lib/range/hold-ip-address.ts';
 import {
   type Allocated,
   mayRelease,
@@ -23,7 +21,9 @@ import {
   withFree,
 } from '../../lib/range/operations.ts';
 import type { ItemState } from '../../lib/range/range.ts';
+import type { ClusterSpec } from '../../lib/spec/cluster-spec.ts';
 import type { CallerTime } from '../../lib/table/range-allocations.ts';
+import { eachOf } from '../../lib/util/async.ts';
 import { freeAddresses } from './free-addresses.ts';
 
 const READS_AT_ONCE = 8;

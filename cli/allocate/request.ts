@@ -1,9 +1,9 @@
 import { InvalidArgumentError } from 'commander';
 import type { Answer } from '../../lib/allocate/answer.ts';
 import { type AllocateRequest, requestShape } from '../../lib/allocate/request.ts';
-import { shapeFaults } from '../../lib/cluster/shapes.ts';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import { startDeadline } from '../../lib/runtime/deadline.ts';
+import { shapeFaults } from '../../lib/spec/shapes.ts';
 import { TableError } from '../../lib/table/key-value-table.ts';
 import type { Telemetry, TelemetryFactory } from '../../lib/telemetry/telemetry.ts';
 import type { Cli } from '../cli.ts';

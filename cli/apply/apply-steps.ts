@@ -1,4 +1,4 @@
-import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
+import type { ClusterSpec } from '../../lib/spec/cluster-spec.ts';
 import { registerCluster, sameSpec, unregistered, updateCluster } from '../../lib/table/cluster-registration.ts';
 import type { ClusterList, RegisteredCluster } from '../../lib/table/clusters.ts';
 import { type KeyValueTable, TableError } from '../../lib/table/key-value-table.ts';

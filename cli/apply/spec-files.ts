@@ -2,7 +2,7 @@ import { readdir, readFile, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { type Document, isScalar, parseAllDocuments } from 'yaml';
-import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
+import type { ClusterSpec } from '../../lib/spec/cluster-spec.ts';
 import { failureCode } from '../errors.ts';
 import { API_VERSION } from '../output.ts';
 import { parseClusterSpec } from '../spec/parse-cluster-spec.ts';

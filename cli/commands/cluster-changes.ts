@@ -1,5 +1,5 @@
 import { Argument, Command } from 'commander';
-import { LOOPS, type Mode } from '../../lib/cluster/cluster-spec.ts';
+import { LOOPS, type Mode } from '../../lib/spec/cluster-spec.ts';
 import { unregistered, withAllocationClosed, withMode, withOwner } from '../../lib/table/cluster-registration.ts';
 import type { RegisteredCluster } from '../../lib/table/clusters.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';

@@ -1,6 +1,6 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
-import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
-import type { DeregistrationResult } from '../../lib/dispatch/deregistration.ts';
+import type { DeregistrationResult } from '../../lib/deregister/deregistration.ts';
+import type { ClusterSpec } from '../../lib/spec/cluster-spec.ts';
 import { readLeases } from '../../lib/table/leases.ts';
 import type { Act, Cli, GlobalOptions } from '../cli.ts';
 import { configurationError, EXIT, type ExitCode } from '../errors.ts';
@@ -59,7 +59,7 @@ async function deregister(cli: Cli, name: string, address: string, options: Opti
   const { spec } = await registeredCluster(opened.table, name);
   const [{ passEnvironment }, { deregisterAddress }] = await Promise.all([
     import('../pass-environment.ts'),
-    import('../../lib/dispatch/deregistration.ts'),
+    import('../../lib/deregister/deregistration.ts'),
   ]);
   const { environment, close } = await passEnvironment(cli, opened, options);
   const request = { cluster: name, address, untilMinutes: options.for / 60_000, lastOne };
@@ -161,7 +161,7 @@ function parseWithdrawal(text: string): number {
 async function undo(cli: Cli, name: string, text: string): Promise<ExitCode> {
   const { table, clock } = await cli.openForWriting();
   const { spec } = await registeredCluster(table, name);
-  const { undoDeregister } = await import('../../lib/api-servers/deregister.ts');
+  const { undoDeregister } = await import('../../lib/deregister/deregister.ts');
   const result = await undoDeregister({ spec, table, address: text, nowMs: clock.nowMs });
   if (result.outcome === 'notAnAddress') {
     throw configurationError(`"${text}" is not an IP address. Nothing was changed.`);

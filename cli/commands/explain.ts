@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { boundedText } from '../../lib/cluster/values.ts';
+import { boundedText } from '../../lib/util/values.ts';
 import type { Act, Cli } from '../cli.ts';
 import { EXIT, usageError } from '../errors.ts';
 import type { Explanation } from '../explain/explanation.ts';

@@ -1,7 +1,7 @@
 import { Argument, Command } from 'commander';
-import { LOOPS, type Loop } from '../../lib/cluster/cluster-spec.ts';
 import { pauseInForce } from '../../lib/dispatch/due.ts';
 import type { EndedPass } from '../../lib/dispatch/record-pass.ts';
+import { LOOPS, type Loop } from '../../lib/spec/cluster-spec.ts';
 import { type RegisteredCluster, readPauseOfAll } from '../../lib/table/clusters.ts';
 import type { Act, Cli, GlobalOptions } from '../cli.ts';
 import { configurationError, EXIT, type ExitCode } from '../errors.ts';

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
-import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
 import { type Hold, isOver } from '../../lib/range/hold.ts';
+import type { ClusterSpec } from '../../lib/spec/cluster-spec.ts';
 import type { Act, Cli, GlobalOptions } from '../cli.ts';
 import { EXIT, type ExitCode } from '../errors.ts';
 import { type IpAddress, readClaims, type ServiceUse } from '../item/claims.ts';

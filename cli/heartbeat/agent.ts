@@ -1,8 +1,8 @@
-import { deregisterAddress } from '../../lib/dispatch/deregistration.ts';
+import { deregisterAddress } from '../../lib/deregister/deregistration.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
 import { type RegisteredCluster, readCluster } from '../../lib/table/clusters.ts';
+import type { ServerClock } from '../../lib/table/dynamodb/server-clock.ts';
 import { type KeyValueTable, TableError } from '../../lib/table/key-value-table.ts';
-import type { ServerClock } from '../../lib/table/server-clock.ts';
 import { describeError } from '../../lib/telemetry/telemetry.ts';
 import { type Cli, refuseSkew } from '../cli.ts';
 import { configurationError, EXIT, type ExitCode, exitCodeOf } from '../errors.ts';

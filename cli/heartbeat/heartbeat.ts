@@ -1,6 +1,7 @@
-import { withdrawnUntil } from '../../lib/cluster/lease.ts';
-import { newLease, nextLease } from '../../lib/endpoints/lease-states.ts';
-import { type ProbeOutcome, type ProbeReply, probeOutcome } from '../../lib/endpoints/probe-outcome.ts';
+import type { ProbeReply } from '../../lib/cluster/probe-reply.ts';
+import { withdrawnUntil } from '../../lib/leases/lease.ts';
+import { newLease, nextLease } from '../../lib/leases/lease-states.ts';
+import { type ProbeOutcome, probeOutcome } from '../../lib/leases/probe-outcome.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { changeLeases, leaseOf, readLeases } from '../../lib/table/leases.ts';
 

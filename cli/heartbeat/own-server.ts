@@ -1,12 +1,12 @@
 import { canonicalAddress } from '../../lib/allocator/ip-address.ts';
 import { targetOf } from '../../lib/api-servers/probe-addresses.ts';
 import type { LoadKubeconfig } from '../../lib/aws/stored-kubeconfig.ts';
-import { type ApiServerSpec, type ClusterSpec, LEASE_INTERVALS } from '../../lib/cluster/cluster-spec.ts';
-import type { ProbeReply } from '../../lib/endpoints/probe-outcome.ts';
+import type { ProbeReply } from '../../lib/cluster/probe-reply.ts';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import { httpsProber } from '../../lib/kubernetes/https-prober.ts';
 import type { ApiServerAccess } from '../../lib/kubernetes/kubeconfig.ts';
 import { VERSION } from '../../lib/runtime/version.ts';
+import { type ApiServerSpec, type ClusterSpec, LEASE_INTERVALS } from '../../lib/spec/cluster-spec.ts';
 import { configurationError, usageError } from '../errors.ts';
 import { listAddresses } from '../registered.ts';
 

@@ -1,13 +1,13 @@
 import { canonicalAddress, familyOf } from '../../lib/allocator/ip-address.ts';
-import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
 import type { IPAddressRecord, ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
 import { ClusterError, type ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import { IP_ADDRESS_READER, listAllServices } from '../../lib/kubernetes/item-readers.ts';
 import { listServiceCidrs } from '../../lib/kubernetes/service-cidrs.ts';
-import { HOLDS_SELECTOR, holdIn } from '../../lib/range/held-address.ts';
 import { type Hold, withHold } from '../../lib/range/hold.ts';
+import { HOLDS_SELECTOR, holdIn } from '../../lib/range/hold-ip-address.ts';
 import { MANAGED_BY_API_SERVERS } from '../../lib/repair/ip-addresses.ts';
 import { nodePortsOf } from '../../lib/repair/node-ports.ts';
+import type { ClusterSpec } from '../../lib/spec/cluster-spec.ts';
 import { describeError } from '../../lib/telemetry/telemetry.ts';
 import type { Cli } from '../cli.ts';
 import { type ExitCode, exitCodeOf } from '../errors.ts';

@@ -2,11 +2,11 @@ import { canonicalAddress, familyOf, parseAddress } from '../../lib/allocator/ip
 import { ipNotInRange } from '../../lib/allocator/ip-range.ts';
 import { isUsableIn, parseCidr } from '../../lib/allocator/network.ts';
 import { isRefused } from '../../lib/allocator/refusal.ts';
-import type { ClusterSpec, Loop } from '../../lib/cluster/cluster-spec.ts';
 import type { ServiceCidrUsage } from '../../lib/cluster/service-cidr-usage.ts';
-import { RANGE_KEYS, type RangeKey } from '../../lib/cluster/spec-ranges.ts';
-import { boundedText } from '../../lib/cluster/values.ts';
 import { emptyRange } from '../../lib/range/stored-range.ts';
+import type { ClusterSpec, Loop } from '../../lib/spec/cluster-spec.ts';
+import { RANGE_KEYS, type RangeKey } from '../../lib/spec/spec-ranges.ts';
+import { boundedText } from '../../lib/util/values.ts';
 import { CliError, EXIT, usageError } from '../errors.ts';
 
 export const ITEM_NOUNS = { ip: 'cluster IP', port: 'node port' } as const;

@@ -1,8 +1,8 @@
 import { hasBit } from '../../lib/allocator/snapshot-bytes.ts';
-import type { AllocatorOfRecord, ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
 import { type ServiceCidrUsage, serviceCidrUsageIn } from '../../lib/cluster/service-cidr-usage.ts';
 import { type Hold, holdOn } from '../../lib/range/hold.ts';
 import type { StoredRange } from '../../lib/range/stored-range.ts';
+import type { AllocatorOfRecord, ClusterSpec } from '../../lib/spec/cluster-spec.ts';
 import type { RegisteredCluster } from '../../lib/table/clusters.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { readRange } from '../../lib/table/ranges.ts';

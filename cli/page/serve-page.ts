@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { unlessAborted } from '../../lib/cluster/async.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
+import { unlessAborted } from '../../lib/util/async.ts';
 import { configurationError, failureCode } from '../errors.ts';
 import type { FleetStatus } from '../status/cluster-status.ts';
 import { readStatus } from '../status/read-status.ts';

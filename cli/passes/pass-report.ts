@@ -1,7 +1,7 @@
-import type { Loop } from '../../lib/cluster/cluster-spec.ts';
 import type { Finding } from '../../lib/cluster/finding.ts';
 import { type EndedPass, unlistedCount } from '../../lib/dispatch/record-pass.ts';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
+import type { Loop } from '../../lib/spec/cluster-spec.ts';
 import { describeError, errorSentence } from '../../lib/telemetry/telemetry.ts';
 import { EXIT, type ExitCode, exitCodeOf } from '../errors.ts';
 import { findingHint } from '../explain/explanations.ts';

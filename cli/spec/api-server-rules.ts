@@ -6,8 +6,8 @@ import {
   isMulticast,
   isUnspecified,
 } from '../../lib/allocator/network.ts';
-import { nameOfEntry, PROBE_PATH, readServiceRanges, TARGET_GROUP } from '../../lib/cluster/spec-parts.ts';
-import { firstIndexes } from '../../lib/cluster/values.ts';
+import { nameOfEntry, PROBE_PATH, readServiceRanges, TARGET_GROUP } from '../../lib/spec/spec-parts.ts';
+import { firstIndexes } from '../../lib/util/values.ts';
 import { checkKubeconfigField } from './kubeconfig-rules.ts';
 import { isDnsLabel, isHostName } from './names.ts';
 import type { Report, SpecPath } from './spec-fault.ts';

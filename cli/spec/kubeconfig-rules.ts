@@ -1,5 +1,5 @@
-import { isAudienceOfSts, isLocalHost } from '../../lib/cluster/hosts.ts';
-import { SERVER_URL } from '../../lib/cluster/spec-parts.ts';
+import { SERVER_URL } from '../../lib/spec/spec-parts.ts';
+import { isAudienceOfSts, isLocalHost } from '../../lib/util/hosts.ts';
 import type { Report, SpecPath } from './spec-fault.ts';
 import type { SpecDraft } from './spec-shape.ts';
 

@@ -1,5 +1,5 @@
-import { CLUSTER_NAME } from '../../lib/cluster/shapes.ts';
-import { DNS_LABEL, LABEL } from '../../lib/cluster/spec-parts.ts';
+import { CLUSTER_NAME } from '../../lib/spec/shapes.ts';
+import { DNS_LABEL, LABEL } from '../../lib/spec/spec-parts.ts';
 
 /** Returns whether a text is a label of RFC 1123. */
 export function isDnsLabel(text: string): boolean {

@@ -1,8 +1,8 @@
 import { hostBits, type Network, rangeSize } from '../../lib/allocator/network.ts';
 import { containsPort, portIntervalText } from '../../lib/allocator/port-range.ts';
 import { isRefused } from '../../lib/allocator/refusal.ts';
-import { PORT, readNodePortRange, readServiceRanges, serviceRangeEntries } from '../../lib/cluster/spec-parts.ts';
-import { firstIndexes } from '../../lib/cluster/values.ts';
+import { PORT, readNodePortRange, readServiceRanges, serviceRangeEntries } from '../../lib/spec/spec-parts.ts';
+import { firstIndexes } from '../../lib/util/values.ts';
 import { isDnsLabel, LABEL_FIX } from './names.ts';
 import type { Report, SpecPath } from './spec-fault.ts';
 import type { ServicePortDraft, SpecDraft } from './spec-shape.ts';

@@ -1,5 +1,5 @@
 import { type Document, parseDocument } from 'yaml';
-import { LONGEST_SPEC_TEXT } from '../../lib/cluster/bounds.ts';
+import { LONGEST_SPEC_TEXT } from '../../lib/util/bounds.ts';
 import { fault, type SpecFault } from './spec-fault.ts';
 import { type SpecResult, validateClusterSpec } from './validate-cluster-spec.ts';
 

@@ -1,6 +1,6 @@
 import * as z from 'zod/mini';
-import { writtenSpecShape } from '../../lib/cluster/cluster-spec.ts';
-import { isRecord, nearestName } from '../../lib/cluster/values.ts';
+import { writtenSpecShape } from '../../lib/spec/cluster-spec.ts';
+import { isRecord, nearestName } from '../../lib/util/values.ts';
 import type { Report, SpecPath } from './spec-fault.ts';
 
 type WrittenSpec = z.input<typeof writtenSpecShape>;

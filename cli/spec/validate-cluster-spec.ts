@@ -1,4 +1,3 @@
-import { BOUNDS, fieldOver, MOST_HOSTS } from '../../lib/cluster/bounds.ts';
 import {
   type ClusterSpec,
   DAY_SECONDS,
@@ -8,8 +7,9 @@ import {
   MOST_EVENTS,
   SCHEDULE_SECONDS,
   writtenSpecShape,
-} from '../../lib/cluster/cluster-spec.ts';
-import { firstIndexes, isRecord } from '../../lib/cluster/values.ts';
+} from '../../lib/spec/cluster-spec.ts';
+import { BOUNDS, fieldOver, MOST_HOSTS } from '../../lib/util/bounds.ts';
+import { firstIndexes, isRecord } from '../../lib/util/values.ts';
 import { checkApiServers } from './api-server-rules.ts';
 import { checkKubeconfigField } from './kubeconfig-rules.ts';
 import { isClusterName, isDnsLabel, LABEL_FIX } from './names.ts';

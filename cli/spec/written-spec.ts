@@ -1,5 +1,5 @@
-import { type ApiServerSpec, type ClusterSpec, isDnsName } from '../../lib/cluster/cluster-spec.ts';
-import { isRecord, type JsonRecord } from '../../lib/cluster/values.ts';
+import { type ApiServerSpec, type ClusterSpec, isDnsName } from '../../lib/spec/cluster-spec.ts';
+import { isRecord, type JsonRecord } from '../../lib/util/values.ts';
 
 /** Returns a stored spec in the form of a spec file, for which `validateClusterSpec` returns the same spec again. */
 export function writtenSpec({

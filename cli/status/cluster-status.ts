@@ -1,7 +1,7 @@
-import type { AllocatorOfRecord, ApiServerKind, Loop, Mode } from '../../lib/cluster/cluster-spec.ts';
-import type { Lease } from '../../lib/cluster/lease.ts';
-import type { RangeKey } from '../../lib/cluster/spec-ranges.ts';
+import type { Lease } from '../../lib/leases/lease.ts';
 import type { Hold } from '../../lib/range/hold.ts';
+import type { AllocatorOfRecord, ApiServerKind, Loop, Mode } from '../../lib/spec/cluster-spec.ts';
+import type { RangeKey } from '../../lib/spec/spec-ranges.ts';
 import type { Pause } from '../../lib/table/clusters.ts';
 import type { RecordedFinding, RunRecord } from '../../lib/table/run-records.ts';
 

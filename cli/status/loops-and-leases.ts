@@ -1,8 +1,8 @@
-import { type ApiServerKind, type ClusterSpec, LOOPS, type Loop } from '../../lib/cluster/cluster-spec.ts';
-import { isActive, isWithdrawn, type Lease } from '../../lib/cluster/lease.ts';
 import { clusterSummary } from '../../lib/dispatch/cluster-list.ts';
 import { overdueAfterMs } from '../../lib/dispatch/due.ts';
 import { type ClusterHealth, healthOf } from '../../lib/dispatch/fleet-figures.ts';
+import { isActive, isWithdrawn, type Lease } from '../../lib/leases/lease.ts';
+import { type ApiServerKind, type ClusterSpec, LOOPS, type Loop } from '../../lib/spec/cluster-spec.ts';
 import { findingCounts, type RunRecord, runKey } from '../../lib/table/run-records.ts';
 import type { ApiServerStatus, LoopStatus } from './cluster-status.ts';
 import type { StatusInputs } from './read-inputs.ts';

@@ -1,10 +1,10 @@
 import { parseCidr } from '../../lib/allocator/network.ts';
 import { isRefused, type Refusal } from '../../lib/allocator/refusal.ts';
 import { fromBits, intersect, popCount, union } from '../../lib/allocator/snapshot-bytes.ts';
-import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
-import { RANGE_KEYS, type RangeKey, rangesOf, type SpecRange } from '../../lib/cluster/spec-ranges.ts';
 import { isOver } from '../../lib/range/hold.ts';
 import { emptyRange } from '../../lib/range/stored-range.ts';
+import type { ClusterSpec } from '../../lib/spec/cluster-spec.ts';
+import { RANGE_KEYS, type RangeKey, rangesOf, type SpecRange } from '../../lib/spec/spec-ranges.ts';
 import type { RunRecord } from '../../lib/table/run-records.ts';
 import type { RangeStatus } from './cluster-status.ts';
 import { drawRange, type RangeLayout } from './range-map.ts';

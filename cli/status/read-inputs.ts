@@ -1,13 +1,13 @@
-import { eachOf } from '../../lib/cluster/async.ts';
-import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
-import type { Lease } from '../../lib/cluster/lease.ts';
-import { RANGE_KEYS, type RangeKey } from '../../lib/cluster/spec-ranges.ts';
+import type { Lease } from '../../lib/leases/lease.ts';
 import type { StoredRange } from '../../lib/range/stored-range.ts';
+import { LOOPS } from '../../lib/spec/cluster-spec.ts';
+import { RANGE_KEYS, type RangeKey } from '../../lib/spec/spec-ranges.ts';
 import type { ListedCluster, Pause } from '../../lib/table/clusters.ts';
 import { type Item, type KeyValueTable, TableError } from '../../lib/table/key-value-table.ts';
 import { decodeLeases, LEASES } from '../../lib/table/leases.ts';
 import { decodeRange } from '../../lib/table/ranges.ts';
 import { decodeRunRecord, type RunRecords, runKey } from '../../lib/table/run-records.ts';
+import { eachOf } from '../../lib/util/async.ts';
 
 export interface StatusInputs {
   readonly cluster: ListedCluster;

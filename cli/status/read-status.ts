@@ -1,7 +1,7 @@
-import { eachOf } from '../../lib/cluster/async.ts';
 import { pauseInForce } from '../../lib/dispatch/due.ts';
 import { ALL_CLUSTERS, CLUSTERS, type ClusterList, clustersIn, listClusters } from '../../lib/table/clusters.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
+import { eachOf } from '../../lib/util/async.ts';
 import type { FleetStatus } from './cluster-status.ts';
 import { AT_A_TIME, readInputs, type StatusDetails } from './read-inputs.ts';
 import { workOutStatus } from './work-out-status.ts';

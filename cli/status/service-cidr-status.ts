@@ -2,7 +2,7 @@ import { parseAddress } from '../../lib/allocator/ip-address.ts';
 import { type Network, networkContains, parseCidr, rangeSize, usableSize } from '../../lib/allocator/network.ts';
 import { reservedAddresses } from '../../lib/allocator/range-allocator.ts';
 import { type ServiceCidrUsage, serviceCidrUsageIn } from '../../lib/cluster/service-cidr-usage.ts';
-import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
+import { RANGE_KEYS } from '../../lib/spec/spec-ranges.ts';
 import type { RunRecord } from '../../lib/table/run-records.ts';
 import type { RangeStatus } from './cluster-status.ts';
 import { drawUsage } from './range-map.ts';

@@ -1,4 +1,4 @@
-import { isoTime } from '../../lib/cluster/values.ts';
+import { isoTime } from '../../lib/util/values.ts';
 import type { Output } from '../output.ts';
 import { TONES, wrapped } from '../text-table.ts';
 import { formatAge } from './age.ts';

@@ -1,6 +1,6 @@
-import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
 import type { FindingType } from '../../lib/cluster/finding.ts';
 import { pauseInForce } from '../../lib/dispatch/due.ts';
+import { LOOPS } from '../../lib/spec/cluster-spec.ts';
 import { findingCounts } from '../../lib/table/run-records.ts';
 import { explain, findingHint, stateHint } from '../explain/explanations.ts';
 import { formatAge } from './age.ts';

@@ -2,13 +2,13 @@ import { randomInt } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PickIndex } from '../allocator/range-allocator.ts';
 import { type ReadSecretText, secretTextReader } from '../aws/store-client.ts';
-import { unlessAborted } from '../cluster/async.ts';
 import { DispatchError } from '../runtime/deadline.ts';
 import type { TableEnvironment } from '../runtime/environment.ts';
 import { answerBudgetMs, type Handler, type Invocation, runInvocation } from '../runtime/invocation.ts';
 import { TableError } from '../table/key-value-table.ts';
 import { changesInTurn, Turns } from '../table/turns.ts';
 import { errorSentence } from '../telemetry/telemetry.ts';
+import { unlessAborted } from '../util/async.ts';
 import { admit, logFault, logVerdict, type Verdict } from './admit.ts';
 import {
   type AdmissionHttpRequest,

@@ -1,12 +1,17 @@
 import type { IPFamily } from '../allocator/ip-address.ts';
 import type { RefusalCode } from '../allocator/refusal.ts';
-import { RANGE_KEYS, type RangeKey } from '../cluster/spec-ranges.ts';
 import type { TableEnvironment } from '../runtime/environment.ts';
 import type { Invocation } from '../runtime/invocation.ts';
+import { RANGE_KEYS, type RangeKey } from '../spec/spec-ranges.ts';
 import { otherOwner, type RegisteredCluster, readCluster } from '../table/clusters.ts';
 import { refusalOfUnrepaired } from '../table/range-allocations.ts';
 import { unwrittenTable } from '../table/unwritten-table.ts';
-import { type AllocationResult, allocatePlan, configuredFamilies, type PlanAllocationOptions } from './allocate.ts';
+import {
+  type AllocationResult,
+  allocatePlan,
+  configuredFamilies,
+  type PlanAllocationOptions,
+} from './allocate-plan.ts';
 import { isEmpty, type Plan, planOf } from './plan.ts';
 import type { Review, WebhookReply } from './request.ts';
 import {

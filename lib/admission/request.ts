@@ -1,7 +1,7 @@
 import * as z from 'zod/mini';
-import { clusterName, shapeFaults } from '../cluster/shapes.ts';
-import { jsonIn } from '../cluster/values.ts';
 import { DispatchError } from '../runtime/deadline.ts';
+import { clusterName, shapeFaults } from '../spec/shapes.ts';
+import { jsonIn } from '../util/values.ts';
 import type { PatchOperation, RefusalStatus } from './response.ts';
 import { type Service, serviceShape } from './service.ts';
 

@@ -1,7 +1,7 @@
 import * as z from 'zod/mini';
 import type { SecretStore } from '../aws/store-client.ts';
-import { shapeFaults } from '../cluster/shapes.ts';
 import { DispatchError } from '../runtime/deadline.ts';
+import { shapeFaults } from '../spec/shapes.ts';
 
 const variablesShape = z.object({
   ADMISSION_ON_FAILURE: z.enum(['refuse', 'allow']),

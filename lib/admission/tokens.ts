@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { ReadSecretText } from '../aws/store-client.ts';
-import { setLatest } from '../cluster/values.ts';
+import { setLatest } from '../util/values.ts';
 
 /** `unknown`: the tokens cannot be read. `reason` is only for the log. */
 export type TokenCheck =

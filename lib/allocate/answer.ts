@@ -1,7 +1,7 @@
 import * as z from 'zod/mini';
 import type { Refusal } from '../allocator/refusal.ts';
-import { described } from '../cluster/shapes.ts';
 import type { HoldTerms } from '../range/hold.ts';
+import { described } from '../spec/shapes.ts';
 import { type AllocateRequest, RANGE_NAMES, type RequestedItem, requestedItems } from './request.ts';
 
 const error = z.strictObject({ code: z.string(), message: z.string() });

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import * as z from 'zod/mini';
-import { clusterName, described, shapeFaults } from '../cluster/shapes.ts';
 import { HOLD_OWNER, HOLD_OWNER_SYNTAX } from '../range/hold.ts';
 import { CALLER_KEY } from '../runtime/caller-keys.ts';
 import { DispatchError } from '../runtime/deadline.ts';
+import { clusterName, described, shapeFaults } from '../spec/shapes.ts';
 
 /** The keys of the ranges in the table, without the prefix `ranges/`. */
 export const RANGE_NAMES = ['serviceips', 'secondaryserviceips', 'servicenodeports'] as const;

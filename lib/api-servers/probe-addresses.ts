@@ -1,24 +1,24 @@
 import { createHash } from 'node:crypto';
 import { type Address, familyOf, formatAddress, parseAddress } from '../allocator/ip-address.ts';
 import { isGlobalUnicast } from '../allocator/network.ts';
-import { eachOf } from '../cluster/async.ts';
-import { MOST_RECORDS, RECORDS_OF_A_HOST } from '../cluster/bounds.ts';
+import type { Finding } from '../cluster/finding.ts';
+import { type PublishedFamily, publishedFamilies } from '../cluster/published-objects.ts';
+import { type ExpectedAddress, publishedAddresses, type ServersSeen } from '../endpoints/published-servers.ts';
+import { ClusterError, type LookUp, type Prober, type ProbeTarget } from '../kubernetes/cluster-port.ts';
+import { isKeptByAgent, type Lease } from '../leases/lease.ts';
+import { hasMissedTwice } from '../leases/lease-states.ts';
+import { isAnyAnswered, outcomesOf, type ProbeOutcome, probeOutcome } from '../leases/probe-outcome.ts';
 import {
   type ApiServerSpec,
   type ClusterSpec,
   isDnsName,
   type ProbeSpec,
   type SharedHostSpec,
-} from '../cluster/cluster-spec.ts';
-import type { Finding } from '../cluster/finding.ts';
-import { hostOf } from '../cluster/hosts.ts';
-import { isKeptByAgent, type Lease } from '../cluster/lease.ts';
-import { boundedText } from '../cluster/values.ts';
-import { hasMissedTwice } from '../endpoints/lease-states.ts';
-import { type PublishedFamily, publishedFamilies } from '../endpoints/objects.ts';
-import { isAnyAnswered, outcomesOf, type ProbeOutcome, probeOutcome } from '../endpoints/probe-outcome.ts';
-import { type ExpectedAddress, publishedAddresses, type ServersSeen } from '../endpoints/published-servers.ts';
-import { ClusterError, type LookUp, type Prober, type ProbeTarget } from '../kubernetes/cluster-port.ts';
+} from '../spec/cluster-spec.ts';
+import { eachOf } from '../util/async.ts';
+import { MOST_RECORDS, RECORDS_OF_A_HOST } from '../util/bounds.ts';
+import { hostOf } from '../util/hosts.ts';
+import { boundedText } from '../util/values.ts';
 
 /** The maximum number of probes that a pass sends at the same time. An invocation runs at most 16 passes at a time. */
 const PROBES_AT_ONCE = 16;

@@ -1,8 +1,4 @@
-import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
-import { type ContestState, versionsOf } from '../endpoints/contested-writes.ts';
-import { EndpointsError, type EndpointsErrorCode } from '../endpoints/endpoint-findings.ts';
-import type { ServiceWrite } from '../endpoints/kubernetes-service.ts';
 import {
   addressesIn,
   type EndpointSliceObject,
@@ -12,7 +8,10 @@ import {
   SERVICE_CIDR_REF,
   type ServiceCidrObject,
   type ServiceObject,
-} from '../endpoints/objects.ts';
+} from '../cluster/published-objects.ts';
+import { type ContestState, versionsOf } from '../endpoints/contested-writes.ts';
+import { EndpointsError, type EndpointsErrorCode } from '../endpoints/endpoint-findings.ts';
+import type { ServiceWrite } from '../endpoints/kubernetes-service.ts';
 import type { PlannedWrite, Publication } from '../endpoints/publication.ts';
 import { sliceFromEndpoints, sliceWrites } from '../endpoints/slices.ts';
 import {
@@ -23,6 +22,7 @@ import {
   refOf,
   type UpdateResult,
 } from '../kubernetes/cluster-port.ts';
+import type { ClusterSpec } from '../spec/cluster-spec.ts';
 
 /** The reason why an object was not written. */
 export interface WriteFailure {

@@ -1,8 +1,8 @@
 import { AssumeRoleCommand, GetWebIdentityTokenCommand, STSClient } from '@aws-sdk/client-sts';
-import { LONGEST_TOKEN } from '../cluster/bounds.ts';
-import { setLatest } from '../cluster/values.ts';
 import type { ClusterError } from '../kubernetes/cluster-port.ts';
 import { TOKEN_SECONDS } from '../kubernetes/credentials.ts';
+import { LONGEST_TOKEN } from '../util/bounds.ts';
+import { setLatest } from '../util/values.ts';
 import { badConfiguration, callFailure, textOfError } from './call-failure.ts';
 import { type AwsAccount, type CallLimits, isDenied, nameOfError } from './sdk.ts';
 import {

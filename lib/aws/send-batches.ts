@@ -1,7 +1,7 @@
 import { EventBridgeClient, PutEventsCommand } from '@aws-sdk/client-eventbridge';
 import { GetQueueAttributesCommand, SendMessageBatchCommand, SQSClient } from '@aws-sdk/client-sqs';
-import { batchesOf, eachOf } from '../cluster/async.ts';
-import { CodedError } from '../cluster/values.ts';
+import { batchesOf, eachOf } from '../util/async.ts';
+import { CodedError } from '../util/values.ts';
 import { type CallLimits, clientOptions, nameOfError } from './sdk.ts';
 import { storeClientOptions } from './store-client.ts';
 

@@ -1,5 +1,4 @@
 import path from 'node:path';
-import type { ClusterSpec, KubeconfigSpec } from '../cluster/cluster-spec.ts';
 import { webIdentityAccess } from '../kubernetes/credentials.ts';
 import {
   type ApiServerAccess,
@@ -7,6 +6,7 @@ import {
   loadKubeconfigFile,
   parseKubeconfig,
 } from '../kubernetes/kubeconfig.ts';
+import type { ClusterSpec, KubeconfigSpec } from '../spec/cluster-spec.ts';
 
 export type StoredKubeconfig = Extract<KubeconfigSpec, { readonly secretsManager: string } | { readonly ssm: string }>;
 

@@ -1,8 +1,4 @@
-import { unlessAborted } from '../cluster/async.ts';
-import { RECORDS_OF_A_HOST } from '../cluster/bounds.ts';
-import type { ClusterSpec, SharedHostSpec } from '../cluster/cluster-spec.ts';
-import { boundedText } from '../cluster/values.ts';
-import { type EndpointSliceObject, SERVICE_NAME_LABEL, type ServiceObject } from '../endpoints/objects.ts';
+import { type EndpointSliceObject, SERVICE_NAME_LABEL, type ServiceObject } from '../cluster/published-objects.ts';
 import {
   ClusterError,
   type ClusterPort,
@@ -11,6 +7,10 @@ import {
   type LookUp,
 } from '../kubernetes/cluster-port.ts';
 import type { Environment } from '../runtime/environment.ts';
+import type { ClusterSpec, SharedHostSpec } from '../spec/cluster-spec.ts';
+import { unlessAborted } from '../util/async.ts';
+import { RECORDS_OF_A_HOST } from '../util/bounds.ts';
+import { boundedText } from '../util/values.ts';
 
 type Sources = Pick<Environment, 'resolveHost' | 'healthyTargets' | 'connect'>;
 

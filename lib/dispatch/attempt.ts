@@ -1,11 +1,11 @@
-import { eachOf, unlessAborted } from '../cluster/async.ts';
-import { type ClusterSpec, STACK_LOOP } from '../cluster/cluster-spec.ts';
 import { writesOf } from '../loops/writes.ts';
 import { CLOSING_MS, PASS_BUDGET_MS, RECORDING_MS, withDeadline, withinDeadline } from '../runtime/deadline.ts';
 import type { Environment } from '../runtime/environment.ts';
+import { type ClusterSpec, STACK_LOOP } from '../spec/cluster-spec.ts';
 import { claimCluster, type Pause, type RegisteredCluster, readCluster } from '../table/clusters.ts';
 import { writeUnreachable } from '../table/fleet-notes.ts';
 import { type ReadRunRecord, readRunRecord } from '../table/run-records.ts';
+import { eachOf, unlessAborted } from '../util/async.ts';
 import { isDue, isUnreachable, pauseInForce } from './due.ts';
 import { type EndedPass, recordPass } from './record-pass.ts';
 import { changesOf, countPass, logPass, logUnstartedPass, publishChanges } from './report-pass.ts';

@@ -1,4 +1,4 @@
-import type { Loop } from '../cluster/cluster-spec.ts';
+import type { Loop } from '../spec/cluster-spec.ts';
 import {
   type ClusterList,
   clusterPages,

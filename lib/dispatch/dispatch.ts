@@ -1,11 +1,11 @@
-import { STACK_LOOP } from '../cluster/cluster-spec.ts';
-import { isoTime } from '../cluster/values.ts';
 import type { LoopDefinition } from '../loops/pass.ts';
 import { DispatchError, LISTING_MS, pause } from '../runtime/deadline.ts';
 import { type Handler, type Invocation, runInvocation, withinInvocation } from '../runtime/invocation.ts';
+import { STACK_LOOP } from '../spec/cluster-spec.ts';
 import type { Pause } from '../table/clusters.ts';
 import { TableError } from '../table/key-value-table.ts';
 import { errorSentence } from '../telemetry/telemetry.ts';
+import { isoTime } from '../util/values.ts';
 import { type Attempt, attemptApart, type Batch } from './attempt.ts';
 import { type ClusterListMemory, listPausesMs, readClusterList, type ShortClusterList } from './cluster-list.ts';
 import { type DispatchRequest, parseEvent } from './event.ts';

@@ -1,6 +1,6 @@
-import { type ClusterSpec, type Loop, SCHEDULE_SECONDS } from '../cluster/cluster-spec.ts';
 import { ClusterError } from '../kubernetes/cluster-port.ts';
 import { DispatchError } from '../runtime/deadline.ts';
+import { type ClusterSpec, type Loop, SCHEDULE_SECONDS } from '../spec/cluster-spec.ts';
 import type { Pause } from '../table/clusters.ts';
 import type { RunRecord } from '../table/run-records.ts';
 

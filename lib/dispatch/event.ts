@@ -1,9 +1,9 @@
 import * as z from 'zod/mini';
-import { type Loop, SCHEDULE_SECONDS } from '../cluster/cluster-spec.ts';
-import { clusterName, shapeFaults } from '../cluster/shapes.ts';
-import { jsonIn } from '../cluster/values.ts';
 import { DispatchError } from '../runtime/deadline.ts';
+import { type Loop, SCHEDULE_SECONDS } from '../spec/cluster-spec.ts';
+import { clusterName, shapeFaults } from '../spec/shapes.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
+import { jsonIn } from '../util/values.ts';
 
 export interface ReceivedMessage {
   readonly body: string;

@@ -1,11 +1,11 @@
-import { batchesOf, eachOf } from '../cluster/async.ts';
-import { LOOPS, type Loop } from '../cluster/cluster-spec.ts';
 import { CONCURRENT_READS, FIGURES_MS } from '../runtime/deadline.ts';
 import { type Invocation, withinInvocation } from '../runtime/invocation.ts';
+import { LOOPS, type Loop } from '../spec/cluster-spec.ts';
 import { ALL_CLUSTERS, CLUSTERS, clustersIn, otherOwner, type Pause } from '../table/clusters.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
 import { listRunRecords, type RunRecords } from '../table/run-records.ts';
 import { errorSentence, type FleetFigure, samplesOf, type Telemetry } from '../telemetry/telemetry.ts';
+import { batchesOf, eachOf } from '../util/async.ts';
 import { type ClusterSummary, clusterSummary, type ShortClusterList } from './cluster-list.ts';
 import { OVERDUE_PERIODS, overdueAfterMs, pauseInForce } from './due.ts';
 import { countBody } from './event.ts';

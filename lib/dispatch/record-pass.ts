@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { ClusterSpec, Loop, Mode } from '../cluster/cluster-spec.ts';
 import { FINDINGS_THAT_STAY, type FindingType } from '../cluster/finding.ts';
 import type { EventsReport } from '../kubernetes/events.ts';
 import type { PassReport } from '../loops/pass.ts';
 import { RECORDING_MS, withinDeadline } from '../runtime/deadline.ts';
 import type { Environment } from '../runtime/environment.ts';
+import type { ClusterSpec, Loop, Mode } from '../spec/cluster-spec.ts';
 import { cutWrites, MAX_FINDINGS, type ReadRunRecord, type RunRecord, writeRunRecord } from '../table/run-records.ts';
 import { describeError } from '../telemetry/telemetry.ts';
 import { isDueAtEveryTick, RECORD_AT_LEAST_EVERY_MS } from './due.ts';

@@ -1,9 +1,9 @@
 import * as z from 'zod/mini';
 import type { Unsent } from '../aws/send-batches.ts';
-import { LOOPS, type Loop } from '../cluster/cluster-spec.ts';
 import type { Finding } from '../cluster/finding.ts';
 import { RECORDING_MS, withDeadline } from '../runtime/deadline.ts';
 import type { Invocation } from '../runtime/invocation.ts';
+import { LOOPS, type Loop } from '../spec/cluster-spec.ts';
 import { cutChanges, cutFinding, keptFindings, type RecordedFinding, type RunRecord } from '../table/run-records.ts';
 import {
   describeError,

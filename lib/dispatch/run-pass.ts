@@ -1,4 +1,3 @@
-import { unlessAborted } from '../cluster/async.ts';
 import type { Finding } from '../cluster/finding.ts';
 import type { ClusterPort, Prober } from '../kubernetes/cluster-port.ts';
 import { type EventsReport, planEvents, writeEvents } from '../kubernetes/events.ts';
@@ -10,6 +9,7 @@ import type { Invocation } from '../runtime/invocation.ts';
 import { otherOwner, type RegisteredCluster, readCluster, readPauseOfAll } from '../table/clusters.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
 import type { RunRecord } from '../table/run-records.ts';
+import { unlessAborted } from '../util/async.ts';
 import { addressLookUp } from './address-look-up.ts';
 import type { ClusterListMemory } from './cluster-list.ts';
 import { isWithoutAnswer, pauseInForce, spacingMs } from './due.ts';

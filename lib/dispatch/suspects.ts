@@ -1,11 +1,11 @@
-import { eachOf } from '../cluster/async.ts';
-import type { Loop } from '../cluster/cluster-spec.ts';
 import { CONCURRENT_READS, QUEUEING_MS, RECORDING_MS } from '../runtime/deadline.ts';
 import { withinInvocation } from '../runtime/invocation.ts';
+import type { Loop } from '../spec/cluster-spec.ts';
 import { type Accident, afterAccident, listFleetNotes, type Suspect, writeSuspect } from '../table/fleet-notes.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
 import { readRunRecord } from '../table/run-records.ts';
 import { errorSentence } from '../telemetry/telemetry.ts';
+import { eachOf } from '../util/async.ts';
 import { isUnreachable } from './due.ts';
 import { someOf } from './report-pass.ts';
 import type { LoopInvocation } from './run-pass.ts';

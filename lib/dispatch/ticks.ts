@@ -1,9 +1,9 @@
 import type { OutgoingMessage, Unsent } from '../aws/send-batches.ts';
-import { batchesOf } from '../cluster/async.ts';
-import { type Loop, SCHEDULE_SECONDS } from '../cluster/cluster-spec.ts';
 import { CLOSING_MS, QUEUEING_MS, withDeadline } from '../runtime/deadline.ts';
 import type { Invocation } from '../runtime/invocation.ts';
+import { type Loop, SCHEDULE_SECONDS } from '../spec/cluster-spec.ts';
 import type { Suspect } from '../table/fleet-notes.ts';
+import { batchesOf } from '../util/async.ts';
 import type { ClusterSummary } from './cluster-list.ts';
 import { type TickMessage, tickBody } from './event.ts';
 import { reasonsOf } from './report-pass.ts';

@@ -1,11 +1,7 @@
 import { parseAddress } from '../allocator/ip-address.ts';
 import { isLoopback } from '../allocator/network.ts';
 import { type ProbedAddress, probeAddresses, resolveAddresses, targetOf } from '../api-servers/probe-addresses.ts';
-import type { ClusterSpec, Mode } from '../cluster/cluster-spec.ts';
-import { hostOf } from '../cluster/hosts.ts';
-import type { Lease } from '../cluster/lease.ts';
-import { publishedFamilies } from '../endpoints/objects.ts';
-import { hasAnswered, type ProbeOutcome } from '../endpoints/probe-outcome.ts';
+import { publishedFamilies } from '../cluster/published-objects.ts';
 import type { HostResolver, LookUp, Prober } from '../kubernetes/cluster-port.ts';
 import { type CredentialEnd, credentialEnds, endsSoon } from '../kubernetes/credentials.ts';
 import type { ApiServerAccess } from '../kubernetes/kubeconfig.ts';
@@ -18,6 +14,10 @@ import {
   type SelfReview,
   WEBHOOK,
 } from '../kubernetes/permissions.ts';
+import type { Lease } from '../leases/lease.ts';
+import { hasAnswered, type ProbeOutcome } from '../leases/probe-outcome.ts';
+import type { ClusterSpec, Mode } from '../spec/cluster-spec.ts';
+import { hostOf } from '../util/hosts.ts';
 import { type DoctorLine, fail, ok, warn } from './line.ts';
 
 export async function checkKubeconfig(access: ApiServerAccess, nowMs: number): Promise<readonly DoctorLine[]> {

@@ -1,25 +1,25 @@
-import { unlessAborted } from '../cluster/async.ts';
-import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import { FIELD_MANAGER, type KubernetesObject } from '../cluster/kubernetes-objects.ts';
-import { addressLookUp } from '../dispatch/address-look-up.ts';
-import { foreignSlice } from '../endpoints/endpoint-findings.ts';
 import {
   ENDPOINTS_REF,
   type EndpointSliceObject,
   type EndpointsObject,
   KUBERNETES_SERVICE,
   SERVICE_NAME_LABEL,
-} from '../endpoints/objects.ts';
+} from '../cluster/published-objects.ts';
+import { addressLookUp } from '../dispatch/address-look-up.ts';
+import { foreignSlice } from '../endpoints/endpoint-findings.ts';
 import { clusterPort } from '../kubernetes/api-server-cluster.ts';
 import type { ClusterPort } from '../kubernetes/cluster-port.ts';
 import { httpsProber } from '../kubernetes/https-prober.ts';
 import type { ApiServerAccess } from '../kubernetes/kubeconfig.ts';
 import { selfReview } from '../kubernetes/permissions.ts';
 import { ApiServerConnections } from '../kubernetes/transport.ts';
-import type { Environment } from '../runtime/environment.ts';
+import type { DoctorEnvironment, Environment } from '../runtime/environment.ts';
 import { VERSION } from '../runtime/version.ts';
+import type { ClusterSpec } from '../spec/cluster-spec.ts';
 import type { RegisteredCluster } from '../table/clusters.ts';
 import { readLeases } from '../table/leases.ts';
+import { unlessAborted } from '../util/async.ts';
 import {
   checkApiServer,
   checkKubeconfig,
@@ -30,7 +30,7 @@ import {
   checkWebhook,
 } from './check-access.ts';
 import { checkService, checkSpec } from './check-spec.ts';
-import { type Check, checked, type DoctorEnvironment, type DoctorLine, failed, ok, warn } from './line.ts';
+import { type Check, checked, type DoctorLine, failed, ok, warn } from './line.ts';
 
 export interface CheckContext {
   readonly environment: Environment;

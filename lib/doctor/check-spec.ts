@@ -1,11 +1,11 @@
 import { parseAddress } from '../allocator/ip-address.ts';
 import { containsNetwork, type Network, networkContains, parseCidr } from '../allocator/network.ts';
-import type { ClusterSpec } from '../cluster/cluster-spec.ts';
-import { isoTime } from '../cluster/values.ts';
-import { SERVICE_REF, type ServiceObject } from '../endpoints/objects.ts';
+import { SERVICE_REF, type ServiceObject } from '../cluster/published-objects.ts';
 import type { ClusterPort } from '../kubernetes/cluster-port.ts';
 import { isDefault, listServiceCidrs, type ServiceCidr } from '../kubernetes/service-cidrs.ts';
+import type { ClusterSpec } from '../spec/cluster-spec.ts';
 import { otherOwner, type RegisteredCluster } from '../table/clusters.ts';
+import { isoTime } from '../util/values.ts';
 import { type DoctorLine, fail, ok, warn } from './line.ts';
 
 const MOST_NAMES = 10;

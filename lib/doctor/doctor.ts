@@ -1,13 +1,14 @@
 import * as z from 'zod/mini';
-import { eachOf, unlessAborted } from '../cluster/async.ts';
-import { clusterName, shapeFaults } from '../cluster/shapes.ts';
-import { isoTime } from '../cluster/values.ts';
 import { ANSWERING_MS, CONCURRENT_PASSES, DispatchError, withDeadline, withinDeadline } from '../runtime/deadline.ts';
+import type { DoctorEnvironment } from '../runtime/environment.ts';
 import { type Handler, type Invocation, runInvocation } from '../runtime/invocation.ts';
+import { clusterName, shapeFaults } from '../spec/shapes.ts';
 import { listClusters, type RegisteredCluster } from '../table/clusters.ts';
+import { eachOf, unlessAborted } from '../util/async.ts';
+import { isoTime } from '../util/values.ts';
 import { type CheckContext, checkCluster } from './check-cluster.ts';
 import { checkClock, checkConcurrency, checkQueues, checkTable } from './check-stack.ts';
-import { checked, type DoctorEnvironment, type DoctorLine, fail, failed, ok, warn } from './line.ts';
+import { checked, type DoctorLine, fail, failed, ok, warn } from './line.ts';
 
 export interface DoctorAnswer {
   readonly lines: readonly DoctorLine[];

@@ -1,18 +1,4 @@
-import type { QueueDepth } from '../aws/send-batches.ts';
-import type { LoadKubeconfig } from '../aws/stored-kubeconfig.ts';
 import { describeError } from '../telemetry/telemetry.ts';
-
-/** The dependencies of the doctor, in addition to the environment of every function. */
-export interface DoctorEnvironment {
-  /** Reads the kubeconfig at each call, without a cache: an operator may have corrected it since the last check. */
-  readonly loadKubeconfig: LoadKubeconfig;
-  /** The queues of ticks. If absent, for example on a developer's machine, no queue is checked. */
-  readonly queues?: {
-    readonly urls: readonly string[];
-    readonly depth: QueueDepth;
-    readonly concurrency?: number;
-  };
-}
 
 export type Check =
   | 'table'

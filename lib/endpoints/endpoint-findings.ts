@@ -1,9 +1,9 @@
 import type { IPFamily } from '../allocator/ip-address.ts';
 import type { Finding } from '../cluster/finding.ts';
-import { isWithdrawn, type Lease, withdrawnUntil } from '../cluster/lease.ts';
-import { CodedError, isoTime } from '../cluster/values.ts';
-import { type EndpointSliceObject, KUBERNETES_SERVICE, MANAGED_BY_LABEL } from './objects.ts';
-import type { ProbeOutcome } from './probe-outcome.ts';
+import { type EndpointSliceObject, KUBERNETES_SERVICE, MANAGED_BY_LABEL } from '../cluster/published-objects.ts';
+import { isWithdrawn, type Lease, withdrawnUntil } from '../leases/lease.ts';
+import type { ProbeOutcome } from '../leases/probe-outcome.ts';
+import { CodedError, isoTime } from '../util/values.ts';
 import type { FamilyServers } from './published-servers.ts';
 import { isOwnSecondSlice } from './slices.ts';
 

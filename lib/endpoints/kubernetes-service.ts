@@ -1,7 +1,13 @@
 import { formatAddress } from '../allocator/ip-address.ts';
 import { parseCidr, usableOf } from '../allocator/network.ts';
-import type { ClusterSpec } from '../cluster/cluster-spec.ts';
-import { type EndpointPort, KUBERNETES_SERVICE, type ServiceObject, type ServicePort, samePort } from './objects.ts';
+import {
+  type EndpointPort,
+  KUBERNETES_SERVICE,
+  type ServiceObject,
+  type ServicePort,
+  samePort,
+} from '../cluster/published-objects.ts';
+import type { ClusterSpec } from '../spec/cluster-spec.ts';
 
 export type ServiceWrite =
   | { readonly verb: 'create'; readonly object: ServiceObject }

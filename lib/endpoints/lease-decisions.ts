@@ -1,4 +1,4 @@
-import type { ClusterSpec } from '../cluster/cluster-spec.ts';
+import { publishedFamilies } from '../cluster/published-objects.ts';
 import {
   afterChanges,
   endOf,
@@ -7,10 +7,17 @@ import {
   isWithdrawn,
   type Lease,
   type LeaseChanges,
-} from '../cluster/lease.ts';
-import { newLease, nextLease, type ServerAnswer } from './lease-states.ts';
-import { publishedFamilies } from './objects.ts';
-import { hasAnswered, isAnyAnswered, outcomesOf, type ProbeOutcome, shortDetail, verdictFor } from './probe-outcome.ts';
+} from '../leases/lease.ts';
+import { newLease, nextLease, type ServerAnswer } from '../leases/lease-states.ts';
+import {
+  hasAnswered,
+  isAnyAnswered,
+  outcomesOf,
+  type ProbeOutcome,
+  shortDetail,
+  verdictFor,
+} from '../leases/probe-outcome.ts';
+import type { ClusterSpec } from '../spec/cluster-spec.ts';
 import { type ExpectedAddress, publishedAddresses } from './published-servers.ts';
 
 export interface LeaseObservation {

@@ -1,7 +1,4 @@
 import type { Finding } from '../cluster/finding.ts';
-import { type ContestState, type ContestVerdict, judgeContest, twoOwners, versionsOf } from './contested-writes.ts';
-import { foreignSlice, noLiveLease, removalLines } from './endpoint-findings.ts';
-import { endpointPorts } from './kubernetes-service.ts';
 import {
   addressesIn,
   type EndpointPort,
@@ -10,7 +7,10 @@ import {
   type PublishedObjects,
   portText,
   sameJson,
-} from './objects.ts';
+} from '../cluster/published-objects.ts';
+import { type ContestState, type ContestVerdict, judgeContest, twoOwners, versionsOf } from './contested-writes.ts';
+import { foreignSlice, noLiveLease, removalLines } from './endpoint-findings.ts';
+import { endpointPorts } from './kubernetes-service.ts';
 import type { FamilyServers } from './published-servers.ts';
 import { addMasters, leaseEndpoints, onlySubset, removeMasters } from './reconcilers.ts';
 import { isOwnSecondSlice, type SliceWrite, secondSlice, sliceFromEndpoints, sliceWrites } from './slices.ts';

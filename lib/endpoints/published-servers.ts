@@ -1,10 +1,10 @@
 import { familyOf } from '../allocator/ip-address.ts';
-import { RECORDS_OF_A_HOST } from '../cluster/bounds.ts';
-import type { ApiServerKind, ClusterSpec, EndpointReconcilerType } from '../cluster/cluster-spec.ts';
-import { afterChanges, isActive, isWithdrawn, type Lease, type LeaseChanges } from '../cluster/lease.ts';
-import { hasMissedTwice, newLease } from './lease-states.ts';
-import { addressesIn, type ReadFamily } from './objects.ts';
-import { isAnyAnswered, outcomesOf, type ProbeOutcome, shortDetail, verdictFor } from './probe-outcome.ts';
+import { addressesIn, type ReadFamily } from '../cluster/published-objects.ts';
+import { afterChanges, isActive, isWithdrawn, type Lease, type LeaseChanges } from '../leases/lease.ts';
+import { hasMissedTwice, newLease } from '../leases/lease-states.ts';
+import { isAnyAnswered, outcomesOf, type ProbeOutcome, shortDetail, verdictFor } from '../leases/probe-outcome.ts';
+import type { ApiServerKind, ClusterSpec, EndpointReconcilerType } from '../spec/cluster-spec.ts';
+import { RECORDS_OF_A_HOST } from '../util/bounds.ts';
 
 /** An address of the spec, or an address to which a host name of the spec resolves. */
 export interface ExpectedAddress {

@@ -7,8 +7,8 @@ import {
   KUBERNETES_SERVICE,
   SKIP_MIRROR_LABEL,
   samePort,
-} from './objects.ts';
-import { addressKey, repackSubsets } from './repack-subsets.ts';
+} from '../cluster/published-objects.ts';
+import { addressKey, repackSubsets } from '../cluster/repack-subsets.ts';
 
 export interface PublishingRules {
   readonly ports: readonly EndpointPort[];

@@ -1,7 +1,5 @@
 import { familyOf, type IPFamily } from '../allocator/ip-address.ts';
-import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import { FIELD_MANAGER } from '../cluster/kubernetes-objects.ts';
-import { endpointPorts } from './kubernetes-service.ts';
 import {
   type EndpointAddress,
   type EndpointSliceObject,
@@ -12,7 +10,9 @@ import {
   type SliceEndpoint,
   sameJson,
   sliceRef,
-} from './objects.ts';
+} from '../cluster/published-objects.ts';
+import type { ClusterSpec } from '../spec/cluster-spec.ts';
+import { endpointPorts } from './kubernetes-service.ts';
 
 /** Returns whether this project created the slice `kubernetes-<family>`. */
 export function isOwnSecondSlice({ metadata }: EndpointSliceObject): boolean {

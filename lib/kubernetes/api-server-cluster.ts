@@ -1,5 +1,5 @@
 import { FIELD_MANAGER, type Json, type KubernetesObject } from '../cluster/kubernetes-objects.ts';
-import { boundedText } from '../cluster/values.ts';
+import { boundedText } from '../util/values.ts';
 import { apiCalls, type CallOptions } from './api-calls.ts';
 import {
   type ClusterPort,

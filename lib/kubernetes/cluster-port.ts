@@ -1,7 +1,7 @@
-import type { SharedHostSpec } from '../cluster/cluster-spec.ts';
 import type { IPAddressRecord, Json, KubernetesObject, ServiceClaim } from '../cluster/kubernetes-objects.ts';
-import { CodedError } from '../cluster/values.ts';
-import type { ProbeReply } from '../endpoints/probe-outcome.ts';
+import type { ProbeReply } from '../cluster/probe-reply.ts';
+import type { SharedHostSpec } from '../spec/cluster-spec.ts';
+import { CodedError } from '../util/values.ts';
 
 export type Kind = 'Namespace' | 'Service' | 'Endpoints' | 'EndpointSlice' | 'Event' | 'ServiceCIDR' | 'IPAddress';
 

@@ -1,8 +1,8 @@
 import { X509Certificate } from 'node:crypto';
 import { promisify } from 'node:util';
-import type { WebIdentity } from '../cluster/cluster-spec.ts';
-import { hostOf, isAudienceOfSts } from '../cluster/hosts.ts';
-import { isRecord } from '../cluster/values.ts';
+import type { WebIdentity } from '../spec/cluster-spec.ts';
+import { hostOf, isAudienceOfSts } from '../util/hosts.ts';
+import { isRecord } from '../util/values.ts';
 import { ClusterError, type ClusterErrorCode } from './cluster-port.ts';
 import { type ApiServerAccess, type KubeconfigOptions, parseKubeconfig } from './kubeconfig.ts';
 import { describeNetworkError } from './network-fault.ts';

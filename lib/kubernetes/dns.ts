@@ -3,9 +3,9 @@ import { lookup as promisedLookup, Resolver } from 'node:dns/promises';
 import { isIP, type LookupFunction } from 'node:net';
 import { isNativeError } from 'node:util/types';
 import { canonicalAddress } from '../allocator/ip-address.ts';
-import { unlessAborted } from '../cluster/async.ts';
-import { MOST_RECORDS } from '../cluster/bounds.ts';
-import { isLocalAddress } from '../cluster/hosts.ts';
+import { unlessAborted } from '../util/async.ts';
+import { MOST_RECORDS } from '../util/bounds.ts';
+import { isLocalAddress } from '../util/hosts.ts';
 import { ClusterError, type HostResolver } from './cluster-port.ts';
 
 const NEVER = new AbortController().signal;

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { EventsV1Event } from '@kubernetes/client-node';
-import { eachOf } from '../cluster/async.ts';
-import type { Loop } from '../cluster/cluster-spec.ts';
 import type { EventDraft, EventSighting } from '../cluster/finding.ts';
 import type { WholeObject } from '../cluster/kubernetes-objects.ts';
+import type { Loop } from '../spec/cluster-spec.ts';
+import { eachOf } from '../util/async.ts';
 import { ClusterError, type ClusterPort, refOf } from './cluster-port.ts';
 
 /** An event as the API stores it. The API requires a `series.count` of at least 2. */

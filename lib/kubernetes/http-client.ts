@@ -3,7 +3,7 @@ import { Agent, type ClientRequest, type IncomingMessage, request as requestOver
 import { request as requestOverTls, Agent as TlsAgent } from 'node:https';
 import { isIP, type LookupFunction, type Socket } from 'node:net';
 import { type ConnectionOptions, checkServerIdentity, DEFAULT_CIPHERS } from 'node:tls';
-import { hostOf } from '../cluster/hosts.ts';
+import { hostOf } from '../util/hosts.ts';
 import type { TlsMaterial } from './kubeconfig.ts';
 import { CONNECT_TIMEOUT } from './network-fault.ts';
 import { type Body, OverBound } from './reply-bounds.ts';

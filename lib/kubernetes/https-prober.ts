@@ -1,6 +1,6 @@
-import { unlessAborted } from '../cluster/async.ts';
-import { isLocalHost } from '../cluster/hosts.ts';
-import type { ProbeReply } from '../endpoints/probe-outcome.ts';
+import type { ProbeReply } from '../cluster/probe-reply.ts';
+import { unlessAborted } from '../util/async.ts';
+import { isLocalHost } from '../util/hosts.ts';
 import type { Prober, ProbeTarget } from './cluster-port.ts';
 import { localRefused } from './dns.ts';
 import { HttpClient, type HttpReply } from './http-client.ts';

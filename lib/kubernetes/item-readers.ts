@@ -1,4 +1,3 @@
-import { BOUNDS, LONGEST_TEXT } from '../cluster/bounds.ts';
 import {
   ADDRESS_MANAGED_BY_LABEL,
   FAMILY_LABEL,
@@ -6,7 +5,8 @@ import {
   type IPAddressRecord,
   type ServiceClaim,
 } from '../cluster/kubernetes-objects.ts';
-import { isRecord } from '../cluster/values.ts';
+import { BOUNDS, LONGEST_TEXT } from '../util/bounds.ts';
+import { isRecord } from '../util/values.ts';
 import type { ClusterPort, Kind } from './cluster-port.ts';
 import type { ProtobufReader } from './protobuf.ts';
 import { OverBound } from './reply-bounds.ts';

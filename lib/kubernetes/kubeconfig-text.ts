@@ -1,6 +1,6 @@
 import { loadAll, YAMLException } from 'js-yaml';
 import * as z from 'zod/mini';
-import { boundedText } from '../cluster/values.ts';
+import { boundedText } from '../util/values.ts';
 import { ClusterError } from './cluster-port.ts';
 
 export interface KubeconfigSource {

@@ -4,9 +4,9 @@ import type { LookupFunction } from 'node:net';
 import { dirname, resolve } from 'node:path';
 import { createSecureContext } from 'node:tls';
 import { isNativeError } from 'node:util/types';
-import { LONGEST_TOKEN } from '../cluster/bounds.ts';
-import { isLocalHost } from '../cluster/hosts.ts';
-import { boundedText } from '../cluster/values.ts';
+import { LONGEST_TOKEN } from '../util/bounds.ts';
+import { isLocalHost } from '../util/hosts.ts';
+import { boundedText } from '../util/values.ts';
 import { localRefused, remoteLookup } from './dns.ts';
 import {
   badKubeconfig,

@@ -1,5 +1,5 @@
 import { isNativeError } from 'node:util/types';
-import { boundedText } from '../cluster/values.ts';
+import { boundedText } from '../util/values.ts';
 
 export type NetworkFault =
   /** The certificate did not verify, or the server does not use TLS. Nothing was sent. */

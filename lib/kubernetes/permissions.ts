@@ -1,4 +1,4 @@
-import { boundedText, isRecord } from '../cluster/values.ts';
+import { boundedText, isRecord } from '../util/values.ts';
 import { apiCalls, type CallOptions } from './api-calls.ts';
 import { isNotServed, jsonOf, malformed, recordAt, refusedCall, statusOf, textAt } from './replies.ts';
 

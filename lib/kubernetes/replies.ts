@@ -1,5 +1,5 @@
 import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
-import { boundedText, isRecord, type JsonRecord } from '../cluster/values.ts';
+import { boundedText, isRecord, type JsonRecord } from '../util/values.ts';
 import {
   ClusterError,
   type ClusterErrorCode,

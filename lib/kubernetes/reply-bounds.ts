@@ -1,7 +1,7 @@
-import { BOUNDS, fieldOver, LONGEST_TEXT, longTextIn, type OverBoundField } from '../cluster/bounds.ts';
 import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
-import type { EndpointsObject } from '../endpoints/objects.ts';
-import { repackedAddresses } from '../endpoints/repack-subsets.ts';
+import type { EndpointsObject } from '../cluster/published-objects.ts';
+import { repackedAddresses } from '../cluster/repack-subsets.ts';
+import { BOUNDS, fieldOver, LONGEST_TEXT, longTextIn, type OverBoundField } from '../util/bounds.ts';
 import type { Kind } from './cluster-port.ts';
 
 /** An input is larger than accepted. The message completes a sentence that begins with "it has". */

@@ -1,6 +1,6 @@
 import { parseAddress } from '../allocator/ip-address.ts';
 import { isWithin, type Network, parseCidr, usableIntervals } from '../allocator/network.ts';
-import { KUBERNETES_SERVICE, type ServiceCidrObject } from '../endpoints/objects.ts';
+import { KUBERNETES_SERVICE, type ServiceCidrObject } from '../cluster/published-objects.ts';
 import { ClusterError, type ClusterPort } from './cluster-port.ts';
 
 /** A ServiceCIDR. API servers allocate cluster IPs from all of them. */

@@ -1,5 +1,5 @@
-import { BOUNDS } from '../cluster/bounds.ts';
-import { boundedText } from '../cluster/values.ts';
+import { BOUNDS } from '../util/bounds.ts';
+import { boundedText } from '../util/values.ts';
 import type { AnsweredCall } from './api-calls.ts';
 import { RESOURCES } from './cluster-port.ts';
 import { type ItemReader, longText, MalformedItem, messageOf } from './item-readers.ts';

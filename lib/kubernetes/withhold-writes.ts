@@ -1,6 +1,6 @@
 import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
-import { boundedText, isRecord } from '../cluster/values.ts';
-import { describePublished, isNothing, sameJson } from '../endpoints/objects.ts';
+import { describePublished, isNothing, sameJson } from '../cluster/published-objects.ts';
+import { boundedText, isRecord } from '../util/values.ts';
 import { type ClusterPort, describeRef, type Kind, type ObjectRef, refOf } from './cluster-port.ts';
 
 /**

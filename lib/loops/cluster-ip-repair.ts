@@ -1,8 +1,8 @@
 import { containsNetwork, type Network, parseCidr } from '../allocator/network.ts';
-import type { ClusterSpec } from '../cluster/cluster-spec.ts';
-import { DEFAULT_CLUSTER_IP_RANGE } from '../cluster/spec-parts.ts';
 import { isDefault, listServiceCidrs, type ServiceCidr, servedAddresses } from '../kubernetes/service-cidrs.ts';
 import { CLUSTER_IP_WORDS, clusterIpClaims } from '../repair/cluster-ips.ts';
+import type { ClusterSpec } from '../spec/cluster-spec.ts';
+import { DEFAULT_CLUSTER_IP_RANGE } from '../spec/spec-parts.ts';
 import type { LoopDefinition, PassContext, PassReport } from './pass.ts';
 import { repairPass } from './repair.ts';
 import { keepService, repairAddresses, type Services } from './repair-ip-addresses.ts';

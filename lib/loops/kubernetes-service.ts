@@ -1,12 +1,6 @@
 import { probeServers, ticksOfATurn } from '../api-servers/probe-addresses.ts';
 import { publish, writeService } from '../api-servers/write-objects.ts';
 import type { Finding } from '../cluster/finding.ts';
-import type { LeaseChanges } from '../cluster/lease.ts';
-import { isRecord } from '../cluster/values.ts';
-import { type ContestState, contestStateFrom } from '../endpoints/contested-writes.ts';
-import { EndpointsError, probeFindings, standingWithdrawals } from '../endpoints/endpoint-findings.ts';
-import { planService } from '../endpoints/kubernetes-service.ts';
-import { decideLeases, describeChanges } from '../endpoints/lease-decisions.ts';
 import {
   ENDPOINTS_REF,
   type EndpointSliceObject,
@@ -17,19 +11,25 @@ import {
   SERVICE_NAME_LABEL,
   SERVICE_REF,
   type ServiceObject,
-} from '../endpoints/objects.ts';
+} from '../cluster/published-objects.ts';
+import { type ContestState, contestStateFrom } from '../endpoints/contested-writes.ts';
+import { EndpointsError, probeFindings, standingWithdrawals } from '../endpoints/endpoint-findings.ts';
+import { planService } from '../endpoints/kubernetes-service.ts';
+import { decideLeases, describeChanges } from '../endpoints/lease-decisions.ts';
 import { endpointsPublication, slicesPublication } from '../endpoints/publication.ts';
 import { publishedServers, type ServersSeen } from '../endpoints/published-servers.ts';
 import type { ClusterPort } from '../kubernetes/cluster-port.ts';
+import type { LeaseChanges } from '../leases/lease.ts';
 import { changeLeases, notOverwritten, readLeases, type StoredLeases } from '../table/leases.ts';
 import { plainValue } from '../table/stored-item.ts';
+import { isRecord } from '../util/values.ts';
 import type { LoopDefinition, PassContext, PassReport } from './pass.ts';
 
 /*
  * Maintains the Service `default/kubernetes`, and publishes the API servers that answer in its Endpoints and EndpointSlice
  * (`pkg/controlplane/controller/kubernetesservice/controller.go`, `pkg/controlplane/reconcilers`). A pass handles these cases:
  *
- *   - An API server answers or does not answer: the pass first saves its lease (lib/endpoints/lease-states.ts).
+ *   - An API server answers or does not answer: the pass first saves its lease (lib/leases/lease-states.ts).
  *   - An address is published without a lease: it gets a lease, and two misses remove it.
  *   - A lease could not be written: the address stays published if it answered.
  *   - The look-up of a host name failed: its known and published records stay.

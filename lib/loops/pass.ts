@@ -1,6 +1,6 @@
-import type { ClusterSpec, Loop } from '../cluster/cluster-spec.ts';
 import type { Finding, FindingType } from '../cluster/finding.ts';
 import type { ClusterPort, ControlPlane, LookUp, Prober } from '../kubernetes/cluster-port.ts';
+import type { ClusterSpec, Loop } from '../spec/cluster-spec.ts';
 import type { KeyValueTable, TableValue } from '../table/key-value-table.ts';
 import type { RunRecord } from '../table/run-records.ts';
 

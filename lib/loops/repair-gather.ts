@@ -1,11 +1,11 @@
 import { isRefused, type Refusal } from '../allocator/refusal.ts';
 import type { Finding } from '../cluster/finding.ts';
 import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
-import { type RangeKey, rangesOf } from '../cluster/spec-ranges.ts';
 import { emptyRange } from '../range/stored-range.ts';
 import { type AuditedRange, startAudit } from '../repair/audit.ts';
 import { type EnterClaims, FindingList, RepairError } from '../repair/claims.ts';
 import { type Rebuild, recordedRange, startRebuild } from '../repair/compare-range.ts';
+import { type RangeKey, rangesOf } from '../spec/spec-ranges.ts';
 import { TableError } from '../table/key-value-table.ts';
 import { type ReadRange, readRange } from '../table/ranges.ts';
 import type { PassContext, PassReport } from './pass.ts';

@@ -1,16 +1,16 @@
 import { canonicalAddress } from '../allocator/ip-address.ts';
-import { eachOf } from '../cluster/async.ts';
 import type { Finding, FindingType } from '../cluster/finding.ts';
 import type { IPAddressRecord, ServiceClaim } from '../cluster/kubernetes-objects.ts';
 import { ClusterError, type ClusterPort, isFaultOfObject, type ObjectRef } from '../kubernetes/cluster-port.ts';
 import { IP_ADDRESS_READER, SERVICE_READER } from '../kubernetes/item-readers.ts';
 import { listServiceCidrs, type ServiceCidr, servedAddresses } from '../kubernetes/service-cidrs.ts';
-import { HOLDS_SELECTOR, holdIn, MANAGED_BY_HOLDS } from '../range/held-address.ts';
 import { isSurelyOver } from '../range/hold.ts';
+import { HOLDS_SELECTOR, holdIn, MANAGED_BY_HOLDS } from '../range/hold-ip-address.ts';
 import { type AddressMemory, addressMemoryIn, chooseFaults } from '../repair/address-turns.ts';
 import { type AddressFault, type AddressView, addressFaults, serviceKey } from '../repair/ip-addresses.ts';
 import { fullFamilies, serviceCidrUsage } from '../repair/service-cidr-usage.ts';
 import { plainValue } from '../table/stored-item.ts';
+import { eachOf } from '../util/async.ts';
 import { type Confirmed, correct } from './ip-address-corrections.ts';
 import type { PassContext, PassReport } from './pass.ts';
 

@@ -1,9 +1,9 @@
-import type { ClusterSpec, Loop } from '../cluster/cluster-spec.ts';
-import { CodedError } from '../cluster/values.ts';
 import { ClusterError, type ServiceSelection } from '../kubernetes/cluster-port.ts';
 import type { RangeWords } from '../repair/claim-findings.ts';
 import type { ClaimedRange, EnterClaims } from '../repair/claims.ts';
+import type { ClusterSpec, Loop } from '../spec/cluster-spec.ts';
 import { TableError } from '../table/key-value-table.ts';
+import { CodedError } from '../util/values.ts';
 
 /** The differences between the repairs of cluster IPs and of node ports. */
 export interface RepairKind {

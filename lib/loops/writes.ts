@@ -1,10 +1,10 @@
-import type { AllocatorOfRecord, Mode } from '../cluster/cluster-spec.ts';
-import { CodedError } from '../cluster/values.ts';
 import type { ClusterPort } from '../kubernetes/cluster-port.ts';
 import { withholdWrites } from '../kubernetes/withhold-writes.ts';
+import type { AllocatorOfRecord, Mode } from '../spec/cluster-spec.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
 import { isRangeKey } from '../table/ranges.ts';
 import { type UnwrittenOptions, unwrittenTable } from '../table/unwritten-table.ts';
+import { CodedError } from '../util/values.ts';
 
 /**
  * The writes that a pass may make. `all`: every write. `bookkeeping`: only writes to the table, except to ranges from which

@@ -1,8 +1,8 @@
 import type { PickIndex, RangeAllocator } from '../allocator/range-allocator.ts';
 import { isRefused, type Refusal, refused } from '../allocator/refusal.ts';
-import type { ClusterSpec } from '../cluster/cluster-spec.ts';
-import { RANGE_KEYS, type RangeKey, rangesOf } from '../cluster/spec-ranges.ts';
-import { CodedError } from '../cluster/values.ts';
+import type { ClusterSpec } from '../spec/cluster-spec.ts';
+import { RANGE_KEYS, type RangeKey, rangesOf } from '../spec/spec-ranges.ts';
+import { CodedError } from '../util/values.ts';
 import type { Requested } from './operations.ts';
 import { Range } from './range.ts';
 import { emptyRange, type StoredRange } from './stored-range.ts';

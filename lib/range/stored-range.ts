@@ -3,8 +3,8 @@ import { portRangeOf } from '../allocator/port-range.ts';
 import type { PickIndex, RangeAllocator } from '../allocator/range-allocator.ts';
 import type { Refusal } from '../allocator/refusal.ts';
 import { equalBits, hasBit, type RangeSnapshot } from '../allocator/snapshot-bytes.ts';
-import type { AllocatorOfRecord } from '../cluster/cluster-spec.ts';
-import { RANGE_KEYS, type RangeKey } from '../cluster/spec-ranges.ts';
+import type { AllocatorOfRecord } from '../spec/cluster-spec.ts';
+import { RANGE_KEYS, type RangeKey } from '../spec/spec-ranges.ts';
 import { type Hold, sameHolds } from './hold.ts';
 
 /**

@@ -4,8 +4,8 @@ import { hostBits, isUsableIn, type Network, parseCidr, usableSize } from '../al
 import type { RangeAllocator } from '../allocator/range-allocator.ts';
 import { isRefused, type Refusal } from '../allocator/refusal.ts';
 import type { RangeSnapshot } from '../allocator/snapshot-bytes.ts';
-import type { RangeKey } from '../cluster/spec-ranges.ts';
 import { emptyRange, NO_STRIKES, type StoredRange, sameRange } from '../range/stored-range.ts';
+import type { RangeKey } from '../spec/spec-ranges.ts';
 import type { RangeWords } from './claim-findings.ts';
 import type { ClaimedRange } from './claims.ts';
 import { nothingFree } from './compare-range.ts';

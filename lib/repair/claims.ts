@@ -1,7 +1,7 @@
 import type { Refusal } from '../allocator/refusal.ts';
 import type { Finding, FindingType } from '../cluster/finding.ts';
 import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
-import { CodedError } from '../cluster/values.ts';
+import { CodedError } from '../util/values.ts';
 
 export type RepairErrorCode =
   /** An allocator reported that its range is full although more claims followed. */

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { ClusterSpec } from '../cluster/cluster-spec.ts';
+import type { ClusterSpec } from '../spec/cluster-spec.ts';
 
 /** A caller key has at least 32 characters, because the hash of a shorter key could be reversed by guessing. */
 export const CALLER_KEY = /^[\x21-\x7e]{32,256}$/;

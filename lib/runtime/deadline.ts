@@ -1,6 +1,6 @@
-import { unlessAborted } from '../cluster/async.ts';
-import type { Loop } from '../cluster/cluster-spec.ts';
-import { CodedError } from '../cluster/values.ts';
+import type { Loop } from '../spec/cluster-spec.ts';
+import { unlessAborted } from '../util/async.ts';
+import { CodedError } from '../util/values.ts';
 
 /** The longest time of one pass, however much time the function has. */
 export const PASS_BUDGET_MS: Readonly<Record<Loop, number>> = {

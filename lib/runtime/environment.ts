@@ -1,9 +1,10 @@
-import type { EventBus, MessageQueue } from '../aws/send-batches.ts';
+import type { EventBus, MessageQueue, QueueDepth } from '../aws/send-batches.ts';
+import type { LoadKubeconfig } from '../aws/stored-kubeconfig.ts';
 import type { HealthyTargets } from '../aws/target-group.ts';
-import type { ClusterSpec, Loop } from '../cluster/cluster-spec.ts';
 import type { ClusterPort, ControlPlane, HostResolver, Prober } from '../kubernetes/cluster-port.ts';
+import type { ClusterSpec, Loop } from '../spec/cluster-spec.ts';
+import type { ServerClock } from '../table/dynamodb/server-clock.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
-import type { ServerClock } from '../table/server-clock.ts';
 import type { TelemetryFactory } from '../telemetry/telemetry.ts';
 import type { StartDeadline } from './deadline.ts';
 
@@ -53,4 +54,16 @@ export interface Environment extends TableEnvironment {
   readonly resolveHost: (signal: AbortSignal) => HostResolver;
   /** Reads target groups. If absent, no target group can be read. */
   readonly healthyTargets?: HealthyTargets;
+}
+
+/** The dependencies of the doctor, in addition to the environment of every function. */
+export interface DoctorEnvironment {
+  /** Reads the kubeconfig at each call, without a cache: an operator may have corrected it since the last check. */
+  readonly loadKubeconfig: LoadKubeconfig;
+  /** The queues of ticks. If absent, for example on a developer's machine, no queue is checked. */
+  readonly queues?: {
+    readonly urls: readonly string[];
+    readonly depth: QueueDepth;
+    readonly concurrency?: number;
+  };
 }

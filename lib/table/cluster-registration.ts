@@ -1,4 +1,4 @@
-import type { ClusterSpec, Mode } from '../cluster/cluster-spec.ts';
+import type { ClusterSpec, Mode } from '../spec/cluster-spec.ts';
 import {
   ALL_CLUSTERS,
   CLUSTERS,

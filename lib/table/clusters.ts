@@ -1,7 +1,7 @@
 import * as z from 'zod/mini';
-import { BOUNDS, fieldOver, type OverBoundField } from '../cluster/bounds.ts';
-import { type ClusterSpec, clusterSpecShape } from '../cluster/cluster-spec.ts';
-import { clusterName, count } from '../cluster/shapes.ts';
+import { type ClusterSpec, clusterSpecShape } from '../spec/cluster-spec.ts';
+import { clusterName, count } from '../spec/shapes.ts';
+import { BOUNDS, fieldOver, type OverBoundField } from '../util/bounds.ts';
 import { type Change, guaranteedUpdate, type UpdateOptions } from './guaranteed-update.ts';
 import { type Item, type KeyValueTable, type NewItem, TableError } from './key-value-table.ts';
 import { decodeItem, fieldsIn, plainValue } from './stored-item.ts';

@@ -1,6 +1,6 @@
 import * as z from 'zod/mini';
-import type { Loop } from '../cluster/cluster-spec.ts';
-import { count } from '../cluster/shapes.ts';
+import type { Loop } from '../spec/cluster-spec.ts';
+import { count } from '../spec/shapes.ts';
 import type { Item, KeyValueTable } from './key-value-table.ts';
 import { decodeItem, plainValue } from './stored-item.ts';
 

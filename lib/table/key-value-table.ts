@@ -1,4 +1,4 @@
-import { CodedError } from '../cluster/values.ts';
+import { CodedError } from '../util/values.ts';
 
 /** The value of an attribute. Bytes are stored as binary: the bitmap of a /16 takes 8 KB, and as base64 it would take 11 KB. */
 export type TableValue =

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import * as z from 'zod/mini';
 import { countBefore } from '../allocator/network.ts';
-import { afterChanges, endOf, type Lease, type LeaseChanges } from '../cluster/lease.ts';
-import { count } from '../cluster/shapes.ts';
+import { afterChanges, endOf, type Lease, type LeaseChanges } from '../leases/lease.ts';
+import { count } from '../spec/shapes.ts';
 import { guaranteedUpdate, type UpdateOptions, writeUntilWon } from './guaranteed-update.ts';
 import type { Item, KeyValueTable, NewItem, TableValue } from './key-value-table.ts';
 import { decodeItem, fieldsIn } from './stored-item.ts';

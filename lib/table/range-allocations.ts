@@ -1,6 +1,4 @@
 import { isRefused, type Refusal, refused } from '../allocator/refusal.ts';
-import type { ClusterSpec, Loop } from '../cluster/cluster-spec.ts';
-import { type RangeKey, repairLoopOf } from '../cluster/spec-ranges.ts';
 import { type ConfiguredRange, openStored, refusalBeforeReading } from '../range/configured-range.ts';
 import {
   type Allocated,
@@ -20,6 +18,8 @@ import {
   type Undo,
   undoAllocation,
 } from '../range/service-allocation.ts';
+import type { ClusterSpec, Loop } from '../spec/cluster-spec.ts';
+import { type RangeKey, repairLoopOf } from '../spec/spec-ranges.ts';
 import { type Change, guaranteedUpdate, type UpdateOptions } from './guaranteed-update.ts';
 import type { Item, KeyValueTable } from './key-value-table.ts';
 import { decodeRange, MOST_HOLD_BYTES, rangeContent, sizeOfHolds } from './ranges.ts';

@@ -1,9 +1,9 @@
 import * as z from 'zod/mini';
 import { popCount, subtract, trimmed } from '../allocator/snapshot-bytes.ts';
-import { count } from '../cluster/shapes.ts';
-import type { RangeKey } from '../cluster/spec-ranges.ts';
 import { type Hold, termsOf } from '../range/hold.ts';
 import type { LeakStrikes, StoredRange, Unclaimed } from '../range/stored-range.ts';
+import { count } from '../spec/shapes.ts';
+import type { RangeKey } from '../spec/spec-ranges.ts';
 import { changesNothing } from './guaranteed-update.ts';
 import type { Item, KeyValueTable, NewItem, TableValue, WriteResult } from './key-value-table.ts';
 import { binary, decodeItem, storedSize } from './stored-item.ts';

@@ -1,7 +1,7 @@
 import * as z from 'zod/mini';
-import { LOOPS, type Loop } from '../cluster/cluster-spec.ts';
 import { type EventSighting, type FindingType, PASSING_FINDINGS } from '../cluster/finding.ts';
-import { count } from '../cluster/shapes.ts';
+import { LOOPS, type Loop } from '../spec/cluster-spec.ts';
+import { count } from '../spec/shapes.ts';
 import { type Item, type KeyValueTable, TableError, type TableValue, type WriteResult } from './key-value-table.ts';
 import { decodeItem, plainValue } from './stored-item.ts';
 

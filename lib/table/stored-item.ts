@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import * as z from 'zod/mini';
-import { shapeFaults } from '../cluster/shapes.ts';
+import { shapeFaults } from '../spec/shapes.ts';
 import { type Item, type NewItem, TableError, type TableValue } from './key-value-table.ts';
 
 /** Returns the item that is stored after a successful write. */

@@ -1,6 +1,6 @@
 import { Logger } from '@aws-lambda-powertools/logger';
 import { Metrics, MetricUnit } from '@aws-lambda-powertools/metrics';
-import { boundedText } from '../cluster/values.ts';
+import { boundedText } from '../util/values.ts';
 import {
   type CounterName,
   type FieldValue,

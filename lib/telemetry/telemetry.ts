@@ -1,5 +1,5 @@
-import type { Loop } from '../cluster/cluster-spec.ts';
 import type { FindingType } from '../cluster/finding.ts';
+import type { Loop } from '../spec/cluster-spec.ts';
 
 export type Level = 'info' | 'warn' | 'error';
 

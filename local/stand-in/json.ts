@@ -1,4 +1,4 @@
-import { isRecord, type JsonRecord } from '../../lib/cluster/values.ts';
+import { isRecord, type JsonRecord } from '../../lib/util/values.ts';
 import { badRequest } from './resources.ts';
 
 /** @throws StatusError if a body is not JSON */

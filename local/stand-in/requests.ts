@@ -1,4 +1,4 @@
-import { isRecord, type JsonRecord } from '../../lib/cluster/values.ts';
+import { isRecord, type JsonRecord } from '../../lib/util/values.ts';
 import { jsonFieldsIn, jsonListIn, parsedJson } from './json.ts';
 import type { StoredObject } from './object-store.ts';
 import { badRequest, StatusError } from './resources.ts';

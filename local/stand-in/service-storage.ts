@@ -4,7 +4,7 @@ import { type AllocatedItems, addressRefusal, portRefusal } from '../../lib/admi
 import { asRead, completeUpdate, holdOwnerOf, type ServiceSpec, serviceShape } from '../../lib/admission/service.ts';
 import { familyOf, type IPFamily } from '../../lib/allocator/ip-address.ts';
 import { isRefused, type Refusal } from '../../lib/allocator/refusal.ts';
-import type { ServiceObject, ServicePort } from '../../lib/endpoints/objects.ts';
+import type { ServiceObject, ServicePort } from '../../lib/cluster/published-objects.ts';
 import type { StoredObject } from './object-store.ts';
 import { invalid, SERVICES, StatusError } from './resources.ts';
 

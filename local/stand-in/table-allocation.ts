@@ -1,7 +1,7 @@
 import type { PickIndex } from '../../lib/allocator/range-allocator.ts';
 import { isRefused, refused } from '../../lib/allocator/refusal.ts';
-import { RANGE_KEYS, type RangeKey } from '../../lib/cluster/spec-ranges.ts';
 import { configuredRange } from '../../lib/range/configured-range.ts';
+import { RANGE_KEYS, type RangeKey } from '../../lib/spec/spec-ranges.ts';
 import { readCluster } from '../../lib/table/clusters.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { rangeAllocations, refusalOfUnrepaired } from '../../lib/table/range-allocations.ts';

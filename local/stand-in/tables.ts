@@ -1,4 +1,4 @@
-import type { ServicePort } from '../../lib/endpoints/objects.ts';
+import type { ServicePort } from '../../lib/cluster/published-objects.ts';
 import { jsonFieldsIn, jsonListIn, stringsIn } from './json.ts';
 import type { StoredObject } from './object-store.ts';
 import type { ServedResource } from './resources.ts';

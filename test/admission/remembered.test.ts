@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { fromBits, subtract } from '../../lib/allocator/snapshot-bytes.ts';
-import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { keepUnclaimed } from '../../lib/range/stored-range.ts';
+import { RANGE_KEYS } from '../../lib/spec/spec-ranges.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';

@@ -3,7 +3,7 @@ import { expect, test } from '@jest/globals';
 import { answerShape } from '../../lib/allocate/answer.ts';
 import type { AllocateRequest } from '../../lib/allocate/request.ts';
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
-import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
+import { RANGE_KEYS } from '../../lib/spec/spec-ranges.ts';
 import { updateCluster, withMode, withOwner } from '../../lib/table/cluster-registration.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { answerJsonSchema } from '../../tools/json-schemas.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { AllocateRequest } from '../../lib/allocate/request.ts';
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
-import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
+import { RANGE_KEYS } from '../../lib/spec/spec-ranges.ts';
 import { updateCluster, withMode } from '../../lib/table/cluster-registration.ts';
 import { type AllocateWorld, anAllocateWorld, CLUSTER } from '../support/allocate-world.ts';
 import { CutCalls, type End, FAILURES } from '../support/cut-calls.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import type { AllocateRequest } from '../../lib/allocate/request.ts';
-import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
+import { RANGE_KEYS } from '../../lib/spec/spec-ranges.ts';
 import { updateCluster, withAllocationClosed } from '../../lib/table/cluster-registration.ts';
 import { writeRunRecord } from '../../lib/table/run-records.ts';
 import { anAdmissionWorld } from '../support/admission-world.ts';

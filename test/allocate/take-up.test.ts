@@ -1,9 +1,9 @@
 import { expect, test } from '@jest/globals';
 import type { AllocateRequest } from '../../lib/allocate/request.ts';
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
-import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import type { Hold } from '../../lib/range/hold.ts';
 import type { StoredRange } from '../../lib/range/stored-range.ts';
+import { RANGE_KEYS } from '../../lib/spec/spec-ranges.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { type AllocateWorld, anAllocateWorld } from '../support/allocate-world.ts';
 import { HOLD_MS } from '../support/ranges.ts';

@@ -1,9 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 import { resolveAddresses } from '../../lib/api-servers/probe-addresses.ts';
-import type { ApiServerSpec } from '../../lib/cluster/cluster-spec.ts';
-import type { Lease } from '../../lib/cluster/lease.ts';
-import { newLease } from '../../lib/endpoints/lease-states.ts';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
+import type { Lease } from '../../lib/leases/lease.ts';
+import { newLease } from '../../lib/leases/lease-states.ts';
+import type { ApiServerSpec } from '../../lib/spec/cluster-spec.ts';
 import { aClusterSpec, aHost, aServer } from '../support/a-cluster-spec.ts';
 
 const dnsName = aHost('api.example.com');

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { tokenRequester } from '../../lib/aws/read-kubeconfig.ts';
 import { secretTextReader } from '../../lib/aws/store-client.ts';
 import { targetGroupReader } from '../../lib/aws/target-group.ts';
-import { LONGEST_TOKEN } from '../../lib/cluster/bounds.ts';
+import { LONGEST_TOKEN } from '../../lib/util/bounds.ts';
 import {
   type AwsAnswer,
   type AwsCall,

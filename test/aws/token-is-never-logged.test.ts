@@ -2,9 +2,9 @@ import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globa
 import { stringify } from 'yaml';
 import { kubeconfigSources } from '../../lib/aws/read-kubeconfig.ts';
 import { kubeconfigLoader } from '../../lib/aws/stored-kubeconfig.ts';
-import { deregistration } from '../../lib/dispatch/deregistration.ts';
+import { deregistration } from '../../lib/deregister/deregistration.ts';
 import { doctor } from '../../lib/doctor/doctor.ts';
-import { ClusterConnections } from '../../lib/environment/cluster-connections.ts';
+import { ClusterConnections } from '../../lib/runtime/cluster-connections.ts';
 import { startDeadline } from '../../lib/runtime/deadline.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
 import { powertoolsTelemetry } from '../../lib/telemetry/powertools.ts';

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
+import { LOOPS } from '../../lib/spec/cluster-spec.ts';
 import { makeAuthority } from '../../local/stand-in/identity.ts';
 import { failure } from '../support/api-fault-server.ts';
 import { type MisbehavingCluster, TOKEN } from '../support/misbehaving-cluster.ts';

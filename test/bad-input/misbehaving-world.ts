@@ -1,7 +1,7 @@
 import { expect } from '@jest/globals';
-import type { ClusterSpec, Loop } from '../../lib/cluster/cluster-spec.ts';
-import { ClusterConnections } from '../../lib/environment/cluster-connections.ts';
 import { loadKubeconfigFile } from '../../lib/kubernetes/kubeconfig.ts';
+import { ClusterConnections } from '../../lib/runtime/cluster-connections.ts';
+import type { ClusterSpec, Loop } from '../../lib/spec/cluster-spec.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import type { Item, KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { readRunRecord } from '../../lib/table/run-records.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { LOOPS, type Loop } from '../../lib/cluster/cluster-spec.ts';
+import { LOOPS, type Loop } from '../../lib/spec/cluster-spec.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import type { Item, TableValue } from '../../lib/table/key-value-table.ts';
 import { plainValue } from '../../lib/table/stored-item.ts';

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { LOOPS, type Loop } from '../../lib/cluster/cluster-spec.ts';
-import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
+import { LOOPS, type Loop } from '../../lib/spec/cluster-spec.ts';
+import { dynamoDbTable } from '../../lib/table/dynamodb/dynamodb-table.ts';
 import { createTable } from '../../local/create-table.ts';
 import { afterThisTest } from '../support/after-this-test.ts';
 import { type Fault, type FaultProxy, none, serviceError, startFaultProxy, throttle } from '../support/fault-proxy.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { restAfter } from '../../cli/heartbeat/agent.ts';
-import { newLease, nextLease } from '../../lib/endpoints/lease-states.ts';
+import { newLease, nextLease } from '../../lib/leases/lease-states.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { changeLeases, leaseOf, readLeases } from '../../lib/table/leases.ts';
 import { Chance, Clock } from '../simulation/clock.ts';

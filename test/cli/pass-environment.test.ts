@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { Cli } from '../../cli/cli.ts';
 import type { OpenTable } from '../../cli/open-table.ts';
 import { type PassEnvironmentOptions, passEnvironment } from '../../cli/pass-environment.ts';
-import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
+import type { ClusterSpec } from '../../lib/spec/cluster-spec.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';

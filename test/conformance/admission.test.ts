@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { RANGE_KEYS, type RangeKey } from '../../lib/cluster/spec-ranges.ts';
+import { RANGE_KEYS, type RangeKey } from '../../lib/spec/spec-ranges.ts';
 import { readRange } from '../../lib/table/ranges.ts';
 import type { StoredService, StoredServiceSpec } from '../../local/stand-in/service-storage.ts';
 import { found } from '../support/found.ts';

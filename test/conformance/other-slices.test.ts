@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import type { EndpointSliceObject, ServiceObject } from '../../lib/endpoints/objects.ts';
+import type { EndpointSliceObject, ServiceObject } from '../../lib/cluster/published-objects.ts';
 import { eventually } from '../support/eventually.ts';
 import type { Invoked } from '../support/handlers.ts';
 import { published, SERVICE_PATH, SLICE_PATH } from '../support/kubernetes-service-objects.ts';

@@ -1,7 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
 import { checkRights } from '../../lib/doctor/check-access.ts';
 import { credentialEnds } from '../../lib/kubernetes/credentials.ts';
 import { type ApiServerAccess, loadKubeconfigFile, parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
@@ -13,6 +12,7 @@ import {
   selfReview,
 } from '../../lib/kubernetes/permissions.ts';
 import { ApiServerConnections } from '../../lib/kubernetes/transport.ts';
+import { LOOPS } from '../../lib/spec/cluster-spec.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { storedService } from '../support/etcd-client.ts';
 import { eventually } from '../support/eventually.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { EventsV1Event } from '@kubernetes/client-node';
-import type { Loop } from '../../lib/cluster/cluster-spec.ts';
 import type { WholeObject } from '../../lib/cluster/kubernetes-objects.ts';
+import type { Loop } from '../../lib/spec/cluster-spec.ts';
 import { type StoredService, storedService } from '../support/etcd-client.ts';
 import { runningControlPlane, runningHandlers } from './running-control-plane.ts';
 

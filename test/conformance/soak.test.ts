@@ -1,8 +1,8 @@
 import { readdirSync } from 'node:fs';
 import { expect, jest, test } from '@jest/globals';
 import { bitsOf } from '../../lib/allocator/snapshot-bytes.ts';
-import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
-import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
+import { LOOPS } from '../../lib/spec/cluster-spec.ts';
+import { RANGE_KEYS } from '../../lib/spec/spec-ranges.ts';
 import { readRange } from '../../lib/table/ranges.ts';
 import { startBehindProxies } from '../soak/behind-proxies.ts';
 import type { ChaosProxy } from '../support/chaos-proxy.ts';

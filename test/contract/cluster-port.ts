@@ -7,7 +7,7 @@ import type {
   EndpointsObject,
   ServiceCidrObject,
   ServiceObject,
-} from '../../lib/endpoints/objects.ts';
+} from '../../lib/cluster/published-objects.ts';
 import type { CallOptions } from '../../lib/kubernetes/api-calls.ts';
 import { clusterPort } from '../../lib/kubernetes/api-server-cluster.ts';
 import type { ClusterPort, CreateResult, ObjectRef, PatchResult } from '../../lib/kubernetes/cluster-port.ts';

@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from '@jest/globals';
-import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
+import { LOOPS } from '../../lib/spec/cluster-spec.ts';
 import { unregistered, updateCluster, withOwner } from '../../lib/table/cluster-registration.ts';
 import { listClusters, readCluster } from '../../lib/table/clusters.ts';
 import { type RunRecord, readRunRecord, writeRunRecord } from '../../lib/table/run-records.ts';

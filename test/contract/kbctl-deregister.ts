@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from '@jest/globals';
-import { withdrawnUntil } from '../../lib/cluster/lease.ts';
+import { withdrawnUntil } from '../../lib/leases/lease.ts';
 import { leaseOf, readLeases } from '../../lib/table/leases.ts';
 import { ENDPOINTS } from '../../local/stand-in/resources.ts';
 import { CLUSTER, documentIn, expectPrinted, failed, type KbctlWorld, ran } from '../support/kbctl-world.ts';

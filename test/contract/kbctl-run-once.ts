@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from '@jest/globals';
 import { fromBits, union } from '../../lib/allocator/snapshot-bytes.ts';
-import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
+import { RANGE_KEYS } from '../../lib/spec/spec-ranges.ts';
 import { updateCluster, withOwner, withPause } from '../../lib/table/cluster-registration.ts';
 import { readRange, saveRange } from '../../lib/table/ranges.ts';
 import { readRunRecord } from '../../lib/table/run-records.ts';

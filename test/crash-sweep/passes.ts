@@ -1,13 +1,13 @@
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
 import type { KubernetesObject, ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
-import { RANGE_KEYS, type RangeKey } from '../../lib/cluster/spec-ranges.ts';
-import { KUBERNETES_SERVICE, type ServiceObject } from '../../lib/endpoints/objects.ts';
+import { KUBERNETES_SERVICE, type ServiceObject } from '../../lib/cluster/published-objects.ts';
 import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
 import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
 import { nodePortRepair } from '../../lib/loops/node-port-repair.ts';
 import type { LoopDefinition } from '../../lib/loops/pass.ts';
 import { systemNamespaces } from '../../lib/loops/system-namespaces.ts';
 import type { StoredRange } from '../../lib/range/stored-range.ts';
+import { RANGE_KEYS, type RangeKey } from '../../lib/spec/spec-ranges.ts';
 import { readRange, saveRange } from '../../lib/table/ranges.ts';
 import { storedRange } from '../repair/repair-cluster.ts';
 import { withAddresses, withNodePorts } from '../repair/services.ts';

@@ -1,8 +1,8 @@
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
-import { undoDeregister } from '../../lib/api-servers/deregister.ts';
 import type { ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
-import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
+import { undoDeregister } from '../../lib/deregister/deregister.ts';
 import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
+import { RANGE_KEYS } from '../../lib/spec/spec-ranges.ts';
 import { repairPass } from '../allocate/repair-after.ts';
 import { withAddresses } from '../repair/services.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';

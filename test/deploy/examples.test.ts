@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
-import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
+import { RANGE_KEYS } from '../../lib/spec/spec-ranges.ts';
 import { TableError } from '../../lib/table/key-value-table.ts';
 import { type AllocateWorld, anAllocateWorld, CLUSTER } from '../support/allocate-world.ts';
 import { startFaultServer } from '../support/api-fault-server.ts';

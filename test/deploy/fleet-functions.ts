@@ -1,5 +1,5 @@
 import { afterAll } from '@jest/globals';
-import type { ClusterSpec, Loop } from '../../lib/cluster/cluster-spec.ts';
+import type { ClusterSpec, Loop } from '../../lib/spec/cluster-spec.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { LOCAL_TABLE, localTable } from '../../local/local-environment.ts';
 import { startTableServer } from '../../local/table-server.ts';

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DeleteStackCommand } from '@aws-sdk/client-cloudformation';
 import { beforeAll, expect, test } from '@jest/globals';
-import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
+import { LOOPS } from '../../lib/spec/cluster-spec.ts';
 import { anAllocateWorld, CLUSTER } from '../support/allocate-world.ts';
 import { running } from '../support/running.ts';
 import { sumOf } from './emulator-logs.ts';

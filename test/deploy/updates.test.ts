@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from '@jest/globals';
-import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
+import { LOOPS } from '../../lib/spec/cluster-spec.ts';
 import type { Item } from '../../lib/table/key-value-table.ts';
 import { LEASES, readLeases } from '../../lib/table/leases.ts';
 import { versionsOf } from '../support/kubernetes-service-objects.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
-import type { SharedHostSpec } from '../../lib/cluster/cluster-spec.ts';
 import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
 import { addressLookUp } from '../../lib/dispatch/address-look-up.ts';
 import type { FoundAddresses } from '../../lib/kubernetes/cluster-port.ts';
+import type { SharedHostSpec } from '../../lib/spec/cluster-spec.ts';
 import { aClusterSpec, aHost } from '../support/a-cluster-spec.ts';
 import { memoryCluster } from '../support/memory-cluster.ts';
 

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 import { EVENT_SOURCE, EVENT_TYPE } from '../../lib/aws/send-batches.ts';
-import { deregistration } from '../../lib/dispatch/deregistration.ts';
+import { deregistration } from '../../lib/deregister/deregistration.ts';
 import { type ClusterEvent, clusterEventShape } from '../../lib/dispatch/report-pass.ts';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
-import { LOOPS, type Loop } from '../../lib/cluster/cluster-spec.ts';
 import { listPausesMs, readClusterList } from '../../lib/dispatch/cluster-list.ts';
+import { LOOPS, type Loop } from '../../lib/spec/cluster-spec.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';

@@ -1,9 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { LOOPS, type Loop, SCHEDULE_SECONDS } from '../../lib/cluster/cluster-spec.ts';
 import { isDue, isDueAtEveryTick, isWithoutAnswer, pauseInForce, spacingMs } from '../../lib/dispatch/due.ts';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import { DispatchError } from '../../lib/runtime/deadline.ts';
+import { LOOPS, type Loop, SCHEDULE_SECONDS } from '../../lib/spec/cluster-spec.ts';
 import { TableError } from '../../lib/table/key-value-table.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 

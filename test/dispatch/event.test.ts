@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { LOOPS, type Loop, SCHEDULE_SECONDS } from '../../lib/cluster/cluster-spec.ts';
 import { parseEvent, receivedTicks, tickBody } from '../../lib/dispatch/event.ts';
+import { LOOPS, type Loop, SCHEDULE_SECONDS } from '../../lib/spec/cluster-spec.ts';
 import { recordingTelemetry } from '../support/recording-telemetry.ts';
 
 const scheduled = {

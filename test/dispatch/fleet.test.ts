@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { LOOPS, type Loop } from '../../lib/cluster/cluster-spec.ts';
 import { countBody } from '../../lib/dispatch/event.ts';
 import { healthOf } from '../../lib/dispatch/fleet-figures.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
+import { LOOPS, type Loop } from '../../lib/spec/cluster-spec.ts';
 import { pauseAllClusters, updateCluster, withOwner, withPause } from '../../lib/table/cluster-registration.ts';
 import { TableError } from '../../lib/table/key-value-table.ts';
 import type { RunRecord } from '../../lib/table/run-records.ts';

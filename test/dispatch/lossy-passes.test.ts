@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { addressesIn, ENDPOINTS_REF, type EndpointsObject } from '../../lib/endpoints/objects.ts';
+import { addressesIn, ENDPOINTS_REF, type EndpointsObject } from '../../lib/cluster/published-objects.ts';
 import { ClusterError, type ClusterPort, type Prober } from '../../lib/kubernetes/cluster-port.ts';
 import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
 import { type KeyValueTable, TableError } from '../../lib/table/key-value-table.ts';

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import type { Loop } from '../../lib/cluster/cluster-spec.ts';
 import type { Summary } from '../../lib/dispatch/dispatch.ts';
 import type { PassContext, PassReport } from '../../lib/loops/pass.ts';
+import type { Loop } from '../../lib/spec/cluster-spec.ts';
 import { unregistered, updateCluster, withOwner } from '../../lib/table/cluster-registration.ts';
 import { readCluster } from '../../lib/table/clusters.ts';
 import { readLeases } from '../../lib/table/leases.ts';

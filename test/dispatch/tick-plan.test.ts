@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
 import { followingTick, NONE_APART, planTicks, type SetApart } from '../../lib/dispatch/ticks.ts';
+import { LOOPS } from '../../lib/spec/cluster-spec.ts';
 import type { Suspect } from '../../lib/table/fleet-notes.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 

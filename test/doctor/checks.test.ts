@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
+import type { ProbeReply } from '../../lib/cluster/probe-reply.ts';
 import {
   checkApiServer,
   checkKubeconfig,
@@ -12,7 +13,6 @@ import {
 import { checkOwners } from '../../lib/doctor/check-cluster.ts';
 import { checkService, checkSpec } from '../../lib/doctor/check-spec.ts';
 import { checkClock, checkQueues, checkTable } from '../../lib/doctor/check-stack.ts';
-import type { ProbeReply } from '../../lib/endpoints/probe-outcome.ts';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import { credentialEnds } from '../../lib/kubernetes/credentials.ts';
 import {

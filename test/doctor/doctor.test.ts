@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { checkConcurrency } from '../../lib/doctor/check-stack.ts';
 import { doctor } from '../../lib/doctor/doctor.ts';
-import type { DoctorEnvironment } from '../../lib/doctor/line.ts';
-import { doctorEnvironmentFrom } from '../../lib/environment/cluster-environment.ts';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
+import { doctorEnvironmentFrom } from '../../lib/runtime/cluster-environment.ts';
+import type { DoctorEnvironment } from '../../lib/runtime/environment.ts';
 import { type ListeningStandIn, listen } from '../../local/stand-in/api-servers.ts';
 import { kubeconfigOf } from '../../local/stand-in/identity.ts';
 import type { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { ENDPOINTS_REF, type EndpointsObject } from '../../lib/endpoints/objects.ts';
+import { ENDPOINTS_REF, type EndpointsObject } from '../../lib/cluster/published-objects.ts';
 import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
 import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
 import { nodePortRepair } from '../../lib/loops/node-port-repair.ts';

@@ -6,7 +6,7 @@ import {
   probeFindings,
   standingWithdrawals,
 } from '../../lib/endpoints/endpoint-findings.ts';
-import type { ProbeOutcome } from '../../lib/endpoints/probe-outcome.ts';
+import type { ProbeOutcome } from '../../lib/leases/probe-outcome.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { aSlice } from '../support/an-endpoints.ts';
 import { aLease } from '../support/put-lease.ts';

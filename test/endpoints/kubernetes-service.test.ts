@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
-import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
+import type { ServiceObject, ServicePort } from '../../lib/cluster/published-objects.ts';
 import { endpointPorts, planService } from '../../lib/endpoints/kubernetes-service.ts';
-import type { ServiceObject, ServicePort } from '../../lib/endpoints/objects.ts';
+import type { ClusterSpec } from '../../lib/spec/cluster-spec.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { found } from '../support/found.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { addressesIn, type EndpointSubset } from '../../lib/endpoints/objects.ts';
+import { addressesIn, type EndpointSubset } from '../../lib/cluster/published-objects.ts';
 import { type FamilyObservation, isHarmful, planWrites } from '../../lib/endpoints/publication.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { anEndpoints, aSlice, HTTPS } from '../support/an-endpoints.ts';

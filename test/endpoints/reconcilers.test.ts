@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import type { EndpointAddress, EndpointsObject } from '../../lib/endpoints/objects.ts';
+import type { EndpointAddress, EndpointsObject } from '../../lib/cluster/published-objects.ts';
 import {
   addMaster,
   addMasters,

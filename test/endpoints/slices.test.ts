@@ -5,7 +5,7 @@ import {
   MANAGED_BY_LABEL,
   sameJson,
   samePort,
-} from '../../lib/endpoints/objects.ts';
+} from '../../lib/cluster/published-objects.ts';
 import { sliceFromEndpoints, sliceWrites } from '../../lib/endpoints/slices.ts';
 import { anEndpoints, aSlice, HTTPS } from '../support/an-endpoints.ts';
 

@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
-import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
+import { LOOPS } from '../../lib/spec/cluster-spec.ts';
 import { LOOP_HANDLERS } from '../../local/loop-handlers.ts';
 import { aDispatchWorld } from '../support/dispatch-world.ts';
 

@@ -1,18 +1,18 @@
 import { describe, expect } from '@jest/globals';
 import { writeObjects } from '../../lib/api-servers/write-objects.ts';
-import type { EndpointReconcilerType } from '../../lib/cluster/cluster-spec.ts';
 import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
-import { REFUSAL } from '../../lib/endpoints/endpoint-findings.ts';
 import {
   ENDPOINTS_REF,
   type EndpointPort,
   type EndpointSliceObject,
   type EndpointsObject,
   SLICE_REF,
-} from '../../lib/endpoints/objects.ts';
+} from '../../lib/cluster/published-objects.ts';
+import { REFUSAL } from '../../lib/endpoints/endpoint-findings.ts';
 import { addMaster, leaseEndpoints, type PublishingRules, removeMasters } from '../../lib/endpoints/reconcilers.ts';
 import { sliceFromEndpoints, sliceWrites } from '../../lib/endpoints/slices.ts';
 import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
+import type { EndpointReconcilerType } from '../../lib/spec/cluster-spec.ts';
 import { memoryCluster } from '../support/memory-cluster.ts';
 import { goldenTests } from './golden.ts';
 

@@ -1,11 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
 import { parseClusterSpec } from '../../cli/spec/parse-cluster-spec.ts';
 import { validateClusterSpec } from '../../cli/spec/validate-cluster-spec.ts';
-import { BOUNDS, LONGEST_SPEC_TEXT, LONGEST_TEXT, MOST_HOSTS } from '../../lib/cluster/bounds.ts';
-import type { EndpointSubset } from '../../lib/endpoints/objects.ts';
+import type { EndpointSubset } from '../../lib/cluster/published-objects.ts';
 import { type Kind, RESOURCES } from '../../lib/kubernetes/cluster-port.ts';
 import { listAllServices } from '../../lib/kubernetes/item-readers.ts';
 import { CLUSTERS, clusterContent, readCluster } from '../../lib/table/clusters.ts';
+import { BOUNDS, LONGEST_SPEC_TEXT, LONGEST_TEXT, MOST_HOSTS } from '../../lib/util/bounds.ts';
 import { minimal } from '../cli/spec/spec-support.ts';
 import { portAnswering, reply } from '../kubernetes/port-answering.ts';
 import { envelope, message } from '../kubernetes/protobuf-writer.ts';

@@ -1,5 +1,3 @@
-import { BOUNDS, fieldOver } from '../../lib/cluster/bounds.ts';
-import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
 import type { KubernetesObject, ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
 import { type Kind, RESOURCES } from '../../lib/kubernetes/cluster-port.ts';
 import { SecretSearch } from '../../lib/kubernetes/mask-credential.ts';
@@ -9,6 +7,8 @@ import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
 import { nodePortRepair } from '../../lib/loops/node-port-repair.ts';
 import type { LoopDefinition } from '../../lib/loops/pass.ts';
 import { systemNamespaces } from '../../lib/loops/system-namespaces.ts';
+import type { ClusterSpec } from '../../lib/spec/cluster-spec.ts';
+import { BOUNDS, fieldOver } from '../../lib/util/bounds.ts';
 import { service } from '../repair/services.ts';
 import { aClusterSpec, aServer } from '../support/a-cluster-spec.ts';
 import { memoryCluster } from '../support/memory-cluster.ts';

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { expect, test } from '@jest/globals';
-import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
+import { LOOPS } from '../../lib/spec/cluster-spec.ts';
 import { unregistered, updateCluster } from '../../lib/table/cluster-registration.ts';
 import {
   nextTickMs,

@@ -1,8 +1,8 @@
 import { randomInt } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
-import type { Loop } from '../../lib/cluster/cluster-spec.ts';
 import { clusterPort } from '../../lib/kubernetes/api-server-cluster.ts';
 import type { Prober } from '../../lib/kubernetes/cluster-port.ts';
+import type { Loop } from '../../lib/spec/cluster-spec.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { runOnSchedules, scheduledLoops } from '../../local/clock-driven-runner.ts';
 import { DEMO, playStory, STORY, type StoryEvent } from '../../local/demo.ts';

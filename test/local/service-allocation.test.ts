@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { RANGE_KEYS, type RangeKey } from '../../lib/cluster/spec-ranges.ts';
+import { RANGE_KEYS, type RangeKey } from '../../lib/spec/spec-ranges.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { readRange } from '../../lib/table/ranges.ts';
 import type { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';

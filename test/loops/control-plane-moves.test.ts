@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { fromBits, hasBit } from '../../lib/allocator/snapshot-bytes.ts';
-import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
-import type { ClusterConnections } from '../../lib/environment/cluster-connections.ts';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
 import type { Hold } from '../../lib/range/hold.ts';
 import type { StoredRange } from '../../lib/range/stored-range.ts';
+import type { ClusterConnections } from '../../lib/runtime/cluster-connections.ts';
+import { RANGE_KEYS } from '../../lib/spec/spec-ranges.ts';
 import { readRange, saveRange } from '../../lib/table/ranges.ts';
 import { storedRange } from '../repair/repair-cluster.ts';
 import { aProcess } from '../support/a-process.ts';

@@ -6,7 +6,7 @@ import {
   type ServiceObject,
   type SLICE_REF,
   sliceRef,
-} from '../../lib/endpoints/objects.ts';
+} from '../../lib/cluster/published-objects.ts';
 import { secondSlice } from '../../lib/endpoints/slices.ts';
 import { aHost, aServer } from '../support/a-cluster-spec.ts';
 import { A, B, type EndpointsWorld, READY, SILENT, settled, worldOf } from '../support/endpoints-world.ts';

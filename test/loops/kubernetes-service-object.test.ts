@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import type { ServiceObject } from '../../lib/endpoints/objects.ts';
+import type { ServiceObject } from '../../lib/cluster/published-objects.ts';
 import { ClusterError, type ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import { A, type EndpointsWorld, settled, worldOf } from '../support/endpoints-world.ts';
 import type { WriteAnswer } from '../support/memory-cluster.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
+import { SLICE_REF } from '../../lib/cluster/published-objects.ts';
 import { REFUSAL } from '../../lib/endpoints/endpoint-findings.ts';
-import { SLICE_REF } from '../../lib/endpoints/objects.ts';
 import { withholdWrites } from '../../lib/kubernetes/withhold-writes.ts';
 import { aHost, aServer } from '../support/a-cluster-spec.ts';
 import { anEndpoints, aSlice } from '../support/an-endpoints.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
-import type { Lease } from '../../lib/cluster/lease.ts';
 import { addressLookUp } from '../../lib/dispatch/address-look-up.ts';
 import type { LookUp } from '../../lib/kubernetes/cluster-port.ts';
+import type { Lease } from '../../lib/leases/lease.ts';
 import type { PassContext } from '../../lib/loops/pass.ts';
 import { PASS_BUDGET_MS } from '../../lib/runtime/deadline.ts';
 import { changeLeases, LEASES, readLeases } from '../../lib/table/leases.ts';

@@ -8,7 +8,7 @@ import {
   SERVICE_NAME_LABEL,
   SLICE_REF,
   sameJson,
-} from '../../lib/endpoints/objects.ts';
+} from '../../lib/cluster/published-objects.ts';
 import { anEndpoints, aSlice, HTTPS } from '../support/an-endpoints.ts';
 import { A, B, type EndpointsWorld, READY, SILENT, settled, worldOf } from '../support/endpoints-world.ts';
 import { found } from '../support/found.ts';

@@ -1,9 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
-import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { ClusterError, type ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
 import { nodePortRepair } from '../../lib/loops/node-port-repair.ts';
+import { RANGE_KEYS } from '../../lib/spec/spec-ranges.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { countsByType, listing, RepairCluster } from '../repair/repair-cluster.ts';
 import { withAddresses, withNodePorts } from '../repair/services.ts';

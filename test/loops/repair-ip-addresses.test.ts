@@ -5,7 +5,7 @@ import { ClusterError, type ClusterPort } from '../../lib/kubernetes/cluster-por
 import type { HttpReply } from '../../lib/kubernetes/http-client.ts';
 import { withholdWrites } from '../../lib/kubernetes/withhold-writes.ts';
 import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
-import { heldAddress } from '../../lib/range/held-address.ts';
+import { heldAddress } from '../../lib/range/hold-ip-address.ts';
 import { portAnswering } from '../kubernetes/port-answering.ts';
 import { brokenList, RepairCluster } from '../repair/repair-cluster.ts';
 import { type MemoryCluster, memoryCluster } from '../support/memory-cluster.ts';

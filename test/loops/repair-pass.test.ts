@@ -1,8 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { refused } from '../../lib/allocator/refusal.ts';
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
-import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
-import { RANGE_KEYS, type RangeKey } from '../../lib/cluster/spec-ranges.ts';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import { clusterIpRepair, clusterIps } from '../../lib/loops/cluster-ip-repair.ts';
 import { NODE_PORTS, nodePortRepair } from '../../lib/loops/node-port-repair.ts';
@@ -10,6 +8,8 @@ import { repairPass } from '../../lib/loops/repair.ts';
 import type { RepairKind } from '../../lib/loops/repair-kind.ts';
 import type { HoldTerms } from '../../lib/range/hold.ts';
 import type { ClaimedRange } from '../../lib/repair/claims.ts';
+import type { ClusterSpec } from '../../lib/spec/cluster-spec.ts';
+import { RANGE_KEYS, type RangeKey } from '../../lib/spec/spec-ranges.ts';
 import { type KeyValueTable, TableError } from '../../lib/table/key-value-table.ts';
 import { countsByType, listing, RepairCluster } from '../repair/repair-cluster.ts';
 import { withAddresses, withNodePorts } from '../repair/services.ts';

@@ -1,14 +1,14 @@
 import { describe, expect, test } from '@jest/globals';
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
-import type { AllocatorOfRecord } from '../../lib/cluster/cluster-spec.ts';
-import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
-import { SLICE_REF } from '../../lib/endpoints/objects.ts';
+import { SLICE_REF } from '../../lib/cluster/published-objects.ts';
 import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
 import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
 import { nodePortRepair } from '../../lib/loops/node-port-repair.ts';
 import { systemNamespaces } from '../../lib/loops/system-namespaces.ts';
 import { OlderSpecError, portsFor, type Writes } from '../../lib/loops/writes.ts';
+import type { AllocatorOfRecord } from '../../lib/spec/cluster-spec.ts';
+import { RANGE_KEYS } from '../../lib/spec/spec-ranges.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { LEASES } from '../../lib/table/leases.ts';
 import { isRangeKey, saveRange } from '../../lib/table/ranges.ts';

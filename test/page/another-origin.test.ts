@@ -1,7 +1,7 @@
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import { type PageServer, servePage } from '../../cli/page/serve-page.ts';
-import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
+import { dynamoDbTable } from '../../lib/table/dynamodb/dynamodb-table.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { run } from '../../local/run.ts';
 import { openRunning, type Running } from '../../local/running.ts';

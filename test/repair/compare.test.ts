@@ -1,11 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
 import { bitsOf, fromBits } from '../../lib/allocator/snapshot-bytes.ts';
 import type { ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
-import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import type { Hold, HoldTerms } from '../../lib/range/hold.ts';
 import type { StoredRange } from '../../lib/range/stored-range.ts';
 import { type Comparison, compareRange, startRebuild } from '../../lib/repair/compare-range.ts';
 import type { JudgingPass } from '../../lib/repair/leaks.ts';
+import { RANGE_KEYS } from '../../lib/spec/spec-ranges.ts';
 import { HOLD_END_MARGIN_MS, made } from '../support/ranges.ts';
 import { storedRange } from './repair-cluster.ts';
 import { service } from './services.ts';

@@ -1,11 +1,11 @@
-import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
 import type { FindingType } from '../../lib/cluster/finding.ts';
 import type { ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
-import type { RangeKey } from '../../lib/cluster/spec-ranges.ts';
 import { ClusterError, type ClusterErrorCode, type ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import type { LoopDefinition, PassContext, PassReport } from '../../lib/loops/pass.ts';
 import { portsFor, writesOf } from '../../lib/loops/writes.ts';
 import type { StoredRange } from '../../lib/range/stored-range.ts';
+import type { ClusterSpec } from '../../lib/spec/cluster-spec.ts';
+import type { RangeKey } from '../../lib/spec/spec-ranges.ts';
 import { readRange, saveRange } from '../../lib/table/ranges.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { memoryTable } from '../support/memory-table.ts';

@@ -1,9 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
-import { unlessAborted } from '../../lib/cluster/async.ts';
 import { loopHandler } from '../../lib/dispatch/dispatch.ts';
 import { pause, startDeadline } from '../../lib/runtime/deadline.ts';
 import type { InvocationContext } from '../../lib/runtime/invocation.ts';
 import { TableError } from '../../lib/table/key-value-table.ts';
+import { unlessAborted } from '../../lib/util/async.ts';
 import { aDispatchWorld, aReport, type DispatchWorld } from '../support/dispatch-world.ts';
 
 const handler = loopHandler({ id: 'system-namespaces', run: async () => aReport() });

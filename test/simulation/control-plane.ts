@@ -1,5 +1,5 @@
 import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
-import type { EndpointSliceObject, EndpointsObject } from '../../lib/endpoints/objects.ts';
+import type { EndpointSliceObject, EndpointsObject } from '../../lib/cluster/published-objects.ts';
 import type { HttpRequest } from '../../lib/kubernetes/http-client.ts';
 import { StatusError } from '../../local/stand-in/resources.ts';
 import { ObjectServer, type ServerReply } from '../support/object-server.ts';

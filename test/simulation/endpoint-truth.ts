@@ -1,5 +1,5 @@
-import type { EndpointSliceObject, EndpointsObject } from '../../lib/endpoints/objects.ts';
-import type { ProbeReply } from '../../lib/endpoints/probe-outcome.ts';
+import type { ProbeReply } from '../../lib/cluster/probe-reply.ts';
+import type { EndpointSliceObject, EndpointsObject } from '../../lib/cluster/published-objects.ts';
 import type { ObjectWrite, ServerReply } from '../support/object-server.ts';
 import { endpointAddresses, isIPv6, sliceAddresses } from './control-plane.ts';
 import type { Call, Process } from './process.ts';

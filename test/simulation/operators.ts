@@ -1,7 +1,7 @@
-import { undoDeregister } from '../../lib/api-servers/deregister.ts';
-import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
-import { type DeregistrationResult, deregisterAddress } from '../../lib/dispatch/deregistration.ts';
-import type { EndpointsObject } from '../../lib/endpoints/objects.ts';
+import type { EndpointsObject } from '../../lib/cluster/published-objects.ts';
+import { undoDeregister } from '../../lib/deregister/deregister.ts';
+import { type DeregistrationResult, deregisterAddress } from '../../lib/deregister/deregistration.ts';
+import type { ClusterSpec } from '../../lib/spec/cluster-spec.ts';
 import { registerCluster, updateCluster, withMode } from '../../lib/table/cluster-registration.ts';
 import { claimCluster } from '../../lib/table/clusters.ts';
 import type { Chance } from './clock.ts';

@@ -22,7 +22,11 @@ const edit = (file: string, find: string, replace: string): Edit => ({ file, fin
  */
 export const SCALES: readonly Edit[] = [
   edit('lib/table/stored-item.ts', 'const WRITES_KEPT = 64;', 'const WRITES_KEPT = 1;'),
-  edit('lib/table/dynamodb-items.ts', 'const SWEEP_DELAY_MS = 60 * 60 * 1000;', 'const SWEEP_DELAY_MS = 5_000;'),
+  edit(
+    'lib/table/dynamodb/dynamodb-items.ts',
+    'const SWEEP_DELAY_MS = 60 * 60 * 1000;',
+    'const SWEEP_DELAY_MS = 5_000;',
+  ),
   edit('lib/table/requests.ts', 'const KEPT_MS = 24 * 60 * 60 * 1000;', 'const KEPT_MS = 90_000;'),
   edit('lib/table/leases.ts', 'Math.max(0, ...ends) + REMEMBERED_MS', 'Math.max(0, ...ends) + REMEMBERED_MS / 7_200'),
 ];

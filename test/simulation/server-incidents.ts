@@ -1,4 +1,4 @@
-import type { EndpointsObject } from '../../lib/endpoints/objects.ts';
+import type { EndpointsObject } from '../../lib/cluster/published-objects.ts';
 import { aServer } from '../support/a-cluster-spec.ts';
 import { aSlice } from '../support/an-endpoints.ts';
 import type { Chance } from './clock.ts';

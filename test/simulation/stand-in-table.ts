@@ -33,7 +33,7 @@ const NEWER_FIELDS: ReadonlySet<string> = new Set(['given', 'withoutAnswer', 'bu
 
 type Middleware = (next: () => Promise<unknown>) => () => Promise<unknown>;
 
-/** A DynamoDB table in memory, as its client sees it. `lib/table/dynamodb-table.ts` runs on it unchanged. */
+/** A DynamoDB table in memory, as its client sees it. `lib/table/dynamodb/dynamodb-table.ts` runs on it unchanged. */
 export class StandInTable {
   store: Store = new Map();
   readonly #world: TableWorld;

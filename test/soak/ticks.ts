@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
+import { LOOPS } from '../../lib/spec/cluster-spec.ts';
 import type { ChaosProxy } from '../support/chaos-proxy.ts';
 import { startEtcd, startKubeApiserver } from '../support/control-plane.ts';
 import { type FaultProxy, pickedFault } from '../support/fault-proxy.ts';

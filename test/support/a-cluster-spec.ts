@@ -1,6 +1,6 @@
 import { parseClusterSpec } from '../../cli/spec/parse-cluster-spec.ts';
 import { describeFaults } from '../../cli/spec/spec-fault.ts';
-import type { ApiServerSpec, ClusterSpec, ProbeSpec, SharedHostSpec } from '../../lib/cluster/cluster-spec.ts';
+import type { ApiServerSpec, ClusterSpec, ProbeSpec, SharedHostSpec } from '../../lib/spec/cluster-spec.ts';
 
 type Nested = 'endpoints' | 'service' | 'intervalSeconds';
 export type SpecFields = Partial<Omit<ClusterSpec, Nested>> & {

@@ -9,10 +9,10 @@ import type {
 import type { SavedRange, StatusInputs } from '../../cli/status/read-inputs.ts';
 import { workOutStatus } from '../../cli/status/work-out-status.ts';
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
-import type { ClusterSpec, Loop } from '../../lib/cluster/cluster-spec.ts';
-import type { Lease } from '../../lib/cluster/lease.ts';
-import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
+import type { Lease } from '../../lib/leases/lease.ts';
 import type { StoredRange } from '../../lib/range/stored-range.ts';
+import type { ClusterSpec, Loop } from '../../lib/spec/cluster-spec.ts';
+import { RANGE_KEYS } from '../../lib/spec/spec-ranges.ts';
 import type { ListedCluster } from '../../lib/table/clusters.ts';
 import type { RunRecord, RunRecords } from '../../lib/table/run-records.ts';
 import { storedRange } from '../repair/repair-cluster.ts';

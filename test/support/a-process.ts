@@ -1,7 +1,7 @@
-import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
-import { ClusterConnections, type ClusterConnectionsOptions } from '../../lib/environment/cluster-connections.ts';
 import type { ApiServerAccess } from '../../lib/kubernetes/kubeconfig.ts';
+import { ClusterConnections, type ClusterConnectionsOptions } from '../../lib/runtime/cluster-connections.ts';
 import type { ConnectOptions } from '../../lib/runtime/environment.ts';
+import type { ClusterSpec } from '../../lib/spec/cluster-spec.ts';
 import { aClusterSpec } from './a-cluster-spec.ts';
 import { afterThisTest } from './after-this-test.ts';
 

@@ -1,11 +1,11 @@
 import { type AllocationHandler, allocation } from '../../lib/allocate/allocation.ts';
 import type { Answer } from '../../lib/allocate/answer.ts';
 import type { AllocateRequest } from '../../lib/allocate/request.ts';
-import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
-import { type RangeKey, rangesOf } from '../../lib/cluster/spec-ranges.ts';
 import { holdsByItem } from '../../lib/range/hold.ts';
 import type { StoredRange } from '../../lib/range/stored-range.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
+import type { ClusterSpec } from '../../lib/spec/cluster-spec.ts';
+import { type RangeKey, rangesOf } from '../../lib/spec/spec-ranges.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { readRange, saveRange } from '../../lib/table/ranges.ts';

@@ -1,4 +1,4 @@
-import type { EndpointPort, EndpointSliceObject, EndpointsObject } from '../../lib/endpoints/objects.ts';
+import type { EndpointPort, EndpointSliceObject, EndpointsObject } from '../../lib/cluster/published-objects.ts';
 
 export const HTTPS: EndpointPort = { name: 'https', port: 6443, protocol: 'TCP' };
 

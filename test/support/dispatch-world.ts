@@ -1,9 +1,9 @@
-import type { Loop } from '../../lib/cluster/cluster-spec.ts';
 import type { ClusterListMemory } from '../../lib/dispatch/cluster-list.ts';
 import { dispatch } from '../../lib/dispatch/dispatch.ts';
 import type { LoopDefinition, PassContext, PassReport } from '../../lib/loops/pass.ts';
 import { CONCURRENT_PASSES, type Deadline, DispatchError } from '../../lib/runtime/deadline.ts';
 import type { ClusterAccess, Environment } from '../../lib/runtime/environment.ts';
+import type { Loop } from '../../lib/spec/cluster-spec.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { readRunRecord } from '../../lib/table/run-records.ts';
 import { aClusterSpec, type SpecFields } from './a-cluster-spec.ts';

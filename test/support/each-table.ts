@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { describe } from '@jest/globals';
-import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
+import { dynamoDbTable } from '../../lib/table/dynamodb/dynamodb-table.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { createTable } from '../../local/create-table.ts';
 import { memoryTable } from './memory-table.ts';

@@ -1,18 +1,18 @@
 import { type HeartbeatRequest, heartbeat } from '../../cli/heartbeat/heartbeat.ts';
-import { type DeregisterRequest, deregister } from '../../lib/api-servers/deregister.ts';
-import type { ApiServerSpec, ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
-import type { Lease } from '../../lib/cluster/lease.ts';
+import type { ProbeReply } from '../../lib/cluster/probe-reply.ts';
 import {
   addressesIn,
   ENDPOINTS_REF,
   type EndpointSliceObject,
   type EndpointsObject,
   SLICE_REF,
-} from '../../lib/endpoints/objects.ts';
-import type { ProbeReply } from '../../lib/endpoints/probe-outcome.ts';
+} from '../../lib/cluster/published-objects.ts';
+import { type DeregisterRequest, deregister } from '../../lib/deregister/deregister.ts';
 import type { ClusterPort, ProbeTarget } from '../../lib/kubernetes/cluster-port.ts';
+import type { Lease } from '../../lib/leases/lease.ts';
 import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
 import type { PassContext, PassReport } from '../../lib/loops/pass.ts';
+import type { ApiServerSpec, ClusterSpec } from '../../lib/spec/cluster-spec.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { leaseOf, readLeases } from '../../lib/table/leases.ts';
 import { aClusterSpec, aServer, type SpecFields } from './a-cluster-spec.ts';

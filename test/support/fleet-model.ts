@@ -1,8 +1,8 @@
 import type { MessageQueue } from '../../lib/aws/send-batches.ts';
 import { loopHandler } from '../../lib/dispatch/dispatch.ts';
-import { ClusterConnections } from '../../lib/environment/cluster-connections.ts';
 import type { ClusterPort, Prober } from '../../lib/kubernetes/cluster-port.ts';
 import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
+import { ClusterConnections } from '../../lib/runtime/cluster-connections.ts';
 import type { Deadline } from '../../lib/runtime/deadline.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { kubeconfigSources } from '../../lib/aws/read-kubeconfig.ts';
 import { kubeconfigLoader } from '../../lib/aws/stored-kubeconfig.ts';
-import { LOOPS, type Loop } from '../../lib/cluster/cluster-spec.ts';
 import { startDeadline } from '../../lib/runtime/deadline.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
+import { LOOPS, type Loop } from '../../lib/spec/cluster-spec.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
-import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
+import { dynamoDbTable } from '../../lib/table/dynamodb/dynamodb-table.ts';
 import { readRunRecord } from '../../lib/table/run-records.ts';
 import type { FieldValue } from '../../lib/telemetry/telemetry.ts';
 import { LOCAL_TABLE, localEnvironment } from '../../local/local-environment.ts';

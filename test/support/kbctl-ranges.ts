@@ -1,5 +1,5 @@
-import { RANGE_KEYS, type RangeKey } from '../../lib/cluster/spec-ranges.ts';
 import { configuredRange } from '../../lib/range/configured-range.ts';
+import { RANGE_KEYS, type RangeKey } from '../../lib/spec/spec-ranges.ts';
 import { readCluster } from '../../lib/table/clusters.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { type RangeAllocations, rangeAllocations } from '../../lib/table/range-allocations.ts';

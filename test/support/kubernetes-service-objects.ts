@@ -1,5 +1,5 @@
 import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
-import type { EndpointSliceObject, EndpointsObject, ServiceObject } from '../../lib/endpoints/objects.ts';
+import type { EndpointSliceObject, EndpointsObject, ServiceObject } from '../../lib/cluster/published-objects.ts';
 import type { KubeApiserver } from './control-plane.ts';
 
 const DEFAULT_NAMESPACE = '/api/v1/namespaces/default';

@@ -1,6 +1,6 @@
-import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
 import type { ClusterPort, ControlPlane } from '../../lib/kubernetes/cluster-port.ts';
 import type { PassContext } from '../../lib/loops/pass.ts';
+import type { ClusterSpec } from '../../lib/spec/cluster-spec.ts';
 import { aClusterSpec } from './a-cluster-spec.ts';
 import { memoryTable } from './memory-table.ts';
 

@@ -1,5 +1,5 @@
-import type { Lease } from '../../lib/cluster/lease.ts';
-import { newLease, type Withdrawal, withdrawn } from '../../lib/endpoints/lease-states.ts';
+import type { Lease } from '../../lib/leases/lease.ts';
+import { newLease, type Withdrawal, withdrawn } from '../../lib/leases/lease-states.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { changeLeases, leaseOf, readLeases, updateLease } from '../../lib/table/leases.ts';
 

@@ -1,4 +1,4 @@
-import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
+import { LOOPS } from '../../lib/spec/cluster-spec.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { type RunRecord, type RunRecords, readRunRecord, writeRunRecord } from '../../lib/table/run-records.ts';
 

@@ -1,5 +1,5 @@
-import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import type { Transport } from '../../lib/kubernetes/transport.ts';
+import { RANGE_KEYS } from '../../lib/spec/spec-ranges.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { saveRange } from '../../lib/table/ranges.ts';

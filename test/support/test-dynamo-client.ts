@@ -1,5 +1,5 @@
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import { createDynamoClient, type DynamoClientOptions } from '../../lib/table/dynamodb-table.ts';
+import { createDynamoClient, type DynamoClientOptions } from '../../lib/table/dynamodb/dynamodb-table.ts';
 
 /** Returns a client as in production, but with short waits and with timeouts that a busy machine does not reach. */
 export function testDynamoClient(endpoint: string, options: DynamoClientOptions = {}): DynamoDBClient {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
+import type { ClusterSpec } from '../../lib/spec/cluster-spec.ts';
 import {
   pauseAllClusters,
   registerCluster,

@@ -1,7 +1,7 @@
 import { DynamoDBServiceException } from '@aws-sdk/client-dynamodb';
 import { describe, expect, test } from '@jest/globals';
-import { isRefusal, regionOf, type TableAction, tableErrorOf } from '../../lib/table/dynamodb-errors.ts';
-import { createDynamoClient } from '../../lib/table/dynamodb-table.ts';
+import { isRefusal, regionOf, type TableAction, tableErrorOf } from '../../lib/table/dynamodb/dynamodb-errors.ts';
+import { createDynamoClient } from '../../lib/table/dynamodb/dynamodb-table.ts';
 import { TableError } from '../../lib/table/key-value-table.ts';
 
 interface Answer {

@@ -3,8 +3,8 @@ import { DeleteItemCommand, type DynamoDBClient, GetItemCommand, PutItemCommand 
 import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { listClusters } from '../../lib/table/clusters.ts';
-import { keyOf } from '../../lib/table/dynamodb-items.ts';
-import { type DynamoClientOptions, dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
+import { keyOf } from '../../lib/table/dynamodb/dynamodb-items.ts';
+import { type DynamoClientOptions, dynamoDbTable } from '../../lib/table/dynamodb/dynamodb-table.ts';
 import type { Item, KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { createTable } from '../../local/create-table.ts';
 import { describeKeyValueTable, NOW_MS, newCluster, won } from '../contract/key-value-table.ts';

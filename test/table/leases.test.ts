@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { isActive, type Lease } from '../../lib/cluster/lease.ts';
+import { isActive, type Lease } from '../../lib/leases/lease.ts';
 import type { Item, KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { changeLeases, LEASES, readLeases } from '../../lib/table/leases.ts';
 import { storedSize } from '../../lib/table/stored-item.ts';

@@ -1,10 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
 import { ipRangeOf } from '../../lib/allocator/ip-range.ts';
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
-import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { type ConfiguredRange, configuredRange } from '../../lib/range/configured-range.ts';
 import type { HoldTerms } from '../../lib/range/hold.ts';
 import type { StoredRange } from '../../lib/range/stored-range.ts';
+import { RANGE_KEYS } from '../../lib/spec/spec-ranges.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { rangeAllocations } from '../../lib/table/range-allocations.ts';
 import { MOST_HOLD_BYTES, readRange, saveRange, sizeOfHolds } from '../../lib/table/ranges.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { equalBits, fromBits } from '../../lib/allocator/snapshot-bytes.ts';
-import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import type { StoredRange } from '../../lib/range/stored-range.ts';
+import { RANGE_KEYS } from '../../lib/spec/spec-ranges.ts';
 import type { Item, KeyValueTable, TableValue } from '../../lib/table/key-value-table.ts';
 import {
   describeRangeWrite,

@@ -1,8 +1,8 @@
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
-import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
-import { serverClock } from '../../lib/table/server-clock.ts';
+import { dynamoDbTable } from '../../lib/table/dynamodb/dynamodb-table.ts';
+import { serverClock } from '../../lib/table/dynamodb/server-clock.ts';
 import { afterThisTest } from '../support/after-this-test.ts';
 import { startFaultProxy } from '../support/fault-proxy.ts';
 import { runningTableServer } from '../support/running-table-server.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import * as z from 'zod/mini';
-import { attributesOf, itemFrom } from '../../lib/table/dynamodb-items.ts';
+import { attributesOf, itemFrom } from '../../lib/table/dynamodb/dynamodb-items.ts';
 import type { TableValue } from '../../lib/table/key-value-table.ts';
 import { decodeItem, itemOf, sameValue, storedForm } from '../../lib/table/stored-item.ts';
 

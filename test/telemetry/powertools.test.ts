@@ -1,8 +1,8 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import type { Loop } from '../../lib/cluster/cluster-spec.ts';
 import type { FindingType } from '../../lib/cluster/finding.ts';
+import type { Loop } from '../../lib/spec/cluster-spec.ts';
 import { failedPassCounter, findingCounter, samplesOf } from '../../lib/telemetry/telemetry.ts';
 import { REPOSITORY } from '../support/repository.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { LOOPS, type Loop } from '../../lib/cluster/cluster-spec.ts';
 import { healthOf } from '../../lib/dispatch/fleet-figures.ts';
+import { LOOPS, type Loop } from '../../lib/spec/cluster-spec.ts';
 import { runRecords } from '../support/run-records.ts';
 import { changesOf, type Minute, statesOfAll } from './stack-alarms.ts';
 

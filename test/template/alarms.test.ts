@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { describe, expect, test } from '@jest/globals';
 import { parameterTable } from '../../deploy/parameters.ts';
-import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
+import { LOOPS } from '../../lib/spec/cluster-spec.ts';
 import {
   type CounterName,
   failedPassCounter,

@@ -1,4 +1,4 @@
-import { LOOPS, type Loop, SCHEDULE_SECONDS } from '../../lib/cluster/cluster-spec.ts';
+import { LOOPS, type Loop, SCHEDULE_SECONDS } from '../../lib/spec/cluster-spec.ts';
 import type { FleetFigure } from '../../lib/telemetry/telemetry.ts';
 import { type ResolvedResource, resolveTemplate } from '../support/resolve-template.ts';
 import { uncompiledTemplate } from '../support/uncompiled-template.ts';

@@ -54,8 +54,8 @@ const violations: readonly (readonly [string, Readonly<Record<string, string>>, 
   ],
   [
     'a builtin of Node in a pure folder',
-    { 'lib/endpoints/a.ts': "import 'node:fs'" },
-    'pure-imports-no-node-builtin: lib/endpoints/a.ts → fs',
+    { 'lib/range/a.ts': "import 'node:fs'" },
+    'pure-imports-no-node-builtin: lib/range/a.ts → fs',
   ],
   [
     'a package with I/O in a pure folder',

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
+import { LOOPS } from '../../lib/spec/cluster-spec.ts';
 import { costTable } from '../../tools/cost.ts';
 import { type Fleet, monthlyCost, totalOf, usageOf, withParameterStore } from '../../tools/cost-calculation.ts';
 import { countUsage } from './fleet-usage.ts';

@@ -1,8 +1,8 @@
 import { jest } from '@jest/globals';
-import { type ClusterSpec, LOOPS, type Loop, SCHEDULE_SECONDS } from '../../lib/cluster/cluster-spec.ts';
 import type { IPAddressRecord, ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
 import { loopHandler } from '../../lib/dispatch/dispatch.ts';
 import type { ClusterAccess, Environment } from '../../lib/runtime/environment.ts';
+import { type ClusterSpec, LOOPS, type Loop, SCHEDULE_SECONDS } from '../../lib/spec/cluster-spec.ts';
 import type { Item, KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { storedSize } from '../../lib/table/stored-item.ts';
 import { powertoolsTelemetry } from '../../lib/telemetry/powertools.ts';

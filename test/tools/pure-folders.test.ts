@@ -3,7 +3,7 @@ import { copyFile, mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { REPOSITORY } from '../support/repository.ts';
+import { REPOSITORY, readInRepository } from '../support/repository.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const impure = [
@@ -16,16 +16,23 @@ const impure = [
   { name: 'the network', code: "export const page = fetch('http://a');", printed: "Unexpected use of 'fetch'" },
 ];
 
-/** The output of the linter for the same lines in two folders. */
+const { overrides } = JSON.parse(readInRepository('.oxlintrc.json')) as {
+  readonly overrides: readonly { readonly files: readonly string[]; readonly rules: object }[];
+};
+const pure = overrides
+  .filter(({ rules }) => 'eslint/no-restricted-globals' in rules)
+  .flatMap(({ files }) => files.map((glob) => glob.replace('/**', '')));
+
+/** The output of the linter for the same lines in every pure folder and in another one. */
 let output = '';
 const root = temporaryFolder();
 beforeAll(async () => {
   await copyFile(path.join(REPOSITORY, '.oxlintrc.json'), path.join(root, '.oxlintrc.json'));
-  for (const folder of ['lib/endpoints', 'lib/table']) {
+  for (const folder of [...pure, 'lib/table']) {
     await mkdir(path.join(root, folder), { recursive: true });
     await writeFile(path.join(root, folder, 'impure.ts'), `${impure.map(({ code }) => code).join('\n')}\n`);
   }
-  const lint = promisify(execFile)(path.join(REPOSITORY, 'node_modules/.bin/oxlint'), ['-f', 'unix', 'lib'], {
+  const lint = promisify(execFile)(path.join(REPOSITORY, 'node_modules/.bin/oxlint'), ['-f', 'unix', 'lib', 'cli'], {
     cwd: root,
   });
   output = await lint.then(
@@ -35,9 +42,18 @@ beforeAll(async () => {
 });
 
 describe('the linter', () => {
-  test.each(impure)('the linter finds $name in a folder without I/O', ({ code, printed }) => {
+  test.each(impure)('the linter finds $name in every folder without I/O', ({ code, printed }) => {
     const line = impure.findIndex((one) => one.code === code) + 1;
-    expect(output).toMatch(new RegExp(`^lib/endpoints/impure\\.ts:${line}:\\d+: ${printed}`, 'm'));
+    const found = pure.filter((folder) =>
+      new RegExp(`^${folder}/impure\\.ts:${line}:\\d+: ${printed}`, 'm').test(output),
+    );
+    expect(found).toEqual(pure);
+  });
+
+  test('every folder that decides without I/O is in the list', () => {
+    expect(pure).toEqual(
+      expect.arrayContaining(['lib/allocator', 'lib/leases', 'lib/range', 'lib/repair', 'lib/endpoints']),
+    );
   });
 
   test('the linter allows the clock, random numbers and I/O in other folders', () => {

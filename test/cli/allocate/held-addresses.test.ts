@@ -2,10 +2,10 @@ import { describe, expect, test } from '@jest/globals';
 import { openHeldAddresses } from '../../../cli/allocate/held-addresses.ts';
 import { allocation } from '../../../lib/allocate/allocation.ts';
 import type { AllocateRequest } from '../../../lib/allocate/request.ts';
-import type { ClusterSpec } from '../../../lib/cluster/cluster-spec.ts';
 import type { KubernetesObject } from '../../../lib/cluster/kubernetes-objects.ts';
 import { ClusterError, type ClusterPort } from '../../../lib/kubernetes/cluster-port.ts';
-import { heldAddress } from '../../../lib/range/held-address.ts';
+import { heldAddress } from '../../../lib/range/hold-ip-address.ts';
+import type { ClusterSpec } from '../../../lib/spec/cluster-spec.ts';
 import { type AllocateWorld, anAllocateWorld, CLUSTER } from '../../support/allocate-world.ts';
 import { type MemoryCluster, memoryCluster } from '../../support/memory-cluster.ts';
 

@@ -5,7 +5,7 @@ import { beforeEach, describe, expect, test } from '@jest/globals';
 import { stringify } from 'yaml';
 import { planApply } from '../../../cli/apply/apply-steps.ts';
 import { readSpecFiles, type SpecFile } from '../../../cli/apply/spec-files.ts';
-import type { ClusterSpec } from '../../../lib/cluster/cluster-spec.ts';
+import type { ClusterSpec } from '../../../lib/spec/cluster-spec.ts';
 import type { ListedCluster } from '../../../lib/table/clusters.ts';
 import { TableError } from '../../../lib/table/key-value-table.ts';
 import { aClusterSpec } from '../../support/a-cluster-spec.ts';

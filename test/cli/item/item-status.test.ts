@@ -3,9 +3,9 @@ import { ipAddressFault, ipAddressOf } from '../../../cli/item/claims.ts';
 import { itemPlaceOf } from '../../../cli/item/item-place.ts';
 import { type ItemFacts, type ItemStatus, itemStatus } from '../../../cli/item/item-status.ts';
 import { fromBits } from '../../../lib/allocator/snapshot-bytes.ts';
-import type { ClusterSpec } from '../../../lib/cluster/cluster-spec.ts';
 import type { IPAddressRecord } from '../../../lib/cluster/kubernetes-objects.ts';
 import type { StoredRange } from '../../../lib/range/stored-range.ts';
+import type { ClusterSpec } from '../../../lib/spec/cluster-spec.ts';
 import { aClusterSpec } from '../../support/a-cluster-spec.ts';
 import { aStoredRange } from '../../support/a-fleet-status.ts';
 

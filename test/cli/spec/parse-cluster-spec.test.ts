@@ -3,8 +3,8 @@ import fc from 'fast-check';
 import { checkServiceRanges } from '../../../cli/spec/network-rules.ts';
 import { parseClusterSpec } from '../../../cli/spec/parse-cluster-spec.ts';
 import { fault, type SpecFault } from '../../../cli/spec/spec-fault.ts';
-import { writtenSpecShape } from '../../../lib/cluster/cluster-spec.ts';
-import { readServiceRanges } from '../../../lib/cluster/spec-parts.ts';
+import { writtenSpecShape } from '../../../lib/spec/cluster-spec.ts';
+import { readServiceRanges } from '../../../lib/spec/spec-parts.ts';
 import { readInRepository } from '../../support/repository.ts';
 
 const example = readInRepository('cluster.example.yml');

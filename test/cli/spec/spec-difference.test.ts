@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { differenceLine, specDifference } from '../../../cli/spec/written-spec.ts';
-import type { ClusterSpec } from '../../../lib/cluster/cluster-spec.ts';
+import type { ClusterSpec } from '../../../lib/spec/cluster-spec.ts';
 import { aClusterSpec, aHost, aServer } from '../../support/a-cluster-spec.ts';
 
 const first = aServer('10.9.8.7');

@@ -1,5 +1,5 @@
 import { validateClusterSpec } from '../../../cli/spec/validate-cluster-spec.ts';
-import type { ClusterSpec } from '../../../lib/cluster/cluster-spec.ts';
+import type { ClusterSpec } from '../../../lib/spec/cluster-spec.ts';
 
 /** The required fields of a spec. All other fields have their defaults. */
 export const minimal = {

@@ -5,7 +5,7 @@ import { parseClusterSpec } from '../../../cli/spec/parse-cluster-spec.ts';
 import { describeFaults, fault } from '../../../cli/spec/spec-fault.ts';
 import { validateClusterSpec } from '../../../cli/spec/validate-cluster-spec.ts';
 import { writtenSpec } from '../../../cli/spec/written-spec.ts';
-import { SCHEDULE_SECONDS } from '../../../lib/cluster/cluster-spec.ts';
+import { SCHEDULE_SECONDS } from '../../../lib/spec/cluster-spec.ts';
 import { specJsonSchema } from '../../../tools/json-schemas.ts';
 import { schemaFaults } from '../../support/json-schema-check.ts';
 import { runs } from '../../support/properties.ts';

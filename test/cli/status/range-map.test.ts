@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { drawRange, type RangeBits } from '../../../cli/status/range-map.ts';
 import { type TextRange, textRange } from '../../../cli/status/range-status.ts';
 import { fromBits } from '../../../lib/allocator/snapshot-bytes.ts';
-import { RANGE_KEYS } from '../../../lib/cluster/spec-ranges.ts';
+import { RANGE_KEYS } from '../../../lib/spec/spec-ranges.ts';
 import { found } from '../../support/found.ts';
 import { made } from '../../support/ranges.ts';
 

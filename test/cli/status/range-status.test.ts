@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { workOutStatus } from '../../../cli/status/work-out-status.ts';
 import { fromBits } from '../../../lib/allocator/snapshot-bytes.ts';
-import { RANGE_KEYS } from '../../../lib/cluster/spec-ranges.ts';
+import { RANGE_KEYS } from '../../../lib/spec/spec-ranges.ts';
 import type { TableValue } from '../../../lib/table/key-value-table.ts';
 import type { RunRecord } from '../../../lib/table/run-records.ts';
 import {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { readStatus, type StatusRequest } from '../../../cli/status/read-status.ts';
-import { RANGE_KEYS } from '../../../lib/cluster/spec-ranges.ts';
+import { RANGE_KEYS } from '../../../lib/spec/spec-ranges.ts';
 import {
   pauseAllClusters,
   registerCluster,

@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import type { ClusterStatus, LoopStatus } from '../../../cli/status/cluster-status.ts';
 import type { StatusInputs } from '../../../cli/status/read-inputs.ts';
-import type { Loop } from '../../../lib/cluster/cluster-spec.ts';
 import type { FindingType } from '../../../lib/cluster/finding.ts';
+import type { Loop } from '../../../lib/spec/cluster-spec.ts';
 import { aHost, aServer } from '../../support/a-cluster-spec.ts';
 import { aCluster, aLease, inputs, MINUTE_MS, NOW_MS, recordsWith, statusOf } from '../../support/a-fleet-status.ts';
 import { aRunRecord, runRecords } from '../../support/run-records.ts';

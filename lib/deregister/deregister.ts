@@ -1,0 +1,144 @@
+import { canonicalAddress } from '../allocator/ip-address.ts';
+import { isWithdrawn, type Lease, withdrawnUntil } from '../leases/lease.ts';
+import { newLease, withdrawn } from '../leases/lease-states.ts';
+import type { ApiServerSpec, ClusterSpec } from '../spec/cluster-spec.ts';
+import { MOST_SKEW_MS } from '../table/dynamodb/server-clock.ts';
+import { leaseOf, updateLease } from '../table/leases.ts';
+import { isoTime } from '../util/values.ts';
+import { type AddressRemoval, othersLive, type RemovalRequest, removeAddress } from './remove-address.ts';
+
+export interface DeregisterRequest extends RemovalRequest {
+  readonly address: string;
+  /** The end of the withdrawal. Default: one hour from now. Maximum: 24 hours from now. */
+  readonly untilMs?: number;
+  /** True if the caller is the server itself, which shuts down. Its next start then ends the withdrawal. */
+  readonly goingDown?: boolean | undefined;
+  /**
+   * True if the caller has already withdrawn the address until `untilMs`. If another caller has undone this withdrawal, the
+   * address is not withdrawn again.
+   */
+  readonly repeated?: boolean;
+}
+
+export type DeregisterResult =
+  | ({ readonly outcome: 'deregistered'; readonly untilMs: number } & AddressRemoval)
+  | { readonly outcome: 'refused'; readonly reason: RefusalReason; readonly message: string }
+  | { readonly outcome: 'notRegistered'; readonly message: string };
+
+export type RefusalReason = 'notAnAddress' | 'badEnd' | 'shared' | 'lastLiveAddress' | 'undone';
+
+const DEFAULT_WITHDRAWAL_MS = 3_600_000;
+const LONGEST_WITHDRAWAL_MS = 24 * 3_600_000;
+/** The longest time from the read of an active lease to the write that publishes its address. */
+const LATEST_WRITE_MS = 30_000;
+
+/**
+ * Does what upstream's pre-shutdown hook does, for one address: withdraws it in the table, and then removes it from the
+ * Endpoints and the EndpointSlice. A repetition with a later end extends the withdrawal; an earlier end does not shorten it.
+ * @throws TableError
+ */
+export async function deregister(request: DeregisterRequest): Promise<DeregisterResult> {
+  const { spec, table, nowMs, goingDown = false } = request;
+  const address = canonicalAddress(request.address);
+  if (address === undefined) {
+    return refused('notAnAddress', `"${request.address}" is not an IP address: name one published address`);
+  }
+  const untilMs = request.untilMs ?? nowMs() + DEFAULT_WITHDRAWAL_MS;
+  const badEnd = refusalOfEnd(untilMs, nowMs());
+  if (badEnd !== undefined) return badEnd;
+
+  const marked = await updateLease<DeregisterResult | ReturnType<typeof withdrawn>>(table, spec.name, (leases) => {
+    const refusal = refusalOf({ ...request, untilMs }, address, leases);
+    if (refusal !== undefined) return { result: refusal };
+    const lease = withdrawn(leaseOf({ leases }, address) ?? newLease(address), { untilMs, goingDown }, nowMs());
+    return { lease, result: lease };
+  });
+  if ('outcome' in marked) return marked;
+  // This is also decided for a repeated call, because the call that withdrew the address may have ended before it removed the
+  // address.
+  const mayBeAdded = marked.expiresAtMs > nowMs() - LATEST_WRITE_MS;
+  const removal = await removeAddress(request, address, mayBeAdded);
+  return { outcome: 'deregistered', untilMs: marked.withdrawnUntilMs, ...removal };
+}
+
+function refusalOfEnd(untilMs: number, nowMs: number): DeregisterResult | undefined {
+  if (untilMs <= nowMs)
+    return refused('badEnd', `the withdrawal would end at ${isoTime(untilMs)}, which is in the past`);
+  if (untilMs <= nowMs + LONGEST_WITHDRAWAL_MS) return undefined;
+  return refused('badEnd', `the withdrawal would end at ${isoTime(untilMs)}; at most 24 hours from now are allowed`);
+}
+
+/**
+ * Returns the reason to refuse the withdrawal, if there is one. The write of the withdrawal is conditional on `leases`.
+ * Therefore, if two callers withdraw the last two addresses at the same time, one of them is refused.
+ */
+function refusalOf(
+  request: DeregisterRequest & { readonly untilMs: number },
+  address: string,
+  leases: readonly Lease[],
+): DeregisterResult | undefined {
+  const { spec, nowMs, untilMs, lastOne = false, repeated = false } = request;
+  const lease = leaseOf({ leases }, address);
+  const isStillWithdrawn = lease?.state === 'withdrawn' && lease.withdrawnUntilMs >= untilMs;
+  if (repeated && !isStillWithdrawn) {
+    const message = `the withdrawal of ${address} was undone before the address was removed from the endpoints`;
+    return refused('undone', message);
+  }
+  const server = serverAt(spec, address);
+  if (spec.endpoints.reconciler === 'none') {
+    return { outcome: 'notRegistered', message: `cluster ${spec.name} publishes no endpoints: its reconciler is none` };
+  }
+  if (server === undefined && lease === undefined) {
+    const message = `${address} is not an API server of cluster ${spec.name}: it is neither in its spec nor in its leases`;
+    return { outcome: 'notRegistered', message };
+  }
+  const shared = server === undefined ? lease?.host !== undefined : server.kind === 'shared';
+  if (shared) {
+    const where = lease?.host === undefined ? 'its spec has kind: shared' : `a record of ${lease.host}`;
+    const message = `${address} is shared by several API servers (${where}): remove the server behind it instead`;
+    return refused('shared', message);
+  }
+  // A repetition of an active withdrawal is allowed without this check. A withdrawal that ends within the clock skew does not
+  // count as active, because by a clock that is ahead it has already ended, and the address may have been published again.
+  const isRepeated = lease !== undefined && isWithdrawn(lease, nowMs() + MOST_SKEW_MS);
+  if (isRepeated || lastOne || othersLive(request, leases, address).length > 0) return undefined;
+  const message = `${address} is the last live address: without it the kubernetes Service has no endpoints. Set lastOne to remove it anyway`;
+  return refused('lastLiveAddress', message);
+}
+
+function serverAt({ apiServers }: ClusterSpec, address: string): ApiServerSpec | undefined {
+  return apiServers.find((server) => 'address' in server && server.address === address);
+}
+
+function refused(reason: RefusalReason, message: string): DeregisterResult {
+  return { outcome: 'refused', reason, message };
+}
+
+type UndoRequest = Pick<DeregisterRequest, 'spec' | 'table' | 'address' | 'nowMs'>;
+
+export type UndoResult =
+  /** `wasUntilMs` is the planned end of the withdrawal. */
+  | { readonly outcome: 'undone'; readonly address: string; readonly wasUntilMs: number }
+  /** The withdrawal has ended, or there was none. */
+  | { readonly outcome: 'notWithdrawn'; readonly address: string }
+  | { readonly outcome: 'notAnAddress' }
+  | { readonly outcome: 'notRegistered' };
+
+/**
+ * Undoes a deregistration in the table. The next pass of kubernetes-service, or the next heartbeat of the server's agent,
+ * publishes the address again when the server answers.
+ * @throws TableError
+ */
+export async function undoDeregister({ spec, table, address: text, nowMs }: UndoRequest): Promise<UndoResult> {
+  const address = canonicalAddress(text);
+  if (address === undefined) return { outcome: 'notAnAddress' };
+  return updateLease<UndoResult>(table, spec.name, (leases) => {
+    const lease = leaseOf({ leases }, address);
+    const wasUntilMs = lease && withdrawnUntil(lease, nowMs());
+    if (lease?.state === 'withdrawn' && wasUntilMs !== undefined) {
+      return { lease: { ...lease, withdrawnUntilMs: nowMs() }, result: { outcome: 'undone', address, wasUntilMs } };
+    }
+    const isKnown = lease !== undefined || serverAt(spec, address) !== undefined;
+    return { result: isKnown ? { outcome: 'notWithdrawn', address } : { outcome: 'notRegistered' } };
+  });
+}

@@ -1,0 +1,195 @@
+import * as z from 'zod/mini';
+import { endpointsChanges, publishChanges } from '../dispatch/report-pass.ts';
+import { ClusterError, type ClusterPort } from '../kubernetes/cluster-port.ts';
+import { withholdWrites } from '../kubernetes/withhold-writes.ts';
+import { CALLER_KEY, callerRefusal } from '../runtime/caller-keys.ts';
+import { ANSWERING_MS, DispatchError, pause, withDeadline, withinDeadline } from '../runtime/deadline.ts';
+import { answerBudgetMs, type Handler, type Invocation, runInvocation } from '../runtime/invocation.ts';
+import type { ClusterSpec } from '../spec/cluster-spec.ts';
+import { shapeFaults } from '../spec/shapes.ts';
+import { otherOwner, readCluster } from '../table/clusters.ts';
+import { unwrittenTable } from '../table/unwritten-table.ts';
+import type { Telemetry } from '../telemetry/telemetry.ts';
+import { unlessAborted } from '../util/async.ts';
+import { type DeregisterRequest, type DeregisterResult, deregister } from './deregister.ts';
+
+/** The longest wait until the endpoints do not contain the address: two intervals of kubernetes-service, as in upstream. */
+const LONGEST_MS = 20_000;
+
+const requestShape = z.strictObject({
+  cluster: z.string(),
+  address: z.string(),
+  untilMinutes: z.optional(z.number().check(z.positive('is not above 0'))),
+  lastOne: z.optional(z.boolean()),
+  callerKey: z.optional(z.string().check(z.regex(CALLER_KEY, 'is not 32 to 256 printable characters'))),
+});
+
+/** Returns the handler that withdraws one address, and waits until the endpoints do not contain it or the time is over. */
+export function deregistration(): Handler<DeregistrationResult> {
+  return (event, context) => runInvocation('deregister', context, (invocation) => answer(parse(event), invocation));
+}
+
+function parse(event: unknown): DeregistrationRequest {
+  const parsed = requestShape.safeParse(event);
+  if (parsed.success) return parsed.data;
+  throw new DispatchError(
+    'BadEvent',
+    `The event must be {"cluster": name, "address": IP address}, optionally with "untilMinutes", "lastOne" and "callerKey": ${shapeFaults(parsed.error, 'the event')}`,
+  );
+}
+
+async function answer(request: DeregistrationRequest, invocation: Invocation): Promise<DeregistrationResult> {
+  const { environment, telemetry } = invocation;
+  const budgetMs = answerBudgetMs(invocation, LONGEST_MS);
+  const wouldWrite = new Set<string>();
+  // The signal aborts when the time is over. A call that ignores the signal is abandoned somewhat later, so that the error of a
+  // call that obeys it can still arrive.
+  const result = await withDeadline(environment, budgetMs, (signal) =>
+    withinDeadline(environment, budgetMs + ANSWERING_MS / 2, () =>
+      deregisterAddress(request, invocation, { signal, wouldWrite: (description) => wouldWrite.add(description) }),
+    ),
+  );
+  logResult(telemetry, request, result, [...wouldWrite]);
+  const changes = result.outcome === 'deregistered' ? endpointsChanges(result.changes) : [];
+  await publishChanges(invocation, { cluster: request.cluster, function: 'deregister' }, changes);
+  return result;
+}
+
+function logResult(
+  telemetry: Telemetry,
+  request: DeregistrationRequest,
+  result: DeregistrationResult,
+  wouldWrite: readonly string[],
+): void {
+  const { cluster, address } = request;
+  if (result.outcome !== 'deregistered') {
+    telemetry.log('warn', `deregister: ${result.outcome}`, { cluster, address, reason: result.message });
+    return;
+  }
+  const { error, untilMs, stillPublished, changes } = result;
+  telemetry.log(error === undefined ? 'info' : 'warn', 'deregister: deregistered', {
+    cluster,
+    address,
+    until: new Date(untilMs).toISOString(),
+    stillPublished,
+    ...(wouldWrite.length > 0 ? { wouldWrite } : { changes }),
+    errors: error && [`${error.code}: ${error.message}`],
+  });
+}
+
+export interface DeregistrationRequest extends Readonly<z.infer<typeof requestShape>> {
+  /** True if the API server deregisters itself because it shuts down. */
+  readonly goingDown?: boolean | undefined;
+}
+
+export type DeregistrationResult =
+  | DeregisterResult
+  | { readonly outcome: 'refused'; readonly reason: 'callerRefused' | 'otherStack'; readonly message: string };
+
+export interface DeregistrationOptions {
+  readonly signal: AbortSignal;
+  readonly wouldWrite: (description: string) => unknown;
+  /** True to write neither to the cluster nor to the table. */
+  readonly dryRun?: boolean;
+}
+
+/** A kubeconfig that is older than this is read again. */
+const KUBECONFIG_MS = 60_000;
+const CHECK_AGAIN_MS = 1_000;
+/** The codes of errors that another attempt cannot resolve. */
+const LASTING: ReadonlySet<string> = new Set([
+  'BadKubeconfig',
+  'Forbidden',
+  'Invalid',
+  'MalformedReply',
+  'Rejected',
+  'TlsFailure',
+  'Unauthorized',
+]);
+
+/** Withdraws the address in the table, which needs no API server, and then removes it from the endpoints. */
+export async function deregisterAddress(
+  request: DeregistrationRequest,
+  invocation: Invocation,
+  { signal, wouldWrite, dryRun = false }: DeregistrationOptions,
+): Promise<DeregistrationResult> {
+  const { environment } = invocation;
+  const { untilMinutes, lastOne, goingDown, address } = request;
+  const { nowMs } = environment;
+  const stored = environment.table(signal);
+  const table = dryRun ? unwrittenTable(stored, { nowMs }) : stored;
+  const cluster = await readCluster(table, request.cluster);
+  if (cluster === undefined) {
+    throw new DispatchError('NotRegistered', `Cluster ${request.cluster} is not registered in the table.`);
+  }
+  const { spec } = cluster;
+  const refusal = callerRefusal(spec, request.callerKey, environment.stack);
+  if (refusal !== undefined) return { outcome: 'refused', reason: 'callerRefused', message: refusal };
+  const owner = otherOwner(cluster, environment.stack);
+  if (owner !== undefined) {
+    const message = `cluster ${spec.name} belongs to the stack ${owner}: invoke the deregister function of that stack`;
+    return { outcome: 'refused', reason: 'otherStack', message };
+  }
+  const observing = dryRun || spec.mode === 'observe';
+  let port: ClusterPort | undefined;
+  const connect = async () => {
+    port ??= await connected(spec, invocation, signal);
+    return observing ? withholdWrites(port, wouldWrite) : port;
+  };
+  const removal: DeregisterRequest = {
+    ...{ spec, table, connect, nowMs, address, lastOne, goingDown },
+    ...(untilMinutes !== undefined && { untilMs: nowMs() + untilMinutes * 60_000 }),
+  };
+  const first = await deregister(removal);
+  return observing ? first : untilRemoved(first, removal, invocation, signal);
+}
+
+async function untilRemoved(
+  first: DeregisterResult,
+  removal: DeregisterRequest,
+  { environment }: Invocation,
+  signal: AbortSignal,
+): Promise<DeregisterResult> {
+  let last = first;
+  while (
+    last.outcome === 'deregistered' &&
+    last.stillPublished &&
+    !LASTING.has(last.error?.code ?? '') &&
+    !signal.aborted
+  ) {
+    await pause(environment.startDeadline(CHECK_AGAIN_MS), signal);
+    const changes = [...last.changes];
+    const again = await deregister({ ...removal, untilMs: last.untilMs, repeated: true }).catch((error: unknown) => {
+      if (signal.aborted) return undefined;
+      throw error;
+    });
+    if (again?.outcome === 'refused' && again.reason === 'undone') return again;
+    if (again?.outcome !== 'deregistered') break;
+    last = { ...again, changes: [...changes, ...again.changes] };
+  }
+  return last;
+}
+
+async function connected(
+  spec: ClusterSpec,
+  { environment, telemetry }: Invocation,
+  signal: AbortSignal,
+): Promise<ClusterPort> {
+  const warn = (text: string) => {
+    telemetry.log('warn', text, { cluster: spec.name });
+  };
+  const connect = () => environment.connect(spec, { loop: 'kubernetes-service', signal, warn });
+  try {
+    return await unlessAborted(signal, async () => {
+      const { controlPlane, kubernetes } = await connect();
+      // If the kubeconfig has changed, the endpoints of the former control plane must not be used, so the function connects
+      // again. If the secret store does not answer, the kubeconfig in memory is used.
+      const isCurrent = await controlPlane.confirm(KUBECONFIG_MS).catch(() => true);
+      return isCurrent ? kubernetes : (await connect()).kubernetes;
+    });
+  } catch (error) {
+    if (!signal.aborted || error instanceof ClusterError) throw error;
+    const message = `The kubeconfig of cluster ${spec.name} was not read in time. Invoke deregister again, or check the store of the secret.`;
+    throw new ClusterError('DeadlineExceeded', message, { cause: error });
+  }
+}

@@ -1,0 +1,151 @@
+import { type WriteFailure, writeObjects } from '../api-servers/write-objects.ts';
+import {
+  addressesIn,
+  ENDPOINTS_REF,
+  type EndpointSliceObject,
+  type EndpointsObject,
+  KUBERNETES_SERVICE,
+  type PublishedFamily,
+  type PublishedObjects,
+  publishedFamilies,
+  SERVICE_NAME_LABEL,
+} from '../cluster/published-objects.ts';
+import { planWrites } from '../endpoints/publication.ts';
+import { knownAddresses, publishedAddresses } from '../endpoints/published-servers.ts';
+import { ClusterError, type ClusterPort } from '../kubernetes/cluster-port.ts';
+import { isWithdrawn, type Lease } from '../leases/lease.ts';
+import type { ClusterSpec } from '../spec/cluster-spec.ts';
+import type { KeyValueTable } from '../table/key-value-table.ts';
+import { readLeases } from '../table/leases.ts';
+import { describeError, type ErrorDescription } from '../telemetry/telemetry.ts';
+
+export interface RemovalRequest {
+  readonly spec: ClusterSpec;
+  readonly table: KeyValueTable;
+  readonly connect: () => Promise<ClusterPort>;
+  readonly nowMs: () => number;
+  /** True to remove the address even if it is the last one. */
+  readonly lastOne?: boolean | undefined;
+}
+
+interface Removal extends RemovalRequest {
+  readonly kubernetes: ClusterPort;
+  readonly address: string;
+  readonly family: PublishedFamily;
+}
+
+export interface AddressRemoval {
+  /** True if the Endpoints or a slice still contain the address. The next pass of kubernetes-service removes it. */
+  readonly stillPublished: boolean;
+  readonly changes: readonly string[];
+  readonly error?: ErrorDescription;
+}
+
+/** If other writers change the endpoints in all of these attempts, the next pass removes the address. */
+const ATTEMPTS = 4;
+
+/**
+ * Removes a withdrawn address from the Endpoints and the EndpointSlice.
+ * @param mayBeAdded true if a pass that read an active lease of the address may be about to publish it
+ */
+export async function removeAddress(
+  request: RemovalRequest,
+  address: string,
+  mayBeAdded: boolean,
+): Promise<AddressRemoval> {
+  const changes: string[] = [];
+  try {
+    const kubernetes = await request.connect();
+    const removal = { ...request, address, family: familyOfAddress(request.spec, address), kubernetes };
+    if (mayBeAdded) changes.push(...(await fence(removal)));
+    let error: WriteFailure | undefined;
+    for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
+      const written = await writeWithout(removal);
+      changes.push(...written.changes);
+      error = written.failure;
+      if (error?.code !== 'Conflict' && error?.code !== 'AlreadyExists') break;
+    }
+    const stillPublished = await isPublished(removal, mayBeAdded);
+    return { stillPublished, changes, ...(error && { error }) };
+  } catch (error) {
+    if (!(error instanceof ClusterError)) throw error;
+    return { stillPublished: true, changes, error: describeError(error) };
+  }
+}
+
+/** Returns the addresses of the same family that stay published when this one is removed. */
+export function othersLive({ spec, nowMs }: RemovalRequest, leases: readonly Lease[], address: string): string[] {
+  const live = publishedAddresses(leases, knownAddresses(spec, leases), nowMs());
+  const { isOf } = familyOfAddress(spec, address);
+  return live.filter((other) => other !== address && isOf(other));
+}
+
+function familyOfAddress(spec: ClusterSpec, address: string): PublishedFamily {
+  const families = publishedFamilies(spec);
+  return families.find(({ isOf }) => isOf(address)) ?? families[0];
+}
+
+async function writeWithout(
+  removal: Removal,
+): Promise<{ readonly changes: readonly string[]; readonly failure?: WriteFailure }> {
+  const { kubernetes, table, spec, nowMs, address, lastOne = false } = removal;
+  const { family, refs } = removal.family;
+  const [slice, endpoints] = await Promise.all([
+    kubernetes.get<EndpointSliceObject>(refs.EndpointSlice),
+    refs.Endpoints && kubernetes.get<EndpointsObject>(refs.Endpoints),
+  ]);
+  const objects: PublishedObjects = { ...(refs.Endpoints && { Endpoints: endpoints }), EndpointSlice: slice };
+  const published = Object.values(objects).flatMap(addressesIn);
+  if (!published.includes(address)) return { changes: [] };
+  const { leases } = await readLeases(table, spec.name);
+  const others = othersLive(removal, leases, address);
+  // Other addresses without an active lease stay, because only a pass probes and removes them.
+  const withdrawn = new Set(leases.filter((lease) => isWithdrawn(lease, nowMs())).map((lease) => lease.address));
+  const staying = published.filter((ip) => !withdrawn.has(ip));
+  const live = others.length === 0 ? [] : [...new Set([...others, ...staying])].sort();
+  if (live.length === 0 && !lastOne) return { changes: [] };
+  // Upstream's lease reconciler also corrects the ports when it removes an address.
+  const reconcilePorts = spec.endpoints.reconciler !== 'master-count' || spec.endpoints.reconcilePorts;
+  const removing = { ...spec, endpoints: { ...spec.endpoints, reconcilePorts } };
+  return writeObjects(kubernetes, planWrites({ spec: removing, family, objects, live, excluded: [address] }));
+}
+
+const FENCED_AT = 'kube-bootstrap-controller/fenced-at';
+
+/**
+ * Writes an annotation to each object that does not have the address. This changes the resourceVersion, so that the API
+ * server refuses the write of a pass that has already read the object.
+ */
+async function fence({ kubernetes, nowMs, address, family }: Removal): Promise<string[]> {
+  const changes: string[] = [];
+  for (const ref of Object.values(family.refs)) {
+    for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
+      const object = await kubernetes.get<EndpointsObject | EndpointSliceObject>(ref);
+      if (object === undefined || addressesIn(object).includes(address)) break;
+      const annotations = { ...object.metadata.annotations, [FENCED_AT]: new Date(nowMs()).toISOString() };
+      const result = await kubernetes.update({ ...object, metadata: { ...object.metadata, annotations } });
+      if (result.outcome === 'updated') changes.push(`fenced ${ref.kind.toLowerCase()} default/${ref.name}`);
+      if (result.outcome !== 'conflict') break;
+    }
+  }
+  return changes;
+}
+
+/**
+ * Returns true if an object publishes the address. With `mayBeAdded`, also returns true if the object is missing: a pass may
+ * be about to create it with the address, and no resourceVersion can make that write fail.
+ */
+async function isPublished({ kubernetes, address, family }: Removal, mayBeAdded: boolean): Promise<boolean> {
+  const { refs } = family;
+  const selector = `${SERVICE_NAME_LABEL}=${KUBERNETES_SERVICE.name}`;
+  const [endpoints, slices] = await Promise.all([
+    kubernetes.get<EndpointsObject>(ENDPOINTS_REF),
+    kubernetes.list<EndpointSliceObject>('EndpointSlice', KUBERNETES_SERVICE.namespace, selector),
+  ]);
+  const isThere =
+    refs.Endpoints === undefined
+      ? slices.some(({ metadata }) => metadata.name === refs.EndpointSlice.name)
+      : endpoints !== undefined;
+  if (mayBeAdded && !isThere) return true;
+  return [endpoints, ...slices].some((object) => addressesIn(object).includes(address));
+}

@@ -1,0 +1,279 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { ReadPacer } from '../aws/read-pacer.ts';
+import type { LoadKubeconfig } from '../aws/stored-kubeconfig.ts';
+import type { Sleep } from '../kubernetes/api-calls.ts';
+import { clusterPort } from '../kubernetes/api-server-cluster.ts';
+import type { Prober } from '../kubernetes/cluster-port.ts';
+import { type CredentialEnd, credentialEnds, endsSoon } from '../kubernetes/credentials.ts';
+import { dnsHostResolver, dnsLookup } from '../kubernetes/dns.ts';
+import { httpsProber } from '../kubernetes/https-prober.ts';
+import type { ApiServerAccess } from '../kubernetes/kubeconfig.ts';
+import { BytesInFlight } from '../kubernetes/reply-bounds.ts';
+import { ApiServerConnections, KeptConnections, type Transport } from '../kubernetes/transport.ts';
+import type { ClusterSpec, Loop } from '../spec/cluster-spec.ts';
+import { setLatest } from '../util/values.ts';
+import { CONCURRENT_PASSES, startDeadline } from './deadline.ts';
+import type { ClusterAccess, ConnectOptions, Environment } from './environment.ts';
+import {
+  answeringServer,
+  orOther,
+  otherServers,
+  type PassKubeconfig,
+  renewingProber,
+  renewingTransport,
+} from './pass-transport.ts';
+import { VERSION } from './version.ts';
+
+export interface ClusterConnectionsOptions {
+  readonly nowMs: () => number;
+  readonly loadKubeconfig: LoadKubeconfig;
+  /** Waits between the attempts of a call, and before a read of a kubeconfig. Default: a timer. */
+  readonly sleep?: Sleep | undefined;
+  /** Returns a random number from 0 to 1, which varies how long a kubeconfig is kept. Default: `Math.random`. */
+  readonly random?: () => number;
+}
+
+interface KnownKubeconfig {
+  readonly access: ApiServerAccess;
+  readonly controlPlane: string;
+  readonly readAtMs: number;
+  readonly keepMs: number;
+  /** The warnings that passes have logged about this kubeconfig and its earlier reads. */
+  readonly warned: Set<string>;
+  readonly ends: readonly CredentialEnd[];
+  /** The probe URLs whose certificate did not verify although this kubeconfig had just been read. */
+  readonly unverified: Set<string>;
+  /** The time at which a pass began to read the kubeconfig again. */
+  readonly askedAtMs?: number;
+}
+
+/** The shortest time for which a kubeconfig is kept. The longest is twice as long, so that a fleet's reads are spread. */
+const KEEP_MS = 4 * 60 * 60_000;
+/** The time for which a kubeconfig is kept if a renewed one is expected, or if reading it costs nothing. */
+const KEEP_BRIEFLY_MS = 5 * 60_000;
+/**
+ * The shortest time between two reads from a store while the API server refuses requests or does not answer. AWS charges for each
+ * read.
+ */
+const STORE_PAUSE_MS = 60_000;
+const MOST_KNOWN = 10_000;
+/**
+ * Loops that may use another API server of the spec if the kubeconfig's server is down. The repair loops may not: that API server
+ * might belong to a former control plane, and a repair would free everything that it does not list.
+ */
+const MAY_USE_ANOTHER: ReadonlySet<Loop> = new Set(['kubernetes-service', 'system-namespaces']);
+
+/**
+ * The connections of this process. A kubeconfig is kept for hours. It is read again in these cases, but from a store at most once
+ * a minute: during a pass, if the API server refused the credential or its certificate does not verify; in the next pass, if the
+ * server was unreachable; every five minutes in the last third of the credential's life; and before a pass frees anything.
+ */
+export class ClusterConnections {
+  readonly #options: ClusterConnectionsOptions;
+  readonly #connections = new ApiServerConnections();
+  readonly #keptOfProbes: KeptConnections;
+  readonly #inFlight = new BytesInFlight();
+  readonly #known = new Map<string, KnownKubeconfig>();
+  readonly #pacer: ReadPacer;
+
+  constructor(options: ClusterConnectionsOptions) {
+    this.#options = options;
+    this.#keptOfProbes = new KeptConnections(options.nowMs);
+    this.#pacer = new ReadPacer(options.nowMs, options.sleep);
+  }
+
+  async connect(spec: ClusterSpec, { loop, signal, warn }: ConnectOptions): Promise<ClusterAccess> {
+    const opening: Opening = { key: JSON.stringify([spec.name, spec.kubeconfig]), spec, signal, warn };
+    const kept = this.#kept(opening);
+    const opened = kept ?? (await this.#open(opening));
+    const userAgent = `kube-bootstrap-controller/${VERSION} (${loop})`;
+    const kubeconfig = this.#ofPass(opening, opened, kept === undefined);
+    const proberOf = (current: ApiServerAccess) =>
+      httpsProber({ access: current, deadline: signal, userAgent, kept: this.#keptOfProbes });
+    return {
+      kubernetes: clusterPort({
+        transport: this.#transport(opening, opened, kubeconfig, loop, proberOf),
+        server: opened.access.server,
+        deadline: signal,
+        userAgent,
+        inFlight: this.#inFlight,
+        sleep: this.#options.sleep,
+      }),
+      probe: renewingProber(kubeconfig, proberOf),
+      controlPlane: { id: opened.controlPlane, confirm: kubeconfig.confirm },
+      credentialEndsSoon: opened.ends.some((end) => endsSoon(end, this.#options.nowMs())),
+    };
+  }
+
+  async close(): Promise<void> {
+    this.#known.clear();
+    this.#keptOfProbes.close();
+    await this.#connections.close();
+  }
+
+  #kept({ key, spec }: Opening): KnownKubeconfig | undefined {
+    const known = this.#known.get(key);
+    if (known === undefined) return undefined;
+    const nowMs = this.#options.nowMs();
+    const isBrief = 'file' in spec.kubeconfig || known.ends.some((end) => endsSoon(end, nowMs));
+    return nowMs - known.readAtMs < (isBrief ? KEEP_BRIEFLY_MS : known.keepMs) ? known : undefined;
+  }
+
+  /** Reads the kubeconfig of a cluster. After a read that hangs or fails, the next pass reads again. */
+  async #open(opening: Opening): Promise<KnownKubeconfig> {
+    const { key, spec, signal } = opening;
+    const { nowMs, loadKubeconfig, random = Math.random } = this.#options;
+    const access = await this.#pacer.paced(spec, signal, () => loadKubeconfig(spec, signal));
+    const { warned = new Set<string>() } = this.#known.get(key) ?? {};
+    const ends = await credentialEnds(access);
+    const opened: KnownKubeconfig = {
+      access,
+      controlPlane: controlPlaneOf(access),
+      readAtMs: nowMs(),
+      keepMs: KEEP_MS * (1 + random()),
+      warned,
+      ends,
+      unverified: new Set(),
+    };
+    for (const end of ends) if (endsSoon(end, nowMs())) warnOnce(opening, warned, endText(end));
+    if (!access.tls().rejectUnauthorized) {
+      warnOnce(opening, warned, 'the kubeconfig disables verification of the API server certificate');
+    }
+    setLatest(this.#known, key, opened, MOST_KNOWN);
+    return opened;
+  }
+
+  #transport(
+    opening: Opening,
+    { access, warned }: KnownKubeconfig,
+    kubeconfig: PassKubeconfig,
+    loop: Loop,
+    proberOf: (access: ApiServerAccess) => Prober,
+  ): Transport {
+    const { spec, signal } = opening;
+    const transports = new Map<ApiServerAccess, Transport>();
+    const transportOf = (current: ApiServerAccess) => {
+      const transport = transports.get(current) ?? this.#connections.transport(current);
+      transports.set(current, transport);
+      return transport;
+    };
+    const own = renewingTransport(kubeconfig, transportOf);
+    if (!MAY_USE_ANOTHER.has(loop) || otherServers(spec, access).length === 0) return own;
+    return orOther(own, signal, async () => {
+      const current = kubeconfig.current();
+      const other = await answeringServer(otherServers(spec, current), current, proberOf(current));
+      if (other === undefined) return undefined;
+      const use = `passes use ${other.server}, another API server of the spec, until it does`;
+      warnOnce(opening, warned, `${current.server} does not answer: ${use}`);
+      return transportOf(other);
+    });
+  }
+
+  #ofPass(
+    opening: Opening,
+    opened: KnownKubeconfig,
+    isReadInPass: boolean,
+  ): PassKubeconfig & Pick<ClusterAccess['controlPlane'], 'confirm'> {
+    let latest = opened;
+    let renewal: Promise<KnownKubeconfig> | undefined;
+    /** The control planes that the pass may have sent requests to. */
+    const used = new Set([opened.controlPlane]);
+    return {
+      current: () => latest.access,
+      newerThan: async (refused) => {
+        if (renewal === undefined && (isReadInPass || !this.#mayReadAgain(opening))) return undefined;
+        renewal ??= this.#readAgain(opening);
+        latest = await renewal;
+        used.add(latest.controlPlane);
+        return latest.access === refused ? undefined : latest.access;
+      },
+      forget: () => this.#forget(opening),
+      isProvenAgainst: (url) => {
+        if (isReadInPass || latest !== opened) latest.unverified.add(url);
+        return latest.unverified.has(url);
+      },
+      confirm: async (maxAgeMs) => {
+        const known = this.#known.get(opening.key);
+        const isFresh = known !== undefined && Math.abs(this.#options.nowMs() - known.readAtMs) <= maxAgeMs;
+        const { controlPlane } = isFresh ? known : await this.#open(opening);
+        return used.size === 1 && used.has(controlPlane);
+      },
+    };
+  }
+
+  #readAgain(opening: Opening): Promise<KnownKubeconfig> {
+    const known = this.#known.get(opening.key);
+    if (known !== undefined) this.#known.set(opening.key, { ...known, askedAtMs: this.#options.nowMs() });
+    return this.#open(opening);
+  }
+
+  #mayReadAgain({ key, spec }: Opening): boolean {
+    const { readAtMs = Number.NEGATIVE_INFINITY, askedAtMs = readAtMs } = this.#known.get(key) ?? {};
+    return 'file' in spec.kubeconfig || this.#options.nowMs() - Math.max(readAtMs, askedAtMs) >= STORE_PAUSE_MS;
+  }
+
+  /**
+   * Causes the next pass to read the kubeconfig again, unless it was read too recently. Keeps the record of the warnings that
+   * were already logged.
+   */
+  #forget(opening: Opening): void {
+    const { key } = opening;
+    const known = this.#known.get(key);
+    if (known !== undefined && this.#mayReadAgain(opening))
+      this.#known.set(key, { ...known, readAtMs: Number.NEGATIVE_INFINITY });
+  }
+}
+
+/**
+ * Returns a hash that identifies the control plane. It excludes the credential, because the list of Services does not depend on
+ * the credential.
+ */
+function controlPlaneOf({ server, basePath, tls }: ApiServerAccess): string {
+  const { ca = '', servername = '' } = tls();
+  return createHash('sha256')
+    .update(JSON.stringify([server, basePath, servername, ca.toString()]))
+    .digest('hex')
+    .slice(0, 16);
+}
+
+interface Opening {
+  readonly key: string;
+  readonly spec: ClusterSpec;
+  readonly signal: AbortSignal;
+  readonly warn: (text: string) => void;
+}
+
+function endText({ what, endsMs }: CredentialEnd): string {
+  return `the ${what} of the kubeconfig ends at ${new Date(endsMs).toISOString()}: renew it (docs/kubeconfig-secret.md)`;
+}
+
+function warnOnce({ warn }: Opening, warned: Set<string>, text: string): void {
+  if (!warned.has(text)) warn(text);
+  warned.add(text);
+}
+
+/** The parts of an environment that differ between a deployed function, a local run and a command. */
+export interface EnvironmentParts
+  extends Omit<Environment, 'newPassId' | 'connect' | 'resolveHost' | 'nowMs' | 'startDeadline' | 'clustersPerTick'>,
+    Partial<Pick<Environment, 'nowMs' | 'startDeadline' | 'clustersPerTick'>>,
+    Pick<ClusterConnectionsOptions, 'sleep'> {
+  readonly loadKubeconfig: LoadKubeconfig;
+}
+
+/** Creates the environment of invocations. `close` ends every connection to API servers. */
+export function createEnvironment({ loadKubeconfig, nowMs = Date.now, sleep, ...parts }: EnvironmentParts): {
+  readonly environment: Environment;
+  readonly close: () => Promise<void>;
+} {
+  const connections = new ClusterConnections({ nowMs, loadKubeconfig, sleep });
+  const environment: Environment = {
+    startDeadline,
+    clustersPerTick: CONCURRENT_PASSES,
+    newPassId: randomUUID,
+    ...parts,
+    nowMs,
+    connect: (spec, options) => connections.connect(spec, options),
+    resolveHost: (signal) => dnsHostResolver(dnsLookup(signal)),
+  };
+  return { environment, close: () => connections.close() };
+}

@@ -1,0 +1,174 @@
+import { isHostOf, targetOf } from '../api-servers/probe-addresses.ts';
+import { ClusterError, type Prober, type ProbeTarget } from '../kubernetes/cluster-port.ts';
+import type { HttpReply } from '../kubernetes/http-client.ts';
+import type { ApiServerAccess } from '../kubernetes/kubeconfig.ts';
+import { networkFaultOf } from '../kubernetes/network-fault.ts';
+import type { ApiRequest, Transport } from '../kubernetes/transport.ts';
+import { probeOutcome } from '../leases/probe-outcome.ts';
+import { type ClusterSpec, isDnsName } from '../spec/cluster-spec.ts';
+import { hostOf } from '../util/hosts.ts';
+
+/** The kubeconfig of one pass, which may become outdated during the pass. */
+export interface PassKubeconfig {
+  readonly current: () => ApiServerAccess;
+  /** Reads a newer kubeconfig than `used` if necessary; `undefined` if `used` was read in this pass or the last minute. */
+  readonly newerThan: (used: ApiServerAccess) => Promise<ApiServerAccess | undefined>;
+  /** Lets the next pass read the kubeconfig again, if the last read was long enough ago. */
+  readonly forget: () => void;
+  /**
+   * Records a failed verification of the certificate at the URL. Returns true if the verification also failed with a kubeconfig
+   * that had just been read, so that an outdated kubeconfig cannot be the cause.
+   */
+  readonly isProvenAgainst: (url: string) => boolean;
+}
+
+/** Returns a transport that repeats a request with a newer kubeconfig after a 401 or a failed certificate verification. */
+export function renewingTransport(
+  kubeconfig: PassKubeconfig,
+  transportOf: (access: ApiServerAccess) => Transport,
+): Transport {
+  return async (request, signal) => {
+    const used = kubeconfig.current();
+    try {
+      const reply = await transportOf(used)(request, signal);
+      if (reply.status !== 401) return reply;
+      const newer = await kubeconfig.newerThan(used).catch(refusedAndUnread);
+      const again = newer === undefined ? reply : await inPlaceOf(reply, () => transportOf(newer)(request, signal));
+      if (again.status === 401) kubeconfig.forget();
+      return again;
+    } catch (error) {
+      const isUntrusted = networkFaultOf(error) === 'tls';
+      const newer = isUntrusted ? await kubeconfig.newerThan(used).catch(() => undefined) : undefined;
+      const again = newer === undefined ? Promise.reject(error) : transportOf(newer)(request, signal);
+      return again.catch((last: unknown) => {
+        kubeconfig.forget();
+        throw last;
+      });
+    }
+  };
+}
+
+/**
+ * Discards a reply, and returns the result of `work` instead. First ends the body of the reply, because an unread body would
+ * block its connection.
+ */
+async function inPlaceOf({ body }: HttpReply, work: () => Promise<HttpReply>): Promise<HttpReply> {
+  for await (const piece of body) if (piece.length > 0) break;
+  return work();
+}
+
+function refusedAndUnread(error: unknown): never {
+  if (!(error instanceof ClusterError)) throw error;
+  const message = `The API server refused the credential, and the kubeconfig cannot be read again: ${error.message}`;
+  throw new ClusterError(error.code, message, { cause: error });
+}
+
+/** Returns a prober that probes again with a newer kubeconfig after a failed certificate verification or a 401. */
+export function renewingProber(kubeconfig: PassKubeconfig, proberOf: (access: ApiServerAccess) => Prober): Prober {
+  return async (target, signal) => {
+    const used = kubeconfig.current();
+    const reply = await proberOf(used)(target, signal);
+    const isRefused = reply.kind === 'status' && reply.status === 401 && target.authenticate !== false;
+    if (reply.kind !== 'tlsFailure' && !isRefused) return reply;
+    const newer = await kubeconfig.newerThan(used).catch(() => undefined);
+    const last = newer === undefined ? reply : await proberOf(newer)(target, signal);
+    if (last.kind !== 'tlsFailure' || kubeconfig.isProvenAgainst(target.url)) return last;
+    const message = `TLS failed (${last.message}), which counts once the kubeconfig has been read again`;
+    return { kind: 'unknown', message };
+  };
+}
+
+/**
+ * The maximum number of other API servers that a pass tries. While the kubeconfig's server is down, each one adds a connection to
+ * every pass.
+ */
+const MOST_OTHERS = 16;
+/** The longest wait for the answer of the kubeconfig's server. It leaves a pass of 9 s enough time to use another server. */
+const FIRST_ANSWER_MS = 3_000;
+
+/**
+ * Returns the probes of the API servers that may receive the kubeconfig's credential. Their addresses or host names are in the
+ * spec, and they have a certificate of the kubeconfig's CA for the kubeconfig's server name. Returns none if the token is for one
+ * server only, if the kubeconfig disables verification, or if its URL has a path, because only a proxy has a path.
+ */
+export function otherServers(spec: ClusterSpec, access: ApiServerAccess): readonly ProbeTarget[] {
+  const { server, basePath, isIssuedForServer, tls } = access;
+  if (isIssuedForServer || !tls().rejectUnauthorized || basePath !== '' || !server.startsWith('https:')) return [];
+  const serverName = serverNameOf(access);
+  return spec.apiServers
+    .flatMap((apiServer): ProbeTarget[] => {
+      if ('host' in apiServer && !isDnsName(apiServer)) return [];
+      const { url } = targetOf('address' in apiServer ? apiServer.address : apiServer.host, apiServer.probe, spec);
+      const { origin, protocol } = new URL(url);
+      const isOther = protocol === 'https:' && origin !== server && isHostOf(spec, url);
+      return isOther ? [{ url, serverName, authenticate: false }] : [];
+    })
+    .slice(0, MOST_OTHERS);
+}
+
+function serverNameOf({ tls, server }: ApiServerAccess): string {
+  return tls().servername ?? hostOf(new URL(server));
+}
+
+/** Returns access to the first server that answers, with the CA, server name and credential of the kubeconfig. */
+export async function answeringServer(
+  targets: readonly ProbeTarget[],
+  access: ApiServerAccess,
+  probe: Prober,
+): Promise<ApiServerAccess | undefined> {
+  const answering = targets.map(async (target) => {
+    const { verdict } = probeOutcome(await probe(target));
+    if (verdict !== 'ready' && verdict !== 'alive') throw new Error(`${target.url} is not ready`);
+    return new URL(target.url).origin;
+  });
+  const server = await Promise.any(answering).catch(() => undefined);
+  const servername = serverNameOf(access);
+  return server === undefined ? undefined : { ...access, server, tls: () => ({ ...access.tls(), servername }) };
+}
+
+/**
+ * Returns a transport that uses `first`. If `first` gives no answer, the rest of the pass uses the server that `find`
+ * returns. The transport repeats only requests that cannot have been carried out. The caller repeats others.
+ */
+export function orOther(
+  first: Transport,
+  deadline: AbortSignal,
+  find: () => Promise<Transport | undefined>,
+): Transport {
+  let other: Promise<Transport | undefined> | undefined;
+  return async (request, signal) => {
+    if (other !== undefined) return ((await other) ?? first)(request, signal);
+    try {
+      const reply = await answerInTime(first, request, signal);
+      if (reply.status >= 500) other ??= find();
+      return reply;
+    } catch (error) {
+      if (deadline.aborted || !isNoAnswer(error)) throw error;
+      other ??= find();
+      const next = await other;
+      if (next === undefined || signal.aborted || !isUnsent(request, error)) throw error;
+      return next(request, signal);
+    }
+  };
+}
+
+/** Returns the reply if its headers arrive in time. The body may take longer. */
+async function answerInTime(transport: Transport, request: ApiRequest, signal: AbortSignal): Promise<HttpReply> {
+  const limit = new AbortController();
+  const tooLate = new Error(`no answer within ${FIRST_ANSWER_MS} ms`);
+  const timer = setTimeout(() => limit.abort(tooLate), FIRST_ANSWER_MS);
+  try {
+    return await transport(request, AbortSignal.any([signal, limit.signal]));
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function isNoAnswer(error: unknown): boolean {
+  return !(error instanceof ClusterError) && networkFaultOf(error) !== 'tls';
+}
+
+function isUnsent({ method }: ApiRequest, error: unknown): boolean {
+  const fault = networkFaultOf(error);
+  return method === 'GET' || fault === 'notSent' || fault === 'silent';
+}

@@ -1,0 +1,96 @@
+import { type DynamoDBClient, DynamoDBServiceException } from '@aws-sdk/client-dynamodb';
+import { attemptsOf, httpStatusOf, isNotAuthenticated, isThrottled, nameOfError } from '../../aws/sdk.ts';
+import { TableError, type TableErrorCode } from '../key-value-table.ts';
+
+export type TableAction = `dynamodb:${'GetItem' | 'Query' | 'PutItem'}`;
+
+export interface FailedTableCall {
+  readonly action: TableAction;
+  readonly tableName: string;
+  readonly region: string | undefined;
+  readonly deadline?: AbortSignal;
+}
+
+type SdkErrorCode = Exclude<TableErrorCode, 'Contended' | 'ChangedMeanwhile' | 'Corrupt' | 'SchemaTooNew'>;
+
+const READS: ReadonlySet<TableAction> = new Set(['dynamodb:GetItem', 'dynamodb:Query']);
+
+export function tableErrorOf(error: unknown, call: FailedTableCall): TableError {
+  if (error instanceof TableError) return error;
+  const name = nameOfError(error);
+  const code = codeOf(error, name, call.deadline);
+  const message = messageOf(code, name, error, call);
+  return isNotAuthenticated(error) ? new TableError(code, message) : new TableError(code, message, { cause: error });
+}
+
+function messageOf(code: SdkErrorCode, name: string, error: unknown, call: FailedTableCall): string {
+  const { action, tableName, region } = call;
+  if (region === undefined) return `${action} failed: no AWS region is set; set AWS_REGION.`;
+  const what = `${action} on table "${tableName}" in region ${region}`;
+  const failed = `${what} failed (${shownName(error, name)}, attempts: ${attemptsOf(error) ?? 'unknown'})`;
+  const outcome = READS.has(action) ? '' : 'it may or may not have happened; ';
+  switch (code) {
+    case 'TableMissing':
+      return `Table "${tableName}" was not found in region ${region} (${action}): deploy the stack that creates it, or correct the name or the region.`;
+    case 'AccessDenied':
+      return isNotAuthenticated(error)
+        ? `${what} could not be authenticated (${name}): give this process valid AWS credentials.`
+        : `${what} was denied: allow ${action} on this table to the role or user that runs this.`;
+    case 'ItemTooLarge':
+      return `${what} was refused: the item is larger than the 400 KB that the table takes.`;
+    case 'Throttled':
+      return `${failed}: ${outcome}try again in a moment; if this continues, raise the capacity limits of the table or of the account.`;
+    case 'Unavailable':
+      return `${failed}: ${outcome}try again.${httpStatusOf(error) === undefined ? checkNetwork(region) : ''}`;
+    case 'DeadlineExceeded':
+      return `${what} was aborted at its deadline: ${outcome}try again.`;
+    case 'Unexpected':
+      return name === 'ValidationException'
+        ? `${what} was refused as invalid: the keys of the table must be "cluster" (partition) and "key" (sort), both text.`
+        : `${what} failed with ${name}; see the cause.`;
+  }
+}
+
+function checkNetwork(region: string): string {
+  return ` Check the network and the region. In a VPC, DynamoDB is reached through a gateway endpoint for com.amazonaws.${region}.dynamodb in the route tables of the subnets.`;
+}
+
+export function isFailedCondition(error: unknown): boolean {
+  return error instanceof Error && error.name === 'ConditionalCheckFailedException';
+}
+
+/** Returns true if the table refused the request with a 4xx answer: then this attempt had no effect. */
+export function isRefusal(error: unknown): boolean {
+  return error instanceof DynamoDBServiceException && error.$fault === 'client' && (httpStatusOf(error) ?? 500) < 500;
+}
+
+function codeOf(error: unknown, name: string, deadline: AbortSignal | undefined): SdkErrorCode {
+  if (name === 'ResourceNotFoundException') return 'TableMissing';
+  if (name === 'AccessDeniedException' || isNotAuthenticated(error)) return 'AccessDenied';
+  if (isTooLarge(error, name)) return 'ItemTooLarge';
+  if (isRefusal(error) && !isThrottled(error)) return 'Unexpected';
+  if (deadline?.aborted) return 'DeadlineExceeded';
+  if (isThrottled(error)) return 'Throttled';
+  // The SDK sets the number of attempts only if it sent the request. Such a failure without a 4xx answer is a network fault
+  // or a 5xx.
+  return attemptsOf(error) === undefined ? 'Unexpected' : 'Unavailable';
+}
+
+function isTooLarge(error: unknown, name: string): boolean {
+  if (name === 'ItemCollectionSizeLimitExceededException' || httpStatusOf(error) === 413) return true;
+  return name === 'ValidationException' && error instanceof Error && /item size/i.test(error.message);
+}
+
+/** Returns the code of an error, such as `ECONNREFUSED`, if it has one: a code is more useful than the name `Error`. */
+function shownName(error: unknown, name: string): string {
+  const hasCode = error instanceof Error && 'code' in error && typeof error.code === 'string';
+  return hasCode ? String(error.code) : name;
+}
+
+export async function regionOf(client: DynamoDBClient): Promise<string | undefined> {
+  try {
+    return await client.config.region();
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,115 @@
+import type { AttributeValue } from '@aws-sdk/client-dynamodb';
+import { type Item, TableError, type TableValue } from '../key-value-table.ts';
+import { definedFields, fieldsIn, isList } from '../stored-item.ts';
+
+type Attributes = Record<string, AttributeValue>;
+
+/** DynamoDB's TTL removes an item at the earliest this long after its expiry: by then it has expired by every clock. */
+const SWEEP_DELAY_MS = 60 * 60 * 1000;
+
+/** Returns the attributes of an item. Only DynamoDB's TTL reads the attribute `ttl`. */
+export function attributesOf(item: Item): Attributes {
+  const { value, writeId, earlierWrites, version, schema, updatedAtMs, expiresAtMs } = item;
+  return {
+    ...keyOf(item),
+    ...attributesOfFields({ value, writeId, earlierWrites, version, schema }),
+    updatedAt: { S: new Date(updatedAtMs).toISOString() },
+    ...(expiresAtMs !== undefined && {
+      expiresAtMs: { N: String(expiresAtMs) },
+      ttl: { N: String(Math.ceil((expiresAtMs + SWEEP_DELAY_MS) / 1000)) },
+    }),
+  };
+}
+
+export function keyOf({ cluster, key }: { readonly cluster: string; readonly key: string }): Attributes {
+  return { cluster: { S: cluster }, key: { S: key } };
+}
+
+/** @throws TableError `Corrupt` for an item that no version of this program wrote. */
+export function itemFrom(attributes: Attributes): Item {
+  const fields = new Map(Object.entries(attributes));
+  const cluster = fields.get('cluster')?.S ?? '';
+  const key = fields.get('key')?.S ?? '';
+  const corrupt = (field: string): TableError =>
+    new TableError(
+      'Corrupt',
+      `Item ${cluster}/${key} has no readable attribute "${field}": it was not written by this program; remove or correct it.`,
+    );
+  const text = (field: string): string => {
+    const found = fields.get(field)?.S;
+    if (found === undefined) throw corrupt(field);
+    return found;
+  };
+  const number = (field: string): number => {
+    const found = Number(fields.get(field)?.N);
+    if (Number.isNaN(found)) throw corrupt(field);
+    return found;
+  };
+  const value = valueFrom(fields.get('value'));
+  if (value === undefined) throw corrupt('value');
+  const earlierWrites = fields.get('earlierWrites')?.B;
+  const updatedAtMs = Date.parse(text('updatedAt'));
+  if (Number.isNaN(updatedAtMs)) throw corrupt('updatedAt');
+  return {
+    cluster: text('cluster'),
+    key: text('key'),
+    value,
+    writeId: text('writeId'),
+    ...(earlierWrites !== undefined && { earlierWrites: new Uint8Array(earlierWrites) }),
+    version: number('version'),
+    schema: number('schema'),
+    updatedAtMs,
+    ...(fields.has('expiresAtMs') && { expiresAtMs: number('expiresAtMs') }),
+  };
+}
+
+/**
+ * Decodes an item of a list. An item that no version of this program wrote gets schema 0, which its reader reports as
+ * corrupt. Throwing here would hide the other items of the list.
+ */
+export function listedItemFrom(attributes: Attributes): Item {
+  try {
+    return itemFrom(attributes);
+  } catch (error) {
+    if (!(error instanceof TableError)) throw error;
+    const [cluster = '', key = ''] = [attributes['cluster']?.S, attributes['key']?.S];
+    return { cluster, key, value: null, writeId: '', version: 0, schema: 0, updatedAtMs: 0 };
+  }
+}
+
+function attributeOf(value: TableValue): AttributeValue {
+  if (value === null) return { NULL: true };
+  if (typeof value === 'boolean') return { BOOL: value };
+  if (typeof value === 'number') return { N: String(value) };
+  if (typeof value === 'string') return { S: value };
+  if (value instanceof Uint8Array) return { B: value };
+  if (isList(value)) return { L: value.map(attributeOf) };
+  return { M: attributesOfFields(fieldsIn(value) ?? {}) };
+}
+
+function attributesOfFields(fields: { readonly [field: string]: TableValue | undefined }): Attributes {
+  return Object.fromEntries(definedFields(fields).map(([field, content]) => [field, attributeOf(content)]));
+}
+
+/** Decodes an attribute. Returns `undefined` for a type that this program never writes, such as a set. */
+function valueFrom(attribute: AttributeValue | undefined): TableValue | undefined {
+  if (attribute === undefined) return undefined;
+  if (attribute.NULL !== undefined) return null;
+  if (attribute.BOOL !== undefined) return attribute.BOOL;
+  if (attribute.N !== undefined) return Number(attribute.N);
+  if (attribute.S !== undefined) return attribute.S;
+  if (attribute.B !== undefined) return new Uint8Array(attribute.B);
+  if (attribute.L !== undefined) return listFrom(attribute.L);
+  if (attribute.M !== undefined) return mapFrom(attribute.M);
+  return undefined;
+}
+
+function listFrom(attributes: readonly AttributeValue[]): TableValue | undefined {
+  const values = attributes.map(valueFrom);
+  return values.every((value) => value !== undefined) ? values : undefined;
+}
+
+function mapFrom(attributes: Attributes): TableValue | undefined {
+  const entries = Object.entries(attributes).map(([field, attribute]) => [field, valueFrom(attribute)] as const);
+  return entries.every(([, value]) => value !== undefined) ? Object.fromEntries(entries) : undefined;
+}

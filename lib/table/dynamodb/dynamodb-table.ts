@@ -1,0 +1,169 @@
+import {
+  type AttributeValue,
+  DynamoDBClient,
+  type DynamoDBClientConfig,
+  GetItemCommand,
+  PutItemCommand,
+  QueryCommand,
+  type QueryCommandOutput,
+} from '@aws-sdk/client-dynamodb';
+import { attemptsOf, type CallLimits, clientOptions } from '../../aws/sdk.ts';
+import type { Item, KeyValueTable, TableError } from '../key-value-table.ts';
+import { itemOf, provenOutcome } from '../stored-item.ts';
+import { isFailedCondition, isRefusal, regionOf, type TableAction, tableErrorOf } from './dynamodb-errors.ts';
+import { attributesOf, itemFrom, keyOf, listedItemFrom } from './dynamodb-items.ts';
+
+export interface DynamoClientOptions extends Partial<CallLimits> {
+  /** Default: the region of the AWS SDK. */
+  readonly region?: string;
+  /** The name of a profile in the configuration of the AWS CLI. */
+  readonly profile?: string;
+  readonly endpoint?: string;
+  readonly credentials?: NonNullable<DynamoDBClientConfig['credentials']>;
+}
+
+const LIMITS: CallLimits = {
+  maxAttempts: 3,
+  maxRetryDelayMs: 1_000,
+  connectionTimeoutMs: 500,
+  requestTimeoutMs: 1_500,
+};
+
+/**
+ * Creates the client of a process. With the default limits a call ends within about 7 s, less than the 10 s of a pass. The
+ * deadline of the pass can end it earlier.
+ */
+export function createDynamoClient(options: DynamoClientOptions = {}): DynamoDBClient {
+  return new DynamoDBClient({ ...options, logger: QUIET, ...clientOptions({ ...LIMITS, ...options }) });
+}
+
+/** A logger whose `info` is missing: for `info`, the SDK would copy each item of every request. */
+const QUIET = { trace() {}, debug() {}, warn() {} } as unknown as NonNullable<DynamoDBClientConfig['logger']>;
+
+export interface DynamoDbTableOptions {
+  readonly client: DynamoDBClient;
+  readonly tableName: string;
+  readonly deadline: AbortSignal;
+  readonly nowMs: () => number;
+  readonly newWriteId: () => string;
+}
+
+const IS_ABSENT = { ConditionExpression: 'attribute_not_exists(writeId)' };
+
+function isStill({ writeId }: Item) {
+  return {
+    ConditionExpression: 'writeId = :previous',
+    ExpressionAttributeValues: { ':previous': { S: writeId } },
+  };
+}
+
+/** Returns the table in DynamoDB. All its calls end at the deadline of one pass. */
+export function dynamoDbTable({ client, tableName, deadline, nowMs, newWriteId }: DynamoDbTableOptions): KeyValueTable {
+  const bound = { abortSignal: deadline };
+
+  const toTableError = async (error: unknown, action: TableAction): Promise<TableError> =>
+    tableErrorOf(error, { action, tableName, region: await regionOf(client), deadline });
+
+  const call = async <T>(action: TableAction, request: () => Promise<T>): Promise<T> => {
+    try {
+      deadline.throwIfAborted();
+      return await request();
+    } catch (error) {
+      throw await toTableError(error, action);
+    }
+  };
+
+  const get = async (cluster: string, key: string): Promise<Item | undefined> => {
+    const command = new GetItemCommand({ TableName: tableName, Key: keyOf({ cluster, key }), ConsistentRead: true });
+    const { Item: attributes } = await call('dynamodb:GetItem', () => client.send(command, bound));
+    return attributes && itemFrom(attributes);
+  };
+
+  const queryPage = (
+    cluster: string,
+    prefix: string,
+    start: Record<string, AttributeValue> | undefined,
+  ): Promise<QueryCommandOutput> => {
+    const command = new QueryCommand({
+      TableName: tableName,
+      ConsistentRead: true,
+      KeyConditionExpression:
+        prefix === '' ? '#cluster = :cluster' : '#cluster = :cluster AND begins_with(#key, :prefix)',
+      ExpressionAttributeNames: { '#cluster': 'cluster', ...(prefix !== '' && { '#key': 'key' }) },
+      ExpressionAttributeValues: { ':cluster': { S: cluster }, ...(prefix !== '' && { ':prefix': { S: prefix } }) },
+      ...(start !== undefined && { ExclusiveStartKey: start }),
+    });
+    return call('dynamodb:Query', () => client.send(command, bound));
+  };
+
+  async function* pages(
+    cluster: string,
+    prefix: string,
+    beforeNext?: () => Promise<void>,
+  ): AsyncGenerator<readonly Item[]> {
+    let start: Record<string, AttributeValue> | undefined;
+    do {
+      if (start !== undefined) await beforeNext?.();
+      const page = await queryPage(cluster, prefix, start);
+      yield (page.Items ?? []).map(listedItemFrom);
+      start = page.LastEvaluatedKey;
+    } while (start !== undefined);
+  }
+
+  /**
+   * Returns the outcome of a failed write, or throws the failure.
+   *
+   * If the write had a single attempt and the table refused it, the write did not happen. If it had several attempts, an
+   * earlier one may have succeeded although its reply was lost, so this function reads the item, which remembers its last
+   * writes. If this write is among them, it was won. If only the previous write is among them, another write replaced the
+   * previous item, so this one is lost. If the previous item is still there, the write is not lost, because an attempt may
+   * still be in flight: the failure is thrown.
+   */
+  const settle = async (
+    error: unknown,
+    { cluster, key, writeId }: Item,
+    previous: Item | undefined,
+  ): Promise<'won' | 'lost' | 'unclear'> => {
+    const certain = attemptsOf(error) === 1 && isRefusal(error);
+    if (isFailedCondition(error) && certain) return 'lost';
+    const failure = isFailedCondition(error) ? undefined : await toTableError(error, 'dynamodb:PutItem');
+    if (failure !== undefined && (certain || deadline.aborted)) throw failure;
+    const there = await get(cluster, key).catch((unreadable: unknown) => {
+      throw failure ?? unreadable;
+    });
+    const proven = provenOutcome(there, previous, writeId);
+    if (proven !== undefined) return proven;
+    if (failure !== undefined && there?.writeId === previous?.writeId) throw failure;
+    return 'unclear';
+  };
+
+  return {
+    get,
+
+    pages,
+
+    list: async (cluster, prefix) => {
+      const items: Item[] = [];
+      for await (const page of pages(cluster, prefix)) items.push(...page);
+      return items;
+    },
+
+    put: async (content, previous) => {
+      const item = itemOf(content, previous, newWriteId(), nowMs());
+      const command = new PutItemCommand({
+        TableName: tableName,
+        Item: attributesOf(item),
+        ...(previous === undefined ? IS_ABSENT : isStill(previous)),
+      });
+      try {
+        deadline.throwIfAborted();
+        await client.send(command, bound);
+      } catch (error) {
+        // Every retry of the SDK writes the same item with the same writeId.
+        const outcome = await settle(error, item, previous);
+        if (outcome !== 'won') return { outcome };
+      }
+      return { outcome: 'won', item };
+    },
+  };
+}

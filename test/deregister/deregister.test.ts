@@ -1,0 +1,338 @@
+import { describe, expect, test } from '@jest/globals';
+import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
+import { addressesIn, ENDPOINTS_REF, type EndpointsObject, SLICE_REF } from '../../lib/cluster/published-objects.ts';
+import type { DeregisterRequest } from '../../lib/deregister/deregister.ts';
+import { ClusterError, type ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
+import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
+import { aHost, aServer } from '../support/a-cluster-spec.ts';
+import { anEndpoints, aSlice, HTTPS } from '../support/an-endpoints.ts';
+import { A, B, C, EndpointsWorld, READY, SILENT, worldOf } from '../support/endpoints-world.ts';
+import { withdraw } from '../support/put-lease.ts';
+
+const SHARED = '10.0.0.9';
+const HOST = 'api.example.com';
+const HOUR_MS = 3_600_000;
+
+async function settled(servers = [aServer(A), aServer(B)]): Promise<EndpointsWorld> {
+  const world = new EndpointsWorld(servers).answer(READY, A, B, C, SHARED);
+  await world.tick();
+  world.cluster.writes.length = 0;
+  return world;
+}
+
+const ask = (world: EndpointsWorld, given: Partial<DeregisterRequest> & { readonly kubernetes?: ClusterPort } = {}) =>
+  world.deregister({ address: B, ...given });
+
+describe('deregistering an address', () => {
+  test('a deregistration removes the address from Endpoints and slice at once', async () => {
+    const world = await settled();
+    expect(await ask(world)).toEqual({
+      outcome: 'deregistered',
+      untilMs: world.nowMs + HOUR_MS,
+      stillPublished: false,
+      changes: [`updated endpoints default/kubernetes: ${A}`, `updated endpointslice default/kubernetes: ${A}`],
+    });
+    expect([world.published(), world.inSlice()]).toEqual([[A], [A]]);
+  });
+
+  /** Returns a world with these objects. No tick has probed the servers, and only A and B have leases. */
+  async function unprobed(...objects: readonly KubernetesObject[]): Promise<EndpointsWorld> {
+    const world = worldOf(A, B, C);
+    for (const object of objects) world.cluster.place(object);
+    for (const address of [A, B]) await world.setLease({ address, source: 'agent' });
+    return world;
+  }
+
+  async function withMasterCount(masterCount: number): Promise<EndpointsWorld> {
+    const world = worldOf(A, B);
+    world.change({ endpoints: { reconciler: 'master-count', masterCount } });
+    await world.tick();
+    return world;
+  }
+
+  test.each<[string, () => Promise<EndpointsWorld>, readonly string[]]>([
+    [
+      'keeps in the Endpoints an address without a lease that no tick has probed yet',
+      () => unprobed(anEndpoints([A, B, C])),
+      [A, C],
+    ],
+    [
+      'keeps an address without a lease that only the slice contains and that no tick has probed yet',
+      () => unprobed(anEndpoints([A, B]), aSlice([A, B, C])),
+      [A, C],
+    ],
+    [
+      'keeps another published address that missed two probes, because only a tick removes it',
+      async () => {
+        const world = await settled([aServer(A), aServer(B), aServer(C)]);
+        await world.setLease({ address: C, expiresAtMs: world.nowMs, misses: 2 });
+        return world;
+      },
+      [A, C],
+    ],
+    [
+      "removes the address of an agent's lease although the spec does not contain it",
+      async () => {
+        const world = await settled([aServer(A)]);
+        await world.setLease({ address: B, source: 'agent' });
+        await world.tick();
+        return world;
+      },
+      [A],
+    ],
+    ['removes an address with the master-count reconciler', () => withMasterCount(2), [A]],
+    [
+      'publishes another live address if the master-count reconciler had published only the deregistered one',
+      () => withMasterCount(1),
+      [A],
+    ],
+    [
+      'publishes another live address although another writer marked it as not ready',
+      async () => {
+        const world = await settled();
+        const current = world.cluster.find<EndpointsObject>(ENDPOINTS_REF) ?? anEndpoints([]);
+        const subsets = [{ addresses: [{ ip: B }], notReadyAddresses: [{ ip: A }], ports: [HTTPS] }];
+        world.cluster.place({ ...current, subsets });
+        return world;
+      },
+      [A],
+    ],
+  ])('a deregistration %s', async (_what, start, published) => {
+    const world = await start();
+    expect(world.published()).toContain(B);
+    expect(await ask(world)).toMatchObject({ outcome: 'deregistered', stillPublished: false });
+    expect([world.published(), world.inSlice()]).toEqual([published, published]);
+  });
+
+  test('a deregistration does not publish the address again before the end of the withdrawal, even if the server answers', async () => {
+    const world = await settled();
+    await ask(world, { untilMs: world.nowMs + 60_000 });
+    for (let tick = 0; tick < 5; tick++) await world.tick();
+    expect(world.published()).toEqual([A]);
+    await world.tick();
+    expect(world.published()).toEqual([A, B]);
+  });
+
+  async function removed(): Promise<EndpointsWorld> {
+    const world = await settled();
+    await world.setLease({ address: B, expiresAtMs: world.nowMs, misses: 2 });
+    await world.answer(SILENT, B).tick();
+    expect([world.published(), world.inSlice()]).toEqual([[A], [A]]);
+    return world.answer(READY, B);
+  }
+
+  async function missedOnce(): Promise<EndpointsWorld> {
+    const world = await settled();
+    await world.answer(SILENT, B).tick(60_000);
+    world.cluster.place(anEndpoints([A]));
+    return world;
+  }
+
+  test.each([
+    { what: 'an address that answers again in the Endpoints', from: removed, kind: 'Endpoints' },
+    { what: 'an address that answers again in the slice', from: removed, kind: 'EndpointSlice' },
+    { what: 'an address with one miss whose lease expired long ago', from: missedOnce, kind: 'Endpoints' },
+    { what: 'an address that an earlier caller withdrew', from: removed, kind: 'Endpoints', isWithdrawn: true },
+    {
+      what: 'an address that an earlier caller withdrew and that has one miss',
+      from: missedOnce,
+      kind: 'Endpoints',
+      isWithdrawn: true,
+    },
+  ])(
+    'a deregistration stays in force if a tick that had decided before to publish $what writes afterwards, and then crashes',
+    async ({ from, kind, isWithdrawn = false }) => {
+      const world = await from();
+      const { port } = world.cluster;
+      const answers: unknown[] = [];
+      const kubernetes: ClusterPort = {
+        ...port,
+        update: async (object) => {
+          if (object.kind !== kind) return port.update(object);
+          const { nowMs, table } = world;
+          if (isWithdrawn) await withdraw(table, 'demo', { address: B, untilMs: nowMs + HOUR_MS, nowMs });
+          answers.push(await ask(world));
+          await port.update(object);
+          throw new ClusterError('Unavailable', 'the process ended');
+        },
+      };
+      await expect(world.tick(1_000, { kubernetes })).rejects.toMatchObject({ code: 'Unavailable' });
+      expect(answers).toEqual([expect.objectContaining({ outcome: 'deregistered', stillPublished: false })]);
+      expect([world.published(), world.inSlice()]).toEqual([[A], [A]]);
+      await world.tick();
+      expect(world.cluster.writes).toEqual([]);
+    },
+  );
+
+  test('a deregistration stays in force if just before it a tick refreshed the lease and decided to publish the address', async () => {
+    const world = await removed();
+    const { port } = world.cluster;
+    const late: EndpointsObject[] = [];
+    const kubernetes: ClusterPort = {
+      ...port,
+      update: async (object) => {
+        late.push(object as EndpointsObject);
+        throw new ClusterError('Unavailable', 'the process ended');
+      },
+    };
+    const table: KeyValueTable = {
+      ...world.table,
+      get: async (cluster, key) => {
+        const item = await world.table.get(cluster, key);
+        if (late.length === 0) await world.tick(20_000, { kubernetes }).catch(() => undefined);
+        return item;
+      },
+    };
+    expect(await ask(world, { table })).toMatchObject({ outcome: 'deregistered', stillPublished: false });
+    expect(late.map(addressesIn)).toEqual([[A, B]]);
+    for (const object of late) expect(await port.update(object)).toMatchObject({ outcome: 'conflict' });
+  });
+
+  test('a deregistration while a tick creates the Endpoints reports that the address might still be published, and a second deregistration removes the address', async () => {
+    const world = await settled();
+    world.cluster.remove(ENDPOINTS_REF);
+    world.cluster.remove(SLICE_REF);
+    const answers: unknown[] = [];
+    world.beforeNext('create Endpoints', async () => answers.push(await ask(world)));
+    await world.tick();
+    expect(answers).toEqual([expect.objectContaining({ outcome: 'deregistered', stillPublished: true })]);
+    expect(await ask(world)).toMatchObject({ outcome: 'deregistered', stillPublished: false });
+    expect([world.published(), world.inSlice()]).toEqual([[A], [A]]);
+  });
+
+  test('a deregistration writes its mark to the Endpoints and the slice again if another writer changed them at the same time', async () => {
+    const world = await settled();
+    for (const object of [anEndpoints([A]), aSlice([A])]) world.cluster.place(object);
+    let writes = 0;
+    world.cluster.beforeWrite = () => (++writes === 1 ? { outcome: 'conflict' } : undefined);
+    const changes = ['fenced endpoints default/kubernetes', 'fenced endpointslice default/kubernetes'];
+    expect(await ask(world)).toMatchObject({ stillPublished: false, changes });
+  });
+
+  test('a deregistration writes nothing when it is repeated after the lease expired', async () => {
+    const world = await settled();
+    await ask(world);
+    expect(await ask(world)).toMatchObject({
+      stillPublished: false,
+      changes: [expect.stringMatching(/^fenced/), expect.stringMatching(/^fenced/)],
+    });
+    expect([world.published(), world.inSlice()]).toEqual([[A], [A]]);
+    await world.setLease({
+      address: B,
+      expiresAtMs: world.nowMs - 30_000,
+      withdrawnUntilMs: world.nowMs + HOUR_MS,
+    });
+    world.cluster.writes.length = 0;
+    expect(await ask(world)).toMatchObject({ outcome: 'deregistered', stillPublished: false, changes: [] });
+    expect(world.cluster.writes).toEqual([]);
+  });
+
+  test('a deregistration reports that the address is still published if a slice of another writer contains it in another spelling', async () => {
+    const world = new EndpointsWorld([aServer('fd00::1'), aServer('fd00::2')], {
+      serviceClusterIPRanges: ['fd00:10::/112'],
+    });
+    await world.answer(READY, 'fd00::1', 'fd00::2').tick();
+    const slice = aSlice(['FD00:0::2']);
+    world.cluster.place({ ...slice, addressType: 'IPv6', metadata: { ...slice.metadata, name: 'kubernetes-x7k2p' } });
+    expect(await ask(world, { address: 'fd00::2' })).toMatchObject({ outcome: 'deregistered', stillPublished: true });
+  });
+
+  test('a deregistration corrects wrong ports in the same write', async () => {
+    const world = await settled();
+    world.cluster.place(anEndpoints([A, B], [{ name: 'foo', port: 1, protocol: 'TCP' }]));
+    await ask(world);
+    expect(world.cluster.find({ kind: 'Endpoints', namespace: 'default', name: 'kubernetes' })).toMatchObject({
+      subsets: anEndpoints([A]).subsets,
+    });
+  });
+});
+
+describe('deregistering the last live address', () => {
+  test('the deregistration of the last live address is refused, and changes nothing', async () => {
+    const world = await settled();
+    await ask(world, { address: A });
+    world.cluster.writes.length = 0;
+    expect(await ask(world)).toMatchObject({ outcome: 'refused', reason: 'lastLiveAddress' });
+    expect(await world.lease(B)).not.toHaveProperty('withdrawnUntilMs');
+    expect(world.cluster.writes).toEqual([]);
+  });
+
+  test('with lastOne, the deregistration of the last live address empties Endpoints and slice, and the loop leaves them empty', async () => {
+    const world = await settled([aServer(B)]);
+    expect(await ask(world, { lastOne: true })).toMatchObject({ outcome: 'deregistered', stillPublished: false });
+    expect([world.published(), world.inSlice()]).toEqual([[], []]);
+    expect(await world.tick()).toMatchObject({ errors: [{ code: 'NoLiveLease' }] });
+    expect(world.cluster.writes).toEqual([]);
+  });
+
+  test('if the last two live addresses are deregistered at the same time, one deregistration is refused', async () => {
+    const world = await settled();
+    const results = await Promise.all([ask(world, { address: A }), ask(world, { address: B })]);
+    expect(results.map(({ outcome }) => outcome).sort()).toEqual(['deregistered', 'refused']);
+    await world.tick();
+    expect(world.published()).toHaveLength(1);
+  });
+
+  test('a repeated deregistration without lastOne does not empty endpoints that another writer has changed since', async () => {
+    const world = await settled();
+    await ask(world);
+    await world.setLease({ address: A, expiresAtMs: world.nowMs, misses: 2 });
+    world.cluster.place(anEndpoints([A, B]));
+    expect(await ask(world)).toMatchObject({
+      outcome: 'deregistered',
+      stillPublished: true,
+      changes: [expect.stringMatching(/^fenced/)],
+    });
+    expect(world.published()).toEqual([A, B]);
+  });
+});
+
+describe('a refused deregistration', () => {
+  test.each([
+    { name: 'contains a text that is not an address', given: { address: 'server-1' }, reason: 'notAnAddress' },
+    { name: 'ends in the past', given: { untilMs: 5 }, reason: 'badEnd' },
+    {
+      name: 'ends more than a day from now',
+      given: { untilMs: 1_000_010_000 + 24 * HOUR_MS + 1 },
+      reason: 'badEnd',
+    },
+    { name: 'ends at an invalid time', given: { untilMs: Number.NaN }, reason: 'badEnd' },
+    { name: 'is for an address that several servers share', given: { address: SHARED }, reason: 'shared' },
+  ])('a deregistration is refused if it $name', async ({ given, reason }) => {
+    const world = await settled([aServer(A), aServer(B), { ...aServer(SHARED), kind: 'shared' }]);
+    expect(await ask(world, given)).toMatchObject({ outcome: 'refused', reason });
+    expect(world.cluster.writes).toEqual([]);
+  });
+
+  test('a deregistration of an address that a host name of the spec resolves to is refused', async () => {
+    const world = new EndpointsWorld([aServer(A), aHost(HOST)]).answer(READY, A, SHARED);
+    world.records.set(HOST, [SHARED]);
+    await world.tick();
+    const result = await ask(world, { address: SHARED });
+    expect(result).toMatchObject({ outcome: 'refused', reason: 'shared', message: expect.stringContaining(HOST) });
+  });
+
+  test('a deregistration is not accepted for an unknown address, or in a cluster whose endpoints this program does not manage', async () => {
+    const world = await settled();
+    expect(await ask(world, { address: '192.0.2.1' })).toMatchObject({ outcome: 'notRegistered' });
+    world.change({ endpoints: { reconciler: 'none' } });
+    expect(await ask(world)).toMatchObject({ outcome: 'notRegistered' });
+  });
+});
+
+describe('deregistering while other writers change the endpoints', () => {
+  test.each([
+    ['reads the endpoints again after a conflict', 2, { stillPublished: false }],
+    [
+      'stops after four conflicting writes, and the loop changes the endpoints later',
+      4,
+      { stillPublished: true, error: { code: 'Conflict' } },
+    ],
+  ])('a deregistration %s', async (_what, conflicts, result) => {
+    const world = await settled();
+    let writes = 0;
+    world.cluster.beforeWrite = () => (++writes <= conflicts ? { outcome: 'conflict' } : undefined);
+    expect(await ask(world)).toMatchObject({ outcome: 'deregistered', ...result });
+    expect(writes).toBe(4);
+  });
+});

@@ -1,0 +1,216 @@
+import { createHash } from 'node:crypto';
+import { setImmediate as turn } from 'node:timers/promises';
+import { describe, expect, test } from '@jest/globals';
+import {
+  addressesIn,
+  ENDPOINTS_REF,
+  type EndpointSliceObject,
+  type EndpointsObject,
+  SLICE_REF,
+} from '../../lib/cluster/published-objects.ts';
+import { undoDeregister } from '../../lib/deregister/deregister.ts';
+import { deregistration } from '../../lib/deregister/deregistration.ts';
+import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
+import { withdrawnUntil } from '../../lib/leases/lease.ts';
+import type { Environment } from '../../lib/runtime/environment.ts';
+import { claimCluster, type RegisteredCluster, readCluster } from '../../lib/table/clusters.ts';
+import { leaseOf, readLeases } from '../../lib/table/leases.ts';
+import { aServer } from '../support/a-cluster-spec.ts';
+import { anEndpoints, aSlice } from '../support/an-endpoints.ts';
+import { aDispatchWorld, type DispatchWorld } from '../support/dispatch-world.ts';
+import { memoryCluster } from '../support/memory-cluster.ts';
+import { putLease } from '../support/put-lease.ts';
+
+const handler = deregistration();
+const [ADDRESS, OTHER] = ['10.9.8.7', '10.9.8.8'] as const;
+const ADDRESSES = [ADDRESS, OTHER];
+
+async function aWorld(overrides: Parameters<typeof aDispatchWorld>[0] = {}): Promise<DispatchWorld> {
+  const world = aDispatchWorld(overrides);
+  await world.register({ apiServers: ADDRESSES.map((address) => aServer(address)) });
+  return world;
+}
+
+/** Invokes the deregister function for the address, in the cluster `demo`. */
+function ask({ environment }: Pick<DispatchWorld, 'environment'>, fields: object = {}, remainingMs = 25_000) {
+  const event = { cluster: 'demo', address: ADDRESS, ...fields };
+  return handler(event, { getRemainingTimeInMillis: () => remainingMs, environment });
+}
+
+/** Returns the end of the withdrawal of the address in the table. */
+async function endOfWithdrawal(world: DispatchWorld): Promise<number | undefined> {
+  const lease = leaseOf(await readLeases(world.table, 'demo'), ADDRESS);
+  return lease && withdrawnUntil(lease, 0);
+}
+
+describe('the deregister function', () => {
+  test('the deregister function withdraws the address until the requested time, and logs it', async () => {
+    const world = await aWorld();
+    const untilMs = world.clock.nowMs + 90 * 60_000;
+    expect(await ask(world, { untilMinutes: 90, lastOne: true })).toMatchObject({
+      outcome: 'deregistered',
+      untilMs,
+      stillPublished: false,
+    });
+    expect(await endOfWithdrawal(world)).toBe(untilMs);
+    expect(world.telemetry.logged('deregister: deregistered')).toMatchObject([
+      { level: 'info', cluster: 'demo', address: ADDRESS, until: '2026-01-01T13:30:00.000Z' },
+    ]);
+    expect(world.telemetry.flushes.count).toBe(1);
+  });
+
+  test('the deregister function withdraws nothing if the address is the last live one and lastOne is not set', async () => {
+    const world = await aWorld();
+    expect(await ask(world)).toMatchObject({ outcome: 'refused', reason: 'lastLiveAddress' });
+    expect(await endOfWithdrawal(world)).toBeUndefined();
+  });
+
+  test('the deregister function withdraws an address although the kubeconfig cannot be read', async () => {
+    const connect = () => Promise.reject(new ClusterError('BadKubeconfig', 'cannot be read'));
+    const world = await aWorld({ connect });
+    const error = { code: 'BadKubeconfig', message: 'cannot be read' };
+    const answer = await ask(world, { lastOne: true });
+    expect(answer).toMatchObject({ outcome: 'deregistered', stillPublished: true, error });
+    expect(await endOfWithdrawal(world)).toBeDefined();
+    expect(world.telemetry.logged('deregister: deregistered')).toMatchObject([
+      { level: 'warn', errors: ['BadKubeconfig: cannot be read'] },
+    ]);
+  });
+
+  test('the deregister function withdraws an address and returns at its deadline if the read of the kubeconfig does not end', async () => {
+    const world = await aWorld({ connect: () => new Promise(() => {}) });
+    const answer = ask(world, { lastOne: true });
+    while ((await endOfWithdrawal(world)) === undefined) await turn();
+    expect(world.deadlines.map(({ ms }) => ms)).toEqual([20_000, 20_500]);
+    world.deadlines[0]?.expire();
+    await expect(answer).resolves.toMatchObject({
+      outcome: 'deregistered',
+      stillPublished: true,
+      error: { code: 'DeadlineExceeded', message: expect.stringContaining('kubeconfig of cluster demo') },
+    });
+    expect(world.deadlines.every(({ cancelled }) => cancelled)).toBe(true);
+  });
+
+  test('the deregister function stops a second before its invocation ends', async () => {
+    const world = await aWorld();
+    await ask(world, { lastOne: true }, 5_000);
+    expect(world.deadlines.map(({ ms }) => ms)).toEqual([4_000, 4_500]);
+  });
+
+  describe('an address in the endpoints', () => {
+    /** Returns a world of two live API servers, and the endpoints of the kubernetes Service in memory. */
+    async function aPublishedWorld() {
+      const world = await aWorld();
+      const cluster = world.cluster();
+      for (const object of [anEndpoints(ADDRESSES), aSlice(ADDRESSES)]) cluster.place(object);
+      for (const address of ADDRESSES) {
+        await putLease(world.table, 'demo', { address, expiresAtMs: world.clock.nowMs + 15_000 });
+      }
+      const published = () => [
+        ...addressesIn(cluster.find<EndpointsObject>(ENDPOINTS_REF)),
+        ...addressesIn(cluster.find<EndpointSliceObject>(SLICE_REF)),
+      ];
+      return { cluster, world, published };
+    }
+
+    test('if a control plane was moved, the deregister function changes the endpoints of the current control plane', async () => {
+      const { world, published } = await aPublishedWorld();
+      const former = memoryCluster([anEndpoints([OTHER])]);
+      const { connect } = world.environment;
+      const left = [{ kubernetes: former.port, controlPlane: { id: 'left', confirm: async () => false } }];
+      const environment: Environment = {
+        ...world.environment,
+        connect: async (...args) => ({ ...(await connect(...args)), ...left.shift() }),
+      };
+      expect(await ask({ environment })).toMatchObject({ stillPublished: false });
+      expect(published()).toEqual([OTHER, OTHER]);
+    });
+
+    test('the deregister function retries every second while its writes conflict with those of another writer', async () => {
+      const { world, cluster, published } = await aPublishedWorld();
+      cluster.beforeWrite = () => ({ outcome: 'conflict' });
+      const answer = ask(world);
+      while (world.deadlines[2] === undefined) await turn();
+      expect(world.deadlines[2].ms).toBe(1_000);
+      cluster.beforeWrite = undefined;
+      world.deadlines[2].expire();
+      expect(await answer).toMatchObject({ outcome: 'deregistered', stillPublished: false });
+      expect(published()).toEqual([OTHER, OTHER]);
+    });
+
+    test('after an undo of the deregistration, the deregister function makes no further attempt to remove the address', async () => {
+      const { world, cluster, published } = await aPublishedWorld();
+      const { table, clock } = world;
+      cluster.beforeWrite = () => ({ outcome: 'conflict' });
+      const answer = ask(world);
+      while (world.deadlines[2] === undefined) await turn();
+      const { spec } = (await readCluster(table, 'demo')) as RegisteredCluster;
+      // The clock of the user who undoes the deregistration is ahead.
+      const nowMs = () => clock.nowMs + 1_500;
+      await undoDeregister({ spec, table, address: ADDRESS, nowMs });
+      cluster.beforeWrite = undefined;
+      world.deadlines[2].expire();
+      expect(await answer).toMatchObject({ outcome: 'refused', reason: 'undone' });
+      expect(await endOfWithdrawal(world)).toBe(nowMs());
+      expect(published()).toEqual([...ADDRESSES, ...ADDRESSES]);
+    });
+
+    test('the deregister function reports an address as still published if it could not remove it before the deadline', async () => {
+      const { world, cluster } = await aPublishedWorld();
+      cluster.beforeWrite = () => ({ outcome: 'conflict' });
+      const answer = ask(world);
+      while (world.deadlines[2] === undefined) await turn();
+      world.deadlines[0]?.expire();
+      expect(await answer).toMatchObject({
+        outcome: 'deregistered',
+        stillPublished: true,
+        error: { code: 'Conflict' },
+      });
+      expect(await endOfWithdrawal(world)).toBeDefined();
+    });
+  });
+
+  test('the deregister function refuses a caller without a key of the cluster', async () => {
+    const callerKeys = [createHash('sha256').update('a'.repeat(64)).digest('hex')];
+    const world = await aWorld({ stack: 'ours' });
+    await world.register({ callerKeys });
+    for (const key of [{}, { callerKey: 'b'.repeat(64) }]) {
+      expect(await ask(world, { lastOne: true, ...key })).toMatchObject({
+        outcome: 'refused',
+        reason: 'callerRefused',
+      });
+    }
+    expect(await endOfWithdrawal(world)).toBeUndefined();
+    const known = await ask(world, { lastOne: true, callerKey: 'a'.repeat(64) });
+    expect(known).not.toMatchObject({ reason: 'callerRefused' });
+  });
+
+  test('the deregister function refuses a cluster of another stack, and logs the refusal', async () => {
+    const world = await aWorld({ stack: 'ours' });
+    await claimCluster(world.table, 'demo', 'theirs');
+    expect(await ask(world, { lastOne: true })).toMatchObject({
+      outcome: 'refused',
+      reason: 'otherStack',
+      message: expect.stringContaining('theirs'),
+    });
+    expect(world.telemetry.logged('deregister: refused')).toMatchObject([{ level: 'warn' }]);
+    expect(await endOfWithdrawal(world)).toBeUndefined();
+  });
+
+  test('the error for a cluster that is not registered contains the name of the cluster', async () => {
+    const asked = ask(await aWorld(), { cluster: 'nowhere' });
+    await expect(asked).rejects.toMatchObject({ code: 'NotRegistered', message: expect.stringContaining('nowhere') });
+  });
+
+  test.each([
+    { event: undefined, fault: 'the event is not of type object' },
+    { event: { cluster: 'demo' }, fault: 'address is not of type string' },
+    { event: { cluster: 'demo', address: ADDRESS, until: 5 }, fault: '"until" is not known' },
+    { event: { cluster: 'demo', address: ADDRESS, untilMinutes: 0 }, fault: 'untilMinutes is not above 0' },
+    { event: { 'detail-type': 'Scheduled Event' }, fault: '"detail-type" is not known' },
+  ])('the event $event is refused: $fault', async ({ event, fault }) => {
+    const { environment } = await aWorld();
+    const asked = handler(event, { getRemainingTimeInMillis: () => 25_000, environment });
+    await expect(asked).rejects.toMatchObject({ code: 'BadEvent', message: expect.stringContaining(fault) });
+  });
+});

@@ -1,0 +1,562 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { decideLeases, type LeaseObservation } from '../../lib/endpoints/lease-decisions.ts';
+import {
+  type ExpectedAddress,
+  excludedAddresses,
+  knownAddresses,
+  publishedAddresses,
+} from '../../lib/endpoints/published-servers.ts';
+import type { Lease } from '../../lib/leases/lease.ts';
+import { newLease, withdrawn } from '../../lib/leases/lease-states.ts';
+import type { ProbeOutcome } from '../../lib/leases/probe-outcome.ts';
+import type { ApiServerKind } from '../../lib/spec/cluster-spec.ts';
+import { aClusterSpec, aHost, aServer } from '../support/a-cluster-spec.ts';
+import { aLease, type LeaseFields } from '../support/put-lease.ts';
+
+const NOW_MS = 100_000_000;
+const LEASE_MS = 15_000;
+const HOUR_MS = 3_600_000;
+const ADDRESS = '10.0.0.1';
+const OTHER = '10.0.0.2';
+
+function lease(given: Partial<LeaseFields> = {}): Lease {
+  return aLease({ address: ADDRESS, generation: 3, expiresAtMs: NOW_MS + 5_000, ...given });
+}
+
+function outcome(verdict: ProbeOutcome['verdict']): ProbeOutcome {
+  return { verdict, odd: false, detail: verdict };
+}
+
+const ready = outcome('ready');
+const alive = outcome('alive');
+const shutsDown = outcome('shuttingDown');
+/** The outcome of an answer with a status of 500 or more. */
+const error = outcome('error');
+const silence = outcome('silence');
+const unknown = outcome('unknown');
+const late: ProbeOutcome = { ...unknown, late: true };
+
+function expecting(kind: ApiServerKind = 'server', address = ADDRESS): ExpectedAddress {
+  return { address, kind };
+}
+
+/** Returns the changes of leases after a probe of `ADDRESS` had this outcome, and a probe of `OTHER` was answered with 200. */
+function decide(known: Lease | undefined, own: ProbeOutcome, given: Partial<LeaseObservation> = {}) {
+  const changes = decideLeases({
+    leases: known === undefined ? [] : [known],
+    expected: [expecting()],
+    outcomes: new Map([
+      [ADDRESS, own],
+      [OTHER, ready],
+    ]),
+    spec: aClusterSpec(),
+    nowMs: NOW_MS,
+    triesEveryMs: 10_000,
+    ...given,
+  });
+  return [...changes];
+}
+
+/** The outcomes if no server answers. Our own network might be the cause, so the silence does not show that a server is down. */
+const allSilent = new Map([
+  [ADDRESS, silence],
+  [OTHER, silence],
+]);
+
+const PAST_MS = NOW_MS - 1;
+const expired = { expiresAtMs: PAST_MS };
+const missed = (misses: number, agoMs = 0) => ({ misses, missedAtMs: NOW_MS - agoMs });
+const downFor = (ms: number) => ({ ...missed(2, ms), expiresAtMs: NOW_MS - ms });
+const until = { withdrawnUntilMs: NOW_MS + 60_000 };
+const over = { withdrawnUntilMs: NOW_MS };
+const shuttingDown = lease({ ...expired, ...missed(2), seenDown: true });
+const refreshed = (generation: number): Partial<LeaseFields> => ({ generation, expiresAtMs: NOW_MS + LEASE_MS });
+/** Returns the change of the lease of `ADDRESS` after a probe with this outcome. */
+const written = ({ detail }: ProbeOutcome, after: Partial<LeaseFields>) => [
+  [ADDRESS, lease({ ...after, lastProbe: detail })],
+];
+
+type Row = readonly [
+  title: string,
+  before: Lease | undefined,
+  own: ProbeOutcome,
+  after: Partial<LeaseFields> | 'unchanged',
+  outcomes?: LeaseObservation['outcomes'],
+];
+
+const PROBED: readonly Row[] = [
+  ['the answer 200 of an address without a lease creates its lease', undefined, ready, refreshed(1)],
+  ['the answer 401 of an address without a lease creates its lease', undefined, alive, refreshed(1)],
+  ['an error answer of an address without a lease is not stored', undefined, error, 'unchanged'],
+  ['silence of an address without a lease is not stored', undefined, silence, 'unchanged'],
+  ['a reported shutdown of an address without a lease is not stored', undefined, shutsDown, 'unchanged'],
+  ['a 200 refreshes an active lease', lease(), ready, refreshed(4)],
+  ['a 401 refreshes an active lease', lease(), alive, refreshed(4)],
+  ['a 200 refreshes an expired lease and resets its misses', lease({ ...expired, misses: 2 }), ready, refreshed(4)],
+  ['the first silence is a miss', lease(), silence, missed(1)],
+  ['an error is a miss', lease(), error, missed(1)],
+  ['silence of all addresses does not change an active lease', lease(), silence, 'unchanged', allSilent],
+  [
+    'silence of all addresses is stored as the last probe of an expired lease',
+    lease(expired),
+    silence,
+    expired,
+    allSilent,
+  ],
+  ['a miss half an interval after the first one is the second miss', lease(missed(1, 5_000)), silence, missed(2)],
+  ['if a tick is delivered twice, only one miss is counted', lease(missed(1, 4_999)), silence, 'unchanged'],
+  ['the miss after one of three intervals ago is the second', lease(missed(1, 30_000)), silence, missed(2)],
+  [
+    'the miss after one of more than three intervals ago is the first again',
+    lease(missed(1, 30_001)),
+    silence,
+    missed(1),
+  ],
+  ['an earlier miss without a date is ignored', lease({ misses: 1 }), silence, missed(1)],
+  ['an earlier miss with a date far in the future is ignored', lease(missed(1, -30_001)), silence, missed(1)],
+  [
+    'a third miss while the lease is active changes only the date of the last miss',
+    lease(missed(2, 10_000)),
+    silence,
+    missed(2),
+  ],
+  [
+    'a miss after the expiry of the lease, shortly after two earlier misses, gets the date of now',
+    lease({ ...missed(2, 10_000), ...expired }),
+    silence,
+    { ...missed(2), ...expired },
+  ],
+  [
+    'a miss after the expiry of the lease, long after two earlier misses, is the first again',
+    lease({ ...missed(2, 30_001), ...expired }),
+    silence,
+    { ...missed(1), ...expired },
+  ],
+  ['another miss of a removed address is not stored', lease(downFor(HOUR_MS / 2)), silence, 'unchanged'],
+  [
+    'a reported shutdown ends an active lease at once',
+    lease(),
+    shutsDown,
+    { ...missed(2), expiresAtMs: NOW_MS, state: 'shuttingDown' },
+  ],
+  ['a repeated shutdown is not stored again', shuttingDown, shutsDown, 'unchanged'],
+  [
+    'a repeated shutdown at the expiry of the lease is not stored again',
+    { ...shuttingDown, expiresAtMs: NOW_MS },
+    shutsDown,
+    'unchanged',
+  ],
+  [
+    'a reported shutdown of an address that was removed is stored',
+    lease(downFor(5_000)),
+    shutsDown,
+    { ...missed(2), expiresAtMs: NOW_MS - 5_000, state: 'shuttingDown' },
+  ],
+  [
+    'a reported shutdown counts two misses if the server was seen down and its expired lease has no miss',
+    lease({ ...expired, seenDown: true }),
+    shutsDown,
+    { ...missed(2), ...expired, state: 'shuttingDown' },
+  ],
+  ['a 200 refreshes the lease of a server that shut down', shuttingDown, ready, refreshed(4)],
+  ['a 401 does not end the state shuttingDown', shuttingDown, alive, 'unchanged'],
+  ['an error does not end the state shuttingDown', shuttingDown, error, 'unchanged'],
+  ['silence ends the state shuttingDown', shuttingDown, silence, { ...expired, ...missed(2), state: 'leased' }],
+  ['silence of all addresses does not end the state shuttingDown', shuttingDown, silence, 'unchanged', allSilent],
+  ['a 200 does not end a withdrawal', lease(until), ready, 'unchanged'],
+  ['a 401 does not end a withdrawal', lease(until), alive, 'unchanged'],
+  [
+    'the first answer of a withdrawn server does not end its withdrawal',
+    withdrawn(newLease(ADDRESS), { untilMs: NOW_MS + 60_000 }, NOW_MS),
+    ready,
+    'unchanged',
+  ],
+  [
+    'after a shutdown that is reported during a withdrawal, the server is stored as seen down',
+    lease(until),
+    shutsDown,
+    { ...until, seenDown: true },
+  ],
+  [
+    'after an error during a withdrawal, the server is stored as seen down',
+    lease(until),
+    error,
+    { ...until, seenDown: true },
+  ],
+  [
+    'after silence during a withdrawal, the server is stored as seen down',
+    lease(until),
+    silence,
+    { ...until, seenDown: true },
+  ],
+  [
+    'after silence of all addresses during a withdrawal, the server is not stored as seen down',
+    lease(until),
+    silence,
+    'unchanged',
+    allSilent,
+  ],
+  [
+    'after a late answer during a withdrawal, the server is not stored as seen down',
+    lease({ ...until, lateSinceMs: 0 }),
+    late,
+    'unchanged',
+  ],
+  [
+    'another silence of a withdrawn server that was seen down is not stored',
+    lease({ ...until, seenDown: true }),
+    silence,
+    'unchanged',
+  ],
+  [
+    'a 200 ends the withdrawal of a server that was seen down',
+    lease({ ...until, seenDown: true }),
+    ready,
+    refreshed(4),
+  ],
+  [
+    'a 401 does not end the withdrawal of a server that was seen down',
+    lease({ ...until, seenDown: true }),
+    alive,
+    'unchanged',
+  ],
+  ['a 200 after the end of a withdrawal refreshes the lease', lease(over), ready, refreshed(4)],
+  ['a 401 after the end of a withdrawal refreshes the lease', lease({ ...over, seenDown: true }), alive, refreshed(4)],
+  [
+    'a miss after the end of a withdrawal is counted',
+    lease({ ...over, ...expired }),
+    error,
+    { ...over, ...expired, ...missed(1) },
+  ],
+  [
+    'a reported shutdown after the end of a withdrawal ends the lease',
+    lease(over),
+    shutsDown,
+    { ...missed(2), expiresAtMs: NOW_MS, state: 'shuttingDown' },
+  ],
+  // Late answers.
+  ['the second late answer is no miss', lease({ lateSinceMs: NOW_MS - 14_999 }), late, 'unchanged'],
+  [
+    'the third late answer is a miss',
+    lease({ lateSinceMs: NOW_MS - 15_000 }),
+    late,
+    { lateSinceMs: NOW_MS - 15_000, ...missed(1) },
+  ],
+  [
+    'the fourth late answer is the second miss',
+    lease({ lateSinceMs: NOW_MS - 30_000, ...missed(1, 10_000), ...expired }),
+    late,
+    { lateSinceMs: NOW_MS - 30_000, ...missed(2), ...expired },
+  ],
+  [
+    'an answer in time ends a series of late answers',
+    lease({ lateSinceMs: NOW_MS - 30_000, ...missed(1) }),
+    ready,
+    refreshed(4),
+  ],
+  [
+    'late answers end the state shuttingDown, as silence does',
+    lease({ ...expired, ...missed(2), seenDown: true, lateSinceMs: 0 }),
+    late,
+    { ...expired, ...missed(2), lateSinceMs: 0, state: 'leased' },
+  ],
+  ['late answers of an address without a lease are not stored', undefined, late, 'unchanged'],
+  ['a probe that the pass ended early is no miss', lease({ lateSinceMs: 0 }), unknown, 'unchanged'],
+];
+
+describe('a probe by a tick', () => {
+  test.each(PROBED)('after a probe: %s', (...row) => {
+    const [, before, own, after, outcomes] = row;
+    const changes = after === 'unchanged' ? [] : written(own, after);
+    expect(decide(before, own, outcomes && { outcomes })).toEqual(changes);
+  });
+
+  test('the first late answer changes only the time of the first late answer', () => {
+    expect(decide(lease(), late)).toEqual([[ADDRESS, lease({ lateSinceMs: NOW_MS })]]);
+  });
+
+  test.each([
+    { triesEveryMs: 60_000, agoMs: 180_000, misses: 2 },
+    { triesEveryMs: 60_000, agoMs: 180_001, misses: 1 },
+    { triesEveryMs: 120_000, agoMs: 300_000, misses: 2 },
+  ])(
+    'if passes run every $triesEveryMs ms, a lease has $misses misses after a second miss that is $agoMs ms after the first',
+    ({ triesEveryMs, agoMs, misses }) => {
+      const [change] = decide(lease(missed(1, agoMs)), silence, { triesEveryMs });
+      expect(change?.[1]).toMatchObject({ misses });
+    },
+  );
+
+  test('a late answer is no miss if the answers of all addresses were late', () => {
+    const outcomes = new Map([
+      [ADDRESS, late],
+      [OTHER, late],
+    ]);
+    expect(decide(lease({ lateSinceMs: 0, lastProbe: 'unknown' }), late, { outcomes })).toEqual([]);
+  });
+
+  test('an answer that reports a shutdown refreshes the lease of an address that several servers share', () => {
+    expect(decide(lease(), shutsDown, { expected: [expecting('shared')] })).toEqual(written(shutsDown, refreshed(4)));
+  });
+
+  test('a withdrawn server that does not answer is marked as seen down if it is the only probed server', () => {
+    const outcomes = new Map([[ADDRESS, silence]]);
+    const seenDown = written(silence, { ...until, seenDown: true });
+    expect(decide(lease(until), silence, { outcomes })).toEqual(seenDown);
+  });
+
+  test('the lease stores the detail of the probe as one short line', () => {
+    const detail = `answered 500: etcd\u001b[31m\n\u2028${'😀'.repeat(150)}`;
+    const [change] = decide(lease(), { ...silence, detail });
+    expect(change?.[1]?.lastProbe).toMatch(/^answered 500: etcd \[31m 😀+\u{fffd}?…$/u);
+    expect(change?.[1]?.lastProbe?.length).toBeLessThanOrEqual(200);
+    expect(change?.[1]?.lastProbe?.isWellFormed()).toBe(true);
+  });
+
+  test.each([
+    ['is valid', { expiresAtMs: NOW_MS + 1 }],
+    ['is withdrawn', { expiresAtMs: PAST_MS, withdrawnUntilMs: NOW_MS + 1, seenDown: true }],
+  ])("a probe does not change an agent's lease that %s", (_name, given) => {
+    expect(decide(lease({ source: 'agent', ...given }), ready)).toEqual([]);
+    expect(decide(lease({ source: 'agent', ...given }), silence)).toEqual([]);
+  });
+
+  test("a probe by a tick refreshes an agent's expired lease if the server answers, and counts a miss if not", () => {
+    const known = lease({ source: 'agent', ...expired });
+    expect(decide(known, ready)).toEqual(written(ready, refreshed(4)));
+    expect(decide(known, silence)).toEqual(written(silence, { source: 'agent', ...expired, ...missed(1) }));
+  });
+
+  test.each([
+    ['a silent address', 'probe', [], 0],
+    ['a silent address, while an agent of another address runs', 'probe', ['agent'], 0],
+    ['the address of a stopped agent', 'agent', [], 0],
+    ['the address of a stopped agent, while another agent runs', 'agent', ['agent'], 1],
+  ] as const)(
+    'if no API server answers, the lease of %s (source %s, other leases %j) has %i misses after the probe',
+    (_name, source, others, misses) => {
+      const known = lease({ source, ...expired });
+      const leases = [known, ...others.map((other) => lease({ address: '10.0.0.3', source: other }))];
+      expect(decide(undefined, silence, { leases, outcomes: allSilent })).toMatchObject([[ADDRESS, { misses }]]);
+    },
+  );
+
+  test('an error is a miss, whether or not another API server answers', () => {
+    const outcomes = new Map([[ADDRESS, error]]);
+    expect(decide(lease(), silence, { outcomes })).toMatchObject([[ADDRESS, missed(1)]]);
+  });
+
+  test('the lease of a DNS record stores its host name', () => {
+    const expected = [{ ...expecting('shared'), host: 'api.example.com' }];
+    expect(decide(undefined, ready, { expected })).toMatchObject([[ADDRESS, { host: 'api.example.com' }]]);
+  });
+});
+
+describe('the deletion of leases', () => {
+  const others = { expected: [expecting('server', OTHER)], outcomes: new Map([[OTHER, ready]]) };
+  const gone = [ADDRESS, undefined];
+
+  test('the lease of an address that was removed from the spec is deleted at once if another address is live', () => {
+    expect(decide(lease(), ready, others)).toContainEqual(gone);
+  });
+
+  test('the lease of an address that was removed from the spec is deleted while an agent keeps the lease of another address active', () => {
+    const given = { expected: [], leases: [lease(), lease({ address: OTHER, source: 'agent' })] };
+    expect(decide(undefined, ready, given)).toEqual([gone]);
+  });
+
+  test('the lease of an address that was removed from the spec is kept while no other address is live', () => {
+    expect(decide(lease(), ready, { expected: [] })).toEqual([]);
+    const noneLive = { ...others, outcomes: new Map([[OTHER, silence]]) };
+    expect(decide(lease(), ready, noneLive)).toEqual([]);
+  });
+
+  test('the lease of an address that was removed from the spec is deleted when the lease expires', () => {
+    const known = lease(expired);
+    expect(decide(known, ready, { expected: [] })).toEqual([gone]);
+  });
+
+  test('the lease of a withdrawn address that was removed from the spec is kept until the end of the withdrawal', () => {
+    expect(decide(lease({ withdrawnUntilMs: NOW_MS + 1 }), ready, others)).not.toContainEqual(gone);
+  });
+
+  test('the lease of an address that a host name no longer resolves to is deleted when the lease expires', () => {
+    const known = lease({ host: 'api.example.com' });
+    const given = { ...others, spec: aClusterSpec({ apiServers: [aHost('api.example.com')] }) };
+    expect(decide(known, ready, given)).not.toContainEqual(gone);
+    const afterExpiry = { ...given, nowMs: known.expiresAtMs };
+    expect(decide(known, ready, afterExpiry)).toContainEqual(gone);
+    expect(decide(lease({ host: 'gone.example.com' }), ready, given)).toContainEqual(gone);
+  });
+
+  test('a lease is deleted an hour after its expiry or the end of its withdrawal', () => {
+    const dead = lease({ expiresAtMs: NOW_MS - HOUR_MS, misses: 2 });
+    expect(decide(dead, silence)).toEqual([gone]);
+    const agent = { ...dead, source: 'agent' as const };
+    expect(decide(agent, silence)).toEqual([gone]);
+    const withdrawnLater = lease({ ...dead, withdrawnUntilMs: NOW_MS - 1 });
+    expect(decide(withdrawnLater, silence)).toEqual([]);
+    const remembered = { ...dead, misses: 0, lastProbe: 'silence' };
+    expect(decide(remembered, silence, { outcomes: allSilent })).toEqual([]);
+  });
+});
+
+describe('a withdrawal', () => {
+  const untilMs = NOW_MS + 60_000;
+
+  test.each<readonly [string, Lease, Partial<LeaseFields>]>([
+    ['keeps the counted misses', lease(missed(1)), { ...missed(1), ...until }],
+    [
+      'stores a lease without a refresh for an address without a lease',
+      newLease(ADDRESS),
+      { generation: 0, expiresAtMs: 0, ...until },
+    ],
+    [
+      'that is repeated keeps the mark that the server was seen down',
+      lease({ ...until, seenDown: true }),
+      { ...until, seenDown: true },
+    ],
+    [
+      'that is repeated with an earlier end keeps the later end',
+      lease({ withdrawnUntilMs: untilMs + 1 }),
+      { withdrawnUntilMs: untilMs + 1 },
+    ],
+    [
+      'removes the mark that the server was seen down during an earlier withdrawal',
+      lease({ ...over, seenDown: true }),
+      until,
+    ],
+    [
+      'does not store the server as seen down because of a shutdown before the withdrawal',
+      shuttingDown,
+      { ...missed(2), ...until, expiresAtMs: NOW_MS },
+    ],
+    [
+      'sets the end of an expired lease to now if the lease has one miss, which has not removed the address',
+      lease({ ...expired, ...missed(1) }),
+      { ...missed(1), ...until, expiresAtMs: NOW_MS },
+    ],
+    [
+      'sets the end of an expired lease to the time of the second miss, which removed the address',
+      lease({ ...missed(2), expiresAtMs: PAST_MS - 2, missedAtMs: PAST_MS - 1 }),
+      { ...missed(2), ...until, expiresAtMs: PAST_MS - 1, missedAtMs: PAST_MS - 1 },
+    ],
+    ['that is repeated keeps the end of the lease', lease({ ...until, ...expired }), { ...until, ...expired }],
+  ])('a withdrawal %s', (_title, before, after) => {
+    expect(withdrawn(before, { untilMs }, NOW_MS)).toEqual(lease(after));
+  });
+
+  test('a withdrawal ends the lease if its reason is that the server shuts down', () => {
+    const released = { ...until, seenDown: true };
+    const going = { untilMs, goingDown: true };
+    expect(withdrawn(lease(), going, NOW_MS)).toEqual(lease({ ...released, expiresAtMs: NOW_MS }));
+    expect(withdrawn(lease({ ...until, ...expired }), going, NOW_MS)).toEqual(lease({ ...released, ...expired }));
+  });
+});
+
+describe('the published addresses', () => {
+  const agent = { source: 'agent' } as const;
+  const isPublished = (given: Partial<LeaseFields>) =>
+    publishedAddresses([lease(given)], [{ address: ADDRESS }], NOW_MS).length > 0;
+
+  test.each<[string, Partial<LeaseFields>]>([
+    ['an address with a valid lease', {}],
+    ['an address with a valid lease and two misses', { misses: 2 }],
+    [
+      'an address with an expired lease and one miss, because our own network might have failed',
+      { ...expired, misses: 1 },
+    ],
+    [
+      'an address with an expired lease without a miss, because our own network might have failed',
+      { expiresAtMs: PAST_MS - HOUR_MS },
+    ],
+    ['an address with an expired lease and two misses from before the expiry', { ...missed(2, 10_000), ...expired }],
+    ['an address with a valid lease of an agent', agent],
+    [
+      'an address whose withdrawal is over and which has a valid lease of an agent',
+      { ...agent, withdrawnUntilMs: NOW_MS },
+    ],
+    ['an address with an expired lease of an agent without a miss', { ...agent, ...expired }],
+    ['an address that was removed from the spec and has a valid lease', { address: OTHER }],
+  ])('the published addresses contain %s', (_name, given) => expect(isPublished(given)).toBe(true));
+
+  test.each<[string, Partial<LeaseFields>]>([
+    ['an address with an expired lease and two misses', { ...expired, misses: 2 }],
+    ['an address with an expired lease and two misses, one of them after the expiry', { ...missed(2), ...expired }],
+    ['an address whose lease was never refreshed', { generation: 0, ...expired }],
+    ['a withdrawn address', { withdrawnUntilMs: NOW_MS + 1 }],
+    ['an address whose withdrawal is over and whose valid lease was not refreshed since', { withdrawnUntilMs: NOW_MS }],
+    ['an address whose withdrawal is over and whose lease has expired', { ...expired, withdrawnUntilMs: NOW_MS }],
+    [
+      'an address whose withdrawal is over and which never answered',
+      { generation: 0, expiresAtMs: 0, withdrawnUntilMs: NOW_MS },
+    ],
+    ['an address with an expired lease of an agent and two misses', { ...agent, ...expired, misses: 2 }],
+    ['a withdrawn address of an agent', { ...agent, withdrawnUntilMs: NOW_MS + 1 }],
+    ['an address outside the spec with an expired lease of an agent', { address: OTHER, ...agent, ...expired }],
+    ['an address that was removed from the spec and has an expired lease', { address: OTHER, ...expired }],
+  ])('the published addresses do not contain %s', (_name, given) => expect(isPublished(given)).toBe(false));
+
+  test('the published addresses are in byte order', () => {
+    const leases = ['10.0.0.2', '10.0.0.10', '10.0.0.1'].map((address) => lease({ address }));
+    expect(publishedAddresses(leases, [], NOW_MS)).toEqual(['10.0.0.1', '10.0.0.10', '10.0.0.2']);
+  });
+
+  test('the reconciler "lease" excludes all addresses without an active lease, and "master-count" only addresses that are withdrawn or whose server reported a shutdown', () => {
+    const [shutDown, withdrawn] = ['10.0.0.3', '10.0.0.4'] as const;
+    const leases = [
+      lease(),
+      lease({ address: OTHER, misses: 2 }),
+      lease({ address: shutDown, seenDown: true }),
+      lease({ address: withdrawn, ...until }),
+    ];
+    expect(excludedAddresses(leases, [ADDRESS], 'lease', NOW_MS)).toEqual([OTHER, shutDown, withdrawn]);
+    expect(excludedAddresses(leases, [ADDRESS], 'master-count', NOW_MS)).toEqual([shutDown, withdrawn]);
+  });
+});
+
+test('knownAddresses returns the addresses of the spec, and the addresses of the leases whose host name is in the spec', () => {
+  const spec = aClusterSpec({ apiServers: [aServer(ADDRESS), aHost('api.example.com')] });
+  const leases = [
+    lease({ host: 'api.example.com' }),
+    lease({ address: OTHER, host: 'api.example.com' }),
+    lease({ address: '10.0.0.3', host: 'gone.example.com' }),
+  ];
+  expect(knownAddresses(spec, leases)).toMatchObject([
+    { address: ADDRESS, kind: 'server' },
+    { address: OTHER, kind: 'shared', host: 'api.example.com' },
+  ]);
+});
+
+describe('leases over many ticks', () => {
+  /** Runs ticks that are `gapMs` apart. Returns whether the address is published after each tick. */
+  function live(ticks: readonly { answer: ProbeOutcome; gapMs: number }[]): boolean[] {
+    let known: Lease | undefined;
+    let nowMs = NOW_MS;
+    return ticks.map(({ answer, gapMs }) => {
+      nowMs += gapMs;
+      for (const [, changed] of decide(known, answer, { nowMs })) {
+        known = changed;
+      }
+      return publishedAddresses(known ? [known] : [], [expecting()], nowMs).length > 0;
+    });
+  }
+
+  const gap = fc.integer({ min: 1, max: HOUR_MS * 3 });
+  const anyAnswer = fc.constantFrom<ProbeOutcome['verdict']>('ready', 'alive', 'silence', 'shuttingDown').map(outcome);
+
+  test('whatever a server answered before, an answer 200 publishes its address at any time, one unanswered probe keeps it, and a second removes it', () => {
+    fc.assert(
+      fc.property(fc.array(fc.record({ answer: anyAnswer, gapMs: gap })), gap, gap, (before, readyAfter, missAfter) => {
+        const after = live([
+          ...before,
+          { answer: ready, gapMs: readyAfter },
+          { answer: silence, gapMs: missAfter },
+          { answer: silence, gapMs: LEASE_MS },
+        ]);
+        expect(after.slice(-3)).toEqual([true, true, false]);
+      }),
+    );
+  });
+});

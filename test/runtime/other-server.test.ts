@@ -1,0 +1,182 @@
+import { describe, expect, jest, test } from '@jest/globals';
+import type { HttpReply } from '../../lib/kubernetes/http-client.ts';
+import { type ApiServerAccess, parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
+import type { Transport } from '../../lib/kubernetes/transport.ts';
+import { orOther, otherServers, renewingTransport } from '../../lib/runtime/pass-transport.ts';
+import type { ClusterSpec, Loop } from '../../lib/spec/cluster-spec.ts';
+import { type CertifiedKey, makeAuthority } from '../../local/stand-in/identity.ts';
+import { aClusterSpec, aHost, aServer } from '../support/a-cluster-spec.ts';
+import { aProcess } from '../support/a-process.ts';
+import { afterThisTest } from '../support/after-this-test.ts';
+import { anAccess } from '../support/an-access.ts';
+import { type Reaction, startFaultServer } from '../support/api-fault-server.ts';
+import { kubeconfigTo } from '../support/kubeconfig-to.ts';
+
+const authority = makeAuthority('the cluster');
+const NAMESPACE = { kind: 'Namespace', apiVersion: 'v1', metadata: { name: 'default', resourceVersion: '1' } };
+const OWN = 'https://10.0.0.1:6443';
+
+describe('the other API servers that a pass is allowed to use', () => {
+  const access = async (server = OWN, cluster: object = { 'tls-server-name': 'api.example.com' }) =>
+    parseKubeconfig(kubeconfigTo(server, { cluster, user: { token: 'secret' } }), 'of the test');
+  const spec = (apiServers: ClusterSpec['apiServers']) => aClusterSpec({ apiServers });
+
+  test('a pass is allowed to use the other API servers of the spec, and verifies their certificates for the server name of the kubeconfig', async () => {
+    const host = aHost('other.example.com');
+    const group = aHost('arn:aws:elasticloadbalancing', { targetGroupArn: 'arn' });
+    const servers = [aServer('10.0.0.1'), aServer('10.0.0.2'), aServer('2001:db8::2'), host, group];
+    const verified = { serverName: 'api.example.com', authenticate: false };
+    expect(otherServers(spec(servers), await access())).toEqual([
+      { url: 'https://10.0.0.2:6443/readyz', ...verified },
+      { url: 'https://[2001:db8::2]:6443/readyz', ...verified },
+      { url: 'https://other.example.com:6443/readyz', ...verified },
+    ]);
+    const [first] = otherServers(spec(servers), await access(OWN, {}));
+    expect(first).toMatchObject({ serverName: '10.0.0.1' });
+  });
+
+  test.each([
+    ['does not use a server at a probe URL whose host is no API server of the spec', 'https://10.0.0.9:6443/readyz', 0],
+    ['does not use a server at a probe URL without TLS', 'http://10.0.0.2:8080/readyz', 0],
+    ['uses a server at a probe URL with another port of an API server of the spec', 'https://10.0.0.2:7443/readyz', 1],
+  ])('a pass %s', async (_, url, count) => {
+    expect(otherServers(spec([aServer('10.0.0.2', { url })]), await access())).toHaveLength(count);
+  });
+
+  test.each<[string, Partial<ApiServerAccess>]>([
+    ['a token for only one server, as with webIdentity', { isIssuedForServer: true }],
+    ['disabled TLS verification', { tls: () => ({ rejectUnauthorized: false }) }],
+    ['a server URL with a path, because the server is then a proxy', { basePath: '/k8s/clusters/a' }],
+    ['a server without TLS', { server: 'http://10.0.0.1:8080' }],
+  ])('a pass uses no other API server if its kubeconfig has %s', async (_, overrides) => {
+    expect(otherServers(spec([aServer('10.0.0.2')]), { ...(await access()), ...overrides })).toEqual([]);
+  });
+});
+
+describe('a pass when the API server in its kubeconfig is down', () => {
+  /**
+   * Runs a call of a pass while the API server in its kubeconfig is down. Returns the other API server, the result and the
+   * warnings.
+   */
+  async function passBy({
+    react = () => ({ body: NAMESPACE }),
+    tls = authority.issue(['127.0.0.1']),
+    loop = 'kubernetes-service',
+    cluster = {},
+  }: {
+    readonly react?: () => Reaction;
+    readonly tls?: CertifiedKey;
+    readonly loop?: Loop;
+    readonly cluster?: object;
+  }) {
+    const other = await startFaultServer(react, tls);
+    afterThisTest(other.stop);
+    const text = kubeconfigTo('https://127.0.0.1:1', { ca: authority.ca, cluster, user: { token: 'secret' } });
+    const { connect, warnings } = aProcess(() => parseKubeconfig(text, 'of the test'));
+    const apiServers = [aServer('127.0.0.1')];
+    const service = { securePort: Number(new URL(other.url).port) };
+    const { kubernetes } = await connect(aClusterSpec({ apiServers, service }), loop);
+    const [got] = await Promise.allSettled([kubernetes.get({ kind: 'Namespace', name: 'default' })]);
+    return { other, got, warnings };
+  }
+
+  test.each<Loop>(['kubernetes-service', 'system-namespaces'])(
+    'a pass of %s uses another API server of the spec',
+    async (loop) => {
+      const { other, got, warnings } = await passBy({ loop });
+      expect(got).toMatchObject({ status: 'fulfilled', value: NAMESPACE });
+      expect(other.requests.map(({ path, headers }) => [path, headers['authorization']])).toEqual([
+        ['/readyz', undefined],
+        ['/api/v1/namespaces/default', 'Bearer secret'],
+      ]);
+      expect(warnings).toEqual([expect.stringMatching(/^https:\/\/127.0.0.1:1 does not answer: passes use https:/)]);
+    },
+  );
+
+  test.each<[string, Parameters<typeof passBy>[0], string[]]>([
+    ['whose certificate is of another CA', { tls: makeAuthority('another authority').issue(['127.0.0.1']) }, []],
+    [
+      'whose certificate is for a server name other than that of the kubeconfig',
+      { cluster: { 'tls-server-name': 'api.example.com' } },
+      [],
+    ],
+    ['that is not ready', { react: () => ({ status: 500, body: '[-]etcd failed' }) }, ['/readyz']],
+    ['if it is a pass of cluster-ip-repair', { loop: 'cluster-ip-repair' }, []],
+    ['if it is a pass of node-port-repair', { loop: 'node-port-repair' }, []],
+  ])('a pass fails and does not use another API server %s', async (_, options, paths) => {
+    const { other, got } = await passBy(options);
+    expect(got).toMatchObject({ status: 'rejected', reason: { code: 'Unavailable' } });
+    expect(other.requests.map(({ path }) => path)).toEqual(paths);
+  });
+});
+
+describe('a request of a pass that uses another API server', () => {
+  const answered: HttpReply = { status: 200, headers: {}, body: [] };
+  const never = new AbortController().signal;
+  const other: Transport = async () => answered;
+  const get = { method: 'GET', path: '/', headers: {} } as const;
+
+  test('a request is sent to another server if the server of the kubeconfig accepts the connection but does not answer within 3 s', async () => {
+    jest.useFakeTimers();
+    afterThisTest(() => jest.useRealTimers());
+    const silent: Transport = (_, signal) =>
+      new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+    const transport = orOther(silent, never, async () => other);
+    const got = transport(get, never);
+    await jest.advanceTimersByTimeAsync(2_999);
+    await expect(Promise.race([got, Promise.resolve('waits')])).resolves.toBe('waits');
+    await jest.advanceTimersByTimeAsync(1);
+    await expect(got).resolves.toBe(answered);
+    await expect(transport(get, never)).resolves.toBe(answered);
+  });
+
+  test('a write that the server might have executed is not sent to another server, but the next write is', async () => {
+    const lost: Transport = () => Promise.reject(Object.assign(new Error('reset'), { code: 'ECONNRESET' }));
+    const refused: Transport = () => Promise.reject(Object.assign(new Error('refused'), { code: 'ECONNREFUSED' }));
+    const put = { ...get, method: 'PUT' } as const;
+    const transport = orOther(lost, never, async () => other);
+    await expect(transport(put, never)).rejects.toThrow('reset');
+    await expect(transport(put, never)).resolves.toBe(answered);
+    await expect(orOther(refused, never, async () => other)(put, never)).resolves.toBe(answered);
+  });
+
+  test('after an answer with a status of 500 or more, the next attempt uses another server', async () => {
+    const failing: Transport = async () => ({ ...answered, status: 503 });
+    const transport = orOther(failing, never, async () => other);
+    await expect(transport(get, never)).resolves.toMatchObject({ status: 503 });
+    await expect(transport(get, never)).resolves.toBe(answered);
+  });
+
+  test('if no other server can be used, the requests of a pass search for one only once', async () => {
+    const refused: Transport = () => Promise.reject(Object.assign(new Error('refused'), { code: 'ECONNREFUSED' }));
+    const find = jest.fn(async () => undefined);
+    const transport = orOther(refused, never, find);
+    for (let tries = 0; tries < 3; tries += 1) await expect(transport(get, never)).rejects.toThrow('refused');
+    expect(find).toHaveBeenCalledTimes(1);
+  });
+});
+
+test('the body of a reply 401 is closed before the request is repeated, so that the repetition can use its connection', async () => {
+  const events: string[] = [];
+  async function* refusal() {
+    try {
+      yield Buffer.from('Unauthorized');
+      yield Buffer.from('and more');
+    } finally {
+      events.push('ended');
+    }
+  }
+  const kubeconfig = {
+    current: () => anAccess({ context: 'old' }),
+    newerThan: async () => anAccess({ context: 'newer' }),
+    forget: () => undefined,
+    isProvenAgainst: () => true,
+  };
+  const transport = renewingTransport(kubeconfig, ({ context }) => async () => {
+    events.push(context);
+    return { status: context === 'old' ? 401 : 200, headers: {}, body: refusal() };
+  });
+  const { signal } = new AbortController();
+  await expect(transport({ method: 'GET', path: '/', headers: {} }, signal)).resolves.toMatchObject({ status: 200 });
+  expect(events).toEqual(['old', 'ended', 'newer']);
+});

@@ -1,0 +1,79 @@
+import { describe, expect, test } from '@jest/globals';
+import { eachOf } from '../../lib/util/async.ts';
+import { boundedText, nearestName } from '../../lib/util/values.ts';
+
+describe('boundedText', () => {
+  test.each([
+    { name: 'a short text unchanged', value: 'not found', text: 'not found' },
+    { name: 'lines joined to one', value: ' first\r\n\tsecond\u2028third ', text: 'first second third' },
+    { name: 'the start of a long text, and an ellipsis', value: 'x'.repeat(400_000), text: `${'x'.repeat(300)}…` },
+    { name: 'no half of a surrogate pair', value: `${'x'.repeat(299)}\u{1f600}`, text: `${'x'.repeat(299)}\ufffd…` },
+    { name: 'a number as text', value: 7, text: '7' },
+    { name: 'the text "undefined" for an absent value', value: undefined, text: 'undefined' },
+    {
+      name: '"an object" for nested lists, without reading them',
+      value: JSON.parse('['.repeat(5_000) + ']'.repeat(5_000)),
+      text: 'an object',
+    },
+  ])('boundedText returns $name', ({ value, text }) => {
+    expect(boundedText(value)).toBe(text);
+  });
+});
+
+describe('nearestName', () => {
+  test.each([
+    {
+      name: 'prod-eu1',
+      known: ['prod-us-1', 'prod-eu-1'],
+      meant: 'prod-eu-1',
+      why: 'returns a name that differs in one letter',
+    },
+    {
+      name: 'Dupl',
+      known: ['full', 'duplicate'],
+      meant: 'duplicate',
+      why: 'returns the only name that begins with the text',
+    },
+    {
+      name: 'servers',
+      known: ['name', 'apiServers'],
+      meant: 'apiServers',
+      why: 'returns a name that differs in three letters, whatever their case',
+    },
+    {
+      name: 'prod',
+      known: ['prod-eu-1', 'prod-us-1'],
+      meant: undefined,
+      why: 'returns no name if two names begin with the text',
+    },
+    { name: 'd', known: ['duplicate'], meant: undefined, why: 'returns no name for one letter' },
+    { name: '', known: ['name', 'mode'], meant: undefined, why: 'returns no name for an empty text' },
+    { name: 'staging', known: ['prod-eu-1'], meant: undefined, why: 'returns no name that differs in many letters' },
+    { name: 'x'.repeat(100_000), known: ['name'], meant: undefined, why: 'returns no name for a very long text' },
+  ])('nearestName $why', ({ name, known, meant }) => {
+    expect(nearestName(name, known)).toBe(meant);
+  });
+});
+
+test('eachOf processes the other elements while a slow element is processed', async () => {
+  const slow = Promise.withResolvers<void>();
+  const done: number[] = [];
+  const all = eachOf([0, 1, 2, 3, 4], 2, async (item) => {
+    if (item === 0) await slow.promise;
+    done.push(item);
+    if (item === 4) slow.resolve();
+  });
+  await all;
+  expect(done).toEqual([1, 2, 3, 4, 0]);
+});
+
+test('eachOf returns results in the order of the elements, and begins no further element after a failure', async () => {
+  await expect(eachOf([3, 1, 2], 2, async (item) => item * 2)).resolves.toEqual([6, 2, 4]);
+  const begun: number[] = [];
+  const failing = eachOf([0, 1, 2, 3], 1, async (item) => {
+    begun.push(item);
+    if (item === 1) throw new Error('the second one fails');
+  });
+  await expect(failing).rejects.toThrow('the second one fails');
+  expect(begun).toEqual([0, 1]);
+});
