@@ -163,7 +163,7 @@ const POLICIES: Readonly<Record<string, readonly Value[]>> = {
     }),
   ),
   deregister: [TABLE_OF_CLUSTER, ...TO_KUBECONFIGS, EVENTS],
-  allocate: [TABLE_OF_CLUSTER],
+  allocate: [tablePolicy(OF_CLUSTERS, ['dynamodb:BatchGetItem', 'dynamodb:GetItem'])],
   doctor: [
     // The doctor writes only its test item.
     tablePolicy(partitions('StringEquals', '#doctor')),

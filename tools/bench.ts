@@ -45,7 +45,7 @@ async function guardedFigures(rounds: number): Promise<Figure[]> {
   const peaks = { what: 'peak memory, 50,000 Services', peer: '1,000 Services', unit: 'MB' };
   const repair = { what: 'repair, 50,000 Services', ...reads, ours: large.cpuMs, others: large.readCpuMs };
   return [
-    ...(await ofCallers(1, 1)).slice(0, 1).map((figure) => ({ ...figure, limit: 2.6 })),
+    ...(await ofCallers(1, 1)).slice(0, 1).map((figure) => ({ ...figure, limit: 2.1 })),
     ...(await ofCallers(10, 5)),
     ...(await ofCallers(50, 5)).map((figure) => ({ ...figure, limit: 1.5 })),
     { ...repair, limit: 15 },

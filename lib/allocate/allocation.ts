@@ -5,8 +5,13 @@ import { isRefused, type Refusal } from '../allocator/refusal.ts';
 import type { TableEnvironment } from '../runtime/environment.ts';
 import { answerBudgetMs, type Handler, type Invocation, runInvocation } from '../runtime/invocation.ts';
 import type { ClusterSpec } from '../spec/cluster-spec.ts';
-import { TableError } from '../table/key-value-table.ts';
+import { repairLoopOf } from '../spec/spec-ranges.ts';
+import { CLUSTERS } from '../table/clusters.ts';
+import { type ItemKey, TableError } from '../table/key-value-table.ts';
 import { refusalOfUnrepaired } from '../table/range-allocations.ts';
+import { readAhead } from '../table/read-ahead.ts';
+import { requestKey } from '../table/requests.ts';
+import { runKey } from '../table/run-records.ts';
 import { changesInTurn, Turns } from '../table/turns.ts';
 import { unwrittenTable } from '../table/unwritten-table.ts';
 import { errorSentence } from '../telemetry/telemetry.ts';
@@ -82,7 +87,7 @@ async function answerOf(
 ): Promise<Answer> {
   const { nowMs, stack } = environment;
   const refuse = (refusal: Refusal, range?: string) => refusedAnswer(request, refusal, (item) => item.range === range);
-  const stored = environment.table(signal);
+  const stored = await readAhead(environment.table(signal), keysOf(request));
   const cluster = await openRequestedCluster(stored, request, stack);
   if (isRefused(cluster)) return refuse(cluster);
   const { dryRun = false } = request;
@@ -112,6 +117,14 @@ async function answerOf(
   };
   const answer = await (request.operation === 'lookUp' ? lookUpItems(context) : executeRequest(context));
   return dryRun ? { ...answer, dryRun } : answer;
+}
+
+/** Returns the keys of the items that decide how a request begins. */
+function keysOf({ cluster, operation, requestId, items }: AllocateRequest): readonly ItemKey[] {
+  const ranges = [...new Set(items.map(({ range }) => `ranges/${range}` as const))];
+  const loops = operation === 'allocate' ? new Set(ranges.map(repairLoopOf)) : [];
+  const keys = [...ranges, ...[...loops].map(runKey), ...(operation === 'lookUp' ? [] : [requestKey(requestId)])];
+  return [{ cluster: CLUSTERS, key: cluster }, ...keys.map((key) => ({ cluster, key }))];
 }
 
 function logAnswer(

@@ -24,7 +24,7 @@ export interface UpdateOptions {
   readonly isRepeatable?: boolean;
   /**
    * The item that the caller has just read. The first attempt replaces it without reading it again. If another writer was
-   * faster, the second attempt begins without a wait.
+   * faster, the second attempt begins without a wait, with the item that the table returned.
    */
   readonly recent?: { readonly item: Item | undefined } | undefined;
 }
@@ -52,16 +52,27 @@ export async function writeUntilWon<Decision extends { readonly write?: Content 
   { attempts = 8, wait = jitteredWait, isRepeatable = false, recent }: UpdateOptions,
 ): Promise<Written<Decision>> {
   const firstRead = recent === undefined ? 0 : 1;
+  let known = recent;
   for (let attempt = 0; attempt < attempts; attempt++) {
-    if (attempt > firstRead) await wait(attempt - firstRead - 1);
-    const current = attempt < firstRead ? recent?.item : await table.get(cluster, key);
+    if (attempt > firstRead) {
+      await wait(attempt - firstRead - 1);
+      // The item with which the table refused the last write may have changed meanwhile.
+      known = undefined;
+    }
+    const { item: current } = known ?? { item: await table.get(cluster, key) };
     const decision = decide(current);
     const result = decision.write && (await table.put({ ...decision.write, cluster, key }, current));
     if (result === undefined && attempt >= firstRead) return { outcome: 'kept', decision };
     if (result?.outcome === 'won') return { ...result, decision };
     if (result?.outcome === 'unclear' && !isRepeatable) return result;
+    known = returnedWith(result);
   }
   return { outcome: 'lost' };
+}
+
+/** Returns the item that the table returned with a refused write. */
+function returnedWith(result: WriteResult | undefined): UpdateOptions['recent'] {
+  return result?.outcome === 'lost' && result.current !== undefined ? { item: result.current } : undefined;
 }
 
 /**

@@ -31,6 +31,8 @@ export interface Item {
   readonly expiresAtMs?: number;
 }
 
+export type ItemKey = Pick<Item, 'cluster' | 'key'>;
+
 export interface NewItem extends Pick<Item, 'cluster' | 'key' | 'value' | 'schema' | 'expiresAtMs'> {
   /** The number of earlier writes that the item remembers. Default: 64, enough for an item with many concurrent writers. */
   readonly writesKept?: number;
@@ -39,12 +41,12 @@ export interface NewItem extends Pick<Item, 'cluster' | 'key' | 'value' | 'schem
 /**
  * The result of a write. `won`: the write happened; another write may have followed. `won` with `withheld`: the write was only
  * simulated, because this caller must not write, and no other writer changed the item. `lost`: the write did not and will not
- * happen, because the item changed after it was read. `unclear`: the reply was lost, and the current item does not show whether
+ * happen, because the item changed after it was read; `current` is the item that it lost to, if the table returned it. `unclear`: the reply was lost, and the current item does not show whether
  * the write happened. After `unclear`, the caller must read the item again before it continues.
  */
 export type WriteResult =
   | { readonly outcome: 'won'; readonly item: Item; readonly withheld?: true }
-  | { readonly outcome: 'lost' }
+  | { readonly outcome: 'lost'; readonly current?: Item | undefined }
   | { readonly outcome: 'unclear' };
 
 /**
@@ -56,6 +58,8 @@ export type WriteResult =
  */
 export interface KeyValueTable {
   get(cluster: string, key: string): Promise<Item | undefined>;
+  /** Returns the items with these keys, at most 100, in their order. Each item is read at a moment of its own during the call. */
+  getAll(keys: readonly ItemKey[]): Promise<readonly (Item | undefined)[]>;
   /** Returns all items whose key starts with `prefix`, in byte order of their keys. */
   list(cluster: string, prefix: string): Promise<Item[]>;
   /**

@@ -28,8 +28,8 @@ import type { InTurn } from './turns.ts';
 
 export interface RangeOptions extends UpdateOptions {
   /**
-   * Returns true if no other writer changed the range recently: then `allocate` uses the range that it read last. Default:
-   * false.
+   * Returns true if no other writer changed the range recently: then a change begins with the range that was read last.
+   * Default: false.
    */
   readonly isCalm?: () => boolean;
   /**
@@ -50,8 +50,8 @@ export type RangeAllocations = ReturnType<typeof rangeAllocations>;
 export function rangeAllocations(table: KeyValueTable, range: ConfiguredRange, options: RangeOptions = {}) {
   let lastRead: UpdateOptions['recent'];
   const { inTurn = (_, work) => work() } = options;
-  const updateInTurn = <Result>(operation: Operation<Result>, recent = (): UpdateOptions['recent'] => undefined) =>
-    inTurn(`${range.cluster}/${range.key}`, () => update(operation, recent()));
+  const updateInTurn = <Result>(operation: Operation<Result>) =>
+    inTurn(`${range.cluster}/${range.key}`, () => update(operation, options.isCalm?.() ? lastRead : undefined));
   const update = <Result>(
     operation: Operation<Result>,
     recent?: UpdateOptions['recent'],
@@ -72,13 +72,10 @@ export function rangeAllocations(table: KeyValueTable, range: ConfiguredRange, o
     allocate: async (requested: readonly Requested[], allocateOptions: AllocateOptions = {}): Promise<Allocated> => {
       const refusal = refusalBeforeReading(range, requested);
       if (refusal !== undefined) return refusal;
-      return updateInTurn(
-        (each) => {
-          const allocated = allocateAll(each, requested, allocateOptions);
-          return allocateOptions.hold === undefined ? allocated : withRoom(each, allocated);
-        },
-        () => (options.isCalm?.() ? lastRead : undefined),
-      );
+      return updateInTurn((each) => {
+        const allocated = allocateAll(each, requested, allocateOptions);
+        return allocateOptions.hold === undefined ? allocated : withRoom(each, allocated);
+      });
     },
 
     /** Releases items together with their holds. If none of them is in the range, the table is not read. */

@@ -79,6 +79,6 @@ export function corruptAnswer({ item }: ReadRequest, cause: unknown): TableError
   );
 }
 
-function requestKey(id: string): string {
+export function requestKey(id: string): string {
   return `requests/${id}`;
 }

@@ -2,7 +2,19 @@ import { hash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import * as z from 'zod/mini';
 import { shapeFaults } from '../spec/shapes.ts';
-import { type Item, type NewItem, TableError, type TableValue } from './key-value-table.ts';
+import {
+  type Item,
+  type ItemKey,
+  type NewItem,
+  TableError,
+  type TableValue,
+  type WriteResult,
+} from './key-value-table.ts';
+
+/** Returns a text that no other item of the table has. */
+export function idOf({ cluster, key }: ItemKey): string {
+  return JSON.stringify([cluster, key]);
+}
 
 /** Returns the item that is stored after a successful write. */
 export function itemOf(content: NewItem, previous: Item | undefined, writeId: string, nowMs: number): Item {
@@ -30,17 +42,17 @@ function writesUpTo({ writeId, earlierWrites = new Uint8Array() }: Item, writesK
 }
 
 /**
- * Returns the outcome of a write over `previous`, as the current item proves it; `undefined` if the item does not prove whether
- * the write happened.
+ * Returns the result of a write of `item` over `previous`, as the current item proves it; `undefined` if the current item does
+ * not prove whether the write happened.
  */
-export function provenOutcome(
-  there: Item | undefined,
+export function provenResult(
+  item: Item,
   previous: Item | undefined,
-  writeId: string,
-): 'won' | 'lost' | undefined {
-  if (there === undefined) return undefined;
-  if (there.writeId === writeId || isFollowed(there, writeId)) return 'won';
-  return previous !== undefined && isFollowed(there, previous.writeId) ? 'lost' : undefined;
+  current: Item | undefined,
+): WriteResult | undefined {
+  if (current === undefined) return undefined;
+  if (current.writeId === item.writeId || isFollowed(current, item.writeId)) return { outcome: 'won', item };
+  return previous !== undefined && isFollowed(current, previous.writeId) ? { outcome: 'lost', current } : undefined;
 }
 
 /** Returns true if the item proves that another write followed this one. */

@@ -1,6 +1,6 @@
 import type { Item, KeyValueTable } from './key-value-table.ts';
 import { describeRangeWrite, isRangeKey } from './ranges.ts';
-import { itemOf } from './stored-item.ts';
+import { idOf, itemOf } from './stored-item.ts';
 
 export interface UnwrittenOptions {
   readonly nowMs: () => number;
@@ -21,13 +21,13 @@ export function unwrittenTable(
   /** The items of withheld writes. */
   const own = new Map<string, Item>();
   let writes = 0;
-  const idOf = ({ cluster, key }: Pick<Item, 'cluster' | 'key'>) => JSON.stringify([cluster, key]);
 
   const get = async (cluster: string, key: string): Promise<Item | undefined> =>
     own.get(idOf({ cluster, key })) ?? table.get(cluster, key);
 
   return {
     get,
+    getAll: (keys) => Promise.all(keys.map(({ cluster, key }) => get(cluster, key))),
     list: async (cluster, prefix) => {
       const owners = (await table.list(cluster, prefix)).filter((item) => !own.has(idOf(item)));
       const listed = [...own.values()].filter((item) => item.cluster === cluster && item.key.startsWith(prefix));

@@ -23,6 +23,12 @@ export function won(result: WriteResult): Item {
   return result.item;
 }
 
+/** Expects that a write was lost to this item. A table need not return the item. */
+function expectLost(result: WriteResult, item: Item | undefined): void {
+  expect(result.outcome).toBe('lost');
+  if (result.outcome === 'lost' && result.current !== undefined) expect(result.current).toEqual(item);
+}
+
 /** Defines the tests that every implementation of `KeyValueTable` passes. */
 export function describeKeyValueTable(name: string, { open, remove }: TableUnderTest): void {
   describe(name, () => {
@@ -53,7 +59,7 @@ export function describeKeyValueTable(name: string, { open, remove }: TableUnder
     test('a put that expects no item has the outcome lost if the item exists', async () => {
       const first = await put(1);
       const result = await tryPut(2, undefined);
-      expect(result).toEqual({ outcome: 'lost' });
+      expectLost(result, first);
       expect(await open().get(cluster, 'a')).toEqual(first);
     });
 
@@ -90,7 +96,7 @@ export function describeKeyValueTable(name: string, { open, remove }: TableUnder
       await change(read);
       const current = await open().get(cluster, 'a');
       expect(current).not.toEqual(read);
-      expect(await tryPut(3, read)).toEqual({ outcome: 'lost' });
+      expectLost(await tryPut(3, read), current);
       expect(await open().get(cluster, 'a')).toEqual(current);
     });
 
@@ -178,6 +184,27 @@ export function describeKeyValueTable(name: string, { open, remove }: TableUnder
       expect(await open().get(newCluster(), 'a')).toBeUndefined();
     });
 
+    test('getAll returns the items of several clusters in the order of the keys, and undefined for a missing item', async () => {
+      const other = newCluster();
+      const [a, b] = [await put(1), await put(2, undefined, 'b')];
+      const c = won(await open().put({ cluster: other, key: 'a', value: 3, schema: 1 }, undefined));
+      const keys = [
+        { cluster: other, key: 'a' },
+        { cluster, key: 'b' },
+        { cluster, key: 'missing' },
+        { cluster: newCluster(), key: 'a' },
+        { cluster, key: 'a' },
+      ];
+      expect(await open().getAll(keys)).toEqual([c, b, undefined, undefined, a]);
+    });
+
+    test('getAll returns all items even if they do not fit into one reply', async () => {
+      const bytes = new Uint8Array(390 * 1024).fill(1);
+      const keys = Array.from({ length: 45 }, (_, index) => ({ cluster, key: `large/${index}` }));
+      for (const { key } of keys) await put(bytes, undefined, key);
+      expect((await open().getAll(keys)).map((item) => item?.key)).toEqual(keys.map(({ key }) => key));
+    });
+
     const keysOf = async (prefix: string) => (await open().list(cluster, prefix)).map(({ key }) => key);
 
     test('a list returns keys in byte order, not in numeric or UTF-16 order', async () => {
@@ -234,6 +261,7 @@ export function describeKeyValueTable(name: string, { open, remove }: TableUnder
 
     const calls: [string, (table: KeyValueTable, item: Item) => Promise<unknown>][] = [
       ['get', (table, item) => table.get(item.cluster, item.key)],
+      ['getAll', (table, item) => table.getAll([item])],
       ['list', (table, item) => table.list(item.cluster, '')],
       ['put', (table, item) => table.put({ ...item, value: 2 }, item)],
     ];

@@ -25,7 +25,7 @@ export interface Call {
   readonly isReading: boolean;
 }
 
-interface CallOptions {
+export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
   /** The time after which the caller gives up by itself. */
   readonly timeoutMs?: number;

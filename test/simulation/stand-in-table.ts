@@ -1,5 +1,10 @@
-import { type AttributeValue, type DynamoDBClient, DynamoDBServiceException } from '@aws-sdk/client-dynamodb';
-import type { Call, Exchanged, Process } from './process.ts';
+import {
+  type AttributeValue,
+  ConditionalCheckFailedException,
+  type DynamoDBClient,
+  DynamoDBServiceException,
+} from '@aws-sdk/client-dynamodb';
+import type { Call, CallOptions, Exchanged, Process } from './process.ts';
 
 export type Attributes = Record<string, AttributeValue>;
 /** The items of the table, by cluster and key, in the form that DynamoDB has. */
@@ -20,6 +25,7 @@ interface TableWorld {
 
 interface Input {
   readonly Key?: Attributes;
+  readonly RequestItems?: { readonly t: { readonly Keys: readonly Attributes[] } };
   readonly Item?: Attributes;
   readonly ExpressionAttributeValues?: Attributes;
   readonly ExclusiveStartKey?: Attributes;
@@ -52,11 +58,12 @@ export class StandInTable {
       const { input } = command as { readonly input: Input };
       const call = by.call();
       for (let attempt = 1; ; attempt++) {
-        const answer = await by.exchange(() => this.#apply(name ?? '', input, call), {
-          signal: abortSignal,
-          isRepeated: attempt > 1,
-          writes: input.Item?.['key']?.S,
-        });
+        const options = { signal: abortSignal, isRepeated: attempt > 1, writes: input.Item?.['key']?.S };
+        const keys = input.RequestItems?.t.Keys;
+        const answer =
+          keys === undefined
+            ? await by.exchange(() => this.#apply(name ?? '', input, call), options)
+            : await this.#batch(keys, call, options);
         if (answer.outcome !== 'noReply') await this.#date(middlewares);
         if (answer.outcome === 'reply') return replyOf(answer.reply, attempt);
         if (attempt === ATTEMPTS) throw failureOf(answer, attempt);
@@ -100,6 +107,22 @@ export class StandInTable {
     for (const middleware of middlewares) await middleware(() => result)();
   }
 
+  /** Reads the items of a batch at two moments, each some of them. If the later read fails, its items are left out. */
+  async #batch(keys: readonly Attributes[], call: Call, options: CallOptions): Promise<Exchanged<object>> {
+    const { early = [], late = [] } = Object.groupBy(keys, () => (call.by.pick(2) === 0 ? 'early' : 'late'));
+    const read = (part: readonly Attributes[]) =>
+      call.by.exchange(
+        () => part.map((Key) => this.#apply('GetItem', { Key }, call) as { Item?: Attributes }),
+        options,
+      );
+    const [first, second] = [await read(early), await read(late)];
+    if (first.outcome !== 'reply') return first;
+    const rest = second.outcome === 'reply' ? second.reply : [];
+    const items = [...first.reply, ...rest].flatMap(({ Item }) => (Item === undefined ? [] : [Item]));
+    const unread = second.outcome === 'reply' ? {} : { t: { Keys: late } };
+    return { outcome: 'reply', reply: { Responses: { t: items }, UnprocessedKeys: unread } };
+  }
+
   #apply(name: string, input: Input, call: Call): object {
     const { cluster, key } = input.Item ?? input.Key ?? {};
     switch (name) {
@@ -125,7 +148,7 @@ export class StandInTable {
 
   #write(cluster: string, key: string, { Item: after, ExpressionAttributeValues: values }: Input, call: Call): object {
     const before = this.find(cluster, key);
-    if (before?.['writeId']?.S !== values?.[':previous']?.S) return { isRefused: true };
+    if (before?.['writeId']?.S !== values?.[':previous']?.S) return { refusedFor: seenBy(call.by, before) };
     const items = this.store.get(cluster) ?? new Map<string, Attributes>();
     this.store.set(cluster, items);
     if (after === undefined) items.delete(key);
@@ -143,7 +166,7 @@ function seenBy({ isOlder }: Process, item: Attributes | undefined): Attributes 
 }
 
 function replyOf(reply: object, attempts: number): object {
-  if ('isRefused' in reply) throw exception('ConditionalCheckFailedException', attempts);
+  if ('refusedFor' in reply) throw refusal(reply.refusedFor as Attributes | undefined, attempts);
   return reply;
 }
 
@@ -151,6 +174,11 @@ function failureOf(answer: Exclude<Exchanged<object>, { outcome: 'reply' }>, att
   if (answer.outcome === 'refused' && answer.by === 'throttled') return exception('ThrottlingException', attempts);
   const httpStatusCode = answer.outcome === 'refused' ? 500 : undefined;
   return Object.assign(new Error('no answer'), { name: 'TimeoutError', $metadata: { attempts, httpStatusCode } });
+}
+
+function refusal(Item: Attributes | undefined, attempts: number): Error {
+  const $metadata = { httpStatusCode: 400, attempts };
+  return new ConditionalCheckFailedException({ message: 'refused', ...(Item && { Item }), $metadata });
 }
 
 function exception(name: string, attempts: number): Error {

@@ -253,7 +253,7 @@ export class FleetModel {
 
   #counted(table: KeyValueTable): KeyValueTable {
     return tableThrough(table, (step, name, cluster) => {
-      const kind = name === 'get' || name === 'list' ? 'reads' : 'writes';
+      const kind = name === 'put' ? 'writes' : 'reads';
       this.#figures[kind][partitionOf(cluster)] += 1;
       return step();
     });

@@ -49,6 +49,8 @@ export function memoryTable({
   return {
     get: (cluster, key) => call(() => partition(cluster).get(key)),
 
+    getAll: (keys) => call(() => keys.map(({ cluster, key }) => partition(cluster).get(key))),
+
     list: (cluster, prefix) =>
       call(() =>
         [...partition(cluster).values()]
@@ -62,7 +64,8 @@ export function memoryTable({
         const item = frozen(itemOf(content, previous, String(writes), nowMs()));
         if (storedSize({ ...item }) > MAX_ITEM_BYTES) throw new TableError('ItemTooLarge', `${item.key} is too large`);
         const items = partition(item.cluster);
-        if (items.get(item.key)?.writeId !== previous?.writeId) return { outcome: 'lost' };
+        const current = items.get(item.key);
+        if (current?.writeId !== previous?.writeId) return { outcome: 'lost', current };
         items.set(item.key, item);
         return { outcome: 'won', item };
       }),

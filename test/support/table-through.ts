@@ -6,6 +6,7 @@ type Call = <T>(step: () => Promise<T>, name: keyof KeyValueTable, cluster: stri
 export function tableThrough(table: KeyValueTable, call: Call): KeyValueTable {
   return {
     get: (cluster, key) => call(() => table.get(cluster, key), 'get', cluster),
+    getAll: (keys) => call(() => table.getAll(keys), 'getAll', keys[0]?.cluster ?? ''),
     list: (cluster, prefix) => call(() => table.list(cluster, prefix), 'list', cluster),
     put: (item, previous) => call(() => table.put(item, previous), 'put', item.cluster),
   };

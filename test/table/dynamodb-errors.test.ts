@@ -103,6 +103,7 @@ describe('the error of a call to the table', () => {
 
   test.each<[TableAction, string]>([
     ['dynamodb:GetItem', ''],
+    ['dynamodb:BatchGetItem', ''],
     ['dynamodb:Query', ''],
     ['dynamodb:PutItem', MAY_HAVE_HAPPENED],
   ])('the error of a failed %s states that a write might have happened: "%s"', (action, outcome) => {

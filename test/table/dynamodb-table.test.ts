@@ -204,9 +204,26 @@ describe('a DynamoDB table behind a faulty network', () => {
       const previous = await putNew();
       await overwrite();
       proxy.plan('PutItem', ...faults);
-      expect(await table.put(ours(), previous)).toEqual({ outcome: 'lost' });
+      expect(await table.put(ours(), previous)).toMatchObject({ outcome: 'lost' });
       expect(proxy.operations).toEqual(operations);
       expect(await valueThere()).toBe('theirs');
+    });
+
+    test.each([
+      ['that the table refuses', []],
+      ['that the table refuses after a lost reply', [dropRequest]],
+    ])('a put %s is lost to the item that the table returns with the refusal', async (_, faults) => {
+      const previous = await putNew();
+      const theirs = await overwrite();
+      const refused = {
+        __type: 'com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException',
+        Item: await attributesOf(cluster, 'a'),
+      };
+      const base64 = (_: string, value: unknown) =>
+        value instanceof Uint8Array ? Buffer.from(value).toString('base64') : value;
+      proxy.plan('PutItem', ...faults, answer(400, JSON.stringify(refused, base64)));
+      expect(await table.put(ours(), previous)).toEqual({ outcome: 'lost', current: theirs });
+      expect(attempts('GetItem')).toBe(0);
     });
 
     const ON_TABLE = /dynamodb:PutItem on table "kube-bootstrap-controller" in region eu-test-1 failed .*try again/;
@@ -271,6 +288,25 @@ describe('a DynamoDB table behind a faulty network', () => {
       expect(attempts('Query')).toBe(3);
     });
 
+    test.each([
+      [
+        'of which the table leaves out items',
+        answer(200, JSON.stringify({ Responses: {}, UnprocessedKeys: { [TABLE]: { Keys: [] } } })),
+      ],
+      ['that an older role denies', serviceError(400, 'AccessDeniedException', 'User: x is not authorized')],
+    ])('a batch %s is completed by reads of single items', async (_, fault) => {
+      const item = await putNew();
+      proxy.plan('BatchGetItem', fault);
+      const missing = { cluster, key: 'missing' };
+      expect(await table.getAll([missing, { cluster, key: 'a' }])).toEqual([undefined, item]);
+      expect(proxy.operations).toEqual(['BatchGetItem', 'GetItem', 'GetItem']);
+    });
+
+    test('a batch that keeps answering 500 fails with Unavailable', async () => {
+      proxy.plan('BatchGetItem', ...thrice(serviceError(500, 'InternalServerError')));
+      await expect(table.getAll([{ cluster, key: 'a' }])).rejects.toMatchObject({ code: 'Unavailable' });
+    });
+
     test('reads that time out at every attempt fail with Unavailable', async () => {
       const impatient = connect({ requestTimeoutMs: 20, maxAttempts: 2 });
       proxy.plan('GetItem', hang, hang);
@@ -283,6 +319,7 @@ describe('a DynamoDB table behind a faulty network', () => {
   describe('a table that does not answer', () => {
     const calls: [string, string, (item: Item) => Promise<unknown>][] = [
       ['get', 'GetItem', (item) => table.get(item.cluster, item.key)],
+      ['getAll', 'BatchGetItem', (item) => table.getAll([item])],
       ['list', 'Query', (item) => table.list(item.cluster, '')],
       ['put', 'PutItem', (item) => table.put({ ...item, value: 2 }, item)],
     ];

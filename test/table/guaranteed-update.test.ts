@@ -134,7 +134,38 @@ describe('guaranteedUpdate', () => {
     test('guaranteedUpdate reads the item again, without a wait, if another writer changed it after the caller had read it', async () => {
       const { table, options, gets, inner } = await recentlyRead();
       await write(inner, 10);
+      const silent: KeyValueTable = {
+        ...table,
+        put: async (...of) => {
+          const result = await table.put(...of);
+          return result.outcome === 'lost' ? { outcome: 'lost' } : result;
+        },
+      };
+      expect(await guaranteedUpdate(silent, CLUSTER, KEY, increment, options)).toBe(11);
+      expect(gets()).toBe(1);
+    });
+
+    test('guaranteedUpdate does not read an item that the table returned with the refusal of a write', async () => {
+      const { table, options, gets, inner } = await recentlyRead();
+      await write(inner, 10);
       expect(await guaranteedUpdate(table, CLUSTER, KEY, increment, options)).toBe(11);
+      expect(gets()).toBe(0);
+    });
+
+    test('guaranteedUpdate reads the item after a wait, because the item that the table returned may have changed', async () => {
+      const { table, options, gets, inner } = await recentlyRead();
+      let isOvertaken = true;
+      const overtaken: KeyValueTable = {
+        ...table,
+        put: async (...of) => {
+          if (isOvertaken) await write(inner, 10);
+          return table.put(...of);
+        },
+      };
+      const wait = async () => {
+        isOvertaken = false;
+      };
+      await guaranteedUpdate(overtaken, CLUSTER, KEY, increment, { ...options, wait });
       expect(gets()).toBe(1);
     });
 

@@ -58,7 +58,7 @@ const NOT_READY = {
 
 describe('Allocations from a stored range', () => {
   test('an allocation refuses an address outside the range, a release ignores it, and neither reads the table', async () => {
-    const table: KeyValueTable = { get: unasked, list: unasked, put: unasked };
+    const table: KeyValueTable = { get: unasked, getAll: unasked, list: unasked, put: unasked };
     const service = { service: { namespace: 'a', name: 'b' }, isNew: true, named: [], claim: { nowMs: 0 } };
     for (const refusal of [
       await over(table).allocate([NEXT, 'fd00::']),

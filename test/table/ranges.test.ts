@@ -81,7 +81,7 @@ describeInEachTable('A stored range', (open) => {
 test('saveRange returns "lost" if another caller has already initialised the range', async () => {
   const table = memoryTable();
   won(await saveRange(table, 'c', KEY, STORED, undefined));
-  expect(await saveRange(table, 'c', KEY, UNSTRUCK, undefined)).toEqual({ outcome: 'lost' });
+  expect(await saveRange(table, 'c', KEY, UNSTRUCK, undefined)).toMatchObject({ outcome: 'lost' });
   expect((await readItem(table)).stored).toEqual(STORED);
 });
 

@@ -267,7 +267,7 @@ describe('roles', () => {
     }),
     ['deregister', [...table, ...READS_KUBECONFIGS, publishes]] as const,
     // The function connects to no cluster.
-    ['allocate', table] as const,
+    ['allocate', tableActions('BatchGetItem', 'GetItem', 'PutItem')] as const,
     ['doctor', [...table, ...READS_KUBECONFIGS, ...asksQueues, targets]] as const,
   ])('the role of %s allows only logging and %j', (name, actions) => {
     expect(granted(byDefault, name)).toEqual([...logsOf(name), ...actions].sort());

@@ -160,12 +160,14 @@ function metered(table: KeyValueTable, count: Count): KeyValueTable {
     count('readUnits', Math.max(1, Math.ceil(bytes / (4 * KB))));
   };
   const countWrite = (item: Item) => count('writeUnits', Math.ceil(billedBytes(item) / KB));
+  const get: KeyValueTable['get'] = async (cluster, key) => {
+    const item = await table.get(cluster, key);
+    countReads(item === undefined ? [] : [item]);
+    return item;
+  };
   return {
-    get: async (cluster, key) => {
-      const item = await table.get(cluster, key);
-      countReads(item === undefined ? [] : [item]);
-      return item;
-    },
+    get,
+    getAll: (keys) => Promise.all(keys.map(({ cluster, key }) => get(cluster, key))),
     list: async (cluster, prefix) => {
       const items = await table.list(cluster, prefix);
       countReads(items);

@@ -2,7 +2,7 @@ import { type DynamoDBClient, DynamoDBServiceException } from '@aws-sdk/client-d
 import { attemptsOf, httpStatusOf, isNotAuthenticated, isThrottled, nameOfError } from '../../aws/sdk.ts';
 import { TableError, type TableErrorCode } from '../key-value-table.ts';
 
-export type TableAction = `dynamodb:${'GetItem' | 'Query' | 'PutItem'}`;
+export type TableAction = `dynamodb:${'GetItem' | 'BatchGetItem' | 'Query' | 'PutItem'}`;
 
 export interface FailedTableCall {
   readonly action: TableAction;
@@ -13,7 +13,7 @@ export interface FailedTableCall {
 
 type SdkErrorCode = Exclude<TableErrorCode, 'Contended' | 'ChangedMeanwhile' | 'Corrupt' | 'SchemaTooNew'>;
 
-const READS: ReadonlySet<TableAction> = new Set(['dynamodb:GetItem', 'dynamodb:Query']);
+const READS: ReadonlySet<TableAction> = new Set(['dynamodb:GetItem', 'dynamodb:BatchGetItem', 'dynamodb:Query']);
 
 export function tableErrorOf(error: unknown, call: FailedTableCall): TableError {
   if (error instanceof TableError) return error;

@@ -1,5 +1,7 @@
 import {
   type AttributeValue,
+  BatchGetItemCommand,
+  ConditionalCheckFailedException,
   DynamoDBClient,
   type DynamoDBClientConfig,
   GetItemCommand,
@@ -8,8 +10,8 @@ import {
   type QueryCommandOutput,
 } from '@aws-sdk/client-dynamodb';
 import { attemptsOf, type CallLimits, clientOptions } from '../../aws/sdk.ts';
-import type { Item, KeyValueTable, TableError } from '../key-value-table.ts';
-import { itemOf, provenOutcome } from '../stored-item.ts';
+import { type Item, type ItemKey, type KeyValueTable, TableError, type WriteResult } from '../key-value-table.ts';
+import { idOf, itemOf, provenResult } from '../stored-item.ts';
 import { isFailedCondition, isRefusal, regionOf, type TableAction, tableErrorOf } from './dynamodb-errors.ts';
 import { attributesOf, itemFrom, keyOf, listedItemFrom } from './dynamodb-items.ts';
 
@@ -79,6 +81,29 @@ export function dynamoDbTable({ client, tableName, deadline, nowMs, newWriteId }
     return attributes && itemFrom(attributes);
   };
 
+  /** Reads items with one call. A throttled table leaves out items. */
+  const getBatch = async (keys: readonly ItemKey[]) => {
+    const request = { Keys: keys.map(keyOf), ConsistentRead: true };
+    const command = new BatchGetItemCommand({ RequestItems: { [tableName]: request } });
+    const reply = await call('dynamodb:BatchGetItem', () => client.send(command, bound));
+    const isWhole = Object.keys(reply.UnprocessedKeys ?? {}).length === 0;
+    return { found: (reply.Responses?.[tableName] ?? []).map(listedItemFrom), isWhole };
+  };
+
+  const getAll = async (keys: readonly ItemKey[]): Promise<readonly (Item | undefined)[]> => {
+    const { found, isWhole } = await getBatch(keys).catch((error: unknown) => {
+      // The role of an older version of the stack allows only reads of single items.
+      if (error instanceof TableError && error.code === 'AccessDenied') return { found: [], isWhole: false };
+      throw error;
+    });
+    const items = new Map(found.map((item) => [idOf(item), item]));
+    return Promise.all(
+      keys.map(
+        async ({ cluster, key }) => items.get(idOf({ cluster, key })) ?? (isWhole ? undefined : get(cluster, key)),
+      ),
+    );
+  };
+
   const queryPage = (
     cluster: string,
     prefix: string,
@@ -114,31 +139,30 @@ export function dynamoDbTable({ client, tableName, deadline, nowMs, newWriteId }
    * Returns the outcome of a failed write, or throws the failure.
    *
    * If the write had a single attempt and the table refused it, the write did not happen. If it had several attempts, an
-   * earlier one may have succeeded although its reply was lost, so this function reads the item, which remembers its last
-   * writes. If this write is among them, it was won. If only the previous write is among them, another write replaced the
-   * previous item, so this one is lost. If the previous item is still there, the write is not lost, because an attempt may
-   * still be in flight: the failure is thrown.
+   * earlier one may have succeeded although its reply was lost. The item remembers its last writes, so this function reads it,
+   * unless the table returned it with the refusal. If this write is among them, it was won. If only the previous write is among
+   * them, another write replaced the previous item, so this one is lost. If the previous item is still there, the write is not
+   * lost, because an attempt may still be in flight: the failure is thrown.
    */
-  const settle = async (
-    error: unknown,
-    { cluster, key, writeId }: Item,
-    previous: Item | undefined,
-  ): Promise<'won' | 'lost' | 'unclear'> => {
+  const settle = async (error: unknown, item: Item, previous: Item | undefined): Promise<WriteResult> => {
     const certain = attemptsOf(error) === 1 && isRefusal(error);
-    if (isFailedCondition(error) && certain) return 'lost';
-    const failure = isFailedCondition(error) ? undefined : await toTableError(error, 'dynamodb:PutItem');
-    if (failure !== undefined && (certain || deadline.aborted)) throw failure;
-    const there = await get(cluster, key).catch((unreadable: unknown) => {
-      throw failure ?? unreadable;
-    });
-    const proven = provenOutcome(there, previous, writeId);
-    if (proven !== undefined) return proven;
-    if (failure !== undefined && there?.writeId === previous?.writeId) throw failure;
-    return 'unclear';
+    if (isFailedCondition(error)) {
+      const current = itemIn(error);
+      if (certain) return { outcome: 'lost', current };
+      return provenResult(item, previous, current ?? (await get(item.cluster, item.key))) ?? { outcome: 'unclear' };
+    }
+    const failure = await toTableError(error, 'dynamodb:PutItem');
+    if (certain || deadline.aborted) throw failure;
+    const there = await get(item.cluster, item.key).catch(() => Promise.reject(failure));
+    const proven = provenResult(item, previous, there);
+    if (proven === undefined && there?.writeId === previous?.writeId) throw failure;
+    return proven ?? { outcome: 'unclear' };
   };
 
   return {
     get,
+
+    getAll,
 
     pages,
 
@@ -153,17 +177,23 @@ export function dynamoDbTable({ client, tableName, deadline, nowMs, newWriteId }
       const command = new PutItemCommand({
         TableName: tableName,
         Item: attributesOf(item),
+        ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
         ...(previous === undefined ? IS_ABSENT : isStill(previous)),
       });
       try {
         deadline.throwIfAborted();
         await client.send(command, bound);
+        return { outcome: 'won', item };
       } catch (error) {
         // Every retry of the SDK writes the same item with the same writeId.
-        const outcome = await settle(error, item, previous);
-        if (outcome !== 'won') return { outcome };
+        return settle(error, item, previous);
       }
-      return { outcome: 'won', item };
     },
   };
+}
+
+/** Returns the item with which a condition failed. Not every server returns it. */
+function itemIn(error: unknown): Item | undefined {
+  const attributes = error instanceof ConditionalCheckFailedException ? error.Item : undefined;
+  return attributes && listedItemFrom(attributes);
 }

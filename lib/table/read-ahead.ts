@@ -1,0 +1,25 @@
+import type { ItemKey, KeyValueTable } from './key-value-table.ts';
+import { idOf } from './stored-item.ts';
+
+/**
+ * Reads items with one call, and returns a view of the table whose first `get` of each returns what was read. Each later `get`
+ * reads the table again, also one after a write of the item through the view.
+ */
+export async function readAhead(table: KeyValueTable, keys: readonly ItemKey[]): Promise<KeyValueTable> {
+  const items = await table.getAll(keys);
+  const ahead = new Map(keys.map((key, index) => [idOf(key), items[index]]));
+  return {
+    ...table,
+    get: async (cluster, key) => {
+      const id = idOf({ cluster, key });
+      if (!ahead.has(id)) return table.get(cluster, key);
+      const item = ahead.get(id);
+      ahead.delete(id);
+      return item;
+    },
+    put: (content, previous) => {
+      ahead.delete(idOf(content));
+      return table.put(content, previous);
+    },
+  };
+}
