@@ -4,6 +4,7 @@ import { shellWord } from '../../local/data-folder.ts';
 import type { StartOptions } from '../../local/start-options.ts';
 import type { Act, Cli, GlobalOptions } from '../cli.ts';
 import { EXIT, usageError } from '../errors.ts';
+import { type ListenAddress, parseListenAddress } from '../listen.ts';
 import { parsePort } from '../options.ts';
 
 interface Options extends GlobalOptions {
@@ -14,6 +15,7 @@ interface Options extends GlobalOptions {
   readonly demo?: boolean;
   readonly page: boolean;
   readonly port: number;
+  readonly listen?: ListenAddress;
 }
 
 const DESCRIPTION = `Run the four loops on this machine until Ctrl-C, with a live status page
@@ -36,11 +38,17 @@ export function runCommand(act: Act): Command {
     .option('--demo', 'show in two minutes, on the embedded cluster, everything that the loops do')
     .option('--port <port>', 'the port of the status page; default: a free one', parsePort, 0)
     .option('--no-page', 'serve no status page')
+    .option(
+      '--listen <address>',
+      'with --table: serve /metrics, /healthz and /readyz at this address, such as :9464',
+      parseListenAddress,
+    )
     .action(act<Options>(run));
 }
 
 async function run(cli: Cli, _: readonly string[], options: Options) {
   if (options.table !== undefined) return runTable(cli, options);
+  if (options.listen !== undefined) throw usageError('--listen needs --table NAME.');
   const { ended, output } = cli;
   const start = startOptions(options);
   const [{ run: runLoops }, { servePage, statusReader }] = await Promise.all([
@@ -65,7 +73,7 @@ async function run(cli: Cli, _: readonly string[], options: Options) {
   return EXIT.fine;
 }
 
-async function runTable(cli: Cli, { filename, kubeconfig, context, admission, demo, port }: Options) {
+async function runTable(cli: Cli, { filename, kubeconfig, context, admission, demo, port, listen }: Options) {
   if ((filename ?? kubeconfig ?? context ?? admission ?? demo) !== undefined || port !== 0) {
     throw usageError(
       'run --table serves the registered clusters: omit -f, --kubeconfig, --context, --admission, --demo and --port.',
@@ -74,7 +82,7 @@ async function runTable(cli: Cli, { filename, kubeconfig, context, admission, de
   const { serveTable } = await import('../passes/serve-table.ts');
   const opened = await cli.openForWriting();
   cli.output.say(`serving the clusters of ${opened.title}`);
-  await serveTable(opened, cli.options, cli.ended);
+  await serveTable(opened, cli.options, { listen, ended: cli.ended });
   cli.output.say('ended; the endpoints are unchanged.');
   return EXIT.fine;
 }

@@ -15,7 +15,7 @@ interface Sample {
 
 type SamplesOf = (cluster: ClusterStatus) => readonly Sample[];
 
-const PREFIX = 'kube_bootstrap_controller_';
+export const PREFIX = 'kube_bootstrap_controller_';
 
 const one = (value: number, labels: Sample['labels'] = {}): Sample[] => [{ labels, value }];
 const ofLoop = ({ loop }: LoopStatus, value: number): Sample => ({ labels: { loop }, value });
@@ -44,12 +44,8 @@ const METRICS: Readonly<Record<string, readonly [help: string, samplesOf: Sample
     ({ loops }) => loops.map((status) => ofLoop(status, status.intervalSeconds)),
   ],
   loop_last_success_timestamp_seconds: [
-    'When a loop is last known to have succeeded. Passes without news are recorded once a minute.',
-    ({ loops }) =>
-      loops.flatMap((status) => {
-        const atMs = successAtMs(status);
-        return atMs === undefined ? [] : [ofLoop(status, atMs / 1000)];
-      }),
+    'When a loop is last known to have succeeded, or 0 if it never did. Passes without news are recorded once a minute.',
+    ({ loops }) => loops.map((status) => ofLoop(status, (successAtMs(status) ?? 0) / 1000)),
   ],
   loop_failures_in_a_row: [
     'Passes of a loop that failed since its last success.',
@@ -73,24 +69,27 @@ function ofRanges(figure: 'capacity' | 'used' | 'held' | 'leaking'): SamplesOf {
 export async function fleetMetrics(
   fleet: FleetStatus,
 ): Promise<{ readonly contentType: string; readonly text: string }> {
+  const registry = newRegistry();
+  addClusterMetrics(registry, fleet);
+  return { contentType: registry.contentType, text: await registry.metrics() };
+}
+
+export function newRegistry(): Registry<OpenMetricsContentType> {
   const registry = new Registry<OpenMetricsContentType>();
   registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE);
+  return registry;
+}
+
+/** Adds the series of each cluster. */
+export function addClusterMetrics(registry: Registry<OpenMetricsContentType>, fleet: FleetStatus): void {
+  const gauge = (name: string, help: string, labelNames: readonly string[]) =>
+    new Gauge({ name: `${PREFIX}${name}`, help, labelNames, registers: [registry] });
   for (const [name, [help, samplesOf]] of Object.entries(METRICS)) {
     const all = fleet.clusters.flatMap((cluster) =>
       samplesOf(cluster).map(({ labels, value }) => ({ labels: { cluster: cluster.name, ...labels }, value })),
     );
-    const gauge = gaugeIn(registry, name, help, Object.keys(all[0]?.labels ?? {}));
-    for (const { labels, value } of all) gauge.set(labels, value);
+    const metric = gauge(name, help, Object.keys(all[0]?.labels ?? {}));
+    for (const { labels, value } of all) metric.set(labels, value);
   }
-  gaugeIn(registry, 'clusters_unreadable', 'Clusters whose spec cannot be read.', []).set(fleet.unreadable.length);
-  return { contentType: registry.contentType, text: await registry.metrics() };
-}
-
-function gaugeIn(
-  registry: Registry<OpenMetricsContentType>,
-  name: string,
-  help: string,
-  labelNames: readonly string[],
-): Gauge {
-  return new Gauge({ name: `${PREFIX}${name}`, help, labelNames, registers: [registry] });
+  gauge('clusters_unreadable', 'Clusters whose spec cannot be read.', []).set(fleet.unreadable.length);
 }

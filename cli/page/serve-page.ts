@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { unlessAborted } from '../../lib/util/async.ts';
-import { configurationError, failureCode } from '../errors.ts';
+import { listening } from '../listen.ts';
 import type { FleetStatus } from '../status/cluster-status.ts';
 import { readStatus } from '../status/read-status.ts';
 import { answerPageRequest, type PageSources } from './page-requests.ts';
@@ -52,15 +52,12 @@ export async function servePage(options: PageServerOptions): Promise<PageServer>
       .then(({ status, headers, body }) => response.writeHead(status, headers).end(body))
       .catch((error: unknown) => response.destroy(error instanceof Error ? error : new Error(String(error))));
   });
-  await listening(server, port);
+  const close = await listening(server, { host: HOST, port }, 'The page');
   return {
     url: `http://${HOST}:${portOf(server)}/${key}/`,
     close: async () => {
       ended.abort();
-      await new Promise<void>((resolve, reject) => {
-        server.close((error) => (error ? reject(error) : resolve()));
-        server.closeAllConnections();
-      });
+      await close();
     },
   };
 }
@@ -101,18 +98,4 @@ export function sharedRead<T>(
 
 function portOf(server: Server): number {
   return (server.address() as AddressInfo).port;
-}
-
-async function listening(server: Server, port: number): Promise<void> {
-  try {
-    await new Promise<void>((resolve, reject) => {
-      server.once('error', reject);
-      server.listen(port, HOST, resolve);
-    });
-  } catch (error) {
-    throw configurationError(
-      `The page cannot be served at port ${port} (${failureCode(error)}): choose another, or 0 for a free one.`,
-      { cause: error },
-    );
-  }
 }

@@ -1,4 +1,5 @@
 import { hostname } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
 import * as z from 'zod/mini';
 import { kubeconfigSources } from '../../lib/aws/read-kubeconfig.ts';
 import { kubeconfigLoader } from '../../lib/aws/stored-kubeconfig.ts';
@@ -6,6 +7,7 @@ import { createEnvironment } from '../../lib/runtime/cluster-connections.ts';
 import { QUEUEING_MS, withinDeadline } from '../../lib/runtime/deadline.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
 import { LOOPS, type Loop, SCHEDULE_SECONDS } from '../../lib/spec/cluster-spec.ts';
+import { listClusters } from '../../lib/table/clusters.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { decodeItem } from '../../lib/table/stored-item.ts';
 import { powertoolsTelemetry } from '../../lib/telemetry/powertools.ts';
@@ -18,7 +20,11 @@ import {
   scheduledEvent,
 } from '../../local/clock-driven-runner.ts';
 import { endingWith, givenUpAfter, targetGroups } from '../../local/local-environment.ts';
+import type { ListenAddress } from '../listen.ts';
 import type { OpenTable, TableOptions } from '../open-table.ts';
+import { statusOfList } from '../status/read-status.ts';
+import { type RunMonitor, runMonitor } from './run-monitor.ts';
+import { serveMonitor } from './serve-monitor.ts';
 
 /** The name of the stack that owns a cluster if `kbctl run` runs its loops. */
 const RUN_STACK = 'kbctl-run';
@@ -26,12 +32,26 @@ const RUN_STACK = 'kbctl-run';
 /** The number of simultaneous passes of a loop. It is high, so that clusters that do not answer do not delay the others. */
 const CLUSTERS_AT_ONCE = 64;
 
+interface ServeOptions {
+  /** The address of the metrics and probes. Absent: they are not served. */
+  readonly listen?: ListenAddress | undefined;
+  readonly ended: AbortSignal;
+}
+
 /** Runs the loops of all clusters of the table until `ended` aborts. Running passes then have five seconds to finish. */
 export async function serveTable(
-  { tableUntil, clock }: OpenTable,
+  opened: OpenTable,
   { region, profile }: TableOptions,
-  ended: AbortSignal,
+  { listen, ended }: ServeOptions,
 ): Promise<void> {
+  const { tableUntil, clock } = opened;
+  const monitor = runMonitor({
+    telemetry: powertoolsTelemetry,
+    nowMs: clock.nowMs,
+    steadyMs: () => performance.now(),
+  });
+  const server = listen && (await serveMonitor(monitor, listen, clock.nowMs));
+  const reading = listen && keepReading(opened, monitor, ended);
   const sources = kubeconfigSources({ region, profile });
   const { environment, close } = createEnvironment({
     nowMs: clock.nowMs,
@@ -39,7 +59,7 @@ export async function serveTable(
     // In a pod, as in a Lambda function, a kubeconfig must not lead to an address of the host.
     loadKubeconfig: kubeconfigLoader('.', sources, { refuseLocal: 'KUBERNETES_SERVICE_HOST' in process.env }),
     startDeadline: endingWith(givenUpAfter(ended)),
-    telemetry: powertoolsTelemetry,
+    telemetry: monitor.telemetry,
     stack: RUN_STACK,
     reportingInstance: RUN_STACK,
     healthyTargets: targetGroups(),
@@ -47,16 +67,41 @@ export async function serveTable(
     table: tableUntil,
   });
   try {
-    await runClaimedTicks(environment, { by: `${hostname()}/${process.pid}`, clock: runnerClock(clock.nowMs) }, ended);
+    const by = `${hostname()}/${process.pid}`;
+    await runClaimedTicks(environment, { by, clock: runnerClock(clock.nowMs), monitor }, ended);
+    await reading;
   } finally {
+    await server?.close();
     await close();
   }
 }
 
+/** With more clusters there are no series of each cluster, because a scrape would be too large. */
+const MOST_SERIES_CLUSTERS = 1_000;
+const READ_EVERY_MS = 60_000;
+
+/** Reads the status of all clusters once a minute. If the table does not answer, the series stay, with the time of their read. */
+async function keepReading({ tableUntil, tableName, clock }: OpenTable, monitor: RunMonitor, ended: AbortSignal) {
+  while (!ended.aborted) {
+    const table = tableUntil(AbortSignal.any([ended, AbortSignal.timeout(READ_EVERY_MS)]));
+    try {
+      const list = await listClusters(table);
+      const isTooLong = list.clusters.length > MOST_SERIES_CLUSTERS;
+      const request = { nowMs: clock.nowMs(), tableName, details: 'brief' } as const;
+      monitor.show(isTooLong ? undefined : await statusOfList(table, list, request));
+    } catch {
+      // The claims of ticks report that the table does not answer.
+    }
+    await sleep(READ_EVERY_MS, undefined, { signal: ended }).catch(() => undefined);
+  }
+}
+
+type ClaimMonitor = Pick<RunMonitor, 'tried' | 'claimed'>;
+
 /** Claims each tick of each loop, and runs the ticks that this process gets. A slow tick delays no other tick. */
 export async function runClaimedTicks(
   environment: Environment,
-  { by, clock }: { readonly by: string; readonly clock: RunnerClock },
+  { by, clock, monitor }: { readonly by: string; readonly clock: RunnerClock; readonly monitor: ClaimMonitor },
   ended: AbortSignal,
 ): Promise<void> {
   const running = new Set<Promise<void>>();
@@ -64,7 +109,7 @@ export async function runClaimedTicks(
     id: loop,
     everyMs: SCHEDULE_SECONDS[loop] * 1000,
     invoke: async (tickMs: number) => {
-      const tick = runIfClaimed(environment, loop, tickMs, by).finally(() => running.delete(tick));
+      const tick = runIfClaimed(environment, loop, tickMs, { by, monitor }).finally(() => running.delete(tick));
       running.add(tick);
     },
   }));
@@ -73,14 +118,22 @@ export async function runClaimedTicks(
 }
 
 /** Runs a tick if this process can claim it. Never throws, because the next tick is the retry. */
-async function runIfClaimed(environment: Environment, loop: Loop, tickMs: number, by: string): Promise<void> {
+async function runIfClaimed(
+  environment: Environment,
+  loop: Loop,
+  tickMs: number,
+  { by, monitor }: { readonly by: string; readonly monitor: ClaimMonitor },
+): Promise<void> {
   const { stack = RUN_STACK, table, telemetry } = environment;
   const everyMs = SCHEDULE_SECONDS[loop] * 1000;
   const tick = { stack, loop, everyMs, dueAtMs: Math.floor(tickMs / everyMs) * everyMs };
+  monitor.tried(loop);
   try {
     const isOurs = await withinDeadline(environment, QUEUEING_MS, (signal) => claimTick(table(signal), tick, by));
+    monitor.claimed(loop, isOurs ? 'won' : 'lost');
     if (!isOurs) return;
   } catch (error) {
+    monitor.claimed(loop, 'failed');
     telemetry({ loop }).log('error', 'tick not claimed', { errors: [errorSentence(error)] });
     return;
   }

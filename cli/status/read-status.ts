@@ -21,9 +21,17 @@ export interface StatusRequest {
  */
 export async function readStatus(
   table: KeyValueTable,
-  { nowMs, tableName, cluster: only, details }: StatusRequest,
+  { cluster: only, ...request }: StatusRequest,
 ): Promise<FleetStatus> {
-  const list = only === undefined ? await listClusters(table) : await listOne(table, only);
+  return statusOfList(table, only === undefined ? await listClusters(table) : await listOne(table, only), request);
+}
+
+/** Reads the status of the clusters of a list. @throws TableError */
+export async function statusOfList(
+  table: KeyValueTable,
+  list: Pick<ClusterList, 'clusters' | 'unreadable' | 'pausedAll'>,
+  { nowMs, tableName, details }: Omit<StatusRequest, 'cluster'>,
+): Promise<FleetStatus> {
   const clusters = await eachOf(list.clusters, AT_A_TIME, async (cluster) =>
     workOutStatus(await readInputs(table, cluster, list.pausedAll, details), nowMs),
   );

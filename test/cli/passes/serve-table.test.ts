@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
 import { claimTick, runClaimedTicks } from '../../../cli/passes/serve-table.ts';
 import type { Environment } from '../../../lib/runtime/environment.ts';
-import { LOOPS } from '../../../lib/spec/cluster-spec.ts';
+import { LOOPS, type Loop } from '../../../lib/spec/cluster-spec.ts';
 import type { KeyValueTable } from '../../../lib/table/key-value-table.ts';
 import type { RunnerClock } from '../../../local/clock-driven-runner.ts';
 import { jumpingClock } from '../../local/jumping-clock.ts';
@@ -26,25 +26,33 @@ function processes(endMs: number, count: number) {
     },
   };
   const world = aDispatchWorld({ nowMs: clock.nowMs, stack: STACK });
+  const claims: string[][] = [];
   const ran: { readonly by: string; readonly loop: string; readonly atS: number }[] = [];
   const start = (by: string, changes: Partial<Environment> = {}) => {
     const telemetry: Environment['telemetry'] = (labels) => {
       if (labels.requestId !== undefined) ran.push({ by, loop: labels.loop, atS: clock.nowMs() / 1000 });
       return world.telemetry;
     };
-    return runClaimedTicks({ ...world.environment, telemetry, ...changes }, { by, clock }, signal);
+    const monitor = {
+      tried: () => undefined,
+      claimed: (loop: Loop, outcome: string) => claims.push([by, loop, outcome]),
+    };
+    return runClaimedTicks({ ...world.environment, telemetry, ...changes }, { by, clock, monitor }, signal);
   };
   const timesOf = (loop: string) => ran.filter((one) => one.loop === loop).map(({ atS }) => atS);
-  return { world, start, timesOf, signal };
+  return { world, start, timesOf, signal, claims };
 }
 
 test('two processes on one table together run each tick of each loop exactly once', async () => {
-  const { start, timesOf } = processes(200_000, 2);
+  const { start, timesOf, claims } = processes(200_000, 2);
   await Promise.all([start('a'), start('b')]);
   expect(timesOf('kubernetes-service')).toEqual(Array.from({ length: 20 }, (_, at) => at * 10));
   expect(timesOf('system-namespaces')).toEqual([0, 60, 120, 180]);
   expect(timesOf('cluster-ip-repair')).toEqual([0, 180]);
   expect(timesOf('node-port-repair')).toEqual([0, 180]);
+  const outcomes = claims.map(([, , outcome]) => outcome);
+  expect(outcomes.filter((outcome) => outcome === 'won')).toHaveLength(28);
+  expect(outcomes.filter((outcome) => outcome === 'lost')).toHaveLength(28);
 });
 
 test('after a process has claimed a tick and died, another process runs the next tick', async () => {
@@ -70,7 +78,7 @@ test('a tick that never ends does not delay other ticks', async () => {
 });
 
 test('a process that cannot claim a tick logs this, and tries to claim the next tick', async () => {
-  const { world, start, timesOf } = processes(30_000, 1);
+  const { world, start, timesOf, claims } = processes(30_000, 1);
   let reads = 0;
   const get: KeyValueTable['get'] = async (cluster, key) => {
     reads += 1;
@@ -80,6 +88,7 @@ test('a process that cannot claim a tick logs this, and tries to claim the next 
   await start('a', { table: (signal) => ({ ...world.environment.table(signal), get }) });
   expect(timesOf('kubernetes-service')).toEqual([10, 20]);
   expect(world.telemetry.lines.map(({ message }) => message)).toContain('tick not claimed');
+  expect(claims.slice(0, LOOPS.length).map(([, , outcome]) => outcome)).toEqual(LOOPS.map(() => 'failed'));
 });
 
 const TICK = { stack: 's', loop: 'kubernetes-service', everyMs: 10_000, dueAtMs: 50_000 } as const;

@@ -1,0 +1,44 @@
+import type { Server } from 'node:http';
+import { InvalidArgumentError } from 'commander';
+import { configurationError, failureCode } from './errors.ts';
+
+export interface ListenAddress {
+  /** Absent: all addresses of this machine. */
+  readonly host?: string;
+  readonly port: number;
+}
+
+/** Parses `127.0.0.1:9464`, `[::1]:9464` or `:9464`. @throws InvalidArgumentError of commander */
+export function parseListenAddress(text: string): ListenAddress {
+  const [, inBrackets, plain, digits] = /^(?:\[([^\]]+)\]|([^:[\]]*)):(\d{1,5})$/.exec(text) ?? [];
+  const port = Number(digits);
+  if (digits === undefined || port > 65_535) {
+    throw new InvalidArgumentError('Use an address with a port, such as 127.0.0.1:9464, [::1]:9464 or :9464.');
+  }
+  const host = inBrackets ?? plain;
+  return host ? { host, port } : { port };
+}
+
+/** Resolves once the server listens, with a function that closes it. @throws CliError if it cannot listen */
+export async function listening(
+  server: Server,
+  { host, port }: ListenAddress,
+  what: string,
+): Promise<() => Promise<void>> {
+  try {
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      server.listen({ port, host }, resolve);
+    });
+  } catch (cause) {
+    throw configurationError(
+      `${what} cannot be served at port ${port} (${failureCode(cause)}): choose another, or 0 for a free one.`,
+      { cause },
+    );
+  }
+  return () =>
+    new Promise<void>((resolve, reject) => {
+      server.close((error) => (error ? reject(error) : resolve()));
+      server.closeAllConnections();
+    });
+}

@@ -1,0 +1,166 @@
+import { Counter, Gauge, Histogram, type OpenMetricsContentType, Registry } from 'prom-client';
+import { LOOPS, type Loop, SCHEDULE_SECONDS, STACK_LOOP } from '../../lib/spec/cluster-spec.ts';
+import type { CounterName, Telemetry, TelemetryFactory } from '../../lib/telemetry/telemetry.ts';
+import { addClusterMetrics, newRegistry, PREFIX } from '../page/fleet-metrics.ts';
+import type { FleetStatus } from '../status/cluster-status.ts';
+
+/** `failed`: the table did not answer, so no process is known to run the tick. */
+export type ClaimOutcome = 'won' | 'lost' | 'failed';
+
+/** The state of a `kbctl run --table`, for its metrics and probes. It has no secrets. */
+export interface RunMonitor {
+  readonly telemetry: TelemetryFactory;
+  /** Notes that this process tries to claim a tick. */
+  tried(loop: Loop): void;
+  claimed(loop: Loop, outcome: ClaimOutcome): void;
+  /** Replaces the series of each cluster; `undefined`: there are too many clusters. */
+  show(status: FleetStatus | undefined): void;
+  /** Returns the loops without a try within two of their intervals. Lost claims and failed ones are tries. */
+  stuckLoops(): readonly Loop[];
+  /** Returns whether the last claim reached the table. */
+  isReady(): boolean;
+  metrics(): Promise<{ readonly contentType: string; readonly text: string }>;
+}
+
+export interface MonitorOptions {
+  readonly telemetry: TelemetryFactory;
+  readonly nowMs: () => number;
+  /** A clock that no correction changes, so that a corrected clock restarts no process. */
+  readonly steadyMs: () => number;
+}
+
+/**
+ * The longest time for which figures of the fleet are shown after another process has counted newer ones. Until then, a scrape
+ * between two ticks finds figures in one of the processes.
+ */
+const FIGURES_LAST_MS = 120_000;
+/** Counters that exist from the start, because Prometheus sees no increase in the first value of a counter. */
+const FROM_ZERO: readonly CounterName[] = ['passes', 'failures', 'lateTicks', 'lateProbes', 'clockSkewed'];
+const FIGURE = /^(clusters[A-Z]|fullestRangeOfFleet)/;
+
+export function runMonitor({ telemetry, nowMs, steadyMs }: MonitorOptions): RunMonitor {
+  const registry = newRegistry();
+  const counters = passCounters(registry);
+  const { ticks, invokedAt } = tickMetrics(registry);
+  const startedAtMs = steadyMs();
+  const triedAtMs = new Map<Loop, number>();
+  let ready = false;
+  let figures: { readonly values: ReadonlyMap<string, number>; readonly atMs: number } | undefined;
+  let isElsewhere = false;
+  let shown: FleetStatus | undefined;
+
+  return {
+    telemetry: (labels) => {
+      const found = new Map<string, number>();
+      const inner = telemetry(labels);
+      return {
+        ...counted(inner, labels.loop, counters, found),
+        flush: () => {
+          if (found.has('clustersJudged')) figures = { values: found, atMs: nowMs() };
+          inner.flush();
+        },
+      };
+    },
+    tried: (loop) => triedAtMs.set(loop, steadyMs()),
+    claimed: (loop, outcome) => {
+      ready = outcome !== 'failed';
+      ticks.inc({ loop, outcome });
+      if (outcome === 'won') invokedAt.set({ loop }, nowMs() / 1000);
+      if (loop === STACK_LOOP && outcome !== 'failed') isElsewhere = outcome === 'lost';
+    },
+    show: (status) => {
+      shown = status;
+    },
+    stuckLoops: () =>
+      LOOPS.filter((loop) => steadyMs() - (triedAtMs.get(loop) ?? startedAtMs) > 2 * SCHEDULE_SECONDS[loop] * 1000),
+    isReady: () => ready,
+    metrics: async () => {
+      const current = newRegistry();
+      const gauge = (name: string, help: string, value: number) =>
+        new Gauge({ name: `${PREFIX}${name}`, help, registers: [current] }).set(value);
+      gauge('table_reachable', '1 if the last claim of a tick reached the table.', Number(ready));
+      gauge('cluster_series', '1 while there are series of each cluster.', Number(shown !== undefined));
+      if (figures !== undefined && !(isElsewhere && nowMs() - figures.atMs > FIGURES_LAST_MS)) {
+        gauge(
+          'figures_timestamp_seconds',
+          'When this process last counted the figures of all clusters.',
+          figures.atMs / 1000,
+        );
+        for (const [name, value] of figures.values) gauge(snakeCase(name), `${name} of all clusters.`, value);
+      }
+      if (shown !== undefined) {
+        gauge('cluster_series_timestamp_seconds', 'When the series of each cluster were read.', shown.atMs / 1000);
+        addClusterMetrics(current, shown);
+      }
+      // The types of `merge` know only the older format.
+      const all = Registry.merge([registry, current] as unknown as Registry[]);
+      return { contentType: all.contentType, text: await all.metrics() };
+    },
+  };
+}
+
+/** Returns telemetry that also counts in Prometheus' metrics. Figures of the fleet are added to `figures` instead. */
+function counted(
+  inner: Telemetry,
+  loop: string,
+  { count, duration }: ReturnType<typeof passCounters>,
+  figures: Map<string, number>,
+): Omit<Telemetry, 'flush'> {
+  return {
+    log: inner.log,
+    count: (name, by, type) => {
+      inner.count(name, by, type);
+      if (FIGURE.test(name)) figures.set(name, (figures.get(name) ?? 0) + by);
+      else count(name, loop, by, type);
+    },
+    sample: (name, value) => {
+      inner.sample(name, value);
+      if (name === 'durationMs') duration.observe({ loop }, value / 1000);
+    },
+  };
+}
+
+function passCounters(registry: Registry<OpenMetricsContentType>) {
+  const duration = new Histogram({
+    name: `${PREFIX}pass_duration_seconds`,
+    help: 'How long passes took.',
+    labelNames: ['loop'],
+    buckets: [0.1, 0.3, 1, 3, 10, 30],
+    registers: [registry],
+  });
+  const all = new Map<CounterName, Counter>();
+  const count = (counter: CounterName, loop: string, by: number, type?: string) => {
+    const name = nameOf(counter);
+    const metric =
+      all.get(counter) ??
+      new Counter({ name, help: `${counter} of passes.`, labelNames: ['loop', 'type'], registers: [registry] });
+    all.set(counter, metric);
+    metric.inc({ loop, ...(type !== undefined && { type }) }, by);
+  };
+  for (const loop of LOOPS) for (const counter of FROM_ZERO) count(counter, loop, 0);
+  return { count, duration };
+}
+
+/** Upstream's counters keep their names. The gauge of findings of each cluster already has the name `findings`. */
+function nameOf(counter: CounterName): string {
+  if (counter.startsWith('apiserver_')) return counter;
+  return `${PREFIX}${counter === 'findings' ? 'other_findings' : snakeCase(counter)}_total`;
+}
+
+function tickMetrics(registry: Registry<OpenMetricsContentType>) {
+  const of = (name: string, help: string, labelNames: readonly string[]) => ({
+    name: `${PREFIX}${name}`,
+    ...{ help, labelNames, registers: [registry] },
+  });
+  const ticks = new Counter(of('ticks_total', 'Ticks that this process tried to claim.', ['loop', 'outcome']));
+  const invokedAt = new Gauge(of('loop_invoked_timestamp_seconds', 'When this process last ran a tick.', ['loop']));
+  for (const loop of LOOPS) {
+    for (const outcome of ['won', 'lost', 'failed']) ticks.inc({ loop, outcome }, 0);
+    invokedAt.set({ loop }, 0);
+  }
+  return { ticks, invokedAt };
+}
+
+function snakeCase(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
