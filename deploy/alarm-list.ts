@@ -65,6 +65,7 @@ const OF_SHARE: Fields = { ComparisonOperator: 'GreaterThanOrEqualToThreshold', 
 
 interface Declared extends Pick<Alarm, 'description' | 'query' | 'ofRelease'> {
   readonly share?: string;
+  readonly clusters?: string;
   readonly minutes?: number;
   readonly fullerThan?: number;
   readonly counter?: string;
@@ -83,13 +84,25 @@ const STEP_SECONDS = 300;
  * figures are missing, the alarm keeps its state and `figures-missing` fires. A large fleet is counted in parts, and
  * the alarm uses the sum.
  */
-function declaredAlarm({ share, minutes = 2, fullerThan = 0, counter, breaching = 0, ...texts }: Declared): Alarm {
+function declaredAlarm({
+  share,
+  clusters,
+  minutes = 2,
+  fullerThan = 0,
+  counter,
+  breaching = 0,
+  ...texts
+}: Declared): Alarm {
   if (counter !== undefined) {
     const ofLoops = LOOPS.map((loop) => [metricName(counter, loop), 'Sum'] as const);
     const sum = formulaOf('SUM(METRICS())', counter, ofLoops, STEP_SECONDS);
     return { ...texts, fires: { ...sum, ...above(0), ...within(breaching, 3, 'notBreaching') } };
   }
   const ofMinutes = within(minutes, minutes, 'ignore');
+  if (clusters !== undefined) {
+    const sum = { ...ofFleet(clusters), Statistic: 'Sum', Period: 60 };
+    return { ...texts, fires: { ...sum, ...above(0), ...ofMinutes } };
+  }
   if (share === undefined) {
     const fullest = { ...ofFleet('fullestRangeOfFleetPercent'), Statistic: 'Maximum', Period: 60 };
     return { ...texts, fires: { ...fullest, ...above(fullerThan), ...ofMinutes } };

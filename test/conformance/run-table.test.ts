@@ -68,11 +68,19 @@ test('two processes share the ticks of a table, and one runs all ticks after the
   });
 });
 
-test('the API server accepts the manifest deploy/run.yaml', () => {
+test('kubectl applies the kustomize base, and the API server accepts every object of it', () => {
   const { kubectl = 'kubectl' } = findBinaries();
-  const manifest = join(import.meta.dirname, '../../deploy/run.yaml');
-  const words = ['apply', '--namespace', 'default', '--dry-run=server', '--validate=strict', '-f', manifest];
+  const base = join(import.meta.dirname, '../../deploy/kubernetes/base');
+  const words = ['apply', '--namespace', 'default', '--dry-run=server', '--validate=strict', '-k', base];
   const env = { HOME: folder, KUBECONFIG: apiserver.kubeconfigFile };
   const printed = execFileSync(kubectl, words, { env, encoding: 'utf8' });
-  expect(printed).toContain('deployment.apps/kube-bootstrap-controller created (server dry run)');
+  for (const kind of [
+    'serviceaccount',
+    'service',
+    'deployment.apps',
+    'poddisruptionbudget.policy',
+    'networkpolicy.networking.k8s.io',
+  ]) {
+    expect(printed).toContain(`${kind}/kube-bootstrap-controller created (server dry run)`);
+  }
 });

@@ -1,0 +1,187 @@
+import { stringify } from 'yaml';
+import { ALARMS } from './alarm-list.ts';
+
+interface Rule {
+  readonly expr: string;
+  readonly minutes: number;
+  readonly severity: 'page' | 'ticket';
+  readonly impact: string;
+  readonly first: string;
+  /** A query whose series name the affected clusters. */
+  readonly clusters?: string;
+}
+
+const NAME = 'kube-bootstrap-controller';
+const P = 'kube_bootstrap_controller_';
+const LOGS = `kubectl -n ${NAME} logs -l app.kubernetes.io/name=${NAME} --tail=200 --since=15m`;
+const STATUS = 'kbctl status --table <table>';
+const FAILING = `${P}loop_failures_in_a_row > 0`;
+const UNPUBLISHED = 'The endpoints stay unchanged: an API server that dies now stays published.';
+const figure = (name: string, above = 0) => `max(${P}${name}) > ${above}`;
+const increase = (name: string) => `sum(increase(${P}${name}_total[5m])) > 0`;
+const ofFindings = (type: string) => `${P}findings{type=~"${type}"} > 0`;
+
+/** The rules of `kbctl run --table`, by the section of the runbook. Clusters alarms fire at one cluster. */
+export const RULES: Readonly<Record<string, Rule>> = {
+  'nothing-ran': {
+    expr: `time() - max by (loop) (${P}loop_invoked_timestamp_seconds) > 540 or absent(${P}table_reachable)`,
+    ...{ minutes: 5, severity: 'page', impact: UNPUBLISHED, first: `kubectl -n ${NAME} get pods` },
+  },
+  errors: {
+    expr: `sum by (loop) (increase(${P}ticks_total{outcome="failed"}[2m])) > 0`,
+    ...{ minutes: 2, severity: 'page', impact: `The table does not answer. ${UNPUBLISHED}`, first: LOGS },
+  },
+  'figures-missing': {
+    expr: `absent(${P}clusters_judged) or time() - max(${P}figures_timestamp_seconds) > 180 or 100 * max(${P}clusters_judged) / max(${P}clusters_registered) < 90`,
+    ...{ minutes: 3, severity: 'ticket', impact: 'Alarms on clusters keep their states.', first: LOGS },
+  },
+  'clusters-overdue': {
+    ...{ expr: figure('clusters_overdue'), minutes: 2, severity: 'page', impact: UNPUBLISHED },
+    ...{ first: 'kbctl doctor <cluster> --table <table>', clusters: FAILING },
+  },
+  'clusters-failing': {
+    ...{ expr: figure('clusters_failing'), minutes: 10, severity: 'ticket', impact: 'What passes wrote stays.' },
+    ...{ first: 'kbctl get runs <cluster> --table <table>', clusters: FAILING },
+  },
+  'no-live-lease': {
+    ...{ expr: figure('clusters_without_live_lease'), minutes: 3, severity: 'page' },
+    impact: 'Pods of the cluster may not reach the API server. The endpoints stay published.',
+    first: 'kbctl get leases <cluster> --table <table>',
+    clusters: `sum by (cluster) (${P}api_server_lease_valid) == 0`,
+  },
+  findings: {
+    ...{ expr: figure('clusters_with_findings'), minutes: 2, severity: 'ticket' },
+    ...{ impact: 'A Service may lose traffic to another one.', first: 'kbctl get findings --table <table>' },
+    clusters: ofFindings('duplicate|outOfRange|invalid|heldByAnother|notRecorded'),
+  },
+  'two-owners': {
+    ...{ expr: figure('clusters_with_two_owners'), minutes: 2, severity: 'page' },
+    impact: 'A dead API server may be published again.',
+    ...{ first: 'kbctl get findings <cluster> --table <table>', clusters: ofFindings('twoOwners') },
+  },
+  'credentials-ending': {
+    ...{ expr: figure('clusters_with_credentials_ending'), minutes: 2, severity: 'ticket' },
+    ...{ impact: 'None until the credential ends; then passes fail.', first: LOGS },
+  },
+  'range-filling': {
+    ...{ expr: figure('fullest_range_of_fleet_percent', 80), minutes: 2, severity: 'ticket', impact: 'None yet.' },
+    ...{ first: STATUS, clusters: `${P}range_used / ${P}range_capacity > 0.8` },
+  },
+  'range-nearly-full': {
+    ...{ expr: figure('fullest_range_of_fleet_percent', 95), minutes: 2, severity: 'page' },
+    impact: 'New Services soon get no address or port.',
+    ...{ first: STATUS, clusters: `${P}range_used / ${P}range_capacity > 0.95` },
+  },
+  'late-ticks': {
+    ...{ expr: increase('late_ticks'), minutes: 10, severity: 'ticket' },
+    impact: 'A dead API server stays published for longer.',
+    first: `kubectl -n ${NAME} top pods; double the CPU request of the Deployment`,
+  },
+  'late-probes': {
+    ...{ expr: increase('late_probes'), minutes: 10, severity: 'ticket' },
+    impact: 'A dead API server stays published for 40 s or longer.',
+    first: `kubectl -n ${NAME} top pods; double the CPU request of the Deployment`,
+  },
+  'clock-skewed': {
+    ...{ expr: increase('clock_skewed'), minutes: 10, severity: 'ticket' },
+    ...{ impact: 'Only checks of certificates use the clock.', first: 'chronyc tracking, on the hosts of the pods' },
+  },
+  'clusters-lost': {
+    expr: `max(${P}clusters_registered) < 0.5 * max(max_over_time(${P}clusters_registered[1h]))`,
+    ...{ minutes: 1, severity: 'page', impact: 'Their endpoints stay unchanged.' },
+    first: 'kbctl cluster apply -f <folder> --table <table>',
+  },
+};
+
+/** The sections of alarms without a rule, with the reason. */
+export const WITHOUT_RULE: Readonly<Record<string, string>> = {
+  admission: 'kbctl run serves no webhook',
+  'unqueued-ticks': 'there is no queue',
+};
+
+/** Returns the PrometheusRule: `deploy/kubernetes/monitoring/rules.yaml`. */
+export function prometheusRules(): string {
+  const rules = Object.entries(RULES).map(([section, { expr, minutes, severity, impact, first, clusters }]) => ({
+    alert: section,
+    expr,
+    for: `${minutes}m`,
+    labels: { severity },
+    annotations: {
+      summary: summaryOf(section),
+      impact,
+      first,
+      runbook: `docs/runbook.md#${section}`,
+      ...(clusters && { clusters: `{{ range query \`${clusters}\` }}{{ .Labels.cluster }} {{ end }}` }),
+    },
+  }));
+  return `# Made by "npm run docs" from deploy/prometheus-rules.ts.\n${stringify({
+    apiVersion: 'monitoring.coreos.com/v1',
+    kind: 'PrometheusRule',
+    metadata: { name: NAME, labels: { 'app.kubernetes.io/name': NAME } },
+    spec: { groups: [{ name: NAME, rules }] },
+  })}`;
+}
+
+function summaryOf(section: string): string {
+  const texts: Readonly<Record<string, string>> = {
+    'nothing-ran': 'A loop has not run.',
+    errors: 'Ticks could not be claimed, because the table did not answer.',
+  };
+  return texts[section] ?? ALARMS[section]?.description ?? section;
+}
+
+/** The panels of the Grafana dashboard: title, query and legend. */
+const PANELS: readonly (readonly [title: string, expr: string, legend: string])[] = [
+  ['Firing alarms', 'count by (alertname) (ALERTS{alertstate="firing"})', '{{alertname}}'],
+  [
+    'Unhealthy clusters',
+    `{__name__=~"${P}clusters_(overdue|failing|without_live_lease|with_findings|with_two_owners)"}`,
+    '{{__name__}}',
+  ],
+  ['Clusters by health', `sum by (health) (max by (cluster, health) (${P}cluster_health))`, '{{health}}'],
+  ['Ticks per minute', `sum by (loop, outcome) (rate(${P}ticks_total[5m])) * 60`, '{{loop}} {{outcome}}'],
+  ['Passes per minute', `sum by (loop) (rate(${P}passes_total[5m])) * 60`, '{{loop}}'],
+  ['Failed passes per minute', `sum by (loop) (rate(${P}failures_total[5m])) * 60`, '{{loop}}'],
+  [
+    'Duration of a pass, p99',
+    `histogram_quantile(0.99, sum by (loop, le) (rate(${P}pass_duration_seconds_bucket[5m])))`,
+    '{{loop}}',
+  ],
+  [
+    'Fullest ranges',
+    `topk(10, max by (cluster, range) (${P}range_used / ${P}range_capacity))`,
+    '{{cluster}} {{range}}',
+  ],
+  ['Findings', `sum by (type) (max by (cluster, type) (${P}findings))`, '{{type}}'],
+  ['Table reachable', `${P}table_reachable`, '{{pod}}'],
+];
+
+/** Returns `deploy/kubernetes/monitoring/dashboard.json`. */
+export function grafanaDashboard(): string {
+  const datasource = { type: 'prometheus', uid: '${datasource}' };
+  const panels = PANELS.map(([title, expr, legendFormat], at) => ({
+    id: at + 1,
+    type: 'timeseries',
+    title,
+    datasource,
+    gridPos: { x: (at % 2) * 12, y: Math.floor(at / 2) * 8, w: 12, h: 8 },
+    fieldConfig: { defaults: { min: 0, noValue: 'no data' }, overrides: [] },
+    targets: [{ refId: 'A', expr, legendFormat, datasource }],
+  }));
+  const list = [{ name: 'datasource', type: 'datasource', query: 'prometheus' }];
+  const time = { from: 'now-6h', to: 'now' };
+  return `${JSON.stringify({ uid: NAME, title: NAME, schemaVersion: 39, refresh: '1m', time, templating: { list }, panels })}\n`;
+}
+
+/** Returns the table of docs/runbook.md. */
+export function prometheusTable(): string[] {
+  return [
+    '| alert | severity | impact | first command |',
+    '| --- | --- | --- | --- |',
+    ...Object.entries(RULES).map(
+      ([section, { severity, impact, first }]) =>
+        `| [${section}](#${section}) | ${severity} | ${impact} | \`${first}\` |`,
+    ),
+    ...Object.entries(WITHOUT_RULE).map(([section, why]) => `| [${section}](#${section}) | none | ${why} | |`),
+  ];
+}

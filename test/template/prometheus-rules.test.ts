@@ -1,0 +1,99 @@
+import { execFileSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from '@jest/globals';
+import { parse, stringify } from 'yaml';
+import { ALARMS } from '../../deploy/alarm-list.ts';
+import { prometheusRules, RULES, WITHOUT_RULE } from '../../deploy/prometheus-rules.ts';
+import { REPOSITORY } from '../support/repository.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+
+const folder = temporaryFolder();
+const promtool = join(
+  execFileSync('bash', [join(REPOSITORY, 'test/template/unpack-promtool.sh'), '--folder'], { encoding: 'utf8' }).trim(),
+  'promtool',
+);
+
+function written(name: string, content: object): string {
+  const file = join(folder, name);
+  writeFileSync(file, stringify(content));
+  return file;
+}
+
+const rules = written('rules.yml', parse(prometheusRules()).spec);
+const run = (...words: string[]) => execFileSync(promtool, words, { encoding: 'utf8' });
+
+test('promtool accepts the rules', () => {
+  expect(run('check', 'rules', rules)).toContain(`SUCCESS: ${Object.keys(RULES).length} rules found`);
+});
+
+test('each alarm has a rule, or a reason why it has none', () => {
+  const sections = new Set(Object.entries(ALARMS).map(([name, { section = name }]) => section));
+  expect([...Object.keys(RULES), ...Object.keys(WITHOUT_RULE)].sort()).toEqual([...sections].sort());
+});
+
+const P = 'kube_bootstrap_controller_';
+const LOOP = '{loop="kubernetes-service"}';
+/** Samples of a healthy fleet, one a minute. */
+const HEALTHY: Readonly<Record<string, string>> = {
+  [`loop_invoked_timestamp_seconds${LOOP}`]: '0+60x90',
+  [`ticks_total{loop="kubernetes-service",outcome="failed"}`]: '0x90',
+  figures_timestamp_seconds: '0+60x90',
+  table_reachable: '1x90',
+  ...{ clusters_registered: '200x90', clusters_judged: '200x90', clusters_overdue: '0x90', clusters_failing: '0x90' },
+  ...{ clusters_without_live_lease: '0x90', clusters_with_findings: '0x90', clusters_with_two_owners: '0x90' },
+  ...{ clusters_with_credentials_ending: '0x90', fullest_range_of_fleet_percent: '40x90' },
+  ...{
+    [`late_ticks_total${LOOP}`]: '0x90',
+    [`late_probes_total${LOOP}`]: '0x90',
+    [`clock_skewed_total${LOOP}`]: '0x90',
+  },
+  'api_server_lease_valid{cluster="prod-eu-1",address="192.0.2.1"}': '1x90',
+};
+
+/** The samples that differ while something is wrong, by the alarm that they must fire. */
+const WRONG: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  'nothing-ran': { [`loop_invoked_timestamp_seconds${LOOP}`]: '0+60x60 3600x30' },
+  errors: { [`ticks_total{loop="kubernetes-service",outcome="failed"}`]: '0x60 0+6x30' },
+  'figures-missing': { figures_timestamp_seconds: '0+60x60 3600x30' },
+  'clusters-overdue': { clusters_overdue: '0x60 1x30' },
+  'clusters-failing': { clusters_failing: '0x60 1x30' },
+  'no-live-lease': {
+    clusters_without_live_lease: '0x60 1x30',
+    'api_server_lease_valid{cluster="prod-eu-1",address="192.0.2.1"}': '1x60 0x30',
+  },
+  findings: { clusters_with_findings: '0x60 1x30' },
+  'two-owners': { clusters_with_two_owners: '0x60 1x30' },
+  'credentials-ending': { clusters_with_credentials_ending: '0x60 1x30' },
+  'range-filling': { fullest_range_of_fleet_percent: '40x60 81x30' },
+  'range-nearly-full': { fullest_range_of_fleet_percent: '40x60 96x30' },
+  'late-ticks': { [`late_ticks_total${LOOP}`]: '0x60 0+1x30' },
+  'late-probes': { [`late_probes_total${LOOP}`]: '0x60 0+1x30' },
+  'clock-skewed': { [`clock_skewed_total${LOOP}`]: '0x60 0+1x30' },
+  'clusters-lost': { clusters_registered: '200x60 90x30', clusters_judged: '200x60 90x30' },
+};
+
+function alertsOf(samples: Readonly<Record<string, string>>, at: string, wanted: readonly string[]) {
+  const series = Object.entries({ ...HEALTHY, ...samples }).map(([name, values]) => ({
+    series: `${P}${name}`,
+    values,
+  }));
+  const query = { expr: 'count by (alertname) (ALERTS{alertstate="firing"})', eval_time: at };
+  const exp_samples = wanted.map((alertname) => ({ labels: `{alertname="${alertname}"}`, value: 1 }));
+  const tests = [{ interval: '1m', input_series: series, promql_expr_test: [{ ...query, exp_samples }] }];
+  return written('test.yml', { rule_files: [rules], evaluation_interval: '1m', tests });
+}
+
+test('no alert fires for a healthy fleet', () => {
+  expect(run('test', 'rules', alertsOf({}, '85m', []))).toContain('SUCCESS');
+});
+
+test('the situation of each rule is tested', () => {
+  expect(Object.keys(WRONG).sort()).toEqual(Object.keys(RULES).sort());
+});
+
+test.each(Object.entries(WRONG))('%s fires in its situation, and not before it', (alert, samples) => {
+  expect(run('test', 'rules', alertsOf(samples, '59m', []))).toContain('SUCCESS');
+  const fires = alert === 'range-nearly-full' ? ['range-filling', alert] : [alert];
+  expect(run('test', 'rules', alertsOf(samples, '84m', fires))).toContain('SUCCESS');
+});
