@@ -1,119 +1,73 @@
 import { stringify } from 'yaml';
+import { ALARM_GUIDES, type AlarmGuide } from '../cli/explain/explain-alarms.ts';
 import { ALARMS } from './alarm-list.ts';
 
 interface Rule {
   readonly expr: string;
   readonly minutes: number;
-  readonly severity: 'page' | 'ticket';
-  readonly impact: string;
-  readonly first: string;
   /** A query whose series name the affected clusters. */
   readonly clusters?: string;
 }
 
 const NAME = 'kube-bootstrap-controller';
 const P = 'kube_bootstrap_controller_';
-const LOGS = `kubectl -n ${NAME} logs -l app.kubernetes.io/name=${NAME} --tail=200 --since=15m`;
-const STATUS = 'kbctl status --table <table>';
 const FAILING = `${P}loop_failures_in_a_row > 0`;
-const UNPUBLISHED = 'The endpoints stay unchanged: an API server that dies now stays published.';
 const figure = (name: string, above = 0) => `max(${P}${name}) > ${above}`;
 const increase = (name: string) => `sum(increase(${P}${name}_total[5m])) > 0`;
+const fullerThan = (share: number) => `${P}range_used / ${P}range_capacity > ${share}`;
 const ofFindings = (type: string) => `${P}findings{type=~"${type}"} > 0`;
 
-/** The rules of `kbctl run --table`, by the section of the runbook. Clusters alarms fire at one cluster. */
+/** The rules of `kbctl run --table`, by the section of the runbook. Alarms on clusters fire at one cluster. */
 export const RULES: Readonly<Record<string, Rule>> = {
   'nothing-ran': {
     expr: `time() - max by (loop) (${P}loop_invoked_timestamp_seconds) > 540 or absent(${P}table_reachable)`,
-    ...{ minutes: 5, severity: 'page', impact: UNPUBLISHED, first: `kubectl -n ${NAME} get pods` },
+    minutes: 5,
   },
-  errors: {
-    expr: `sum by (loop) (increase(${P}ticks_total{outcome="failed"}[2m])) > 0`,
-    ...{ minutes: 2, severity: 'page', impact: `The table does not answer. ${UNPUBLISHED}`, first: LOGS },
-  },
+  errors: { expr: `sum by (loop) (increase(${P}ticks_total{outcome="failed"}[2m])) > 0`, minutes: 2 },
   'figures-missing': {
     expr: `absent(${P}clusters_judged) or time() - max(${P}figures_timestamp_seconds) > 180 or 100 * max(${P}clusters_judged) / max(${P}clusters_registered) < 90`,
-    ...{ minutes: 3, severity: 'ticket', impact: 'Alarms on clusters keep their states.', first: LOGS },
+    minutes: 3,
   },
-  'clusters-overdue': {
-    ...{ expr: figure('clusters_overdue'), minutes: 2, severity: 'page', impact: UNPUBLISHED },
-    ...{ first: 'kbctl doctor <cluster> --table <table>', clusters: FAILING },
-  },
-  'clusters-failing': {
-    ...{ expr: figure('clusters_failing'), minutes: 10, severity: 'ticket', impact: 'What passes wrote stays.' },
-    ...{ first: 'kbctl get runs <cluster> --table <table>', clusters: FAILING },
-  },
+  'clusters-overdue': { expr: figure('clusters_overdue'), minutes: 2, clusters: FAILING },
+  'clusters-failing': { expr: figure('clusters_failing'), minutes: 10, clusters: FAILING },
   'no-live-lease': {
-    ...{ expr: figure('clusters_without_live_lease'), minutes: 3, severity: 'page' },
-    impact: 'Pods of the cluster may not reach the API server. The endpoints stay published.',
-    first: 'kbctl get leases <cluster> --table <table>',
+    expr: figure('clusters_without_live_lease'),
+    minutes: 3,
     clusters: `sum by (cluster) (${P}api_server_lease_valid) == 0`,
   },
   findings: {
-    ...{ expr: figure('clusters_with_findings'), minutes: 2, severity: 'ticket' },
-    ...{ impact: 'A Service may lose traffic to another one.', first: 'kbctl get findings --table <table>' },
+    expr: figure('clusters_with_findings'),
+    minutes: 2,
     clusters: ofFindings('duplicate|outOfRange|invalid|heldByAnother|notRecorded'),
   },
-  'two-owners': {
-    ...{ expr: figure('clusters_with_two_owners'), minutes: 2, severity: 'page' },
-    impact: 'A dead API server may be published again.',
-    ...{ first: 'kbctl get findings <cluster> --table <table>', clusters: ofFindings('twoOwners') },
-  },
-  'credentials-ending': {
-    ...{ expr: figure('clusters_with_credentials_ending'), minutes: 2, severity: 'ticket' },
-    ...{ impact: 'None until the credential ends; then passes fail.', first: LOGS },
-  },
-  'range-filling': {
-    ...{ expr: figure('fullest_range_of_fleet_percent', 80), minutes: 2, severity: 'ticket', impact: 'None yet.' },
-    ...{ first: STATUS, clusters: `${P}range_used / ${P}range_capacity > 0.8` },
-  },
-  'range-nearly-full': {
-    ...{ expr: figure('fullest_range_of_fleet_percent', 95), minutes: 2, severity: 'page' },
-    impact: 'New Services soon get no address or port.',
-    ...{ first: STATUS, clusters: `${P}range_used / ${P}range_capacity > 0.95` },
-  },
-  'late-ticks': {
-    ...{ expr: increase('late_ticks'), minutes: 10, severity: 'ticket' },
-    impact: 'A dead API server stays published for longer.',
-    first: `kubectl -n ${NAME} top pods; double the CPU request of the Deployment`,
-  },
-  'late-probes': {
-    ...{ expr: increase('late_probes'), minutes: 10, severity: 'ticket' },
-    impact: 'A dead API server stays published for 40 s or longer.',
-    first: `kubectl -n ${NAME} top pods; double the CPU request of the Deployment`,
-  },
-  'clock-skewed': {
-    ...{ expr: increase('clock_skewed'), minutes: 10, severity: 'ticket' },
-    ...{ impact: 'Only checks of certificates use the clock.', first: 'chronyc tracking, on the hosts of the pods' },
-  },
+  'two-owners': { expr: figure('clusters_with_two_owners'), minutes: 2, clusters: ofFindings('twoOwners') },
+  'credentials-ending': { expr: figure('clusters_with_credentials_ending'), minutes: 2 },
+  'range-filling': { expr: figure('fullest_range_of_fleet_percent', 80), minutes: 2, clusters: fullerThan(0.8) },
+  'range-nearly-full': { expr: figure('fullest_range_of_fleet_percent', 95), minutes: 2, clusters: fullerThan(0.95) },
+  'late-ticks': { expr: increase('late_ticks'), minutes: 10 },
+  'late-probes': { expr: increase('late_probes'), minutes: 10 },
+  'clock-skewed': { expr: increase('clock_skewed'), minutes: 10 },
   'clusters-lost': {
     expr: `max(${P}clusters_registered) < 0.5 * max(max_over_time(${P}clusters_registered[1h]))`,
-    ...{ minutes: 1, severity: 'page', impact: 'Their endpoints stay unchanged.' },
-    first: 'kbctl cluster apply -f <folder> --table <table>',
+    minutes: 1,
   },
 };
 
 /** The sections of alarms without a rule, with the reason. */
 export const WITHOUT_RULE: Readonly<Record<string, string>> = {
-  admission: 'kbctl run serves no webhook',
-  'unqueued-ticks': 'there is no queue',
+  admission: '`kbctl run` serves no webhook',
+  'unqueued-ticks': '`kbctl run` has no queue',
 };
 
 /** Returns the PrometheusRule: `deploy/kubernetes/monitoring/rules.yaml`. */
 export function prometheusRules(): string {
-  const rules = Object.entries(RULES).map(([section, { expr, minutes, severity, impact, first, clusters }]) => ({
-    alert: section,
-    expr,
-    for: `${minutes}m`,
-    labels: { severity },
-    annotations: {
-      summary: summaryOf(section),
-      impact,
-      first,
-      runbook: `docs/runbook.md#${section}`,
-      ...(clusters && { clusters: `{{ range query \`${clusters}\` }}{{ .Labels.cluster }} {{ end }}` }),
-    },
-  }));
+  const rules = Object.entries(RULES).map(([section, { expr, minutes, clusters }]) => {
+    const { severity, impact, stack, run = stack } = guideOf(section);
+    const named = clusters && { clusters: `{{ range query \`${clusters}\` }}{{ .Labels.cluster }} {{ end }}` };
+    const summary = summaryOf(section);
+    const annotations = { summary, impact, first: run, runbook: `docs/runbook.md#${section}`, ...named };
+    return { alert: section, expr, for: `${minutes}m`, labels: { severity }, annotations };
+  });
   return `# Made by "npm run docs" from deploy/prometheus-rules.ts.\n${stringify({
     apiVersion: 'monitoring.coreos.com/v1',
     kind: 'PrometheusRule',
@@ -173,15 +127,21 @@ export function grafanaDashboard(): string {
   return `${JSON.stringify({ uid: NAME, title: NAME, schemaVersion: 39, refresh: '1m', time, templating: { list }, panels })}\n`;
 }
 
-/** Returns the table of docs/runbook.md. */
-export function prometheusTable(): string[] {
+function guideOf(section: string): AlarmGuide {
+  const guide = ALARM_GUIDES[section];
+  if (guide === undefined) throw new Error(`the alarm ${section} has no entry in explain-alarms.ts`);
+  return guide;
+}
+
+/** Returns the table of docs/runbook.md: what to do first. */
+export function guideTable(): string[] {
   return [
-    '| alert | severity | impact | first command |',
-    '| --- | --- | --- | --- |',
-    ...Object.entries(RULES).map(
-      ([section, { severity, impact, first }]) =>
-        `| [${section}](#${section}) | ${severity} | ${impact} | \`${first}\` |`,
-    ),
-    ...Object.entries(WITHOUT_RULE).map(([section, why]) => `| [${section}](#${section}) | none | ${why} | |`),
+    '| alarm | severity | impact | first command of the functions | without Lambda |',
+    '| --- | --- | --- | --- | --- |',
+    ...Object.entries(ALARM_GUIDES).map(([section, { severity, impact, stack, run }]) => {
+      const other =
+        run === undefined ? 'the same' : run === '' ? (WITHOUT_RULE[section] ?? 'no such alarm') : `\`${run}\``;
+      return `| [${section}](#${section}) | ${severity} | ${impact} | \`${stack}\` | ${other} |`;
+    }),
   ];
 }

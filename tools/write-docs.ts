@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { alarmTable } from '../deploy/alarms.ts';
 import { parameterTable } from '../deploy/parameters.ts';
-import { grafanaDashboard, prometheusRules, prometheusTable } from '../deploy/prometheus-rules.ts';
+import { grafanaDashboard, guideTable, prometheusRules } from '../deploy/prometheus-rules.ts';
 import { COST_TABLES } from './cost.ts';
 import { findingsPage } from './findings-page.ts';
 import { answerJsonSchema, clusterEventJsonSchema, requestJsonSchema, specJsonSchema } from './json-schemas.ts';
@@ -20,7 +20,7 @@ const PAGES: Readonly<Record<string, (current: string) => string>> = {
   'cost.md': (page) => withTables(page, (name) => COST_TABLES[name]?.() ?? []),
   'cluster-spec.md': (page) => withTables(page, fieldTable),
   'parameters.md': (page) => withTables(page, parameterTable),
-  'runbook.md': (page) => withTables(page, (name) => (name === 'alarms' ? alarmTable() : prometheusTable())),
+  'runbook.md': (page) => withTables(page, (name) => (name === 'alarms' ? alarmTable() : guideTable())),
   '../deploy/kubernetes/monitoring/rules.yaml': prometheusRules,
   '../deploy/kubernetes/monitoring/dashboard.json': grafanaDashboard,
 };

@@ -2,6 +2,7 @@ import { Command } from 'commander';
 import { boundedText } from '../../lib/util/values.ts';
 import type { Act, Cli } from '../cli.ts';
 import { EXIT, usageError } from '../errors.ts';
+import { ALARM_GUIDES } from '../explain/explain-alarms.ts';
 import type { Explanation } from '../explain/explanation.ts';
 import { EXPLANATIONS, explain, nearestWord } from '../explain/explanations.ts';
 import type { Output } from '../output.ts';
@@ -9,7 +10,7 @@ import { wrapped } from '../text-table.ts';
 
 export function explainCommand(act: Act): Command {
   return new Command('explain')
-    .description('Explain a finding, a state or an error code: what it is, its causes and its resolution')
+    .description('Explain a finding, a state, an error code or an alarm: what it is, its causes and its resolution')
     .argument(
       '[word...]',
       'a word of status, or the message of an event, a log line or an error; default: list all words',
@@ -34,6 +35,7 @@ function list({ output }: Cli) {
 }
 
 function explainOne({ output }: Cli, word: string) {
+  if (Object.hasOwn(ALARM_GUIDES, word)) return explainAlarm(output, word);
   const found = explain(word);
   if (found === undefined) {
     const nearest = nearestWord(word);
@@ -41,6 +43,20 @@ function explainOne({ output }: Cli, word: string) {
     throw usageError(`"${boundedText(word, 80)}" is not a known word; ${next}`);
   }
   output.object({ kind: 'Explanation', ...plainExplanation(found) }, () => linesOf(found, output));
+  return EXIT.fine;
+}
+
+function explainAlarm(output: Output, alarm: string) {
+  const guide = ALARM_GUIDES[alarm];
+  if (guide === undefined) return EXIT.usage;
+  const { severity, impact, stack, run = stack } = guide;
+  output.object({ kind: 'Alarm', alarm, severity, impact, stack, run }, () => [
+    `${output.paint('bold', alarm)} (alarm, ${severity})`,
+    ...wrapped(impact, output.textWidth, 'Impact: '),
+    `First command: ${output.paint('cyan', stack)}`,
+    ...(run === stack || run === '' ? [] : [`With kbctl run: ${output.paint('cyan', run)}`]),
+    `Then see docs/runbook.md#${alarm}`,
+  ]);
   return EXIT.fine;
 }
 

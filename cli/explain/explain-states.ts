@@ -134,4 +134,5 @@ export const STATES = { ...OF_TROUBLE, ...OF_LATER_PASSES, ...OF_INFORMATION };
 
 export const STATE_NAMES = {
   overdue: 'late',
+  fenced: 'withdrawn',
 } as const satisfies Readonly<Record<string, keyof typeof STATES>>;

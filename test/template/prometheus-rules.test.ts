@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { parse, stringify } from 'yaml';
+import { ALARM_GUIDES } from '../../cli/explain/explain-alarms.ts';
 import { ALARMS } from '../../deploy/alarm-list.ts';
 import { prometheusRules, RULES, WITHOUT_RULE } from '../../deploy/prometheus-rules.ts';
 import { REPOSITORY } from '../support/repository.ts';
@@ -25,6 +26,11 @@ const run = (...words: string[]) => execFileSync(promtool, words, { encoding: 'u
 
 test('promtool accepts the rules', () => {
   expect(run('check', 'rules', rules)).toContain(`SUCCESS: ${Object.keys(RULES).length} rules found`);
+});
+
+test('each alarm has a guide: its severity, its impact and its first command', () => {
+  const sections = Object.entries(ALARMS).map(([name, { section = name }]) => section);
+  expect(Object.keys(ALARM_GUIDES).sort()).toEqual([...new Set([...sections, 'release-failing'])].sort());
 });
 
 test('each alarm has a rule, or a reason why it has none', () => {

@@ -253,3 +253,11 @@ test('kbctl explain suggests the nearest term for an unknown one', async () => {
   const refusal = 'error: "duplicat" is not a known word; did you mean duplicate?\n';
   expect(await kbctlExplain('duplicat')).toEqual(ran(2, '', refusal));
 });
+
+test('kbctl explain prints the severity, the impact and the first commands of an alarm', async () => {
+  const { code, stdout } = await kbctlExplain('clusters-overdue');
+  expect(code).toBe(0);
+  expect(stdout).toContain('clusters-overdue (alarm, page)');
+  expect(stdout).toContain('npm run deploy -- --param tickConcurrency=40');
+  expect(stdout).toContain('With kbctl run: kbctl doctor <cluster>');
+});
