@@ -1,4 +1,6 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, globSync, readFileSync } from 'node:fs';
+
+const ROOT = `${import.meta.dirname}/../..`;
 
 /** A defect that is put into the code while it is loaded, and that the simulation must find. */
 export interface Plant {
@@ -31,18 +33,30 @@ export const SCALES: readonly Edit[] = [
   edit('lib/table/leases.ts', 'Math.max(0, ...ends) + REMEMBERED_MS', 'Math.max(0, ...ends) + REMEMBERED_MS / 7_200'),
 ];
 
-const TEXT = readFileSync(`${import.meta.dirname}/plants.txt`, 'utf8');
+export const PLANTS: readonly Plant[] = plantsIn(`${import.meta.dirname}/plants.txt`);
 
-export const PLANTS: readonly Plant[] = TEXT.trim().split('\n\n').map(plantOf);
+/** Parses a file of plants, which empty lines separate: the id and the defect, then a file, its old lines and its new lines. */
+export function plantsIn(path: string): readonly Plant[] {
+  return readFileSync(path, 'utf8').trim().split(/\n\n+/).map(plantOf);
+}
 
-/** Parses a plant: its id, its defect, and its edits (a file, the lines to find, the new lines). */
 function plantOf(block: string): Plant {
-  const [, id = '', defect = '', edits = ''] = /^(\S+): (.*)\n([\s\S]*)$/.exec(block) ?? [];
+  const [, id, defect = '', edits = ''] = /^(\S+): (.*)\n([\s\S]*)$/.exec(block) ?? [];
+  if (id === undefined) throw new Error(`a plant begins with "id: defect" and a file, not with: ${block}`);
   return { id, defect, edits: edits.split(/\n(?=\w)/).map(editOf) };
 }
 
 function editOf(lines: string): Edit {
   const [file = '', ...changed] = lines.split('\n');
   const linesOf = (mark: string) => changed.flatMap((line) => (line.startsWith(mark) ? line.slice(mark.length) : []));
-  return edit(file, linesOf('- ').join('\n'), linesOf('+ ').join('\n'));
+  const find = linesOf('- ').join('\n');
+  return edit(fileWith(find, file), find, linesOf('+ ').join('\n'));
+}
+
+/** Returns the named file, or the file of the product that has the text now if the code was moved. */
+function fileWith(text: string, file: string): string {
+  const isIn = (each: string) => readFileSync(`${ROOT}/${each}`, 'utf8').split(text).length === 2;
+  if (existsSync(`${ROOT}/${file}`) && isIn(file)) return file;
+  const moved = ['lib', 'cli'].flatMap((folder) => globSync(`${folder}/**/*.ts`, { cwd: ROOT })).filter(isIn);
+  return moved.length === 1 ? (moved[0] ?? file) : file;
 }

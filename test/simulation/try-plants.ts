@@ -1,28 +1,37 @@
 import { spawn } from 'node:child_process';
 import { text } from 'node:stream/consumers';
-import { PLANTS, type Plant } from './plants.ts';
+import type { Plant } from './plants.ts';
+
+interface Trial {
+  readonly runs: string;
+  readonly seed: string;
+  readonly jobs: string;
+  /** The file of the plants. Default: that of the simulation. */
+  readonly plants?: string | undefined;
+}
 
 /**
  * Runs the simulation over each plant, in a process for each.
  * @returns 0 if the simulation finds every plant
  */
-export async function tryPlants(runs: number, jobs: number): Promise<number> {
-  const waiting = [...PLANTS];
+export async function tryPlants(plants: readonly Plant[], trial: Trial): Promise<number> {
+  const waiting = [...plants];
   let missed = 0;
   const work = async () => {
     for (let plant = waiting.shift(); plant !== undefined; plant = waiting.shift()) {
-      if (!(await tryPlant(plant, runs))) missed++;
+      if (!(await tryPlant(plant, trial))) missed++;
     }
   };
-  await Promise.all(Array.from({ length: jobs }, work));
-  console.log(`${PLANTS.length} planted, ${missed} missed`);
+  await Promise.all(Array.from({ length: Number(trial.jobs) }, work));
+  console.log(`${plants.length} planted, ${missed} missed`);
   return missed > 0 ? 1 : 0;
 }
 
 /** Returns whether the simulation finds the plant. @throws Error if the simulation ends without its table of results */
-async function tryPlant({ id, defect }: Plant, runs: number): Promise<boolean> {
+async function tryPlant({ id, defect }: Plant, { runs, seed: first, plants }: Trial): Promise<boolean> {
   const startedAtMs = Date.now();
-  const output = await outputOf(['--plant', id, '--brief', '--runs', String(runs)]);
+  const file = plants === undefined ? [] : ['--plants', plants];
+  const output = await outputOf([...file, '--plant', id, '--brief', '--seed', first, '--runs', runs]);
   if (!/^Tests: /m.test(output)) throw new Error(`the simulation of plant ${id} broke off: ${output}`);
   const [, seed, kind] = /Seed (\d+): (\w+):/.exec(output) ?? [];
   const seconds = Math.round((Date.now() - startedAtMs) / 1000);
