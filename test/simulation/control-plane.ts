@@ -9,7 +9,7 @@ export interface StoredService extends KubernetesObject {
 }
 
 export interface ServiceSpec {
-  readonly type: 'ClusterIP' | 'NodePort';
+  readonly type: 'ClusterIP' | 'NodePort' | 'ExternalName';
   readonly clusterIP?: string;
   readonly clusterIPs?: readonly string[];
   readonly ipFamilies?: readonly string[];
@@ -17,8 +17,14 @@ export interface ServiceSpec {
   readonly ports: readonly { readonly port: number; readonly protocol: 'TCP'; readonly nodePort?: number }[];
 }
 
-/** The objects of one cluster, and the answers of all its API servers, whose Kubernetes version is older than 1.33. */
+/**
+ * The objects of one cluster, and the answers of all its API servers. Without a ServiceCIDR, their Kubernetes version is older
+ * than 1.33.
+ */
 export class ControlPlane extends ObjectServer {
+  /** The IPAddresses that an admission policy refuses, with the status. */
+  readonly refused = new Map<string, number>();
+
   services(): StoredService[] {
     return this.all('services') as KubernetesObject[] as StoredService[];
   }
@@ -28,8 +34,13 @@ export class ControlPlane extends ObjectServer {
   }
 
   override answer(request: HttpRequest, by: string): ServerReply {
-    if (request.path.includes('/servicecidrs')) {
+    if (request.path.includes('/servicecidrs') && this.all('servicecidrs').length === 0) {
       return statusReply(404, '', 'the server could not find the requested resource');
+    }
+    if (request.method === 'POST' && request.path.endsWith('/ipaddresses')) {
+      const status = this.refused.get(JSON.parse(request.body ?? '{}').metadata.name);
+      if (status === 403) return statusReply(403, 'Forbidden', 'ValidatingAdmissionPolicy denied request');
+      if (status === 422) return statusReply(422, 'Invalid', 'the IPAddress is invalid');
     }
     // The events of a run are not stored, because they would slow down its lists.
     const isEvent = request.method === 'POST' && request.path.includes('/events');

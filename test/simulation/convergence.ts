@@ -8,14 +8,17 @@ import { STORE_FAILS_MS, type Violation, type World } from './world.ts';
 const INTERVALS_TO_CONVERGE = 4;
 const LOOK_EVERY_MS = 15_000;
 const LOOKS = 2;
+/** An IPAddress without a Service is deleted only after a minute. */
+const RECORDS_MS = 60_000;
 const FAMILIES = ['IPv4', 'IPv6'] as const;
 
 /** Waits until the state of the world is correct, and reports what is still wrong when the time is over. */
 export async function untilConverged(world: World): Promise<void> {
   const { clock } = world;
   const lateMs = (world.has('slowReads') ? LONGEST_LIST_MS : 0) + (world.has('storeFails') ? STORE_FAILS_MS : 0);
+  const recordsMs = world.stock === undefined ? 0 : RECORDS_MS + Math.abs(world.stock.skewMs);
   const intervals = startAgain(world.servers) ? 2 * INTERVALS_TO_CONVERGE : INTERVALS_TO_CONVERGE;
-  const endsAtMs = clock.nowMs + intervals * INTERVAL_MS + lateMs;
+  const endsAtMs = clock.nowMs + intervals * INTERVAL_MS + lateMs + recordsMs;
   for (let clean = 0; clean < LOOKS; ) {
     await clock.wait(LOOK_EVERY_MS);
     const wrong = wrongIn(world);
@@ -39,6 +42,7 @@ function wrongIn(world: World): Violation[] {
   const canRepair = servers.reached(new URL(servers.kubeconfig.server).hostname) !== undefined;
   return [
     ...(world.has('ranges') && canRepair ? [...leaked(world), ...free(world)] : []),
+    ...(canRepair ? (world.stock?.wrong() ?? []) : []),
     // Endpoints are not checked after a move, because for hours passes use the kubeconfig that they have read before, as long as
     // the former control plane answers.
     ...(world.has('endpoints') && !servers.hasMoved ? misplaced(world) : []),

@@ -79,7 +79,8 @@ class AddressTruth {
 export class EndpointTruth {
   readonly #world: World;
   readonly #addresses = new Map<string, AddressTruth>();
-  #call: Call | undefined;
+  /** The call that is being carried out. */
+  call: Call | undefined;
   #probes: Probe[] = [];
   readonly #published = new Map<string, readonly string[]>();
   #restoredAtMs = Number.NEGATIVE_INFINITY;
@@ -102,11 +103,11 @@ export class EndpointTruth {
 
   /** Runs `work`, which carries out a call of a function in the cluster. */
   during<T>(call: Call, work: () => T): T {
-    this.#call = call;
+    this.call = call;
     try {
       return work();
     } finally {
-      this.#call = undefined;
+      this.call = undefined;
     }
   }
 
@@ -253,8 +254,8 @@ export class EndpointTruth {
         : endpointAddresses(plane.find<EndpointsObject>(kind, 'default', name));
     const before = this.#published.get(`${kind}/${name}`) ?? [];
     this.#published.set(`${kind}/${name}`, now);
-    if (this.#call === undefined && now.length === 0) this.#emptiedAtMs = this.#now;
-    if (this.#call !== undefined && now.join() !== before.join()) this.#checkChange(kind, before, now, this.#call);
+    if (this.call === undefined && now.length === 0) this.#emptiedAtMs = this.#now;
+    if (this.call !== undefined && now.join() !== before.join()) this.#checkChange(kind, before, now, this.call);
   }
 
   #checkChange(kind: string, before: readonly string[], now: readonly string[], call: Call): void {
@@ -272,14 +273,14 @@ export class EndpointTruth {
   /** Checks that another client's slice is deleted only if the spec allows it, and that its family keeps an address. */
   #checkForeign(name: string): void {
     const { plane } = this.#world.servers;
-    if (this.#call === undefined || plane.find('endpointslices', 'default', name) !== undefined) return;
+    if (this.call === undefined || plane.find('endpointslices', 'default', name) !== undefined) return;
     const left = plane
       .slices()
       .filter(({ addressType }) => addressType === 'IPv4')
       .flatMap(sliceAddresses);
     if (!this.#world.has('prune')) this.#world.violate('pruned', `${name} is another client's, and was deleted`);
     // Another client deleted the other slices after the pass had read them.
-    if (this.#emptiedAtMs > this.#call.begunAtMs) return;
+    if (this.#emptiedAtMs > this.call.begunAtMs) return;
     if (left.length === 0) this.#world.violate('empty', `${name} was deleted, and no slice has an address`);
   }
 

@@ -42,9 +42,12 @@ export function repairOnce(world: World): void {
 }
 
 function repairsOf(world: World) {
-  return REPAIRS.filter(([kind]) => world.has('ranges') && (kind === 'repair' || world.has('nodePorts'))).map(
-    ([kind, keys]) => ({ kind, run: () => void repair(world, kind, keys) }),
-  );
+  const ofPart = ([kind]: (typeof REPAIRS)[number]) => kind === 'repair' || world.has('nodePorts');
+  const isAny = world.has('ranges') || world.has('addresses');
+  return REPAIRS.filter((each) => isAny && ofPart(each)).map(([kind, keys]) => ({
+    kind,
+    run: () => void repair(world, kind, world.has('ranges') ? keys : []),
+  }));
 }
 
 /** Invokes a function in each interval, usually a little late, seldom very late, and sometimes twice. */

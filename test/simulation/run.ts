@@ -42,6 +42,7 @@ export async function run(
   const beganAtMs = clock.nowMs;
   await begin(world);
   if (world.has('ranges')) void world.people.work();
+  void world.stock?.work();
   const pipelines = new Pipelines(world);
   if (world.has('ranges') && world.has('requests')) void pipelines.work();
   startPasses(world);
@@ -59,6 +60,7 @@ async function begin(world: World): Promise<void> {
   const spec = { type: 'ClusterIP', clusterIP: '10.0.0.1', clusterIPs: ['10.0.0.1'], ports: [] };
   servers.plane.place('services', { apiVersion: 'v1', kind: 'Service', metadata, spec } as never);
   if (world.has('ranges')) world.people.placeFirst();
+  world.stock?.begin();
   for (const address of SPARES) servers.cut(address, true);
   await apply(world, {});
   world.inChargeSinceMs = clock.nowMs;
@@ -89,7 +91,7 @@ async function makeTrouble(world: World): Promise<void> {
   world.calmSinceMs = clock.nowMs;
   world.note('no more trouble');
   const last = world.has('serverDiesLast') && world.has('endpoints') ? dieOrRestart(world) : undefined;
-  await Promise.all([world.has('ranges') ? clock.wait(LAST_LIVES_MS) : undefined, last]);
+  await Promise.all([world.has('ranges') || world.has('addresses') ? clock.wait(LAST_LIVES_MS) : undefined, last]);
   await untilConverged(world);
   world.hasEnded = true;
 }

@@ -34,9 +34,18 @@ export const FEATURES = [
   'otherStack',
   'olderVersion',
   'storeFails',
+  'repairAddresses',
+  'skewedApiServers',
+  'slowAdmission',
+  'oddServices',
+  'outOfRange',
+  'refusedRecords',
 ] as const;
-/** The parts of a run: the endpoints loop; the two repairs together with the Services. */
-export const PARTS = ['endpoints', 'ranges'] as const;
+/**
+ * The parts of a run: the endpoints loop; the two repairs together with the Services, where the table allocates; the repair of
+ * IPAddresses, where API servers allocate. The last two do not occur together.
+ */
+export const PARTS = ['endpoints', 'ranges', 'addresses'] as const;
 export type Part = (typeof PARTS)[number];
 export type Feature = Part | (typeof FEATURES)[number] | 'crashLoop' | 'busy';
 

@@ -35,7 +35,7 @@ export function storedRangeIn(attributes: Attributes | undefined): StoredRangeIt
   const fields = attributes?.['value']?.M;
   const range = fields?.['range']?.S;
   if (fields === undefined || range === undefined) return EMPTY;
-  const itemsIn = (bits: Uint8Array | undefined) => numbersIn(bits).map((number) => itemOf(range, number));
+  const itemsIn = (bits: Uint8Array | undefined) => numbersIn(bits).map((number) => itemAt(range, number));
   const strikes = fields['strikes']?.M;
   const once = itemsIn(strikes?.['once']?.B).map((item) => [item, 1] as const);
   const twice = itemsIn(strikes?.['twice']?.B).map((item) => [item, 2] as const);
@@ -82,7 +82,8 @@ function numbersIn(bytes: Uint8Array = new Uint8Array(0)): number[] {
   return numbers;
 }
 
-function itemOf(range: string, number: number): string {
+/** Returns the item of a range at an index, of a range of addresses without its first one. */
+export function itemAt(range: string, number: number): string {
   const [first = ''] = range.split(range.includes('/') ? '/' : '-');
   if (!range.includes('/')) return String(Number(first) + number);
   if (first.includes(':')) return `${first}${(number + 1).toString(16)}`;

@@ -1,5 +1,5 @@
 import type { Chance } from './clock.ts';
-import { FEATURES, type Feature, PARTS, type Part } from './settings.ts';
+import { FEATURES, type Feature, type Part } from './settings.ts';
 
 /** The subject of a seed: few kinds of events, which happen often in a short time. */
 export interface Theme {
@@ -61,6 +61,10 @@ ranges | webhook busy | requests contention tightRange slowReads nodePorts lossy
 ranges | webhook requests busy | nodePorts brokenLists | restore | few | 60 | 15
 ranges | requests busy | webhook tightRange nodePorts olderVersion otherStack | observe | few | 120 | 15
 ranges | requests busy | webhook tightRange nodePorts | restore | few | 120 | 10
+addresses | repairAddresses slowAdmission | skewedApiServers oddServices | damageRecord holdAddress | few | 90 | 8 20
+addresses | | repairAddresses slowAdmission refusedRecords outOfRange oddServices skewedFunctions slowReads | damageRecord holdAddress pause deployment stall | few | 90 | 6 15
+addresses | repairAddresses | outOfRange refusedRecords oddServices brokenLists | damageRecord | few | 60 | 6
+addresses | repairAddresses slowAdmission | otherStack | damageRecord observe pause holdAddress | few | 90 | 20
 endpoints | dns serverDiesLast | agents twoServers | namesFail restore recordChanges | few | 90 | 10
 `;
 
@@ -82,7 +86,12 @@ function themeOf(line: string): Theme {
 
 /** Returns a theme with all features, each in half of the seeds. A third has only the endpoints, and a third only the ranges. */
 export function everything(chance: Chance): Theme {
-  const parts = chance.oneOf<readonly Part[]>([['endpoints'], ['ranges'], PARTS]);
+  const parts = chance.oneOf<readonly Part[]>([
+    ['endpoints'],
+    ['ranges'],
+    ['endpoints', 'ranges'],
+    ['endpoints', 'addresses'],
+  ]);
   const ofParts = THEMES.filter((theme) => theme.parts.some((part) => parts.includes(part)));
   // A seed has few kinds of incidents but many incidents of each kind, because a second incident might begin in the state that
   // the first one left.

@@ -28,6 +28,7 @@ import { ADDRESSES, ApiServers, BALANCER, HOST, SECOND_ADDRESSES, SPARES } from 
 import { type Feature, INTERVAL_MS, type Settings } from './settings.ts';
 import { connectNetwork } from './stand-in-http-client.ts';
 import { StandInTable, type Store, type TableWrite } from './stand-in-table.ts';
+import { StockCluster } from './stock-cluster.ts';
 import { hasItem, leaseFieldIn, type StoredRangeItem, storedRangeIn } from './stored-items.ts';
 import { useTime } from './virtual-time.ts';
 
@@ -105,6 +106,8 @@ export class World {
   /** The requests of which an invocation ended without an answer or logged errors. */
   readonly cutOff = new Set<string | undefined>();
   readonly people: People;
+  /** The users of a cluster whose API servers allocate. */
+  readonly stock: StockCluster | undefined;
   /** True during an incident that must not overlap with other incidents that change the table. */
   isAway = false;
   /** Copies of the table from times at which it had every owner. */
@@ -142,8 +145,10 @@ export class World {
     });
     this.spec = this.#firstSpec();
     this.people = new People(this);
+    this.stock = this.has('addresses') ? new StockCluster(this) : undefined;
     this.servers.plane.onWrite = (write) => {
       if (write.kind === 'endpoints' || write.kind === 'endpointslices') this.endpoints.check(write);
+      else this.stock?.check(write, this.endpoints.call);
     };
   }
 
@@ -422,11 +427,7 @@ export class World {
     const { cluster, key, after, by } = write;
     if (cluster !== CLUSTER) return;
     const isRange = key.startsWith('ranges/');
-    if (write.isReading) this.violate('dryRun', `${by.name} wrote ${key} in a dry run or a look-up`);
-    this.checkMayWrite(by, isRange ? write.begunAtMs : 0, key);
-    if (isRange && this.isPausedFor(write) && by.kind.endsWith('epair')) {
-      this.violate('paused', `${by.name} wrote ${key} although passes are paused`);
-    }
+    this.#checkAllowed(write, isRange);
     if (isRange) this.ranges.check(write);
     if (key === 'masterleases') this.#leasesWritten(write);
     if (key.startsWith('requests/') && write.before === undefined) {
@@ -443,6 +444,17 @@ export class World {
     if (this.#isRecorded && !key.startsWith('runs/')) this.note(`${by.name} wrote ${key}`);
   }
 
+  #checkAllowed(write: TableWrite, isRange: boolean): void {
+    const { key, by } = write;
+    if (write.isReading) this.violate('dryRun', `${by.name} wrote ${key} in a dry run or a look-up`);
+    // The range of a cluster whose API servers allocate only informs users.
+    if (isRange && this.stock !== undefined) return;
+    this.checkMayWrite(by, isRange ? write.begunAtMs : 0, key);
+    if (isRange && this.isPausedFor(write) && by.kind.endsWith('epair')) {
+      this.violate('paused', `${by.name} wrote ${key} although passes are paused`);
+    }
+  }
+
   #leasesWritten(write: TableWrite): void {
     this.onLeases?.();
     if (write.by.kind === 'deregister') this.endpoints.checkMarked(write);
@@ -456,10 +468,13 @@ export class World {
     const servers = [...spares, ...this.firstAddresses].map((address) => aServer(address));
     return aClusterSpec({
       name: CLUSTER,
-      allocator: 'table',
+      allocator: this.has('addresses') ? 'apiserver' : 'table',
+      repair: { ipAddresses: this.has('repairAddresses') },
       kubeconfig: { ssm: 'demo' },
       apiServers: this.has('dns') ? [...servers, aHost(HOST)] : servers,
-      serviceClusterIPRanges: this.has('dualStack') || this.has('secondFamily') ? [primary, 'fd00::/122'] : [primary],
+      serviceClusterIPRanges: ['dualStack', 'secondFamily', 'addresses'].some((each) => this.has(each as Feature))
+        ? [primary, 'fd00::/122']
+        : [primary],
       ...(this.has('secondFamily') && { service: { ipFamilyPolicy: 'PreferDualStack' } }),
       endpoints: { prune: this.has('prune'), leaseSeconds: this.has('longLeases') ? 40 : 15 },
       serviceNodePortRange: isTight ? '30000-30003' : '30000-30031',

@@ -22,6 +22,8 @@ export interface ObjectWrite {
   readonly kind: string;
   readonly name: string;
   readonly by: string;
+  /** The object before the write. */
+  readonly before: KubernetesObject | undefined;
 }
 
 /**
@@ -32,6 +34,8 @@ export class ObjectServer {
   readonly #objects: Map<string, StoredObject>;
   #version: number;
   onWrite: (write: ObjectWrite) => void = () => {};
+  /** The clock of the API server. Without it, objects have no time of creation. */
+  nowMs: (() => number) | undefined;
 
   /** @param from a server whose objects are copied */
   constructor(from?: ObjectServer) {
@@ -52,21 +56,31 @@ export class ObjectServer {
   place(kind: string, object: KubernetesObject, by = 'kubectl'): KubernetesObject {
     const { namespace = '', name } = object.metadata;
     this.#version++;
-    const uid = this.find(kind, namespace, name)?.metadata.uid ?? object.metadata.uid ?? `uid-${this.#version}`;
+    const before = this.find<StoredObject>(kind, namespace, name);
+    const uid = before?.metadata.uid ?? object.metadata.uid ?? `uid-${this.#version}`;
+    const createdAt = this.nowMs && new Date(Math.floor(this.nowMs() / 1000) * 1000).toISOString();
+    const creationTimestamp = before?.metadata.creationTimestamp ?? object.metadata.creationTimestamp ?? createdAt;
     const time = new Date(this.#version * 1000).toISOString();
     const others = (object.metadata.managedFields ?? []).filter(({ manager }) => manager !== by);
     const managedFields = [...others, { manager: by, operation: 'Update', time }];
-    const metadata = { ...object.metadata, uid, resourceVersion: String(this.#version), managedFields };
+    const metadata = {
+      ...object.metadata,
+      ...(creationTimestamp !== undefined && { creationTimestamp }),
+      uid,
+      resourceVersion: String(this.#version),
+      managedFields,
+    };
     const stored = { ...object, metadata };
     this.#objects.set(keyOf(kind, namespace, name), stored);
-    this.onWrite({ kind, name, by });
+    this.onWrite({ kind, name, by, before });
     return stored;
   }
 
   remove(kind: string, namespace: string, name: string, by = 'kubectl'): void {
     this.#version++;
+    const before = this.find(kind, namespace, name);
     this.#objects.delete(keyOf(kind, namespace, name));
-    this.onWrite({ kind, name, by });
+    this.onWrite({ kind, name, by, before });
   }
 
   answer(request: HttpRequest, by: string): ServerReply {
