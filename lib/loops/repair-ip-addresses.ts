@@ -152,8 +152,10 @@ async function correctEach(
   confirmed: readonly (Confirmed | Finding)[],
   writes: boolean,
 ): Promise<Pick<PassReport, 'changes' | 'findings' | 'errors'>> {
-  const faults = confirmed.filter((one) => 'fault' in one);
   const unread = confirmed.flatMap((one) => ('fault' in one ? [] : [one]));
+  // A Service that cannot be read again may have the address, so its IPAddress stays.
+  const isUnread = ({ item }: AddressFault) => unread.some((finding) => finding.item === item);
+  const faults = confirmed.filter((one) => 'fault' in one).filter(({ fault }) => !isUnread(fault));
   const findings = [...unread, ...faults.flatMap(({ fault }) => findingOf(fault, writes))];
   const changes: string[] = [];
   try {

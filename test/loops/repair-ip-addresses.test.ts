@@ -298,6 +298,19 @@ describe('a pass over the IPAddresses of a cluster', () => {
     expect(report.changes).toContain('deleted IPAddress 10.0.0.6');
   });
 
+  test('a pass keeps the IPAddress of a missing Service while a Service that it cannot read again has the address', async () => {
+    const { report, cluster } = await passOver([service('odd', ITEM), ipAddress('gone')], {
+      spoil: ({ port }) => ({
+        get: async (ref) => {
+          if (ref.name === 'odd') throw new ClusterError('ReplyTooLarge', 'more than 250 labels');
+          return port.get(ref);
+        },
+      }),
+    });
+    expect(report.findings).toMatchObject([{ type: 'notCorrected', item: ITEM }]);
+    expect(cluster.find(IP_ADDRESS)).toBeDefined();
+  });
+
   test('a pass that loses the connection keeps what it found and changed, and fails', async () => {
     const { report } = await passOver([service('s', ITEM), ipAddress('gone', '10.0.0.6')], {
       spoil: ({ port }) => ({

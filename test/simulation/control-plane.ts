@@ -44,8 +44,18 @@ export class ControlPlane extends ObjectServer {
     }
     // The events of a run are not stored, because they would slow down its lists.
     const isEvent = request.method === 'POST' && request.path.includes('/events');
-    return isEvent ? { status: 201, body: JSON.parse(request.body ?? '{}') } : super.answer(request, by);
+    if (isEvent) return { status: 201, body: JSON.parse(request.body ?? '{}') };
+    const reply = super.answer(request, by);
+    return request.path.startsWith('/api/v1/services') ? withoutAnnotations(reply) : reply;
   }
+}
+
+/** Returns a list as a client of protobuf reads it, which skips annotations. */
+function withoutAnnotations({ body, ...reply }: ServerReply): ServerReply {
+  if (typeof body === 'string' || !('items' in body)) return { ...reply, body };
+  const items = body.items as readonly KubernetesObject[];
+  const bare = items.map(({ metadata: { annotations: _, ...metadata }, ...object }) => ({ ...object, metadata }));
+  return { ...reply, body: { ...body, items: bare } };
 }
 
 export function statusReply(status: number, reason: string, message: string): ServerReply {

@@ -35,7 +35,9 @@ export function networkOf(world: World, process: Process, ca: string): Network {
     const carryOut = () => {
       if (isProbe) return servers.readiness(server);
       if (!server.tokens.has(request.headers['authorization'] ?? '')) return statusReply(401, 'Unauthorized', 'who?');
-      return world.endpoints.during(call, () => server.plane.answer(request, process.name));
+      const reply = world.endpoints.during(call, () => server.plane.answer(request, process.name));
+      const servedAtMs = server.plane.nowMs?.();
+      return servedAtMs === undefined ? reply : { ...reply, date: new Date(servedAtMs).toUTCString() };
     };
     sendLate(world, process, request, carryOut);
     const slow = slownessOf(world, request, chance);

@@ -29,9 +29,13 @@ export class HttpClient {
   }
 
   async request(request: HttpRequest, signal: AbortSignal): Promise<HttpReply> {
-    const { status, body } = await this.#network(this.#host, request, signal);
+    const { status, body, date } = await this.#network(this.#host, request, signal);
     const bytes = Buffer.from(typeof body === 'string' ? body : JSON.stringify(body));
-    return { status, headers: { 'content-type': 'application/json' }, body: [bytes] };
+    return {
+      status,
+      headers: { 'content-type': 'application/json', ...(date !== undefined && { date }) },
+      body: [bytes],
+    };
   }
 
   destroy(): void {}

@@ -20,7 +20,7 @@ import type { Violation, World } from './world.ts';
 const NAMESPACE = 'a';
 const OUT_OF_RANGE = '172.20.0.';
 /** More entries than a pass reads of one object. */
-const ODD = Object.fromEntries(Array.from({ length: 300 }, (_, index) => [`label-${index}`, 'x']));
+const ODD = Object.fromEntries(Array.from({ length: 300 }, (_, index) => [`annotation-${index}`, 'x']));
 const SKEWS_MS = [-180_000, -70_000, 70_000] as const;
 /** The time after the end of a hold in which a pass must end it. */
 const HOLD_ENDS_MS = 75_000;
@@ -58,7 +58,7 @@ export class StockCluster {
     if (this.#chance.once(2)) this.placeCidr('second', ['10.0.1.0/28']);
     this.#plane.place('ipaddresses', recordOf('10.0.0.1', 'default/kubernetes'), BY_API_SERVER);
     if (this.#world.has('outOfRange')) {
-      for (let index = 0; index < 8; index++) this.#place(`a-${index}`, `${OUT_OF_RANGE}${index}`);
+      for (let index = 0; index < 12; index++) this.#place(`a-${index}`, `${OUT_OF_RANGE}${index}`);
     }
   }
 
@@ -78,8 +78,8 @@ export class StockCluster {
 
   async #life(name: string, chance: Chance): Promise<void> {
     const { clock } = this.#world;
-    const labels = this.#world.has('oddServices') && chance.once(6) ? { labels: ODD } : {};
-    const metadata = { namespace: NAMESPACE, name, ...labels };
+    const annotations = this.#world.has('oddServices') && chance.once(6) ? { annotations: ODD } : {};
+    const metadata = { namespace: NAMESPACE, name, ...annotations };
     const service = { apiVersion: 'v1', kind: 'Service', metadata, spec: { type: 'ClusterIP' as const, ports: PORTS } };
     const wanted = chance.oneOf([['IPv4'], ['IPv4'], ['IPv4', 'IPv6'], [`10.0.0.${chance.between(2, 14)}`]]);
     const created = await this.api.create(service, wanted, this.#admission(chance));
@@ -226,7 +226,14 @@ export class StockCluster {
     return this.api
       .addresses()
       .filter((record) => isManaged(record) && this.#owner(record) === undefined)
+      .filter(({ metadata }) => !this.#mayStay(metadata.name))
       .map(({ metadata }) => ({ kind: 'leaked', message: `IPAddress ${metadata.name} has no Service at the end` }));
+  }
+
+  /** Returns whether no pass can correct the IPAddress: a policy refuses it, or the Service has more entries than a pass reads. */
+  #mayStay(address: string): boolean {
+    const owners = this.#plane.services().filter((service) => addressesOf(service).includes(address));
+    return this.#plane.refused.has(address) || owners.some(({ metadata }) => metadata.annotations === ODD);
   }
 
   #unrecorded(): Violation[] {
@@ -240,7 +247,7 @@ export class StockCluster {
       .flatMap(addressesOf)
       .filter((each) => cidrs.some((cidr) => hasItem(cidr, each)));
     return [...new Set(claimed)]
-      .filter((address) => !isRecorded(address) && !this.#plane.refused.has(address))
+      .filter((address) => !isRecorded(address) && !this.#mayStay(address))
       .map((address) => ({ kind: 'unrecorded', message: `${address} has a Service and no IPAddress at the end` }));
   }
 }

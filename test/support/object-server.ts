@@ -15,6 +15,8 @@ import {
 export interface ServerReply {
   readonly status: number;
   readonly body: object | string;
+  /** The time of the reply by the server's clock. */
+  readonly date?: string;
 }
 
 export interface ObjectWrite {
