@@ -30,7 +30,6 @@ export const SCALES: readonly Edit[] = [
     'const SWEEP_DELAY_MS = 5_000;',
   ),
   edit('lib/repair/address-turns.ts', 'const MOST_FAULTS = 200;', 'const MOST_FAULTS = 8;'),
-  edit('lib/repair/address-turns.ts', 'const MOST_FAULTS = 200;', 'const MOST_FAULTS = 8;'),
   edit('lib/table/requests.ts', 'const KEPT_MS = 24 * 60 * 60 * 1000;', 'const KEPT_MS = 90_000;'),
   edit('lib/table/leases.ts', 'Math.max(0, ...ends) + REMEMBERED_MS', 'Math.max(0, ...ends) + REMEMBERED_MS / 7_200'),
 ];

@@ -1,4 +1,4 @@
-import { heldAddress } from '../../lib/range/held-address.ts';
+import { heldAddress } from '../../lib/range/hold-ip-address.ts';
 import type { ObjectWrite } from '../support/object-server.ts';
 import type { Chance } from './clock.ts';
 import type { StoredService } from './control-plane.ts';
