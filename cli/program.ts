@@ -16,6 +16,7 @@ import { runCommand } from './commands/run.ts';
 import { runOnceCommand } from './commands/run-once.ts';
 import { showCommand } from './commands/show.ts';
 import { statusCommand } from './commands/status.ts';
+import { EXIT } from './errors.ts';
 import { parseDuration, parseUrl } from './options.ts';
 import { FORMATS } from './output.ts';
 
@@ -56,7 +57,15 @@ export function program(act: Act): Command {
     .addCommand(deregisterCommand(act))
     .addCommand(doctorCommand(act))
     .addCommand(runCommand(act))
-    .addCommand(pageCommand(act));
+    .addCommand(pageCommand(act))
+    .addCommand(
+      new Command('version').description('Print the version').action(
+        act(async ({ output }) => {
+          output.object({ kind: 'Version', version: VERSION }, () => [VERSION]);
+          return EXIT.fine;
+        }),
+      ),
+    );
   inheritSettings(kbctl);
   return kbctl;
 }

@@ -9,15 +9,21 @@ import { statusLines } from '../status/status-lines.ts';
 export function statusCommand(act: Act): Command {
   return new Command('status')
     .description('Show the leases, last passes, ranges and findings of a cluster, and what needs attention')
-    .argument('[cluster]', 'the name of the cluster; default: one line for each')
-    .action(act((cli, [name]) => (name === undefined ? showFleet(cli) : showCluster(cli, name))));
+    .argument('[cluster...]', 'the names of clusters; default: one line for each')
+    .action(act((cli, names) => (names.length === 0 ? showFleet(cli) : showClusters(cli, names))));
 }
 
-async function showCluster(cli: Cli, name: string): Promise<ExitCode> {
+async function showClusters(cli: Cli, names: readonly string[]): Promise<ExitCode> {
   const nowMs = await cli.nowMs();
-  const status = await clusterStatusOf(cli, name, nowMs);
-  cli.output.object({ kind: 'ClusterStatus', ...status }, () => statusLines(status, nowMs, cli.output));
-  return exitCodeFor([status]);
+  const statuses = await Promise.all(names.map((name) => clusterStatusOf(cli, name, nowMs)));
+  const [only, ...others] = statuses;
+  const lines = statuses.flatMap((status, at) => [...(at > 0 ? [''] : []), ...statusLines(status, nowMs, cli.output)]);
+  const document =
+    only !== undefined && others.length === 0
+      ? { kind: 'ClusterStatus', ...only }
+      : { kind: 'ClusterStatusList', total: statuses.length, items: statuses };
+  cli.output.object(document, () => lines);
+  return exitCodeFor(statuses);
 }
 
 async function showFleet(cli: Cli): Promise<ExitCode> {

@@ -46,6 +46,11 @@ export async function answerPageRequest(request: PageRequest, sources: PageSourc
     return { ...refused, headers: { ...refused.headers, allow: 'GET, HEAD' } };
   }
   const path = pathWithKey(request, sources);
+  if (path === '') {
+    // Links of the page are relative, so its address ends with a slash.
+    const moved = refusal(308, 'The address of the page ends with a slash.');
+    return { ...moved, headers: { ...moved.headers, location: `/${sources.key}/` } };
+  }
   if (path === undefined) return refusal(401, 'Open the link that kbctl printed: it has the key of this page.');
   const reply = await answerAt(decoded(path), sources).catch(unreadable);
   return request.method === 'HEAD' ? { ...reply, body: '' } : reply;
@@ -54,7 +59,7 @@ export async function answerPageRequest(request: PageRequest, sources: PageSourc
 function pathWithKey({ url, headers: { authorization = '' } }: PageRequest, { key }: PageSources): string | undefined {
   const path = URL.parse(url ?? '/', 'http://page')?.pathname ?? '/';
   if (isSame(/^Bearer (.+)$/i.exec(authorization)?.[1], key)) return path;
-  const [, first, below] = /^\/([^/]*)(\/.*)$/.exec(path) ?? [];
+  const [, first, below = ''] = /^\/([^/]*)(\/.*)?$/.exec(path) ?? [];
   return isSame(first, key) ? below : undefined;
 }
 

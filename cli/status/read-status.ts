@@ -2,7 +2,7 @@ import { pauseInForce } from '../../lib/dispatch/due.ts';
 import { ALL_CLUSTERS, CLUSTERS, type ClusterList, clustersIn, listClusters } from '../../lib/table/clusters.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { eachOf } from '../../lib/util/async.ts';
-import type { FleetStatus } from './cluster-status.ts';
+import { type FleetStatus, HEALTHS } from './cluster-status.ts';
 import { AT_A_TIME, readInputs, type StatusDetails } from './read-inputs.ts';
 import { workOutStatus } from './work-out-status.ts';
 
@@ -40,10 +40,11 @@ export async function statusOfList(
     atMs: nowMs,
     table: tableName,
     ...(pausedAll && { pausedAll }),
-    clusters: [
-      ...clusters.filter(({ health }) => health === 'unhealthy'),
-      ...clusters.filter(({ health }) => health !== 'unhealthy'),
-    ],
+    clusters: clusters.toSorted(
+      (one, other) =>
+        HEALTHS.indexOf(one.health) - HEALTHS.indexOf(other.health) ||
+        one.name.localeCompare(other.name, 'en', { numeric: true }),
+    ),
     unreadable: list.unreadable.map(({ name, error }) => ({ name, message: error.message })),
   };
 }

@@ -38,6 +38,12 @@ export function describeStatus(world: () => KbctlWorld): void {
       expectPrinted(await world().kbctl(['status']), 0, /^NAME +HEALTH .*\nprod-eu-1 +good +enforce +1\/1 /);
     });
 
+    test('kbctl status with several names prints each of these clusters, and refuses an unknown one', async () => {
+      expectPrinted(await world().kbctl(['status', CLUSTER, CLUSTER]), 0, /^prod-eu-1 [\s\S]*\n\nprod-eu-1 /);
+      expect(documentIn(await world().kbctl(['status', CLUSTER, CLUSTER, '-o', 'json']))).toMatchObject({ total: 2 });
+      expect(await world().kbctl(['status', CLUSTER, 'other'])).toMatchObject({ code: 3, stdout: '' });
+    });
+
     test('kbctl status -o json prints one document', async () => {
       expect(documentIn(await world().kbctl(['status', CLUSTER, '-o', 'json']))).toMatchObject({
         apiVersion: 'kbctl/v1',

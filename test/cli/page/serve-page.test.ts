@@ -51,6 +51,12 @@ test('the URL of the server shows all clusters, and each cluster has its page on
   expect(await ask(server, '/clusters/lab-2?x=1')).toMatchObject(shows('<h1>lab-2</h1>'));
 });
 
+test('the URL without its last slash leads to the page', async () => {
+  const server = await serve();
+  const { pathname } = new URL(server.url);
+  expect(await ask(server, '')).toMatchObject({ status: 308, headers: { location: pathname } });
+});
+
 test.each([
   ['/clusters/prod-eu-3', 'The table has no cluster of this name.'],
   ...['/clusters/', '/clusters/a/b', '/%ff', '//', '/a/../etc/passwd'].map((path) => [path, 'Not found.']),
