@@ -28,6 +28,12 @@ const withoutLocalRuns = {
   },
 };
 
+/** Runs before the bundle, which an old Node would end with an error about something else. */
+const nodeCheck = `if (process.versions.node.localeCompare('22.19', 'en', { numeric: true }) < 0) {
+  console.error('kbctl needs Node.js 22.19 or later and this is ' + process.version + ': install a later one.');
+  process.exit(1);
+}`;
+
 if (option === '--whole') {
   await build({
     ...common,
@@ -36,7 +42,9 @@ if (option === '--whole') {
     minify: true,
     mainFields: ['module', 'main'],
     plugins: [withoutLocalRuns],
-    banner: { js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);" },
+    banner: {
+      js: `${nodeCheck} import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);`,
+    },
   });
 } else {
   rmSync(outdir, { recursive: true, force: true });

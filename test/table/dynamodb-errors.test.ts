@@ -129,6 +129,15 @@ describe('the error of a call to the table', () => {
     expect(tableErrorOf(unsent, call).message).toBe('dynamodb:GetItem failed: no AWS region is set; set AWS_REGION.');
   });
 
+  test('the error of a call to an endpoint that does not answer has its URL, and no advice about a VPC', () => {
+    const call = { action: 'dynamodb:PutItem', tableName: 't', region: 'r', endpoint: 'http://scylla:8000' } as const;
+    const { message } = tableErrorOf(refusedConnection, call);
+    expect(message).toMatch(
+      /Check that http:\/\/scylla:8000 is the endpoint of the table and can be reached from here\.$/,
+    );
+    expect(message).not.toContain('VPC');
+  });
+
   test('tableErrorOf returns a TableError unchanged', () => {
     const error = new TableError('Corrupt', 'x');
     expect(errorOf(error)).toBe(error);

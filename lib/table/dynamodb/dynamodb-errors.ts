@@ -8,6 +8,8 @@ export interface FailedTableCall {
   readonly action: TableAction;
   readonly tableName: string;
   readonly region: string | undefined;
+  /** The endpoint, if it is not that of AWS. */
+  readonly endpoint?: string | undefined;
   readonly deadline?: AbortSignal;
 }
 
@@ -24,7 +26,7 @@ export function tableErrorOf(error: unknown, call: FailedTableCall): TableError 
 }
 
 function messageOf(code: SdkErrorCode, name: string, error: unknown, call: FailedTableCall): string {
-  const { action, tableName, region } = call;
+  const { action, tableName, region, endpoint } = call;
   if (region === undefined) return `${action} failed: no AWS region is set; set AWS_REGION.`;
   const what = `${action} on table "${tableName}" in region ${region}`;
   const failed = `${what} failed (${shownName(error, name)}, attempts: ${attemptsOf(error) ?? 'unknown'})`;
@@ -41,7 +43,7 @@ function messageOf(code: SdkErrorCode, name: string, error: unknown, call: Faile
     case 'Throttled':
       return `${failed}: ${outcome}try again in a moment; if this continues, raise the capacity limits of the table or of the account.`;
     case 'Unavailable':
-      return `${failed}: ${outcome}try again.${httpStatusOf(error) === undefined ? checkNetwork(region) : ''}`;
+      return `${failed}: ${outcome}try again.${httpStatusOf(error) === undefined ? checkNetwork(region, endpoint) : ''}`;
     case 'DeadlineExceeded':
       return `${what} was aborted at its deadline: ${outcome}try again.`;
     case 'Unexpected':
@@ -51,7 +53,9 @@ function messageOf(code: SdkErrorCode, name: string, error: unknown, call: Faile
   }
 }
 
-function checkNetwork(region: string): string {
+function checkNetwork(region: string, endpoint: string | undefined): string {
+  if (endpoint !== undefined)
+    return ` Check that ${endpoint} is the endpoint of the table and can be reached from here.`;
   return ` Check the network and the region. In a VPC, DynamoDB is reached through a gateway endpoint for com.amazonaws.${region}.dynamodb in the route tables of the subnets.`;
 }
 
@@ -85,6 +89,11 @@ function isTooLarge(error: unknown, name: string): boolean {
 function shownName(error: unknown, name: string): string {
   const hasCode = error instanceof Error && 'code' in error && typeof error.code === 'string';
   return hasCode ? String(error.code) : name;
+}
+
+export async function endpointOf({ config }: DynamoDBClient): Promise<string | undefined> {
+  const { protocol, hostname, port } = (await config.endpoint?.()) ?? {};
+  return hostname === undefined ? undefined : `${protocol}//${hostname}${port === undefined ? '' : `:${port}`}`;
 }
 
 export async function regionOf(client: DynamoDBClient): Promise<string | undefined> {

@@ -12,7 +12,14 @@ import {
 import { attemptsOf, type CallLimits, clientOptions } from '../../aws/sdk.ts';
 import { type Item, type ItemKey, type KeyValueTable, TableError, type WriteResult } from '../key-value-table.ts';
 import { idOf, itemOf, provenResult } from '../stored-item.ts';
-import { isFailedCondition, isRefusal, regionOf, type TableAction, tableErrorOf } from './dynamodb-errors.ts';
+import {
+  endpointOf,
+  isFailedCondition,
+  isRefusal,
+  regionOf,
+  type TableAction,
+  tableErrorOf,
+} from './dynamodb-errors.ts';
 import { attributesOf, itemFrom, keyOf, listedItemFrom } from './dynamodb-items.ts';
 
 export interface DynamoClientOptions extends Partial<CallLimits> {
@@ -64,7 +71,11 @@ export function dynamoDbTable({ client, tableName, deadline, nowMs, newWriteId }
   const bound = { abortSignal: deadline };
 
   const toTableError = async (error: unknown, action: TableAction): Promise<TableError> =>
-    tableErrorOf(error, { action, tableName, region: await regionOf(client), deadline });
+    tableErrorOf(error, {
+      ...{ action, tableName, deadline },
+      region: await regionOf(client),
+      endpoint: await endpointOf(client),
+    });
 
   const call = async <T>(action: TableAction, request: () => Promise<T>): Promise<T> => {
     try {
