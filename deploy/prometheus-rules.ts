@@ -11,11 +11,16 @@ interface Rule {
 
 const NAME = 'kube-bootstrap-controller';
 const P = 'kube_bootstrap_controller_';
-const FAILING = `${P}loop_failures_in_a_row > 0`;
+const FAILING = clustersOf(`${P}loop_failures_in_a_row`, '> 0');
 const figure = (name: string, above = 0) => `max(${P}${name}) > ${above}`;
 const increase = (name: string) => `sum(increase(${P}${name}_total[5m])) > 0`;
-const fullerThan = (share: number) => `${P}range_used / ${P}range_capacity > ${share}`;
-const ofFindings = (type: string) => `${P}findings{type=~"${type}"} > 0`;
+const fullerThan = (share: number) => clustersOf(`${P}range_used / ${P}range_capacity`, `> ${share}`);
+const ofFindings = (type: string) => clustersOf(`${P}findings{type=~"${type}"}`, '> 0');
+
+/** Returns a query with one series for each cluster, of which an alert names twenty. */
+function clustersOf(metric: string, condition: string): string {
+  return `topk(20, max by (cluster) (${metric}) ${condition})`;
+}
 
 /** The rules of `kbctl run --table`, by the section of the runbook. Alarms on clusters fire at one cluster. */
 export const RULES: Readonly<Record<string, Rule>> = {
@@ -33,7 +38,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
   'no-live-lease': {
     expr: figure('clusters_without_live_lease'),
     minutes: 3,
-    clusters: `sum by (cluster) (${P}api_server_lease_valid) == 0`,
+    clusters: clustersOf(`${P}api_server_lease_valid`, '== 0'),
   },
   findings: {
     expr: figure('clusters_with_findings'),
