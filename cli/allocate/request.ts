@@ -52,7 +52,9 @@ export async function runRequest(
   } catch (error) {
     const unknown = `Its outcome is unknown: ${next}`;
     if (error instanceof ClusterError) {
-      throw new ClusterError(error.code, `${error.message} ${unknown}`, { cause: error });
+      const isRefused = error.code === 'Forbidden' || error.code === 'Unauthorized';
+      const after = isRefused ? `Once this is allowed, ${next}` : unknown;
+      throw new ClusterError(error.code, `${error.message} ${after}`, { cause: error });
     }
     if (!(error instanceof TableError)) throw error;
     const { code, message } = error.cause instanceof TableError ? error.cause : error;

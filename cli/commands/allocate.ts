@@ -5,7 +5,7 @@ import { type AllocateRequest, MOST_ITEMS, type RangeName } from '../../lib/allo
 import type { ServiceCidrUsage } from '../../lib/cluster/service-cidr-usage.ts';
 import type { ClusterSpec } from '../../lib/spec/cluster-spec.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
-import { readRequest } from '../../lib/table/requests.ts';
+import { isKept, readRequest } from '../../lib/table/requests.ts';
 import { type HoldFor, ownerFrom, parseHoldFor, runRequest, throwIfRefused } from '../allocate/request.ts';
 import { confirmed } from '../change-clusters.ts';
 import type { Act, Cli, GlobalOptions } from '../cli.ts';
@@ -131,7 +131,8 @@ async function holdEnd(
 ): Promise<string | undefined> {
   if (typeof hold !== 'number') return hold;
   const before = requestId === undefined ? undefined : await readRequest(table, cluster, requestId);
-  return new Date(before?.record.hold?.untilMs ?? nowMs + hold).toISOString();
+  const kept = before !== undefined && isKept(before, nowMs) ? before.record.hold?.untilMs : undefined;
+  return new Date(kept ?? nowMs + hold).toISOString();
 }
 
 function describeHold({ items, dryRun, replayed }: Answer, nowMs: number): string {

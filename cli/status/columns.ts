@@ -221,5 +221,7 @@ export const TAKEN_UP_BY: Readonly<Record<Hold['takenUpBy'], string>> = {
 };
 
 export function ago(atMs: number | undefined, nowMs: number): string {
-  return atMs === undefined ? '' : `${formatAge(nowMs - atMs)} ago`;
+  if (atMs === undefined) return '';
+  const age = formatAge(nowMs - atMs);
+  return age.startsWith('<') ? age : `${age} ago`;
 }

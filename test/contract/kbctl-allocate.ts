@@ -1,8 +1,11 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { isRefused } from '../../lib/allocator/refusal.ts';
+import { writeRequest } from '../../lib/table/requests.ts';
 import { SERVICE_CIDRS } from '../../local/stand-in/resources.ts';
 import { addressesOf, portsOf } from '../support/kbctl-ranges.ts';
 import { CLUSTER, documentIn, expectPrinted, failed, type KbctlWorld, ran } from '../support/kbctl-world.ts';
+
+const HOUR_MS = 3_600_000;
 
 export function describeAllocate(world: () => KbctlWorld): void {
   const allocate = (...words: readonly string[]) => world().kbctl(['allocate', ...words]);
@@ -70,6 +73,16 @@ export function describeAllocate(world: () => KbctlWorld): void {
       expect(again).toMatchObject(ran(0, first.stdout, expect.stringContaining('Already done')));
       const refusal = 'another request to cluster prod-eu-1 of the last 24 hours has the requestId once';
       expect(await allocate(...words, '--count', '2')).toEqual(failed(2, refusal));
+    });
+
+    test('kbctl allocate forgets a request id after a day, and then holds something else until another end', async () => {
+      const nowMs = Date.now();
+      const request = { cluster: CLUSTER, id: 'nightly', nowMs: nowMs - 25 * HOUR_MS };
+      const hold = { owner: 'ci', takenUpBy: 'any', untilMs: nowMs - 24 * HOUR_MS } as const;
+      await writeRequest(world().table, request, { fingerprint: '', state: 'done', hold, answer: '{}' }, undefined);
+      const words = ['ip', CLUSTER, '--hold', '1h', '--owner', 'ci', '--request-id', 'nightly'];
+      const held = ran(0, expect.stringMatching(/^10\.0\.0\.\d+\n$/), expect.stringContaining('Held for ci until'));
+      expect(await allocate(...words)).toEqual(held);
     });
 
     const both = 'Use either --count and --secondary, or the cluster IPs.';

@@ -37,6 +37,7 @@ describe.each<[string, HttpReply, string, RegExp]>([
   ['401', failed(401, 'Unauthorized'), 'Unauthorized', /credential in the kubeconfig.*replace it/],
   ['403', failed(403, 'Forbidden', 'User "x" cannot'), 'Forbidden', /User "x" cannot.*Grant/],
   ['400', failed(400, 'BadRequest', 'what is this'), 'Rejected', /what is this/],
+  ['400 with a sentence', failed(400, 'BadRequest', 'Try again later.'), 'Rejected', /: Try again later\. Nothing/],
   ['405 without a Status', raw(405, '<html>no</html>'), 'MalformedReply', /405 without a Status/],
   ['a redirect', raw(302, '', { location: 'https://10.0.0.1/' }), 'MalformedReply', /302 without/],
   ['a login page', raw(200, '<html>please log in</html>'), 'MalformedReply', /server URL in the kubeconfig/],

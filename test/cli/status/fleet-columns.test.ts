@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { Output } from '../../../cli/output.ts';
 import { formatAge, formatDuration } from '../../../cli/status/age.ts';
 import type { ClusterStatus, LoopStatus } from '../../../cli/status/cluster-status.ts';
-import { fleetColumns, RANGE_COLUMNS } from '../../../cli/status/columns.ts';
+import { ago, fleetColumns, RANGE_COLUMNS } from '../../../cli/status/columns.ts';
 import { statusLines } from '../../../cli/status/status-lines.ts';
 import { aClusterStatus, aSlash24, loopsOf, NOW_MS } from '../../support/a-fleet-status.ts';
 
@@ -103,6 +103,10 @@ describe('an age in the format of kubectl', () => {
     [8 * YEAR + 3 * DAY, '8y'],
   ])('an age of %d ms is shown as %s', (ms, text) => {
     expect(formatAge(ms)).toBe(text);
+  });
+
+  test('a time in the future, by another clock, is not shown as a past one', () => {
+    expect([ago(2_000, 0), ago(0, 2_000), ago(undefined, 0)]).toEqual(['<invalid>', '2s ago', '']);
   });
 
   test('the age of a past time has at most seven characters', () => {

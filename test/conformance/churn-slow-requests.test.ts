@@ -1,0 +1,186 @@
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import type { V1IPAddress } from '@kubernetes/client-node';
+import type { WholeObject } from '../../lib/cluster/kubernetes-objects.ts';
+import { makeAuthority } from '../../local/stand-in/identity.ts';
+import type { StoredService } from '../../local/stand-in/service-storage.ts';
+import { startEtcd, startKubeApiserver } from '../support/control-plane.ts';
+import type { Invoked } from '../support/handlers.ts';
+import { seededPick } from '../support/ranges.ts';
+import { running } from '../support/running.ts';
+import { runningHandlers } from './running-control-plane.ts';
+
+/*
+ * A validating webhook makes each request that creates or changes a Service last for seconds, after the API server has created its
+ * IPAddresses. Passes with `repair.ipAddresses` run all the time, and no other repair runs.
+ */
+
+/** The number of lives of each worker is half of it. 40 are about ten minutes. */
+const STEPS = Number(process.env['CHURN_STEPS'] ?? 2);
+const WORKERS = 10;
+const LONGEST_MS = STEPS > 2 ? 29_000 : 12_000;
+jest.setTimeout(180_000 + STEPS * 60_000);
+/** The ranges are small, so that an address that is free is allocated again soon. */
+const RANGES = '10.96.0.0/26,fd00:10:96::/122';
+const SERVICES = '/api/v1/namespaces/default/services';
+const IP_ADDRESSES = '/apis/networking.k8s.io/v1/ipaddresses';
+const LABELS = {
+  'ipaddress.kubernetes.io/ip-family': 'IPv4',
+  'ipaddress.kubernetes.io/managed-by': 'ipallocator.k8s.io',
+};
+
+const pick = seededPick(Number(process.env['CHURN_SEED'] ?? 1));
+const authority = makeAuthority('slow webhook of the test');
+const webhook = createServer(authority.issue(['127.0.0.1']), (request, response) => {
+  let body = '';
+  request.on('data', (piece) => {
+    body += piece;
+  });
+  request.on('end', async () => {
+    await sleep([500, 7_000, LONGEST_MS][pick(3)]);
+    const { uid } = JSON.parse(body).request;
+    response.setHeader('content-type', 'application/json');
+    const review = { apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', response: { uid, allowed: true } };
+    response.end(JSON.stringify(review));
+  });
+});
+
+const etcd = running(startEtcd);
+const apiserver = running(() =>
+  startKubeApiserver({ etcd, hooksOff: true, serviceClusterIPRange: RANGES, readyPath: '/livez' }),
+);
+const handlers = runningHandlers(() => ({
+  kubeconfigFile: apiserver.kubeconfigFile,
+  spec: {
+    serviceClusterIPRange: RANGES,
+    repair: { ipAddresses: true },
+    apiServers: [{ address: '10.9.8.7', probe: { url: `${apiserver.url}/readyz` } }],
+    service: { securePort: apiserver.port },
+  },
+}));
+
+beforeAll(async () => {
+  for (const loop of ['system-namespaces', 'kubernetes-service', 'cluster-ip-repair'] as const) {
+    expect(await handlers.run(loop)).toMatchObject({ errors: [] });
+  }
+  await new Promise<void>((resolve) => webhook.listen(0, '127.0.0.1', resolve));
+  const { port } = webhook.address() as AddressInfo;
+  const clientConfig = {
+    url: `https://127.0.0.1:${port}/`,
+    caBundle: Buffer.from(authority.ca).toString('base64'),
+  };
+  const rule = { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE', 'UPDATE'], resources: ['services'] };
+  const { status } = await apiserver.request(
+    'POST',
+    '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations',
+    {
+      metadata: { name: 'slow' },
+      webhooks: [
+        {
+          name: 'slow.example.com',
+          clientConfig,
+          rules: [rule],
+          sideEffects: 'None',
+          admissionReviewVersions: ['v1'],
+          timeoutSeconds: 30,
+        },
+      ],
+    },
+  );
+  expect(status).toBe(201);
+});
+afterAll(() => {
+  webhook.close();
+  webhook.closeAllConnections();
+});
+
+async function answered(statuses: readonly number[], method: 'POST' | 'PATCH' | 'DELETE', path: string, body?: object) {
+  const reply = await apiserver.request<StoredService & { message?: string }>(method, path, body);
+  if (!statuses.includes(reply.status)) throw new Error(`${method} ${path}: ${reply.status} ${reply.body.message}`);
+  return reply.body;
+}
+
+const created = (name: string, spec: object, statuses = [201]) =>
+  answered(statuses, 'POST', SERVICES, { metadata: { name }, spec: { ports: [{ port: 80 }], ...spec } });
+const changed = (name: string, spec: object) => answered([200], 'PATCH', `${SERVICES}/${name}`, { spec });
+
+/** Creates a Service, changes its families and its type while it is also created again, and deletes it. */
+async function live(name: string): Promise<void> {
+  const { spec } = await created(name, { ipFamilyPolicy: pick(2) === 0 ? 'PreferDualStack' : 'SingleStack' });
+  const [primary] = spec.clusterIPs ?? [];
+  await Promise.all([
+    changed(name, { ipFamilyPolicy: 'RequireDualStack' }),
+    created(name, { ipFamilyPolicy: 'RequireDualStack' }, [409]),
+  ]);
+  if (pick(2) === 0) {
+    await changed(name, { ipFamilyPolicy: 'SingleStack', clusterIPs: [primary], ipFamilies: ['IPv4'] });
+  } else {
+    await changed(name, { type: 'ExternalName', externalName: 'a.test', clusterIP: null, clusterIPs: null });
+    await changed(name, { type: 'ClusterIP', externalName: null });
+  }
+  await answered([200], 'DELETE', `${SERVICES}/${name}`);
+}
+
+/** Returns the addresses of Services that two of them have, or whose IPAddress does not reference their Service. */
+async function wronglyRecorded(): Promise<readonly string[]> {
+  const services = await apiserver.request<{ items: StoredService[] }>('GET', '/api/v1/services');
+  const addresses = await apiserver.request<{ items: WholeObject<V1IPAddress>[] }>('GET', IP_ADDRESSES);
+  const parents = new Map(addresses.body.items.map(({ metadata, spec }) => [metadata.name, spec.parentRef]));
+  const seen = new Set<string>();
+  return services.body.items.flatMap(({ metadata, spec: { clusterIPs = [] } }) =>
+    clusterIPs.filter((address) => {
+      const isWrong = parents.get(address)?.name !== metadata.name || seen.has(address);
+      seen.add(address);
+      return isWrong;
+    }),
+  );
+}
+
+/** Runs passes until `work` ends. Two looks at the lists must agree, because a request may end between both lists. */
+async function passesDuring(work: Promise<unknown>): Promise<Invoked[]> {
+  let isWorking = true;
+  const done = work.finally(() => {
+    isWorking = false;
+  });
+  const passes: Invoked[] = [];
+  while (isWorking) {
+    passes.push(await handlers.run('cluster-ip-repair'));
+    const wrong = new Set(await wronglyRecorded());
+    const still = wrong.size === 0 ? [] : (await wronglyRecorded()).filter((address) => wrong.has(address));
+    expect(still).toEqual([]);
+    await sleep(500);
+  }
+  await done;
+  return passes;
+}
+
+test('no pass deletes the IPAddress of a request that a webhook delays, and no address is allocated twice', async () => {
+  const begunAtMs = Date.now();
+  await answered([201], 'POST', IP_ADDRESSES, {
+    metadata: { name: '10.96.0.9', labels: LABELS },
+    spec: { parentRef: { group: '', resource: 'services', namespace: 'default', name: 'gone' } },
+  });
+  let lives = 0;
+  const worker = async (index: number) => {
+    for (let life = 0; life < STEPS / 2; life += 1) {
+      await live(`s${index}-${life}`);
+      lives += 1;
+    }
+  };
+  const passes = await passesDuring(Promise.all(Array.from({ length: WORKERS }, (_, index) => worker(index))));
+  const errors = passes.flatMap((pass) => pass.errors);
+  const findings = passes.flatMap((pass) => pass.findings);
+  const changes = passes.flatMap((pass) => pass.changes).filter((change) => change.includes('IPAddress'));
+  const tookMs = Date.now() - begunAtMs;
+  process.stderr.write(`slow requests: ${lives} Services, ${passes.length} passes, ${Math.round(tookMs / 1000)} s\n`);
+  // The planted IPAddress is deleted once it is 65 s old.
+  const [deleted = 'deleted IPAddress 10.96.0.9'] = changes;
+  expect({ errors, changes, findings: findings.filter((text) => !text.includes('10.96.0.9')) }).toEqual({
+    errors: [],
+    changes: changes.length === 0 ? [] : [deleted],
+    findings: [],
+  });
+  expect(deleted).toBe('deleted IPAddress 10.96.0.9');
+});
