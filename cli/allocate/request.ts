@@ -1,10 +1,12 @@
 import { InvalidArgumentError } from 'commander';
 import type { Answer } from '../../lib/allocate/answer.ts';
 import { type AllocateRequest, requestShape } from '../../lib/allocate/request.ts';
+import { isRefused, type Refusal, refused } from '../../lib/allocator/refusal.ts';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import { startDeadline } from '../../lib/runtime/deadline.ts';
 import { shapeFaults } from '../../lib/spec/shapes.ts';
 import { TableError } from '../../lib/table/key-value-table.ts';
+import { type ReadRunRecord, readRunRecord } from '../../lib/table/run-records.ts';
 import type { Telemetry, TelemetryFactory } from '../../lib/telemetry/telemetry.ts';
 import type { Cli } from '../cli.ts';
 import { CliError, EXIT, type ExitCode, usageError } from '../errors.ts';
@@ -30,7 +32,10 @@ export async function runRequest(
   const { success, error: faults } = requestShape.safeParse(request);
   if (!success) throw usageError(`${shapeFaults(faults, 'the request')}.`);
   const opened = await cli.openTable();
-  const { nowMs } = opened.clock;
+  const {
+    clock: { nowMs },
+    table,
+  } = opened;
   const environment = { nowMs, startDeadline, telemetry: warningsOf(cli), table: opened.tableUntil };
   const endMs = nowMs() + LONGEST_MS;
   const { allocation } = await import('../../lib/allocate/allocation.ts');
@@ -42,7 +47,10 @@ export async function runRequest(
       clusters ??= await passEnvironment(cli, opened, connection);
       const warn = (text: string) => cli.output.say(`${spec.name}: ${text}`);
       const { kubernetes } = await clusters.environment.connect(spec, { loop: 'cluster-ip-repair', signal, warn });
-      return openHeldAddresses(kubernetes, spec, range, options);
+      const held = await openHeldAddresses(kubernetes, spec, range, options);
+      const record = await readRunRecord(table, spec.name, 'cluster-ip-repair');
+      const isEnded = request.operation !== 'allocate' || request.hold?.until === 'forever' || mayEndHolds(record);
+      return isRefused(held) || isEnded ? held : neverEnded(spec.name);
     },
   });
   try {
@@ -62,6 +70,18 @@ export async function runRequest(
   } finally {
     await clusters?.close();
   }
+}
+
+/** Returns whether the last pass may delete IPAddresses, by its own credential. The caller's may be another one. */
+function mayEndHolds(read: ReadRunRecord | undefined): boolean {
+  return Object(read?.record.state)['mayEndHolds'] === true;
+}
+
+function neverEnded(cluster: string): Refusal {
+  return refused(
+    'NotReady',
+    `the passes of cluster ${cluster} may not delete IPAddresses, or none has recorded yet that it may: this hold would never end. Allow them "create" and "delete" of "ipaddresses" and wait for the next pass of cluster-ip-repair, or use --hold forever`,
+  );
 }
 
 /** The exit codes of refusals. Every other refusal has the exit code `findings`. */

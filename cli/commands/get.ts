@@ -30,6 +30,8 @@ interface Part<Row> {
   readonly columns: (nowMs: number) => readonly Column<Row>[];
   readonly rows: (status: ClusterStatus) => readonly Row[];
   readonly none: string;
+  /** The text if no cluster was named. Default: `none`. */
+  readonly noneOfAll?: string;
   readonly readCluster?: (
     cli: Cli,
     name: string,
@@ -81,6 +83,8 @@ const HOLDS: Part<HoldRow> = {
   columns: holdColumns,
   rows: holdRows,
   none: 'There are no holds.',
+  noneOfAll:
+    'There are no holds in the table. Name a cluster with "allocator: apiserver" to read those in its API server.',
   readCluster: async (cli, name, options) => {
     const { spec } = await registeredCluster((await cli.openTable()).table, name);
     if (spec.allocator === 'table') return [];
@@ -112,7 +116,7 @@ function getPart<Row extends object>(act: Act, part: Part<Row>): Command {
 async function print<Row extends object>(
   cli: Cli,
   cluster: string | undefined,
-  { kind, columns, rows, none, readCluster }: Part<Row>,
+  { kind, columns, rows, none, noneOfAll = none, readCluster }: Part<Row>,
   options: ConnectionOptions,
 ): Promise<ExitCode> {
   const nowMs = await cli.nowMs();
@@ -126,7 +130,13 @@ async function print<Row extends object>(
     [...rows(status), ...read].map((row) => ({ cluster: status.name, ...row })),
   );
   const named = cluster === undefined ? [{ title: 'CLUSTER', text: (row: { cluster: string }) => row.cluster }] : [];
-  cli.output.list({ kind, items, columns: [...named, ...columns(nowMs)], none, ...cutOf(kind, statuses) });
+  cli.output.list({
+    kind,
+    items,
+    columns: [...named, ...columns(nowMs)],
+    none: cluster === undefined ? noneOfAll : none,
+    ...cutOf(kind, statuses),
+  });
   return kind === FINDINGS.kind && items.length > 0 ? EXIT.findings : EXIT.fine;
 }
 

@@ -63,8 +63,12 @@ const OF_FAILING_PASSES = group(
     },
     Forbidden: {
       title: 'The credential lacks a permission (403)',
-      what: 'The roles in the cluster are of an older version, or the kubeconfig is of another user.',
-      resolution: [step('Apply the roles of this version.', 'kubectl apply -f deploy/rbac.yaml'), DOCTOR],
+      what: 'The roles in the cluster are of an older version, the kubeconfig is of another user, or an admission policy refuses the object.',
+      resolution: [
+        step('Apply the roles of this version.', 'kubectl apply -f deploy/rbac.yaml'),
+        step('For `ipaddresses`, add the verb that the message names: the shipped roles only read them.'),
+        DOCTOR,
+      ],
     },
     TlsFailure: {
       title: 'The certificate of the API server is not valid',

@@ -13,6 +13,7 @@ import {
   type ServiceSelection,
 } from './cluster-port.ts';
 import { IP_ADDRESS_READER, type ItemReader, SERVICE_READER } from './item-readers.ts';
+import { selfReview } from './permissions.ts';
 import { isNotServed, listIn, objectIn, recordOf, refusedCall, statusOf, updateResult } from './replies.ts';
 import { streamedList } from './streamed-list.ts';
 
@@ -110,6 +111,11 @@ export function clusterPort(options: CallOptions): ClusterPort {
     services: (selection = 'all') => listed(SERVICE_READER, SELECTED[selection]),
     ipAddresses: () => listed(IP_ADDRESS_READER),
     servedAtMs: () => servedAtMs,
+
+    allows: (verb, kind) => {
+      const { apiVersion, plural: resource } = RESOURCES[kind];
+      return selfReview(options).allows({ verb, group: apiVersion.split('/').at(-2) ?? '', resource });
+    },
   };
 }
 

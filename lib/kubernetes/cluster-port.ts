@@ -66,6 +66,8 @@ export interface ClusterPort {
    * one address may have different clocks.
    */
   servedAtMs(): number | undefined;
+  /** Returns whether the API server allows this caller the verb on all objects of a kind that has no namespace. */
+  allows(verb: string, kind: Kind): Promise<boolean>;
 }
 
 export type ServiceSelection = 'all' | 'withClusterIPs' | 'withNodePorts';

@@ -1,6 +1,6 @@
 import { canonicalAddress } from '../allocator/ip-address.ts';
 import type { Finding, FindingType } from '../cluster/finding.ts';
-import type { IPAddressRecord, ServiceClaim } from '../cluster/kubernetes-objects.ts';
+import type { IPAddressRecord, KubernetesObject, ServiceClaim } from '../cluster/kubernetes-objects.ts';
 import { ClusterError, type ClusterPort, isFaultOfObject, type ObjectRef } from '../kubernetes/cluster-port.ts';
 import { IP_ADDRESS_READER, SERVICE_READER } from '../kubernetes/item-readers.ts';
 import { listServiceCidrs, type ServiceCidr, servedAddresses } from '../kubernetes/service-cidrs.ts';
@@ -14,6 +14,8 @@ import { eachOf } from '../util/async.ts';
 import { type Confirmed, correct } from './ip-address-corrections.ts';
 import type { PassContext, PassReport } from './pass.ts';
 
+/** The maximum number of findings that a pass lists if it could not read IPAddresses, or end holds. */
+const MOST_UNREAD = 200;
 /** The maximum number of Services that a pass reads because only IPAddresses name them. */
 const MOST_PARENTS = 200;
 const READS_AT_ONCE = 8;
@@ -53,15 +55,41 @@ export async function repairAddresses(
     const counted = withUsage(report, cidrs, services, addresses?.keys() ?? []);
     if (addresses === undefined) return counted;
     const repaired = await withFaults(counted, context, cidrs, { services, addresses });
+    const mayEnd = await kubernetes.allows('delete', 'IPAddress');
+    const recorded = withState(repaired, { mayEndHolds: mayEnd });
     const isAnyHeld = [...addresses.values()].some(({ managedBy }) => managedBy === MANAGED_BY_HOLDS);
-    return isAnyHeld ? await endHolds(repaired, context) : repaired;
+    return isAnyHeld ? await endHolds(recorded, context, mayEnd) : recorded;
   } catch (error) {
     if (!(error instanceof ClusterError)) throw error;
-    if (error.code !== 'Forbidden') return { ...report, errors: [...report.errors, error] };
+    if (error.code !== 'Forbidden') return withoutAddresses(report, context, cidrs, services, error);
     const message = `IPAddresses are not checked: ${error.message}. Apply deploy/rbac.yaml.`;
     const counted = withUsage(report, cidrs, services, []);
     return { ...counted, findings: [...counted.findings, { type: 'other', message, item: 'ipaddresses' }] };
   }
+}
+
+/**
+ * Returns the report of a pass that could not read the IPAddresses. Its findings are those that need no IPAddress, worded as in
+ * other passes, and its state is that of the previous pass.
+ */
+function withoutAddresses(
+  report: PassReport,
+  { previous }: PassContext,
+  cidrs: readonly ServiceCidr[],
+  services: Services,
+  error: ClusterError,
+): PassReport {
+  const view = { services, addresses: new Map(), isServed: servedAddresses(cidrs) };
+  const certain = [...addressFaults(view)].filter(({ correction }) => correction === 'none').slice(0, MOST_UNREAD);
+  return {
+    ...report,
+    findings: [
+      ...report.findings.filter(({ type }) => !CLAIM_FINDINGS.has(type)),
+      ...certain.flatMap((fault) => findingOf(fault, true)),
+    ],
+    errors: [...report.errors, error],
+    ...(previous?.state !== undefined && { state: previous.state }),
+  };
 }
 
 /** An address with an IPAddress counts as used even without a Service, because API servers do not allocate it. */
@@ -132,7 +160,7 @@ async function withFaults(
   );
   const isKept = (type: FindingType) => !CLAIM_FINDINGS.has(type);
   return {
-    ...withMemory(report, memory),
+    ...withState(report, hasContent(memory) ? { addresses: memory } : {}),
     changes: [...report.changes, ...changes],
     errors: [...report.errors, ...errors],
     findings: [...report.findings.filter(({ type }) => isKept(type)), ...findings],
@@ -141,9 +169,12 @@ async function withFaults(
   };
 }
 
-function withMemory(report: PassReport, memory: AddressMemory): PassReport {
-  const isEmpty = Object.keys(memory.seen).length === 0 && memory.turn === undefined;
-  return isEmpty ? report : { ...report, state: plainValue({ ...Object(report.state), addresses: memory }) };
+function hasContent({ seen, turn }: AddressMemory): boolean {
+  return Object.keys(seen).length > 0 || turn !== undefined;
+}
+
+function withState(report: PassReport, added: { addresses?: AddressMemory; mayEndHolds?: boolean }): PassReport {
+  return { ...report, state: plainValue({ ...Object(report.state), ...added }) };
 }
 
 /** Corrects faults one by one. If an object cannot be corrected, that is a finding, and the pass continues. */
@@ -261,21 +292,43 @@ function findingOf({ finding, correction }: AddressFault, writes: boolean): Find
   return [correction === 'none' || writes ? whole : withoutEvent];
 }
 
-/** Ends expired holds: deletes the IPAddress of each hold if it has not changed since it was read. */
-async function endHolds(report: PassReport, { kubernetes, nowMs }: PassContext): Promise<PassReport> {
+/**
+ * Ends expired holds: deletes the IPAddress of each hold if it has not changed since it was read. A hold that cannot be ended is a
+ * finding.
+ */
+async function endHolds(report: PassReport, { kubernetes, nowMs }: PassContext, mayEnd: boolean): Promise<PassReport> {
   const changes = [...report.changes];
+  const findings = [...report.findings];
   try {
     for (const object of await kubernetes.list('IPAddress', undefined, HOLDS_SELECTOR)) {
       const hold = holdIn(object);
       if (hold === undefined || !isSurelyOver(hold, nowMs())) continue;
-      if ((await kubernetes.delete(object)) !== 'deleted') continue;
-      changes.push(`released ${object.metadata.name}, whose hold of ${hold.owner} expired`);
+      const { name: item } = object.metadata;
+      const outcome = mayEnd ? await deleteHeld(kubernetes, object) : MAY_NOT_END;
+      if (outcome === 'deleted') changes.push(`released ${item}, whose hold of ${hold.owner} expired`);
+      else if (outcome !== undefined && findings.length < MOST_UNREAD) {
+        const message = `The hold of ${hold.owner} on ${item} expired and is not released: ${outcome}`;
+        findings.push({ type: 'notCorrected', message, item });
+      }
     }
-    return { ...report, changes };
+    return { ...report, changes, findings };
   } catch (error) {
     if (!(error instanceof ClusterError)) throw error;
     const message = `Expired holds were not released: ${error.message}`;
     const failure = new ClusterError(error.code, message, { cause: error });
-    return { ...report, changes, errors: [...report.errors, failure] };
+    return { ...report, changes, findings, errors: [...report.errors, failure] };
+  }
+}
+
+const MAY_NOT_END =
+  'passes may not delete IPAddresses. Allow them "delete" of "ipaddresses", or release it with "kbctl release ip".';
+
+/** Returns `deleted`, or why the API server refused; `undefined` if the object has changed, or the write was withheld. */
+async function deleteHeld(kubernetes: ClusterPort, object: KubernetesObject): Promise<string | undefined> {
+  try {
+    return (await kubernetes.delete(object)) === 'deleted' ? 'deleted' : undefined;
+  } catch (error) {
+    if (!isFaultOfObject(error)) throw error;
+    return error.message;
   }
 }

@@ -375,6 +375,15 @@ describe('a pass over the IPAddresses of a cluster', () => {
     expect(report.errors).toMatchObject([{ code: 'Unavailable' }]);
     expect(changed).toEqual([]);
   });
+
+  test('a pass that cannot list IPAddresses words the findings of Services as other passes do', async () => {
+    const outside = [service('s', '172.20.0.1'), service('t', ITEM), ipAddress('t')];
+    const spoil = { ipAddresses: () => brokenList('Throttled') };
+    const throttled = await passOver(outside, { spoil });
+    expect(throttled.report.findings).toEqual((await passOver(outside)).report.findings);
+    expect(throttled.report.findings).toHaveLength(1);
+    expect(throttled.report.state).toBeDefined();
+  });
 });
 
 describe('a pass over held IPAddresses', () => {
@@ -411,15 +420,37 @@ describe('a pass over held IPAddresses', () => {
     expect(report.changes.filter((change) => change.startsWith('released'))).toEqual([]);
   });
 
-  test('a pass without the permission to delete held IPAddresses fails, and still checks the other addresses', async () => {
+  test('a hold that the API server refuses to end is a finding, and the pass still checks the other addresses', async () => {
     const denied = new ClusterError('Forbidden', 'no right');
     const { report } = await passOver([...held, service('s', ITEM)], {
       ipAddresses: false,
       spoil: { delete: () => Promise.reject(denied) },
     });
-    expect(report.errors).toMatchObject([{ code: 'Forbidden', message: 'Expired holds were not released: no right' }]);
-    expect(report.findings).toMatchObject([{ type: 'notRecorded' }]);
+    expect(report.errors).toEqual([]);
+    expect(report.findings).toMatchObject([
+      { type: 'notRecorded' },
+      {
+        type: 'notCorrected',
+        item: '10.0.0.1',
+        message: 'The hold of shop on 10.0.0.1 expired and is not released: no right',
+      },
+    ]);
   });
+
+  test.each([true, false])(
+    'a pass records that it may end holds: %s; a hold that it may not end is a finding',
+    async (may) => {
+      const { report, changed } = await passOver(held, { ipAddresses: false, spoil: { allows: async () => may } });
+      expect(report).toMatchObject({ errors: [], state: { mayEndHolds: may } });
+      const finding = {
+        type: 'notCorrected',
+        item: '10.0.0.1',
+        message: expect.stringContaining('Allow them "delete"'),
+      };
+      expect(report.findings).toEqual(may ? [] : [finding]);
+      expect(changed).toEqual(may ? ['delete ipaddresses'] : []);
+    },
+  );
 
   test('a pass reads the IPAddresses only once if none of them is held', async () => {
     const { cluster } = await passOver([service('s', ITEM), ipAddress('s')]);

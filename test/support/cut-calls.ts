@@ -100,6 +100,7 @@ export class CutCalls {
       services: () => this.#list('Service', port.services(), fail),
       ipAddresses: () => this.#list('IPAddress', port.ipAddresses(), fail),
       servedAtMs: port.servedAtMs,
+      allows: (verb, kind) => this.call(`may ${verb} ${kind}`, () => port.allows(verb, kind), fail),
     };
   }
 

@@ -2,6 +2,7 @@ import { FIELD_MANAGER, type KubernetesObject } from '../../lib/cluster/kubernet
 import { clusterPort } from '../../lib/kubernetes/api-server-cluster.ts';
 import { type ClusterPort, type ObjectRef, RESOURCES, refOf } from '../../lib/kubernetes/cluster-port.ts';
 import type { Transport } from '../../lib/kubernetes/transport.ts';
+import { accessReviewReply } from '../../local/stand-in/discovery.ts';
 import { requestedTarget } from '../../local/stand-in/resources.ts';
 import { ObjectServer } from './object-server.ts';
 
@@ -32,6 +33,8 @@ const VERBS = { POST: 'create', PUT: 'update', PATCH: 'patch', DELETE: 'delete' 
 export function memoryCluster(objects: readonly KubernetesObject[] = [], nowMs?: () => number): MemoryCluster {
   const server = new ObjectServer();
   const transport: Transport = async (request) => {
+    const review = accessReviewReply(request.method, request.path, request.body ?? '');
+    if (review !== undefined) return { status: 201, headers: JSON_TYPE, body: [Buffer.from(JSON.stringify(review))] };
     const { status, body } = server.answer(request, FIELD_MANAGER);
     record(request, status);
     const date = nowMs && { date: new Date(nowMs()).toUTCString() };

@@ -127,6 +127,7 @@ function healthyCluster(services: number, count: Count): ClusterAccess {
         yield* all.map(anIpAddress);
       }),
       servedAtMs: () => undefined,
+      allows: counted(async () => true),
     },
     probe: counted(async () => ({ kind: 'status', status: 200, body: 'ok' })),
     controlPlane: CONTROL_PLANE,
