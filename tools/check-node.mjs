@@ -1,15 +1,20 @@
 // Loaded with `node --import` before anything that an old Node cannot parse.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
+import { existsSync, realpathSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+
+/** Set for the process that {@link runWith} starts, so that a process starts another one once at most. */
+const STARTED = 'KBCTL_STARTED_BY_CHECK';
+const isStarted = process.env[STARTED] !== undefined;
+delete process.env[STARTED];
 
 // An installed package has a bundle for Node 22; the sources of this repository need Node 24.
 const least = existsSync(new URL('../cli/main.ts', import.meta.url)) ? '24' : '22.19';
 if (process.versions.node.localeCompare(least, 'en', { numeric: true }) < 0) {
   const own = ownNode(process.platform, process.arch);
-  if (own === undefined || process.execPath === own) {
+  if (own === undefined || isStarted || process.execPath === realpathSync(own)) {
     console.error(
       `kube-bootstrap-controller needs Node.js ${least} or later and this is ${process.version} (${process.execPath}): install a later one; in the repository, run it through npm after "npm ci", which brings Node 24.`,
     );
@@ -32,7 +37,7 @@ function ownNode(platform, arch) {
 async function runWith(node) {
   const PATH = [path.dirname(node), process.env.PATH].join(path.delimiter);
   const args = [...process.execArgv, ...process.argv.slice(1)];
-  const child = spawn(node, args, { stdio: 'inherit', env: { ...process.env, PATH } });
+  const child = spawn(node, args, { stdio: 'inherit', env: { ...process.env, PATH, [STARTED]: 'yes' } });
   // A terminal sends SIGINT (Ctrl-C) to both processes, so this one only ignores it.
   process.on('SIGINT', () => undefined);
   for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));

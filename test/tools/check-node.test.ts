@@ -1,0 +1,42 @@
+import { execFile } from 'node:child_process';
+import { copyFile, mkdir, symlink, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { expect, test } from '@jest/globals';
+import { REPOSITORY } from '../support/repository.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+
+const OLD = "Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.0.0' } });";
+
+/** Returns the output of the check in a tree whose `node_modules` is a link, and in which every Node is too old. */
+async function checkOf(node: (folder: string) => Promise<unknown>) {
+  const root = temporaryFolder();
+  const program = process.platform === 'win32' ? 'node.exe' : 'node';
+  const bin = `node-${process.platform === 'win32' ? 'win' : process.platform}-${process.arch}/bin`;
+  for (const folder of ['tools', 'cli', `installed/${bin}`]) await mkdir(path.join(root, folder), { recursive: true });
+  await copyFile(path.join(REPOSITORY, 'tools/check-node.mjs'), path.join(root, 'tools/check-node.mjs'));
+  await writeFile(path.join(root, 'cli/main.ts'), '');
+  await symlink(path.join(root, 'installed'), path.join(root, 'node_modules'));
+  await node(path.join(root, 'installed', bin, program));
+  const old = `data:text/javascript,${encodeURIComponent(OLD)}`;
+  const args = ['--import', old, '--import', './tools/check-node.mjs', '--eval', 'console.log("ran")'];
+  return promisify(execFile)(process.execPath, args, { cwd: root, timeout: 20_000 }).then(
+    ({ stdout }) => ({ code: 0, text: stdout }),
+    ({ code, stderr }: { code: number; stderr: string }) => ({ code, text: stderr }),
+  );
+}
+
+test('check-node ends with an error if node_modules is a link and the Node in it is this one, which is too old', async () => {
+  expect(await checkOf((file) => symlink(process.execPath, file))).toEqual({
+    code: 1,
+    text: expect.stringContaining('needs Node.js 24 or later'),
+  });
+});
+
+test('check-node starts the Node of node_modules only once if that Node is too old, too', async () => {
+  const script = `#!/bin/sh\nexec '${process.execPath}' "$@"\n`;
+  expect(await checkOf((file) => writeFile(file, script, { mode: 0o755 }))).toEqual({
+    code: 1,
+    text: expect.stringContaining('needs Node.js 24 or later'),
+  });
+});
