@@ -18,10 +18,12 @@ const rows = page
 test.each(rows)(
   'for the upstream test $upstream, the page names describe blocks that exist, or gives a reason for having none',
   ({ ours }) => {
-    if (ours.startsWith('none: ')) return;
-    const [named = ''] = ours.split(';');
-    const titles = [...named.matchAll(/`([^`]+)`/g)].map(([, title]) => title);
-    expect(titles).not.toEqual([]);
+    const isNone = ours.startsWith('none: ');
+    const [named = ''] = isNone ? [ours] : ours.split(';');
+    // A row without tests of ours quotes kinds such as `IPAddress`, too. Titles of blocks have several words.
+    const quoted = [...named.matchAll(/`([^`]+)`/g)].map(([, title = '']) => title);
+    const titles = isNone ? quoted.filter((title) => title.includes(' ')) : quoted;
+    expect(titles.length > 0 || isNone).toBe(true);
     expect(titles.filter((title) => !blocks.has(title))).toEqual([]);
   },
 );
