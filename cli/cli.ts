@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { CLUSTERS } from '../lib/table/clusters.ts';
-import { MOST_SKEW_MS, type ServerClock } from '../lib/table/dynamodb/server-clock.ts';
+import { MOST_SKEW_MS, type ServerClock } from '../lib/table/key-value-table.ts';
 import { configurationError, EXIT, type ExitCode } from './errors.ts';
 import type { OpenTable, TableOptions } from './open-table.ts';
 import { type Format, Output } from './output.ts';

@@ -1,8 +1,7 @@
-import { randomUUID } from 'node:crypto';
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import { createDynamoClient, dynamoDbTable } from '../lib/table/dynamodb/dynamodb-table.ts';
-import { type ServerClock, serverClock } from '../lib/table/dynamodb/server-clock.ts';
-import type { KeyValueTable } from '../lib/table/key-value-table.ts';
+import { dynamoDbStore } from '../lib/table/dynamodb/dynamodb-store.ts';
+import { createDynamoClient } from '../lib/table/dynamodb/dynamodb-table.ts';
+import type { KeyValueTable, Store } from '../lib/table/key-value-table.ts';
 import { unlessAborted } from '../lib/util/async.ts';
 import { findRunning, openRunning, type Running } from '../local/running.ts';
 import { configurationError, usageError } from './errors.ts';
@@ -16,16 +15,14 @@ export interface TableOptions {
   readonly data?: string;
 }
 
-export interface OpenTable {
+export interface OpenTable extends Pick<Store, 'clock'> {
   readonly tableName: string;
-  /** The clock of a command: this host's, corrected by the replies of the table so far. */
-  readonly clock: ServerClock;
   /** The name of the table for users: `table kbc-prod`, or `the local table in .kbctl/embedded`. */
   readonly title: string;
   readonly running?: Running;
   /** The table until the end of the command. */
   readonly table: KeyValueTable;
-  readonly tableUntil: (signal: AbortSignal) => KeyValueTable;
+  readonly tableUntil: Store['table'];
   close(): Promise<void>;
 }
 
@@ -43,11 +40,8 @@ export async function openTable(
   const { client, ...found } = await (options.table === undefined
     ? localTable(options, operands)
     : tableInAws(options.table, options, signal));
-  const { tableName } = found;
-  const clock = serverClock(client, nowMs);
-  const tableUntil = (deadline: AbortSignal) =>
-    dynamoDbTable({ client, tableName, deadline, nowMs: clock.nowMs, newWriteId: randomUUID });
-  return { ...found, clock, table: tableUntil(signal), tableUntil, close: async () => client.destroy() };
+  const { table, clock } = dynamoDbStore(client, found.tableName, nowMs);
+  return { ...found, clock, table: table(signal), tableUntil: table, close: async () => client.destroy() };
 }
 
 type Found = Pick<OpenTable, 'tableName' | 'title' | 'running'> & { readonly client: DynamoDBClient };

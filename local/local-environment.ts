@@ -1,10 +1,9 @@
-import { randomUUID } from 'node:crypto';
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { type KubeconfigSources, kubeconfigLoader, type LoadKubeconfig } from '../lib/aws/stored-kubeconfig.ts';
 import type { HealthyTargets } from '../lib/aws/target-group.ts';
 import { createEnvironment } from '../lib/runtime/cluster-connections.ts';
 import { DispatchError, type StartDeadline, startDeadline } from '../lib/runtime/deadline.ts';
-import { dynamoDbTable } from '../lib/table/dynamodb/dynamodb-table.ts';
+import { dynamoDbStore } from '../lib/table/dynamodb/dynamodb-store.ts';
 import type { KeyValueTable } from '../lib/table/key-value-table.ts';
 import type { TelemetryFactory } from '../lib/telemetry/telemetry.ts';
 
@@ -26,13 +25,13 @@ export function localEnvironment({ client, loadKubeconfig, telemetry, end }: Loc
     ...(end !== undefined && { startDeadline: endingWith(end) }),
     reportingInstance: 'local',
     healthyTargets: targetGroups(),
-    table: (deadline) => localTable(client, deadline),
+    table: dynamoDbStore(client, LOCAL_TABLE, Date.now).table,
   });
 }
 
 /** @param deadline Default: none. */
 export function localTable(client: DynamoDBClient, deadline = new AbortController().signal): KeyValueTable {
-  return dynamoDbTable({ client, tableName: LOCAL_TABLE, deadline, nowMs: Date.now, newWriteId: randomUUID });
+  return dynamoDbStore(client, LOCAL_TABLE, Date.now).table(deadline);
 }
 
 /**

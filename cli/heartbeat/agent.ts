@@ -1,8 +1,7 @@
 import { deregisterAddress } from '../../lib/deregister/deregistration.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
 import { type RegisteredCluster, readCluster } from '../../lib/table/clusters.ts';
-import type { ServerClock } from '../../lib/table/dynamodb/server-clock.ts';
-import { type KeyValueTable, TableError } from '../../lib/table/key-value-table.ts';
+import { type Store, TableError } from '../../lib/table/key-value-table.ts';
 import { describeError } from '../../lib/telemetry/telemetry.ts';
 import { type Cli, refuseSkew } from '../cli.ts';
 import { configurationError, EXIT, type ExitCode, exitCodeOf } from '../errors.ts';
@@ -13,8 +12,8 @@ export interface AgentOptions {
   readonly cluster: string;
   readonly address: string;
   readonly everyMs: number;
-  readonly tableUntil: (signal: AbortSignal) => KeyValueTable;
-  readonly clock: ServerClock;
+  readonly tableUntil: Store['table'];
+  readonly clock: Store['clock'];
   readonly sleep: Cli['sleep'];
   readonly ask: AskReadyz;
   readonly say: (line: string) => void;

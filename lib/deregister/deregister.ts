@@ -2,7 +2,7 @@ import { canonicalAddress } from '../allocator/ip-address.ts';
 import { isWithdrawn, type Lease, withdrawnUntil } from '../leases/lease.ts';
 import { newLease, withdrawn } from '../leases/lease-states.ts';
 import type { ApiServerSpec, ClusterSpec } from '../spec/cluster-spec.ts';
-import { MOST_SKEW_MS } from '../table/dynamodb/server-clock.ts';
+import { MOST_SKEW_MS } from '../table/key-value-table.ts';
 import { leaseOf, updateLease } from '../table/leases.ts';
 import { isoTime } from '../util/values.ts';
 import { type AddressRemoval, othersLive, type RemovalRequest, removeAddress } from './remove-address.ts';

@@ -1,7 +1,7 @@
 import type { QueueDepth } from '../aws/send-batches.ts';
 import { concurrencyFor } from '../dispatch/ticks.ts';
-import { MOST_SKEW_MS } from '../table/dynamodb/server-clock.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
+import { MOST_SKEW_MS } from '../table/key-value-table.ts';
 import { describeError } from '../telemetry/telemetry.ts';
 import { type DoctorLine, fail, ok, warn } from './line.ts';
 

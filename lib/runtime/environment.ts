@@ -3,8 +3,7 @@ import type { LoadKubeconfig } from '../aws/stored-kubeconfig.ts';
 import type { HealthyTargets } from '../aws/target-group.ts';
 import type { ClusterPort, ControlPlane, HostResolver, Prober } from '../kubernetes/cluster-port.ts';
 import type { ClusterSpec, Loop } from '../spec/cluster-spec.ts';
-import type { ServerClock } from '../table/dynamodb/server-clock.ts';
-import type { KeyValueTable } from '../table/key-value-table.ts';
+import type { ServerClock, Store } from '../table/key-value-table.ts';
 import type { TelemetryFactory } from '../telemetry/telemetry.ts';
 import type { StartDeadline } from './deadline.ts';
 
@@ -24,7 +23,7 @@ export interface ConnectOptions {
 }
 
 /** The external dependencies of an invocation that connects to no cluster. Created once per process. */
-export interface TableEnvironment {
+export interface TableEnvironment extends Pick<Store, 'table'> {
   readonly nowMs: () => number;
   /** The measured difference between the clocks of this host and the table. Absent if both use the same clock. */
   readonly clock?: Pick<ServerClock, 'isMeasured' | 'skewMs'>;
@@ -32,8 +31,6 @@ export interface TableEnvironment {
   readonly telemetry: TelemetryFactory;
   /** The stack of the passes. If absent, passes write only to clusters without an owner. */
   readonly stack?: string;
-  /** Returns the table. The signal ends its calls. */
-  readonly table: (signal: AbortSignal) => KeyValueTable;
 }
 
 /** The external dependencies of an invocation that connects to clusters. */

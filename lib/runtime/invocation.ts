@@ -1,5 +1,5 @@
 import { readPauseOfAll } from '../table/clusters.ts';
-import { MOST_SKEW_MS } from '../table/dynamodb/server-clock.ts';
+import { MOST_SKEW_MS } from '../table/key-value-table.ts';
 import { errorSentence, type InvocationLabels, type Telemetry } from '../telemetry/telemetry.ts';
 import { ANSWERING_MS, CLOSING_MS, MEASURING_MS, withinDeadline } from './deadline.ts';
 import type { Environment, TableEnvironment } from './environment.ts';

@@ -1,6 +1,5 @@
-import { randomUUID } from 'node:crypto';
-import { createDynamoClient, dynamoDbTable } from '../table/dynamodb/dynamodb-table.ts';
-import { serverClock } from '../table/dynamodb/server-clock.ts';
+import { dynamoDbStore } from '../table/dynamodb/dynamodb-store.ts';
+import { createDynamoClient } from '../table/dynamodb/dynamodb-table.ts';
 import { powertoolsTelemetry } from '../telemetry/powertools.ts';
 import { DispatchError, startDeadline } from './deadline.ts';
 import type { TableEnvironment } from './environment.ts';
@@ -29,13 +28,9 @@ export function deployed<Answer, Of extends TableEnvironment>(
 export function tableEnvironmentFrom(variables: Variables): TableEnvironment {
   const tableName = required(variables, 'TABLE_NAME');
   const stack = required(variables, 'STACK');
-  const client = createDynamoClient();
   // The clock of a function's host may be wrong by minutes, so the clock of the table decides when holds and leases expire.
-  const clock = serverClock(client, Date.now);
-  const { nowMs } = clock;
-  const table = (deadline: AbortSignal) =>
-    dynamoDbTable({ client, tableName, deadline, nowMs, newWriteId: randomUUID });
-  return { nowMs, clock, startDeadline, telemetry: powertoolsTelemetry, stack, table };
+  const store = dynamoDbStore(createDynamoClient(), tableName, Date.now);
+  return { ...store, nowMs: store.clock.nowMs, startDeadline, telemetry: powertoolsTelemetry, stack };
 }
 
 export function required(variables: Variables, name: string): string {

@@ -71,6 +71,34 @@ export interface KeyValueTable {
   put(item: NewItem, previous: Item | undefined): Promise<WriteResult>;
 }
 
+/** The clock of this host, corrected by the times in the table's replies. */
+export interface ServerClock {
+  readonly nowMs: () => number;
+  /** Returns true if at least one reply had a time. */
+  readonly isMeasured: () => boolean;
+  /**
+   * Returns the smallest difference between this host's clock and the table's clock that explains the times in the replies; 0 if
+   * equal clocks explain them, too.
+   */
+  readonly skewMs: () => number;
+}
+
+/**
+ * The largest difference between the clocks that is accepted. If the difference is larger, the clock of the host is wrong: a
+ * function reports this, and `kbctl` writes nothing that depends on time.
+ */
+export const MOST_SKEW_MS = 2_000;
+
+/** The size up to which every backend stores an item. */
+export const MOST_ITEM_BYTES = 400 * 1024;
+
+/** All that a backend provides. */
+export interface Store {
+  /** Returns the table. The signal ends its calls. */
+  readonly table: (deadline: AbortSignal) => KeyValueTable;
+  readonly clock: ServerClock;
+}
+
 export type TableErrorCode =
   /** The table does not exist in this region and account. */
   | 'TableMissing'

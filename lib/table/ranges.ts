@@ -5,7 +5,14 @@ import type { LeakStrikes, StoredRange, Unclaimed } from '../range/stored-range.
 import { count } from '../spec/shapes.ts';
 import type { RangeKey } from '../spec/spec-ranges.ts';
 import { changesNothing } from './guaranteed-update.ts';
-import type { Item, KeyValueTable, NewItem, TableValue, WriteResult } from './key-value-table.ts';
+import {
+  type Item,
+  type KeyValueTable,
+  MOST_ITEM_BYTES,
+  type NewItem,
+  type TableValue,
+  type WriteResult,
+} from './key-value-table.ts';
 import { binary, decodeItem, storedSize } from './stored-item.ts';
 
 /**
@@ -64,7 +71,6 @@ export function rangeContent(stored: StoredRange): Omit<NewItem, 'cluster' | 'ke
   };
 }
 
-const MOST_ITEM_BYTES = 400 * 1024;
 /** The number of bytes that are reserved for all parts of the table item except bitmaps and holds. */
 const OTHER_BYTES = 4 * 1024;
 /**

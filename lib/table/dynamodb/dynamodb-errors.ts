@@ -1,6 +1,6 @@
 import { type DynamoDBClient, DynamoDBServiceException } from '@aws-sdk/client-dynamodb';
 import { attemptsOf, httpStatusOf, isNotAuthenticated, isThrottled, nameOfError } from '../../aws/sdk.ts';
-import { TableError, type TableErrorCode } from '../key-value-table.ts';
+import { MOST_ITEM_BYTES, TableError, type TableErrorCode } from '../key-value-table.ts';
 
 export type TableAction = `dynamodb:${'GetItem' | 'BatchGetItem' | 'Query' | 'PutItem'}`;
 
@@ -39,7 +39,7 @@ function messageOf(code: SdkErrorCode, name: string, error: unknown, call: Faile
         ? `${what} could not be authenticated (${name}): give this process valid AWS credentials.`
         : `${what} was denied: allow ${action} on this table to the role or user that runs this.`;
     case 'ItemTooLarge':
-      return `${what} was refused: the item is larger than the 400 KB that the table takes.`;
+      return `${what} was refused: the item is larger than the ${MOST_ITEM_BYTES / 1024} KB that the table takes.`;
     case 'Throttled':
       return `${failed}: ${outcome}try again in a moment; if this continues, raise the capacity limits of the table or of the account.`;
     case 'Unavailable':

@@ -1,4 +1,5 @@
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import type { ServerClock } from '../key-value-table.ts';
 
 interface DatedReply {
   /** The time in the `Date` header, in whole seconds. The table wrote the reply within the second that begins then. */
@@ -6,24 +7,6 @@ interface DatedReply {
   readonly sentAtMs: number;
   readonly receivedAtMs: number;
 }
-
-/** The clock of this host, corrected by the times in the table's replies. */
-export interface ServerClock {
-  readonly nowMs: () => number;
-  /** Returns true if at least one reply had a time. */
-  readonly isMeasured: () => boolean;
-  /**
-   * Returns the smallest difference between this host's clock and the table's clock that explains the times in the replies; 0 if
-   * equal clocks explain them, too.
-   */
-  readonly skewMs: () => number;
-}
-
-/**
- * The largest difference between the clocks that is accepted. If the difference is larger, the clock of the host is wrong: a
- * function reports this, and `kbctl` writes nothing that depends on time.
- */
-export const MOST_SKEW_MS = 2_000;
 
 /** The number of replies that are kept. It is enough to determine the correction within a few milliseconds. */
 const REPLIES_KEPT = 20;
@@ -42,7 +25,7 @@ export function serverClock(client: DynamoDBClient, nowMs: () => number): Server
       return result;
     },
     // This step is close to the connection, so that each attempt is measured separately.
-    { step: 'deserialize', priority: 'low', name: 'serverClock' },
+    { step: 'deserialize', priority: 'low' },
   );
   return {
     isMeasured: () => replies.length > 0,
