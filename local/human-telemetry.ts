@@ -1,5 +1,11 @@
 import type { styleText } from 'node:util';
-import type { FieldValue, Level, LogFields, Telemetry, TelemetryFactory } from '../lib/telemetry/telemetry.ts';
+import {
+  type FieldValue,
+  type Level,
+  type LogFields,
+  logOnly,
+  type TelemetryFactory,
+} from '../lib/telemetry/telemetry.ts';
 
 // Logs for people: no metrics, ids or figures.
 
@@ -80,7 +86,7 @@ export function sentenceTelemetry({ nowMs, own, write, paint }: SentenceOptions)
       if ([...lastOf.values()].some(({ isTrouble }) => isTrouble)) print({ text: 'resolved', style: 'green' });
       lastOf.clear();
     };
-    return withoutMetrics((level, message, fields = {}) => {
+    return logOnly((level, message, fields = {}) => {
       const sentences = sentencesOf(level, message, fields);
       const { cluster } = fields;
       const isOther = typeof cluster === 'string' && cluster !== own;
@@ -98,16 +104,12 @@ function repeated(sentences: readonly Sentence[]): string[] {
 
 export function warningTelemetry(write: (line: string) => void): TelemetryFactory {
   return ({ loop }) =>
-    withoutMetrics((level, message, { cluster, errors, ...fields } = {}) => {
+    logOnly((level, message, { cluster, errors, ...fields } = {}) => {
       if (level !== 'warn' && level !== 'error') return;
       const source = typeof cluster === 'string' ? `${cluster} ${loop}` : loop;
       const sentences = [...listIn(errors), ...Object.values(fields).flatMap(listIn)];
       for (const text of sentences.length > 0 ? sentences : [message]) write(`${source}: ${text}`);
     });
-}
-
-function withoutMetrics(log: Telemetry['log']): Telemetry {
-  return { log, count: () => {}, sample: () => {}, flush: () => {} };
 }
 
 function sentencesOf(level: Level, message: string, fields: LogFields): Sentence[] {

@@ -2,6 +2,7 @@ import { Command } from 'commander';
 import type { DoctorAnswer } from '../../lib/doctor/doctor.ts';
 import type { DoctorLine } from '../../lib/doctor/line.ts';
 import { CLUSTERS } from '../../lib/table/clusters.ts';
+import { logOnly } from '../../lib/telemetry/telemetry.ts';
 import type { Act, Cli } from '../cli.ts';
 import { EXIT, type ExitCode, usageError } from '../errors.ts';
 import { type ConnectionOptions, withConnectionOptions } from '../options.ts';
@@ -39,7 +40,7 @@ async function run(cli: Cli, name: string | undefined, options: ConnectionOption
   ]);
   const { environment, loadKubeconfig, close } = await passEnvironment(cli, opened, {
     ...options,
-    telemetry: () => ({ log: () => {}, count: () => {}, sample: () => {}, flush: () => {} }),
+    telemetry: () => logOnly(() => {}),
   });
   try {
     const event = name === undefined ? {} : { cluster: name };

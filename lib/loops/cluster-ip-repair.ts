@@ -17,6 +17,10 @@ const ERRORS: RepairErrorWords = {
   cannotSave: 'unable to persist the updated service IP allocations',
 };
 
+/*
+ * A pass reads the ServiceCIDRs, and repairs the ranges of cluster IPs (repair.ts). If API servers allocate, it also compares
+ * their IPAddresses with the Services, and corrects them (repair-ip-addresses.ts).
+ */
 export const clusterIpRepair: LoopDefinition = {
   id: 'cluster-ip-repair',
   run: repairClusterIps,

@@ -27,7 +27,14 @@ import type { LoopDefinition, PassContext, PassReport } from './pass.ts';
 
 /*
  * Maintains the Service `default/kubernetes`, and publishes the API servers that answer in its Endpoints and EndpointSlice
- * (`pkg/controlplane/controller/kubernetesservice/controller.go`, `pkg/controlplane/reconcilers`). A pass handles these cases:
+ * (`pkg/controlplane/controller/kubernetesservice/controller.go`, `pkg/controlplane/reconcilers`). A pass
+ *
+ *   1. probes the API servers, saves their leases, and reads the Service, the Endpoints and the slices;
+ *   2. decides which addresses to publish, and what to write;
+ *   3. reads the leases and decides again, if there is a write;
+ *   4. writes the Service, the Endpoints and the slices.
+ *
+ * It handles these cases:
  *
  *   - An API server answers or does not answer: the pass first saves its lease (lib/leases/lease-states.ts).
  *   - An address is published without a lease: it gets a lease, and two misses remove it.

@@ -136,6 +136,11 @@ function percentOf(part: number | undefined, whole: number | undefined): number 
   return Math.floor((part / whole) * 1000) / 10;
 }
 
+/** Returns telemetry that only logs. */
+export function logOnly(log: Telemetry['log']): Telemetry {
+  return { log, count: () => {}, sample: () => {}, flush: () => {} };
+}
+
 /** The parts of an error that may be logged. Headers, bodies and other properties are not among them. */
 export interface ErrorDescription {
   /** The `code` of the error, or its name if it has no code. */

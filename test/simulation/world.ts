@@ -16,6 +16,7 @@ import type { ClusterSpec } from '../../lib/spec/cluster-spec.ts';
 import { CLUSTERS, readPauseOfAll } from '../../lib/table/clusters.ts';
 import { dynamoDbTable } from '../../lib/table/dynamodb/dynamodb-table.ts';
 import { serverClock } from '../../lib/table/dynamodb/server-clock.ts';
+import { logOnly } from '../../lib/telemetry/telemetry.ts';
 import { aClusterSpec, aHost, aServer } from '../support/a-cluster-spec.ts';
 import { anAccess } from '../support/an-access.ts';
 import { Chance, Clock } from './clock.ts';
@@ -62,7 +63,7 @@ const HOUR_MS = 3_600_000;
 export const STORE_FAILS_MS = 90_000;
 /** An invocation that takes longer may lack the time to release surplus items. */
 const CALLS_END_MS = 20_000;
-const NO_TELEMETRY = { log: () => {}, count: () => {}, sample: () => {}, flush: () => {} };
+const NO_TELEMETRY = logOnly(() => {});
 
 /** One cluster with its API servers, one table, and all processes that use them, on one clock. */
 export class World {
