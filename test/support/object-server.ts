@@ -61,7 +61,7 @@ export class ObjectServer {
     const before = this.find<StoredObject>(kind, namespace, name);
     const uid = before?.metadata.uid ?? object.metadata.uid ?? `uid-${this.#version}`;
     const createdAt = this.nowMs && new Date(Math.floor(this.nowMs() / 1000) * 1000).toISOString();
-    const creationTimestamp = before?.metadata.creationTimestamp ?? object.metadata.creationTimestamp ?? createdAt;
+    const creationTimestamp = object.metadata.creationTimestamp ?? before?.metadata.creationTimestamp ?? createdAt;
     const time = new Date(this.#version * 1000).toISOString();
     const others = (object.metadata.managedFields ?? []).filter(({ manager }) => manager !== by);
     const managedFields = [...others, { manager: by, operation: 'Update', time }];
