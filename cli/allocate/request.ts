@@ -7,7 +7,7 @@ import { startDeadline } from '../../lib/runtime/deadline.ts';
 import { shapeFaults } from '../../lib/spec/shapes.ts';
 import { TableError } from '../../lib/table/key-value-table.ts';
 import { type ReadRunRecord, readRunRecord } from '../../lib/table/run-records.ts';
-import type { Telemetry, TelemetryFactory } from '../../lib/telemetry/telemetry.ts';
+import { logOnly, type Telemetry, type TelemetryFactory } from '../../lib/telemetry/telemetry.ts';
 import type { Cli } from '../cli.ts';
 import { CliError, EXIT, type ExitCode, usageError } from '../errors.ts';
 import { type ConnectionOptions, parseDuration, userName } from '../options.ts';
@@ -127,7 +127,7 @@ function warningsOf({ output }: Cli): TelemetryFactory {
   const log: Telemetry['log'] = (_level, _message, { errors } = {}) => {
     for (const error of Array.isArray(errors) ? errors : []) output.say(`warning: ${error}`);
   };
-  return () => ({ log, count: () => {}, sample: () => {}, flush: () => {} });
+  return () => logOnly(log);
 }
 
 /** A duration in milliseconds, or `forever`. */
