@@ -71,7 +71,11 @@ function correctedService(current: ServiceObject, desired: ServiceObject): Servi
 
 /** Returns the ports that the Endpoints and the EndpointSlice publish. */
 export function endpointPorts(spec: ClusterSpec): readonly EndpointPort[] {
-  return [{ name: 'https', port: spec.service.securePort, protocol: 'TCP' }, ...spec.endpoints.extraPorts];
+  return [httpsPort(spec), ...spec.endpoints.extraPorts];
+}
+
+export function httpsPort({ service }: ClusterSpec): EndpointPort {
+  return { name: 'https', port: service.securePort, protocol: 'TCP' };
 }
 
 function servicePorts({ service }: ClusterSpec): ServicePort[] {

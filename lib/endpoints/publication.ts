@@ -1,16 +1,20 @@
+import type { IPFamily } from '../allocator/ip-address.ts';
 import type { Finding } from '../cluster/finding.ts';
 import {
   addressesIn,
   type EndpointPort,
   type EndpointSliceObject,
   type EndpointsObject,
+  KUBERNETES_SERVICE,
   type PublishedObjects,
   portText,
+  SERVICE_NAME_LABEL,
   sameJson,
 } from '../cluster/published-objects.ts';
+import type { ClusterSpec } from '../spec/cluster-spec.ts';
 import { type ContestState, type ContestVerdict, judgeContest, twoOwners, versionsOf } from './contested-writes.ts';
 import { foreignSlice, noLiveLease, removalLines } from './endpoint-findings.ts';
-import { endpointPorts } from './kubernetes-service.ts';
+import { endpointPorts, httpsPort } from './kubernetes-service.ts';
 import type { FamilyServers } from './published-servers.ts';
 import { addMasters, leaseEndpoints, onlySubset, removeMasters } from './reconcilers.ts';
 import { isOwnSecondSlice, type SliceWrite, secondSlice, sliceFromEndpoints, sliceWrites } from './slices.ts';
@@ -140,14 +144,32 @@ export function planWrites(observation: FamilyObservation): readonly PlannedWrit
 }
 
 /**
- * Returns whether the objects harm clients, because they publish no address, or an excluded one. The pass corrects this
- * immediately.
+ * Returns whether an object harms the clients that read it, because it has no usable endpoint, or a usable one that is excluded.
+ * The pass corrects this immediately.
  */
-export function isHarmful({ objects, excluded }: Pick<FamilyObservation, 'objects' | 'excluded'>): boolean {
+export function isHarmful({ objects, excluded, spec, family }: Omit<FamilyObservation, 'live'>): boolean {
   const isExcluded = new Set(excluded);
   return Object.values(objects)
-    .map(addressesIn)
+    .map((object) => addressesIn(object && usablePart(object, spec, family)))
     .some((addresses) => addresses.length === 0 || addresses.some((address) => isExcluded.has(address)));
+}
+
+/** Returns the object with only the endpoints that clients of the Service use: ready, of its family, and with its port. */
+function usablePart(
+  object: EndpointsObject | EndpointSliceObject,
+  spec: ClusterSpec,
+  family: IPFamily,
+): EndpointsObject | EndpointSliceObject | undefined {
+  const wanted = portText(httpsPort(spec));
+  const hasPort = (ports: readonly EndpointPort[] | null | undefined) =>
+    ports?.some(({ name = '', port, protocol = 'TCP' }) => portText({ name, port, protocol }) === wanted);
+  if (!('addressType' in object)) {
+    return { ...object, subsets: object.subsets?.filter(({ ports }) => hasPort(ports)) ?? [] };
+  }
+  const isRead =
+    object.metadata.labels?.[SERVICE_NAME_LABEL] === KUBERNETES_SERVICE.name && object.addressType === family;
+  if (!isRead || !hasPort(object.ports)) return undefined;
+  return { ...object, endpoints: object.endpoints?.filter(({ conditions }) => conditions?.ready !== false) ?? [] };
 }
 
 /**

@@ -14,7 +14,7 @@ import {
 } from './cluster-port.ts';
 import { IP_ADDRESS_READER, type ItemReader, SERVICE_READER } from './item-readers.ts';
 import { selfReview } from './permissions.ts';
-import { isNotServed, listIn, objectIn, recordOf, refusedCall, statusOf, updateResult } from './replies.ts';
+import { isAbsent, isNotServed, listIn, objectIn, recordOf, refusedCall, statusOf, updateResult } from './replies.ts';
 import { streamedList } from './streamed-list.ts';
 
 const SELECTED: Readonly<Record<ServiceSelection, Query>> = {
@@ -47,7 +47,7 @@ export function clusterPort(options: CallOptions): ClusterPort {
   return {
     async get(ref) {
       const reply = await send(`get ${describeRef(ref)}`, { method: 'GET', path: objectPath(ref) });
-      if (reply.status === 404 && (statusOf(reply).reason === 'NotFound' || isNotServed(reply))) return undefined;
+      if (isAbsent(reply) || (RESOURCES[ref.kind].isNew && isNotServed(reply))) return undefined;
       return objectIn(reply, ref);
     },
 
@@ -101,7 +101,7 @@ export function clusterPort(options: CallOptions): ClusterPort {
         return 'deleted';
       }
       const { reason } = statusOf(reply);
-      if (reply.status === 404 && reason === 'NotFound') {
+      if (isAbsent(reply)) {
         return reply.afterLostReply ? 'deleted' : 'notFound';
       }
       if (reply.status === 409 && reason === 'Conflict') return 'conflict';

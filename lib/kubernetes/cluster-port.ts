@@ -122,6 +122,8 @@ interface Resource {
   readonly apiVersion: string;
   readonly plural: string;
   readonly namespaced: boolean;
+  /** True if a supported API server may not serve the kind. */
+  readonly isNew?: true;
 }
 
 export const RESOURCES: Readonly<Record<Kind, Resource>> = {
@@ -130,8 +132,8 @@ export const RESOURCES: Readonly<Record<Kind, Resource>> = {
   Endpoints: { apiVersion: 'v1', plural: 'endpoints', namespaced: true },
   EndpointSlice: { apiVersion: 'discovery.k8s.io/v1', plural: 'endpointslices', namespaced: true },
   Event: { apiVersion: 'events.k8s.io/v1', plural: 'events', namespaced: true },
-  ServiceCIDR: { apiVersion: 'networking.k8s.io/v1', plural: 'servicecidrs', namespaced: false },
-  IPAddress: { apiVersion: 'networking.k8s.io/v1', plural: 'ipaddresses', namespaced: false },
+  ServiceCIDR: { apiVersion: 'networking.k8s.io/v1', plural: 'servicecidrs', namespaced: false, isNew: true },
+  IPAddress: { apiVersion: 'networking.k8s.io/v1', plural: 'ipaddresses', namespaced: false, isNew: true },
 };
 
 export function collectionPath(kind: Kind, namespace: string | undefined): string {

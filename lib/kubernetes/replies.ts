@@ -106,7 +106,9 @@ function isStatus({ apiVersion, kind }: typeof TYPE_META.empty): boolean {
 
 function statusInJson(bytes: Uint8Array): typeof STATUS.empty {
   const body = parseBoundedJson(bytes);
-  if (isRecord(body) && body['kind'] === 'Status') return STATUS.fromJson(body, 'Status');
+  if (isRecord(body) && isStatus({ apiVersion: textAt(body, 'apiVersion'), kind: textAt(body, 'kind') })) {
+    return STATUS.fromJson(body, 'Status');
+  }
   return { ...STATUS.empty, message: text.decode(bytes.subarray(0, 200)) };
 }
 
@@ -120,6 +122,11 @@ export function isNotServed(reply: ApiReply): boolean {
     reply.status === 404 &&
     (message === 'the server could not find the requested resource' || message.trim() === '404 page not found')
   );
+}
+
+/** Returns true if the object does not exist. A proxy, or a wrong path in the server URL, answers 404 about any object. */
+export function isAbsent(reply: ApiReply): boolean {
+  return reply.status === 404 && statusOf(reply).reason === 'NotFound' && !isNotServed(reply);
 }
 
 /** The server and the purpose of a call, for messages. */
@@ -190,7 +197,7 @@ export function updateResult<T extends KubernetesObject>(reply: ApiReply, ref: O
   if (reply.status === 409 && reason === 'Conflict') {
     return { outcome: 'conflict' };
   }
-  if (reply.status === 404 && reason === 'NotFound') {
+  if (isAbsent(reply)) {
     return { outcome: 'notFound' };
   }
   if (reply.status === 422) {

@@ -75,16 +75,45 @@ describe('planWrites', () => {
   );
 
   const both = { Endpoints: anEndpoints([A]), EndpointSlice: aSlice([A]) };
+  const slice = aSlice([A]);
+  const emptied = { ...slice, endpoints: null };
+  const notReady = { ...slice, endpoints: [{ addresses: [A], conditions: { ready: false } }] };
+  const oneReady = { ...slice, endpoints: [...notReady.endpoints, { addresses: [C] }] };
+  const excludedNotReady = {
+    ...slice,
+    endpoints: [{ addresses: [B], conditions: { ready: false } }, { addresses: [A] }],
+  };
+  const unset = { ...slice, endpoints: [{ addresses: [A], conditions: null }] };
+  const unlabelled = { ...slice, metadata: { ...slice.metadata, labels: {} } };
+  const otherPort = { ...HTTPS, name: 'other', port: 7443 };
+  const renamed = { ...HTTPS, name: 'api' };
   test.each([
     ['must not see missing Endpoints', { ...both, Endpoints: undefined }, true],
     ['must not see Endpoints without an address', { ...both, Endpoints: anEndpoints([]) }, true],
     ['must not see a slice without an address', { ...both, EndpointSlice: aSlice([]) }, true],
     ['must not see Endpoints with an excluded address', { ...both, Endpoints: anEndpoints([A, B]) }, true],
     ['must not see a slice with an excluded address', { ...both, EndpointSlice: aSlice([A, B]) }, true],
+    ['must not see a slice that another writer emptied with null', { ...both, EndpointSlice: emptied }, true],
+    ['must not see a slice without a ready endpoint', { ...both, EndpointSlice: notReady }, true],
+    ['must not see a slice without the label of the Service', { ...both, EndpointSlice: unlabelled }, true],
+    ['must not see a slice of another family', { ...both, EndpointSlice: { ...slice, addressType: 'IPv6' } }, true],
+    ['must not see a slice with another port', { ...both, EndpointSlice: aSlice([A], [otherPort]) }, true],
+    ['must not see a slice with another name of the port', { ...both, EndpointSlice: aSlice([A], [renamed]) }, true],
+    ['must not see Endpoints with another port', { ...both, Endpoints: anEndpoints([A], [otherPort]) }, true],
+    [
+      'must not see Endpoints whose subsets are null',
+      { ...both, Endpoints: { ...anEndpoints([]), subsets: null } },
+      true,
+    ],
+    ['are allowed to see a slice of which one endpoint is ready', { ...both, EndpointSlice: oneReady }, false],
+    ['are allowed to see an excluded address that is not ready', { ...both, EndpointSlice: excludedNotReady }, false],
+    ['are allowed to see an endpoint whose readiness is not set', { ...both, EndpointSlice: unset }, false],
+    ['are allowed to see more ports', { ...both, EndpointSlice: aSlice([A], [HTTPS, otherPort]) }, false],
     ['are allowed to see Endpoints with an unknown address', { ...both, Endpoints: anEndpoints([A, C]) }, false],
     ['are allowed to see Endpoints and a slice with only live addresses', both, false],
   ])('isHarmful returns whether clients must not see such objects: clients %s', (_name, objects, harmful) => {
-    expect(isHarmful({ objects, excluded: [B] })).toBe(harmful);
+    const servers = { objects: objects as FamilyObservation['objects'], excluded: [B], spec: aClusterSpec() };
+    expect(isHarmful({ ...servers, family: 'IPv4' })).toBe(harmful);
   });
 });
 

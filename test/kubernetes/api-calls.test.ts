@@ -280,3 +280,26 @@ describe('TLS', () => {
     },
   );
 });
+
+const notServed = 'the server could not find the requested resource';
+const NAMESPACE_REF = { kind: 'Namespace', name: 'kube-system' } as const;
+const CIDR_REF = { kind: 'ServiceCIDR', name: 'kubernetes' } as const;
+
+test.each([
+  ['a text', raw(404, '404 page not found\n')],
+  ['a Status about the path', failed(404, 'NotFound', notServed)],
+  ['a Status of another version', reply(404, { kind: 'Status', apiVersion: 'v2', code: 404, reason: 'NotFound' })],
+])('a 404 with %s does not mean that a Namespace is absent, because every server has Namespaces', async (_, answer) => {
+  await expect(portAnswering(answer).port.get(NAMESPACE_REF)).rejects.toMatchObject({
+    code: expect.stringMatching(/^(Rejected|MalformedReply)$/),
+    message: expect.stringContaining('server URL in the kubeconfig'),
+  });
+});
+
+test.each([
+  ['a text', raw(404, '404 page not found\n')],
+  ['a Status about the path', failed(404, 'NotFound', notServed)],
+  ['a Status about the object', failed(404, 'NotFound')],
+])('a 404 with %s means that a ServiceCIDR is absent, because older servers do not have them', async (_, answer) => {
+  await expect(portAnswering(answer).port.get(CIDR_REF)).resolves.toBeUndefined();
+});

@@ -35,6 +35,10 @@ test('the user name is read from the error message if the API server forbids an 
       deadline: AbortSignal.timeout(10_000),
       userAgent: 'test',
     }).user();
-  await expect(replied({ kind: 'Status', reason: 'Forbidden', message })).resolves.toBe('system:anonymous');
-  await expect(replied({ kind: 'Status', reason: 'Forbidden', message: 'no' })).resolves.toBeUndefined();
+  await expect(replied({ apiVersion: 'v1', kind: 'Status', reason: 'Forbidden', message })).resolves.toBe(
+    'system:anonymous',
+  );
+  await expect(
+    replied({ apiVersion: 'v1', kind: 'Status', reason: 'Forbidden', message: 'no' }),
+  ).resolves.toBeUndefined();
 });
