@@ -90,16 +90,22 @@ export class ClusterConnections {
     const kubeconfig = this.#ofPass(opening, opened, kept === undefined);
     const proberOf = (current: ApiServerAccess) =>
       httpsProber({ access: current, deadline: signal, userAgent, kept: this.#keptOfProbes });
+    const answered = new Set<string>();
+    const prober = renewingProber(kubeconfig, proberOf);
     return {
       kubernetes: clusterPort({
-        transport: this.#transport(opening, opened, kubeconfig, loop, proberOf),
+        transport: this.#transport(opening, opened, kubeconfig, loop, proberOf, answered),
         server: opened.access.server,
         deadline: signal,
         userAgent,
         inFlight: this.#inFlight,
         sleep: this.#options.sleep,
       }),
-      probe: renewingProber(kubeconfig, proberOf),
+      probe: async (target, given) => {
+        const reply = await prober(target, given);
+        if (reply.kind === 'status' && reply.status === 200) answered.add(target.url);
+        return reply;
+      },
       controlPlane: { id: opened.controlPlane, confirm: kubeconfig.confirm },
       credentialEndsSoon: opened.ends.some((end) => endsSoon(end, this.#options.nowMs())),
     };
@@ -149,6 +155,7 @@ export class ClusterConnections {
     kubeconfig: PassKubeconfig,
     loop: Loop,
     proberOf: (access: ApiServerAccess) => Prober,
+    answered: ReadonlySet<string>,
   ): Transport {
     const { spec, signal } = opening;
     const transports = new Map<ApiServerAccess, Transport>();
@@ -158,10 +165,10 @@ export class ClusterConnections {
       return transport;
     };
     const own = renewingTransport(kubeconfig, transportOf);
-    if (!MAY_USE_ANOTHER.has(loop) || otherServers(spec, access).length === 0) return own;
+    if (!MAY_USE_ANOTHER.has(loop) || otherServers(spec, access, { has: () => true }).length === 0) return own;
     return orOther(own, signal, async () => {
       const current = kubeconfig.current();
-      const other = await answeringServer(otherServers(spec, current), current, proberOf(current));
+      const other = await answeringServer(otherServers(spec, current, answered), current, proberOf(current));
       if (other === undefined) return undefined;
       const use = `passes use ${other.server}, another API server of the spec, until it does`;
       warnOnce(opening, warned, `${current.server} does not answer: ${use}`);

@@ -86,12 +86,20 @@ const MOST_OTHERS = 16;
 /** The longest wait for the answer of the kubeconfig's server. It leaves a pass of 9 s enough time to use another server. */
 const FIRST_ANSWER_MS = 3_000;
 
+/** The first parts of the paths at which API servers report their health. Any other path may be that of a proxy. */
+const HEALTH_PATHS: ReadonlySet<string | undefined> = new Set(['readyz', 'livez', 'healthz']);
+
 /**
  * Returns the probes of the API servers that may receive the kubeconfig's credential. Their addresses or host names are in the
- * spec, and they have a certificate of the kubeconfig's CA for the kubeconfig's server name. Returns none if the token is for one
- * server only, if the kubeconfig disables verification, or if its URL has a path, because only a proxy has a path.
+ * spec, or they are at a `probe.url` that answered in this pass. Each must have a certificate of the kubeconfig's CA for the
+ * kubeconfig's server name. Returns none if the token is for one server only, if the kubeconfig disables verification, or if
+ * its URL has a path, because only a proxy has a path.
  */
-export function otherServers(spec: ClusterSpec, access: ApiServerAccess): readonly ProbeTarget[] {
+export function otherServers(
+  spec: ClusterSpec,
+  access: ApiServerAccess,
+  answered: Pick<ReadonlySet<string>, 'has'> = new Set(),
+): readonly ProbeTarget[] {
   const { server, basePath, isIssuedForServer, tls } = access;
   if (isIssuedForServer || !tls().rejectUnauthorized || basePath !== '' || !server.startsWith('https:')) return [];
   const serverName = serverNameOf(access);
@@ -99,8 +107,9 @@ export function otherServers(spec: ClusterSpec, access: ApiServerAccess): readon
     .flatMap((apiServer): ProbeTarget[] => {
       if ('host' in apiServer && !isDnsName(apiServer)) return [];
       const { url } = targetOf('address' in apiServer ? apiServer.address : apiServer.host, apiServer.probe, spec);
-      const { origin, protocol } = new URL(url);
-      const isOther = protocol === 'https:' && origin !== server && isHostOf(spec, url);
+      const { origin, protocol, pathname } = new URL(url);
+      const isKnown = isHostOf(spec, url) || (answered.has(url) && HEALTH_PATHS.has(pathname.split('/')[1]));
+      const isOther = protocol === 'https:' && origin !== server && isKnown;
       return isOther ? [{ url, serverName, authenticate: false }] : [];
     })
     .slice(0, MOST_OTHERS);

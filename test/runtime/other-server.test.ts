@@ -43,13 +43,26 @@ describe('the other API servers that a pass is allowed to use', () => {
     expect(otherServers(spec([aServer('10.0.0.2', { url })]), await access())).toHaveLength(count);
   });
 
+  test.each([
+    ['uses', 'https://10.0.0.9:6443/readyz', 1],
+    ['uses', 'https://10.0.0.9:6443/readyz/ping', 1],
+    ['does not use', 'https://10.0.0.9:6443/k8s/clusters/a/readyz', 0],
+    ['does not use', 'http://10.0.0.9:8080/readyz', 0],
+  ])('a pass %s a server at the probe URL %s, which answered in this pass', async (_, url, count) => {
+    const servers = spec([aServer('10.0.0.2', { url })]);
+    expect(otherServers(servers, await access(), new Set([url]))).toHaveLength(count);
+    expect(otherServers(servers, await access(), new Set(['https://10.0.0.8:6443/readyz']))).toEqual([]);
+  });
+
   test.each<[string, Partial<ApiServerAccess>]>([
     ['a token for only one server, as with webIdentity', { isIssuedForServer: true }],
     ['disabled TLS verification', { tls: () => ({ rejectUnauthorized: false }) }],
     ['a server URL with a path, because the server is then a proxy', { basePath: '/k8s/clusters/a' }],
     ['a server without TLS', { server: 'http://10.0.0.1:8080' }],
   ])('a pass uses no other API server if its kubeconfig has %s', async (_, overrides) => {
-    expect(otherServers(spec([aServer('10.0.0.2')]), { ...(await access()), ...overrides })).toEqual([]);
+    const servers = spec([aServer('10.0.0.2'), aServer('10.0.0.3', { url: 'https://10.0.0.9:6443/readyz' })]);
+    const answered = { has: () => true };
+    expect(otherServers(servers, { ...(await access()), ...overrides }, answered)).toEqual([]);
   });
 });
 
@@ -63,19 +76,24 @@ describe('a pass when the API server in its kubeconfig is down', () => {
     tls = authority.issue(['127.0.0.1']),
     loop = 'kubernetes-service',
     cluster = {},
+    probeHost,
   }: {
     readonly react?: () => Reaction;
     readonly tls?: CertifiedKey;
     readonly loop?: Loop;
     readonly cluster?: object;
+    /** If set, the spec has another address, with a `probe.url` on this host, which the pass probes first. */
+    readonly probeHost?: string;
   }) {
     const other = await startFaultServer(react, tls);
     afterThisTest(other.stop);
     const text = kubeconfigTo('https://127.0.0.1:1', { ca: authority.ca, cluster, user: { token: 'secret' } });
     const { connect, warnings } = aProcess(() => parseKubeconfig(text, 'of the test'));
-    const apiServers = [aServer('127.0.0.1')];
+    const url = `https://${probeHost}:${new URL(other.url).port}/readyz`;
+    const apiServers = [probeHost === undefined ? aServer('127.0.0.1') : aServer('10.0.0.2', { url })];
     const service = { securePort: Number(new URL(other.url).port) };
-    const { kubernetes } = await connect(aClusterSpec({ apiServers, service }), loop);
+    const { kubernetes, probe } = await connect(aClusterSpec({ apiServers, service }), loop);
+    if (probeHost !== undefined) await probe({ url, authenticate: false });
     const [got] = await Promise.allSettled([kubernetes.get({ kind: 'Namespace', name: 'default' })]);
     return { other, got, warnings };
   }
@@ -93,7 +111,27 @@ describe('a pass when the API server in its kubeconfig is down', () => {
     },
   );
 
+  test('a pass uses a server at a probe URL whose host is not in the spec, if this server answered in the pass', async () => {
+    const { other, got } = await passBy({ probeHost: '127.0.0.1' });
+    expect(got).toMatchObject({ status: 'fulfilled', value: NAMESPACE });
+    expect(other.requests.map(({ headers }) => headers['authorization'])).toEqual([
+      undefined,
+      undefined,
+      'Bearer secret',
+    ]);
+  });
+
   test.each<[string, Parameters<typeof passBy>[0], string[]]>([
+    [
+      'at a probe URL whose certificate is for another server name than that of the kubeconfig',
+      { probeHost: '127.0.0.1', cluster: { 'tls-server-name': 'api.example.com' } },
+      ['/readyz'],
+    ],
+    [
+      'at a probe URL if it is a pass of cluster-ip-repair',
+      { probeHost: '127.0.0.1', loop: 'cluster-ip-repair' },
+      ['/readyz'],
+    ],
     ['whose certificate is of another CA', { tls: makeAuthority('another authority').issue(['127.0.0.1']) }, []],
     [
       'whose certificate is for a server name other than that of the kubeconfig',
