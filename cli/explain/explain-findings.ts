@@ -180,6 +180,22 @@ const OF_RANGES_AND_ENDPOINTS = group(
       alarm: 'no-live-lease',
       hint: 'kbctl doctor <cluster> shows why no API server is reached; the endpoints stay unchanged',
     },
+    deadServerPublished: {
+      title: 'An API server that does not answer is still published',
+      what: 'It is also the server of the kubeconfig, and the pass may use no other one: some connections of pods to the API server fail.',
+      causes: [
+        'The kubeconfig has the address of one API server and no `tls-server-name`.',
+        'It has `webIdentity`, no verification, `http://` or a path, for which there is no fall-back.',
+        'No other API server of the spec is ready.',
+      ],
+      resolution: [
+        step('Start the API server, or set the `server` of the kubeconfig to another one.'),
+        step('To have a fall-back, see docs/cluster-spec.md#a-fall-back.'),
+        DOCTOR,
+      ],
+      alarm: 'findings',
+      hint: 'start the API server, or set the server of the kubeconfig to another one: docs/cluster-spec.md#a-fall-back',
+    },
     twoOwners: {
       title: 'Another writer changes the endpoints of the kubernetes Service',
       what: 'It reverted a write within two ticks. Competing writes then wait up to ten minutes.',

@@ -4,6 +4,7 @@
  */
 const MESSAGES: readonly (readonly [word: string, ...parts: readonly string[]])[] = [
   ['notCorrected', 'is not corrected ('],
+  ['deadServerPublished', 'is still published although it is not live'],
   ['leakedRecord', 'IPAddress', 'appears to have been modified, not referencing a Service'],
   ['leakedRecord', 'IPAddress', 'appears to have leaked: cleaning up'],
   ['leakedRecord', 'IPAddress', 'has a wrong reference', '; cleaning up'],

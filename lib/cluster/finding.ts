@@ -28,12 +28,14 @@ export type FindingType =
   | 'oddProbe'
   /** The endpoints would be empty, so they stay unchanged. */
   | 'noLiveLease'
+  /** A server that does not answer is still published, because no API server accepts its removal. */
+  | 'deadServerPublished'
   | 'foreignSlice'
   /** A stored range does not parse, so it stays unchanged. */
   | 'corruptSnapshot'
   | 'other';
 
-/** Findings of the repair loops that do not resolve automatically. */
+/** Findings that do not resolve automatically. */
 export const FINDINGS_THAT_STAY: ReadonlySet<FindingType> = new Set([
   'duplicate',
   'outOfRange',
@@ -41,6 +43,7 @@ export const FINDINGS_THAT_STAY: ReadonlySet<FindingType> = new Set([
   'heldByAnother',
   'notRecorded',
   'notCorrected',
+  'deadServerPublished',
 ] as const);
 
 /** Findings that require no action: the loops resolve them, or they are information. */

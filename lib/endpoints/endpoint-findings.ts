@@ -91,6 +91,27 @@ function removalReason(lease: Lease | undefined, detail: string | undefined, now
   return cause === undefined ? expired : `${expired}; ${cause}`;
 }
 
+/**
+ * Returns a finding for each address that the last successful pass published, and this pass would remove, but cannot, because no
+ * API server accepts the write.
+ * @param wanted the addresses of the last successful pass
+ * @param live the addresses that may be published now
+ */
+export function deadServersPublished(
+  wanted: readonly string[],
+  live: readonly string[],
+  outcomes: ReadonlyMap<string, ProbeOutcome>,
+  cause: Error,
+): Finding[] {
+  if (live.length === 0) return [];
+  const dead = wanted.filter((address) => !live.includes(address));
+  return dead.map((address) => {
+    const why = outcomes.get(address)?.detail ?? 'its lease expired';
+    const message = `${address} is still published although it is not live (${why}): no API server accepts its removal. ${cause.message}`;
+    return { type: 'deadServerPublished', message, item: address };
+  });
+}
+
 export function probeFindings(outcomes: ReadonlyMap<string, ProbeOutcome>): Finding[] {
   return [...outcomes].flatMap(([address, { verdict, odd, detail, late }]): Finding[] => {
     if (late || verdict === 'unknown') {

@@ -1,3 +1,4 @@
+import * as z from 'zod/mini';
 import type { IPFamily } from '../allocator/ip-address.ts';
 import type { Finding } from '../cluster/finding.ts';
 import {
@@ -114,6 +115,15 @@ function publicationOf(
   const findings = verdict.twoOwners ? [twoOwners(found, verdict)] : [];
   return { writes, objects, removals: removalLines(servers, removedBy(writes, objects)), verdict, findings };
 }
+
+/** Returns the addresses that the last successful pass had to publish. */
+export function addressesWanted({ wanted = '[[]]' }: ContestState): readonly string[] {
+  // The text is not JSON if another version saved it.
+  const [addresses] = wanted.startsWith('[[') ? (wantedShape.safeParse(JSON.parse(wanted)).data ?? [[]]) : [[]];
+  return addresses;
+}
+
+const wantedShape = z.readonly(z.tuple([z.readonly(z.array(z.string()))], z.unknown()));
 
 function deletion(object: EndpointSliceObject) {
   return { verb: 'delete', object } as const;

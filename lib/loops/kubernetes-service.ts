@@ -13,12 +13,17 @@ import {
   type ServiceObject,
 } from '../cluster/published-objects.ts';
 import { type ContestState, contestStateFrom } from '../endpoints/contested-writes.ts';
-import { EndpointsError, probeFindings, standingWithdrawals } from '../endpoints/endpoint-findings.ts';
+import {
+  deadServersPublished,
+  EndpointsError,
+  probeFindings,
+  standingWithdrawals,
+} from '../endpoints/endpoint-findings.ts';
 import { planService } from '../endpoints/kubernetes-service.ts';
 import { decideLeases, describeChanges } from '../endpoints/lease-decisions.ts';
-import { endpointsPublication, slicesPublication } from '../endpoints/publication.ts';
-import { publishedServers, type ServersSeen } from '../endpoints/published-servers.ts';
-import type { ClusterPort } from '../kubernetes/cluster-port.ts';
+import { addressesWanted, endpointsPublication, slicesPublication } from '../endpoints/publication.ts';
+import { publishedAddresses, publishedServers, type ServersSeen } from '../endpoints/published-servers.ts';
+import { ClusterError, type ClusterPort } from '../kubernetes/cluster-port.ts';
 import type { LeaseChanges } from '../leases/lease.ts';
 import { changeLeases, notOverwritten, readLeases, type StoredLeases } from '../table/leases.ts';
 import { plainValue } from '../table/stored-item.ts';
@@ -43,6 +48,7 @@ import type { LoopDefinition, PassContext, PassReport } from './pass.ts';
  *   - The Service is missing, or differs while `service.reconcile` is set: the pass writes it.
  *   - The Endpoints or a slice do not publish exactly the live addresses: the pass writes them.
  *   - No lease is active: the pass does not write to the endpoints (`noLiveLease`).
+ *   - No API server accepts writes while a server is to be removed: the pass fails and reports it (`deadServerPublished`).
  *   - Another writer changes the endpoints: the pass corrects them, and reports and delays further corrections
  *     (`twoOwners`, `foreignSlice`).
  *   - An address is deregistered while the pass adds it: the pass removes it again.
@@ -62,7 +68,9 @@ async function run(context: PassContext): Promise<PassReport> {
 }
 
 async function publishServers(context: PassContext): Promise<PassReport> {
-  let world = await gather(context);
+  const gathered = await gather(context);
+  if ('errors' in gathered) return gathered;
+  let world = gathered;
   let plan = decide(world);
   if (!plan.isQuiet) {
     world = await gatherAgain(context, world, plan.remembered);
@@ -88,8 +96,9 @@ interface World extends ServersSeen {
 /**
  * Reads the input of the decision. Saves the outcomes of the probes in the leases before it reads the cluster, because the
  * cluster may not answer. A lease that another writer changed during the probes, for example by a deregistration, stays.
+ * @returns the report of a failed pass if the cluster does not answer and has an address that is to be removed
  */
-async function gather(context: PassContext): Promise<World> {
+async function gather(context: PassContext): Promise<World | PassReport> {
   const { spec, table, kubernetes, nowMs, triesEveryMs, previous } = context;
   const state = previous?.state;
   const families = publishedFamilies(spec);
@@ -102,11 +111,23 @@ async function gather(context: PassContext): Promise<World> {
   const decided = decideLeases(observation);
   const { written, present: stored, unwritten } = await changeLeases(table, spec.name, before, decided);
   const lines = describeChanges(observation, decided, written);
-  const [service, endpoints, slices] = await Promise.all([
+  const contests = [state, isRecord(state) ? state['slices'] : undefined].map(contestStateFrom);
+  const [contest = {}, slicesContest = {}] = contests;
+  const read = await Promise.all([
     kubernetes.get<ServiceObject>(SERVICE_REF),
     kubernetes.get<EndpointsObject>(ENDPOINTS_REF),
     readSlices(kubernetes, families),
-  ]);
+  ]).catch((error: unknown): PassReport => {
+    const live = publishedAddresses(stored.leases, expected, nowMs());
+    const wanted = contests.flatMap(addressesWanted);
+    if (!(error instanceof ClusterError) || spec.mode === 'observe') throw error;
+    const dead = deadServersPublished(wanted, live, outcomes, error);
+    if (dead.length === 0) throw error;
+    const report = { changes: lines, findings: [...findings, ...dead], counts: {}, errors: [error] };
+    return { ...report, ...(state !== undefined && { state }) };
+  });
+  if ('errors' in read) return read;
+  const [service, endpoints, slices] = read;
   const [first, ...others] = families;
   const sliceOf = ({ refs }: PublishedFamily) =>
     slices.find(({ metadata }) => metadata.name === refs.EndpointSlice.name);
@@ -117,8 +138,7 @@ async function gather(context: PassContext): Promise<World> {
       ...others.map((family) => ({ ...family, objects: { EndpointSlice: sliceOf(family) } })),
     ],
     findings: [...findings, ...probeFindings(outcomes)],
-    contest: contestStateFrom(state),
-    slicesContest: contestStateFrom(isRecord(state) ? state['slices'] : undefined),
+    ...{ contest, slicesContest },
     nowMs: nowMs(),
   };
 }

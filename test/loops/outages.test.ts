@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
 import { addressLookUp } from '../../lib/dispatch/address-look-up.ts';
-import type { LookUp } from '../../lib/kubernetes/cluster-port.ts';
+import { ClusterError, type ClusterPort, type LookUp } from '../../lib/kubernetes/cluster-port.ts';
 import type { Lease } from '../../lib/leases/lease.ts';
 import type { PassContext } from '../../lib/loops/pass.ts';
 import { PASS_BUDGET_MS } from '../../lib/runtime/deadline.ts';
@@ -316,4 +316,41 @@ test('a server that does not answer is removed if another server, which has an a
   for (let tick = 0; tick < 2; tick++) await world.tick();
   expect(world.published()).toEqual([B, C]);
   expect(await world.lease(B)).toMatchObject({ source: 'agent', misses: 0 });
+});
+
+describe('a dead API server that is also the server of the kubeconfig', () => {
+  const failing = (world: EndpointsWorld): ClusterPort => {
+    const fail = () => Promise.reject(new ClusterError('Unavailable', 'connect ECONNREFUSED 10.0.0.1:6443'));
+    return { ...world.cluster.port, get: fail, list: fail };
+  };
+
+  test('a pass that cannot remove a dead server reports that it is still published, until it can', async () => {
+    const world = await settled(worldOf(A, B));
+    world.answer(SILENT, A);
+    const kubernetes = failing(world);
+    await expect(world.tick(10_000, { kubernetes })).rejects.toThrow('ECONNREFUSED');
+    for (let tick = 0; tick < 3; tick++) {
+      const report = await world.tick(10_000, { kubernetes }).catch(() => undefined);
+      if (tick === 0) continue;
+      expect(report).toMatchObject({ errors: [{ code: 'Unavailable' }] });
+      expect(report?.findings).toMatchObject([
+        { type: 'deadServerPublished', item: A, message: expect.stringContaining('10.0.0.1 is still published') },
+      ]);
+    }
+    const { changes, findings } = await world.tick();
+    expect(findings).toEqual([]);
+    expect(changes).toContainEqual(expect.stringMatching(/^removed 10\.0\.0\.1 from the endpoints/));
+  });
+
+  test.each<[string, (world: EndpointsWorld) => unknown]>([
+    ['if all servers answer', () => undefined],
+    ['if no server answers', (world) => world.answer(SILENT, A, B)],
+    ['in observe', (world) => world.answer(SILENT, A).change({ mode: 'observe' })],
+  ])('a pass whose cluster does not answer reports no dead server %s', async (_, happens) => {
+    const world = await settled(worldOf(A, B));
+    happens(world);
+    const kubernetes = failing(world);
+    for (let tick = 0; tick < 4; tick++)
+      await expect(world.tick(10_000, { kubernetes })).rejects.toThrow('ECONNREFUSED');
+  });
 });
