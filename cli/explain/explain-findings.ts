@@ -180,6 +180,20 @@ const OF_RANGES_AND_ENDPOINTS = group(
       alarm: 'no-live-lease',
       hint: 'kbctl doctor <cluster> shows why no API server is reached; the endpoints stay unchanged',
     },
+    serviceDiffers: {
+      title: 'The kubernetes Service differs, and no pass corrects it',
+      what: 'It has a selector, no address, another address than the first of the range, type ExternalName, or one family in place of two: clients do not reach the API servers as the spec says.',
+      causes: [
+        'Another writer changed or recreated it.',
+        'The API servers have one range, and the spec has `service.ipFamilyPolicy: PreferDualStack`.',
+      ],
+      resolution: [
+        step('Do what the message says.', 'kubectl -n default get service kubernetes -o yaml'),
+        step('Otherwise delete it: a pass creates it again.', 'kubectl -n default delete service kubernetes'),
+      ],
+      alarm: 'findings',
+      hint: 'do what the message says: a pass does not correct the Service',
+    },
     deadServerPublished: {
       title: 'An API server that does not answer is still published',
       what: 'It is also the server of the kubeconfig, and the pass may use no other one: some connections of pods to the API server fail.',

@@ -1,3 +1,4 @@
+import type { Finding } from '../cluster/finding.ts';
 import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
 import {
   addressesIn,
@@ -151,6 +152,7 @@ export interface ServicePass {
 export interface WrittenService {
   readonly changes: readonly string[];
   readonly errors: readonly EndpointsError[];
+  readonly findings?: readonly Finding[];
   /** True if the Service is missing: then no endpoints are published. */
   readonly isMissing: boolean;
 }
@@ -160,6 +162,11 @@ export async function writeService(pass: ServicePass, write: ServiceWrite | unde
   if (write === undefined) return { changes: [], errors: [], isMissing: false };
   if (write.verb === 'create') return createService(pass, write.object);
   const result = await pass.kubernetes.update(write.object);
+  if (result.outcome === 'invalid' && write.needsTwoRanges) {
+    const remedy = 'Start the API servers with both ranges (--service-cluster-ip-range)';
+    const message = `Service ${SERVICE} has one family, and the API server refuses the other: ${result.message}. ${remedy}`;
+    return { changes: [], errors: [], findings: [{ type: 'serviceDiffers', message }], isMissing: false };
+  }
   return {
     changes: result.outcome === 'updated' ? [`updated service ${SERVICE}: ${write.fields}`] : [],
     errors: 'object' in result ? [] : [endpointsError(failureOf(result, `Service ${SERVICE}`))],

@@ -28,6 +28,8 @@ export type FindingType =
   | 'oddProbe'
   /** The endpoints would be empty, so they stay unchanged. */
   | 'noLiveLease'
+  /** The kubernetes Service differs in a field that no pass corrects. */
+  | 'serviceDiffers'
   /** A server that does not answer is still published, because no API server accepts its removal. */
   | 'deadServerPublished'
   | 'foreignSlice'
@@ -44,6 +46,7 @@ export const FINDINGS_THAT_STAY: ReadonlySet<FindingType> = new Set([
   'notRecorded',
   'notCorrected',
   'deadServerPublished',
+  'serviceDiffers',
 ] as const);
 
 /** Findings that require no action: the loops resolve them, or they are information. */

@@ -1,6 +1,7 @@
 import { parseAddress } from '../allocator/ip-address.ts';
 import { containsNetwork, type Network, networkContains, parseCidr } from '../allocator/network.ts';
 import { SERVICE_REF, type ServiceObject } from '../cluster/published-objects.ts';
+import { serviceFaults } from '../endpoints/kubernetes-service.ts';
 import type { ClusterPort } from '../kubernetes/cluster-port.ts';
 import { isDefault, listServiceCidrs, type ServiceCidr } from '../kubernetes/service-cidrs.ts';
 import type { ClusterSpec } from '../spec/cluster-spec.ts';
@@ -59,6 +60,7 @@ export async function checkService(spec: ClusterSpec, kubernetes: ClusterPort): 
     const fix = 'Correct service.port, or set service.reconcile, and passes correct the Service';
     lines.push(warn('service', `Service default/kubernetes has no port ${spec.service.port}`, fix));
   }
+  lines.push(...serviceFaults(spec, service).map(({ message, remedy }) => fail('service', message, remedy)));
   if (lines.length > 0) return [...record, ...lines];
   return [...record, ok('service', `Service default/kubernetes is ${clusterIP}, in ${range}`)];
 }

@@ -1,8 +1,11 @@
-import { formatAddress } from '../allocator/ip-address.ts';
-import { parseCidr, usableOf } from '../allocator/network.ts';
+import { formatAddress, parseAddress } from '../allocator/ip-address.ts';
+import { networkContains, parseCidr, usableOf } from '../allocator/network.ts';
+import type { Finding } from '../cluster/finding.ts';
 import {
   type EndpointPort,
+  isNothing,
   KUBERNETES_SERVICE,
+  publishedFamilies,
   type ServiceObject,
   type ServicePort,
   samePort,
@@ -11,27 +14,79 @@ import type { ClusterSpec } from '../spec/cluster-spec.ts';
 
 export type ServiceWrite =
   | { readonly verb: 'create'; readonly object: ServiceObject }
-  | { readonly verb: 'update'; readonly object: ServiceObject; readonly fields: string };
+  | {
+      readonly verb: 'update';
+      readonly object: ServiceObject;
+      readonly fields: string;
+      /** True if an API server with one range refuses the write. */
+      readonly needsTwoRanges?: true;
+    };
 
 /**
- * Returns the write of the Service, if it needs one. A missing Service is created. The type and ports are corrected if the
- * spec sets `service.reconcile`. The `ipFamilyPolicy` is changed if the spec asks for both families and the Service has one.
+ * Returns the write of the Service, if it needs one. A missing Service is created. Type, address and ports are corrected if the
+ * spec sets `service.reconcile`. If the spec asks for both families and the Service has one, the write contains the policy; if
+ * the policy alone did not change that, also the families, because the API server only then allocates the second address.
  */
 export function planService(spec: ClusterSpec, current: ServiceObject | undefined): ServiceWrite | undefined {
   const desired = desiredService(spec);
   if (current === undefined) return { verb: 'create', object: desired };
   const object = spec.service.reconcile ? correctedService(current, desired) : undefined;
-  const isSingle = (current.spec.ipFamilyPolicy ?? 'SingleStack') === 'SingleStack';
-  if (spec.service.ipFamilyPolicy !== 'PreferDualStack' || !isSingle) {
+  const { spec: fields, ...rest } = object ?? current;
+  const families = publishedFamilies(spec).map(({ family }) => family);
+  const isComplete = families.length === 1 || fields.type === 'ExternalName' || fields.clusterIP === 'None';
+  const isSingle = (fields.ipFamilyPolicy ?? 'SingleStack') === 'SingleStack';
+  const hasBoth = (fields.ipFamilies ?? fields.clusterIPs)?.length !== 1;
+  if (isComplete || (!isSingle && (hasBoth || object !== undefined))) {
     return object && { verb: 'update', object, fields: 'type and ports' };
   }
-  const { spec: fields, ...rest } = object ?? current;
-  const dual = { ...rest, spec: { ...fields, ipFamilyPolicy: 'PreferDualStack' } };
+  const dual = { ipFamilyPolicy: 'PreferDualStack', ...(!isSingle && { ipFamilies: families }) };
+  const named = isSingle ? 'ipFamilyPolicy' : 'ipFamilies';
   return {
     verb: 'update',
-    object: dual,
-    fields: object === undefined ? 'ipFamilyPolicy' : 'type, ports and ipFamilyPolicy',
+    object: { ...rest, spec: { ...fields, ...dual } },
+    fields: object === undefined ? named : `type, ports and ${named}`,
+    ...(!isSingle && { needsTwoRanges: true }),
   };
+}
+
+export interface ServiceFault {
+  readonly message: string;
+  readonly remedy: string;
+}
+
+const PATCH = 'kubectl -n default patch service kubernetes --type=json -p';
+const RECREATE = 'Delete it, and a pass creates it again: kubectl -n default delete service kubernetes';
+
+/** Returns what is wrong with the Service and no pass corrects: clients do not reach the API servers through it. */
+export function serviceFaults(spec: ClusterSpec, { spec: fields }: ServiceObject): readonly ServiceFault[] {
+  const wanted = serviceAddress(spec);
+  const { type, clusterIP = '', selector } = fields;
+  const is = (what: string, remedy: string): ServiceFault[] => [
+    { message: `Service default/kubernetes ${what}`, remedy },
+  ];
+  if (type === 'ExternalName') {
+    return spec.service.reconcile ? [] : is('is of type ExternalName', 'Set service.reconcile: true in the spec');
+  }
+  const network = parseCidr(spec.serviceClusterIPRanges[0]);
+  const address = parseAddress(clusterIP);
+  // An address outside the range usually means that the spec has another range than the API servers.
+  const isForeign =
+    network !== undefined &&
+    address !== undefined &&
+    networkContains(network, address) &&
+    formatAddress(address) !== wanted;
+  return [
+    ...(isNothing(selector)
+      ? []
+      : is('has a selector', `Remove it: ${PATCH} '[{"op":"remove","path":"/spec/selector"}]'`)),
+    ...(clusterIP === 'None' ? is('is headless', RECREATE) : []),
+    ...(isForeign ? is(`has ${formatAddress(address)} in place of ${wanted}`, RECREATE) : []),
+  ];
+}
+
+export function serviceFindings(spec: ClusterSpec, service: ServiceObject | undefined): Finding[] {
+  const faults = service === undefined ? [] : serviceFaults(spec, service);
+  return faults.map(({ message, remedy }) => ({ type: 'serviceDiffers', message: `${message}. ${remedy}` }));
 }
 
 /**
@@ -54,19 +109,22 @@ function desiredService(spec: ClusterSpec): ServiceObject {
   };
 }
 
-/** Returns the Service with its type and ports corrected; `undefined` if both are correct. Ports are compared by position. */
+/**
+ * Returns the Service with its type and ports corrected; `undefined` if both are correct. Ports are compared by position. A
+ * Service of type ExternalName has no address: without one in the write, the API server would allocate any.
+ */
 function correctedService(current: ServiceObject, desired: ServiceObject): ServiceObject | undefined {
-  const ports = desired.spec.ports ?? [];
+  const { type, clusterIP = '', ports = [] } = desired.spec;
   const currentPorts = current.spec.ports ?? [];
   const satisfied =
-    current.spec.type === desired.spec.type &&
+    current.spec.type === type &&
+    !current.spec.externalName &&
     currentPorts.length === ports.length &&
     ports.every((port, position) => sameServicePort(port, currentPorts[position]));
   if (satisfied) return undefined;
-  return {
-    ...current,
-    spec: { ...current.spec, ports, ...(desired.spec.type === undefined ? {} : { type: desired.spec.type }) },
-  };
+  const { externalName: _, ...kept } = current.spec;
+  const address = current.spec.type === 'ExternalName' ? { clusterIP, clusterIPs: [clusterIP] } : {};
+  return { ...current, spec: { ...kept, ...address, ports, ...(type === undefined ? {} : { type }) } };
 }
 
 /** Returns the ports that the Endpoints and the EndpointSlice publish. */

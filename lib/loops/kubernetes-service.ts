@@ -19,7 +19,7 @@ import {
   probeFindings,
   standingWithdrawals,
 } from '../endpoints/endpoint-findings.ts';
-import { planService } from '../endpoints/kubernetes-service.ts';
+import { planService, serviceFindings } from '../endpoints/kubernetes-service.ts';
 import { decideLeases, describeChanges } from '../endpoints/lease-decisions.ts';
 import { addressesWanted, endpointsPublication, slicesPublication } from '../endpoints/publication.ts';
 import { publishedAddresses, publishedServers, type ServersSeen } from '../endpoints/published-servers.ts';
@@ -62,9 +62,9 @@ export const kubernetesService: LoopDefinition = { id: 'kubernetes-service', run
 async function run(context: PassContext): Promise<PassReport> {
   const { spec, kubernetes } = context;
   if (spec.endpoints.reconciler !== 'none') return publishServers(context);
-  const write = planService(spec, await kubernetes.get<ServiceObject>(SERVICE_REF));
-  const { changes, errors } = await writeService(context, write);
-  return { changes, errors, findings: [], counts: {} };
+  const service = await kubernetes.get<ServiceObject>(SERVICE_REF);
+  const { changes, errors, findings = [] } = await writeService(context, planService(spec, service));
+  return { changes, errors, findings: [...serviceFindings(spec, service), ...findings], counts: {} };
 }
 
 async function publishServers(context: PassContext): Promise<PassReport> {
@@ -189,6 +189,7 @@ function decide(world: World) {
     counts: { addresses, activeLeases, ...(lateProbes > 0 && { lateProbes }) },
     findings: [
       ...world.findings,
+      ...serviceFindings(spec, world.service),
       ...standingWithdrawals(spec.name, leases, nowMs),
       ...slices.findings,
       ...endpoints.findings,
@@ -212,7 +213,8 @@ async function apply(context: PassContext, world: World, plan: ReturnType<typeof
   return {
     changes: [...changes, ...endpoints.changes, ...slices.changes],
     ...(wouldWrite.length > 0 && { wouldWrite }),
-    ...{ findings, counts },
+    findings: [...findings, ...(service.findings ?? [])],
+    counts,
     errors: [...service.errors, ...plan.errors, ...endpoints.errors, ...slices.errors],
     state: plainValue({ ...endpoints.state, ...(slices.state && { slices: slices.state }) }),
   };

@@ -100,7 +100,7 @@ const service = z.strictObject({
   reconcile: withDefault(
     false,
     z.boolean(),
-    'Correct type and ports of the Service that another writer changed. Upstream never does in production.',
+    'Correct type and ports of the Service that another writer changed, and its address if its type was ExternalName. Upstream never does in production.',
   ),
   ipFamilyPolicy: optional(
     z.enum(['SingleStack', 'PreferDualStack']),

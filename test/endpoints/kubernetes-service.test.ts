@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { ServiceObject, ServicePort } from '../../lib/cluster/published-objects.ts';
-import { endpointPorts, planService } from '../../lib/endpoints/kubernetes-service.ts';
+import { endpointPorts, planService, serviceFindings } from '../../lib/endpoints/kubernetes-service.ts';
 import type { ClusterSpec } from '../../lib/spec/cluster-spec.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { found } from '../support/found.ts';
@@ -96,6 +96,60 @@ describe('correcting the kubernetes Service', () => {
     const object = { ...current, spec: { ...current.spec, type: 'ClusterIP', ports: right } };
     expect(planService(spec, current)).toEqual({ verb: 'update', object, fields: 'type and ports' });
   });
+
+  const dualStack = (fields: object) => {
+    const policy = aClusterSpec({
+      serviceClusterIPRanges: ['10.0.0.0/24', 'fd00::/112'],
+      service: { ipFamilyPolicy: 'PreferDualStack' },
+    });
+    const current = found([HTTPS]);
+    return planService(policy, { ...current, spec: { ...current.spec, ...fields } });
+  };
+
+  test('a correction of a Service of type ExternalName contains the address of the Service, and not its externalName', () => {
+    const current = found(right, 'ExternalName');
+    const { clusterIP: _, ...fields } = current.spec;
+    const broken = { ...current, spec: { ...fields, externalName: 'api.example.com' } };
+    expect(planService(spec, broken)?.object.spec).toEqual({ ...found(right).spec, clusterIPs: ['10.0.0.1'] });
+    const leftover = { ...current, spec: { ...current.spec, type: 'ClusterIP', externalName: 'api.example.com' } };
+    expect(planService(spec, leftover)?.object.spec.externalName).toBeUndefined();
+  });
+
+  test.each([
+    ['its policy if the policy is SingleStack', {}, { ipFamilyPolicy: 'PreferDualStack' }],
+    [
+      'its families if the policy alone did not add one',
+      { ipFamilyPolicy: 'PreferDualStack', ipFamilies: ['IPv4'] },
+      { ipFamilies: ['IPv4', 'IPv6'] },
+    ],
+  ])('for both families, the write of a Service with one family contains %s', (_, before, after) => {
+    expect(dualStack(before)).toMatchObject({ verb: 'update', object: { spec: after } });
+  });
+
+  test('for both families, a Service that has both needs no write', () => {
+    expect(dualStack({ ipFamilyPolicy: 'PreferDualStack', ipFamilies: ['IPv4', 'IPv6'] })).toBeUndefined();
+  });
+
+  test.each([
+    ['has a selector', { selector: { app: 'x' } }, 'kubectl -n default patch service kubernetes'],
+    ['is headless', { clusterIP: 'None' }, 'kubectl -n default delete service kubernetes'],
+    ['has 10.0.0.9 in place of 10.0.0.1', { clusterIP: '10.0.0.9' }, 'kubectl -n default delete service kubernetes'],
+    ['is of type ExternalName', { type: 'ExternalName' }, 'service.reconcile: true'],
+  ])('a Service that %s is reported with its remedy', (what, fields, remedy) => {
+    const current = found([HTTPS]);
+    const findings = serviceFindings(aClusterSpec(), { ...current, spec: { ...current.spec, ...fields } });
+    expect(findings).toMatchObject([{ type: 'serviceDiffers', message: expect.stringContaining(what) }]);
+    expect(findings[0]?.message).toContain(remedy);
+  });
+
+  test.each([{}, { selector: {} }, { selector: null }, { clusterIP: '10.96.0.1' }, { type: 'LoadBalancer' }])(
+    'a Service with %j is not reported',
+    (fields) => {
+      const current = found([HTTPS]);
+      const service = { ...current, spec: { ...current.spec, ...fields } } as ServiceObject;
+      expect(serviceFindings(aClusterSpec(), service)).toEqual([]);
+    },
+  );
 
   test.each([
     { name: 'the same ports and type', ports: right },
