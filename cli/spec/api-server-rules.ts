@@ -5,8 +5,15 @@ import {
   isLoopback,
   isMulticast,
   isUnspecified,
+  networkContains,
 } from '../../lib/allocator/network.ts';
-import { nameOfEntry, PROBE_PATH, readServiceRanges, TARGET_GROUP } from '../../lib/spec/spec-parts.ts';
+import {
+  DEFAULT_CLUSTER_IP_RANGE,
+  nameOfEntry,
+  PROBE_PATH,
+  readServiceRanges,
+  TARGET_GROUP,
+} from '../../lib/spec/spec-parts.ts';
 import { firstIndexes } from '../../lib/util/values.ts';
 import { checkKubeconfigField } from './kubeconfig-rules.ts';
 import { isDnsLabel, isHostName } from './names.ts';
@@ -109,6 +116,14 @@ function checkFamily(at: SpecPath, text: string, address: Address, draft: SpecDr
   const reconciler = draft.endpoints?.reconciler;
   if (reconciler === undefined || reconciler === 'none' || draft.serviceClusterIPRange === undefined) return;
   const { primary, secondary } = readServiceRanges(draft.serviceClusterIPRange);
+  // The default is not always the range of the API servers.
+  const isWritten = primary?.text !== DEFAULT_CLUSTER_IP_RANGE;
+  const inside = [primary, secondary].find((range) => range !== undefined && networkContains(range, address));
+  if (inside !== undefined && isWritten) {
+    const fix = 'write the address of the API server, or correct serviceClusterIPRange';
+    report(at, `is in the range of cluster IPs ${inside.text}, which endpoints must not be in`, fix);
+    return;
+  }
   if (primary === undefined || primary.family === address.family) return;
   if (draft.service?.ipFamilyPolicy === 'PreferDualStack' && secondary?.family === address.family) return;
   const other =

@@ -175,7 +175,10 @@ async function gatherAgain(context: PassContext, world: World, remembered: Lease
 function decide(world: World) {
   const { spec, nowMs } = world;
   const { primary, second, leases, addresses, remembered } = publishedServers(world);
-  const endpoints = endpointsPublication(primary, world.contest);
+  // The API server deletes the Endpoints with their Service: that is no change by another writer of the Endpoints.
+  const { lastWrite: _, ...withoutWrite } = world.contest;
+  const contest = world.service === undefined ? withoutWrite : world.contest;
+  const endpoints = endpointsPublication(primary, contest);
   const slices = slicesPublication(world.slices, primary, second, world.slicesContest);
   const service = planService(spec, world.service);
   const refusals = endpoints.findings.filter(({ type }) => type === 'noLiveLease');

@@ -52,6 +52,18 @@ describe('endpoints with another writer', () => {
     expect(world.cluster.writes).toEqual([]);
   });
 
+  test('the deletion of the Service, with which the API server deletes the Endpoints, is no change by another writer', async () => {
+    const world = await settled(worldOf(A, B));
+    world.cluster.place(anEndpoints([A, B, FOREIGN]), 'kubectl');
+    await world.tick();
+    for (const kind of ['Service', 'Endpoints', 'EndpointSlice'] as const) {
+      world.cluster.remove({ kind, namespace: 'default', name: 'kubernetes' });
+    }
+    const { findings } = await world.tick();
+    expect(findings).toEqual([]);
+    expect(world.published()).toEqual([A, B]);
+  });
+
   test.each<[string, readonly string[]]>([
     ['publishes an address that was removed', [A, B]],
     ['empties them', []],

@@ -156,7 +156,9 @@ describe('a fault', () => {
     });
     expect(faults.sort()).toEqual([
       'apiServers[0].address: may not be in the loopback range (127.0.0.0/8, ::1/128)',
+      'apiServers[1].address: is in the range of cluster IPs 10.0.0.0/8, which endpoints must not be in',
       'apiServers[2].address: apiServers[1] is the same',
+      'apiServers[2].address: is in the range of cluster IPs 10.0.0.0/8, which endpoints must not be in',
       'apiServers[3]: has neither an address, a host, a targetGroupArn nor a serviceRef',
       'colour: is not a field',
       'endpoints.extraPorts: is "none"',
@@ -233,7 +235,7 @@ describe('API servers', () => {
   );
 
   const IPV4_RANGE = '192.168.0.0/24';
-  const IPV6_RANGE = '2001:db8::/112';
+  const IPV6_RANGE = '2001:db8:5::/112';
   const disagree = (ranges: string, address: string) =>
     `apiServers[0].address: service IP family "${ranges.split(',')[0]}" must match public address family "${address}"`;
 
@@ -252,6 +254,14 @@ describe('API servers', () => {
       expect(faultsOf(spec)).toEqual(agree ? [] : [disagree(range, address)]);
     },
   );
+
+  test.each([
+    ['10.96.0.1', '10.96.0.0/16', '10.96.0.0/16'],
+    ['::ffff:10.96.0.9', 'fd00::/112,10.96.0.0/16', '10.96.0.0/16'],
+  ])('the address of an API server must not be %s if the ranges of cluster IPs are %s', (address, range, named) => {
+    const fault = `apiServers[0].address: is in the range of cluster IPs ${named}, which endpoints must not be in`;
+    expect(faultsOf(aSpec({ apiServers: [{ address }], serviceClusterIPRange: range }))).toEqual([fault]);
+  });
 
   const apiServers = [{ address: '192.168.1.1' }, { address: '2001:db8::1' }];
   const oneFamily = { serviceClusterIPRange: IPV4_RANGE, apiServers: apiServers.slice(0, 1) };
