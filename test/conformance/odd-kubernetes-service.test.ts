@@ -1,0 +1,43 @@
+import { expect, test } from '@jest/globals';
+import type { EndpointSliceObject, ServiceObject } from '../../lib/cluster/published-objects.ts';
+import { SERVICE_PATH, SLICE_PATH } from '../support/kubernetes-service-objects.ts';
+import { runningControlPlane, runningHandlers } from './running-control-plane.ts';
+
+const LOOP = 'kubernetes-service';
+const { apiserver } = runningControlPlane({ endpointReconcilerType: 'none' });
+const handlers = runningHandlers(() => ({
+  kubeconfigFile: apiserver.kubeconfigFile,
+  spec: {
+    mode: 'enforce',
+    apiServers: [{ address: '10.9.8.7', probe: { url: `${apiserver.url}/readyz` } }],
+    service: { securePort: apiserver.port, reconcile: true },
+  },
+}));
+
+test('a Service that became of type ExternalName gets its address again', async () => {
+  await handlers.run(LOOP);
+  const before = (await apiserver.request<ServiceObject>('GET', SERVICE_PATH)).body;
+  const { clusterIP: _, clusterIPs: __, ...fields } = before.spec;
+  const external = { ...before, spec: { ...fields, type: 'ExternalName', externalName: 'api.example.com' } };
+  expect((await apiserver.request('PUT', SERVICE_PATH, external)).status).toBe(200);
+  handlers.advance(10_000);
+  const { errors } = await handlers.run(LOOP);
+  expect(errors).toEqual([]);
+  const after = (await apiserver.request<ServiceObject>('GET', SERVICE_PATH)).body;
+  expect(after.spec).toMatchObject({ type: 'ClusterIP', clusterIPs: before.spec.clusterIPs ?? [] });
+  expect(after.spec.externalName).toBeUndefined();
+  handlers.advance(10_000);
+  expect(await handlers.run(LOOP)).toMatchObject({ changes: [], findings: [] });
+});
+
+test('in a contest, a slice without a ready endpoint is corrected by every pass', async () => {
+  for (let pass = 0; pass < 4; pass++) {
+    const { body } = await apiserver.request<EndpointSliceObject>('GET', SLICE_PATH);
+    const endpoints = (body.endpoints ?? []).map((one) => ({ ...one, conditions: { ready: false } }));
+    expect((await apiserver.request('PUT', SLICE_PATH, { ...body, endpoints })).status).toBe(200);
+    handlers.advance(10_000);
+    await handlers.run(LOOP);
+    const after = (await apiserver.request<EndpointSliceObject>('GET', SLICE_PATH)).body;
+    expect(after.endpoints).toMatchObject([{ conditions: { ready: true } }]);
+  }
+});
