@@ -36,7 +36,8 @@ const MISFORTUNES: readonly Misfortune[] = [
   ],
   [
     'the kubeconfig points nowhere',
-    (cluster) => kubeconfigWith(cluster, { cluster: { server: 'https://127.0.0.1:1' } }),
+    // The certificate of the server at the probe URL is not for this address, so that no pass may use that server.
+    (cluster) => kubeconfigWith(cluster, { cluster: { server: 'https://127.0.0.2:1' } }),
     'Unavailable',
     /ECONNREFUSED.*Check.*the server URL in the kubeconfig/,
   ],
