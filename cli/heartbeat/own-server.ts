@@ -50,6 +50,7 @@ const PLAIN: ApiServerAccess = {
   server: '',
   basePath: '',
   context: '',
+  ignored: [],
   source: '',
   tls: () => ({ rejectUnauthorized: true }),
   authHeaders: async () => ({}),

@@ -14,6 +14,7 @@ import {
   readServiceRanges,
   TARGET_GROUP,
 } from '../../lib/spec/spec-parts.ts';
+import { plainUrl } from '../../lib/util/hosts.ts';
 import { firstIndexes } from '../../lib/util/values.ts';
 import { checkKubeconfigField } from './kubeconfig-rules.ts';
 import { isDnsLabel, isHostName } from './names.ts';
@@ -157,13 +158,14 @@ function checkProbe(at: SpecPath, probe: NonNullable<ServerDraft['probe']>, repo
 }
 
 function checkUrl(at: SpecPath, text: string, authenticate: boolean, report: Report): void {
-  const url = URL.parse(text);
-  if (url === null || !['http:', 'https:'].includes(url.protocol)) {
-    const fix = 'write a whole URL such as https://10.0.0.10:6443/readyz';
-    report(at, `${JSON.stringify(text)} is not an http or https URL`, fix);
-  } else if (url.username !== '' || url.password !== '') {
+  const { username, password } = URL.parse(text) ?? { username: '', password: '' };
+  const url = plainUrl(text);
+  if (username !== '' || password !== '') {
     const fix = 'remove it; probe.authenticate sends that of the kubeconfig';
     report(at, 'contains a credential, which would be stored and logged', fix);
+  } else if (url === undefined) {
+    const fix = 'write a whole URL such as https://10.0.0.10:6443/readyz';
+    report(at, `${JSON.stringify(text)} is not an http or https URL`, fix);
   } else if (authenticate && url.protocol === 'http:') {
     const message = 'would send the credential of probe.authenticate unencrypted';
     report(at, message, 'write an https URL, or leave out probe.authenticate');

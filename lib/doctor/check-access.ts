@@ -18,6 +18,7 @@ import type { Lease } from '../leases/lease.ts';
 import { hasAnswered, type ProbeOutcome } from '../leases/probe-outcome.ts';
 import type { ClusterSpec, Mode } from '../spec/cluster-spec.ts';
 import { hostOf } from '../util/hosts.ts';
+import { boundedText } from '../util/values.ts';
 import { type DoctorLine, fail, ok, warn } from './line.ts';
 
 export async function checkKubeconfig(access: ApiServerAccess, nowMs: number): Promise<readonly DoctorLine[]> {
@@ -25,6 +26,9 @@ export async function checkKubeconfig(access: ApiServerAccess, nowMs: number): P
   if (!access.tls().rejectUnauthorized) {
     const fix = 'Add certificate-authority-data, and remove insecure-skip-tls-verify';
     lines.push(warn('kubeconfig', 'it disables verification of the API server certificate', fix));
+  }
+  if (access.ignored.length > 0) {
+    lines.push(ok('kubeconfig', `ignored unknown fields, as kubectl does: ${boundedText(access.ignored.join(', '))}`));
   }
   const ends = await credentialEnds(access);
   if (access.isIssuedForServer) lines.push(ok('token', 'AWS STS issues one, and a new one before it ends'));

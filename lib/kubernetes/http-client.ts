@@ -48,6 +48,9 @@ const MOST_INTERIM_REPLIES = 10;
  */
 const TLS_LIMITS = { ciphers: `${DEFAULT_CIPHERS}:!DHE`, secureOptions: constants.SSL_OP_NO_RENEGOTIATION } as const;
 
+/** Each certificate of the CA data is an anchor, as in Go: also an intermediate, or the server's own. */
+const TRUST = { allowPartialTrustChain: true } as const;
+
 /** Sends requests to one server, over HTTP/1.1. */
 export class HttpClient {
   readonly #host: string;
@@ -70,7 +73,7 @@ export class HttpClient {
       ...(lookup && { lookup }),
     };
     this.#agent = this.#isTls
-      ? new TlsAgent({ ...options, ...material, ...verifiedAs(servername), ...TLS_LIMITS })
+      ? new TlsAgent({ ...options, ...material, ...verifiedAs(servername), ...TLS_LIMITS, ...TRUST })
       : new Agent(options);
   }
 

@@ -1,6 +1,6 @@
-import { loadAll, YAMLException } from 'js-yaml';
+import { boolYaml11Tag, CORE_SCHEMA, defineScalarTag, loadAll, NOT_RESOLVED, YAMLException } from 'js-yaml';
 import * as z from 'zod/mini';
-import { boundedText } from '../util/values.ts';
+import { boundedText, isRecord, type JsonRecord } from '../util/values.ts';
 import { ClusterError } from './cluster-port.ts';
 
 export interface KubeconfigSource {
@@ -19,139 +19,197 @@ export const LONGEST_FILE = 1024 * 1024;
 const MARKS = /[^A-Za-z0-9+/=. ]/g;
 const MOST_STORED_MARKS = 8_000;
 
-const LIST_OF_FIELDS = 'docs/kubeconfig-secret.md lists what a kubeconfig may contain';
-const WRITE_AGAIN = 'Write it again, for example with kubectl config view --raw';
+const KEEP_ONE = 'Keep the cluster that is used, and no other';
+const DECODE = 'base64 --decode prints the kubeconfig';
 
 /** Returns the error for a kubeconfig. `problem` and `remedy` may quote names of entries, but no other values. */
 export function badKubeconfig(source: KubeconfigSource, problem: string, remedy: string): ClusterError {
   return new ClusterError('BadKubeconfig', `${source.name}: ${problem}. ${remedy}.`);
 }
 
-/**
- * Reads a kubeconfig. Refuses unknown fields, and refuses plugins unless they are allowed. Throws a `ClusterError` with code
- * `BadKubeconfig`. No other parser reads the text.
- */
-export function readKubeconfig(text: string, source: KubeconfigSource, allowPlugins: boolean): Kubeconfig {
+/** Returns the text of a file. Windows PowerShell writes UTF-16 with a byte-order mark. */
+export function textOfFile(bytes: Buffer): string {
+  const [first, second] = bytes;
+  if (first === 0xfe && second === 0xff) return new TextDecoder('utf-16be').decode(bytes);
+  return new TextDecoder(first === 0xff && second === 0xfe ? 'utf-16le' : 'utf-8').decode(bytes);
+}
+
+/** The lists of a kubeconfig. Entries are not checked, because only those that are used must be right. */
+export interface Kubeconfig {
+  readonly currentContext: string;
+  readonly clusters: readonly unknown[];
+  readonly contexts: readonly unknown[];
+  readonly users: readonly unknown[];
+  /** The unknown fields of its top level. */
+  readonly ignored: readonly string[];
+}
+
+/** Reads a kubeconfig. Throws a `ClusterError` with code `BadKubeconfig`. No other parser reads the text. */
+export function readKubeconfig(text: string, source: KubeconfigSource): Kubeconfig {
   const longest = source.folder === undefined ? LONGEST_STORED_TEXT : LONGEST_FILE;
-  if (text.length > longest) {
-    throw badKubeconfig(source, `is longer than ${longest} characters`, 'Keep the cluster that is used, and no other');
-  }
+  if (text.length > longest) throw badKubeconfig(source, `is longer than ${longest} characters`, KEEP_ONE);
   if (source.folder === undefined && (text.match(MARKS)?.length ?? 0) > MOST_STORED_MARKS) {
-    const problem = `has more than ${MOST_STORED_MARKS} line breaks and punctuation marks`;
-    throw badKubeconfig(source, problem, 'Keep the cluster that is used, and no other');
+    throw badKubeconfig(source, `has more than ${MOST_STORED_MARKS} line breaks and punctuation marks`, KEEP_ONE);
   }
-  const parsed = kubeconfigShape.safeParse(yamlValue(text, source));
-  if (!parsed.success) throw shapeFault(parsed.error.issues, source);
-  if (!allowPlugins) refusePlugins(parsed.data, source);
-  return parsed.data;
+  if (text.includes('\0')) throw badKubeconfig(source, 'has zero bytes: it is probably UTF-16', 'Save it as UTF-8');
+  const config = yamlValue(text.replace(/^\uFEFF/, ''), source);
+  if (!isRecord(config)) {
+    const isEncoded = typeof config === 'string' && /^[\w+/=\s-]{40,}$/.test(config);
+    if (isEncoded) throw badKubeconfig(source, 'is base64 and not a kubeconfig', `Decode it: ${DECODE}`);
+    throw badKubeconfig(source, 'is not a kubeconfig', 'Name a file of kind Config');
+  }
+  const { kind, apiVersion } = config;
+  if (kind === 'Secret') {
+    const remedy = `Take the kubeconfig out of the value in its data, and decode it: ${DECODE}`;
+    throw badKubeconfig(source, 'is a Secret of Kubernetes and not a kubeconfig', remedy);
+  }
+  if ((!isAbsent(kind) && kind !== 'Config') || (!isAbsent(apiVersion) && apiVersion !== 'v1')) {
+    throw badKubeconfig(source, 'is not of kind Config and apiVersion v1', 'Name a file of kind Config');
+  }
+  const lists = Object.fromEntries(LISTS.map((list) => [list, entriesIn(config, list, source)]));
+  const current = config['current-context'] ?? '';
+  if (typeof current !== 'string') throw wrongType(source, 'its top level', 'current-context');
+  const ignored = Object.keys(config).filter((key) => !TOP_FIELDS.has(key));
+  return { currentContext: current, ignored: ignored.map(fieldName), ...(lists as Record<List, readonly unknown[]>) };
 }
 
-/**
- * Parses YAML. An error contains only the line number of the fault, because the parser's message quotes the text, which may
- * contain a private key.
- */
+const LISTS = ['clusters', 'contexts', 'users'] as const;
+type List = (typeof LISTS)[number];
+const TOP_FIELDS: ReadonlySet<string> = new Set([
+  'apiVersion',
+  'kind',
+  'preferences',
+  'extensions',
+  'current-context',
+  ...LISTS,
+]);
+
+function entriesIn(config: JsonRecord, list: List, source: KubeconfigSource): readonly unknown[] {
+  const entries = config[list] ?? [];
+  if (Array.isArray(entries)) return entries;
+  throw badKubeconfig(source, `is not a kubeconfig: ${list} is not a list`, 'Name a file of kind Config');
+}
+
+/** `!!binary` is one more base64 around a text. */
+const binaryText = defineScalarTag('tag:yaml.org,2002:binary', {
+  resolve: (text) => {
+    const isBase64 = /^[A-Za-z0-9+/\s]*={0,2}\s*$/.test(text);
+    return isBase64 ? Buffer.from(text, 'base64').toString() : NOT_RESOLVED;
+  },
+  identify: () => false,
+});
+/** The words of kubectl's parser, such as `yes` and `on`. */
+const SCHEMA = CORE_SCHEMA.withTags(boolYaml11Tag, binaryText);
+
+/** What the parser refuses, by a word of its message. Its message itself may quote the text, which may have a private key. */
+const REFUSED_SYNTAX: readonly (readonly [reason: RegExp, problem: string, remedy: string])[] = [
+  [/duplicated mapping key/, 'has a key twice', 'Remove one of them'],
+  [/alias/, 'has a YAML alias', 'Write its value instead'],
+  [/unknown .*tag|cannot resolve/, 'has a YAML tag that a kubeconfig does not need', 'Remove the tag'],
+];
+
 function yamlValue(text: string, source: KubeconfigSource): unknown {
-  let documents: unknown[] = [];
-  let fault: string | undefined;
+  let documents: unknown[];
   try {
-    documents = loadAll(text, { maxAliases: 0 });
-    if (documents.length > 1) fault = 'it has a second document';
+    documents = loadAll(text, { maxAliases: 0, schema: SCHEMA });
   } catch (error) {
-    const mark = error instanceof YAMLException ? error.mark : undefined;
-    fault = mark ? `line ${mark.line + 1}` : 'its parser failed';
+    const { reason = '', mark } = error instanceof YAMLException ? error : {};
+    const [, problem = 'is not YAML', remedy = 'Write it again, for example with kubectl config view --raw'] =
+      REFUSED_SYNTAX.find(([known]) => known.test(reason)) ?? [];
+    throw badKubeconfig(source, `${problem} (${mark ? `line ${mark.line + 1}` : 'its parser failed'})`, remedy);
   }
-  if (fault !== undefined) throw badKubeconfig(source, `is not YAML (${fault})`, WRITE_AGAIN);
-  return documents[0];
-}
-
-function shapeFault([issue]: readonly z.core.$ZodIssue[], source: KubeconfigSource): ClusterError {
-  const at = (issue?.path ?? []).map((step) => (typeof step === 'number' ? `[${step}]` : `.${String(step)}`)).join('');
-  const place = at.replace('.', '');
-  if (issue?.code === 'unrecognized_keys') {
-    const problem = `${place || 'its top level'} has ${fieldName(issue.keys[0])}, which is not a field of a kubeconfig`;
-    return badKubeconfig(source, problem, `Remove it: ${LIST_OF_FIELDS}`);
-  }
-  if (issue === undefined || issue.path.length < 2) {
-    const problem = 'is not a kubeconfig: clusters, contexts or users are missing or are not lists';
-    return badKubeconfig(source, problem, 'Name a file of kind Config');
-  }
-  return badKubeconfig(source, `is not a kubeconfig: ${place} is missing or has the wrong type`, WRITE_AGAIN);
+  const [first, second] = documents.filter((document) => document !== null && document !== undefined);
+  if (second !== undefined) throw badKubeconfig(source, 'has a second YAML document', 'Remove it');
+  return first;
 }
 
 /** Returns the name of a key for a message, or "a key" if the name may be a misplaced secret. */
-function fieldName(key: string | undefined): string {
-  return key !== undefined && /^[A-Za-z-]{1,40}$/.test(key) ? key : 'a key';
+function fieldName(key: string): string {
+  return /^[A-Za-z-]{1,40}$/.test(key) ? key : 'a key';
 }
 
-function refusePlugins({ users }: Kubeconfig, source: KubeconfigSource): void {
-  for (const { name, user } of users ?? []) {
-    const plugin = user?.exec ? 'an exec plugin' : user?.['auth-provider'] ? 'an auth-provider plugin' : undefined;
-    if (plugin !== undefined) {
-      const problem = `user "${boundedText(name, 60)}" authenticates with ${plugin}, which is refused here`;
-      throw badKubeconfig(source, problem, 'Use a token or a client certificate');
-    }
-  }
+function wrongType(source: KubeconfigSource, place: string, field: string): ClusterError {
+  return badKubeconfig(
+    source,
+    `${field} of ${place} has the wrong type`,
+    'Correct it, or run kubectl config view --raw',
+  );
 }
 
-/** Returns a shape that accepts `null` as an absent field, as Go does. */
-function optional<Shape extends z.core.SomeType>(shape: Shape) {
-  return z.optional(z.nullable(shape));
+/** Returns whether a field has no value, as client-go understands it. */
+function isAbsent(value: unknown): boolean {
+  if (typeof value === 'object' && value !== null) return Object.keys(value).length === 0;
+  return value === undefined || value === null || value === '' || value === false;
 }
 
-const text = z.string();
-const perhapsText = optional(text);
-const perhapsTrue = optional(z.boolean());
+const text = z.optional(z.string());
 const anything = z.optional(z.unknown());
-const name = z.string().check(z.minLength(1));
 
-const cluster = z.strictObject({
-  server: name,
-  'tls-server-name': perhapsText,
-  'insecure-skip-tls-verify': perhapsTrue,
-  'certificate-authority': perhapsText,
-  'certificate-authority-data': perhapsText,
-  'proxy-url': perhapsText,
-  'disable-compression': perhapsTrue,
-  extensions: anything,
-});
+/** The fields of each kind of entry, as in `k8s.io/client-go/tools/clientcmd/api/v1`. */
+const ENTRIES = {
+  cluster: z.object({
+    server: text,
+    'tls-server-name': text,
+    'insecure-skip-tls-verify': z.optional(z.boolean()),
+    'certificate-authority': text,
+    'certificate-authority-data': text,
+    'proxy-url': text,
+    'disable-compression': z.optional(z.boolean()),
+    extensions: z.optional(z.array(z.object({ name: z.string(), extension: anything }))),
+  }),
+  user: z.object({
+    'client-certificate': text,
+    'client-certificate-data': text,
+    'client-key': text,
+    'client-key-data': text,
+    token: text,
+    tokenFile: text,
+    username: text,
+    password: text,
+    as: text,
+    'as-uid': text,
+    'as-groups': anything,
+    'as-user-extra': anything,
+    exec: z.optional(z.record(z.string(), z.unknown())),
+    'auth-provider': z.optional(z.record(z.string(), z.unknown())),
+    extensions: anything,
+  }),
+  context: z.object({ cluster: text, user: text, namespace: text, extensions: anything }),
+};
 
-const user = z.strictObject({
-  'client-certificate': perhapsText,
-  'client-certificate-data': perhapsText,
-  'client-key': perhapsText,
-  'client-key-data': perhapsText,
-  token: perhapsText,
-  tokenFile: perhapsText,
-  username: perhapsText,
-  password: perhapsText,
-  as: perhapsText,
-  'as-uid': perhapsText,
-  'as-groups': anything,
-  'as-user-extra': anything,
-  exec: optional(z.record(text, z.unknown())),
-  'auth-provider': optional(z.record(text, z.unknown())),
-  extensions: anything,
-});
+type Entries = { readonly [Kind in keyof typeof ENTRIES]: z.infer<(typeof ENTRIES)[Kind]> };
+export type KubeconfigCluster = Entries['cluster'];
+export type KubeconfigUser = Entries['user'];
 
-const context = z.strictObject({
-  cluster: name,
-  user: perhapsText,
-  namespace: perhapsText,
-  extensions: anything,
-});
+export interface FoundEntry<Entry> {
+  readonly entry: Entry;
+  /** The unknown fields of the entry, such as `cluster.api-version`. */
+  readonly ignored: readonly string[];
+}
 
-/** All fields of a kubeconfig, as in `k8s.io/client-go/tools/clientcmd/api/v1`. */
-export const kubeconfigShape = z.strictObject({
-  apiVersion: perhapsText,
-  kind: perhapsText,
-  preferences: anything,
-  extensions: anything,
-  'current-context': perhapsText,
-  clusters: z.array(z.strictObject({ name, cluster })),
-  contexts: z.array(z.strictObject({ name, context })),
-  users: optional(z.array(z.strictObject({ name, user: optional(user) }))),
-});
-
-export type Kubeconfig = z.infer<typeof kubeconfigShape>;
-export type KubeconfigCluster = z.infer<typeof cluster>;
-export type KubeconfigUser = z.infer<typeof user>;
+/**
+ * Returns the entry of a name, with its empty fields left out; `undefined` if there is none. Throws `BadKubeconfig` if there are
+ * two of the name, or a field has the wrong type.
+ */
+export function entryOf<Kind extends keyof Entries>(
+  list: readonly unknown[],
+  kind: Kind,
+  name: string,
+  source: KubeconfigSource,
+): FoundEntry<Entries[Kind]> | undefined {
+  const named = list.filter((entry) => isRecord(entry) && entry['name'] === name) as readonly JsonRecord[];
+  const place = `${kind} "${boundedText(name, 60)}"`;
+  if (named.length > 1) throw badKubeconfig(source, `has two entries for ${place}`, 'Remove one of them');
+  if (named[0] === undefined) return undefined;
+  const fields = named[0][kind] ?? {};
+  if (!isRecord(fields)) throw badKubeconfig(source, `${place} is not a mapping`, 'Correct it');
+  if (Object.hasOwn(fields, '<<')) {
+    throw badKubeconfig(source, `${place} has a YAML merge key (<<)`, 'Write the merged fields instead');
+  }
+  const present = Object.fromEntries(Object.entries(fields).filter(([, value]) => !isAbsent(value)));
+  const parsed = ENTRIES[kind].safeParse(present);
+  if (!parsed.success) throw wrongType(source, place, fieldName(String(parsed.error.issues[0]?.path[0])));
+  const known = Object.keys(ENTRIES[kind].shape);
+  const ignored = Object.keys(fields).filter((key) => !known.includes(key));
+  return { entry: parsed.data as Entries[Kind], ignored: ignored.map((key) => `${kind}.${fieldName(key)}`) };
+}

@@ -5,17 +5,18 @@ import { dirname, resolve } from 'node:path';
 import { createSecureContext } from 'node:tls';
 import { isNativeError } from 'node:util/types';
 import { LONGEST_TOKEN } from '../util/bounds.ts';
-import { isLocalHost } from '../util/hosts.ts';
+import { isLocalHost, plainUrl } from '../util/hosts.ts';
 import { boundedText } from '../util/values.ts';
 import { localRefused, remoteLookup } from './dns.ts';
 import {
   badKubeconfig,
-  type Kubeconfig,
+  entryOf,
   type KubeconfigCluster,
   type KubeconfigSource,
   type KubeconfigUser,
   LONGEST_FILE,
   readKubeconfig,
+  textOfFile,
 } from './kubeconfig-text.ts';
 
 /** TLS material in the form of `node:tls`. */
@@ -43,6 +44,8 @@ export interface ApiServerAccess {
   readonly source: string;
   /** The name of the context in use. */
   readonly context: string;
+  /** The unknown fields beside those in use, which are ignored, such as `cluster.api-version`. */
+  readonly ignored: readonly string[];
   /** Resolves host names in a Lambda function, and refuses local addresses. */
   readonly lookup?: LookupFunction;
   readonly tls: () => TlsMaterial;
@@ -61,8 +64,15 @@ export interface PluginCredential {
   readonly key?: string | Buffer;
 }
 
+export interface PluginCall {
+  readonly cluster: KubeconfigCluster;
+  readonly user: KubeconfigUser;
+  /** The folder of the kubeconfig, for a plugin with a relative path. */
+  readonly folder: string;
+}
+
 /** Returns a function that runs the `exec` or auth-provider plugin of one user, and that throws the plugin's error. */
-export type RunPlugin = (server: string, user: KubeconfigUser) => () => Promise<PluginCredential>;
+export type RunPlugin = (call: PluginCall) => () => Promise<PluginCredential>;
 
 export interface KubeconfigOptions {
   /** The name of the context to use. Default: the kubeconfig's current-context. */
@@ -80,7 +90,7 @@ export async function loadKubeconfigFile(file: string, options: KubeconfigOption
     const problem = `cannot be read (${codeOf(error)})`;
     throw badKubeconfig(source, problem, 'Name a file that exists and that this user may read');
   });
-  return accessFrom(text.toString(), source, options);
+  return accessFrom(textOfFile(text), source, options);
 }
 
 /**
@@ -105,13 +115,12 @@ async function accessFrom(
   source: KubeconfigSource,
   { context: wanted, runPlugin, refuseLocal = false }: KubeconfigOptions,
 ): Promise<ApiServerAccess> {
-  const config = readKubeconfig(text, source, runPlugin !== undefined);
-  const chosen = chosenContext(config, source, wanted);
-  refuseUnsupported(chosen);
+  const chosen = chosenContext(text, source, wanted);
+  refuseUnsupported(chosen, readerOf(source, runPlugin));
   const url = serverUrl(chosen);
   if (refuseLocal && isLocalHost(url)) throw localRefused(`${source.name}: ${url.host}`);
-  const { user } = chosen;
-  const plugin = hasPlugin(user) ? runPlugin?.(url.origin, user) : undefined;
+  const { cluster, user } = chosen;
+  const plugin = hasPlugin(user) ? runPlugin?.({ cluster, user, folder: source.folder ?? '.' }) : undefined;
   const ask = async () => {
     const given = await plugin?.().catch((error: unknown) => {
       const problem = `the plugin of its user failed: ${boundedText(isNativeError(error) ? error.message : 'unknown error')}`;
@@ -123,9 +132,10 @@ async function accessFrom(
   const tls = await tlsMaterial(chosen, first);
   return {
     server: url.origin,
-    basePath: url.pathname.replace(/\/$/, ''),
+    basePath: url.pathname.replace(/\/{2,}/g, '/').replace(/\/$/, ''),
     source: source.name,
     context: chosen.context,
+    ignored: chosen.ignored,
     ...(refuseLocal && { lookup: remoteLookup }),
     tls: () => tls,
     authHeaders: plugin || user.tokenFile ? async () => (await ask()).headers : async () => first.headers,
@@ -139,68 +149,118 @@ interface Chosen {
   readonly cluster: KubeconfigCluster;
   readonly userName: string;
   readonly user: KubeconfigUser;
+  readonly ignored: readonly string[];
 }
 
-function chosenContext(config: Kubeconfig, source: KubeconfigSource, wanted: string | undefined): Chosen {
-  const { contexts, clusters, users, 'current-context': current } = config;
-  const choices = `It has: ${boundedText(contexts.map(({ name }) => name).join(', ')) || 'none'}`;
-  const name = wanted ?? current;
-  if (!name) {
-    throw badKubeconfig(source, 'has no current-context', `Name a context. ${choices}`);
-  }
-  const context = contexts.find((candidate) => candidate.name === name)?.context;
+/** Reads only the entries that the context uses: the others may be unfinished, or of other tools. */
+function chosenContext(text: string, source: KubeconfigSource, wanted: string | undefined): Chosen {
+  const { contexts, clusters, users, currentContext, ignored } = readKubeconfig(text, source);
+  const names = contexts.map((entry) => Object(entry)['name']).filter((name) => typeof name === 'string');
+  const choices = `It has: ${boundedText(names.join(', ')) || 'none'}`;
+  const name = wanted || currentContext;
+  if (name === '') throw badKubeconfig(source, 'has no current-context', `Name a context. ${choices}`);
+  const context = entryOf(contexts, 'context', name, source);
   if (context === undefined) {
     throw badKubeconfig(source, `has no context "${boundedText(name, 60)}"`, `Name one of its contexts. ${choices}`);
   }
-  const cluster = clusters.find((candidate) => candidate.name === context.cluster)?.cluster;
-  const user = users?.find((candidate) => candidate.name === context.user);
+  const { cluster: clusterName = '', user: userName } = context.entry;
+  const cluster = entryOf(clusters, 'cluster', clusterName, source);
+  // Like client-go: a context without a user sends no credential.
+  const user = userName === undefined ? { entry: {}, ignored: [] } : entryOf(users, 'user', userName, source);
   if (cluster === undefined || user === undefined) {
-    const missing = cluster === undefined ? `cluster "${context.cluster}"` : `user "${context.user ?? ''}"`;
+    const missing = cluster === undefined ? `cluster "${clusterName}"` : `user "${userName}"`;
     const problem = `context "${boundedText(name, 60)}" names ${boundedText(missing, 80)}, which does not exist`;
     throw badKubeconfig(source, problem, `Add it, or name another context. ${choices}`);
   }
-  const names = { context: name, clusterName: boundedText(context.cluster, 60), userName: boundedText(user.name, 60) };
-  return { ...names, source, cluster, user: user.user ?? {} };
+  return {
+    context: name,
+    clusterName: boundedText(clusterName, 60),
+    userName: boundedText(userName ?? '', 60),
+    source,
+    cluster: cluster.entry,
+    user: user.entry,
+    ignored: [...ignored, ...context.ignored, ...cluster.ignored, ...user.ignored],
+  };
 }
 
 function hasPlugin(user: KubeconfigUser): boolean {
   return Boolean(user.exec ?? user['auth-provider']);
 }
 
-function refuseUnsupported({ source, clusterName, cluster, userName, user }: Chosen): void {
-  const refuse = (problem: string, remedy: string): never => {
-    throw badKubeconfig(source, problem, remedy);
-  };
-  if (user.username || user.password) {
-    const problem = `user "${userName}" has a user name and a password, which API servers no longer accept`;
-    refuse(problem, 'Use a token or a client certificate');
+/** The readers of a kubeconfig: a stored text, the file of a registered cluster, and a user's own file (`--kubeconfig`). */
+type Reader = 'stored' | 'registered' | 'own';
+const ALL: readonly Reader[] = ['stored', 'registered', 'own'];
+
+function readerOf({ folder }: KubeconfigSource, runPlugin: RunPlugin | undefined): Reader {
+  if (folder === undefined) return 'stored';
+  return runPlugin === undefined ? 'registered' : 'own';
+}
+
+interface RefusedFields {
+  readonly of: 'cluster' | 'user';
+  readonly fields: readonly (keyof KubeconfigCluster | keyof KubeconfigUser)[];
+  readonly by: readonly Reader[];
+  readonly problem: string;
+  readonly remedy: string;
+}
+
+const NO_PLUGIN = { of: 'user', by: ['stored', 'registered'], remedy: 'Use a token or a client certificate' } as const;
+const NO_FILE = { by: ['stored'], remedy: 'Embed it: kubectl config view --raw --flatten' } as const;
+
+/** What is refused, by field. docs/kubeconfig-secret.md explains why. */
+const REFUSED: readonly RefusedFields[] = [
+  {
+    of: 'user',
+    fields: ['username', 'password'],
+    by: ALL,
+    problem: 'API servers no longer accept a user name and a password',
+    remedy: 'Use a token or a client certificate',
+  },
+  {
+    of: 'user',
+    fields: ['as', 'as-groups', 'as-uid', 'as-user-extra'],
+    by: ALL,
+    problem: 'impersonation is not supported',
+    remedy: 'Give the user itself the rights that it needs',
+  },
+  {
+    of: 'cluster',
+    fields: ['proxy-url'],
+    by: ALL,
+    problem: 'a proxy is not supported',
+    remedy: 'Use a server that is reached directly',
+  },
+  { ...NO_PLUGIN, fields: ['exec'], problem: 'an exec plugin runs only with --kubeconfig of kbctl' },
+  { ...NO_PLUGIN, fields: ['auth-provider'], problem: 'an auth-provider plugin runs only with --kubeconfig of kbctl' },
+  {
+    ...NO_FILE,
+    of: 'user',
+    fields: ['tokenFile', 'client-certificate', 'client-key'],
+    problem: 'a stored kubeconfig has no files',
+  },
+  { ...NO_FILE, of: 'cluster', fields: ['certificate-authority'], problem: 'a stored kubeconfig has no files' },
+];
+
+function refuseUnsupported(chosen: Chosen, reader: Reader): void {
+  const { source, clusterName, cluster, userName } = chosen;
+  for (const { of, fields, by, problem, remedy } of REFUSED) {
+    const field = fields.find((name) => Object(chosen[of])[name] !== undefined);
+    if (field === undefined || !by.includes(reader)) continue;
+    const place = of === 'cluster' ? clusterName : userName;
+    throw badKubeconfig(source, `${of} "${place}" has ${field}, and ${problem}`, remedy);
   }
-  const as = (['as', 'as-groups', 'as-uid', 'as-user-extra'] as const).find((field) => user[field]);
-  if (as !== undefined) {
-    refuse(`user "${userName}" has ${as}, which is not supported`, 'Give the user itself the rights that it needs');
-  }
-  if (cluster['proxy-url']) {
-    const remedy = 'Use a server that is reached directly';
-    refuse(`cluster "${clusterName}" has a proxy-url, which is not supported`, remedy);
-  }
-  const hasCa = Boolean(cluster['certificate-authority-data'] || cluster['certificate-authority']);
+  const hasCa = Boolean(cluster['certificate-authority-data'] ?? cluster['certificate-authority']);
   if (cluster['insecure-skip-tls-verify'] && hasCa) {
-    refuse(`cluster "${clusterName}" has a CA and insecure-skip-tls-verify`, 'Remove insecure-skip-tls-verify');
-  }
-  if (source.folder !== undefined) return;
-  if (user.tokenFile) {
-    refuse('names a token file, but a stored kubeconfig has no files', 'Embed the token');
-  }
-  if (cluster['certificate-authority'] || user['client-certificate'] || user['client-key']) {
-    const remedy = 'Embed them: kubectl config view --raw --flatten';
-    refuse('names certificate files, but a stored kubeconfig has no files', remedy);
+    const problem = `cluster "${clusterName}" has a CA and insecure-skip-tls-verify`;
+    throw badKubeconfig(source, problem, 'Remove insecure-skip-tls-verify');
   }
 }
 
 function serverUrl({ source, clusterName, cluster, user }: Chosen): URL {
-  const url = URL.parse(cluster.server);
-  if (url === null || !['https:', 'http:'].includes(url.protocol) || url.username + url.password + url.search !== '') {
-    const problem = `the server of cluster "${clusterName}" is not the URL of an API server`;
+  const url = plainUrl(cluster.server ?? '');
+  if (url === undefined || url.search !== '') {
+    const what = cluster.server === undefined ? 'is missing' : 'is not the URL of an API server';
+    const problem = `the server of cluster "${clusterName}" ${what}`;
     throw badKubeconfig(source, problem, 'Write it like https://10.0.0.1:6443');
   }
   const { token, tokenFile, 'client-certificate': file, 'client-certificate-data': data } = user;
@@ -231,10 +291,16 @@ async function headersOf(
 }
 
 /** Returns the embedded data, or else the file's content. */
-async function pem(data: string | null | undefined, file: string | null | undefined, source: KubeconfigSource) {
-  if (data) return Buffer.from(data, 'base64');
-  return file ? fileBeside(file, source) : undefined;
+async function pem(entry: KubeconfigCluster | KubeconfigUser, field: PemField, source: KubeconfigSource) {
+  const data: string | undefined = Object(entry)[`${field}-data`];
+  const file: string | undefined = Object(entry)[field];
+  if (data === undefined) return file === undefined ? undefined : fileBeside(file, source);
+  const text = data.replace(/[\r\n]/g, '');
+  if (/^[A-Za-z0-9+/]*={0,2}$/.test(text) && text.length % 4 === 0) return Buffer.from(text, 'base64');
+  throw badKubeconfig(source, `${field}-data is not base64`, 'Write the PEM text as base64, without spaces');
 }
+
+type PemField = 'certificate-authority' | 'client-certificate' | 'client-key';
 
 async function fileBeside(file: string, source: KubeconfigSource): Promise<Buffer> {
   const whole = resolve(source.folder ?? '.', file);
@@ -243,25 +309,48 @@ async function fileBeside(file: string, source: KubeconfigSource): Promise<Buffe
   });
 }
 
-async function tlsMaterial({ source, cluster, user }: Chosen, given: PluginCredential): Promise<TlsMaterial> {
-  const ca = await pem(cluster['certificate-authority-data'], cluster['certificate-authority'], source);
-  const cert = given.cert ?? (await pem(user['client-certificate-data'], user['client-certificate'], source));
-  const keyPem = given.key ?? (await pem(user['client-key-data'], user['client-key'], source));
-  const key = keyPem && plainKey(keyPem, source);
-  try {
-    if (ca !== undefined) new X509Certificate(ca);
-    createSecureContext({ cert, key });
-  } catch (error) {
-    const problem = `its CA, client certificate or key does not parse (${codeOf(error)})`;
-    throw badKubeconfig(source, problem, 'Embed PEM files as base64');
+async function tlsMaterial({ source, cluster, user, userName }: Chosen, given: PluginCredential): Promise<TlsMaterial> {
+  const ca = await pem(cluster, 'certificate-authority', source);
+  const cert = given.cert ?? (await pem(user, 'client-certificate', source));
+  // Like client-go: a key without a certificate is not used.
+  const keyPem = cert && (given.key ?? (await pem(user, 'client-key', source)));
+  if (cert !== undefined && keyPem === undefined) {
+    const problem = `user "${userName}" has a client certificate without its key, so that requests would be anonymous`;
+    throw badKubeconfig(source, problem, 'Add client-key-data');
   }
+  const key = keyPem && plainKey(keyPem, source);
   return {
-    ca,
-    cert,
-    key,
-    servername: cluster['tls-server-name'] || undefined,
+    ca: ca && certificatesIn(ca, source),
+    ...(cert && key && { cert: matching(cert, key, source), key }),
+    servername: cluster['tls-server-name'],
     rejectUnauthorized: !cluster['insecure-skip-tls-verify'],
   };
+}
+
+const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
+
+/** Returns the certificates in a PEM text. Like client-go, ignores those that do not parse, unless no other is there. */
+function certificatesIn(text: Buffer, source: KubeconfigSource): string {
+  const certificates = (text.toString('latin1').match(CERTIFICATE) ?? []).filter((one) => {
+    try {
+      return new X509Certificate(one) !== undefined;
+    } catch {
+      return false;
+    }
+  });
+  if (certificates.length > 0) return `${certificates.join('\n')}\n`;
+  const problem = 'its CA does not parse: it has no PEM certificate';
+  throw badKubeconfig(source, problem, 'Embed PEM files as base64 (for DER: openssl x509 -inform der)');
+}
+
+function matching(cert: string | Buffer, key: string, source: KubeconfigSource): string | Buffer {
+  try {
+    createSecureContext({ cert, key });
+    return cert;
+  } catch (error) {
+    const problem = `its client certificate does not parse, or does not belong to its key (${codeOf(error)})`;
+    throw badKubeconfig(source, problem, 'Embed the certificate of the key as base64 of PEM');
+  }
 }
 
 /** The largest RSA key. Kubernetes uses 2048 bits. A handshake with a key of 16,384 bits takes seconds. */

@@ -178,7 +178,12 @@ export function refusedCall(reply: ApiReply): ClusterError {
   const { reason, message } = statusOf(reply);
   if (reply.status === 401) return failedCall(reply, 'Unauthorized', UNAUTHORIZED);
   if (reply.status === 403) {
-    return failedCall(reply, 'Forbidden', 'Grant this to the user or service account of the kubeconfig.');
+    // Whoever grants rights to anonymous requests opens the cluster.
+    const isAnonymous = message.includes('system:anonymous');
+    const remedy = isAnonymous
+      ? 'The request had no credential that the API server accepts: put one into the kubeconfig. Grant nothing to anonymous requests.'
+      : 'Grant this to the user or service account of the kubeconfig.';
+    return failedCall(reply, 'Forbidden', remedy);
   }
   if (isNotServed(reply)) {
     const remedy =

@@ -47,6 +47,20 @@ export function hostOf({ hostname }: URL): string {
   return hostname.replace(/^\[|\]$/g, '');
 }
 
+const PLAIN_URL = /^https?:\/\/(\[[0-9a-f:.]+\]|[\w.-]+)(:\d+)?(\/[^\s\\#]*)?$/i;
+
+/**
+ * Parses the URL of a server. Returns `undefined` if it is no http or https URL, has a credential, or has a part that the parser
+ * would repair: it reads `010.0.0.1` as 8.0.0.1, and `10.1` as 10.0.0.1.
+ */
+export function plainUrl(text: string): URL | undefined {
+  const [, host = ''] = PLAIN_URL.exec(text) ?? [];
+  const url = host === '' ? null : URL.parse(text);
+  if (url === null) return undefined;
+  const isSame = host.startsWith('[') || url.hostname === host.toLowerCase();
+  return isSame ? url : undefined;
+}
+
 const OF_AWS = /\.(amazonaws\.com(\.cn)?|api\.aws)\.?$/;
 
 /** Returns whether the URL belongs to AWS STS. STS exchanges a token whose audience is such a URL for credentials of a role. */

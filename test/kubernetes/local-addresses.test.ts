@@ -10,6 +10,8 @@ const LOCAL_HOSTS = [
   ...['[fe80::1]', '[fd00:ec2::254]', '[::ffff:169.254.169.254]', '[::ffff:7f00:1]', '[::127.0.0.1]'],
   ...['[64:ff9b::169.254.169.254]', '[2002:a9fe:a9fe::1]'],
 ];
+/** Hosts that the parser of URLs would write otherwise. A kubeconfig may not have them. */
+const REPAIRED = ['2130706433', '0x7f.1'];
 const signal = new AbortController().signal;
 let server: Awaited<ReturnType<typeof startFaultServer>>;
 const connections = new ApiServerConnections();
@@ -34,7 +36,11 @@ describe('a function does not connect to a loopback or metadata address', () => 
     'a function does not connect to %s, as the server of a kubeconfig or as the URL of a probe',
     async (host) => {
       const message = expect.stringContaining('to which functions do not connect');
-      await expect(inFunction(`http://${host}:9001`)).rejects.toMatchObject({ code: 'BadKubeconfig', message });
+      const refused = REPAIRED.includes(host) ? expect.stringContaining('is not the URL of an API server') : message;
+      await expect(inFunction(`http://${host}:9001`)).rejects.toMatchObject({
+        code: 'BadKubeconfig',
+        message: refused,
+      });
       const url = `http://${host}:9001/2018-06-01/runtime/invocation/next`;
       await expect(probe(url)).resolves.toMatchObject({ kind: 'silence', message });
     },

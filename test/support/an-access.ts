@@ -7,6 +7,7 @@ export function anAccess(overrides: Partial<ApiServerAccess> = {}): ApiServerAcc
     basePath: '',
     source: 'kubeconfig of the test',
     context: 'demo',
+    ignored: [],
     tls: () => ({ rejectUnauthorized: true }),
     authHeaders: async () => ({}),
     ...overrides,

@@ -1,0 +1,315 @@
+import { writeFile } from 'node:fs/promises';
+import { createServer } from 'node:https';
+import { join } from 'node:path';
+import { describe, expect, test } from '@jest/globals';
+import { stringify } from 'yaml';
+import { httpsProber } from '../../lib/kubernetes/https-prober.ts';
+import { loadKubeconfigFile, parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
+import { BytesInFlight, readWhole } from '../../lib/kubernetes/reply-bounds.ts';
+import { ApiServerConnections } from '../../lib/kubernetes/transport.ts';
+import { runPlugin } from '../../local/kubeconfig-plugins.ts';
+import { makeAuthority } from '../../local/stand-in/identity.ts';
+import { kubeconfigTo } from '../support/kubeconfig-to.ts';
+import { portOf } from '../support/serve.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+
+const SERVER = 'https://10.0.0.1:6443';
+const { signal } = new AbortController();
+const authority = makeAuthority('the CA of a test');
+const other = makeAuthority('another CA');
+const base64 = (text: string | Buffer) => Buffer.from(text).toString('base64');
+
+function kubeconfig(cluster: object = {}, user: object = {}, more: object = {}): string {
+  return stringify({
+    clusters: [{ name: 'c', cluster: { server: SERVER, ...cluster } }],
+    users: [{ name: 'u', user: { token: 'x', ...user } }],
+    contexts: [{ name: 'here', context: { cluster: 'c', user: 'u' } }],
+    'current-context': 'here',
+    ...more,
+  });
+}
+
+const accessOf = (text: string) => parseKubeconfig(text, 'of a test');
+
+describe('the entries that a context does not use', () => {
+  test.each<[string, object]>([
+    [
+      'a context without a cluster',
+      {
+        contexts: [
+          { name: 'here', context: { cluster: 'c', user: 'u' } },
+          { name: 'n', context: { cluster: '', namespace: 'a' } },
+        ],
+      },
+    ],
+    [
+      'a cluster without a server',
+      {
+        clusters: [
+          { name: 'c', cluster: { server: SERVER } },
+          { name: 'd', cluster: {} },
+        ],
+      },
+    ],
+    [
+      'a user with a field of a wrong type',
+      {
+        users: [
+          { name: 'u', user: { token: 'x' } },
+          { name: 'v', user: { token: 5 } },
+        ],
+      },
+    ],
+    ['two users of one name', { users: [{ name: 'u', user: { token: 'x' } }, { name: 'v' }, { name: 'v' }] }],
+    ['entries that are no mappings', { users: [{ name: 'u', user: { token: 'x' } }, null, 5, 'text'] }],
+  ])('may be wrong: %s', async (_, more) => {
+    await expect(accessOf(kubeconfig({}, {}, more))).resolves.toMatchObject({ server: SERVER });
+  });
+});
+
+test('unknown fields are ignored, and the access has their names', async () => {
+  const text = kubeconfig({ 'api-version': 'v1' }, { id: 'a' }, { organisation: 'x', 'not a name: secret': 1 });
+  await expect(accessOf(text)).resolves.toMatchObject({
+    ignored: ['organisation', 'a key', 'cluster.api-version', 'user.id'],
+  });
+});
+
+test.each<[string, object, object]>([
+  ['impersonation', {}, { as: '', 'as-groups': [], 'as-uid': null, 'as-user-extra': {} }],
+  [
+    'a proxy and certificates',
+    { 'proxy-url': '', 'certificate-authority': '', 'certificate-authority-data': null },
+    {},
+  ],
+  ['plugins', {}, { exec: null, 'auth-provider': null }],
+  ['verification', { 'insecure-skip-tls-verify': false, 'certificate-authority-data': base64(authority.ca) }, {}],
+])('empty fields are absent: %s', async (_, cluster, user) => {
+  await expect(accessOf(kubeconfig(cluster, user))).resolves.toMatchObject({ server: SERVER });
+});
+
+test('a context without a user sends no credential', async () => {
+  const access = await accessOf(kubeconfig({}, {}, { contexts: [{ name: 'here', context: { cluster: 'c' } }] }));
+  await expect(access.authHeaders()).resolves.toEqual({});
+});
+
+describe('what is used is checked', () => {
+  const [mine, theirs] = [authority.issue(['a-user']), authority.issue(['a-user'])];
+  const certificate = { 'client-certificate-data': base64(mine.cert) };
+  test.each<[string, object, object, object, RegExp]>([
+    ['a certificate without its key', {}, certificate, {}, /client certificate without its key/],
+    [
+      'a certificate with another key',
+      {},
+      { ...certificate, 'client-key-data': base64(theirs.key) },
+      {},
+      /does not belong to its key/,
+    ],
+    [
+      'a CA in DER',
+      { 'certificate-authority-data': authority.ca.replace(/-----.*?-----|\n/g, '') },
+      {},
+      {},
+      /no PEM certificate/,
+    ],
+    [
+      'a CA with characters that are not base64',
+      { 'certificate-authority-data': `${base64(authority.ca)} !` },
+      {},
+      {},
+      /not base64/,
+    ],
+    [
+      'two users of its name',
+      {},
+      {},
+      {
+        users: [
+          { name: 'u', user: {} },
+          { name: 'u', user: { token: 'x' } },
+        ],
+      },
+      /two entries for user "u"/,
+    ],
+    [
+      'two contexts of its name',
+      {},
+      {},
+      { contexts: ['a', 'b'].map((user) => ({ name: 'here', context: { cluster: 'c', user } })) },
+      /two entries for context "here"/,
+    ],
+    ['an octal server', { server: 'https://010.0.0.1' }, {}, {}, /not the URL of an API server/],
+    ['a server of three numbers', { server: 'https://10.0.1' }, {}, {}, /not the URL/],
+    ['a server with a backslash', { server: 'https:\\\\10.0.0.1' }, {}, {}, /not the URL/],
+    ['a server with a space', { server: 'https://10.0.0.1 ' }, {}, {}, /not the URL/],
+    ['a merge key', {}, { '<<': { as: 'admin' } }, {}, /user "u" has a YAML merge key/],
+    ['another kind', {}, {}, { kind: 'Secret' }, /is a Secret.*base64 --decode/],
+    ['another version', {}, {}, { apiVersion: 'v2' }, /not of kind Config/],
+  ])('a kubeconfig with %s is refused', async (_, cluster, user, more, message) => {
+    const refused = { code: 'BadKubeconfig', message: expect.stringMatching(message) };
+    await expect(accessOf(kubeconfig(cluster, user, more))).rejects.toMatchObject(refused);
+  });
+
+  test.each([
+    ['base64 of a kubeconfig', base64(kubeconfig()), /is base64.*Decode it/],
+    ['a second document', `${kubeconfig()}---\n${kubeconfig()}`, /second YAML document/],
+    [
+      'a key twice',
+      kubeconfig().replace('current-context: here', 'current-context: here\ncurrent-context: there'),
+      /key twice \(line \d+\)/,
+    ],
+    ['an unknown tag', kubeconfig().replace('token: x', 'token: !secret x'), /YAML tag/],
+    ['UTF-16 that was read as UTF-8', Buffer.from(kubeconfig(), 'utf16le').toString(), /probably UTF-16/],
+  ])('a text with %s is refused by that name', async (_, text, message) => {
+    await expect(accessOf(text)).rejects.toMatchObject({ message: expect.stringMatching(message) });
+  });
+});
+
+describe('texts that kubectl reads', () => {
+  const folder = temporaryFolder();
+  const text = kubeconfig();
+  test.each<[string, string | Buffer]>([
+    ['UTF-16 with a byte-order mark', Buffer.from(`\uFEFF${text}`, 'utf16le')],
+    ['big-endian UTF-16', Buffer.from(`\uFEFF${text}`, 'utf16le').swap16()],
+    ['UTF-8 with a byte-order mark', `\uFEFF${text}`],
+    ['an empty second document', `${text}---\n`],
+    ['!!binary', text.replace('token: x', `token: !!binary ${base64('x')}`)],
+    ['a path with double and trailing slashes', text.replace(SERVER, `${SERVER}//`)],
+  ])('are read: %s', async (_, content) => {
+    const file = join(folder, 'config');
+    await writeFile(file, content);
+    const access = await loadKubeconfigFile(file);
+    expect(access).toMatchObject({ server: SERVER, basePath: '' });
+    await expect(access.authHeaders()).resolves.toEqual({ Authorization: 'Bearer x' });
+  });
+
+  test('have the booleans of YAML 1.1', async () => {
+    const unverified = text.replace('cluster:\n', 'cluster:\n      insecure-skip-tls-verify: yes\n');
+    const access = await accessOf(unverified);
+    expect(access.tls().rejectUnauthorized).toBe(false);
+  });
+});
+
+describe('the CA of a kubeconfig', () => {
+  const served = authority.issue(['127.0.0.1']);
+  const impostor = other.issue(['127.0.0.1']);
+
+  async function answersOf(identity: typeof served, ca: string) {
+    const server = createServer(identity, (_, response) => response.end('ok'));
+    const url = `https://127.0.0.1:${await portOf(server)}`;
+    const connections = new ApiServerConnections();
+    try {
+      const access = await accessOf(kubeconfigTo(url, { ca }));
+      const request = connections.transport(access)({ method: 'GET', path: '/', headers: {} }, signal);
+      const status = await request.then(
+        async ({ status, body }) => {
+          await readWhole(body, url, new BytesInFlight());
+          return status;
+        },
+        () => 'refused',
+      );
+      const probe = httpsProber({ access, deadline: signal, userAgent: 'test' });
+      const { kind } = await probe({ url: `${url}/readyz`, authenticate: false });
+      return { status, kind };
+    } finally {
+      await connections.close();
+      server.close();
+    }
+  }
+
+  test.each([
+    ['its root', served, authority.ca, { status: 200, kind: 'status' }],
+    ["the server's own certificate, without its root", served, served.cert, { status: 200, kind: 'status' }],
+    [
+      'a text that is no certificate, and its root',
+      served,
+      `-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n${authority.ca}`,
+      { status: 200, kind: 'status' },
+    ],
+    ['another root', served, other.ca, { status: 'refused', kind: 'tlsFailure' }],
+    [
+      'the certificate of another server of its authority',
+      served,
+      authority.issue(['127.0.0.1']).cert,
+      { status: 'refused', kind: 'tlsFailure' },
+    ],
+    [
+      'the certificate of the server, while another authority serves',
+      impostor,
+      served.cert,
+      { status: 'refused', kind: 'tlsFailure' },
+    ],
+  ])('decides which server is trusted, in requests and in probes: %s', async (_, identity, ca, outcome) => {
+    await expect(answersOf(identity, ca)).resolves.toEqual(outcome);
+  });
+});
+
+describe('an exec plugin', () => {
+  const folder = temporaryFolder();
+  const V1 = 'client.authentication.k8s.io/v1';
+  const reply = (status: object | undefined) => JSON.stringify({ apiVersion: V1, kind: 'ExecCredential', status });
+  const node = (script: string) => ({ command: process.execPath, args: ['-e', script] });
+
+  async function tokenOf(exec: object, cluster: object = {}): Promise<string> {
+    const file = join(folder, 'config');
+    await writeFile(file, kubeconfig(cluster, { token: null, exec: { apiVersion: V1, ...exec } }));
+    const access = await loadKubeconfigFile(file, { runPlugin });
+    return String((await access.authHeaders())['Authorization']);
+  }
+
+  test('gets the cluster and its extension in KUBERNETES_EXEC_INFO', async () => {
+    const script = `const { spec } = JSON.parse(process.env.KUBERNETES_EXEC_INFO);
+      const token = [spec.interactive, spec.cluster.server, spec.cluster['certificate-authority-data'].length, spec.cluster.config.audience].join();
+      console.log(JSON.stringify({ apiVersion: '${V1}', kind: 'ExecCredential', status: { token } }))`;
+    const ca = base64(authority.ca);
+    const extensions = [{ name: 'client.authentication.k8s.io/exec', extension: { audience: 'a' } }];
+    const token = await tokenOf(
+      { ...node(script), provideClusterInfo: true, interactiveMode: 'Never' },
+      { 'certificate-authority-data': ca, extensions },
+    );
+    expect(token).toBe(`Bearer false,${SERVER},${ca.length},a`);
+  });
+
+  test('with a relative path is beside the kubeconfig, and gets its environment', async () => {
+    const script = `#!/bin/sh\necho '${reply({ token: 'TOKEN' })}' | sed "s/TOKEN/$GREETING/"\n`;
+    await writeFile(join(folder, 'plug.sh'), script, { mode: 0o755 });
+    const env = [{ name: 'GREETING', value: 'hello' }];
+    await expect(tokenOf({ command: './plug.sh', env })).resolves.toBe('Bearer hello');
+  });
+
+  test('that reads standard input finds its end', async () => {
+    const script = `process.stdin.on('end', () => console.log('${reply({ token: 'x' })}')).resume()`;
+    await expect(tokenOf({ ...node(script), interactiveMode: 'IfAvailable' })).resolves.toBe('Bearer x');
+  });
+
+  test('runs again only when its credential has expired', async () => {
+    const count = join(folder, 'count');
+    const script = `const fs = require('fs'); fs.appendFileSync('${count}', '.');
+      const token = String(fs.readFileSync('${count}').length);
+      const expirationTimestamp = token === '1' ? '2020-01-01T00:00:00Z' : '2120-01-01T00:00:00Z';
+      console.log(JSON.stringify({ apiVersion: '${V1}', kind: 'ExecCredential', status: { token, expirationTimestamp } }))`;
+    const file = join(folder, 'config');
+    await writeFile(file, kubeconfig({}, { token: null, exec: { apiVersion: V1, ...node(script) } }));
+    const access = await loadKubeconfigFile(file, { runPlugin });
+    await access.authHeaders();
+    await expect(access.authHeaders()).resolves.toEqual({ Authorization: 'Bearer 2' });
+  });
+
+  test.each<[string, object, RegExp]>([
+    ['prints no status', node(`console.log('${reply(undefined)}')`), /has no status with a token/],
+    ['prints no JSON', node("console.log('hello')"), /did not print an ExecCredential/],
+    ['prints half a certificate', node(`console.log('${reply({ clientKeyData: 'x' })}')`), /only one of clientCert/],
+    ['fails', node('process.exit(3)'), /ended with exit code 3/],
+    [
+      'does not exist',
+      { command: 'no-such-plugin', installHint: 'Get it from the portal' },
+      /does not exist. Get it from the portal/,
+    ],
+    ['requires a terminal', { ...node(''), interactiveMode: 'Always' }, /needs a terminal/],
+    ['has an unknown version', { ...node(''), apiVersion: 'v0' }, /exec.apiVersion is missing or is not supported/],
+  ])('that %s is refused in words', async (_, exec, message) => {
+    await expect(tokenOf(exec)).rejects.toMatchObject({
+      code: 'BadKubeconfig',
+      message: expect.stringMatching(message),
+    });
+  });
+});
