@@ -46,33 +46,41 @@ export interface Kubeconfig {
 
 /** Reads a kubeconfig. Throws a `ClusterError` with code `BadKubeconfig`. No other parser reads the text. */
 export function readKubeconfig(text: string, source: KubeconfigSource): Kubeconfig {
+  refuseLong(text, source);
+  if (text.includes('\0')) throw badKubeconfig(source, 'has zero bytes: it is probably UTF-16', 'Save it as UTF-8');
+  const config = configIn(yamlValue(text.replace(/^\uFEFF/, ''), source), source);
+  const current = config['current-context'] ?? '';
+  if (typeof current !== 'string') throw wrongType(source, 'its top level', 'current-context');
+  const [clusters, contexts, users] = LISTS.map((list) => entriesIn(config, list, source)) as Lists;
+  const ignored = Object.keys(config).filter((key) => !TOP_FIELDS.has(key));
+  return { currentContext: current, clusters, contexts, users, ignored: ignored.map(fieldName) };
+}
+
+function refuseLong(text: string, source: KubeconfigSource): void {
   const longest = source.folder === undefined ? LONGEST_STORED_TEXT : LONGEST_FILE;
   if (text.length > longest) throw badKubeconfig(source, `is longer than ${longest} characters`, KEEP_ONE);
   if (source.folder === undefined && (text.match(MARKS)?.length ?? 0) > MOST_STORED_MARKS) {
     throw badKubeconfig(source, `has more than ${MOST_STORED_MARKS} line breaks and punctuation marks`, KEEP_ONE);
   }
-  if (text.includes('\0')) throw badKubeconfig(source, 'has zero bytes: it is probably UTF-16', 'Save it as UTF-8');
-  const config = yamlValue(text.replace(/^\uFEFF/, ''), source);
-  if (!isRecord(config)) {
-    const isEncoded = typeof config === 'string' && /^[\w+/=\s-]{40,}$/.test(config);
-    if (isEncoded) throw badKubeconfig(source, 'is base64 and not a kubeconfig', `Decode it: ${DECODE}`);
-    throw badKubeconfig(source, 'is not a kubeconfig', 'Name a file of kind Config');
+}
+
+/** Returns the mapping of a kubeconfig. An error names what was found instead. */
+function configIn(value: unknown, source: KubeconfigSource): JsonRecord {
+  if (typeof value === 'string' && /^[\w+/=\s-]{40,}$/.test(value)) {
+    throw badKubeconfig(source, 'is base64 and not a kubeconfig', `Decode it: ${DECODE}`);
   }
-  const { kind, apiVersion } = config;
+  if (!isRecord(value)) throw badKubeconfig(source, 'is not a kubeconfig', 'Name a file of kind Config');
+  const { kind, apiVersion } = value;
   if (kind === 'Secret') {
     const remedy = `Take the kubeconfig out of the value in its data, and decode it: ${DECODE}`;
     throw badKubeconfig(source, 'is a Secret of Kubernetes and not a kubeconfig', remedy);
   }
-  if ((!isAbsent(kind) && kind !== 'Config') || (!isAbsent(apiVersion) && apiVersion !== 'v1')) {
-    throw badKubeconfig(source, 'is not of kind Config and apiVersion v1', 'Name a file of kind Config');
-  }
-  const lists = Object.fromEntries(LISTS.map((list) => [list, entriesIn(config, list, source)]));
-  const current = config['current-context'] ?? '';
-  if (typeof current !== 'string') throw wrongType(source, 'its top level', 'current-context');
-  const ignored = Object.keys(config).filter((key) => !TOP_FIELDS.has(key));
-  return { currentContext: current, ignored: ignored.map(fieldName), ...(lists as Record<List, readonly unknown[]>) };
+  const isConfig = isAbsent(kind) || kind === 'Config';
+  if (isConfig && (isAbsent(apiVersion) || apiVersion === 'v1')) return value;
+  throw badKubeconfig(source, 'is not of kind Config and apiVersion v1', 'Name a file of kind Config');
 }
 
+type Lists = [readonly unknown[], readonly unknown[], readonly unknown[]];
 const LISTS = ['clusters', 'contexts', 'users'] as const;
 type List = (typeof LISTS)[number];
 const TOP_FIELDS: ReadonlySet<string> = new Set([
