@@ -55,16 +55,26 @@ export async function repairAddresses(
     const counted = withUsage(report, cidrs, services, addresses?.keys() ?? []);
     if (addresses === undefined) return counted;
     const repaired = await withFaults(counted, context, cidrs, { services, addresses });
-    const mayEnd = await kubernetes.allows('delete', 'IPAddress');
-    const recorded = withState(repaired, { mayEndHolds: mayEnd });
+    const mayEnd = await mayEndHolds(kubernetes);
+    const recorded = mayEnd === undefined ? repaired : withState(repaired, { mayEndHolds: mayEnd });
     const isAnyHeld = [...addresses.values()].some(({ managedBy }) => managedBy === MANAGED_BY_HOLDS);
-    return isAnyHeld ? await endHolds(recorded, context, mayEnd) : recorded;
+    return isAnyHeld ? await endHolds(recorded, context, mayEnd ?? true) : recorded;
   } catch (error) {
     if (!(error instanceof ClusterError)) throw error;
     if (error.code !== 'Forbidden') return withoutAddresses(report, context, cidrs, services, error);
     const message = `IPAddresses are not checked: ${error.message}. Apply deploy/rbac.yaml.`;
     const counted = withUsage(report, cidrs, services, []);
     return { ...counted, findings: [...counted.findings, { type: 'other', message, item: 'ipaddresses' }] };
+  }
+}
+
+/** Returns whether the pass may delete IPAddresses; `undefined` if the API server does not tell. */
+async function mayEndHolds(kubernetes: ClusterPort): Promise<boolean | undefined> {
+  try {
+    return await kubernetes.allows('delete', 'IPAddress');
+  } catch (error) {
+    if (error instanceof ClusterError) return undefined;
+    throw error;
   }
 }
 

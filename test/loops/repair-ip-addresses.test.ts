@@ -457,4 +457,14 @@ describe('a pass over held IPAddresses', () => {
     // `cluster.reads` contains `list ipaddresses` for each time that the IPAddresses are read.
     expect(cluster.reads.filter((read) => read === 'list ipaddresses')).toHaveLength(1);
   });
+
+  test('a pass that cannot ask for its rights repairs everything, ends holds, and records no right', async () => {
+    const passed = await passOver([...held, service('s', ITEM)], {
+      spoil: { allows: () => Promise.reject(new ClusterError('Rejected', 'no reviews here')) },
+    });
+    expect(passed.report).toMatchObject({ errors: [] });
+    expect(passed.report.state).not.toHaveProperty('mayEndHolds');
+    expect(passed.report.changes).toContain('released 10.0.0.1, whose hold of shop expired');
+    expect(passed.changed).toContain('create ipaddresses');
+  });
 });
