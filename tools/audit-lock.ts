@@ -3,6 +3,9 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 
 export interface LockedPackage {
+  /** The name in the registry, if it differs from that of the folder. */
+  readonly name?: string;
+  readonly version?: string;
   readonly integrity?: string;
   readonly resolved?: string;
   readonly link?: boolean;
@@ -25,6 +28,15 @@ type AllowScripts = Readonly<Record<string, boolean>>;
 const REGISTRY = 'https://registry.npmjs.org/';
 /** The only package that is a folder of this repository. */
 const OWN_FOLDER = 'tools/node24';
+/** The packages that are installed under another name. */
+const ALIASES: Readonly<Record<string, string>> = {
+  '@jest/react-is-18': 'react-is',
+  '@jest/react-is-19': 'react-is',
+  serverless: 'osls',
+  'string-width-cjs': 'string-width',
+  'strip-ansi-cjs': 'strip-ansi',
+  'wrap-ansi-cjs': 'wrap-ansi',
+};
 const LICENCES = new Set([
   ...['0BSD', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'BlueOak-1.0.0', 'CC0-1.0', 'ISC', 'MIT', 'MIT-0'],
   ...['PSF-2.0', 'Python-2.0', 'Unlicense'],
@@ -56,6 +68,8 @@ export function auditLock(
 
 function faultsOf(at: string, locked: LockedPackage, allowScripts: AllowScripts): string[] {
   const {
+    name,
+    version,
     integrity,
     resolved,
     link = false,
@@ -67,7 +81,10 @@ function faultsOf(at: string, locked: LockedPackage, allowScripts: AllowScripts)
   const faults: string[] = [];
   const isUnpublished = integrity === undefined && isOfOtherPlatform(locked);
   if (!isUnpublished && !/^sha512-[\w+/]{86}==$/.test(integrity ?? '')) faults.push('has no SHA-512 hash');
-  if (resolved !== undefined && !resolved.startsWith(REGISTRY)) faults.push(`comes from ${resolved}`);
+  const published = ALIASES[nameOf(at)] ?? nameOf(at);
+  if ((name ?? published) !== published) faults.push(`is the package ${name}`);
+  const address = `${REGISTRY}${published}/-/${published.replace(/^.*\//, '')}-${version}.tgz`;
+  if (resolved !== undefined && resolved !== address) faults.push(`comes from ${resolved}`);
   if (!isUnpublished && !isAllowed(license)) faults.push(`has the licence ${license}, which is not on the list`);
   if (hasInstallScript && !Object.hasOwn(allowScripts, nameOf(at)))
     faults.push('has an install script that allowScripts omits');

@@ -1,4 +1,5 @@
-import { readdir, readFile, realpath, stat } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { open, readdir, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { type Document, isScalar, parseAllDocuments } from 'yaml';
@@ -25,6 +26,7 @@ type Stdin = AsyncIterable<Uint8Array>;
 
 const SPEC_NAME = /\.(ya?ml|json)$/i;
 const STDIN = '-';
+const LARGEST_FILE = 16 * 1024 * 1024;
 
 interface Faulty {
   readonly fault: string;
@@ -55,9 +57,15 @@ async function filesOf(named: string): Promise<string[] | Faulty> {
   if (named === STDIN || !(await isFolder(named))) return [named];
   try {
     const files: string[] = [];
+    const inside = `${await realpath(named)}${path.sep}`;
     for (const name of (await readdir(named)).sort()) {
       const file = path.join(named, name);
-      if (SPEC_NAME.test(name) && !(await isFolder(file))) files.push(file);
+      if (!SPEC_NAME.test(name) || (await isFolder(file))) continue;
+      const real = await realpath(file).catch(() => inside);
+      if (!real.startsWith(inside)) {
+        return { fault: `${file} is a link to a file outside ${named}: name that file with -f` };
+      }
+      files.push(file);
     }
     return files;
   } catch (error) {
@@ -77,7 +85,8 @@ async function readFileOf(file: string, stdin: Stdin): Promise<(SpecFile | Fault
   const place = isStdin ? 'standard input' : file;
   let text: string;
   try {
-    const bytes = isStdin ? await buffer(stdin) : await readFile(file);
+    const bytes = isStdin ? await buffer(stdin) : await bytesOf(file);
+    if (typeof bytes === 'string') return [{ fault: `${place} ${bytes}` }];
     text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch (error) {
     return [unreadable(place, error)];
@@ -86,6 +95,15 @@ async function readFileOf(file: string, stdin: Stdin): Promise<(SpecFile | Fault
     if ('spec' in result) return { place, spec: result.spec };
     return { fault: describeFaults(length === 1 ? place : `${place}, spec ${index + 1}`, result.faults) };
   });
+}
+
+/** Returns the bytes of a file, or why it is not read. Opening a FIFO does not wait for its writer. */
+async function bytesOf(file: string): Promise<Buffer | string> {
+  await using handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK);
+  const found = await handle.stat();
+  if (!found.isFile()) return 'is not a regular file: use - to read standard input';
+  if (found.size > LARGEST_FILE) return `has ${found.size} bytes, and at most ${LARGEST_FILE} are read: split it`;
+  return handle.readFile();
 }
 
 /** Returns a result for each YAML document, and for each cluster that `kbctl cluster get -o yaml` or `-o json` printed. */

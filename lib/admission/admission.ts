@@ -51,6 +51,8 @@ const WAITS_MS = [120, 100, 80, 60, 40];
  */
 const ATTEMPT_MS = 12;
 const LONGEST_FACTOR = 10;
+/** A longer review counts as several reviews against the rate limit of its cluster. */
+const BYTES_OF_REVIEW = 16 * 1024;
 /** The part of the API server's timeout that is reserved for the network. */
 const NETWORK_MS = 500;
 /** The time that is reserved after the deadline to release items that were allocated. */
@@ -107,13 +109,13 @@ function open(options: AdmissionOptions, { environment }: Invocation<TableEnviro
 
 async function answer(request: AdmissionHttpRequest, work: Work): Promise<WebhookReply> {
   const { invocation, rate } = work;
-  const { cluster } = request;
+  const { cluster, bodyLength } = request;
   const check = await checked(request, work);
   if (check.outcome === 'wrong') return logFault(invocation, unauthorized(), cluster, 'wrong token');
   if (check.outcome === 'unknown') {
     return logFault(invocation, httpReply(503, 'unavailable'), cluster, check.reason);
   }
-  if (!rate.admits(cluster, invocation.environment.nowMs())) {
+  if (!rate.admits(cluster, invocation.environment.nowMs(), Math.max(1, bodyLength / BYTES_OF_REVIEW))) {
     return logFault(invocation, httpReply(429, 'too many reviews'), cluster, 'too many reviews of this cluster');
   }
   const body = request.body();

@@ -2,6 +2,7 @@ import * as z from 'zod/mini';
 import { DispatchError } from '../runtime/deadline.ts';
 import { clusterName, shapeFaults } from '../spec/shapes.ts';
 import { jsonIn } from '../util/values.ts';
+import { tooMuchJson } from './json-bounds.ts';
 import type { PatchOperation, RefusalStatus } from './response.ts';
 import { type Service, serviceShape } from './service.ts';
 
@@ -55,6 +56,8 @@ export interface AdmissionHttpRequest {
   readonly cluster: string;
   readonly token: string;
   readonly body: () => string | WebhookReply;
+  /** The length of the body as it was received. */
+  readonly bodyLength: number;
   readonly timeoutMs: number | undefined;
   /**
    * The time at which the endpoint received the request. The handler may start later, because Lambda may first have to start a
@@ -78,7 +81,8 @@ export function httpRequestIn(event: unknown): AdmissionHttpRequest | WebhookRep
   const token = bearerTokenIn(headers);
   if (token === undefined) return unauthorized();
   const { timeEpoch: cameAtMs } = requestContext;
-  return { cluster, token, timeoutMs: timeoutIn(rawQueryString), cameAtMs, body: () => bodyOf(data) };
+  const { length: bodyLength = 0 } = data.body ?? '';
+  return { cluster, token, timeoutMs: timeoutIn(rawQueryString), cameAtMs, bodyLength, body: () => bodyOf(data) };
 }
 
 export function httpReply(statusCode: number, text: string): WebhookReply {
@@ -147,6 +151,8 @@ type OtherReview = { readonly uid: string; readonly other: string };
  * describes it.
  */
 export function reviewIn(text: string): Review | OtherReview | { readonly fault: string } {
+  const tooMuch = tooMuchJson(text);
+  if (tooMuch !== undefined) return { fault: `the body ${tooMuch}` };
   const parsed = review.safeParse(jsonIn(text));
   if (!parsed.success) return faultOf(parsed.error, 'the body');
   const { uid, kind, operation, namespace, subResource, dryRun, object, oldObject } = parsed.data.request;

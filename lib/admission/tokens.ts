@@ -150,13 +150,13 @@ export class Rate {
     this.#limit = limit;
   }
 
-  /** Returns whether the limit admits one more use of this key now, and counts the use. */
-  admits(key: string, nowMs: number): boolean {
+  /** Returns whether the limit admits this many uses of the key now, and counts them. */
+  admits(key: string, nowMs: number, uses = 1): boolean {
     const { burst, eachSecond } = this.#limit;
     const { left, atMs } = this.#buckets.get(key) ?? { left: burst, atMs: nowMs };
     const refilled = Math.min(burst, left + (Math.max(0, nowMs - atMs) / 1000) * eachSecond);
-    const isLeft = refilled >= 1;
-    this.#buckets.set(key, { left: isLeft ? refilled - 1 : refilled, atMs: nowMs });
+    const isLeft = refilled >= uses;
+    this.#buckets.set(key, { left: isLeft ? refilled - uses : refilled, atMs: nowMs });
     return isLeft;
   }
 }

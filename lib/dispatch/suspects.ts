@@ -22,7 +22,11 @@ export async function clustersApart(invocation: LoopInvocation): Promise<SetApar
   const nowMs = environment.nowMs();
   return withinInvocation(invocation, QUEUEING_MS, async (signal) => {
     const table = environment.table(signal);
-    const { unreachable, suspects } = await listFleetNotes(table, stack, loop.id);
+    const { unreachable, suspects, unreadable } = await listFleetNotes(table, stack, loop.id);
+    if (unreadable.size > 0) {
+      const errors = someOf([...unreadable.values()].map(({ error }) => errorSentence(error)));
+      telemetry.log('error', 'suspects ignored, because their items are corrupt', { errors });
+    }
     const silent = await eachOf(unreachable, CONCURRENT_READS, async (name) => {
       const last = await readRunRecord(table, name, loop.id);
       return isUnreachable(last?.record) ? [name] : [];
@@ -90,12 +94,13 @@ async function markSuspects(
   accident: Accident,
   nowMs: number,
 ): Promise<{ readonly marked: readonly string[]; readonly alone: number }> {
-  const { suspects } = await listFleetNotes(table, loopOfStack.stack, loopOfStack.loop);
+  const { suspects, unreadable } = await listFleetNotes(table, loopOfStack.stack, loopOfStack.loop);
   const marked = await eachOf(accident.clusters, CONCURRENT_READS, async (cluster) => {
     const known = suspects.get(cluster);
     const suspect = afterAccident(known?.suspect, accident, nowMs);
     if (suspect === undefined) return [];
-    return (await writeSuspect(table, { ...loopOfStack, cluster }, suspect, known?.item)) ? [cluster] : [];
+    const previous = known?.item ?? unreadable.get(cluster)?.item;
+    return (await writeSuspect(table, { ...loopOfStack, cluster }, suspect, previous)) ? [cluster] : [];
   });
   const before = [...suspects].flatMap(([name, { suspect }]) => (suspect.untilMs > nowMs ? [name] : []));
   return { marked: marked.flat(), alone: new Set([...before, ...marked.flat()]).size };

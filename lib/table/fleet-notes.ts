@@ -1,7 +1,7 @@
 import * as z from 'zod/mini';
 import type { Loop } from '../spec/cluster-spec.ts';
 import { count } from '../spec/shapes.ts';
-import type { Item, KeyValueTable } from './key-value-table.ts';
+import { type Item, type KeyValueTable, TableError } from './key-value-table.ts';
 import { decodeItem, plainValue } from './stored-item.ts';
 
 /** A partition that no cluster has, because a cluster name cannot begin with "#". */
@@ -39,23 +39,35 @@ export interface FleetNotes {
   readonly unreachable: readonly string[];
   /** Suspects and former suspects. An accident of a former suspect counts together with its earlier accidents. */
   readonly suspects: ReadonlyMap<string, KnownSuspect>;
+  /** The corrupt items of suspects, by cluster. The next accident of the cluster replaces its item. */
+  readonly unreadable: ReadonlyMap<string, { readonly item: Item; readonly error: TableError }>;
 }
 
 function fleetPrefix(stack: string, loop: Loop): string {
   return `${stack}/${loop}/`;
 }
 
-/** @throws TableError `SchemaTooNew`, `Corrupt`. */
+/** @throws TableError `SchemaTooNew`. */
 export async function listFleetNotes(table: KeyValueTable, stack: string, loop: Loop): Promise<FleetNotes> {
   const prefix = fleetPrefix(stack, loop);
   const unreachable: string[] = [];
   const suspects = new Map<string, KnownSuspect>();
+  const unreadable = new Map<string, { readonly item: Item; readonly error: TableError }>();
   for (const item of await table.list(FLEET, prefix)) {
     const key = item.key.slice(prefix.length);
-    if (!key.startsWith(SUSPECTS)) unreachable.push(key);
-    else suspects.set(key.slice(SUSPECTS.length), { suspect: decodeItem(item, suspectShape, SCHEMA), item });
+    if (!key.startsWith(SUSPECTS)) {
+      unreachable.push(key);
+      continue;
+    }
+    const name = key.slice(SUSPECTS.length);
+    try {
+      suspects.set(name, { suspect: decodeItem(item, suspectShape, SCHEMA), item });
+    } catch (error) {
+      if (!(error instanceof TableError) || error.code !== 'Corrupt') throw error;
+      unreadable.set(name, { item, error });
+    }
   }
-  return { unreachable, suspects };
+  return { unreachable, suspects, unreadable };
 }
 
 const HOUR_MS = 60 * 60_000;

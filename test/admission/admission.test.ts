@@ -1,5 +1,6 @@
-import { describe, expect, test } from '@jest/globals';
+import { describe, expect, jest, test } from '@jest/globals';
 import { admission } from '../../lib/admission/admission.ts';
+import { reviewIn } from '../../lib/admission/request.ts';
 import { admissionSettings } from '../../lib/admission/settings.ts';
 import type { ReadSecretText } from '../../lib/aws/store-client.ts';
 import { HOLD_OWNER_LABEL } from '../../lib/cluster/kubernetes-objects.ts';
@@ -382,6 +383,38 @@ test('if a cluster floods the webhook, its requests are refused before their bod
 
   world.clock.nowMs += 1_000;
   expect(await flood(21)).toEqual([...Array<number>(20).fill(400), 429]);
+});
+
+test('a review of 512 KiB counts as 32 reviews against the rate limit of its cluster', async () => {
+  const world = await anAdmissionWorld({ readTokens: async () => ({ outcome: 'read', text: TOKEN }) });
+  const body = '{'.padEnd(512 * 1024);
+  const statuses: number[] = [];
+  for (let sent = 0; sent < 32; sent += 1) statuses.push((await world.send({ body })).statusCode);
+  expect(statuses).toEqual([...Array<number>(31).fill(400), 429]);
+});
+
+test.each([
+  ['values', `{"ports":[${'{},'.repeat(1_000_000)}{}]}`, 'more than 25000 values'],
+  ['levels', '['.repeat(5_800_000), 'nested more than 64 levels'],
+])('a review with too many %s is refused before anything is built from its text', async (_what, body, fault) => {
+  const parse = jest.spyOn(JSON, 'parse');
+  try {
+    expect(reviewIn(body)).toEqual({ fault: expect.stringContaining(fault) });
+    expect(parse).not.toHaveBeenCalled();
+  } finally {
+    parse.mockRestore();
+  }
+});
+
+test('a review with annotations of 500 KB, as an object and its old object have at most, is answered', async () => {
+  const world = await anAdmissionWorld();
+  const text = '"\\\\{['.repeat(64_000);
+  const body = JSON.stringify(aReview()).replace(
+    '"metadata":{',
+    `"metadata":{"annotations":{"a":${JSON.stringify(text)}},`,
+  );
+  expect(body.length).toBeGreaterThan(500_000);
+  expect(await world.send({ body })).toMatchObject({ statusCode: 200 });
 });
 
 test('requests without a token do not count against the rate limit of a cluster', async () => {

@@ -34,6 +34,19 @@ test('the table item of a suspect is kept until a week after the cluster last ra
   expect(of).toMatchObject({ value: null, schema: 1, expiresAtMs: NOW + 24 * HOUR });
 });
 
+test('a corrupt item of one suspect is listed apart, and the other suspects are listed', async () => {
+  const table = memoryTable();
+  const key = { stack: 's', loop: 'node-port-repair' } as const;
+  await writeSuspect(table, { ...key, cluster: 'a' }, SUSPECT, undefined);
+  const corrupt = { cluster: '#fleet', key: 's/node-port-repair/suspects/x', value: { sinceMs: 1 }, schema: 1 };
+  await table.put(corrupt, undefined);
+  const { suspects, unreadable } = await listFleetNotes(table, 's', 'node-port-repair');
+  expect([[...suspects.keys()], [...unreadable.keys()]]).toEqual([['a'], ['x']]);
+  const { item } = unreadable.get('x') ?? {};
+  expect(await writeSuspect(table, { ...key, cluster: 'x' }, SUSPECT, item)).toBe(true);
+  expect([...(await listFleetNotes(table, 's', 'node-port-repair')).suspects.keys()]).toEqual(['a', 'x']);
+});
+
 test('a suspect runs alone for an hour after its first accident, and for twice as long after each further accident, up to a day', () => {
   let suspect: Suspect | undefined;
   const hours: number[] = [];

@@ -2,7 +2,8 @@ import { expect, test } from '@jest/globals';
 import { auditLock, type LockedPackage } from '../../tools/audit-lock.ts';
 import { readInRepository } from '../support/repository.ts';
 
-const GOOD = { integrity: `sha512-${'a'.repeat(86)}==`, license: 'MIT' };
+const GOOD = { version: '4.4.3', integrity: `sha512-${'a'.repeat(86)}==`, license: 'MIT' };
+const REGISTRY = 'https://registry.npmjs.org/';
 
 function faultsOf(locked: LockedPackage, at = 'node_modules/debug'): readonly string[] {
   return auditLock({ packages: { '': {}, [at]: locked } }, {}).faults;
@@ -13,6 +14,17 @@ test.each<[string, LockedPackage, string]>([
   ['a weak hash', { ...GOOD, integrity: 'sha1-abc=' }, 'has no SHA-512 hash'],
   ['another registry', { ...GOOD, resolved: 'https://evil.example/debug.tgz' }, 'comes from https://evil.example'],
   ['a git repository', { ...GOOD, resolved: 'git+ssh://git@example.com/debug.git#abc' }, 'comes from git+ssh'],
+  [
+    'the address of another package',
+    { ...GOOD, resolved: `${REGISTRY}ms/-/ms-4.4.3.tgz` },
+    'comes from https://registry',
+  ],
+  [
+    'the address of another version',
+    { ...GOOD, resolved: `${REGISTRY}debug/-/debug-4.4.2.tgz` },
+    'comes from https://',
+  ],
+  ['the name of another package', { ...GOOD, name: 'ms' }, 'is the package ms'],
   ['a licence that is not on the list', { ...GOOD, license: 'AGPL-3.0' }, 'has the licence AGPL-3.0'],
   ['no licence', { integrity: GOOD.integrity }, 'has the licence undefined'],
   ['an install script', { ...GOOD, hasInstallScript: true }, 'has an install script that allowScripts omits'],
@@ -32,9 +44,10 @@ test('the audit of package-lock.json refuses an allowScripts entry that allows a
 
 test('the audit of package-lock.json accepts a package with a hash and a licence, or a choice of licences', () => {
   expect(faultsOf(GOOD)).toEqual([]);
-  expect(faultsOf({ ...GOOD, license: '(MIT OR GPL-3.0)', resolved: 'https://registry.npmjs.org/d/-/d.tgz' })).toEqual(
-    [],
-  );
+  const resolved = `${REGISTRY}debug/-/debug-4.4.3.tgz`;
+  expect(faultsOf({ ...GOOD, license: '(MIT OR GPL-3.0)', resolved })).toEqual([]);
+  const osls = { ...GOOD, name: 'osls', resolved: `${REGISTRY}osls/-/osls-4.4.3.tgz` };
+  expect(faultsOf(osls, 'node_modules/serverless')).toEqual([]);
   expect(faultsOf({ ...GOOD, license: 'MIT AND GPL-3.0' })).toHaveLength(1);
 });
 

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -76,6 +77,33 @@ describe('Spec files', () => {
     symlinkSync(file, join(folder, 'link.yml'));
     const { names, faults } = await read([file, file, folder, '-', '-'], { stdin: specOf('b') });
     expect({ names, faults }).toEqual({ names: ['a', 'b'], faults: [] });
+  });
+
+  test('a file outside a folder is not read through a link in it, and its text is not printed', async () => {
+    const outside = join(temporaryFolder(), 'outside.yml');
+    writeFileSync(outside, specOf('outside'));
+    symlinkSync(outside, join(folder, 'link.yml'));
+    const { names, faults } = await read([folder]);
+    expect([names, faults]).toEqual([[], [expect.stringContaining('link.yml is a link to a file outside')]]);
+  });
+
+  test('a fault of a file that is only text, such as a token, does not contain the text', async () => {
+    const file = join(folder, 'token.yml');
+    writeFileSync(file, 'a-token-of-forty-letters-that-is-secret!');
+    const { faults } = await read([file]);
+    expect(faults).toEqual([expect.stringContaining('is text')]);
+    expect(faults.join()).not.toContain('forty-letters');
+  });
+
+  test('a FIFO and a file of more than 16 MiB are not read', async () => {
+    execFileSync('mkfifo', [join(folder, 'pipe.yml')]);
+    writeFileSync(join(folder, 'large.yml'), Buffer.alloc(16 * 1024 * 1024 + 1));
+    const { names, faults } = await read([folder]);
+    expect(names).toEqual([]);
+    expect(faults).toEqual([
+      expect.stringContaining('large.yml has 16777217 bytes'),
+      expect.stringContaining('pipe.yml is not a regular file'),
+    ]);
   });
 
   test('a faulty spec file does not prevent that other spec files are read, and each fault is reported', async () => {

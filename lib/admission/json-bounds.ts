@@ -1,0 +1,41 @@
+/** Enough for the review of an update of a Service with about 1,000 ports, which it contains twice, each with managed fields. */
+const MOST_VALUES = 25_000;
+const DEEPEST = 64;
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const COMMA = 0x2c;
+const OPEN = new Set([0x5b, 0x7b]);
+const CLOSE = new Set([0x5d, 0x7d]);
+
+/**
+ * Returns why the JSON text has too many values or is nested too deeply; `undefined` if it is within the bounds. Builds nothing
+ * from the text, and stops at the first value above a bound.
+ */
+export function tooMuchJson(text: string): string | undefined {
+  let values = 1;
+  let depth = 0;
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) at = endOfString(text, at);
+    else if (CLOSE.has(code)) depth -= 1;
+    else if (OPEN.has(code)) {
+      depth += 1;
+      values += 1;
+    } else if (code === COMMA) values += 1;
+    if (depth > DEEPEST) return `is nested more than ${DEEPEST} levels deep`;
+    if (values > MOST_VALUES) return `has more than ${MOST_VALUES} values`;
+  }
+  return undefined;
+}
+
+function endOfString(text: string, start: number): number {
+  let end = text.indexOf('"', start + 1);
+  while (end >= 0) {
+    let slashes = 0;
+    while (text.charCodeAt(end - 1 - slashes) === BACKSLASH) slashes += 1;
+    if (slashes % 2 === 0) return end;
+    end = text.indexOf('"', end + 1);
+  }
+  return text.length;
+}
