@@ -21,6 +21,6 @@ export default {
   ],
   project: ['{functions,lib,cli,local,tools,deploy}/**/*.{ts,mjs,cjs}!', 'test/**/*.ts'],
   ignoreExportsUsedInFile: production || { interface: true, type: true },
-  ignoreBinaries: ['go', 'sha256sum'],
+  ignoreBinaries: ['go', 'mkfifo', 'sha256sum'],
   ignoreDependencies: ['@swc/core', 'node24'],
 };

@@ -18,7 +18,6 @@ const GROUP = 'client.authentication.k8s.io';
 /** The key of the extension of a cluster that its plugins get. */
 const EXTENSION = `${GROUP}/exec`;
 const LONGEST_MS = 10 * 60_000;
-const WAITING_AFTER_MS = 5_000;
 
 const execShape = z.object({
   apiVersion: z.enum([`${GROUP}/v1`, `${GROUP}/v1beta1`]),
@@ -89,9 +88,6 @@ async function outputOf(exec: Exec, call: PluginCall): Promise<string> {
   });
   const stop = () => child.kill();
   process.once('exit', stop);
-  const waiting = setTimeout(() => {
-    process.stderr.write('waiting for the credential plugin of the kubeconfig; Ctrl-C ends it\n');
-  }, WAITING_AFTER_MS);
   try {
     const [output, [code, signal]] = await Promise.all([text(child.stdout), once(child, 'close')]);
     if (code === 0) return output;
@@ -100,7 +96,6 @@ async function outputOf(exec: Exec, call: PluginCall): Promise<string> {
     if (codeOf(error) !== 'ENOENT') throw error;
     throw new Error(`${program} does not exist${installHint ? `. ${installHint}` : ''}`, { cause: error });
   } finally {
-    clearTimeout(waiting);
     process.off('exit', stop);
   }
 }

@@ -68,8 +68,6 @@ export function auditLock(
 
 function faultsOf(at: string, locked: LockedPackage, allowScripts: AllowScripts): string[] {
   const {
-    name,
-    version,
     integrity,
     resolved,
     link = false,
@@ -81,15 +79,22 @@ function faultsOf(at: string, locked: LockedPackage, allowScripts: AllowScripts)
   const faults: string[] = [];
   const isUnpublished = integrity === undefined && isOfOtherPlatform(locked);
   if (!isUnpublished && !/^sha512-[\w+/]{86}==$/.test(integrity ?? '')) faults.push('has no SHA-512 hash');
-  const published = ALIASES[nameOf(at)] ?? nameOf(at);
-  if ((name ?? published) !== published) faults.push(`is the package ${name}`);
-  const address = `${REGISTRY}${published}/-/${published.replace(/^.*\//, '')}-${version}.tgz`;
-  if (resolved !== undefined && resolved !== address) faults.push(`comes from ${resolved}`);
+  faults.push(...originFaults(nameOf(at), locked));
   if (!isUnpublished && !isAllowed(license)) faults.push(`has the licence ${license}, which is not on the list`);
   if (hasInstallScript && !Object.hasOwn(allowScripts, nameOf(at)))
     faults.push('has an install script that allowScripts omits');
   if (deprecated !== undefined) faults.push(`is deprecated: ${deprecated}`);
   return faults;
+}
+
+/** Returns the faults of a package under another name than its own, or from another address than that of its version. */
+function originFaults(installedAs: string, { name, version, resolved }: LockedPackage): string[] {
+  const published = ALIASES[installedAs] ?? installedAs;
+  const address = `${REGISTRY}${published}/-/${published.replace(/^.*\//, '')}-${version}.tgz`;
+  return [
+    ...((name ?? published) === published ? [] : [`is the package ${name}`]),
+    ...(resolved === undefined || resolved === address ? [] : [`comes from ${resolved}`]),
+  ];
 }
 
 /** Returns whether a licence is allowed. Of `MIT OR GPL-3.0` one must be allowed, of `Apache-2.0 AND MIT` both. */

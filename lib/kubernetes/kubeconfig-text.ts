@@ -101,8 +101,8 @@ function entriesIn(config: JsonRecord, list: List, source: KubeconfigSource): re
 /** `!!binary` is one more base64 around a text. */
 const binaryText = defineScalarTag('tag:yaml.org,2002:binary', {
   resolve: (text) => {
-    const isBase64 = /^[A-Za-z0-9+/\s]*={0,2}\s*$/.test(text);
-    return isBase64 ? Buffer.from(text, 'base64').toString() : NOT_RESOLVED;
+    const encoded = text.replace(/\s/g, '');
+    return /^[A-Za-z0-9+/]*={0,2}$/.test(encoded) ? Buffer.from(encoded, 'base64').toString() : NOT_RESOLVED;
   },
   identify: () => false,
 });
@@ -113,7 +113,11 @@ const SCHEMA = CORE_SCHEMA.withTags(boolYaml11Tag, binaryText);
 const REFUSED_SYNTAX: readonly (readonly [reason: RegExp, problem: string, remedy: string])[] = [
   [/duplicated mapping key/, 'has a key twice', 'Remove one of them'],
   [/alias/, 'has a YAML alias', 'Write its value instead'],
-  [/unknown .*tag|cannot resolve/, 'has a YAML tag that a kubeconfig does not need', 'Remove the tag'],
+  [
+    /unknown (scalar|sequence|mapping) tag|cannot resolve/,
+    'has a YAML tag that a kubeconfig does not need',
+    'Remove the tag',
+  ],
 ];
 
 function yamlValue(text: string, source: KubeconfigSource): unknown {

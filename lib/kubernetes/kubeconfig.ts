@@ -157,7 +157,7 @@ function chosenContext(text: string, source: KubeconfigSource, wanted: string | 
   const { contexts, clusters, users, currentContext, ignored } = readKubeconfig(text, source);
   const names = contexts.map((entry) => Object(entry)['name']).filter((name) => typeof name === 'string');
   const choices = `It has: ${boundedText(names.join(', ')) || 'none'}`;
-  const name = wanted || currentContext;
+  const name = wanted ?? currentContext;
   if (name === '') throw badKubeconfig(source, 'has no current-context', `Name a context. ${choices}`);
   const context = entryOf(contexts, 'context', name, source);
   if (context === undefined) {

@@ -36,7 +36,12 @@ interface Access {
 const { given: _, ...mostOfRange } = STORED_FORMS.range.most({});
 const UNCLAIMED = { namespace: 'default', name: 'web', reviews: 1, first: [0, 1], later: [] };
 const pause = { untilMs: 9999, reason: 'later', by: 'someone' };
-const suspectIn = async (table: KeyValueTable) => (await listFleetNotes(table, 'prod', LOOP)).suspects.get('demo');
+const suspectIn = async (table: KeyValueTable) => {
+  const { suspects, unreadable } = await listFleetNotes(table, 'prod', LOOP);
+  const corrupt = unreadable.get('demo');
+  if (corrupt !== undefined) throw corrupt.error;
+  return suspects.get('demo');
+};
 
 type ItemType = keyof typeof STORED_FORMS;
 

@@ -78,7 +78,7 @@ function itemOf(field: JsonSchema): JsonSchema {
 describe('the schema accepts unusual specs that the rules accept', () => {
   test.each([
     { mode: 'enforce', allocator: 'table', callerKeys: ['a'.repeat(64)], maxEventsPerPass: 0 },
-    { apiServers: [{ address: '::ffff:10.0.0.2', probe: { url: ' HTTP:a' } }] },
+    { apiServers: [{ address: '::ffff:10.0.0.2', probe: { url: 'HTTP://a' } }] },
     { serviceClusterIPRange: '10.0.0.0/16,fd00::/112', serviceNodePortRange: '30000+1' },
     { endpoints: { reconciler: 'master-count', masterCount: 86_401 } },
     { endpoints: { leaseSeconds: 86_400 }, intervalSeconds: { 'kubernetes-service': 60, 'node-port-repair': 180 } },
