@@ -103,7 +103,7 @@ async function bytesOf(file: string): Promise<Buffer | string> {
   const found = await handle.stat();
   if (!found.isFile()) return 'is not a regular file: use - to read standard input';
   if (found.size > LARGEST_FILE) return `has ${found.size} bytes, and at most ${LARGEST_FILE} are read: split it`;
-  return handle.readFile();
+  return await handle.readFile();
 }
 
 /** Returns a result for each YAML document, and for each cluster that `kbctl cluster get -o yaml` or `-o json` printed. */
