@@ -6,7 +6,7 @@ import { IP_ADDRESS_READER, SERVICE_READER } from '../kubernetes/item-readers.ts
 import { listServiceCidrs, type ServiceCidr, servedAddresses } from '../kubernetes/service-cidrs.ts';
 import { isSurelyOver } from '../range/hold.ts';
 import { HOLDS_SELECTOR, holdIn, MANAGED_BY_HOLDS } from '../range/hold-ip-address.ts';
-import { type AddressMemory, addressMemoryIn, chooseFaults } from '../repair/address-turns.ts';
+import { type AddressMemory, addressMemoryIn, type Clocks, chooseFaults, isOld } from '../repair/address-turns.ts';
 import { type AddressFault, type AddressView, addressFaults, serviceKey } from '../repair/ip-addresses.ts';
 import { fullFamilies, serviceCidrUsage } from '../repair/service-cidr-usage.ts';
 import { plainValue } from '../table/stored-item.ts';
@@ -161,7 +161,7 @@ async function withFaults(
     ? servedAddresses(await listServiceCidrs(kubernetes))
     : () => false;
   const isServed = (address: string) => isInitial(address) || isNew(address);
-  const confirmed = await eachOf(listed, READS_AT_ONCE, (fault) => readAgain(kubernetes, fault, isServed));
+  const confirmed = await eachOf(listed, READS_AT_ONCE, (fault) => readAgain(kubernetes, fault, isServed, clocks));
   const { ipAddresses } = spec.repair;
   const { changes, findings, errors } = await correctEach(
     kubernetes,
@@ -235,6 +235,7 @@ async function readAgain(
   kubernetes: ClusterPort,
   listed: AddressFault,
   isServed: AddressView['isServed'],
+  clocks: Clocks,
 ): Promise<Confirmed | Finding | undefined> {
   try {
     const object = await kubernetes.get({ kind: 'IPAddress', name: listed.item });
@@ -248,6 +249,8 @@ async function readAgain(
     const addresses = new Map(record === undefined ? [] : [[record.name, record]]);
     const now = [...addressFaults({ isServed, services, addresses })];
     const fault = now.find((other) => isSameFault(other, listed));
+    // Protobuf lists wrap times after the year 2106, and JSON does not.
+    if (fault?.record !== undefined && !isOld(fault.record, clocks)) return undefined;
     const service = services.get(listed.service ?? '');
     return fault && { fault, ...(record && { record }), ...(service && { service }) };
   } catch (error) {

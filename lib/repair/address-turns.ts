@@ -31,7 +31,7 @@ export function addressMemoryIn(state: unknown): AddressMemory {
   return parsed.success ? parsed.data : { seen: {} };
 }
 
-interface Clocks {
+export interface Clocks {
   /** The time by the table's clock. */
   readonly nowMs: number;
   /** The time by the clock of the API servers; `undefined` if their replies have no time. */
@@ -40,9 +40,13 @@ interface Clocks {
 
 /** Returns whether no request that is still running can have created an IPAddress. */
 function isSettled({ uid, createdAtMs }: IPAddressRecord, seen: ReadonlyMap<string, number>, clocks: Clocks): boolean {
-  const { nowMs, servedAtMs = nowMs } = clocks;
   const seenAtMs = seen.get(uid) ?? Number.POSITIVE_INFINITY;
-  return nowMs - seenAtMs >= SETTLED_AFTER_MS && servedAtMs - createdAtMs >= SETTLED_AFTER_MS;
+  return clocks.nowMs - seenAtMs >= SETTLED_AFTER_MS && isOld({ createdAtMs }, clocks);
+}
+
+/** Returns whether an IPAddress is older than any request that is still running, by the clock of the API servers. */
+export function isOld({ createdAtMs }: Pick<IPAddressRecord, 'createdAtMs'>, { nowMs, servedAtMs }: Clocks): boolean {
+  return (servedAtMs ?? nowMs) - createdAtMs >= SETTLED_AFTER_MS;
 }
 
 interface ChosenFaults {

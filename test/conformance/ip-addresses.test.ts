@@ -128,12 +128,6 @@ const ROWS: readonly Row[] = [
       repairing('other-group', '[IPv4]: 10.0.0.14', 'has a wrong reference'),
     ],
   },
-  // An IPAddress of the address of a Service that references a Service that does not exist.
-  {
-    services: [service('reference', '10.0.0.15')],
-    addresses: { '10.0.0.15': { parent: 'gone' } },
-    found: [repairing('reference', '[IPv4]: 10.0.0.15', 'has a wrong reference')],
-  },
   // An address of two Services.
   {
     services: [service('first', '10.5.0.16'), service('second', '10.5.0.16')],

@@ -311,6 +311,20 @@ describe('a pass over the IPAddresses of a cluster', () => {
     expect(cluster.find(IP_ADDRESS)).toBeDefined();
   });
 
+  test('a pass does not delete an IPAddress whose time in the list was wrong: it is new when it is read again', async () => {
+    const { report, cluster } = await passOver([ipAddress('gone')], {
+      spoil: ({ port }) => ({
+        get: async (ref) => {
+          const object = await port.get(ref);
+          if (object?.kind !== 'IPAddress') return object as never;
+          return { ...object, metadata: { ...object.metadata, creationTimestamp: '2126-01-01T00:00:00Z' } } as never;
+        },
+      }),
+    });
+    expect(report.findings).toEqual([]);
+    expect(cluster.find(IP_ADDRESS)).toBeDefined();
+  });
+
   test('a pass that loses the connection keeps what it found and changed, and fails', async () => {
     const { report } = await passOver([service('s', ITEM), ipAddress('gone', '10.0.0.6')], {
       spoil: ({ port }) => ({
