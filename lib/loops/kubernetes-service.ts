@@ -96,7 +96,7 @@ interface World extends ServersSeen {
 /**
  * Reads the input of the decision. Saves the outcomes of the probes in the leases before it reads the cluster, because the
  * cluster may not answer. A lease that another writer changed during the probes, for example by a deregistration, stays.
- * @returns the report of a failed pass if the cluster does not answer and has an address that is to be removed
+ * @returns the report of a failed pass if the cluster does not answer, and no lease is active or a published address is dead
  */
 async function gather(context: PassContext): Promise<World | PassReport> {
   const { spec, table, kubernetes, nowMs, triesEveryMs, previous } = context;
@@ -118,12 +118,13 @@ async function gather(context: PassContext): Promise<World | PassReport> {
     kubernetes.get<EndpointsObject>(ENDPOINTS_REF),
     readSlices(kubernetes, families),
   ]).catch((error: unknown): PassReport => {
+    if (!(error instanceof ClusterError)) throw error;
     const live = publishedAddresses(stored.leases, expected, nowMs());
-    const wanted = contests.flatMap(addressesWanted);
-    if (!(error instanceof ClusterError) || spec.mode === 'observe') throw error;
+    const wanted = spec.mode === 'observe' ? [] : contests.flatMap(addressesWanted);
     const dead = deadServersPublished(wanted, live, outcomes, error);
-    if (dead.length === 0) throw error;
-    const report = { changes: lines, findings: [...findings, ...dead], counts: {}, errors: [error] };
+    if (dead.length === 0 && live.length > 0) throw error;
+    const counts = { activeLeases: live.length };
+    const report = { changes: lines, findings: [...findings, ...dead], counts, errors: [error] };
     return { ...report, ...(state !== undefined && { state }) };
   });
   if ('errors' in read) return read;

@@ -353,4 +353,10 @@ describe('a dead API server that is also the server of the kubeconfig', () => {
     for (let tick = 0; tick < 4; tick++)
       await expect(world.tick(10_000, { kubernetes })).rejects.toThrow('ECONNREFUSED');
   });
+
+  test('a pass whose cluster never answered counts no active lease', async () => {
+    const world = worldOf(A, B).answer(SILENT, A, B);
+    const report = await world.tick(10_000, { kubernetes: failing(world) });
+    expect(report).toMatchObject({ counts: { activeLeases: 0 }, findings: [], errors: [{ code: 'Unavailable' }] });
+  });
 });
