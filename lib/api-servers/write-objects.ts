@@ -32,7 +32,8 @@ export interface WriteFailure {
 }
 
 /** Makes the writes of a publication. Returns the lines for the report and the state for the next pass. */
-export async function publish(kubernetes: ClusterPort, { writes, objects, removals, verdict }: Publication) {
+export async function publish(kubernetes: ClusterPort, publication: Publication) {
+  const { writes, objects, removals, added, verdict } = publication;
   const { changes, objects: written, isWithheld, failure } = await writeObjects(kubernetes, writes);
   const isWritten = changes.length > 0 && !isWithheld;
   // The contest state records our write only if all writes were made, because another writer can undo only writes that were made.
@@ -40,6 +41,7 @@ export async function publish(kubernetes: ClusterPort, { writes, objects, remova
   const versions = versionsOf(Object.values({ ...objects, ...written }));
   return {
     changes: [...changes, ...(isWritten ? removals.map((line) => `removed ${line}`) : [])],
+    moves: isWritten ? { removals, added } : { removals: [], added: [] },
     wouldWrite: isWithheld ? removals.map((line) => `remove ${line}`) : [],
     errors: failure === undefined ? [] : [endpointsError(failure)],
     state: isUnwritten ? verdict?.state : verdict && withVersions(verdict.afterWrite, versions),

@@ -71,9 +71,11 @@ export interface Regarding {
 
 export interface EventDraft {
   readonly regarding: Regarding;
-  /** Upstream's reason, such as `ClusterIPNotAllocated` or `PortOutOfRange`. */
+  /** Default: `Warning`. */
+  readonly type?: 'Normal';
+  /** Upstream's reason, such as `ClusterIPNotAllocated` or `PortOutOfRange`; of endpoints, ours. */
   readonly reason: string;
-  /** Upstream's action: `ClusterIPAllocation`, `ClusterIPValidation` or `PortAllocation`. */
+  /** Upstream's action: `ClusterIPAllocation`, `ClusterIPValidation` or `PortAllocation`; of endpoints, ours. */
   readonly action: string;
   readonly note: string;
 }

@@ -1,7 +1,6 @@
-import type { Finding } from '../cluster/finding.ts';
 import type { ClusterPort, Prober } from '../kubernetes/cluster-port.ts';
 import { type EventsReport, planEvents, writeEvents } from '../kubernetes/events.ts';
-import type { LoopDefinition, PassContext } from '../loops/pass.ts';
+import type { LoopDefinition, PassContext, PassReport } from '../loops/pass.ts';
 import { OlderSpecError, portsFor, type Writes } from '../loops/writes.ts';
 import { pause } from '../runtime/deadline.ts';
 import type { ClusterAccess, Environment } from '../runtime/environment.ts';
@@ -73,7 +72,7 @@ export async function runPass(environment: Environment, input: PassInput): Promi
       wouldWrite.push(...(report.wouldWrite ?? []));
       return { report, kubernetes: context.kubernetes };
     });
-    const events = await writePassEvents(environment, input, kubernetes, report.findings);
+    const events = await writePassEvents(environment, input, kubernetes, report);
     return ended({ report, events, errors: report.errors });
   } catch (error) {
     return ended({ errors: [error] });
@@ -134,10 +133,10 @@ async function writePassEvents(
   environment: Environment,
   { loop, cluster, previous, signal }: PassInput,
   kubernetes: ClusterPort,
-  findings: readonly Finding[],
+  { findings, events = [] }: PassReport,
 ): Promise<EventsReport> {
   const plan = planEvents({
-    drafts: findings.flatMap(({ event }) => event ?? []),
+    drafts: [...findings.flatMap(({ event }) => event ?? []), ...events],
     loop: loop.id,
     instance: environment.reportingInstance,
     previous: previous?.events ?? {},

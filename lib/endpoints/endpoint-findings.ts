@@ -1,6 +1,11 @@
 import type { IPFamily } from '../allocator/ip-address.ts';
-import type { Finding } from '../cluster/finding.ts';
-import { type EndpointSliceObject, KUBERNETES_SERVICE, MANAGED_BY_LABEL } from '../cluster/published-objects.ts';
+import type { EventDraft, Finding } from '../cluster/finding.ts';
+import {
+  type EndpointSliceObject,
+  KUBERNETES_SERVICE,
+  MANAGED_BY_LABEL,
+  type ServiceObject,
+} from '../cluster/published-objects.ts';
 import { isWithdrawn, type Lease, withdrawnUntil } from '../leases/lease.ts';
 import type { ProbeOutcome } from '../leases/probe-outcome.ts';
 import { CodedError, isoTime } from '../util/values.ts';
@@ -80,6 +85,22 @@ export function removalLines(
     const detail = outcomes.get(address)?.detail ?? lease?.lastProbe;
     return `${address} from the endpoints: ${removalReason(lease, detail, nowMs)}`;
   });
+}
+
+/** Returns an event on the kubernetes Service for each API server that left the endpoints, or returned to them. */
+export function serverEvents(
+  { metadata }: ServiceObject,
+  { removals, added }: { readonly removals: readonly string[]; readonly added: readonly string[] },
+): EventDraft[] {
+  const { namespace = '', name, uid = '' } = metadata;
+  const regarding = { apiVersion: 'v1', kind: 'Service', namespace, name, uid };
+  const of = { regarding, action: 'EndpointsUpdate' };
+  return [
+    ...removals.map((line) => ({ ...of, reason: 'ApiServerRemoved', note: `removed ${line}` })),
+    ...added.map((address): EventDraft => {
+      return { ...of, type: 'Normal', reason: 'ApiServerReturned', note: `added ${address} to the endpoints` };
+    }),
+  ];
 }
 
 function removalReason(lease: Lease | undefined, detail: string | undefined, nowMs: number): string {

@@ -37,6 +37,8 @@ export interface Publication {
   readonly objects: PublishedObjects;
   /** A line for each address that the writes remove, with the reason. */
   readonly removals: readonly string[];
+  /** The addresses that the writes add to objects that exist. */
+  readonly added: readonly string[];
   /** The verdict about another writer. Absent if there is no second family and foreign slices are not pruned. */
   readonly verdict: ContestVerdict | undefined;
   readonly findings: readonly Finding[];
@@ -46,7 +48,7 @@ export interface Publication {
 export function endpointsPublication(servers: FamilyServers, before: ContestState): Publication {
   if (servers.live.length > 0) return publicationOf(servers, before);
   const verdict = { state: before, afterWrite: before, withhold: false, twoOwners: false };
-  return { writes: [], objects: {}, removals: [], verdict, findings: [noLiveLease(servers)] };
+  return { writes: [], objects: {}, removals: [], added: [], verdict, findings: [noLiveLease(servers)] };
 }
 
 /**
@@ -113,7 +115,8 @@ function publicationOf(
   });
   const writes = verdict.withhold ? [] : [...planned, ...pruned.map(deletion)];
   const findings = verdict.twoOwners ? [twoOwners(found, verdict)] : [];
-  return { writes, objects, removals: removalLines(servers, removedBy(writes, objects)), verdict, findings };
+  const { removed, added } = movedBy(writes, objects);
+  return { writes, objects, removals: removalLines(servers, removed), added, verdict, findings };
 }
 
 /** Returns the addresses that the last successful pass had to publish. */
@@ -129,13 +132,14 @@ function deletion(object: EndpointSliceObject) {
   return { verb: 'delete', object } as const;
 }
 
-/** Returns the addresses that the writes remove from the Endpoints, or from the slice if the family has no Endpoints. */
-function removedBy(writes: readonly PlannedWrite[], objects: PublishedObjects): string[] {
+/** Returns the addresses that the writes move out of and into the Endpoints, or the slice if the family has no Endpoints. */
+function movedBy(writes: readonly PlannedWrite[], objects: PublishedObjects) {
   const [kind, before] = Object.entries(objects)[0] ?? [];
   const write = writes.find(({ verb, object }) => (verb === 'create' || verb === 'update') && object?.kind === kind);
-  if (write === undefined) return [];
-  const isLeft = new Set(addressesIn(write.object));
-  return [...new Set(addressesIn(before))].filter((address) => !isLeft.has(address));
+  if (write === undefined || before === undefined) return { removed: [], added: [] };
+  const [was, is] = [new Set(addressesIn(before)), new Set(addressesIn(write.object))];
+  const removed = [...was].filter((address) => !is.has(address));
+  return { removed, added: [...is].filter((address) => !was.has(address)) };
 }
 
 /** Returns the writes that make the objects of a family publish the live addresses, in the order in which to apply them. */

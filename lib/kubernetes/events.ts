@@ -110,7 +110,7 @@ function eventWrite(
     eventTime: microTime(nowMs),
     reportingController: `kube-bootstrap-controller/${loop}`,
     reportingInstance: cutUtf8(instance, LONGEST_INSTANCE),
-    type: 'Warning',
+    type: draft.type ?? 'Warning',
     reason: draft.reason,
     action: draft.action,
     note: cutUtf8(draft.note, LONGEST_NOTE),

@@ -17,6 +17,7 @@ import {
   deadServersPublished,
   EndpointsError,
   probeFindings,
+  serverEvents,
   standingWithdrawals,
 } from '../endpoints/endpoint-findings.ts';
 import { planService, serviceFindings } from '../endpoints/kubernetes-service.ts';
@@ -214,10 +215,12 @@ async function apply(context: PassContext, world: World, plan: ReturnType<typeof
   const writes = plan.slices.writes.filter(({ verb }) => isDeleting || verb !== 'delete');
   const slices = await publish(kubernetes, { ...plan.slices, writes });
   const wouldWrite = [...endpoints.wouldWrite, ...slices.wouldWrite];
+  const moves = [endpoints.moves, slices.moves];
   return {
     changes: [...changes, ...endpoints.changes, ...slices.changes],
     ...(wouldWrite.length > 0 && { wouldWrite }),
     findings: [...findings, ...(service.findings ?? [])],
+    events: moves.flatMap((moved) => (world.service === undefined ? [] : serverEvents(world.service, moved))),
     counts,
     errors: [...service.errors, ...plan.errors, ...endpoints.errors, ...slices.errors],
     state: plainValue({ ...endpoints.state, ...(slices.state && { slices: slices.state }) }),

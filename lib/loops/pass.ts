@@ -1,4 +1,4 @@
-import type { Finding, FindingType } from '../cluster/finding.ts';
+import type { EventDraft, Finding, FindingType } from '../cluster/finding.ts';
 import type { ClusterPort, ControlPlane, LookUp, Prober } from '../kubernetes/cluster-port.ts';
 import type { ClusterSpec, Loop } from '../spec/cluster-spec.ts';
 import type { KeyValueTable, TableValue } from '../table/key-value-table.ts';
@@ -39,6 +39,8 @@ export interface PassReport {
    */
   readonly wouldWrite?: readonly string[];
   readonly findings: readonly Finding[];
+  /** Events that belong to no finding. */
+  readonly events?: readonly EventDraft[];
   /** The number of findings that are not in `findings`, by type. */
   readonly unlisted?: ReadonlyMap<FindingType, number>;
   /** Numbers for the run record and the log line, such as `services`, `allocated` and `activeLeases`. */

@@ -172,7 +172,7 @@ export const writtenSpecShape = z.strictObject({
   maxEventsPerPass: withDefault(
     50,
     z.int(),
-    'Events that one pass writes at most; its log line counts the rest. 0 to 10,000.',
+    'Kubernetes Events that one pass writes at most: of findings, and of each API server that leaves the endpoints (`ApiServerRemoved`) or returns (`ApiServerReturned`). Its log line counts the rest. 0 to 10,000.',
     {
       minimum: 0,
       maximum: MOST_EVENTS,

@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
 import { beforeAll, expect, test } from '@jest/globals';
+import type { EventsV1Event } from '@kubernetes/client-node';
 import { type KubeApiserver, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
 import { found } from '../support/found.ts';
 import { kubeconfigTo } from '../support/kubeconfig-to.ts';
@@ -20,6 +21,7 @@ const FIRST = '10.9.8.7';
  */
 const OWN = ownAddress();
 const THIRD = '10.9.8.8';
+const EVENTS = '/apis/events.k8s.io/v1/namespaces/default/events?fieldSelector=regarding.kind=Service';
 
 interface Outage {
   readonly kind: keyof typeof PUBLISHED_AT_MOST_MS;
@@ -115,6 +117,13 @@ test('a rolling restart of three API servers never empties the endpoints, and de
     `added ${FIRST}`,
   ]);
   expect(shown.toSorted()).toEqual([FIRST, OWN, THIRD].sort());
+  const { body } = await serverOf(FIRST).request<{ items: EventsV1Event[] }>('GET', EVENTS);
+  const notes = body.items.map(({ type, reason, note = '' }) => `${type} ${reason} ${/[\d.]+/.exec(note)}`);
+  expect([...new Set(notes)].sort()).toEqual(
+    [FIRST, OWN, THIRD]
+      .flatMap((address) => [`Normal ApiServerReturned ${address}`, `Warning ApiServerRemoved ${address}`])
+      .sort(),
+  );
 });
 
 /** Returns the bytes of the Endpoints and the EndpointSlice in etcd. */

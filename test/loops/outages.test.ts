@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
+import type { ProbeReply } from '../../lib/cluster/probe-reply.ts';
 import { addressLookUp } from '../../lib/dispatch/address-look-up.ts';
 import { ClusterError, type ClusterPort, type LookUp } from '../../lib/kubernetes/cluster-port.ts';
 import type { Lease } from '../../lib/leases/lease.ts';
@@ -316,6 +317,22 @@ test('a server that does not answer is removed if another server, which has an a
   for (let tick = 0; tick < 2; tick++) await world.tick();
   expect(world.published()).toEqual([B, C]);
   expect(await world.lease(B)).toMatchObject({ source: 'agent', misses: 0 });
+});
+
+test('an API server that leaves the endpoints, and one that returns, is an event on the kubernetes Service', async () => {
+  const world = await settled(worldOf(A, B));
+  const eventsOf = async (...servers: readonly [ProbeReply, string][]) => {
+    for (const [reply, address] of servers) world.answer(reply, address);
+    const { events = [] } = await world.tick();
+    return events.map(({ type, reason, note, regarding }) => [regarding.name, type, reason, note]);
+  };
+  expect(await eventsOf([SHUTTING_DOWN, A])).toEqual([
+    ['kubernetes', undefined, 'ApiServerRemoved', expect.stringMatching(`^removed ${A} from the endpoints: `)],
+  ]);
+  expect(await eventsOf()).toEqual([]);
+  expect(await eventsOf([READY, A])).toEqual([
+    ['kubernetes', 'Normal', 'ApiServerReturned', `added ${A} to the endpoints`],
+  ]);
 });
 
 describe('a dead API server that is also the server of the kubeconfig', () => {
