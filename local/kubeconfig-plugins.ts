@@ -84,10 +84,11 @@ async function outputOf(exec: Exec, call: PluginCall): Promise<string> {
   const child = spawn(program, args ?? [], {
     env: { ...process.env, ...given, KUBERNETES_EXEC_INFO: JSON.stringify(infoFor(exec, call, interactive)) },
     stdio: [interactive ? 'inherit' : 'ignore', 'pipe', 'inherit'],
-    timeout: LONGEST_MS,
   });
   const stop = () => child.kill();
   process.once('exit', stop);
+  // The option `timeout` of spawn keeps its timer if the command does not exist, and the process would wait ten minutes to end.
+  const limit = setTimeout(stop, LONGEST_MS);
   try {
     const [output, [code, signal]] = await Promise.all([text(child.stdout), once(child, 'close')]);
     if (code === 0) return output;
@@ -96,6 +97,7 @@ async function outputOf(exec: Exec, call: PluginCall): Promise<string> {
     if (codeOf(error) !== 'ENOENT') throw error;
     throw new Error(`${program} does not exist${installHint ? `. ${installHint}` : ''}`, { cause: error });
   } finally {
+    clearTimeout(limit);
     process.off('exit', stop);
   }
 }
