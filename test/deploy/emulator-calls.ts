@@ -122,8 +122,11 @@ function resourceOf(service: string, fields: Readonly<Record<string, unknown>>):
   const arn = (type: string, name: unknown) =>
     String(name).startsWith('arn:') ? String(name) : `arn:aws:${service}:${REGION}:${ACCOUNT}:${type}${String(name)}`;
   switch (service) {
-    case 'dynamodb':
-      return fields['TableName'] === undefined ? '*' : arn('table/', fields['TableName']);
+    case 'dynamodb': {
+      // A batch names its table as a key.
+      const { TableName: table = Object.keys(fields['RequestItems'] ?? {})[0] } = fields;
+      return table === undefined ? '*' : arn('table/', table);
+    }
     case 'sqs': {
       const { QueueUrl: url } = fields;
       return url === undefined ? arn('', fields['QueueName'] ?? '*') : arn('', String(url).split('/').at(-1));
