@@ -12,9 +12,10 @@ import {
   refOf,
   type ServiceSelection,
 } from './cluster-port.ts';
-import { IP_ADDRESS_READER, type ItemReader, SERVICE_READER } from './item-readers.ts';
+import { IP_ADDRESS_READER, type ItemReader } from './item-readers.ts';
 import { selfReview } from './permissions.ts';
 import { isAbsent, isNotServed, listIn, objectIn, recordOf, refusedCall, statusOf, updateResult } from './replies.ts';
+import { SERVICE_READER } from './service-reader.ts';
 import { streamedList } from './streamed-list.ts';
 
 const SELECTED: Readonly<Record<ServiceSelection, Query>> = {

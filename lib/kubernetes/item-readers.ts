@@ -1,11 +1,10 @@
 import {
   ADDRESS_MANAGED_BY_LABEL,
   FAMILY_LABEL,
-  HOLD_OWNER_LABEL,
   type IPAddressRecord,
   type ServiceClaim,
 } from '../cluster/kubernetes-objects.ts';
-import { BOUNDS, LONGEST_TEXT } from '../util/bounds.ts';
+import { LONGEST_TEXT } from '../util/bounds.ts';
 import { isRecord } from '../util/values.ts';
 import type { ClusterPort, Kind } from './cluster-port.ts';
 import type { ProtobufReader } from './protobuf.ts';
@@ -44,7 +43,7 @@ function textOf(longest: number): ValueReader<string> {
   };
 }
 
-const text = textOf(LONGEST_TEXT);
+export const text = textOf(LONGEST_TEXT);
 export const longText = textOf(Number.POSITIVE_INFINITY);
 
 export const int32: ValueReader<number> = {
@@ -57,13 +56,16 @@ export const int32: ValueReader<number> = {
 };
 
 /** Reads a time in milliseconds. Protobuf has whole seconds, until the year 2106. */
-const time: ValueReader<number> = {
+export const time: ValueReader<number> = {
   empty: 0,
   fromProtobuf: (reader) => {
     let seconds = 0;
-    reader.message((field) => {
+    const outerEnd = reader.enter();
+    for (let field = reader.next(); field !== 0; field = reader.next()) {
       if (field === 1) seconds = reader.int32() >>> 0;
-    });
+      else reader.skip();
+    }
+    reader.leave(outerEnd);
     return seconds * 1000;
   },
   fromJson: (json, name) => Date.parse(text.fromJson(json, name)) || 0,
@@ -105,18 +107,21 @@ export function orEmpty<Value>(value: ValueReader<Value>): ValueReader<Value> {
 }
 
 /** Reads the values of these labels. */
-function labelsOf<Key extends string>(...keys: readonly Key[]): ValueReader<Partial<Record<Key, string>>> {
-  const known = keys.map((key) => Buffer.from(key));
+export function labelsOf<Key extends string>(...keys: readonly Key[]): ValueReader<Partial<Record<Key, string>>> {
+  const known = new Map<string, Key>(keys.map((key) => [key, key]));
   return {
     empty: {},
     fromProtobuf: (reader, before) => {
       let labels = before;
       let key: Key | undefined;
-      // The key of an entry comes before its value.
-      reader.message((field) => {
-        if (field === 1) key = keys[reader.indexOfText(known)];
+      const outerEnd = reader.enter();
+      for (let field = reader.next(); field !== 0; field = reader.next()) {
+        // The key of an entry comes before its value.
+        if (field === 1) key = known.get(reader.text());
         else if (field === 2 && key !== undefined) labels = { ...labels, [key]: reader.text(LONGEST_TEXT) };
-      });
+        else reader.skip();
+      }
+      reader.leave(outerEnd);
       return labels;
     },
     fromJson: (json, name) => {
@@ -146,10 +151,13 @@ export function messageOf<Value extends object>(
     empty,
     fromProtobuf: (reader) => {
       const value = { ...empty };
-      reader.message((number) => {
+      const outerEnd = reader.enter();
+      for (let number = reader.next(); number !== 0; number = reader.next()) {
         const field = known[number];
-        if (field !== undefined) value[field.name] = field.read(reader, value[field.name], field.name as string);
-      });
+        if (field === undefined) reader.skip();
+        else value[field.name] = field.read(reader, value[field.name], field.name as string);
+      }
+      reader.leave(outerEnd);
       return value;
     },
     fromJson: (json, ownName) => {
@@ -177,38 +185,13 @@ export interface ItemReader<Item> {
 
 // Field numbers: k8s.io/api/{core,networking}/v1/generated.proto and k8s.io/apimachinery/pkg/apis/meta/v1/generated.proto.
 
-const METADATA = {
+export const METADATA = {
   name: [1, text],
   namespace: [3, text],
   uid: [5, text],
   resourceVersion: [6, text],
   creationTimestamp: [8, time],
 } as const;
-
-const service = messageOf({
-  metadata: [1, messageOf({ ...METADATA, labels: [11, labelsOf(HOLD_OWNER_LABEL)] })],
-  spec: [
-    2,
-    messageOf({
-      ports: [1, listOf(messageOf({ protocol: [2, text], nodePort: [5, int32] }), BOUNDS.Service['spec.ports'])],
-      clusterIP: [3, text],
-      type: [4, text],
-      healthCheckNodePort: [12, int32],
-      clusterIPs: [18, listOf(text, BOUNDS.Service['spec.clusterIPs'])],
-    }),
-  ],
-});
-
-/** Reads the fields of a Service that allocation depends on. */
-export const SERVICE_READER: ItemReader<ServiceClaim> = {
-  ...readerOf('Service', service, ({ metadata, spec }) => {
-    const { name, namespace, uid, resourceVersion, creationTimestamp: createdAtMs, labels } = metadata;
-    const holdOwner = labels[HOLD_OWNER_LABEL];
-    const claim = { name, namespace, uid, resourceVersion, ...spec, createdAtMs };
-    return holdOwner === undefined ? claim : { ...claim, holdOwner };
-  }),
-  entriesOf: ({ ports, clusterIPs }) => ports.length + clusterIPs.length,
-};
 
 const parentRef = messageOf({ group: [1, text], resource: [2, text], namespace: [3, text], name: [4, text] });
 const ipAddress = messageOf({
@@ -222,7 +205,7 @@ export const IP_ADDRESS_READER: ItemReader<IPAddressRecord> = readerOf('IPAddres
   return { name, uid, resourceVersion, createdAtMs, family, managedBy, parent: spec.parentRef };
 });
 
-function readerOf<Value, Item>(
+export function readerOf<Value, Item>(
   kind: Kind,
   { empty, fromProtobuf, fromJson }: ValueReader<Value>,
   itemIn: (value: Value) => Item,

@@ -11,34 +11,52 @@ const FIXED64 = 1;
 export const BYTES = 2;
 const FIXED32 = 5;
 
-/** Reads one protobuf message forwards and within its bounds: each call advances or throws `MalformedProtobuf`. */
+/** The four bytes `k8s\0` at the beginning of every protobuf body of the API. */
+export const MAGIC = [0x6b, 0x38, 0x73, 0x00];
+
+/**
+ * Reads one protobuf message forwards and within its bounds: each call advances or throws `MalformedProtobuf`.
+ *
+ *     for (let field = reader.next(); field !== 0; field = reader.next()) {
+ *       if (field === 3) name = reader.text(); else reader.skip();
+ *     }
+ */
 export class ProtobufReader {
   readonly #bytes: Buffer;
   #at: number;
   #end: number;
   #wireType = VARINT;
 
-  constructor(bytes: Uint8Array, start = 0) {
+  constructor(bytes: Uint8Array, start = 0, end = bytes.length) {
     this.#bytes = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     this.#at = start;
-    this.#end = bytes.byteLength;
+    this.#end = end;
   }
 
-  /** Calls `read` with the number of each field. If `read` does not consume the value, the value is skipped. */
-  fields(read: (field: number) => void): void {
-    while (this.#at < this.#end) {
-      const tag = this.#varint();
-      this.#wireType = tag & 7;
-      const valueAt = this.#at;
-      read(fieldNumber(tag));
-      if (this.#at === valueAt) this.#skip();
+  /** Reads `MAGIC`. Throws `MalformedProtobuf` if the bytes do not begin with it. */
+  requireMagic(): void {
+    if (MAGIC.some((byte, index) => this.#bytes[this.#at + index] !== byte)) {
+      throw new MalformedProtobuf('it does not start as protobuf of the Kubernetes API does');
     }
+    this.#at += MAGIC.length;
   }
 
-  message(read: (field: number) => void): void {
+  /** Returns the number of the next field, whose value the caller must read or skip; 0 at the end of the message. */
+  next(): number {
+    if (this.#at >= this.#end) return 0;
+    const tag = this.#varint();
+    this.#wireType = tag & 7;
+    return fieldNumber(tag);
+  }
+
+  /** Begins to read the message in a field. Returns what `leave` needs after the last field. */
+  enter(): number {
     const outerEnd = this.#end;
     this.#end = this.#lengthEnd();
-    this.fields(read);
+    return outerEnd;
+  }
+
+  leave(outerEnd: number): void {
     this.#end = outerEnd;
   }
 
@@ -48,35 +66,51 @@ export class ProtobufReader {
     return this.#varint() | 0;
   }
 
-  /** Returns a text. Throws `OverBound` for a text of more than `longest` bytes. */
-  text(longest = Number.POSITIVE_INFINITY): string {
+  /**
+   * Returns a text. Throws `OverBound` for a text of more than `longest` bytes.
+   * @param likely is returned if the text is the same, which is faster than to decode it
+   */
+  text(longest = Number.POSITIVE_INFINITY, likely = ''): string {
     const end = this.#lengthEnd();
-    if (end - this.#at > longest) {
+    const start = this.#at;
+    if (end - start > longest) {
       throw new OverBound(`a text of more than ${longest} bytes in a field for a name or an address`);
     }
-    const text = this.#bytes.toString('utf8', this.#at, end);
     this.#at = end;
-    return text;
+    return this.#isAscii(likely, start, end) ? likely : this.#bytes.toString('utf8', start, end);
   }
 
-  /** Returns the index of the value among the known texts, or -1. Compares bytes, so that it allocates no string. */
-  indexOfText(known: readonly Uint8Array[]): number {
+  /** Returns true if the value is this text, which has only ASCII characters. Reads the value in any case. */
+  isText(text: string): boolean {
     const end = this.#lengthEnd();
     const start = this.#at;
     this.#at = end;
-    return known.findIndex(
-      (text) => end - start === text.length && this.#bytes.compare(text, 0, text.length, start, end) === 0,
-    );
+    return this.#isAscii(text, start, end);
   }
 
-  #skip(): void {
-    const value = valueAt(this.#bytes, this.#wireType, this.#at, this.#end);
-    if (value === undefined) throw new MalformedProtobuf(CUT_IN_NUMBER);
-    this.#at = this.#within(value.end);
+  skip(): void {
+    if (this.#wireType === VARINT) this.#varint();
+    else if (this.#wireType === BYTES) this.#at = this.#lengthEnd();
+    else this.#at = this.#within(this.#at + sizeOf(this.#wireType));
+  }
+
+  /** Returns true if the bytes are this text, which has only ASCII characters. */
+  #isAscii(text: string, start: number, end: number): boolean {
+    if (text.length !== end - start) return false;
+    for (let index = 0; index < text.length; index += 1) {
+      const code = text.charCodeAt(index);
+      if (code > 0x7f || code !== this.#bytes[start + index]) return false;
+    }
+    return true;
   }
 
   /** Returns the low 32 bits as an unsigned number. Skips the high bits, which negative numbers have. */
   #varint(): number {
+    const first = this.#bytes[this.#at] ?? 0;
+    if (first < 0x80 && this.#at < this.#end) {
+      this.#at += 1;
+      return first;
+    }
     const number = varintAt(this.#bytes, this.#at, this.#end);
     if (number === undefined) throw new MalformedProtobuf(CUT_IN_NUMBER);
     this.#at = number.end;
@@ -127,9 +161,9 @@ export interface FieldPlace {
   readonly end: number;
 }
 
-/** Returns the first field of the bytes; `undefined` if its length has not arrived yet. Throws `MalformedProtobuf`. */
-export function firstField(bytes: Uint8Array): FieldPlace | undefined {
-  const tag = varintAt(bytes, 0);
+/** Returns the field at a position; `undefined` if its length has not arrived yet. Throws `MalformedProtobuf`. */
+export function fieldAt(bytes: Uint8Array, at: number): FieldPlace | undefined {
+  const tag = varintAt(bytes, at);
   if (tag === undefined) return undefined;
   const wireType = tag.value & 7;
   const value = valueAt(bytes, wireType, tag.end);
@@ -141,27 +175,17 @@ function fieldNumber(tag: number): number {
   return tag >>> 3;
 }
 
-/** Returns the place of a value; `undefined` if its length has not arrived yet. */
-function valueAt(
-  bytes: Uint8Array,
-  wireType: number,
-  at: number,
-  end?: number,
-): Pick<FieldPlace, 'start' | 'end'> | undefined {
-  if (wireType === FIXED64) return { start: at, end: at + 8 };
-  if (wireType === FIXED32) return { start: at, end: at + 4 };
-  if (wireType !== VARINT && wireType !== BYTES) throw new MalformedProtobuf(`a field has the wire type ${wireType}`);
-  const number = varintAt(bytes, at, end);
-  if (number === undefined || wireType === VARINT) return number && { start: at, end: number.end };
-  return { start: number.end, end: number.end + number.value };
+/** Returns the size of a value of this type. Throws `MalformedProtobuf` for a group, which the API does not use. */
+function sizeOf(wireType: number): number {
+  if (wireType === FIXED64) return 8;
+  if (wireType === FIXED32) return 4;
+  throw new MalformedProtobuf(`a field has the wire type ${wireType}`);
 }
 
-/** The four bytes `k8s\0` at the beginning of every protobuf body of the API. */
-export const MAGIC = [0x6b, 0x38, 0x73, 0x00];
-
-/** Throws `MalformedProtobuf` if the bytes do not begin with `MAGIC`. */
-export function requireMagic(bytes: Uint8Array): void {
-  if (MAGIC.some((byte, index) => bytes[index] !== byte)) {
-    throw new MalformedProtobuf('it does not start as protobuf of the Kubernetes API does');
-  }
+/** Returns the place of a value; `undefined` if its length has not arrived yet. */
+function valueAt(bytes: Uint8Array, wireType: number, at: number): Pick<FieldPlace, 'start' | 'end'> | undefined {
+  if (wireType !== VARINT && wireType !== BYTES) return { start: at, end: at + sizeOf(wireType) };
+  const number = varintAt(bytes, at);
+  if (number === undefined || wireType === VARINT) return number && { start: at, end: number.end };
+  return { start: number.end, end: number.end + number.value };
 }

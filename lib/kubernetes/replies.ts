@@ -10,7 +10,7 @@ import {
 } from './cluster-port.ts';
 import type { HttpReply } from './http-client.ts';
 import { int32, listOf, longText, messageOf, orEmpty } from './item-readers.ts';
-import { MAGIC, ProtobufReader, requireMagic } from './protobuf.ts';
+import { ProtobufReader } from './protobuf.ts';
 import { OverBound, parseBoundedJson, requireListBounds, requireObjectBounds } from './reply-bounds.ts';
 
 // Field numbers: k8s.io/apimachinery/pkg/apis/meta/v1/generated.proto and k8s.io/apimachinery/pkg/runtime/generated.proto.
@@ -89,14 +89,15 @@ export function statusOf(reply: ApiReply): typeof STATUS.empty {
 }
 
 function statusInProtobuf(bytes: Uint8Array): typeof STATUS.empty {
-  requireMagic(bytes);
-  const reader = new ProtobufReader(bytes, MAGIC.length);
+  const reader = new ProtobufReader(bytes);
+  reader.requireMagic();
   let type = TYPE_META.empty;
   let status = STATUS.empty;
-  reader.fields((field) => {
+  for (let field = reader.next(); field !== 0; field = reader.next()) {
     if (field === 1) type = TYPE_META.fromProtobuf(reader, type, 'TypeMeta');
     else if (field === 2 && isStatus(type)) status = STATUS.fromProtobuf(reader, status, 'Status');
-  });
+    else reader.skip();
+  }
   return status;
 }
 

@@ -1,17 +1,9 @@
 import { BOUNDS } from '../util/bounds.ts';
 import { boundedText } from '../util/values.ts';
 import type { AnsweredCall } from './api-calls.ts';
-import { RESOURCES } from './cluster-port.ts';
+import { type Kind, RESOURCES } from './cluster-port.ts';
 import { type ItemReader, longText, MalformedItem, messageOf } from './item-readers.ts';
-import {
-  BYTES,
-  type FieldPlace,
-  firstField,
-  MAGIC,
-  MalformedProtobuf,
-  ProtobufReader,
-  requireMagic,
-} from './protobuf.ts';
+import { BYTES, type FieldPlace, fieldAt, MAGIC, MalformedProtobuf, ProtobufReader } from './protobuf.ts';
 import { type CallSite, listIn, malformed, NO_VERSION, PART_OF_A_LIST, TYPE_META, tooLarge } from './replies.ts';
 import { LARGEST_OBJECT_BYTES, OverBound } from './reply-bounds.ts';
 
@@ -34,19 +26,25 @@ export async function* streamedList<Item extends { readonly name: string; readon
   let reply = await list(PROTOBUF_OR_JSON);
   if (reply.status === 406) reply = await list(JSON_ONLY);
   try {
-    const items = reply.stream ? itemsIn(reply.stream, reply, reader) : listIn(reply, kind).map(fromJson);
+    const batches = reply.stream ? batchesIn(reply.stream, reply, reader) : [listIn(reply, kind).map(fromJson)];
     let entries = 0;
-    for await (const item of items) {
-      entries += entriesOf(item);
+    for await (const items of batches) {
+      for (const item of items) entries += entriesOf(item);
       if (entries > MOST_ENTRIES) throw new OverBound(`more than ${MOST_ENTRIES} ports and cluster IPs of Services`);
-      if (item.name === '' || item.namespace === '') throw malformed(reply, `a ${kind} without a name or a namespace`);
-      yield item;
+      if (items.some(({ name, namespace }) => name === '' || namespace === '')) {
+        throw malformed(reply, `a ${kind} without a name or a namespace`);
+      }
+      for (const item of items) yield item;
     }
   } catch (error) {
-    if (error instanceof OverBound) throw tooLarge(reply, error);
-    const known = error instanceof MalformedProtobuf || error instanceof MalformedItem;
-    throw known ? malformed(reply, error.message, error) : error;
+    throw faultOf(reply, error);
   }
+}
+
+function faultOf(site: CallSite, error: unknown): unknown {
+  if (error instanceof OverBound) return tooLarge(site, error);
+  const isMalformed = error instanceof MalformedProtobuf || error instanceof MalformedItem;
+  return isMalformed ? malformed(site, error.message, error) : error;
 }
 
 // Field numbers: k8s.io/apimachinery/pkg/apis/meta/v1/generated.proto and k8s.io/apimachinery/pkg/runtime/generated.proto.
@@ -57,48 +55,21 @@ const LIST_META_FIELD = 1;
 const ITEM_FIELD = 2;
 const LIST_META = messageOf({ resourceVersion: [2, longText], continue: [3, longText] });
 
-/** Yields the items of a list while it arrives. Each field is parsed when all of its bytes have arrived. */
-async function* itemsIn<Item>(
+/** Yields the items of a list while it arrives, with each piece the items whose bytes have arrived by then. */
+async function* batchesIn<Item>(
   stream: AsyncIterable<Uint8Array>,
   site: CallSite,
-  { kind, fromProtobuf }: ItemReader<Item>,
-): AsyncGenerator<Item> {
-  const expected = `${RESOURCES[kind].apiVersion} ${kind}List`;
-  const most = BOUNDS['each list'][kind];
+  reader: ItemReader<Item>,
+): AsyncGenerator<readonly Item[]> {
   const bytes = new ArrivingBytes(stream);
   try {
-    requireMagic(await bytes.take(MAGIC.length));
-    let found = TYPE_META.empty;
-    let head = await bytes.head();
-    for (; head.field !== RAW_FIELD || head.wireType !== BYTES; head = await bytes.head()) {
-      const reader = new ProtobufReader(await bytes.take(head.end));
-      reader.fields((field) => {
-        if (field === TYPE_META_FIELD) found = TYPE_META.fromProtobuf(reader, found, 'TypeMeta');
-      });
-    }
-    const type = `${found.apiVersion} ${found.kind}`;
-    if (type !== expected) throw new MalformedProtobuf(`it is no ${expected}, but ${boundedText(type)}`);
-    await bytes.take(head.start);
-    let meta = LIST_META.empty;
-    let count = 0;
-    for (let left = head.end - head.start; left > 0; ) {
-      // Waits only if the object has not arrived yet, which is rare: an `await` for each object would take a fifth of the time of
-      // a pass.
-      const { end: size } = bytes.arrivedHead() ?? (await bytes.head());
-      if (size > left) throw new MalformedProtobuf('a field goes beyond the end of its list');
-      left -= size;
-      const reader = new ProtobufReader(bytes.arrived(size) ?? (await bytes.take(size)));
-      let item: Item | undefined;
-      reader.fields((field) => {
-        if (field === LIST_META_FIELD) meta = LIST_META.fromProtobuf(reader, meta, 'ListMeta');
-        else if (field === ITEM_FIELD) item = fromProtobuf(reader);
-      });
-      if (item === undefined) continue;
-      count += 1;
-      if (count > most) throw new OverBound(`more than ${most} objects of kind ${kind}`);
-      yield item;
+    const list = new ArrivingList(reader, await listStart(bytes, reader.kind));
+    while (list.left > 0) {
+      yield list.readArrived(bytes);
+      if (list.left > 0) await bytes.more();
     }
     await bytes.rest();
+    const { meta } = list;
     if (meta.resourceVersion === '') throw malformed(site, NO_VERSION);
     if (meta.continue !== '') throw malformed(site, PART_OF_A_LIST);
   } finally {
@@ -106,10 +77,72 @@ async function* itemsIn<Item>(
   }
 }
 
+/** Reads the envelope of a list up to its first field, and returns the length of the list. */
+async function listStart(bytes: ArrivingBytes, kind: Kind): Promise<number> {
+  const expected = `${RESOURCES[kind].apiVersion} ${kind}List`;
+  (await bytes.take(MAGIC.length)).requireMagic();
+  let found = TYPE_META.empty;
+  let head = await bytes.head();
+  for (; head.field !== RAW_FIELD || head.wireType !== BYTES; head = await bytes.head()) {
+    const reader = await bytes.take(head.end);
+    for (let field = reader.next(); field !== 0; field = reader.next()) {
+      if (field === TYPE_META_FIELD) found = TYPE_META.fromProtobuf(reader, found, 'TypeMeta');
+      else reader.skip();
+    }
+  }
+  const type = `${found.apiVersion} ${found.kind}`;
+  if (type !== expected) throw new MalformedProtobuf(`it is no ${expected}, but ${boundedText(type)}`);
+  await bytes.take(head.start);
+  return head.end - head.start;
+}
+
+/** The fields of a list, which are read one after the other. */
+class ArrivingList<Item> {
+  /** The number of bytes that were not read yet. */
+  left: number;
+  meta = LIST_META.empty;
+  readonly #reader: ItemReader<Item>;
+  #count = 0;
+
+  constructor(reader: ItemReader<Item>, length: number) {
+    this.#reader = reader;
+    this.left = length;
+  }
+
+  /** Returns the items in all fields that have arrived whole. */
+  readArrived(bytes: ArrivingBytes): readonly Item[] {
+    const items: Item[] = [];
+    while (this.left > 0) {
+      const head = bytes.arrivedHead();
+      if (head !== undefined && head.end > this.left) {
+        throw new MalformedProtobuf('a field goes beyond the end of its list');
+      }
+      const reader = head && bytes.arrived(head.end);
+      if (head === undefined || reader === undefined) break;
+      this.left -= head.end;
+      const field = reader.next();
+      if (field === LIST_META_FIELD) this.meta = LIST_META.fromProtobuf(reader, this.meta, 'ListMeta');
+      else if (field === ITEM_FIELD) items.push(this.#itemIn(reader));
+      else reader.skip();
+    }
+    return items;
+  }
+
+  #itemIn(reader: ProtobufReader): Item {
+    const { kind, fromProtobuf } = this.#reader;
+    const most = BOUNDS['each list'][kind];
+    this.#count += 1;
+    if (this.#count > most) throw new OverBound(`more than ${most} objects of kind ${kind}`);
+    return fromProtobuf(reader);
+  }
+}
+
 /** The bytes of a list that have arrived. `head` and `take` wait for more if there are too few. */
 class ArrivingBytes {
   readonly #chunks: AsyncIterator<Uint8Array>;
   #bytes: Buffer = Buffer.alloc(0);
+  /** The position of the first byte that was not taken yet. */
+  #at = 0;
   #total = 0;
 
   constructor(stream: AsyncIterable<Uint8Array>) {
@@ -121,15 +154,17 @@ class ArrivingBytes {
     for (;;) {
       const head = this.arrivedHead();
       if (head !== undefined) return head;
-      await this.#receive(this.#bytes.length + 1);
+      await this.more();
     }
   }
 
   arrivedHead(): FieldPlace | undefined {
-    return firstField(this.#bytes);
+    const place = fieldAt(this.#bytes, this.#at);
+    return place && { ...place, start: place.start - this.#at, end: place.end - this.#at };
   }
 
-  async take(count: number): Promise<Buffer> {
+  /** Takes bytes, and returns a reader of them. */
+  async take(count: number): Promise<ProtobufReader> {
     for (;;) {
       const taken = this.arrived(count);
       if (taken !== undefined) return taken;
@@ -137,12 +172,17 @@ class ArrivingBytes {
     }
   }
 
-  arrived(count: number): Buffer | undefined {
+  arrived(count: number): ProtobufReader | undefined {
     if (count > LARGEST_OBJECT_BYTES) throw new OverBound('an item of more than 2 MiB');
-    if (this.#bytes.length < count) return undefined;
-    const taken = this.#bytes.subarray(0, count);
-    this.#bytes = this.#bytes.subarray(count);
-    return taken;
+    const start = this.#at;
+    if (this.#bytes.length < start + count) return undefined;
+    this.#at += count;
+    return new ProtobufReader(this.#bytes, start, this.#at);
+  }
+
+  /** Waits for the rest of the next field, or of its length. */
+  more(): Promise<void> {
+    return this.#receive(this.arrivedHead()?.end ?? this.#bytes.length - this.#at + 1);
   }
 
   /** Waits for the end of the reply. */
@@ -155,14 +195,16 @@ class ArrivingBytes {
   }
 
   async #receive(count: number): Promise<void> {
-    const pieces: Uint8Array[] = [this.#bytes];
-    for (let length = this.#bytes.length; length < count; ) {
+    const left = this.#bytes.subarray(this.#at);
+    const pieces: Uint8Array[] = [left];
+    for (let { length } = left; length < count; ) {
       const piece = await this.#next();
       if (piece === undefined) throw new MalformedProtobuf('it is cut off');
       pieces.push(piece);
       length += piece.length;
     }
     this.#bytes = Buffer.concat(pieces);
+    this.#at = 0;
   }
 
   async #next(): Promise<Uint8Array | undefined> {

@@ -248,6 +248,37 @@ test('a list of Services in protobuf is read back unchanged, however it is split
   );
 });
 
+test('a list of Services in JSON and the same list in protobuf are read alike', async () => {
+  const inJson = ({ holdOwner, createdAtMs, name, namespace, uid, resourceVersion, ...spec }: ServiceClaim) => {
+    const labels = {
+      app: 'web',
+      ...(holdOwner !== undefined && { 'kube-bootstrap-controller/hold-owner': holdOwner }),
+    };
+    const creationTimestamp = new Date(createdAtMs).toISOString();
+    return { metadata: { name, namespace, uid, resourceVersion, creationTimestamp, labels }, spec };
+  };
+  await fc.assert(
+    fc.asyncProperty(fc.array(aService, { maxLength: 5 }), async (services) => {
+      const { port } = portAnswering(jsonList(services.map(inJson)));
+      expect(await readServices(serviceList(services))).toEqual(await listAllServices(port));
+    }),
+  );
+});
+
+test('a text of a list is the text that was sent, even if its characters have the codes of the bytes of a likely text', async () => {
+  const service = {
+    ...claim('a'),
+    clusterIP: 'é',
+    clusterIPs: ['\u00e9', 'e\u0301', 'é'.normalize('NFD')],
+    type: 'ClusterIP',
+  };
+  await expect(readServices(serviceList([service]))).resolves.toEqual([service]);
+  const invalid = message([3, 'é'], [18, Buffer.of(0xe9)]);
+  const item = message([1, message([1, 'a'], [3, 'b'])], [2, invalid]);
+  const [read] = await readServices(envelope('v1', 'ServiceList', message([1, message([2, '9'])], [2, item])));
+  expect(read).toMatchObject({ clusterIP: 'é', clusterIPs: ['\ufffd'] });
+});
+
 test('a list of Services in protobuf can be read from the middle of a larger buffer', async () => {
   const bytes = serviceList([]);
   const larger = Buffer.concat([Buffer.from('before'), bytes, Buffer.from('after')]);
