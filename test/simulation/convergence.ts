@@ -93,7 +93,7 @@ function misplaced(world: World): Violation[] {
   });
   const foreign = servers.plane.slices().filter(({ metadata }) => metadata.name.startsWith(FOREIGN));
   // The functions delete no slice while the family has no live address.
-  const isLive = good.some((address) => isCertain(address) && !isIPv6(address));
-  const pruned = world.has('prune') && isLive ? foreign : [];
+  const isLive = (type: string) => good.some((each) => isCertain(each) && isIPv6(each) === (type === 'IPv6'));
+  const pruned = world.has('prune') ? foreign.filter(({ addressType }) => isLive(addressType)) : [];
   return [...wrong, ...pruned.map(({ metadata }) => ({ kind: 'notConverged', message: `${metadata.name} is left` }))];
 }

@@ -235,19 +235,22 @@ export class EndpointTruth {
    */
   checkMarked({ before, after }: TableWrite): void {
     for (const isOf of [isIPv6, (address: string) => !isIPv6(address)]) {
-      const stayingIn = (leases: Attributes | undefined) =>
+      const stayingIn = (leases: Attributes | undefined, untilMs: number) =>
         addressesWithLease(leases).filter(
-          (address) => isOf(address) && leaseFieldIn(leases, address, 'withdrawnUntilMs') <= this.#now + SKEW_MS,
+          (address) => isOf(address) && leaseFieldIn(leases, address, 'withdrawnUntilMs') <= untilMs,
         );
-      if (stayingIn(before).length > 0 && stayingIn(after).length === 0) {
-        this.#world.violate('lastLive', `a deregistration withdrew ${stayingIn(before).join(' ')}, the last one`);
+      // A withdrawal that is about to end may be repeated.
+      const stayed = stayingIn(before, this.#now);
+      if (stayed.length > 0 && stayingIn(after, this.#now + SKEW_MS).length === 0) {
+        this.#world.violate('lastLive', `a deregistration withdrew ${stayed.join(' ')}, the last one`);
       }
     }
   }
 
-  check({ kind, name }: ObjectWrite): void {
+  check({ kind, name, before: replaced }: ObjectWrite): void {
     const { plane } = this.#world.servers;
-    if (name.startsWith(FOREIGN)) return void this.#checkForeign(name);
+    if (name.startsWith(FOREIGN))
+      return void this.#checkForeign(name, (replaced as EndpointSliceObject | undefined)?.addressType);
     const now =
       kind === 'endpointslices'
         ? sliceAddresses(plane.find<EndpointSliceObject>(kind, 'default', name))
@@ -271,12 +274,12 @@ export class EndpointTruth {
   }
 
   /** Checks that another client's slice is deleted only if the spec allows it, and that its family keeps an address. */
-  #checkForeign(name: string): void {
+  #checkForeign(name: string, type: string | undefined): void {
     const { plane } = this.#world.servers;
     if (this.call === undefined || plane.find('endpointslices', 'default', name) !== undefined) return;
     const left = plane
       .slices()
-      .filter(({ addressType }) => addressType === 'IPv4')
+      .filter(({ addressType }) => addressType === type)
       .flatMap(sliceAddresses);
     if (!this.#world.has('prune')) this.#world.violate('pruned', `${name} is another client's, and was deleted`);
     // Another client deleted the other slices after the pass had read them.

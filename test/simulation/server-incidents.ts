@@ -1,8 +1,8 @@
-import type { EndpointsObject } from '../../lib/cluster/published-objects.ts';
+import type { EndpointSliceObject, EndpointsObject } from '../../lib/cluster/published-objects.ts';
 import { aServer } from '../support/a-cluster-spec.ts';
 import { aSlice } from '../support/an-endpoints.ts';
 import type { Chance } from './clock.ts';
-import { endpointAddresses, sliceAddresses } from './control-plane.ts';
+import { endpointAddresses, isIPv6, sliceAddresses } from './control-plane.ts';
 import { FOREIGN } from './endpoint-truth.ts';
 import { apply, LONG_MIN, start, undo, withdraw } from './operators.ts';
 import { ADDRESSES } from './servers.ts';
@@ -45,6 +45,28 @@ export async function probeOutage(world: World, chance: Chance): Promise<void> {
   await clock.wait(10_000 + chance.pick(30_000));
   servers.cutProbes(false);
   await died;
+}
+
+/** Cuts off the API servers of one family. The paths of the other family work. */
+export async function familyOutage({ servers, clock, firstAddresses }: World, chance: Chance): Promise<void> {
+  const isSecond = chance.once(2);
+  const family = firstAddresses.filter((address) => isIPv6(address) === isSecond);
+  for (const address of family) servers.cut(address, true);
+  await clock.wait(15_000 + chance.pick(40_000));
+  for (const address of family) servers.cut(address, false);
+}
+
+/** Withdraws an API server, whose address then leaves the spec and returns before the withdrawal ends. */
+export async function specDropsWithdrawn(world: World, chance: Chance): Promise<void> {
+  const { clock, spec } = world;
+  const address = chance.oneOf(world.firstAddresses);
+  const apiServers = spec.apiServers.filter((server) => !('address' in server) || server.address !== address);
+  if (apiServers.length === spec.apiServers.length || apiServers.length < 2) return;
+  await withdraw(world, address, LONG_MIN, chance);
+  await clock.wait(chance.pick(15_000));
+  await apply(world, { apiServers: apiServers as never });
+  await clock.wait(15_000 + chance.pick(40_000));
+  await apply(world, { apiServers: spec.apiServers });
 }
 
 export async function blip({ servers, clock, firstAddresses }: World, chance: Chance): Promise<void> {
@@ -152,11 +174,13 @@ export async function namesFail({ servers, clock }: World, chance: Chance): Prom
 export async function foreignSlice(world: World, chance: Chance): Promise<void> {
   const { servers, firstAddresses } = world;
   if (servers.plane.slices().some(({ metadata }) => metadata.name.startsWith(FOREIGN))) return;
-  const [address] = firstAddresses;
+  const address = chance.oneOf(firstAddresses);
   const labels = { 'kubernetes.io/service-name': 'kubernetes' };
   const metadata = { namespace: 'default', name: `${FOREIGN}${chance.pick(1_000)}`, labels };
   if (chance.once(2)) await endpointsDeleted(world, chance);
-  servers.plane.place('endpointslices', { ...aSlice([address], []), metadata });
+  const addressType = isIPv6(address) ? 'IPv6' : 'IPv4';
+  const slice: EndpointSliceObject = { ...aSlice([address], []), addressType, metadata };
+  servers.plane.place('endpointslices', slice);
   if (chance.once(2)) await serverDies(world, chance);
 }
 

@@ -61,6 +61,8 @@ ranges | webhook busy | requests contention tightRange slowReads nodePorts lossy
 ranges | webhook requests busy | nodePorts brokenLists | restore | few | 60 | 15
 ranges | requests busy | webhook tightRange nodePorts olderVersion otherStack | observe | few | 120 | 15
 ranges | requests busy | webhook tightRange nodePorts | restore | few | 120 | 10
+endpoints | secondFamily | agents twoServers prune | familyOutage foreignSlice familyOutage | few | 60 | 12
+endpoints | | agents | specDropsWithdrawn | few | 90 | 30
 addresses | repairAddresses slowAdmission | skewedApiServers oddServices | damageRecord holdAddress | few | 90 | 8 20
 addresses | | repairAddresses slowAdmission refusedRecords outOfRange oddServices skewedFunctions slowReads | damageRecord holdAddress pause deployment stall | few | 90 | 6 15
 addresses | repairAddresses | outOfRange refusedRecords oddServices brokenLists | damageRecord | few | 60 | 6
