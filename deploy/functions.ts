@@ -62,7 +62,7 @@ function extensionsOf(name: string): Readonly<Record<string, Extension>> {
     MemorySize: ref(name.endsWith('-repair') ? 'RepairMemory' : 'LoopMemory'),
     VpcConfig: VPC,
     ...(name === 'admission' && {
-      ReservedConcurrentExecutions: whether('ReservesAdmission', ref('AdmissionConcurrency')),
+      ReservedConcurrentExecutions: ref('AdmissionConcurrency'),
     }),
   };
   const logs: Fields = {

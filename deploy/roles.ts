@@ -178,7 +178,7 @@ const POLICIES: Readonly<Record<string, readonly Value[]>> = {
     ),
   ],
   // This function connects to no cluster, and may read only the tokens of clusters.
-  admission: [tablePolicy(OF_CLUSTERS, ['dynamodb:GetItem']), policy('tokens', ...readSecrets('admission/*')), KMS_KEY],
+  admission: [TABLE_OF_CLUSTER, policy('tokens', ...readSecrets('admission/*')), KMS_KEY],
 };
 
 /**

@@ -90,7 +90,7 @@ export const ALARM_GUIDES: Readonly<Record<string, AlarmGuide>> = {
   admission: {
     severity: 'page',
     impact: 'API servers with failurePolicy: Fail refuse new Services.',
-    stack: 'npm run deploy -- --param admissionConcurrency=none',
+    stack: 'npm run deploy -- --param admissionConcurrency=40   # double the current value',
     run: '',
   },
   'release-failing': {

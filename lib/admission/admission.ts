@@ -5,6 +5,7 @@ import { type ReadSecretText, secretTextReader } from '../aws/store-client.ts';
 import { DispatchError } from '../runtime/deadline.ts';
 import type { TableEnvironment } from '../runtime/environment.ts';
 import { answerBudgetMs, type Handler, type Invocation, runInvocation } from '../runtime/invocation.ts';
+import { clusterNames } from '../table/clusters.ts';
 import { TableError } from '../table/key-value-table.ts';
 import { changesInTurn, Turns } from '../table/turns.ts';
 import { errorSentence } from '../telemetry/telemetry.ts';
@@ -19,6 +20,7 @@ import {
   reviewIn,
   reviewReply,
   unauthorized,
+  unknownToken,
   type WebhookReply,
 } from './request.ts';
 import { unavailable } from './response.ts';
@@ -103,7 +105,8 @@ function open(options: AdmissionOptions, { environment }: Invocation<TableEnviro
   const settings = options.settings ?? admissionSettings(process.env);
   const read = options.readTokens ?? secretTextReader(settings.tokenStore);
   const nameOf = (cluster: string) => tokensNameOf(settings, cluster);
-  const tokens = new ClusterTokens({ read, nameOf, nowMs: environment.nowMs });
+  const listClusters = (signal: AbortSignal) => clusterNames(environment.table(signal));
+  const tokens = new ClusterTokens({ read, nameOf, listClusters, nowMs: environment.nowMs });
   return { settings, tokens, rate: new Rate(REVIEWS), turns: new Turns() };
 }
 
@@ -113,7 +116,7 @@ async function answer(request: AdmissionHttpRequest, work: Work): Promise<Webhoo
   const check = await checked(request, work);
   if (check.outcome === 'wrong') return logFault(invocation, unauthorized(), cluster, 'wrong token');
   if (check.outcome === 'unknown') {
-    return logFault(invocation, httpReply(503, 'unavailable'), cluster, check.reason);
+    return logFault(invocation, unknownToken(), cluster, check.reason);
   }
   if (!rate.admits(cluster, invocation.environment.nowMs(), Math.max(1, bodyLength / BYTES_OF_REVIEW))) {
     return logFault(invocation, httpReply(429, 'too many reviews'), cluster, 'too many reviews of this cluster');

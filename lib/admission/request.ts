@@ -94,6 +94,14 @@ export function unauthorized(): WebhookReply {
   return { ...httpReply(401, 'unauthorized'), headers: { 'content-type': 'text/plain', 'www-authenticate': 'Bearer' } };
 }
 
+/**
+ * Returns the reply for a token that cannot be checked now. Because of `retry-after`, an API server repeats the review after a second,
+ * up to ten times within its timeout, and no concurrency of this function is used meanwhile.
+ */
+export function unknownToken(): WebhookReply {
+  return { ...httpReply(503, 'unavailable'), headers: { 'content-type': 'text/plain', 'retry-after': '1' } };
+}
+
 function bearerTokenIn(headers: HttpEvent['headers']): string | undefined {
   const [, value] = Object.entries(headers).find(([name]) => name.toLowerCase() === 'authorization') ?? [];
   return /^Bearer +(\S+) *$/i.exec(value ?? '')?.[1];

@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import type { ReadSecretText } from '../aws/store-client.ts';
 import { setLatest } from '../util/values.ts';
 
-/** `unknown`: the tokens cannot be read. `reason` is only for the log. */
+/** `unknown`: the tokens cannot be read now, and the caller must try again. `reason` is only for the log. */
 export type TokenCheck =
   | { readonly outcome: 'right' | 'wrong' }
   | { readonly outcome: 'unknown'; readonly reason: string };
@@ -10,20 +10,17 @@ export type TokenCheck =
 export interface TokensOptions {
   readonly read: ReadSecretText;
   readonly nameOf: (cluster: string) => string;
+  /** Returns the names of all registered clusters. */
+  readonly listClusters: (signal: AbortSignal) => Promise<ReadonlySet<string>>;
   readonly nowMs: () => number;
 }
 
 interface Kept {
-  /** The digests of the tokens, which have equal length. Empty until the tokens are first read. */
+  /** The digests of the tokens, which have equal length. */
   readonly digests: readonly Buffer[];
   readonly readAtMs: number;
   /** The time of the last attempt to read the tokens. If it failed, `fault` is the reason. */
   readonly requestedAtMs: number;
-  /**
-   * The time of the last read that an unknown token caused. The delay between such reads depends only on this time, so that a
-   * caller with a wrong token cannot find out when valid tokens caused reads.
-   */
-  readonly guessedAtMs: number;
   readonly fault?: string;
 }
 
@@ -31,37 +28,38 @@ const NEVER_READ: Kept = {
   digests: [],
   readAtMs: Number.NEGATIVE_INFINITY,
   requestedAtMs: Number.NEGATIVE_INFINITY,
-  guessedAtMs: Number.NEGATIVE_INFINITY,
 };
 
 const KEEP_MS = 5 * 60_000;
 /** An accepted token stays valid this long while the store fails. */
 const KEEP_THROUGH_FAILURE_MS = 15 * 60_000;
-/**
- * The shortest time between two reads if the second one is caused by an unknown token, which may be new, or by a failure of the
- * first read.
- */
+/** The shortest time between two reads of the tokens of a cluster whose valid token causes them. */
 const READ_AGAIN_MS = 10_000;
-/**
- * The limit of reads that unknown tokens cause. The burst is large enough for the first review of each of `MOST_KEPT` clusters,
- * whose tokens have not been read yet.
- */
-const READS_FOR_GUESSES = { burst: 1_000, eachSecond: 2 };
+/** How often unknown tokens cause a look-up. Each reads the tokens of the request's cluster, and of `MOST_WAITING_READ` others. */
+const LOOK_UPS = { burst: 100, eachSecond: 2 };
+const MOST_WAITING_READ = 25;
+/** The shortest time between two lists of the clusters. Only more unknown tokens than `LOOK_UPS` allow cause one. */
+const LIST_AGAIN_MS = 60_000;
 const MOST_KEPT = 1_000;
 
 /** A cluster has one token, and during a rotation also the next one. */
 const MOST_TOKENS = 2;
 const TOKEN = /^[\x21-\x7e]{32,512}$/;
 
+/**
+ * Checks tokens in memory. A token that is not known may be invented, or new. `LOOK_UPS` bounds the reads that such tokens cause.
+ * Beyond it, the name of a registered cluster waits for the next look-up, and its caller tries again; an invented name causes no
+ * read. Which answer a caller gets, and when, depends on the look-ups of this process and not on the name, so that no answer
+ * reveals which clusters exist.
+ */
 export class ClusterTokens {
   readonly #options: TokensOptions;
   readonly #kept = new Map<string, Kept>();
-  /**
-   * The clusters for which no tokens were found. A caller can invent any number of cluster names, so these are in a separate map,
-   * in which they displace only one another.
-   */
-  readonly #withoutTokens = new Map<string, Kept>();
-  readonly #guesses = new Rate(READS_FOR_GUESSES);
+  readonly #lookUps = new Rate(LOOK_UPS);
+  #registered: ReadonlySet<string> = new Set();
+  #listedAtMs = Number.NEGATIVE_INFINITY;
+  /** Registered clusters for which a caller has sent an unknown token since their last read, in that order. */
+  readonly #waiting = new Set<string>();
 
   constructor(options: TokensOptions) {
     this.#options = options;
@@ -69,34 +67,51 @@ export class ClusterTokens {
 
   /**
    * Checks a token. The steps and the time for a wrong token do not depend on whether the cluster exists, and the time is the
-   * same as for a valid token. Beyond `READS_FOR_GUESSES`, an unknown token is refused without a read.
+   * same as for a valid token that is not known yet.
    */
   async check(cluster: string, token: string, signal: AbortSignal): Promise<TokenCheck> {
     if (!TOKEN.test(token)) return { outcome: 'wrong' };
-    const known = this.#kept.get(cluster) ?? this.#withoutTokens.get(cluster) ?? NEVER_READ;
-    const kept = this.#mustRead(known, token) ? await this.#renew(cluster, token, signal, known) : known;
-    const isKnown = isAmong(token, kept.digests);
-    if (kept.fault === undefined) return { outcome: isKnown ? 'right' : 'wrong' };
-    const mayStill = isKnown && this.#options.nowMs() - kept.readAtMs < KEEP_THROUGH_FAILURE_MS;
-    return mayStill ? { outcome: 'right' } : { outcome: 'unknown', reason: kept.fault };
+    const known = this.#kept.get(cluster) ?? NEVER_READ;
+    if (isAmong(token, known.digests)) {
+      return verdict(this.#mustRead(known) ? await this.#renew(cluster, signal) : known, token, this.#options.nowMs());
+    }
+    if (!this.#lookUps.admits('', this.#options.nowMs())) return this.#wait(cluster, signal);
+    const others = [...this.#waiting].filter((name) => name !== cluster).slice(0, MOST_WAITING_READ);
+    const [kept] = await Promise.all([cluster, ...others].map((name) => this.#renew(name, signal)));
+    return verdict(kept ?? NEVER_READ, token, this.#options.nowMs());
   }
 
-  #mustRead({ digests, readAtMs, requestedAtMs, guessedAtMs }: Kept, token: string): boolean {
+  #mustRead({ readAtMs, requestedAtMs }: Kept): boolean {
     const nowMs = this.#options.nowMs();
-    if (isAmong(token, digests)) return nowMs - readAtMs >= KEEP_MS && nowMs - requestedAtMs >= READ_AGAIN_MS;
-    return nowMs - guessedAtMs >= READ_AGAIN_MS && this.#guesses.admits('', nowMs);
+    return nowMs - readAtMs >= KEEP_MS && nowMs - requestedAtMs >= READ_AGAIN_MS;
   }
 
-  async #renew(cluster: string, token: string, signal: AbortSignal, before: Kept): Promise<Kept> {
+  async #wait(cluster: string, signal: AbortSignal): Promise<TokenCheck> {
+    const nowMs = this.#options.nowMs();
+    if (nowMs - this.#listedAtMs >= LIST_AGAIN_MS) {
+      this.#listedAtMs = nowMs;
+      // Without a list, the names of the last one can wait. The next list is due at the same time, so that a failure is not repeated.
+      this.#registered = await this.#options.listClusters(signal).catch(() => this.#registered);
+    }
+    if (this.#registered.has(cluster)) this.#waiting.add(cluster);
+    return {
+      outcome: 'unknown',
+      reason: 'too many unknown tokens: the tokens of this cluster are read with the next look-up',
+    };
+  }
+
+  async #renew(cluster: string, signal: AbortSignal): Promise<Kept> {
+    this.#waiting.delete(cluster);
     const digests = await this.#read(cluster, signal);
     const requestedAtMs = this.#options.nowMs();
-    const isFailed = typeof digests === 'string';
-    const guessedAtMs = isAmong(token, isFailed ? before.digests : digests) ? before.guessedAtMs : requestedAtMs;
-    const kept: Kept = isFailed
-      ? { ...before, requestedAtMs, guessedAtMs, fault: digests }
-      : { digests, readAtMs: requestedAtMs, requestedAtMs, guessedAtMs };
+    const kept: Kept =
+      typeof digests === 'string'
+        ? { ...(this.#kept.get(cluster) ?? NEVER_READ), requestedAtMs, fault: digests }
+        : { digests, readAtMs: requestedAtMs, requestedAtMs };
     // A read that the deadline ended shows nothing about the store. Its result is not kept, so the next request reads again.
-    if (!signal.aborted) this.#keep(cluster, kept);
+    if (signal.aborted) return kept;
+    if (kept.digests.length > 0) setLatest(this.#kept, cluster, kept, MOST_KEPT);
+    else this.#kept.delete(cluster);
     return kept;
   }
 
@@ -108,13 +123,13 @@ export class ClusterTokens {
     const tokens = tokensIn(found.text);
     return tokens?.map(digestOf) ?? `${name} is not one or two tokens of 32 letters or more, a line each`;
   }
+}
 
-  #keep(cluster: string, kept: Kept): void {
-    this.#kept.delete(cluster);
-    this.#withoutTokens.delete(cluster);
-    const among = kept.digests.length > 0 ? this.#kept : this.#withoutTokens;
-    setLatest(among, cluster, kept, MOST_KEPT);
-  }
+function verdict({ digests, readAtMs, fault }: Kept, token: string, nowMs: number): TokenCheck {
+  const isKnown = isAmong(token, digests);
+  if (fault === undefined) return { outcome: isKnown ? 'right' : 'wrong' };
+  const mayStill = isKnown && nowMs - readAtMs < KEEP_THROUGH_FAILURE_MS;
+  return mayStill ? { outcome: 'right' } : { outcome: 'unknown', reason: fault };
 }
 
 function tokensIn(text: string): readonly string[] | undefined {

@@ -92,8 +92,22 @@ export async function* clusterPages(
   table: KeyValueTable,
   beforeNext?: () => Promise<void>,
 ): AsyncGenerator<ClusterList> {
-  const pages = table.pages?.(CLUSTERS, '', beforeNext) ?? [await table.list(CLUSTERS, '')];
-  for await (const items of pages) yield clustersIn(items);
+  for await (const items of pagesOfClusters(table, beforeNext)) yield clustersIn(items);
+}
+
+/** Returns the names of all registrations. Reads no spec, because thousands take long. A name may no longer be registered. */
+export async function clusterNames(table: KeyValueTable): Promise<ReadonlySet<string>> {
+  const names = new Set<string>();
+  for await (const items of pagesOfClusters(table)) for (const { key } of items) names.add(key);
+  return names;
+}
+
+async function* pagesOfClusters(
+  table: KeyValueTable,
+  beforeNext?: () => Promise<void>,
+): AsyncGenerator<readonly Item[]> {
+  if (table.pages !== undefined) yield* table.pages(CLUSTERS, '', beforeNext);
+  else yield await table.list(CLUSTERS, '');
 }
 
 export function clustersIn(items: readonly Item[]): ClusterList {

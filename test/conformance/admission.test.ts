@@ -251,6 +251,19 @@ test.each<[string, string, readonly object[]]>([
   expect([await takenIn(RANGE_KEYS.primary), await takenIn(RANGE_KEYS.nodePorts)]).toEqual(before);
 });
 
+test('an API server repeats a review whose token is not looked up during a flood of wrong tokens, and the Service is created', async () => {
+  await plane.restartInFlood();
+  const before = plane.world.telemetry.lines.length;
+
+  expect(await create('during-a-flood', {})).toMatchObject({ status: 201 });
+
+  const lines = plane.world.telemetry.lines.slice(before).filter(({ fields }) => fields['cluster'] === CLUSTER);
+  expect(lines.map(({ message, fields }) => [message, fields['status']])).toEqual([
+    [expect.any(String), 503],
+    ['admission: allocated', undefined],
+  ]);
+});
+
 test('only headless Services and changes without an allocation succeed if the webhook does not answer', async () => {
   await plane.endWebhook();
 

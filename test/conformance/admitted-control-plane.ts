@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { parse } from 'yaml';
 import { admission } from '../../lib/admission/admission.ts';
 import { startDeadline } from '../../lib/runtime/deadline.ts';
-import { serveAdmission, writeAdmissionFiles } from '../../local/serve-admission.ts';
+import { serveAdmission, urlEvent, writeAdmissionFiles } from '../../local/serve-admission.ts';
 import { makeAuthority } from '../../local/stand-in/identity.ts';
 import { startEtcd, startKubeApiserver } from '../support/control-plane.ts';
 import { aDispatchWorld } from '../support/dispatch-world.ts';
@@ -40,12 +40,29 @@ export async function startAdmittedControlPlane(serviceClusterIPRange: string, c
   // Items can be allocated from a range only after a pass has saved it.
   for (const loop of ['cluster-ip-repair', 'node-port-repair'] as const) await handlers.run(loop);
   const world = aDispatchWorld({ nowMs: clock, startDeadline, table: () => handlers.table });
-  const handler = admission({
-    settings: { onFailure: 'refuse', deadlineMs: 28_000, tokenStore: 'secretsManager', secretsPrefix: 'test/' },
-    readTokens: async () => ({ outcome: 'read', text: TOKEN }),
-  });
+  const newProcess = () =>
+    admission({
+      settings: { onFailure: 'refuse', deadlineMs: 28_000, tokenStore: 'secretsManager', secretsPrefix: 'test/' },
+      readTokens: async (name) => (name.endsWith(CLUSTER) ? { outcome: 'read', text: TOKEN } : { outcome: 'absent' }),
+    });
+  let handler = newProcess();
+  /** Starts a process of the webhook that knows no token yet, and sends it more wrong tokens than it looks up at once. */
+  const restartInFlood = async () => {
+    handler = newProcess();
+    const context = { environment: world.environment, getRemainingTimeInMillis: () => 30_000 };
+    for (let sent = 0; sent < 200; sent++) {
+      await handler(
+        urlEvent({ path: `/invented-${sent}`, headers: { authorization: `Bearer ${TOKEN}-not` } }),
+        context,
+      );
+    }
+  };
   const certified = authority.issue(['127.0.0.1']);
-  const endWebhook = await serveAdmission(handler, world.environment, { certified, port, token: TOKEN });
+  const endWebhook = await serveAdmission((...call) => handler(...call), world.environment, {
+    certified,
+    port,
+    token: TOKEN,
+  });
   /** Returns the number of requests to the webhook. */
   const reviewed = () => world.telemetry.invocations.length;
   /** Waits until the API server calls the webhook `times` times for each Service. */
@@ -67,7 +84,7 @@ export async function startAdmittedControlPlane(serviceClusterIPRange: string, c
     // A test may have ended the webhook.
     await endWebhook().catch(() => undefined);
   };
-  return { etcd, apiserver, handlers, world, reviewed, endWebhook, untilReviewed, close };
+  return { etcd, apiserver, handlers, world, reviewed, restartInFlood, endWebhook, untilReviewed, close };
 }
 
 async function configuration(file: string): Promise<object> {

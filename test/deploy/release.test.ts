@@ -70,7 +70,11 @@ test('the function allocate allocates, releases and looks up items with the perm
 
 test('an update of the stack turns the webhook on, and keeps the table', async () => {
   const items = await world.table().list('#clusters', '');
-  deployed = await world.deployRelease({ Admission: 'on', SecretsPrefix: 'kube-bootstrap-controller/' });
+  deployed = await world.deployRelease({
+    Admission: 'on',
+    AdmissionConcurrency: '5',
+    SecretsPrefix: 'kube-bootstrap-controller/',
+  });
   expect(deployed.function('admission').runnable.environment).toMatchObject({
     SECRETS_PREFIX: 'kube-bootstrap-controller/',
   });

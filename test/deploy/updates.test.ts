@@ -62,7 +62,7 @@ test('a new build and a rollback continue with the state of the previous build, 
 
   writeFileSync(file, readFileSync(file, 'utf8').replace(version, '99.0.0-next'));
   const before = await kept();
-  const parameters = ['admission=on', 'clustersPerTick=8', 'tags=team=platform'];
+  const parameters = ['admission=on', 'admissionConcurrency=5', 'clustersPerTick=8', 'tags=team=platform'];
   const printed = await our.world.project.serverless(['deploy', ...parameters.flatMap((each) => ['--param', each])]);
   expect(printed).toMatch(
     /Next:\n *register a cluster: node cli\/kbctl\.mjs cluster apply .*\n *status: node cli\/kbctl\.mjs status --table \S+\n *dashboard: https/,
@@ -81,7 +81,7 @@ test('a new build and a rollback continue with the state of the previous build, 
 
 test("a deployment keeps the stack's parameters, and prints them", async () => {
   const printed = await our.world.project.serverless(['deploy', '--param', 'logLevel=WARN']);
-  expect(printed).toContain('not set them: ClustersPerTick=8, Admission=on\n');
+  expect(printed).toContain('not set them: ClustersPerTick=8, Admission=on, AdmissionConcurrency=5\n');
   our.deployed = await our.world.readBack();
   expect(environment()).toEqual(['WARN', '8', true]);
   expect(await our.world.describe()).toMatchObject({ tags: { team: 'platform' } });

@@ -1,22 +1,33 @@
-import path from 'node:path';
-import { expect, test } from '@jest/globals';
-import { filesInRepository, readInRepository } from '../support/repository.ts';
+import { describe, expect, test } from '@jest/globals';
+import { GUARDS, isOfRow, rowsOfSecurityPage, testFileOf } from '../guards/guards.ts';
+import { edited } from '../simulation/load-with-stand-ins.ts';
+import { readInRepository } from '../support/repository.ts';
 
-const page = readInRepository('SECURITY.md');
-const files = filesInRepository('test');
-const attacks = [...page.matchAll(/^\| `([\w-]+\.test\.ts)` \| `([^`]+)` \|$/gm)].map(([, file = '', title = '']) => ({
-  file,
-  title,
-}));
+const rows = rowsOfSecurityPage();
 
 test('SECURITY.md lists the attacks', () => {
-  const rows = page.split('\n').filter((line) => line.includes('.test.ts`'));
-  expect(attacks).toHaveLength(rows.length);
-  expect(attacks.length).toBeGreaterThan(30);
+  const lines = readInRepository('SECURITY.md')
+    .split('\n')
+    .filter((line) => line.includes('.test.ts`'));
+  expect(rows).toHaveLength(lines.length);
+  expect(rows.length).toBeGreaterThan(30);
 });
 
-test.each(attacks)('the test "$title" exists in $file', ({ file, title }) => {
-  const sources = files.filter((name) => path.basename(name) === file).map(readInRepository);
-  const quoted = [`'${title}'`, `"${title}"`, `\`${title}\``];
-  expect(quoted.some((text) => sources.some((source) => source.includes(text)))).toBe(true);
+describe('npm run guards', () => {
+  test.each(rows)(
+    'the test "$title" exists in $file, and npm run guards removes a guard that it must notice',
+    (row) => {
+      expect(testFileOf(row)).toBeDefined();
+      expect(GUARDS.some((guard) => isOfRow(guard, row))).toBe(true);
+    },
+  );
+
+  const guards = GUARDS.map((guard, index) => ({ ...guard, number: index + 1 }));
+  test.each(guards)('guard $number is in the code, and its test is a row of SECURITY.md', (guard) => {
+    expect(rows.some((row) => isOfRow(guard, row))).toBe(true);
+    for (const edit of guard.edits) {
+      const source = readInRepository(edit.file);
+      expect(edited(source, edit)).not.toBe(source);
+    }
+  });
 });

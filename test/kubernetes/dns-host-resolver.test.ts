@@ -71,6 +71,19 @@ describe('the look-up for a connection', () => {
     expect(await find('api.example.com', {})).toBe('203.0.113.9');
   });
 
+  test('each look-up for a connection has a resolver of its own, so that it shares no sockets with a look-up that gets no answer', async () => {
+    nameServers(() => Promise.resolve(['203.0.113.9']), failing('ENODATA'));
+    for (const host of ['silent.example.com', 'api.example.com']) await find(host, { all: true });
+    const { contexts } = jest.mocked(Resolver.prototype.resolve4).mock;
+    expect(new Set(contexts).size).toBe(2);
+  });
+
+  test('a look-up for a connection returns at most 1,000 addresses, because more would keep the process busy', async () => {
+    const many = Array.from({ length: 4_000 }, (_, n) => `10.0.${n >> 8}.${n & 255}`);
+    nameServers(() => Promise.resolve(many), failing('ENODATA'));
+    expect(await find('api.example.com', { all: true })).toHaveLength(1_000);
+  });
+
   test.each([
     ['ENOTFOUND', 'ENODATA', 'ENOTFOUND'],
     ['ENODATA', 'ESERVFAIL', 'EAI_AGAIN'],

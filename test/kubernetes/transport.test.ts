@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { createServer } from 'node:net';
+import { createServer, Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, jest, test } from '@jest/globals';
 import type { HttpReply } from '../../lib/kubernetes/http-client.ts';
@@ -71,6 +71,23 @@ test('a transport sends the request unchanged and returns the whole reply', asyn
   expect(reply).toMatchObject({ status: 202, headers: { 'x-odd': 'yes' } });
   expect(await text(reply.body)).toBe('done');
   expect(server.requests[0]).toMatchObject({ method: 'PUT', path: '/api/v1/x?y=z', headers, body: '{"a":"é"}' });
+});
+
+test('a reply whose body makes no progress for 20 seconds fails', async () => {
+  const limits = jest.spyOn(Socket.prototype, 'setTimeout');
+  afterThisTest(() => limits.mockRestore());
+  const server = createServer((socket) => {
+    socket.on('error', () => undefined);
+    socket.once('data', () => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n'));
+  });
+  const url = `http://127.0.0.1:${await portOf(server)}`;
+  const transport = await transportTo(url, async () => void server.close());
+  const { body } = await transport(GET, signal);
+  const limited = limits.mock.contexts.filter((_, call) => limits.mock.calls[call]?.[0] === 20_000);
+  expect(limited).toHaveLength(1);
+  // The time limit is that of Node's own timer, which no fake clock advances.
+  for (const socket of limited as Socket[]) socket.emit('timeout');
+  await expect(text(body)).rejects.toThrow('the reply made no progress for 20000 ms');
 });
 
 test('a transport puts the path of the server URL before the path of the request', async () => {

@@ -31,11 +31,13 @@ test('a local run executes no plugin of a cluster that another writer registered
   const marker = join(folder, 'the-plugin-ran');
   const file = join(folder, 'hostile.kubeconfig');
   const exec = { apiVersion: 'client.authentication.k8s.io/v1', command: '/bin/sh', args: ['-c', `touch ${marker}`] };
-  const content = JSON.parse(kubeconfigTo('https://192.0.2.9:6443')) as Record<string, unknown>;
-  await writeFile(file, JSON.stringify({ ...content, users: [{ name: 'hostile', user: { exec } }] }));
+  const content = JSON.parse(kubeconfigTo('https://192.0.2.9:6443'));
+  content.users[0].user = { exec };
+  await writeFile(file, JSON.stringify(content));
 
   const loading = load(aClusterSpec({ name: 'hostile', kubeconfig: { file } }), signal);
 
-  await expect(loading).rejects.toMatchObject({ code: 'BadKubeconfig' });
+  const message = expect.stringContaining('an exec plugin runs only with --kubeconfig of kbctl');
+  await expect(loading).rejects.toMatchObject({ code: 'BadKubeconfig', message });
   expect(existsSync(marker)).toBe(false);
 });

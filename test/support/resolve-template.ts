@@ -9,6 +9,13 @@ export interface ResolvedTemplate {
   readonly Parameters: Readonly<Record<string, { readonly Default?: string; readonly AllowedPattern?: string }>>;
   readonly Resources: Readonly<Record<string, ResolvedResource>>;
   readonly Outputs: Readonly<Record<string, { readonly Value: unknown }>>;
+  /** The descriptions of the rules that these parameters break. CloudFormation then deploys nothing. */
+  readonly broken: readonly string[];
+}
+
+interface Rule {
+  readonly RuleCondition?: Value;
+  readonly Assertions: readonly { readonly Assert: Value; readonly AssertDescription: string }[];
 }
 
 const NO_VALUE = Symbol('AWS::NoValue');
@@ -28,7 +35,7 @@ export function resolveTemplate(
   parameters: Readonly<Record<string, string>> = {},
   stackName = 'kube-bootstrap-controller-dev',
 ): ResolvedTemplate {
-  const { Parameters = {}, Conditions = {}, Rules: _, ...sections } = template as Readonly<Record<string, Fields>>;
+  const { Parameters = {}, Conditions = {}, Rules = {}, ...sections } = template as Readonly<Record<string, Fields>>;
   const defaults = Object.entries(Parameters).map(([name, one]) => [name, (one as Fields)['Default'] ?? '']);
   const known: Fields = { ...PSEUDO, 'AWS::StackName': stackName, ...Object.fromEntries(defaults), ...parameters };
   for (const name of Object.keys(parameters)) {
@@ -47,6 +54,8 @@ export function resolveTemplate(
         return !holds(operands[0] ?? null);
       case 'Fn::And':
         return operands.every(holds);
+      case 'Fn::Or':
+        return operands.some(holds);
       default:
         throw new Error(`A condition is none that is known: ${JSON.stringify(condition)}`);
     }
@@ -109,5 +118,9 @@ export function resolveTemplate(
       }),
     );
 
-  return { ...resolveEntries(sections), Parameters } as unknown as ResolvedTemplate;
+  const broken = Object.values(Rules as unknown as Readonly<Record<string, Rule>>)
+    .filter(({ RuleCondition }) => RuleCondition === undefined || holds(RuleCondition))
+    .flatMap(({ Assertions }) => Assertions.filter(({ Assert }) => !holds(Assert)))
+    .map(({ AssertDescription }) => AssertDescription);
+  return { ...resolveEntries(sections), Parameters, broken } as unknown as ResolvedTemplate;
 }

@@ -504,7 +504,7 @@ test('the admission function has an API that is reachable only from VPC endpoint
   });
 });
 
-test('parameters configure the admission function, which has no reserved concurrency by default', () => {
+test('parameters configure the admission function', () => {
   const Properties = functionOf(withAdmission, 'admission');
   expect(Properties.ReservedConcurrentExecutions).toBe('20');
   expect(Properties.Environment.Variables).toMatchObject({
@@ -513,14 +513,27 @@ test('parameters configure the admission function, which has no reserved concurr
     ADMISSION_TOKEN_STORE: 'ssm',
     SECRETS_PREFIX: 'clusters/',
   });
-  expect(functionOf(resolved({ Admission: 'on' }), 'admission')).not.toHaveProperty('ReservedConcurrentExecutions');
+});
+
+test.each<[string, Readonly<Record<string, string>>, string]>([
+  [
+    'the webhook without a concurrency of its own, which a flood could take from the loops',
+    { Admission: 'on' },
+    'set AdmissionConcurrency, too',
+  ],
+  ['subnets without security groups', { VpcSubnetIds: 'subnet-1' }, 'set both, or neither'],
+  ['security groups without subnets', { VpcSecurityGroupIds: 'sg-1' }, 'set both, or neither'],
+  ['a role of any account of the organization', { AssumableOrgRole: 'kbc' }, 'set AssumableOrgPaths, too'],
+])('CloudFormation refuses %s', (_what, parameters, fix) => {
+  expect(resolved(parameters).broken).toEqual([expect.stringContaining(fix)]);
+  expect([byDefault.broken, everything.broken, withAdmission.broken]).toEqual([[], [], []]);
 });
 
 test('the role of the admission function allows only logging, reads and writes of the table, and reads of cluster tokens', () => {
   expect(granted(withAdmission, 'admission')).toEqual(
     [
       ...logsOf('admission'),
-      ...tableActions('GetItem', 'PutItem'),
+      ...tableActions('GetItem', 'PutItem', 'Query'),
       'secretsmanager:GetSecretValue on arn:aws:secretsmanager:REGION:ACCOUNT:secret:clusters/admission/*',
       'ssm:GetParameter on arn:aws:ssm:REGION:ACCOUNT:parameter/clusters/admission/*',
     ].sort(),

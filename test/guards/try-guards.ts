@@ -1,0 +1,137 @@
+import { execFile, execFileSync } from 'node:child_process';
+import { cpSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { availableParallelism, tmpdir } from 'node:os';
+import path from 'node:path';
+import { parseArgs } from 'node:util';
+import { edited } from '../simulation/load-with-stand-ins.ts';
+import type { Edit, Plant } from '../simulation/plants.ts';
+import { seededPick } from '../support/ranges.ts';
+import { REPOSITORY } from '../support/repository.ts';
+import '../support/temporary-files.mjs';
+import { GUARDS, projectOf, testFileOf } from './guards.ts';
+
+const HELP = `npm run guards -- [--jobs N] [TEXT ...]   removes one guard at a time, in a copy of the repository, and runs the test of SECURITY.md that must
+                                          notice; with TEXT only guards whose test file or title contains it
+npm run guards -- --sample N [--seed N]   only N of them
+npm run guards -- --all                   also those whose test needs the template, a real API server, the emulator or a browser`;
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    all: { type: 'boolean', default: false },
+    sample: { type: 'string' },
+    seed: { type: 'string', default: '1' },
+    jobs: { type: 'string', default: String(availableParallelism()) },
+    help: { type: 'boolean', default: false },
+  },
+});
+
+if (values.help) console.log(HELP);
+else process.exitCode = await tryGuards(chosenGuards());
+
+function chosenGuards(): readonly Plant[] {
+  const guards = GUARDS.filter(
+    (guard) =>
+      (values.all || projectOf(testOf(guard)) === 'unit') &&
+      (positionals.length === 0 || positionals.some((text) => `${guard.id} ${guard.defect}`.includes(text))),
+  );
+  if (values.sample === undefined) return guards;
+  const pick = seededPick(Number(values.seed));
+  const ranked = guards.map((guard) => ({ guard, rank: pick(2 ** 32) })).toSorted((a, b) => a.rank - b.rank);
+  return ranked.slice(0, Number(values.sample)).map(({ guard }) => guard);
+}
+
+function testOf({ id: file, defect: title }: Plant): string {
+  const testFile = testFileOf({ file, title });
+  if (testFile === undefined) throw new Error(`guards.txt: no test file ${file} has the title: ${title}`);
+  return testFile;
+}
+
+/** Returns 0 if the test of each guard fails without the guard, and passes with it. */
+async function tryGuards(guards: readonly Plant[]): Promise<number> {
+  const waiting = [...guards];
+  const unheld: Plant[] = [];
+  const jobs = Math.min(Number(values.jobs), guards.length);
+  const work = async () => {
+    const copy = copyOfRepository();
+    for (let guard = waiting.shift(); guard !== undefined; guard = waiting.shift()) {
+      const startedAtMs = Date.now();
+      const result = await tryGuard(copy, guard);
+      if (result !== 'noticed') unheld.push(guard);
+      const seconds = String(Math.round((Date.now() - startedAtMs) / 1000)).padStart(4);
+      console.log(`${result.padEnd(18)} ${seconds} s  ${guard.id}: ${guard.defect} (${filesOf(guard)})`);
+    }
+  };
+  await Promise.all(Array.from({ length: jobs }, work));
+  console.log(`Tests: ${guards.length - unheld.length} passed, ${unheld.length} failed, ${guards.length} guards`);
+  return unheld.length > 0 || guards.length === 0 ? 1 : 0;
+}
+
+/** Copies the files of the repository. Packages are only linked, so that a copy takes little time and space. */
+function copyOfRepository(): string {
+  const copy = mkdtempSync(path.join(tmpdir(), 'guards-'));
+  const listed = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], { cwd: REPOSITORY });
+  for (const file of listed.toString().trim().split('\n')) {
+    cpSync(path.join(REPOSITORY, file), path.join(copy, file), { recursive: true });
+  }
+  symlinkSync(path.join(REPOSITORY, 'node_modules'), path.join(copy, 'node_modules'));
+  return copy;
+}
+
+function filesOf({ edits }: Plant): string {
+  return edits.map(({ file }) => file).join(', ');
+}
+
+type Result = 'noticed' | 'NOT NOTICED' | 'fails with guard' | 'did not run';
+
+async function tryGuard(copy: string, guard: Plant): Promise<Result> {
+  const before = guard.edits.map(
+    ({ file }) => [path.join(copy, file), readFileSync(path.join(copy, file), 'utf8')] as const,
+  );
+  for (const edit of guard.edits) apply(copy, edit);
+  const without = await runTest(copy, guard);
+  for (const [file, text] of before) writeFileSync(file, text);
+  if (without !== 'failed') return without === 'passed' ? 'NOT NOTICED' : 'did not run';
+  return (await runTest(copy, guard)) === 'passed' ? 'noticed' : 'fails with guard';
+}
+
+function apply(copy: string, edit: Edit): void {
+  const file = path.join(copy, edit.file);
+  writeFileSync(file, edited(readFileSync(file, 'utf8'), edit));
+}
+
+type Outcome = 'passed' | 'failed' | 'did not run';
+
+interface JestReport {
+  readonly numPassedTests: number;
+  readonly numFailedTests: number;
+}
+
+/** Runs the test of a guard in the copy. A test file that does not even load counts as a test that did not run. */
+async function runTest(copy: string, guard: Plant): Promise<Outcome> {
+  const testFile = testOf(guard);
+  const project = projectOf(testFile);
+  const report = path.join(copy, 'guards-report.json');
+  writeFileSync(report, '{"numPassedTests":0,"numFailedTests":0}');
+  const patterns = ['--testPathPatterns', `/${testFile}$`, '--testNamePattern', patternOf(guard.defect)];
+  const output = ['--json', '--outputFile', report, '--silent'];
+  const limits = project === 'unit' ? [] : ['--testTimeout', '600000'];
+  const options = ['--selectProjects', project, ...patterns, ...output, ...limits, '--runInBand', '--forceExit'];
+  await new Promise<void>((done) => {
+    const child = execFile('npm', ['run', '-s', 'jest', '--', ...options], { cwd: copy, maxBuffer: 2 ** 28 }, () =>
+      done(),
+    );
+    child.stdin?.end();
+  });
+  const { numPassedTests, numFailedTests }: JestReport = JSON.parse(readFileSync(report, 'utf8'));
+  if (numFailedTests > 0) return 'failed';
+  return numPassedTests > 0 ? 'passed' : 'did not run';
+}
+
+/** Returns the pattern of a title, in which a value of each case replaces its placeholders. */
+function patternOf(title: string): string {
+  return title
+    .split(/%[sij]|\$\w+/)
+    .map((text) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'))
+    .join('.*');
+}
