@@ -17,7 +17,6 @@ export default {
     // Run by a process of their own.
     'test/hostile/count-steps.ts',
     'test/hostile/{planted-loops,passes-at-bounds}.ts',
-    'test/guards/try-guards.ts',
     'test/simulation/{simulate,stand-in-http-client}.ts',
   ],
   project: ['{functions,lib,cli,local,tools,deploy}/**/*.{ts,mjs,cjs}!', 'test/**/*.ts'],

@@ -6,7 +6,7 @@ import { localRefused } from './dns.ts';
 import { HttpClient, type HttpReply } from './http-client.ts';
 import type { ApiServerAccess, TlsMaterial } from './kubeconfig.ts';
 import { CredentialMask } from './mask-credential.ts';
-import { describeNetworkError, networkFaultOf } from './network-fault.ts';
+import { describeNetworkError, isTlsAlert, networkFaultOf } from './network-fault.ts';
 import { inLargePieces } from './reply-bounds.ts';
 import { KEPT_LIMIT_MS, type KeptConnections, poolKey } from './transport.ts';
 
@@ -108,8 +108,9 @@ async function ask(target: ProbeTarget, options: Options, signal: AbortSignal): 
     const known = await kept.askKept(key, askBriefly);
     return known ?? (await kept.askNew(key, new HttpClient(url.origin, { tls: short, lookup, connections: 1 }), askOn));
   } catch (error) {
-    // The server may support none of the key exchange groups in `SHORT_KEYS`, so the probe is repeated with the default groups.
-    if (networkFaultOf(error) !== 'tls') throw error;
+    // The server sends an alert if it supports none of the key exchange groups in `SHORT_KEYS`. Then the probe is repeated with the
+    // default groups. A certificate is not verified again, because a long chain takes half a second of CPU time.
+    if (!isTlsAlert(error)) throw error;
     return askOnce(tls);
   }
 }

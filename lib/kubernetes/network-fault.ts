@@ -38,6 +38,14 @@ export function networkFaultOf(error: unknown): NetworkFault {
   return codes.some((code) => NOT_SENT.has(code)) ? 'notSent' : 'lostReply';
 }
 
+/**
+ * Returns true if the server ended the TLS handshake with an alert, which Node reports as `EPROTO` while it writes. A certificate that
+ * does not verify causes neither.
+ */
+export function isTlsAlert(error: unknown): boolean {
+  return codesOf(error).some((code) => code === 'EPROTO' || code.includes('_ALERT_'));
+}
+
 /** Returns one line for a message: the innermost code and text, without the stack. */
 export function describeNetworkError(error: unknown): string {
   if (!isNativeError(error)) return boundedText(error);

@@ -3,8 +3,8 @@ import { isGlobalUnicast, networkContains, parseCidr } from '../allocator/networ
 
 /** The IPv6 addresses of AWS instance metadata and EKS Pod Identity. */
 const METADATA = parseCidr('fd00:ec2::/32');
-/** Networks whose last 32 bits are an IPv4 address: NAT64, and IPv4-compatible addresses. */
-const WITH_IPV4 = ['64:ff9b::/96', '64:ff9b:1::/48', '::/96'].map(parseCidr);
+/** Networks whose last 32 bits are an IPv4 address: NAT64, IPv4-compatible and IPv4-translated addresses. */
+const WITH_IPV4 = ['64:ff9b::/96', '64:ff9b:1::/48', '::/96', '::ffff:0:0:0/96'].map(parseCidr);
 const SIX_TO_FOUR = parseCidr('2002::/16');
 
 /**

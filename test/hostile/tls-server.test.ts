@@ -1,9 +1,12 @@
 import { createServer, type Server } from 'node:tls';
 import { expect, test } from '@jest/globals';
+import { httpsProber } from '../../lib/kubernetes/https-prober.ts';
 import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
 import { BytesInFlight, readWhole } from '../../lib/kubernetes/reply-bounds.ts';
 import { ApiServerConnections } from '../../lib/kubernetes/transport.ts';
 import { makeAuthority } from '../../local/stand-in/identity.ts';
+import { portOver } from '../kubernetes/port-answering.ts';
+import { afterThisTest } from '../support/after-this-test.ts';
 import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 import { portOf } from '../support/serve.ts';
 
@@ -43,6 +46,27 @@ test('a certificate chain of more than 100 KB ends the handshake before it is ve
   await expect(statusOf(serverWithChainOf(1_000))).rejects.toMatchObject({
     message: expect.stringMatching(/excessive message size/i),
   });
+});
+
+test('a certificate chain that does not verify is verified once per probe and once per call', async () => {
+  const server = serverWithChainOf(10);
+  let handshakes = 0;
+  server.on('connection', () => {
+    handshakes += 1;
+  });
+  const url = `https://127.0.0.1:${await portOf(server)}`;
+  afterThisTest(() => server.close());
+  const access = await parseKubeconfig(kubeconfigTo(url, { ca: makeAuthority('another').ca }), 'of the test');
+  const target = { url, authenticate: false };
+  const probe = httpsProber({ access, deadline: signal, userAgent: 'test' });
+  expect(await probe(target)).toMatchObject({ kind: 'tlsFailure' });
+  expect(handshakes).toBe(1);
+  const connections = new ApiServerConnections();
+  afterThisTest(() => connections.close());
+  const port = portOver(connections.transport(access), { server: url });
+  const service = { kind: 'Service', namespace: 'default', name: 'kubernetes' } as const;
+  await expect(port.get(service)).rejects.toMatchObject({ code: 'TlsFailure' });
+  expect(handshakes).toBe(2);
 });
 
 test('a TLS 1.2 server cannot renegotiate a kept connection', async () => {

@@ -8,7 +8,7 @@ import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 const LOCAL_HOSTS = [
   ...['127.0.0.1', '127.9.9.9', '2130706433', '0x7f.1', '0.0.0.0', '169.254.169.254', '169.254.170.2', '[::1]', '[::]'],
   ...['[fe80::1]', '[fd00:ec2::254]', '[::ffff:169.254.169.254]', '[::ffff:7f00:1]', '[::127.0.0.1]'],
-  ...['[64:ff9b::169.254.169.254]', '[2002:a9fe:a9fe::1]'],
+  ...['[64:ff9b::169.254.169.254]', '[2002:a9fe:a9fe::1]', '[::ffff:0:169.254.169.254]'],
 ];
 /** Hosts that the parser of URLs would write otherwise. A kubeconfig may not have them. */
 const REPAIRED = ['2130706433', '0x7f.1'];
