@@ -30,6 +30,7 @@ export interface ServiceClaim {
   readonly type: string;
   readonly clusterIP: string;
   readonly clusterIPs: readonly string[];
+  /** The ports that have a node port. */
   readonly ports: readonly { readonly protocol: string; readonly nodePort: number }[];
   readonly healthCheckNodePort: number;
   /** The value of the label `kube-bootstrap-controller/hold-owner`. The Service claims items that are held for this owner. */

@@ -3,8 +3,9 @@ import type { Json } from '../cluster/kubernetes-objects.ts';
 import { ClusterError } from './cluster-port.ts';
 import type { HttpReply } from './http-client.ts';
 import { describeNetworkError, networkFaultOf } from './network-fault.ts';
-import { type ApiReply, type CallSite, failedCall, isProtobuf, malformed, statusOf, tooLarge } from './replies.ts';
+import { type ApiReply, type CallSite, failedCall, malformed, tooLarge } from './replies.ts';
 import { BytesInFlight, LARGEST_JSON_LIST_BYTES, OverBound, readWhole } from './reply-bounds.ts';
+import { isProtobuf, statusOf } from './status.ts';
 import { type ApiRequest, MalformedGzip, type Transport } from './transport.ts';
 
 export type Sleep = (ms: number, signal: AbortSignal) => Promise<unknown>;
@@ -178,5 +179,5 @@ function serverFailure(reply: ApiReply): Failure {
 
 function retryAfterMs(reply: ApiReply): number {
   const header = reply.headers['retry-after'] ?? '';
-  return (/^\d+$/.test(header) ? Number(header) : statusOf(reply).details.retryAfterSeconds) * 1_000;
+  return (/^\d+$/.test(header) ? Number(header) : statusOf(reply).retryAfterSeconds) * 1_000;
 }

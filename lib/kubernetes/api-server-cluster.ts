@@ -12,10 +12,12 @@ import {
   refOf,
   type ServiceSelection,
 } from './cluster-port.ts';
-import { IP_ADDRESS_READER, type ItemReader } from './item-readers.ts';
+import { IP_ADDRESS_READER } from './ip-address-reader.ts';
+import type { ItemReader } from './item-reader.ts';
 import { selfReview } from './permissions.ts';
-import { isAbsent, isNotServed, listIn, objectIn, recordOf, refusedCall, statusOf, updateResult } from './replies.ts';
+import { isAbsent, isNotServed, listIn, objectIn, recordOf, refusedCall, updateResult } from './replies.ts';
 import { SERVICE_READER } from './service-reader.ts';
+import { statusOf } from './status.ts';
 import { streamedList } from './streamed-list.ts';
 
 const SELECTED: Readonly<Record<ServiceSelection, Query>> = {
@@ -65,12 +67,11 @@ export function clusterPort(options: CallOptions): ClusterPort {
       if (reply.status === 200 || reply.status === 201) {
         return { outcome: 'created', object: objectIn(reply, ref) };
       }
-      const { reason, message, details } = statusOf(reply);
+      const { reason, message, missingKind, isNamespaceTerminating } = statusOf(reply);
       if (reply.status === 409 && reason === 'AlreadyExists') return { outcome: 'alreadyExists' };
       if (reply.status === 422) return { outcome: 'invalid', message: boundedText(message) };
-      const isNamed = details.causes.some((cause) => cause.reason === 'NamespaceTerminating');
-      const terminating = isNamed || message.includes('because it is being terminated');
-      const missing = reason === 'NotFound' && details.kind === 'namespaces';
+      const terminating = isNamespaceTerminating || message.includes('because it is being terminated');
+      const missing = reason === 'NotFound' && missingKind === 'namespaces';
       if ((reply.status === 403 && terminating) || (reply.status === 404 && missing)) {
         return { outcome: 'namespaceUnavailable', message: boundedText(message) };
       }

@@ -1,6 +1,7 @@
 import { boundedText, isRecord } from '../util/values.ts';
 import { apiCalls, type CallOptions } from './api-calls.ts';
-import { isNotServed, jsonOf, malformed, recordAt, refusedCall, statusOf, textAt } from './replies.ts';
+import { isNotServed, jsonOf, malformed, refusedCall } from './replies.ts';
+import { recordAt, statusOf, textAt } from './status.ts';
 
 export interface Permission {
   readonly verb: string;

@@ -66,6 +66,23 @@ export class ProtobufReader {
     return this.#varint() | 0;
   }
 
+  /** Reads a Time, and returns it in ms. It has whole seconds, until the year 2106. */
+  timeMs(): number {
+    return (this.int32In(1) >>> 0) * 1000;
+  }
+
+  /** Reads a message, and returns the int32 in one of its fields; 0 if it is absent. */
+  int32In(field: number): number {
+    let value = 0;
+    const outerEnd = this.enter();
+    for (let number = this.next(); number !== 0; number = this.next()) {
+      if (number === field) value = this.int32();
+      else this.skip();
+    }
+    this.leave(outerEnd);
+    return value;
+  }
+
   /**
    * Returns a text. Throws `OverBound` for a text of more than `longest` bytes.
    * @param likely is returned if the text is the same, which is faster than to decode it
@@ -77,7 +94,15 @@ export class ProtobufReader {
       throw new OverBound(`a text of more than ${longest} bytes in a field for a name or an address`);
     }
     this.#at = end;
-    return this.#isAscii(likely, start, end) ? likely : this.#bytes.toString('utf8', start, end);
+    return this.#textAt(start, end, likely);
+  }
+
+  /** Returns a text without the bytes beyond `longest`. */
+  textStart(longest: number, likely = ''): string {
+    const end = this.#lengthEnd();
+    const start = this.#at;
+    this.#at = end;
+    return this.#textAt(start, Math.min(end, start + longest), likely);
   }
 
   /** Returns true if the value is this text, which has only ASCII characters. Reads the value in any case. */
@@ -92,6 +117,10 @@ export class ProtobufReader {
     if (this.#wireType === VARINT) this.#varint();
     else if (this.#wireType === BYTES) this.#at = this.#lengthEnd();
     else this.#at = this.#within(this.#at + sizeOf(this.#wireType));
+  }
+
+  #textAt(start: number, end: number, likely: string): string {
+    return this.#isAscii(likely, start, end) ? likely : this.#bytes.toString('utf8', start, end);
   }
 
   /** Returns true if the bytes are this text, which has only ASCII characters. */

@@ -9,52 +9,8 @@ import {
   type UpdateResult,
 } from './cluster-port.ts';
 import type { HttpReply } from './http-client.ts';
-import { int32, listOf, longText, messageOf, orEmpty } from './item-readers.ts';
-import { ProtobufReader } from './protobuf.ts';
 import { OverBound, parseBoundedJson, requireListBounds, requireObjectBounds } from './reply-bounds.ts';
-
-// Field numbers: k8s.io/apimachinery/pkg/apis/meta/v1/generated.proto and k8s.io/apimachinery/pkg/runtime/generated.proto.
-
-/** Many more causes than API servers send. A cause can take two bytes of a reply, and a hundred bytes of memory. */
-const MOST_CAUSES = 10_000;
-
-export const TYPE_META = messageOf({ apiVersion: [1, longText], kind: [2, longText] });
-
-const optionalText = orEmpty(longText);
-const aCause = orEmpty(messageOf({ reason: [1, optionalText] }));
-
-const STATUS = messageOf({
-  message: [3, optionalText],
-  /** The reason, such as `AlreadyExists` or `Conflict`. Empty if the reply is not a Status. */
-  reason: [4, optionalText],
-  details: [
-    5,
-    orEmpty(
-      messageOf({
-        /** The plural of the kind that was not found, such as `namespaces` or `services`. */
-        kind: [3, optionalText],
-        causes: [4, orEmpty(listOf(aCause, MOST_CAUSES))],
-        retryAfterSeconds: [5, orEmpty(int32)],
-      }),
-    ),
-  ],
-});
-
-export function textAt(record: JsonRecord, field: string): string {
-  const value = record[field];
-  return typeof value === 'string' ? value : '';
-}
-
-export function recordAt(record: JsonRecord, field: string): JsonRecord {
-  const value = record[field];
-  return isRecord(value) ? value : {};
-}
-
-export function isProtobuf(reply: Pick<HttpReply, 'headers'>): boolean {
-  return (reply.headers['content-type'] ?? '').startsWith('application/vnd.kubernetes.protobuf');
-}
-
-const text = new TextDecoder('utf-8');
+import { recordAt, statusOf, textAt } from './status.ts';
 
 /** Parses the JSON of a reply; returns `undefined` if the text is not JSON. Throws `ReplyTooLarge`. */
 export function jsonOf(reply: ApiReply): unknown {
@@ -74,43 +30,6 @@ function withinBounds<Read>(site: CallSite, read: () => Read): Read {
   } catch (error) {
     throw error instanceof OverBound ? tooLarge(site, error) : error;
   }
-}
-
-/**
- * Returns the Status of a reply. If the reply is not a Status, the reason is empty and the message is the start of the text. A
- * Status that is malformed, or has too many causes, is read as an empty one.
- */
-export function statusOf(reply: ApiReply): typeof STATUS.empty {
-  try {
-    return isProtobuf(reply) ? statusInProtobuf(reply.body) : statusInJson(reply.body);
-  } catch {
-    return STATUS.empty;
-  }
-}
-
-function statusInProtobuf(bytes: Uint8Array): typeof STATUS.empty {
-  const reader = new ProtobufReader(bytes);
-  reader.requireMagic();
-  let type = TYPE_META.empty;
-  let status = STATUS.empty;
-  for (let field = reader.next(); field !== 0; field = reader.next()) {
-    if (field === 1) type = TYPE_META.fromProtobuf(reader, type, 'TypeMeta');
-    else if (field === 2 && isStatus(type)) status = STATUS.fromProtobuf(reader, status, 'Status');
-    else reader.skip();
-  }
-  return status;
-}
-
-function isStatus({ apiVersion, kind }: typeof TYPE_META.empty): boolean {
-  return apiVersion === 'v1' && kind === 'Status';
-}
-
-function statusInJson(bytes: Uint8Array): typeof STATUS.empty {
-  const body = parseBoundedJson(bytes);
-  if (isRecord(body) && isStatus({ apiVersion: textAt(body, 'apiVersion'), kind: textAt(body, 'kind') })) {
-    return STATUS.fromJson(body, 'Status');
-  }
-  return { ...STATUS.empty, message: text.decode(bytes.subarray(0, 200)) };
 }
 
 /**

@@ -1,45 +1,61 @@
 import { HOLD_OWNER_LABEL, type ServiceClaim } from '../cluster/kubernetes-objects.ts';
 import { BOUNDS, LONGEST_TEXT } from '../util/bounds.ts';
-import { type ItemReader, int32, labelsOf, listOf, METADATA, messageOf, readerOf, text, time } from './item-readers.ts';
+import {
+  asRecord,
+  type Changing,
+  type ItemReader,
+  int32In,
+  listIn,
+  metadataIn,
+  recordIn,
+  textIn,
+  textOf,
+  tooManyEntries,
+} from './item-reader.ts';
 import type { ProtobufReader } from './protobuf.ts';
-import { OverBound } from './reply-bounds.ts';
 
-type Changing<Value> = { -readonly [Field in keyof Value]: Value[Field] };
-type Port = ServiceClaim['ports'][number];
+type NodePort = ServiceClaim['ports'][number];
 
-const MOST_PORTS = BOUNDS.Service['spec.ports'];
-const MOST_CLUSTER_IPS = BOUNDS.Service['spec.clusterIPs'];
+const MOST_PORTS = BOUNDS.Service['node ports'];
+const MOST_CLUSTER_IPS = BOUNDS.Service['cluster IPs'];
 
-const service = messageOf({
-  metadata: [1, messageOf({ ...METADATA, labels: [11, labelsOf(HOLD_OWNER_LABEL)] })],
-  spec: [
-    2,
-    messageOf({
-      ports: [1, listOf(messageOf({ protocol: [2, text], nodePort: [5, int32] }), MOST_PORTS)],
-      clusterIP: [3, text],
-      type: [4, text],
-      healthCheckNodePort: [12, int32],
-      clusterIPs: [18, listOf(text, MOST_CLUSTER_IPS)],
-    }),
-  ],
-});
-
-/**
- * Reads the fields of a Service that allocation depends on. A list has up to a hundred thousand Services, so protobuf is not read
- * by the declaration above, which looks up a reader for each field, but by the functions below. A test compares both.
- */
+/** Reads the fields of a Service that allocation depends on. */
 export const SERVICE_READER: ItemReader<ServiceClaim> = {
-  ...readerOf('Service', service, ({ metadata, spec }) => {
-    const { name, namespace, uid, resourceVersion, creationTimestamp: createdAtMs, labels } = metadata;
-    const holdOwner = labels[HOLD_OWNER_LABEL];
-    const claim = { name, namespace, uid, resourceVersion, ...spec, createdAtMs };
-    return holdOwner === undefined ? claim : { ...claim, holdOwner };
-  }),
-  fromProtobuf: decodeService,
+  kind: 'Service',
+  fromProtobuf: readService,
+  fromJson: (object) => {
+    const service = asRecord(object, 'Service');
+    const metadata = recordIn(service, 'metadata');
+    const labels = recordIn(metadata, 'labels');
+    const spec = recordIn(service, 'spec');
+    const isHolding = (labels[HOLD_OWNER_LABEL] ?? undefined) !== undefined;
+    return {
+      ...metadataIn(metadata),
+      namespace: textIn(metadata, 'namespace'),
+      type: textIn(spec, 'type'),
+      clusterIP: textIn(spec, 'clusterIP'),
+      clusterIPs: listIn(spec, 'clusterIPs', MOST_CLUSTER_IPS).map((text) => textOf(text, 'clusterIPs')),
+      ports: nodePortsIn(listIn(spec, 'ports')),
+      healthCheckNodePort: int32In(spec, 'healthCheckNodePort'),
+      ...(isHolding && { holdOwner: textIn(labels, HOLD_OWNER_LABEL) }),
+    };
+  },
   entriesOf: ({ ports, clusterIPs }) => ports.length + clusterIPs.length,
 };
 
-function decodeService(reader: ProtobufReader): ServiceClaim {
+function nodePortsIn(list: readonly unknown[]): readonly NodePort[] {
+  const ports = list.map((each) => {
+    const port = asRecord(each, 'ports');
+    return { protocol: textIn(port, 'protocol'), nodePort: int32In(port, 'nodePort') };
+  });
+  const nodePorts = ports.filter(({ nodePort }) => nodePort !== 0);
+  if (nodePorts.length > MOST_PORTS) throw tooManyEntries(MOST_PORTS, 'ports with a node port');
+  return nodePorts;
+}
+
+// Field numbers: k8s.io/api/core/v1/generated.proto and k8s.io/apimachinery/pkg/apis/meta/v1/generated.proto.
+
+function readService(reader: ProtobufReader, previous: ServiceClaim | undefined): ServiceClaim {
   const claim: Changing<ServiceClaim> = {
     name: '',
     namespace: '',
@@ -48,35 +64,39 @@ function decodeService(reader: ProtobufReader): ServiceClaim {
     ports: [],
     clusterIP: '',
     type: '',
-    healthCheckNodePort: int32.empty,
+    healthCheckNodePort: 0,
     clusterIPs: [],
-    createdAtMs: time.empty,
+    createdAtMs: 0,
   };
   const outerEnd = reader.enter();
   for (let field = reader.next(); field !== 0; field = reader.next()) {
-    if (field === 1) decodeMetadata(reader, claim);
-    else if (field === 2) decodeSpec(reader, claim);
+    if (field === 1) readMetadata(reader, claim, previous?.namespace);
+    else if (field === 2) readSpec(reader, claim);
     else reader.skip();
   }
   reader.leave(outerEnd);
   return claim;
 }
 
-function decodeMetadata(reader: ProtobufReader, claim: Changing<ServiceClaim>): void {
+function readMetadata(
+  reader: ProtobufReader,
+  claim: Changing<ServiceClaim>,
+  likelyNamespace: string | undefined,
+): void {
   const outerEnd = reader.enter();
   for (let field = reader.next(); field !== 0; field = reader.next()) {
     if (field === 1) claim.name = reader.text(LONGEST_TEXT);
-    else if (field === 3) claim.namespace = reader.text(LONGEST_TEXT);
+    else if (field === 3) claim.namespace = reader.text(LONGEST_TEXT, likelyNamespace);
     else if (field === 5) claim.uid = reader.text(LONGEST_TEXT);
     else if (field === 6) claim.resourceVersion = reader.text(LONGEST_TEXT);
-    else if (field === 8) claim.createdAtMs = time.fromProtobuf(reader, time.empty, 'creationTimestamp');
-    else if (field === 11) decodeLabel(reader, claim);
+    else if (field === 8) claim.createdAtMs = reader.timeMs();
+    else if (field === 11) readLabel(reader, claim);
     else reader.skip();
   }
   reader.leave(outerEnd);
 }
 
-function decodeLabel(reader: ProtobufReader, claim: Changing<ServiceClaim>): void {
+function readLabel(reader: ProtobufReader, claim: Changing<ServiceClaim>): void {
   let isHoldOwner = false;
   const outerEnd = reader.enter();
   for (let field = reader.next(); field !== 0; field = reader.next()) {
@@ -88,17 +108,18 @@ function decodeLabel(reader: ProtobufReader, claim: Changing<ServiceClaim>): voi
   reader.leave(outerEnd);
 }
 
-function decodeSpec(reader: ProtobufReader, claim: Changing<ServiceClaim>): void {
-  const ports: Port[] = [];
+function readSpec(reader: ProtobufReader, claim: Changing<ServiceClaim>): void {
+  const ports: NodePort[] = [];
   const clusterIPs: string[] = [];
   const outerEnd = reader.enter();
   for (let field = reader.next(); field !== 0; field = reader.next()) {
-    if (field === 1) addTo(ports, portIn(reader), MOST_PORTS, 'ports');
+    if (field === 1) readPort(reader, ports);
     else if (field === 3) claim.clusterIP = reader.text(LONGEST_TEXT);
     else if (field === 4) claim.type = reader.text(LONGEST_TEXT, 'ClusterIP');
     else if (field === 12) claim.healthCheckNodePort = reader.int32();
     else if (field === 18) {
-      addTo(clusterIPs, reader.text(LONGEST_TEXT, claim.clusterIP), MOST_CLUSTER_IPS, 'clusterIPs');
+      clusterIPs.push(reader.text(LONGEST_TEXT, claim.clusterIP));
+      if (clusterIPs.length > MOST_CLUSTER_IPS) throw tooManyEntries(MOST_CLUSTER_IPS, 'clusterIPs');
     } else reader.skip();
   }
   reader.leave(outerEnd);
@@ -106,7 +127,7 @@ function decodeSpec(reader: ProtobufReader, claim: Changing<ServiceClaim>): void
   claim.clusterIPs = clusterIPs;
 }
 
-function portIn(reader: ProtobufReader): Port {
+function readPort(reader: ProtobufReader, ports: NodePort[]): void {
   let protocol = '';
   let nodePort = 0;
   const outerEnd = reader.enter();
@@ -116,10 +137,6 @@ function portIn(reader: ProtobufReader): Port {
     else reader.skip();
   }
   reader.leave(outerEnd);
-  return { protocol, nodePort };
-}
-
-function addTo<Item>(items: Item[], item: Item, most: number, name: string): void {
-  items.push(item);
-  if (items.length > most) throw new OverBound(`more than ${most} entries in ${name}`);
+  if (nodePort !== 0) ports.push({ protocol, nodePort });
+  if (ports.length > MOST_PORTS) throw tooManyEntries(MOST_PORTS, 'ports with a node port');
 }

@@ -2,14 +2,15 @@ import { BOUNDS } from '../util/bounds.ts';
 import { boundedText } from '../util/values.ts';
 import type { AnsweredCall } from './api-calls.ts';
 import { type Kind, RESOURCES } from './cluster-port.ts';
-import { type ItemReader, longText, MalformedItem, messageOf } from './item-readers.ts';
+import { type ItemReader, MalformedItem } from './item-reader.ts';
 import { BYTES, type FieldPlace, fieldAt, MAGIC, MalformedProtobuf, ProtobufReader } from './protobuf.ts';
-import { type CallSite, listIn, malformed, NO_VERSION, PART_OF_A_LIST, TYPE_META, tooLarge } from './replies.ts';
+import { type CallSite, listIn, malformed, NO_VERSION, PART_OF_A_LIST, tooLarge } from './replies.ts';
 import { LARGEST_OBJECT_BYTES, OverBound } from './reply-bounds.ts';
+import { readType } from './status.ts';
 
 const PROTOBUF_OR_JSON = 'application/vnd.kubernetes.protobuf, application/json';
 const JSON_ONLY = 'application/json';
-const MOST_ENTRIES = BOUNDS['each list']['Service.spec.ports and clusterIPs'];
+const MOST_ENTRIES = BOUNDS['each list']['node ports and cluster IPs of Services'];
 const LARGEST_LIST_BYTES = 64 * 1024 * 1024;
 
 /**
@@ -30,7 +31,8 @@ export async function* streamedList<Item extends { readonly name: string; readon
     let entries = 0;
     for await (const items of batches) {
       for (const item of items) entries += entriesOf(item);
-      if (entries > MOST_ENTRIES) throw new OverBound(`more than ${MOST_ENTRIES} ports and cluster IPs of Services`);
+      if (entries > MOST_ENTRIES)
+        throw new OverBound(`more than ${MOST_ENTRIES} node ports and cluster IPs of Services`);
       if (items.some(({ name, namespace }) => name === '' || namespace === '')) {
         throw malformed(reply, `a ${kind} without a name or a namespace`);
       }
@@ -53,7 +55,6 @@ const TYPE_META_FIELD = 1;
 const RAW_FIELD = 2;
 const LIST_META_FIELD = 1;
 const ITEM_FIELD = 2;
-const LIST_META = messageOf({ resourceVersion: [2, longText], continue: [3, longText] });
 
 /** Yields the items of a list while it arrives, with each piece the items whose bytes have arrived by then. */
 async function* batchesIn<Item>(
@@ -69,9 +70,8 @@ async function* batchesIn<Item>(
       if (list.left > 0) await bytes.more();
     }
     await bytes.rest();
-    const { meta } = list;
-    if (meta.resourceVersion === '') throw malformed(site, NO_VERSION);
-    if (meta.continue !== '') throw malformed(site, PART_OF_A_LIST);
+    if (list.version === '') throw malformed(site, NO_VERSION);
+    if (list.continueToken !== '') throw malformed(site, PART_OF_A_LIST);
   } finally {
     await bytes.close();
   }
@@ -81,16 +81,15 @@ async function* batchesIn<Item>(
 async function listStart(bytes: ArrivingBytes, kind: Kind): Promise<number> {
   const expected = `${RESOURCES[kind].apiVersion} ${kind}List`;
   (await bytes.take(MAGIC.length)).requireMagic();
-  let found = TYPE_META.empty;
+  let type = ' ';
   let head = await bytes.head();
   for (; head.field !== RAW_FIELD || head.wireType !== BYTES; head = await bytes.head()) {
     const reader = await bytes.take(head.end);
     for (let field = reader.next(); field !== 0; field = reader.next()) {
-      if (field === TYPE_META_FIELD) found = TYPE_META.fromProtobuf(reader, found, 'TypeMeta');
+      if (field === TYPE_META_FIELD) type = readType(reader);
       else reader.skip();
     }
   }
-  const type = `${found.apiVersion} ${found.kind}`;
   if (type !== expected) throw new MalformedProtobuf(`it is no ${expected}, but ${boundedText(type)}`);
   await bytes.take(head.start);
   return head.end - head.start;
@@ -100,9 +99,11 @@ async function listStart(bytes: ArrivingBytes, kind: Kind): Promise<number> {
 class ArrivingList<Item> {
   /** The number of bytes that were not read yet. */
   left: number;
-  meta = LIST_META.empty;
+  version = '';
+  continueToken = '';
   readonly #reader: ItemReader<Item>;
   #count = 0;
+  #previous: Item | undefined;
 
   constructor(reader: ItemReader<Item>, length: number) {
     this.#reader = reader;
@@ -121,11 +122,21 @@ class ArrivingList<Item> {
       if (head === undefined || reader === undefined) break;
       this.left -= head.end;
       const field = reader.next();
-      if (field === LIST_META_FIELD) this.meta = LIST_META.fromProtobuf(reader, this.meta, 'ListMeta');
+      if (field === LIST_META_FIELD) this.#readMeta(reader);
       else if (field === ITEM_FIELD) items.push(this.#itemIn(reader));
       else reader.skip();
     }
     return items;
+  }
+
+  #readMeta(reader: ProtobufReader): void {
+    const outerEnd = reader.enter();
+    for (let field = reader.next(); field !== 0; field = reader.next()) {
+      if (field === 2) this.version = reader.text();
+      else if (field === 3) this.continueToken = reader.text();
+      else reader.skip();
+    }
+    reader.leave(outerEnd);
   }
 
   #itemIn(reader: ProtobufReader): Item {
@@ -133,7 +144,8 @@ class ArrivingList<Item> {
     const most = BOUNDS['each list'][kind];
     this.#count += 1;
     if (this.#count > most) throw new OverBound(`more than ${most} objects of kind ${kind}`);
-    return fromProtobuf(reader);
+    this.#previous = fromProtobuf(reader, this.#previous);
+    return this.#previous;
   }
 }
 

@@ -2,7 +2,7 @@ import { canonicalAddress } from '../allocator/ip-address.ts';
 import type { Finding, FindingType } from '../cluster/finding.ts';
 import type { IPAddressRecord, KubernetesObject, ServiceClaim } from '../cluster/kubernetes-objects.ts';
 import { ClusterError, type ClusterPort, isFaultOfObject, type ObjectRef } from '../kubernetes/cluster-port.ts';
-import { IP_ADDRESS_READER } from '../kubernetes/item-readers.ts';
+import { IP_ADDRESS_READER } from '../kubernetes/ip-address-reader.ts';
 import { listServiceCidrs, type ServiceCidr, servedAddresses } from '../kubernetes/service-cidrs.ts';
 import { SERVICE_READER } from '../kubernetes/service-reader.ts';
 import { isSurelyOver } from '../range/hold.ts';

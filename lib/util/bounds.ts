@@ -2,25 +2,14 @@ import { isRecord } from './values.ts';
 
 /**
  * Bounds of all input from outside. They count entries, because the number of bytes does not show how much work an
- * input causes. Each bound is checked where a text is parsed into an object.
+ * input causes. Each bound is checked where a text is parsed into an object. Only what passes keep or work through has one: who
+ * may write a Service can give it any number of labels.
  *
  * A field counts the entries of all its lists together: `subsets[].ports` are the ports of all subsets.
  */
 export const BOUNDS = {
-  'each object': {
-    'metadata.labels': 256,
-    'metadata.annotations': 256,
-    'metadata.managedFields': 256,
-    'metadata.ownerReferences': 256,
-    'metadata.finalizers': 256,
-    'status.conditions': 256,
-  },
-  Namespace: { 'spec.finalizers': 256 },
-  /**
-   * A Service may have as many ports as there are port numbers. It may have more cluster IPs than the API accepts, so that a
-   * pass can report such a Service.
-   */
-  Service: { 'spec.ports': 65_536, 'spec.clusterIPs': 16 },
+  /** The bounds of what is kept of a Service. The API accepts two cluster IPs, and no Service fits into etcd with as many ports. */
+  Service: { 'node ports': 65_536, 'cluster IPs': 16 },
   Endpoints: {
     subsets: 100,
     'subsets[].addresses': 1_000,
@@ -31,13 +20,10 @@ export const BOUNDS = {
   'Endpoints, repacked': { 'subsets[].addresses': 10_000 },
   EndpointSlice: { endpoints: 1_000, 'endpoints[].addresses': 1_000, ports: 100 },
   ServiceCIDR: { 'spec.cidrs': 2 },
-  Event: {},
-  IPAddress: {},
   'each list': {
     Namespace: 10_000,
     Service: 100_000,
-    /** The limit for the ports and cluster IPs of all Services in a list together. */
-    'Service.spec.ports and clusterIPs': 250_000,
+    'node ports and cluster IPs of Services': 250_000,
     Endpoints: 10_000,
     EndpointSlice: 100,
     ServiceCIDR: 1_000,
@@ -101,7 +87,12 @@ export function longTextIn(value: unknown, path = ''): string | undefined {
   return undefined;
 }
 
-const UNREAD: ReadonlySet<string> = new Set(['metadata.annotations', 'metadata.managedFields', 'status']);
+const UNREAD: ReadonlySet<string> = new Set([
+  'metadata.annotations',
+  'metadata.managedFields',
+  'metadata.ownerReferences',
+  'status',
+]);
 
 /**
  * The maximum number of addresses of one host name. A name server may return thousands, and each costs a probe, a lease and a

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { clusterPort } from '../../lib/kubernetes/api-server-cluster.ts';
-import { listAllServices } from '../../lib/kubernetes/item-readers.ts';
+import { listAllServices } from '../../lib/kubernetes/item-reader.ts';
 import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
 import { listServiceCidrs } from '../../lib/kubernetes/service-cidrs.ts';
 import { ApiServerConnections, type Transport } from '../../lib/kubernetes/transport.ts';

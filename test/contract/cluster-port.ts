@@ -12,7 +12,7 @@ import type { CallOptions } from '../../lib/kubernetes/api-calls.ts';
 import { clusterPort } from '../../lib/kubernetes/api-server-cluster.ts';
 import type { ClusterPort, CreateResult, ObjectRef, PatchResult } from '../../lib/kubernetes/cluster-port.ts';
 import { planEvents, writeEvents } from '../../lib/kubernetes/events.ts';
-import { listAllServices } from '../../lib/kubernetes/item-readers.ts';
+import { listAllServices } from '../../lib/kubernetes/item-reader.ts';
 import { PERMISSION_GROUPS, permissionsOf, selfReview } from '../../lib/kubernetes/permissions.ts';
 import type { Transport } from '../../lib/kubernetes/transport.ts';
 import { anEndpoints, aSlice } from '../support/an-endpoints.ts';

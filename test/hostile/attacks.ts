@@ -125,9 +125,9 @@ export const ATTACKS: readonly Attack[] = [
     ends: TOO_LARGE,
   },
   {
-    name: 'a Service with half a million ports in 1 MB',
+    name: 'a Service with a quarter of a million node ports in 1 MB',
     wire: () => {
-      const ports = Buffer.concat([fieldStart(2, 1_000_000), Buffer.alloc(1_000_000, message([1, '']))]);
+      const ports = Buffer.concat([fieldStart(2, 1_000_000), Buffer.alloc(1_000_000, message([1, message([5, 1])]))]);
       return protobufList(fieldStart(2, ports.length), ports);
     },
     ends: { get: 'MalformedReply', services: 'ReplyTooLarge' },

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
-import { listAllServices } from '../../lib/kubernetes/item-readers.ts';
+import { listAllServices } from '../../lib/kubernetes/item-reader.ts';
 import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
 import { BytesInFlight, readWhole } from '../../lib/kubernetes/reply-bounds.ts';
 import { ApiServerConnections } from '../../lib/kubernetes/transport.ts';

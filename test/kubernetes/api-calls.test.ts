@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
 import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import type { HttpReply } from '../../lib/kubernetes/http-client.ts';
-import { listAllServices } from '../../lib/kubernetes/item-readers.ts';
+import { listAllServices } from '../../lib/kubernetes/item-reader.ts';
 import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
 import { ApiServerConnections } from '../../lib/kubernetes/transport.ts';
 import { type CertifiedKey, makeAuthority } from '../../local/stand-in/identity.ts';

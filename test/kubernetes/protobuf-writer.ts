@@ -74,6 +74,7 @@ function service(claim: ServiceClaim): Buffer {
     ];
   });
   const spec = message(
+    [1, message([1, 'web'], [2, 'TCP'], [3, 80], [5, 0])],
     ...ports,
     [3, claim.clusterIP],
     [4, claim.type],

@@ -263,6 +263,34 @@ describe('a pass over the IPAddresses of a cluster', () => {
     expect(cluster.find(IP_ADDRESS)).toBeDefined();
   });
 
+  const names = Array.from({ length: 300 }, (_, index) => `n${index}`);
+  const mapping = Object.fromEntries(names.map((name) => [name, 'x']));
+  const owner = { apiVersion: 'v1', kind: 'ConfigMap', name: 'x'.repeat(2_000), uid: 'u' };
+
+  test.each<[string, Partial<KubernetesObject['metadata']>]>([
+    ['labels', { labels: mapping }],
+    ['annotations', { annotations: mapping }],
+    ['finalizers', { finalizers: names }],
+    ['owners', { ownerReferences: names.map(() => owner) }],
+  ])('a Service and an IPAddress with 300 %s are repaired as others are', async (_, fields) => {
+    const odd = service('odd', ITEM);
+    const leaked = ipAddress('gone', '10.0.0.6');
+    const labels = { ...leaked.metadata.labels, ...fields.labels };
+    const { report, cluster } = await passOver([
+      { ...odd, metadata: { ...odd.metadata, ...fields } },
+      { ...leaked, metadata: { ...leaked.metadata, ...fields, labels } },
+    ]);
+    expect(report.errors).toEqual([]);
+    expect(cluster.find(IP_ADDRESS)).toMatchObject({ spec: { parentRef: { name: 'odd' } } });
+    expect(cluster.find({ kind: 'IPAddress', name: '10.0.0.6' })).toBeUndefined();
+  });
+
+  test('an IPAddress whose parent has a name of 2,000 characters is one of a missing Service', async () => {
+    const { report } = await passOver([ipAddress('x'.repeat(2_000)), service('s', '10.0.0.6')]);
+    expect(report.errors).toEqual([]);
+    expect(report.changes).toEqual(['created IPAddress 10.0.0.6 for Service a/s', `deleted IPAddress ${ITEM}`]);
+  });
+
   test.each<[string, Partial<ClusterPort>, string]>([
     ['refused as invalid', { create: async () => ({ outcome: 'invalid', message: 'not by policy' }) }, 'not by policy'],
     ['forbidden', { create: () => Promise.reject(new ClusterError('Forbidden', 'not allowed')) }, 'not allowed'],

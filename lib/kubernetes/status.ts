@@ -1,0 +1,113 @@
+import { isRecord, type JsonRecord } from '../util/values.ts';
+import type { HttpReply } from './http-client.ts';
+import { ProtobufReader } from './protobuf.ts';
+import { parseBoundedJson } from './reply-bounds.ts';
+
+/** The Status of a reply. Its texts are empty if the reply is not a Status. */
+export interface Status {
+  readonly message: string;
+  /** The reason, such as `AlreadyExists` or `Conflict`. */
+  readonly reason: string;
+  readonly retryAfterSeconds: number;
+  /** The plural of the kind that was not found, such as `namespaces` or `services`. Only in JSON, as the next field. */
+  readonly missingKind: string;
+  /** True if the namespace of the object is being deleted. */
+  readonly isNamespaceTerminating: boolean;
+}
+
+const NO_STATUS: Status = {
+  message: '',
+  reason: '',
+  retryAfterSeconds: 0,
+  missingKind: '',
+  isNamespaceTerminating: false,
+};
+
+export function textAt(record: JsonRecord, field: string): string {
+  const value = record[field];
+  return typeof value === 'string' ? value : '';
+}
+
+export function recordAt(record: JsonRecord, field: string): JsonRecord {
+  const value = record[field];
+  return isRecord(value) ? value : {};
+}
+
+export function isProtobuf(reply: Pick<HttpReply, 'headers'>): boolean {
+  return (reply.headers['content-type'] ?? '').startsWith('application/vnd.kubernetes.protobuf');
+}
+
+/**
+ * Returns the Status of a reply. If the reply is not a Status, the message is the start of the text. A Status that is malformed is
+ * read as an empty one.
+ */
+export function statusOf(reply: Pick<HttpReply, 'headers'> & { readonly body: Uint8Array }): Status {
+  try {
+    return isProtobuf(reply) ? statusInProtobuf(reply.body) : statusInJson(reply.body);
+  } catch {
+    return NO_STATUS;
+  }
+}
+
+const text = new TextDecoder('utf-8');
+
+function statusInJson(bytes: Uint8Array): Status {
+  const body = parseBoundedJson(bytes);
+  if (!isRecord(body) || body['apiVersion'] !== 'v1' || body['kind'] !== 'Status') {
+    return { ...NO_STATUS, message: text.decode(bytes.subarray(0, 200)) };
+  }
+  const details = recordAt(body, 'details');
+  const { causes, retryAfterSeconds } = details;
+  const isTerminating = (cause: unknown) => isRecord(cause) && cause['reason'] === 'NamespaceTerminating';
+  return {
+    message: textAt(body, 'message'),
+    reason: textAt(body, 'reason'),
+    retryAfterSeconds: Number.isSafeInteger(retryAfterSeconds) ? Number(retryAfterSeconds) : 0,
+    missingKind: textAt(details, 'kind'),
+    isNamespaceTerminating: Array.isArray(causes) && causes.some(isTerminating),
+  };
+}
+
+// Field numbers: k8s.io/apimachinery/pkg/apis/meta/v1/generated.proto and k8s.io/apimachinery/pkg/runtime/generated.proto.
+
+function statusInProtobuf(bytes: Uint8Array): Status {
+  const reader = new ProtobufReader(bytes);
+  reader.requireMagic();
+  let type = '';
+  let status = NO_STATUS;
+  for (let field = reader.next(); field !== 0; field = reader.next()) {
+    if (field === 1) type = readType(reader);
+    else if (field === 2 && type === 'v1 Status') status = readStatus(reader);
+    else reader.skip();
+  }
+  return status;
+}
+
+/** Reads a TypeMeta, and returns its API version and kind, such as `v1 ServiceList`. */
+export function readType(reader: ProtobufReader): string {
+  let apiVersion = '';
+  let kind = '';
+  const outerEnd = reader.enter();
+  for (let field = reader.next(); field !== 0; field = reader.next()) {
+    if (field === 1) apiVersion = reader.text();
+    else if (field === 2) kind = reader.text();
+    else reader.skip();
+  }
+  reader.leave(outerEnd);
+  return `${apiVersion} ${kind}`;
+}
+
+function readStatus(reader: ProtobufReader): Status {
+  let message = '';
+  let reason = '';
+  let retryAfterSeconds = 0;
+  const outerEnd = reader.enter();
+  for (let field = reader.next(); field !== 0; field = reader.next()) {
+    if (field === 3) message = reader.text();
+    else if (field === 4) reason = reader.text();
+    else if (field === 5) retryAfterSeconds = reader.int32In(5);
+    else reader.skip();
+  }
+  reader.leave(outerEnd);
+  return { ...NO_STATUS, message, reason, retryAfterSeconds };
+}
