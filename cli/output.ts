@@ -2,7 +2,8 @@ import { isoTime } from '../lib/util/values.ts';
 import { styled, type Terminal, writeData, writeLines, yamlOf } from './terminal.ts';
 import { type Column, textTable } from './text-table.ts';
 
-export const FORMATS = ['table', 'json', 'yaml'] as const;
+/** `wide`: a table that is never narrowed. `name`: only the names of the clusters, for other commands. */
+export const FORMATS = ['table', 'wide', 'name', 'json', 'yaml'] as const;
 export type Format = (typeof FORMATS)[number];
 
 interface OutputDocument {
@@ -45,17 +46,20 @@ export class Output {
   list<Row>({ kind, items, columns, plain, none, total = items.length, rest = '' }: Shown<Row>): void {
     if (this.isForPrograms) this.document({ kind: `${kind}List`, total, items: plain ? items.map(plain) : items });
     else if (items.length === 0) this.say(none);
+    else if (this.format === 'name') this.lines(namesIn(items));
     else this.lines(this.table(columns, items));
     if (items.length < total) this.say(`${items.length} of ${total} ${kind.toLowerCase()}s. ${rest}`);
   }
 
   object(document: OutputDocument, lines: () => readonly string[]): void {
+    const { items = [document] } = document;
+    const names = this.format === 'name' ? namesIn(Array.isArray(items) ? items : []) : [];
     if (this.isForPrograms) this.document(document);
-    else this.lines(lines());
+    else this.lines(names.length > 0 ? names : lines());
   }
 
   get isForPrograms(): boolean {
-    return this.format !== 'table';
+    return this.format === 'json' || this.format === 'yaml';
   }
 
   document({ kind, ...fields }: OutputDocument): void {
@@ -85,13 +89,22 @@ export class Output {
   get columns(): number | undefined {
     const { isTTY = false, columns } = this.terminal.out;
     // Some terminals report a width of 0.
-    return isTTY && columns !== 0 ? columns : undefined;
+    return isTTY && columns !== 0 && this.format !== 'wide' ? columns : undefined;
   }
 
   /** The width of a paragraph: that of the terminal, up to a readable length. */
   get textWidth(): number {
     return Math.min(this.columns ?? WIDEST_TEXT, WIDEST_TEXT);
   }
+}
+
+/** Returns the names of the clusters of some rows, each once. */
+function namesIn(rows: readonly unknown[]): string[] {
+  const names = rows.flatMap((row) => {
+    const { cluster, name, spec } = Object(row);
+    return cluster ?? name ?? spec?.name ?? [];
+  });
+  return [...new Set(names.map(String))];
 }
 
 /** Matches fields that are times, such as `expiresAtMs` and `untilMs`, but not `durationMs`. */

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { listClusters } from '../../lib/table/clusters.ts';
-import { applySteps, plainApplied, planApply, planLines } from '../apply/apply-steps.ts';
+import { applySteps, countLine, plainApplied, planApply, planLines } from '../apply/apply-steps.ts';
 import { readSpecFiles, type SpecFile } from '../apply/spec-files.ts';
 import { concluded } from '../change-clusters.ts';
 import type { Act, Cli, GlobalOptions } from '../cli.ts';
@@ -15,14 +15,37 @@ interface Options extends GlobalOptions {
   readonly yes?: boolean;
 }
 
+const FILES = 'spec files, folders of them (*.yml, *.yaml, *.json), or - for stdin';
+const PRUNE = 'remove clusters that are in no file';
+
 export function clusterApply(act: Act): Command {
   return new Command('apply')
     .description('Register clusters from spec files. All files are checked before anything is written')
-    .requiredOption('-f, --filename <file...>', 'spec files, folders of them (*.yml, *.yaml, *.json), or - for stdin')
-    .option('--prune', 'remove clusters that are in no file')
+    .requiredOption('-f, --filename <file...>', FILES)
+    .option('--prune', PRUNE)
     .option('--dry-run', DRY_RUN)
     .option('--yes', 'confirm that --prune removes more than half of all clusters')
     .action(act<Options>((cli, _, options) => apply(cli, options)));
+}
+
+export function clusterDiff(act: Act): Command {
+  return new Command('diff')
+    .description('Show what "cluster apply" would change, and nothing else; exit code 1 if anything would change')
+    .requiredOption('-f, --filename <file...>', FILES)
+    .option('--prune', PRUNE)
+    .action(act<Options>((cli, _, options) => diff(cli, options)));
+}
+
+async function diff(cli: Cli, options: Options): Promise<ExitCode> {
+  const { output } = cli;
+  const steps = await planned(cli, await readFiles(cli, options), { ...options, dryRun: true });
+  const changed = steps.filter(({ action }) => action !== 'keep');
+  if (output.isForPrograms) {
+    output.document({ kind: 'ClusterApply', dryRun: true, clusters: plainApplied(steps, new Map()) });
+  } else {
+    output.lines([...planLines(changed, output.paint), countLine(steps)]);
+  }
+  return changed.length > 0 ? EXIT.findings : EXIT.fine;
 }
 
 async function apply(cli: Cli, options: Options): Promise<ExitCode> {
