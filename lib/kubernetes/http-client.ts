@@ -38,6 +38,8 @@ const KEEP_ALIVE_MS = 30_000;
 const CONNECT_TIMEOUT_MS = 3_000;
 const SILENCE_MS = 20_000;
 const LARGEST_HEADERS = 16 * 1024;
+/** The maximum number of session tickets of one connection. Servers send one or two, and each is stored with the whole certificate chain. */
+const MOST_TICKETS = 16;
 /** The maximum number of replies with a status of 1xx to one request. Kubernetes sends none; proxies send a few. */
 const MOST_INTERIM_REPLIES = 10;
 
@@ -93,8 +95,10 @@ export class HttpClient {
     });
     const replied = replyTo(request, signal);
     request.once('socket', (socket) => {
-      if (!this.#known.has(socket)) endUnlessConnected(socket, this.#isTls ? 'secureConnect' : 'connect');
+      if (this.#known.has(socket)) return;
       this.#known.add(socket);
+      endUnlessConnected(socket, this.#isTls ? 'secureConnect' : 'connect');
+      endAfterTickets(socket);
     });
     endInterimReplies(request);
     request.end(body);
@@ -135,6 +139,14 @@ function endUnlessConnected(socket: Socket, event: 'connect' | 'secureConnect'):
   }, CONNECT_TIMEOUT_MS);
   const stop = () => clearTimeout(timer);
   socket.once(event, stop).once('close', stop);
+}
+
+function endAfterTickets(socket: Socket): void {
+  let tickets = 0;
+  socket.on('session', () => {
+    tickets += 1;
+    if (tickets > MOST_TICKETS) socket.destroy(new OverBound(`more than ${MOST_TICKETS} session tickets of TLS`));
+  });
 }
 
 function endInterimReplies(request: ClientRequest): void {

@@ -123,7 +123,7 @@ describe('a flood of 1,000 invented names a second, and of 10 wrong tokens a sec
     const startMs = clock.nowMs;
     const waiting = new Set(names);
     const tookMs = new Map<string, number>();
-    while (waiting.size > 0 && clock.nowMs - startMs < 10 * DEADLINE_MS) {
+    while (waiting.size > 0 && clock.nowMs - startMs < 2 * DEADLINE_MS) {
       for (const name of waiting) {
         const outcome = await check(token, name);
         expect(outcome).not.toBe('wrong');

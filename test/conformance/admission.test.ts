@@ -258,7 +258,7 @@ test('an API server repeats a review whose token is not looked up during a flood
   expect(await create('during-a-flood', {})).toMatchObject({ status: 201 });
 
   const lines = plane.world.telemetry.lines.slice(before).filter(({ fields }) => fields['cluster'] === CLUSTER);
-  expect(lines.map(({ message, fields }) => [message, fields['status']])).toEqual([
+  expect(lines.map(({ message, fields }) => [message, fields['statusCode']])).toEqual([
     [expect.any(String), 503],
     ['admission: allocated', undefined],
   ]);

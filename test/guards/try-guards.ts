@@ -10,6 +10,9 @@ import { REPOSITORY } from '../support/repository.ts';
 import '../support/temporary-files.mjs';
 import { GUARDS, projectOf, testFileOf } from './guards.ts';
 
+/** The options of Node with which the script "jest" runs the tests. */
+const NODE_OPTIONS = ['--experimental-vm-modules', '--max-semi-space-size=32', '--disable-warning=ExperimentalWarning'];
+
 const HELP = `npm run guards -- [--jobs N] [TEXT ...]   removes one guard at a time, in a copy of the repository, and runs the test of SECURITY.md that must
                                           notice; with TEXT only guards whose test file or title contains it
 npm run guards -- --sample N [--seed N]   only N of them
@@ -115,13 +118,17 @@ async function runTest(copy: string, guard: Plant): Promise<Outcome> {
   writeFileSync(report, '{"numPassedTests":0,"numFailedTests":0}');
   const patterns = ['--testPathPatterns', `/${testFile}$`, '--testNamePattern', patternOf(guard.defect)];
   const output = ['--json', '--outputFile', report, '--silent'];
-  const limits = project === 'unit' ? [] : ['--testTimeout', '600000'];
-  const options = ['--selectProjects', project, ...patterns, ...output, ...limits, '--runInBand', '--forceExit'];
+  const slow = project === 'unit' ? [] : ['--testTimeout', '600000'];
+  const options = ['--selectProjects', project, ...patterns, ...output, ...slow, '--runInBand', '--forceExit'];
+  const node = [...NODE_OPTIONS, 'node_modules/jest/bin/jest.js', ...options];
+  // Node sometimes hangs while it exits, after jest has written its report.
+  const limits = {
+    timeout: project === 'unit' ? 180_000 : 3_600_000,
+    killSignal: 'SIGKILL',
+    maxBuffer: 2 ** 28,
+  } as const;
   await new Promise<void>((done) => {
-    const child = execFile('npm', ['run', '-s', 'jest', '--', ...options], { cwd: copy, maxBuffer: 2 ** 28 }, () =>
-      done(),
-    );
-    child.stdin?.end();
+    execFile(process.execPath, node, { cwd: copy, ...limits }, () => done()).stdin?.end();
   });
   const { numPassedTests, numFailedTests }: JestReport = JSON.parse(readFileSync(report, 'utf8'));
   if (numFailedTests > 0) return 'failed';

@@ -1,5 +1,5 @@
-import { createServer, type Server } from 'node:tls';
-import { expect, test } from '@jest/globals';
+import { createServer, type Server, TLSSocket } from 'node:tls';
+import { expect, jest, test } from '@jest/globals';
 import { httpsProber } from '../../lib/kubernetes/https-prober.ts';
 import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
 import { BytesInFlight, readWhole } from '../../lib/kubernetes/reply-bounds.ts';
@@ -67,6 +67,29 @@ test('a certificate chain that does not verify is verified once per probe and on
   const service = { kind: 'Service', namespace: 'default', name: 'kubernetes' } as const;
   await expect(port.get(service)).rejects.toMatchObject({ code: 'TlsFailure' });
   expect(handshakes).toBe(2);
+});
+
+test('a connection ends if the server sends more than 16 session tickets', async () => {
+  const verified = jest.spyOn(TLSSocket.prototype, 'getPeerCertificate');
+  afterThisTest(() => verified.mockRestore());
+  const requested = Promise.withResolvers<void>();
+  const server = createServer(authority.issue(['localhost']), (socket) => {
+    socket.on('error', () => undefined);
+    socket.once('data', () => requested.resolve());
+  });
+  const url = `https://localhost:${await portOf(server)}`;
+  afterThisTest(() => server.close());
+  const connections = new ApiServerConnections();
+  afterThisTest(() => connections.close());
+  const transport = connections.transport(
+    await parseKubeconfig(kubeconfigTo(url, { ca: authority.ca }), 'of the test'),
+  );
+  const reply = transport({ method: 'GET', path: '/', headers: {} }, signal);
+  await requested.promise;
+  const [client] = verified.mock.contexts as TLSSocket[];
+  // A server of Node cannot send more than two tickets.
+  for (let ticket = 0; ticket < 17; ticket += 1) client?.emit('session', Buffer.alloc(0));
+  await expect(reply).rejects.toMatchObject({ name: 'OverBound', message: 'more than 16 session tickets of TLS' });
 });
 
 test('a TLS 1.2 server cannot renegotiate a kept connection', async () => {
