@@ -1,0 +1,112 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { parse } from 'yaml';
+import { queueOf } from '../../deploy/cloudformation.ts';
+import { LOOPS, type Loop, SCHEDULE_SECONDS } from '../../lib/spec/cluster-spec.ts';
+import { ATTACKS } from '../hostile/attacks.ts';
+import { type HostileApiServer, startHostileApiServer } from '../hostile/hostile-api-server.ts';
+import { bundleFunctions } from '../support/bundled-functions.ts';
+import { kubeconfigTo } from '../support/kubeconfig-to.ts';
+import { readInRepository } from '../support/repository.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+import { afterTheseTests, startClusters, startFleetTable } from './fleet-functions.ts';
+import { FunctionQueue, longestGapMs } from './function-queue.ts';
+
+/** The minutes for each loop. `npm run containment` sets them; without them, the trial does not run. */
+const MINUTES = Number(process.env['CONTAINMENT_MINUTES'] ?? 0);
+const MINUTE_MS = 60_000;
+/** The time after which the hostile API servers attack in another way. */
+const ATTACK_MS = 2_000;
+/** A healthy cluster has a pass at the latest this long after its interval. */
+const LATEST_MS = 60_000;
+/** Fifteen healthy clusters, which is as many as share a message with a hostile one. */
+const HEALTHY = Array.from({ length: 15 }, (_, index) => `healthy-${index}`);
+const HOSTILE = ['http', 'https'] as const;
+
+const functions: Readonly<Record<string, { memorySize: number; timeout: number }>> = parse(
+  readInRepository('serverless.yml'),
+).functions;
+/** The share of a core that Lambda gives to a function, which has a whole core with 1,769 MB. */
+const cpuShareOf = (loop: Loop) => (functions[loop]?.memorySize ?? 256) / 1_769;
+
+const folder = temporaryFolder();
+let hostile: HostileApiServer;
+let clusters: Awaited<ReturnType<typeof startClusters>>;
+const calledMs = new Map<string, number[]>();
+
+beforeAll(async () => {
+  if (MINUTES === 0) return;
+  await bundleFunctions(folder, LOOPS);
+  clusters = await startClusters(HEALTHY, (name) => calledMs.get(name)?.push(Date.now()));
+  hostile = await startHostileApiServer(attackNumber(0));
+  afterTheseTests(() => hostile.stop());
+  let attack = 0;
+  const timer = setInterval(() => {
+    attack += 1;
+    hostile.attack = attackNumber(attack);
+  }, ATTACK_MS);
+  afterTheseTests(() => clearInterval(timer));
+});
+
+function attackNumber(number: number) {
+  const attack = ATTACKS[number % ATTACKS.length];
+  if (attack === undefined) throw new Error('there are no attacks');
+  return attack;
+}
+
+async function startFunction(loop: Loop, queue: FunctionQueue) {
+  const table = await startFleetTable();
+  const register = (name: string, file: string, url: string) => table.register(name, file, url, { allocator: 'table' });
+  for (const [name, { kubeconfigFile, url }] of clusters) await register(name, kubeconfigFile, url);
+  for (const scheme of HOSTILE) {
+    const file = join(folder, `${scheme}.json`);
+    const url = hostile.url.replace(/^https?/, scheme);
+    await writeFile(file, kubeconfigTo(url));
+    await register(`hostile-${scheme}`, file, url);
+  }
+  const sqs = await queue.start();
+  const { memorySize = 0, timeout = 0 } = functions[loop] ?? {};
+  return table.run(loop, {
+    folder,
+    memoryMb: memorySize,
+    limitMs: timeout * 1_000,
+    cpuShare: cpuShareOf(loop),
+    environment: { TICK_QUEUE_URL: `${sqs}/0/ticks`, AWS_ENDPOINT_URL_SQS: sqs },
+  });
+}
+
+function hiddenMsOf(loop: Loop): number {
+  const { Resources } = parse(readInRepository('deploy/queues.yml'));
+  return Resources[queueOf(loop)].Properties.VisibilityTimeout * 1_000;
+}
+
+(MINUTES === 0 ? describe.skip : describe)(
+  'hostile API servers that attack in turn, for minutes, in functions with the CPU share of Lambda',
+  () => {
+    test.each(LOOPS)(
+      'no pass of %s for a healthy cluster is later than its interval and 60 s',
+      async (loop) => {
+        for (const name of HEALTHY) calledMs.set(name, []);
+        const queue = new FunctionQueue(hiddenMsOf(loop));
+        const running = await startFunction(loop, queue);
+        const startMs = Date.now();
+        const endMs = startMs + MINUTES * MINUTE_MS;
+        const periodMs = Math.max(MINUTE_MS, SCHEDULE_SECONDS[loop] * 1_000);
+        const events = Array.from(
+          { length: Math.ceil((MINUTES * MINUTE_MS) / periodMs) },
+          (_, n) => startMs + n * periodMs,
+        );
+        await queue.run(running, events, endMs);
+        await running.stop();
+        const gaps = HEALTHY.map((name) => longestGapMs(calledMs.get(name) ?? [], startMs, endMs));
+        const lost = running.lines.filter((line) => line.includes('"process lost"')).length;
+        console.log(
+          `${loop}: ${MINUTES} minutes, the longest time without a pass was ${Math.max(...gaps)} ms, ${lost} processes were lost`,
+        );
+        expect(Math.max(...gaps)).toBeLessThan(SCHEDULE_SECONDS[loop] * 1_000 + LATEST_MS);
+      },
+      MINUTES * 2 * MINUTE_MS + MINUTE_MS,
+    );
+  },
+);
