@@ -5,30 +5,48 @@ type Body = AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
 const SHORTEST = 8;
 
 /**
- * Masks the credential of a request in its reply, including copies with JSON escapes. Proxies print the requests that they
- * refuse, and replies get into logs, findings and the status page. The length of the reply does not change, so that every
- * format still parses. A server that disguises the credential cannot be prevented from sending it.
+ * Masks the credential of a request in its reply, in the forms in which proxies print it, including copies with JSON escapes.
+ * Proxies print the requests that they refuse, and replies get into logs, findings and the status page. The length of the reply
+ * does not change, so that every format still parses. A server that disguises the credential cannot be prevented from sending it.
  */
 export class CredentialMask {
-  readonly #secret: Buffer;
+  readonly #forms: readonly Buffer[];
 
   constructor(sent: Headers) {
-    this.#secret = Buffer.from((sent['Authorization'] ?? '').replace('Bearer ', ''));
+    const forms = formsOf((sent['Authorization'] ?? '').replace('Bearer ', ''));
+    this.#forms = forms.map((form) => Buffer.from(form)).filter(({ length }) => length >= SHORTEST);
   }
 
   headers(headers: Headers): Headers {
-    if (this.#secret.length < SHORTEST) return headers;
+    const mask = (bytes: Buffer, form: Buffer) => {
+      const search = new SecretSearch(form);
+      return Buffer.concat([search.push(bytes), search.end()]);
+    };
     const entries = Object.entries(headers).map(([name, value]) => {
-      const search = new SecretSearch(this.#secret);
-      return [name, Buffer.concat([search.push(Buffer.from(value)), search.end()]).toString()];
+      return [name, this.#forms.reduce(mask, Buffer.from(value)).toString()];
     });
     return Object.fromEntries(entries);
   }
 
-  /** Returns the masked body. Delays bytes that may be the beginning of the credential, until the next bytes have arrived. */
-  body(body: Body): Body {
-    return this.#secret.length < SHORTEST ? body : masked(body, new SecretSearch(this.#secret));
+  /**
+   * Returns the masked body. Delays bytes that may be the beginning of the credential, until the next bytes have arrived. Only the
+   * credential itself is masked in a list of objects, because the search for each form takes time, and no proxy sends such a list.
+   */
+  body(body: Body, isList = false): Body {
+    const forms = isList ? this.#forms.slice(0, 1) : this.#forms;
+    return forms.reduce((bytes: Body, form) => masked(bytes, new SecretSearch(form)), body);
   }
+}
+
+/** Returns a token, the token escaped for a URL or HTML, and the part of the base64 of `user:token` that contains the token. */
+function formsOf(token: string): readonly string[] {
+  const html = token.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll("'", '&#39;');
+  const base64 = [0, 1, 2].map((before) => {
+    const bytes = Buffer.concat([Buffer.alloc(before), Buffer.from(token)]);
+    return bytes.toString('base64').slice(Math.ceil((before * 8) / 6), Math.floor((bytes.length * 8) / 6));
+  });
+  const escaped = [encodeURIComponent(token), html.replaceAll('"', '&quot;'), html.replaceAll('"', '&#34;')];
+  return [...new Set([token, ...escaped, ...base64])];
 }
 
 async function* masked(body: Body, search: SecretSearch): AsyncGenerator<Uint8Array> {

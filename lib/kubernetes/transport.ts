@@ -50,7 +50,7 @@ function transportOver(client: HttpClient, access: ApiServerAccess): Transport {
       return {
         status: reply.status,
         headers: mask.headers(reply.headers),
-        body: mask.body(isGzip ? gunzipped(arriving) : arriving),
+        body: mask.body(isGzip ? gunzipped(arriving) : arriving, streamed === true && reply.status === 200),
       };
     });
 }

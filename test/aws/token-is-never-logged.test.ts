@@ -97,6 +97,8 @@ async function everythingWritten(secret: string): Promise<string> {
 const secrets = [
   TOKEN.slice(0, 12),
   Buffer.from(TOKEN).toString('base64'),
+  // The token after "me:".
+  Buffer.from(TOKEN).toString('base64').slice(0, 12),
   ...clientPair.key.split('\n').filter((line) => line.length > 40),
   Buffer.from(clientPair.key).toString('base64').slice(40, 80),
   'own-secret-key',
@@ -123,6 +125,15 @@ describe('no log line, record, answer or table item contains a credential', () =
     [
       'the API server refuses the token and repeats it',
       () => repeating(403, (said) => ({ kind: 'Status', reason: 'Forbidden', message: said })),
+      'Forbidden',
+    ],
+    [
+      'the API server refuses the token and repeats it in base64, after a user name',
+      () =>
+        repeating(403, (said) => {
+          const message = Buffer.from(`me:${said.replace('Bearer ', '')}`).toString('base64');
+          return { kind: 'Status', reason: 'Forbidden', message };
+        }),
       'Forbidden',
     ],
     [

@@ -40,6 +40,27 @@ test('a credential that an API server repeats in its reply does not appear in er
   expect(seen).not.toContain(TOKEN);
 });
 
+test.each<[string, (token: string) => string]>([
+  ['escaped for a URL', encodeURIComponent],
+  ['escaped for HTML', (token) => token.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;')],
+  [
+    'escaped for HTML by Go',
+    (token) => token.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&#34;'),
+  ],
+  ...['', 'a', 'me', 'admin'].map((user): [string, (token: string) => string] => [
+    `in the base64 of "${user}:token"`,
+    (token) => Buffer.from(`${user}:${token}`).toString('base64'),
+  ]),
+])('a CredentialMask masks a token in each form in which a proxy prints it: %s', async (_, formOf) => {
+  const token = 'a+b/c=d&e<f"0123456789';
+  const form = formOf(token);
+  const mask = new CredentialMask({ Authorization: `Bearer ${token}` });
+  const body = await read(mask.body([Buffer.from(`Basic ${form.slice(0, 9)}`), Buffer.from(`${form.slice(9)}.`)]));
+  expect(body).toMatch(/^Basic .{0,8}\*{20,}.{0,4}\.$/);
+  expect(body).toHaveLength(`Basic ${form}.`.length);
+  expect(mask.headers({ warning: form })['warning']).toMatch(/^.{0,8}\*{20,}.{0,4}$/);
+});
+
 test('a CredentialMask masks a token even if it is split between pieces of a reply, and changes nothing else', async () => {
   const token = 'opaque-0123456789';
   const word = fc.constantFrom(token, 'opaque-', '0123456789', '"', 'é');
