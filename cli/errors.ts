@@ -1,4 +1,3 @@
-import { isNativeError } from 'node:util/types';
 import { ClusterError } from '../lib/kubernetes/cluster-port.ts';
 import { TableError } from '../lib/table/key-value-table.ts';
 
@@ -42,8 +41,4 @@ export function exitCodeOf(error: unknown): ExitCode | undefined {
   // Errors of local/ contain one of these exit codes.
   if (error instanceof Error && 'exitCode' in error) return error.exitCode as ExitCode;
   return undefined;
-}
-
-export function failureCode(error: unknown): string {
-  return isNativeError(error) && 'code' in error ? String(error.code) : String(error);
 }

@@ -1,6 +1,7 @@
 import type { Server } from 'node:http';
 import { InvalidArgumentError } from 'commander';
-import { configurationError, failureCode } from './errors.ts';
+import { codeOf } from '../lib/util/values.ts';
+import { configurationError } from './errors.ts';
 
 export interface ListenAddress {
   /** Absent: all addresses of this machine. */
@@ -32,7 +33,7 @@ export async function listening(
     });
   } catch (cause) {
     throw configurationError(
-      `${what} cannot be served at port ${port} (${failureCode(cause)}): choose another, or 0 for a free one.`,
+      `${what} cannot be served at port ${port} (${codeOf(cause)}): choose another, or 0 for a free one.`,
       { cause },
     );
   }

@@ -5,7 +5,7 @@ import type { Environment } from '../lib/runtime/environment.ts';
 import type { ClusterSpec, KubeconfigSpec } from '../lib/spec/cluster-spec.ts';
 import type { TelemetryFactory } from '../lib/telemetry/telemetry.ts';
 import { warningTelemetry } from '../local/human-telemetry.ts';
-import { runPlugin } from '../local/kubeconfig-plugins.ts';
+import { pluginRunner } from '../local/kubeconfig-plugins.ts';
 import { endingWith, targetGroups } from '../local/local-environment.ts';
 import type { Cli } from './cli.ts';
 import type { OpenTable } from './open-table.ts';
@@ -42,6 +42,7 @@ export async function passEnvironment(
   const ofRun = ({ name }: ClusterSpec) =>
     running?.cluster === name ? inFile(running.kubeconfig, running.context) : undefined;
   const sources = kubeconfigSources({ region, profile });
+  const runPlugin = pluginRunner({ signal: cli.signal, say: (line) => cli.output.say(line) });
   const loadKubeconfig = printingServer(cli, (spec, signal) => {
     // A credential plugin runs on this machine only for a kubeconfig or a cluster that is named in the command, because another
     // writer might have changed the spec in the table. If the table is in AWS, no plugin of a stored spec runs.

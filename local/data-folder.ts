@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync, rmSync, type Stats } from 'node:fs';
 import { lstat, mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { codeOf, StartError } from './start-options.ts';
+import { codeOf } from '../lib/util/values.ts';
+import { StartError } from './start-options.ts';
 
 /** The folder in the working directory that contains one folder for each cluster. */
 export const DATA_ROOT = '.kbctl';

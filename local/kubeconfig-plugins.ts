@@ -3,27 +3,38 @@ import { once } from 'node:events';
 import type { RequestOptions } from 'node:https';
 import { basename, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { isNativeError } from 'node:util/types';
 import * as z from 'zod/mini';
 import type { PluginCall, PluginCredential, RunPlugin } from '../lib/kubernetes/kubeconfig.ts';
-import { jsonIn } from '../lib/util/values.ts';
-import { codeOf } from './start-options.ts';
+import { codeOf, isRecord, jsonIn } from '../lib/util/values.ts';
+
+export interface PluginTerminal {
+  /** Ends a plugin that is running. */
+  readonly signal: AbortSignal;
+  /** Writes a line to the user. */
+  readonly say: (line: string) => void;
+}
 
 /**
  * Runs credential plugins: exec plugins as `k8s.io/client-go/plugin/pkg/client/auth/exec` does, the older auth providers with
  * `@kubernetes/client-node`. The Lambda functions load neither.
  */
-export const runPlugin: RunPlugin = (call) => (call.user.exec === undefined ? authProvider(call) : execPlugin(call));
+export function pluginRunner(terminal: PluginTerminal): RunPlugin {
+  return (call) => (call.user.exec === undefined ? authProvider(call) : execPlugin(call, terminal));
+}
 
 const GROUP = 'client.authentication.k8s.io';
 /** The key of the extension of a cluster that its plugins get. */
 const EXTENSION = `${GROUP}/exec`;
+/** A plugin may wait for a login in a browser. */
 const LONGEST_MS = 10 * 60_000;
+const SAY_AFTER_MS = 3_000;
 
 const execShape = z.object({
   apiVersion: z.enum([`${GROUP}/v1`, `${GROUP}/v1beta1`]),
   command: z.string().check(z.minLength(1)),
   args: z.nullish(z.array(z.string())),
-  env: z.nullish(z.array(z.object({ name: z.string(), value: z.string() }))),
+  env: z.nullish(z.array(z.object({ name: z.string().check(z.minLength(1)), value: z.nullish(z.string()) }))),
   installHint: z.nullish(z.string()),
   provideClusterInfo: z.nullish(z.boolean()),
   interactiveMode: z.nullish(z.enum(['Never', 'IfAvailable', 'Always'])),
@@ -43,25 +54,31 @@ const replyShape = z.object({
   ),
 });
 
-/** Keeps the credential until it expires, as client-go does. */
-function execPlugin(call: PluginCall): () => Promise<PluginCredential> {
-  let kept: Promise<{ readonly credential: PluginCredential; readonly endsMs: number }> | undefined;
+/** Keeps the credential until it expires, as client-go does. Requests at the same time share one run. */
+function execPlugin(call: PluginCall, terminal: PluginTerminal): () => Promise<PluginCredential> {
+  let kept: ReturnType<typeof runExec> | undefined;
   return async () => {
-    const last = await kept?.catch(() => undefined);
-    if (last === undefined || last.endsMs <= Date.now()) kept = runExec(call);
-    const { credential } = await (kept ?? runExec(call));
+    const current = kept;
+    const last = await current?.catch(() => undefined);
+    const isValid = last !== undefined && last.endsMs > Date.now();
+    if (!isValid && kept === current) kept = runExec(call, terminal);
+    const { credential } = await (kept ?? runExec(call, terminal));
     return credential;
   };
 }
 
-async function runExec(call: PluginCall) {
+async function runExec(call: PluginCall, terminal: PluginTerminal) {
+  if (call.user['auth-provider'] !== undefined) throw new Error('it has both exec and auth-provider');
   const parsed = execShape.safeParse(call.user.exec);
   if (!parsed.success) {
     const field = parsed.error.issues[0]?.path.join('.') ?? 'exec';
     throw new Error(`its exec.${field} is missing or is not supported`);
   }
   const exec = parsed.data;
-  const output = await outputOf(exec, call);
+  // Version v1beta1 has a default.
+  if (exec.apiVersion === `${GROUP}/v1` && !exec.interactiveMode)
+    throw new Error('its exec.interactiveMode is missing');
+  const output = await outputOf(exec, call, terminal);
   const reply = replyShape.safeParse(jsonIn(output));
   if (!reply.success || reply.data.apiVersion !== exec.apiVersion) {
     throw new Error(`it did not print an ExecCredential of ${exec.apiVersion}`);
@@ -73,41 +90,58 @@ async function runExec(call: PluginCall) {
   return { credential: { ...(token && { token }), ...(cert && { cert }), ...(key && { key }) }, endsMs };
 }
 
-async function outputOf(exec: Exec, call: PluginCall): Promise<string> {
-  const { args, env, command, installHint } = exec;
-  const isTerminal = process.stdin.isTTY === true;
-  if (exec.interactiveMode === 'Always' && !isTerminal) throw new Error('it needs a terminal for its standard input');
-  const interactive = isTerminal && exec.interactiveMode !== 'Never';
+async function outputOf(exec: Exec, call: PluginCall, { signal, say }: PluginTerminal): Promise<string> {
+  const { args, env, command } = exec;
+  const interactive = hasTerminal(exec);
   // A path is relative to the kubeconfig. A bare name is looked up in the PATH.
   const program = basename(command) === command ? command : resolve(call.folder, command);
-  const given = Object.fromEntries((env ?? []).map(({ name, value }) => [name, value]));
+  const given = Object.fromEntries((env ?? []).map(({ name, value }) => [name, value ?? '']));
+  const limit = AbortSignal.timeout(LONGEST_MS);
   const child = spawn(program, args ?? [], {
     env: { ...process.env, ...given, KUBERNETES_EXEC_INFO: JSON.stringify(infoFor(exec, call, interactive)) },
     stdio: [interactive ? 'inherit' : 'ignore', 'pipe', 'inherit'],
+    signal: AbortSignal.any([signal, limit]),
   });
   const stop = () => child.kill();
   process.once('exit', stop);
-  // The option `timeout` of spawn keeps its timer if the command does not exist, and the process would wait ten minutes to end.
-  const limit = setTimeout(stop, LONGEST_MS);
+  const waiting = setTimeout(() => say(`waiting for the credential plugin ${program}; Ctrl-C ends it`), SAY_AFTER_MS);
   try {
-    const [output, [code, signal]] = await Promise.all([text(child.stdout), once(child, 'close')]);
+    const [output, [code, by]] = await Promise.all([text(child.stdout), once(child, 'close')]);
     if (code === 0) return output;
-    throw new Error(`${program} ended with ${code === null ? `signal ${signal}` : `exit code ${code}`}`);
+    throw new Error(`ended with ${code === null ? `signal ${by}` : `exit code ${code}`}`);
   } catch (error) {
-    if (codeOf(error) !== 'ENOENT') throw error;
-    throw new Error(`${program} does not exist${installHint ? `. ${installHint}` : ''}`, { cause: error });
+    const ended = limit.aborted ? 'did not end within ten minutes' : signal.aborted && 'was ended by Ctrl-C';
+    throw new Error(`${program} ${ended || failureOf(error, exec)}`, { cause: error });
   } finally {
-    clearTimeout(limit);
+    clearTimeout(waiting);
     process.off('exit', stop);
   }
 }
 
+/** Returns whether the plugin gets the terminal as its standard input. */
+function hasTerminal({ interactiveMode }: Exec): boolean {
+  const isTerminal = process.stdin.isTTY === true;
+  if (interactiveMode === 'Always' && !isTerminal) throw new Error('it needs a terminal for its standard input');
+  return isTerminal && interactiveMode !== 'Never';
+}
+
+function failureOf(error: unknown, { installHint }: Exec): string {
+  if (codeOf(error) === 'ENOENT') return `does not exist${installHint ? `. ${installHint}` : ''}`;
+  return isNativeError(error) ? error.message : String(error);
+}
+
 /** Returns the ExecCredential that the plugin reads from its environment. */
-function infoFor({ apiVersion, provideClusterInfo }: Exec, { cluster }: PluginCall, interactive: boolean): object {
-  const { extensions = [], 'disable-compression': _, ...fields } = cluster;
-  const config = extensions.find(({ name }) => name === EXTENSION)?.extension;
-  const info = provideClusterInfo && { cluster: { ...fields, ...(config !== undefined && { config }) } };
-  return { kind: 'ExecCredential', apiVersion, spec: { ...info, interactive } };
+function infoFor({ apiVersion, provideClusterInfo }: Exec, { cluster, ca }: PluginCall, interactive: boolean): object {
+  const { server, 'tls-server-name': name, 'insecure-skip-tls-verify': insecure, extensions = [] } = cluster;
+  const info = {
+    server,
+    'tls-server-name': name,
+    'insecure-skip-tls-verify': insecure,
+    'certificate-authority-data': ca && Buffer.from(ca).toString('base64'),
+    'disable-compression': cluster['disable-compression'],
+    config: extensions.filter(isRecord).find((extension) => extension['name'] === EXTENSION)?.['extension'],
+  };
+  return { kind: 'ExecCredential', apiVersion, spec: { ...(provideClusterInfo && { cluster: info }), interactive } };
 }
 
 function authProvider({ cluster, user }: PluginCall): () => Promise<PluginCredential> {
@@ -125,6 +159,7 @@ function authProvider({ cluster, user }: PluginCall): () => Promise<PluginCreden
     const options: RequestOptions = {};
     await (await named).applyToHTTPSOptions(options);
     const [, token] = String(Object(options.headers)['Authorization'] ?? '').split('Bearer ');
-    return token === undefined ? {} : { token };
+    if (token === undefined) throw new Error('it gave no token');
+    return { token };
   };
 }

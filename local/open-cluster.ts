@@ -4,28 +4,33 @@ import { parseClusterSpec } from '../cli/spec/parse-cluster-spec.ts';
 import { describeFaults } from '../cli/spec/spec-fault.ts';
 import { loadKubeconfigFile } from '../lib/kubernetes/kubeconfig.ts';
 import type { ClusterSpec } from '../lib/spec/cluster-spec.ts';
+import { codeOf } from '../lib/util/values.ts';
 import { dataFolder } from './data-folder.ts';
 import { DEMO } from './demo.ts';
 import { EMBEDDED, openEmbedded } from './embedded-cluster.ts';
-import { runPlugin } from './kubeconfig-plugins.ts';
+import { type PluginTerminal, pluginRunner } from './kubeconfig-plugins.ts';
 import type { LocalCluster } from './local-cluster.ts';
 import { newRunKey } from './local-request.ts';
 import { refuseSecond } from './running.ts';
-import { codeOf, type RealCluster, StartError, type StartOptions } from './start-options.ts';
+import { type RealCluster, StartError, type StartOptions } from './start-options.ts';
 import { openTableFolder } from './table-server.ts';
 
 /** Opens a cluster. @throws StartError if another process uses its folder, or if a part of it cannot be opened */
-export async function openCluster({ real, demo = false, dataFolder: named }: StartOptions): Promise<LocalCluster> {
-  if (real !== undefined) return openReal(real, named);
+export async function openCluster(
+  { real, demo = false, dataFolder: named }: StartOptions,
+  terminal: PluginTerminal,
+): Promise<LocalCluster> {
+  if (real !== undefined) return openReal(real, named, terminal);
   const kind = demo ? DEMO : EMBEDDED;
   const folder = dataFolder(kind.name, named);
   await refuseSecond(folder);
   return openEmbedded(kind, folder);
 }
 
-async function openReal(real: RealCluster, named: string | undefined): Promise<LocalCluster> {
+async function openReal(real: RealCluster, named: string | undefined, terminal: PluginTerminal): Promise<LocalCluster> {
   const spec = await readSpec(real.specFile);
   const { file, context } = kubeconfigFor(spec, real);
+  const runPlugin = pluginRunner(terminal);
   const loadKubeconfig = () => loadKubeconfigFile(file, { runPlugin, context });
   const { server } = await loadKubeconfig().catch((error: unknown) => {
     throw new StartError(3, error instanceof Error ? error.message : String(error), { cause: error });

@@ -32,7 +32,7 @@ export interface RunHooks {
  */
 export async function run(options: StartOptions, ended: AbortSignal, hooks: RunHooks): Promise<void> {
   const { write, paint } = hooks;
-  await using cluster = await openCluster(options);
+  await using cluster = await openCluster(options, { signal: ended, say: write });
   const { spec, tableServer, world } = cluster;
   const { environment, close } = localEnvironment({
     client: tableServer.client,

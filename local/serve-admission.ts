@@ -6,11 +6,12 @@ import { text } from 'node:stream/consumers';
 import { parse, stringify } from 'yaml';
 import { type AdmissionHandler, admission } from '../lib/admission/admission.ts';
 import type { TableEnvironment } from '../lib/runtime/environment.ts';
+import { codeOf } from '../lib/util/values.ts';
 import { ownFolder, replaceFile, shellWord } from './data-folder.ts';
 import { bearerOf, newRunKey, refusalOf } from './local-request.ts';
 import { listenOnLoopback } from './loopback-server.ts';
 import { type CertifiedKey, makeAuthority } from './stand-in/identity.ts';
-import { codeOf, StartError } from './start-options.ts';
+import { StartError } from './start-options.ts';
 
 const SHIPPED = path.join(import.meta.dirname, '..', 'deploy');
 const HOST = '127.0.0.1';

@@ -1,5 +1,3 @@
-import { isNativeError } from 'node:util/types';
-
 export interface RealCluster {
   readonly specFile: string;
   /** The kubeconfig file. Default: the file in the spec, relative to the spec. */
@@ -15,11 +13,6 @@ export interface StartOptions {
   readonly demo?: boolean;
   /** The folder of the table, in which other commands find it. Default: `.kbctl/<name of the cluster>`. */
   readonly dataFolder?: string;
-}
-
-/** Returns the code of an error of Node, such as `ENOENT`, or else its text. */
-export function codeOf(error: unknown): string {
-  return isNativeError(error) && 'code' in error ? String(error.code) : String(error);
 }
 
 /** The reason why `npm start` cannot run, for users. Exit codes: 3 configuration, 5 table. */

@@ -2,12 +2,13 @@ import type { RequestListener } from 'node:http';
 import { createRequire } from 'node:module';
 import { isNativeError } from 'node:util/types';
 import dynalite from 'dynalite';
+import { codeOf } from '../lib/util/values.ts';
 import { createTable } from './create-table.ts';
 import { ownFolder } from './data-folder.ts';
 import { LOCAL_TABLE } from './local-environment.ts';
 import { type LocalRules, refusalOf, tableKeyOf } from './local-request.ts';
 import { listenOnLoopback } from './loopback-server.ts';
-import { codeOf, StartError } from './start-options.ts';
+import { StartError } from './start-options.ts';
 import { tableServerClient } from './table-client.ts';
 
 export type TableServer = Awaited<ReturnType<typeof startTableServer>>;

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { type Document, isScalar, parseAllDocuments } from 'yaml';
 import type { ClusterSpec } from '../../lib/spec/cluster-spec.ts';
-import { failureCode } from '../errors.ts';
+import { codeOf } from '../../lib/util/values.ts';
 import { API_VERSION } from '../output.ts';
 import { parseClusterSpec } from '../spec/parse-cluster-spec.ts';
 import { describeFaults } from '../spec/spec-fault.ts';
@@ -138,7 +138,7 @@ interface Printed {
 }
 
 function unreadable(place: string, error: unknown): Faulty {
-  const code = failureCode(error);
+  const code = codeOf(error);
   if (code === 'ERR_ENCODING_INVALID_ENCODED_DATA') return { fault: `${place} is not UTF-8 text: save it as UTF-8` };
   return { fault: `Cannot read ${place} (${code}): use an existing, readable file` };
 }

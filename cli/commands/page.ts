@@ -1,7 +1,8 @@
 import { writeFile } from 'node:fs/promises';
 import { Command } from 'commander';
+import { codeOf } from '../../lib/util/values.ts';
 import type { Act, Cli, GlobalOptions } from '../cli.ts';
-import { configurationError, EXIT, failureCode, usageError } from '../errors.ts';
+import { configurationError, EXIT, usageError } from '../errors.ts';
 import { parsePort } from '../options.ts';
 import { renderClusterPage, renderFleetPage } from '../page/render-pages.ts';
 import { servePage, statusReader } from '../page/serve-page.ts';
@@ -38,7 +39,7 @@ async function write(cli: Cli, name: string | undefined, { filename: file = DEFA
     cli.output.data(`${page}\n`);
   } else {
     await writeFile(file, page).catch((cause: unknown) => {
-      const message = `Cannot write ${file} (${failureCode(cause)}): use a file in a writable folder.`;
+      const message = `Cannot write ${file} (${codeOf(cause)}): use a file in a writable folder.`;
       throw configurationError(message, { cause });
     });
     cli.output.say(`Wrote ${file}, ${Math.ceil(Buffer.byteLength(page) / 1024)} KB: current status.`);

@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { promisify } from 'node:util';
 import type { WebIdentity } from '../spec/cluster-spec.ts';
 import { hostOf, isAudienceOfSts } from '../util/hosts.ts';
-import { isRecord } from '../util/values.ts';
+import { type JsonRecord, jsonIn } from '../util/values.ts';
 import { ClusterError, type ClusterErrorCode } from './cluster-port.ts';
 import { type ApiServerAccess, type KubeconfigOptions, parseKubeconfig } from './kubeconfig.ts';
 import { describeNetworkError } from './network-fault.ts';
@@ -112,24 +112,10 @@ export function endsSoon({ endsMs, beganMs }: CredentialEnd, nowMs: number): boo
 }
 
 function tokenEnd(authorization: string): CredentialEnd | undefined {
-  const [, payload] = /^Bearer [\w-]+\.([\w-]+)\.[\w-]*$/.exec(authorization) ?? [];
-  const claims = payload === undefined ? undefined : claimsIn(payload);
-  if (typeof claims?.['exp'] !== 'number') return undefined;
-  const began = claims['iat'];
-  return {
-    what: 'token',
-    endsMs: claims['exp'] * 1000,
-    ...(typeof began === 'number' && { beganMs: began * 1000 }),
-  };
-}
-
-function claimsIn(payload: string): Readonly<Record<string, unknown>> | undefined {
-  try {
-    const claims: unknown = JSON.parse(Buffer.from(payload, 'base64url').toString());
-    return isRecord(claims) ? claims : undefined;
-  } catch {
-    return undefined;
-  }
+  const [, payload = ''] = /^Bearer [\w-]+\.([\w-]+)\.[\w-]*$/.exec(authorization) ?? [];
+  const { exp, iat }: JsonRecord = Object(jsonIn(Buffer.from(payload, 'base64url').toString()));
+  if (typeof exp !== 'number') return undefined;
+  return { what: 'token', endsMs: exp * 1000, ...(typeof iat === 'number' && { beganMs: iat * 1000 }) };
 }
 
 function certificateEnd(cert: string | Buffer): CredentialEnd {

@@ -1,25 +1,29 @@
-import { boolYaml11Tag, CORE_SCHEMA, defineScalarTag, loadAll, NOT_RESOLVED, YAMLException } from 'js-yaml';
-import * as z from 'zod/mini';
-import { boundedText, isRecord, type JsonRecord } from '../util/values.ts';
+import { createReadStream } from 'node:fs';
+import { resolve } from 'node:path';
+import * as yaml from 'js-yaml';
+import { boundedText, codeOf, isRecord, type JsonRecord } from '../util/values.ts';
 import { ClusterError } from './cluster-port.ts';
+import { FIELDS, type Field, type Fields, type Found, type Kind, type Reader } from './kubeconfig-fields.ts';
 
 export interface KubeconfigSource {
   readonly name: string;
-  /** The folder of relative file names. If absent, the kubeconfig may not name files. */
-  readonly folder?: string;
+  readonly reader: Reader;
+  /** The folder of relative file names. */
+  readonly folder: string;
 }
 
-/**
- * The maximum number of bytes of a secret in Secrets Manager. A user's own file may be longer, because it may have many clusters.
- */
+/** The maximum number of bytes of a secret in Secrets Manager. */
 const LONGEST_STORED_TEXT = 64 * 1024;
-export const LONGEST_FILE = 1024 * 1024;
+/** A user's own file may be longer, because it may have many clusters. */
+const LONGEST_FILE = 1024 * 1024;
 
 /** Characters of YAML syntax, which base64 does not contain. The parser takes a third of a second for 60,000 of them. */
 const MARKS = /[^A-Za-z0-9+/=. ]/g;
 const MOST_STORED_MARKS = 8_000;
 
 const KEEP_ONE = 'Keep the cluster that is used, and no other';
+const WRITE_AGAIN = 'Write it again, for example with kubectl config view --raw';
+const NAME_A_CONFIG = 'Name a file of kind Config';
 const DECODE = 'base64 --decode prints the kubeconfig';
 
 /** Returns the error for a kubeconfig. `problem` and `remedy` may quote names of entries, but no other values. */
@@ -27,201 +31,116 @@ export function badKubeconfig(source: KubeconfigSource, problem: string, remedy:
   return new ClusterError('BadKubeconfig', `${source.name}: ${problem}. ${remedy}.`);
 }
 
-/** Returns the text of a file. Windows PowerShell writes UTF-16 with a byte-order mark. */
-export function textOfFile(bytes: Buffer): string {
-  const [first, second] = bytes;
-  if (first === 0xfe && second === 0xff) return new TextDecoder('utf-16be').decode(bytes);
-  return new TextDecoder(first === 0xff && second === 0xfe ? 'utf-16le' : 'utf-8').decode(bytes);
-}
-
-/** The lists of a kubeconfig. Entries are not checked, because only those that are used must be right. */
-export interface Kubeconfig {
-  readonly currentContext: string;
-  readonly clusters: readonly unknown[];
-  readonly contexts: readonly unknown[];
-  readonly users: readonly unknown[];
-  /** The unknown fields of its top level. */
-  readonly ignored: readonly string[];
-}
-
-/** Reads a kubeconfig. Throws a `ClusterError` with code `BadKubeconfig`. No other parser reads the text. */
-export function readKubeconfig(text: string, source: KubeconfigSource): Kubeconfig {
-  refuseLong(text, source);
-  if (text.includes('\0')) throw badKubeconfig(source, 'has zero bytes: it is probably UTF-16', 'Save it as UTF-8');
-  const config = configIn(yamlValue(text.replace(/^\uFEFF/, ''), source), source);
-  const current = config['current-context'] ?? '';
-  if (typeof current !== 'string') throw wrongType(source, 'its top level', 'current-context');
-  const [clusters, contexts, users] = LISTS.map((list) => entriesIn(config, list, source)) as Lists;
-  const ignored = Object.keys(config).filter((key) => !TOP_FIELDS.has(key));
-  return { currentContext: current, clusters, contexts, users, ignored: ignored.map(fieldName) };
-}
-
-function refuseLong(text: string, source: KubeconfigSource): void {
-  const longest = source.folder === undefined ? LONGEST_STORED_TEXT : LONGEST_FILE;
-  if (text.length > longest) throw badKubeconfig(source, `is longer than ${longest} characters`, KEEP_ONE);
-  if (source.folder === undefined && (text.match(MARKS)?.length ?? 0) > MOST_STORED_MARKS) {
-    throw badKubeconfig(source, `has more than ${MOST_STORED_MARKS} line breaks and punctuation marks`, KEEP_ONE);
+/** Reads a file beside the kubeconfig, but at most one byte more than the limit, because a file may be endless. */
+export async function readFile(file: string, source: KubeconfigSource): Promise<Buffer> {
+  const path = resolve(source.folder, file);
+  try {
+    return Buffer.concat(await createReadStream(path, { end: LONGEST_FILE }).toArray());
+  } catch (error) {
+    const remedy = 'Name a file that exists and that this user may read';
+    throw badKubeconfig(source, `cannot read ${path} (${codeOf(error)})`, remedy);
   }
 }
 
-/** Returns the mapping of a kubeconfig. An error names what was found instead. */
-function configIn(value: unknown, source: KubeconfigSource): JsonRecord {
+/** Reads the top level of a kubeconfig. Throws a `ClusterError` with code `BadKubeconfig`. No other parser reads the text. */
+export function readKubeconfig(text: string, source: KubeconfigSource): Found<'kubeconfig'> {
+  const isStored = source.reader === 'stored';
+  const longest = isStored ? LONGEST_STORED_TEXT : LONGEST_FILE;
+  if (text.length > longest) throw badKubeconfig(source, `is longer than ${longest} characters`, KEEP_ONE);
+  if (isStored && (text.match(MARKS)?.length ?? 0) > MOST_STORED_MARKS) {
+    throw badKubeconfig(source, `has more than ${MOST_STORED_MARKS} line breaks and punctuation marks`, KEEP_ONE);
+  }
+  if (text.includes('\0')) throw badKubeconfig(source, 'has zero bytes: it is probably UTF-16', 'Save it as UTF-8');
+  const value = yamlValue(text.replace(/^\uFEFF/, ''), source);
   if (typeof value === 'string' && /^[\w+/=\s-]{40,}$/.test(value)) {
     throw badKubeconfig(source, 'is base64 and not a kubeconfig', `Decode it: ${DECODE}`);
   }
-  if (!isRecord(value)) throw badKubeconfig(source, 'is not a kubeconfig', 'Name a file of kind Config');
-  const { kind, apiVersion } = value;
+  if (!isRecord(value)) throw badKubeconfig(source, 'is not a kubeconfig', NAME_A_CONFIG);
+  const top = found('kubeconfig', 'its top level', value, source);
+  const { kind = 'Config', apiVersion = 'v1' } = top.fields;
   if (kind === 'Secret') {
     const remedy = `Take the kubeconfig out of the value in its data, and decode it: ${DECODE}`;
     throw badKubeconfig(source, 'is a Secret of Kubernetes and not a kubeconfig', remedy);
   }
-  const isConfig = isAbsent(kind) || kind === 'Config';
-  if (isConfig && (isAbsent(apiVersion) || apiVersion === 'v1')) return value;
-  throw badKubeconfig(source, 'is not of kind Config and apiVersion v1', 'Name a file of kind Config');
-}
-
-type Lists = [readonly unknown[], readonly unknown[], readonly unknown[]];
-const LISTS = ['clusters', 'contexts', 'users'] as const;
-type List = (typeof LISTS)[number];
-const TOP_FIELDS: ReadonlySet<string> = new Set([
-  'apiVersion',
-  'kind',
-  'preferences',
-  'extensions',
-  'current-context',
-  ...LISTS,
-]);
-
-function entriesIn(config: JsonRecord, list: List, source: KubeconfigSource): readonly unknown[] {
-  const entries = config[list] ?? [];
-  if (Array.isArray(entries)) return entries;
-  throw badKubeconfig(source, `is not a kubeconfig: ${list} is not a list`, 'Name a file of kind Config');
+  if (kind === 'Config' && apiVersion === 'v1') return top;
+  throw badKubeconfig(source, 'is not of kind Config and apiVersion v1', NAME_A_CONFIG);
 }
 
 /** `!!binary` is one more base64 around a text. */
-const binaryText = defineScalarTag('tag:yaml.org,2002:binary', {
-  resolve: (text) => {
-    const encoded = text.replace(/\s/g, '');
-    return /^[A-Za-z0-9+/]*={0,2}$/.test(encoded) ? Buffer.from(encoded, 'base64').toString() : NOT_RESOLVED;
+const binaryText = {
+  ...yaml.binaryTag,
+  resolve: (encoded: string) => {
+    const bytes = yaml.binaryTag.resolve(encoded, true, yaml.binaryTag.tagName);
+    return bytes === yaml.NOT_RESOLVED ? bytes : Buffer.from(bytes).toString();
   },
-  identify: () => false,
-});
-/** The words of kubectl's parser, such as `yes` and `on`. */
-const SCHEMA = CORE_SCHEMA.withTags(boolYaml11Tag, binaryText);
+};
+const mapWithoutMerge = {
+  ...yaml.mapTag,
+  addPair: (map: Record<string, unknown>, key: unknown, value: unknown) =>
+    key === '<<' ? 'merge key' : yaml.mapTag.addPair(map, key, value),
+};
+/** YAML with the words of kubectl's parser, such as `yes` and `on`. */
+const SCHEMA = yaml.CORE_SCHEMA.withTags(yaml.boolYaml11Tag, binaryText, mapWithoutMerge);
 
 /** What the parser refuses, by a word of its message. Its message itself may quote the text, which may have a private key. */
 const REFUSED_SYNTAX: readonly (readonly [reason: RegExp, problem: string, remedy: string])[] = [
   [/duplicated mapping key/, 'has a key twice', 'Remove one of them'],
   [/alias/, 'has a YAML alias', 'Write its value instead'],
-  [
-    /unknown (scalar|sequence|mapping) tag|cannot resolve/,
-    'has a YAML tag that a kubeconfig does not need',
-    'Remove the tag',
-  ],
+  [/merge key/, 'has a YAML merge key (<<)', 'Write the merged fields instead'],
+  [/unknown \w+ tag|cannot resolve/, 'has a YAML tag that a kubeconfig does not need', 'Remove the tag'],
+  [/complex keys|maxDepth/, 'has a list or mapping as a key, or more than 100 levels', WRITE_AGAIN],
 ];
 
 function yamlValue(text: string, source: KubeconfigSource): unknown {
   let documents: unknown[];
   try {
-    documents = loadAll(text, { maxAliases: 0, schema: SCHEMA });
+    documents = yaml.loadAll(text, { maxAliases: 0, schema: SCHEMA });
   } catch (error) {
-    const { reason = '', mark } = error instanceof YAMLException ? error : {};
-    const [, problem = 'is not YAML', remedy = 'Write it again, for example with kubectl config view --raw'] =
+    const { reason = '', mark } = error instanceof yaml.YAMLException ? error : {};
+    const [, problem = 'is not YAML', remedy = WRITE_AGAIN] =
       REFUSED_SYNTAX.find(([known]) => known.test(reason)) ?? [];
     throw badKubeconfig(source, `${problem} (${mark ? `line ${mark.line + 1}` : 'its parser failed'})`, remedy);
   }
   const [first, second] = documents.filter((document) => document !== null && document !== undefined);
-  if (second !== undefined) throw badKubeconfig(source, 'has a second YAML document', 'Remove it');
-  return first;
-}
-
-/** Returns the name of a key for a message, or "a key" if the name may be a misplaced secret. */
-function fieldName(key: string): string {
-  return /^[A-Za-z-]{1,40}$/.test(key) ? key : 'a key';
-}
-
-function wrongType(source: KubeconfigSource, place: string, field: string): ClusterError {
-  return badKubeconfig(
-    source,
-    `${field} of ${place} has the wrong type`,
-    'Correct it, or run kubectl config view --raw',
-  );
+  if (second === undefined) return first;
+  const start = [...text.matchAll(/^---\s/gm)].at(documents.indexOf(second) - documents.length);
+  const line = text.slice(0, start?.index).split('\n').length;
+  throw badKubeconfig(source, `has a second YAML document (line ${line})`, 'Remove it');
 }
 
 /** Returns whether a field has no value, as client-go understands it. */
 function isAbsent(value: unknown): boolean {
   if (typeof value === 'object' && value !== null) return Object.keys(value).length === 0;
-  return value === undefined || value === null || value === '' || value === false;
+  return value === undefined || value === null || value === '';
 }
 
-const text = z.optional(z.string());
-const anything = z.optional(z.unknown());
-
-/** The fields of each kind of entry, as in `k8s.io/client-go/tools/clientcmd/api/v1`. */
-const ENTRIES = {
-  cluster: z.object({
-    server: text,
-    'tls-server-name': text,
-    'insecure-skip-tls-verify': z.optional(z.boolean()),
-    'certificate-authority': text,
-    'certificate-authority-data': text,
-    'proxy-url': text,
-    'disable-compression': z.optional(z.boolean()),
-    extensions: z.optional(z.array(z.object({ name: z.string(), extension: anything }))),
-  }),
-  user: z.object({
-    'client-certificate': text,
-    'client-certificate-data': text,
-    'client-key': text,
-    'client-key-data': text,
-    token: text,
-    tokenFile: text,
-    username: text,
-    password: text,
-    as: text,
-    'as-uid': text,
-    'as-groups': anything,
-    'as-user-extra': anything,
-    exec: z.optional(z.record(z.string(), z.unknown())),
-    'auth-provider': z.optional(z.record(z.string(), z.unknown())),
-    extensions: anything,
-  }),
-  context: z.object({ cluster: text, user: text, namespace: text, extensions: anything }),
-};
-
-type Entries = { readonly [Kind in keyof typeof ENTRIES]: z.infer<(typeof ENTRIES)[Kind]> };
-export type KubeconfigCluster = Entries['cluster'];
-export type KubeconfigUser = Entries['user'];
-
-export interface FoundEntry<Entry> {
-  readonly entry: Entry;
-  /** The unknown fields of the entry, such as `cluster.api-version`. */
-  readonly ignored: readonly string[];
-}
-
-/**
- * Returns the entry of a name, with its empty fields left out; `undefined` if there is none. Throws `BadKubeconfig` if there are
- * two of the name, or a field has the wrong type.
- */
-export function entryOf<Kind extends keyof Entries>(
-  list: readonly unknown[],
-  kind: Kind,
-  name: string,
-  source: KubeconfigSource,
-): FoundEntry<Entries[Kind]> | undefined {
-  const named = list.filter((entry) => isRecord(entry) && entry['name'] === name) as readonly JsonRecord[];
-  const place = `${kind} "${boundedText(name, 60)}"`;
-  if (named.length > 1) throw badKubeconfig(source, `has two entries for ${place}`, 'Remove one of them');
-  if (named[0] === undefined) return undefined;
-  const fields = named[0][kind] ?? {};
-  if (!isRecord(fields)) throw badKubeconfig(source, `${place} is not a mapping`, 'Correct it');
-  if (Object.hasOwn(fields, '<<')) {
-    throw badKubeconfig(source, `${place} has a YAML merge key (<<)`, 'Write the merged fields instead');
+function found<Of extends Kind>(kind: Of, place: string, mapping: JsonRecord, source: KubeconfigSource): Found<Of> {
+  const fields: Record<string, unknown> = {};
+  const ignored: string[] = [];
+  const known = new Map<string, Field>(Object.entries(FIELDS[kind]));
+  for (const [name, value] of Object.entries(mapping).filter(([, one]) => !isAbsent(one))) {
+    const { type, refusal } = known.get(name) ?? {};
+    if (refusal?.by.includes(source.reader)) {
+      throw badKubeconfig(source, `${place} has ${name}, and ${refusal.reason}`, refusal.remedy);
+    }
+    // The name of an unknown key may be a misplaced secret.
+    if (type === undefined) ignored.push(`${kind}.${/^[A-Za-z-]{1,40}$/.test(name) ? name : '(a key)'}`);
+    else if (type === (Array.isArray(value) ? 'list' : typeof value)) fields[name] = value;
+    else throw badKubeconfig(source, `${name} of ${place} has the wrong type`, WRITE_AGAIN);
   }
-  const present = Object.fromEntries(Object.entries(fields).filter(([, value]) => !isAbsent(value)));
-  const parsed = ENTRIES[kind].safeParse(present);
-  if (!parsed.success) throw wrongType(source, place, fieldName(String(parsed.error.issues[0]?.path[0])));
-  const known = Object.keys(ENTRIES[kind].shape);
-  const ignored = Object.keys(fields).filter((key) => !known.includes(key));
-  return { entry: parsed.data as Entries[Kind], ignored: ignored.map((key) => `${kind}.${fieldName(key)}`) };
+  return { place, fields: fields as Fields<Of>, ignored };
+}
+
+/** Finds the entry of a name. Throws `BadKubeconfig` if there is none or more than one. */
+export function entryOf<Of extends Kind>(source: KubeconfigSource, kind: Of, name = '', list: readonly unknown[] = []) {
+  const entries = list.filter(isRecord);
+  const [entry, second] = entries.filter((one) => one['name'] === name);
+  const place = `${kind} "${boundedText(name, 60)}"`;
+  if (second !== undefined) throw badKubeconfig(source, `has two entries for ${place}`, 'Remove one of them');
+  const mapping = entry?.[kind] ?? {};
+  if (!isRecord(mapping)) throw badKubeconfig(source, `${place} is not a mapping`, WRITE_AGAIN);
+  if (entry !== undefined) return found(kind, place, mapping, source);
+  const names = entries.map((one) => one['name']).filter((one) => typeof one === 'string');
+  const problem = name === '' ? `names no ${kind} to use` : `has no ${place}`;
+  throw badKubeconfig(source, problem, `Name one of its ${kind}s: ${boundedText(names.join(', ')) || 'it has none'}`);
 }

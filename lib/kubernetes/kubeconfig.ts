@@ -1,23 +1,14 @@
-import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
-import { createReadStream } from 'node:fs';
+import { createPrivateKey, X509Certificate } from 'node:crypto';
 import type { LookupFunction } from 'node:net';
 import { dirname, resolve } from 'node:path';
 import { createSecureContext } from 'node:tls';
 import { isNativeError } from 'node:util/types';
 import { LONGEST_TOKEN } from '../util/bounds.ts';
 import { isLocalHost, plainUrl } from '../util/hosts.ts';
-import { boundedText } from '../util/values.ts';
+import { attempt, boundedText } from '../util/values.ts';
 import { localRefused, remoteLookup } from './dns.ts';
-import {
-  badKubeconfig,
-  entryOf,
-  type KubeconfigCluster,
-  type KubeconfigSource,
-  type KubeconfigUser,
-  LONGEST_FILE,
-  readKubeconfig,
-  textOfFile,
-} from './kubeconfig-text.ts';
+import type { Fields, Found } from './kubeconfig-fields.ts';
+import { badKubeconfig, entryOf, type KubeconfigSource, readFile, readKubeconfig } from './kubeconfig-text.ts';
 
 /** TLS material in the form of `node:tls`. */
 export interface TlsMaterial {
@@ -58,15 +49,13 @@ export interface ApiServerAccess {
   readonly authHeaders: () => Promise<Readonly<Record<string, string>>>;
 }
 
-export interface PluginCredential {
-  readonly token?: string;
-  readonly cert?: string | Buffer;
-  readonly key?: string | Buffer;
-}
+export type PluginCredential = Pick<TlsMaterial, 'cert' | 'key'> & { readonly token?: string };
 
 export interface PluginCall {
-  readonly cluster: KubeconfigCluster;
-  readonly user: KubeconfigUser;
+  readonly cluster: Fields<'cluster'>;
+  readonly user: Fields<'user'>;
+  /** The CA certificates of the cluster, also those of a file. */
+  readonly ca: string | undefined;
   /** The folder of the kubeconfig, for a plugin with a relative path. */
   readonly folder: string;
 }
@@ -85,291 +74,164 @@ export interface KubeconfigOptions {
 
 /** Reads a kubeconfig from a file. Throws a `ClusterError` with code `BadKubeconfig`. */
 export async function loadKubeconfigFile(file: string, options: KubeconfigOptions = {}): Promise<ApiServerAccess> {
-  const source = { name: `kubeconfig ${file}`, folder: dirname(resolve(file)) };
-  const text = await readWhole(file).catch((error: unknown) => {
-    const problem = `cannot be read (${codeOf(error)})`;
-    throw badKubeconfig(source, problem, 'Name a file that exists and that this user may read');
-  });
-  return accessFrom(textOfFile(text), source, options);
+  const reader = options.runPlugin === undefined ? 'registered' : 'own';
+  const source = { name: `kubeconfig ${file}`, reader, folder: dirname(resolve(file)) } as const;
+  const bytes = await readFile(resolve(file), source);
+  // Windows PowerShell writes UTF-16 with a byte-order mark.
+  const text = new TextDecoder(ENCODINGS[bytes.toString('hex', 0, 2)]).decode(bytes);
+  return accessFrom(text, source, options);
 }
 
-/**
- * Reads a kubeconfig from a text with embedded certificates and keys. Messages contain its name. Throws a `ClusterError` with
- * code `BadKubeconfig`.
- */
+const ENCODINGS: Readonly<Record<string, string>> = { feff: 'utf-16be', fffe: 'utf-16le' };
+
+/** Reads a kubeconfig from a text with embedded certificates and keys. Messages contain its name. Throws `BadKubeconfig`. */
 export async function parseKubeconfig(text: string, name: string, options: KubeconfigOptions = {}) {
-  return accessFrom(text, { name: `kubeconfig ${name}` }, options);
-}
-
-/** Reads a file, but at most one byte more than the limit, because a file may be endless. */
-async function readWhole(file: string): Promise<Buffer> {
-  return Buffer.concat(await createReadStream(file, { end: LONGEST_FILE }).toArray());
-}
-
-function codeOf(error: unknown): string {
-  return isNativeError(error) && 'code' in error ? String(error.code) : 'unknown error';
+  return accessFrom(text, { name: `kubeconfig ${name}`, reader: 'stored', folder: '' }, options);
 }
 
 async function accessFrom(
   text: string,
   source: KubeconfigSource,
-  { context: wanted, runPlugin, refuseLocal = false }: KubeconfigOptions,
+  options: KubeconfigOptions,
 ): Promise<ApiServerAccess> {
-  const chosen = chosenContext(text, source, wanted);
-  refuseUnsupported(chosen, readerOf(source, runPlugin));
-  const url = serverUrl(chosen);
+  const { runPlugin, refuseLocal = false } = options;
+  const { context, cluster, user, ignored } = entriesInUse(text, source, options.context);
+  const url = serverUrl(cluster, user, source);
   if (refuseLocal && isLocalHost(url)) throw localRefused(`${source.name}: ${url.host}`);
-  const { cluster, user } = chosen;
-  const plugin = hasPlugin(user) ? runPlugin?.({ cluster, user, folder: source.folder ?? '.' }) : undefined;
+  const ca = authoritiesIn(await pem(cluster.fields, 'certificate-authority', source), source);
+  const call = { cluster: cluster.fields, user: user.fields, ca, folder: source.folder };
+  const plugin = credentialOf(user) === 'plugin' ? runPlugin?.(call) : undefined;
   const ask = async () => {
     const given = await plugin?.().catch((error: unknown) => {
       const problem = `the plugin of its user failed: ${boundedText(isNativeError(error) ? error.message : 'unknown error')}`;
       throw badKubeconfig(source, problem, 'Run the plugin by hand to see why');
     });
-    return { headers: await headersOf(chosen, given), ...given };
+    return { headers: await headersOf(user, source, given), ...given };
   };
   const first = await ask();
-  const tls = await tlsMaterial(chosen, first);
+  const tls = {
+    ca,
+    ...(await clientCertificate(user, source, first)),
+    servername: cluster.fields['tls-server-name'],
+    rejectUnauthorized: !cluster.fields['insecure-skip-tls-verify'],
+  };
   return {
     server: url.origin,
     basePath: url.pathname.replace(/\/{2,}/g, '/').replace(/\/$/, ''),
     source: source.name,
-    context: chosen.context,
-    ignored: chosen.ignored,
+    context,
+    ignored,
     ...(refuseLocal && { lookup: remoteLookup }),
     tls: () => tls,
-    authHeaders: plugin || user.tokenFile ? async () => (await ask()).headers : async () => first.headers,
+    authHeaders: plugin || user.fields.tokenFile ? async () => (await ask()).headers : async () => first.headers,
   };
 }
 
-interface Chosen {
-  readonly source: KubeconfigSource;
-  readonly context: string;
-  readonly clusterName: string;
-  readonly cluster: KubeconfigCluster;
-  readonly userName: string;
-  readonly user: KubeconfigUser;
-  readonly ignored: readonly string[];
-}
-
-/** Reads only the entries that the context uses: the others may be unfinished, or of other tools. */
-function chosenContext(text: string, source: KubeconfigSource, wanted: string | undefined): Chosen {
-  const { contexts, clusters, users, currentContext, ignored } = readKubeconfig(text, source);
-  const names = contexts.map((entry) => Object(entry)['name']).filter((name) => typeof name === 'string');
-  const choices = `It has: ${boundedText(names.join(', ')) || 'none'}`;
-  const name = wanted ?? currentContext;
-  if (name === '') throw badKubeconfig(source, 'has no current-context', `Name a context. ${choices}`);
-  const context = entryOf(contexts, 'context', name, source);
-  if (context === undefined) {
-    throw badKubeconfig(source, `has no context "${boundedText(name, 60)}"`, `Name one of its contexts. ${choices}`);
-  }
-  const { cluster: clusterName = '', user: userName } = context.entry;
-  const cluster = entryOf(clusters, 'cluster', clusterName, source);
+/** Finds only the entries that the context uses: the others may be unfinished, or of other tools. */
+function entriesInUse(text: string, source: KubeconfigSource, wanted: string | undefined) {
+  const config = readKubeconfig(text, source);
+  const { contexts, clusters, users, 'current-context': current = '' } = config.fields;
+  const context = entryOf(source, 'context', wanted ?? current, contexts);
+  const cluster = entryOf(source, 'cluster', context.fields.cluster, clusters);
   // Like client-go: a context without a user sends no credential.
-  const user = userName === undefined ? { entry: {}, ignored: [] } : entryOf(users, 'user', userName, source);
-  if (cluster === undefined || user === undefined) {
-    const missing = cluster === undefined ? `cluster "${clusterName}"` : `user "${userName}"`;
-    const problem = `context "${boundedText(name, 60)}" names ${boundedText(missing, 80)}, which does not exist`;
-    throw badKubeconfig(source, problem, `Add it, or name another context. ${choices}`);
-  }
-  return {
-    context: name,
-    clusterName: boundedText(clusterName, 60),
-    userName: boundedText(userName ?? '', 60),
-    source,
-    cluster: cluster.entry,
-    user: user.entry,
-    ignored: [...ignored, ...context.ignored, ...cluster.ignored, ...user.ignored],
-  };
+  const user = context.fields.user ? entryOf(source, 'user', context.fields.user, users) : NO_USER;
+  const ignored = [config, context, cluster, user].flatMap((one) => one.ignored);
+  return { context: wanted ?? current, cluster, user, ignored };
 }
 
-function hasPlugin(user: KubeconfigUser): boolean {
-  return Boolean(user.exec ?? user['auth-provider']);
+const NO_USER: Found<'user'> = { place: 'no user', fields: {}, ignored: [] };
+
+/** Returns what a user authenticates with. Like in client-go, no plugin runs beside a token or a certificate. */
+function credentialOf({ fields }: Found<'user'>): 'own' | 'plugin' | 'none' {
+  const certificate = fields['client-certificate-data'] ?? fields['client-certificate'];
+  if (fields.token ?? fields.tokenFile ?? certificate) return 'own';
+  return (fields.exec ?? fields['auth-provider']) ? 'plugin' : 'none';
 }
 
-/** The readers of a kubeconfig: a stored text, the file of a registered cluster, and a user's own file (`--kubeconfig`). */
-type Reader = 'stored' | 'registered' | 'own';
-const ALL: readonly Reader[] = ['stored', 'registered', 'own'];
-
-function readerOf({ folder }: KubeconfigSource, runPlugin: RunPlugin | undefined): Reader {
-  if (folder === undefined) return 'stored';
-  return runPlugin === undefined ? 'registered' : 'own';
-}
-
-interface RefusedFields {
-  readonly of: 'cluster' | 'user';
-  readonly fields: readonly (keyof KubeconfigCluster | keyof KubeconfigUser)[];
-  readonly by: readonly Reader[];
-  readonly problem: string;
-  readonly remedy: string;
-}
-
-const NO_PLUGIN = { of: 'user', by: ['stored', 'registered'], remedy: 'Use a token or a client certificate' } as const;
-const NO_FILE = { by: ['stored'], remedy: 'Embed it: kubectl config view --raw --flatten' } as const;
-
-/** What is refused, by field. docs/kubeconfig-secret.md explains why. */
-const REFUSED: readonly RefusedFields[] = [
-  {
-    of: 'user',
-    fields: ['username', 'password'],
-    by: ALL,
-    problem: 'API servers no longer accept a user name and a password',
-    remedy: 'Use a token or a client certificate',
-  },
-  {
-    of: 'user',
-    fields: ['as', 'as-groups', 'as-uid', 'as-user-extra'],
-    by: ALL,
-    problem: 'impersonation is not supported',
-    remedy: 'Give the user itself the rights that it needs',
-  },
-  {
-    of: 'cluster',
-    fields: ['proxy-url'],
-    by: ALL,
-    problem: 'a proxy is not supported',
-    remedy: 'Use a server that is reached directly',
-  },
-  { ...NO_PLUGIN, fields: ['exec'], problem: 'an exec plugin runs only with --kubeconfig of kbctl' },
-  { ...NO_PLUGIN, fields: ['auth-provider'], problem: 'an auth-provider plugin runs only with --kubeconfig of kbctl' },
-  {
-    ...NO_FILE,
-    of: 'user',
-    fields: ['tokenFile', 'client-certificate', 'client-key'],
-    problem: 'a stored kubeconfig has no files',
-  },
-  { ...NO_FILE, of: 'cluster', fields: ['certificate-authority'], problem: 'a stored kubeconfig has no files' },
-];
-
-function refuseUnsupported(chosen: Chosen, reader: Reader): void {
-  const { source, clusterName, cluster, userName } = chosen;
-  for (const { of, fields, by, problem, remedy } of REFUSED) {
-    const field = fields.find((name) => Object(chosen[of])[name] !== undefined);
-    if (field === undefined || !by.includes(reader)) continue;
-    const place = of === 'cluster' ? clusterName : userName;
-    throw badKubeconfig(source, `${of} "${place}" has ${field}, and ${problem}`, remedy);
-  }
-  const hasCa = Boolean(cluster['certificate-authority-data'] ?? cluster['certificate-authority']);
-  if (cluster['insecure-skip-tls-verify'] && hasCa) {
-    const problem = `cluster "${clusterName}" has a CA and insecure-skip-tls-verify`;
-    throw badKubeconfig(source, problem, 'Remove insecure-skip-tls-verify');
-  }
-}
-
-function serverUrl({ source, clusterName, cluster, user }: Chosen): URL {
-  const url = plainUrl(cluster.server ?? '');
+function serverUrl({ place, fields }: Found<'cluster'>, user: Found<'user'>, source: KubeconfigSource): URL {
+  const url = plainUrl(fields.server ?? '');
   if (url === undefined || url.search !== '') {
-    const what = cluster.server === undefined ? 'is missing' : 'is not the URL of an API server';
-    const problem = `the server of cluster "${clusterName}" ${what}`;
-    throw badKubeconfig(source, problem, 'Write it like https://10.0.0.1:6443');
+    const what = fields.server === undefined ? 'is missing' : 'is not the URL of an API server';
+    throw badKubeconfig(source, `the server of ${place} ${what}`, 'Write it like https://10.0.0.1:6443');
   }
-  const { token, tokenFile, 'client-certificate': file, 'client-certificate-data': data } = user;
-  if (url.protocol === 'http:' && (token || tokenFile || file || data || hasPlugin(user))) {
-    const problem = `cluster "${clusterName}" is reached over http://, which would send the credential unencrypted`;
+  if (url.protocol === 'http:' && credentialOf(user) !== 'none') {
+    const problem = `${place} is reached over http://, which would send the credential unencrypted`;
     throw badKubeconfig(source, problem, 'Use https://, or a user without a credential');
+  }
+  if (fields['insecure-skip-tls-verify'] && (fields['certificate-authority-data'] ?? fields['certificate-authority'])) {
+    const problem = `${place} has a CA and insecure-skip-tls-verify`;
+    throw badKubeconfig(source, problem, 'Remove insecure-skip-tls-verify');
   }
   return url;
 }
 
 /** Returns the headers with the credential. Like client-go, prefers a token file, then a token, then a plugin. */
-async function headersOf(
-  { source, userName, user }: Chosen,
-  given?: PluginCredential,
-): Promise<Record<string, string>> {
-  const inFile = user.tokenFile ? (await fileBeside(user.tokenFile, source)).toString() : undefined;
-  const token = (inFile ?? (user.token || given?.token || '')).trim();
-  // A token must be printable ASCII: any other character would end the header or make each request fail.
-  if (!/^[!-~]*$/.test(token)) {
-    const problem = `the token of user "${userName}" has a space, line break or other character that an HTTP header must not contain`;
+async function headersOf({ place, fields }: Found<'user'>, source: KubeconfigSource, given?: PluginCredential) {
+  const inFile = fields.tokenFile && (await readFile(fields.tokenFile, source)).toString();
+  const token = (inFile ?? fields.token ?? given?.token)?.trim();
+  if (token === undefined) return {};
+  // Without a token, requests would be anonymous. Any character but printable ASCII would end the header or make requests fail.
+  if (!/^[!-~]+$/.test(token)) {
+    const problem = `the token of ${place} is empty, or has a space, line break or other character that an HTTP header must not contain`;
     throw badKubeconfig(source, problem, 'Write it on one line, as it was issued');
   }
   if (token.length > LONGEST_TOKEN) {
-    const problem = `the token of user "${userName}" has more than ${LONGEST_TOKEN} characters`;
+    const problem = `the token of ${place} has more than ${LONGEST_TOKEN} characters`;
     throw badKubeconfig(source, problem, 'Issue one with fewer claims or groups');
   }
-  return token === '' ? {} : { Authorization: `Bearer ${token}` };
+  return { Authorization: `Bearer ${token}` };
 }
+
+type PemFields<Name extends string> = { readonly [Field in Name | `${Name}-data`]?: string };
 
 /** Returns the embedded data, or else the file's content. */
-async function pem(entry: KubeconfigCluster | KubeconfigUser, field: PemField, source: KubeconfigSource) {
-  const data: string | undefined = Object(entry)[`${field}-data`];
-  const file: string | undefined = Object(entry)[field];
-  if (data === undefined) return file === undefined ? undefined : fileBeside(file, source);
+async function pem<Name extends string>(fields: PemFields<Name>, name: Name, source: KubeconfigSource) {
+  const data = fields[`${name}-data`];
+  const file = fields[name];
+  if (data === undefined) return file === undefined ? undefined : readFile(file, source);
   const text = data.replace(/[\r\n]/g, '');
   if (/^[A-Za-z0-9+/]*={0,2}$/.test(text) && text.length % 4 === 0) return Buffer.from(text, 'base64');
-  throw badKubeconfig(source, `${field}-data is not base64`, 'Write the PEM text as base64, without spaces');
+  throw badKubeconfig(
+    source,
+    `${name}-data is not base64`,
+    'Write the PEM text as base64, or take that of kubectl config view --raw',
+  );
 }
 
-type PemField = 'certificate-authority' | 'client-certificate' | 'client-key';
-
-async function fileBeside(file: string, source: KubeconfigSource): Promise<Buffer> {
-  const whole = resolve(source.folder ?? '.', file);
-  return readWhole(whole).catch((error: unknown) => {
-    throw badKubeconfig(source, `the file ${whole} cannot be read (${codeOf(error)})`, 'Correct what it names');
-  });
-}
-
-async function tlsMaterial({ source, cluster, user, userName }: Chosen, given: PluginCredential): Promise<TlsMaterial> {
-  const ca = await pem(cluster, 'certificate-authority', source);
-  const cert = given.cert ?? (await pem(user, 'client-certificate', source));
-  // Like client-go: a key without a certificate is not used.
-  const keyPem = cert && (given.key ?? (await pem(user, 'client-key', source)));
-  if (cert !== undefined && keyPem === undefined) {
-    const problem = `user "${userName}" has a client certificate without its key, so that requests would be anonymous`;
-    throw badKubeconfig(source, problem, 'Add client-key-data');
-  }
-  const key = keyPem && plainKey(keyPem, source);
-  return {
-    ca: ca && certificatesIn(ca, source),
-    ...(cert && key && { cert: matching(cert, key, source), key }),
-    servername: cluster['tls-server-name'],
-    rejectUnauthorized: !cluster['insecure-skip-tls-verify'],
-  };
-}
-
-const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
+const CERTIFICATE = /^-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/gm;
 
 /** Returns the certificates in a PEM text. Like client-go, ignores those that do not parse, unless no other is there. */
-function certificatesIn(text: Buffer, source: KubeconfigSource): string {
-  const certificates = (text.toString('latin1').match(CERTIFICATE) ?? []).filter((one) => {
-    try {
-      return new X509Certificate(one) !== undefined;
-    } catch {
-      return false;
-    }
-  });
+function authoritiesIn(pem: Buffer | undefined, source: KubeconfigSource): string | undefined {
+  if (pem === undefined) return undefined;
+  const texts = pem.toString('latin1').match(CERTIFICATE) ?? [];
+  const certificates = texts.filter((one) => attempt(() => new X509Certificate(one)));
   if (certificates.length > 0) return `${certificates.join('\n')}\n`;
   const problem = 'its CA does not parse: it has no PEM certificate';
   throw badKubeconfig(source, problem, 'Embed PEM files as base64 (for DER: openssl x509 -inform der)');
-}
-
-function matching(cert: string | Buffer, key: string, source: KubeconfigSource): string | Buffer {
-  try {
-    createSecureContext({ cert, key });
-    return cert;
-  } catch (error) {
-    const problem = `its client certificate does not parse, or does not belong to its key (${codeOf(error)})`;
-    throw badKubeconfig(source, problem, 'Embed the certificate of the key as base64 of PEM');
-  }
 }
 
 /** The largest RSA key. Kubernetes uses 2048 bits. A handshake with a key of 16,384 bits takes seconds. */
 const MOST_KEY_BITS = 4096;
 
 /**
- * Returns a private key in OpenSSL's form. Refuses an encrypted key: its parameters decide how much work it takes to
- * decrypt, and TLS would try an empty password in the process that all clusters share.
+ * Returns a client certificate and its key in OpenSSL's form. Refuses an encrypted key: its parameters decide how much work it
+ * takes to decrypt, and TLS would try an empty password in the process that all clusters share.
  */
-function plainKey(pem: string | Buffer, source: KubeconfigSource): string {
-  const refused = (problem: string) =>
-    badKubeconfig(source, problem, `Embed a PEM key without a password, of at most ${MOST_KEY_BITS} bits, as base64`);
-  let key: KeyObject;
-  try {
-    key = createPrivateKey(pem);
-  } catch (error) {
-    throw refused(`its client key does not parse without a password (${codeOf(error)})`);
-  }
-  const { modulusLength = 0 } = key.asymmetricKeyDetails ?? {};
-  if (modulusLength > MOST_KEY_BITS) throw refused(`its client key has ${modulusLength} bits`);
-  return key.export({ type: 'pkcs8', format: 'pem' }).toString();
+async function clientCertificate({ place, fields }: Found<'user'>, source: KubeconfigSource, given: PluginCredential) {
+  const cert = given.cert ?? (await pem(fields, 'client-certificate', source));
+  // Like client-go: a key without a certificate is not used.
+  if (cert === undefined) return {};
+  const keyPem = given.key ?? (await pem(fields, 'client-key', source));
+  const refused = (problem: string) => {
+    const remedy = `Embed a PEM key without a password, of at most ${MOST_KEY_BITS} bits, and its certificate, as base64`;
+    return badKubeconfig(source, `${place} has a client certificate ${problem}`, remedy);
+  };
+  if (keyPem === undefined) throw refused('without its key, so that requests would be anonymous');
+  const parsed = attempt(() => createPrivateKey(keyPem));
+  if (parsed === undefined) throw refused('with a key that does not parse without a password');
+  const { modulusLength = 0 } = parsed.asymmetricKeyDetails ?? {};
+  if (modulusLength > MOST_KEY_BITS) throw refused(`with a key of ${modulusLength} bits`);
+  const key = parsed.export({ type: 'pkcs8', format: 'pem' }).toString();
+  if (attempt(() => createSecureContext({ cert, key }))) return { cert, key };
+  throw refused('that does not parse, or does not belong to its key');
 }

@@ -16,13 +16,23 @@ export function isRecord(value: unknown): value is JsonRecord {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Returns the value of a JSON text; `undefined` if the text is not JSON. */
-export function jsonIn(text: string): unknown {
+/** Returns the result of a parser; `undefined` if it throws. */
+export function attempt<Result>(parse: () => Result): Result | undefined {
   try {
-    return JSON.parse(text);
+    return parse();
   } catch {
     return undefined;
   }
+}
+
+/** Returns the value of a JSON text; `undefined` if the text is not JSON. */
+export function jsonIn(text: string): unknown {
+  return attempt(() => JSON.parse(text));
+}
+
+/** Returns the code of an error of Node.js, such as `ENOENT`, or else its text. */
+export function codeOf(error: unknown): string {
+  return isRecord(error) && 'code' in error ? String(error['code']) : String(error);
 }
 
 export function firstIndexes<Value>(values: readonly Value[]): ReadonlyMap<Value, number> {

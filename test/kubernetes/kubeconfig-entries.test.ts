@@ -1,13 +1,14 @@
+import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:https';
 import { join } from 'node:path';
-import { describe, expect, test } from '@jest/globals';
+import { describe, expect, jest, test } from '@jest/globals';
 import { stringify } from 'yaml';
 import { httpsProber } from '../../lib/kubernetes/https-prober.ts';
 import { loadKubeconfigFile, parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
 import { BytesInFlight, readWhole } from '../../lib/kubernetes/reply-bounds.ts';
 import { ApiServerConnections } from '../../lib/kubernetes/transport.ts';
-import { runPlugin } from '../../local/kubeconfig-plugins.ts';
+import { type PluginTerminal, pluginRunner } from '../../local/kubeconfig-plugins.ts';
 import { makeAuthority } from '../../local/stand-in/identity.ts';
 import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 import { portOf } from '../support/serve.ts';
@@ -70,7 +71,7 @@ describe('the entries that a context does not use', () => {
 test('unknown fields are ignored, and the access has their names', async () => {
   const text = kubeconfig({ 'api-version': 'v1' }, { id: 'a' }, { organisation: 'x', 'not a name: secret': 1 });
   await expect(accessOf(text)).resolves.toMatchObject({
-    ignored: ['organisation', 'a key', 'cluster.api-version', 'user.id'],
+    ignored: ['kubeconfig.organisation', 'kubeconfig.(a key)', 'cluster.api-version', 'user.id'],
   });
 });
 
@@ -141,7 +142,7 @@ describe('what is used is checked', () => {
     ['a server of three numbers', { server: 'https://10.0.1' }, {}, {}, /not the URL/],
     ['a server with a backslash', { server: 'https:\\\\10.0.0.1' }, {}, {}, /not the URL/],
     ['a server with a space', { server: 'https://10.0.0.1 ' }, {}, {}, /not the URL/],
-    ['a merge key', {}, { '<<': { as: 'admin' } }, {}, /user "u" has a YAML merge key/],
+    ['a merge key', {}, { '<<': { as: 'admin' } }, {}, /has a YAML merge key \(<<\) \(line \d+\)/],
     ['another kind', {}, {}, { kind: 'Secret' }, /is a Secret.*base64 --decode/],
     ['another version', {}, {}, { apiVersion: 'v2' }, /not of kind Config/],
   ])('a kubeconfig with %s is refused', async (_, cluster, user, more, message) => {
@@ -247,33 +248,43 @@ describe('an exec plugin', () => {
   const folder = temporaryFolder();
   const V1 = 'client.authentication.k8s.io/v1';
   const reply = (status: object | undefined) => JSON.stringify({ apiVersion: V1, kind: 'ExecCredential', status });
-  const node = (script: string) => ({ command: process.execPath, args: ['-e', script] });
+  const node = (script: string) => ({ command: process.execPath, args: ['-e', script], interactiveMode: 'Never' });
+  const quiet: PluginTerminal = { signal, say: () => undefined };
 
-  async function tokenOf(exec: object, cluster: object = {}): Promise<string> {
+  async function load(exec: object, cluster: object = {}, user: object = {}, terminal = quiet) {
     const file = join(folder, 'config');
-    await writeFile(file, kubeconfig(cluster, { token: null, exec: { apiVersion: V1, ...exec } }));
-    const access = await loadKubeconfigFile(file, { runPlugin });
-    return String((await access.authHeaders())['Authorization']);
+    await writeFile(file, kubeconfig(cluster, { token: null, exec: { apiVersion: V1, ...exec }, ...user }));
+    return loadKubeconfigFile(file, { runPlugin: pluginRunner(terminal) });
   }
 
-  test('gets the cluster and its extension in KUBERNETES_EXEC_INFO', async () => {
+  async function tokenOf(...of: Parameters<typeof load>): Promise<string> {
+    return String((await (await load(...of)).authHeaders())['Authorization']);
+  }
+
+  test('gets the cluster, with the CA of a file and its extension, in KUBERNETES_EXEC_INFO', async () => {
     const script = `const { spec } = JSON.parse(process.env.KUBERNETES_EXEC_INFO);
-      const token = [spec.interactive, spec.cluster.server, spec.cluster['certificate-authority-data'].length, spec.cluster.config.audience].join();
+      const token = Buffer.from(JSON.stringify(spec)).toString('base64');
       console.log(JSON.stringify({ apiVersion: '${V1}', kind: 'ExecCredential', status: { token } }))`;
-    const ca = base64(authority.ca);
+    await writeFile(join(folder, 'ca.crt'), authority.ca);
     const extensions = [{ name: 'client.authentication.k8s.io/exec', extension: { audience: 'a' } }];
-    const token = await tokenOf(
-      { ...node(script), provideClusterInfo: true, interactiveMode: 'Never' },
-      { 'certificate-authority-data': ca, extensions },
-    );
-    expect(token).toBe(`Bearer false,${SERVER},${ca.length},a`);
+    const cluster = { 'certificate-authority': 'ca.crt', 'tls-server-name': 'api', extensions };
+    const [, spec = ''] = (await tokenOf({ ...node(script), provideClusterInfo: true }, cluster)).split(' ');
+    expect(JSON.parse(Buffer.from(spec, 'base64').toString())).toEqual({
+      interactive: false,
+      cluster: {
+        server: SERVER,
+        'certificate-authority-data': base64(authority.ca),
+        'tls-server-name': 'api',
+        config: { audience: 'a' },
+      },
+    });
   });
 
   test('with a relative path is beside the kubeconfig, and gets its environment', async () => {
-    const script = `#!/bin/sh\necho '${reply({ token: 'TOKEN' })}' | sed "s/TOKEN/$GREETING/"\n`;
+    const script = `#!/bin/sh\necho '${reply({ token: 'TOKEN' })}' | sed "s/TOKEN/$GREETING$EMPTY/"\n`;
     await writeFile(join(folder, 'plug.sh'), script, { mode: 0o755 });
-    const env = [{ name: 'GREETING', value: 'hello' }];
-    await expect(tokenOf({ command: './plug.sh', env })).resolves.toBe('Bearer hello');
+    const env = [{ name: 'GREETING', value: 'hello' }, { name: 'EMPTY' }];
+    await expect(tokenOf({ command: './plug.sh', env, interactiveMode: 'Never' })).resolves.toBe('Bearer hello');
   });
 
   test('that reads standard input finds its end', async () => {
@@ -281,17 +292,35 @@ describe('an exec plugin', () => {
     await expect(tokenOf({ ...node(script), interactiveMode: 'IfAvailable' })).resolves.toBe('Bearer x');
   });
 
-  test('runs again only when its credential has expired', async () => {
+  test('does not run for a user with a token', async () => {
+    await expect(tokenOf({ command: 'no-such-plugin' }, {}, { token: 'own' })).resolves.toBe('Bearer own');
+  });
+
+  test('runs again only when its credential has expired, and once for requests at the same time', async () => {
     const count = join(folder, 'count');
     const script = `const fs = require('fs'); fs.appendFileSync('${count}', '.');
       const token = String(fs.readFileSync('${count}').length);
       const expirationTimestamp = token === '1' ? '2020-01-01T00:00:00Z' : '2120-01-01T00:00:00Z';
       console.log(JSON.stringify({ apiVersion: '${V1}', kind: 'ExecCredential', status: { token, expirationTimestamp } }))`;
-    const file = join(folder, 'config');
-    await writeFile(file, kubeconfig({}, { token: null, exec: { apiVersion: V1, ...node(script) } }));
-    const access = await loadKubeconfigFile(file, { runPlugin });
-    await access.authHeaders();
-    await expect(access.authHeaders()).resolves.toEqual({ Authorization: 'Bearer 2' });
+    const access = await load(node(script));
+    const second = { Authorization: 'Bearer 2' };
+    await expect(Promise.all([access.authHeaders(), access.authHeaders()])).resolves.toEqual([second, second]);
+    await expect(access.authHeaders()).resolves.toEqual(second);
+  });
+
+  test('is named in a line while it runs, and ends with the command', async () => {
+    jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask', 'performance'] });
+    const [ended, lines] = [new AbortController(), [] as string[]];
+    const started = join(folder, 'started');
+    const script = `require('fs').writeFileSync('${started}', ''); setInterval(() => {}, 1000)`;
+    const loading = load(node(script), {}, {}, { signal: ended.signal, say: (line) => void lines.push(line) });
+    const refused = expect(loading).rejects.toThrow(/the plugin of its user failed: .* was ended by Ctrl-C/);
+    while (!existsSync(started)) await new Promise(setImmediate);
+    jest.runOnlyPendingTimers();
+    jest.useRealTimers();
+    expect(lines).toEqual([expect.stringMatching(/^waiting for the credential plugin .*node/)]);
+    ended.abort();
+    await refused;
   });
 
   test.each<[string, object, RegExp]>([
@@ -301,10 +330,11 @@ describe('an exec plugin', () => {
     ['fails', node('process.exit(3)'), /ended with exit code 3/],
     [
       'does not exist',
-      { command: 'no-such-plugin', installHint: 'Get it from the portal' },
+      { command: 'no-such-plugin', interactiveMode: 'Never', installHint: 'Get it from the portal' },
       /does not exist. Get it from the portal/,
     ],
     ['requires a terminal', { ...node(''), interactiveMode: 'Always' }, /needs a terminal/],
+    ['has no interactive mode', { ...node(''), interactiveMode: '' }, /exec.interactiveMode is missing/],
     ['has an unknown version', { ...node(''), apiVersion: 'v0' }, /exec.apiVersion is missing or is not supported/],
   ])('that %s is refused in words', async (_, exec, message) => {
     await expect(tokenOf(exec)).rejects.toMatchObject({

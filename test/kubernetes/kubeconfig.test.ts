@@ -7,7 +7,7 @@ import { beforeAll, describe, expect, test } from '@jest/globals';
 import { stringify } from 'yaml';
 import { loadKubeconfigFile, parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
 import { LONGEST_TOKEN } from '../../lib/util/bounds.ts';
-import { runPlugin } from '../../local/kubeconfig-plugins.ts';
+import { pluginRunner } from '../../local/kubeconfig-plugins.ts';
 import { makeAuthority } from '../../local/stand-in/identity.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
@@ -126,11 +126,14 @@ describe('a kubeconfig file', () => {
     const apiVersion = 'client.authentication.k8s.io/v1';
     const credential = { apiVersion, kind: 'ExecCredential', status: withToken };
     const args = ['-e', `console.log('${JSON.stringify(credential)}')`];
-    const file = await fileWith(kubeconfig({}, { exec: { apiVersion, command: process.execPath, args } }));
+    const file = await fileWith(
+      kubeconfig({}, { exec: { apiVersion, command: process.execPath, args, interactiveMode: 'Never' } }),
+    );
     await expect(loadKubeconfigFile(file)).rejects.toMatchObject({
       code: 'BadKubeconfig',
-      message: expect.stringMatching(/exec plugin.*Use a token/),
+      message: expect.stringMatching(/has exec, and a plugin runs only.*Use a token/),
     });
+    const runPlugin = pluginRunner({ signal: new AbortController().signal, say: () => undefined });
     const access = await loadKubeconfigFile(file, { runPlugin });
     await expect(access.authHeaders()).resolves.toEqual({ Authorization: `Bearer ${SECRET}` });
   });
@@ -140,7 +143,7 @@ describe('a kubeconfig file', () => {
     [
       'that does not exist',
       () => missing,
-      `kubeconfig ${missing}: cannot be read (ENOENT). Name a file that exists and that this user may read.`,
+      `kubeconfig ${missing}: cannot read ${missing} (ENOENT). Name a file that exists and that this user may read.`,
     ],
     [
       'with a missing certificate file',
@@ -178,11 +181,19 @@ describe('a kubeconfig is refused with a resolution and without its contents', (
     [
       'has a current-context that does not exist',
       withTop({ 'current-context': 'nowhere' }),
-      /no context "nowhere".*It has: here, there, torn/,
+      /has no context "nowhere".*its contexts: here, there, torn/,
     ],
-    ['has no current context', withTop({ 'current-context': '' }), /no current-context.*It has: here/],
-    ['lacks the user of its context', withTop({ 'current-context': 'torn' }), /names user "unlisted".*Add it/],
-    ['has no clusters', withTop({ clusters: [] }), /names cluster "one"/],
+    [
+      'has no current context',
+      withTop({ 'current-context': '' }),
+      /names no context to use.*its contexts: here, there, torn/,
+    ],
+    [
+      'lacks the user of its context',
+      withTop({ 'current-context': 'torn' }),
+      /has no user "unlisted".*its users: admin/,
+    ],
+    ['has no clusters', withTop({ clusters: [] }), /has no cluster "one".*it has none/],
     ['has a server that is no URL', withCluster({ server: '10.0.0.1:6443' }), /not the URL.*https:\/\/10/],
     ['has a password in its URL', withCluster({ server: `https://me:${SECRET}@10.0.0.1` }), /not the URL/],
     ['would send a token without TLS', withCluster({ server: 'http://10.0.0.1' }), /over http:\/\/.*Use https/],
@@ -194,7 +205,7 @@ describe('a kubeconfig is refused with a resolution and without its contents', (
       /as-groups, and impersonation is not supported/,
     ],
     ['has a password', withUser({ username: 'admin', password: SECRET }), /user name and a password/],
-    ['has an auth provider', withUser({ 'auth-provider': { name: 'oidc' } }), /auth-provider plugin/],
+    ['has an auth provider', withUser({ 'auth-provider': { name: 'oidc' } }), /auth-provider, and a plugin runs only/],
     [
       'has a CA and disables verification',
       withCluster({ ...withCa, 'insecure-skip-tls-verify': true }),
@@ -293,7 +304,7 @@ describe('a kubeconfig that wastes time or memory, such as a YAML bomb or a huge
     const texts = Object.entries(parts).map(([name, value]) => [name, base64Url(value)]);
     const jwk = { kty: 'RSA', ...Object.fromEntries(texts) };
     const key = createPrivateKey({ key: jwk, format: 'jwk' }).export({ type: 'pkcs8', format: 'pem' }).toString();
-    await expectRefused(withKey(key), /its client key has 19630 bits/);
+    await expectRefused(withKey(key), /with a key of 19630 bits/);
   });
 });
 

@@ -37,7 +37,7 @@ test('a local run executes no plugin of a cluster that another writer registered
 
   const loading = load(aClusterSpec({ name: 'hostile', kubeconfig: { file } }), signal);
 
-  const message = expect.stringContaining('an exec plugin runs only with --kubeconfig of kbctl');
+  const message = expect.stringContaining('a plugin runs only with --kubeconfig of kbctl');
   await expect(loading).rejects.toMatchObject({ code: 'BadKubeconfig', message });
   expect(existsSync(marker)).toBe(false);
 });

@@ -1,0 +1,79 @@
+import { createHash, X509Certificate } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { expect, test } from '@jest/globals';
+import { type ApiServerAccess, loadKubeconfigFile } from '../../lib/kubernetes/kubeconfig.ts';
+import { pluginRunner } from '../../local/kubeconfig-plugins.ts';
+
+interface Verdict {
+  readonly file: string;
+  readonly server?: string;
+  readonly basePath?: string;
+  readonly ca?: string;
+  readonly credential?: string;
+  readonly error?: string;
+}
+
+const folder = import.meta.dirname;
+const linesOf = (file: string) => readFileSync(path.join(folder, file), 'utf8').trim().split('\n');
+const verdicts: readonly Verdict[] = linesOf('verdicts.jsonl').map((line) => JSON.parse(line));
+
+/** The files in the table of intended differences. */
+const intended = linesOf('../../docs/kubeconfig-secret.md')
+  .slice(
+    linesOf('../../docs/kubeconfig-secret.md').findIndex((line) => line.startsWith('| difference from client-go |')),
+  )
+  .flatMap((line) => [...(line.split(' | ')[2] ?? '').matchAll(/`([a-z0-9-]+)`/g)].map(([, file = '']) => file));
+
+function fingerprint(ca: string): string {
+  const hash = createHash('sha256');
+  for (const one of ca.match(/-----BEGIN[\s\S]*?END CERTIFICATE-----/g) ?? [])
+    hash.update(new X509Certificate(one).raw);
+  return hash.digest('hex').slice(0, 16);
+}
+
+async function outcomeOf({ server, basePath, tls, authHeaders }: ApiServerAccess) {
+  const { ca, cert } = tls();
+  const { Authorization: token } = await authHeaders();
+  const certificate = cert === undefined ? 'none' : 'certificate';
+  return {
+    server,
+    ...(basePath && { basePath }),
+    ...(ca && { ca: fingerprint(ca.toString()) }),
+    credential: token === undefined ? certificate : 'token',
+  };
+}
+
+/** Plugins are not installed: a message about one shows that it was chosen. */
+const NO_PLUGIN = /the plugin of its user failed: (\S+ does not exist|it gave no token)/;
+
+async function outcome(file: string): Promise<object> {
+  process.env['PATH'] = '';
+  const runPlugin = pluginRunner({ signal: new AbortController().signal, say: () => undefined });
+  return loadKubeconfigFile(path.join(folder, `${file}.kubeconfig`), { runPlugin }).then(outcomeOf, (error) => {
+    if (NO_PLUGIN.test(error.message)) return { credential: 'plugin' };
+    return { error: error.code };
+  });
+}
+
+function expectedOf({ error, credential, ...read }: Omit<Verdict, 'file'>): object {
+  if (error !== undefined) return { error: 'BadKubeconfig' };
+  return credential === 'plugin' ? { credential } : { ...read, credential };
+}
+
+test('client-go has a verdict on each kubeconfig, and each documented difference is one of them', () => {
+  const files = readdirSync(folder).filter((name) => name.endsWith('.kubeconfig'));
+  const judged = verdicts.map(({ file }) => `${file}.kubeconfig`);
+  expect(judged.toSorted()).toEqual(files.toSorted());
+  expect(judged).toEqual(expect.arrayContaining(intended.map((file) => `${file}.kubeconfig`)));
+  expect(new Set(intended).size).toBe(intended.length);
+});
+
+test.each(verdicts.map(({ file, ...verdict }) => [file, verdict] as const))(
+  'the kubeconfig %s is read as client-go reads it, unless a difference is documented',
+  async (file, verdict) => {
+    const isSame = expect(await outcome(file));
+    if (intended.includes(file)) isSame.not.toEqual(expectedOf(verdict));
+    else isSame.toEqual(expectedOf(verdict));
+  },
+);
