@@ -35,7 +35,7 @@ const KEEP_MS = 5 * 60_000;
 const KEEP_THROUGH_FAILURE_MS = 15 * 60_000;
 /** The shortest time between two reads of the tokens of a cluster whose valid token causes them. */
 const READ_AGAIN_MS = 10_000;
-/** How often unknown tokens cause a look-up. Each reads the tokens of the request's cluster, and of `MOST_WAITING_READ` others. */
+/** How often unknown tokens cause a look-up. Each reads the tokens of the request's cluster, and of at most `MOST_WAITING_READ` others. */
 const LOOK_UPS = { burst: 100, eachSecond: 2 };
 const MOST_WAITING_READ = 25;
 /** The shortest time between two lists of the clusters. Only more unknown tokens than `LOOK_UPS` allow cause one. */
@@ -60,6 +60,8 @@ export class ClusterTokens {
   #listedAtMs = Number.NEGATIVE_INFINITY;
   /** Registered clusters for which a caller has sent an unknown token since their last read, in that order. */
   readonly #waiting = new Set<string>();
+  /** Registered clusters whose tokens are read ahead, because this process has not read them before a flood of unknown tokens. */
+  readonly #unread = new Set<string>();
 
   constructor(options: TokensOptions) {
     this.#options = options;
@@ -76,8 +78,8 @@ export class ClusterTokens {
       return verdict(this.#mustRead(known) ? await this.#renew(cluster, signal) : known, token, this.#options.nowMs());
     }
     if (!this.#lookUps.admits('', this.#options.nowMs())) return this.#wait(cluster, signal);
-    const others = [...this.#waiting].filter((name) => name !== cluster).slice(0, MOST_WAITING_READ);
-    const [kept] = await Promise.all([cluster, ...others].map((name) => this.#renew(name, signal)));
+    const names = [...new Set([cluster, ...this.#waiting, ...this.#unread])].slice(0, 1 + MOST_WAITING_READ);
+    const [kept] = await Promise.all(names.map((name) => this.#renew(name, signal)));
     return verdict(kept ?? NEVER_READ, token, this.#options.nowMs());
   }
 
@@ -90,8 +92,10 @@ export class ClusterTokens {
     const nowMs = this.#options.nowMs();
     if (nowMs - this.#listedAtMs >= LIST_AGAIN_MS) {
       this.#listedAtMs = nowMs;
-      // Without a list, the names of the last one can wait. The next list is due at the same time, so that a failure is not repeated.
-      this.#registered = await this.#options.listClusters(signal).catch(() => this.#registered);
+      const before = this.#registered;
+      // If the list fails, that of a minute ago is used for another minute, so that a flood does not repeat the failure.
+      this.#registered = await this.#options.listClusters(signal).catch(() => before);
+      for (const name of this.#registered) if (!before.has(name) && !this.#kept.has(name)) this.#unread.add(name);
     }
     if (this.#registered.has(cluster)) this.#waiting.add(cluster);
     return {
@@ -102,6 +106,7 @@ export class ClusterTokens {
 
   async #renew(cluster: string, signal: AbortSignal): Promise<Kept> {
     this.#waiting.delete(cluster);
+    this.#unread.delete(cluster);
     const digests = await this.#read(cluster, signal);
     const requestedAtMs = this.#options.nowMs();
     const kept: Kept =

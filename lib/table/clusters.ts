@@ -99,6 +99,7 @@ export async function* clusterPages(
 export async function clusterNames(table: KeyValueTable): Promise<ReadonlySet<string>> {
   const names = new Set<string>();
   for await (const items of pagesOfClusters(table)) for (const { key } of items) names.add(key);
+  names.delete(ALL_CLUSTERS);
   return names;
 }
 

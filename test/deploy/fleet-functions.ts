@@ -2,6 +2,7 @@ import { getPriority, setPriority } from 'node:os';
 import { afterAll, beforeAll, expect } from '@jest/globals';
 import type { ClusterSpec, Loop } from '../../lib/spec/cluster-spec.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
+import { claimCluster } from '../../lib/table/clusters.ts';
 import { LOCAL_TABLE, localTable } from '../../local/local-environment.ts';
 import { startTableServer } from '../../local/table-server.ts';
 import { aClusterSpec, aServer } from '../support/a-cluster-spec.ts';
@@ -11,6 +12,7 @@ import { type Runnable, runFunction } from './emulator-function.ts';
 
 /** The address of the API server of each cluster. */
 export const ADDRESS = '10.9.8.7';
+const STACK = 'stack';
 
 interface FunctionOptions extends Pick<Runnable, 'folder' | 'limitMs' | 'cpuShare'> {
   readonly memoryMb: number;
@@ -67,10 +69,11 @@ export async function startFleetTable() {
   afterTheseTests(() => server.close());
   const table = localTable(server.client);
   return {
-    /** Registers a cluster. @param url The URL of its API server. */
-    register: (name: string, file: string, url: string, spec: Partial<ClusterSpec> = {}) => {
+    /** Registers a cluster of the stack, so that each loop has passes for it. @param url The URL of its API server. */
+    register: async (name: string, file: string, url: string, spec: Partial<ClusterSpec> = {}) => {
       const apiServers = [aServer(ADDRESS, { url: `${url}/readyz` })];
-      return registerCluster(table, aClusterSpec({ name, kubeconfig: { file }, apiServers, ...spec }));
+      await registerCluster(table, aClusterSpec({ name, kubeconfig: { file }, apiServers, ...spec }));
+      await claimCluster(table, name, STACK);
     },
     /** Runs the function of a loop from its bundle in `folder`, with the heap size for its memory. */
     run: (loop: Loop, { memoryMb, nodeOptions = '', environment, folder, ...options }: FunctionOptions) => {
@@ -78,8 +81,8 @@ export async function startFleetTable() {
         ...{ folder, opt: '', handler: `functions/${loop}.handler` },
         environment: {
           TABLE_NAME: LOCAL_TABLE,
-          STACK: 'stack',
-          REPORTING_INSTANCE: 'stack',
+          STACK,
+          REPORTING_INSTANCE: STACK,
           LAMBDA_TASK_ROOT: folder,
           AWS_REGION: 'local',
           AWS_ACCESS_KEY_ID: 'local',
