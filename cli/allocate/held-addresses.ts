@@ -94,9 +94,11 @@ async function holdAddresses(
 ): Promise<Allocated> {
   const taken = new Set<string>();
   let holds = 0;
-  for await (const { name, managedBy } of kubernetes.ipAddresses()) {
-    taken.add(name);
-    if (managedBy === MANAGED_BY_HOLDS) holds += 1;
+  for await (const batch of kubernetes.ipAddresses()) {
+    for (const { name, managedBy } of batch) {
+      taken.add(name);
+      if (managedBy === MANAGED_BY_HOLDS) holds += 1;
+    }
   }
   if (holds - own.size + requested.length > MOST_HOLDS) return tooManyHolds(holds);
   const candidates = freeAddresses(ready, (address) => taken.has(address), pick);

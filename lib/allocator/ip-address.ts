@@ -10,7 +10,9 @@ export interface Address {
 
 /** The top 96 bits of `::ffff:a.b.c.d`. */
 const MAPPED_PREFIX = 0xffffn;
-const DOTTED = /^(\d+)\.(\d+)\.(\d+)\.(\d+)$/;
+const DOT = 0x2e;
+const DIGIT_0 = 0x30;
+const DIGIT_9 = 0x39;
 const LEADING_ZEROS = /(^|:)0+(?=[0-9a-f])/gi;
 /** The length of the longest text of eight groups. A longer text without leading zeros is not an address. */
 const LONGEST_IPV6_TEXT = 'ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff'.length;
@@ -50,16 +52,21 @@ export function familyOf(text: string): IPFamily | undefined {
   return parseIPv4(text) === undefined ? parseAddress(text)?.family : 'IPv4';
 }
 
+/** Parses four decimal numbers. A repair does so for each Service, so no texts are made of the parts. */
 export function parseIPv4(text: string): number | undefined {
-  const octets = DOTTED.exec(text);
-  if (octets === null) return undefined;
   let value = 0;
-  for (let index = 1; index <= 4; index++) {
-    const octet = Number(octets[index]);
-    if (octet > 255) return undefined;
-    value = value * 256 + octet;
+  let octet = Number.NaN;
+  let dots = 0;
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code === DOT && octet <= 255) {
+      value = value * 256 + octet;
+      octet = Number.NaN;
+      dots += 1;
+    } else if (code >= DIGIT_0 && code <= DIGIT_9) octet = (octet || 0) * 10 + code - DIGIT_0;
+    else return undefined;
   }
-  return value;
+  return dots === 3 && octet <= 255 ? value * 256 + octet : undefined;
 }
 
 export function formatIPv4(value: number): string {

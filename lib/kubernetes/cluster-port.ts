@@ -53,14 +53,14 @@ export interface ClusterPort {
   /** Deletes an object if it has not changed since it was read. `object.metadata` must contain uid and resourceVersion. */
   delete(object: KubernetesObject): Promise<DeleteResult>;
   /**
-   * Iterates over all Services of one consistent snapshot while the list arrives, in the order of the API. If the list is
+   * Iterates over all Services of one consistent snapshot in the order of the API, in batches as the list arrives. If the list is
    * incomplete, the iteration throws, and the caller must discard the Services.
    * @param selection the Services that the API server may omit: with `withClusterIPs`, those without a cluster IP; with
    * `withNodePorts`, those whose type has no node ports
    */
-  services(selection?: ServiceSelection): AsyncIterable<ServiceClaim>;
+  services(selection?: ServiceSelection): AsyncIterable<readonly ServiceClaim[]>;
   /** Iterates over all IPAddresses as `services` does. Throws `Rejected` for Kubernetes before 1.33. */
-  ipAddresses(): AsyncIterable<IPAddressRecord>;
+  ipAddresses(): AsyncIterable<readonly IPAddressRecord[]>;
   /**
    * Returns the earliest time that the replies so far state in their `Date`, in ms; `undefined` if none has one. API servers behind
    * one address may have different clocks.

@@ -78,7 +78,7 @@ export function wrongType(field: string): MalformedItem {
   return new MalformedItem(`${field} has the wrong type`);
 }
 
-/** Returns every Service of the cluster, for commands. A pass reads the Services one by one instead. */
-export function listAllServices(port: Pick<ClusterPort, 'services'>): Promise<ServiceClaim[]> {
-  return Array.fromAsync(port.services());
+/** Returns every Service of the cluster, for commands. A pass reads the Services batch by batch instead. */
+export async function listAllServices(port: Pick<ClusterPort, 'services'>): Promise<ServiceClaim[]> {
+  return (await Array.fromAsync(port.services())).flat();
 }

@@ -190,13 +190,13 @@ export interface FieldPlace {
   readonly end: number;
 }
 
-/** Returns the field at a position; `undefined` if its length has not arrived yet. Throws `MalformedProtobuf`. */
+/** Returns the place of the field at a position, relative to it; `undefined` if its length has not arrived yet. Throws `MalformedProtobuf`. */
 export function fieldAt(bytes: Uint8Array, at: number): FieldPlace | undefined {
   const tag = varintAt(bytes, at);
   if (tag === undefined) return undefined;
   const wireType = tag.value & 7;
   const value = valueAt(bytes, wireType, tag.end);
-  return value && { field: fieldNumber(tag.value), wireType, ...value };
+  return value && { field: fieldNumber(tag.value), wireType, start: value.start - at, end: value.end - at };
 }
 
 function fieldNumber(tag: number): number {

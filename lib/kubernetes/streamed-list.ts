@@ -14,7 +14,7 @@ const MOST_ENTRIES = BOUNDS['each list']['node ports and cluster IPs of Services
 const LARGEST_LIST_BYTES = 64 * 1024 * 1024;
 
 /**
- * Iterates over all objects of one kind in a single list without a limit. Protobuf is read while it arrives. JSON, from a
+ * Iterates over all objects of one kind, in batches, in a single list without a limit. Protobuf is read while it arrives. JSON, from a
  * server without protobuf, is read as a whole. The request has no resourceVersion, because an answer from a stale cache could
  * omit an existing object.
  * @param list sends the GET request with the given Accept header
@@ -22,7 +22,7 @@ const LARGEST_LIST_BYTES = 64 * 1024 * 1024;
 export async function* streamedList<Item extends { readonly name: string; readonly namespace?: string }>(
   list: (accept: string) => Promise<AnsweredCall>,
   reader: ItemReader<Item>,
-): AsyncGenerator<Item> {
+): AsyncGenerator<readonly Item[]> {
   const { kind, fromJson, entriesOf = () => 0 } = reader;
   let reply = await list(PROTOBUF_OR_JSON);
   if (reply.status === 406) reply = await list(JSON_ONLY);
@@ -36,7 +36,7 @@ export async function* streamedList<Item extends { readonly name: string; readon
       if (items.some(({ name, namespace }) => name === '' || namespace === '')) {
         throw malformed(reply, `a ${kind} without a name or a namespace`);
       }
-      for (const item of items) yield item;
+      yield items;
     }
   } catch (error) {
     throw faultOf(reply, error);
@@ -152,7 +152,9 @@ class ArrivingList<Item> {
 /** The bytes of a list that have arrived. `head` and `take` wait for more if there are too few. */
 class ArrivingBytes {
   readonly #chunks: AsyncIterator<Uint8Array>;
-  #bytes: Buffer = Buffer.alloc(0);
+  /** One buffer for all pieces, because a buffer for each would be most of the garbage. */
+  #buffer: Buffer = Buffer.alloc(0);
+  #bytes: Buffer = this.#buffer;
   /** The position of the first byte that was not taken yet. */
   #at = 0;
   #total = 0;
@@ -171,8 +173,7 @@ class ArrivingBytes {
   }
 
   arrivedHead(): FieldPlace | undefined {
-    const place = fieldAt(this.#bytes, this.#at);
-    return place && { ...place, start: place.start - this.#at, end: place.end - this.#at };
+    return fieldAt(this.#bytes, this.#at);
   }
 
   /** Takes bytes, and returns a reader of them. */
@@ -207,15 +208,23 @@ class ArrivingBytes {
   }
 
   async #receive(count: number): Promise<void> {
-    const left = this.#bytes.subarray(this.#at);
-    const pieces: Uint8Array[] = [left];
-    for (let { length } = left; length < count; ) {
+    while (this.#bytes.length - this.#at < count) {
       const piece = await this.#next();
       if (piece === undefined) throw new MalformedProtobuf('it is cut off');
-      pieces.push(piece);
-      length += piece.length;
+      this.#append(piece);
     }
-    this.#bytes = Buffer.concat(pieces);
+  }
+
+  /** Adds a piece behind the bytes that were not taken, which move to the start of the buffer. */
+  #append(piece: Uint8Array): void {
+    const left = this.#bytes.subarray(this.#at);
+    const length = left.length + piece.length;
+    if (length > this.#buffer.length) {
+      this.#buffer = Buffer.allocUnsafe(2 * length);
+      this.#buffer.set(left);
+    } else if (this.#at > 0) this.#buffer.set(left);
+    this.#buffer.set(piece, left.length);
+    this.#bytes = this.#buffer.subarray(0, length);
     this.#at = 0;
   }
 

@@ -151,11 +151,13 @@ async function enterServices(
   const found = new FindingList();
   let services = 0;
   try {
-    for await (const service of kubernetes.services(listed[spec.allocator])) {
-      services += 1;
-      visit(service);
-      const error = enter(service, found);
-      if (error !== undefined) return { services, found, error };
+    for await (const batch of kubernetes.services(listed[spec.allocator])) {
+      for (const service of batch) {
+        services += 1;
+        visit(service);
+        const error = enter(service, found);
+        if (error !== undefined) return { services, found, error };
+      }
     }
     return { services, found };
   } catch (error) {

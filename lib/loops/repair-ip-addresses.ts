@@ -264,7 +264,9 @@ async function readAgain(
 async function readAddresses(kubernetes: ClusterPort): Promise<Map<string, IPAddressRecord> | undefined> {
   const addresses = new Map<string, IPAddressRecord>();
   try {
-    for await (const address of kubernetes.ipAddresses()) addresses.set(address.name, address);
+    for await (const batch of kubernetes.ipAddresses()) {
+      for (const address of batch) addresses.set(address.name, address);
+    }
     return addresses;
   } catch (error) {
     if (error instanceof ClusterError && error.code === 'Rejected') return undefined;

@@ -310,7 +310,7 @@ export function clusterPortContract(name: string, connect: () => Promise<Transpo
       });
 
       test('a list of the Services with node ports has each of them, and no Service of type ClusterIP', async () => {
-        const selected = await Array.fromAsync(port.services('withNodePorts'));
+        const selected = (await Array.fromAsync(port.services('withNodePorts'))).flat();
         const withPorts = here(await listAllServices(port)).filter(({ ports }) =>
           ports.some(({ nodePort }) => nodePort > 0),
         );
@@ -319,7 +319,7 @@ export function clusterPortContract(name: string, connect: () => Promise<Transpo
       });
 
       test('a list of the Services with cluster IPs has each of them, and no headless Service', async () => {
-        const selected = await Array.fromAsync(port.services('withClusterIPs'));
+        const selected = (await Array.fromAsync(port.services('withClusterIPs'))).flat();
         const all = here(await listAllServices(port));
         expect(here(selected)).toEqual(all.filter(({ clusterIP }) => clusterIP !== '' && clusterIP !== 'None'));
         expect(here(selected).length).toBeLessThan(all.length);
@@ -328,12 +328,12 @@ export function clusterPortContract(name: string, connect: () => Promise<Transpo
       test('a list is one snapshot: creations and deletions during the read do not change it', async () => {
         const doomed = await create(service(namespace, 'zz-doomed'));
         const names: string[] = [];
-        for await (const claim of port.services()) {
+        for await (const batch of port.services()) {
           if (names.length === 0) {
             await create(service(namespace, 'zz-newcomer'));
             await expect(port.delete(doomed)).resolves.toBe('deleted');
           }
-          names.push(claim.name);
+          names.push(...batch.map(({ name }) => name));
         }
         expect(names).toContain('zz-doomed');
         expect(names).not.toContain('zz-newcomer');

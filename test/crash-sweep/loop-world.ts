@@ -136,8 +136,8 @@ export class LoopWorld {
     };
   }
 
-  async *#listed(): AsyncGenerator<ServiceClaim> {
-    yield* this.services;
+  async *#listed(): AsyncGenerator<readonly ServiceClaim[]> {
+    for (const service of this.services) yield [service];
     await this.whileListing();
   }
 }

@@ -69,8 +69,7 @@ function connected(): ClusterPort {
     },
     async *services() {
       await reading();
-      yield withAddresses('a', '10.0.0.5');
-      yield withNodePorts('b', 30_001);
+      yield [withAddresses('a', '10.0.0.5'), withNodePorts('b', 30_001)];
     },
   };
 }

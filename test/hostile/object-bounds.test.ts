@@ -114,7 +114,7 @@ describe('a list that is parsed while it arrives', () => {
       message([2, message([1, message([1, '10.0.0.1'])])]),
       items,
     );
-    return Array.fromAsync(port.ipAddresses());
+    return (await Array.fromAsync(port.ipAddresses())).flat();
   };
   const most = BOUNDS['each list'];
 

@@ -73,13 +73,13 @@ function passOf(loop: LoopDefinition, spec: (n: number) => Partial<ClusterSpec>)
     const kubernetes = {
       ...cluster,
       services: async function* services() {
-        yield* claims;
+        yield claims;
       },
       ipAddresses: async function* ipAddresses() {
         for (let index = 0; index < n; index += 1) {
           const parent = { group: '', resource: 'services', namespace: 'n1', name: `s${index + 1}` };
           const meta = { name: address(0, index), uid: `u${index}`, resourceVersion: '1', createdAtMs: 0 };
-          yield { ...meta, family: 'IPv4', managedBy: 'ipallocator.k8s.io', parent };
+          yield [{ ...meta, family: 'IPv4', managedBy: 'ipallocator.k8s.io', parent }];
         }
       },
     };

@@ -7,8 +7,8 @@ import { envelope, type Field, message } from './protobuf-writer.ts';
 
 const GROUP_VERSION = 'networking.k8s.io/v1';
 
-function listed(answer: HttpReply): Promise<IPAddressRecord[]> {
-  return Array.fromAsync(portAnswering(answer).port.ipAddresses());
+async function listed(answer: HttpReply): Promise<IPAddressRecord[]> {
+  return (await Array.fromAsync(portAnswering(answer).port.ipAddresses())).flat();
 }
 
 function inProtobuf(records: readonly IPAddressRecord[]): HttpReply {

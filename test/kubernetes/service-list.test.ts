@@ -199,7 +199,7 @@ test('if a protobuf list breaks off, the client throws an error, so that the cal
   const { port, requests } = portAnswering({ ...protobuf(Buffer.alloc(0)), body: breakingOff() });
   const seen: string[] = [];
   const reading = async () => {
-    for await (const { name } of port.services()) seen.push(name);
+    for await (const batch of port.services()) seen.push(...batch.map(({ name }) => name));
   };
   await expect(reading()).rejects.toMatchObject({ code: 'Unavailable' });
   expect(seen).toEqual(['a']);
@@ -216,7 +216,7 @@ test('a caller that stops reading a protobuf list ends its body, so that the con
     }
   }
   const { port } = portAnswering({ ...protobuf(Buffer.alloc(0)), body: endless() });
-  for await (const { name } of port.services()) if (name === 'a') break;
+  for await (const [first] of port.services()) if (first?.name === 'a') break;
   expect(isEnded).toBe(true);
 });
 

@@ -27,7 +27,7 @@ test('a client that withholds writes still reads', async () => {
   const { port, reported } = withholding();
   await expect(port.get(ref)).resolves.toMatchObject({ metadata: stored.metadata });
   await expect(port.list('Service', 'default')).resolves.toMatchObject([{ metadata: stored.metadata }]);
-  await expect(Array.fromAsync(port.services())).resolves.toMatchObject([{ name: 'kubernetes' }]);
+  await expect(Array.fromAsync(port.services())).resolves.toMatchObject([[{ name: 'kubernetes' }]]);
   expect(reported).toEqual([]);
 });
 

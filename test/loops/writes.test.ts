@@ -78,8 +78,7 @@ describe('the writes of a pass', () => {
       const kubernetes: ClusterPort = {
         ...cluster.port,
         async *services() {
-          yield withAddresses('a', '10.0.0.5');
-          yield withNodePorts('b', 30_001);
+          yield [withAddresses('a', '10.0.0.5'), withNodePorts('b', 30_001)];
         },
       };
       const ids = {

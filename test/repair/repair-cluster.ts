@@ -102,7 +102,7 @@ export function listing(
   const port: Pick<ClusterPort, 'services' | 'ipAddresses' | 'list'> = {
     list: async () => cidrs as never,
     async *services(selection) {
-      for await (const service of services()) if (isSelected(service, selection)) yield service;
+      for await (const service of services()) if (isSelected(service, selection)) yield [service];
     },
     ipAddresses: () => brokenList('Rejected'),
   };

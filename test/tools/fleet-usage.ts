@@ -121,10 +121,10 @@ function healthyCluster(services: number, count: Count): ClusterAccess {
       ...{ get: counted(port.get), list: counted(port.list), create: counted(port.create) },
       ...{ update: counted(port.update), mergePatch: counted(port.mergePatch), delete: counted(port.delete) },
       services: counted(async function* () {
-        yield* all;
+        yield all;
       }),
       ipAddresses: counted(async function* () {
-        yield* all.map(anIpAddress);
+        yield all.map(anIpAddress);
       }),
       servedAtMs: () => undefined,
       allows: counted(async () => true),
