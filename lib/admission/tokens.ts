@@ -78,8 +78,14 @@ export class ClusterTokens {
       return verdict(this.#mustRead(known) ? await this.#renew(cluster, signal) : known, token, this.#options.nowMs());
     }
     if (!this.#lookUps.admits('', this.#options.nowMs())) return this.#wait(cluster, signal);
-    const names = [...new Set([cluster, ...this.#waiting, ...this.#unread])].slice(0, 1 + MOST_WAITING_READ);
-    const [kept] = await Promise.all(names.map((name) => this.#renew(name, signal)));
+    const names = new Set([cluster]);
+    for (const others of [this.#waiting, this.#unread]) {
+      for (const name of others) {
+        if (names.size > MOST_WAITING_READ) break;
+        names.add(name);
+      }
+    }
+    const [kept] = await Promise.all([...names].map((name) => this.#renew(name, signal)));
     return verdict(kept ?? NEVER_READ, token, this.#options.nowMs());
   }
 
