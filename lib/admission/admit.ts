@@ -6,6 +6,7 @@ import { RANGE_KEYS, type RangeKey } from '../spec/spec-ranges.ts';
 import { otherOwner, type RegisteredCluster, readCluster } from '../table/clusters.ts';
 import { refusalOfUnrepaired } from '../table/range-allocations.ts';
 import { unwrittenTable } from '../table/unwritten-table.ts';
+import { cutText } from '../util/values.ts';
 import {
   type AllocationResult,
   allocatePlan,
@@ -151,7 +152,7 @@ export function logVerdict(
     cluster,
     request: uid,
     operation,
-    service: shortened(`${namespace}/${name === '' ? `${generateName}*` : name}`),
+    service: cutText(`${namespace}/${name === '' ? `${generateName}*` : name}`, LONGEST_TEXT),
     ...(dryRun && { dryRun }),
     ...fieldsOf(verdict),
     retries,
@@ -170,7 +171,7 @@ function fieldsOf(verdict: Verdict): Readonly<Record<string, string | readonly s
     case 'allocated':
       return { clusterIPs: verdict.items.addresses, nodePorts: verdict.items.ports.map(String) };
     case 'refused':
-      return { reason: shortened(verdict.status.message) };
+      return { reason: cutText(verdict.status.message, LONGEST_TEXT) };
     case 'failed':
       return { reason: `${verdict.code}: ${verdict.message}` };
     case 'leftAlone':
@@ -180,8 +181,4 @@ function fieldsOf(verdict: Verdict): Readonly<Record<string, string | readonly s
     case 'notRegistered':
       return {};
   }
-}
-
-function shortened(text: string): string {
-  return text.length > LONGEST_TEXT ? `${text.slice(0, LONGEST_TEXT).toWellFormed()}…` : text;
 }

@@ -1,6 +1,6 @@
 import type { ProbeReply } from '../cluster/probe-reply.ts';
 import type { ApiServerKind } from '../spec/cluster-spec.ts';
-import { boundedText } from '../util/values.ts';
+import { boundedText, cutText } from '../util/values.ts';
 
 /**
  * The meaning of an answer for the lease. `ready` and `alive` refresh the lease, but only `ready` ends a withdrawal.
@@ -73,8 +73,7 @@ export function verdictFor(kind: ApiServerKind, { verdict }: ProbeOutcome): Prob
 
 /** Returns the detail for the lease, as one line of at most 200 characters. A part of the detail may come from the server. */
 export function shortDetail({ detail }: ProbeOutcome): string {
-  const line = detail.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' ').trim();
-  return line.length <= LONGEST_DETAIL ? line : `${line.slice(0, LONGEST_DETAIL - 1).toWellFormed()}…`;
+  return cutText(detail.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' ').trim(), LONGEST_DETAIL);
 }
 
 function statusOutcome(status: number, body: string): ProbeOutcome {

@@ -2,6 +2,7 @@ import * as z from 'zod/mini';
 import { type EventSighting, type FindingType, PASSING_FINDINGS } from '../cluster/finding.ts';
 import { LOOPS, type Loop } from '../spec/cluster-spec.ts';
 import { count } from '../spec/shapes.ts';
+import { cutText } from '../util/values.ts';
 import { type Item, type KeyValueTable, TableError, type TableValue, type WriteResult } from './key-value-table.ts';
 import { decodeItem, plainValue } from './stored-item.ts';
 
@@ -127,7 +128,7 @@ export function writeRunRecord(
   const value = plainValue({
     ...record,
     findings: keptFindings(findings).map(cutFinding),
-    error: error && { code: error.code, message: cut(error.message) },
+    error: error && { code: error.code, message: cutText(error.message, MAX_MESSAGE_LENGTH) },
     wouldWrite: wouldWrite && cutWrites(wouldWrite),
     lastChange: lastChange && { atMs: lastChange.atMs, changes: cutChanges(lastChange.changes) },
   });
@@ -162,9 +163,9 @@ export function runKey(loop: Loop): string {
 export function cutFinding({ type, message, item, service }: RecordedFinding): RecordedFinding {
   return {
     type,
-    message: cut(message),
-    ...(item !== undefined && { item: cut(item, MAX_NAME_LENGTH) }),
-    ...(service !== undefined && { service: cut(service, MAX_NAME_LENGTH) }),
+    message: cutText(message, MAX_MESSAGE_LENGTH),
+    ...(item !== undefined && { item: cutText(item, MAX_NAME_LENGTH) }),
+    ...(service !== undefined && { service: cutText(service, MAX_NAME_LENGTH) }),
   };
 }
 
@@ -177,12 +178,8 @@ export function cutChanges(changes: readonly string[]): readonly string[] {
 }
 
 function cutLines(lines: readonly string[], rest: string): readonly string[] {
-  const kept = lines.slice(0, MAX_LINES).map((line) => cut(line));
+  const kept = lines.slice(0, MAX_LINES).map((line) => cutText(line, MAX_MESSAGE_LENGTH));
   return lines.length > MAX_LINES ? [...kept, rest] : kept;
-}
-
-function cut(text: string, length: number = MAX_MESSAGE_LENGTH): string {
-  return text.length <= length ? text : `${text.slice(0, length - 1).toWellFormed()}…`;
 }
 
 /** @throws TableError `SchemaTooNew`, `Corrupt`. */

@@ -49,6 +49,11 @@ export function setLatest<Key, Value>(map: Map<Key, Value>, key: Key, value: Val
   if (map.size > most && oldest !== undefined) map.delete(oldest);
 }
 
+/** Returns a text of at most `longest` characters. An ellipsis at its end shows that it was cut. */
+export function cutText(text: string, longest: number): string {
+  return text.length <= longest ? text : `${text.slice(0, longest - 1).toWellFormed()}…`;
+}
+
 const LONGEST_TEXT = 300;
 
 /**
