@@ -82,7 +82,7 @@ const OF_FAILING_PASSES = group(
     },
     ReplyTooLarge: {
       title: 'The answer of an API server is too large',
-      what: 'The limits are 2 MiB for an object, and 64 MiB and 100,000 Services for the list (8 MiB as JSON); the error has the limit and the object. The server URL may lead to another, perhaps hostile, server. Nothing was changed.',
+      what: 'The limits are 2 MiB for an object, and 64 MiB and 100,000 Services for the list (8 MiB as JSON); the error has the limit and the object. The server URL may lead to another, perhaps hostile, server. Nothing that depends on it was changed.',
       resolution: [
         step('Measure the list.', "kubectl get --raw '/api/v1/services' | wc -c"),
         step('Remove the object, or correct the server URL.'),

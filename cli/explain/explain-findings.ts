@@ -114,6 +114,7 @@ const OF_SERVICES = group(
       causes: [
         'An admission policy or webhook refuses the correction, or the role of the kubeconfig does not allow it.',
         'The object is larger than a pass reads (docs/compatibility.md).',
+        'The namespace `kube-node-lease` was deleted, and something in it keeps it from ending.',
       ],
       resolution: [
         step('If the role does not allow it, apply the current one.', 'kubectl apply -f deploy/rbac.yaml'),

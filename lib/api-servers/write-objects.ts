@@ -20,16 +20,14 @@ import {
   type ClusterPort,
   type CreateResult,
   describeRef,
+  isFaultOfObject,
   refOf,
   type UpdateResult,
 } from '../kubernetes/cluster-port.ts';
 import type { ClusterSpec } from '../spec/cluster-spec.ts';
 
 /** The reason why an object was not written. */
-export interface WriteFailure {
-  readonly code: EndpointsErrorCode;
-  readonly message: string;
-}
+export type WriteFailure = EndpointsError | ClusterError;
 
 /** Makes the writes of a publication. Returns the lines for the report and the state for the next pass. */
 export async function publish(kubernetes: ClusterPort, publication: Publication) {
@@ -43,7 +41,7 @@ export async function publish(kubernetes: ClusterPort, publication: Publication)
     changes: [...changes, ...(isWritten ? removals.map((line) => `removed ${line}`) : [])],
     moves: isWritten ? { removals, added } : { removals: [], added: [] },
     wouldWrite: isWithheld ? removals.map((line) => `remove ${line}`) : [],
-    errors: failure === undefined ? [] : [endpointsError(failure)],
+    errors: failure === undefined ? [] : [failure],
     state: isUnwritten ? verdict?.state : verdict && withVersions(verdict.afterWrite, versions),
   };
 }
@@ -62,22 +60,30 @@ export interface WrittenObjects {
 
 /**
  * Makes the writes one after the other, and stops at the first failure: a slice is not written without its Endpoints
- * (`pkg/controlplane/reconcilers/endpointsadapter.go`).
+ * (`pkg/controlplane/reconcilers/endpointsadapter.go`). A deletion that fails does not stop the others.
  */
 export async function writeObjects(kubernetes: ClusterPort, plan: readonly PlannedWrite[]): Promise<WrittenObjects> {
   const changes: string[] = [];
   let objects: PublishedObjects = {};
   let isWithheld = false;
+  let failure: WriteFailure | undefined;
   for (const planned of plan) {
     for (const write of planned.verb === 'mirror' ? mirrorWrites(planned, objects) : [planned]) {
-      const written = await writeObject(kubernetes, write);
+      const written = await writeObject(kubernetes, write).catch(failedWrite);
       changes.push(...written.changes);
       objects = { ...objects, ...written.objects };
       isWithheld ||= written.isWithheld;
-      if (written.failure !== undefined) return { changes, objects, isWithheld, failure: written.failure };
+      failure ??= written.failure;
+      if (written.failure && write.verb !== 'delete') return { changes, objects, isWithheld, failure: written.failure };
     }
   }
-  return { changes, objects, isWithheld };
+  return { changes, objects, isWithheld, ...(failure && { failure }) };
+}
+
+/** Returns the result of a write that the API server refuses for this object: the pass writes the others. */
+function failedWrite(failure: unknown): WrittenObjects {
+  if (!isFaultOfObject(failure)) throw failure;
+  return { changes: [], objects: {}, isWithheld: false, failure };
 }
 
 type ObjectWrite = Exclude<PlannedWrite, { readonly verb: 'mirror' }>;
@@ -115,26 +121,24 @@ async function writeObject(kubernetes: ClusterPort, { verb, object }: ObjectWrit
 
 type Refusal = Exclude<CreateResult<unknown> | UpdateResult<unknown>, { readonly object: unknown }>;
 
-function endpointsError({ code, message }: WriteFailure, cause?: Error): EndpointsError {
-  return new EndpointsError(code, message, cause && { cause });
-}
-
 /** @param what the text for the object in messages, such as `Service default/kubernetes` */
-function failureOf(refusal: Refusal, what: string): WriteFailure {
+function failureOf(refusal: Refusal, what: string, cause?: ClusterError): EndpointsError {
   const since = 'by another writer after this pass read it; the next pass reads it again';
+  const failed = (code: EndpointsErrorCode, why: string) =>
+    new EndpointsError(code, `${what} ${why}`, cause && { cause });
   switch (refusal.outcome) {
     case 'conflict':
     case 'notFound':
-      return { code: 'Conflict', message: `${what} was changed or deleted ${since}` };
+      return failed('Conflict', `was changed or deleted ${since}`);
     case 'alreadyExists':
-      return { code: 'AlreadyExists', message: `${what} was created ${since}` };
+      return failed('AlreadyExists', `was created ${since}`);
     case 'invalid':
-      return { code: 'Invalid', message: `${what} is refused by the API server: ${refusal.message}` };
+      return failed('Invalid', `is refused by the API server: ${refusal.message}`);
     case 'namespaceUnavailable':
-      return {
-        code: 'NamespaceUnavailable',
-        message: `${what} has no namespace: ${refusal.message}. The system-namespaces loop creates it`,
-      };
+      return failed(
+        'NamespaceUnavailable',
+        `has no namespace: ${refusal.message}. The system-namespaces loop creates it`,
+      );
   }
 }
 
@@ -153,16 +157,30 @@ export interface ServicePass {
 
 export interface WrittenService {
   readonly changes: readonly string[];
-  readonly errors: readonly EndpointsError[];
+  readonly errors: readonly WriteFailure[];
   readonly findings?: readonly Finding[];
   /** True if the Service is missing: then no endpoints are published. */
   readonly isMissing: boolean;
 }
 
-/** Creates or updates the Service. Also creates its namespace and ServiceCIDR if the API server refuses the Service without them. */
+/**
+ * Creates or updates the Service. Also creates its namespace and ServiceCIDR if the API server refuses the Service without them.
+ * The endpoints of a Service that cannot be updated are published.
+ */
 export async function writeService(pass: ServicePass, write: ServiceWrite | undefined): Promise<WrittenService> {
   if (write === undefined) return { changes: [], errors: [], isMissing: false };
-  if (write.verb === 'create') return createService(pass, write.object);
+  try {
+    return await (write.verb === 'create' ? createService(pass, write.object) : updateService(pass, write));
+  } catch (error) {
+    if (!isFaultOfObject(error)) throw error;
+    return { changes: [], errors: [error], isMissing: write.verb === 'create' };
+  }
+}
+
+async function updateService(
+  pass: ServicePass,
+  write: Extract<ServiceWrite, { readonly verb: 'update' }>,
+): Promise<WrittenService> {
   const result = await pass.kubernetes.update(write.object);
   if (result.outcome === 'invalid' && write.needsTwoRanges) {
     const remedy = 'Start the API servers with both ranges (--service-cluster-ip-range)';
@@ -171,7 +189,7 @@ export async function writeService(pass: ServicePass, write: ServiceWrite | unde
   }
   return {
     changes: result.outcome === 'updated' ? [`updated service ${SERVICE}: ${write.fields}`] : [],
-    errors: 'object' in result ? [] : [endpointsError(failureOf(result, `Service ${SERVICE}`))],
+    errors: 'object' in result ? [] : [failureOf(result, `Service ${SERVICE}`)],
     isMissing: false,
   };
 }
@@ -194,7 +212,7 @@ async function createService(pass: ServicePass, desired: ServiceObject): Promise
   }
   if (result.outcome === 'created') changes.push(`created service ${SERVICE}: ${result.object.spec.clusterIP ?? ''}`);
   if ('object' in result || result.outcome === 'alreadyExists') return { changes, errors: [], isMissing: false };
-  return { changes, errors: [endpointsError(failureOf(result, `Service ${SERVICE}`), cause)], isMissing: true };
+  return { changes, errors: [failureOf(result, `Service ${SERVICE}`, cause)], isMissing: true };
 }
 
 /** Creates the Service as soon as the API server can allocate. After the last wait, the next pass tries again. */

@@ -66,7 +66,7 @@ export async function removeAddress(
       if (error?.code !== 'Conflict' && error?.code !== 'AlreadyExists') break;
     }
     const stillPublished = await isPublished(removal, mayBeAdded);
-    return { stillPublished, changes, ...(error && { error }) };
+    return { stillPublished, changes, ...(error && { error: describeError(error) }) };
   } catch (error) {
     if (!(error instanceof ClusterError)) throw error;
     return { stillPublished: true, changes, error: describeError(error) };

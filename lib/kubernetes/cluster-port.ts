@@ -118,6 +118,11 @@ export function isFaultOfObject(error: unknown): error is ClusterError {
   return error instanceof ClusterError && FAULTS_OF_OBJECTS.has(error.code);
 }
 
+/** Returns whether the role of the caller does not allow the call for the kind. An admission policy refuses single objects. */
+export function isFaultOfKind({ code, message }: ClusterError): boolean {
+  return code === 'Forbidden' && / cannot [a-z]+ resource "/.test(message);
+}
+
 interface Resource {
   readonly apiVersion: string;
   readonly plural: string;

@@ -78,7 +78,7 @@ export function malformed({ server, purpose }: CallSite, problem: string, cause?
 export function tooLarge({ server, purpose }: CallSite, cause: OverBound): ClusterError {
   return new ClusterError(
     'ReplyTooLarge',
-    `The reply of ${server} to "${purpose}" is over a limit: ${cause.message}. The pass ended and changed nothing. ` +
+    `The reply of ${server} to "${purpose}" is over a limit: ${cause.message}. ` +
       'Check that the server URL in the kubeconfig is an API server, and remove or split the object if it is real.',
     { cause },
   );

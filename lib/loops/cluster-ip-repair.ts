@@ -1,4 +1,5 @@
 import { containsNetwork, type Network, parseCidr } from '../allocator/network.ts';
+import type { Finding } from '../cluster/finding.ts';
 import { isDefault, listServiceCidrs, type ServiceCidr, servedAddresses } from '../kubernetes/service-cidrs.ts';
 import { CLUSTER_IP_WORDS, clusterIpClaims } from '../repair/cluster-ips.ts';
 import type { ClusterSpec } from '../spec/cluster-spec.ts';
@@ -26,6 +27,12 @@ export const clusterIpRepair: LoopDefinition = {
   run: repairClusterIps,
 };
 
+const UNLISTED: Finding = {
+  type: 'other',
+  message: 'IPAddresses are not checked: passes may not list ServiceCIDRs. Apply deploy/rbac.yaml.',
+  item: 'servicecidrs',
+};
+
 async function repairClusterIps(context: PassContext): Promise<PassReport> {
   const cidrs = await listServiceCidrs(context.kubernetes).catch((error: unknown) => {
     throw reworded(ERRORS.cannotRead, error);
@@ -33,6 +40,10 @@ async function repairClusterIps(context: PassContext): Promise<PassReport> {
   const isServedAddress = servedAddresses(cidrs);
   const spec = withServedRanges(context.spec, cidrs?.find(isDefault));
   const kind = clusterIps(isServedAddress);
+  if (spec.allocator === 'apiserver' && cidrs === undefined) {
+    const report = await repairPass(kind, { ...context, spec });
+    return { ...report, findings: [...report.findings, UNLISTED] };
+  }
   if (spec.allocator !== 'apiserver' || !cidrs?.some(isDefault)) return repairPass(kind, { ...context, spec });
   const services: Services = new Map();
   const report = await repairPass(kind, { ...context, spec }, (service) => keepService(services, service));

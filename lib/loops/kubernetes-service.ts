@@ -24,7 +24,7 @@ import { planService, serviceFindings } from '../endpoints/kubernetes-service.ts
 import { decideLeases, describeChanges } from '../endpoints/lease-decisions.ts';
 import { addressesWanted, endpointsPublication, slicesPublication } from '../endpoints/publication.ts';
 import { publishedAddresses, publishedServers, type ServersSeen } from '../endpoints/published-servers.ts';
-import { ClusterError, type ClusterPort } from '../kubernetes/cluster-port.ts';
+import { ClusterError, type ClusterPort, isFaultOfObject } from '../kubernetes/cluster-port.ts';
 import type { LeaseChanges } from '../leases/lease.ts';
 import { changeLeases, notOverwritten, readLeases, type StoredLeases } from '../table/leases.ts';
 import { plainValue } from '../table/stored-item.ts';
@@ -46,6 +46,7 @@ import type { LoopDefinition, PassContext, PassReport } from './pass.ts';
  *   - An address is published without a lease: it gets a lease, and two misses remove it.
  *   - A lease could not be written: the address stays published if it answered.
  *   - The look-up of a host name failed: its known and published records stay.
+ *   - One object cannot be read or written: the pass fails, but publishes what does not depend on it.
  *   - The Service is missing, or differs while `service.reconcile` is set: the pass writes it.
  *   - The Endpoints or a slice do not publish exactly the live addresses: the pass writes them.
  *   - No lease is active: the pass does not write to the endpoints (`noLiveLease`).
@@ -80,6 +81,11 @@ async function publishServers(context: PassContext): Promise<PassReport> {
   return apply(context, world, plan);
 }
 
+interface Unread {
+  service?: ClusterError;
+  slices?: ClusterError;
+}
+
 /** Everything that the pass read, as the input of its decision. */
 interface World extends ServersSeen {
   readonly stored: StoredLeases;
@@ -87,6 +93,8 @@ interface World extends ServersSeen {
   readonly lines: readonly string[];
   readonly findings: readonly Finding[];
   readonly service: ServiceObject | undefined;
+  /** The errors about the Service and the list of slices. The pass continues without what could not be read. */
+  readonly unread: Unread;
   /** The slices with the Service's label, and the slices that have the names of ours. */
   readonly slices: readonly EndpointSliceObject[];
   /** The state, saved by the last pass, about another writer that repeatedly changes the Endpoints and their slice. */
@@ -114,10 +122,15 @@ async function gather(context: PassContext): Promise<World | PassReport> {
   const lines = describeChanges(observation, decided, written);
   const contests = [state, isRecord(state) ? state['slices'] : undefined].map(contestStateFrom);
   const [contest = {}, slicesContest = {}] = contests;
+  const unread: Unread = {};
   const read = await Promise.all([
-    kubernetes.get<ServiceObject>(SERVICE_REF),
+    kubernetes.get<ServiceObject>(SERVICE_REF).catch((error: unknown) => {
+      if (!isFaultOfObject(error)) throw error;
+      unread.service = error;
+      return undefined;
+    }),
     kubernetes.get<EndpointsObject>(ENDPOINTS_REF),
-    readSlices(kubernetes, families),
+    readSlices(kubernetes, families, unread),
   ]).catch((error: unknown): PassReport => {
     if (!(error instanceof ClusterError)) throw error;
     const live = publishedAddresses(stored.leases, expected, nowMs());
@@ -134,7 +147,7 @@ async function gather(context: PassContext): Promise<World | PassReport> {
   const sliceOf = ({ refs }: PublishedFamily) =>
     slices.find(({ metadata }) => metadata.name === refs.EndpointSlice.name);
   return {
-    ...{ spec, stored, unwritten, expected, outcomes, unresolved, lines, service, slices },
+    ...{ spec, stored, unwritten, expected, outcomes, unresolved, lines, service, slices, unread },
     families: [
       { ...first, objects: { Endpoints: endpoints, EndpointSlice: sliceOf(first) } },
       ...others.map((family) => ({ ...family, objects: { EndpointSlice: sliceOf(family) } })),
@@ -145,17 +158,23 @@ async function gather(context: PassContext): Promise<World | PassReport> {
   };
 }
 
-/** Lists the slices with the Service's label. Reads our slices by name if they lost the label. */
+/**
+ * Lists the slices with the Service's label. Reads our slices by name if they lost the label, or if a slice of another writer makes
+ * the list too large.
+ */
 async function readSlices(
   kubernetes: ClusterPort,
   families: readonly PublishedFamily[],
+  unread: Unread,
 ): Promise<EndpointSliceObject[]> {
   const { namespace, name } = KUBERNETES_SERVICE;
-  const slices = await kubernetes.list<EndpointSliceObject>(
-    'EndpointSlice',
-    namespace,
-    `${SERVICE_NAME_LABEL}=${name}`,
-  );
+  const slices = await kubernetes
+    .list<EndpointSliceObject>('EndpointSlice', namespace, `${SERVICE_NAME_LABEL}=${name}`)
+    .catch((error: unknown) => {
+      if (!(error instanceof ClusterError) || error.code !== 'ReplyTooLarge') throw error;
+      unread.slices = error;
+      return [];
+    });
   const listed = new Set(slices.map(({ metadata }) => metadata.name));
   const missing = families.map(({ refs }) => refs.EndpointSlice).filter((ref) => !listed.has(ref.name));
   const unlabelled = await Promise.all(missing.map((ref) => kubernetes.get<EndpointSliceObject>(ref)));
@@ -175,14 +194,14 @@ async function gatherAgain(context: PassContext, world: World, remembered: Lease
 }
 
 function decide(world: World) {
-  const { spec, nowMs } = world;
+  const { spec, nowMs, unread } = world;
   const { primary, second, leases, addresses, remembered } = publishedServers(world);
   // The API server deletes the Endpoints with their Service: that is no change by another writer of the Endpoints.
   const { lastWrite: _, ...withoutWrite } = world.contest;
-  const contest = world.service === undefined ? withoutWrite : world.contest;
+  const contest = world.service === undefined && !unread.service ? withoutWrite : world.contest;
   const endpoints = endpointsPublication(primary, contest);
   const slices = slicesPublication(world.slices, primary, second, world.slicesContest);
-  const service = planService(spec, world.service);
+  const service = unread.service === undefined ? planService(spec, world.service) : undefined;
   const refusals = endpoints.findings.filter(({ type }) => type === 'noLiveLease');
   const writes = endpoints.writes.length + slices.writes.length + remembered.size;
   const lateProbes = [...world.outcomes.values()].filter(({ late }) => late).length;
@@ -199,7 +218,7 @@ function decide(world: World) {
       ...slices.findings,
       ...endpoints.findings,
     ],
-    errors: refusals.map(({ message }) => new EndpointsError('NoLiveLease', message)),
+    errors: [...refusals.map(({ message }) => new EndpointsError('NoLiveLease', message)), ...Object.values(unread)],
   };
 }
 

@@ -1,7 +1,13 @@
 import { canonicalAddress } from '../allocator/ip-address.ts';
 import type { Finding, FindingType } from '../cluster/finding.ts';
 import type { IPAddressRecord, KubernetesObject, ServiceClaim } from '../cluster/kubernetes-objects.ts';
-import { ClusterError, type ClusterPort, isFaultOfObject, type ObjectRef } from '../kubernetes/cluster-port.ts';
+import {
+  ClusterError,
+  type ClusterPort,
+  isFaultOfKind,
+  isFaultOfObject,
+  type ObjectRef,
+} from '../kubernetes/cluster-port.ts';
 import { IP_ADDRESS_READER } from '../kubernetes/ip-address-reader.ts';
 import { listServiceCidrs, type ServiceCidr, servedAddresses } from '../kubernetes/service-cidrs.ts';
 import { SERVICE_READER } from '../kubernetes/service-reader.ts';
@@ -162,7 +168,9 @@ async function withFaults(
     ? servedAddresses(await listServiceCidrs(kubernetes))
     : () => false;
   const isServed = (address: string) => isInitial(address) || isNew(address);
-  const confirmed = await eachOf(listed, READS_AT_ONCE, (fault) => readAgain(kubernetes, fault, isServed, clocks));
+  const confirmed = await eachOf(listed, READS_AT_ONCE, (fault) =>
+    readAgain(kubernetes, fault, { ...read, isServed }, clocks),
+  );
   const { ipAddresses } = spec.repair;
   const { changes, findings, errors } = await correctEach(
     kubernetes,
@@ -188,7 +196,10 @@ function withState(report: PassReport, added: { addresses?: AddressMemory; mayEn
   return { ...report, state: plainValue({ ...Object(report.state), ...added }) };
 }
 
-/** Corrects faults one by one. If an object cannot be corrected, that is a finding, and the pass continues. */
+/**
+ * Corrects faults one by one. If an object cannot be corrected, that is a finding, and the pass continues. If the role does not
+ * allow a kind of correction, it is one finding.
+ */
 async function correctEach(
   kubernetes: ClusterPort,
   confirmed: readonly (Confirmed | Finding)[],
@@ -200,9 +211,18 @@ async function correctEach(
   const faults = confirmed.filter((one) => 'fault' in one).filter(({ fault }) => !isUnread(fault));
   const findings = [...unread, ...faults.flatMap(({ fault }) => findingOf(fault, writes))];
   const changes: string[] = [];
+  const refused = new Set<AddressFault['correction']>();
   try {
     for (const one of writes ? faults : []) {
-      const done = await correctOne(kubernetes, one);
+      const { fault } = one;
+      if (refused.has(fault.correction)) continue;
+      const done = await correct(kubernetes, one).catch((error: unknown) => {
+        if (!isFaultOfObject(error)) throw error;
+        if (!isFaultOfKind(error)) return notCorrected(fault, error);
+        refused.add(fault.correction);
+        const message = `IPAddresses are not corrected (${fault.correction}): ${error.message}`;
+        return { type: 'notCorrected', message, item: 'ipaddresses' } satisfies Finding;
+      });
       if (typeof done === 'string') changes.push(done);
       else if (done !== undefined) findings.push(done);
     }
@@ -210,16 +230,6 @@ async function correctEach(
   } catch (error) {
     if (!(error instanceof ClusterError)) throw error;
     return { changes, findings, errors: [error] };
-  }
-}
-
-/** Returns the change, or the finding that the API server refused it; `undefined` if there was nothing to change. */
-async function correctOne(kubernetes: ClusterPort, confirmed: Confirmed): Promise<string | Finding | undefined> {
-  try {
-    return await correct(kubernetes, confirmed);
-  } catch (error) {
-    if (!isFaultOfObject(error)) throw error;
-    return notCorrected(confirmed.fault, error);
   }
 }
 
@@ -235,16 +245,22 @@ function notCorrected({ item, service, correction }: AddressFault, error: Cluste
 async function readAgain(
   kubernetes: ClusterPort,
   listed: AddressFault,
-  isServed: AddressView['isServed'],
+  { isServed, services: before }: AddressView,
   clocks: Clocks,
 ): Promise<Confirmed | Finding | undefined> {
+  const deletes = listed.correction === 'delete' || listed.correction === 'replace';
   try {
     const object = await kubernetes.get({ kind: 'IPAddress', name: listed.item });
     const record = object && IP_ADDRESS_READER.fromJson(object);
     const keys = new Set([listed.other, listed.service, record && serviceKey(record.parent)]);
     const services: Services = new Map();
     for (const key of keys) {
-      const service = await readService(kubernetes, key);
+      const service = await readService(kubernetes, key).catch((error: unknown) => {
+        // A listed Service that cannot be read by itself still has its addresses.
+        const known = deletes ? undefined : before.get(key ?? '');
+        if (known === undefined || !isFaultOfObject(error)) throw error;
+        return known;
+      });
       if (service !== undefined) services.set(serviceKey(service), inOneSpelling(service));
     }
     const addresses = new Map(record === undefined ? [] : [[record.name, record]]);

@@ -1,5 +1,7 @@
+import type { Finding } from '../cluster/finding.ts';
 import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
 import { ClusterError, type ClusterPort } from '../kubernetes/cluster-port.ts';
+import { boundedText } from '../util/values.ts';
 import type { LoopDefinition, PassContext, PassReport } from './pass.ts';
 
 /** Creates missing namespaces, as `pkg/controlplane/controller/systemnamespaces/system_namespaces_controller.go` does. */
@@ -8,20 +10,29 @@ export const systemNamespaces: LoopDefinition = { id: 'system-namespaces', run }
 async function run({ spec, kubernetes }: PassContext): Promise<PassReport> {
   const changes: string[] = [];
   const errors: ClusterError[] = [];
+  const findings: Finding[] = [];
   for (const name of spec.systemNamespaces) {
     try {
-      if (await ensureNamespace(kubernetes, name)) changes.push(`created namespace ${name}`);
+      const namespace = await kubernetes.get({ kind: 'Namespace', name });
+      if (namespace !== undefined) findings.push(...terminating(namespace));
+      else if (await createNamespace(kubernetes, name)) changes.push(`created namespace ${name}`);
     } catch (error) {
       if (!(error instanceof ClusterError)) throw error;
       const message = `unable to create required kubernetes system Namespace ${name}: ${error.message}`;
       errors.push(new ClusterError(error.code, message, { cause: error }));
     }
   }
-  return { changes, findings: [], counts: { namespaces: spec.systemNamespaces.length }, errors };
+  return { changes, findings, counts: { namespaces: spec.systemNamespaces.length }, errors };
 }
 
-async function ensureNamespace(kubernetes: ClusterPort, name: string): Promise<boolean> {
-  if ((await kubernetes.get({ kind: 'Namespace', name })) !== undefined) return false;
+/** Returns a finding if the namespace is being deleted. Only `kube-node-lease` can be, and no lease of a node is created in it. */
+function terminating({ metadata: { name, deletionTimestamp } }: KubernetesObject): Finding[] {
+  if (deletionTimestamp === undefined) return [];
+  const message = `Namespace ${name} is being deleted since ${boundedText(deletionTimestamp)}: nothing can be created in it until it is gone, and a pass creates it again. If it stays, its conditions name the cause: kubectl get namespace ${name} -o yaml`;
+  return [{ type: 'notCorrected', message, item: name }];
+}
+
+async function createNamespace(kubernetes: ClusterPort, name: string): Promise<boolean> {
   const namespace: KubernetesObject = { apiVersion: 'v1', kind: 'Namespace', metadata: { name } };
   const result = await kubernetes.create(namespace);
   if ('message' in result) throw new ClusterError('Rejected', result.message);

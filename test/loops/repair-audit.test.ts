@@ -93,7 +93,7 @@ test('an audit uses the default range if the ServiceCIDR kubernetes is narrower 
 });
 
 test.each([
-  { where: 'are forbidden', code: 'Forbidden', findings: [], outside: 1 },
+  { where: 'are forbidden', code: 'Forbidden', findings: [{ type: 'other', item: 'servicecidrs' }], outside: 1 },
   {
     where: 'do not exist in the API',
     code: 'Rejected',

@@ -311,6 +311,37 @@ describe('a pass over the IPAddresses of a cluster', () => {
     expect(cluster.find({ kind: 'IPAddress', name: '10.0.0.6' })).toBeUndefined();
   });
 
+  test('a pass records the address of a listed Service that it cannot read by itself', async () => {
+    const { report } = await passOver([service('odd', ITEM)], {
+      spoil: ({ port }) => ({
+        get: async (ref) => {
+          if (ref.kind === 'Service') throw new ClusterError('ReplyTooLarge', 'more than 2 MiB');
+          return port.get(ref);
+        },
+      }),
+    });
+    expect(report).toMatchObject({ errors: [], findings: [{ type: 'notRecorded', service: 'a/odd' }] });
+    expect(report.changes).toContain(`created IPAddress ${ITEM} for Service a/odd`);
+  });
+
+  test('corrections that the role does not allow are one finding, and a pass tries one of them and makes the others', async () => {
+    const why =
+      'ipaddresses is forbidden: User "u" cannot create resource "ipaddresses" in API group "networking.k8s.io"';
+    let tries = 0;
+    const create = () => {
+      tries += 1;
+      return Promise.reject(new ClusterError('Forbidden', why));
+    };
+    const missing = [service('s', ITEM), service('t', '10.0.0.7'), ipAddress('gone', '10.0.0.6')];
+    const { report } = await passOver(missing, { spoil: { create } });
+    const message = `IPAddresses are not corrected (create): ${why}`;
+    expect(report.findings.filter(({ type }) => type === 'notCorrected')).toEqual([
+      { type: 'notCorrected', item: 'ipaddresses', message },
+    ]);
+    expect([tries, report.errors]).toEqual([1, []]);
+    expect(report.changes).toContain('deleted IPAddress 10.0.0.6');
+  });
+
   test('a pass does not delete the IPAddress of a Service that it cannot read, and reports the Service', async () => {
     const { report, cluster } = await passOver([ipAddress('odd'), ipAddress('gone', '10.0.0.6')], {
       spoil: ({ port }) => ({

@@ -61,6 +61,18 @@ describe('the system-namespaces loop', () => {
     expect(report.changes).toHaveLength(3);
   });
 
+  test('a namespace that is being deleted is a finding, and the other namespaces are created', async () => {
+    const cluster = namespaces([]);
+    const deletionTimestamp = '2026-01-01T11:00:00Z';
+    const metadata = { name: 'platform', deletionTimestamp };
+    cluster.place({ apiVersion: 'v1', kind: 'Namespace', metadata });
+    const report = await pass(cluster.port);
+    expect(report.findings).toMatchObject([
+      { type: 'notCorrected', item: 'platform', message: expect.stringContaining(`since ${deletionTimestamp}`) },
+    ]);
+    expect([report.errors, report.changes.length]).toEqual([[], 3]);
+  });
+
   test('if the loop has a bug, the pass throws the error and does not report it as an error of the cluster', async () => {
     const cluster = namespaces([]);
     const broken = { ...cluster.port, get: () => Promise.reject(new TypeError('x is not a function')) };
