@@ -39,6 +39,7 @@ const arrows = {
   'lib/doctor': [
     ...facts,
     ...ports,
+    'lib/range',
     'lib/leases',
     'lib/endpoints',
     'lib/api-servers',

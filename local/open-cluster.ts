@@ -31,8 +31,12 @@ async function openReal(real: RealCluster, named: string | undefined, terminal: 
   const spec = await readSpec(real.specFile);
   const { file, context } = kubeconfigFor(spec, real);
   const runPlugin = pluginRunner(terminal);
-  const loadKubeconfig = () => loadKubeconfigFile(file, { runPlugin, context });
-  const { server } = await loadKubeconfig().catch((error: unknown) => {
+  // The spec may be changed while it runs, and then name another file.
+  const loadKubeconfig = async (current: ClusterSpec) => {
+    const { file: currentFile, ...options } = kubeconfigFor(current, real);
+    return loadKubeconfigFile(currentFile, { runPlugin, ...options });
+  };
+  const { server } = await loadKubeconfig(spec).catch((error: unknown) => {
     throw new StartError(3, error instanceof Error ? error.message : String(error), { cause: error });
   });
   const folder = dataFolder(spec.name, named);

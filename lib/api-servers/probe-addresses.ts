@@ -89,7 +89,27 @@ async function probeWithWitnesses(
     return ofFamily.size > 0 && !isAnyAnswered(ofFamily);
   });
   const needed = witnesses.filter(({ address }) => !outcomes.has(address) && silent.some(({ isOf }) => isOf(address)));
-  return new Map([...outcomes, ...(await probeAddresses(needed, probe, signal))]);
+  return withoutStarting(expected, new Map([...outcomes, ...(await probeAddresses(needed, probe, signal))]));
+}
+
+/**
+ * Returns the outcomes. A server that refuses the credential that another one accepts in this pass may not have loaded its roles
+ * yet: its answer shows nothing.
+ */
+function withoutStarting(
+  expected: readonly ProbedAddress[],
+  outcomes: ReadonlyMap<string, ProbeOutcome>,
+): ReadonlyMap<string, ProbeOutcome> {
+  const withCredential = expected.filter(({ target }) => target.authenticate === true).map(({ address }) => address);
+  if (!withCredential.some((address) => outcomes.get(address)?.verdict === 'ready')) return outcomes;
+  const changed = withCredential.flatMap((address): [string, ProbeOutcome][] => {
+    const outcome = outcomes.get(address);
+    if (!outcome?.refused) return [];
+    return [
+      [address, { ...outcome, verdict: 'unknown', detail: `${outcome.detail} to a credential that another accepts` }],
+    ];
+  });
+  return new Map([...outcomes, ...changed]);
 }
 
 /**
@@ -198,6 +218,21 @@ export function targetOf(address: string, probe: ProbeSpec, spec: ClusterSpec): 
     ...(serverName !== undefined && { serverName }),
     authenticate: authenticate && (url === undefined || isHostOf(spec, url) || 'atKubeconfigHost'),
   };
+}
+
+/** Returns whether the probe is of another port than the one that is published, so that its answer may be of another server. */
+export function isOfOtherPort({ target }: ProbedAddress, { service }: ClusterSpec): boolean {
+  const { port, protocol } = new URL(target.url);
+  return Number(port || (protocol === 'https:' ? 443 : 80)) !== service.securePort;
+}
+
+/** Returns a finding for each address that is probed at another port than the published one. */
+export function portFindings(addresses: readonly ProbedAddress[], spec: ClusterSpec): Finding[] {
+  const others = addresses.filter((probed) => isOfOtherPort(probed, spec));
+  return others.map(({ address, target }) => {
+    const message = `${address} is probed at ${target.url} and published with port ${spec.service.securePort}: set service.securePort if that is not its port`;
+    return { type: 'other', message, item: address };
+  });
 }
 
 /**

@@ -1,8 +1,20 @@
 import { parseAddress } from '../allocator/ip-address.ts';
 import { isLoopback } from '../allocator/network.ts';
-import { type ProbedAddress, probeAddresses, resolveAddresses, targetOf } from '../api-servers/probe-addresses.ts';
+import {
+  isOfOtherPort,
+  type ProbedAddress,
+  probeAddresses,
+  resolveAddresses,
+  targetOf,
+} from '../api-servers/probe-addresses.ts';
 import { publishedFamilies } from '../cluster/published-objects.ts';
-import type { HostResolver, LookUp, Prober } from '../kubernetes/cluster-port.ts';
+import {
+  ClusterError,
+  type ClusterPort,
+  type HostResolver,
+  type LookUp,
+  type Prober,
+} from '../kubernetes/cluster-port.ts';
 import { type CredentialEnd, credentialEnds, endsSoon } from '../kubernetes/credentials.ts';
 import type { ApiServerAccess } from '../kubernetes/kubeconfig.ts';
 import {
@@ -16,7 +28,9 @@ import {
 } from '../kubernetes/permissions.ts';
 import type { Lease } from '../leases/lease.ts';
 import { hasAnswered, type ProbeOutcome } from '../leases/probe-outcome.ts';
-import type { ClusterSpec, Mode } from '../spec/cluster-spec.ts';
+import { HOLDS_SELECTOR } from '../range/hold-ip-address.ts';
+import { hasFallBack } from '../runtime/pass-transport.ts';
+import { type ClusterSpec, LOOPS, type Mode } from '../spec/cluster-spec.ts';
 import { hostOf } from '../util/hosts.ts';
 import { boundedText } from '../util/values.ts';
 import { type DoctorLine, fail, ok, warn } from './line.ts';
@@ -36,20 +50,23 @@ export async function checkKubeconfig(access: ApiServerAccess, nowMs: number): P
   return [...lines, ...ends.map((end) => endLine(end, nowMs))];
 }
 
-/**
- * Warns if the kubeconfig has the URL of one of several API servers: while this API server is down, the repair loops do not use
- * another one.
- */
-export function checkServer(spec: ClusterSpec, { server }: ApiServerAccess): readonly DoctorLine[] {
+/** Warns of the loops that stand still while the server of the kubeconfig is down, if it is one of several API servers. */
+export function checkServer(spec: ClusterSpec, access: ApiServerAccess): readonly DoctorLine[] {
+  const { server } = access;
   const url = new URL(server);
   const apiServers = spec.apiServers.flatMap((one) => ('address' in one && one.kind === 'server' ? [one] : []));
   const isOne = apiServers.some(
     ({ address, probe }) => hostOf(url) === address || new URL(targetOf(address, probe, spec).url).host === url.host,
   );
   if (!isOne || apiServers.length < 2) return [];
-  const message = `${server} is one of ${apiServers.length} API servers: while it is down, ranges are not repaired`;
-  return [warn('kubeconfig', message, 'Set the server of the kubeconfig to a load balancer of the API servers')];
+  const still = LOOPS.filter((loop) => !hasFallBack(loop, spec, access));
+  const published = still.includes('kubernetes-service') ? ', and it stays published' : '';
+  const message = `${server} is one of ${apiServers.length} API servers: while it is down, ${still.join(', ')} stand still${published}`;
+  const fix = 'Set the server of the kubeconfig to a load balancer of the API servers';
+  return [warn('kubeconfig', message, published === '' ? fix : `${fix}, or add a fall-back: ${FALL_BACK}`)];
 }
+
+const FALL_BACK = 'docs/cluster-spec.md#a-fall-back';
 
 export function endLine(ending: CredentialEnd, nowMs: number): DoctorLine {
   const { what, endsMs } = ending;
@@ -111,6 +128,24 @@ export async function checkRights(
     ...optionalGroups(spec).map((group) => checkGroup(group, review, spec.mode, ADD)),
   ];
   return [...(await Promise.all(needed)), ...(isOnThisMachine(server) ? [] : await checkExcess(review))];
+}
+
+/** Warns if an address is held, and passes may not end its hold. */
+export async function checkHolds(
+  review: SelfReview,
+  { allocator, repair }: ClusterSpec,
+  kubernetes: Pick<ClusterPort, 'list'>,
+): Promise<readonly DoctorLine[]> {
+  if (allocator !== 'apiserver' || repair.ipAddresses) return [];
+  // Before Kubernetes 1.33 there are no IPAddresses; the check of the rights reports that they may not be listed.
+  const held = await kubernetes.list('IPAddress', undefined, HOLDS_SELECTOR).catch((error: unknown) => {
+    if (error instanceof ClusterError && (error.code === 'Rejected' || error.code === 'Forbidden')) return [];
+    throw error;
+  });
+  const permission: Permission = { verb: 'delete', group: 'networking.k8s.io', resource: 'ipaddresses' };
+  if (held.length === 0 || (await review.allows(permission))) return [];
+  const message = `${held.length} addresses are held, and passes may not ${permissionText(permission)}: a hold that ends stays`;
+  return [warn('rights', message, `${ADD}, or release them: kbctl release ip`)];
 }
 
 function optionalGroups(spec: ClusterSpec): PermissionGroup[] {
@@ -181,14 +216,16 @@ export async function checkProbes(
     ...names,
     ...addresses.flatMap((address) => {
       const outcome = outcomes.get(address.address);
-      return outcome === undefined ? [] : [aboutAddress(address, outcome)];
+      return outcome === undefined ? [] : [aboutAddress(address, outcome, spec)];
     }),
   ];
 }
 
-function aboutAddress({ address, target }: ProbedAddress, outcome: ProbeOutcome): DoctorLine {
+function aboutAddress(probed: ProbedAddress, outcome: ProbeOutcome, spec: ClusterSpec): DoctorLine {
   const { verdict, detail, odd } = outcome;
-  const message = `${address}, probed at ${target.url}, ${hasAnswered(outcome) ? '' : 'gave '}${detail}`;
+  const { address, target } = probed;
+  const port = isOfOtherPort(probed, spec) ? ` and published with port ${spec.service.securePort}` : '';
+  const message = `${address}, probed at ${target.url}${port}, ${hasAnswered(outcome) ? '' : 'gave '}${detail}`;
   if (verdict === 'ready') return ok('probe', message);
   if (verdict === 'alive') {
     const fix =

@@ -22,6 +22,7 @@ import { readLeases } from '../table/leases.ts';
 import { unlessAborted } from '../util/async.ts';
 import {
   checkApiServer,
+  checkHolds,
   checkKubeconfig,
   checkName,
   checkProbes,
@@ -85,6 +86,7 @@ export async function checkCluster(
     if (server.some(({ level }) => level === 'fail')) return reached;
     const inside = await Promise.all([
       check('rights', () => checkRights(review, spec, access.server)),
+      check('rights', () => checkHolds(review, spec, kubernetes)),
       check('service', () => checkService(spec, kubernetes)),
       check('service', () => checkWebhook(spec, review)),
       check('owner', () => checkOwners(spec, kubernetes, nowMs)),

@@ -136,7 +136,7 @@ export function deadServersPublished(
 export function probeFindings(outcomes: ReadonlyMap<string, ProbeOutcome>): Finding[] {
   return [...outcomes].flatMap(([address, { verdict, odd, detail, late }]): Finding[] => {
     if (late || verdict === 'unknown') {
-      const why = late ? 'this process was busy while it probed' : 'not probed to the end';
+      const why = late ? 'this process was busy while it probed' : 'no result of the probe of';
       return [{ type: 'other', message: `${why} ${address}: ${detail}`, item: address }];
     }
     const message = `the probe of ${address}: ${detail}. Check its URL, its server name and the CA`;

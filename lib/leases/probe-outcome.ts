@@ -11,15 +11,14 @@ export interface ProbeOutcome {
   readonly odd: boolean;
   /** True if this process was busy while it waited for the answer. */
   readonly late?: true;
+  /** True if the server refused the request: 401 or 403. */
+  readonly refused?: true;
   /** The text for logs and findings: `answered 503`, `no answer: connect ECONNREFUSED`. */
   readonly detail: string;
 }
 
-/**
- * The statuses that mean `alive`. A probe has no credentials: a server that rejects them, or asks for a later request, is
- * alive.
- */
-const ALIVE = new Set([401, 403, 429]);
+/** The statuses of a server that refuses the request. It is alive, as is one that asks for a later request (429). */
+const REFUSED = new Set([401, 403]);
 
 const LONGEST_DETAIL = 200;
 
@@ -79,7 +78,8 @@ export function shortDetail({ detail }: ProbeOutcome): string {
 function statusOutcome(status: number, body: string): ProbeOutcome {
   const detail = `answered ${status}`;
   if (status === 200) return { verdict: 'ready', odd: false, detail };
-  if (ALIVE.has(status)) return { verdict: 'alive', odd: false, detail };
+  if (REFUSED.has(status)) return { verdict: 'alive', odd: false, refused: true, detail };
+  if (status === 429) return { verdict: 'alive', odd: false, detail };
   if (status === 500 && SHUTTING_DOWN.test(body)) {
     return { verdict: 'shuttingDown', odd: false, detail: `${detail}: it is shutting down` };
   }

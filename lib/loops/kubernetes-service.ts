@@ -1,4 +1,4 @@
-import { probeServers, ticksOfATurn } from '../api-servers/probe-addresses.ts';
+import { portFindings, probeServers, ticksOfATurn } from '../api-servers/probe-addresses.ts';
 import { publish, writeService } from '../api-servers/write-objects.ts';
 import type { Finding } from '../cluster/finding.ts';
 import {
@@ -152,7 +152,11 @@ async function gather(context: PassContext): Promise<World | PassReport> {
       { ...first, objects: { Endpoints: endpoints, EndpointSlice: sliceOf(first) } },
       ...others.map((family) => ({ ...family, objects: { EndpointSlice: sliceOf(family) } })),
     ],
-    findings: [...findings, ...probeFindings(outcomes)],
+    findings: [
+      ...findings,
+      ...probeFindings(outcomes),
+      ...(previous === undefined ? portFindings(expected, spec) : []),
+    ],
     ...{ contest, slicesContest },
     nowMs: nowMs(),
   };

@@ -16,6 +16,7 @@ import { CONCURRENT_PASSES, startDeadline } from './deadline.ts';
 import type { ClusterAccess, ConnectOptions, Environment } from './environment.ts';
 import {
   answeringServer,
+  MAY_USE_ANOTHER,
   orOther,
   otherServers,
   type PassKubeconfig,
@@ -57,12 +58,6 @@ const KEEP_BRIEFLY_MS = 5 * 60_000;
  */
 const STORE_PAUSE_MS = 60_000;
 const MOST_KNOWN = 10_000;
-/**
- * Loops that may use another API server of the spec if the kubeconfig's server is down. The repair loops may not: that API server
- * might belong to a former control plane, and a repair would free everything that it does not list.
- */
-const MAY_USE_ANOTHER: ReadonlySet<Loop> = new Set(['kubernetes-service', 'system-namespaces']);
-
 /**
  * The connections of this process. A kubeconfig is kept for hours. It is read again in these cases, but from a store at most once
  * a minute: during a pass, if the API server refused the credential or its certificate does not verify; in the next pass, if the

@@ -1,3 +1,4 @@
+import { parseAddress } from '../allocator/ip-address.ts';
 import { isHostOf, targetOf } from '../api-servers/probe-addresses.ts';
 import { ClusterError, type Prober, type ProbeTarget } from '../kubernetes/cluster-port.ts';
 import type { HttpReply } from '../kubernetes/http-client.ts';
@@ -5,7 +6,7 @@ import type { ApiServerAccess } from '../kubernetes/kubeconfig.ts';
 import { networkFaultOf } from '../kubernetes/network-fault.ts';
 import type { ApiRequest, Transport } from '../kubernetes/transport.ts';
 import { probeOutcome } from '../leases/probe-outcome.ts';
-import { type ClusterSpec, isDnsName } from '../spec/cluster-spec.ts';
+import { type ClusterSpec, isDnsName, type Loop } from '../spec/cluster-spec.ts';
 import { hostOf } from '../util/hosts.ts';
 
 /** The kubeconfig of one pass, which may become outdated during the pass. */
@@ -86,6 +87,12 @@ const MOST_OTHERS = 16;
 /** The longest wait for the answer of the kubeconfig's server. It leaves a pass of 9 s enough time to use another server. */
 const FIRST_ANSWER_MS = 3_000;
 
+/**
+ * Loops that may use another API server of the spec if the kubeconfig's server is down. The repair loops may not: that API server
+ * might belong to a former control plane, and a repair would free everything that it does not list.
+ */
+export const MAY_USE_ANOTHER: ReadonlySet<Loop> = new Set(['kubernetes-service', 'system-namespaces']);
+
 /** The first parts of the paths at which API servers report their health. Any other path may be that of a proxy. */
 const HEALTH_PATHS: ReadonlySet<string | undefined> = new Set(['readyz', 'livez', 'healthz']);
 
@@ -113,6 +120,14 @@ export function otherServers(
       return isOther ? [{ url, serverName, authenticate: false }] : [];
     })
     .slice(0, MOST_OTHERS);
+}
+
+/** Returns whether passes of a loop can use another API server, if each one has a certificate for all of their names. */
+export function hasFallBack(loop: Loop, spec: ClusterSpec, access: ApiServerAccess): boolean {
+  const answered = loop === 'kubernetes-service' ? { has: () => true } : undefined;
+  // The certificates of the others do not contain the address of this one.
+  const isForAll = parseAddress(serverNameOf(access)) === undefined;
+  return MAY_USE_ANOTHER.has(loop) && isForAll && otherServers(spec, access, answered).length > 0;
 }
 
 function serverNameOf({ tls, server }: ApiServerAccess): string {

@@ -2,6 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import type { ProbeReply } from '../../lib/cluster/probe-reply.ts';
 import {
   checkApiServer,
+  checkHolds,
   checkKubeconfig,
   checkName,
   checkProbes,
@@ -22,6 +23,7 @@ import {
   permissionText,
   type SelfReview,
 } from '../../lib/kubernetes/permissions.ts';
+import { heldAddress } from '../../lib/range/hold-ip-address.ts';
 import { makeAuthority } from '../../local/stand-in/identity.ts';
 import { aClusterSpec, aServer, specIn } from '../support/a-cluster-spec.ts';
 import { anAccess } from '../support/an-access.ts';
@@ -152,6 +154,42 @@ describe('the connection to the API server', () => {
     expect(lines.map(({ level }) => level)).toEqual(levels);
   });
 
+  test.each([
+    ['10.9.8.7', {}, 'system-namespaces, kubernetes-service, cluster-ip-repair, node-port-repair stand still, and it'],
+    ['10.9.8.7', { servername: 'kubernetes' }, 'cluster-ip-repair, node-port-repair stand still'],
+  ])('if the kubeconfig names the API server %s with %j, the doctor warns that %s', (host, name, still) => {
+    const spec = aClusterSpec({ apiServers: [aServer('10.9.8.7'), aServer('10.9.8.8')] });
+    const tls = () => ({ rejectUnauthorized: true, ...name });
+    const [line] = checkServer(spec, anAccess({ server: `https://${host}:6443`, tls }));
+    expect(line?.message).toContain(`while it is down, ${still}`);
+    expect(line?.message.endsWith('still')).toBe('servername' in name);
+  });
+
+  test.each([
+    ['at a probe URL', { apiServers: [aServer('10.9.8.7'), aServer('10.9.8.8', { url: 'https://h:1/readyz' })] }, 3],
+    ['nowhere', { apiServers: [aServer('10.9.8.7'), aServer('10.9.8.8', { url: 'http://h:1/readyz' })] }, 4],
+  ])('if the other API server is reached %s, the doctor counts the loops that stand still', (_, spec, count) => {
+    const tls = () => ({ rejectUnauthorized: true, servername: 'kubernetes' });
+    const [line] = checkServer(aClusterSpec(spec), anAccess({ server: 'https://10.9.8.7:6443', tls }));
+    expect(
+      line?.message
+        .split(': while it is down, ')[1]
+        ?.split(', ')
+        .filter((one) => !one.startsWith('and')),
+    ).toHaveLength(count);
+  });
+
+  test('the line about a probe of another port than the published one contains both ports', async () => {
+    const apiServers = [aServer('10.9.8.7', { url: 'https://127.0.0.1:32764/readyz' })];
+    const probe = async () => ({ kind: 'status', status: 200, body: 'ok' }) as const;
+    const lines = await checkProbes(aClusterSpec({ apiServers }), [], {
+      ...{ probe, lookUp: async () => undefined, signal: never },
+    });
+    expect(lines.map(({ message }) => message)).toEqual([
+      '10.9.8.7, probed at https://127.0.0.1:32764/readyz and published with port 6443, answered 200',
+    ]);
+  });
+
   test('no renewal is suggested for a token that is renewed automatically', async () => {
     const ended = `x.${Buffer.from(JSON.stringify({ iat: 0, exp: 1 })).toString('base64url')}.x`;
     const authHeaders = async () => ({ Authorization: `Bearer ${ended}` });
@@ -219,6 +257,28 @@ describe('the permissions of the credential', () => {
   const reviewing = (allows: (permission: Permission) => boolean) =>
     aReview({ allows: async (permission) => allows(permission) });
   const justEnough = ({ namespace }: Permission) => namespace !== 'kube-system';
+
+  test.each([
+    { allocator: 'apiserver', held: 1, may: false, warns: true },
+    { allocator: 'apiserver', held: 1, may: true, warns: false },
+    { allocator: 'apiserver', held: 0, may: false, warns: false },
+    { allocator: 'table', held: 1, may: false, warns: false },
+  ] as const)(
+    'the doctor warns that ended holds stay: $warns, for $allocator, $held holds and the right $may',
+    async (given) => {
+      const held = [heldAddress('10.0.0.9', { owner: 'ci', takenUpBy: 'any' })].slice(0, given.held);
+      const review = reviewing(({ verb, resource }) => given.may && verb === 'delete' && resource === 'ipaddresses');
+      const lines = await checkHolds(review, aClusterSpec({ allocator: given.allocator }), memoryCluster(held).port);
+      const message =
+        '1 addresses are held, and passes may not delete ipaddresses.networking.k8s.io: a hold that ends stays';
+      expect(lines).toEqual(given.warns ? [expect.objectContaining({ level: 'warn', message })] : []);
+    },
+  );
+
+  test.each(['Rejected', 'Forbidden'] as const)('IPAddresses that cannot be listed (%s) are no holds', async (code) => {
+    const list = () => Promise.reject(new ClusterError(code, 'no'));
+    expect(await checkHolds(aReview(), aClusterSpec(), { list })).toEqual([]);
+  });
 
   test('the doctor does not warn about a credential with exactly the required permissions', async () => {
     const lines = await checkRights(reviewing(justEnough), aClusterSpec(), SERVER);

@@ -90,7 +90,7 @@ describe('the findings about probes', () => {
     {
       name: 'a probe that ended before its result was known causes a finding',
       other: { verdict: 'unknown' },
-      finding: [{ type: 'other', message: 'not probed to the end 10.0.0.1: timed out', item: '10.0.0.1' }],
+      finding: [{ type: 'other', message: 'no result of the probe of 10.0.0.1: timed out', item: '10.0.0.1' }],
     },
   ])('the rules for findings of a probe: $name', ({ other, finding }) => {
     expect(probeFindings(new Map([['10.0.0.1', { ...miss, ...other }]]))).toEqual(finding);

@@ -124,6 +124,49 @@ describe('a tick of the kubernetes-service loop', () => {
   });
 });
 
+describe('an API server that starts', () => {
+  const FORBIDDEN = { kind: 'status', status: 403, body: '' } as const;
+  const withCredential = (...addresses: readonly string[]) =>
+    new EndpointsWorld(addresses.map((address) => aServer(address, { authenticate: true }))).answer(
+      READY,
+      ...addresses,
+    );
+
+  test('a server that refuses the credential that another one accepts is not added, and is added when it accepts it', async () => {
+    const world = withCredential(A, B).answer(FORBIDDEN, B);
+    const { findings } = await world.tick();
+    expectPublished(world, A);
+    expect(findings).toMatchObject([{ type: 'other', item: B, message: expect.stringContaining('answered 403') }]);
+    world.answer(READY, B);
+    await world.tick();
+    expectPublished(world, A, B);
+  });
+
+  test('a server that is published and then refuses the credential stays published', async () => {
+    const world = await settled(withCredential(A, B));
+    world.answer(FORBIDDEN, B);
+    for (let tick = 0; tick < 5; tick++) await world.tick();
+    expectPublished(world, A, B);
+  });
+
+  test.each([
+    ['every server refuses the credential', withCredential(A, B).answer(FORBIDDEN, A, B)],
+    ['the probes have no credential', worldOf(A, B).answer(FORBIDDEN, B)],
+  ])('if %s, a server that answers 403 counts as alive', async (_, world) => {
+    await world.tick();
+    expectPublished(world, A, B);
+  });
+});
+
+test('only the first pass reports an address that is probed at another port than the published one', async () => {
+  const world = new EndpointsWorld([aServer(A, { url: `https://${A}:32764/readyz` })]).answer(READY, A);
+  const { findings } = await world.tick();
+  expect(findings).toMatchObject([
+    { type: 'other', item: A, message: expect.stringMatching(/:32764\/readyz and published with port 6443: /) },
+  ]);
+  expect((await world.tick()).findings).toEqual([]);
+});
+
 describe('addresses of a host name', () => {
   test('the tick publishes new addresses of a host name at once, and removes addresses that it no longer resolves to when their leases expire', async () => {
     const world = new EndpointsWorld([aHost(HOST)]).answer(READY, A, B, C);
