@@ -29,8 +29,12 @@ export async function correct(
     case 'create':
       return (await create(kubernetes, item, service)) ? `created IPAddress ${item}${owner}` : undefined;
     case 'replace': {
-      const isFree = record === undefined || (await remove(kubernetes, record));
-      return isFree && (await create(kubernetes, item, service)) ? `replaced IPAddress ${item}${owner}` : undefined;
+      // The reference is immutable. If a policy refuses the new IPAddress, this call throws, and the old one keeps the address
+      // reserved. Otherwise the API server answers that the IPAddress exists.
+      const isCreated = await create(kubernetes, item, service);
+      const isFree = !isCreated && record !== undefined && (await remove(kubernetes, record));
+      const isReplaced = isCreated || (isFree && (await create(kubernetes, item, service)));
+      return isReplaced ? `replaced IPAddress ${item}${owner}` : undefined;
     }
     case 'relabel':
       return record && (await relabel(kubernetes, record)) ? `corrected the labels of IPAddress ${item}` : undefined;

@@ -161,7 +161,9 @@ async function withFaults(
 ): Promise<PassReport> {
   const isInitial = servedAddresses(cidrs);
   const clocks = { nowMs: nowMs(), servedAtMs: kubernetes.servedAtMs() };
-  const faults = addressFaults({ ...read, isServed: isInitial });
+  const faults = [...addressFaults({ ...read, isServed: isInitial })];
+  // The deletion alone of an IPAddress that a Service needs would free the address of the Service.
+  const replaced = new Set(faults.flatMap(({ correction, item }) => (correction === 'replace' ? item : [])));
   const { listed, unlisted, memory } = chooseFaults(faults, addressMemoryIn(previous?.state), clocks);
   // Services may have addresses of ServiceCIDRs that were created during the pass.
   const isNew = listed.some(({ type }) => type === 'outOfRange')
@@ -176,6 +178,7 @@ async function withFaults(
     kubernetes,
     confirmed.filter((fault) => fault !== undefined),
     ipAddresses,
+    replaced,
   );
   const isKept = (type: FindingType) => !CLAIM_FINDINGS.has(type);
   return {
@@ -199,11 +202,13 @@ function withState(report: PassReport, added: { addresses?: AddressMemory; mayEn
 /**
  * Corrects faults one by one. If an object cannot be corrected, that is a finding, and the pass continues. If the role does not
  * allow a kind of correction, it is one finding.
+ * @param replaced the addresses whose IPAddress is only replaced, but not deleted
  */
 async function correctEach(
   kubernetes: ClusterPort,
   confirmed: readonly (Confirmed | Finding)[],
   writes: boolean,
+  replaced: ReadonlySet<string>,
 ): Promise<Pick<PassReport, 'changes' | 'findings' | 'errors'>> {
   const unread = confirmed.flatMap((one) => ('fault' in one ? [] : [one]));
   // A Service that cannot be read again may have the address, so its IPAddress stays.
@@ -213,7 +218,8 @@ async function correctEach(
   const changes: string[] = [];
   const refused = new Set<AddressFault['correction']>();
   try {
-    for (const one of writes ? faults : []) {
+    const isLeft = ({ correction, item }: AddressFault) => correction === 'delete' && replaced.has(item);
+    for (const one of writes ? faults.filter(({ fault }) => !isLeft(fault)) : []) {
       const { fault } = one;
       if (refused.has(fault.correction)) continue;
       const done = await correct(kubernetes, one).catch((error: unknown) => {

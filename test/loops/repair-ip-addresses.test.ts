@@ -217,6 +217,14 @@ describe('a pass over the IPAddresses of a cluster', () => {
     expect(remaining).toEqual(['10.0.0.9']);
   });
 
+  test('a pass does not delete an IPAddress with a wrong reference if the API server refuses the new one, because the address would be free', async () => {
+    const { report, cluster } = await passOver([service('s', ITEM), ipAddress('gone')], {
+      spoil: { create: async () => ({ outcome: 'invalid', message: 'not by policy' }) },
+    });
+    expect(report.findings.map(({ type }) => type)).toContain('notCorrected');
+    expect(cluster.find(IP_ADDRESS)).toMatchObject(ipAddress('gone'));
+  });
+
   test('a pass succeeds if an API server creates the IPAddress just before the pass', async () => {
     const { report } = await passOver([service('s', ITEM)], {
       spoil: () => ({ create: async () => ({ outcome: 'alreadyExists' }) as never }),
