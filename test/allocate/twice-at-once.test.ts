@@ -95,6 +95,27 @@ test('two invocations of one request return the same answer although one is inte
   await fc.assert(property, { numRuns: runs(40) });
 });
 
+test('a late invocation of a request releases what it allocated after a Service claimed the items in the answer of an earlier one', async () => {
+  const world = await withFree(4);
+  const items: AllocateRequest['items'] = [{ range: 'serviceips', next: true }];
+  let puts = 0;
+  let first: Answer | undefined;
+  const late = tableThrough(world.table, async (call, name) => {
+    // The first write is the record of the request, the second one is the range.
+    if (name === 'put' && ++puts === 2) {
+      first = await world.ask({ items });
+      const claimed: AllocateRequest['items'] = [{ range: 'serviceips', value: valuesIn(first)[0] ?? '' }];
+      await world.ask({ requestId: 'r2', items: claimed, takeUp: {} });
+    }
+    return call();
+  });
+  const second = await world.ask({ items }, late);
+  expect(first?.outcome).toBe('done');
+  expect(plain(second)).toEqual(plain(first ?? second));
+  expect(await held(world, 'r2')).toEqual(valuesIn(second));
+  expect(await held(world, 'r1')).toEqual([]);
+});
+
 test('two simultaneous invocations of one release free its items once, and free no item that another request has allocated since', async () => {
   const release: Partial<AllocateRequest> = {
     operation: 'release',

@@ -14,7 +14,14 @@ export interface ServiceSpec {
   readonly clusterIPs?: readonly string[];
   readonly ipFamilies?: readonly string[];
   readonly ipFamilyPolicy?: string;
-  readonly ports: readonly { readonly port: number; readonly protocol: 'TCP'; readonly nodePort?: number }[];
+  readonly ports: readonly ServicePort[];
+}
+
+interface ServicePort {
+  readonly name?: string;
+  readonly port: number;
+  readonly protocol: 'TCP';
+  readonly nodePort?: number;
 }
 
 /**
@@ -37,7 +44,7 @@ export class ControlPlane extends ObjectServer {
     if (request.path.includes('/servicecidrs') && this.all('servicecidrs').length === 0) {
       return statusReply(404, '', 'the server could not find the requested resource');
     }
-    if (request.method === 'POST' && request.path.endsWith('/ipaddresses')) {
+    if (request.method === 'POST' && /\/ipaddresses(\?|$)/.test(request.path)) {
       const status = this.refused.get(JSON.parse(request.body ?? '{}').metadata.name);
       if (status === 403) return statusReply(403, 'Forbidden', 'ValidatingAdmissionPolicy denied request');
       if (status === 422) return statusReply(422, 'Invalid', 'the IPAddress is invalid');

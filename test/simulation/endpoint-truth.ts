@@ -11,6 +11,7 @@ import type { World } from './world.ts';
 interface Probe {
   readonly atMs: number;
   readonly pass: string;
+  readonly isOfAgent: boolean;
   readonly address: string;
   readonly status: number | undefined;
 }
@@ -72,6 +73,8 @@ class AddressTruth {
   withdrawnUntilMs = 0;
   /** A deregistration that began before this time may have been undone, so its answer is not checked. */
   mayReturnMs = 0;
+  /** The last time at which a probe proved that the process of the server had ended. Its next start ends a withdrawal. */
+  endedAtMs = Number.NEGATIVE_INFINITY;
   undoneAtMs: number | undefined;
 }
 
@@ -82,6 +85,10 @@ export class EndpointTruth {
   /** The call that is being carried out. */
   call: Call | undefined;
   #probes: Probe[] = [];
+  /** The addresses that each pass probes. */
+  readonly #probed = new Map<string, string[]>();
+  /** The addresses that each deregistration has withdrawn. */
+  readonly #marked = new Set<string>();
   readonly #published = new Map<string, readonly string[]>();
   #restoredAtMs = Number.NEGATIVE_INFINITY;
   /** The time at which another client last removed all addresses of an object. */
@@ -111,13 +118,21 @@ export class EndpointTruth {
     }
   }
 
+  /** Records that a pass begins to probe an address. */
+  probing(process: Process, address: string): void {
+    const pass = passOf(process);
+    this.#probed.set(pass, [...(this.#probed.get(pass) ?? []), address]);
+  }
+
   /** Records a probe. @param isLate the process was blocked during the probe, so silence does not show that the server is down */
   probed(process: Process, address: string, { status, isLate = false }: ProbeResult): void {
     if (status === undefined ? !isLate : !ALIVE.has(status)) this.#world.servers.notice(address);
     // Other processes probe only to find a server that answers.
     if (process.kind !== 'endpoints' && process.kind !== 'agent') return;
     this.#probes = this.#probes.filter(({ atMs }) => atMs > this.#now - REMEMBERED_MS);
-    this.#probes.push({ atMs: this.#now, pass: passOf(process), address, status });
+    const pass = passOf(process);
+    this.#probes.push({ atMs: this.#now, pass, isOfAgent: process.kind === 'agent', address, status });
+    for (const probe of this.#probes) if (probe.pass === pass && this.#provesEnd(probe)) this.#ended(probe.address);
   }
 
   expect(addresses: readonly string[]): void {
@@ -162,19 +177,26 @@ export class EndpointTruth {
 
   /**
    * Records the answer of a deregistration that began at `askedAtMs`: the address is withdrawn until `untilMs`. The answer is
-   * ignored if the server was down since the first of the overlapping deregistrations began.
+   * ignored if a probe proved since that the server had ended. A pass that probed it just before may count that.
    */
   withdrawn(address: string, askedAtMs: number, untilMs: number): void {
     const known = this.#of(address);
     if (known.mayReturnMs >= askedAtMs) return;
-    if (!this.#world.servers.wasGoodSince(address, known.leavingSinceMs)) return;
+    if (known.endedAtMs >= known.leavingSinceMs - PASS_MS) return;
     known.withdrawnUntilMs = Math.max(untilMs - SKEW_MS, known.withdrawnUntilMs);
     if (this.published().includes(address)) {
       this.#world.violate('toldWithdrawn', `a deregistration answered that ${address} is not published, and it is`);
     }
   }
 
-  /** Records that the address may be published again: its withdrawal was undone or lost, or the server was down. */
+  /** Records that the next answer of the server ends its withdrawal. */
+  #ended(address: string): void {
+    const known = this.#of(address);
+    known.endedAtMs = this.#now;
+    known.withdrawnUntilMs = 0;
+  }
+
+  /** Records that the address may be published again: its withdrawal was undone or lost. */
   mayReturn(address: string, untilMs = this.#now): void {
     const known = this.#of(address);
     known.withdrawnUntilMs = 0;
@@ -231,9 +253,17 @@ export class EndpointTruth {
 
   /**
    * Checks each write of the leases by a deregistration. No deregistration in the simulation is allowed to withdraw the last
-   * address of a family.
+   * address of a family, or to withdraw an address again after its withdrawal was undone.
    */
-  checkMarked({ before, after }: TableWrite): void {
+  checkMarked({ before, after, by }: TableWrite): void {
+    const isMarked = (leases: Attributes | undefined, address: string) =>
+      leaseFieldIn(leases, address, 'withdrawnUntilMs') > this.#now;
+    for (const address of addressesWithLease(after)) {
+      if (isMarked(before, address) || !isMarked(after, address)) continue;
+      const mark = `${passOf(by)} ${address}`;
+      if (this.#marked.has(mark)) this.#world.violate('undone', `${by.name} withdrew ${address} again after an undo`);
+      this.#marked.add(mark);
+    }
     for (const isOf of [isIPv6, (address: string) => !isIPv6(address)]) {
       const stayingIn = (leases: Attributes | undefined, untilMs: number) =>
         addressesWithLease(leases).filter(
@@ -365,7 +395,13 @@ export class EndpointTruth {
     // An address stays until its lease expires if no other address of its family is expected.
     const isLeased = this.#world.leaseField(address, 'expiresAtMs') > sentAtMs;
     if (isLeased && !now.some((each) => this.isExpected(each))) return;
-    if (isTick && !isAgents && !isFormerRecord && (unexpectedSinceMs ?? sentAtMs) < sentAtMs - STALE_SPEC_MS) {
+    if (
+      isTick &&
+      !isMirrored &&
+      !isAgents &&
+      !isFormerRecord &&
+      (unexpectedSinceMs ?? sentAtMs) < sentAtMs - STALE_SPEC_MS
+    ) {
       this.#world.violate('notInSpec', `${address} is not in the spec and was published`);
     }
   }
@@ -381,6 +417,17 @@ export class EndpointTruth {
     return this.#probes.some(
       (probe) => probe.pass === pass && probe.status !== undefined && isIPv6(probe.address) === isIPv6(address),
     );
+  }
+
+  /**
+   * Returns whether a probe proves that the process of the server has ended. Silence proves it to the agent beside the server, to a
+   * pass to which another address of the family answered, and to a pass that probes no other one.
+   */
+  #provesEnd({ status, pass, address, isOfAgent }: Probe): boolean {
+    if (status !== undefined || isOfAgent) return status === undefined || !ALIVE.has(status);
+    const isOfFamily = (other: string) => isIPv6(other) === isIPv6(address);
+    if (this.#probed.get(pass)?.filter(isOfFamily).length === 1) return true;
+    return this.#probes.some((probe) => probe.pass === pass && probe.status !== undefined && isOfFamily(probe.address));
   }
 
   #areTwo(misses: readonly Probe[]): boolean {

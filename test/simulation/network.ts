@@ -52,6 +52,7 @@ export function networkOf(world: World, process: Process, ca: string): Network {
     if (path().isLate) clock.in(LATE_AFTER_MS, () => clock.stall(LATE_MS));
     path().isLate = false;
     const { stalls } = clock;
+    if (process.kind === 'endpoints') world.endpoints.probing(process, host);
     const probed = (answer?: number) => {
       world.endpoints.probed(process, host, { status: answer, isLate: clock.stalls !== stalls });
     };

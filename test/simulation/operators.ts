@@ -98,9 +98,13 @@ async function deregisterItself(world: World, address: string): Promise<void> {
 
 export async function undo(world: World, address: string): Promise<void> {
   const { spec, endpoints } = world;
-  endpoints.mayReturn(address);
   const { outcome } = await undoDeregister({ spec, ...(await world.kbctl()), address });
-  if (outcome === 'undone') endpoints.returned(address);
+  if (outcome === 'undone') {
+    endpoints.mayReturn(address);
+    endpoints.returned(address);
+  } else if (endpoints.isWithdrawn(address)) {
+    world.violate('withdrawn', `${address} is withdrawn, and an undo found no withdrawal`);
+  }
   world.note(`undo the deregistration of ${address}: ${outcome}`);
 }
 

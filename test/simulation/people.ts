@@ -3,6 +3,7 @@ import { HOLD_OWNER_LABEL } from '../../lib/cluster/kubernetes-objects.ts';
 import { aReview } from '../support/admission-review.ts';
 import type { Chance } from './clock.ts';
 import { itemsOf, type ServiceSpec, type StoredService } from './control-plane.ts';
+import { RANGE_KEYS } from './stored-items.ts';
 import { CLUSTER, GREEDY, TOKEN, type World } from './world.ts';
 
 const NAMESPACE = 'a';
@@ -107,7 +108,7 @@ export class People {
     const { clock } = this.#world;
     if (chance.once(8)) await this.#review({ name, chance, isDry: true, ...wish });
     for (let attempt = 1; attempt <= 4 && this.#world.isFaulty; attempt++) {
-      const answered = await this.#review({ name, chance, ...wish });
+      const answered = await this.#review({ name, chance, ...wish, isFirst: attempt === 1 && this.#isOwnName(name) });
       if (answered === 'refused' && chance.once(2)) return undefined;
       if (answered !== undefined && answered !== 'refused') return this.#store(name, answered, wish, chance);
       // The API server got no answer in time, so the person tries again.
@@ -139,10 +140,8 @@ export class People {
   }
 
   async #store(name: string, spec: ServiceSpec, wish: Wish, chance: Chance): Promise<StoredService | undefined> {
-    const { clock, ranges, inChargeSinceMs } = this.#world;
-    const isOthers = (item: string) => ranges.ownersOf(item).some(({ owner }) => owner !== `service ${name}`);
-    // While the webhook allows everything, the API server's own allocator refuses an item of another owner.
-    if (inChargeSinceMs === undefined && itemsOf({ spec }).some(isOthers)) return undefined;
+    const { clock } = this.#world;
+    if (this.#isRefusedByOthers(name, itemsOf({ spec }))) return undefined;
     for (const item of itemsOf({ spec })) this.#own(item, name);
     await clock.wait(chance.pick(chance.oneOf([50, 3_000, 15_000])));
     const existing = this.find(name);
@@ -153,17 +152,29 @@ export class People {
     return undefined;
   }
 
+  /** Returns whether the API server's own allocator refuses an item of another owner. It allocates while the webhook allows everything. */
+  #isRefusedByOthers(name: string, items: readonly string[]): boolean {
+    const { ranges, inChargeSinceMs } = this.#world;
+    const isOthers = (item: string) => ranges.ownersOf(item).some(({ owner }) => owner !== `service ${name}`);
+    return inChargeSinceMs === undefined && items.some(isOthers);
+  }
+
   async #change(service: StoredService, chance: Chance): Promise<void> {
     const { name } = service.metadata;
     const { type, ports, ...rest } = service.spec;
+    const isStack = new Set(rest.ipFamilies).size === rest.clusterIPs?.length;
     const isGrowing = type === 'ClusterIP';
     if (!this.#world.has('nodePorts')) return;
     const spec: ServiceSpec = isGrowing
-      ? { ...rest, type: 'NodePort', ports }
+      ? { ...rest, type: 'NodePort', ports: isStack && chance.once(2) ? named(ports, 30_000 + chance.pick(4)) : ports }
       : { ...rest, type: 'ClusterIP', ports: ports.map(({ nodePort: _, ...port }) => port) };
     const answered = isGrowing ? await this.#review({ name, spec, oldSpec: service.spec, chance }) : spec;
-    if (answered === undefined || answered === 'refused') return;
+    if (answered === 'refused') return;
+    for (const { nodePort } of spec.ports)
+      if (nodePort !== undefined) this.#world.ranges.claimedByService(String(nodePort));
+    if (answered === undefined) return;
     const items = itemsOf({ spec: answered });
+    if (this.#isRefusedByOthers(name, items)) return;
     for (const item of items) this.#own(item, name);
     await this.#world.clock.wait(chance.pick(3_000));
     const now = this.find(name);
@@ -188,8 +199,24 @@ export class People {
     servers.plane.remove('services', NAMESPACE, name);
     this.#disown(name, itemsOf(service));
     // Another Service of the same name with the same address may be about to be created.
-    const isShared = Array.from({ length: this.#sharedNames }, (_, index) => `svc-${index}`).includes(name);
-    if (!isShared) this.onDeleted(itemsOf(service));
+    if (!this.#isSharedName(name)) this.onDeleted(itemsOf(service));
+  }
+
+  /** Checks that a review that was refused has allocated nothing. The API server may have sent it twice. */
+  #checkNothingLeft(name: string, event: object, askedAtMs: number): void {
+    const { repeated, mayLeakAtMs } = this.#world;
+    if (repeated.has(event) || mayLeakAtMs >= askedAtMs) return;
+    const left = RANGE_KEYS.filter((key) => this.#world.stored(key).unclaimedOf.has(`${NAMESPACE}/${name}`));
+    if (left.length > 0) this.#world.violate('toldRefused', `${name} was refused, and has items in ${left.join(', ')}`);
+  }
+
+  /** Returns whether only one Service has this name. */
+  #isOwnName(name: string): boolean {
+    return name.startsWith('svc-') && !this.#isSharedName(name);
+  }
+
+  #isSharedName(name: string): boolean {
+    return Array.from({ length: this.#sharedNames }, (_, index) => `svc-${index}`).includes(name);
   }
 
   find(name: string): StoredService | undefined {
@@ -214,7 +241,11 @@ export class People {
         type: this.#world.has('nodePorts') && chance.once(2) ? 'NodePort' : 'ClusterIP',
         ...(isDual && { ipFamilyPolicy: 'RequireDualStack' }),
         // A Service with several ports tests reviews that allocate some of the node ports, fail, and release them again.
-        ports: Array.from({ length: chance.oneOf([1, 1, 3]) }, (_, index) => ({ port: 80 + index, protocol: 'TCP' })),
+        ports: Array.from({ length: chance.oneOf([1, 1, 3]) }, (_, index) => ({
+          name: `port-${index}`,
+          port: 80 + index,
+          protocol: 'TCP',
+        })),
       },
     };
   }
@@ -228,6 +259,7 @@ export class People {
     holdOwner,
     chance,
     isDry = false,
+    isFirst = false,
   }: ReviewRequest): Promise<ServiceSpec | 'refused' | undefined> {
     const timeoutS = chance.oneOf([3, 10]);
     const labels = holdOwner === undefined ? {} : { labels: { [HOLD_OWNER_LABEL]: holdOwner } };
@@ -246,6 +278,7 @@ export class People {
       body: JSON.stringify(review),
       requestContext: { http: { method: 'POST' }, timeEpoch: this.#world.clock.nowMs },
     };
+    const askedAtMs = this.#world.clock.nowMs;
     const answer = await this.#world.ask<{ readonly body: string; readonly statusCode: number }>(
       'admission',
       event,
@@ -255,6 +288,8 @@ export class People {
     if (answer === undefined || answer instanceof Error || answer.statusCode !== 200) return undefined;
     const { response } = JSON.parse(answer.body) as Answered;
     this.#world.note(`review of ${name}: ${response.allowed ? 'allowed' : response.status?.message}`);
+    const isUnknown = response.status?.code === 503;
+    if (!response.allowed && isFirst && !isUnknown) this.#checkNothingLeft(name, event, askedAtMs);
     if (!response.allowed) return 'refused';
     const patch = JSON.parse(Buffer.from(response.patch ?? 'W10=', 'base64').toString()) as PatchOperation[];
     return patched(spec, patch);
@@ -267,13 +302,16 @@ interface ReviewRequest extends Wish {
   readonly oldSpec?: ServiceSpec;
   readonly chance: Chance;
   readonly isDry?: boolean;
+  /** No other review of a Service of this name is or was under way. */
+  readonly isFirst?: boolean;
 }
 
 interface Answered {
   readonly response: {
     readonly allowed: boolean;
     readonly patch?: string;
-    readonly status?: { readonly message: string };
+    /** The code 503: the function does not know whether it has allocated something. */
+    readonly status?: { readonly message: string; readonly code: number };
   };
 }
 
@@ -286,6 +324,11 @@ export function withAddress(...clusterIPs: string[]): ServiceSpec {
     ipFamilies,
     ports: [{ port: 80, protocol: 'TCP' }],
   };
+}
+
+/** Returns the ports, of which the first one names its node port. */
+function named([first, ...others]: ServiceSpec['ports'], nodePort: number): ServiceSpec['ports'] {
+  return first === undefined ? [] : [{ ...first, nodePort }, ...others];
 }
 
 function patched(spec: ServiceSpec, patch: readonly PatchOperation[]): ServiceSpec {

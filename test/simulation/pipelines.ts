@@ -20,6 +20,8 @@ const PATIENCE_MS = 32_000;
 /** A time longer than any disturbance. */
 const DISTURBED_MS = 5 * 60_000;
 const AT_ONCE = 8;
+/** The time after the end of a hold at which a Service asks for its item, often before a pass has freed it. */
+const LATE_MS = 8_000;
 /**
  * A time shorter than the 90 s for which a request record is kept here (a day in the real table), so that no request is repeated
  * later.
@@ -139,11 +141,14 @@ export class Pipelines {
     await this.#world.people.live(service, chance);
   }
 
-  /** Creates a Service that asks for the held address, so that the webhook claims the hold. */
+  /** Creates a Service that asks for the held address, so that the webhook claims the hold, or refuses it after the end of the hold. */
   async #createService({ id, items, untilMs }: Held, chance: Chance): Promise<void> {
+    const { clock } = this.#world;
     const isOwn = (item: string) => this.#world.ranges.ownersOf(item).some(({ owner }) => owner === id);
     const addresses = items.filter((item) => !/^\d+$/.test(item) && isOwn(item)).slice(0, 1);
-    if (!this.#world.has('webhook') || addresses.length === 0 || this.#world.clock.nowMs > untilMs - 20_000) return;
+    const isLate = chance.once(2);
+    if (!this.#world.has('webhook') || addresses.length === 0 || (!isLate && clock.nowMs > untilMs - 20_000)) return;
+    if (isLate) await clock.wait(untilMs - clock.nowMs + LATE_MS + chance.pick(LATE_MS));
     for (const item of addresses) this.#world.ranges.end(item, id);
     const service = await this.#world.people.create(
       `of-${id}`,

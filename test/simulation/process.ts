@@ -137,6 +137,7 @@ export class Process {
     await clock.wait(this.#hopMs(fault), signal);
     this.#checkAlive();
     const noReply = async (): Promise<Exchanged<Reply>> => {
+      if (this.kind === 'admission' && writes !== undefined) this.#world.mayLeakAtMs = clock.nowMs;
       await clock.wait(this.#chance.oneOf([5, timeoutMs]), signal);
       this.#checkAlive();
       return { outcome: 'noReply' };

@@ -82,6 +82,13 @@ export class RangeTruth {
     this.#claimedAtMs.set(item, this.#now);
   }
 
+  /** Records that a Service may have claimed the item from a hold for any Service. */
+  claimedByService(item: string): void {
+    this.claimed(item);
+    const isForAny = ({ isExclusive, isForOwner }: Ownership) => !isExclusive && isForOwner !== true;
+    for (const { owner } of this.ownersOf(item).filter(isForAny)) this.end(item, owner);
+  }
+
   wasClaimedSince(item: string, sinceMs: number): boolean {
     return (this.#claimedAtMs.get(item) ?? 0) > sinceMs;
   }
@@ -146,9 +153,19 @@ export class RangeTruth {
       );
     }
     if (write.by.kind === 'admission') this.#checkShares(before, after);
+    if (!write.by.kind.endsWith('epair')) this.#checkClaims(before, after, write.by);
     if (before.range !== after.range) this.#checkAllTaken(key);
     for (const item of before.taken) if (!after.taken.has(item)) this.#freed(item, write, before, after.range);
     for (const item of after.taken) this.#checkStrikes(item, before, after, write);
+  }
+
+  /** Checks that no expired hold is claimed, because another Service may have its item, which only a pass finds out. */
+  #checkClaims(before: StoredRangeItem, after: StoredRangeItem, by: Process): void {
+    for (const [item, { requestId, owner, untilMs }] of before.holds) {
+      const isClaimed = after.taken.has(item) && after.holds.get(item)?.requestId !== requestId;
+      if (isClaimed && untilMs + SKEWS_MS < this.#now)
+        this.#world.violate('expired', `${by.name} claimed ${item} from ${owner}, whose hold has ended`);
+    }
   }
 
   /**

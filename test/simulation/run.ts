@@ -1,12 +1,13 @@
+import type { EndpointsObject } from '../../lib/cluster/published-objects.ts';
 import { anEndpoints } from '../support/an-endpoints.ts';
 import { copyOf } from '../support/memory-table.ts';
 import { isIPv6 } from './control-plane.ts';
 import { untilConverged } from './convergence.ts';
 import { INCIDENTS } from './incidents.ts';
-import { apply, restart } from './operators.ts';
+import { apply, LONG_MIN, restart, withdraw } from './operators.ts';
 import { startPasses } from './passes.ts';
 import { Pipelines } from './pipelines.ts';
-import { SPARES } from './servers.ts';
+import { BALANCED, BALANCED_SERVICE, SPARES } from './servers.ts';
 import { type LeftOut, type Settings, settingsOf } from './settings.ts';
 import { type Violation, World } from './world.ts';
 
@@ -21,6 +22,8 @@ export interface Ran {
 const LAST_LIVES_MS = 35_000;
 const COPY_EVERY_MS = 8_000;
 const AFTERMATH_MS = 20_000;
+/** The time in which a tick begins and ends without faults. */
+const NEXT_TICK_MS = 14_000;
 
 export interface RunOptions {
   readonly without?: LeftOut;
@@ -59,6 +62,7 @@ async function begin(world: World): Promise<void> {
   const metadata = { namespace: 'default', name: 'kubernetes' };
   const spec = { type: 'ClusterIP', clusterIP: '10.0.0.1', clusterIPs: ['10.0.0.1'], ports: [] };
   servers.plane.place('services', { apiVersion: 'v1', kind: 'Service', metadata, spec } as never);
+  if (world.has('balancer')) placeBalancer(world);
   if (world.has('ranges')) world.people.placeFirst();
   world.stock?.begin();
   for (const address of SPARES) servers.cut(address, true);
@@ -69,6 +73,18 @@ async function begin(world: World): Promise<void> {
   if (chance.of('start').once(2)) return;
   const ips = world.expected().filter((ip) => servers.isGood(ip) && !isIPv6(ip));
   servers.plane.place('endpoints', { ...anEndpoints(ips), metadata });
+}
+
+/** Creates the Service of the management cluster, which is the same cluster here. */
+function placeBalancer({ servers }: World): void {
+  const ingress = BALANCED.map(({ name: hostname }) => ({ hostname }));
+  const service = {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: BALANCED_SERVICE,
+    spec: { type: 'LoadBalancer', ports: [] },
+  };
+  servers.plane.place('services', Object.assign(service, { status: { loadBalancer: { ingress } } }) as never);
 }
 
 async function makeTrouble(world: World): Promise<void> {
@@ -90,7 +106,7 @@ async function makeTrouble(world: World): Promise<void> {
   world.isFaulty = false;
   world.calmSinceMs = clock.nowMs;
   world.note('no more trouble');
-  const last = world.has('serverDiesLast') && world.has('endpoints') ? dieOrRestart(world) : undefined;
+  const last = world.has('serverDiesLast') && world.has('endpoints') ? dieOrRestart(world) : contested(world);
   await Promise.all([world.has('ranges') || world.has('addresses') ? clock.wait(LAST_LIVES_MS) : undefined, last]);
   await untilConverged(world);
   world.hasEnded = true;
@@ -107,6 +123,27 @@ async function dieOrRestart(world: World): Promise<void> {
   if (good.length > 1 && !world.has('silentSpares') && chance.once(3)) return restart(world, address, chance);
   world.note(`${address} is dead from now on`);
   servers.set(address, { state: chance.oneOf(['down', 'silent', 'notReady']) });
+}
+
+/**
+ * Publishes a withdrawn address again and again as another client. The next tick must remove it each time, although other corrections
+ * of a contest wait.
+ */
+async function contested(world: World): Promise<void> {
+  if (!world.has('contestedLast')) return;
+  const { clock, endpoints, servers } = world;
+  const chance = world.chance.of('the contest');
+  const [address = ''] = world.firstAddresses;
+  await withdraw(world, address, LONG_MIN, chance);
+  for (let left = 4; left > 0 && endpoints.isWithdrawn(address); left--) {
+    const current = servers.plane.find<EndpointsObject>('endpoints', 'default', 'kubernetes');
+    const [subset] = current?.subsets ?? [];
+    const addresses = [...(subset?.addresses ?? []), { ip: address }];
+    servers.plane.place('endpoints', { ...current, subsets: [{ ...subset, addresses }] } as never);
+    await clock.wait(NEXT_TICK_MS);
+    if (!endpoints.isWithdrawn(address) || !endpoints.published().includes(address)) continue;
+    world.violate('withdrawn', `${address} is withdrawn, another client published it, and no tick removed it`);
+  }
 }
 
 /** Removes expired items from the table at random times, as the TTL does. */

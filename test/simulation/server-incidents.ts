@@ -5,7 +5,7 @@ import type { Chance } from './clock.ts';
 import { endpointAddresses, isIPv6, sliceAddresses } from './control-plane.ts';
 import { FOREIGN } from './endpoint-truth.ts';
 import { apply, LONG_MIN, start, undo, withdraw } from './operators.ts';
-import { ADDRESSES } from './servers.ts';
+import { ADDRESSES, BALANCED } from './servers.ts';
 import type { World } from './world.ts';
 
 /**
@@ -27,11 +27,11 @@ const UNANSWERED_MS = 15_000;
  */
 const HALT_MS = 200;
 
-/** Cuts off all API servers, then restores one, then all. */
+/** Cuts off all API servers, then perhaps restores one, then all. */
 export async function networkOutage({ servers, clock }: World, chance: Chance): Promise<void> {
   servers.cutAll(true);
   await clock.wait(12_000 + chance.pick(40_000));
-  servers.cut(chance.oneOf(ADDRESSES), false);
+  if (chance.once(2)) servers.cut(chance.oneOf(ADDRESSES), false);
   await clock.wait(chance.pick(9_000));
   servers.cutAll(false);
 }
@@ -47,12 +47,22 @@ export async function probeOutage(world: World, chance: Chance): Promise<void> {
   await died;
 }
 
-/** Cuts off the API servers of one family. The paths of the other family work. */
-export async function familyOutage({ servers, clock, firstAddresses }: World, chance: Chance): Promise<void> {
+/**
+ * Cuts off the API servers of one family. The paths of the other family work. When the leases of the family have expired, perhaps
+ * only a slice of another client has its addresses.
+ */
+export async function familyOutage(world: World, chance: Chance): Promise<void> {
+  const { servers, clock, firstAddresses } = world;
   const isSecond = chance.once(2);
   const family = firstAddresses.filter((address) => isIPv6(address) === isSecond);
   for (const address of family) servers.cut(address, true);
   await clock.wait(15_000 + chance.pick(40_000));
+  const [first] = family;
+  if (isSecond && first !== undefined && chance.once(2)) {
+    servers.plane.remove('endpointslices', 'default', 'kubernetes-ipv6');
+    placeForeign(world, first, chance);
+    await clock.wait(15_000 + chance.pick(15_000));
+  }
   for (const address of family) servers.cut(address, false);
 }
 
@@ -175,13 +185,24 @@ export async function foreignSlice(world: World, chance: Chance): Promise<void> 
   const { servers, firstAddresses } = world;
   if (servers.plane.slices().some(({ metadata }) => metadata.name.startsWith(FOREIGN))) return;
   const address = chance.oneOf(firstAddresses);
+  if (chance.once(2)) await endpointsDeleted(world, chance);
+  placeForeign(world, address, chance);
+  if (chance.once(2)) await serverDies(world, chance);
+}
+
+function placeForeign({ servers }: World, address: string, chance: Chance): void {
   const labels = { 'kubernetes.io/service-name': 'kubernetes' };
   const metadata = { namespace: 'default', name: `${FOREIGN}${chance.pick(1_000)}`, labels };
-  if (chance.once(2)) await endpointsDeleted(world, chance);
   const addressType = isIPv6(address) ? 'IPv6' : 'IPv4';
   const slice: EndpointSliceObject = { ...aSlice([address], []), addressType, metadata };
   servers.plane.place('endpointslices', slice);
-  if (chance.once(2)) await serverDies(world, chance);
+}
+
+/** Loses the look-up of one of the two host names of the load balancer that the spec names. */
+export async function namePartFails({ servers, clock }: World, chance: Chance): Promise<void> {
+  servers.lostName = BALANCED[chance.pick(BALANCED.length)]?.name;
+  await clock.wait(chance.between(10_000, 50_000));
+  servers.lostName = undefined;
 }
 
 /** Replaces an API server: the spec gets another address. */

@@ -21,6 +21,12 @@ export const SECOND_ADDRESSES: readonly string[] = ['2001:db8::1', '2001:db8::2'
 /** Addresses of the spec without a server yet, more than a pass probes at a time. */
 export const SPARES: readonly string[] = Array.from({ length: 16 }, (_, index) => `192.0.2.${11 + index}`);
 export const HOST = 'api.example';
+/** The host names of a load balancer in the management cluster, each with its address. */
+export const BALANCED = [
+  { name: 'a.example', address: ADDRESSES[3] },
+  { name: 'b.example', address: ADDRESSES[4] },
+] as const;
+export const BALANCED_SERVICE = { namespace: 'tenants', name: 'prod' } as const;
 
 /** The API servers, the network paths to them, and the DNS records: the facts against which endpoints are checked. */
 export class ApiServers {
@@ -43,9 +49,9 @@ export class ApiServers {
   readonly formerRecords = new Set<string>();
   /** True while no DNS server answers. */
   areNamesLost = false;
+  /** The host name whose look-up fails. */
+  lostName: string | undefined;
   readonly #balancers = new Map<string, ControlPlane>();
-  /** Called when a server is not healthy. */
-  onBad: (address: string) => void = () => {};
   readonly #clock: Clock;
   /** The last time at which the functions could see each server as not healthy. */
   readonly #badUntilMs = new Map<string, number>();
@@ -58,6 +64,13 @@ export class ApiServers {
       this.all.set(address, { address, plane: this.plane, ca: this.ca, tokens, state: 'up' });
     }
     this.kubeconfig = { server: `https://${host}:6443`, ca: this.ca, token: this.token };
+  }
+
+  /** Returns the DNS records of a host name; `undefined` if the look-up fails. */
+  recordsOf(name: string): readonly string[] | undefined {
+    if (this.areNamesLost || name === this.lostName) return undefined;
+    const balanced = BALANCED.find((each) => each.name === name);
+    return balanced === undefined ? this.records : [balanced.address];
   }
 
   server(address: string): Server {
@@ -136,7 +149,6 @@ export class ApiServers {
   /** Records that a server was not healthy. Call it after each change, and after a probe that failed for another reason. */
   notice(address: string): void {
     this.#badUntilMs.set(address, this.#clock.nowMs);
-    this.onBad(address);
   }
 
   /** Returns whether the server is up and probes of it reach it. */

@@ -47,7 +47,7 @@ export const FEATURES = [
  */
 export const PARTS = ['endpoints', 'ranges', 'addresses'] as const;
 export type Part = (typeof PARTS)[number];
-export type Feature = Part | (typeof FEATURES)[number] | 'crashLoop' | 'busy';
+export type Feature = Part | (typeof FEATURES)[number] | 'crashLoop' | 'busy' | 'contestedLast' | 'balancer';
 
 /** The faults of a call between two machines. */
 export const FAULTS = [

@@ -42,7 +42,15 @@ test('the simulation finds a planted defect and replays its history exactly', as
 });
 
 test('each theme of the simulation contains only known parts, features and incidents', () => {
-  const known: ReadonlySet<string> = new Set([...PARTS, ...FEATURES, 'crashLoop', 'busy', ...Object.keys(INCIDENTS)]);
+  const known: ReadonlySet<string> = new Set([
+    ...PARTS,
+    ...FEATURES,
+    'crashLoop',
+    'busy',
+    'contestedLast',
+    'balancer',
+    ...Object.keys(INCIDENTS),
+  ]);
   const words = THEMES.flatMap(({ parts, always, perhaps, incidents }) => [
     ...parts,
     ...always,

@@ -19,6 +19,7 @@ import type { Violation, World } from './world.ts';
 
 const NAMESPACE = 'a';
 const OUT_OF_RANGE = '172.20.0.';
+const KEPT = ['10.0.0.2', '10.0.0.3', '10.0.0.4'] as const;
 /** More entries than a pass reads of one object. */
 const ODD = Object.fromEntries(Array.from({ length: 300 }, (_, index) => [`annotation-${index}`, 'x']));
 const SKEWS_MS = [-180_000, -70_000, 70_000] as const;
@@ -59,6 +60,10 @@ export class StockCluster {
     this.#plane.place('ipaddresses', recordOf('10.0.0.1', 'default/kubernetes'), BY_API_SERVER);
     if (this.#world.has('outOfRange')) {
       for (let index = 0; index < 12; index++) this.#place(`a-${index}`, `${OUT_OF_RANGE}${index}`);
+    }
+    for (const address of KEPT) {
+      this.#place(`kept-${address}`, address);
+      this.#plane.place('ipaddresses', recordOf(address, `${NAMESPACE}/kept-${address}`), BY_API_SERVER);
     }
   }
 
@@ -131,11 +136,10 @@ export class StockCluster {
     return this.#plane.find('services', NAMESPACE, name);
   }
 
-  /** Stores a Service without an allocation, as a restore of etcd does. */
+  /** Stores a Service that is never deleted, without an allocation, as a restore of etcd does. */
   #place(name: string, address: string): void {
     const spec = withAddresses({ type: 'ClusterIP', ports: PORTS }, [address]);
     const service = { apiVersion: 'v1', kind: 'Service', metadata: { namespace: NAMESPACE, name }, spec };
-    this.#damaged.add(address);
     this.#plane.place('services', service, BY_API_SERVER);
   }
 
@@ -146,15 +150,12 @@ export class StockCluster {
     if (record === undefined) return;
     const { name } = record.metadata;
     this.#damaged.add(name);
-    if (this.#world.has('refusedRecords') && this.#plane.refused.size === 0) {
-      this.#plane.refused.set(name, chance.oneOf([403, 422]));
-    }
+    const isRefused = this.#world.has('refusedRecords') && chance.once(2);
+    if (isRefused) this.#plane.refused.set(name, chance.oneOf([403, 422]));
     this.#world.note(`another client damages IPAddress ${name}`);
-    const damaged = chance.oneOf([
-      { ...record, metadata: { ...record.metadata, labels: {} } },
-      recordOf(name, 'a/missing'),
-      undefined,
-    ]);
+    const missing = recordOf(name, 'a/missing');
+    const unlabelled = { ...record, metadata: { ...record.metadata, labels: {} } };
+    const damaged = isRefused ? missing : chance.oneOf([unlabelled, missing, undefined]);
     if (damaged === undefined) this.#plane.remove('ipaddresses', '', name);
     else this.#plane.place('ipaddresses', damaged);
   }
@@ -185,12 +186,20 @@ export class StockCluster {
     if (untilMs !== undefined && untilMs + HOLD_MARGIN_MS > this.#world.clock.nowMs) {
       this.#world.violate('freed', `${by.name} deleted IPAddress ${name}, whose hold has not ended`);
     }
+    const needed = this.#needOf(record);
+    if (needed !== undefined) this.#world.violate('freed', `${by.name} deleted IPAddress ${name}, ${needed}`);
+  }
+
+  /** Returns why an IPAddress must not be deleted. */
+  #needOf(record: IPAddressObject): string | undefined {
+    const { name } = record.metadata;
     const parent = parentOf(record);
-    const isOfRequest = this.api.underWay.get(name) === parent;
-    if (isOfRequest)
-      this.#world.violate('freed', `${by.name} deleted IPAddress ${name}, which ${parent} is about to get`);
-    const isOfService = isManaged(record) && this.#owner(record) !== undefined;
-    if (isOfService) this.#world.violate('freed', `${by.name} deleted IPAddress ${name} of ${parent}`);
+    if (this.api.underWay.get(name) === parent) return `which ${parent} is about to get`;
+    if (isManaged(record) && this.#owner(record) !== undefined) return `which ${parent} has`;
+    const hasService = this.#plane.services().some((service) => addressesOf(service).includes(name));
+    return hasService && this.#plane.refused.has(name)
+      ? 'which a Service has, and a policy refuses another one'
+      : undefined;
   }
 
   #checkOwners(service: StoredService | undefined): void {

@@ -20,6 +20,8 @@ export interface StoredRangeItem {
   readonly holds: ReadonlyMap<string, StoredHold>;
   /** The number of items that reviews gave to each namespace and that no pass has seen in a Service. */
   readonly unclaimed: ReadonlyMap<string, number>;
+  /** The Services of these items, as namespace/name. */
+  readonly unclaimedOf: ReadonlySet<string>;
 }
 
 const EMPTY: StoredRangeItem = {
@@ -29,6 +31,7 @@ const EMPTY: StoredRangeItem = {
   strikes: new Map(),
   holds: new Map(),
   unclaimed: new Map(),
+  unclaimedOf: new Set(),
 };
 
 export function storedRangeIn(attributes: Attributes | undefined): StoredRangeItem {
@@ -45,15 +48,15 @@ export function storedRangeIn(attributes: Attributes | undefined): StoredRangeIt
     const terms = { owner: hold?.['owner']?.S ?? '', untilMs, requestId: hold?.['requestId']?.S ?? '' };
     for (const { S: item = '' } of hold?.['items']?.L ?? []) holds.set(item, terms);
   }
+  const given = Object.entries(fields['given']?.M ?? {}).map(([namespace, { S = '' }]) => [namespace, S] as const);
   return {
     range,
     generation: Number(fields['generation']?.N),
     taken: new Set(fields['allocator']?.S === 'table' ? itemsIn(fields['data']?.B) : []),
     strikes: new Map<string, 1 | 2>([...once, ...twice]),
     holds,
-    unclaimed: new Map(
-      Object.entries(fields['given']?.M ?? {}).map(([namespace, { S = '' }]) => [namespace, countIn(S)]),
-    ),
+    unclaimed: new Map(given.map(([namespace, lines]) => [namespace, countIn(lines)])),
+    unclaimedOf: new Set(given.flatMap(([namespace, lines]) => namesIn(lines).map((name) => `${namespace}/${name}`))),
   };
 }
 
@@ -70,6 +73,11 @@ export function leaseFieldIn(leases: Attributes | undefined, address: string, fi
 function countIn(lines: string): number {
   const lists = lines.split('\n').flatMap((line) => line.split(' ').slice(2));
   return lists.reduce((sum, list) => sum + list.split(',').filter(Boolean).length, 0);
+}
+
+/** Returns the Services of the lines that have an item. */
+function namesIn(lines: string): string[] {
+  return lines.split('\n').flatMap((line) => (countIn(line) > 0 ? (line.split(' ')[0] ?? []) : []));
 }
 
 /** Returns the positions of the bits that are set in a big-endian number. */

@@ -63,6 +63,9 @@ ranges | requests busy | webhook tightRange nodePorts olderVersion otherStack | 
 ranges | requests busy | webhook tightRange nodePorts | restore | few | 120 | 10
 endpoints | secondFamily | agents twoServers prune | familyOutage foreignSlice familyOutage | few | 60 | 12
 endpoints | | agents | specDropsWithdrawn | few | 90 | 30
+endpoints | | agents twoServers | drain networkOutage probeOutage drain | few | 90 | 8
+endpoints | contestedLast | agents prune | blip | few | 60 | 30
+endpoints | balancer | agents | namePartFails namePartFails serverDies | few | 90 | 15
 addresses | repairAddresses slowAdmission | skewedApiServers oddServices | damageRecord holdAddress | few | 90 | 8 20
 addresses | | repairAddresses slowAdmission refusedRecords outOfRange oddServices skewedFunctions slowReads | damageRecord holdAddress pause deployment stall | few | 90 | 6 15
 addresses | repairAddresses | outOfRange refusedRecords oddServices brokenLists | damageRecord | few | 60 | 6

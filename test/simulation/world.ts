@@ -25,7 +25,16 @@ import { networkOf } from './network.ts';
 import { People } from './people.ts';
 import { Process, type ProcessKind } from './process.ts';
 import { RangeTruth } from './range-truth.ts';
-import { ADDRESSES, ApiServers, BALANCER, HOST, SECOND_ADDRESSES, SPARES } from './servers.ts';
+import {
+  ADDRESSES,
+  ApiServers,
+  BALANCED,
+  BALANCED_SERVICE,
+  BALANCER,
+  HOST,
+  SECOND_ADDRESSES,
+  SPARES,
+} from './servers.ts';
 import { type Feature, INTERVAL_MS, type Settings } from './settings.ts';
 import { connectNetwork } from './stand-in-http-client.ts';
 import { StandInTable, type Store, type TableWrite } from './stand-in-table.ts';
@@ -106,6 +115,10 @@ export class World {
   readonly deadAgents = new Set<string>();
   /** The requests of which an invocation ended without an answer or logged errors. */
   readonly cutOff = new Set<string | undefined>();
+  /** The events of requests that were sent twice. */
+  readonly repeated = new WeakSet<object>();
+  /** The last time at which a review could not release what it had allocated, or got no answer to a write. */
+  mayLeakAtMs = Number.NEGATIVE_INFINITY;
   readonly people: People;
   /** The users of a cluster whose API servers allocate. */
   readonly stock: StockCluster | undefined;
@@ -133,7 +146,6 @@ export class World {
     this.agents = new Set(this.has('agents') ? this.firstAddresses.slice(1) : []);
     this.endpoints = new EndpointTruth(this);
     this.ranges = new RangeTruth(this);
-    this.servers.onBad = (address) => this.endpoints.mayReturn(address);
     this.table = new StandInTable({
       nowMs: () => this.clock.nowMs,
       onWrite: (write) => this.#written(write),
@@ -197,9 +209,11 @@ export class World {
     return this.spec.apiServers.flatMap((server) => ('address' in server ? server.address : []));
   }
 
-  /** Returns the addresses in the spec, and those in the DNS records of the spec's host. */
+  /** Returns the addresses in the spec, and those of the spec's host and load balancer. */
   expected(): string[] {
-    return [...new Set([...this.named(), ...(this.has('dns') ? this.servers.records : [])])];
+    const records = this.has('dns') ? this.servers.records : [];
+    const balanced = this.has('balancer') ? BALANCED.map(({ address }) => address) : [];
+    return [...new Set([...this.named(), ...records, ...balanced])];
   }
 
   /** Sets the addresses that must be published from now on: those of the spec and of its DNS records. */
@@ -271,7 +285,10 @@ export class World {
     if (lost === 0 || isStopped) await clock.wait(patienceMs);
     if (lost === 0 || isStopped) return undefined;
     const answered = this.invoke<Answer>(kind, event);
-    if (isFaulty && chance.once(10)) clock.in(chance.pick(3_000), () => void this.invoke(kind, event));
+    if (isFaulty && chance.once(10)) {
+      this.repeated.add(event);
+      clock.in(chance.pick(3_000), () => void this.invoke(kind, event));
+    }
     const answer = await Promise.race([answered, clock.wait(patienceMs)]);
     if (lost === 1) await clock.wait(patienceMs);
     return lost === 1 ? undefined : (answer ?? undefined);
@@ -347,9 +364,9 @@ export class World {
       ...(process.kind === 'endpoints' && { tickQueue: { send: (messages) => this.#queue(process, messages) } }),
       table,
       connect: (spec, options) => connections.connect(spec, options),
-      resolveHost: (signal) => async (_, given) => {
+      resolveHost: (signal) => async (name, given) => {
         const answer = await process
-          .exchange(() => (this.servers.areNamesLost ? undefined : this.servers.records), { signal: given ?? signal })
+          .exchange(() => this.servers.recordsOf(name), { signal: given ?? signal })
           .catch(() => undefined);
         return answer?.outcome === 'reply' ? answer.reply : undefined;
       },
@@ -364,6 +381,7 @@ export class World {
     ) => {
       // The function could not release surplus items, which stay held until the end of their hold.
       if (fields.errors !== undefined) this.cutOff.add(fields.request);
+      if (text === 'admission: not released') this.mayLeakAtMs = this.clock.nowMs;
       const broken = (fields.errors ?? []).find((error) => /^(Reference|Type|Range)Error/.test(error));
       if (broken !== undefined) this.violate('broken', `${name}: ${broken}`);
       if (this.#isRecorded && level !== 'info') this.note(`${name}: ${text} ${JSON.stringify(fields).slice(0, 400)}`);
@@ -467,12 +485,18 @@ export class World {
     // A pass tries up to 16 other servers if the server of its kubeconfig does not answer.
     const spares = this.has('silentSpares') && !this.has('oneServerKubeconfig') ? SPARES : [];
     const servers = [...spares, ...this.firstAddresses].map((address) => aServer(address));
+    const kubeconfig = { ssm: 'demo' };
+    const serviceRef = { ...BALANCED_SERVICE, kubeconfig };
     return aClusterSpec({
       name: CLUSTER,
       allocator: this.has('addresses') ? 'apiserver' : 'table',
       repair: { ipAddresses: this.has('repairAddresses') },
-      kubeconfig: { ssm: 'demo' },
-      apiServers: this.has('dns') ? [...servers, aHost(HOST)] : servers,
+      kubeconfig,
+      apiServers: [
+        ...servers,
+        ...(this.has('dns') ? [aHost(HOST)] : []),
+        ...(this.has('balancer') ? [aHost('service tenants/prod', { serviceRef })] : []),
+      ],
       serviceClusterIPRanges: ['dualStack', 'secondFamily', 'addresses'].some((each) => this.has(each as Feature))
         ? [primary, 'fd00::/122']
         : [primary],
