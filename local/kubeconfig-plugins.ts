@@ -139,7 +139,7 @@ function infoFor({ apiVersion, provideClusterInfo }: Exec, { cluster, ca }: Plug
     'insecure-skip-tls-verify': insecure,
     'certificate-authority-data': ca && Buffer.from(ca).toString('base64'),
     'disable-compression': cluster['disable-compression'],
-    config: extensions.filter(isRecord).find((extension) => extension['name'] === EXTENSION)?.['extension'],
+    config: extensions.filter(isRecord).find((extension) => extension['name'] === EXTENSION)?.['extension'] ?? null,
   };
   return { kind: 'ExecCredential', apiVersion, spec: { ...(provideClusterInfo && { cluster: info }), interactive } };
 }

@@ -53,7 +53,7 @@ export const FIELDS = {
     ...each('string', ['tokenFile', 'client-certificate', 'client-key'], FILE),
     ...each('object', ['exec', 'auth-provider'], PLUGIN),
     ...each('string', ['username', 'password'], PASSWORD),
-    ...each('string', ['as', 'as-uid', 'as-groups', 'as-user-extra'], AS),
+    ...each('object', ['as', 'as-uid', 'as-groups', 'as-user-extra'], AS),
   },
 };
 

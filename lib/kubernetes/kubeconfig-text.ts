@@ -108,17 +108,18 @@ function yamlValue(text: string, source: KubeconfigSource): unknown {
   throw badKubeconfig(source, `has a second YAML document (line ${line})`, 'Remove it');
 }
 
-/** Returns whether a field has no value, as client-go understands it. */
-function isAbsent(value: unknown): boolean {
-  if (typeof value === 'object' && value !== null) return Object.keys(value).length === 0;
-  return value === undefined || value === null || value === '';
+/** Returns whether a field has no value. An empty list in the place of a token, for example, has the wrong type. */
+function isAbsent(value: unknown, { type }: Partial<Field> = {}): boolean {
+  if (typeof value !== 'object' || value === null) return value === undefined || value === null || value === '';
+  return type !== 'string' && type !== 'boolean' && Object.keys(value).length === 0;
 }
 
 function found<Of extends Kind>(kind: Of, place: string, mapping: JsonRecord, source: KubeconfigSource): Found<Of> {
   const fields: Record<string, unknown> = {};
   const ignored: string[] = [];
   const known = new Map<string, Field>(Object.entries(FIELDS[kind]));
-  for (const [name, value] of Object.entries(mapping).filter(([, one]) => !isAbsent(one))) {
+  const present = Object.entries(mapping).filter(([name, value]) => !isAbsent(value, known.get(name)));
+  for (const [name, value] of present) {
     const { type, refusal } = known.get(name) ?? {};
     if (refusal?.by.includes(source.reader)) {
       throw badKubeconfig(source, `${place} has ${name}, and ${refusal.reason}`, refusal.remedy);

@@ -89,11 +89,7 @@ export async function parseKubeconfig(text: string, name: string, options: Kubec
   return accessFrom(text, { name: `kubeconfig ${name}`, reader: 'stored', folder: '' }, options);
 }
 
-async function accessFrom(
-  text: string,
-  source: KubeconfigSource,
-  options: KubeconfigOptions,
-): Promise<ApiServerAccess> {
+async function accessFrom(text: string, source: KubeconfigSource, options: KubeconfigOptions) {
   const { runPlugin, refuseLocal = false } = options;
   const { context, cluster, user, ignored } = entriesInUse(text, source, options.context);
   const url = serverUrl(cluster, user, source);

@@ -47,7 +47,7 @@ export function hostOf({ hostname }: URL): string {
   return hostname.replace(/^\[|\]$/g, '');
 }
 
-const PLAIN_URL = /^https?:\/\/(\[[0-9a-f:.]+\]|[\w.-]+)(:\d+)?(\/[!-"$-[\]-~]*)?$/i;
+const PLAIN_URL = /^https?:\/\/(\[[0-9a-f:.]+\]|[\w.-]+)(:\d+)?(\/(?:[\w.~!$&'()*+,;=:@/-]|%[0-9a-f]{2})*)?$/i;
 
 /**
  * Parses the URL of a server. Returns `undefined` if it is no http or https URL, has a credential, or has a part that the parser
