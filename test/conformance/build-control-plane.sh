@@ -24,8 +24,8 @@ sha256() { if command -v sha256sum >/dev/null; then sha256sum; else shasum -a 25
 
 own_version="$(awk '$1 == "k8s.io/kubernetes" { print $2; exit }' "$module/go.mod")"
 version="${KUBERNETES_VERSION:-$own_version}"
-if [[ ! "$version" =~ ^v1\.[0-9]+\.[0-9]+$ ]]; then
-  say "KUBERNETES_VERSION=$version is not a version such as v1.37.2"
+if [[ ! "$version" =~ ^v1\.[0-9]+\.[0-9]+(-(alpha|beta|rc)\.[0-9]+)?$ ]]; then
+  say "KUBERNETES_VERSION=$version is not a version such as v1.37.2 or v1.38.0-rc.0"
   exit 1
 fi
 folder="$cache/$(cd "$module" && cat go.mod go.sum ./*.go | sha256 | cut -c1-16)"
@@ -59,11 +59,20 @@ if [[ "$version" != "$own_version" ]]; then
   mkdir -p "$folder/module"
   cp "$module"/*.go "$folder/module"
   # Removes staging modules that this version does not have.
-  theirs="$(GOWORK=off go mod download -json "k8s.io/kubernetes@$version" | sed -n 's/^.*"GoMod": "\(.*\)".*$/\1/p')"
+  theirs="$(GOWORK=off go mod download -json "k8s.io/kubernetes@$version" | sed -n 's/^.*"GoMod": "\(.*\)".*$/\1/p' || true)"
+  [[ -n "$theirs" ]] || fail "there is no module k8s.io/kubernetes $version"
   awk 'NR == FNR { if ($2 == "=>") staging[$1]; next } ($2 == "=>" || /^\tk8s.io\/.*indirect/) && !($1 in staging) { next } 1' \
     "$theirs" "$module/go.mod" |
     sed "s/$own_version/$version/g; s/v0${own_version#v1}/v0${version#v1}/g" >"$folder/module/go.mod"
   module="$folder/module"
+  # A pre-release may be available before the modules that it is built with, of which some are new.
+  for name in $(awk '$2 == "v0.0.0" { print $1 }' "$theirs"); do
+    GOWORK=off go list -m "$name@v0${version#v1}" >/dev/null 2>&1 || {
+      say "Kubernetes $version cannot be built: module $name v0${version#v1} is not available. Choose another version"
+      exit 1
+    }
+    go mod edit -replace "$name=$name@v0${version#v1}" "$module/go.mod"
+  done
   # The checksums of another version are not committed. Go checks them against its own database.
   (cd "$module" && GOWORK=off go mod tidy >&2) || fail "Go cannot resolve the modules of kube-apiserver $version"
 fi
