@@ -1,14 +1,15 @@
 import { expect, test } from '@jest/globals';
 import { filesInRepository, readInRepository } from '../support/repository.ts';
+import { integrationRows } from '../upstream/integration-table.ts';
 
-const page = readInRepository('test/upstream-tests.md');
+const [unitTests = ''] = readInRepository('test/upstream-tests.md').split('\n## Integration tests');
 const blocks = new Set(
   filesInRepository('test')
     .filter((file) => file.endsWith('.test.ts'))
     .flatMap((file) => [...readInRepository(file).matchAll(/^ *describe\('([^']+)'/gm)])
     .map(([, title]) => title),
 );
-const rows = page
+const rows = unitTests
   .split('\n')
   .filter((line) => line.startsWith('|'))
   .slice(2)
@@ -27,3 +28,10 @@ test.each(rows)(
     expect(titles.filter((title) => !blocks.has(title))).toEqual([]);
   },
 );
+
+test('the page has one row for each integration test, with its results or a reason for having none', () => {
+  const names = integrationRows().flatMap(({ pack, tests }) => tests.map((name) => `${pack}/${name}`));
+  expect(names.filter((name) => !/^(controlplane|dualstack|service|servicecidr)\/Test\w+$/.test(name))).toEqual([]);
+  expect(names.filter((name, at) => names.indexOf(name) !== at)).toEqual([]);
+  expect(names.length).toBeGreaterThan(70);
+});

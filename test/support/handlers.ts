@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { kubeconfigSources } from '../../lib/aws/read-kubeconfig.ts';
 import { kubeconfigLoader } from '../../lib/aws/stored-kubeconfig.ts';
+import { deregistration } from '../../lib/deregister/deregistration.ts';
 import { startDeadline } from '../../lib/runtime/deadline.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
 import { LOOPS, type Loop } from '../../lib/spec/cluster-spec.ts';
@@ -86,6 +87,9 @@ export async function startHandlers(options: HandlersOptions) {
       const time = new Date(nowMs()).toISOString().replace(/\.\d+/, '');
       return invoke(environment, loop, { 'detail-type': 'Scheduled Event', time });
     },
+    /** Withdraws an address of the cluster, as the shutdown hook of an API server does. */
+    deregister: (address: string) =>
+      deregistration()({ cluster: CLUSTER, address }, { environment, getRemainingTimeInMillis: () => 60_000 }),
     register,
     record: async (loop: Loop) => (await readRunRecord(table, CLUSTER, loop))?.record,
     advance: (ms: number) => {
