@@ -84,13 +84,13 @@ export interface HtmlTableOptions<Row> {
 /** Returns the HTML of a table that kbctl also prints on a terminal. The table scrolls by itself if it is wider than the page. */
 export function table<Row>(rows: readonly Row[], { caption, columns, link }: HtmlTableOptions<Row>): Html {
   const cell = (column: Column<Row>, row: Row) => {
-    const { text, tone, percent } = column;
+    const { text, tone, percent, shrinks } = column;
     const content = percent === undefined ? clipped(text(row)) : meter(percent(row));
-    return html`<td><span class="${tone?.(row) ?? ''}">${content}</span>`;
+    return html`<td${shrinks && html` class="wraps"`}><span class="${tone?.(row) ?? ''}">${content}</span>`;
   };
   const head = (row: Row) => {
     const name = clipped(columns[0]?.text(row) ?? '');
-    return html`<th scope="row">${link === undefined ? name : html`<a href="${link(row)}">${name}</a>`}`;
+    return html`<th scope="row" title="${name}">${link === undefined ? name : html`<a href="${link(row)}">${name}</a>`}`;
   };
   return html`<div class="scroll" role="region" aria-label="${caption}" tabindex="0"><table><caption>${caption}</caption><thead><tr>${columns.map(
     ({ title }) => html`<th scope="col">${title}`,

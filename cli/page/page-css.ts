@@ -44,13 +44,25 @@ a{color:var(--link)}
 .unhealthy::before,.warning::before,.unknown::before,.paused::before,.good::before{content:"";display:inline-block;width:.95em;height:.95em;margin-right:.45em;vertical-align:-.1em;background:currentColor;mask:var(--icon) center/contain no-repeat;forced-color-adjust:none}
 ${icons}
 .card{margin-bottom:12px;padding:16px 20px;background:var(--card);border:1px solid var(--line);border-left:3px solid var(--unhealthy);border-radius:6px}
+details.card{margin-bottom:6px;padding:0 14px}
+summary{display:flex;gap:4px 14px;align-items:baseline;padding:7px 0;cursor:pointer}
+summary::before{content:"▸";color:var(--soft)}
+[open]>summary::before{content:"▾"}
+summary b{flex:none;width:16em;max-width:50%;overflow:hidden;text-overflow:ellipsis;white-space:nowrap}
+details[open]{padding-bottom:12px}
+[hidden]{display:none!important}
+#filter{display:flex;flex-wrap:wrap;gap:6px 18px;align-items:baseline;margin:12px 0;font-size:14px}
+input,select{font:inherit;color:inherit;background:var(--card);border:1px solid var(--edge);border-radius:4px;padding:3px 6px}
+.jump{display:none}
 .attention li+li{margin-top:10px}
 .attention .soft{padding-left:1.4em}
 .scroll{overflow-x:auto}
 table{border-collapse:collapse;width:100%;font-size:14px;line-height:1.45}
 th,td{padding:7px 20px 7px 0;text-align:left;vertical-align:top;border-bottom:1px solid var(--line);overflow-wrap:normal}
 th,td:not(:last-child){white-space:nowrap}
-td:last-child{min-width:12em;overflow-wrap:anywhere}
+td.wraps,td:last-child{overflow-wrap:anywhere;white-space:normal}
+td.wraps{min-width:16em}
+tbody th{max-width:18em;overflow:hidden;text-overflow:ellipsis}
 thead th{font-size:12px;font-weight:500;color:var(--soft)}
 tbody th{font-weight:500}
 meter{width:90px;vertical-align:-.1em}
@@ -62,4 +74,5 @@ figure svg[role=img]{display:block;max-width:100%}
 .U{fill:var(--used)}.D{fill:var(--dup)}.L{fill:var(--leak)}.H{fill:var(--held)}.F{fill:var(--free)}
 .mark{stroke:var(--mark);stroke-width:.16;fill:none}.dot{fill:var(--mark)}.R{fill:var(--band)}.X{stroke:var(--edge);stroke-width:.1;fill:none}
 footer{margin-top:56px;color:var(--soft);font-size:13px}
+@media (max-width:700px){body{padding:14px}.jump{display:block;margin-top:8px}summary{flex-wrap:wrap}tbody th{max-width:9em}}
 `;

@@ -1,12 +1,27 @@
-/** Fetches a live page again, and replaces its content. A page in a file needs no script. */
+/** Filters and orders the clusters. Fetches a live page again, and replaces its content. */
 export const PAGE_SCRIPT = `(() => {
 'use strict';
 const find = (selector) => document.querySelector(selector);
-const focusable = () => [...document.querySelectorAll('main a, main [tabindex]')];
-const scrolling = () => [...document.querySelectorAll('.scroll')];
-const live = find('#live');
+const all = (selector) => [...document.querySelectorAll(selector)];
+const focusable = () => all('main a, main summary, main [tabindex]');
+const scrolling = () => all('.scroll');
+const live = find('#live'), filter = find('#filter');
 const everyMs = Number(document.documentElement.dataset.live);
 let shownText = '', shownAt = new Date(), asking = false, timer;
+
+let rows = all('tbody tr');
+
+function choose() {
+  const { text, health, order } = filter.elements;
+  const words = text.value.toLowerCase().split(/\\s+/);
+  const name = (row) => row.cells[0].textContent;
+  const ordered = order.value === 'name' ? rows.toSorted((one, other) => name(one).localeCompare(name(other), 'en', { numeric: true })) : rows;
+  find('tbody').append(...ordered);
+  const isChosen = (part) => words.every((word) => part.textContent.toLowerCase().includes(word)) && (!health.value || part.querySelector('.' + health.value));
+  for (const part of [...all('.card'), ...rows]) part.hidden = !isChosen(part);
+  const shown = rows.filter((row) => !row.hidden).length;
+  filter.querySelector('output').textContent = shown < rows.length ? shown + ' of ' + rows.length : '';
+}
 
 function say(look, text) {
   live.className = look;
@@ -25,7 +40,11 @@ function show(text) {
   const news = next.querySelector('#summary').textContent;
   if (find('#summary').textContent !== news) find('#news').textContent = news;
   document.title = next.title;
+  const opened = new Map(all('details').map(({ dataset, open }) => [dataset.key, open]));
   find('main').replaceWith(next.querySelector('main'));
+  for (const details of all('details')) details.open = opened.get(details.dataset.key) ?? details.open;
+  rows = all('tbody tr');
+  if (filter) choose();
   scrolling().forEach((part, index) => { part.scrollLeft = scrolled[index] ?? 0; });
   focusable()[focused]?.focus({ preventScroll: true });
 }
@@ -45,6 +64,11 @@ async function poll() {
   }
   asking = false;
   timer = setTimeout(poll, everyMs);
+}
+if (filter) {
+  filter.hidden = false;
+  filter.addEventListener('input', choose);
+  filter.addEventListener('submit', (event) => event.preventDefault());
 }
 if (live) {
   document.addEventListener('visibilitychange', poll);

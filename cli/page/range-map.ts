@@ -32,7 +32,7 @@ export function rangeMap(range: RangeStatus, map: RangeMap): Html {
   const rows = Math.ceil(map.cells.length / columns);
   return html`<figure><h3>${title}</h3>
 <svg role="img" aria-label="Map of the ${title}: ${use}" viewBox="0 0 ${columns} ${rows}" width="${columns * CELL_PIXELS}">${rects}</svg>
-<figcaption>${legend(runs, map)}</figcaption></figure>`;
+<figcaption>${legend(runs, map, range)}</figcaption></figure>`;
 }
 
 interface Run {
@@ -73,11 +73,16 @@ function itemAt(first: string, index: number): string {
     : formatAddress({ ...address, value: address.value + BigInt(index) });
 }
 
-function legend(runs: readonly Run[], { itemsPerCell }: RangeMap): Html {
+/** Counts items: each cell is one, or the figures of the range count them. */
+function legend(runs: readonly Run[], { itemsPerCell }: RangeMap, range: RangeStatus): Html {
+  const { used, duplicates, leaking, held, free } = range;
+  const figures = { D: duplicates, L: leaking, H: held, F: free };
   const cells = (look: CellLook) => runs.reduce((sum, run) => sum + (run.look === look ? run.length : 0), 0);
+  const items = (look: CellLook) =>
+    itemsPerCell === 1 ? cells(look) : look in figures && amount(figures[look as keyof typeof figures]);
   const present = ORDER.filter((look) => cells(look) > 0);
   return html`<ul class="legend">${present.map(
     (look) =>
-      html`<li><svg viewBox="0 0 1 1" aria-hidden="true"><rect width="1" height="1" fill="url(#p${look})"/></svg>${LOOKS[look]} <b>${cells(look)}</b>`,
-  )}${itemsPerCell > 1 && html`<li>a cell is ${itemsPerCell} items`}</ul>`;
+      html`<li><svg viewBox="0 0 1 1" aria-hidden="true"><rect width="1" height="1" fill="url(#p${look})"/></svg>${LOOKS[look]} <b>${items(look)}</b>`,
+  )}${itemsPerCell > 1 && html`<li>a cell is ${itemsPerCell} items`}${itemsPerCell > 1 && html`<li>in use <b>${amount(used)}</b>`}</ul>`;
 }

@@ -26,14 +26,17 @@ const MOST_ROWS = 100;
 const MOST_PROBLEMS = 20;
 const MOST_OF_A_CARD = 4;
 
+type Link = ((cluster: ClusterStatus) => string) | undefined;
+
 /** On a live page, the name of a cluster links to its page. */
 export function renderFleetPage(fleet: FleetStatus, options: PageOptions = {}): string {
   const { clusters, unreadable, atMs, pausedAll } = fleet;
   const unhealthy = clusters.filter(({ health }) => health === 'unhealthy');
   const count = unhealthy.length + unreadable.length;
-  const link = options.live && (({ name }: ClusterStatus) => `clusters/${encodeURIComponent(name.toWellFormed())}`);
-  const rows = (shown: readonly ClusterStatus[]) =>
-    table(shown, { caption: 'Table of all clusters', columns: fleetColumns(atMs), link });
+  const link: Link = options.live && (({ name }) => `clusters/${encodeURIComponent(name.toWellFormed())}`);
+  const [name, health, ...others] = fleetColumns(atMs);
+  const columns = [name, health, ...others.slice(-1), ...others.slice(0, -1)].filter((column) => column !== undefined);
+  const rows = (shown: readonly ClusterStatus[]) => table(shown, { caption: 'Table of all clusters', columns, link });
   return page({
     ...options,
     title: `${count === 0 ? 'Clusters' : `${count} of ${clusters.length + unreadable.length} need attention`} – ${clipped(fleet.table, 100)}`,
@@ -41,14 +44,15 @@ export function renderFleetPage(fleet: FleetStatus, options: PageOptions = {}): 
     about: html`Table ${clipped(fleet.table, 260)}`,
     summary: summaryOf(fleet),
     atMs,
+    isFiltered: clusters.length > 1,
     main: [
       pausedAll && section('Pause', pauseLines({ paused: { ...pausedAll, all: true } }, atMs).map(paragraph)),
       section('Needs attention', [
         count === 0 && html`<p>Nothing right now.</p>`,
-        firstOf(unreadable, MOST_CARDS, (shown) => shown.map(unreadableCard)),
-        firstOf(unhealthy, MOST_CARDS, (shown) => shown.map((cluster) => card(cluster, link))),
+        firstOf(unreadable, MOST_CARDS, (shown) => shown.map((one) => unreadableCard(one, count))),
+        firstOf(unhealthy, MOST_CARDS, (shown) => shown.map((cluster) => clusterCard(cluster, count, link))),
       ]),
-      clusters.length > 0 && section('All clusters', firstOf(clusters, MOST_CLUSTERS, rows)),
+      clusters.length > 0 && section('All clusters', firstOf(clusters, MOST_CLUSTERS, rows), 'all'),
     ],
   });
 }
@@ -62,13 +66,17 @@ function summaryOf({ clusters, unreadable }: FleetStatus): string {
   return `${total} ${total === 1 ? 'cluster' : 'clusters'}: ${parts.join(', ')}.`;
 }
 
-function card(cluster: ClusterStatus, link: ((cluster: ClusterStatus) => string) | undefined): Html {
-  const name = link === undefined ? cluster.name : html`<a href="${link(cluster)}">${cluster.name}</a>`;
-  const problems = firstOf(cluster.attention, MOST_OF_A_CARD, attentionList, `kbctl status ${cluster.name}`);
-  return html`<article class="card"><h3>${name}</h3>${problems}</article>`;
+function clusterCard(cluster: ClusterStatus, count: number, link: Link): Html {
+  const { name, loops } = cluster;
+  const attention = cluster.attention.filter(({ level }) => level === 'unhealthy');
+  const failing = loops.filter(({ state }) => state === 'failing' || state === 'late').map(({ loop }) => loop);
+  return card({ name, attention, failing, count }, [
+    firstOf(attention, MOST_OF_A_CARD, attentionList, `kbctl status ${name}`),
+    link && html`<p class="soft"><a href="${link(cluster)}">Page of ${clipped(name, 80)}</a></p>`,
+  ]);
 }
 
-function unreadableCard({ name, message }: FleetStatus['unreadable'][number]): Html {
+function unreadableCard({ name, message }: FleetStatus['unreadable'][number], count: number): Html {
   const next = 'Apply its spec again, or delete the cluster.';
   const problem = {
     level: 'unhealthy',
@@ -76,7 +84,19 @@ function unreadableCard({ name, message }: FleetStatus['unreadable'][number]): H
     message: `Its spec cannot be read: ${message}`,
     next,
   } as const;
-  return html`<article class="card"><h3>${clipped(name, 80)}</h3>${attentionList([problem])}</article>`;
+  return card({ name, attention: [problem], failing: [], count }, attentionList([problem]));
+}
+
+interface CardLine extends Pick<ClusterStatus, 'name' | 'attention'> {
+  readonly failing: readonly string[];
+  /** The number of cards. The problems of a few are not folded. */
+  readonly count: number;
+}
+
+/** Returns a line with the name, the words of the problems and the loops that fail, and the folded problems. */
+function card({ name, attention, failing, count }: CardLine, problems: Child): Html {
+  const words = clipped([...new Set(attention.map(({ word }) => word))].join(', '), 100);
+  return html`<details class="card" data-key="${clipped(name, 100)}"${count < 4 && html` open`}><summary><b class="unhealthy" title="${clipped(name)}">${clipped(name, 80)}</b> <span>${words}</span> <span class="soft">${failing.join(', ')}</span></summary>${problems}</details>`;
 }
 
 function attentionList(attention: readonly Attention[]): Html {
@@ -89,6 +109,7 @@ function attentionList(attention: readonly Attention[]): Html {
 export function renderClusterPage(cluster: ClusterStatus, options: PageOptions & { readonly atMs: number }): string {
   const { name, health, attention, apiServers, loops, ranges, findings, findingTotal } = cluster;
   const { atMs } = options;
+  const ofLevel = (level: Attention['level']) => attention.filter((one) => one.level === level);
   const part = <Item>(
     title: string,
     all: readonly Item[],
@@ -111,7 +132,8 @@ export function renderClusterPage(cluster: ClusterStatus, options: PageOptions &
     atMs,
     main: [
       pauseLines(cluster, atMs).map(paragraph),
-      part('Needs attention', attention, attentionList, MOST_PROBLEMS),
+      part('Needs attention', ofLevel('unhealthy'), attentionList, MOST_PROBLEMS),
+      part('Warnings', ofLevel('warning'), attentionList, MOST_PROBLEMS),
       rows('API servers', apiServerColumns(atMs), apiServers),
       rows('Loops', loopColumns(atMs), loops),
       list('Would write', withheldLines(loops)),
@@ -128,6 +150,6 @@ function paragraph(text: string): Html {
   return html`<p>${clipped(text)}</p>`;
 }
 
-function section(title: string, content: Child): Html {
-  return html`<section><h2>${title}</h2>${content}</section>`;
+function section(title: string, content: Child, id = ''): Html {
+  return html`<section${id !== '' && html` id="${id}"`}><h2>${title}</h2>${content}</section>`;
 }

@@ -141,7 +141,7 @@ export function successAtMs({ state, lastRanAtMs, lastSuccessAtMs }: LoopStatus)
   return state === 'good' ? (lastRanAtMs ?? lastSuccessAtMs) : lastSuccessAtMs;
 }
 
-function errorText(error: { readonly code: string; readonly message: string } | undefined): string {
+export function errorText(error: { readonly code: string; readonly message: string } | undefined): string {
   return error === undefined ? '' : `${error.code}: ${error.message}`;
 }
 

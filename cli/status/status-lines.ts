@@ -82,8 +82,10 @@ export function withheldLines(loops: readonly LoopStatus[]): string[] {
   return loops.flatMap(({ loop, wouldWrite = [] }) => wouldWrite.map((text) => `${loop}: would ${text}`));
 }
 
+/** Returns the last changes, the latest first. */
 export function changeLines(loops: readonly LoopStatus[], nowMs: number): string[] {
-  return loops.flatMap(({ loop, lastChange }) =>
+  const latestFirst = loops.toSorted((one, other) => (other.lastChange?.atMs ?? 0) - (one.lastChange?.atMs ?? 0));
+  return latestFirst.flatMap(({ loop, lastChange }) =>
     (lastChange?.changes ?? []).map((text) => `${loop}, ${ago(lastChange?.atMs, nowMs)}: ${text}`),
   );
 }

@@ -15,6 +15,7 @@ import {
   type PauseStatus,
   wholeRanges,
 } from './cluster-status.ts';
+import { errorText } from './columns.ts';
 import { apiServerStatuses, type LoopsHealth, loopsHealth } from './loops-and-leases.ts';
 import { rangeStatuses } from './range-status.ts';
 import type { StatusInputs, UnreadableItem } from './read-inputs.ts';
@@ -108,26 +109,35 @@ function attentionFor(parts: Parts): Attention[] {
   return [...all.filter(({ level }) => level === 'unhealthy'), ...all.filter(({ level }) => level === 'warning')];
 }
 
+/** Returns one problem for each cause: loops that fail for the same reason are one problem. */
 function aboutLoops({ inputs, health: { loops, overdue }, nowMs }: Parts): Attention[] {
-  return loops.flatMap((status): Attention[] => {
-    const { loop, state } = status;
-    const isOverdue = overdue.includes(loop);
-    const message = `${loop} ${loopTrouble(status, nowMs)}`;
-    const found = { word: state, message: oneLine(message), next: stateHint(state, inputs.cluster.spec) };
-    if (state === 'failing') return [{ level: isOverdue ? 'unhealthy' : 'warning', ...found }];
-    return state === 'late' || (state === 'neverRan' && isOverdue) ? [{ level: 'unhealthy', ...found }] : [];
+  const isOverdue = ({ loop }: LoopStatus) => overdue.includes(loop);
+  const bad = loops.filter(
+    (status) => ['failing', 'late'].includes(status.state) || (status.state === 'neverRan' && isOverdue(status)),
+  );
+  // The request that an error quotes differs from loop to loop.
+  const causeOf = ({ state, lastPass }: LoopStatus) =>
+    state === 'failing' ? `${state} ${errorText(lastPass?.error).replaceAll(/"[^"]*"/g, '')}` : state;
+  return [...Map.groupBy(bad, causeOf).values()].map((alike): Attention => {
+    const { state = 'late' } = alike[0] ?? {};
+    return {
+      level: state !== 'failing' || alike.some(isOverdue) ? 'unhealthy' : 'warning',
+      word: state,
+      message: oneLine(state === 'failing' ? failureOf(alike) : alike.map((loop) => lateness(loop, nowMs)).join('. ')),
+      next: stateHint(state, inputs.cluster.spec),
+    };
   });
 }
 
-function loopTrouble({ state, lastPass, intervalSeconds, failuresInARow }: LoopStatus, nowMs: number): string {
-  const due = `it is due every ${formatAge(intervalSeconds * 1000)}`;
-  if (state !== 'failing') {
-    return lastPass === undefined
-      ? `has never run; ${due}`
-      : `ran ${formatAge(nowMs - lastPass.startedAtMs)} ago; ${due}`;
-  }
-  const times = failuresInARow > 1 ? ` ${failuresInARow} times in a row` : '';
-  return `failed${times}: ${lastPass?.error?.code}: ${lastPass?.error?.message}`;
+function failureOf(alike: readonly LoopStatus[]): string {
+  const most = Math.max(...alike.map(({ failuresInARow }) => failuresInARow));
+  const times = most > 1 ? ` ${alike.length > 1 ? 'up to ' : ''}${most} times in a row` : '';
+  return `${alike.map(({ loop }) => loop).join(', ')} failed${times}: ${errorText(alike[0]?.lastPass?.error)}`;
+}
+
+function lateness({ loop, lastPass, intervalSeconds }: LoopStatus, nowMs: number): string {
+  const ran = lastPass === undefined ? 'has never run' : `ran ${formatAge(nowMs - lastPass.startedAtMs)} ago`;
+  return `${loop} ${ran}; it is due every ${formatAge(intervalSeconds * 1000)}`;
 }
 
 function aboutUnreadable({ inputs, unreadable }: Parts): Attention[] {
@@ -145,23 +155,37 @@ function aboutLeases(parts: Parts): Attention[] {
   const loop = health.loops.find((status) => status.loop === 'kubernetes-service');
   if (spec.endpoints.reconciler === 'none' || findings.some(({ type }) => type === 'noLiveLease')) return [];
   if (health.withoutLiveLease) {
-    const why = apiServers.map((server) => `; ${notLive(server, nowMs)}`).join('');
+    const why = notLive(apiServers, nowMs)
+      .map((line) => `; ${line}`)
+      .join('');
     const message = oneLine(`no API server has a valid lease; the endpoints stay unchanged${why}`);
     return [{ level: 'unhealthy', word: 'noLiveLease', message, next: noLiveLeaseHint(parts) }];
   }
   const { state: loopState, lastPass } = loop ?? {};
   if (loopState !== 'good' && loopState !== 'failing' && loopState !== 'paused') return [];
-  return apiServers.flatMap((server): Attention[] => {
-    const { state, kind, expiresAtMs = 0 } = server;
-    if (kind === undefined || (state !== 'expired' && state !== 'neverSeen')) return [];
-    // During a pause leases expire, and added API servers are not probed: only the result of the last pass counts.
-    if (loopState === 'paused' && (state === 'neverSeen' || expiresAtMs > (lastPass?.startedAtMs ?? 0))) return [];
-    const message = oneLine(`API server ${notLive(server, nowMs)}`);
-    return [{ level: 'warning', word: state, message, next: stateHint(state, spec) }];
+  // During a pause leases expire, and added API servers are not probed: only the result of the last pass counts.
+  const isKnown = ({ state, expiresAtMs = 0 }: ApiServerStatus) =>
+    loopState !== 'paused' || (state === 'expired' && expiresAtMs <= (lastPass?.startedAtMs ?? 0));
+  return (['expired', 'neverSeen'] as const).flatMap((word) => {
+    const servers = apiServers.filter((server) => server.kind && server.state === word && isKnown(server));
+    return notLive(servers, nowMs).map((line): Attention => {
+      return { level: 'warning', word, message: oneLine(`API server ${line}`), next: stateHint(word, spec) };
+    });
   });
 }
 
-function notLive(server: ApiServerStatus, nowMs: number): string {
+/** Returns a line for each API server. More than three that differ only in their addresses are one line. */
+function notLive(servers: readonly ApiServerStatus[], nowMs: number): string[] {
+  const lines = servers.map((server) => ({
+    name: server.address ?? server.host ?? '',
+    line: whyNotLive(server, nowMs),
+  }));
+  return [...Map.groupBy(lines, ({ name, line }) => line.replaceAll(name, '')).values()].flatMap((alike) =>
+    alike.length > 3 ? `${alike[0]?.line} (and ${alike.length - 1} more)` : alike.map(({ line }) => line),
+  );
+}
+
+function whyNotLive(server: ApiServerStatus, nowMs: number): string {
   const { address, host, state, expiresAtMs, withdrawnUntilMs = 0, lastProbe } = server;
   const name = address ?? host;
   if (state === 'withdrawn' && withdrawnUntilMs > nowMs) {

@@ -35,7 +35,7 @@ export function noLiveLease({ spec, nowMs, leases, outcomes }: ServersOfAFamily,
       const untilMs = withdrawnUntil(lease, nowMs);
       return untilMs === undefined ? [] : `${lease.address} is withdrawn until ${isoTime(untilMs)}`;
     }),
-    ...others.map(([address, { detail }]) => `${address} ${detail}`),
+    ...probeLines(others),
   ];
   const remedies = [
     second === undefined ? 'The endpoints stay unchanged' : `Its slice stays unchanged. ${NO_SECOND}`,
@@ -50,6 +50,14 @@ export function noLiveLease({ spec, nowMs, leases, outcomes }: ServersOfAFamily,
     type: 'noLiveLease',
     message: `${second === undefined ? REFUSAL : `no ${second} API server is live`}: ${why}`,
   };
+}
+
+/** Returns a line for each address. More than three with the same answer are one line: `100 addresses answered 404`. */
+function probeLines(probed: readonly (readonly [address: string, ProbeOutcome])[]): string[] {
+  const alike = Map.groupBy(probed, ([address, { detail }]) => detail.replaceAll(address, 'that address'));
+  return [...alike].flatMap(([detail, some]) =>
+    some.length > 3 ? `${some.length} addresses ${detail}` : some.map(([address, one]) => `${address} ${one.detail}`),
+  );
 }
 
 /** The time after which a withdrawn server that has not shut down is reported. A normal shutdown takes only minutes. */

@@ -33,6 +33,12 @@ describe('the finding that no API server is live', () => {
       withdrawn: ['10.0.0.1'],
       why: `10.0.0.1 is withdrawn until 1970-01-01T02:46:40.001Z; 10.0.0.2 timed out. The endpoints stay unchanged. ${UNDO}. ${UNREACHED}`,
     },
+    {
+      name: 'a hundred addresses with one answer',
+      outcomes: Array.from({ length: 100 }, (_, n) => `10.0.1.${n}`),
+      withdrawn: [],
+      why: `100 addresses timed out. The endpoints stay unchanged. ${UNREACHED}`,
+    },
   ])(
     'for $name, the finding that no API server is live contains the reasons and the resolution',
     ({ outcomes, withdrawn, why }) => {

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { type PageServer, servePage } from '../../cli/page/serve-page.ts';
 import type { ClusterStatus } from '../../cli/status/cluster-status.ts';
-import { aClusterStatus, aFleetStatus, anApiServer, manyClusters, NOW_MS } from '../support/a-fleet-status.ts';
+import { aClusterStatus, aFleetStatus, anApiServer, fleetOf, NOW_MS } from '../support/a-fleet-status.ts';
 import { eventually } from '../support/eventually.ts';
 import { startBrowser, type TestBrowser } from './browser.ts';
 
@@ -53,7 +53,7 @@ test('changes in the table appear without a reload', async () => {
   ] as const;
   clusters = [...clusters, aClusterStatus({ name: 'prod-eu-3', health: 'unhealthy', attention })];
 
-  await page.getByRole('article').getByText('10.0.0.37 is taken twice.').waitFor();
+  await page.getByRole('group').getByText('10.0.0.37 is taken twice.').waitFor();
   expect(await page.locator('tbody tr').count()).toBe(3);
   expect(await page.title()).toBe('1 of 3 need attention – kube-bootstrap-controller-prod');
   expect(await page.locator('#news').textContent()).toBe('3 clusters: 1 unhealthy, 2 good.');
@@ -62,19 +62,32 @@ test('changes in the table appear without a reload', async () => {
 });
 
 test('an update keeps the focus, and the scroll positions of the page and of its tables', async () => {
-  clusters = manyClusters(60);
+  clusters = fleetOf(60, 5);
   const { page } = await browser.open(server.url, { viewport: { width: 360, height: 740 } });
-  await page.getByRole('link', { name: 'cluster-0050' }).focus();
+  await page.getByRole('link', { name: 'tenant-50-eu-central-1' }).focus();
   const scrolled = await page.evaluate<number>('document.querySelector(".scroll").scrollLeft = 50, scrollY');
 
   clusters = clusters.map((cluster) => ({ ...cluster, mode: 'observe' }));
   await page.getByText('observe').first().waitFor();
   await twoReads();
 
-  expect(await page.evaluate('document.activeElement.textContent')).toBe('cluster-0050');
+  expect(await page.evaluate('document.activeElement.textContent')).toBe('tenant-50-eu-central-1');
   expect(await page.evaluate('document.querySelector(".scroll").scrollLeft')).toBe(50);
   expect(scrolled).toBeGreaterThan(100);
   expect(Math.abs((await page.evaluate<number>('scrollY')) - scrolled)).toBeLessThan(200);
+});
+
+test('an update keeps the filter and the problems that are unfolded', async () => {
+  clusters = fleetOf(60, 30);
+  const { page } = await browser.open(server.url);
+  await page.getByLabel('Filter').fill('tenant-1-');
+  await page.locator('summary:visible').click();
+
+  clusters = clusters.map((cluster) => ({ ...cluster, mode: 'observe' }));
+  await page.getByText('observe').filter({ visible: true }).waitFor();
+
+  expect(await page.locator('tbody tr:visible').count()).toBe(1);
+  expect(await page.locator('details[open]').count()).toBe(1);
 });
 
 test('an update waits while text is selected', async () => {
@@ -127,13 +140,13 @@ test('a hidden page sends no requests until it is visible again', async () => {
 });
 
 test('the page of one cluster refreshes itself, and links to the page of all clusters', async () => {
-  clusters = manyClusters(30, 0);
+  clusters = fleetOf(30, 0);
   await server.close();
   server = await serve(0, 2_000);
   const { page } = await browser.open(server.url);
 
-  await page.getByRole('link', { name: 'cluster-0029' }).click();
-  await page.getByRole('heading', { level: 1, name: 'cluster-0029' }).waitFor();
+  await page.getByRole('link', { name: 'tenant-29-eu-central-1' }).click();
+  await page.getByRole('heading', { level: 1, name: 'tenant-29-eu-central-1' }).waitFor();
   clusters = clusters.map((cluster) => ({ ...cluster, apiServers: [anApiServer('192.0.2.99')] }));
   await page.getByText('192.0.2.99').waitFor();
   await page.getByRole('link', { name: 'All clusters' }).click();

@@ -224,13 +224,12 @@ function healthy(): ClusterStatus {
   return workOutStatus(inputsOf('prod-eu-2', IPV6, { primary: 0.02, nodePorts: 0.06 }), NOW_MS);
 }
 
-export function manyClusters(count: number, unhealthy = 5): ClusterStatus[] {
-  const good = aClusterStatus();
-  const { health, attention, findings } = contested();
-  const [duplicate, leak] = attention;
-  return Array.from({ length: count }, (_, index): ClusterStatus => {
-    const cluster = { ...good, name: `cluster-${String(index).padStart(4, '0')}` };
-    if (index < unhealthy) return { ...cluster, health, attention: [found(duplicate)], findings };
-    return index % 37 === 0 ? { ...cluster, health: 'warning', attention: [found(leak)], findings } : cluster;
+/** Returns healthy clusters, and `ill` ones of which a third each has a duplicate, has no API server, or has a full range. */
+export function fleetOf(count: number, ill: number): ClusterStatus[] {
+  const good = healthy();
+  const kinds = [contested(), endpointsDown(), filling()];
+  return Array.from({ length: count }, (_, index) => {
+    const name = index === 0 ? `a-tenant-with-a-very-long-name-${'x'.repeat(32)}` : `tenant-${index}-eu-central-1`;
+    return { ...(index < ill ? found(kinds[Math.floor((3 * index) / ill)]) : good), name };
   });
 }

@@ -9,11 +9,12 @@ import {
   aFleetStatus,
   anApiServer,
   clustersOfEachKind,
+  fleetOf,
   loopsOf,
-  manyClusters,
   NOW_MS,
   nodePorts,
 } from '../../support/a-fleet-status.ts';
+import { found } from '../../support/found.ts';
 import { anyText, runs } from '../../support/properties.ts';
 import { tagsOf } from './tags-of.ts';
 
@@ -92,7 +93,7 @@ describe('the page of all clusters', () => {
 
   test('the page begins with the number of clusters in each state of health, then the problems and their resolutions', () => {
     expect(text).toContain(
-      '6 clusters: 2 unhealthy, 1 warning, 1 unknown, 1 paused, 1 good. Needs attention prod-eu-1 ',
+      '6 clusters: 2 unhealthy, 1 warning, 1 unknown, 1 paused, 1 good. All clusters Needs attention prod-eu-1 duplicate ',
     );
     expect(text).toMatch(/the cluster IP \[IPv4\]:10\.0\.0\.37 .*? recreate the newer one.*? kbctl explain duplicate/);
     expect(page).toContain('<title>2 of 6 need attention – kube-bootstrap-controller-prod</title>');
@@ -100,7 +101,7 @@ describe('the page of all clusters', () => {
 
   test('the page shows the table, the time of its read, and the output of kbctl status for each cluster', () => {
     expect(text).toContain('Table kube-bootstrap-controller-prod, read 2026-11-21T06:15:39Z');
-    expect(text).toContain('edge-ap-3 warning enforce 2/2 5s ago 94% 0 almostFull');
+    expect(text).toContain('edge-ap-3 warning almostFull enforce 2/2 5s ago 94% 0 ');
   });
 
   const unreadable = [{ name: 'prod-eu-9', message: 'a later version wrote it' }];
@@ -111,7 +112,7 @@ describe('the page of all clusters', () => {
     [
       'the specs that cannot be read',
       aFleetStatus([], { unreadable }),
-      'prod-eu-9 Its spec cannot be read: a later version wrote it',
+      'prod-eu-9 Corrupt Its spec cannot be read: a later version wrote it',
     ],
     [
       'the pause of all clusters',
@@ -123,10 +124,10 @@ describe('the page of all clusters', () => {
   });
 
   test('a page from the server links to the page of each cluster, and a page in a file does not', () => {
-    const fleet = aFleetStatus(manyClusters(100));
+    const fleet = aFleetStatus(fleetOf(100, 30));
 
-    expect(renderFleetPage(fleet, { live: { pollMs: 1 } })).toContain('<a href="clusters/cluster-0099">');
-    expect(renderFleetPage(fleet)).not.toContain('<a href');
+    expect(renderFleetPage(fleet, { live: { pollMs: 1 } })).toContain('<a href="clusters/tenant-99-eu-central-1">');
+    expect(renderFleetPage(fleet)).not.toContain('href="clusters/');
   });
 });
 
@@ -143,12 +144,13 @@ describe('the page of a cluster', () => {
     expect(text).toContain(words);
   });
 
-  test('the page shows the last changes, and the writes that the next pass would make in mode enforce', () => {
+  test('the page shows the last changes, the latest first, and the writes that the next pass would make in mode enforce', () => {
     const lastChange = { atMs: NOW_MS - 60_000, changes: ['updated Endpoints default/kubernetes: 192.0.2.1'] };
-    const loops = loopsOf({ lastChange, wouldWrite: ['create Namespace kube-public'] }).slice(0, 1);
+    const [first, second] = loopsOf({ lastChange, wouldWrite: ['create Namespace kube-public'] });
+    const later = { ...found(second), wouldWrite: [], lastChange: { atMs: NOW_MS, changes: ['created Service'] } };
 
-    expect(textOf(pageOf(aClusterStatus({ loops })))).toContain(
-      'Would write system-namespaces: would create Namespace kube-public Last changes system-namespaces, 60s ago: updated Endpoints default/kubernetes: 192.0.2.1',
+    expect(textOf(pageOf(aClusterStatus({ loops: [found(first), later] })))).toContain(
+      'Would write system-namespaces: would create Namespace kube-public Last changes kubernetes-service, 0s ago: created Service system-namespaces, 60s ago: updated Endpoints default/kubernetes: 192.0.2.1',
     );
   });
 });
@@ -207,6 +209,14 @@ test('the legend of a map explains the pattern of each state of a cell', () => {
     expect(page).toContain(`<pattern id="p${look}"`);
     expect(page).toContain(`fill="url(#p${look})"/></svg>${word} <b>`);
   }
+});
+
+test('the legend of a map whose cells are several items counts the items of the range', () => {
+  const map = { itemsPerCell: 16, first: '10.0.0.0', cells: 'UUDLHF', fill: [1, 5, 0, 0, 0, 0] };
+  const range = { ...nodePorts(), used: 40, free: 56, duplicates: 1, leaking: 3, held: 4, map };
+  expect(textOf(renderClusterPage(aClusterStatus({ ranges: [range] }), { atMs: NOW_MS }))).toContain(
+    'duplicate 1 leaking 3 held 4 up to ½ in use up to ¼ in use free 56 a cell is 16 items in use 40 ',
+  );
 });
 
 test('a map has a text alternative, and each cell has a title with its items and state', () => {

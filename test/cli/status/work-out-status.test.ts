@@ -96,6 +96,25 @@ describe('a loop', () => {
     expect(loopOf(status, 'cluster-ip-repair')).toMatchObject({ failuresInARow: 2, lastPass: { error: ERROR } });
   });
 
+  test('loops that fail for one reason are one problem, although each error quotes another request', () => {
+    const failedAt = (purpose: string, failuresInARow: number) =>
+      aRunRecord(NOT_LONG_AGO_MS, {
+        ...failed(NOT_LONG_AGO_MS, failuresInARow),
+        error: { code: 'Unavailable', message: `https://192.0.2.1 did not answer "${purpose}" within 2000 ms.` },
+      });
+    const records = {
+      ...runRecords(NOT_LONG_AGO_MS),
+      'system-namespaces': failedAt('list Namespaces', 1),
+      'kubernetes-service': failedAt('get Service default/kubernetes', 7),
+      'node-port-repair': failed(NOT_LONG_AGO_MS, 1),
+    };
+    const quoted = 'https://192.0.2.1 did not answer "list Namespaces" within 2000 ms.';
+    expect(statusOf({ records }).attention.map(({ level, message }) => [level, message])).toEqual([
+      ['unhealthy', `system-namespaces, kubernetes-service failed up to 7 times in a row: Unavailable: ${quoted}`],
+      ['warning', 'node-port-repair failed: Unavailable: the API server did not answer'],
+    ]);
+  });
+
   test('the last refresh of a lease by a probe is shown as the last run of kubernetes-service', () => {
     const records = runRecords(NOW_MS - 50_000);
     const at = (leases: StatusInputs['leases']) =>
@@ -256,6 +275,18 @@ describe('API servers', () => {
       'API server lb.example.com has not answered yet',
       'API server new.example.com has not answered yet',
       'API server 10.9.8.9 has not answered yet',
+    ]);
+  });
+
+  test('more than three API servers with one answer are one problem', () => {
+    const servers = Array.from({ length: 100 }, (_, n) => aServer(`10.0.1.${n}`));
+    const leases = servers.map(({ address }) => {
+      const lastProbe = `answered 404 at ${address}`;
+      return aLease({ address, expiresAtMs: NOW_MS - MINUTE_MS, misses: 2, lastProbe });
+    });
+    const cluster = aCluster({ apiServers: [...servers, aServer('10.9.8.7')] });
+    expect(statusOf({ cluster, leases: [...leases, aLease()] }).attention.map(({ message }) => message)).toEqual([
+      'API server 10.0.1.0: its lease expired 60s ago, last probe: answered 404 at 10.0.1.0 (and 99 more)',
     ]);
   });
 
