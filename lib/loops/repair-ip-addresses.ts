@@ -259,16 +259,7 @@ async function readAgain(
     const object = await kubernetes.get({ kind: 'IPAddress', name: listed.item });
     const record = object && IP_ADDRESS_READER.fromJson(object);
     const keys = new Set([listed.other, listed.service, record && serviceKey(record.parent)]);
-    const services: Services = new Map();
-    for (const key of keys) {
-      const service = await readService(kubernetes, key).catch((error: unknown) => {
-        // A listed Service that cannot be read by itself still has its addresses.
-        const known = deletes ? undefined : before.get(key ?? '');
-        if (known === undefined || !isFaultOfObject(error)) throw error;
-        return known;
-      });
-      if (service !== undefined) services.set(serviceKey(service), inOneSpelling(service));
-    }
+    const services = await readServices(kubernetes, keys, deletes ? new Map<string, ServiceClaim>() : before);
     const addresses = new Map(record === undefined ? [] : [[record.name, record]]);
     const now = [...addressFaults({ isServed, services, addresses })];
     const fault = now.find((other) => isSameFault(other, listed));
@@ -294,6 +285,24 @@ async function readAddresses(kubernetes: ClusterPort): Promise<Map<string, IPAdd
     if (error instanceof ClusterError && error.code === 'Rejected') return undefined;
     throw error;
   }
+}
+
+/** @param known the listed Services: one that cannot be read by itself still has its addresses */
+async function readServices(
+  kubernetes: ClusterPort,
+  keys: ReadonlySet<string | undefined>,
+  known: AddressView['services'],
+): Promise<Services> {
+  const services: Services = new Map();
+  for (const key of keys) {
+    const listed = known.get(key ?? '');
+    const service = await readService(kubernetes, key).catch((error: unknown) => {
+      if (listed === undefined || !isFaultOfObject(error)) throw error;
+      return listed;
+    });
+    if (service !== undefined) services.set(serviceKey(service), inOneSpelling(service));
+  }
+  return services;
 }
 
 async function readService(kubernetes: ClusterPort, key: string | undefined): Promise<ServiceClaim | undefined> {
