@@ -32,10 +32,10 @@ const SCREENS: Readonly<Record<string, BrowserContextOptions>> = Object.fromEntr
 const PAGES: Readonly<Record<string, () => string>> = {
   fleet: () => renderFleetPage(aFleetStatus(clustersOfEachKind())),
   cluster: () =>
-    renderClusterPage(clustersOfEachKind()[1] ?? aClusterStatus(), { atMs: NOW_MS, live: { pollMs: 60_000 } }),
+    renderClusterPage(clustersOfEachKind()[1] ?? aClusterStatus(), { atMs: NOW_MS, live: { pollMs: 600_000 } }),
   quiet: () => renderFleetPage(aFleetStatus([aClusterStatus()])),
-  fleet20: () => renderFleetPage(aFleetStatus(fleetOf(20, 3)), { live: { pollMs: 60_000 } }),
-  fleet60: () => renderFleetPage(aFleetStatus(fleetOf(60, 30)), { live: { pollMs: 60_000 } }),
+  fleet20: () => renderFleetPage(aFleetStatus(fleetOf(20, 3)), { live: { pollMs: 600_000 } }),
+  fleet60: () => renderFleetPage(aFleetStatus(fleetOf(60, 30)), { live: { pollMs: 600_000 } }),
   empty: () => renderFleetPage(aFleetStatus([])),
 };
 
@@ -87,7 +87,7 @@ describe('a hostile name does not run a script in the status page', () => {
     'the hostile name %s is shown as text, and breaks nothing',
     async (_, text) => {
       const fleet = aFleetStatus([hostile(text)], { table: text, unreadable: [{ name: text, message: text }] });
-      const { page } = await browser.view(renderFleetPage(fleet, { live: { pollMs: 60_000 } }), SCREENS['390-light']);
+      const { page } = await browser.view(renderFleetPage(fleet, { live: { pollMs: 600_000 } }), SCREENS['390-light']);
 
       expect(await page.evaluate(() => 'hacked' in globalThis)).toBe(false);
       expect(await page.locator('script').count()).toBe(1);
