@@ -134,13 +134,15 @@ async function runTest(copy: string, guard: Plant): Promise<Outcome> {
   const options = ['--selectProjects', project, '--testPathPatterns', `/${testFile}$`, ...limited, ...output];
   const node = [...NODE_OPTIONS, 'node_modules/jest/bin/jest.js', ...options];
   // Node sometimes hangs while it exits, after jest has written its report.
+  // The tests create folders of their own. In that of this process, the paths of a browser's sockets would be too long.
+  const env = { ...process.env, TMPDIR: path.dirname(tmpdir()) };
   const limits = {
     timeout: project === 'unit' ? 180_000 : 3_600_000,
     killSignal: 'SIGKILL',
     maxBuffer: 2 ** 28,
   } as const;
   await new Promise<void>((done) => {
-    execFile(process.execPath, node, { cwd: copy, ...limits }, () => done()).stdin?.end();
+    execFile(process.execPath, node, { cwd: copy, env, ...limits }, () => done()).stdin?.end();
   });
   const { testResults }: JestReport = JSON.parse(readFileSync(report, 'utf8'));
   const tests = testResults.flatMap(({ assertionResults }) => assertionResults);
