@@ -155,7 +155,7 @@ function seriesIn(line: string): string[] {
 const KB = 1024;
 
 /** Counts capacity as in https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/read-write-operations.html */
-function metered(table: KeyValueTable, count: Count): KeyValueTable {
+export function metered(table: KeyValueTable, count: Count): KeyValueTable {
   const countReads = (items: readonly Item[]) => {
     const bytes = items.reduce((sum, item) => sum + billedBytes(item), 0);
     count('readUnits', Math.max(1, Math.ceil(bytes / (4 * KB))));

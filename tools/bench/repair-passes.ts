@@ -2,8 +2,8 @@
 //
 //   repair-passes KUBECONFIG CIDR PASSES
 //
-// Prints a line for each pass: its milliseconds, its milliseconds of CPU time, and the peak memory in KB. Then reads the same
-// list as often, and prints the milliseconds of CPU time of each read.
+// Reads the same list after each pass. Prints a line for each pass: its milliseconds, its milliseconds of CPU time, the peak memory
+// in KB, and the milliseconds of CPU time of the read.
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { get } from 'node:https';
@@ -50,11 +50,9 @@ function peakKb(): number {
   return Number(/^VmHWM:\s+(\d+)/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1]);
 }
 
-for (let pass = 0; pass < Number(passes); pass += 1) {
-  console.log(...(await timesOf(runPass)), peakKb());
-}
-for (let read = 0; read < Number(passes); read += 1) {
-  const [, cpuMs] = await timesOf(readList);
-  console.log(cpuMs);
+for (let count = 0; count < Number(passes); count += 1) {
+  const pass = [...(await timesOf(runPass)), peakKb()];
+  const [, readCpuMs] = await timesOf(readList);
+  console.log(...pass, readCpuMs);
 }
 process.exit();

@@ -72,7 +72,7 @@ function service(index: number, at: number) {
   };
 }
 
-/** Runs passes in a process with the heap of a function, then only reads of the same lists, for comparison. */
+/** Runs passes in a process with the heap of a function, and after each only reads the same list, for comparison. */
 export async function repairPasses(folder: string, options: RepairOptions) {
   const { passes } = options;
   await bundle(folder, ['tools/bench/repair-passes.ts']);
@@ -80,9 +80,8 @@ export async function repairPasses(folder: string, options: RepairOptions) {
   return besideServer(options, folder, async (kubeconfig) => {
     const args = [kubeconfig, CIDR, String(passes)];
     const printed = await linesOf(process.execPath, [...heapOptions(256).split(' '), program, ...args]);
-    const column = (at: number) => printed.slice(0, passes).map((line) => Number(line.split(' ')[at]));
-    const readCpuMs = printed.slice(passes).map(Number);
-    return { passMs: column(0), cpuMs: column(1), readCpuMs, peakMb: column(2).map((kb) => kb / 1024) };
+    const column = (at: number) => printed.map((line) => Number(line.split(' ')[at]));
+    return { passMs: column(0), cpuMs: column(1), readCpuMs: column(3), peakMb: column(2).map((kb) => kb / 1024) };
   });
 }
 
