@@ -77,11 +77,11 @@ async function clusterNames(root: Command, words: readonly string[], cli: Cli): 
   });
   const names = async () => {
     const { openTable } = await import('../open-table.ts');
-    const { table, close } = await openTable(Object.fromEntries(given), [], cli.signal, Date.now);
+    const signal = AbortSignal.any([cli.signal, AbortSignal.timeout(LOOK_UP_MS)]);
+    const { table, close } = await openTable(Object.fromEntries(given), [], signal, Date.now);
     const { clusters } = await listClusters(table);
     await close();
     return clusters.map(({ spec }) => spec.name);
   };
-  const late = cli.sleep(LOOK_UP_MS, cli.signal).then(() => []);
-  return Promise.race([names(), late]).catch(() => []);
+  return names().catch(() => []);
 }

@@ -226,15 +226,6 @@ export function isOfOtherPort({ target }: ProbedAddress, { service }: ClusterSpe
   return Number(port || (protocol === 'https:' ? 443 : 80)) !== service.securePort;
 }
 
-/** Returns a finding for each address that is probed at another port than the published one. */
-export function portFindings(addresses: readonly ProbedAddress[], spec: ClusterSpec): Finding[] {
-  const others = addresses.filter((probed) => isOfOtherPort(probed, spec));
-  return others.map(({ address, target }) => {
-    const message = `${address} is probed at ${target.url} and published with port ${spec.service.securePort}: set service.securePort if that is not its port`;
-    return { type: 'other', message, item: address };
-  });
-}
-
 /**
  * Returns whether the host of the URL is an API server in the spec. A valid certificate does not prove this, because the
  * cluster's CA also signs the certificates of nodes.

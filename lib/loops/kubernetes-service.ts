@@ -1,4 +1,4 @@
-import { portFindings, probeServers, ticksOfATurn } from '../api-servers/probe-addresses.ts';
+import { probeServers, ticksOfATurn } from '../api-servers/probe-addresses.ts';
 import { publish, writeService } from '../api-servers/write-objects.ts';
 import type { Finding } from '../cluster/finding.ts';
 import {
@@ -152,11 +152,7 @@ async function gather(context: PassContext): Promise<World | PassReport> {
       { ...first, objects: { Endpoints: endpoints, EndpointSlice: sliceOf(first) } },
       ...others.map((family) => ({ ...family, objects: { EndpointSlice: sliceOf(family) } })),
     ],
-    findings: [
-      ...findings,
-      ...probeFindings(outcomes),
-      ...(previous === undefined ? portFindings(expected, spec) : []),
-    ],
+    findings: [...findings, ...probeFindings(outcomes)],
     ...{ contest, slicesContest },
     nowMs: nowMs(),
   };

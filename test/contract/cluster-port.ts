@@ -459,7 +459,7 @@ function claimIn({ metadata, spec }: Service): ServiceClaim {
     type: spec.type ?? '',
     clusterIP: spec.clusterIP ?? '',
     clusterIPs: spec.clusterIPs ?? [],
-    ports: spec.ports?.map(({ protocol = '', nodePort = 0 }) => ({ protocol, nodePort })) ?? [],
+    ports: (spec.ports ?? []).flatMap(({ protocol = '', nodePort }) => (nodePort ? [{ protocol, nodePort }] : [])),
     healthCheckNodePort: 0,
     createdAtMs: Date.parse(metadata.creationTimestamp ?? ''),
   };

@@ -16,7 +16,7 @@ export function describeDoctor(world: () => KbctlWorld): void {
     await world().register();
     await world().runAllLoops();
     const checked = await world().kbctl(['doctor', CLUSTER]);
-    const probe = /✓ probe: 203\.0\.113\.10, probed at \S+, answered 200\n/;
+    const probe = /✓ probe: 203\.0\.113\.10, probed at \S+ and published with port 6443, answered 200\n/;
     expectPrinted(checked, 0, `\n\n${CLUSTER}\n✓ spec: mode enforce`, probe);
     expect(checked.stdout).not.toMatch(/✗|queue/);
     const source = `kubeconfig ${world().kubeconfigFile}, context ${CLUSTER}`;

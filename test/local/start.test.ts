@@ -285,7 +285,7 @@ describe('npm start with the spec of an existing cluster', () => {
       [
         'a kubeconfig that does not exist',
         () => ['-f', 'cluster.example.yml', '--kubeconfig', '/nowhere'],
-        /^error: kubeconfig \/nowhere: cannot be read \(ENOENT\)/,
+        /^error: kubeconfig \/nowhere: cannot read \/nowhere \(ENOENT\)/,
       ],
     ])('npm start cannot begin with %s', async (_, args, message) => {
       const called = await callKbctl(['run', ...(await args())], { cwd: REPOSITORY, env: {} });

@@ -158,15 +158,6 @@ describe('an API server that starts', () => {
   });
 });
 
-test('only the first pass reports an address that is probed at another port than the published one', async () => {
-  const world = new EndpointsWorld([aServer(A, { url: `https://${A}:32764/readyz` })]).answer(READY, A);
-  const { findings } = await world.tick();
-  expect(findings).toMatchObject([
-    { type: 'other', item: A, message: expect.stringMatching(/:32764\/readyz and published with port 6443: /) },
-  ]);
-  expect((await world.tick()).findings).toEqual([]);
-});
-
 describe('addresses of a host name', () => {
   test('the tick publishes new addresses of a host name at once, and removes addresses that it no longer resolves to when their leases expire', async () => {
     const world = new EndpointsWorld([aHost(HOST)]).answer(READY, A, B, C);
