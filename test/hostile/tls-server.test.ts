@@ -89,6 +89,8 @@ test('a connection ends if the server sends more than 16 session tickets', async
   const [client] = verified.mock.contexts as TLSSocket[];
   // A server of Node cannot send more than two tickets.
   for (let ticket = 0; ticket < 17; ticket += 1) client?.emit('session', Buffer.alloc(0));
+  // Without the bound, there would be no reply.
+  expect(client?.destroyed).toBe(true);
   await expect(reply).rejects.toMatchObject({ name: 'OverBound', message: 'more than 16 session tickets of TLS' });
 });
 
