@@ -24,6 +24,8 @@ const COPY_EVERY_MS = 8_000;
 const AFTERMATH_MS = 20_000;
 /** The time in which a tick begins and ends without faults. */
 const NEXT_TICK_MS = 14_000;
+/** If the process of a scheduled event ended, its minute has no ticks. */
+const NEXT_SCHEDULE_MS = 61_000;
 
 export interface RunOptions {
   readonly without?: LeftOut;
@@ -133,13 +135,15 @@ async function contested(world: World): Promise<void> {
   if (!world.has('contestedLast')) return;
   const { clock, endpoints, servers } = world;
   const chance = world.chance.of('the contest');
+  await clock.wait(NEXT_SCHEDULE_MS);
   const [address = ''] = world.firstAddresses;
   await withdraw(world, address, LONG_MIN, chance);
   for (let left = 4; left > 0 && endpoints.isWithdrawn(address); left--) {
     const current = servers.plane.find<EndpointsObject>('endpoints', 'default', 'kubernetes');
     const [subset] = current?.subsets ?? [];
     const addresses = [...(subset?.addresses ?? []), { ip: address }];
-    servers.plane.place('endpoints', { ...current, subsets: [{ ...subset, addresses }] } as never);
+    const published = { ...current, subsets: [{ ...subset, addresses }] };
+    if (current !== undefined) servers.plane.place('endpoints', published as never);
     await clock.wait(NEXT_TICK_MS);
     if (!endpoints.isWithdrawn(address) || !endpoints.published().includes(address)) continue;
     world.violate('withdrawn', `${address} is withdrawn, another client published it, and no tick removed it`);
