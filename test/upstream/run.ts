@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createWriteStream, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { startEtcd } from '../support/control-plane.ts';
 import { type IntegrationRow, integrationRows } from './integration-table.ts';
 import { runLoops } from './loops-runner.ts';
 
@@ -19,9 +20,13 @@ interface IntegrationTest extends IntegrationRow {
   readonly test: string;
 }
 
+/** Without it, the tests start one that serves on a socket, to which `fetch` cannot connect. */
+const etcd = await startEtcd();
+
 /** The variables by which the tests find etcd and their folder of certificates. */
 const env = {
   ...process.env,
+  KUBE_INTEGRATION_ETCD_URL: etcd.url,
   PATH: `${dirname(folder)}:${process.env['PATH']}`,
   TEST_SRCDIR: join(folder, 'sources'),
   TEST_WORKSPACE: 'kubernetes',
@@ -86,5 +91,6 @@ for (const test of tests) {
     `${isPassed ? 'ok  ' : 'FAIL'} ${test.pack}/${test.test} (${Math.round((Date.now() - started) / 1000)} s)`,
   );
 }
+await etcd.close();
 console.log(`${tests.length} tests, ${failed} failed; logs: ${folder}`);
 process.exitCode = failed === 0 ? 0 : 1;
