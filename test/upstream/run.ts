@@ -57,6 +57,10 @@ async function runTest({ pack, test, without }: IntegrationTest): Promise<boolea
     env: isUpstream ? env : { ...env, KBCTL_API_SERVERS: scratch },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
+  let isSkipped = false;
+  child.stdout.on('data', (chunk: Buffer) => {
+    isSkipped ||= chunk.includes(`--- SKIP: ${test} `);
+  });
   child.stdout.pipe(log, { end: false });
   child.stderr.pipe(log, { end: false });
   const loops = runLoops(scratch, (line) => log.write(`LOOPS ${line}\n`), ended.signal).then(
@@ -72,7 +76,7 @@ async function runTest({ pack, test, without }: IntegrationTest): Promise<boolea
   const haveLoopsEnded = await loops;
   log.end();
   rmSync(scratch, { recursive: true, force: true });
-  return code === 0 && haveLoopsEnded;
+  return code === 0 && !isSkipped && haveLoopsEnded;
 }
 
 const rows = integrationRows();
