@@ -60,7 +60,10 @@ export class ClusterTokens {
   #listedAtMs = Number.NEGATIVE_INFINITY;
   /** Registered clusters for which a caller has sent an unknown token since their last read, in that order. */
   readonly #waiting = new Set<string>();
-  /** Registered clusters whose tokens are read ahead, because this process has not read them before a flood of unknown tokens. */
+  /**
+   * Registered clusters whose tokens this process has not read before a flood of unknown tokens. It reads them ahead, as far as this
+   * evicts no tokens of other clusters.
+   */
   readonly #unread = new Set<string>();
 
   constructor(options: TokensOptions) {
@@ -78,14 +81,9 @@ export class ClusterTokens {
       return verdict(this.#mustRead(known) ? await this.#renew(cluster, signal) : known, token, this.#options.nowMs());
     }
     if (!this.#lookUps.admits('', this.#options.nowMs())) return this.#wait(cluster, signal);
-    const names = new Set([cluster]);
-    for (const others of [this.#waiting, this.#unread]) {
-      for (const name of others) {
-        if (names.size > MOST_WAITING_READ) break;
-        names.add(name);
-      }
-    }
-    const [kept] = await Promise.all([...names].map((name) => this.#renew(name, signal)));
+    const others = new Set([...this.#waiting, ...this.#unread].filter((name) => name !== cluster));
+    const names = [cluster, ...[...others].slice(0, MOST_WAITING_READ)];
+    const [kept] = await Promise.all(names.map((name) => this.#renew(name, signal)));
     return verdict(kept ?? NEVER_READ, token, this.#options.nowMs());
   }
 
@@ -101,7 +99,9 @@ export class ClusterTokens {
       const before = this.#registered;
       // If the list fails, that of a minute ago is used for another minute, so that a flood does not repeat the failure.
       this.#registered = await this.#options.listClusters(signal).catch(() => before);
-      for (const name of this.#registered) if (!before.has(name) && !this.#kept.has(name)) this.#unread.add(name);
+      const unread = [...this.#registered].filter((name) => !before.has(name) && !this.#kept.has(name));
+      const room = MOST_KEPT - this.#kept.size - this.#unread.size;
+      for (const name of unread.slice(0, Math.max(0, room))) this.#unread.add(name);
     }
     if (this.#registered.has(cluster)) this.#waiting.add(cluster);
     return {

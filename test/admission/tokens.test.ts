@@ -159,6 +159,18 @@ describe('a flood of 1,000 invented names a second, and of 10 wrong tokens a sec
     expect(clock.nowMs - revokedAtMs).toBeLessThanOrEqual(300_000);
   });
 
+  test('the clusters that are read ahead evict no tokens, even if the stack has more clusters than the process remembers', async () => {
+    const names = Array.from({ length: 3_000 }, (_, index) => `one-of-many-${index}`);
+    const { check, reads, clock } = aWorld(Object.fromEntries(['seen', ...names].map((name) => [name, NEW])));
+    await check(NEW, 'seen');
+    for (let step = 0; step < 600; step += 1) {
+      clock.nowMs += STEP_MS;
+      for (let name = 0; name < 100; name += 1) await check(OLD, `invented-${step}-${name}`);
+    }
+    const before = reads.length;
+    expect([await check(NEW, 'seen'), reads.length - before]).toEqual(['right', 0]);
+  });
+
   test('the number of reads stays below 20 a second, and the clusters are listed once a minute', async () => {
     const { reads, lists, clock, flood } = await aFlood();
     const [readsBefore, startMs] = [reads.length, clock.nowMs];
