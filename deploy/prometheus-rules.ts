@@ -1,5 +1,6 @@
 import { stringify } from 'yaml';
 import { ALARM_GUIDES, type AlarmGuide } from '../cli/explain/explain-alarms.ts';
+import { FINDINGS_THAT_STAY } from '../lib/cluster/finding.ts';
 import { ALARMS } from './alarm-list.ts';
 
 interface Rule {
@@ -17,7 +18,7 @@ const increase = (name: string) => `sum(increase(${P}${name}_total[5m])) > 0`;
 const fullerThan = (share: number) => clustersOf(`${P}range_used / ${P}range_capacity`, `> ${share}`);
 const ofFindings = (type: string) => clustersOf(`${P}findings{type=~"${type}"}`, '> 0');
 
-/** Returns a query with one series for each cluster, of which an alert names twenty. */
+/** Returns a query with a series for each affected cluster, but at most twenty, because an alert names all of them. */
 function clustersOf(metric: string, condition: string): string {
   return `topk(20, max by (cluster) (${metric}) ${condition})`;
 }
@@ -43,7 +44,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
   findings: {
     expr: figure('clusters_with_findings'),
     minutes: 2,
-    clusters: ofFindings('duplicate|outOfRange|invalid|heldByAnother|notRecorded'),
+    clusters: ofFindings([...FINDINGS_THAT_STAY].join('|')),
   },
   'two-owners': { expr: figure('clusters_with_two_owners'), minutes: 2, clusters: ofFindings('twoOwners') },
   'credentials-ending': { expr: figure('clusters_with_credentials_ending'), minutes: 2 },
@@ -115,7 +116,7 @@ const PANELS: readonly (readonly [title: string, expr: string, legend: string])[
   ['Table reachable', `${P}table_reachable`, '{{pod}}'],
 ];
 
-/** Returns `deploy/kubernetes/monitoring/dashboard.json`. */
+/** Returns the Grafana dashboard: `deploy/kubernetes/monitoring/dashboard.json`. */
 export function grafanaDashboard(): string {
   const datasource = { type: 'prometheus', uid: '${datasource}' };
   const panels = PANELS.map(([title, expr, legendFormat], at) => ({

@@ -112,7 +112,7 @@ export interface ClusterHealth {
   readonly overdue: readonly Loop[];
   readonly failing: readonly Loop[];
   readonly withoutLiveLease: boolean;
-  /** True if a repair loop has findings that do not resolve automatically. */
+  /** True if a loop has findings that do not resolve automatically. */
   readonly withFindings: boolean;
   readonly withTwoOwners: boolean;
   readonly withCredentialsEnding: boolean;

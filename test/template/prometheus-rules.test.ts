@@ -6,6 +6,7 @@ import { parse, stringify } from 'yaml';
 import { ALARM_GUIDES } from '../../cli/explain/explain-alarms.ts';
 import { ALARMS } from '../../deploy/alarm-list.ts';
 import { prometheusRules, RULES, WITHOUT_RULE } from '../../deploy/prometheus-rules.ts';
+import { FINDINGS_THAT_STAY } from '../../lib/cluster/finding.ts';
 import { REPOSITORY } from '../support/repository.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
@@ -89,6 +90,12 @@ function alertsOf(samples: Readonly<Record<string, string>>, at: string, wanted:
   const tests = [{ interval: '1m', input_series: series, promql_expr_test: [{ ...query, exp_samples }] }];
   return written('test.yml', { rule_files: [rules], evaluation_interval: '1m', tests });
 }
+
+test('the alert about findings names the clusters of each finding that it counts', () => {
+  const { clusters = '' } = RULES['findings'] ?? {};
+  const named = /type=~"([^"]+)"/.exec(clusters)?.[1]?.split('|') ?? [];
+  expect(named.toSorted()).toEqual([...FINDINGS_THAT_STAY].sort());
+});
 
 test('no alert fires for a healthy fleet', () => {
   expect(run('test', 'rules', alertsOf({}, '85m', []))).toContain('SUCCESS');
