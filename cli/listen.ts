@@ -20,7 +20,7 @@ export function parseListenAddress(text: string): ListenAddress {
   return host ? { host, port } : { port };
 }
 
-/** Resolves once the server listens, with a function that closes it. @throws CliError if it cannot listen */
+/** Waits until the server listens, and returns a function that closes it. @throws CliError if it cannot listen */
 export async function listening(
   server: Server,
   { host, port }: ListenAddress,

@@ -25,7 +25,7 @@ export interface Shown<Row> {
   readonly none: string;
   /** The number of all items, if `items` may have fewer. */
   readonly total?: number;
-  /** Printed on stderr after `20 of 101`: how to get all items. */
+  /** How to get all items, which is printed after `20 of 101` on stderr. */
   readonly rest?: string;
 }
 
@@ -46,14 +46,14 @@ export class Output {
   list<Row>({ kind, items, columns, plain, none, total = items.length, rest = '' }: Shown<Row>): void {
     if (this.isForPrograms) this.document({ kind: `${kind}List`, total, items: plain ? items.map(plain) : items });
     else if (items.length === 0) this.say(none);
-    else if (this.format === 'name') this.lines(namesIn(items));
+    else if (this.format === 'name') this.lines(namesIn(plain ? items.map(plain) : items));
     else this.lines(this.table(columns, items));
     if (items.length < total) this.say(`${items.length} of ${total} ${kind.toLowerCase()}s. ${rest}`);
   }
 
   object(document: OutputDocument, lines: () => readonly string[]): void {
-    const { items = [document] } = document;
-    const names = this.format === 'name' ? namesIn(Array.isArray(items) ? items : []) : [];
+    const { items } = document;
+    const names = this.format === 'name' ? namesIn(Array.isArray(items) ? items : [document]) : [];
     if (this.isForPrograms) this.document(document);
     else this.lines(names.length > 0 ? names : lines());
   }
@@ -98,11 +98,11 @@ export class Output {
   }
 }
 
-/** Returns the names of the clusters of some rows, each once. */
+/** Returns the cluster of each row, or the name of a row that is a cluster, each once. */
 function namesIn(rows: readonly unknown[]): string[] {
-  const names = rows.flatMap((row) => {
-    const { cluster, name, spec } = Object(row);
-    return cluster ?? name ?? spec?.name ?? [];
+  const names = rows.flatMap((row): unknown => {
+    const { cluster, name = [] } = Object(row);
+    return cluster ?? name;
   });
   return [...new Set(names.map(String))];
 }

@@ -42,7 +42,7 @@ export function writeLines(stream: OutStream, lines: readonly string[]): void {
   stream.write(lines.map((line) => `${escapeLine(line)}\n`).join(''));
 }
 
-/** Empties a terminal before a table is shown again. Separates the tables in a file by a line. */
+/** Clears a terminal before a table is printed again. In a file, an empty line separates the tables. */
 export function startAgain(stream: OutStream): void {
   if (stream.isTTY !== true) stream.write('\n');
   else if (cursorTo(stream, 0, 0)) clearScreenDown(stream);

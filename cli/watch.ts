@@ -13,7 +13,7 @@ export function withWatchOption(command: Command): Command {
   return command.option('-w, --watch', 'show it again every 5 seconds, until Ctrl-C or --timeout');
 }
 
-/** Shows something once or, with `--watch`, until the command is ended. */
+/** Calls `show` once. With `--watch`, calls it every few seconds until the command ends. */
 export async function watched(cli: Cli, { watch }: WatchOptions, show: () => Promise<ExitCode>): Promise<ExitCode> {
   let code = await show();
   while (watch) {

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { listClusters } from '../../lib/table/clusters.ts';
-import { applySteps, countLine, plainApplied, planApply, planLines } from '../apply/apply-steps.ts';
+import { type ApplyStep, applySteps, countLine, plainApplied, planApply, planLines } from '../apply/apply-steps.ts';
 import { readSpecFiles, type SpecFile } from '../apply/spec-files.ts';
 import { concluded } from '../change-clusters.ts';
 import type { Act, Cli, GlobalOptions } from '../cli.ts';
@@ -37,28 +37,34 @@ export function clusterDiff(act: Act): Command {
 }
 
 async function diff(cli: Cli, options: Options): Promise<ExitCode> {
-  const { output } = cli;
+  return preview(cli, options, (steps) => [...planLines(steps.filter(isChange), cli.output.paint), countLine(steps)]);
+}
+
+/** Prints the plan, and writes nothing. */
+async function preview(
+  cli: Cli,
+  options: Options,
+  linesOf: (steps: readonly ApplyStep[]) => readonly string[],
+): Promise<ExitCode> {
   const steps = await planned(cli, await readFiles(cli, options), { ...options, dryRun: true });
-  const changed = steps.filter(({ action }) => action !== 'keep');
-  if (output.isForPrograms) {
-    output.document({ kind: 'ClusterApply', dryRun: true, clusters: plainApplied(steps, new Map()) });
-  } else {
-    output.lines([...planLines(changed, output.paint), countLine(steps)]);
-  }
-  return changed.length > 0 ? EXIT.findings : EXIT.fine;
+  const clusters = plainApplied(steps, new Map());
+  cli.output.object({ kind: 'ClusterApply', dryRun: true, clusters }, () => linesOf(steps));
+  return steps.some(isChange) ? EXIT.findings : EXIT.fine;
+}
+
+function isChange({ action }: ApplyStep): boolean {
+  return action !== 'keep';
 }
 
 async function apply(cli: Cli, options: Options): Promise<ExitCode> {
   const { output } = cli;
-  const { dryRun = false } = options;
+  if (options.dryRun) return preview(cli, options, (steps) => planLines(steps, output.paint));
   const steps = await planned(cli, await readFiles(cli, options), options);
-  const toWrite = steps.filter(({ action }) => action !== 'keep');
   if (!output.isForPrograms) output.lines(planLines(steps, output.paint));
-  const { progressed, outcomes } = await applySteps(cli, dryRun ? [] : toWrite);
+  const { progressed, outcomes } = await applySteps(cli, steps.filter(isChange));
   if (output.isForPrograms) {
-    output.document({ kind: 'ClusterApply', dryRun, clusters: plainApplied(steps, outcomes) });
+    output.document({ kind: 'ClusterApply', dryRun: false, clusters: plainApplied(steps, outcomes) });
   }
-  if (dryRun) return toWrite.length > 0 ? EXIT.findings : EXIT.fine;
   const isRefused = [...outcomes.values()].some(({ outcome }) => outcome === 'refused');
   return concluded(cli, progressed) ?? (isRefused ? EXIT.configuration : EXIT.fine);
 }

@@ -1,9 +1,9 @@
 import { Argument, Command, type Option } from 'commander';
-import { listClusters } from '../../lib/table/clusters.ts';
+import { clusterNames } from '../../lib/table/clusters.ts';
 import type { Act, Cli } from '../cli.ts';
 import { EXIT } from '../errors.ts';
 
-/** Each asks kbctl for the candidates of the last word. */
+/** The completions of the shells. Each asks `kbctl completion` for the candidates of the last word. */
 const SCRIPTS = {
   bash: `_kbctl() {
   local IFS=$'\\n'
@@ -56,7 +56,7 @@ async function candidates(root: Command, words: readonly string[], cli: Cli): Pr
     if (current.startsWith('-')) return options.flatMap(({ long }) => long ?? []);
     if (command.commands.length > 0) return command.commands.map((each) => each.name());
     const [argument] = command.registeredArguments;
-    return argument?.argChoices ?? (argument?.name() === 'cluster' ? clusterNames(root, before, cli) : []);
+    return argument?.argChoices ?? (argument?.name() === 'cluster' ? namesInTable(root, before, cli) : []);
   };
   return [...new Set(await known())].filter((candidate) => candidate.startsWith(current));
 }
@@ -70,18 +70,19 @@ function isNamed({ short, long }: Option, word: string | undefined): boolean {
 }
 
 /** Returns the clusters of the table that the words name; none if the table does not answer soon. */
-async function clusterNames(root: Command, words: readonly string[], cli: Cli): Promise<readonly string[]> {
+async function namesInTable(root: Command, words: readonly string[], cli: Cli): Promise<readonly string[]> {
   const given = root.options.flatMap((option) => {
     const at = words.findIndex((word) => option.required && isNamed(option, word));
     return at === -1 ? [] : [[option.attributeName(), words[at + 1]] as const];
   });
-  const names = async () => {
+  try {
     const { openTable } = await import('../open-table.ts');
     const signal = AbortSignal.any([cli.signal, AbortSignal.timeout(LOOK_UP_MS)]);
     const { table, close } = await openTable(Object.fromEntries(given), [], signal, Date.now);
-    const { clusters } = await listClusters(table);
+    const names = await clusterNames(table);
     await close();
-    return clusters.map(({ spec }) => spec.name);
-  };
-  return names().catch(() => []);
+    return [...names];
+  } catch {
+    return [];
+  }
 }

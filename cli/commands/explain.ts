@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import { boundedText } from '../../lib/util/values.ts';
 import type { Act, Cli } from '../cli.ts';
 import { EXIT, usageError } from '../errors.ts';
-import { ALARM_GUIDES } from '../explain/explain-alarms.ts';
+import { ALARM_GUIDES, type AlarmGuide } from '../explain/explain-alarms.ts';
 import type { Explanation } from '../explain/explanation.ts';
 import { EXPLANATIONS, explain, nearestWord } from '../explain/explanations.ts';
 import type { Output } from '../output.ts';
@@ -35,7 +35,8 @@ function list({ output }: Cli) {
 }
 
 function explainOne({ output }: Cli, word: string) {
-  if (Object.hasOwn(ALARM_GUIDES, word)) return explainAlarm(output, word);
+  const guide = Object.hasOwn(ALARM_GUIDES, word) ? ALARM_GUIDES[word] : undefined;
+  if (guide !== undefined) return explainAlarm(output, word, guide);
   const found = explain(word);
   if (found === undefined) {
     const nearest = nearestWord(word);
@@ -46,10 +47,7 @@ function explainOne({ output }: Cli, word: string) {
   return EXIT.fine;
 }
 
-function explainAlarm(output: Output, alarm: string) {
-  const guide = ALARM_GUIDES[alarm];
-  if (guide === undefined) return EXIT.usage;
-  const { severity, impact, stack, run = stack } = guide;
+function explainAlarm(output: Output, alarm: string, { severity, impact, stack, run = stack }: AlarmGuide) {
   output.object({ kind: 'Alarm', alarm, severity, impact, stack, run }, () => [
     `${output.paint('bold', alarm)} (alarm, ${severity})`,
     ...wrapped(impact, output.textWidth, 'Impact: '),

@@ -5,7 +5,7 @@ export interface AlarmGuide {
   readonly impact: string;
   /** The first command for the functions. */
   readonly stack: string;
-  /** The first command for `kbctl run --table`. Absent: the same. Empty: there is no such alarm. */
+  /** The first command for `kbctl run --table`. Default: that for the functions. Empty if `kbctl run` does not have the alarm. */
   readonly run?: string;
 }
 
@@ -16,7 +16,7 @@ const DOCTOR =
   "aws lambda invoke --function-name <stack>-doctor --payload '{}' --cli-binary-format raw-in-base64-out doctor.json";
 const UNPUBLISHED = 'The endpoints stay unchanged: an API server that dies now stays published.';
 
-/** What a person on call needs first, by the alarm's section of docs/runbook.md. The commands of `aws` need AWS CLI v2. */
+/** What a person on call needs first, for each section of docs/runbook.md. The `aws` commands need AWS CLI v2. */
 export const ALARM_GUIDES: Readonly<Record<string, AlarmGuide>> = {
   'nothing-ran': { severity: 'page', impact: UNPUBLISHED, stack: DOCTOR, run: `kubectl -n ${NAME} get pods` },
   errors: { severity: 'page', impact: UNPUBLISHED, stack: DOCTOR, run: LOGS },

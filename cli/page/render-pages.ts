@@ -89,7 +89,7 @@ function unreadableCard({ name, message }: FleetStatus['unreadable'][number], co
 
 interface CardLine extends Pick<ClusterStatus, 'name' | 'attention'> {
   readonly failing: readonly string[];
-  /** The number of cards. The problems of a few are not folded. */
+  /** The number of cards on the page. Fewer than four are unfolded. */
   readonly count: number;
 }
 
