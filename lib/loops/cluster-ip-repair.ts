@@ -4,9 +4,10 @@ import { isDefault, listServiceCidrs, type ServiceCidr, servedAddresses } from '
 import { CLUSTER_IP_WORDS, clusterIpClaims } from '../repair/cluster-ips.ts';
 import type { ClusterSpec } from '../spec/cluster-spec.ts';
 import { DEFAULT_CLUSTER_IP_RANGE } from '../spec/spec-parts.ts';
+import { keepService, type Services } from './ip-address-reads.ts';
 import type { LoopDefinition, PassContext, PassReport } from './pass.ts';
 import { repairPass } from './repair.ts';
-import { keepService, repairAddresses, type Services } from './repair-ip-addresses.ts';
+import { repairAddresses } from './repair-ip-addresses.ts';
 import { type RepairErrorWords, type RepairKind, reworded } from './repair-kind.ts';
 
 const ERRORS: RepairErrorWords = {

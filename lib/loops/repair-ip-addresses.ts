@@ -1,31 +1,26 @@
-import { canonicalAddress } from '../allocator/ip-address.ts';
 import type { Finding, FindingType } from '../cluster/finding.ts';
-import type { IPAddressRecord, KubernetesObject, ServiceClaim } from '../cluster/kubernetes-objects.ts';
-import {
-  ClusterError,
-  type ClusterPort,
-  isFaultOfKind,
-  isFaultOfObject,
-  type ObjectRef,
-} from '../kubernetes/cluster-port.ts';
-import { IP_ADDRESS_READER } from '../kubernetes/ip-address-reader.ts';
+import { ClusterError, type ClusterPort, isFaultOfKind, isFaultOfObject } from '../kubernetes/cluster-port.ts';
 import { listServiceCidrs, type ServiceCidr, servedAddresses } from '../kubernetes/service-cidrs.ts';
-import { SERVICE_READER } from '../kubernetes/service-reader.ts';
-import { isSurelyOver } from '../range/hold.ts';
-import { HOLDS_SELECTOR, holdIn, MANAGED_BY_HOLDS } from '../range/hold-ip-address.ts';
-import { type AddressMemory, addressMemoryIn, type Clocks, chooseFaults, isOld } from '../repair/address-turns.ts';
-import { type AddressFault, type AddressView, addressFaults, serviceKey } from '../repair/ip-addresses.ts';
+import { MANAGED_BY_HOLDS } from '../range/hold-ip-address.ts';
+import { type AddressMemory, addressMemoryIn, chooseFaults } from '../repair/address-turns.ts';
+import { type AddressFault, type AddressView, addressFaults } from '../repair/ip-addresses.ts';
 import { fullFamilies, serviceCidrUsage } from '../repair/service-cidr-usage.ts';
 import { plainValue } from '../table/stored-item.ts';
 import { eachOf } from '../util/async.ts';
+import { endHolds, mayEndHolds } from './end-holds.ts';
 import { type Confirmed, correct } from './ip-address-corrections.ts';
+import {
+  notCorrected,
+  READS_AT_ONCE,
+  readAddresses,
+  readAgain,
+  readParents,
+  type Services,
+} from './ip-address-reads.ts';
 import type { PassContext, PassReport } from './pass.ts';
 
-/** The maximum number of findings that a pass lists if it could not read IPAddresses, or end holds. */
+/** The maximum number of findings that a pass lists if it could not read IPAddresses. */
 const MOST_UNREAD = 200;
-/** The maximum number of Services that a pass reads because only IPAddresses name them. */
-const MOST_PARENTS = 200;
-const READS_AT_ONCE = 8;
 
 /** Matches the count names of the spec's ranges, such as `allocated`. The report has the counts of the ServiceCIDRs instead. */
 const FIGURES_OF_RANGES = /^(secondary)?(allocated|free|capacity)$/i;
@@ -35,14 +30,6 @@ const FIGURES_OF_RANGES = /^(secondary)?(allocated|free|capacity)$/i;
  * against all ServiceCIDRs.
  */
 const CLAIM_FINDINGS: ReadonlySet<FindingType> = new Set(['duplicate', 'outOfRange', 'invalid']);
-
-/** The Services of a cluster by their {@link serviceKey}. */
-export type Services = Map<string, ServiceClaim>;
-
-/** Keeps the parts of a Service that the repair needs. */
-export function keepService(services: Services, service: ServiceClaim): void {
-  services.set(serviceKey(service), { ...service, ports: [] });
-}
 
 /**
  * Repairs IPAddresses, if the cluster's own API servers allocate. A Service or an IPAddress may change between the two lists:
@@ -72,16 +59,6 @@ export async function repairAddresses(
     const message = `IPAddresses are not checked: ${error.message}. Apply deploy/rbac.yaml.`;
     const counted = withUsage(report, cidrs, services, []);
     return { ...counted, findings: [...counted.findings, { type: 'other', message, item: 'ipaddresses' }] };
-  }
-}
-
-/** Returns whether the pass may delete IPAddresses; `undefined` if the API server does not tell. */
-async function mayEndHolds(kubernetes: ClusterPort): Promise<boolean | undefined> {
-  try {
-    return await kubernetes.allows('delete', 'IPAddress');
-  } catch (error) {
-    if (error instanceof ClusterError) return undefined;
-    throw error;
   }
 }
 
@@ -130,27 +107,6 @@ function withUsage(
     },
     state: plainValue(usage),
   };
-}
-
-/** Reads the Services that only IPAddresses name, such as headless ones, because findings name these Services. */
-async function readParents(
-  kubernetes: ClusterPort,
-  services: Services,
-  records: Iterable<IPAddressRecord>,
-): Promise<void> {
-  const unlisted = new Set<string>();
-  for (const { parent } of records) {
-    if (unlisted.size === MOST_PARENTS) break;
-    if (!services.has(serviceKey(parent))) unlisted.add(serviceKey(parent));
-  }
-  const read = await eachOf([...unlisted], READS_AT_ONCE, (key) =>
-    readService(kubernetes, key).catch((error: unknown) => {
-      // The fault of its IPAddress is read again, and then reports why this Service cannot be read.
-      if (!isFaultOfObject(error)) throw error;
-      return undefined;
-    }),
-  );
-  for (const service of read) if (service !== undefined) keepService(services, service);
 }
 
 async function withFaults(
@@ -239,95 +195,6 @@ async function correctEach(
   }
 }
 
-function notCorrected({ item, service, correction }: AddressFault, error: ClusterError): Finding {
-  const message = `IPAddress ${item} is not corrected (${correction}): ${error.message}`;
-  return { type: 'notCorrected', message, item, ...(service !== undefined && { service }) };
-}
-
-/**
- * Returns the fault with the current objects; `undefined` if it no longer exists. If one of the objects cannot be read, returns
- * a finding instead: what is not known is not corrected.
- */
-async function readAgain(
-  kubernetes: ClusterPort,
-  listed: AddressFault,
-  { isServed, services: before }: AddressView,
-  clocks: Clocks,
-): Promise<Confirmed | Finding | undefined> {
-  const deletes = listed.correction === 'delete' || listed.correction === 'replace';
-  try {
-    const object = await kubernetes.get({ kind: 'IPAddress', name: listed.item });
-    const record = object && IP_ADDRESS_READER.fromJson(object);
-    const keys = new Set([listed.other, listed.service, record && serviceKey(record.parent)]);
-    const services = await readServices(kubernetes, keys, deletes ? new Map<string, ServiceClaim>() : before);
-    const addresses = new Map(record === undefined ? [] : [[record.name, record]]);
-    const now = [...addressFaults({ isServed, services, addresses })];
-    const fault = now.find((other) => isSameFault(other, listed));
-    // Protobuf lists wrap times after the year 2106, and JSON does not.
-    if (fault?.record !== undefined && !isOld(fault.record, clocks)) return undefined;
-    const service = services.get(listed.service ?? '');
-    return fault && { fault, ...(record && { record }), ...(service && { service }) };
-  } catch (error) {
-    if (!isFaultOfObject(error)) throw error;
-    return notCorrected(listed, error);
-  }
-}
-
-/** Lists the IPAddresses. Returns `undefined` if the API server does not have this resource (before Kubernetes 1.33). */
-async function readAddresses(kubernetes: ClusterPort): Promise<Map<string, IPAddressRecord> | undefined> {
-  const addresses = new Map<string, IPAddressRecord>();
-  try {
-    for await (const batch of kubernetes.ipAddresses()) {
-      for (const address of batch) addresses.set(address.name, address);
-    }
-    return addresses;
-  } catch (error) {
-    if (error instanceof ClusterError && error.code === 'Rejected') return undefined;
-    throw error;
-  }
-}
-
-/** @param known the listed Services: one that cannot be read by itself still has its addresses */
-async function readServices(
-  kubernetes: ClusterPort,
-  keys: ReadonlySet<string | undefined>,
-  known: AddressView['services'],
-): Promise<Services> {
-  const services: Services = new Map();
-  for (const key of keys) {
-    const listed = known.get(key ?? '');
-    const service = await readService(kubernetes, key).catch((error: unknown) => {
-      if (listed === undefined || !isFaultOfObject(error)) throw error;
-      return listed;
-    });
-    if (service !== undefined) services.set(serviceKey(service), inOneSpelling(service));
-  }
-  return services;
-}
-
-async function readService(kubernetes: ClusterPort, key: string | undefined): Promise<ServiceClaim | undefined> {
-  const [namespace = '', name = ''] = key?.split('/') ?? [];
-  if (namespace === '' || name === '') return undefined;
-  const ref: ObjectRef = { kind: 'Service', namespace, name };
-  const object = await kubernetes.get(ref);
-  return object && SERVICE_READER.fromJson(object);
-}
-
-/**
- * Returns the Service with its addresses in canonical form. If a Service spells an address differently, upstream deletes the
- * IPAddress and creates it again immediately. This project would create it again only in the next pass, and until then another
- * Service could get the address.
- */
-function inOneSpelling(service: ServiceClaim): ServiceClaim {
-  return { ...service, clusterIPs: service.clusterIPs.map((text) => canonicalAddress(text) ?? text) };
-}
-
-function isSameFault(one: AddressFault, other: AddressFault): boolean {
-  const key = ({ item, service, correction, type, record }: AddressFault) =>
-    [item, service, correction, type, record?.uid].join(' ');
-  return key(one) === key(other);
-}
-
 /**
  * Returns the finding. Omits its event if the pass does not make the correction, because the text of the event contains
  * "repairing".
@@ -337,45 +204,4 @@ function findingOf({ finding, correction }: AddressFault, writes: boolean): Find
   const whole = finding();
   const { event: _, ...withoutEvent } = whole;
   return [correction === 'none' || writes ? whole : withoutEvent];
-}
-
-/**
- * Ends expired holds: deletes the IPAddress of each hold if it has not changed since it was read. A hold that cannot be ended is a
- * finding.
- */
-async function endHolds(report: PassReport, { kubernetes, nowMs }: PassContext, mayEnd: boolean): Promise<PassReport> {
-  const changes = [...report.changes];
-  const findings = [...report.findings];
-  try {
-    for (const object of await kubernetes.list('IPAddress', undefined, HOLDS_SELECTOR)) {
-      const hold = holdIn(object);
-      if (hold === undefined || !isSurelyOver(hold, nowMs())) continue;
-      const { name: item } = object.metadata;
-      const outcome = mayEnd ? await deleteHeld(kubernetes, object) : MAY_NOT_END;
-      if (outcome === 'deleted') changes.push(`released ${item}, whose hold of ${hold.owner} expired`);
-      else if (outcome !== undefined && findings.length < MOST_UNREAD) {
-        const message = `The hold of ${hold.owner} on ${item} expired and is not released: ${outcome}`;
-        findings.push({ type: 'notCorrected', message, item });
-      }
-    }
-    return { ...report, changes, findings };
-  } catch (error) {
-    if (!(error instanceof ClusterError)) throw error;
-    const message = `Expired holds were not released: ${error.message}`;
-    const failure = new ClusterError(error.code, message, { cause: error });
-    return { ...report, changes, findings, errors: [...report.errors, failure] };
-  }
-}
-
-const MAY_NOT_END =
-  'passes may not delete IPAddresses. Allow them "delete" of "ipaddresses", or release it with "kbctl release ip".';
-
-/** Returns `deleted`, or why the API server refused; `undefined` if the object has changed, or the write was withheld. */
-async function deleteHeld(kubernetes: ClusterPort, object: KubernetesObject): Promise<string | undefined> {
-  try {
-    return (await kubernetes.delete(object)) === 'deleted' ? 'deleted' : undefined;
-  } catch (error) {
-    if (!isFaultOfObject(error)) throw error;
-    return error.message;
-  }
 }

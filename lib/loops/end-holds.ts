@@ -1,0 +1,63 @@
+import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
+import { ClusterError, type ClusterPort, isFaultOfObject } from '../kubernetes/cluster-port.ts';
+import { isSurelyOver } from '../range/hold.ts';
+import { HOLDS_SELECTOR, holdIn } from '../range/hold-ip-address.ts';
+import type { PassContext, PassReport } from './pass.ts';
+
+/** The maximum number of findings of a pass that cannot end holds. */
+const MOST_UNENDED = 200;
+
+/** Returns whether the pass may delete IPAddresses; `undefined` if the API server does not tell. */
+export async function mayEndHolds(kubernetes: ClusterPort): Promise<boolean | undefined> {
+  try {
+    return await kubernetes.allows('delete', 'IPAddress');
+  } catch (error) {
+    if (error instanceof ClusterError) return undefined;
+    throw error;
+  }
+}
+
+/**
+ * Ends expired holds: deletes the IPAddress of each hold if it has not changed since it was read. A hold that cannot be ended is a
+ * finding.
+ */
+export async function endHolds(
+  report: PassReport,
+  { kubernetes, nowMs }: PassContext,
+  mayEnd: boolean,
+): Promise<PassReport> {
+  const changes = [...report.changes];
+  const findings = [...report.findings];
+  try {
+    for (const object of await kubernetes.list('IPAddress', undefined, HOLDS_SELECTOR)) {
+      const hold = holdIn(object);
+      if (hold === undefined || !isSurelyOver(hold, nowMs())) continue;
+      const { name: item } = object.metadata;
+      const outcome = mayEnd ? await deleteHeld(kubernetes, object) : MAY_NOT_END;
+      if (outcome === 'deleted') changes.push(`released ${item}, whose hold of ${hold.owner} expired`);
+      else if (outcome !== undefined && findings.length < MOST_UNENDED) {
+        const message = `The hold of ${hold.owner} on ${item} expired and is not released: ${outcome}`;
+        findings.push({ type: 'notCorrected', message, item });
+      }
+    }
+    return { ...report, changes, findings };
+  } catch (error) {
+    if (!(error instanceof ClusterError)) throw error;
+    const message = `Expired holds were not released: ${error.message}`;
+    const failure = new ClusterError(error.code, message, { cause: error });
+    return { ...report, changes, findings, errors: [...report.errors, failure] };
+  }
+}
+
+const MAY_NOT_END =
+  'passes may not delete IPAddresses. Allow them "delete" of "ipaddresses", or release it with "kbctl release ip".';
+
+/** Returns `deleted`, or why the API server refused; `undefined` if the object has changed, or the write was withheld. */
+async function deleteHeld(kubernetes: ClusterPort, object: KubernetesObject): Promise<string | undefined> {
+  try {
+    return (await kubernetes.delete(object)) === 'deleted' ? 'deleted' : undefined;
+  } catch (error) {
+    if (!isFaultOfObject(error)) throw error;
+    return error.message;
+  }
+}

@@ -1,0 +1,133 @@
+import { canonicalAddress } from '../allocator/ip-address.ts';
+import type { Finding } from '../cluster/finding.ts';
+import type { IPAddressRecord, ServiceClaim } from '../cluster/kubernetes-objects.ts';
+import { ClusterError, type ClusterPort, isFaultOfObject, type ObjectRef } from '../kubernetes/cluster-port.ts';
+import { IP_ADDRESS_READER } from '../kubernetes/ip-address-reader.ts';
+import { SERVICE_READER } from '../kubernetes/service-reader.ts';
+import { type Clocks, isOld } from '../repair/address-turns.ts';
+import { type AddressFault, type AddressView, addressFaults, serviceKey } from '../repair/ip-addresses.ts';
+import { eachOf } from '../util/async.ts';
+import type { Confirmed } from './ip-address-corrections.ts';
+
+/** The maximum number of Services that a pass reads because only IPAddresses name them. */
+const MOST_PARENTS = 200;
+/** The maximum number of objects that a pass reads at the same time. */
+export const READS_AT_ONCE = 8;
+
+/** The Services of a cluster by their {@link serviceKey}. */
+export type Services = Map<string, ServiceClaim>;
+
+/** Keeps the parts of a Service that the repair needs. */
+export function keepService(services: Services, service: ServiceClaim): void {
+  services.set(serviceKey(service), { ...service, ports: [] });
+}
+
+/** Lists the IPAddresses. Returns `undefined` if the API server does not have this resource (before Kubernetes 1.33). */
+export async function readAddresses(kubernetes: ClusterPort): Promise<Map<string, IPAddressRecord> | undefined> {
+  const addresses = new Map<string, IPAddressRecord>();
+  try {
+    for await (const batch of kubernetes.ipAddresses()) {
+      for (const address of batch) addresses.set(address.name, address);
+    }
+    return addresses;
+  } catch (error) {
+    if (error instanceof ClusterError && error.code === 'Rejected') return undefined;
+    throw error;
+  }
+}
+
+/** Reads the Services that only IPAddresses name, such as headless ones, because findings name these Services. */
+export async function readParents(
+  kubernetes: ClusterPort,
+  services: Services,
+  records: Iterable<IPAddressRecord>,
+): Promise<void> {
+  const unlisted = new Set<string>();
+  for (const { parent } of records) {
+    if (unlisted.size === MOST_PARENTS) break;
+    if (!services.has(serviceKey(parent))) unlisted.add(serviceKey(parent));
+  }
+  const read = await eachOf([...unlisted], READS_AT_ONCE, (key) =>
+    readService(kubernetes, key).catch((error: unknown) => {
+      // The fault of its IPAddress is read again, and then reports why this Service cannot be read.
+      if (!isFaultOfObject(error)) throw error;
+      return undefined;
+    }),
+  );
+  for (const service of read) if (service !== undefined) keepService(services, service);
+}
+
+/**
+ * Returns the fault with the current objects; `undefined` if it no longer exists. If one of the objects cannot be read, returns
+ * a finding instead: what is not known is not corrected.
+ */
+export async function readAgain(
+  kubernetes: ClusterPort,
+  listed: AddressFault,
+  { isServed, services: before }: AddressView,
+  clocks: Clocks,
+): Promise<Confirmed | Finding | undefined> {
+  const deletes = listed.correction === 'delete' || listed.correction === 'replace';
+  try {
+    const object = await kubernetes.get({ kind: 'IPAddress', name: listed.item });
+    const record = object && IP_ADDRESS_READER.fromJson(object);
+    const keys = new Set([listed.other, listed.service, record && serviceKey(record.parent)]);
+    const services = await readServices(kubernetes, keys, deletes ? new Map<string, ServiceClaim>() : before);
+    const addresses = new Map(record === undefined ? [] : [[record.name, record]]);
+    const now = [...addressFaults({ isServed, services, addresses })];
+    const fault = now.find((other) => isSameFault(other, listed));
+    // Protobuf lists wrap times after the year 2106, and JSON does not.
+    if (fault?.record !== undefined && !isOld(fault.record, clocks)) return undefined;
+    const service = services.get(listed.service ?? '');
+    return fault && { fault, ...(record && { record }), ...(service && { service }) };
+  } catch (error) {
+    if (!isFaultOfObject(error)) throw error;
+    return notCorrected(listed, error);
+  }
+}
+
+export function notCorrected({ item, service, correction }: AddressFault, error: ClusterError): Finding {
+  const message = `IPAddress ${item} is not corrected (${correction}): ${error.message}`;
+  return { type: 'notCorrected', message, item, ...(service !== undefined && { service }) };
+}
+
+/** @param known the listed Services: one that cannot be read by itself still has its addresses */
+async function readServices(
+  kubernetes: ClusterPort,
+  keys: ReadonlySet<string | undefined>,
+  known: AddressView['services'],
+): Promise<Services> {
+  const services: Services = new Map();
+  for (const key of keys) {
+    const listed = known.get(key ?? '');
+    const service = await readService(kubernetes, key).catch((error: unknown) => {
+      if (listed === undefined || !isFaultOfObject(error)) throw error;
+      return listed;
+    });
+    if (service !== undefined) services.set(serviceKey(service), inOneSpelling(service));
+  }
+  return services;
+}
+
+async function readService(kubernetes: ClusterPort, key: string | undefined): Promise<ServiceClaim | undefined> {
+  const [namespace = '', name = ''] = key?.split('/') ?? [];
+  if (namespace === '' || name === '') return undefined;
+  const ref: ObjectRef = { kind: 'Service', namespace, name };
+  const object = await kubernetes.get(ref);
+  return object && SERVICE_READER.fromJson(object);
+}
+
+/**
+ * Returns the Service with its addresses in canonical form. If a Service spells an address differently, upstream deletes the
+ * IPAddress and creates it again immediately. This project would create it again only in the next pass, and until then another
+ * Service could get the address.
+ */
+function inOneSpelling(service: ServiceClaim): ServiceClaim {
+  return { ...service, clusterIPs: service.clusterIPs.map((text) => canonicalAddress(text) ?? text) };
+}
+
+function isSameFault(one: AddressFault, other: AddressFault): boolean {
+  const key = ({ item, service, correction, type, record }: AddressFault) =>
+    [item, service, correction, type, record?.uid].join(' ');
+  return key(one) === key(other);
+}
