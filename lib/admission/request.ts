@@ -95,8 +95,8 @@ export function unauthorized(): WebhookReply {
 }
 
 /**
- * Returns the reply for a token that cannot be checked now. Because of `retry-after`, an API server repeats the review after a second,
- * up to ten times within its timeout, and no concurrency of this function is used meanwhile.
+ * Returns the reply for a token that cannot be checked now. The header `retry-after` makes an API server repeat the review after a
+ * second, up to ten times within its timeout. A wait in this function would use concurrency.
  */
 export function unknownToken(): WebhookReply {
   return { ...httpReply(503, 'unavailable'), headers: { 'content-type': 'text/plain', 'retry-after': '1' } };

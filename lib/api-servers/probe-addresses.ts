@@ -100,16 +100,18 @@ function withoutStarting(
   expected: readonly ProbedAddress[],
   outcomes: ReadonlyMap<string, ProbeOutcome>,
 ): ReadonlyMap<string, ProbeOutcome> {
-  const withCredential = expected.filter(({ target }) => target.authenticate === true).map(({ address }) => address);
-  if (!withCredential.some((address) => outcomes.get(address)?.verdict === 'ready')) return outcomes;
-  const changed = withCredential.flatMap((address): [string, ProbeOutcome][] => {
-    const outcome = outcomes.get(address);
-    if (!outcome?.refused) return [];
-    return [
-      [address, { ...outcome, verdict: 'unknown', detail: `${outcome.detail} to a credential that another accepts` }],
-    ];
-  });
-  return new Map([...outcomes, ...changed]);
+  const withCredential = new Set(
+    expected.flatMap(({ address, target }) => (target.authenticate === true ? address : [])),
+  );
+  const entries = [...outcomes];
+  if (!entries.some(([address, { verdict }]) => verdict === 'ready' && withCredential.has(address))) return outcomes;
+  return new Map(
+    entries.map(([address, outcome]) => {
+      if (!outcome.refused || !withCredential.has(address)) return [address, outcome];
+      const detail = `${outcome.detail} to a credential that another accepts`;
+      return [address, { ...outcome, verdict: 'unknown', detail }];
+    }),
+  );
 }
 
 /**

@@ -80,7 +80,7 @@ export async function writeObjects(kubernetes: ClusterPort, plan: readonly Plann
   return { changes, objects, isWithheld, ...(failure && { failure }) };
 }
 
-/** Returns the result of a write that the API server refuses for this object: the pass writes the others. */
+/** Returns the result of a write that the API server refuses for this object. The pass still writes the other objects. */
 function failedWrite(failure: unknown): WrittenObjects {
   if (!isFaultOfObject(failure)) throw failure;
   return { changes: [], objects: {}, isWithheld: false, failure };

@@ -73,9 +73,9 @@ export interface EventDraft {
   readonly regarding: Regarding;
   /** Default: `Warning`. */
   readonly type?: 'Normal';
-  /** Upstream's reason, such as `ClusterIPNotAllocated` or `PortOutOfRange`; of endpoints, ours. */
+  /** Upstream's reason, such as `ClusterIPNotAllocated` or `PortOutOfRange`. Events of API servers have reasons of this project. */
   readonly reason: string;
-  /** Upstream's action: `ClusterIPAllocation`, `ClusterIPValidation` or `PortAllocation`; of endpoints, ours. */
+  /** Upstream's action: `ClusterIPAllocation`, `ClusterIPValidation` or `PortAllocation`; or `EndpointsUpdate`. */
   readonly action: string;
   readonly note: string;
 }

@@ -50,7 +50,7 @@ export async function checkKubeconfig(access: ApiServerAccess, nowMs: number): P
   return [...lines, ...ends.map((end) => endLine(end, nowMs))];
 }
 
-/** Warns of the loops that stand still while the server of the kubeconfig is down, if it is one of several API servers. */
+/** If the server of the kubeconfig is one of several API servers, warns of the loops that stand still while it is down. */
 export function checkServer(spec: ClusterSpec, access: ApiServerAccess): readonly DoctorLine[] {
   const { server } = access;
   const url = new URL(server);

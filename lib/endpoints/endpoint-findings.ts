@@ -121,8 +121,8 @@ function removalReason(lease: Lease | undefined, detail: string | undefined, now
 }
 
 /**
- * Returns a finding for each address that the last successful pass published, and this pass would remove, but cannot, because no
- * API server accepts the write.
+ * Returns a finding for each address that the last successful pass published, and that this pass cannot remove, because no API
+ * server accepts the write.
  * @param wanted the addresses of the last successful pass
  * @param live the addresses that may be published now
  */

@@ -57,7 +57,7 @@ export interface ServiceFault {
 const PATCH = 'kubectl -n default patch service kubernetes --type=json -p';
 const RECREATE = 'Delete it, and a pass creates it again: kubectl -n default delete service kubernetes';
 
-/** Returns what is wrong with the Service and no pass corrects: clients do not reach the API servers through it. */
+/** Returns the faults of the Service that no pass corrects, and because of which clients do not reach the API servers. */
 export function serviceFaults(spec: ClusterSpec, { spec: fields }: ServiceObject): readonly ServiceFault[] {
   const wanted = serviceAddress(spec);
   const { type, clusterIP = '', selector } = fields;

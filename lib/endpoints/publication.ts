@@ -37,7 +37,7 @@ export interface Publication {
   readonly objects: PublishedObjects;
   /** A line for each address that the writes remove, with the reason. */
   readonly removals: readonly string[];
-  /** The addresses that the writes add to objects that exist. */
+  /** The addresses that an update adds. Empty if the object is created. */
   readonly added: readonly string[];
   /** The verdict about another writer. Absent if there is no second family and foreign slices are not pruned. */
   readonly verdict: ContestVerdict | undefined;
@@ -132,7 +132,7 @@ function deletion(object: EndpointSliceObject) {
   return { verb: 'delete', object } as const;
 }
 
-/** Returns the addresses that the writes move out of and into the Endpoints, or the slice if the family has no Endpoints. */
+/** Returns the addresses that the writes remove from and add to the Endpoints, or the slice if the family has no Endpoints. */
 function movedBy(writes: readonly PlannedWrite[], objects: PublishedObjects) {
   const [kind, before] = Object.entries(objects)[0] ?? [];
   const write = writes.find(({ verb, object }) => (verb === 'create' || verb === 'update') && object?.kind === kind);
@@ -168,7 +168,7 @@ export function isHarmful({ objects, excluded, spec, family }: Omit<FamilyObserv
     .some((addresses) => addresses.length === 0 || addresses.some((address) => isExcluded.has(address)));
 }
 
-/** Returns the object with only the endpoints that clients of the Service use: ready, of its family, and with its port. */
+/** Returns the object with only the endpoints that clients of the Service use: they are ready, and have its family and https port. */
 function usablePart(
   object: EndpointsObject | EndpointSliceObject,
   spec: ClusterSpec,

@@ -113,7 +113,7 @@ const FAULTS_OF_OBJECTS: ReadonlySet<ClusterErrorCode> = new Set([
   'Rejected',
 ] as const);
 
-/** Returns whether a call failed for the object that it named: calls for other objects may succeed. */
+/** Returns whether a call failed because of its object, so that calls for other objects may succeed. */
 export function isFaultOfObject(error: unknown): error is ClusterError {
   return error instanceof ClusterError && FAULTS_OF_OBJECTS.has(error.code);
 }

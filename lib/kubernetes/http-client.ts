@@ -38,7 +38,10 @@ const KEEP_ALIVE_MS = 30_000;
 const CONNECT_TIMEOUT_MS = 3_000;
 const SILENCE_MS = 20_000;
 const LARGEST_HEADERS = 16 * 1024;
-/** The maximum number of session tickets of one connection. Servers send one or two, and each is stored with the whole certificate chain. */
+/**
+ * The maximum number of session tickets of one connection. Servers send one or two, and Node stores each with the whole certificate
+ * chain.
+ */
 const MOST_TICKETS = 16;
 /** The maximum number of replies with a status of 1xx to one request. Kubernetes sends none; proxies send a few. */
 const MOST_INTERIM_REPLIES = 10;

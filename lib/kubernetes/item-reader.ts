@@ -13,7 +13,7 @@ export interface ItemReader<Item> {
   readonly kind: Kind;
   /**
    * Reads the message of one object. Throws `MalformedProtobuf` or `OverBound`.
-   * @param previous the previous item of the list. Its texts are used again if they are the same
+   * @param previous the previous item of the list, whose texts are reused where they are equal
    */
   readonly fromProtobuf: (reader: ProtobufReader, previous: Item | undefined) => Item;
   /** Throws `MalformedItem` or `OverBound`. */

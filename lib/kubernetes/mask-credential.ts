@@ -5,8 +5,8 @@ type Body = AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
 const SHORTEST = 8;
 
 /**
- * Masks the credential of a request in its reply, in the forms in which proxies print it, including copies with JSON escapes.
- * Proxies print the requests that they refuse, and replies get into logs, findings and the status page. The length of the reply
+ * Masks the credential of a request in its reply. Some proxies print the requests that they refuse, and replies get into logs,
+ * findings and the status page. Masks each form in which proxies print it, with or without JSON escapes. The length of the reply
  * does not change, so that every format still parses. A server that disguises the credential cannot be prevented from sending it.
  */
 export class CredentialMask {

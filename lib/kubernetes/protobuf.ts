@@ -85,7 +85,7 @@ export class ProtobufReader {
 
   /**
    * Returns a text. Throws `OverBound` for a text of more than `longest` bytes.
-   * @param likely is returned if the text is the same, which is faster than to decode it
+   * @param likely a text that is often equal: comparing it is faster than decoding
    */
   text(longest = Number.POSITIVE_INFINITY, likely = ''): string {
     const end = this.#lengthEnd();
@@ -105,7 +105,7 @@ export class ProtobufReader {
     return this.#textAt(start, Math.min(end, start + longest), likely);
   }
 
-  /** Returns true if the value is this text, which has only ASCII characters. Reads the value in any case. */
+  /** Reads a text, and returns true if it is the given one, which has only ASCII characters. */
   isText(text: string): boolean {
     const end = this.#lengthEnd();
     const start = this.#at;
@@ -190,7 +190,10 @@ export interface FieldPlace {
   readonly end: number;
 }
 
-/** Returns the place of the field at a position, relative to it; `undefined` if its length has not arrived yet. Throws `MalformedProtobuf`. */
+/**
+ * Returns the place of the field at a position, relative to the position; `undefined` if the length of the field has not arrived
+ * yet. Throws `MalformedProtobuf`.
+ */
 export function fieldAt(bytes: Uint8Array, at: number): FieldPlace | undefined {
   const tag = varintAt(bytes, at);
   if (tag === undefined) return undefined;

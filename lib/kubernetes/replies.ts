@@ -98,7 +98,7 @@ export function refusedCall(reply: ApiReply): ClusterError {
   const { reason, message } = statusOf(reply);
   if (reply.status === 401) return failedCall(reply, 'Unauthorized', UNAUTHORIZED);
   if (reply.status === 403) {
-    // Whoever grants rights to anonymous requests opens the cluster.
+    // A right for anonymous requests would open the cluster to every client.
     const isAnonymous = message.includes('system:anonymous');
     const remedy = isAnonymous
       ? 'The request had no credential that the API server accepts: put one into the kubeconfig. Grant nothing to anonymous requests.'

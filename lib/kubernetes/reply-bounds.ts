@@ -137,7 +137,7 @@ function closes(byte: number | undefined): boolean {
   return byte === 0x7d || byte === 0x5d;
 }
 
-/** Throws `OverBound` for an object that is too large for a pass. Of other kinds, passes work through no list and keep few texts. */
+/** Throws `OverBound` for an object that is too large for a pass. Only kinds whose lists a pass works through have bounds. */
 export function requireObjectBounds(kind: Kind, object: KubernetesObject): void {
   if (kind !== 'Endpoints' && kind !== 'EndpointSlice' && kind !== 'ServiceCIDR') return;
   refuse(kind, fieldOver(object, BOUNDS[kind]));

@@ -9,9 +9,9 @@ export interface Status {
   /** The reason, such as `AlreadyExists` or `Conflict`. */
   readonly reason: string;
   readonly retryAfterSeconds: number;
-  /** The plural of the kind that was not found, such as `namespaces` or `services`. Only in JSON, as the next field. */
+  /** The plural of the kind that was not found, such as `namespaces` or `services`. Read only from JSON. */
   readonly missingKind: string;
-  /** True if the namespace of the object is being deleted. */
+  /** True if the namespace of the object is terminating. Read only from JSON. */
   readonly isNamespaceTerminating: boolean;
 }
 

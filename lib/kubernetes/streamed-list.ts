@@ -56,7 +56,7 @@ const RAW_FIELD = 2;
 const LIST_META_FIELD = 1;
 const ITEM_FIELD = 2;
 
-/** Yields the items of a list while it arrives, with each piece the items whose bytes have arrived by then. */
+/** Yields the items of a list while it arrives: with each piece of the reply, the items that have arrived completely. */
 async function* batchesIn<Item>(
   stream: AsyncIterable<Uint8Array>,
   site: CallSite,

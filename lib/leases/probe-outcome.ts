@@ -17,7 +17,7 @@ export interface ProbeOutcome {
   readonly detail: string;
 }
 
-/** The statuses of a server that refuses the request. It is alive, as is one that asks for a later request (429). */
+/** The statuses with which a live server refuses the request. */
 const REFUSED = new Set([401, 403]);
 
 const LONGEST_DETAIL = 200;

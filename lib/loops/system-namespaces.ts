@@ -25,10 +25,13 @@ async function run({ spec, kubernetes }: PassContext): Promise<PassReport> {
   return { changes, findings, counts: { namespaces: spec.systemNamespaces.length }, errors };
 }
 
-/** Returns a finding if the namespace is being deleted. Only `kube-node-lease` can be, and no lease of a node is created in it. */
+/**
+ * Returns a finding if the namespace is terminating. Of the system namespaces, the API server lets clients delete only
+ * `kube-node-lease`, and then creates no lease of a node in it.
+ */
 function terminating({ metadata: { name, deletionTimestamp } }: KubernetesObject): Finding[] {
   if (deletionTimestamp === undefined) return [];
-  const message = `Namespace ${name} is being deleted since ${boundedText(deletionTimestamp)}: nothing can be created in it until it is gone, and a pass creates it again. If it stays, its conditions name the cause: kubectl get namespace ${name} -o yaml`;
+  const message = `Namespace ${name} has been terminating since ${boundedText(deletionTimestamp)}: the API server creates nothing in it. A pass creates the namespace again once it is deleted. If it stays, its conditions contain the cause: kubectl get namespace ${name} -o yaml`;
   return [{ type: 'notCorrected', message, item: name }];
 }
 

@@ -4,8 +4,8 @@ import type { IPAddressRecord } from '../cluster/kubernetes-objects.ts';
 import type { AddressFault } from './ip-addresses.ts';
 
 /**
- * No IPAddress is deleted or replaced before passes saw it for this time, and before it is as old. It is longer than any request
- * of an API server (60 s): an IPAddress exists before the Service, or the change of the Service, that it is for.
+ * The shortest time for which passes have seen an IPAddress, and its lowest age, before a pass deletes or replaces it. It is longer
+ * than any request of an API server (60 s), because a request creates the IPAddress before it stores the Service.
  */
 const SETTLED_AFTER_MS = 65_000;
 /** The maximum number of corrections of one pass, and of the other faults that it lists. The rest is only counted. */
@@ -58,7 +58,7 @@ interface ChosenFaults {
 }
 
 /**
- * Chooses the faults that a pass lists. Faults without a correction take no place of a correction. If there are too many
+ * Chooses the faults that a pass lists. Faults without a correction do not count against the limit of corrections. If there are too many
  * corrections, passes take turns, so that each is made within a few passes, whatever becomes of the others.
  */
 export function chooseFaults(faults: Iterable<AddressFault>, memory: AddressMemory, clocks: Clocks): ChosenFaults {

@@ -41,8 +41,9 @@ export interface NewItem extends Pick<Item, 'cluster' | 'key' | 'value' | 'schem
 /**
  * The result of a write. `won`: the write happened; another write may have followed. `won` with `withheld`: the write was only
  * simulated, because this caller must not write, and no other writer changed the item. `lost`: the write did not and will not
- * happen, because the item changed after it was read; `current` is the item that it lost to, if the table returned it. `unclear`: the reply was lost, and the current item does not show whether
- * the write happened. After `unclear`, the caller must read the item again before it continues.
+ * happen, because the item changed after it was read; `current` is the changed item, if the table returned it. `unclear`: the
+ * reply was lost, and the current item does not show whether the write happened. After `unclear`, the caller must read the item
+ * again before it continues.
  */
 export type WriteResult =
   | { readonly outcome: 'won'; readonly item: Item; readonly withheld?: true }
@@ -58,7 +59,7 @@ export type WriteResult =
  */
 export interface KeyValueTable {
   get(cluster: string, key: string): Promise<Item | undefined>;
-  /** Returns the items with these keys, at most 100, in their order. Each item is read at a moment of its own during the call. */
+  /** Returns the items with these keys, at most 100, in their order. Different items may be read at different times during the call. */
   getAll(keys: readonly ItemKey[]): Promise<readonly (Item | undefined)[]>;
   /** Returns all items whose key starts with `prefix`, in byte order of their keys. */
   list(cluster: string, prefix: string): Promise<Item[]>;

@@ -2,8 +2,8 @@ import type { ItemKey, KeyValueTable } from './key-value-table.ts';
 import { idOf } from './stored-item.ts';
 
 /**
- * Reads items with one call, and returns a view of the table whose first `get` of each returns what was read. Each later `get`
- * reads the table again, also one after a write of the item through the view.
+ * Reads items with one call, and returns a view of the table. The first `get` of each item returns what was read. A later `get`, or
+ * one after a write through the view, reads the table.
  */
 export async function readAhead(table: KeyValueTable, keys: readonly ItemKey[]): Promise<KeyValueTable> {
   const items = await table.getAll(keys);

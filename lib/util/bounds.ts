@@ -2,13 +2,13 @@ import { isRecord } from './values.ts';
 
 /**
  * Bounds of all input from outside. They count entries, because the number of bytes does not show how much work an
- * input causes. Each bound is checked where a text is parsed into an object. Only what passes keep or work through has one: who
- * may write a Service can give it any number of labels.
+ * input causes. Each bound is checked where a text is parsed into an object. Only what passes keep or work through has a
+ * bound: a client that may write a Service can give it any number of labels.
  *
  * A field counts the entries of all its lists together: `subsets[].ports` are the ports of all subsets.
  */
 export const BOUNDS = {
-  /** The bounds of what is kept of a Service. The API accepts two cluster IPs, and no Service fits into etcd with as many ports. */
+  /** The bounds of the lists that are kept of a Service. The API accepts two cluster IPs, and etcd stores no Service with 65,536 ports. */
   Service: { 'node ports': 65_536, 'cluster IPs': 16 },
   Endpoints: {
     subsets: 100,

@@ -34,7 +34,7 @@ test('the table item of a suspect is kept until a week after the cluster last ra
   expect(of).toMatchObject({ value: null, schema: 1, expiresAtMs: NOW + 24 * HOUR });
 });
 
-test('a corrupt item of one suspect is listed apart, and the other suspects are listed', async () => {
+test('a corrupt item of a suspect is listed as unreadable, and does not hide the other suspects', async () => {
   const table = memoryTable();
   const key = { stack: 's', loop: 'node-port-repair' } as const;
   await writeSuspect(table, { ...key, cluster: 'a' }, SUSPECT, undefined);

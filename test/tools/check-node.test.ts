@@ -33,7 +33,7 @@ test('check-node ends with an error if node_modules is a link and the Node in it
   });
 });
 
-test('check-node starts the Node of node_modules only once if that Node is too old, too', async () => {
+test('check-node starts the Node of node_modules once at most, even if that Node is also too old', async () => {
   const script = `#!/bin/sh\nexec '${process.execPath}' "$@"\n`;
   expect(await checkOf((file) => writeFile(file, script, { mode: 0o755 }))).toEqual({
     code: 1,

@@ -92,7 +92,7 @@ export function dynamoDbTable({ client, tableName, deadline, nowMs, newWriteId }
     return attributes && itemFrom(attributes);
   };
 
-  /** Reads items with one call. A throttled table leaves out items. */
+  /** Reads items with one call. `isWhole` is false if a throttled table omitted items. */
   const getBatch = async (keys: readonly ItemKey[]) => {
     const request = { Keys: keys.map(keyOf), ConsistentRead: true };
     const command = new BatchGetItemCommand({ RequestItems: { [tableName]: request } });

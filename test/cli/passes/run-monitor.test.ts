@@ -107,7 +107,7 @@ test('during an outage of the table the metrics still have the last figures and 
   );
 });
 
-test('a fleet that is too large has its figures, but no series of each cluster', async () => {
+test('with too many clusters, the metrics have the figures of the fleet, but no series of single clusters', async () => {
   const { monitor, lines, report } = aMonitor();
   report({ clustersJudged: 10_000 });
   monitor.show(undefined);

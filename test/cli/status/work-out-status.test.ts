@@ -278,7 +278,7 @@ describe('API servers', () => {
     ]);
   });
 
-  test('more than three API servers with one answer are one problem', () => {
+  test('API servers with the same answer are listed as one problem if there are more than three', () => {
     const servers = Array.from({ length: 100 }, (_, n) => aServer(`10.0.1.${n}`));
     const leases = servers.map(({ address }) => {
       const lastProbe = `answered 404 at ${address}`;
