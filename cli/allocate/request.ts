@@ -3,10 +3,11 @@ import type { Answer } from '../../lib/allocate/answer.ts';
 import { type AllocateRequest, requestShape } from '../../lib/allocate/request.ts';
 import { isRefused, type Refusal, refused } from '../../lib/allocator/refusal.ts';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
+import { mayEndHoldsIn } from '../../lib/loops/end-holds.ts';
 import { startDeadline } from '../../lib/runtime/deadline.ts';
 import { shapeFaults } from '../../lib/spec/shapes.ts';
 import { TableError } from '../../lib/table/key-value-table.ts';
-import { type ReadRunRecord, readRunRecord } from '../../lib/table/run-records.ts';
+import { readRunRecord } from '../../lib/table/run-records.ts';
 import { logOnly, type Telemetry, type TelemetryFactory } from '../../lib/telemetry/telemetry.ts';
 import type { Cli } from '../cli.ts';
 import { CliError, EXIT, type ExitCode, usageError } from '../errors.ts';
@@ -48,8 +49,9 @@ export async function runRequest(
       const warn = (text: string) => cli.output.say(`${spec.name}: ${text}`);
       const { kubernetes } = await clusters.environment.connect(spec, { loop: 'cluster-ip-repair', signal, warn });
       const held = await openHeldAddresses(kubernetes, spec, range, options);
-      const record = await readRunRecord(table, spec.name, 'cluster-ip-repair');
-      const isEnded = request.operation !== 'allocate' || request.hold?.until === 'forever' || mayEndHolds(record);
+      const last = await readRunRecord(table, spec.name, 'cluster-ip-repair');
+      const isEnded =
+        request.operation !== 'allocate' || request.hold?.until === 'forever' || mayEndHoldsIn(last?.record.state);
       return isRefused(held) || isEnded ? held : neverEnded(spec.name);
     },
   });
@@ -70,11 +72,6 @@ export async function runRequest(
   } finally {
     await clusters?.close();
   }
-}
-
-/** Returns whether the last pass may delete IPAddresses, by its own credential. The caller's may be another one. */
-function mayEndHolds(read: ReadRunRecord | undefined): boolean {
-  return Object(read?.record.state)['mayEndHolds'] === true;
 }
 
 function neverEnded(cluster: string): Refusal {

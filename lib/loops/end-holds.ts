@@ -17,6 +17,11 @@ export async function mayEndHolds(kubernetes: ClusterPort): Promise<boolean | un
   }
 }
 
+/** Returns whether the pass that saved this state may delete IPAddresses. A caller of `kbctl` may have other rights. */
+export function mayEndHoldsIn(state: unknown): boolean {
+  return Object(state)['mayEndHolds'] === true;
+}
+
 /**
  * Ends expired holds: deletes the IPAddress of each hold if it has not changed since it was read. A hold that cannot be ended is a
  * finding.
