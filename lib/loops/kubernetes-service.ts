@@ -82,8 +82,8 @@ async function publishServers(context: PassContext): Promise<PassReport> {
 }
 
 interface Unread {
-  service?: ClusterError;
-  slices?: ClusterError;
+  readonly service?: ClusterError;
+  readonly slices?: ClusterError;
 }
 
 /** Everything that the pass read, as the input of its decision. */
@@ -122,16 +122,7 @@ async function gather(context: PassContext): Promise<World | PassReport> {
   const lines = describeChanges(observation, decided, written);
   const contests = [state, isRecord(state) ? state['slices'] : undefined].map(contestStateFrom);
   const [contest = {}, slicesContest = {}] = contests;
-  const unread: Unread = {};
-  const read = await Promise.all([
-    kubernetes.get<ServiceObject>(SERVICE_REF).catch((error: unknown) => {
-      if (!isFaultOfObject(error)) throw error;
-      unread.service = error;
-      return undefined;
-    }),
-    kubernetes.get<EndpointsObject>(ENDPOINTS_REF),
-    readSlices(kubernetes, families, unread),
-  ]).catch((error: unknown): PassReport => {
+  const read = await readObjects(kubernetes, families).catch((error: unknown): PassReport => {
     if (!(error instanceof ClusterError)) throw error;
     const live = publishedAddresses(stored.leases, expected, nowMs());
     const wanted = spec.mode === 'observe' ? [] : contests.flatMap(addressesWanted);
@@ -142,7 +133,7 @@ async function gather(context: PassContext): Promise<World | PassReport> {
     return { ...report, ...(state !== undefined && { state }) };
   });
   if ('errors' in read) return read;
-  const [service, endpoints, slices] = read;
+  const { service, endpoints, slices, unread } = read;
   const [first, ...others] = families;
   const sliceOf = ({ refs }: PublishedFamily) =>
     slices.find(({ metadata }) => metadata.name === refs.EndpointSlice.name);
@@ -158,27 +149,39 @@ async function gather(context: PassContext): Promise<World | PassReport> {
   };
 }
 
+/** Reads the Service, the Endpoints and the slices. `unread` has the errors about a Service or a list that cannot be read. */
+async function readObjects(kubernetes: ClusterPort, families: readonly PublishedFamily[]) {
+  const [service, endpoints, { slices, tooLarge }] = await Promise.all([
+    kubernetes.get<ServiceObject>(SERVICE_REF).catch((error: unknown) => {
+      if (!isFaultOfObject(error)) throw error;
+      return error;
+    }),
+    kubernetes.get<EndpointsObject>(ENDPOINTS_REF),
+    readSlices(kubernetes, families),
+  ]);
+  const isRead = !(service instanceof ClusterError);
+  const unread: Unread = { ...(!isRead && { service }), ...(tooLarge && { slices: tooLarge }) };
+  return { service: isRead ? service : undefined, endpoints, slices, unread };
+}
+
 /**
  * Lists the slices with the Service's label. Reads our slices by name if they lost the label, or if a slice of another writer makes
  * the list too large.
  */
-async function readSlices(
-  kubernetes: ClusterPort,
-  families: readonly PublishedFamily[],
-  unread: Unread,
-): Promise<EndpointSliceObject[]> {
+async function readSlices(kubernetes: ClusterPort, families: readonly PublishedFamily[]) {
   const { namespace, name } = KUBERNETES_SERVICE;
-  const slices = await kubernetes
+  const list = await kubernetes
     .list<EndpointSliceObject>('EndpointSlice', namespace, `${SERVICE_NAME_LABEL}=${name}`)
     .catch((error: unknown) => {
       if (!(error instanceof ClusterError) || error.code !== 'ReplyTooLarge') throw error;
-      unread.slices = error;
-      return [];
+      return error;
     });
+  const tooLarge = list instanceof ClusterError ? list : undefined;
+  const slices = list instanceof ClusterError ? [] : list;
   const listed = new Set(slices.map(({ metadata }) => metadata.name));
   const missing = families.map(({ refs }) => refs.EndpointSlice).filter((ref) => !listed.has(ref.name));
   const unlabelled = await Promise.all(missing.map((ref) => kubernetes.get<EndpointSliceObject>(ref)));
-  return [...slices, ...unlabelled.filter((slice) => slice !== undefined)];
+  return { slices: [...slices, ...unlabelled.filter((slice) => slice !== undefined)], tooLarge };
 }
 
 /** Reads the leases again after the objects, because an address may have been deregistered since the leases were written. */
