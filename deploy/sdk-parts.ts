@@ -1,12 +1,14 @@
+import { readFile } from 'node:fs/promises';
 import type { Plugin } from 'esbuild';
 
 /**
- * Smaller replacements for parts of the AWS SDK that no function needs: Lambda has credentials in the environment, and no
- * function reads event streams. The SDK loads these parts with `import()`, and esbuild keeps every export of a module that such a
- * part uses.
+ * Smaller replacements for parts of the AWS SDK that no function needs: Lambda has credentials in the environment, no function
+ * reads event streams, and none enables the discovery of DynamoDB's endpoints. The SDK loads some of these parts with `import()`,
+ * and esbuild keeps every export of a module that such a part uses.
  */
 const REPLACEMENTS: Readonly<Record<string, string>> = {
   '@aws-sdk/credential-provider-node': "export { fromEnv as defaultProvider } from '@aws-sdk/credential-provider-env';",
+  '@aws-sdk/endpoint-cache': 'export class EndpointCache { getEndpoint() {} }',
   '@smithy/core/event-streams': '',
 };
 
@@ -18,6 +20,10 @@ export const sdkParts: Plugin = {
     });
     onLoad({ filter: /./, namespace: 'sdk-parts' }, ({ path, pluginData }) => {
       return { contents: REPLACEMENTS[path] ?? '', resolveDir: pluginData };
+    });
+    // Systems Manager has 140 classes of errors. An error without a class has the same name and message.
+    onLoad({ filter: /client-ssm\/dist-es\/schemas\/schemas_0\.js$/ }, async ({ path }) => {
+      return { contents: (await readFile(path, 'utf8')).replace(/^n0_registry\.registerError\(.*$/gm, '') };
     });
   },
 };

@@ -3,6 +3,7 @@ import { tokenRequester } from '../../lib/aws/read-kubeconfig.ts';
 import { secretTextReader } from '../../lib/aws/store-client.ts';
 import { targetGroupReader } from '../../lib/aws/target-group.ts';
 import { LONGEST_TOKEN } from '../../lib/util/bounds.ts';
+import { bundle } from '../support/bundled-functions.ts';
 import {
   type AwsAnswer,
   type AwsCall,
@@ -13,6 +14,7 @@ import {
   noAws,
   stsError,
 } from '../support/fake-aws.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const signal = new AbortController().signal;
 let aws: FakeAws;
@@ -45,6 +47,20 @@ describe('the text of a secret', () => {
 
   test('the read of a secret has the outcome failed if the store does not answer in time', async () => {
     expect(await read('ssm', () => ({ hang: true }), 50)).toMatchObject({ outcome: 'failed' });
+  });
+});
+
+describe('the text of a secret in a bundled function', () => {
+  const folder = temporaryFolder();
+
+  test('an error of Parameter Store, whose class is not in the bundle, has its own name', async () => {
+    await bundle(folder, ['lib/aws/store-client.ts']);
+    const bundled: { readonly secretTextReader: typeof secretTextReader } = await import(`${folder}/store-client.mjs`);
+    const answers = [awsError('ThrottlingException'), awsError('ParameterNotFound')];
+    await fakeAws(() => answers.shift() ?? { hang: true });
+    const read = bundled.secretTextReader('ssm', { maxAttempts: 1 });
+    expect(await read('a', signal)).toEqual({ outcome: 'failed', reason: 'ThrottlingException' });
+    expect(await read('b', signal)).toEqual({ outcome: 'absent' });
   });
 });
 
