@@ -79,17 +79,15 @@ function anyOf(names: readonly string[]): string {
   return names.map((name) => `ALARM("\${${alarmId(name)}}")`).join(' OR ');
 }
 
-/** Returns the table of docs/runbook.md, in which alarms with the same condition share a row. */
-export function alarmTable(): string[] {
-  const alarms = Object.entries(ALARMS).map(([name, { fires, section = name }]) => {
+/** Returns the conditions of the alarms that link to a section of docs/runbook.md. */
+export function conditionsOf(section: string): string {
+  const alarms = Object.entries(ALARMS).filter(([name, alarm]) => (alarm.section ?? name) === section);
+  const conditions = alarms.map(([, { fires }]) => {
     const { ComparisonOperator: comparison, Threshold: threshold } = fires;
     const limit = typeof threshold === 'number' ? threshold : '`alarmSharePercent`';
-    return { link: `[${name}](#${section})`, condition: `${measureOf(fires)} ${SIGNS[String(comparison)]} ${limit}` };
+    return `${measureOf(fires)} ${SIGNS[String(comparison)]} ${limit}`;
   });
-  const rows = Object.entries(Object.groupBy(alarms, ({ condition }) => condition)).map(
-    ([condition, group = []]) => `| ${group.map(({ link }) => link).join(', ')} | ${condition} |`,
-  );
-  return ['| alarm | fires at |', '| --- | --- |', ...rows];
+  return [...new Set(conditions)].join(', ');
 }
 
 const SIGNS: Readonly<Record<string, string>> = {

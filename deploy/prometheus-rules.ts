@@ -1,7 +1,8 @@
 import { stringify } from 'yaml';
-import { ALARM_GUIDES, type AlarmGuide } from '../cli/explain/explain-alarms.ts';
+import { ALARM_GUIDES, type AlarmGuide, DOCTOR } from '../cli/explain/explain-alarms.ts';
 import { FINDINGS_THAT_STAY } from '../lib/cluster/finding.ts';
 import { ALARMS } from './alarm-list.ts';
+import { conditionsOf } from './alarms.ts';
 
 interface Rule {
   readonly expr: string;
@@ -139,15 +140,19 @@ function guideOf(section: string): AlarmGuide {
   return guide;
 }
 
-/** Returns the table of docs/runbook.md: what to do first. */
+/** Returns the table of docs/runbook.md, which links to the command that invokes `doctor`, and has one note about numbers. */
 export function guideTable(): string[] {
   return [
-    '| alarm | severity | impact | first command of the functions | without Lambda |',
+    '| alarm | fires at | severity and impact | first command | without Lambda |',
     '| --- | --- | --- | --- | --- |',
     ...Object.entries(ALARM_GUIDES).map(([section, { severity, impact, stack, run }]) => {
-      const other =
-        run === undefined ? 'the same' : run === '' ? (WITHOUT_RULE[section] ?? 'no such alarm') : `\`${run}\``;
-      return `| [${section}](#${section}) | ${severity} | ${impact} | \`${stack}\` | ${other} |`;
+      const first = stack === DOCTOR ? '[invoke `doctor`](#nothing-ran)' : commandOf(stack);
+      const other = run === undefined ? 'the same' : run === '' ? (WITHOUT_RULE[section] ?? '–') : commandOf(run);
+      return `| [${section}](#${section}) | ${conditionsOf(section)} | ${severity}: ${impact} | ${first} | ${other} |`;
     }),
   ];
+}
+
+function commandOf(text: string): string {
+  return `\`${text.replace(/ +#.*/, '')}\``;
 }

@@ -1,7 +1,6 @@
 // Writes the pages of docs/ that are made from the code: npm run docs
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { alarmTable } from '../deploy/alarms.ts';
 import { parameterTable } from '../deploy/parameters.ts';
 import { grafanaDashboard, guideTable, prometheusRules } from '../deploy/prometheus-rules.ts';
 import { COST_TABLES } from './cost.ts';
@@ -20,7 +19,7 @@ const PAGES: Readonly<Record<string, (current: string) => string>> = {
   'cost.md': (page) => withTables(page, (name) => COST_TABLES[name]?.() ?? []),
   'cluster-spec.md': (page) => withTables(page, fieldTable),
   'parameters.md': (page) => withTables(page, parameterTable),
-  'runbook.md': (page) => withTables(page, (name) => (name === 'alarms' ? alarmTable() : guideTable())),
+  'runbook.md': (page) => withTables(page, guideTable),
   '../deploy/kubernetes/monitoring/rules.yaml': prometheusRules,
   '../deploy/kubernetes/monitoring/dashboard.json': grafanaDashboard,
 };

@@ -12,9 +12,9 @@ export interface AlarmGuide {
 const NAME = 'kube-bootstrap-controller';
 const LOGS = `kubectl -n ${NAME} logs -l app.kubernetes.io/name=${NAME} --tail=200 --since=15m`;
 const CPU = `kubectl -n ${NAME} set resources deployment/${NAME} --requests=cpu=200m   # double the current value`;
-const DOCTOR =
+export const DOCTOR =
   "aws lambda invoke --function-name <stack>-doctor --payload '{}' --cli-binary-format raw-in-base64-out doctor.json";
-const UNPUBLISHED = 'The endpoints stay unchanged: an API server that dies now stays published.';
+const UNPUBLISHED = 'An API server that dies now stays published.';
 
 /** What a person on call needs first, for each section of docs/runbook.md. The `aws` commands need AWS CLI v2. */
 export const ALARM_GUIDES: Readonly<Record<string, AlarmGuide>> = {
@@ -29,7 +29,7 @@ export const ALARM_GUIDES: Readonly<Record<string, AlarmGuide>> = {
   },
   'clusters-failing': {
     severity: 'ticket',
-    impact: 'Nothing is corrected in the cluster; what passes wrote stays.',
+    impact: 'Nothing is corrected in the cluster.',
     stack: 'kbctl get runs <cluster> --table <table>',
   },
   'no-live-lease': {
@@ -72,7 +72,7 @@ export const ALARM_GUIDES: Readonly<Record<string, AlarmGuide>> = {
   },
   'unqueued-ticks': {
     severity: 'ticket',
-    impact: 'Loops run once a minute: a dead API server stays published for longer.',
+    impact: 'A dead API server stays published for longer.',
     stack: DOCTOR,
     run: '',
   },

@@ -123,12 +123,12 @@ export const writtenSpecShape = z.strictObject({
   ),
   mode: described(
     z.enum(['observe', 'enforce']),
-    'observe: passes only report what they would write. enforce: they write. There is no default.',
+    'observe: passes only report what they would write. enforce: they write.',
   ),
   allocator: withDefault(
     'apiserver',
     z.enum(['table', 'apiserver']),
-    "What allocates cluster IPs and node ports. apiserver: the cluster's own API servers, and passes audit what Services claim. table: this project's table, for API servers whose Service storage allocates through it.",
+    "What allocates cluster IPs and node ports. apiserver: the cluster's own API servers, and passes audit what Services claim. table: this project's table, through which the API servers allocate.",
   ),
   kubeconfig,
   apiServers: withDefault(
@@ -146,7 +146,7 @@ export const writtenSpecShape = z.strictObject({
         ipAddresses: withDefault(
           false,
           z.boolean(),
-          'Correct IPAddress objects, for API servers that run without their own repair. Otherwise passes only report them. Only with allocator apiserver.',
+          'Correct IPAddress objects, for API servers without their own repair. Otherwise passes only report them. Only with allocator apiserver.',
         ),
       }),
       'What the repair of cluster IPs corrects.',
@@ -172,7 +172,7 @@ export const writtenSpecShape = z.strictObject({
   maxEventsPerPass: withDefault(
     50,
     z.int(),
-    'Kubernetes Events that one pass writes at most: of findings, and of each API server that leaves the endpoints (`ApiServerRemoved`) or returns (`ApiServerReturned`). Its log line counts the rest. 0 to 10,000.',
+    'Kubernetes Events that one pass writes at most: of findings, and of API servers that leave the endpoints (`ApiServerRemoved`) or return (`ApiServerReturned`). Its log line counts the rest. 0 to 10,000.',
     {
       minimum: 0,
       maximum: MOST_EVENTS,
