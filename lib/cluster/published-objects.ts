@@ -58,7 +58,7 @@ export function sliceRef(family: IPFamily) {
 
 /**
  * The objects that publish one family. The first family has Endpoints and a slice that mirrors them; the second has only a
- * slice.
+ * slice. A missing object is `undefined`; the key of an object that could not be read is absent.
  */
 export interface PublishedObjects {
   readonly Endpoints?: EndpointsObject | undefined;

@@ -9,6 +9,7 @@ import {
   KUBERNETES_SERVICE,
   type PublishedObjects,
   portText,
+  publishedFamilies,
   SERVICE_NAME_LABEL,
   sameJson,
 } from '../cluster/published-objects.ts';
@@ -18,7 +19,7 @@ import { foreignSlice, noLiveLease, removalLines } from './endpoint-findings.ts'
 import { endpointPorts, httpsPort } from './kubernetes-service.ts';
 import type { FamilyServers } from './published-servers.ts';
 import { addMasters, leaseEndpoints, onlySubset, removeMasters } from './reconcilers.ts';
-import { isOwnSecondSlice, type SliceWrite, secondSlice, sliceFromEndpoints, sliceWrites } from './slices.ts';
+import { isOwnSecondSlice, type SliceWrite, sliceFromEndpoints, sliceOfFamily, sliceWrites } from './slices.ts';
 
 export type FamilyObservation = Pick<FamilyServers, 'spec' | 'family' | 'objects' | 'live' | 'excluded'>;
 
@@ -146,15 +147,21 @@ function movedBy(writes: readonly PlannedWrite[], objects: PublishedObjects) {
 export function planWrites(observation: FamilyObservation): readonly PlannedWrite[] {
   const { spec, family, objects, live } = observation;
   const { Endpoints: current, EndpointSlice: slice } = objects;
-  if (!('Endpoints' in objects)) return sliceWrites(secondSlice(spec, family, live), slice);
+  const isSliceRead = 'EndpointSlice' in objects;
   const { prune = false } = spec.endpoints;
+  if (!('Endpoints' in objects)) {
+    return isSliceRead && mayLackEndpoints(spec, family) ? sliceWrites(sliceOfFamily(spec, family, live), slice) : [];
+  }
   const endpoints = plannedEndpoints(observation);
   if (endpoints === undefined) return [];
-  if (endpoints === current) return sliceWrites(sliceFromEndpoints(current), slice, prune);
-  return [
-    { verb: current === undefined ? 'create' : 'update', object: endpoints },
-    { verb: 'mirror', object: slice, prune },
-  ];
+  if (endpoints === current) return isSliceRead ? sliceWrites(sliceFromEndpoints(current), slice, prune) : [];
+  const write = { verb: current === undefined ? 'create' : 'update', object: endpoints } as const;
+  return isSliceRead ? [write, { verb: 'mirror', object: slice, prune }] : [write];
+}
+
+/** Returns whether a slice can be written without Endpoints. With a master count, only they list which servers stay. */
+function mayLackEndpoints(spec: ClusterSpec, family: IPFamily): boolean {
+  return spec.endpoints.reconciler !== 'master-count' || publishedFamilies(spec)[0].family !== family;
 }
 
 /**

@@ -6,6 +6,7 @@ import {
   type EndpointsObject,
   KUBERNETES_SERVICE,
   MANAGED_BY_LABEL,
+  publishedFamilies,
   SERVICE_NAME_LABEL,
   type SliceEndpoint,
   sameJson,
@@ -20,12 +21,13 @@ export function isOwnSecondSlice({ metadata }: EndpointSliceObject): boolean {
   return isNamed && metadata.labels?.[MANAGED_BY_LABEL] === FIELD_MANAGER;
 }
 
-/** Returns the slice `kubernetes-<family>` that publishes these addresses. */
-export function secondSlice(spec: ClusterSpec, family: IPFamily, addresses: readonly string[]): EndpointSliceObject {
+/** Returns the slice of a family that publishes these addresses: `kubernetes`, or `kubernetes-<family>` of the second family. */
+export function sliceOfFamily(spec: ClusterSpec, family: IPFamily, addresses: readonly string[]): EndpointSliceObject {
   const { namespace, name } = sliceRef(family);
   const ports = endpointPorts(spec);
   const subsets = [{ addresses: addresses.map((ip) => ({ ip })), ports }];
   const slice = sliceFromEndpoints({ metadata: { ...KUBERNETES_SERVICE }, subsets });
+  if (publishedFamilies(spec)[0].family === family) return slice;
   const labels = { ...slice.metadata.labels, [MANAGED_BY_LABEL]: FIELD_MANAGER };
   return { ...slice, metadata: { namespace, name, labels }, addressType: family };
 }

@@ -118,6 +118,14 @@ export function isFaultOfObject(error: unknown): error is ClusterError {
   return error instanceof ClusterError && FAULTS_OF_OBJECTS.has(error.code);
 }
 
+/** Returns what was read, or the fault of its object. Other errors are thrown. */
+export async function readOrFault<Read>(reading: Promise<Read>): Promise<Read | ClusterError> {
+  return reading.catch((error: unknown) => {
+    if (!isFaultOfObject(error)) throw error;
+    return error;
+  });
+}
+
 /** Returns whether the role of the caller does not allow the call for the kind. An admission policy refuses single objects. */
 export function isFaultOfKind({ code, message }: ClusterError): boolean {
   return code === 'Forbidden' && / cannot [a-z]+ resource "/.test(message);

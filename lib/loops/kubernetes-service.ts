@@ -8,6 +8,7 @@ import {
   KUBERNETES_SERVICE,
   type PublishedFamily,
   publishedFamilies,
+  type ReadFamily,
   SERVICE_NAME_LABEL,
   SERVICE_REF,
   type ServiceObject,
@@ -24,7 +25,7 @@ import { planService, serviceFindings } from '../endpoints/kubernetes-service.ts
 import { decideLeases, describeChanges } from '../endpoints/lease-decisions.ts';
 import { addressesWanted, endpointsPublication, slicesPublication } from '../endpoints/publication.ts';
 import { publishedAddresses, publishedServers, type ServersSeen } from '../endpoints/published-servers.ts';
-import { ClusterError, type ClusterPort, isFaultOfObject } from '../kubernetes/cluster-port.ts';
+import { ClusterError, type ClusterPort, readOrFault } from '../kubernetes/cluster-port.ts';
 import type { LeaseChanges } from '../leases/lease.ts';
 import { changeLeases, notOverwritten, readLeases, type StoredLeases } from '../table/leases.ts';
 import { plainValue } from '../table/stored-item.ts';
@@ -81,10 +82,7 @@ async function publishServers(context: PassContext): Promise<PassReport> {
   return apply(context, world, plan);
 }
 
-interface Unread {
-  readonly service?: ClusterError;
-  readonly slices?: ClusterError;
-}
+type Families<Family> = readonly [Family, ...Family[]];
 
 /** Everything that the pass read, as the input of its decision. */
 interface World extends ServersSeen {
@@ -92,9 +90,11 @@ interface World extends ServersSeen {
   /** The lines of the report about leases that this pass has changed. */
   readonly lines: readonly string[];
   readonly findings: readonly Finding[];
+  /** The Service; `undefined` if it is missing, or could not be read. */
   readonly service: ServiceObject | undefined;
-  /** The errors about the Service and the list of slices. The pass continues without what could not be read. */
-  readonly unread: Unread;
+  readonly isServiceMissing: boolean;
+  /** The errors about objects. The pass continues without what could not be read. */
+  readonly unread: readonly ClusterError[];
   /** The slices with the Service's label, and the slices that have the names of ours. */
   readonly slices: readonly EndpointSliceObject[];
   /** The state, saved by the last pass, about another writer that repeatedly changes the Endpoints and their slice. */
@@ -133,35 +133,36 @@ async function gather(context: PassContext): Promise<World | PassReport> {
     return { ...report, ...(state !== undefined && { state }) };
   });
   if ('errors' in read) return read;
-  const { service, endpoints, slices, unread } = read;
-  const [first, ...others] = families;
-  const sliceOf = ({ refs }: PublishedFamily) =>
-    slices.find(({ metadata }) => metadata.name === refs.EndpointSlice.name);
   return {
-    ...{ spec, stored, unwritten, expected, outcomes, unresolved, lines, service, slices, unread },
-    families: [
-      { ...first, objects: { Endpoints: endpoints, EndpointSlice: sliceOf(first) } },
-      ...others.map((family) => ({ ...family, objects: { EndpointSlice: sliceOf(family) } })),
-    ],
+    ...{ spec, stored, unwritten, expected, outcomes, unresolved, lines, ...read },
     findings: [...findings, ...probeFindings(outcomes)],
     ...{ contest, slicesContest },
     nowMs: nowMs(),
   };
 }
 
-/** Reads the Service, the Endpoints and the slices. `unread` has the errors about a Service or a list that cannot be read. */
-async function readObjects(kubernetes: ClusterPort, families: readonly PublishedFamily[]) {
-  const [service, endpoints, { slices, tooLarge }] = await Promise.all([
-    kubernetes.get<ServiceObject>(SERVICE_REF).catch((error: unknown) => {
-      if (!isFaultOfObject(error)) throw error;
-      return error;
-    }),
-    kubernetes.get<EndpointsObject>(ENDPOINTS_REF),
+/** Reads the Service, the Endpoints and the slices. `unread` has the errors about objects, or a list, that cannot be read. */
+async function readObjects(kubernetes: ClusterPort, families: Families<PublishedFamily>) {
+  const [service, endpoints, { slices, ofFamilies, tooLarge }] = await Promise.all([
+    readOrFault(kubernetes.get<ServiceObject>(SERVICE_REF)),
+    readOrFault(kubernetes.get<EndpointsObject>(ENDPOINTS_REF)),
     readSlices(kubernetes, families),
   ]);
-  const isRead = !(service instanceof ClusterError);
-  const unread: Unread = { ...(!isRead && { service }), ...(tooLarge && { slices: tooLarge }) };
-  return { service: isRead ? service : undefined, endpoints, slices, unread };
+  const unread = [service, endpoints, tooLarge, ...ofFamilies].filter((one) => one instanceof ClusterError);
+  const [first, ...others] = families;
+  const [ofFirst, ...ofOthers] = ofFamilies.map((slice) =>
+    slice instanceof ClusterError ? {} : { EndpointSlice: slice },
+  );
+  const ofEndpoints = endpoints instanceof ClusterError ? {} : { Endpoints: endpoints };
+  const read: Families<ReadFamily> = [
+    { ...first, objects: { ...ofEndpoints, ...ofFirst } },
+    ...others.map((family, index) => ({ ...family, objects: { ...ofOthers[index] } })),
+  ];
+  return {
+    ...{ families: read, slices, unread },
+    service: service instanceof ClusterError ? undefined : service,
+    isServiceMissing: service === undefined,
+  };
 }
 
 /**
@@ -169,19 +170,23 @@ async function readObjects(kubernetes: ClusterPort, families: readonly Published
  * the list too large.
  */
 async function readSlices(kubernetes: ClusterPort, families: readonly PublishedFamily[]) {
-  const { namespace, name } = KUBERNETES_SERVICE;
+  const { namespace, name: service } = KUBERNETES_SERVICE;
   const list = await kubernetes
-    .list<EndpointSliceObject>('EndpointSlice', namespace, `${SERVICE_NAME_LABEL}=${name}`)
+    .list<EndpointSliceObject>('EndpointSlice', namespace, `${SERVICE_NAME_LABEL}=${service}`)
     .catch((error: unknown) => {
       if (!(error instanceof ClusterError) || error.code !== 'ReplyTooLarge') throw error;
       return error;
     });
   const tooLarge = list instanceof ClusterError ? list : undefined;
   const slices = list instanceof ClusterError ? [] : list;
-  const listed = new Set(slices.map(({ metadata }) => metadata.name));
-  const missing = families.map(({ refs }) => refs.EndpointSlice).filter((ref) => !listed.has(ref.name));
-  const unlabelled = await Promise.all(missing.map((ref) => kubernetes.get<EndpointSliceObject>(ref)));
-  return { slices: [...slices, ...unlabelled.filter((slice) => slice !== undefined)], tooLarge };
+  const listed = new Map(slices.map((slice) => [slice.metadata.name, slice]));
+  const ofFamilies = await Promise.all(
+    families.map(async ({ refs: { EndpointSlice: ref } }) => {
+      return listed.get(ref.name) ?? readOrFault(kubernetes.get<EndpointSliceObject>(ref));
+    }),
+  );
+  const read = ofFamilies.flatMap((slice) => (slice === undefined || slice instanceof ClusterError ? [] : slice));
+  return { slices: [...new Set([...slices, ...read])], ofFamilies, tooLarge };
 }
 
 /** Reads the leases again after the objects, because an address may have been deregistered since the leases were written. */
@@ -197,14 +202,11 @@ async function gatherAgain(context: PassContext, world: World, remembered: Lease
 }
 
 function decide(world: World) {
-  const { spec, nowMs, unread } = world;
+  const { spec, nowMs, unread, isServiceMissing } = world;
   const { primary, second, leases, addresses, remembered } = publishedServers(world);
-  // The API server deletes the Endpoints with their Service: that is no change by another writer of the Endpoints.
-  const { lastWrite: _, ...withoutWrite } = world.contest;
-  const contest = world.service === undefined && !unread.service ? withoutWrite : world.contest;
-  const endpoints = endpointsPublication(primary, contest);
-  const slices = slicesPublication(world.slices, primary, second, world.slicesContest);
-  const service = unread.service === undefined ? planService(spec, world.service) : undefined;
+  const endpoints = endpointsPublication(primary, comparable(world, world.contest));
+  const slices = slicesPublication(world.slices, primary, second, comparable(world, world.slicesContest));
+  const service = isServiceMissing || world.service !== undefined ? planService(spec, world.service) : undefined;
   const refusals = endpoints.findings.filter(({ type }) => type === 'noLiveLease');
   const writes = endpoints.writes.length + slices.writes.length + remembered.size;
   const lateProbes = [...world.outcomes.values()].filter(({ late }) => late).length;
@@ -221,8 +223,17 @@ function decide(world: World) {
       ...slices.findings,
       ...endpoints.findings,
     ],
-    errors: [...refusals.map(({ message }) => new EndpointsError('NoLiveLease', message)), ...Object.values(unread)],
+    errors: [...refusals.map(({ message }) => new EndpointsError('NoLiveLease', message)), ...unread],
   };
+}
+
+/**
+ * Returns the state without our last write, if this pass cannot compare the objects with it because one was not read. The same
+ * holds for a missing Service: the API server deletes its Endpoints, so their absence is no change by another writer.
+ */
+function comparable({ unread, isServiceMissing }: World, before: ContestState): ContestState {
+  if (unread.length === 0 && !isServiceMissing) return before;
+  return before.contest === undefined ? {} : { contest: before.contest };
 }
 
 async function apply(context: PassContext, world: World, plan: ReturnType<typeof decide>): Promise<PassReport> {

@@ -16,7 +16,7 @@ function observed(given: Partial<FamilyObservation> = {}): FamilyObservation {
 }
 
 function withSubsets(...subsets: readonly EndpointSubset[]) {
-  return { Endpoints: { ...anEndpoints([]), subsets } };
+  return { Endpoints: { ...anEndpoints([]), subsets }, EndpointSlice: undefined };
 }
 
 const mirror = { verb: 'mirror', object: undefined, prune: false };
@@ -129,7 +129,7 @@ test('planWrites with a master count publishes a live address that another write
 });
 
 test('planWrites with a master count removes the address of a server that reported its shutdown', () => {
-  const objects = { Endpoints: anEndpoints([A, B]) };
+  const objects = { Endpoints: anEndpoints([A, B]), EndpointSlice: aSlice([A, B]) };
   const [write] = planWrites(observed({ spec: masters(2), objects, live: [A], excluded: [B] }));
   expect(write).toEqual({ verb: 'update', object: anEndpoints([A]) });
 });

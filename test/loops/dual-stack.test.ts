@@ -7,7 +7,7 @@ import {
   type SLICE_REF,
   sliceRef,
 } from '../../lib/cluster/published-objects.ts';
-import { secondSlice } from '../../lib/endpoints/slices.ts';
+import { sliceOfFamily } from '../../lib/endpoints/slices.ts';
 import { aHost, aServer } from '../support/a-cluster-spec.ts';
 import { A, B, type EndpointsWorld, READY, SILENT, settled, worldOf } from '../support/endpoints-world.ts';
 import { found } from '../support/found.ts';
@@ -147,7 +147,7 @@ describe('a family of a dual-stack cluster', () => {
 
   test('a published address of the second family without a lease stays published until it misses two probes', async () => {
     const world = dual(A, V6, W6).answer(SILENT, W6);
-    await world.cluster.port.create(secondSlice(world.spec, 'IPv6', [V6, W6]));
+    await world.cluster.port.create(sliceOfFamily(world.spec, 'IPv6', [V6, W6]));
     const { changes } = await world.tick();
     expect(changes).toContainEqual(expect.stringContaining(`remembered ${W6}`));
     expect(published(world).second).toEqual([V6, W6]);

@@ -1,5 +1,14 @@
 import { describe, expect, test } from '@jest/globals';
-import { KUBERNETES_SERVICE, SERVICE_NAME_LABEL, type ServiceObject } from '../../lib/cluster/published-objects.ts';
+import {
+  addressesIn,
+  type EndpointSliceObject,
+  KUBERNETES_SERVICE,
+  SERVICE_NAME_LABEL,
+  SERVICE_REF,
+  type ServiceObject,
+  SLICE_REF,
+  sliceRef,
+} from '../../lib/cluster/published-objects.ts';
 import {
   ClusterError,
   type ClusterErrorCode,
@@ -60,6 +69,66 @@ describe('a fault of one object', () => {
     const slice = { kind: 'EndpointSlice', namespace: 'default', name: 'foreign-2' } as const;
     if (fault[0] === 'delete') expect(world.cluster.find(slice)).toBeUndefined();
   });
+
+  test.each(['ReplyTooLarge', 'Forbidden', 'MalformedReply'] as const)(
+    'Endpoints that cannot be read (%s) fail the pass, and a dead API server still leaves the slice of its family',
+    async (code) => {
+      const [V6, W6] = ['2001:db8::1', '2001:db8::2'];
+      const ranges = { serviceClusterIPRanges: ['10.0.0.0/24', 'fd00::/108'] as const };
+      const dual = worldOf(A, B, V6, W6).change({ ...ranges, service: { ipFamilyPolicy: 'PreferDualStack' } });
+      const world = (await settled(dual)).change({ endpoints: { prune: true }, service: { reconcile: true } });
+      spoil(world);
+      world.answer(SILENT, B, W6);
+      const kubernetes = failing(world, ['get', 'Endpoints', 'kubernetes', code]);
+      for (let tick = 0; tick < 4; tick++) {
+        expect(await world.tick(10_000, { kubernetes })).toMatchObject({ errors: [{ code }] });
+      }
+      const inSecond = addressesIn(world.cluster.find<EndpointSliceObject>(sliceRef('IPv6')));
+      expect([world.published(), world.inSlice(), inSecond]).toEqual([[A, B], [A], [V6]]);
+      expect(world.cluster.find<ServiceObject>(SERVICE_REF)?.spec.type).toBe('ClusterIP');
+      expect(world.cluster.find({ kind: 'EndpointSlice', namespace: 'default', name: 'foreign-1' })).toBeDefined();
+      const { errors, findings } = await world.tick();
+      expect([world.published(), errors, findings.filter(({ type }) => type === 'twoOwners')]).toEqual([[A], [], []]);
+    },
+  );
+
+  test('a slice that cannot be read stays unchanged, and a dead API server still leaves the Endpoints', async () => {
+    const world = await settled(worldOf(A, B));
+    const slice = world.cluster.find<EndpointSliceObject>(SLICE_REF);
+    world.cluster.place({ ...slice, metadata: { ...slice?.metadata, labels: {} } } as EndpointSliceObject);
+    world.answer(SILENT, B);
+    const kubernetes = failing(world, ['get', 'EndpointSlice', 'kubernetes', 'ReplyTooLarge']);
+    for (let tick = 0; tick < 4; tick++) {
+      expect(await world.tick(10_000, { kubernetes })).toMatchObject({ errors: [{ code: 'ReplyTooLarge' }] });
+    }
+    expect([world.published(), world.inSlice()]).toEqual([[A], [A, B]]);
+    await world.tick();
+    expect([world.published(), world.inSlice()]).toEqual([[A], [A]]);
+  });
+
+  test('with a master count, a slice stays unchanged while the Endpoints cannot be read', async () => {
+    const world = (await settled(worldOf(A, B))).change({ endpoints: { reconciler: 'master-count', masterCount: 2 } });
+    world.answer(SILENT, B);
+    const kubernetes = failing(world, ['get', 'Endpoints', 'kubernetes', 'ReplyTooLarge']);
+    for (let tick = 0; tick < 4; tick++) await world.tick(10_000, { kubernetes });
+    expect([world.published(), world.inSlice()]).toEqual([
+      [A, B],
+      [A, B],
+    ]);
+  });
+
+  test.each([
+    ['Endpoints', [[A, B], [A]]],
+    ['EndpointSlice', [[A], [A, B]]],
+  ] as const)(
+    '%s that cannot be read keep no address in the other object after a deregistration',
+    async (kind, left) => {
+      const world = await settled(worldOf(A, B));
+      const kubernetes = failing(world, ['get', kind, 'kubernetes', 'ReplyTooLarge']);
+      expect(await world.deregister({ address: B, kubernetes })).toMatchObject({ stillPublished: true });
+      expect([world.published(), world.inSlice()]).toEqual(left);
+    },
+  );
 
   test('a slice that the API server refuses does not hide that the Endpoints were written', async () => {
     const world = (await settled(worldOf(A))).answer(READY, B).change({ apiServers: worldOf(A, B).spec.apiServers });
