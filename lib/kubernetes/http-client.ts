@@ -43,6 +43,11 @@ const LARGEST_HEADERS = 16 * 1024;
  * chain.
  */
 const MOST_TICKETS = 16;
+/**
+ * The maximum number of secrets of one connection, which OpenSSL reports. A handshake has up to six, and a key update of TLS 1.3 adds
+ * one or two. Servers update keys after millions of records at the earliest.
+ */
+const MOST_SECRETS = 32;
 /** The maximum number of replies with a status of 1xx to one request. Kubernetes sends none; proxies send a few. */
 const MOST_INTERIM_REPLIES = 10;
 
@@ -101,9 +106,10 @@ export class HttpClient {
       if (this.#known.has(socket)) return;
       this.#known.add(socket);
       endUnlessConnected(socket, this.#isTls ? 'secureConnect' : 'connect');
-      endAfterTickets(socket);
+      endAfter(MOST_TICKETS, 'session tickets of TLS', socket, 'session');
+      endAfter(MOST_SECRETS, 'secrets of TLS', socket, 'keylog');
     });
-    endInterimReplies(request);
+    endAfter(MOST_INTERIM_REPLIES, 'interim replies (1xx)', request, 'information');
     request.end(body);
     const reply = await replied;
     const received = Object.entries(reply.headers).map(([name, value]) => [name, String(value)]);
@@ -144,20 +150,12 @@ function endUnlessConnected(socket: Socket, event: 'connect' | 'secureConnect'):
   socket.once(event, stop).once('close', stop);
 }
 
-function endAfterTickets(socket: Socket): void {
-  let tickets = 0;
-  socket.on('session', () => {
-    tickets += 1;
-    if (tickets > MOST_TICKETS) socket.destroy(new OverBound(`more than ${MOST_TICKETS} session tickets of TLS`));
-  });
-}
-
-function endInterimReplies(request: ClientRequest): void {
-  let replies = 0;
-  request.on('information', () => {
-    replies += 1;
-    if (replies > MOST_INTERIM_REPLIES)
-      request.destroy(new OverBound(`more than ${MOST_INTERIM_REPLIES} interim replies (1xx)`));
+/** Ends the connection or request with an error if an event occurs too often. */
+function endAfter(most: number, what: string, source: Socket | ClientRequest, event: string): void {
+  let count = 0;
+  source.on(event, () => {
+    count += 1;
+    if (count > most) source.destroy(new OverBound(`more than ${most} ${what}`));
   });
 }
 

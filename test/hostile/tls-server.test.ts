@@ -1,5 +1,5 @@
-import { createServer, type Server, TLSSocket } from 'node:tls';
-import { expect, jest, test } from '@jest/globals';
+import { createServer } from 'node:tls';
+import { expect, test } from '@jest/globals';
 import { httpsProber } from '../../lib/kubernetes/https-prober.ts';
 import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
 import { BytesInFlight, readWhole } from '../../lib/kubernetes/reply-bounds.ts';
@@ -9,14 +9,15 @@ import { portOver } from '../kubernetes/port-answering.ts';
 import { afterThisTest } from '../support/after-this-test.ts';
 import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 import { portOf } from '../support/serve.ts';
+import { KEY_UPDATE, portOfServerSending, SESSION_TICKET } from './tls-messages.ts';
 
 const authority = makeAuthority('the attacker');
 const { signal } = new AbortController();
 const EMPTY_REPLY = 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n';
 
 /** Sends a request and returns the status. Keeps the connection until `end`. */
-async function statusOf(server: Server, end?: Promise<unknown>): Promise<number> {
-  const url = `https://127.0.0.1:${await portOf(server)}`;
+async function statusOf(port: number, end?: Promise<unknown>): Promise<number> {
+  const url = `https://127.0.0.1:${port}`;
   const connections = new ApiServerConnections();
   const transport = connections.transport(
     await parseKubeconfig(kubeconfigTo(url, { ca: authority.ca }), 'of the test'),
@@ -28,22 +29,22 @@ async function statusOf(server: Server, end?: Promise<unknown>): Promise<number>
     return status;
   } finally {
     await connections.close();
-    server.close();
   }
 }
 
-function serverWithChainOf(certificates: number): Server {
+function serverWithChainOf(certificates: number) {
   const { key, cert } = authority.issue(['127.0.0.1']);
   const server = createServer({ key, cert: cert.repeat(certificates) }, (socket) => {
     socket.on('error', () => undefined);
     socket.on('data', () => socket.end(EMPTY_REPLY));
   });
+  afterThisTest(() => server.close());
   return server.on('tlsClientError', () => undefined);
 }
 
 test('a certificate chain of more than 100 KB ends the handshake before it is verified', async () => {
-  await expect(statusOf(serverWithChainOf(10))).resolves.toBe(200);
-  await expect(statusOf(serverWithChainOf(1_000))).rejects.toMatchObject({
+  await expect(statusOf(await portOf(serverWithChainOf(10)))).resolves.toBe(200);
+  await expect(statusOf(await portOf(serverWithChainOf(1_000)))).rejects.toMatchObject({
     message: expect.stringMatching(/excessive message size/i),
   });
 });
@@ -55,7 +56,6 @@ test('a certificate chain that does not verify is verified once per probe and on
     handshakes += 1;
   });
   const url = `https://127.0.0.1:${await portOf(server)}`;
-  afterThisTest(() => server.close());
   const access = await parseKubeconfig(kubeconfigTo(url, { ca: makeAuthority('another').ca }), 'of the test');
   const target = { url, authenticate: false };
   const probe = httpsProber({ access, deadline: signal, userAgent: 'test' });
@@ -69,29 +69,16 @@ test('a certificate chain that does not verify is verified once per probe and on
   expect(handshakes).toBe(2);
 });
 
-test('a connection ends if the server sends more than 16 session tickets', async () => {
-  const verified = jest.spyOn(TLSSocket.prototype, 'getPeerCertificate');
-  afterThisTest(() => verified.mockRestore());
-  const requested = Promise.withResolvers<void>();
-  const server = createServer(authority.issue(['localhost']), (socket) => {
-    socket.on('error', () => undefined);
-    socket.once('data', () => requested.resolve());
-  });
-  const url = `https://localhost:${await portOf(server)}`;
-  afterThisTest(() => server.close());
-  const connections = new ApiServerConnections();
-  afterThisTest(() => connections.close());
-  const transport = connections.transport(
-    await parseKubeconfig(kubeconfigTo(url, { ca: authority.ca }), 'of the test'),
-  );
-  const reply = transport({ method: 'GET', path: '/', headers: {} }, signal);
-  await requested.promise;
-  const [client] = verified.mock.contexts as TLSSocket[];
-  // A server of Node cannot send more than two tickets.
-  for (let ticket = 0; ticket < 17; ticket += 1) client?.emit('session', Buffer.alloc(0));
-  // Without the bound, there would be no reply.
-  expect(client?.destroyed).toBe(true);
-  await expect(reply).rejects.toMatchObject({ name: 'OverBound', message: 'more than 16 session tickets of TLS' });
+test.each([
+  ['session tickets', SESSION_TICKET, 14, 'more than 16 session tickets of TLS'],
+  ['key updates', KEY_UPDATE, 27, 'more than 32 secrets of TLS'],
+])('a connection ends if the server sends too many %s', async (_what, message, accepted, error) => {
+  const replyAfter = async (messages: number) => {
+    const many = Array.from({ length: messages }, () => message);
+    return statusOf(await portOfServerSending(many, authority.issue(['127.0.0.1'])));
+  };
+  await expect(replyAfter(accepted)).resolves.toBe(200);
+  await expect(replyAfter(accepted + 1)).rejects.toMatchObject({ name: 'OverBound', message: error });
 });
 
 test('a TLS 1.2 server cannot renegotiate a kept connection', async () => {
@@ -103,6 +90,7 @@ test('a TLS 1.2 server cannot renegotiate a kept connection', async () => {
       socket.renegotiate({}, (error) => attempt.resolve(error ? 'refused' : 'renegotiated'));
     });
   });
-  expect(await statusOf(server, attempt.promise)).toBe(200);
+  afterThisTest(() => server.close());
+  expect(await statusOf(await portOf(server), attempt.promise)).toBe(200);
   expect(await attempt.promise).toBe('refused');
 });
