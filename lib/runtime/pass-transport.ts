@@ -23,24 +23,36 @@ export interface PassKubeconfig {
   readonly isProvenAgainst: (url: string) => boolean;
 }
 
-/** Returns a transport that repeats a request with a newer kubeconfig after a 401 or a failed certificate verification. */
+/**
+ * Returns a transport that repeats a request with a newer kubeconfig after a 401 or a failed certificate verification. After a
+ * failed verification, all later requests of the pass fail without a connection, because a long chain takes half a second of CPU time.
+ */
 export function renewingTransport(
   kubeconfig: PassKubeconfig,
   transportOf: (access: ApiServerAccess) => Transport,
 ): Transport {
+  const untrusted = new Map<ApiServerAccess, unknown>();
+  const send = async (access: ApiServerAccess, ...[request, signal]: Parameters<Transport>) => {
+    if (untrusted.has(access)) throw untrusted.get(access);
+    try {
+      return await transportOf(access)(request, signal);
+    } catch (error) {
+      if (networkFaultOf(error) === 'tls') untrusted.set(access, error);
+      throw error;
+    }
+  };
   return async (request, signal) => {
     const used = kubeconfig.current();
     try {
-      const reply = await transportOf(used)(request, signal);
+      const reply = await send(used, request, signal);
       if (reply.status !== 401) return reply;
       const newer = await kubeconfig.newerThan(used).catch(refusedAndUnread);
-      const again = newer === undefined ? reply : await inPlaceOf(reply, () => transportOf(newer)(request, signal));
+      const again = newer === undefined ? reply : await inPlaceOf(reply, () => send(newer, request, signal));
       if (again.status === 401) kubeconfig.forget();
       return again;
     } catch (error) {
-      const isUntrusted = networkFaultOf(error) === 'tls';
-      const newer = isUntrusted ? await kubeconfig.newerThan(used).catch(() => undefined) : undefined;
-      const again = newer === undefined ? Promise.reject(error) : transportOf(newer)(request, signal);
+      const newer = untrusted.has(used) ? await kubeconfig.newerThan(used).catch(() => undefined) : undefined;
+      const again = newer === undefined ? Promise.reject(error) : send(newer, request, signal);
       return again.catch((last: unknown) => {
         kubeconfig.forget();
         throw last;

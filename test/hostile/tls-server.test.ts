@@ -1,13 +1,15 @@
 import { createServer } from 'node:tls';
 import { expect, test } from '@jest/globals';
-import { httpsProber } from '../../lib/kubernetes/https-prober.ts';
 import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
 import { BytesInFlight, readWhole } from '../../lib/kubernetes/reply-bounds.ts';
 import { ApiServerConnections } from '../../lib/kubernetes/transport.ts';
+import { systemNamespaces } from '../../lib/loops/system-namespaces.ts';
 import { makeAuthority } from '../../local/stand-in/identity.ts';
-import { portOver } from '../kubernetes/port-answering.ts';
+import { aClusterSpec } from '../support/a-cluster-spec.ts';
+import { aProcess } from '../support/a-process.ts';
 import { afterThisTest } from '../support/after-this-test.ts';
 import { kubeconfigTo } from '../support/kubeconfig-to.ts';
+import { aPassContext } from '../support/pass-context.ts';
 import { portOf } from '../support/serve.ts';
 import { KEY_UPDATE, portOfServerSending, SESSION_TICKET } from './tls-messages.ts';
 
@@ -49,24 +51,22 @@ test('a certificate chain of more than 100 KB ends the handshake before it is ve
   });
 });
 
-test('a certificate chain that does not verify is verified once per probe and once per call', async () => {
+test('a certificate chain that does not verify is verified once per probe, and at most four times for all calls of a pass', async () => {
   const server = serverWithChainOf(10);
   let handshakes = 0;
   server.on('connection', () => {
     handshakes += 1;
   });
   const url = `https://127.0.0.1:${await portOf(server)}`;
-  const access = await parseKubeconfig(kubeconfigTo(url, { ca: makeAuthority('another').ca }), 'of the test');
-  const target = { url, authenticate: false };
-  const probe = httpsProber({ access, deadline: signal, userAgent: 'test' });
-  expect(await probe(target)).toMatchObject({ kind: 'tlsFailure' });
+  const { ca } = makeAuthority('another');
+  const access = await aProcess(() => parseKubeconfig(kubeconfigTo(url, { ca }), 'of the test')).connect();
+  expect(await access.probe({ url, authenticate: false })).toMatchObject({ kind: 'tlsFailure' });
   expect(handshakes).toBe(1);
-  const connections = new ApiServerConnections();
-  afterThisTest(() => connections.close());
-  const port = portOver(connections.transport(access), { server: url });
-  const service = { kind: 'Service', namespace: 'default', name: 'kubernetes' } as const;
-  await expect(port.get(service)).rejects.toMatchObject({ code: 'TlsFailure' });
-  expect(handshakes).toBe(2);
+  const names = Array.from({ length: 20 }, (_, index) => `system-${index}`);
+  const spec = aClusterSpec({ systemNamespaces: names });
+  const { errors } = await systemNamespaces.run(aPassContext({ kubernetes: access.kubernetes, spec }));
+  expect(errors).toEqual(names.map(() => expect.objectContaining({ code: 'TlsFailure' })));
+  expect(handshakes).toBeLessThanOrEqual(1 + 4);
 });
 
 test.each([
