@@ -147,7 +147,7 @@ export function guideTable(): string[] {
     '| --- | --- | --- | --- | --- |',
     ...Object.entries(ALARM_GUIDES).map(([section, { severity, impact, stack, run }]) => {
       const first = stack === DOCTOR ? '[invoke `doctor`](#nothing-ran)' : commandOf(stack);
-      const other = run === undefined ? 'the same' : run === '' ? (WITHOUT_RULE[section] ?? '–') : commandOf(run);
+      const other = run === undefined ? 'same' : run === '' ? (WITHOUT_RULE[section] ?? '–') : commandOf(run);
       return `| [${section}](#${section}) | ${conditionsOf(section)} | ${severity}: ${impact} | ${first} | ${other} |`;
     }),
   ];

@@ -7,7 +7,7 @@ const TASKS = path.join(import.meta.dirname, '..', 'docs', 'tasks');
 
 const INTRODUCTION = `# Findings, states and error codes
 
-\`kbctl explain <word>\` prints the causes of each, and the commands that resolve it. It needs no table. To start from a finding, see
+\`kbctl explain <word>\` prints the causes of each and the commands that resolve it (\`-o json\` also the alarm), without a table. See also
 [Reading a finding](tasks/reading-a-finding.md).
 `;
 
@@ -18,7 +18,7 @@ const ERROR_CODES = `## Error codes
 
 const SEVERITIES: readonly Severity[] = ['action required', 'resolves automatically', 'information'];
 
-/** Returns `docs/findings.md`: the findings and states, with their events, alarms and tasks. */
+/** Returns `docs/findings.md`: the findings and states, with their events and tasks. */
 export function findingsPage(): string {
   return [
     INTRODUCTION,
@@ -42,10 +42,9 @@ function tables(kind: keyof typeof HEADINGS): string[] {
   });
 }
 
-function facts({ reasons, alarm, task }: Explanation): string[] {
+function facts({ reasons, task }: Explanation): string[] {
   return [
     ...(reasons.length === 0 ? [] : [`Events: ${reasons.map((reason) => `\`${reason}\``).join(', ')}.`]),
-    ...(alarm === undefined ? [] : [`Alarm: [${alarm}](runbook.md#${alarm}).`]),
     ...(task === undefined ? [] : [`Task: [${taskTitle(task)}](tasks/${task}.md).`]),
   ];
 }

@@ -40,16 +40,11 @@ export const KEY_HASH = /^[0-9a-f]{64}$/;
 
 function interval(loop: Loop) {
   const seconds = SCHEDULE_SECONDS[loop];
-  return withDefault(
-    seconds,
-    z.int(),
-    `Seconds between passes: a multiple of ${seconds}, at most ${DAY_SECONDS} (a day).`,
-    {
-      minimum: seconds,
-      maximum: DAY_SECONDS,
-      multipleOf: seconds,
-    },
-  );
+  return withDefault(seconds, z.int(), `Seconds between passes: a multiple of ${seconds}, at most ${DAY_SECONDS}.`, {
+    minimum: seconds,
+    maximum: DAY_SECONDS,
+    multipleOf: seconds,
+  });
 }
 
 const endpoints = z.strictObject({

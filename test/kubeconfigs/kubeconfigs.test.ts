@@ -19,11 +19,9 @@ const linesOf = (file: string) => readFileSync(path.join(folder, file), 'utf8').
 const verdicts: readonly Verdict[] = linesOf('verdicts.jsonl').map((line) => JSON.parse(line));
 
 /** The files in the table of intended differences. */
-const intended = linesOf('../../docs/kubeconfig-secret.md')
-  .slice(
-    linesOf('../../docs/kubeconfig-secret.md').findIndex((line) => line.startsWith('| difference from client-go |')),
-  )
-  .flatMap((line) => [...(line.split(' | ')[2] ?? '').matchAll(/`([a-z0-9-]+)`/g)].map(([, file = '']) => file));
+const intended = linesOf('README.md').flatMap((line) =>
+  [...(line.split(' | ')[2] ?? '').matchAll(/`([a-z0-9-]+)`/g)].map(([, file = '']) => file),
+);
 
 function fingerprint(ca: string): string {
   const hash = createHash('sha256');
