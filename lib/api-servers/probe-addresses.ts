@@ -228,6 +228,12 @@ export function isOfOtherPort({ target }: ProbedAddress, { service }: ClusterSpe
   return Number(port || (protocol === 'https:' ? 443 : 80)) !== service.securePort;
 }
 
+/** Returns what is probed, such as `probed at https://10.0.0.1:6443/readyz`, with the published port if it is another one. */
+export function describeTarget(probed: ProbedAddress, spec: ClusterSpec): string {
+  const port = isOfOtherPort(probed, spec) ? ` and published with port ${spec.service.securePort}` : '';
+  return `probed at ${probed.target.url}${port}`;
+}
+
 /**
  * Returns whether the host of the URL is an API server in the spec. A valid certificate does not prove this, because the
  * cluster's CA also signs the certificates of nodes.

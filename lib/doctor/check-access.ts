@@ -1,7 +1,7 @@
 import { parseAddress } from '../allocator/ip-address.ts';
 import { isLoopback } from '../allocator/network.ts';
 import {
-  isOfOtherPort,
+  describeTarget,
   type ProbedAddress,
   probeAddresses,
   resolveAddresses,
@@ -223,9 +223,8 @@ export async function checkProbes(
 
 function aboutAddress(probed: ProbedAddress, outcome: ProbeOutcome, spec: ClusterSpec): DoctorLine {
   const { verdict, detail, odd } = outcome;
-  const { address, target } = probed;
-  const port = isOfOtherPort(probed, spec) ? ` and published with port ${spec.service.securePort}` : '';
-  const message = `${address}, probed at ${target.url}${port}, ${hasAnswered(outcome) ? '' : 'gave '}${detail}`;
+  const { address } = probed;
+  const message = `${address}, ${describeTarget(probed, spec)}, ${hasAnswered(outcome) ? '' : 'gave '}${detail}`;
   if (verdict === 'ready') return ok('probe', message);
   if (verdict === 'alive') {
     const fix =

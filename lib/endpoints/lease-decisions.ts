@@ -84,16 +84,22 @@ function decideFamily(observation: LeaseObservation): LeaseChanges {
   ]);
 }
 
-/** Returns a line with the reason for each written change of a lease, except for refreshes and misses. */
+/**
+ * Returns a line with the reason for each written change of a lease, except for refreshes and misses.
+ * @param notes texts for the lines about new leases, by address
+ */
 export function describeChanges(
   { leases, outcomes, nowMs }: Pick<LeaseObservation, 'leases' | 'outcomes' | 'nowMs'>,
   decided: LeaseChanges,
   written: ReadonlySet<string>,
+  notes: ReadonlyMap<string, string>,
 ): string[] {
   const byAddress = new Map(leases.map((lease) => [lease.address, lease]));
   return [...written].flatMap((address) => {
-    const change = describeChange(address, byAddress.get(address), decided.get(address), nowMs);
-    return change === undefined ? [] : `${change}: ${outcomes.get(address)?.detail ?? 'not in the spec'}`;
+    const before = byAddress.get(address);
+    const change = describeChange(address, before, decided.get(address), nowMs);
+    const note = before === undefined ? (notes.get(address) ?? '') : '';
+    return change === undefined ? [] : `${change}: ${outcomes.get(address)?.detail ?? 'not in the spec'}${note}`;
   });
 }
 

@@ -1,4 +1,4 @@
-import { probeServers, ticksOfATurn } from '../api-servers/probe-addresses.ts';
+import { describeTarget, isOfOtherPort, probeServers, ticksOfATurn } from '../api-servers/probe-addresses.ts';
 import { publish, writeService } from '../api-servers/write-objects.ts';
 import type { Finding } from '../cluster/finding.ts';
 import {
@@ -119,7 +119,9 @@ async function gather(context: PassContext): Promise<World | PassReport> {
   };
   const decided = decideLeases(observation);
   const { written, present: stored, unwritten } = await changeLeases(table, spec.name, before, decided);
-  const lines = describeChanges(observation, decided, written);
+  const ofOtherPort = expected.filter((probed) => isOfOtherPort(probed, spec));
+  const notes = new Map(ofOtherPort.map((probed) => [probed.address, `, ${describeTarget(probed, spec)}`]));
+  const lines = describeChanges(observation, decided, written, notes);
   const contests = [state, isRecord(state) ? state['slices'] : undefined].map(contestStateFrom);
   const [contest = {}, slicesContest = {}] = contests;
   const read = await readObjects(kubernetes, families).catch((error: unknown): PassReport => {

@@ -30,6 +30,17 @@ describe('a tick of the kubernetes-service loop', () => {
     ]);
   });
 
+  test('the first tick with an API server reports the published port if the probe is of another port', async () => {
+    const url = 'https://127.0.0.1:32764/readyz';
+    const world = new EndpointsWorld([aServer(A, { url }), aServer(B)]).answer(READY, '127.0.0.1', B);
+    const { changes, findings } = await world.tick();
+    expect(changes.slice(0, 2)).toEqual([
+      `took lease ${A}: answered 200, probed at ${url} and published with port 6443`,
+      `took lease ${B}: answered 200`,
+    ]);
+    expect([findings, (await world.tick()).changes]).toEqual([[], []]);
+  });
+
   test('a tick without changes makes three reads and no write of objects, reads and writes the leases once, and returns the same state, so that its run record is not written', async () => {
     const world = await settled();
     const { state } = await world.tick();
