@@ -131,15 +131,22 @@ async function confirmRegistration(
 
 async function writePassEvents(
   environment: Environment,
-  { loop, cluster, previous, signal }: PassInput,
+  { loop, cluster, previous, signal, writes }: PassInput,
   kubernetes: ClusterPort,
   { findings, events = [] }: PassReport,
 ): Promise<EventsReport> {
+  // Passes that only observe count their sightings, but write no event.
+  const isUnwritten = writes === 'all' && previous?.observed === true;
+  const sightings = Object.fromEntries(
+    Object.entries(previous?.events ?? {}).map(([name, seen]) => {
+      return [name, isUnwritten ? { ...seen, lastWrittenAtMs: 0 } : seen];
+    }),
+  );
   const plan = planEvents({
     drafts: [...findings.flatMap(({ event }) => event ?? []), ...events],
     loop: loop.id,
     instance: environment.reportingInstance,
-    previous: previous?.events ?? {},
+    previous: sightings,
     nowMs: environment.nowMs(),
     cap: cluster.spec.maxEventsPerPass,
   });
@@ -153,7 +160,7 @@ async function writePassEvents(
       written: 0,
       dropped: plan.dropped + plan.writes.length,
       errors: [error],
-      sightings: previous?.events ?? {},
+      sightings,
     };
   }
 }

@@ -118,9 +118,17 @@ describe('mode observe', () => {
     expect(logged).toEqual([1, 1, 2]);
   });
 
-  test('an observing pass writes no events', async () => {
+  test('an observing pass writes no events, and the first pass in mode enforce writes those of the findings that last', async () => {
     const world = await aDispatchWorldOf({ mode: 'observe' });
-    await pass(world, () => aReport({ findings: [found] }), 'node-port-repair');
+    const finds = () => pass(world, () => aReport({ findings: [found] }), 'node-port-repair');
+    for (let observing = 0; observing < 3; observing++) await finds();
+    expect(world.cluster().writes).toEqual([]);
+    await registerCluster(world.table, aClusterSpec({ mode: 'enforce' }));
+    await finds();
+    const events = () => world.cluster().port.list('Event', undefined);
+    expect(await events()).toMatchObject([{ reason: 'PortNotAllocated', series: { count: 4 } }]);
+    world.cluster().writes.length = 0;
+    await finds();
     expect(world.cluster().writes).toEqual([]);
   });
 });
