@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
 import { kubeconfigOfEach } from '../../local/local-environment.ts';
+import { openCluster } from '../../local/open-cluster.ts';
 import { kubeconfigOf } from '../../local/stand-in/identity.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { IDENTITY } from '../support/stand-in.ts';
@@ -25,6 +26,31 @@ test('a local run uses the given kubeconfig for its own cluster, and the kubecon
     (await load(aClusterSpec({ name, kubeconfig: { file: kubeconfigFile } }), signal)).server;
   expect(await serverOf('started', 'not this one')).toBe('https://192.0.2.1:6443');
   expect(await serverOf('beside', file)).toBe('https://192.0.2.9:6443');
+});
+
+test('a local run reads the kubeconfig file that the changed spec names, unless the command line names one', async () => {
+  const own = temporaryFolder();
+  const file = async (name: string, content: string) => {
+    await writeFile(join(own, name), content);
+    return join(own, name);
+  };
+  const first = await file('first.kubeconfig', kubeconfigTo('https://192.0.2.1:6443'));
+  await file('second.kubeconfig', kubeconfigTo('https://192.0.2.2:6443'));
+  const lines = [
+    'name: demo',
+    'mode: observe',
+    'kubeconfig: { file: first.kubeconfig }',
+    'apiServers: [{ address: 10.9.8.7 }]',
+  ];
+  const specFile = await file('cluster.yml', lines.join('\n'));
+  const terminal = { signal, say: () => undefined };
+  const serverOf = async (kubeconfigFile?: string) => {
+    const real = { specFile, ...(kubeconfigFile !== undefined && { kubeconfigFile }) };
+    await using opened = await openCluster({ real, dataFolder: join(own, 'data') }, terminal);
+    const changed = { ...opened.spec, kubeconfig: { file: 'second.kubeconfig' } };
+    return (await opened.loadKubeconfig(changed, signal)).server;
+  };
+  expect([await serverOf(), await serverOf(first)]).toEqual(['https://192.0.2.2:6443', 'https://192.0.2.1:6443']);
 });
 
 test('a local run executes no plugin of a cluster that another writer registered in its table', async () => {
