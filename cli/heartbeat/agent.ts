@@ -3,6 +3,7 @@ import type { Environment } from '../../lib/runtime/environment.ts';
 import { type RegisteredCluster, readCluster } from '../../lib/table/clusters.ts';
 import { type Store, TableError } from '../../lib/table/key-value-table.ts';
 import { describeError } from '../../lib/telemetry/telemetry.ts';
+import { anyPartOf, upperHalfOf } from '../../lib/util/back-off.ts';
 import { type Cli, refuseSkew } from '../cli.ts';
 import { configurationError, EXIT, type ExitCode, exitCodeOf } from '../errors.ts';
 import { type Heartbeat, heartbeat } from './heartbeat.ts';
@@ -34,8 +35,8 @@ interface EndedRefresh {
  * spreads their writes.
  */
 export function restAfter({ isRefreshed, isFirst, everyMs }: EndedRefresh, random: () => number): number {
-  if (!isRefreshed) return Math.min(RETRY_MS, everyMs) * (0.5 + random() / 2);
-  return isFirst ? everyMs * random() : everyMs;
+  if (!isRefreshed) return upperHalfOf(Math.min(RETRY_MS, everyMs), random);
+  return isFirst ? anyPartOf(everyMs, random) : everyMs;
 }
 
 /** Refreshes one lease again and again until the signal aborts. Returns whether any refresh succeeded. */

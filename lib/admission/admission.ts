@@ -10,6 +10,7 @@ import { TableError } from '../table/key-value-table.ts';
 import { changesInTurn, Turns } from '../table/turns.ts';
 import { errorSentence } from '../telemetry/telemetry.ts';
 import { unlessAborted } from '../util/async.ts';
+import { anyPartOf } from '../util/back-off.ts';
 import { admit, logFault, logVerdict, type Verdict } from './admit.ts';
 import {
   type AdmissionHttpRequest,
@@ -193,5 +194,5 @@ function publicMessage(code: string): string {
 
 async function shorterEachTime(attempt: number, tookMs: number): Promise<void> {
   const factor = Math.min(LONGEST_FACTOR, Math.max(1, tookMs / ATTEMPT_MS));
-  await sleep(Math.random() * factor * (WAITS_MS[attempt] ?? WAITS_MS.at(-1) ?? 0));
+  await sleep(anyPartOf(factor * (WAITS_MS[attempt] ?? WAITS_MS.at(-1) ?? 0), Math.random));
 }

@@ -15,6 +15,7 @@ import { runKey } from '../table/run-records.ts';
 import { changesInTurn, Turns } from '../table/turns.ts';
 import { unwrittenTable } from '../table/unwritten-table.ts';
 import { errorSentence } from '../telemetry/telemetry.ts';
+import { SharedBackOff } from '../util/back-off.ts';
 import { type Answer, refusedAnswer } from './answer.ts';
 import { executeRequest } from './execute-request.ts';
 import { lookUpItems } from './items.ts';
@@ -49,8 +50,8 @@ export type AllocationHandler = Handler<Answer, TableEnvironment>;
 const LONGEST_MS = 25_000;
 
 /** Returns the handler of requests to allocate, release and look up items in the table. A refusal is an answer. */
-export function allocation({ pause, pick = randomInt, openHeld }: AllocationOptions = {}): AllocationHandler {
-  const backoff = new Backoff(pause);
+export function allocation({ pause = sleep, pick = randomInt, openHeld }: AllocationOptions = {}): AllocationHandler {
+  const backOff = new SharedBackOff(pause, Math.random);
   const turns = new Turns();
   return (event, context) =>
     runInvocation('allocate', context, async (invocation) => {
@@ -61,13 +62,13 @@ export function allocation({ pause, pick = randomInt, openHeld }: AllocationOpti
       const deadline = environment.startDeadline(budgetMs);
       const errors: string[] = [];
       try {
-        if (request.operation !== 'lookUp') await backoff.begin();
+        if (request.operation !== 'lookUp') await backOff.begin();
         const { nowMs } = environment;
-        const wait = (attempt: number, tookMs: number) => backoff.lost(attempt, tookMs);
+        const wait = (attempt: number, tookMs: number) => backOff.lost(attempt, tookMs);
         const { update, retries } = changesInTurn({ turns, signal: deadline.signal, nowMs, wait });
-        const options = { pick, openHeld, update: { ...update, isCalm: () => backoff.isCalm } };
+        const options = { pick, openHeld, update: { ...update, isCalm: () => backOff.isCalm } };
         const answer = await answerOf(request, invocation, { signal: deadline.signal, endsAtMs }, options, errors);
-        if (request.operation !== 'lookUp') backoff.won();
+        if (request.operation !== 'lookUp') backOff.won();
         logAnswer(invocation, answer, retries(), errors);
         return answer;
       } catch (error) {
@@ -161,47 +162,4 @@ function notFinished({ requestId, operation, dryRun }: AllocateRequest, error: T
       ? 'invoke it again'
       : 'invoke it again with the same requestId: it resumes where this one ended';
   return new TableError(code, `${code}: request ${requestId} was not finished, ${again}. ${message}`, { cause: error });
-}
-
-const SHORTEST_WAIT_MS = 20;
-const LONGEST_WAIT_MS = { least: 1_000, most: 8_000 };
-/** The longest wait, as a multiple of the duration of an attempt. */
-const LONGEST_WAIT_IN_ATTEMPTS = 50;
-
-/**
- * Delays callers that change one range at the same time. The longest random wait doubles after a lost attempt and halves after a
- * successful one; this also affects later invocations in the same process. Within a request, each further wait is a smaller share
- * of it, so that new callers do not overtake the request.
- */
-export class Backoff {
-  readonly #pause: (ms: number) => Promise<void>;
-  #windowMs = SHORTEST_WAIT_MS;
-
-  constructor(pause: (ms: number) => Promise<void> = (ms) => sleep(ms)) {
-    this.#pause = pause;
-  }
-
-  get isCalm(): boolean {
-    return this.#windowMs <= SHORTEST_WAIT_MS;
-  }
-
-  async begin(): Promise<void> {
-    if (!this.isCalm) await this.#wait(1);
-  }
-
-  /** Waits after an attempt lost to another writer. The first attempt of a request has number 0. */
-  async lost(attempt: number, tookMs: number): Promise<void> {
-    const { least, most } = LONGEST_WAIT_MS;
-    const longestMs = Math.min(Math.max(least, LONGEST_WAIT_IN_ATTEMPTS * tookMs), most);
-    this.#windowMs = Math.min(2 * this.#windowMs, longestMs);
-    await this.#wait(attempt + 1);
-  }
-
-  won(): void {
-    this.#windowMs = Math.max(this.#windowMs / 2, SHORTEST_WAIT_MS);
-  }
-
-  #wait(share: number): Promise<void> {
-    return this.#pause((Math.random() * this.#windowMs) / share);
-  }
 }

@@ -1,6 +1,7 @@
 import { isNativeError } from 'node:util/types';
 import { StandardRetryStrategy } from '@smithy/core/retry';
 import { NodeHttpHandler } from '@smithy/node-http-handler';
+import { anyPartOf, doubledMs } from '../util/back-off.ts';
 
 /** The region of a client and the identity that it uses. Default: those of the AWS SDK. */
 export interface AwsAccount {
@@ -49,7 +50,7 @@ function cappedBackoff(maxMs: number) {
       baseMs = delayMs;
     },
     computeNextBackoffDelay: (attempt: number): number =>
-      Math.floor(Math.random() * Math.min(baseMs * 2 ** attempt, maxMs)),
+      Math.floor(anyPartOf(doubledMs(baseMs, attempt, maxMs), Math.random)),
   };
 }
 

@@ -3,6 +3,7 @@ import { DispatchError } from '../runtime/deadline.ts';
 import { type ClusterSpec, type Loop, SCHEDULE_SECONDS } from '../spec/cluster-spec.ts';
 import type { Pause } from '../table/clusters.ts';
 import type { RunRecord } from '../table/run-records.ts';
+import { doubledMs } from '../util/back-off.ts';
 
 export interface Timing {
   readonly nowMs: number;
@@ -48,7 +49,7 @@ export function isDue(loop: Loop, spec: Intervals, { nowMs, last, backsOff }: Ti
  */
 function backoffMs({ withoutAnswer = 0 }: Pick<RunRecord, 'withoutAnswer'>, intervalMs: number): number {
   const doublings = Math.max(0, withoutAnswer - 1);
-  return Math.max(intervalMs, Math.min(LONGEST_BACKOFF_MS, intervalMs * 2 ** doublings));
+  return Math.max(intervalMs, doubledMs(intervalMs, doublings, LONGEST_BACKOFF_MS));
 }
 
 /**

@@ -1,5 +1,6 @@
 import { setTimeout as timer } from 'node:timers/promises';
 import type { Json } from '../cluster/kubernetes-objects.ts';
+import { doubledMs, upperHalfOf } from '../util/back-off.ts';
 import { ClusterError } from './cluster-port.ts';
 import type { HttpReply } from './http-client.ts';
 import { describeNetworkError, networkFaultOf } from './network-fault.ts';
@@ -22,10 +23,6 @@ export interface CallOptions {
   readonly deadline: AbortSignal;
   /** Waits; rejects as soon as the signal is aborted. Default: a timer. */
   readonly sleep?: Sleep | undefined;
-  /** Returns a random number from 0 to 1, for the jitter of the waits. Default: `Math.random`. */
-  readonly random?: () => number;
-  /** The time limit of each attempt, which is ended earlier by the deadline. Default: 10 s, or 60 s for a streamed reply. */
-  readonly tryTimeoutMs?: number;
   /** The maximum number of attempts of one call. Default: 5. */
   readonly tries?: number;
   /** The counter of unfinished replies of all API servers. Default: a counter for the calls of this client only. */
@@ -54,6 +51,7 @@ const FIRST_WAIT_MS = 200;
 const LONGEST_WAIT_MS = 5_000;
 /** The longest `Retry-After` that a call obeys. After a longer one the call fails, and the next pass tries again. */
 const LONGEST_RETRY_AFTER_MS = 10_000;
+/** The time limit of each attempt. The deadline may end it earlier. */
 const TRY_MS = 10_000;
 /** The time limit of a streamed reply, which is half of the time limit of a repair pass. */
 const STREAM_MS = 60_000;
@@ -73,7 +71,7 @@ interface Failure {
  * Returns any reply from 200 to 499 except 429. Throws `Throttled`, `Unavailable`, `TlsFailure`, `DeadlineExceeded`.
  */
 export function apiCalls(options: CallOptions): SendCall {
-  const { deadline, server, userAgent, tries = 5, random = Math.random, inFlight = new BytesInFlight() } = options;
+  const { deadline, server, userAgent, tries = 5, inFlight = new BytesInFlight() } = options;
   const sleep = options.sleep ?? sleepUntilAborted;
   return async (purpose, unsent, body, accept = 'application/json') => {
     const type = unsent.method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
@@ -88,9 +86,9 @@ export function apiCalls(options: CallOptions): SendCall {
       const { error, retry } = outcome;
       if (retry === undefined || attempt === tries || retry.afterMs > LONGEST_RETRY_AFTER_MS) throw error;
       afterLostReply ||= retry.mayHaveHappened;
-      const backoff = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** (attempt - 1)) * (0.5 + random() / 2);
+      const backOffMs = upperHalfOf(doubledMs(FIRST_WAIT_MS, attempt - 1, LONGEST_WAIT_MS), Math.random);
       // If the deadline ends the wait, the error of the last attempt is more useful than the deadline's.
-      await sleep(Math.max(retry.afterMs, backoff), deadline).catch(() => {
+      await sleep(Math.max(retry.afterMs, backOffMs), deadline).catch(() => {
         throw error;
       });
     }
@@ -100,12 +98,12 @@ export function apiCalls(options: CallOptions): SendCall {
 type Reply = Omit<AnsweredCall, 'afterLostReply'>;
 
 async function tryOnce(
-  { deadline, transport, inFlight, tryTimeoutMs }: CallOptions & { readonly inFlight: BytesInFlight },
+  { deadline, transport, inFlight }: CallOptions & { readonly inFlight: BytesInFlight },
   request: ApiRequest,
   site: CallSite,
 ): Promise<Reply | Failure> {
   if (deadline.aborted) return outOfTime(site, deadline.reason);
-  const limitMs = tryTimeoutMs ?? (request.streamed ? STREAM_MS : TRY_MS);
+  const limitMs = request.streamed ? STREAM_MS : TRY_MS;
   const timeout = AbortSignal.timeout(limitMs);
   const failureOf = (error: unknown): Failure => {
     if (deadline.aborted) return outOfTime(site, error);

@@ -15,8 +15,6 @@ export interface HttpsProberOptions {
   /** The signal that aborts when the pass must end. */
   readonly deadline: AbortSignal;
   readonly userAgent: string;
-  /** Returns a signal that aborts after a time and so ends a probe. Default: `AbortSignal.timeout`. */
-  readonly expire?: (ms: number) => AbortSignal;
   readonly kept?: KeptConnections;
   /** Measures the lag of this process's event loop. Default: with a timer. */
   readonly measureLag?: () => () => number;
@@ -43,7 +41,7 @@ const SHORT_KEYS = 'X25519:P-256:P-384';
  * once more.
  */
 export function httpsProber(given: HttpsProberOptions): Prober {
-  const options = { expire: (ms: number) => AbortSignal.timeout(ms), measureLag, ...given };
+  const options = { measureLag, ...given };
   const { deadline } = options;
   return async (target, endOfProbes) => {
     const end = endOfProbes === undefined ? deadline : AbortSignal.any([deadline, endOfProbes]);
@@ -52,10 +50,10 @@ export function httpsProber(given: HttpsProberOptions): Prober {
   };
 }
 
-type Options = HttpsProberOptions & Required<Pick<HttpsProberOptions, 'expire' | 'measureLag'>>;
+type Options = HttpsProberOptions & Required<Pick<HttpsProberOptions, 'measureLag'>>;
 
 async function probeFor(limitMs: number, target: ProbeTarget, end: AbortSignal, options: Options): Promise<ProbeReply> {
-  const signal = AbortSignal.any([end, options.expire(limitMs)]);
+  const signal = AbortSignal.any([end, AbortSignal.timeout(limitMs)]);
   const worstLag = options.measureLag();
   try {
     return await unlessAborted(signal, () => ask(target, options, signal));
@@ -77,7 +75,7 @@ function timedOut(limitMs: number, lagMs: number): ProbeReply {
 type Answer = Extract<ProbeReply, { readonly kind: 'status' }>;
 
 async function ask(target: ProbeTarget, options: Options, signal: AbortSignal): Promise<Answer> {
-  const { access, userAgent, kept, expire } = options;
+  const { access, userAgent, kept } = options;
   const { lookup } = access;
   const url = new URL(target.url);
   if (lookup !== undefined && isLocalHost(url)) throw localRefused(url.host);
@@ -97,7 +95,7 @@ async function ask(target: ProbeTarget, options: Options, signal: AbortSignal): 
     return askOn(client).finally(() => client.destroy());
   };
   const askBriefly = async (client: HttpClient): Promise<Answer> => {
-    const end = AbortSignal.any([signal, expire(KEPT_LIMIT_MS)]);
+    const end = AbortSignal.any([signal, AbortSignal.timeout(KEPT_LIMIT_MS)]);
     return unlessAborted(end, () => askOn(client, end));
   };
   if (authenticated || !isTls) return askOnce(tls);

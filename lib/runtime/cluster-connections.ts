@@ -30,8 +30,6 @@ export interface ClusterConnectionsOptions {
   readonly loadKubeconfig: LoadKubeconfig;
   /** Waits between the attempts of a call, and before a read of a kubeconfig. Default: a timer. */
   readonly sleep?: Sleep | undefined;
-  /** Returns a random number from 0 to 1, which varies how long a kubeconfig is kept. Default: `Math.random`. */
-  readonly random?: () => number;
 }
 
 interface KnownKubeconfig {
@@ -123,7 +121,7 @@ export class ClusterConnections {
   /** Reads the kubeconfig of a cluster. After a read that hangs or fails, the next pass reads again. */
   async #open(opening: Opening): Promise<KnownKubeconfig> {
     const { key, spec, signal } = opening;
-    const { nowMs, loadKubeconfig, random = Math.random } = this.#options;
+    const { nowMs, loadKubeconfig } = this.#options;
     const access = await this.#pacer.paced(spec, signal, () => loadKubeconfig(spec, signal));
     const { warned = new Set<string>() } = this.#known.get(key) ?? {};
     const ends = await credentialEnds(access);
@@ -131,7 +129,7 @@ export class ClusterConnections {
       access,
       controlPlane: controlPlaneOf(access),
       readAtMs: nowMs(),
-      keepMs: KEEP_MS * (1 + random()),
+      keepMs: KEEP_MS * (1 + Math.random()),
       warned,
       ends,
       unverified: new Set(),

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { anyPartOf, doubledMs } from '../util/back-off.ts';
 import { type Item, type KeyValueTable, type NewItem, TableError, type WriteResult } from './key-value-table.ts';
 import { sameValue } from './stored-item.ts';
 
@@ -118,5 +119,5 @@ function contended(cluster: string, key: string, outcome: string): TableError {
 }
 
 async function jitteredWait(attempt: number): Promise<void> {
-  await sleep(Math.random() * Math.min(FIRST_WAIT_MS * 2 ** attempt, LONGEST_WAIT_MS));
+  await sleep(anyPartOf(doubledMs(FIRST_WAIT_MS, attempt, LONGEST_WAIT_MS), Math.random));
 }

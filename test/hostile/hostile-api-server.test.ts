@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { describe, expect, jest, test } from '@jest/globals';
 import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import { listAllServices } from '../../lib/kubernetes/item-reader.ts';
 import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
@@ -23,8 +23,10 @@ async function portTo(attack: Attack) {
   afterThisTest(() => connections.close());
   const transport = connections.transport(await parseKubeconfig(kubeconfigTo(server.url), 'of the test'));
   // The timeout is long, so that not the timeout but a limit ends a reply that keeps arriving, even on a busy machine.
-  const tryTimeoutMs = attack.everyMs === undefined ? 600_000 : 20;
-  return { server, port: portOver(transport, { server: server.url, tryTimeoutMs }) };
+  const limit = AbortSignal.timeout(attack.everyMs === undefined ? 600_000 : 20);
+  const timeout = jest.spyOn(AbortSignal, 'timeout').mockReturnValue(limit);
+  afterThisTest(() => timeout.mockRestore());
+  return { server, port: portOver(transport, { server: server.url }) };
 }
 
 /**

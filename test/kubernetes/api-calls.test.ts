@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { describe, expect, jest, test } from '@jest/globals';
 import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
 import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import type { HttpReply } from '../../lib/kubernetes/http-client.ts';
@@ -75,6 +75,8 @@ describe.each<[string, HttpReply | Error]>([
   ['a reply that is cut off', { status: 200, headers: {}, body: cutOff }],
 ])('a temporary fault (%s)', (_, answer) => {
   test.each(calls)('the call %s is tried five times, and then fails with Unavailable', async (_name, call) => {
+    const random = jest.spyOn(Math, 'random').mockReturnValue(0);
+    afterThisTest(() => random.mockRestore());
     const { port, requests, waits } = portAnswering(answer);
     await expect(call(port)).rejects.toMatchObject({
       code: 'Unavailable',
@@ -215,16 +217,13 @@ test('if the deadline ends the wait before a retry, the call fails with the last
 });
 
 test('an attempt that gets no answer is ended by the timeout of one attempt, and is retried', async () => {
-  let tries = 0;
-  const port = portOver(
-    (_, signal) => {
-      tries += 1;
-      return tries > 1
-        ? Promise.resolve(reply(200, service))
-        : new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(lost)));
-    },
-    { tryTimeoutMs: 1 },
-  );
+  const timeout = jest.spyOn(AbortSignal, 'timeout').mockImplementation(() => AbortSignal.abort());
+  afterThisTest(() => timeout.mockRestore());
+  const port = portOver(async (_, signal) => {
+    timeout.mockImplementation(() => new AbortController().signal);
+    if (signal.aborted) throw lost;
+    return reply(200, service);
+  });
   await expect(port.get(ref)).resolves.toEqual(service);
 });
 

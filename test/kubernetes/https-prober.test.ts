@@ -16,6 +16,8 @@ const caOf = ({ ca }: { readonly ca: string }) => ({ 'certificate-authority-data
 const base64 = (text: string) => Buffer.from(text).toString('base64');
 
 interface Set extends Partial<Omit<HttpsProberOptions, 'access'>> {
+  /** Replaces `AbortSignal.timeout`. Default: no time limit ever expires. */
+  readonly expire?: (ms: number) => AbortSignal;
   readonly tls?: CertifiedKey;
   readonly server?: string;
   readonly cluster?: object;
@@ -41,8 +43,18 @@ async function hangingServerAnd(set: Set) {
 
 async function serverAnd(
   react: () => Reaction,
-  { tls = certified, server: named, cluster, user, lagMs = 0, ...set }: Set = {},
+  {
+    tls = certified,
+    server: named,
+    cluster,
+    user,
+    lagMs = 0,
+    expire = () => new AbortController().signal,
+    ...set
+  }: Set = {},
 ) {
+  const timeout = jest.spyOn(AbortSignal, 'timeout').mockImplementation(expire);
+  afterThisTest(() => timeout.mockRestore());
   const server = await startFaultServer(react, tls);
   afterThisTest(server.stop);
   const trust = cluster === undefined ? { ca: authority.ca } : { cluster };
@@ -51,7 +63,6 @@ async function serverAnd(
     access: await parseKubeconfig(text, 'of the test'),
     deadline: new AbortController().signal,
     userAgent: 'test',
-    expire: () => new AbortController().signal,
     measureLag: () => () => lagMs,
     ...set,
   });

@@ -31,7 +31,7 @@ export function portAnswering(...answers: readonly (HttpReply | Error)[]) {
     if (answer === undefined || answer instanceof Error) throw answer ?? new Error('no answers');
     return answer;
   };
-  const port = portOver(transport, { sleep: async (ms) => void waits.push(ms), random: () => 0 });
+  const port = portOver(transport, { sleep: async (ms) => void waits.push(ms) });
   return { port, requests, waits };
 }
 

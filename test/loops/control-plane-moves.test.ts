@@ -71,7 +71,7 @@ function newProcess(): ClusterConnections {
     reads += 1;
     return anAccess({ server: named().url });
   };
-  return aProcess(load, { nowMs: () => world.clock.nowMs, random: () => 0.9 }).clusters;
+  return aProcess(load, { nowMs: () => world.clock.nowMs }).clusters;
 }
 
 async function pass(): Promise<string | undefined> {

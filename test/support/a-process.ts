@@ -1,3 +1,4 @@
+import { jest } from '@jest/globals';
 import type { ApiServerAccess } from '../../lib/kubernetes/kubeconfig.ts';
 import { ClusterConnections, type ClusterConnectionsOptions } from '../../lib/runtime/cluster-connections.ts';
 import type { ConnectOptions } from '../../lib/runtime/environment.ts';
@@ -14,9 +15,11 @@ export function aProcess(
   const warnings: string[] = [];
   const sleeps: number[] = [];
   let reads = 0;
+  // A kubeconfig is kept for 6 hours.
+  const random = jest.spyOn(Math, 'random').mockReturnValue(0.5);
+  afterThisTest(() => random.mockRestore());
   const clusters = new ClusterConnections({
     nowMs: () => clock.nowMs,
-    random: () => 0.5,
     sleep: async (ms) => void sleeps.push(ms),
     loadKubeconfig: (spec) => {
       reads += 1;

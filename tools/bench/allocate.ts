@@ -1,7 +1,8 @@
 // Compares requests to allocate with bare conditional updates of one item.
 import { randomUUID } from 'node:crypto';
-import { allocation, Backoff } from '../../lib/allocate/allocation.ts';
+import { allocation } from '../../lib/allocate/allocation.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
+import { SharedBackOff } from '../../lib/util/back-off.ts';
 import type { Clock } from '../../test/simulation/clock.ts';
 import { anAllocateWorld, CLUSTER } from '../../test/support/allocate-world.ts';
 import { fleetClock } from '../../test/support/fleet-model.ts';
@@ -100,7 +101,7 @@ async function allocations(
 
 function bareUpdates(_: KeyValueTable, clock: Clock, table: KeyValueTable): () => () => Promise<void> {
   return () => {
-    const backoff = new Backoff((ms) => clock.wait(ms));
+    const backoff = new SharedBackOff((ms) => clock.wait(ms), Math.random);
     return async () => {
       await backoff.begin();
       for (let attempt = 0; ; attempt += 1) {

@@ -1,9 +1,9 @@
 import { expect, test } from '@jest/globals';
-import { Backoff } from '../../lib/allocate/allocation.ts';
+import { SharedBackOff } from '../../lib/util/back-off.ts';
 
 function aBackoff() {
   const waits: number[] = [];
-  const backoff = new Backoff(async (ms) => void waits.push(ms));
+  const backoff = new SharedBackOff(async (ms) => void waits.push(ms), Math.random);
   const waited = async (work: () => Promise<void>) => {
     waits.length = 0;
     await work();
