@@ -2,9 +2,9 @@ import { randomInt } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PickIndex } from '../allocator/range-allocator.ts';
 import { type ReadSecretText, secretTextReader } from '../aws/store-client.ts';
-import { DispatchError } from '../runtime/deadline.ts';
+import { answerBudgetMs, DispatchError } from '../runtime/deadline.ts';
 import type { TableEnvironment } from '../runtime/environment.ts';
-import { answerBudgetMs, type Handler, type Invocation, runInvocation } from '../runtime/invocation.ts';
+import { type Handler, type Invocation, runInvocation } from '../runtime/invocation.ts';
 import { clusterNames } from '../table/clusters.ts';
 import { TableError } from '../table/key-value-table.ts';
 import { changesInTurn, Turns } from '../table/turns.ts';
@@ -92,7 +92,7 @@ function budgetOf(
   invocation: Invocation<TableEnvironment>,
 ): number {
   const waitedMs = cameAtMs === undefined ? 0 : Math.max(0, invocation.environment.nowMs() - cameAtMs);
-  return answerBudgetMs(invocation, Math.min(deadlineMs, timeoutMs - waitedMs - NETWORK_MS));
+  return answerBudgetMs(invocation.remainingMs, Math.min(deadlineMs, timeoutMs - waitedMs - NETWORK_MS));
 }
 
 interface Work extends ReturnType<typeof open> {

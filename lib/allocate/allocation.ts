@@ -2,8 +2,9 @@ import { randomInt } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PickIndex } from '../allocator/range-allocator.ts';
 import { isRefused, type Refusal } from '../allocator/refusal.ts';
+import { answerBudgetMs } from '../runtime/deadline.ts';
 import type { TableEnvironment } from '../runtime/environment.ts';
-import { answerBudgetMs, type Handler, type Invocation, runInvocation } from '../runtime/invocation.ts';
+import { type Handler, type Invocation, runInvocation } from '../runtime/invocation.ts';
 import type { ClusterSpec } from '../spec/cluster-spec.ts';
 import { repairLoopOf } from '../spec/spec-ranges.ts';
 import { CLUSTERS } from '../table/clusters.ts';
@@ -57,7 +58,7 @@ export function allocation({ pause = sleep, pick = randomInt, openHeld }: Alloca
     runInvocation('allocate', context, async (invocation) => {
       const request = parseRequest(event);
       const { environment } = invocation;
-      const budgetMs = answerBudgetMs(invocation, LONGEST_MS);
+      const budgetMs = answerBudgetMs(invocation.remainingMs, LONGEST_MS);
       const endsAtMs = environment.nowMs() + budgetMs;
       const deadline = environment.startDeadline(budgetMs);
       const errors: string[] = [];

@@ -3,8 +3,15 @@ import { endpointsChanges, publishChanges } from '../dispatch/report-pass.ts';
 import { ClusterError, type ClusterPort } from '../kubernetes/cluster-port.ts';
 import { withholdWrites } from '../kubernetes/withhold-writes.ts';
 import { CALLER_KEY, callerRefusal } from '../runtime/caller-keys.ts';
-import { ANSWERING_MS, DispatchError, pause, withDeadline, withinDeadline } from '../runtime/deadline.ts';
-import { answerBudgetMs, type Handler, type Invocation, runInvocation } from '../runtime/invocation.ts';
+import {
+  ANSWERING_MS,
+  answerBudgetMs,
+  DispatchError,
+  pause,
+  withDeadline,
+  withinDeadline,
+} from '../runtime/deadline.ts';
+import { type Handler, type Invocation, runInvocation } from '../runtime/invocation.ts';
 import type { ClusterSpec } from '../spec/cluster-spec.ts';
 import { shapeFaults } from '../spec/shapes.ts';
 import { otherOwner, readCluster } from '../table/clusters.ts';
@@ -40,7 +47,7 @@ function parse(event: unknown): DeregistrationRequest {
 
 async function answer(request: DeregistrationRequest, invocation: Invocation): Promise<DeregistrationResult> {
   const { environment, telemetry } = invocation;
-  const budgetMs = answerBudgetMs(invocation, LONGEST_MS);
+  const budgetMs = answerBudgetMs(invocation.remainingMs, LONGEST_MS);
   const wouldWrite = new Set<string>();
   // The signal aborts when the time is over. A call that ignores the signal is abandoned somewhat later, so that the error of a
   // call that obeys it can still arrive.

@@ -1,6 +1,6 @@
 import type { LoopDefinition } from '../loops/pass.ts';
-import { DispatchError, LISTING_MS, pause } from '../runtime/deadline.ts';
-import { type Handler, type Invocation, runInvocation, withinInvocation } from '../runtime/invocation.ts';
+import { DispatchError, LISTING_MS, pause, withinInvocation } from '../runtime/deadline.ts';
+import { type Handler, type Invocation, runInvocation } from '../runtime/invocation.ts';
 import { STACK_LOOP } from '../spec/cluster-spec.ts';
 import type { Pause } from '../table/clusters.ts';
 import { TableError } from '../table/key-value-table.ts';

@@ -1,5 +1,5 @@
-import { CONCURRENT_READS, FIGURES_MS } from '../runtime/deadline.ts';
-import { type Invocation, withinInvocation } from '../runtime/invocation.ts';
+import { CONCURRENT_READS, FIGURES_MS, withinInvocation } from '../runtime/deadline.ts';
+import type { Invocation } from '../runtime/invocation.ts';
 import { LOOPS, type Loop } from '../spec/cluster-spec.ts';
 import { ALL_CLUSTERS, CLUSTERS, clustersIn, otherOwner, type Pause } from '../table/clusters.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';

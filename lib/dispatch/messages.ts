@@ -1,5 +1,4 @@
-import { LISTING_MS } from '../runtime/deadline.ts';
-import { withinInvocation } from '../runtime/invocation.ts';
+import { LISTING_MS, withinInvocation } from '../runtime/deadline.ts';
 import { readPauseOfAll } from '../table/clusters.ts';
 import { errorSentence } from '../telemetry/telemetry.ts';
 import { type Attempt, attemptAll } from './attempt.ts';

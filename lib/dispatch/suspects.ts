@@ -1,5 +1,4 @@
-import { CONCURRENT_READS, QUEUEING_MS, RECORDING_MS } from '../runtime/deadline.ts';
-import { withinInvocation } from '../runtime/invocation.ts';
+import { CONCURRENT_READS, QUEUEING_MS, RECORDING_MS, withinInvocation } from '../runtime/deadline.ts';
 import type { Loop } from '../spec/cluster-spec.ts';
 import { type Accident, afterAccident, listFleetNotes, type Suspect, writeSuspect } from '../table/fleet-notes.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';

@@ -88,6 +88,20 @@ export function withinDeadline<T>(clock: Clock, ms: number, work: (signal: Abort
   return withDeadline(clock, ms, (signal) => unlessAborted(signal, () => work(signal)));
 }
 
+/** Returns the result of `work`, which ends early enough that the invocation can still record and log the result. */
+export function withinInvocation<T>(
+  { environment, remainingMs }: { readonly environment: Clock; readonly remainingMs: () => number },
+  longestMs: number,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  return withinDeadline(environment, Math.min(longestMs, remainingMs() - CLOSING_MS), work);
+}
+
+/** Returns how long the work for a caller may take, so that the invocation can still answer. */
+export function answerBudgetMs(remainingMs: () => number, longestMs: number): number {
+  return Math.max(0, Math.min(longestMs, remainingMs() - ANSWERING_MS));
+}
+
 /** Waits until the deadline is reached or the signal aborts. */
 export async function pause({ signal: over, cancel }: Deadline, signal: AbortSignal): Promise<void> {
   const either = AbortSignal.any([over, signal]);

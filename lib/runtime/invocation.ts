@@ -1,7 +1,7 @@
 import { readPauseOfAll } from '../table/clusters.ts';
 import { MOST_SKEW_MS } from '../table/key-value-table.ts';
 import { errorSentence, type InvocationLabels, type Telemetry } from '../telemetry/telemetry.ts';
-import { ANSWERING_MS, CLOSING_MS, MEASURING_MS, withinDeadline } from './deadline.ts';
+import { MEASURING_MS, withinDeadline } from './deadline.ts';
 import type { Environment, TableEnvironment } from './environment.ts';
 
 export interface Invocation<Of extends TableEnvironment = Environment> {
@@ -23,20 +23,6 @@ export type Handler<Answer, Of extends TableEnvironment = Environment> = (
   event: unknown,
   context: InvocationContext<Of>,
 ) => Promise<Answer>;
-
-/** Returns how long the work for a caller may take. */
-export function answerBudgetMs({ remainingMs }: Pick<Invocation, 'remainingMs'>, longestMs: number): number {
-  return Math.max(0, Math.min(longestMs, remainingMs() - ANSWERING_MS));
-}
-
-/** Runs `work`, and aborts it early enough that the invocation can still record and log the result. */
-export function withinInvocation<T>(
-  { environment, remainingMs }: Invocation<TableEnvironment>,
-  longestMs: number,
-  work: (signal: AbortSignal) => Promise<T>,
-): Promise<T> {
-  return withinDeadline(environment, Math.min(longestMs, remainingMs() - CLOSING_MS), work);
-}
 
 /** Runs a handler's work, logs its failure, and writes its metrics. */
 export async function runInvocation<Result, Of extends TableEnvironment>(
