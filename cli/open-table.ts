@@ -3,6 +3,7 @@ import { dynamoDbStore } from '../lib/table/dynamodb/dynamodb-store.ts';
 import { createDynamoClient } from '../lib/table/dynamodb/dynamodb-table.ts';
 import type { KeyValueTable, Store } from '../lib/table/key-value-table.ts';
 import { unlessAborted } from '../lib/util/async.ts';
+import { defined } from '../lib/util/values.ts';
 import { findRunning, openRunning, type Running } from '../local/running.ts';
 import { configurationError, usageError } from './errors.ts';
 
@@ -62,9 +63,7 @@ async function tableInAws(
 ): Promise<Found> {
   if (data !== undefined) throw usageError('Use either --table (a table in AWS) or --data (a local one).');
   const client = createDynamoClient({
-    ...(profile !== undefined && { profile }),
-    ...(region !== undefined && { region }),
-    ...(endpointUrl !== undefined && { endpoint: endpointUrl }),
+    ...defined({ profile, region, endpoint: endpointUrl }),
     // A user can wait longer than a pass, and has a slower network.
     connectionTimeoutMs: 3_000,
     requestTimeoutMs: 5_000,

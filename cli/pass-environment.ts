@@ -4,6 +4,7 @@ import { createEnvironment } from '../lib/runtime/cluster-connections.ts';
 import type { Environment } from '../lib/runtime/environment.ts';
 import type { ClusterSpec, KubeconfigSpec } from '../lib/spec/cluster-spec.ts';
 import type { TelemetryFactory } from '../lib/telemetry/telemetry.ts';
+import { defined } from '../lib/util/values.ts';
 import { warningTelemetry } from '../local/human-telemetry.ts';
 import { pluginRunner } from '../local/kubeconfig-plugins.ts';
 import { endingWith, targetGroups } from '../local/local-environment.ts';
@@ -60,14 +61,14 @@ export async function passEnvironment(
     telemetry: options.telemetry ?? warningTelemetry((line) => cli.output.say(line)),
     reportingInstance: 'kbctl',
     healthyTargets: targetGroups(),
-    ...(options.stack !== undefined && { stack: options.stack }),
+    ...defined({ stack: options.stack }),
     table: tableUntil,
   });
   return { environment, loadKubeconfig, close };
 }
 
 function inFile(file: string, context: string | undefined): KubeconfigSpec {
-  return { file, ...(context !== undefined && { context }) };
+  return { file, ...defined({ context }) };
 }
 
 function printingServer(cli: Cli, load: LoadKubeconfig): LoadKubeconfig {

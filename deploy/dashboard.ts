@@ -51,12 +51,20 @@ const SHOWN_ALARMS = [
 
 const WIDGETS: readonly object[] = [
   {
-    ...{ type: 'alarm', x: 0, y: 0, width: 24, height: 3 },
+    type: 'alarm',
+    x: 0,
+    y: 0,
+    width: 24,
+    height: 3,
     properties: { title: 'Alarms', alarms: SHOWN_ALARMS.map(alarmArn) },
   },
   ...GRAPHS.map(graphWidget),
   {
-    ...{ type: 'log', x: 0, y: 27, width: 24, height: 8 },
+    type: 'log',
+    x: 0,
+    y: 27,
+    width: 24,
+    height: 8,
     properties: {
       title: 'Passes that changed, found or failed something',
       region: '${AWS::Region}',

@@ -1,6 +1,7 @@
 import { EVENT_SOURCE } from '../lib/aws/send-batches.ts';
 import { TOKEN_SECONDS } from '../lib/kubernetes/credentials.ts';
 import { LOOPS, STACK_LOOP } from '../lib/spec/cluster-spec.ts';
+import { defined } from '../lib/util/values.ts';
 import {
   attribute,
   conditionOf,
@@ -52,7 +53,7 @@ function allow(actions: readonly string[], resources: Value, condition?: Value):
     Effect: 'Allow',
     Action: actions,
     Resource: resources,
-    ...(condition !== undefined && { Condition: condition }),
+    ...defined({ Condition: condition }),
   };
 }
 

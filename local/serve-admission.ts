@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers';
 import { parse, stringify } from 'yaml';
 import { type AdmissionHandler, admission } from '../lib/admission/admission.ts';
 import type { TableEnvironment } from '../lib/runtime/environment.ts';
-import { codeOf } from '../lib/util/values.ts';
+import { codeOf, defined } from '../lib/util/values.ts';
 import { ownFolder, replaceFile, shellWord } from './data-folder.ts';
 import { bearerOf, newRunKey, refusalOf } from './local-request.ts';
 import { listenOnLoopback } from './loopback-server.ts';
@@ -138,7 +138,7 @@ export function urlEvent(request: UrlRequest): object {
     rawPath: path,
     rawQueryString: query,
     headers,
-    requestContext: { http: { method, path }, ...(cameAtMs !== undefined && { timeEpoch: cameAtMs }) },
+    requestContext: { http: { method, path }, ...defined({ timeEpoch: cameAtMs }) },
     ...(body !== '' && { body }),
     isBase64Encoded: false,
   };

@@ -2,7 +2,7 @@ import type { RequestListener } from 'node:http';
 import { createRequire } from 'node:module';
 import { isNativeError } from 'node:util/types';
 import dynalite from 'dynalite';
-import { codeOf } from '../lib/util/values.ts';
+import { codeOf, defined } from '../lib/util/values.ts';
 import { createTable } from './create-table.ts';
 import { ownFolder } from './data-folder.ts';
 import { LOCAL_TABLE } from './local-environment.ts';
@@ -20,7 +20,7 @@ export type TableServer = Awaited<ReturnType<typeof startTableServer>>;
 export async function startTableServer({ key, path }: { readonly key: string; readonly path?: string }) {
   if (path !== undefined) await proveThatItOpens(path);
   letIteratorsReturn();
-  const server = dynalite({ ...(path !== undefined && { path }), createTableMs: 0, deleteTableMs: 0 });
+  const server = dynalite({ ...defined({ path }), createTableMs: 0, deleteTableMs: 0 });
   const [dynaliteAnswers] = server.listeners('request') as [RequestListener];
   server.removeAllListeners('request');
   const { host, close } = await listenOnLoopback(server);

@@ -6,6 +6,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import os from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
+import { defined } from '../lib/util/values.ts';
 import { ofCallers } from './bench/allocate.ts';
 import { digits, type Figure, median, ratioOf } from './bench/figure.ts';
 import { fleetRow } from './bench/fleet.ts';
@@ -76,7 +77,7 @@ function rowOf(figure: Figure): Row {
     'the peer': `${digits(median(others))} ${unit}`,
     ratio: digits(ratioOf(figure)),
     'least and most': `${digits(Math.min(...ratios))}, ${digits(Math.max(...ratios))}`,
-    ...(limit !== undefined && { limit }),
+    ...defined({ limit }),
   };
 }
 

@@ -24,6 +24,7 @@ import type { ItemState } from '../../lib/range/range.ts';
 import type { ClusterSpec } from '../../lib/spec/cluster-spec.ts';
 import type { CallerTime } from '../../lib/table/range-allocations.ts';
 import { eachOf } from '../../lib/util/async.ts';
+import { defined } from '../../lib/util/values.ts';
 import { freeAddresses } from './free-addresses.ts';
 
 const READS_AT_ONCE = 8;
@@ -74,7 +75,7 @@ export async function openHeldAddresses(
         if (isRefused(item)) return item;
         const object = await readAddress(port, item);
         const hold = object && holdIn(object);
-        return { item, taken: object !== undefined, ...(hold && { hold }) };
+        return { item, taken: object !== undefined, ...defined({ hold }) };
       }),
   };
 }

@@ -6,6 +6,7 @@ import type { ServiceCidrUsage } from '../../lib/cluster/service-cidr-usage.ts';
 import type { ClusterSpec } from '../../lib/spec/cluster-spec.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { isKept, readRequest } from '../../lib/table/requests.ts';
+import { defined } from '../../lib/util/values.ts';
 import { type HoldFor, ownerFrom, parseHoldFor, runRequest, throwIfRefused } from '../allocate/request.ts';
 import { confirmed } from '../change-clusters.ts';
 import type { Act, Cli, GlobalOptions } from '../cli.ts';
@@ -96,7 +97,7 @@ async function allocate(cli: Cli, named: NamedItems, options: AllocateOptions): 
     hold: {
       owner: options.owner ?? ownerFrom(),
       takenUpBy: options.takenUpBy,
-      ...(until !== undefined && { until }),
+      ...defined({ until }),
     },
     ...(options.dryRun && { dryRun: true }),
   };
@@ -183,7 +184,7 @@ async function release(cli: Cli, { kind, name, values }: NamedItems, options: Re
     cluster: spec.name,
     operation: 'release',
     items: places.map(requestItem),
-    ...(owner !== undefined && { owner }),
+    ...defined({ owner }),
     ...(dryRun && { dryRun: true }),
   };
   const answer = await runRequest(cli, request, `check with "kbctl show ${kind} ${name} ${places[0]?.item}".`, options);

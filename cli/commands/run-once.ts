@@ -3,6 +3,7 @@ import { pauseInForce } from '../../lib/dispatch/due.ts';
 import type { EndedPass } from '../../lib/dispatch/record-pass.ts';
 import { LOOPS, type Loop } from '../../lib/spec/cluster-spec.ts';
 import { type RegisteredCluster, readPauseOfAll } from '../../lib/table/clusters.ts';
+import { defined } from '../../lib/util/values.ts';
 import type { Act, Cli, GlobalOptions } from '../cli.ts';
 import { configurationError, EXIT, type ExitCode } from '../errors.ts';
 import { type ConnectionOptions, withConnectionOptions } from '../options.ts';
@@ -44,7 +45,7 @@ async function runPassOnce(cli: Cli, loopId: Loop, name: string, options: Option
   const stack = cluster.owner?.stack;
   const { environment, close } = await passEnvironment(cli, opened, {
     ...options,
-    ...(stack !== undefined && { stack }),
+    ...defined({ stack }),
   });
   let pass: EndedPass;
   try {

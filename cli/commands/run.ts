@@ -1,5 +1,6 @@
 import path from 'node:path';
 import { Command } from 'commander';
+import { defined } from '../../lib/util/values.ts';
 import { shellWord } from '../../local/data-folder.ts';
 import type { StartOptions } from '../../local/start-options.ts';
 import type { Act, Cli, GlobalOptions } from '../cli.ts';
@@ -94,9 +95,7 @@ function startOptions({ filename: file, kubeconfig, context, admission, demo = f
   }
   if (file !== undefined) {
     const chosen = {
-      ...(kubeconfig !== undefined && { kubeconfigFile: kubeconfig }),
-      ...(context !== undefined && { context }),
-      ...(admission !== undefined && { admissionPort: admission }),
+      ...defined({ kubeconfigFile: kubeconfig, context, admissionPort: admission }),
     };
     return { ...common, real: { specFile: file, ...chosen } };
   }

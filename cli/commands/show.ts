@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { type Hold, isOver } from '../../lib/range/hold.ts';
 import type { ClusterSpec } from '../../lib/spec/cluster-spec.ts';
+import { defined } from '../../lib/util/values.ts';
 import type { Act, Cli, GlobalOptions } from '../cli.ts';
 import { EXIT, type ExitCode } from '../errors.ts';
 import { type IpAddress, readClaims, type ServiceUse } from '../item/claims.ts';
@@ -51,7 +52,7 @@ async function show(
   const read = options.services ? await readClaims(cli, cluster.spec, [place], options, true) : [];
   const [claims] = 'exitCode' in read ? [] : read;
   const facts = await readItemFacts(table, cluster, place);
-  const status = itemStatus({ ...facts, ...(claims && { claims }) });
+  const status = itemStatus({ ...facts, ...defined({ claims }) });
   const nowMs = await cli.nowMs();
   cli.output.object({ ...status, kind: kind === 'ip' ? 'ClusterIP' : 'NodePort', cluster: name }, () =>
     itemLines(status, cluster.spec, nowMs, cli.output),

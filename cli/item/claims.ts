@@ -10,6 +10,7 @@ import { MANAGED_BY_API_SERVERS } from '../../lib/repair/ip-addresses.ts';
 import { nodePortsOf } from '../../lib/repair/node-ports.ts';
 import type { ClusterSpec } from '../../lib/spec/cluster-spec.ts';
 import { describeError } from '../../lib/telemetry/telemetry.ts';
+import { defined } from '../../lib/util/values.ts';
 import type { Cli } from '../cli.ts';
 import { type ExitCode, exitCodeOf } from '../errors.ts';
 import type { ConnectionOptions } from '../options.ts';
@@ -122,7 +123,7 @@ async function readRecord(
     const object = await kubernetes.get({ kind: 'IPAddress', name });
     if (object !== undefined) {
       const hold = holdIn(object);
-      return { isRecordRead: true, ipAddress: ipAddressOf(IP_ADDRESS_READER.fromJson(object)), ...(hold && { hold }) };
+      return { isRecordRead: true, ipAddress: ipAddressOf(IP_ADDRESS_READER.fromJson(object)), ...defined({ hold }) };
     }
     const cidrs = allocator === 'apiserver' ? await listServiceCidrs(kubernetes) : undefined;
     return { isRecordRead: cidrs !== undefined && cidrs.length > 0 };

@@ -7,6 +7,7 @@ import type { RegisteredCluster } from '../../lib/table/clusters.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { readRange } from '../../lib/table/ranges.ts';
 import { type RecordedFinding, type RunRecord, readRunRecord } from '../../lib/table/run-records.ts';
+import { defined } from '../../lib/util/values.ts';
 import { type ItemClaims, ipAddressFault } from './claims.ts';
 import { bandOf, bitIn, type ItemPlace } from './item-place.ts';
 
@@ -52,9 +53,7 @@ export function itemStatus(facts: ItemFacts): ItemStatus {
     band: bandOf(place),
     state: taken === undefined ? 'unknown' : taken ? 'taken' : 'free',
     ...(allocator === 'table' && { ready: isCurrent && kept?.stored.range === place.range }),
-    ...(kept && { savedAtMs: kept.savedAtMs }),
-    ...(hold && { hold }),
-    ...(strikes !== undefined && { strikes }),
+    ...defined({ savedAtMs: kept?.savedAtMs, hold, strikes }),
     findings: record?.findings.filter(({ item }) => item === place.item) ?? [],
     faults: faultsOf(facts, taken),
   };
@@ -115,7 +114,7 @@ export async function readItemFacts(
     cluster,
     place,
     ...(read && { saved: { stored: read.stored, savedAtMs: read.item.updatedAtMs } }),
-    ...(run && { record: run.record }),
+    ...defined({ record: run?.record }),
   };
 }
 

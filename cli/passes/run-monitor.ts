@@ -1,6 +1,7 @@
 import { Counter, Gauge, Histogram, type OpenMetricsContentType, Registry } from 'prom-client';
 import { LOOPS, type Loop, SCHEDULE_SECONDS, STACK_LOOP } from '../../lib/spec/cluster-spec.ts';
 import type { CounterName, Telemetry, TelemetryFactory } from '../../lib/telemetry/telemetry.ts';
+import { defined } from '../../lib/util/values.ts';
 import { addClusterMetrics, newRegistry, PREFIX } from '../page/fleet-metrics.ts';
 import type { FleetStatus } from '../status/cluster-status.ts';
 
@@ -135,7 +136,7 @@ function passCounters(registry: Registry<OpenMetricsContentType>) {
       all.get(counter) ??
       new Counter({ name, help: `${counter} of passes.`, labelNames: ['loop', 'type'], registers: [registry] });
     all.set(counter, metric);
-    metric.inc({ loop, ...(type !== undefined && { type }) }, by);
+    metric.inc({ loop, ...defined({ type }) }, by);
   };
   for (const loop of LOOPS) for (const counter of FROM_ZERO) count(counter, loop, 0);
   return { count, duration };
@@ -150,7 +151,9 @@ function nameOf(counter: CounterName): string {
 function tickMetrics(registry: Registry<OpenMetricsContentType>) {
   const of = (name: string, help: string, labelNames: readonly string[]) => ({
     name: `${PREFIX}${name}`,
-    ...{ help, labelNames, registers: [registry] },
+    help,
+    labelNames,
+    registers: [registry],
   });
   const ticks = new Counter(of('ticks_total', 'Ticks that this process tried to claim.', ['loop', 'outcome']));
   const invokedAt = new Gauge(of('loop_invoked_timestamp_seconds', 'When this process last ran a tick.', ['loop']));

@@ -1,3 +1,5 @@
+import { defined } from '../../lib/util/values.ts';
+
 /** Field names and list indexes. Empty: the whole spec. */
 export type SpecPath = readonly (string | number)[];
 
@@ -12,7 +14,7 @@ export interface SpecFault {
 export type Report = (at: SpecPath, message: string, fix?: string) => void;
 
 export function fault(at: SpecPath, message: string, fix?: string): SpecFault {
-  return { path: pathText(at), message, ...(fix !== undefined && { fix }) };
+  return { path: pathText(at), message, ...defined({ fix }) };
 }
 
 function pathText(at: SpecPath): string {

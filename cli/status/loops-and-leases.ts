@@ -4,6 +4,7 @@ import { type ClusterHealth, healthOf } from '../../lib/dispatch/fleet-figures.t
 import { isActive, isWithdrawn, type Lease } from '../../lib/leases/lease.ts';
 import { type ApiServerKind, type ClusterSpec, LOOPS, type Loop } from '../../lib/spec/cluster-spec.ts';
 import { findingCounts, type RunRecord, runKey } from '../../lib/table/run-records.ts';
+import { defined } from '../../lib/util/values.ts';
 import type { ApiServerStatus, LoopStatus } from './cluster-status.ts';
 import type { StatusInputs } from './read-inputs.ts';
 
@@ -49,11 +50,9 @@ function loopStatus(
     loop,
     state,
     intervalSeconds,
-    lastPass: { startedAtMs, durationMs, outcome, mode, counts, ...(error && { error }), findings },
+    lastPass: { startedAtMs, durationMs, outcome, mode, counts, ...defined({ error }), findings },
     failuresInARow,
-    ...(lastSuccessAtMs !== undefined && { lastSuccessAtMs }),
-    ...(wouldWrite && { wouldWrite }),
-    ...(lastChange && { lastChange }),
+    ...defined({ lastSuccessAtMs, wouldWrite, lastChange }),
   };
 }
 
@@ -115,8 +114,7 @@ function leaseStatus(
   const untouched = wasActive && expiresAtMs > nowMs && misses === 0 && lease.state !== 'withdrawn';
   return {
     address,
-    ...(host !== undefined && { host }),
-    ...(kind !== undefined && { kind }),
+    ...defined({ host, kind }),
     state: stateOf(lease, nowMs),
     source,
     ...(wasActive && { expiresAtMs }),
@@ -124,7 +122,7 @@ function leaseStatus(
     ...(untouched && { refreshedAtMs: Math.min(expiresAtMs - leaseSeconds * 1000, nowMs) }),
     ...(lease.state === 'withdrawn' && { withdrawnUntilMs: lease.withdrawnUntilMs }),
     misses,
-    ...(lastProbe !== undefined && { lastProbe }),
+    ...defined({ lastProbe }),
   };
 }
 

@@ -6,6 +6,7 @@ import { emptyRange } from '../../lib/range/stored-range.ts';
 import type { ClusterSpec } from '../../lib/spec/cluster-spec.ts';
 import { RANGE_KEYS, type RangeKey, rangesOf, type SpecRange } from '../../lib/spec/spec-ranges.ts';
 import type { RunRecord } from '../../lib/table/run-records.ts';
+import { defined } from '../../lib/util/values.ts';
 import type { RangeStatus } from './cluster-status.ts';
 import { drawRange, type RangeLayout } from './range-map.ts';
 import type { SavedRange, StatusInputs, UnreadableItem } from './read-inputs.ts';
@@ -85,7 +86,7 @@ function savedStatus(
     held: popCount(held),
     duplicates: duplicates.size,
     holds,
-    ...(map && { map }),
+    ...defined({ map }),
   });
 }
 

@@ -2,6 +2,7 @@ import { pauseInForce } from '../../lib/dispatch/due.ts';
 import { ALL_CLUSTERS, CLUSTERS, type ClusterList, clustersIn, listClusters } from '../../lib/table/clusters.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { eachOf } from '../../lib/util/async.ts';
+import { defined } from '../../lib/util/values.ts';
 import { type FleetStatus, HEALTHS } from './cluster-status.ts';
 import { AT_A_TIME, readInputs, type StatusDetails } from './read-inputs.ts';
 import { workOutStatus } from './work-out-status.ts';
@@ -39,7 +40,7 @@ export async function statusOfList(
   return {
     atMs: nowMs,
     table: tableName,
-    ...(pausedAll && { pausedAll }),
+    ...defined({ pausedAll }),
     clusters: clusters.toSorted(
       (one, other) =>
         HEALTHS.indexOf(one.health) - HEALTHS.indexOf(other.health) ||

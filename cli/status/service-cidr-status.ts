@@ -4,6 +4,7 @@ import { reservedAddresses } from '../../lib/allocator/range-allocator.ts';
 import { type ServiceCidrUsage, serviceCidrUsageIn } from '../../lib/cluster/service-cidr-usage.ts';
 import { RANGE_KEYS } from '../../lib/spec/spec-ranges.ts';
 import type { RunRecord } from '../../lib/table/run-records.ts';
+import { defined } from '../../lib/util/values.ts';
 import type { RangeStatus } from './cluster-status.ts';
 import { drawUsage } from './range-map.ts';
 import { countedRange } from './range-status.ts';
@@ -48,7 +49,7 @@ function networkStatus(
   ];
   const duplicates = items('duplicate');
   const reserved = reservedAddresses(Number(rangeSize(network)));
-  const map = withMap && drawUsage(network, { cells, reserved, duplicates });
+  const map = withMap ? drawUsage(network, { cells, reserved, duplicates }) : undefined;
   return countedRange({
     key,
     range: network.text,
@@ -60,7 +61,7 @@ function networkStatus(
     reserved,
     leaking: items('leakedRecord').length,
     duplicates: duplicates.length,
-    ...(map && { map }),
+    ...defined({ map }),
   });
 }
 

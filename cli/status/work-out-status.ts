@@ -2,6 +2,7 @@ import type { FindingType } from '../../lib/cluster/finding.ts';
 import { pauseInForce } from '../../lib/dispatch/due.ts';
 import { LOOPS } from '../../lib/spec/cluster-spec.ts';
 import { findingCounts } from '../../lib/table/run-records.ts';
+import { defined } from '../../lib/util/values.ts';
 import { explain, findingHint, stateHint } from '../explain/explanations.ts';
 import { formatAge } from './age.ts';
 import {
@@ -35,8 +36,7 @@ export function workOutStatus(inputs: StatusInputs, nowMs: number): ClusterStatu
     mode: spec.mode,
     allocator: spec.allocator,
     generation,
-    ...(owner && { owner }),
-    ...(paused && { paused }),
+    ...defined({ owner, paused }),
     health: healthOf(attention, health),
     attention,
     apiServers,

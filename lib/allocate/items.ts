@@ -3,6 +3,7 @@ import { type HoldTerms, holdOn, isOver } from '../range/hold.ts';
 import { notHeld } from '../range/operations.ts';
 import { TableError } from '../table/key-value-table.ts';
 import type { ReadRequest, RequestRecord } from '../table/requests.ts';
+import { defined } from '../util/values.ts';
 import { type Answer, type AnsweredItem, done, errorOf, refusedAnswer, shownHold } from './answer.ts';
 import { type AllocateRequest, type RangeName, requestedItems } from './request.ts';
 import { currentHolds, fromEach, inRequestOrder, type RequestContext } from './request-context.ts';
@@ -129,7 +130,7 @@ export async function releaseItems(
     };
     const wanted = values.flatMap((value) => value ?? []);
     const expected = releases?.[name] ?? [];
-    const result = await range.release(wanted, { expected, checkTime, ...(owner !== undefined && { owner }) });
+    const result = await range.release(wanted, { expected, checkTime, ...defined({ owner }) });
     answers.push(
       isRefused(result)
         ? wanted.map((item) => refuse(item, result))

@@ -18,7 +18,7 @@ import {
 import { eachOf } from '../util/async.ts';
 import { MOST_RECORDS, RECORDS_OF_A_HOST } from '../util/bounds.ts';
 import { hostOf } from '../util/hosts.ts';
-import { boundedText } from '../util/values.ts';
+import { boundedText, defined } from '../util/values.ts';
 
 /** The maximum number of probes that a pass sends at the same time. An invocation runs at most 16 passes at a time. */
 const PROBES_AT_ONCE = 16;
@@ -217,7 +217,7 @@ export function targetOf(address: string, probe: ProbeSpec, spec: ClusterSpec): 
   const authority = `${familyOf(address) === 'IPv6' ? `[${address}]` : address}:${spec.service.securePort}`;
   return {
     url: url ?? `https://${authority}${path}`,
-    ...(serverName !== undefined && { serverName }),
+    ...defined({ serverName }),
     authenticate: authenticate && (url === undefined || isHostOf(spec, url) || 'atKubeconfigHost'),
   };
 }

@@ -25,6 +25,7 @@ import {
   type UpdateResult,
 } from '../kubernetes/cluster-port.ts';
 import type { ClusterSpec } from '../spec/cluster-spec.ts';
+import { defined } from '../util/values.ts';
 
 /** The reason why an object was not written. */
 export type WriteFailure = EndpointsError | ClusterError;
@@ -77,7 +78,7 @@ export async function writeObjects(kubernetes: ClusterPort, plan: readonly Plann
       if (written.failure && write.verb !== 'delete') return { changes, objects, isWithheld, failure: written.failure };
     }
   }
-  return { changes, objects, isWithheld, ...(failure && { failure }) };
+  return { changes, objects, isWithheld, ...defined({ failure }) };
 }
 
 /** Returns the result of a write that the API server refuses for this object. The pass still writes the other objects. */

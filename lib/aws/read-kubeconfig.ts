@@ -2,7 +2,7 @@ import { AssumeRoleCommand, GetWebIdentityTokenCommand, STSClient } from '@aws-s
 import type { ClusterError } from '../kubernetes/cluster-port.ts';
 import { TOKEN_SECONDS } from '../kubernetes/credentials.ts';
 import { LONGEST_TOKEN } from '../util/bounds.ts';
-import { setLatest } from '../util/values.ts';
+import { defined, setLatest } from '../util/values.ts';
 import { badConfiguration, callFailure, textOfError } from './call-failure.ts';
 import { type AwsAccount, type CallLimits, isDenied, nameOfError } from './sdk.ts';
 import {
@@ -45,7 +45,7 @@ export function kubeconfigReader(options: AwsAccount & Partial<CallLimits> = {})
     const credentials =
       roleArn === undefined ? undefined : kept(roles, roleArn, () => roleCredentials(roleArn, shared));
     const client = kept(clients, JSON.stringify([store, region, roleArn]), () =>
-      openStore(store, { ...shared, ...(region !== undefined && { region }), ...(credentials && { credentials }) }),
+      openStore(store, { ...shared, ...defined({ region, credentials }) }),
     );
     const where = await client.region().catch(() => {
       const problem = `The kubeconfig in ${what} cannot be read: no AWS region is set`;

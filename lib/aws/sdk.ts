@@ -2,6 +2,7 @@ import { isNativeError } from 'node:util/types';
 import { StandardRetryStrategy } from '@smithy/core/retry';
 import { NodeHttpHandler } from '@smithy/node-http-handler';
 import { anyPartOf, doubledMs } from '../util/back-off.ts';
+import { defined } from '../util/values.ts';
 
 /** The region of a client and the identity that it uses. Default: those of the AWS SDK. */
 export interface AwsAccount {
@@ -25,8 +26,7 @@ export interface CallLimits {
 export function clientOptions({ region, profile, ...limits }: AwsAccount & CallLimits) {
   const { maxAttempts, maxRetryDelayMs, connectionTimeoutMs, requestTimeoutMs } = limits;
   return {
-    ...(region !== undefined && { region }),
-    ...(profile !== undefined && { profile }),
+    ...defined({ region, profile }),
     maxAttempts,
     retryStrategy: new StandardRetryStrategy({ maxAttempts, backoff: cappedBackoff(maxRetryDelayMs) }),
     requestHandler: new NodeHttpHandler({

@@ -144,7 +144,13 @@ export async function deregisterAddress(
     return observing ? withholdWrites(port, wouldWrite) : port;
   };
   const removal: DeregisterRequest = {
-    ...{ spec, table, connect, nowMs, address, lastOne, goingDown },
+    spec,
+    table,
+    connect,
+    nowMs,
+    address,
+    lastOne,
+    goingDown,
     ...(untilMinutes !== undefined && { untilMs: nowMs() + untilMinutes * 60_000 }),
   };
   const first = await deregister(removal);

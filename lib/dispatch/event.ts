@@ -3,7 +3,7 @@ import { DispatchError } from '../runtime/deadline.ts';
 import { type Loop, SCHEDULE_SECONDS } from '../spec/cluster-spec.ts';
 import { clusterName, shapeFaults } from '../spec/shapes.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
-import { jsonIn } from '../util/values.ts';
+import { defined, jsonIn } from '../util/values.ts';
 
 export interface ReceivedMessage {
   readonly body: string;
@@ -114,7 +114,7 @@ function tickIn(json: unknown, loop: Loop): { readonly tick: TickMessage } | { r
   if (!parsed.success) return { unreadable: `Not a tick message: ${shapeFaults(parsed.error, 'the event')}` };
   const { loop: ofLoop, dueAtMs, clusters, followedUntilMs } = parsed.data;
   if (ofLoop !== loop) return { unreadable: `A tick of the loop ${ofLoop}, but this is ${loop}` };
-  return { tick: { loop, dueAtMs, clusters, ...(followedUntilMs !== undefined && { followedUntilMs }) } };
+  return { tick: { loop, dueAtMs, clusters, ...defined({ followedUntilMs }) } };
 }
 
 /**

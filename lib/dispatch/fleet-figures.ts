@@ -17,8 +17,14 @@ interface NamedHealth extends ClusterHealth {
 }
 
 const NOTHING_WRONG: ClusterHealth = {
-  ...{ paused: false, overdue: [], failing: [], withoutLiveLease: false },
-  ...{ withFindings: false, withTwoOwners: false, withCredentialsEnding: false, fullestRangePercent: 0 },
+  paused: false,
+  overdue: [],
+  failing: [],
+  withoutLiveLease: false,
+  withFindings: false,
+  withTwoOwners: false,
+  withCredentialsEnding: false,
+  fullestRangePercent: 0,
 };
 
 const UNREADABLE: ClusterHealth = { ...NOTHING_WRONG, failing: LOOPS };

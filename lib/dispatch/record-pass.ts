@@ -7,6 +7,7 @@ import type { Environment } from '../runtime/environment.ts';
 import type { ClusterSpec, Loop, Mode } from '../spec/cluster-spec.ts';
 import { cutWrites, MAX_FINDINGS, type ReadRunRecord, type RunRecord, writeRunRecord } from '../table/run-records.ts';
 import { describeError } from '../telemetry/telemetry.ts';
+import { defined } from '../util/values.ts';
 import { isDueAtEveryTick, RECORD_AT_LEAST_EVERY_MS } from './due.ts';
 
 export interface EndedPass {
@@ -48,9 +49,9 @@ function recordOf(pass: EndedPass, previous: RunRecord | undefined): RunRecord {
     ...(pass.withoutAnswer > 0 && { withoutAnswer: pass.withoutAnswer }),
     events: pass.events?.sightings ?? previous?.events ?? {},
     ...(failed && { error: describeError(pass.errors[0]) }),
-    ...(lastSuccessAtMs !== undefined && { lastSuccessAtMs }),
+    ...defined({ lastSuccessAtMs }),
     ...writesOf(pass, previous),
-    ...(state !== undefined && { state }),
+    ...defined({ state }),
   };
 }
 
@@ -60,7 +61,7 @@ function findingsOf(
 ): Pick<RunRecord, 'findings' | 'findingCount' | 'findingCounts'> {
   if (report === undefined) {
     const { findings = [], findingCount, findingCounts } = previous ?? {};
-    return { findings, ...(findingCount && { findingCount }), ...(findingCounts && { findingCounts }) };
+    return { findings, ...defined({ findingCount, findingCounts }) };
   }
   const { findings } = report;
   if (findings.length + unlistedCount(report) <= MAX_FINDINGS) return { findings };
@@ -98,7 +99,7 @@ function writesOf(
   const lastChange = changes.length > 0 ? { atMs: startedAtMs, changes } : previous?.lastChange;
   return {
     ...(wouldWrite.length > 0 && { wouldWrite }),
-    ...(lastChange !== undefined && { lastChange }),
+    ...defined({ lastChange }),
   };
 }
 

@@ -1,4 +1,5 @@
 import { describeError } from '../telemetry/telemetry.ts';
+import { defined } from '../util/values.ts';
 
 export type Check =
   | 'table'
@@ -35,7 +36,7 @@ export function warn(check: Check, message: string, fix: string): DoctorLine {
 }
 
 export function fail(check: Check, message: string, fix?: string): DoctorLine {
-  return { check, level: 'fail', message, ...(fix !== undefined && { fix }) };
+  return { check, level: 'fail', message, ...defined({ fix }) };
 }
 
 /** The line has no `fix`, because the message of an expected error contains the action. */

@@ -1,6 +1,7 @@
 import * as z from 'zod/mini';
 import type { Finding } from '../cluster/finding.ts';
 import { FIELD_MANAGER, type KubernetesObject } from '../cluster/kubernetes-objects.ts';
+import { defined } from '../util/values.ts';
 
 const ownWriteShape = z.object({
   atMs: z.number(),
@@ -88,7 +89,7 @@ export function judgeContest(before: ContestState, observation: ContestObservati
   // objects.
   const corrects = observation.isForeign || (differs && isSame);
   return {
-    state: { wanted, ...(lastWrite && remembered && { lastWrite }), ...(contest && { contest }) },
+    state: { wanted, ...(lastWrite && remembered && { lastWrite }), ...defined({ contest }) },
     afterWrite: {
       wanted,
       ...((corrects || contest) && { lastWrite: { versions: [], atMs: nowMs, passesSince: 0 } }),

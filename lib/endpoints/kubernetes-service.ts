@@ -11,6 +11,7 @@ import {
   samePort,
 } from '../cluster/published-objects.ts';
 import type { ClusterSpec } from '../spec/cluster-spec.ts';
+import { defined } from '../util/values.ts';
 
 export type ServiceWrite =
   | { readonly verb: 'create'; readonly object: ServiceObject }
@@ -124,7 +125,7 @@ function correctedService(current: ServiceObject, desired: ServiceObject): Servi
   if (satisfied) return undefined;
   const { externalName: _, ...kept } = current.spec;
   const address = current.spec.type === 'ExternalName' ? { clusterIP, clusterIPs: [clusterIP] } : {};
-  return { ...current, spec: { ...kept, ...address, ports, ...(type === undefined ? {} : { type }) } };
+  return { ...current, spec: { ...kept, ...address, ports, ...defined({ type }) } };
 }
 
 /** Returns the ports that the Endpoints and the EndpointSlice publish. */

@@ -18,6 +18,7 @@ import {
   verdictFor,
 } from '../leases/probe-outcome.ts';
 import type { ClusterSpec } from '../spec/cluster-spec.ts';
+import { defined } from '../util/values.ts';
 import { type ExpectedAddress, publishedAddresses } from './published-servers.ts';
 
 export interface LeaseObservation {
@@ -133,7 +134,7 @@ function answerOf(
     answer: verdict === 'unknown' ? 'late' : verdict,
     source: 'probe',
     leaseMs: spec.endpoints.leaseSeconds * 1000,
-    ...(host !== undefined && { host }),
+    ...defined({ host }),
     lastProbe: shortDetail(outcome),
     // If only one address is probed, its silence must suffice as evidence that the server is down.
     provesEnd: !hasAnswered(outcome) && (isProven || outcomes.size === 1),

@@ -5,6 +5,7 @@ import { hasMissedTwice, newLease } from '../leases/lease-states.ts';
 import { isAnyAnswered, outcomesOf, type ProbeOutcome, shortDetail, verdictFor } from '../leases/probe-outcome.ts';
 import type { ApiServerKind, ClusterSpec, EndpointReconcilerType } from '../spec/cluster-spec.ts';
 import { RECORDS_OF_A_HOST } from '../util/bounds.ts';
+import { defined } from '../util/values.ts';
 
 /** An address of the spec, or an address to which a host name of the spec resolves. */
 export interface ExpectedAddress {
@@ -60,7 +61,8 @@ export function publishedServers(seen: ServersSeen) {
   return {
     primary: serversOf(first, seen, leases, expected),
     second: other && serversOf(other, seen, leases, expected),
-    ...{ leases, remembered },
+    leases,
+    remembered,
     /** The number of addresses of the spec, plus the published ones that may belong to a host name whose look-up failed. */
     addresses: expected.length,
   };
@@ -121,7 +123,7 @@ function rememberedLease(
       ...newLease(address),
       generation: 1,
       expiresAtMs: nowMs,
-      ...(host !== undefined && { host }),
+      ...defined({ host }),
       ...(isMissed && { misses: 1, missedAtMs: nowMs }),
       ...(outcome && { lastProbe: shortDetail(outcome) }),
     },

@@ -13,6 +13,7 @@ import {
   sliceRef,
 } from '../cluster/published-objects.ts';
 import type { ClusterSpec } from '../spec/cluster-spec.ts';
+import { defined } from '../util/values.ts';
 import { endpointPorts } from './kubernetes-service.ts';
 
 /** Returns whether this project created the slice `kubernetes-<family>`. */
@@ -93,18 +94,15 @@ export function sliceWrites(
     sameJson(current.metadata.labels, labels);
   if (satisfied) return [];
   const { endpoints, ports } = desired;
-  const metadata = { ...current.metadata, ...(labels && { labels }) };
-  return [
-    { verb: 'update', object: { ...current, metadata, ...(endpoints && { endpoints }), ...(ports && { ports }) } },
-  ];
+  const metadata = { ...current.metadata, ...defined({ labels }) };
+  return [{ verb: 'update', object: { ...current, metadata, ...defined({ endpoints, ports }) } }];
 }
 
 function sliceEndpoint({ ip, targetRef, nodeName }: EndpointAddress, ready: boolean): SliceEndpoint {
   return {
     addresses: [ip],
     conditions: { ready },
-    ...(targetRef !== undefined && { targetRef }),
-    ...(nodeName !== undefined && { nodeName }),
+    ...defined({ targetRef, nodeName }),
   };
 }
 

@@ -4,6 +4,7 @@ import { request as requestOverTls, Agent as TlsAgent } from 'node:https';
 import { isIP, type LookupFunction, type Socket } from 'node:net';
 import { type ConnectionOptions, checkServerIdentity, DEFAULT_CIPHERS } from 'node:tls';
 import { hostOf } from '../util/hosts.ts';
+import { defined } from '../util/values.ts';
 import type { TlsMaterial } from './kubeconfig.ts';
 import { CONNECT_TIMEOUT } from './network-fault.ts';
 import { type Body, OverBound } from './reply-bounds.ts';
@@ -80,7 +81,7 @@ export class HttpClient {
     const options = {
       ...(connections !== undefined && { keepAlive: true, maxSockets: connections }),
       timeout: KEEP_ALIVE_MS,
-      ...(lookup && { lookup }),
+      ...defined({ lookup }),
     };
     this.#agent = this.#isTls
       ? new TlsAgent({ ...options, ...material, ...verifiedAs(servername), ...TLS_LIMITS, ...TRUST })

@@ -1,6 +1,6 @@
 import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
 import { describePublished, isNothing, sameJson } from '../cluster/published-objects.ts';
-import { boundedText, isRecord } from '../util/values.ts';
+import { boundedText, defined, isRecord } from '../util/values.ts';
 import { type ClusterPort, describeRef, type Kind, type ObjectRef, refOf } from './cluster-port.ts';
 
 /**
@@ -49,7 +49,7 @@ export function withholdWrites(port: ClusterPort, wouldWrite: (description: stri
 }
 
 function named({ metadata: { name, namespace } }: KubernetesObject): KubernetesObject {
-  return { metadata: { name, ...(namespace !== undefined && { namespace }) } };
+  return { metadata: { name, ...defined({ namespace }) } };
 }
 
 /** Returns the value after a merge patch. Keeps fields that are null in the patch, because no pass sends such a patch. */

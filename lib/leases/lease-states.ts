@@ -1,3 +1,4 @@
+import { defined } from '../util/values.ts';
 import { isWithdrawn, type Lease, withdrawnUntil } from './lease.ts';
 
 /**
@@ -71,11 +72,11 @@ function refresh(
     address,
     generation: generation + 1,
     source,
-    ...(host !== undefined && { host }),
+    ...defined({ host }),
     expiresAtMs: nowMs + leaseMs,
     misses: 0,
     state: 'leased',
-    ...(lastProbe !== undefined && { lastProbe }),
+    ...defined({ lastProbe }),
   };
 }
 

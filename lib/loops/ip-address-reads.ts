@@ -7,6 +7,7 @@ import { SERVICE_READER } from '../kubernetes/service-reader.ts';
 import { type Clocks, isOld } from '../repair/address-turns.ts';
 import { type AddressFault, type AddressView, addressFaults, serviceKey } from '../repair/ip-addresses.ts';
 import { eachOf } from '../util/async.ts';
+import { defined } from '../util/values.ts';
 import type { Confirmed } from './ip-address-corrections.ts';
 
 /** The maximum number of Services that a pass reads because only IPAddresses name them. */
@@ -79,7 +80,7 @@ export async function readAgain(
     // Protobuf lists wrap times after the year 2106, and JSON does not.
     if (fault?.record !== undefined && !isOld(fault.record, clocks)) return undefined;
     const service = services.get(listed.service ?? '');
-    return fault && { fault, ...(record && { record }), ...(service && { service }) };
+    return fault && { fault, ...defined({ record, service }) };
   } catch (error) {
     if (!isFaultOfObject(error)) throw error;
     return notCorrected(listed, error);
@@ -88,7 +89,7 @@ export async function readAgain(
 
 export function notCorrected({ item, service, correction }: AddressFault, error: ClusterError): Finding {
   const message = `IPAddress ${item} is not corrected (${correction}): ${error.message}`;
-  return { type: 'notCorrected', message, item, ...(service !== undefined && { service }) };
+  return { type: 'notCorrected', message, item, ...defined({ service }) };
 }
 
 /** @param known the listed Services: one that cannot be read by itself still has its addresses */

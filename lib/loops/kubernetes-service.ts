@@ -29,7 +29,7 @@ import { ClusterError, type ClusterPort, readOrFault } from '../kubernetes/clust
 import type { LeaseChanges } from '../leases/lease.ts';
 import { changeLeases, notOverwritten, readLeases, type StoredLeases } from '../table/leases.ts';
 import { plainValue } from '../table/stored-item.ts';
-import { isRecord } from '../util/values.ts';
+import { defined, isRecord } from '../util/values.ts';
 import type { LoopDefinition, PassContext, PassReport } from './pass.ts';
 
 /*
@@ -113,10 +113,8 @@ async function gather(context: PassContext): Promise<World | PassReport> {
   const families = publishedFamilies(spec);
   const before = await readLeases(table, spec.name);
   const { addresses: expected, findings, unresolved, outcomes } = await probeServers(context, before.leases);
-  const observation = {
-    ...{ spec, leases: before.leases, expected, outcomes, nowMs: nowMs() },
-    triesEveryMs: triesEveryMs * ticksOfATurn(expected.length),
-  };
+  const turnMs = triesEveryMs * ticksOfATurn(expected.length);
+  const observation = { spec, leases: before.leases, expected, outcomes, nowMs: nowMs(), triesEveryMs: turnMs };
   const decided = decideLeases(observation);
   const { written, present: stored, unwritten } = await changeLeases(table, spec.name, before, decided);
   const ofOtherPort = expected.filter((probed) => isOfOtherPort(probed, spec));
@@ -132,13 +130,21 @@ async function gather(context: PassContext): Promise<World | PassReport> {
     if (dead.length === 0 && live.length > 0) throw error;
     const counts = { activeLeases: live.length };
     const report = { changes: lines, findings: [...findings, ...dead], counts, errors: [error] };
-    return { ...report, ...(state !== undefined && { state }) };
+    return { ...report, ...defined({ state }) };
   });
   if ('errors' in read) return read;
   return {
-    ...{ spec, stored, unwritten, expected, outcomes, unresolved, lines, ...read },
+    ...read,
+    spec,
+    stored,
+    unwritten,
+    expected,
+    outcomes,
+    unresolved,
+    lines,
     findings: [...findings, ...probeFindings(outcomes)],
-    ...{ contest, slicesContest },
+    contest,
+    slicesContest,
     nowMs: nowMs(),
   };
 }
@@ -216,7 +222,10 @@ function decide(world: World) {
   return {
     /** True if the pass has nothing to write and no refusal to report. Such a pass does not read and decide again. */
     isQuiet: refusals.length === 0 && writes === 0 && service === undefined,
-    ...{ service, remembered, endpoints, slices },
+    service,
+    remembered,
+    endpoints,
+    slices,
     counts: { addresses, activeLeases, ...(lateProbes > 0 && { lateProbes }) },
     findings: [
       ...world.findings,

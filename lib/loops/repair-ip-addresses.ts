@@ -7,6 +7,7 @@ import { type AddressFault, type AddressView, addressFaults } from '../repair/ip
 import { fullFamilies, serviceCidrUsage } from '../repair/service-cidr-usage.ts';
 import { plainValue } from '../table/stored-item.ts';
 import { eachOf } from '../util/async.ts';
+import { defined } from '../util/values.ts';
 import { endHolds, mayEndHolds } from './end-holds.ts';
 import { type Confirmed, correct } from './ip-address-corrections.ts';
 import {
@@ -82,7 +83,7 @@ function withoutAddresses(
       ...certain.flatMap((fault) => findingOf(fault, true)),
     ],
     errors: [...report.errors, error],
-    ...(previous?.state !== undefined && { state: previous.state }),
+    ...defined({ state: previous?.state }),
   };
 }
 
@@ -102,8 +103,12 @@ function withUsage(
     findings: [...report.findings.filter(({ type }) => type !== 'nothingFree'), ...fullFamilies(usage)],
     counts: {
       ...Object.fromEntries(counts),
-      ...(primary && { allocated: primary.used, capacity: primary.capacity }),
-      ...(secondary && { secondaryAllocated: secondary.used, secondaryCapacity: secondary.capacity }),
+      ...defined({
+        allocated: primary?.used,
+        capacity: primary?.capacity,
+        secondaryAllocated: secondary?.used,
+        secondaryCapacity: secondary?.capacity,
+      }),
     },
     state: plainValue(usage),
   };

@@ -5,7 +5,7 @@ import {
   HOLD_OWNER_LABEL,
   type KubernetesObject,
 } from '../cluster/kubernetes-objects.ts';
-import { isoTime } from '../util/values.ts';
+import { defined, isoTime } from '../util/values.ts';
 import type { Hold, HoldTerms } from './hold.ts';
 
 /*
@@ -30,12 +30,13 @@ export function heldAddress(name: string, { owner, untilMs, requestId }: HoldTer
     [FAMILY_LABEL]: familyOf(name) ?? '',
     [ADDRESS_MANAGED_BY_LABEL]: MANAGED_BY_HOLDS,
     [HOLD_OWNER_LABEL]: owner,
-    ...(requestId !== undefined && { [REQUEST_LABEL]: requestId }),
+    ...defined({ [REQUEST_LABEL]: requestId }),
   };
   const annotations = untilMs === undefined ? {} : { [UNTIL_ANNOTATION]: isoTime(untilMs) };
   const spec = { parentRef: { group: MANAGED_BY_HOLDS, resource: 'holds', name: owner } };
   const metadata = { name, labels, annotations };
-  return { apiVersion: 'networking.k8s.io/v1', kind: 'IPAddress', metadata, ...{ spec } };
+  const object = { apiVersion: 'networking.k8s.io/v1', kind: 'IPAddress', metadata, spec };
+  return object;
 }
 
 /**
@@ -51,7 +52,7 @@ export function holdIn({ metadata: { name, labels = {}, annotations = {} } }: Ku
     owner: labels[HOLD_OWNER_LABEL] ?? '',
     takenUpBy: 'any',
     ...(Number.isFinite(untilMs) && { untilMs }),
-    ...(requestId !== undefined && { requestId }),
+    ...defined({ requestId }),
     items: [name],
   };
 }

@@ -1,3 +1,5 @@
+import { defined } from '../util/values.ts';
+
 /**
  * A reservation of addresses or ports without a Service, for an owner, until a time or forever. It ends when a Service claims
  * the item, when the owner releases the item, or at its time. Items that were allocated together share a hold.
@@ -106,7 +108,6 @@ export function termsOf({ owner, untilMs, takenUpBy, requestId }: HoldTerms): Ho
   return {
     owner,
     takenUpBy,
-    ...(untilMs !== undefined && { untilMs }),
-    ...(requestId !== undefined && { requestId }),
+    ...defined({ untilMs, requestId }),
   };
 }

@@ -1,6 +1,7 @@
 import type { RangeAllocator } from '../allocator/range-allocator.ts';
 import type { Refusal } from '../allocator/refusal.ts';
 import { fromBits, hasBit, subtract } from '../allocator/snapshot-bytes.ts';
+import { defined } from '../util/values.ts';
 import { type Hold, type HoldTerms, holdOn, withHold, withoutHolds } from './hold.ts';
 import { keepUnclaimed, type LeakStrikes, type StoredRange, type Unclaimed, withUnclaimed } from './stored-range.ts';
 
@@ -96,7 +97,7 @@ export class Range {
   /** Returns the state of an item, or upstream's refusal if the item is not in the range. */
   stateOf(item: string): ItemState | Refusal {
     const hold = this.holdOn(item);
-    const state = { item: this.canonical(item), taken: this.has(item), ...(hold && { hold }) };
+    const state = { item: this.canonical(item), taken: this.has(item), ...defined({ hold }) };
     return this.refusalIfOutside(item) ?? state;
   }
 

@@ -1,4 +1,5 @@
 import { isRefused, type Refusal, refused } from '../allocator/refusal.ts';
+import { defined } from '../util/values.ts';
 import { allocateAll, type Changed, type HoldClaim, type Requested } from './operations.ts';
 import type { Range } from './range.ts';
 import { countUnclaimed, type ServiceName, type Unclaimed, unclaimedOf } from './stored-range.ts';
@@ -60,7 +61,7 @@ export function allocateForService(
   const allocated = allocateAll(range, wanted, { claim });
   if (isRefused(allocated.result)) {
     const place = missing[allocated.result.index ?? -1];
-    return { result: { ...allocated.result, ...(place !== undefined && { index: place }) }, range };
+    return { result: { ...allocated.result, ...defined({ index: place }) }, range };
   }
   const given = allocated.result.items;
   // An undo must not free an item that was held. It stays allocated, and a pass frees it.

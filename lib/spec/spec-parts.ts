@@ -3,6 +3,7 @@ import { canonicalAddress } from '../allocator/ip-address.ts';
 import { type Network, parseCidr } from '../allocator/network.ts';
 import { type PortInterval, parsePortInterval, portIntervalText } from '../allocator/port-range.ts';
 import { isRefused, type Refusal } from '../allocator/refusal.ts';
+import { defined } from '../util/values.ts';
 import { described, optional, withDefault } from './shapes.ts';
 
 /** Upstream's default ranges. An empty text in a spec also means the default. */
@@ -258,8 +259,8 @@ export function serviceRangeEntries(ranges: ServiceRangesText): readonly (string
 }
 
 export function readServiceRanges(ranges: ServiceRangesText): { primary?: Network; secondary?: Network } {
-  const [primary, secondary] = serviceRangeEntries(ranges).map((entry) => entry && parseCidr(entry));
-  return { ...(primary && { primary }), ...(secondary && { secondary }) };
+  const [primary, secondary] = serviceRangeEntries(ranges).map((entry = '') => parseCidr(entry));
+  return defined({ primary, secondary });
 }
 
 /** The ranges as canonical CIDR texts: the primary one, and optionally a secondary one of the other IP family. */

@@ -1,4 +1,5 @@
 import type { ClusterSpec, Mode } from '../spec/cluster-spec.ts';
+import { defined } from '../util/values.ts';
 import {
   ALL_CLUSTERS,
   CLUSTERS,
@@ -71,8 +72,7 @@ function successor(known: Registration | undefined, spec: ClusterSpec): Register
     spec,
     generation,
     rangesGeneration: sameRanges ? before.rangesGeneration : generation,
-    ...(before?.paused !== undefined && { paused: before.paused }),
-    ...(before?.owner !== undefined && { owner: before.owner }),
+    ...defined({ paused: before?.paused, owner: before?.owner }),
   };
 }
 

@@ -2,6 +2,7 @@ import * as z from 'zod/mini';
 import { type ClusterSpec, clusterSpecShape } from '../spec/cluster-spec.ts';
 import { clusterName, count } from '../spec/shapes.ts';
 import { BOUNDS, fieldOver, type OverBoundField } from '../util/bounds.ts';
+import { defined } from '../util/values.ts';
 import { type Change, guaranteedUpdate, type UpdateOptions } from './guaranteed-update.ts';
 import { type Item, type KeyValueTable, type NewItem, TableError } from './key-value-table.ts';
 import { decodeItem, fieldsIn, plainValue } from './stored-item.ts';
@@ -128,7 +129,7 @@ export function clustersIn(items: readonly Item[]): ClusterList {
       unreadable.push({ name: item.key, error });
     }
   }
-  return { clusters, unreadable, ...(pausedAll !== undefined && { pausedAll }) };
+  return { clusters, unreadable, ...defined({ pausedAll }) };
 }
 
 export function clusterContent(cluster: RegisteredCluster): Omit<NewItem, 'cluster' | 'key'> {

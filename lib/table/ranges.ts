@@ -4,6 +4,7 @@ import { type Hold, termsOf } from '../range/hold.ts';
 import type { LeakStrikes, StoredRange, Unclaimed } from '../range/stored-range.ts';
 import { count } from '../spec/shapes.ts';
 import type { RangeKey } from '../spec/spec-ranges.ts';
+import { defined } from '../util/values.ts';
 import { changesNothing } from './guaranteed-update.ts';
 import {
   type Item,
@@ -88,7 +89,7 @@ function strikesThatFit({ once, twice, last }: LeakStrikes, room: number): LeakS
   const fitting = (bits: Uint8Array, bytes: number) =>
     bits.length <= bytes ? bits : trimmed(bits.subarray(bits.length - Math.max(0, bytes)));
   const most = fitting(twice, room);
-  return { twice: most, once: fitting(once, room - most.length), ...(last && { last }) };
+  return { twice: most, once: fitting(once, room - most.length), ...defined({ last }) };
 }
 
 export function sizeOfHolds(holds: readonly Hold[]): number {

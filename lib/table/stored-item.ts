@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import * as z from 'zod/mini';
 import { shapeFaults } from '../spec/shapes.ts';
+import { defined } from '../util/values.ts';
 import {
   type Item,
   type ItemKey,
@@ -28,7 +29,7 @@ export function itemOf(content: NewItem, previous: Item | undefined, writeId: st
     version: (previous?.version ?? 0) + 1,
     schema,
     updatedAtMs: nowMs,
-    ...(expiresAtMs !== undefined && { expiresAtMs }),
+    ...defined({ expiresAtMs }),
   };
 }
 

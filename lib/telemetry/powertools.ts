@@ -1,6 +1,6 @@
 import { Logger } from '@aws-lambda-powertools/logger';
 import { Metrics, MetricUnit } from '@aws-lambda-powertools/metrics';
-import { boundedText } from '../util/values.ts';
+import { boundedText, defined } from '../util/values.ts';
 import {
   type CounterName,
   type FieldValue,
@@ -17,7 +17,7 @@ import {
 export function powertoolsTelemetry({ loop, requestId }: InvocationLabels): Telemetry {
   // Each stack of an account has its own service name. Otherwise alarms would count the metrics of several stacks.
   const serviceName = process.env['POWERTOOLS_SERVICE_NAME'] ?? METRIC_NAMESPACE;
-  const logger = new Logger({ serviceName, persistentKeys: { loop, ...(requestId && { requestId }) } });
+  const logger = new Logger({ serviceName, persistentKeys: { loop, ...defined({ requestId }) } });
   const samples: (readonly [SampleName, number])[] = [];
   /** The counters of each type. The counters without a type are first, and are written together with the samples. */
   const counters = new Map<string | undefined, Map<CounterName, number>>([[undefined, new Map()]]);

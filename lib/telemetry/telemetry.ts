@@ -1,5 +1,6 @@
 import type { FindingType } from '../cluster/finding.ts';
 import type { Loop } from '../spec/cluster-spec.ts';
+import { defined } from '../util/values.ts';
 
 export type Level = 'info' | 'warn' | 'error';
 
@@ -125,7 +126,7 @@ export function samplesOf(counts: Readonly<Record<string, number>>): Partial<Rea
   const shares = [percentOf(allocated, capacity), percentOf(secondaryAllocated, secondaryCapacity)];
   const known = shares.filter((share) => share !== undefined);
   return {
-    ...(activeLeases !== undefined && { activeLeases }),
+    ...defined({ activeLeases }),
     ...(known.length > 0 && { fullestRangePercent: Math.max(...known) }),
   };
 }

@@ -16,6 +16,17 @@ export function isRecord(value: unknown): value is JsonRecord {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+type Defined<Fields> = {
+  readonly [Key in keyof Fields as undefined extends Fields[Key] ? never : Key]: Fields[Key];
+} & {
+  readonly [Key in keyof Fields as undefined extends Fields[Key] ? Key : never]?: Exclude<Fields[Key], undefined>;
+};
+
+/** Returns the fields without those that are `undefined`, because an absent field of an item or a document is not written. */
+export function defined<const Fields extends object>(fields: Fields): Defined<Fields> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Defined<Fields>;
+}
+
 /** Returns the result of a parser; `undefined` if it throws. */
 export function attempt<Result>(parse: () => Result): Result | undefined {
   try {

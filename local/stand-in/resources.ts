@@ -1,4 +1,5 @@
 import { type Kind, RESOURCES } from '../../lib/kubernetes/cluster-port.ts';
+import { defined } from '../../lib/util/values.ts';
 
 /** A kind that the stand-in serves. It serves exactly the kinds of the interface `ClusterPort`. */
 export interface ServedResource {
@@ -51,7 +52,7 @@ export function requestedTarget(path: string): Target | undefined {
   return {
     resource,
     ...(inNamespace && rest[1] !== undefined && { namespace: rest[1] }),
-    ...(name !== undefined && { name }),
+    ...defined({ name }),
   };
 }
 

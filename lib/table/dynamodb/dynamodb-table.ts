@@ -10,6 +10,7 @@ import {
   type QueryCommandOutput,
 } from '@aws-sdk/client-dynamodb';
 import { attemptsOf, type CallLimits, clientOptions } from '../../aws/sdk.ts';
+import { defined } from '../../util/values.ts';
 import { type Item, type ItemKey, type KeyValueTable, TableError, type WriteResult } from '../key-value-table.ts';
 import { idOf, itemOf, provenResult } from '../stored-item.ts';
 import {
@@ -72,7 +73,9 @@ export function dynamoDbTable({ client, tableName, deadline, nowMs, newWriteId }
 
   const toTableError = async (error: unknown, action: TableAction): Promise<TableError> =>
     tableErrorOf(error, {
-      ...{ action, tableName, deadline },
+      action,
+      tableName,
+      deadline,
       region: await regionOf(client),
       endpoint: await endpointOf(client),
     });
@@ -127,7 +130,7 @@ export function dynamoDbTable({ client, tableName, deadline, nowMs, newWriteId }
         prefix === '' ? '#cluster = :cluster' : '#cluster = :cluster AND begins_with(#key, :prefix)',
       ExpressionAttributeNames: { '#cluster': 'cluster', ...(prefix !== '' && { '#key': 'key' }) },
       ExpressionAttributeValues: { ':cluster': { S: cluster }, ...(prefix !== '' && { ':prefix': { S: prefix } }) },
-      ...(start !== undefined && { ExclusiveStartKey: start }),
+      ...defined({ ExclusiveStartKey: start }),
     });
     return call('dynamodb:Query', () => client.send(command, bound));
   };
