@@ -1,4 +1,3 @@
-import { jest } from '@jest/globals';
 import type { ApiServerAccess } from '../../lib/kubernetes/kubeconfig.ts';
 import { ClusterConnections, type ClusterConnectionsOptions } from '../../lib/runtime/cluster-connections.ts';
 import type { ConnectOptions } from '../../lib/runtime/environment.ts';
@@ -16,8 +15,11 @@ export function aProcess(
   const sleeps: number[] = [];
   let reads = 0;
   // A kubeconfig is kept for 6 hours.
-  const random = jest.spyOn(Math, 'random').mockReturnValue(0.5);
-  afterThisTest(() => random.mockRestore());
+  const { random } = Math;
+  Math.random = () => 0.5;
+  afterThisTest(() => {
+    Math.random = random;
+  });
   const clusters = new ClusterConnections({
     nowMs: () => clock.nowMs,
     sleep: async (ms) => void sleeps.push(ms),
