@@ -13,6 +13,7 @@ export default class DeploymentPlugin {
       describeStack(stackName(), await serverless.getProvider('aws').getAwsSdkV3Config());
     const deployment = () =>
       parametersInForce(serverless.configurationInput.params ?? {}, service.provider.stage, options.param);
+    const isDeploying = () => serverless.processedInput.commands.join(' ') === 'deploy';
     const packageFolder = () => path.resolve(serverless.serviceDir, service.package.path ?? '.serverless');
     // The schema of osls lacks this section of a template.
     serverless.configSchemaHandler.schema.properties.resources.properties.Rules = { type: 'object' };
@@ -31,6 +32,8 @@ export default class DeploymentPlugin {
       'before:package:cleanup': async () => {
         const faults = parameterFaults(deployment().values, service.provider.stage);
         if (faults !== undefined) throw new serverless.classes.Error(faults, 'BAD_INPUT');
+        // osls would report missing credentials only after it has packaged all functions.
+        if (isDeploying()) await serverless.getProvider('aws').getAwsSdkV3CredentialsProvider()();
         await buildAllocatorLayer(service.layers.allocator.path);
       },
       // osls does not keep the parameters of the previous deployment, so this hook sets them again.
@@ -69,7 +72,7 @@ export default class DeploymentPlugin {
       },
       // osls prints the outputs of the stack only with --verbose.
       finalize: async () => {
-        if (serverless.processedInput.commands.join(' ') !== 'deploy') return;
+        if (!isDeploying()) return;
         for (const line of nextSteps((await deployedStack())?.outputs ?? {})) log.notice(line);
       },
     };

@@ -1,6 +1,7 @@
 import * as z from 'zod/mini';
 import type { Unsent } from '../aws/send-batches.ts';
 import type { Finding } from '../cluster/finding.ts';
+import { ClusterError, isFaultOfObject } from '../kubernetes/cluster-port.ts';
 import { RECORDING_MS, withDeadline } from '../runtime/deadline.ts';
 import type { Invocation } from '../runtime/invocation.ts';
 import { LOOPS, type Loop } from '../spec/cluster-spec.ts';
@@ -76,11 +77,26 @@ function fieldsOf({ passId, mode, ownedBy, durationMs, report, errors, wouldWrit
     changes: someOf(report?.changes),
     wouldWrite: someOf(wouldWrite),
     findings: someOf(report?.findings.map(({ type, message }) => `${type}: ${message}`)),
-    errors: someOf(errors.map(errorSentence)),
+    errors: someOf(errorTexts(errors)),
     stack: stackOfFault(errors[0]),
     eventsDropped: events?.dropped || undefined,
-    eventErrors: someOf(events?.errors.map(errorSentence)),
+    eventErrors: someOf(errorTexts(events?.errors)),
   };
+}
+
+/**
+ * Returns a text for each error. An API server that does not answer fails all requests alike, so that of its errors only the first
+ * with each code has a text.
+ */
+function errorTexts(errors: readonly unknown[] = []): string[] {
+  const alike = Map.groupBy(errors, (error) => {
+    const isOfServer = error instanceof ClusterError && !isFaultOfObject(error);
+    return isOfServer ? `${error.code} ${/https?:\S+/.exec(error.message)}` : error;
+  });
+  return [...alike.values()].map(([first, ...others]) => {
+    const text = errorSentence(first);
+    return others.length === 0 ? text : `${text} (${others.length} more with this code)`;
+  });
 }
 
 const MAX_ENTRIES = 20;

@@ -65,6 +65,24 @@ describe('a pass that fails while passes of other clusters run', () => {
     expect(world.telemetry.logged('pass failed')).toMatchObject([{ level: 'error', cluster: 'a', errors }]);
   });
 
+  test('an API server that does not answer is one error in the log, however many requests failed', async () => {
+    const world = await aDispatchWorldOf({ name: 'a' });
+    const silent = ['https://one failed for kube-system', 'https://one failed for default', 'https://two failed'];
+    const errors = [
+      ...silent.map((message) => new ClusterError('Unavailable', message)),
+      ...['b', 'c'].map((name) => new ClusterError('Forbidden', `https://one forbids ${name}`)),
+    ];
+    const { loop } = aLoop({ a: async () => ({ changes: [], findings: [], counts: {}, errors }) });
+    await world.dispatch(loop);
+    const texts = [
+      'Unavailable: https://one failed for kube-system (1 more with this code)',
+      'Unavailable: https://two failed',
+      'Forbidden: https://one forbids b',
+      'Forbidden: https://one forbids c',
+    ];
+    expect(world.telemetry.logged('pass failed')).toMatchObject([{ errors: texts }]);
+  });
+
   test('a pass that never ends is recorded as failed at its deadline, and does not delay the passes of other clusters', async () => {
     const world = await aDispatchWorldOf({ name: 'hangs' }, { name: 'works' });
     const { loop } = aLoop({ hangs: hang });
