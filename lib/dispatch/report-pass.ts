@@ -90,8 +90,9 @@ function fieldsOf({ passId, mode, ownedBy, durationMs, report, errors, wouldWrit
  */
 function errorTexts(errors: readonly unknown[] = []): string[] {
   const alike = Map.groupBy(errors, (error) => {
-    const isOfServer = error instanceof ClusterError && !isFaultOfObject(error);
-    return isOfServer ? `${error.code} ${/https?:\S+/.exec(error.message)}` : error;
+    if (!(error instanceof ClusterError)) return error;
+    const { code, message } = error;
+    return isFaultOfObject(error) ? error : `${code} ${/https?:\S+/.exec(message)}`;
   });
   return [...alike.values()].map(([first, ...others]) => {
     const text = errorSentence(first);

@@ -52,10 +52,13 @@ export function describeNetworkError(error: unknown): string {
   const [code] = codesOf(error).slice(-1);
   const text = error.message === '' && isNativeError(error.cause) ? error.cause.message : error.message;
   // The message may contain names from the server's certificate, of any length.
-  const line = boundedText((text === '' ? error.name : text).split('\n', 1)[0]);
+  const line = boundedText((text === '' ? error.name : text).split('\n', 1)[0]?.replace(ADVICE_OF_NODE, ''));
   const named = code === undefined || line.includes(code) ? line : `${line} (${code})`;
   return lacksIPv6(error) ? `${named}: ${NO_IPV6}` : named;
 }
+
+/** The options of Node.js are no remedy here: a kubeconfig contains the CA. */
+const ADVICE_OF_NODE = /; if the root CA is installed locally, .*/;
 
 const NO_ROUTE = new Set(['EADDRNOTAVAIL', 'EAFNOSUPPORT', 'ENETUNREACH']);
 const NO_IPV6 =

@@ -1,4 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { get } from 'node:https';
 import { createServer, Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, jest, test } from '@jest/globals';
@@ -14,7 +16,7 @@ import { afterThisTest } from '../support/after-this-test.ts';
 import { startFaultServer } from '../support/api-fault-server.ts';
 import { eventually } from '../support/eventually.ts';
 import { kubeconfigTo } from '../support/kubeconfig-to.ts';
-import { portOf } from '../support/serve.ts';
+import { portOf, serve } from '../support/serve.ts';
 import { startSilentServer } from '../support/silent-server.ts';
 
 const signal = new AbortController().signal;
@@ -261,4 +263,13 @@ describe('the description of a network error', () => {
       expect(described.includes('dual-stack subnets (vpcSubnetIds) with vpcIpv6=true')).toBe(explains);
     },
   );
+
+  test('the description of a certificate of an unknown authority has no advice about options of Node.js', async () => {
+    const server = await serve((_, response) => response.end(), makeAuthority('unknown').issue(['127.0.0.1']));
+    afterThisTest(server.close);
+    const [error] = await once(get(server.url), 'error');
+    expect(describeNetworkError(error)).toBe(
+      'unable to verify the first certificate (UNABLE_TO_VERIFY_LEAF_SIGNATURE)',
+    );
+  });
 });
