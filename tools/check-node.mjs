@@ -38,9 +38,8 @@ async function runWith(node) {
   const PATH = [path.dirname(node), process.env.PATH].join(path.delimiter);
   const args = [...process.execArgv, ...process.argv.slice(1)];
   const child = spawn(node, args, { stdio: 'inherit', env: { ...process.env, PATH, [STARTED]: 'yes' } });
-  // A terminal sends SIGINT (Ctrl-C) to both processes, so this one only ignores it.
-  process.on('SIGINT', () => undefined);
-  for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
+  // A terminal sends SIGINT (Ctrl-C) to both processes, `kill` only to this one. kbctl takes two that follow each other as one.
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
   const [code] = await once(child, 'exit');
   return code ?? 1;
 }

@@ -8,8 +8,8 @@ import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const OLD = "Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.0.0' } });";
 
-/** Returns the output of the check in a tree whose `node_modules` is a link, and in which every Node is too old. */
-async function checkOf(node: (folder: string) => Promise<unknown>) {
+/** Starts the check in a tree whose `node_modules` is a link, with a Node that is too old. `node` writes the Node in `node_modules`. */
+async function startCheck(node: (file: string) => Promise<unknown>) {
   const root = temporaryFolder();
   const program = process.platform === 'win32' ? 'node.exe' : 'node';
   const bin = `node-${process.platform === 'win32' ? 'win' : process.platform}-${process.arch}/bin`;
@@ -20,7 +20,12 @@ async function checkOf(node: (folder: string) => Promise<unknown>) {
   await node(path.join(root, 'installed', bin, program));
   const old = `data:text/javascript,${encodeURIComponent(OLD)}`;
   const args = ['--import', old, '--import', './tools/check-node.mjs', '--eval', 'console.log("ran")'];
-  return promisify(execFile)(process.execPath, args, { cwd: root, timeout: 20_000 }).then(
+  return { running: promisify(execFile)(process.execPath, args, { cwd: root, timeout: 20_000 }) };
+}
+
+async function checkOf(node: (file: string) => Promise<unknown>) {
+  const { running } = await startCheck(node);
+  return running.then(
     ({ stdout }) => ({ code: 0, text: stdout }),
     ({ code, stderr }: { code: number; stderr: string }) => ({ code, text: stderr }),
   );
@@ -40,3 +45,14 @@ test('check-node starts the Node of node_modules once at most, even if that Node
     text: expect.stringContaining('needs Node.js 24 or later'),
   });
 });
+
+test.each(['SIGINT', 'SIGTERM'] as const)(
+  'a %s to the process that check-node replaces ends the Node of node_modules',
+  async (signal) => {
+    const program = `process.on('${signal}', () => { console.log('ended'); process.exit(3); }); console.log('started'); setInterval(() => 0, 1e6);`;
+    const script = `#!/bin/sh\nexec '${process.execPath}' --eval "${program}"\n`;
+    const { running } = await startCheck((file) => writeFile(file, script, { mode: 0o755 }));
+    running.child.stdout?.once('data', () => running.child.kill(signal));
+    await expect(running).rejects.toMatchObject({ code: 3, stdout: 'started\nended\n' });
+  },
+);
