@@ -98,7 +98,7 @@ export class Output {
   }
 }
 
-/** Returns the cluster of each row, or the name of a row that is a cluster, each once. */
+/** Returns the names of the clusters in the rows, without duplicates. A row is a cluster, or has a field `cluster`. */
 function namesIn(rows: readonly unknown[]): string[] {
   const names = rows.flatMap((row): unknown => {
     const { cluster, name = [] } = Object(row);

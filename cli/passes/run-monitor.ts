@@ -16,7 +16,7 @@ export interface RunMonitor {
   claimed(loop: Loop, outcome: ClaimOutcome): void;
   /** Replaces the series of each cluster; `undefined`: there are too many clusters. */
   show(status: FleetStatus | undefined): void;
-  /** Returns the loops without a try within two of their intervals. Lost claims and failed ones are tries. */
+  /** Returns the loops for which this process made no claim within two intervals. A lost or failed claim counts. */
   stuckLoops(): readonly Loop[];
   /** Returns whether the last claim reached the table. */
   isReady(): boolean;

@@ -128,7 +128,7 @@ export interface RangeMap {
   readonly fill?: readonly number[];
 }
 
-/** The letters of `RangeMap.cells`. A cell has the first state that one of its items has. */
+/** The letters of `RangeMap.cells`. A cell has the first of these states that any of its items has. */
 export const CELL_STATES = {
   D: 'duplicate',
   L: 'leaking',

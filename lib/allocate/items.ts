@@ -54,7 +54,7 @@ export async function allocateItems(
   return over === undefined ? done(request, inRequestOrder(ranges, answers)) : refusedAnswer(request, over);
 }
 
-/** Releases items that this invocation allocated after another invocation had recorded the answer. */
+/** Releases items that this invocation allocated too late: another invocation had already recorded the answer. */
 export async function releaseSurplus(context: RequestContext, held: HeldBy, answer: Answer): Promise<void> {
   try {
     await rollBack(context, held, answer.outcome === 'done' ? answer.items : []);

@@ -243,7 +243,7 @@ export function isHostOf({ apiServers }: ClusterSpec, url: string): boolean {
   return apiServers.some((server) => ('address' in server ? server.address : server.host) === host);
 }
 
-/** Returns the number of passes after which each address has been among the first 16 probes of a pass. */
+/** Returns how many passes it takes until every address was probed, if each pass probes only 16. */
 export function ticksOfATurn(addresses: number): number {
   return Math.max(1, Math.ceil(addresses / PROBES_AT_ONCE));
 }

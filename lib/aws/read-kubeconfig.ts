@@ -136,7 +136,7 @@ async function assumeRole(client: STSClient, command: AssumeRoleCommand) {
 /** The maximum number of clients that are kept. 1,000 clients, each with a role, take 157 MB. */
 const MOST_KEPT = 100;
 
-/** Returns the value of the key. Makes it if it is not kept, and removes the value that was used least recently. */
+/** Returns the cached value of a key. If there is none, creates it, and removes the value that was used least recently. */
 function kept<Value>(values: Map<string, Value>, key: string, make: () => Value): Value {
   const value = values.get(key) ?? make();
   setLatest(values, key, value, MOST_KEPT);

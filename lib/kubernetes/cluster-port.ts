@@ -204,7 +204,7 @@ export type HostResolver = (host: string, signal?: AbortSignal) => Promise<reado
 /** The addresses that a look-up found. */
 export interface FoundAddresses {
   readonly addresses: readonly string[];
-  /** The part of the source that could not be read. Its addresses are not known, so no address of the source is absent. */
+  /** The part of the source that could not be read. Its addresses are not known, so no address of the source counts as absent. */
   readonly unread?: string;
 }
 

@@ -67,9 +67,9 @@ export type Fields<Of extends Kind> = {
 
 /** A mapping of a kubeconfig, such as the entry of a cluster. */
 export interface Found<Of extends Kind> {
-  /** Its name in a message, such as `cluster "prod"`. */
+  /** The name of the mapping in messages, such as `cluster "prod"`. */
   readonly place: string;
   readonly fields: Fields<Of>;
-  /** Its unknown fields, such as `cluster.api-version`. */
+  /** The unknown fields of the mapping, such as `cluster.api-version`. */
   readonly ignored: readonly string[];
 }

@@ -35,7 +35,7 @@ export interface ApiServerAccess {
   readonly source: string;
   /** The name of the context in use. */
   readonly context: string;
-  /** The unknown fields beside those in use, which are ignored, such as `cluster.api-version`. */
+  /** The unknown fields of the entries in use, such as `cluster.api-version`. They are ignored. */
   readonly ignored: readonly string[];
   /** Resolves host names in a Lambda function, and refuses local addresses. */
   readonly lookup?: LookupFunction;
@@ -196,7 +196,7 @@ async function pem<Name extends string>(fields: PemFields<Name>, name: Name, sou
 
 const CERTIFICATE = /^-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/gm;
 
-/** Returns the certificates in a PEM text. Like client-go, ignores those that do not parse, unless no other is there. */
+/** Returns the certificates in a PEM text. Like client-go, ignores a certificate that does not parse if another one does. */
 function authoritiesIn(pem: Buffer | undefined, source: KubeconfigSource): string | undefined {
   if (pem === undefined) return undefined;
   const texts = pem.toString('latin1').match(CERTIFICATE) ?? [];

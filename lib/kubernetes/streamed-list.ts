@@ -110,7 +110,7 @@ class ArrivingList<Item> {
     this.left = length;
   }
 
-  /** Returns the items in all fields that have arrived whole. */
+  /** Returns the items whose bytes have arrived completely. */
   readArrived(bytes: ArrivingBytes): readonly Item[] {
     const items: Item[] = [];
     while (this.left > 0) {

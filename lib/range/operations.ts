@@ -29,7 +29,7 @@ export interface HoldClaim {
 export interface ReleaseOptions {
   /** If set, only items that this request still holds are released. The other items already have other owners. */
   readonly requestId?: string;
-  /** These holds are restored, and their items are not freed. */
+  /** Holds to restore: their items are not freed. */
   readonly restore?: readonly Hold[];
   readonly owner?: string;
   /** If set, an item is released only if its hold equals the one in this list, or if it has no hold and is not in this list. */

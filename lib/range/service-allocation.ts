@@ -7,8 +7,8 @@ import { countUnclaimed, type ServiceName, type Unclaimed, unclaimedOf } from '.
 export interface ServiceAllocationOptions {
   readonly service: ServiceName;
   /**
-   * True if the review is about the creation of a Service. A request for any item then gets an item of `Unclaimed.first` only if
-   * the limit of unclaimed items is reached, because an existing Service of this name may have it.
+   * True if the review creates a Service. The items in `Unclaimed.first` may then belong to an existing Service of this name, so a
+   * request for any item gets one of them only if the limit of unclaimed items is reached.
    */
   readonly isNew: boolean;
   /** The items that the Service has or requests by value. A request for any item does not get them. */

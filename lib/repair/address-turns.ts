@@ -4,8 +4,8 @@ import type { IPAddressRecord } from '../cluster/kubernetes-objects.ts';
 import type { AddressFault } from './ip-addresses.ts';
 
 /**
- * The shortest time for which passes have seen an IPAddress, and its lowest age, before a pass deletes or replaces it. It is longer
- * than any request of an API server (60 s), because a request creates the IPAddress before it stores the Service.
+ * A pass deletes or replaces an IPAddress only if it is at least this old, and an earlier pass saw it at least this long ago. The time
+ * is longer than any request of an API server (60 s), because a request creates the IPAddress before it stores the Service.
  */
 const SETTLED_AFTER_MS = 65_000;
 /** The maximum number of corrections of one pass, and of the other faults that it lists. The rest is only counted. */
@@ -22,7 +22,7 @@ const memoryShape = z.object({
   turn: z.exactOptional(z.string()),
 });
 
-/** What passes remember of faults of IPAddresses. It is saved in the run record. */
+/** The faults of IPAddresses that earlier passes saw, saved in the run record. */
 export type AddressMemory = Readonly<z.infer<typeof memoryShape>>;
 
 /** Returns the memory in the state of a run record. A state without one, also of an earlier version, is an empty memory. */
@@ -59,7 +59,7 @@ interface ChosenFaults {
 
 /**
  * Chooses the faults that a pass lists. Faults without a correction do not count against the limit of corrections. If there are too many
- * corrections, passes take turns, so that each is made within a few passes, whatever becomes of the others.
+ * corrections, passes take turns, so that each is made within a few passes, even if others fail.
  */
 export function chooseFaults(faults: Iterable<AddressFault>, memory: AddressMemory, clocks: Clocks): ChosenFaults {
   const all = [...faults];

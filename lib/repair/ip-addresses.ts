@@ -44,7 +44,7 @@ export interface AddressView {
 export interface AddressFault {
   /** The canonical text of the address, or the text of the Service if it is not an address. */
   readonly item: string;
-  /** The Service that has the address. Absent for a fault of only the IPAddress. */
+  /** The Service that has the address. Absent if the IPAddress alone is at fault. */
   readonly service?: string;
   /** Another Service that has the address. */
   readonly other?: string;

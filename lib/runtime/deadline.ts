@@ -15,8 +15,8 @@ export const PASS_BUDGET_MS: Readonly<Record<Loop, number>> = {
 export const MEASURING_MS = 2_000;
 export const LISTING_MS = 10_000;
 /**
- * The time limit for queueing ticks. This invocation runs the current ticks that it could not queue, and the invocation of the
- * next minute replaces the later ones.
+ * The time limit for queueing ticks. If current ticks cannot be queued, this invocation runs them; later ticks are lost, and the
+ * invocation of the next minute queues new ones.
  */
 export const QUEUEING_MS = 5_000;
 export const FIGURES_MS = 20_000;

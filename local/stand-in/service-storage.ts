@@ -167,7 +167,7 @@ function statusOf(error: Refusal, { code, reason, message }: ReturnType<typeof p
     : new StatusError(code, reason, message);
 }
 
-/** @param complete the spec with the node ports of the previous object that the client omitted */
+/** @param complete the spec of the client, with the node ports that the client omitted and the previous object has */
 function filledIn(
   service: StoredService,
   complete: ServiceSpec,

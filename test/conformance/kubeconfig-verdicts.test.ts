@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from '@jest/globals';
 
-test('the kept verdicts on kubeconfigs are those of client-go', () => {
+test('client-go reads each kubeconfig as verdicts.jsonl states', () => {
   const kubeconfigs = path.join(import.meta.dirname, '../kubeconfigs');
   const verdicts = execFileSync('go', ['run', '-mod=readonly', './kubeconfig-verdicts', kubeconfigs], {
     cwd: path.join(import.meta.dirname, 'control-plane'),

@@ -44,7 +44,7 @@ export function describeStatus(world: () => KbctlWorld): void {
       expect(await world().kbctl(['status', CLUSTER, 'other'])).toMatchObject({ code: 3, stdout: '' });
     });
 
-    test('kbctl status -o name prints only the names, also of rows that belong to a cluster', async () => {
+    test('kbctl status and get with -o name print only the names of clusters', async () => {
       for (const words of [['status'], ['status', CLUSTER], ['cluster', 'get'], ['get', 'leases']]) {
         expect(await world().kbctl([...words, '-o', 'name'])).toEqual(ran(0, `${CLUSTER}\n`));
       }
@@ -58,7 +58,7 @@ export function describeStatus(world: () => KbctlWorld): void {
       }
     });
 
-    test('the completion of a shell has the clusters of the table that the words name', async () => {
+    test('the completion of a shell offers the clusters of the table in the command line', async () => {
       const { tableName, endpoint } = world();
       const words = ['--table', tableName, '--endpoint-url', endpoint, 'status', 'prod'];
       expect(await world().kbctl(['completion', 'bash', '--', ...words])).toEqual(ran(0, `${CLUSTER}\n`));

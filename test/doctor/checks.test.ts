@@ -264,7 +264,7 @@ describe('the permissions of the credential', () => {
     { allocator: 'apiserver', held: 0, may: false, warns: false },
     { allocator: 'table', held: 1, may: false, warns: false },
   ] as const)(
-    'the doctor warns that ended holds stay: $warns, for $allocator, $held holds and the right $may',
+    'with allocator $allocator, $held holds, and the right to delete them $may, the doctor warns that holds do not end: $warns',
     async (given) => {
       const held = [heldAddress('10.0.0.9', { owner: 'ci', takenUpBy: 'any' })].slice(0, given.held);
       const review = reviewing(({ verb, resource }) => given.may && verb === 'delete' && resource === 'ipaddresses');

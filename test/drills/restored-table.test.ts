@@ -64,7 +64,7 @@ async function opensWithItsPasses(world: LoopWorld): Promise<void> {
   expect(await allocatesNothingUsed(world)).toBe(CAPACITY - world.services.length);
 }
 
-test('an empty table that replaces a lost table allocates nothing before its first passes, and afterwards no address of a Service', async () => {
+test('after an empty table replaced a lost one, nothing is allocated before the first passes, and then no address that a Service has', async () => {
   const world = await atWork();
   const published = () => world.cluster.find<EndpointsObject>(ENDPOINTS_REF)?.subsets;
   const before = published();

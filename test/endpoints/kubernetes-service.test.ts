@@ -122,11 +122,11 @@ describe('correcting the kubernetes Service', () => {
       { ipFamilyPolicy: 'PreferDualStack', ipFamilies: ['IPv4'] },
       { ipFamilies: ['IPv4', 'IPv6'] },
     ],
-  ])('for both families, the write of a Service with one family contains %s', (_, before, after) => {
+  ])('a Service with one family that must have both gets %s', (_, before, after) => {
     expect(dualStack(before)).toMatchObject({ verb: 'update', object: { spec: after } });
   });
 
-  test('for both families, a Service that has both needs no write', () => {
+  test('a Service that must have both families and has both needs no write', () => {
     expect(dualStack({ ipFamilyPolicy: 'PreferDualStack', ipFamilies: ['IPv4', 'IPv6'] })).toBeUndefined();
   });
 

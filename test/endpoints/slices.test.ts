@@ -95,7 +95,7 @@ describe('sliceWrites', () => {
       prune: true,
       isReplaced: true,
     },
-  ])('sliceWrites replaces a slice of another address type with $name: $isReplaced', (given) => {
+  ])('sliceWrites replaces a slice that has another address type and $name: $isReplaced', (given) => {
     const { labels: _, ...metadata } = desired.metadata;
     const withLabels = { ...metadata, ...(given.labels && { labels: given.labels }) };
     const object = found({ ...desired, addressType: 'IPv6', metadata: withLabels });

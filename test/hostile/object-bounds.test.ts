@@ -57,7 +57,7 @@ describe.each(BOUNDED)('an object of kind %s', (kind) => {
 });
 
 test.each(KINDS)(
-  'an object of kind %s is read whatever the number of its labels, annotations, owners and other fields that no pass works through',
+  'an object of kind %s is read even with very many labels, annotations, owners and other fields that no pass uses',
   async (kind) => {
     const metadata = {
       labels: Object.fromEntries(names.map((name) => [name, ''])),

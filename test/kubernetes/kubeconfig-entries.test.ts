@@ -63,7 +63,7 @@ describe('the entries that a context does not use', () => {
     ],
     ['two users of one name', { users: [{ name: 'u', user: { token: 'x' } }, { name: 'v' }, { name: 'v' }] }],
     ['entries that are no mappings', { users: [{ name: 'u', user: { token: 'x' } }, null, 5, 'text'] }],
-  ])('may be wrong: %s', async (_, more) => {
+  ])('a fault in an unused entry is ignored: %s', async (_, more) => {
     await expect(accessOf(kubeconfig({}, {}, more))).resolves.toMatchObject({ server: SERVER });
   });
 });
@@ -175,7 +175,7 @@ describe('texts that kubectl reads', () => {
     ['an empty second document', `${text}---\n`],
     ['!!binary', text.replace('token: x', `token: !!binary ${base64('x')}`)],
     ['a path with double and trailing slashes', text.replace(SERVER, `${SERVER}//`)],
-  ])('are read: %s', async (_, content) => {
+  ])('a kubeconfig with %s is read as kubectl reads it', async (_, content) => {
     const file = join(folder, 'config');
     await writeFile(file, content);
     const access = await loadKubeconfigFile(file);
@@ -183,7 +183,7 @@ describe('texts that kubectl reads', () => {
     await expect(access.authHeaders()).resolves.toEqual({ Authorization: 'Bearer x' });
   });
 
-  test('have the booleans of YAML 1.1', async () => {
+  test('the booleans of a kubeconfig are those of YAML 1.1', async () => {
     const unverified = text.replace('cluster:\n', 'cluster:\n      insecure-skip-tls-verify: yes\n');
     const access = await accessOf(unverified);
     expect(access.tls().rejectUnauthorized).toBe(false);
@@ -239,7 +239,7 @@ describe('the CA of a kubeconfig', () => {
       served.cert,
       { status: 'refused', kind: 'tlsFailure' },
     ],
-  ])('decides which server is trusted, in requests and in probes: %s', async (_, identity, ca, outcome) => {
+  ])('the CA of a kubeconfig decides which server requests and probes trust: %s', async (_, identity, ca, outcome) => {
     await expect(answersOf(identity, ca)).resolves.toEqual(outcome);
   });
 });
@@ -261,7 +261,7 @@ describe('an exec plugin', () => {
     return String((await (await load(...of)).authHeaders())['Authorization']);
   }
 
-  test('gets the cluster, with the CA of a file and its extension, in KUBERNETES_EXEC_INFO', async () => {
+  test('an exec plugin gets the cluster in KUBERNETES_EXEC_INFO, with the CA of a file and the extension of the cluster', async () => {
     const script = `const { spec } = JSON.parse(process.env.KUBERNETES_EXEC_INFO);
       const token = Buffer.from(JSON.stringify(spec)).toString('base64');
       console.log(JSON.stringify({ apiVersion: '${V1}', kind: 'ExecCredential', status: { token } }))`;
@@ -280,23 +280,23 @@ describe('an exec plugin', () => {
     });
   });
 
-  test('with a relative path is beside the kubeconfig, and gets its environment', async () => {
+  test('the relative path of an exec plugin begins at the folder of the kubeconfig, and the plugin gets the variables of its entry', async () => {
     const script = `#!/bin/sh\necho '${reply({ token: 'TOKEN' })}' | sed "s/TOKEN/$GREETING$EMPTY/"\n`;
     await writeFile(join(folder, 'plug.sh'), script, { mode: 0o755 });
     const env = [{ name: 'GREETING', value: 'hello' }, { name: 'EMPTY' }];
     await expect(tokenOf({ command: './plug.sh', env, interactiveMode: 'Never' })).resolves.toBe('Bearer hello');
   });
 
-  test('that reads standard input finds its end', async () => {
+  test('an exec plugin that reads standard input gets no input', async () => {
     const script = `process.stdin.on('end', () => console.log('${reply({ token: 'x' })}')).resume()`;
     await expect(tokenOf({ ...node(script), interactiveMode: 'IfAvailable' })).resolves.toBe('Bearer x');
   });
 
-  test('does not run for a user with a token', async () => {
+  test('no exec plugin runs for a user with a token', async () => {
     await expect(tokenOf({ command: 'no-such-plugin' }, {}, { token: 'own' })).resolves.toBe('Bearer own');
   });
 
-  test('runs again only when its credential has expired, and once for requests at the same time', async () => {
+  test('an exec plugin runs again only when its credential has expired, and only once for simultaneous requests', async () => {
     const count = join(folder, 'count');
     const script = `const fs = require('fs'); fs.appendFileSync('${count}', '.');
       const token = String(fs.readFileSync('${count}').length);
@@ -308,7 +308,7 @@ describe('an exec plugin', () => {
     await expect(access.authHeaders()).resolves.toEqual(second);
   });
 
-  test('is named in a line while it runs, and ends with the command', async () => {
+  test('kbctl prints the name of an exec plugin while the plugin runs, and ends the plugin at Ctrl-C', async () => {
     jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask', 'performance'] });
     const [ended, lines] = [new AbortController(), [] as string[]];
     const started = join(folder, 'started');
@@ -336,7 +336,7 @@ describe('an exec plugin', () => {
     ['requires a terminal', { ...node(''), interactiveMode: 'Always' }, /needs a terminal/],
     ['has no interactive mode', { ...node(''), interactiveMode: '' }, /exec.interactiveMode is missing/],
     ['has an unknown version', { ...node(''), apiVersion: 'v0' }, /exec.apiVersion is missing or is not supported/],
-  ])('that %s is refused in words', async (_, exec, message) => {
+  ])('the error for an exec plugin that %s states the problem', async (_, exec, message) => {
     await expect(tokenOf(exec)).rejects.toMatchObject({
       code: 'BadKubeconfig',
       message: expect.stringMatching(message),

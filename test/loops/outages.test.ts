@@ -54,7 +54,7 @@ describe('a look-up of which a part fails removes no server', () => {
     ['an IP address and a host name', [{ ip: A }, { hostname: 'b.example' }]],
     ['two host names', [{ hostname: 'a.example' }, { hostname: 'b.example' }]],
   ])(
-    'of a load balancer with %s, the servers of a host name that cannot be looked up stay while they answer',
+    'if a host name of a load balancer with %s cannot be looked up, its known servers stay published while they answer',
     async (_, ingress) => {
       const kubeconfig = { secretsManager: 'management' };
       const source = aHost('service tenants/prod', { serviceRef: { namespace: 'tenants', name: 'prod', kubeconfig } });

@@ -59,7 +59,7 @@ describe('an IPAddress that a correction deletes', () => {
     },
   );
 
-  test('is remembered from the first pass that saw it, and forgotten when it has no fault', () => {
+  test('an IPAddress with a fault is remembered from the first pass that saw it, and forgotten when it has no fault', () => {
     const first = chooseFaults([leaked(1)], { seen: {} }, at(NOW_MS)).memory;
     const second = chooseFaults([leaked(1), leaked(2)], first, at(NOW_MS + 180_000)).memory;
     expect(second).toEqual({ seen: { 'uid-1': NOW_MS, 'uid-2': NOW_MS + 180_000 } });
@@ -89,7 +89,7 @@ function passesOver(faults: readonly AddressFault[], refused = /^$/) {
 }
 
 describe('the corrections of passes', () => {
-  test('are made at once although there are a thousand faults that cannot be corrected', () => {
+  test('a correction is made at once although there are a thousand faults that cannot be corrected', () => {
     const faults = [...many(1_000, outOfRange), missing(1)];
     const { listed, unlisted } = chooseFaults(faults, { seen: {} }, at(NOW_MS));
     expect(items(listed)).toContain('missing-1');
@@ -102,13 +102,13 @@ describe('the corrections of passes', () => {
     ['leaked IPAddresses, which each pass saw once before', many(1_000, leaked), /^$/, 6],
     ['both, of which 600 are refused', [...many(600, missing), ...many(600, leaked)], /^missing/, 12],
     ['leaked ones of which 600 are refused', many(1_000, leaked), /^item-[0-5]?\d?\d$/, 12],
-  ])('take turns, so that each is tried within a few passes: %s', (_, faults, refused, most) => {
+  ])('corrections take turns, so that each is tried within a few passes: %s', (_, faults, refused, most) => {
     const { passes, largestMemory } = passesOver(faults, refused);
     expect(passes).toBeLessThanOrEqual(most);
     expect(largestMemory).toBeLessThanOrEqual(200);
   });
 
-  test('that are only reported are reported in each pass', () => {
+  test('faults that passes do not correct are reported in each pass', () => {
     const faults = many(150, leaked);
     let { memory } = chooseFaults(faults, { seen: {} }, at(NOW_MS));
     for (let pass = 1; pass <= 3; pass += 1) {

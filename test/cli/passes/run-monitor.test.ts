@@ -77,7 +77,7 @@ test('counters of passes add up, and those of alarms exist before the first pass
   );
 });
 
-test('figures of all clusters are those of the last count, and disappear two minutes after another process began to count', async () => {
+test('the figures of the fleet are those of the last count, and disappear two minutes after another process took over the count', async () => {
   const { clock, monitor, lines, report } = aMonitor();
   report({ clustersJudged: 200, clustersFailing: 3 });
   report({ clustersJudged: 200, clustersFailing: 1 });
