@@ -82,7 +82,7 @@ interface LevelIterator {
 }
 
 /**
- * dynalite 4.0.0 ends an iterator by `return`, which the iterators of its database lack. Without `return`, each query leaves
+ * Adds the method `return`, by which dynalite 4.0.0 ends iterators, to the iterators of its database. Otherwise each query would leave
  * an iterator open, with its snapshot.
  */
 function letIteratorsReturn(): void {

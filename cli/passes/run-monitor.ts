@@ -14,7 +14,7 @@ export interface RunMonitor {
   /** Notes that this process tries to claim a tick. */
   tried(loop: Loop): void;
   claimed(loop: Loop, outcome: ClaimOutcome): void;
-  /** Replaces the series of each cluster; `undefined`: there are too many clusters. */
+  /** Replaces the series of each cluster. With `undefined`, removes them, because there are too many clusters. */
   show(status: FleetStatus | undefined): void;
   /** Returns the loops for which this process made no claim within two intervals. A lost or failed claim counts. */
   stuckLoops(): readonly Loop[];

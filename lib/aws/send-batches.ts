@@ -42,7 +42,7 @@ export class SendError extends CodedError<SendErrorCode> {
 const BATCH_SIZE = 10;
 const CONCURRENT_CALLS = 16;
 
-/** @param send sends one batch, and returns the reason why each of its messages was refused */
+/** @param send sends a batch, and returns for each message the reason if it was refused, or else `undefined` */
 async function sendAll<Message>(
   messages: readonly Message[],
   signal: AbortSignal,

@@ -50,7 +50,7 @@ export async function checkKubeconfig(access: ApiServerAccess, nowMs: number): P
   return [...lines, ...ends.map((end) => endLine(end, nowMs))];
 }
 
-/** If the server of the kubeconfig is one of several API servers, warns of the loops that stand still while it is down. */
+/** If the server of the kubeconfig is one of several API servers, warns of the loops that cannot run while it is down. */
 export function checkServer(spec: ClusterSpec, access: ApiServerAccess): readonly DoctorLine[] {
   const { server } = access;
   const url = new URL(server);
@@ -87,7 +87,7 @@ export async function checkName(access: ApiServerAccess, resolve: HostResolver):
   return [fail('dns', `${host} has no address here`, fix)];
 }
 
-/** Checks the version, and the user, because an API server answers some requests of any caller. */
+/** Checks the version and the user. The version alone does not prove the credential, because any caller may read it. */
 export async function checkApiServer({ server }: ApiServerAccess, review: SelfReview): Promise<readonly DoctorLine[]> {
   const version = await review.version();
   const user = await review.user();

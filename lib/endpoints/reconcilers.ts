@@ -99,7 +99,7 @@ export function addMaster(
 }
 
 /**
- * Removes addresses from the first subset, and even its last address, as upstream's `RemoveEndpoints` does.
+ * Removes addresses from the first subset, as upstream's `RemoveEndpoints` does, even if no address remains.
  * @returns `undefined` if there is no subset.
  */
 export function removeMasters(

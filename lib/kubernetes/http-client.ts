@@ -45,7 +45,7 @@ const LARGEST_HEADERS = 16 * 1024;
  */
 const MOST_TICKETS = 16;
 /**
- * The maximum number of secrets of one connection, which OpenSSL reports. A handshake has up to six, and a key update of TLS 1.3 adds
+ * The maximum number of TLS secrets that OpenSSL may report for one connection. A handshake has up to six, and a key update of TLS 1.3 adds
  * one or two. Servers update keys after millions of records at the earliest.
  */
 const MOST_SECRETS = 32;

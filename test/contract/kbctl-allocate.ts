@@ -77,7 +77,7 @@ export function describeAllocate(world: () => KbctlWorld): void {
       expect(await allocate(...words, '--count', '2')).toEqual(failed(2, refusal));
     });
 
-    test('kbctl allocate forgets a request id after a day, and then holds something else until another end', async () => {
+    test('a day after a request, kbctl allocate treats its request id as new, and allocates again', async () => {
       const nowMs = Date.now();
       const request = { cluster: CLUSTER, id: 'nightly', nowMs: nowMs - 25 * HOUR_MS };
       const hold = { owner: 'ci', takenUpBy: 'any', untilMs: nowMs - 24 * HOUR_MS } as const;

@@ -16,7 +16,7 @@ describe('parseEvent', () => {
     expect(parseEvent(scheduled)).toEqual({ kind: 'schedule', dueAtMs: Date.parse('2026-01-01T12:00:00Z') });
   });
 
-  test('the event of a queue is parsed into the bodies of its messages, and whether each was received before', () => {
+  test('the event of a queue is parsed into messages, each with its body and whether it was received before', () => {
     const bodies = ['{"schema":1}', 'garbage', 'again'];
     const Records = bodies.map((body, index) => {
       const attributes = { ApproximateReceiveCount: String(index), SenderId: 'x' };

@@ -281,7 +281,7 @@ describe('a probe by a tick', () => {
     { triesEveryMs: 60_000, agoMs: 180_001, misses: 1 },
     { triesEveryMs: 120_000, agoMs: 300_000, misses: 2 },
   ])(
-    'if passes run every $triesEveryMs ms, a lease has $misses misses after a second miss that is $agoMs ms after the first',
+    'a second miss $agoMs ms after the first makes $misses consecutive misses, if passes run every $triesEveryMs ms',
     ({ triesEveryMs, agoMs, misses }) => {
       const [change] = decide(lease(missed(1, agoMs)), silence, { triesEveryMs });
       expect(change?.[1]).toMatchObject({ misses });

@@ -293,7 +293,7 @@ describe('a pass over the IPAddresses of a cluster', () => {
     expect(cluster.find({ kind: 'IPAddress', name: '10.0.0.6' })).toBeUndefined();
   });
 
-  test('an IPAddress whose parent has a name of 2,000 characters is one of a missing Service', async () => {
+  test('an IPAddress of a Service with a name of 2,000 characters is deleted, because no Service can have that name', async () => {
     const { report } = await passOver([ipAddress('x'.repeat(2_000)), service('s', '10.0.0.6')]);
     expect(report.errors).toEqual([]);
     expect(report.changes).toEqual(['created IPAddress 10.0.0.6 for Service a/s', `deleted IPAddress ${ITEM}`]);
@@ -404,7 +404,7 @@ describe('a pass over the IPAddresses of a cluster', () => {
     expect(report.findings.map(({ type }) => type)).toEqual(['notRecorded', 'leakedRecord']);
   });
 
-  test('a pass over 60,000 IPAddresses counts all of them, lists and corrects at most 200 faults, and remembers 200 others for its turn', async () => {
+  test('a pass over 60,000 IPAddresses counts all of them, lists and corrects at most 200 faults, and remembers 200 others for their turns', async () => {
     const nameOf = (n: number) => `10.5.${n >> 8}.${n & 255}`;
     const range = { ...SERVICE_CIDR, spec: { cidrs: ['10.5.0.0/16'] } };
     const first = Array.from({ length: 200 }, (_, n) => ipAddress('gone', nameOf(n + 1)));

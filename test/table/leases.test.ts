@@ -214,7 +214,7 @@ describe('the item of the leases', () => {
     expect(storedSize({ ...names, ...writes, ...times, schema, value })).toBeLessThan(1024);
   });
 
-  test('the error of a corrupt item of leases explains what its removal ends', async () => {
+  test('the error of a corrupt item of leases states that its removal ends all deregistrations', async () => {
     const table = newTable();
     const value = { [A]: { generation: 1, source: 'rumour', expiresAtMs: 1 } };
     won(await table.put({ cluster: 'c', key: LEASES, value, schema: 1 }, undefined));

@@ -72,7 +72,7 @@ function service(index: number, at: number) {
   };
 }
 
-/** Runs passes in a process with the heap of a function, and after each only reads the same list, for comparison. */
+/** Runs passes in a process with the heap of a function. For comparison, each pass is followed by a mere read of the same list. */
 export async function repairPasses(folder: string, options: RepairOptions) {
   const { passes } = options;
   await bundle(folder, ['tools/bench/repair-passes.ts']);

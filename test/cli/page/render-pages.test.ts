@@ -194,7 +194,7 @@ test.each([
   ['fd00:10:96::', 64, 1_023, 1, 'fd00:10:96::ffc0 to fd00:10:96::ffff'],
   ['30000', 4, 691, 1, '32764 to 32767'],
 ])(
-  'in a map from %s with %d items per cell, the label of the run of cells from index %d with the length %d is %s',
+  'in a map that begins at %s, with %d items per cell: the cells from index %d, %d of them, have the label %s',
   (first, itemsPerCell, from, length, items) => {
     expect(itemsOf({ first, itemsPerCell, cells: '' }, from, length)).toBe(items);
   },
@@ -211,7 +211,7 @@ test('the legend of a map explains the pattern of each state of a cell', () => {
   }
 });
 
-test('the legend of a map whose cells are several items counts the items of the range', () => {
+test('the legend of a map with several items per cell counts the items of the range, not the cells', () => {
   const map = { itemsPerCell: 16, first: '10.0.0.0', cells: 'UUDLHF', fill: [1, 5, 0, 0, 0, 0] };
   const range = { ...nodePorts(), used: 40, free: 56, duplicates: 1, leaking: 3, held: 4, map };
   expect(textOf(renderClusterPage(aClusterStatus({ ranges: [range] }), { atMs: NOW_MS }))).toContain(
