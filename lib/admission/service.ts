@@ -2,6 +2,12 @@ import * as z from 'zod/mini';
 import { familyOf } from '../allocator/ip-address.ts';
 import { HOLD_OWNER_LABEL } from '../cluster/kubernetes-objects.ts';
 
+/** Returns the shape of a list. A longer list is refused before its entries are checked, because each fault takes a kilobyte. */
+function listOf<Entry extends z.ZodMiniType>(entry: Entry, most: number) {
+  const bounded = z.array(z.unknown()).check(z.maxLength(most, `has more than ${most} entries`));
+  return z._default(z.pipe(bounded, z.array(entry)), []);
+}
+
 const port = z.object({
   name: z._default(z.string(), ''),
   protocol: z._default(z.string(), 'TCP'),
@@ -12,10 +18,10 @@ const port = z.object({
 const spec = z.object({
   type: z._default(z.string(), 'ClusterIP'),
   clusterIP: z._default(z.string(), ''),
-  clusterIPs: z._default(z.array(z.string()), []),
-  ipFamilies: z._default(z.array(z.string()), []),
+  clusterIPs: listOf(z.string(), 16),
+  ipFamilies: listOf(z.string(), 16),
   ipFamilyPolicy: z.optional(z.string()),
-  ports: z._default(z.array(port), []),
+  ports: listOf(port, 3_000),
   healthCheckNodePort: z._default(z.int(), 0),
   externalTrafficPolicy: z.optional(z.string()),
   allocateLoadBalancerNodePorts: z.optional(z.boolean()),
@@ -26,7 +32,7 @@ export const serviceShape = z.object({
   metadata: z.object({
     name: z._default(z.string(), ''),
     generateName: z._default(z.string(), ''),
-    labels: z._default(z.record(z.string(), z.string()), {}),
+    labels: z._default(z.object({ [HOLD_OWNER_LABEL]: z.optional(z.string()) }), {}),
   }),
   spec: z._default(spec, { ...spec.parse({}), type: '' }),
 });

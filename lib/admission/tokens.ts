@@ -40,7 +40,7 @@ const LOOK_UPS = { burst: 100, eachSecond: 2 };
 const MOST_WAITING_READ = 25;
 /** The shortest time between two lists of the clusters. Only more unknown tokens than `LOOK_UPS` allow cause one. */
 const LIST_AGAIN_MS = 60_000;
-const MOST_KEPT = 1_000;
+const MOST_KEPT = 10_000;
 
 /** A cluster has one token, and during a rotation also the next one. */
 const MOST_TOKENS = 2;

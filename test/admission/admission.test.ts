@@ -406,15 +406,23 @@ test.each([
   }
 });
 
-test('a review with annotations of 500 KB, as an object and its old object have at most, is answered', async () => {
+test('a review whose object and old object have annotations of 256 KiB is answered, although JSON escapes each byte with six', async () => {
   const world = await anAdmissionWorld();
-  const text = '"\\\\{['.repeat(64_000);
-  const body = JSON.stringify(aReview()).replace(
-    '"metadata":{',
-    `"metadata":{"annotations":{"a":${JSON.stringify(text)}},`,
-  );
-  expect(body.length).toBeGreaterThan(500_000);
+  const annotations = `"annotations":{"a":"${'\\u003c'.repeat(256 * 1024)}"}`;
+  const body = JSON.stringify(aReview({ oldSpec: {} })).replaceAll('"metadata":{', `"metadata":{${annotations},`);
+  expect(body.length).toBeGreaterThan(3 * 1024 * 1024);
   expect(await world.send({ body })).toMatchObject({ statusCode: 200 });
+});
+
+test.each([
+  ['ports', {}, 3_000],
+  ['clusterIPs', 1, 16],
+  ['ipFamilies', 1, 16],
+])('a review with too many %s is refused before each of them is checked', (field, entry, most) => {
+  const reviewed = (entries: number) =>
+    reviewIn(JSON.stringify(aReview({ spec: { [field]: Array.from({ length: entries }, () => entry) } })));
+  expect(reviewed(most)).toEqual({ fault: expect.stringContaining(`spec.${field}.0`) });
+  expect(reviewed(most + 1)).toEqual({ fault: `request.object: spec.${field} has more than ${most} entries` });
 });
 
 test('requests without a token do not count against the rate limit of a cluster', async () => {
@@ -440,7 +448,7 @@ describe('requests that are not valid reviews', () => {
     ['with invalid JSON', { body: '{"apiVersion":' }, 400],
     ['with deeply nested JSON', { body: `${'['.repeat(200_000)}${']'.repeat(200_000)}` }, 400],
     ['with another version', { body: '{"apiVersion":"admission.k8s.io/v1beta1","kind":"AdmissionReview"}' }, 400],
-    ['with more than 6 MB', { body: `"${'a'.repeat(6 * 1024 * 1024)}"` }, 413],
+    ['with more than 3.25 MiB', { body: `"${'a'.repeat(3.25 * 1024 * 1024 - 1)}"` }, 413],
   ])('a request %s gets only a status, without details', async (_what, sent, statusCode) => {
     const world = await anAdmissionWorld();
     const reply = await world.send(sent);
