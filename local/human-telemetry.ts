@@ -35,7 +35,7 @@ interface Sentence {
 /** Wide enough for the longest id of a loop. */
 const LOOP_WIDTH = 18;
 
-/** Turns an entry of a log field into a sentence, for these fields. An entry of any other list is printed as `name: entry`. */
+/** The sentence for an entry of each of these log fields. An entry of another field is printed as `name: entry`. */
 const SENTENCES: Readonly<Record<string, (entry: string) => Sentence>> = {
   changes: (entry) => ({ text: entry }),
   wouldWrite: (entry) => ({ text: `would ${entry}`, style: 'cyan' }),

@@ -18,7 +18,7 @@ export interface SpecFile {
 
 export interface SpecFiles {
   readonly files: readonly SpecFile[];
-  /** A block of lines for each faulty file, and one for each name that two specs share. */
+  /** Blocks of lines: one for each faulty file, and one for each name that occurs in two specs. */
   readonly faults: readonly string[];
 }
 

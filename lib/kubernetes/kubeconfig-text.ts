@@ -82,7 +82,7 @@ const mapWithoutMerge = {
 /** YAML with the words of kubectl's parser, such as `yes` and `on`. */
 const SCHEMA = yaml.CORE_SCHEMA.withTags(yaml.boolYaml11Tag, binaryText, mapWithoutMerge);
 
-/** What the parser refuses, by a word of its message. Its message itself may quote the text, which may have a private key. */
+/** The fault, by a word of the parser's message. The message itself may quote the kubeconfig, and so a private key. */
 const REFUSED_SYNTAX: readonly (readonly [reason: RegExp, problem: string, remedy: string])[] = [
   [/duplicated mapping key/, 'has a key twice', 'Remove one of them'],
   [/alias/, 'has a YAML alias', 'Write its value instead'],

@@ -129,7 +129,7 @@ describe('the error of a call to the table', () => {
     expect(tableErrorOf(unsent, call).message).toBe('dynamodb:GetItem failed: no AWS region is set; set AWS_REGION.');
   });
 
-  test('the error of a call to an endpoint that does not answer has its URL, and no advice about a VPC', () => {
+  test('the error of a call to an endpoint that does not answer has the URL of the endpoint, and no advice about a VPC', () => {
     const call = { action: 'dynamodb:PutItem', tableName: 't', region: 'r', endpoint: 'http://scylla:8000' } as const;
     const { message } = tableErrorOf(refusedConnection, call);
     expect(message).toMatch(
