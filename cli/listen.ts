@@ -33,7 +33,7 @@ export async function listening(
     });
   } catch (cause) {
     throw configurationError(
-      `${what} cannot be served at port ${port} (${codeOf(cause)}): choose another, or 0 for a free one.`,
+      `${what} cannot be served at port ${port} of ${host ?? 'this machine'} (${codeOf(cause)}): choose another port or address.`,
       { cause },
     );
   }

@@ -1,7 +1,6 @@
 import { constants } from 'node:fs';
 import { open, readdir, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { buffer } from 'node:stream/consumers';
 import { type Document, isScalar, parseAllDocuments } from 'yaml';
 import type { ClusterSpec } from '../../lib/spec/cluster-spec.ts';
 import { codeOf } from '../../lib/util/values.ts';
@@ -85,7 +84,7 @@ async function readFileOf(file: string, stdin: Stdin): Promise<(SpecFile | Fault
   const place = isStdin ? 'standard input' : file;
   let text: string;
   try {
-    const bytes = isStdin ? await buffer(stdin) : await bytesOf(file);
+    const bytes = isStdin ? await bounded(stdin) : await bytesOf(file);
     if (typeof bytes === 'string') return [{ fault: `${place} ${bytes}` }];
     text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch (error) {
@@ -100,10 +99,19 @@ async function readFileOf(file: string, stdin: Stdin): Promise<(SpecFile | Fault
 /** Returns the bytes of a file, or why it is not read. Opening a FIFO does not wait for its writer. */
 async function bytesOf(file: string): Promise<Buffer | string> {
   await using handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK);
-  const found = await handle.stat();
-  if (!found.isFile()) return 'is not a regular file: use - to read standard input';
-  if (found.size > LARGEST_FILE) return `has ${found.size} bytes, and at most ${LARGEST_FILE} are read: split it`;
-  return await handle.readFile();
+  if (!(await handle.stat()).isFile()) return 'is not a regular file: use - to read standard input';
+  return await bounded(handle.createReadStream());
+}
+
+async function bounded(pieces: AsyncIterable<Uint8Array>): Promise<Buffer | string> {
+  const read: Uint8Array[] = [];
+  let length = 0;
+  for await (const piece of pieces) {
+    length += piece.length;
+    if (length > LARGEST_FILE) return `has more than ${LARGEST_FILE} bytes: split it`;
+    read.push(piece);
+  }
+  return Buffer.concat(read);
 }
 
 /** Returns a result for each YAML document, and for each cluster that `kbctl cluster get -o yaml` or `-o json` printed. */

@@ -4,6 +4,7 @@ import { HOLD_OWNER, HOLD_OWNER_SYNTAX } from '../range/hold.ts';
 import { CALLER_KEY } from '../runtime/caller-keys.ts';
 import { DispatchError } from '../runtime/deadline.ts';
 import { clusterName, described, shapeFaults } from '../spec/shapes.ts';
+import { isRecord } from '../util/values.ts';
 
 /** The keys of the ranges in the table, without the prefix `ranges/`. */
 export const RANGE_NAMES = ['serviceips', 'secondaryserviceips', 'servicenodeports'] as const;
@@ -141,12 +142,16 @@ export interface RequestedItem {
 
 /** @throws DispatchError `BadEvent`, with all faults and their paths. */
 export function parseRequest(event: unknown): AllocateRequest {
+  // The items are counted before they are checked, because too many faults would end the check.
+  const many = isRecord(event) && Array.isArray(event['items']) ? event['items'].length : 0;
+  if (many > MOST_ITEMS) throw notARequest(`items ${tooMany(many)}`);
   const parsed = requestShape.safeParse(event);
   if (parsed.success) return parsed.data;
-  throw new DispatchError(
-    'BadEvent',
-    `The event is not a request (docs/allocate-request.schema.json): ${shapeFaults(parsed.error, 'the event')}`,
-  );
+  throw notARequest(shapeFaults(parsed.error, 'the event'));
+}
+
+function notARequest(faults: string): DispatchError {
+  return new DispatchError('BadEvent', `The event is not a request (docs/allocate-request.schema.json): ${faults}`);
 }
 
 /** Returns one entry for each address and port, in the order of the request. */
@@ -184,12 +189,15 @@ function itemFaults({ range, value, next, count }: z.infer<typeof item>): Fault[
   return faults;
 }
 
+function tooMany(items: number): string {
+  return `requests ${items} addresses and ports, but the limit is ${MOST_ITEMS}: send several requests, each with its own id`;
+}
+
 function requestFaults({ operation, items, hold: terms, owner, takeUp: service }: AllocateRequest): Fault[] {
   const faults: Fault[] = [];
   const many = items.reduce((sum, { count = 1 }) => sum + count, 0);
   if (many > MOST_ITEMS) {
-    const message = `requests ${many} addresses and ports, but the limit is ${MOST_ITEMS}: send several requests, each with its own id`;
-    faults.push({ message, path: ['items'] });
+    faults.push({ message: tooMany(many), path: ['items'] });
   }
   if (owner !== undefined && operation !== 'release') {
     faults.push({ message: 'is only for "release": to allocate, set hold.owner', path: ['owner'] });

@@ -1,4 +1,5 @@
 import * as z from 'zod/mini';
+import { boundedText } from '../util/values.ts';
 
 /** Adds a description and keywords for the JSON Schema to a field of a shape. */
 export function described<Type extends z.ZodMiniType>(type: Type, description: string, keywords: object = {}): Type {
@@ -81,7 +82,7 @@ export function shapeFaults({ issues }: Pick<z.core.$ZodError, 'issues'>, whole:
 function faultOf(issue: z.core.$ZodIssue, whole: string): string {
   const at = issue.path.length === 0 ? whole : issue.path.join('.');
   if (issue.code === 'unrecognized_keys') {
-    const keys = `${issue.keys.map((key) => `"${key}"`).join(', ')} is not known`;
+    const keys = `${boundedText(issue.keys.map((key) => `"${key}"`).join(', '))} is not known`;
     return issue.path.length === 0 ? keys : `${at}: ${keys}`;
   }
   if (issue.code === 'invalid_type') return `${at} is not of type ${issue.expected}`;

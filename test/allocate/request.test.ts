@@ -101,9 +101,25 @@ test('a refusal lists the faults of the request up to a limit, and counts the ot
   expect(faultOf({ operation: 'take', items: [{}] })).toMatch(
     /requestId is not.*; cluster is not.*; operation is none.*; items\.0\.range is none/,
   );
-  const many = faultOf({ ...good, items: Array(5_000).fill({ range: 'x' }) });
-  expect(many).toMatch(/items\.19\.range [^;]*; and 4980 more$/);
+  const many = faultOf({ ...good, items: Array(256).fill({ range: 'x' }) });
+  expect(many).toMatch(/items\.19\.range [^;]*; and 236 more$/);
   expect(many.length).toBeLessThan(2_000);
+});
+
+test.each([
+  [
+    '300,000 items',
+    { items: Array(300_000).fill({}) },
+    /items requests 300000 addresses and ports, but the limit is 256/,
+  ],
+  [
+    '100,000 unknown fields',
+    Object.fromEntries(Array.from({ length: 100_000 }, (_, at) => [`f${at}`, 1])),
+    /"f0", "f1"/,
+  ],
+])('a request with %s is refused with a short message', (_, event, fault) => {
+  expect(faultOf(event)).toMatch(fault);
+  expect(faultOf(event).length).toBeLessThan(2_000);
 });
 
 describe('The fingerprint of a request', () => {

@@ -95,14 +95,16 @@ describe('Spec files', () => {
     expect(faults.join()).not.toContain('forty-letters');
   });
 
-  test('a FIFO and a file of more than 16 MiB are not read', async () => {
+  test('a FIFO, and a file or standard input of more than 16 MiB, are not read', async () => {
+    const large = Buffer.alloc(16 * 1024 * 1024 + 1);
     execFileSync('mkfifo', [join(folder, 'pipe.yml')]);
-    writeFileSync(join(folder, 'large.yml'), Buffer.alloc(16 * 1024 * 1024 + 1));
-    const { names, faults } = await read([folder]);
+    writeFileSync(join(folder, 'large.yml'), large);
+    const { names, faults } = await read([folder, '-'], { stdin: large.toString() });
     expect(names).toEqual([]);
     expect(faults).toEqual([
-      expect.stringContaining('large.yml has 16777217 bytes'),
+      expect.stringContaining('large.yml has more than 16777216 bytes: split it'),
       expect.stringContaining('pipe.yml is not a regular file'),
+      'standard input has more than 16777216 bytes: split it',
     ]);
   });
 

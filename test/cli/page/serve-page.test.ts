@@ -178,7 +178,7 @@ test('if the port is in use, the server does not start and the error contains th
   const port = Number(new URL(server.url).port);
 
   await expect(serve({ port })).rejects.toThrow(
-    /^The page cannot be served at port \d+ \(EADDRINUSE\): choose another, or 0 for a free one\.$/,
+    /^The page cannot be served at port \d+ of 127\.0\.0\.1 \(EADDRINUSE\): choose another port or address\.$/,
   );
 });
 

@@ -1,9 +1,13 @@
+import { createServer } from 'node:http';
 import { expect, test } from '@jest/globals';
+import { EXIT } from '../../../cli/errors.ts';
 import { runMonitor } from '../../../cli/passes/run-monitor.ts';
-import { answerMonitorRequest } from '../../../cli/passes/serve-monitor.ts';
+import { answerMonitorRequest, serveMonitor } from '../../../cli/passes/serve-monitor.ts';
 import { LOOPS } from '../../../lib/spec/cluster-spec.ts';
 import { aClusterStatus, aFleetStatus } from '../../support/a-fleet-status.ts';
+import { afterThisTest } from '../../support/after-this-test.ts';
 import { recordingTelemetry } from '../../support/recording-telemetry.ts';
+import { portOf } from '../../support/serve.ts';
 
 function aMonitor() {
   const clock = { nowMs: 1_000_000, steadyMs: 0 };
@@ -115,4 +119,15 @@ test('with too many clusters, the metrics have the figures of the fleet, but no 
   expect(all).toContain('clusters_judged 10000');
   expect(all).toContain('cluster_series 0');
   expect(all.join()).not.toContain('cluster="');
+});
+
+test('if the port is in use, metrics are not served, and the error contains the resolution', async () => {
+  const other = createServer();
+  const port = await portOf(other);
+  afterThisTest(() => other.close());
+  const { clock, monitor } = aMonitor();
+  await expect(serveMonitor(monitor, { host: '127.0.0.1', port }, () => clock.nowMs)).rejects.toMatchObject({
+    exitCode: EXIT.configuration,
+    message: `Metrics cannot be served at port ${port} of 127.0.0.1 (EADDRINUSE): choose another port or address.`,
+  });
 });
