@@ -30,6 +30,6 @@ export function testFileOf({ file, title }: Row): string | undefined {
 
 /** Returns the jest project of a test file, which has the name of its folder. */
 export function projectOf(testFile: string): string {
-  const folder = path.basename(path.dirname(testFile));
+  const [, folder = ''] = path.dirname(testFile).split(path.sep);
   return ['template', 'conformance', 'deploy', 'page'].includes(folder) ? folder : 'unit';
 }
