@@ -55,7 +55,8 @@ const MOST_INTERIM_REPLIES = 10;
 /**
  * Disables DHE, because the server chooses the group: a group of 10,000 bits blocks the event loop for a second per
  * handshake, before any certificate is verified. No Kubernetes API server uses DHE. Disables renegotiation, because a
- * TLS 1.2 server could request it repeatedly, and each renegotiation costs a handshake.
+ * TLS 1.2 server could request it repeatedly, and each renegotiation costs a handshake. Node reports a refused one as a handshake, too,
+ * and checks the certificate again, so that the connection ends.
  */
 const TLS_LIMITS = { ciphers: `${DEFAULT_CIPHERS}:!DHE`, secureOptions: constants.SSL_OP_NO_RENEGOTIATION } as const;
 
@@ -107,6 +108,7 @@ export class HttpClient {
       if (this.#known.has(socket)) return;
       this.#known.add(socket);
       endUnlessConnected(socket, this.#isTls ? 'secureConnect' : 'connect');
+      endAfter(1, 'handshake of TLS', socket, 'secureConnect');
       endAfter(MOST_TICKETS, 'session tickets of TLS', socket, 'session');
       endAfter(MOST_SECRETS, 'secrets of TLS', socket, 'keylog');
     });

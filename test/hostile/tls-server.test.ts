@@ -1,3 +1,4 @@
+import { constants } from 'node:crypto';
 import { createServer } from 'node:tls';
 import { expect, test } from '@jest/globals';
 import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
@@ -81,10 +82,13 @@ test.each([
   await expect(replyAfter(accepted + 1)).rejects.toMatchObject({ name: 'OverBound', message: error });
 });
 
+/** Without tickets, a server is the first to know that a handshake has succeeded. */
+const FULL_HANDSHAKES = { maxVersion: 'TLSv1.2', secureOptions: constants.SSL_OP_NO_TICKET } as const;
+
 test('a TLS 1.2 server cannot renegotiate a kept connection', async () => {
   const attempt = Promise.withResolvers<'renegotiated' | 'refused'>();
-  const server = createServer({ ...authority.issue(['127.0.0.1']), maxVersion: 'TLSv1.2' }, (socket) => {
-    socket.on('error', () => attempt.resolve('refused'));
+  const server = createServer({ ...authority.issue(['127.0.0.1']), ...FULL_HANDSHAKES }, (socket) => {
+    socket.on('error', () => attempt.resolve('refused')).on('close', () => attempt.resolve('refused'));
     socket.on('data', () => {
       socket.write(EMPTY_REPLY);
       socket.renegotiate({}, (error) => attempt.resolve(error ? 'refused' : 'renegotiated'));
@@ -93,4 +97,19 @@ test('a TLS 1.2 server cannot renegotiate a kept connection', async () => {
   afterThisTest(() => server.close());
   expect(await statusOf(await portOf(server), attempt.promise)).toBe(200);
   expect(await attempt.promise).toBe('refused');
+});
+
+test('a connection ends if a TLS 1.2 server requests another handshake', async () => {
+  const server = createServer({ ...authority.issue(['127.0.0.1']), maxVersion: 'TLSv1.2' }, (socket) => {
+    socket.on('error', () => undefined);
+    socket.on('data', () => {
+      socket.write('HTTP/1.1 200 OK\r\n');
+      socket.renegotiate({}, () => undefined);
+    });
+  });
+  afterThisTest(() => server.close());
+  await expect(statusOf(await portOf(server))).rejects.toMatchObject({
+    name: 'OverBound',
+    message: 'more than 1 handshake of TLS',
+  });
 });
