@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 PATH=$PWD/node_modules/.bin:$PATH
-lint=$(bash test/deploy/install-emulator.sh)/bin/cfn-lint
+lint=$(bash test/deploy/install.sh emulator)/bin/cfn-lint
 
 packages=$(mktemp -d)
 trap 'rm -rf "$packages"' EXIT

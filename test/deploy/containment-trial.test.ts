@@ -10,7 +10,7 @@ import { bundleFunctions } from '../support/bundled-functions.ts';
 import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 import { readInRepository } from '../support/repository.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
-import { afterTheseTests, startClusters, startFleetTable } from './fleet-functions.ts';
+import { ADDRESS, afterTheseTests, startClusters, startFleetTable } from './fleet-functions.ts';
 import { FunctionQueue, longestGapMs } from './function-queue.ts';
 
 /** The minutes for each loop. `npm run containment` sets them; without them, the trial does not run. */
@@ -39,7 +39,7 @@ beforeAll(async () => {
   if (MINUTES === 0) return;
   await bundleFunctions(folder, LOOPS);
   clusters = await startClusters(HEALTHY, (name) => calledMs.get(name)?.push(Date.now()));
-  hostile = await startHostileApiServer(attackNumber(0));
+  hostile = await startHostileApiServer(attackNumber(0), ADDRESS);
   afterTheseTests(() => hostile.stop());
   let attack = 0;
   const timer = setInterval(() => {
@@ -100,7 +100,7 @@ function hiddenMsOf(loop: Loop): number {
         await queue.run(running, events, endMs);
         await running.stop();
         const gaps = HEALTHY.map((name) => longestGapMs(calledMs.get(name) ?? [], startMs, endMs));
-        const lost = running.lines.filter((line) => line.includes('"process lost"')).length;
+        const lost = running.lines().filter((line) => line.includes('"process lost"')).length;
         console.log(
           `${loop}: ${MINUTES} minutes, the longest time without a pass was ${Math.max(...gaps)} ms, ${lost} processes were lost`,
         );

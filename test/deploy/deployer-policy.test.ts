@@ -67,7 +67,7 @@ const NOT_CALLED = [
 
 /** The folder of cfn-lint with the schemas of CloudFormation's handlers, which list the calls of each handler. */
 const schemas = join(
-  execFileSync('bash', [join(import.meta.dirname, 'install-emulator.sh'), '--folder'], { encoding: 'utf8' }).trim(),
+  execFileSync('bash', [join(import.meta.dirname, 'install.sh'), 'emulator', '--folder'], { encoding: 'utf8' }).trim(),
   'lib/python3*/site-packages/cfnlint/data/schemas',
 );
 const read = (name: string) => JSON.parse(readFileSync(globSync(join(schemas, name))[0] ?? '', 'utf8'));

@@ -1,15 +1,16 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
-
-const RUNTIME = fileURLToPath(new URL('./emulator-runtime.ts', import.meta.url));
+import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { ACCOUNT, REGION } from '../support/emulator-aws.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+import { type Outcome, startRuntimeApi } from './runtime-api.ts';
 
 /** A function and the settings of its processes. */
 export interface Runnable {
   /** The folder of the unpacked code. */
   readonly folder: string;
-  /** The folder of the unpacked layers. It replaces `/opt` in imports. */
+  /** The folder of the unpacked layers, which the processes see as `/opt`. Empty if there are none. */
   readonly opt: string;
   /** The handler, such as `functions/doctor.handler`. */
   readonly handler: string;
@@ -17,6 +18,22 @@ export interface Runnable {
   readonly environment: Readonly<Record<string, string>>;
   /** The share of a core for each process. Lambda gives a smaller share to a function with less memory. Default: a whole core. */
   readonly cpuShare?: number;
+}
+
+/** The result of an invocation. */
+export interface Invocation extends Outcome {
+  /** The largest memory of the process so far, if the handler answered. */
+  readonly peakMemoryMb?: number;
+  /** The lines that the invocation wrote to standard output and standard error. */
+  readonly lines: readonly string[];
+}
+
+interface InvokeOptions {
+  /**
+   * The time after which the process is killed. Default: the deployed time limit. The function itself always gets the deployed
+   * limit as its remaining time.
+   */
+  readonly killedAfterMs?: number;
 }
 
 /** The time that a process runs before it is stopped. */
@@ -36,113 +53,125 @@ function throttle(child: ChildProcess, share: number): () => void {
   return () => clearInterval(timer);
 }
 
-/** The result of an invocation. */
-export interface Invocation {
-  /** The answer from its JSON, if the handler answered. */
-  readonly answer?: unknown;
-  /** The largest memory of the process so far, if the handler answered. */
-  readonly peakMemoryMb?: number;
-  /** The error that the handler threw, or the error of Lambda if the process ended. */
-  readonly error?: { readonly errorType: string; readonly errorMessage: string };
-  /** The lines that the invocation wrote to standard output and standard error. */
-  readonly lines: readonly string[];
-}
-
-interface InvokeOptions {
-  /**
-   * The time after which the process is killed. Default: the deployed time limit. The function itself always gets the deployed
-   * limit as its remaining time.
-   */
-  readonly killedAfterMs?: number;
-}
-
 /** A deployed function, with one process for each simultaneous invocation. */
 export type RunningFunction = ReturnType<typeof runFunction>;
-type Instance = ReturnType<typeof startInstance>;
+type Instance = Awaited<ReturnType<typeof startInstance>>;
 
 export function runFunction(runnable: Runnable) {
-  const lines: string[] = [];
-  const idle: Instance[] = [];
-  const all = new Set<Instance>();
-  const start = () => {
-    const instance = startInstance(runnable, lines);
-    all.add(instance);
+  const instances: Instance[] = [];
+  const start = async () => {
+    const instance = await startInstance(runnable);
+    instances.push(instance);
     return instance;
   };
   return {
-    /** All lines that the function has written. */
-    lines: lines as readonly string[],
-    async invoke(event: unknown, options: InvokeOptions = {}) {
-      const instance = idle.pop() ?? start();
-      const invocation = await instance.invoke(event, options);
-      if (instance.alive()) idle.push(instance);
-      else all.delete(instance);
-      return invocation;
+    /** Returns all lines that the processes of the function have written. */
+    lines: () => instances.flatMap((instance) => instance.lines()),
+    async invoke(event: unknown, options: InvokeOptions = {}): Promise<Invocation> {
+      const instance = instances.find(({ isIdle }) => isIdle()) ?? (await start());
+      return instance.invoke(event, options);
     },
-    async stop() {
-      idle.length = 0;
-      await Promise.all([...all].map((instance) => instance.kill()));
-      all.clear();
-    },
+    stop: async () => void (await Promise.all(instances.map((instance) => instance.kill()))),
   };
 }
 
-/** Starts a process of a function. It ends with this process, because its standard input is then closed. */
-function startInstance({ folder, opt, handler, environment, limitMs, cpuShare = 1 }: Runnable, allLines: string[]) {
-  const mark = `${randomUUID()} `;
-  const child = spawn(process.execPath, [RUNTIME, mark, handler, opt], {
-    cwd: folder,
-    env: { ...environment },
-    stdio: ['pipe', 'pipe', 'pipe'],
-  });
+/**
+ * Starts a process of a function under Amazon's runtime client. The process ends with this one. Its log is a file, so that all its
+ * lines are there when it answers.
+ */
+async function startInstance(runnable: Runnable) {
+  const { cpuShare = 1, limitMs } = runnable;
+  const name = runnable.environment['AWS_LAMBDA_FUNCTION_NAME'] ?? 'function';
+  const api = await startRuntimeApi(`arn:aws:lambda:${REGION}:${ACCOUNT}:function:${name}`);
+  const logFile = join(temporaryFolder(), 'log');
+  const log = openSync(logFile, 'a');
+  const [command = '', ...words] = commandOf(runnable);
+  const env = { ...environmentOf(runnable), AWS_LAMBDA_RUNTIME_API: api.host };
+  const child = spawn(command, words, { cwd: runnable.folder, env, stdio: ['ignore', log, log] });
+  closeSync(log);
   const endThrottle = cpuShare < 1 ? throttle(child, cpuShare) : () => undefined;
-  let lines: string[] = [];
-  let end: (how: Omit<Invocation, 'lines'>) => void = () => undefined;
-  const log = (line: string) => {
-    lines.push(line);
-    allLines.push(line);
-  };
-  createInterface({ input: child.stderr }).on('line', log);
-  createInterface({ input: child.stdout }).on('line', (line) => {
-    if (line.startsWith(mark)) end(JSON.parse(line.slice(mark.length)));
-    else log(line);
-  });
-  child.stdin.on('error', () => undefined);
-  let alive = true;
+  let state: 'busy' | 'idle' | 'ended' = 'busy';
   const closed = new Promise<void>((resolve) => {
     child.once('close', (code, signal) => {
-      alive = false;
+      state = 'ended';
       endThrottle();
-      end({ error: { errorType: 'Runtime.ExitError', errorMessage: `the process ended: ${signal ?? code}` } });
-      resolve();
+      api.fail({ error: { errorType: 'Runtime.ExitError', errorMessage: `the process ended: ${signal ?? code}` } });
+      resolve(api.close());
     });
   });
+  const lines = () => readFileSync(logFile, 'utf8').split('\n').slice(0, -1);
+  let reported = 0;
   const kill = async () => {
-    alive = false;
+    state = 'ended';
     child.kill('SIGKILL');
     await closed;
   };
   return {
-    alive: () => alive,
+    isIdle: () => state === 'idle',
+    lines,
     kill,
     async invoke(event: unknown, { killedAfterMs = limitMs }: InvokeOptions): Promise<Invocation> {
-      lines = [];
-      const ended = new Promise<Omit<Invocation, 'lines'>>((resolve) => {
-        end = resolve;
-      });
+      state = 'busy';
+      await api.ready();
       const timer = setTimeout(() => {
-        end({
-          error: {
-            errorType: 'Sandbox.Timedout',
-            errorMessage: `Task timed out after ${killedAfterMs / 1000} seconds`,
-          },
-        });
+        const errorMessage = `Task timed out after ${killedAfterMs / 1000} seconds`;
+        api.fail({ error: { errorType: 'Sandbox.Timedout', errorMessage } });
         void kill();
       }, killedAfterMs);
-      child.stdin.write(`${JSON.stringify({ requestId: randomUUID(), event, limitMs })}\n`);
-      const how = await ended;
+      const outcome = await api.deliver({ requestId: randomUUID(), event, deadlineMs: Date.now() + limitMs });
       clearTimeout(timer);
-      return { ...how, lines };
+      const memory = 'answer' in outcome && { peakMemoryMb: peakMemoryMb(child.pid) };
+      const written = lines().slice(reported);
+      reported += written.length;
+      if (state === 'busy') state = 'idle';
+      return { ...outcome, ...memory, lines: written };
     },
   };
+}
+
+function commandOf({ opt, handler }: Runnable): string[] {
+  const client = join(runtimeClient(), 'node_modules/aws-lambda-ric/index.mjs');
+  const mounted = ['unshare', '--mount', 'sh', '-c', 'mount --bind "$0" /opt && exec "$@"'];
+  return [
+    ...['setpriv', '--pdeathsig', 'KILL'],
+    ...(opt === '' ? [] : [...mounted, opt]),
+    ...[process.execPath, client, handler],
+  ];
+}
+
+/** Returns the variables of https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html and those of the function. */
+function environmentOf({ folder, handler, environment }: Runnable): Record<string, string> {
+  return {
+    AWS_LAMBDA_FUNCTION_NAME: 'function',
+    AWS_LAMBDA_FUNCTION_VERSION: '1',
+    AWS_LAMBDA_FUNCTION_MEMORY_SIZE: '256',
+    AWS_LAMBDA_INITIALIZATION_TYPE: 'on-demand',
+    AWS_LAMBDA_LOG_GROUP_NAME: 'group',
+    AWS_LAMBDA_LOG_STREAM_NAME: 'stream',
+    AWS_EXECUTION_ENV: 'AWS_Lambda_nodejs24.x',
+    LAMBDA_TASK_ROOT: folder,
+    PATH: `${dirname(process.execPath)}:/usr/bin:/bin`,
+    TZ: ':UTC',
+    ...environment,
+    _HANDLER: handler,
+  };
+}
+
+let clientFolder: string | undefined;
+
+/** Returns the folder of Amazon's runtime client. @throws Error if `test/deploy/install.sh` has not installed it */
+function runtimeClient(): string {
+  if (clientFolder !== undefined) return clientFolder;
+  const script = join(import.meta.dirname, 'install.sh');
+  const folder = execFileSync('bash', [script, 'runtime-client', '--folder'], { encoding: 'utf8' }).trim();
+  if (existsSync(join(folder, 'ready'))) {
+    clientFolder = folder;
+    return folder;
+  }
+  throw new Error(`${folder} does not exist: "npm run test:deploy" installs it`);
+}
+
+function peakMemoryMb(pid: number | undefined): number {
+  const [, kilobytes] = /^VmHWM:\s*(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
+  return Number(kilobytes) / 1024;
 }

@@ -1,4 +1,4 @@
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { DescribeStackResourcesCommand, GetTemplateCommand } from '@aws-sdk/client-cloudformation';
 import { type Aws, texts } from '../support/emulator-aws.ts';
 import type { Statement } from '../support/emulator-policy.ts';
@@ -18,6 +18,7 @@ interface FunctionConfiguration {
   readonly FunctionArn: string;
   readonly Handler: string;
   readonly Role: string;
+  readonly MemorySize: number;
   readonly Timeout: number;
   readonly Runtime: string;
   readonly Environment?: { readonly Variables: Readonly<Record<string, string>> };
@@ -79,14 +80,10 @@ async function readFunction(
     limitMs: configuration.Timeout * 1000,
     environment: {
       ...configuration.Environment?.Variables,
-      // The variables of https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html that some code reads.
       AWS_EXECUTION_ENV: `AWS_Lambda_${configuration.Runtime}`,
       AWS_LAMBDA_FUNCTION_NAME: configuration.FunctionName,
-      AWS_LAMBDA_INITIALIZATION_TYPE: 'on-demand',
-      LAMBDA_TASK_ROOT: folder,
+      AWS_LAMBDA_FUNCTION_MEMORY_SIZE: String(configuration.MemorySize),
       ...emulatedAws(recorder.endpoint, name),
-      PATH: dirname(process.execPath),
-      TZ: ':UTC',
     },
   };
   return {

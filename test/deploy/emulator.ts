@@ -12,10 +12,13 @@ const deployTests = import.meta.dirname;
 /** An empty AWS emulator on a loopback port, which ends with this process. */
 export type Emulator = Awaited<ReturnType<typeof startEmulator>>;
 
-/** Starts moto's server. @throws Error when `test/deploy/install-emulator.sh` has not installed it. */
+/** Starts moto's server. @throws Error when `test/deploy/install.sh` has not installed it. */
 export async function startEmulator() {
-  const script = join(deployTests, 'install-emulator.sh');
-  const python = join(execFileSync('bash', [script, '--folder'], { encoding: 'utf8' }).trim(), 'bin/python');
+  const script = join(deployTests, 'install.sh');
+  const python = join(
+    execFileSync('bash', [script, 'emulator', '--folder'], { encoding: 'utf8' }).trim(),
+    'bin/python',
+  );
   if (!existsSync(python)) throw new Error(`${python} is not there: "npm run test:deploy" installs it`);
   const port = await freePort('127.0.0.1');
   const endpoint = `http://127.0.0.1:${port}`;

@@ -37,8 +37,8 @@ const api = running(async () => {
 });
 
 beforeAll(() => {
-  const install = join(import.meta.dirname, 'install-emulator.sh');
-  python = join(execFileSync('bash', [install, '--folder'], { encoding: 'utf8' }).trim(), 'bin/python');
+  const install = join(import.meta.dirname, 'install.sh');
+  python = join(execFileSync('bash', [install, 'emulator', '--folder'], { encoding: 'utf8' }).trim(), 'bin/python');
   execFileSync('bash', [join(import.meta.dirname, 'build-examples.sh'), join(folder, 'allocate')]);
 });
 

@@ -10,7 +10,7 @@ import { heapOptions } from '../support/bundled-functions.ts';
 import { type MisbehavingCluster, startMisbehavingCluster } from '../support/misbehaving-cluster.ts';
 import { type Runnable, runFunction } from './emulator-function.ts';
 
-/** The address of the API server of each cluster. */
+/** The address of the API server of each cluster, in the network namespace of the tests. */
 export const ADDRESS = '10.9.8.7';
 const STACK = 'stack';
 
@@ -52,7 +52,7 @@ export async function startClusters(
   onCall: (name: string) => void,
 ): Promise<ReadonlyMap<string, MisbehavingCluster>> {
   const starts = names.map(async (name) => {
-    const cluster = await startMisbehavingCluster();
+    const cluster = await startMisbehavingCluster(ADDRESS);
     afterTheseTests(() => cluster.stop());
     cluster.misbehave(() => {
       onCall(name);
@@ -83,7 +83,6 @@ export async function startFleetTable() {
           TABLE_NAME: LOCAL_TABLE,
           STACK,
           REPORTING_INSTANCE: STACK,
-          LAMBDA_TASK_ROOT: folder,
           AWS_REGION: 'local',
           AWS_ACCESS_KEY_ID: 'local',
           AWS_SECRET_ACCESS_KEY: 'local',

@@ -47,7 +47,7 @@ function register(name: string, file: string, url: string): Promise<unknown> {
 async function registerHostile(): Promise<void> {
   const [first] = ATTACKS;
   if (first === undefined) throw new Error('there are no attacks');
-  hostile = await startHostileApiServer(first);
+  hostile = await startHostileApiServer(first, ADDRESS);
   afterTheseTests(() => hostile.stop());
   for (const [scheme, name] of Object.entries(HOSTILE)) {
     const file = join(folder, `${name}.json`);

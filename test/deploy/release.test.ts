@@ -6,6 +6,7 @@ import { beforeAll, expect, test } from '@jest/globals';
 import { LOOPS } from '../../lib/spec/cluster-spec.ts';
 import { anAllocateWorld, CLUSTER } from '../support/allocate-world.ts';
 import { running } from '../support/running.ts';
+import { runFunction } from './emulator-function.ts';
 import { sumOf } from './emulator-logs.ts';
 import { type Deployment, messages, STACK, startWorld } from './world.ts';
 
@@ -79,6 +80,17 @@ test('an update of the stack turns the webhook on, and keeps the table', async (
     SECRETS_PREFIX: 'kube-bootstrap-controller/',
   });
   expect(await world.table().list('#clusters', '')).toEqual(items);
+});
+
+test('every function of a release loads with its layer, and reports a missing variable', async () => {
+  const functions = Object.values(deployed.functions);
+  expect(functions).toHaveLength(8);
+  for (const { runnable } of functions) {
+    const running = runFunction({ ...runnable, environment: {} });
+    const { error } = await running.invoke({});
+    await running.stop();
+    expect(error?.errorMessage).toMatch(/environment variable.* serverless\.yml sets/);
+  }
 });
 
 test('an update that changes only a parameter moves the alias to a version with the new value, and the reverse update moves it to one with the old value', async () => {

@@ -17,16 +17,19 @@ export const [FIRST, SECOND] = ['10.9.8.7', '10.9.8.8'] as const;
 async function startControlPlane() {
   const etcd = await startEtcd();
   try {
-    const common = { etcd, port: await freePort('127.0.0.1', '127.0.0.2') };
-    const first = await startKubeApiserver({ ...common, bindAddress: '127.0.0.1', advertiseAddress: FIRST });
-    const second = await startKubeApiserver({ ...common, bindAddress: '127.0.0.2', advertiseAddress: SECOND });
+    const common = { etcd, port: await freePort(FIRST, SECOND) };
+    const first = await startKubeApiserver({ ...common, bindAddress: FIRST, advertiseAddress: FIRST });
+    const second = await startKubeApiserver({ ...common, bindAddress: SECOND, advertiseAddress: SECOND });
     const { token } = await applyShippedRbac(first, 'platform');
     return {
       ...{ etcd, first, second },
       /** The token of the service account in deploy/rbac.yaml. */
       token,
       /** A kubeconfig with that token and the CAs of both API servers. */
-      kubeconfigYaml: kubeconfigTo(first.url, { ca: first.ca + second.ca, user: { token } }),
+      kubeconfigYaml: kubeconfigTo(`https://kubernetes.default.svc:${first.port}`, {
+        ca: first.ca + second.ca,
+        user: { token },
+      }),
       async expectPublished(...addresses: readonly string[]) {
         expect(await published(first)).toEqual({ endpoints: addresses, slice: addresses });
       },
@@ -56,7 +59,7 @@ export function deployedCluster() {
 
 /** Writes the kubeconfig to its secret, and registers the cluster. Adds `others` to `apiServers`. */
 export async function registerWith(
-  { world, controlPlane: { first, second, kubeconfigYaml } }: Pick<DeployedCluster, 'world' | 'controlPlane'>,
+  { world, controlPlane: { first, kubeconfigYaml } }: Pick<DeployedCluster, 'world' | 'controlPlane'>,
   others: readonly object[] = [],
 ): Promise<void> {
   await world.putSecret(SECRET, kubeconfigYaml);
@@ -64,11 +67,7 @@ export async function registerWith(
     name: CLUSTER,
     mode: 'enforce',
     kubeconfig: { secretsManager: SECRET },
-    apiServers: [
-      { address: FIRST, probe: { url: `${first.url}/readyz` } },
-      { address: SECOND, probe: { url: `${second.url}/readyz` } },
-      ...others,
-    ],
+    apiServers: [{ address: FIRST }, { address: SECOND }, ...others],
     service: { securePort: first.port },
     systemNamespaces: ['kube-system', 'kube-public', 'default', 'kube-node-lease', 'platform'],
   };

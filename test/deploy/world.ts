@@ -89,7 +89,7 @@ export async function startWorld() {
     /** Reads the stack from CloudFormation. Returns `undefined` if the stack does not exist. */
     describe: () => describeStack(STACK, config),
     /** Returns all lines of all functions of all deployments. */
-    lines: () => deployments.flatMap(({ functions }) => Object.values(functions).flatMap(({ lines }) => lines)),
+    lines: () => deployments.flatMap(({ functions }) => Object.values(functions).flatMap(({ lines }) => lines())),
     /** Returns the calls that neither the role of the function nor the policy of deployers allows. */
     callsNotGranted() {
       judgeCalls();

@@ -9,7 +9,7 @@ export type Wire = Pick<Attack, 'wire' | 'everyMs' | 'tls'>;
 export type HostileApiServer = Awaited<ReturnType<typeof startHostileApiServer>>;
 
 /** Starts a server that answers every request, including probes, with its attack. */
-export async function startHostileApiServer(attack: Wire) {
+export async function startHostileApiServer(attack: Wire, host = '127.0.0.1') {
   const sockets = new Set<Socket>();
   const closed = new AbortController();
   let sent = 0;
@@ -23,11 +23,11 @@ export async function startHostileApiServer(attack: Wire) {
       }).catch(() => undefined);
     });
   });
-  const port = await portOf(server);
+  const port = await portOf(server, host);
   const hostile = {
     attack,
     get url(): string {
-      return `${this.attack.tls ? 'https' : 'http'}://127.0.0.1:${port}`;
+      return `${this.attack.tls ? 'https' : 'http'}://${host}:${port}`;
     },
     /** The bytes that were sent. */
     sent: () => sent,

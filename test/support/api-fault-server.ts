@@ -26,19 +26,24 @@ export type FaultServer = Awaited<ReturnType<typeof startFaultServer>>;
 export async function startFaultServer(
   react: (request: SeenRequest, index: number) => Reaction | Promise<Reaction>,
   tls?: CertifiedKey,
+  host?: string,
 ) {
   const requests: SeenRequest[] = [];
-  const { url, server, close } = await serve((incoming, response) => {
-    void text(incoming).then(
-      async (body) => {
-        const { method = '', url: path = '', headers } = incoming;
-        const request = { method, path, headers, body };
-        requests.push(request);
-        perform(await react(request, requests.length - 1), response);
-      },
-      () => response.destroy(),
-    );
-  }, tls);
+  const { url, server, close } = await serve(
+    (incoming, response) => {
+      void text(incoming).then(
+        async (body) => {
+          const { method = '', url: path = '', headers } = incoming;
+          const request = { method, path, headers, body };
+          requests.push(request);
+          perform(await react(request, requests.length - 1), response);
+        },
+        () => response.destroy(),
+      );
+    },
+    tls,
+    host,
+  );
   let connections = 0;
   server.on('connection', () => {
     connections += 1;

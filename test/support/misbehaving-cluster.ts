@@ -12,7 +12,7 @@ export const TOKEN = 'fhqwhgads-not-to-be-shown';
 export type MisbehavingCluster = Awaited<ReturnType<typeof startMisbehavingCluster>>;
 
 /** Starts a stand-in API server over TLS whose faults a test sets, and writes a kubeconfig for it. */
-export async function startMisbehavingCluster() {
+export async function startMisbehavingCluster(host = '127.0.0.1') {
   const authority = makeAuthority('the cluster');
   const standIn = await readyStandIn();
   let fault: (request: SeenRequest) => Reaction | undefined = () => undefined;
@@ -27,7 +27,7 @@ export async function startMisbehavingCluster() {
   };
 
   const kubeconfigFile = join(temporaryFolder(), 'kubeconfig.json');
-  const server = await startFaultServer(react, authority.issue(['127.0.0.1']));
+  const server = await startFaultServer(react, authority.issue([host]), host);
   const kubeconfig = ({ cluster = {}, user }: { readonly cluster?: object; readonly user?: object } = {}) =>
     kubeconfigTo(server.url, { ca: authority.ca, cluster, user: { token: TOKEN, ...user } });
   /** Removes all faults and writes the correct kubeconfig. */

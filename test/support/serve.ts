@@ -2,25 +2,25 @@ import { once } from 'node:events';
 import { createServer as createHttpServer, type RequestListener } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo, Server } from 'node:net';
-import { listenOnLoopback } from '../../local/loopback-server.ts';
 import type { CertifiedKey } from '../../local/stand-in/identity.ts';
 
-/** Serves HTTP on a loopback port, or HTTPS if a certificate is given. */
-export async function serve(listener: RequestListener, tls?: CertifiedKey) {
+/** Serves HTTP, or HTTPS if a certificate is given, on a free port. */
+export async function serve(listener: RequestListener, tls?: CertifiedKey, host = '127.0.0.1') {
   const server = tls ? createHttpsServer(tls, listener) : createHttpServer(listener);
-  const { host, close } = await listenOnLoopback(server);
+  const port = await portOf(server, host);
   return {
-    url: `${tls ? 'https' : 'http'}://${host}`,
+    url: `${tls ? 'https' : 'http'}://${host}:${port}`,
     server,
     async close() {
-      if (server.listening) await close();
+      const closed = server.listening ? once(server.close(), 'close') : undefined;
       server.closeAllConnections();
+      await closed;
     },
   };
 }
 
-/** Starts a server on a free loopback port. @returns the port */
-export async function portOf(server: Server): Promise<number> {
-  await once(server.listen(0, '127.0.0.1'), 'listening');
+/** Starts a server on a free port. @returns the port */
+export async function portOf(server: Server, host = '127.0.0.1'): Promise<number> {
+  await once(server.listen(0, host), 'listening');
   return (server.address() as AddressInfo).port;
 }
