@@ -6,7 +6,11 @@ export interface TableUnderTest {
   readonly open: (deadline?: AbortSignal) => KeyValueTable;
   /** Deletes an item, as an operator or DynamoDB's TTL does. */
   readonly remove: (cluster: string, key: string) => Promise<unknown>;
+  /** What differs from DynamoDB. Default: nothing. */
+  readonly oddities?: readonly TableOddity[];
 }
+
+export type TableOddity = 'refuses items from 405,000 bytes' | 'counts the characters of a text, not its bytes';
 
 export const NOW_MS = Date.UTC(2026, 10, 21, 3, 0, 0, 123);
 
@@ -30,7 +34,7 @@ function expectLost(result: WriteResult, item: Item | undefined): void {
 }
 
 /** Defines the tests that every implementation of `KeyValueTable` passes. */
-export function describeKeyValueTable(name: string, { open, remove }: TableUnderTest): void {
+export function describeKeyValueTable(name: string, { open, remove, oddities = [] }: TableUnderTest): void {
   describe(name, () => {
     let cluster: string;
 
@@ -136,6 +140,28 @@ export function describeKeyValueTable(name: string, { open, remove }: TableUnder
       expect(await open().get(cluster, 'a')).toEqual(first);
     });
 
+    test.each<{ what: string; value: TableValue; isStored: boolean; unless?: TableOddity }>([
+      {
+        what: '409,000 bytes',
+        value: new Uint8Array(409_000),
+        isStored: true,
+        unless: 'refuses items from 405,000 bytes',
+      },
+      { what: '204,500 characters of two bytes', value: 'é'.repeat(204_500), isStored: true },
+      { what: '409,600 bytes', value: new Uint8Array(409_600), isStored: false },
+      {
+        what: '204,800 characters of two bytes',
+        value: 'é'.repeat(204_800),
+        isStored: false,
+        unless: 'counts the characters of a text, not its bytes',
+      },
+    ])('an item with a value of $what is stored: $isStored', async ({ value, isStored, unless }) => {
+      const isOdd = unless !== undefined && oddities.includes(unless);
+      const result = await tryPut(value, undefined).catch(({ code }: TableError) => ({ outcome: code }));
+      expect(result.outcome).toBe(isStored === isOdd ? 'ItemTooLarge' : 'won');
+      expect((await open().get(cluster, 'a')) !== undefined).toBe(isStored !== isOdd);
+    });
+
     test.each([Number.NaN, Number.POSITIVE_INFINITY, 2 ** 60])(
       'a put refuses the number %p, which the table cannot store exactly',
       async (value) => {
@@ -151,6 +177,8 @@ export function describeKeyValueTable(name: string, { open, remove }: TableUnder
       ['a text with characters of several Unicode planes', 'größer 漢字 🜲'],
       ['zero', 0],
       ['a negative fraction', -0.1],
+      ['a number of 17 digits', 0.300_000_000_000_000_04],
+      ['a number near zero', 1e-120],
       ['the largest safe number', Number.MAX_SAFE_INTEGER],
       ['empty binary', new Uint8Array(0)],
       ['every byte', Uint8Array.from({ length: 256 }, (_, byte) => byte)],

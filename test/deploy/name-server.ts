@@ -1,9 +1,11 @@
-// Answers DNS queries for one name, which is in the certificates of API servers. Functions do not read /etc/hosts for a name with
-// a dot. in-namespace.sh starts this server.
+// Answers DNS queries for two names, because functions do not read /etc/hosts for a name with a dot. in-namespace.sh starts it.
 import { createSocket } from 'node:dgram';
 
-const NAME = 'kubernetes.default.svc';
-const ADDRESS = [10, 9, 8, 7];
+const ADDRESSES: Readonly<Record<string, readonly number[]>> = {
+  // The certificate of each API server contains this name.
+  'kubernetes.default.svc': [10, 9, 8, 7],
+  'metadata.example.com': [169, 254, 169, 254],
+};
 const A_RECORD = 1;
 const NO_SUCH_NAME = 3;
 
@@ -14,15 +16,15 @@ function replyTo(query: Buffer): Buffer {
   for (let at = 12; at < end; at += 1 + query.readUInt8(at)) {
     labels.push(query.toString('latin1', at + 1, at + 1 + query.readUInt8(at)));
   }
-  const isKnown = labels.join('.').toLowerCase() === NAME;
-  const answers = isKnown && query.readUInt16BE(end + 1) === A_RECORD ? 1 : 0;
+  const address = ADDRESSES[labels.join('.')];
+  const answers = address !== undefined && query.readUInt16BE(end + 1) === A_RECORD ? 1 : 0;
   const header = Buffer.alloc(12);
   query.copy(header, 0, 0, 2);
-  header.writeUInt16BE(0x8180 | (isKnown ? 0 : NO_SUCH_NAME), 2);
+  header.writeUInt16BE(0x8180 | (address === undefined ? NO_SUCH_NAME : 0), 2);
   header.writeUInt16BE(1, 4);
   header.writeUInt16BE(answers, 6);
   // The name is a pointer to that of the question. The record is valid for 0 seconds.
-  const record = Buffer.from([0xc0, 12, 0, A_RECORD, 0, 1, 0, 0, 0, 0, 0, 4, ...ADDRESS]);
+  const record = Buffer.from([0xc0, 12, 0, A_RECORD, 0, 1, 0, 0, 0, 0, 0, 4, ...(address ?? [])]);
   return Buffer.concat([header, query.subarray(12, end + 5), ...(answers === 1 ? [record] : [])]);
 }
 

@@ -1,12 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { DoctorAnswer } from '../../lib/doctor/doctor.ts';
 import { LOOPS } from '../../lib/spec/cluster-spec.ts';
+import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { readCluster } from '../../lib/table/clusters.ts';
 import { readLeases } from '../../lib/table/leases.ts';
 import { readRunRecord } from '../../lib/table/run-records.ts';
+import { specIn } from '../support/a-cluster-spec.ts';
 import type { KubeApiserver } from '../support/control-plane.ts';
 import { texts } from '../support/emulator-aws.ts';
 import { storedService } from '../support/etcd-client.ts';
+import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 import { versionsOf } from '../support/kubernetes-service-objects.ts';
 import { serviceAccount } from '../support/service-account.ts';
 import type { AwsCall } from './emulator-calls.ts';
@@ -229,7 +232,27 @@ async function exposeByService(address: string): Promise<void> {
   expect(created.map(({ status }) => status)).toEqual([201, 201]);
 }
 
-test('no line of an invocation contains a credential, and each line is a log line or a metric', () => {
+test.each([
+  { name: 'loopback', host: '127.0.0.1' },
+  { name: 'metadata', host: 'metadata.example.com' },
+])(
+  'a function does not connect to an API server at the address $host, or to which that name leads',
+  async ({ name, host }) => {
+    const secretsManager = `kube-bootstrap-controller/dev/${name}`;
+    await our.world.putSecret(secretsManager, kubeconfigTo(`https://${host}:${first.port}`, { ca: first.ca }));
+    const spec = { name, mode: 'enforce', kubeconfig: { secretsManager }, apiServers: [{ address: OF_GROUP }] };
+    await registerCluster(our.world.table(), specIn(JSON.stringify(spec)));
+
+    const { answer, logs } = await our.deployed.run('system-namespaces', { clusters: [name], force: true });
+
+    expect(answer).toMatchObject({ passes: 1, failed: 1 });
+    expect(textsIn(logs, 'errors')).toEqual([expect.stringContaining('to which functions do not connect')]);
+  },
+);
+
+/* A promise that rejects after an answer would write other lines, and the process would lose its next event. */
+test('each process takes a further event, no line contains a credential, and each line is a log line or a metric', async () => {
+  for (const loop of LOOPS) await our.deployed.run(loop, force);
   const lines = our.world.lines();
   const { logs, metrics } = readLines(lines);
 

@@ -41,6 +41,7 @@ describeKeyValueTable('DynamoDB table', {
   open: (deadline) => openTable(server.client, deadline),
   remove: (cluster, key) =>
     server.client.send(new DeleteItemCommand({ TableName: TABLE, Key: keyOf({ cluster, key }) })),
+  oddities: ['counts the characters of a text, not its bytes'],
 });
 
 async function attributesOf(cluster: string, key: string) {
