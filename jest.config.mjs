@@ -10,11 +10,11 @@ const common = {
 };
 
 /** Separate projects, each in the folder of its name: they take longer, or need more than npm. */
-const apart = ['template', 'conformance', 'deploy', 'page'];
+const apart = ['template', 'conformance', 'deploy', 'page', 'tables'];
 
 /**
  * `unit` and `template` need nothing but npm; `conformance` a real kube-apiserver and etcd; `deploy` those and the AWS
- * emulator; `page` a Chromium.
+ * emulator; `page` a Chromium; `tables` other table engines.
  */
 export default {
   // By default one core would be left idle, half of a small machine.

@@ -4,6 +4,7 @@
 #
 #   install.sh emulator              moto, the AWS emulator, and cfn-lint (requirements.txt)
 #   install.sh runtime-client        Amazon's runtime client, which is compiled (runtime-client/)
+#   install.sh tables                the table engines of npm run test:tables (../tables/requirements.txt)
 #   install.sh NAME --folder         only print the folder
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
@@ -31,6 +32,15 @@ install_python() {
     fail "pip could not install it" "$advice"
 }
 
+install_tables() {
+  local advice="install Rust with cargo (https://rustup.rs), and see that cargo reaches crates.io" crate version
+  install_python
+  read -r _ crate version < <(grep '^# dynoxide-rs ' "$pins")
+  command -v cargo >/dev/null || fail "there is no cargo" "$advice"
+  cargo install "$crate" --version "$version" --locked --quiet --root "$folder" \
+    --no-default-features --features native-sqlite,http-server,cli >&2 9>&- || fail "cargo could not compile $crate" "$advice"
+}
+
 install_runtime_client() {
   local log="$folder/install.log"
   mkdir "$folder"
@@ -43,6 +53,7 @@ install_runtime_client() {
 
 case "$name" in
 emulator) pins=requirements.txt install=install_python ;;
+tables) pins=../tables/requirements.txt install=install_tables ;;
 runtime-client) pins=runtime-client/package-lock.json install=install_runtime_client ;;
 *) fail "there is nothing of this name to install" ;;
 esac

@@ -64,7 +64,7 @@ async function startEngine(
 describe.each(ENGINES)('the table of $name', ({ oddities = [], start }) => {
   const engine = running(async () => {
     const { endpoint, close } = await start();
-    const client = testDynamoClient(endpoint);
+    const client = testDynamoClient(endpoint, { region: 'eu-west-1' }); // moto refuses a region that does not exist
     await createTable(client, TABLE);
     return { client, close: () => Promise.all([client.destroy(), close()]) };
   });
