@@ -66,7 +66,11 @@ describe.each(ENGINES)('the table of $name', ({ oddities = [], start }) => {
     const { endpoint, close } = await start();
     const client = testDynamoClient(endpoint, { region: 'eu-west-1' }); // moto refuses a region that does not exist
     await createTable(client, TABLE);
-    return { client, close: () => Promise.all([client.destroy(), close()]) };
+    const closeBoth = async () => {
+      client.destroy();
+      await close();
+    };
+    return { client, close: closeBoth };
   });
 
   describeKeyValueTable('as a key-value table', {
