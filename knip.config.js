@@ -15,6 +15,7 @@ export default {
     'tools/{audit-lock,bench,bench/repair-passes,bench/tick-passes,cost,mutants,mutants/worker,release,write-docs}.ts!',
     'test/**/*.test.ts',
     // Run by a process of their own.
+    'test/deploy/name-server.ts',
     'test/hostile/count-steps.ts',
     'test/hostile/{planted-loops,passes-at-bounds}.ts',
     'test/simulation/{simulate,stand-in-http-client}.ts',

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { DoctorAnswer } from '../../lib/doctor/doctor.ts';
 import { LOOPS } from '../../lib/spec/cluster-spec.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
-import { readCluster } from '../../lib/table/clusters.ts';
+import { claimCluster, readCluster } from '../../lib/table/clusters.ts';
 import { readLeases } from '../../lib/table/leases.ts';
 import { readRunRecord } from '../../lib/table/run-records.ts';
 import { specIn } from '../support/a-cluster-spec.ts';
@@ -242,6 +242,7 @@ test.each([
     await our.world.putSecret(secretsManager, kubeconfigTo(`https://${host}:${first.port}`, { ca: first.ca }));
     const spec = { name, mode: 'enforce', kubeconfig: { secretsManager }, apiServers: [{ address: OF_GROUP }] };
     await registerCluster(our.world.table(), specIn(JSON.stringify(spec)));
+    await claimCluster(our.world.table(), name, STACK);
 
     const { answer, logs } = await our.deployed.run('system-namespaces', { clusters: [name], force: true });
 
