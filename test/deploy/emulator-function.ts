@@ -38,19 +38,14 @@ interface InvokeOptions {
 
 /** The time that a process runs before it is stopped. */
 const SLICE_MS = 50;
-/** The time after the start of a process in which it has a whole core. */
-const START_MS = 1_000;
-
-/** Stops and continues a process, so that it gets its share of a core. @returns a function that ends this */
-function throttle(child: ChildProcess, share: number): () => void {
+/** Stops and continues a process, so that it gets its share of a core. */
+function throttle(child: ChildProcess, share: number): void {
   const periodMs = SLICE_MS / share;
-  let timer = setTimeout(() => {
-    timer = setInterval(() => {
-      child.kill('SIGSTOP');
-      setTimeout(() => child.kill('SIGCONT'), periodMs - SLICE_MS);
-    }, periodMs);
-  }, START_MS);
-  return () => clearInterval(timer);
+  const timer = setInterval(() => {
+    child.kill('SIGSTOP');
+    setTimeout(() => child.kill('SIGCONT'), periodMs - SLICE_MS);
+  }, periodMs).unref();
+  child.once('close', () => clearInterval(timer));
 }
 
 /** A deployed function, with one process for each simultaneous invocation. */
@@ -89,17 +84,16 @@ async function startInstance(runnable: Runnable) {
   const env = { ...environmentOf(runnable), AWS_LAMBDA_RUNTIME_API: api.host };
   const child = spawn(command, words, { cwd: runnable.folder, env, stdio: ['ignore', log, log] });
   closeSync(log);
-  const endThrottle = cpuShare < 1 ? throttle(child, cpuShare) : () => undefined;
   let state: 'busy' | 'idle' | 'ended' = 'busy';
   const closed = new Promise<void>((resolve) => {
     child.once('close', (code, signal) => {
       state = 'ended';
-      endThrottle();
       api.fail({ error: { errorType: 'Runtime.ExitError', errorMessage: `the process ended: ${signal ?? code}` } });
       resolve(api.close());
     });
   });
   const lines = () => readFileSync(logFile, 'utf8').split('\n').slice(0, -1);
+  let isFirst = true;
   let reported = 0;
   const kill = async () => {
     state = 'ended';
@@ -113,6 +107,9 @@ async function startInstance(runnable: Runnable) {
     async invoke(event: unknown, { killedAfterMs = limitMs }: InvokeOptions): Promise<Invocation> {
       state = 'busy';
       await api.ready();
+      // Lambda gives a whole core to the import of the handler.
+      if (isFirst && cpuShare < 1) throttle(child, cpuShare);
+      isFirst = false;
       const timer = setTimeout(() => {
         const errorMessage = `Task timed out after ${killedAfterMs / 1000} seconds`;
         api.fail({ error: { errorType: 'Sandbox.Timedout', errorMessage } });
