@@ -16,21 +16,17 @@ export function alarms(): Resources {
   };
 }
 
-function alarmResource(name: string, alarm: Alarm): Resource {
+function alarmResource(name: string, { description, query, section = name, ...alarm }: Alarm): Resource {
   return {
     Type: 'AWS::CloudWatch::Alarm',
     Condition: alarm.condition ?? 'HasAlarms',
     Properties: {
       AlarmName: substitute(`\${AWS::StackName}-${name}`),
-      AlarmDescription: descriptionOf(name, alarm),
+      AlarmDescription: substitute(`${description}\nLogs Insights: ${query}\nRunbook: \${Runbook}#${section}`),
       ...(!alarm.isSilent && { AlarmActions: TOPIC, OKActions: TOPIC }),
       ...alarm.fires,
     },
   };
-}
-
-function descriptionOf(name: string, { description, query, section = name }: Alarm): Fields {
-  return substitute(`${description}\nLogs Insights: ${query}\nRunbook: \${Runbook}#${section}`);
 }
 
 const NOTHING_RAN_ALARM: Resource = {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync, rmSync, type Stats } from 'node:fs';
 import { lstat, mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { codeOf } from '../lib/util/values.ts';
+import { attempt, codeOf } from '../lib/util/values.ts';
 import { StartError } from './start-options.ts';
 
 /** The folder in the working directory that contains one folder for each cluster. */
@@ -81,16 +81,8 @@ export async function keepFile(file: string, text: string): Promise<() => void> 
   }
   const remove = () => {
     process.off('exit', remove);
-    if (textOf(file) === text) rmSync(file, { force: true });
+    if (attempt(() => readFileSync(file, 'utf8')) === text) rmSync(file, { force: true });
   };
   process.once('exit', remove);
   return remove;
-}
-
-function textOf(file: string): string | undefined {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch {
-    return undefined;
-  }
 }

@@ -114,13 +114,11 @@ export function warningTelemetry(write: (line: string) => void): TelemetryFactor
 
 function sentencesOf(level: Level, message: string, fields: LogFields): Sentence[] {
   const entries = Object.entries({ ...fields, findings: findingsBesideErrors(fields) });
-  const sentences = entries.flatMap(([name, value]) => listIn(value).map((entry) => sentenceOf(name, entry)));
+  const sentences = entries.flatMap(([name, value]) =>
+    listIn(value).map((entry) => SENTENCES[name]?.(entry) ?? { text: `${name}: ${entry}` }),
+  );
   if (sentences.length > 0 || level === 'info') return sentences;
   return [{ text: message, style: level === 'error' ? 'red' : 'yellow' }];
-}
-
-function sentenceOf(name: string, entry: string): Sentence {
-  return SENTENCES[name]?.(entry) ?? { text: `${name}: ${entry}` };
 }
 
 /** Returns the findings, except the finding that made the pass fail and is logged as the error. */

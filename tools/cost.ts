@@ -29,14 +29,13 @@ export function costTable(args: readonly string[]): string {
     'docs/cost.md has the assumptions, and the cost of transfer.',
     '',
     `${'service'.padEnd(30)}${'quantity'.padStart(28)}${'total'.padStart(12)}${'per cluster'.padStart(14)}`,
-    ...lines.map(({ service, quantity, unit, dollars }) => row(service, `${quantityText(quantity)} ${unit}`, dollars)),
+    ...lines.map(({ service, quantity, unit, dollars }) => {
+      const shown = quantity.toLocaleString('en-US', { maximumFractionDigits: quantity < 100 ? 1 : 0 });
+      return row(service, `${shown} ${unit}`, dollars);
+    }),
     row('total', '', totalOf(lines)),
     row('with Parameter Store', '', totalOf(withParameterStore(lines))),
   ].join('\n');
-}
-
-function quantityText(quantity: number): string {
-  return quantity.toLocaleString('en-US', { maximumFractionDigits: quantity < 100 ? 1 : 0 });
 }
 
 const SHIPPED: Fleet = { clusters: 100, servers: 3, services: 50 };

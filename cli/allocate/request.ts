@@ -99,16 +99,10 @@ export function throwIfRefused({ cluster, items, error, outcome }: Answer, resul
   const refused = items.find((item) => item.error !== undefined && item.value !== undefined);
   const what = refused?.value === undefined ? '' : `${refused.value}: `;
   const { code = '', message = 'it was refused' } = error ?? {};
-  const next = isUnsaved(code, message) ? ` ${passFirst(cluster, items[0]?.range)}` : '';
+  // Upstream's message for a range that no pass has saved yet contains no next step.
+  const isUnsaved = code === 'MismatchedRange' || (code === 'NotReady' && message.endsWith(' at this time'));
+  const next = isUnsaved ? ` ${passFirst(cluster, items[0]?.range)}` : '';
   throw new CliError(EXIT_CODES[code] ?? EXIT.findings, `${what}${message}. ${result}${next}`);
-}
-
-/**
- * Returns whether the range was refused because no pass has saved it yet. Upstream's message for this refusal contains no next
- * step, so kbctl adds one.
- */
-function isUnsaved(code: string, message: string): boolean {
-  return code === 'MismatchedRange' || (code === 'NotReady' && message.endsWith(' at this time'));
 }
 
 function passFirst(cluster: string, range: string | undefined): string {

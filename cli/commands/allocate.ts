@@ -94,11 +94,7 @@ async function allocate(cli: Cli, named: NamedItems, options: AllocateOptions): 
     cluster: spec.name,
     operation: 'allocate',
     items: itemsOf(spec, await readServedRanges(table, spec), named, options),
-    hold: {
-      owner: options.owner ?? ownerFrom(),
-      takenUpBy: options.takenUpBy,
-      ...defined({ until }),
-    },
+    hold: { owner: options.owner ?? ownerFrom(), takenUpBy: options.takenUpBy, ...defined({ until }) },
     ...(options.dryRun && { dryRun: true }),
   };
   const next = `run the command again with --request-id ${requestId} to complete it.`;

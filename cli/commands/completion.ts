@@ -48,7 +48,9 @@ async function candidates(root: Command, words: readonly string[], cli: Cli): Pr
   const before = words.slice(0, -1);
   const current = words.at(-1) ?? '';
   let command = root;
-  for (const word of before) command = commandNamed(command, word) ?? command;
+  for (const word of before) {
+    command = command.commands.find((one) => one.name() === word || one.aliases().includes(word)) ?? command;
+  }
   const options = [...command.options, ...root.options];
   const option = options.find((one) => one.required && isNamed(one, before.at(-1)));
   const known = async () => {
@@ -59,10 +61,6 @@ async function candidates(root: Command, words: readonly string[], cli: Cli): Pr
     return argument?.argChoices ?? (argument?.name() === 'cluster' ? namesInTable(root, before, cli) : []);
   };
   return [...new Set(await known())].filter((candidate) => candidate.startsWith(current));
-}
-
-function commandNamed({ commands }: Command, word: string): Command | undefined {
-  return commands.find((each) => each.name() === word || each.aliases().includes(word));
 }
 
 function isNamed({ short, long }: Option, word: string | undefined): boolean {

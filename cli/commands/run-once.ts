@@ -43,10 +43,7 @@ async function runPassOnce(cli: Cli, loopId: Loop, name: string, options: Option
   await heedPause(cli, loopId, cluster, options);
   heedMode(cli, cluster, options);
   const stack = cluster.owner?.stack;
-  const { environment, close } = await passEnvironment(cli, opened, {
-    ...options,
-    ...defined({ stack }),
-  });
+  const { environment, close } = await passEnvironment(cli, opened, { ...options, ...defined({ stack }) });
   let pass: EndedPass;
   try {
     pass = await runOnce(environment, { cluster, loop: LOOP_DEFINITIONS[loopId], dryRun, evenIfPaused });

@@ -94,9 +94,7 @@ function startOptions({ filename: file, kubeconfig, context, admission, demo = f
     throw usageError('--demo uses the embedded cluster: omit --kubeconfig, -f and --context.');
   }
   if (file !== undefined) {
-    const chosen = {
-      ...defined({ kubeconfigFile: kubeconfig, context, admissionPort: admission }),
-    };
+    const chosen = defined({ kubeconfigFile: kubeconfig, context, admissionPort: admission });
     return { ...common, real: { specFile: file, ...chosen } };
   }
   if (kubeconfig !== undefined)

@@ -28,6 +28,9 @@ const MESSAGES: readonly (readonly [word: string, ...parts: readonly string[]])[
   ['NotInRange', 'is not in the valid range'],
 ];
 
+/** Matches words such as `Forbidden` and `twoOwners`, but no ordinary word. */
+const A_CODE = /^(?=.*[A-Z]).{6,}$/;
+
 /**
  * Returns the word of the explanation for a pasted message: the text before the message's first colon if it is such a word, else
  * the word of the matching entry in `MESSAGES`, else the first error code or finding in the message.
@@ -38,10 +41,5 @@ export function wordInMessage(message: string, words: { has(word: string): boole
   const beginning = line.slice(0, Math.max(0, line.indexOf(':')));
   return words.has(beginning)
     ? beginning
-    : (ofText ?? line.split(/[^A-Za-z]+/).find((one) => isCode(one) && words.has(one)));
-}
-
-/** Matches words such as `Forbidden` and `twoOwners`, but no ordinary word. */
-function isCode(word: string): boolean {
-  return /[A-Z]/.test(word) && word.length > 5;
+    : (ofText ?? line.split(/[^A-Za-z]+/).find((one) => A_CODE.test(one) && words.has(one)));
 }

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { describeError } from '../../lib/telemetry/telemetry.ts';
+import { attempt } from '../../lib/util/values.ts';
 import { isSame } from '../../local/local-request.ts';
 import type { FleetStatus } from '../status/cluster-status.ts';
 import { contentSecurityPolicy } from './page-frame.ts';
@@ -52,7 +53,10 @@ export async function answerPageRequest(request: PageRequest, sources: PageSourc
     return { ...moved, headers: { ...moved.headers, location: `/${sources.key}/` } };
   }
   if (path === undefined) return refusal(401, 'Open the link that kbctl printed: it has the key of this page.');
-  const reply = await answerAt(decoded(path), sources).catch(unreadable);
+  const reply = await answerAt(
+    attempt(() => decodeURIComponent(path)),
+    sources,
+  ).catch((error: unknown) => refusal(503, `The table cannot be read: ${describeError(error).message}`));
   return request.method === 'HEAD' ? { ...reply, body: '' } : reply;
 }
 
@@ -74,10 +78,6 @@ async function answerAt(path: string | undefined, sources: PageSources): Promise
   return shown(renderClusterPage(clusters[0], { ...options, atMs }));
 }
 
-function unreadable(error: unknown): PageReply {
-  return refusal(503, `The table cannot be read: ${describeError(error).message}`);
-}
-
 async function metrics(fleet: FleetStatus): Promise<PageReply> {
   const { fleetMetrics } = await import('./fleet-metrics.ts');
   const { contentType, text } = await fleetMetrics(fleet);
@@ -89,14 +89,6 @@ function isOurHost(host: string | undefined, port: number): boolean {
   const given = host?.toLowerCase();
   // Browsers leave out port 80.
   return ['127.0.0.1', 'localhost'].some((name) => given === `${name}:${port}` || (port === 80 && given === name));
-}
-
-function decoded(path: string): string | undefined {
-  try {
-    return decodeURIComponent(path);
-  } catch {
-    return undefined;
-  }
 }
 
 function shown(body: string): PageReply {

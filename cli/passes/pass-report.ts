@@ -23,10 +23,6 @@ const UNREACHABLE: ReadonlySet<string> = new Set([
   'Unavailable',
 ]);
 
-function isUnreached({ errors }: EndedPass): boolean {
-  return errors.some((error) => error instanceof ClusterError && UNREACHABLE.has(error.code));
-}
-
 /** Matches writes of events, which do not count as changes because each event repeats a finding. */
 const EVENT = /^(create|patch) Event /;
 
@@ -46,7 +42,8 @@ export function passLines(ran: RanPass, paint: Output['paint']): string[] {
   );
   const unlisted = unlistedCount(pass.report);
   // An unreachable API server fails every call in the same way.
-  const errors = isUnreached(pass) ? pass.errors.slice(0, 1) : pass.errors;
+  const isUnreached = pass.errors.some((error) => error instanceof ClusterError && UNREACHABLE.has(error.code));
+  const errors = isUnreached ? pass.errors.slice(0, 1) : pass.errors;
   const lines = [
     ...changesOf(pass).map((change) => (observed ? paint('cyan', `  would ${change}`) : `  ${change}`)),
     ...findingLines(observed ? 'Would free:' : 'Freed:', freed, cluster, paint),

@@ -40,7 +40,9 @@ function asWritten({ serviceClusterIPRanges, serviceNodePortRange, ...spec }: Cl
 }
 
 function differences(field: string, before: unknown, after: unknown): FieldDifference[] {
-  if (isRecord(before) && isRecord(after)) return ofFields(before, after, (name) => within(field, name));
+  if (isRecord(before) && isRecord(after)) {
+    return ofFields(before, after, (name) => (field === '' ? name : `${field}.${name}`));
+  }
   const entries = [before, after].map(entriesByName);
   const [old, now] = entries;
   if (old !== undefined && now !== undefined) {
@@ -55,10 +57,6 @@ function differences(field: string, before: unknown, after: unknown): FieldDiffe
 function ofFields(before: JsonRecord, after: JsonRecord, fieldOf: (name: string) => string): FieldDifference[] {
   const names = new Set([...Object.keys(after), ...Object.keys(before)]);
   return [...names].flatMap((name) => differences(fieldOf(name), before[name], after[name]));
-}
-
-function within(field: string, name: string): string {
-  return field === '' ? name : `${field}.${name}`;
 }
 
 /** Returns the entries of a list by their address, host or name; `undefined` for any other value. */

@@ -25,7 +25,11 @@ export function serviceCidrStatuses(inputs: StatusInputs): RangeStatus[] | undef
       return network?.family === sum.family ? [{ ...one, network }] : [];
     });
     const statuses = own.map((one) => networkStatus(key, one, record, inputs.ranges !== undefined));
-    return sum.networks === 1 ? statuses : [sumStatus(key, sum, statuses), ...statuses.map(asPart)];
+    if (sum.networks === 1) return statuses;
+    const parts = statuses.map(
+      (one): RangeStatus => ({ ...one, title: `${one.title} of ServiceCIDR ${one.serviceCidr}`, part: true }),
+    );
+    return [sumStatus(key, sum, statuses), ...parts];
   });
 }
 
@@ -63,10 +67,6 @@ function networkStatus(
     duplicates: duplicates.length,
     ...defined({ map }),
   });
-}
-
-function asPart(status: RangeStatus): RangeStatus {
-  return { ...status, title: `${status.title} of ServiceCIDR ${status.serviceCidr}`, part: true };
 }
 
 function sumStatus(

@@ -2,7 +2,6 @@ import type { LoopDefinition } from '../loops/pass.ts';
 import { DispatchError, LISTING_MS, pause, withinInvocation } from '../runtime/deadline.ts';
 import { type Handler, type Invocation, runInvocation } from '../runtime/invocation.ts';
 import { STACK_LOOP } from '../spec/cluster-spec.ts';
-import type { Pause } from '../table/clusters.ts';
 import { TableError } from '../table/key-value-table.ts';
 import { errorSentence } from '../telemetry/telemetry.ts';
 import { isoTime } from '../util/values.ts';
@@ -176,11 +175,11 @@ function summaryOf(attempts: readonly Attempt[]) {
     failed: namesOf('failed', 'unreached').length,
     skipped: namesOf('notDue', 'paused', 'unregistered').length,
   };
-  const paused = attempts.flatMap((one) => (one.outcome === 'paused' ? [sentence(one.name, one.pause)] : []));
+  const paused = attempts.flatMap((one) => {
+    if (one.outcome !== 'paused') return [];
+    const { untilMs, by, reason } = one.pause;
+    return [`${one.name} until ${isoTime(untilMs)} by ${by}: ${reason}`];
+  });
   const [unreached, unregistered] = [someOf(namesOf('unreached')), someOf(namesOf('unregistered'))];
   return { summary, withoutPass: { paused: someOf(paused), unreached, unregistered } };
-}
-
-function sentence(name: string, { untilMs, by, reason }: Pause): string {
-  return `${name} until ${isoTime(untilMs)} by ${by}: ${reason}`;
 }

@@ -172,7 +172,10 @@ async function checkGroup(group: PermissionGroup, review: SelfReview, mode: Mode
   const permissions = permissionsOf(group);
   const allowed = await Promise.all(permissions.map((permission) => review.allows(permission)));
   const missing = permissions.filter((_, index) => !allowed[index]);
-  if (missing.length === 0) return ok('rights', `${group.about}: may ${verbs(permissions)} ${place(group)}`);
+  if (missing.length === 0) {
+    const place = permissionText({ ...group, verb: '' }).trim();
+    return ok('rights', `${group.about}: may ${verbs(permissions)} ${place}`);
+  }
   const message = `${group.about}: may not ${missing.map(permissionText).join(', ')}`;
   const onlyObserved = mode === 'observe' && missing.every(({ verb }) => !READS.has(verb));
   return onlyObserved ? warn('rights', `${message}, which enforce needs`, fix) : fail('rights', message, fix);
@@ -189,10 +192,6 @@ function verbs(permissions: readonly Permission[]): string {
     .map(({ verb }) => verb)
     .sort()
     .join(', ');
-}
-
-function place({ group, resource, namespace }: PermissionGroup): string {
-  return permissionText({ verb: '', group, resource, namespace }).trim();
 }
 
 interface Probing {

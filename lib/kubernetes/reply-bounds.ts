@@ -2,6 +2,7 @@ import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
 import type { EndpointsObject } from '../cluster/published-objects.ts';
 import { repackedAddresses } from '../cluster/repack-subsets.ts';
 import { BOUNDS, fieldOver, LONGEST_TEXT, longTextIn, type OverBoundField } from '../util/bounds.ts';
+import { jsonIn } from '../util/values.ts';
 import type { Kind } from './cluster-port.ts';
 
 /** An input is larger than accepted. The message completes a sentence that begins with "it has". */
@@ -122,11 +123,7 @@ export function parseBoundedJson(bytes: Uint8Array): unknown {
     if (depth > DEEPEST_JSON) throw new OverBound(`JSON that is nested deeper than ${DEEPEST_JSON}`);
     if (values > MOST_JSON_VALUES) throw new OverBound(`JSON of more than ${MOST_JSON_VALUES} values`);
   }
-  try {
-    return JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8'));
-  } catch {
-    return undefined;
-  }
+  return jsonIn(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8'));
 }
 
 function opens(byte: number | undefined): boolean {

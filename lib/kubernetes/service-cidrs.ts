@@ -20,13 +20,11 @@ export async function listServiceCidrs(kubernetes: ClusterPort): Promise<readonl
   const cidrs = objects?.map(({ metadata: { name, deletionTimestamp }, spec, status }) => ({
     name,
     networks: spec.cidrs.map(parseCidr).filter((network) => network !== undefined),
-    ready: deletionTimestamp === undefined && isReady(status?.conditions ?? []),
+    ready:
+      deletionTimestamp === undefined &&
+      (status?.conditions ?? []).every((one) => one.type !== 'Ready' || one.status === 'True'),
   }));
   return cidrs?.sort((one, other) => Number(isDefault(other)) - Number(isDefault(one)));
-}
-
-function isReady(conditions: readonly { readonly type: string; readonly status: string }[]): boolean {
-  return conditions.every(({ type, status }) => type !== 'Ready' || status === 'True');
 }
 
 function noneOrUnknown(error: unknown): [] | undefined {

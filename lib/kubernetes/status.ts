@@ -1,4 +1,4 @@
-import { isRecord, type JsonRecord } from '../util/values.ts';
+import { attempt, isRecord, type JsonRecord } from '../util/values.ts';
 import type { HttpReply } from './http-client.ts';
 import { ProtobufReader } from './protobuf.ts';
 import { parseBoundedJson } from './reply-bounds.ts';
@@ -42,11 +42,7 @@ export function isProtobuf(reply: Pick<HttpReply, 'headers'>): boolean {
  * read as an empty one.
  */
 export function statusOf(reply: Pick<HttpReply, 'headers'> & { readonly body: Uint8Array }): Status {
-  try {
-    return isProtobuf(reply) ? statusInProtobuf(reply.body) : statusInJson(reply.body);
-  } catch {
-    return NO_STATUS;
-  }
+  return attempt(() => (isProtobuf(reply) ? statusInProtobuf(reply.body) : statusInJson(reply.body))) ?? NO_STATUS;
 }
 
 const text = new TextDecoder('utf-8');

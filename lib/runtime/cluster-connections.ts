@@ -134,7 +134,10 @@ export class ClusterConnections {
       ends,
       unverified: new Set(),
     };
-    for (const end of ends) if (endsSoon(end, nowMs())) warnOnce(opening, warned, endText(end));
+    for (const end of ends.filter((one) => endsSoon(one, nowMs()))) {
+      const endsAt = `the ${end.what} of the kubeconfig ends at ${new Date(end.endsMs).toISOString()}`;
+      warnOnce(opening, warned, `${endsAt}: renew it (docs/kubeconfig-secret.md)`);
+    }
     if (!access.tls().rejectUnauthorized) {
       warnOnce(opening, warned, 'the kubeconfig disables verification of the API server certificate');
     }
@@ -241,10 +244,6 @@ interface Opening {
   readonly spec: ClusterSpec;
   readonly signal: AbortSignal;
   readonly warn: (text: string) => void;
-}
-
-function endText({ what, endsMs }: CredentialEnd): string {
-  return `the ${what} of the kubeconfig ends at ${new Date(endsMs).toISOString()}: renew it (docs/kubeconfig-secret.md)`;
 }
 
 function warnOnce({ warn }: Opening, warned: Set<string>, text: string): void {

@@ -179,7 +179,7 @@ export function orOther(
       if (reply.status >= 500) other ??= find();
       return reply;
     } catch (error) {
-      if (deadline.aborted || !isNoAnswer(error)) throw error;
+      if (deadline.aborted || error instanceof ClusterError || networkFaultOf(error) === 'tls') throw error;
       other ??= find();
       const next = await other;
       if (next === undefined || signal.aborted || !isUnsent(request, error)) throw error;
@@ -198,10 +198,6 @@ async function answerInTime(transport: Transport, request: ApiRequest, signal: A
   } finally {
     clearTimeout(timer);
   }
-}
-
-function isNoAnswer(error: unknown): boolean {
-  return !(error instanceof ClusterError) && networkFaultOf(error) !== 'tls';
 }
 
 function isUnsent({ method }: ApiRequest, error: unknown): boolean {
