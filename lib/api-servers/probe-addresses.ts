@@ -31,11 +31,15 @@ export interface ProbedAddress extends ExpectedAddress {
   readonly target: ProbeTarget;
 }
 
-export interface ResolvedAddresses {
+interface ResolvedServer {
   readonly addresses: readonly ProbedAddress[];
   readonly findings: readonly Finding[];
   /** The host names whose look-up failed. */
   readonly unresolved: readonly string[];
+}
+
+export interface ResolvedAddresses extends ResolvedServer {
+  readonly families: ReturnType<typeof publishedFamilies>;
 }
 
 export interface ProbingPass {
@@ -57,7 +61,7 @@ export async function probeServers(
   try {
     const lookUp = (source: SharedHostSpec) => pass.lookUp(source, lookUps.signal);
     const resolved = await resolveAddresses(pass.spec, lookUp, leases);
-    return { ...resolved, outcomes: await probeWithWitnesses(pass, resolved.addresses, leases, all.signal) };
+    return { ...resolved, outcomes: await probeWithWitnesses(pass, resolved, leases, all.signal) };
   } finally {
     all.cancel();
     lookUps.cancel();
@@ -70,11 +74,10 @@ export async function probeServers(
  */
 async function probeWithWitnesses(
   { spec, probe, passId, nowMs }: ProbingPass,
-  expected: readonly ProbedAddress[],
+  { addresses: expected, families }: ResolvedAddresses,
   leases: readonly Lease[],
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, ProbeOutcome>> {
-  const families = publishedFamilies(spec);
   const kept = new Set(leases.filter((lease) => isKeptByAgent(lease, nowMs())).map(({ address }) => address));
   const toProbe = expected.filter(({ address }) => !kept.has(address));
   const turn = { passId, nowMs: nowMs(), leaseMs: spec.endpoints.leaseSeconds * 1000 };
@@ -123,25 +126,32 @@ export async function resolveAddresses(
   lookUp: (source: SharedHostSpec) => ReturnType<LookUp>,
   leases: readonly Lease[],
 ): Promise<ResolvedAddresses> {
-  const resolved = await Promise.all(spec.apiServers.map((server) => resolveServer(server, spec, lookUp, leases)));
+  const families = publishedFamilies(spec);
+  const resolve = (server: ApiServerSpec) => resolveServer(server, { spec, families, lookUp, leases });
+  const resolved = await Promise.all(spec.apiServers.map(resolve));
   const byAddress = new Map<string, ProbedAddress>();
   const named = resolved
     .flatMap(({ addresses }) => addresses)
     .sort((one, other) => Number('host' in one) - Number('host' in other));
   for (const address of named) if (!byAddress.has(address.address)) byAddress.set(address.address, address);
   return {
+    families,
     addresses: [...byAddress.values()],
     findings: resolved.flatMap(({ findings }) => findings),
     unresolved: resolved.flatMap(({ unresolved }) => unresolved),
   };
 }
 
+interface Resolving extends Pick<ResolvedAddresses, 'families'> {
+  readonly spec: ClusterSpec;
+  readonly lookUp: (source: SharedHostSpec) => ReturnType<LookUp>;
+  readonly leases: readonly Lease[];
+}
+
 async function resolveServer(
   server: ApiServerSpec,
-  spec: ClusterSpec,
-  lookUp: (source: SharedHostSpec) => ReturnType<LookUp>,
-  leases: readonly Lease[],
-): Promise<ResolvedAddresses> {
+  { spec, families, lookUp, leases }: Resolving,
+): Promise<ResolvedServer> {
   if ('address' in server) {
     const { address, kind } = server;
     const isOneServer = kind === 'server' && server.probe.url === undefined;
@@ -156,7 +166,6 @@ async function resolveServer(
     return { addresses: [], unread: error instanceof ClusterError ? error.message : '' };
   });
   const { addresses: records, unread } = found ?? { addresses: [], unread: '' };
-  const families = publishedFamilies(spec);
   const ofHost = leases.filter((lease) => lease.source === 'probe' && lease.host === host);
   const whole = publishable(parsedRecords(records), host, families, ofHost);
   const names = families.map(({ family }) => family).join(' or ');

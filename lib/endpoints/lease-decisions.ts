@@ -1,4 +1,4 @@
-import { publishedFamilies } from '../cluster/published-objects.ts';
+import type { PublishedFamily } from '../cluster/published-objects.ts';
 import {
   afterChanges,
   endOf,
@@ -22,6 +22,7 @@ import { defined } from '../util/values.ts';
 import { type ExpectedAddress, publishedAddresses } from './published-servers.ts';
 
 export interface LeaseObservation {
+  readonly families: readonly PublishedFamily[];
   readonly spec: ClusterSpec;
   readonly leases: readonly Lease[];
   readonly expected: readonly ExpectedAddress[];
@@ -46,9 +47,9 @@ const LATE_INTERVALS = 2;
 
 /** Returns the leases that a pass changes, by address; `undefined` deletes a lease. Each family is decided independently. */
 export function decideLeases(observation: LeaseObservation): LeaseChanges {
-  const { spec, leases, expected, outcomes } = observation;
+  const { families, leases, expected, outcomes } = observation;
   return new Map(
-    publishedFamilies(spec).flatMap(({ isOf }) => [
+    families.flatMap(({ isOf }) => [
       ...decideFamily({
         ...observation,
         leases: leases.filter(({ address }) => isOf(address)),

@@ -10,6 +10,15 @@ import { repairPass } from './repair.ts';
 import { repairAddresses } from './repair-ip-addresses.ts';
 import { type RepairErrorWords, type RepairKind, reworded } from './repair-kind.ts';
 
+/*
+ * The repair of cluster IPs. A pass
+ *
+ *   1. reads the ServiceCIDRs;
+ *   2. repairs the ranges (repair.ts);
+ *   3. compares IPAddresses with the Services, if API servers allocate (repair-ip-addresses.ts);
+ *   4. corrects IPAddresses, and ends expired holds.
+ */
+
 const ERRORS: RepairErrorWords = {
   cannotRead: 'unable to refresh the service IP block',
   cannotList: 'unable to refresh the service IP block',
@@ -19,10 +28,6 @@ const ERRORS: RepairErrorWords = {
   cannotSave: 'unable to persist the updated service IP allocations',
 };
 
-/*
- * A pass reads the ServiceCIDRs, and repairs the ranges of cluster IPs (repair.ts). If API servers allocate, it also compares
- * their IPAddresses with the Services, and corrects them (repair-ip-addresses.ts).
- */
 export const clusterIpRepair: LoopDefinition = {
   id: 'cluster-ip-repair',
   run: repairClusterIps,

@@ -7,7 +7,6 @@ import {
   type EndpointsObject,
   KUBERNETES_SERVICE,
   type PublishedFamily,
-  publishedFamilies,
   type ReadFamily,
   SERVICE_NAME_LABEL,
   SERVICE_REF,
@@ -110,11 +109,12 @@ interface World extends ServersSeen {
 async function gather(context: PassContext): Promise<World | PassReport> {
   const { spec, table, kubernetes, nowMs, triesEveryMs, previous } = context;
   const state = previous?.state;
-  const families = publishedFamilies(spec);
   const before = await readLeases(table, spec.name);
-  const { addresses: expected, findings, unresolved, outcomes } = await probeServers(context, before.leases);
+  const probed = await probeServers(context, before.leases);
+  const { families, addresses: expected, findings, unresolved, outcomes } = probed;
   const turnMs = triesEveryMs * ticksOfATurn(expected.length);
-  const observation = { spec, leases: before.leases, expected, outcomes, nowMs: nowMs(), triesEveryMs: turnMs };
+  const seen = { families, leases: before.leases, expected, outcomes };
+  const observation = { spec, ...seen, nowMs: nowMs(), triesEveryMs: turnMs };
   const decided = decideLeases(observation);
   const { written, present: stored, unwritten } = await changeLeases(table, spec.name, before, decided);
   const ofOtherPort = expected.filter((probed) => isOfOtherPort(probed, spec));

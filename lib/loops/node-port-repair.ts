@@ -3,6 +3,7 @@ import type { LoopDefinition } from './pass.ts';
 import { repairPass } from './repair.ts';
 import type { RepairKind } from './repair-kind.ts';
 
+/* The repair of node ports. A pass has the four steps of repair.ts. */
 export const NODE_PORTS: RepairKind = {
   loop: 'node-port-repair',
   words: NODE_PORT_WORDS,

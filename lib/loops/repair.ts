@@ -11,7 +11,14 @@ import { type RepairKind, reworded } from './repair-kind.ts';
 
 /*
  * The repair of cluster IPs and of node ports (`pkg/registry/core/service/{ipallocator,portallocator}/controller/repair.go`).
- * A pass reads the ranges, lists the Services, decides about each range, and saves it. It handles these cases:
+ * A pass
+ *
+ *   1. reads the ranges, and lists the Services;
+ *   2. decides for each range what to record, to free and to report;
+ *   3. reads the kubeconfig again, if it frees anything or opens a range;
+ *   4. saves the ranges.
+ *
+ * It handles these cases:
  *
  *   - The address or port of a Service is not recorded: the pass records it (`repair`).
  *   - An address or port belongs to another Service, is out of range or invalid, or has a family without a range: the pass

@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import { publishedFamilies } from '../../lib/cluster/published-objects.ts';
 import { decideLeases, type LeaseObservation } from '../../lib/endpoints/lease-decisions.ts';
 import {
   type ExpectedAddress,
@@ -51,6 +52,7 @@ function decide(known: Lease | undefined, own: ProbeOutcome, given: Partial<Leas
       [OTHER, ready],
     ]),
     spec: aClusterSpec(),
+    families: publishedFamilies(given.spec ?? aClusterSpec()),
     nowMs: NOW_MS,
     triesEveryMs: 10_000,
     ...given,
