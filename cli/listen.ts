@@ -1,6 +1,8 @@
+import { once } from 'node:events';
 import type { Server } from 'node:http';
 import { InvalidArgumentError } from 'commander';
 import { codeOf } from '../lib/util/values.ts';
+import { closeAtOnce } from '../local/loopback-server.ts';
 import { configurationError } from './errors.ts';
 
 export interface ListenAddress {
@@ -27,19 +29,12 @@ export async function listening(
   what: string,
 ): Promise<() => Promise<void>> {
   try {
-    await new Promise<void>((resolve, reject) => {
-      server.once('error', reject);
-      server.listen({ port, host }, resolve);
-    });
+    await once(server.listen({ port, host }), 'listening');
   } catch (cause) {
     throw configurationError(
       `${what} cannot be served at port ${port} of ${host ?? 'this machine'} (${codeOf(cause)}): choose another port or address.`,
       { cause },
     );
   }
-  return () =>
-    new Promise<void>((resolve, reject) => {
-      server.close((error) => (error ? reject(error) : resolve()));
-      server.closeAllConnections();
-    });
+  return () => closeAtOnce(server);
 }

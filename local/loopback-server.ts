@@ -14,10 +14,14 @@ export async function listenOnLoopback(server: Server, port = 0): Promise<Loopba
   await once(server.listen(port, '127.0.0.1'), 'listening');
   return {
     host: `127.0.0.1:${(server.address() as AddressInfo).port}`,
-    close: () =>
-      new Promise((resolve, reject) => {
-        server.close((error) => (error ? reject(error) : resolve()));
-        server.closeAllConnections();
-      }),
+    close: () => closeAtOnce(server),
   };
+}
+
+/** Closes a server and all of its connections. */
+export function closeAtOnce(server: Server): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.close((error) => (error ? reject(error) : resolve()));
+    server.closeAllConnections();
+  });
 }

@@ -130,10 +130,7 @@ function microTime(ms: number): string {
 
 /** Returns at most `bytes` bytes of UTF-8, without half a character. */
 function cutUtf8(text: string, bytes: number): string {
-  const encoded = Buffer.from(text);
-  let end = Math.min(bytes, encoded.length);
-  while (end > 0 && end < encoded.length && ((encoded[end] ?? 0) & 0xc0) === 0x80) end -= 1;
-  return encoded.toString('utf8', 0, end);
+  return new TextDecoder('utf-8', { ignoreBOM: true }).decode(Buffer.from(text).subarray(0, bytes), { stream: true });
 }
 
 export interface EventsReport {
