@@ -40,7 +40,7 @@ export async function runRequest(
   const environment = { nowMs, startDeadline, telemetry: warningsOf(cli), table: opened.tableUntil };
   const endMs = nowMs() + LONGEST_MS;
   const { allocation } = await import('../../lib/allocate/allocation.ts');
-  const { openHeldAddresses } = await import('./held-addresses.ts');
+  const { openServiceCidrs } = await import('./open-service-cidrs.ts');
   let clusters: PassEnvironment | undefined;
   const handler = allocation({
     openHeld: async (spec, range, { signal, ...options }) => {
@@ -48,7 +48,7 @@ export async function runRequest(
       clusters ??= await passEnvironment(cli, opened, connection);
       const warn = (text: string) => cli.output.say(`${spec.name}: ${text}`);
       const { kubernetes } = await clusters.environment.connect(spec, { loop: 'cluster-ip-repair', signal, warn });
-      const held = await openHeldAddresses(kubernetes, spec, range, options);
+      const held = await openServiceCidrs(kubernetes, spec, range, options);
       const last = await readRunRecord(table, spec.name, 'cluster-ip-repair');
       const isEnded =
         request.operation !== 'allocate' || request.hold?.until === 'forever' || mayEndHoldsIn(last?.record.state);

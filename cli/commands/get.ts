@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import type { Act, Cli } from '../cli.ts';
 import { EXIT, type ExitCode } from '../errors.ts';
-import { type ClaimsNotRead, readHeldAddresses } from '../item/claims.ts';
+import { type ClaimsNotRead, readHoldsOfCluster } from '../item/claims.ts';
 import { type ConnectionOptions, withConnectionOptions } from '../options.ts';
 import { clusterStatusOf, registeredCluster, statusOfAll } from '../registered.ts';
 import type {
@@ -89,7 +89,7 @@ const HOLDS: Part<HoldRow> = {
   readCluster: async (cli, name, options) => {
     const { spec } = await registeredCluster((await cli.openTable()).table, name);
     if (spec.allocator === 'table') return [];
-    const holds = await readHeldAddresses(cli, spec, options);
+    const holds = await readHoldsOfCluster(cli, spec, options);
     return 'exitCode' in holds ? holds : holds.map((hold) => ({ range: 'ServiceCIDRs', afterRelease: true, ...hold }));
   },
 };

@@ -6,7 +6,7 @@ import { listAllServices } from '../../lib/kubernetes/item-reader.ts';
 import { listServiceCidrs } from '../../lib/kubernetes/service-cidrs.ts';
 import { type Hold, withHold } from '../../lib/range/hold.ts';
 import { HOLDS_SELECTOR, holdIn } from '../../lib/range/hold-ip-address.ts';
-import { MANAGED_BY_API_SERVERS } from '../../lib/repair/ip-addresses.ts';
+import { MANAGED_BY_API_SERVERS } from '../../lib/repair/address-faults.ts';
 import { nodePortsOf } from '../../lib/repair/node-ports.ts';
 import type { ClusterSpec } from '../../lib/spec/cluster-spec.ts';
 import { describeError } from '../../lib/telemetry/telemetry.ts';
@@ -69,7 +69,7 @@ export async function readClaims(
 }
 
 /** Reads the holds on cluster IPs from the API server. Prints an error if the list fails. */
-export function readHeldAddresses(
+export function readHoldsOfCluster(
   cli: Cli,
   spec: ClusterSpec,
   options: ConnectionOptions,

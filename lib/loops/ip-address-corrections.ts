@@ -7,7 +7,7 @@ import {
   type ServiceClaim,
 } from '../cluster/kubernetes-objects.ts';
 import { ClusterError, type ClusterPort } from '../kubernetes/cluster-port.ts';
-import { type AddressFault, MANAGED_BY_API_SERVERS, serviceKey } from '../repair/ip-addresses.ts';
+import { type AddressFault, MANAGED_BY_API_SERVERS, serviceKey } from '../repair/address-faults.ts';
 
 /** A fault, with the objects as they were read after the lists. */
 export interface Confirmed {

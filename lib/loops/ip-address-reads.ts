@@ -4,8 +4,8 @@ import type { IPAddressRecord, ServiceClaim } from '../cluster/kubernetes-object
 import { ClusterError, type ClusterPort, isFaultOfObject, type ObjectRef } from '../kubernetes/cluster-port.ts';
 import { IP_ADDRESS_READER } from '../kubernetes/ip-address-reader.ts';
 import { SERVICE_READER } from '../kubernetes/service-reader.ts';
+import { type AddressFault, type AddressView, addressFaults, serviceKey } from '../repair/address-faults.ts';
 import { type Clocks, isOld } from '../repair/address-turns.ts';
-import { type AddressFault, type AddressView, addressFaults, serviceKey } from '../repair/ip-addresses.ts';
 import { eachOf } from '../util/async.ts';
 import { defined } from '../util/values.ts';
 import type { Confirmed } from './ip-address-corrections.ts';

@@ -25,7 +25,7 @@ const UNTIL_ANNOTATION = 'kube-bootstrap-controller/hold-until';
  * Returns the IPAddress that holds an address. `name` is the canonical address. The API server refuses to create it if the
  * address already has an IPAddress.
  */
-export function heldAddress(name: string, { owner, untilMs, requestId }: HoldTerms): KubernetesObject {
+export function ipAddressOfHold(name: string, { owner, untilMs, requestId }: HoldTerms): KubernetesObject {
   const labels = {
     [FAMILY_LABEL]: familyOf(name) ?? '',
     [ADDRESS_MANAGED_BY_LABEL]: MANAGED_BY_HOLDS,

@@ -1,7 +1,7 @@
 import * as z from 'zod/mini';
 import type { FindingType } from '../cluster/finding.ts';
 import type { IPAddressRecord } from '../cluster/kubernetes-objects.ts';
-import type { AddressFault } from './ip-addresses.ts';
+import type { AddressFault } from './address-faults.ts';
 
 /**
  * A pass deletes or replaces an IPAddress only if it is at least this old, and an earlier pass saw it at least this long ago. The time

@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from '@jest/globals';
-import { openHeldAddresses } from '../../cli/allocate/held-addresses.ts';
+import { openServiceCidrs } from '../../cli/allocate/open-service-cidrs.ts';
 import { allocation } from '../../lib/allocate/allocation.ts';
 import type { Answer } from '../../lib/allocate/answer.ts';
 import type { AllocateRequest } from '../../lib/allocate/request.ts';
@@ -38,7 +38,7 @@ function ask(request: Omit<AllocateRequest, 'cluster'>): Promise<Answer> {
   const handler = allocation({
     openHeld: async (spec, range, { signal, ...options }) => {
       const { kubernetes } = await connections.connect(spec, { loop: 'cluster-ip-repair', signal, warn: () => {} });
-      return openHeldAddresses(kubernetes, spec, range, options);
+      return openServiceCidrs(kubernetes, spec, range, options);
     },
   });
   const environment = {

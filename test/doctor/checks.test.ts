@@ -23,7 +23,7 @@ import {
   permissionText,
   type SelfReview,
 } from '../../lib/kubernetes/permissions.ts';
-import { heldAddress } from '../../lib/range/hold-ip-address.ts';
+import { ipAddressOfHold } from '../../lib/range/hold-ip-address.ts';
 import { makeAuthority } from '../../local/stand-in/identity.ts';
 import { aClusterSpec, aServer, specIn } from '../support/a-cluster-spec.ts';
 import { anAccess } from '../support/an-access.ts';
@@ -266,7 +266,7 @@ describe('the permissions of the credential', () => {
   ] as const)(
     'with allocator $allocator, $held holds, and the right to delete them $may, the doctor warns that holds do not end: $warns',
     async (given) => {
-      const held = [heldAddress('10.0.0.9', { owner: 'ci', takenUpBy: 'any' })].slice(0, given.held);
+      const held = [ipAddressOfHold('10.0.0.9', { owner: 'ci', takenUpBy: 'any' })].slice(0, given.held);
       const review = reviewing(({ verb, resource }) => given.may && verb === 'delete' && resource === 'ipaddresses');
       const lines = await checkHolds(review, aClusterSpec({ allocator: given.allocator }), memoryCluster(held).port);
       const message =

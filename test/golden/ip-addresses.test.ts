@@ -14,7 +14,7 @@ import {
   addressFaults,
   MANAGED_BY_API_SERVERS,
   serviceKey,
-} from '../../lib/repair/ip-addresses.ts';
+} from '../../lib/repair/address-faults.ts';
 import { claimOf, isSelected, type ServiceJson } from '../repair/services.ts';
 import { goldenTests } from './golden.ts';
 

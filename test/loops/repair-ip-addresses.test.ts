@@ -5,7 +5,7 @@ import { ClusterError, type ClusterPort } from '../../lib/kubernetes/cluster-por
 import type { HttpReply } from '../../lib/kubernetes/http-client.ts';
 import { withholdWrites } from '../../lib/kubernetes/withhold-writes.ts';
 import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
-import { heldAddress } from '../../lib/range/hold-ip-address.ts';
+import { ipAddressOfHold } from '../../lib/range/hold-ip-address.ts';
 import { portAnswering } from '../kubernetes/port-answering.ts';
 import { brokenList, RepairCluster } from '../repair/repair-cluster.ts';
 import { type MemoryCluster, memoryCluster } from '../support/memory-cluster.ts';
@@ -86,7 +86,7 @@ function serviceCidrs(count: (bytes: number) => void): HttpReply {
   return { status: 200, headers: { 'content-type': 'application/json' }, body: body() };
 }
 
-const expired = [heldAddress('10.0.0.1', { owner: 'shop', takenUpBy: 'any', untilMs: NOW_MS - 5_000 })];
+const expired = [ipAddressOfHold('10.0.0.1', { owner: 'shop', takenUpBy: 'any', untilMs: NOW_MS - 5_000 })];
 const NOT_ALLOCATED = 'ClusterIPNotAllocated';
 
 describe('a pass over the IPAddresses of a cluster', () => {
@@ -469,9 +469,9 @@ describe('a pass over the IPAddresses of a cluster', () => {
 describe('a pass over held IPAddresses', () => {
   const ended = { owner: 'shop', takenUpBy: 'any', untilMs: NOW_MS - 5_000 } as const;
   const held = [
-    heldAddress('10.0.0.1', ended),
-    heldAddress('10.0.0.2', { ...ended, untilMs: ended.untilMs + 1 }),
-    heldAddress('10.0.0.3', { owner: 'shop', takenUpBy: 'any' }),
+    ipAddressOfHold('10.0.0.1', ended),
+    ipAddressOfHold('10.0.0.2', { ...ended, untilMs: ended.untilMs + 1 }),
+    ipAddressOfHold('10.0.0.3', { owner: 'shop', takenUpBy: 'any' }),
   ];
   const remaining = ({ cluster }: { readonly cluster: MemoryCluster }) =>
     [1, 2, 3].filter((host) => cluster.find({ kind: 'IPAddress', name: `10.0.0.${host}` }) !== undefined);

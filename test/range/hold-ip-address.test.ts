@@ -1,11 +1,11 @@
 import { expect, test } from '@jest/globals';
-import { heldAddress, holdIn } from '../../lib/range/hold-ip-address.ts';
+import { holdIn, ipAddressOfHold } from '../../lib/range/hold-ip-address.ts';
 
 const terms = { owner: 'shop', takenUpBy: 'any', untilMs: 1_800_000_000_123, requestId: 'r-1' } as const;
 
 test('an IPAddress stores the owner, the end and the request id of a hold, and which Services are allowed to claim it', () => {
-  expect(holdIn(heldAddress('10.0.0.5', terms))).toEqual({ ...terms, items: ['10.0.0.5'] });
-  expect(holdIn(heldAddress('fd00::5', { owner: 'a', takenUpBy: 'any' }))).toEqual({
+  expect(holdIn(ipAddressOfHold('10.0.0.5', terms))).toEqual({ ...terms, items: ['10.0.0.5'] });
+  expect(holdIn(ipAddressOfHold('fd00::5', { owner: 'a', takenUpBy: 'any' }))).toEqual({
     owner: 'a',
     takenUpBy: 'any',
     items: ['fd00::5'],
@@ -13,7 +13,7 @@ test('an IPAddress stores the owner, the end and the request id of a hold, and w
 });
 
 test('the IPAddress of a held address references no Service, and its labels contain the family, the manager, the owner and the request id', () => {
-  expect(heldAddress('10.0.0.5', terms)).toMatchObject({
+  expect(ipAddressOfHold('10.0.0.5', terms)).toMatchObject({
     metadata: {
       labels: {
         'ipaddress.kubernetes.io/ip-family': 'IPv4',
@@ -28,7 +28,7 @@ test('the IPAddress of a held address references no Service, and its labels cont
 });
 
 test('a hold with an invalid end never ends, and an IPAddress of another manager is no hold', () => {
-  const { metadata, ...object } = heldAddress('10.0.0.5', terms);
+  const { metadata, ...object } = ipAddressOfHold('10.0.0.5', terms);
   const annotations = { 'kube-bootstrap-controller/hold-until': 'soon' };
   expect(holdIn({ ...object, metadata: { ...metadata, annotations } })).not.toHaveProperty('untilMs');
   const labels = { ...metadata.labels, 'ipaddress.kubernetes.io/managed-by': 'ipallocator.k8s.io' };

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { IPAddressRecord } from '../../lib/cluster/kubernetes-objects.ts';
+import type { AddressFault } from '../../lib/repair/address-faults.ts';
 import { type AddressMemory, addressMemoryIn, chooseFaults } from '../../lib/repair/address-turns.ts';
-import type { AddressFault } from '../../lib/repair/ip-addresses.ts';
 
 const NOW_MS = 1_800_000_000_000;
 const SETTLED_AFTER_MS = 65_000;

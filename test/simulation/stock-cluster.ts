@@ -1,4 +1,4 @@
-import { heldAddress } from '../../lib/range/hold-ip-address.ts';
+import { ipAddressOfHold } from '../../lib/range/hold-ip-address.ts';
 import type { ObjectWrite } from '../support/object-server.ts';
 import type { Chance } from './clock.ts';
 import type { StoredService } from './control-plane.ts';
@@ -166,7 +166,7 @@ export class StockCluster {
     if (this.#plane.find('ipaddresses', '', name) !== undefined) return;
     const untilMs = this.#world.clock.nowMs + chance.between(5_000, 90_000);
     const hold = { owner: 'ci', takenUpBy: 'any', untilMs, requestId: `r${chance.pick(1_000)}` } as const;
-    this.#plane.place('ipaddresses', heldAddress(name, hold));
+    this.#plane.place('ipaddresses', ipAddressOfHold(name, hold));
   }
 
   /** Checks a write of an object. `call` is the call of a function that made it. */

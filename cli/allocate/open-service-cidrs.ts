@@ -10,7 +10,7 @@ import { ClusterError, type ClusterPort } from '../../lib/kubernetes/cluster-por
 import { listServiceCidrs } from '../../lib/kubernetes/service-cidrs.ts';
 import { withholdWrites } from '../../lib/kubernetes/withhold-writes.ts';
 import type { HoldTerms } from '../../lib/range/hold.ts';
-import { heldAddress, holdIn, MANAGED_BY_HOLDS, REQUEST_LABEL } from '../../lib/range/hold-ip-address.ts';
+import { holdIn, ipAddressOfHold, MANAGED_BY_HOLDS, REQUEST_LABEL } from '../../lib/range/hold-ip-address.ts';
 import {
   type Allocated,
   mayRelease,
@@ -35,7 +35,7 @@ const READS_AT_ONCE = 8;
 const MOST_HOLDS = 1_000;
 
 /** Returns the range of one family in a cluster whose API servers allocate, or the reason why the family has none. */
-export async function openHeldAddresses(
+export async function openServiceCidrs(
   kubernetes: ClusterPort,
   spec: Pick<ClusterSpec, 'name'>,
   range: RangeName,
@@ -134,7 +134,7 @@ async function holdAddresses(
 
 /** Creates the IPAddress of a hold. Returns whether this request holds the address, even if an earlier reply was lost. */
 async function createHeld(kubernetes: ClusterPort, item: string, hold: HoldTerms): Promise<boolean> {
-  const result = await kubernetes.create(heldAddress(item, hold));
+  const result = await kubernetes.create(ipAddressOfHold(item, hold));
   if (result.outcome === 'created' || result.outcome === 'withheld') return true;
   if (result.outcome !== 'alreadyExists') {
     throw new ClusterError('Rejected', `IPAddress ${item} was not created: ${result.message}`);

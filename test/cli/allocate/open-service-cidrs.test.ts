@@ -1,10 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
-import { openHeldAddresses } from '../../../cli/allocate/held-addresses.ts';
+import { openServiceCidrs } from '../../../cli/allocate/open-service-cidrs.ts';
 import { allocation } from '../../../lib/allocate/allocation.ts';
 import type { AllocateRequest } from '../../../lib/allocate/request.ts';
 import type { KubernetesObject } from '../../../lib/cluster/kubernetes-objects.ts';
 import { ClusterError, type ClusterPort } from '../../../lib/kubernetes/cluster-port.ts';
-import { heldAddress } from '../../../lib/range/hold-ip-address.ts';
+import { ipAddressOfHold } from '../../../lib/range/hold-ip-address.ts';
 import type { ClusterSpec } from '../../../lib/spec/cluster-spec.ts';
 import { type AllocateWorld, anAllocateWorld, CLUSTER } from '../../support/allocate-world.ts';
 import { type MemoryCluster, memoryCluster } from '../../support/memory-cluster.ts';
@@ -44,7 +44,7 @@ async function aCluster({ objects, spec, spoil }: Options = {}): Promise<Allocat
   const handler = allocation({
     pause: () => Promise.resolve(),
     pick: () => 0,
-    openHeld: (own, range, options) => openHeldAddresses(port, own, range, options),
+    openHeld: (own, range, options) => openServiceCidrs(port, own, range, options),
   });
   const world = await anAllocateWorld({ spec: { allocator: 'apiserver', ...spec }, handler, isRepaired: false });
   return { ...world, cluster };
@@ -63,7 +63,7 @@ describe('A request to allocate addresses in a cluster whose API servers allocat
     expect(valuesIn(answer)).toEqual(['10.0.0.2', '10.0.0.1', 'fd00::1', '10.0.0.3', '10.0.0.4']);
     const untilMs = Date.parse(HELD.until);
     expect(find(world, '10.0.0.1')).toMatchObject(
-      heldAddress('10.0.0.1', { owner: 'r1', takenUpBy: 'any', untilMs, requestId: 'r1' }),
+      ipAddressOfHold('10.0.0.1', { owner: 'r1', takenUpBy: 'any', untilMs, requestId: 'r1' }),
     );
   });
 
@@ -157,7 +157,7 @@ describe('A request to allocate addresses in a cluster whose API servers allocat
 
   test('a request that exceeds the space for holds is refused', async () => {
     const held = Array.from({ length: 1_000 }, (_, index) =>
-      heldAddress(`10.0.${index >> 8}.${index & 255}`, { owner: 'a', takenUpBy: 'any' }),
+      ipAddressOfHold(`10.0.${index >> 8}.${index & 255}`, { owner: 'a', takenUpBy: 'any' }),
     );
     const world = await aCluster({ objects: [cidr('kubernetes', ['10.0.0.0/16']), ...held] });
     expect(await world.ask({ items: [NEXT] })).toMatchObject({ outcome: 'refused', error: { code: 'HoldsFull' } });
@@ -232,7 +232,7 @@ describe('A request to release addresses in a cluster whose API servers allocate
   test('a release frees a hold in a ServiceCIDR that is being deleted', async () => {
     const hold = { owner: 'a', takenUpBy: 'any' } as const;
     const cidrs = [cidr('kubernetes', ['10.0.0.0/27']), cidr('old', ['10.6.0.0/27'], false)];
-    const world = await aCluster({ objects: [...cidrs, heldAddress('10.6.0.1', hold)] });
+    const world = await aCluster({ objects: [...cidrs, ipAddressOfHold('10.6.0.1', hold)] });
     expect(await world.ask(release(ip('10.6.0.1')))).toMatchObject({ items: [{ outcome: 'released' }] });
   });
 });
