@@ -118,7 +118,7 @@ export function describeStatus(world: () => KbctlWorld): void {
 
   test('kbctl status shows the last writes of passes, and the writes that an observing pass would make', async () => {
     const status = async () => (await world().kbctl(['status', CLUSTER])).stdout;
-    expect(await status()).toMatch(/\nLast changes\n(- .*\n)*- kubernetes-service, \S+ ago: created service /);
+    expect(await status()).toMatch(/\nLast changes\n(- .*\n|\s+.*\n)*- kubernetes-service, \S+ ago: created service /);
     await world().register({ mode: 'observe' });
     world().standIn.store.remove(NAMESPACES, world().standIn.store.get(NAMESPACES, undefined, 'kube-node-lease'));
     await world().runAllLoops();
