@@ -1,8 +1,8 @@
 import * as z from 'zod/mini';
 import { DispatchError } from '../runtime/deadline.ts';
 import { clusterName, shapeFaults } from '../spec/shapes.ts';
+import { exceededBound } from '../util/json-bounds.ts';
 import { jsonIn } from '../util/values.ts';
-import { tooMuchJson } from './json-bounds.ts';
 import type { PatchOperation, RefusalStatus } from './response.ts';
 import { type Service, serviceShape } from './service.ts';
 
@@ -155,6 +155,10 @@ export interface ReviewResponse {
   readonly status?: RefusalStatus;
 }
 
+/** Enough for an update of a Service with 690 ports: an API server sends each twice, as 18 values with its managed fields. */
+const MOST_VALUES = 25_000;
+const DEEPEST = 64;
+
 type OtherReview = { readonly uid: string; readonly other: string };
 
 /**
@@ -162,8 +166,9 @@ type OtherReview = { readonly uid: string; readonly other: string };
  * describes it.
  */
 export function reviewIn(text: string): Review | OtherReview | { readonly fault: string } {
-  const tooMuch = tooMuchJson(text);
-  if (tooMuch !== undefined) return { fault: `the body ${tooMuch}` };
+  const exceeded = exceededBound(text, { levels: DEEPEST, values: MOST_VALUES });
+  if (exceeded === 'levels') return { fault: `the body is nested more than ${DEEPEST} levels deep` };
+  if (exceeded === 'values') return { fault: `the body has more than ${MOST_VALUES} values` };
   const parsed = review.safeParse(jsonIn(text));
   if (!parsed.success) return faultOf(parsed.error, 'the body');
   const { uid, kind, operation, namespace, subResource, dryRun, object, oldObject } = parsed.data.request;

@@ -2,6 +2,7 @@ import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
 import type { EndpointsObject } from '../cluster/published-objects.ts';
 import { repackedAddresses } from '../cluster/repack-subsets.ts';
 import { BOUNDS, fieldOver, LONGEST_TEXT, longTextIn, type OverBoundField } from '../util/bounds.ts';
+import { exceededBound } from '../util/json-bounds.ts';
 import { jsonIn } from '../util/values.ts';
 import type { Kind } from './cluster-port.ts';
 
@@ -97,41 +98,16 @@ export async function readWhole(
   }
 }
 
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
-const COMMA = 0x2c;
-
 /**
  * Parses JSON from a server. Returns `undefined` for a text that is not JSON. Throws `OverBound`, before it parses, for
  * a text that is nested deeper, or has more values, than any object of the API.
  */
 export function parseBoundedJson(bytes: Uint8Array): unknown {
-  let depth = 0;
-  let values = 0;
-  let inText = false;
-  for (let at = 0; at < bytes.length; at += 1) {
-    const byte = bytes[at];
-    if (inText) {
-      if (byte === BACKSLASH) at += 1;
-      else inText = byte !== QUOTE;
-    } else if (byte === QUOTE) inText = true;
-    else if (byte === COMMA) values += 1;
-    else if (opens(byte)) {
-      depth += 1;
-      values += 1;
-    } else if (closes(byte)) depth -= 1;
-    if (depth > DEEPEST_JSON) throw new OverBound(`JSON that is nested deeper than ${DEEPEST_JSON}`);
-    if (values > MOST_JSON_VALUES) throw new OverBound(`JSON of more than ${MOST_JSON_VALUES} values`);
-  }
-  return jsonIn(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8'));
-}
-
-function opens(byte: number | undefined): boolean {
-  return byte === 0x7b || byte === 0x5b;
-}
-
-function closes(byte: number | undefined): boolean {
-  return byte === 0x7d || byte === 0x5d;
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
+  const exceeded = exceededBound(text, { levels: DEEPEST_JSON, values: MOST_JSON_VALUES });
+  if (exceeded === 'levels') throw new OverBound(`JSON that is nested deeper than ${DEEPEST_JSON}`);
+  if (exceeded === 'values') throw new OverBound(`JSON of more than ${MOST_JSON_VALUES} values`);
+  return jsonIn(text);
 }
 
 /** Throws `OverBound` for an object that is too large for a pass. Only kinds whose lists a pass works through have bounds. */

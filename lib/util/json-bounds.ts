@@ -1,6 +1,7 @@
-/** Enough for an update of a Service with 690 ports: an API server sends each twice, as 18 values with its managed fields. */
-const MOST_VALUES = 25_000;
-const DEEPEST = 64;
+export interface JsonBounds {
+  readonly levels: number;
+  readonly values: number;
+}
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -9,10 +10,10 @@ const OPEN = new Set([0x5b, 0x7b]);
 const CLOSE = new Set([0x5d, 0x7d]);
 
 /**
- * Returns why the JSON text has too many values or is nested too deeply; `undefined` if it is within the bounds. Builds nothing
- * from the text, and stops at the first value above a bound.
+ * Returns the bound that the JSON text exceeds, if any. Builds nothing from the text, and stops at the first level or value above
+ * a bound.
  */
-export function tooMuchJson(text: string): string | undefined {
+export function exceededBound(text: string, { levels, values: most }: JsonBounds): keyof JsonBounds | undefined {
   let values = 1;
   let depth = 0;
   for (let at = 0; at < text.length; at += 1) {
@@ -23,8 +24,8 @@ export function tooMuchJson(text: string): string | undefined {
       depth += 1;
       values += 1;
     } else if (code === COMMA) values += 1;
-    if (depth > DEEPEST) return `is nested more than ${DEEPEST} levels deep`;
-    if (values > MOST_VALUES) return `has more than ${MOST_VALUES} values`;
+    if (depth > levels) return 'levels';
+    if (values > most) return 'values';
   }
   return undefined;
 }
