@@ -134,7 +134,11 @@ function replyTo(request: ClientRequest, signal: AbortSignal): Promise<IncomingM
   let end = (error: Error) => void request.destroy(error);
   const abort = () => end(signal.reason);
   signal.addEventListener('abort', abort, { once: true });
-  request.once('close', () => signal.removeEventListener('abort', abort));
+  request.once('close', () => {
+    signal.removeEventListener('abort', abort);
+    // Node reports a reply that switches the protocol (101) neither as a response nor as an error.
+    reject(new Error('the connection ended without a reply'));
+  });
   request.on('error', reject);
   request.once('response', (reply) => {
     end = (error) => void reply.destroy(error);

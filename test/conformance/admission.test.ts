@@ -129,15 +129,6 @@ test('a Service gets a node port when it becomes a NodePort, and the port stays 
   expect(await takenIn(RANGE_KEYS.nodePorts)).toContain(nodePort);
 });
 
-test('the longest review that the annotations of a Service can cause is answered', async () => {
-  // JSON escapes each of these letters with six bytes, and the review has them in the object and in the old object.
-  const annotations = { a: '<'.repeat(256 * 1024 - 1) };
-  const longest = { metadata: { name: 'longest', annotations }, spec: { ports: [{ port: 80 }] } };
-  expect(await request('POST', services, longest)).toMatchObject({ status: 201 });
-  const changed: Reply = await request('PATCH', `${services}/longest`, { spec: { type: 'NodePort' } });
-  expect(await takenIn(RANGE_KEYS.nodePorts)).toContain(nodePortsOf(changed.body)[0]);
-});
-
 test('a Service gets an address of each family if it is created as dual-stack or becomes dual-stack later', async () => {
   const both = await create('both', { ipFamilyPolicy: 'PreferDualStack', ipFamilies: ['IPv6'] });
   expect(both.body.spec.ipFamilies).toEqual(['IPv6', 'IPv4']);
@@ -271,6 +262,15 @@ test('an API server repeats a review whose token is not looked up during a flood
     [expect.any(String), 503],
     ['admission: allocated', undefined],
   ]);
+});
+
+test('the longest review that the annotations of a Service can cause is answered', async () => {
+  // JSON escapes each of these letters with six bytes, and the review has them in the object and in the old object.
+  const annotations = { a: '<'.repeat(256 * 1024 - 1) };
+  const longest = { metadata: { name: 'longest', annotations }, spec: { ports: [{ port: 80 }] } };
+  expect(await request('POST', services, longest)).toMatchObject({ status: 201 });
+  const changed: Reply = await request('PATCH', `${services}/longest`, { spec: { type: 'NodePort' } });
+  expect(await takenIn(RANGE_KEYS.nodePorts)).toContain(nodePortsOf(changed.body)[0]);
 });
 
 test('only headless Services and changes without an allocation succeed if the webhook does not answer', async () => {

@@ -213,6 +213,11 @@ export const ATTACKS: readonly Attack[] = [
     ends: TOO_LARGE,
   },
   {
+    name: 'a switch to another protocol',
+    wire: () => [head(JSON_TYPE, ['upgrade: h2c', 'connection: upgrade'], '101 Switching Protocols')],
+    ends: UNAVAILABLE,
+  },
+  {
     name: 'a body that arrives one byte every 5 ms',
     wire: () => following(head(JSON_TYPE), ...Array.from(LIST_START.padEnd(100_000))),
     everyMs: 5,
