@@ -24,6 +24,9 @@ interface ServicePort {
   readonly nodePort?: number;
 }
 
+/** The annotations of Services that are in lists, and that an authorization webhook does not let a pass read alone. */
+export const DENIED = { access: 'denied' };
+
 /**
  * The objects of one cluster, and the answers of all its API servers. Without a ServiceCIDR, their Kubernetes version is older
  * than 1.33.
@@ -56,16 +59,12 @@ export class ControlPlane extends ObjectServer {
     const isEvent = request.method === 'POST' && request.path.includes('/events');
     if (isEvent) return { status: 201, body: JSON.parse(request.body ?? '{}') };
     const reply = super.answer(request, by);
-    return request.path.startsWith('/api/v1/services') ? withoutAnnotations(reply) : reply;
+    return isDenied(request, reply) ? statusReply(403, 'Forbidden', 'a webhook denied request') : reply;
   }
 }
 
-/** Returns a list as a client of protobuf reads it, which skips annotations. */
-function withoutAnnotations({ body, ...reply }: ServerReply): ServerReply {
-  if (typeof body === 'string' || !('items' in body)) return { ...reply, body };
-  const items = body.items as readonly KubernetesObject[];
-  const bare = items.map(({ metadata: { annotations: _, ...metadata }, ...object }) => ({ ...object, metadata }));
-  return { ...reply, body: { ...body, items: bare } };
+function isDenied({ method }: HttpRequest, { body }: ServerReply): boolean {
+  return method === 'GET' && (body as KubernetesObject).metadata?.annotations === DENIED;
 }
 
 export function statusReply(status: number, reason: string, message: string): ServerReply {

@@ -2,7 +2,7 @@ import type { Chance } from './clock.ts';
 import { withdraw } from './operators.ts';
 import * as rangeIncidents from './range-incidents.ts';
 import * as serverIncidents from './server-incidents.ts';
-import { damageRecord, holdAddress } from './stock-cluster.ts';
+import { changeCidrs, damageRecord, holdAddress } from './stock-cluster.ts';
 import type { World } from './world.ts';
 
 type Incident = (world: World, chance: Chance) => Promise<void>;
@@ -32,6 +32,7 @@ async function lossyNetwork(world: World, chance: Chance): Promise<void> {
 export const INCIDENTS: Readonly<Record<string, Incident>> = {
   ...rangeIncidents,
   ...serverIncidents,
+  changeCidrs,
   damageRecord,
   holdAddress,
   deployment,

@@ -48,6 +48,7 @@ export async function run(
   await begin(world);
   if (world.has('ranges')) void world.people.work();
   void world.stock?.work();
+  void world.stock?.repair();
   const pipelines = new Pipelines(world);
   if (world.has('ranges') && world.has('requests')) void pipelines.work();
   startPasses(world);

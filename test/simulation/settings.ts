@@ -40,6 +40,7 @@ export const FEATURES = [
   'oddServices',
   'outOfRange',
   'refusedRecords',
+  'ownRepair',
 ] as const;
 /**
  * The parts of a run: the endpoints loop; the two repairs together with the Services, where the table allocates; the repair of

@@ -1,26 +1,19 @@
-import { ADDRESS_MANAGED_BY_LABEL, FAMILY_LABEL, type KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
+import { ADDRESS_MANAGED_BY_LABEL, type KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
+import { type IPAddressObject, MANAGED, stockRecord } from '../support/stock-objects.ts';
 import type { Chance } from './clock.ts';
 import { type ControlPlane, isIPv6, type ServiceSpec, type StoredService } from './control-plane.ts';
 import { hasItem, itemAt, sizeOf } from './stored-items.ts';
 
 export const BY_API_SERVER = 'kube-apiserver';
-const MANAGED = 'ipallocator.k8s.io';
 const TRIES = 12;
 
-export interface IPAddressObject extends KubernetesObject {
-  readonly spec: {
-    readonly parentRef: {
-      readonly group: string;
-      readonly resource: string;
-      readonly namespace: string;
-      readonly name: string;
-    };
-  };
-}
-
-export interface ServiceCidrObject extends KubernetesObject {
+interface ServiceCidrObject extends KubernetesObject {
   readonly spec: { readonly cidrs: readonly string[] };
 }
+
+/** The ages at which the own repair of an API server deletes an IPAddress: without a Service, and of a Service that does not list it. */
+const LEAKED_AFTER_MS = 60_000;
+const WRONG_AFTER_MS = 5_000;
 
 /** What happens to a request between its allocation and its write: `died` is the end of the API server. */
 export type Admission = () => Promise<'allowed' | 'refused' | 'died'>;
@@ -31,7 +24,7 @@ export type Stored =
 
 /**
  * The requests for Services of kube-apiserver 1.33 and later: it creates the IPAddresses, runs the validating admission, stores the
- * Service, and, if anything fails, deletes the IPAddresses by name.
+ * Service, and, if anything fails, deletes the IPAddresses by name. It passes the contract in test/contract/stock-allocation.ts.
  */
 export class StockApiServer {
   readonly #plane: ControlPlane;
@@ -48,52 +41,113 @@ export class StockApiServer {
     return this.#plane.all('ipaddresses') as KubernetesObject[] as IPAddressObject[];
   }
 
-  cidrs(): string[] {
+  /** Returns the ranges of the ServiceCIDRs. Nothing is allocated from one that is being deleted. */
+  cidrs(isOpen = false): string[] {
     const objects = this.#plane.all('servicecidrs') as KubernetesObject[] as ServiceCidrObject[];
-    return objects.flatMap(({ spec }) => spec.cidrs);
+    return objects.flatMap(({ spec, metadata }) => (isOpen && metadata.deletionTimestamp ? [] : spec.cidrs));
   }
 
   /** @param wanted for each cluster IP, the address or the name of a family */
-  async create(service: StoredService, wanted: readonly string[], admit: Admission): Promise<Stored> {
+  async create(service: StoredService, wanted: readonly string[], admit: Admission, isDryRun = false): Promise<Stored> {
     const { namespace = '', name } = service.metadata;
-    return this.#request(`${namespace}/${name}`, wanted, admit, (clusterIPs) => {
+    return this.#request(`${namespace}/${name}`, isDryRun ? [] : wanted, admit, (clusterIPs) => {
       if (this.#plane.find('services', namespace, name) !== undefined) return undefined;
-      return this.#store({ ...service, spec: withAddresses(service.spec, clusterIPs) });
+      const allocated = { ...service, spec: withAddresses(service.spec, clusterIPs) };
+      return isDryRun ? allocated : this.#store(allocated);
     });
   }
 
   /** Adds the second family to a Service, or gives addresses to one that had none. */
-  async upgrade(before: StoredService, wanted: readonly string[], admit: Admission): Promise<Stored> {
+  async upgrade(before: StoredService, wanted: readonly string[], admit: Admission, isDryRun = false): Promise<Stored> {
     const { namespace = '', name } = before.metadata;
-    return this.#request(`${namespace}/${name}`, wanted, admit, (added) => {
+    return this.#request(`${namespace}/${name}`, isDryRun ? [] : wanted, admit, (added) => {
+      if (isDryRun) return before;
       if (this.#plane.find('services', namespace, name) !== before) return undefined;
-      const type = 'ClusterIP' as const;
-      return this.#store({
-        ...before,
-        spec: { ...withAddresses(before.spec, [...addressesOf(before), ...added]), type },
-      });
+      const spec = withAddresses(before.spec, [...addressesOf(before), ...added]);
+      return this.#store({ ...before, spec: { ...spec, type: 'ClusterIP' } });
     });
   }
 
   /** Keeps the first addresses of a Service: one for a single stack, none for an ExternalName. The API server then releases the others. */
-  async downgrade(before: StoredService, left: number, admit: Admission, released: () => Promise<void>): Promise<void> {
+  async downgrade(
+    before: StoredService,
+    left: number,
+    admit: Admission,
+    released: () => Promise<void>,
+  ): Promise<Stored> {
     const { namespace = '', name } = before.metadata;
-    if ((await admit()) !== 'allowed' || this.#plane.find('services', namespace, name) !== before) return;
+    if ((await admit()) !== 'allowed' || this.#plane.find('services', namespace, name) !== before) {
+      return { outcome: 'refused', message: 'refused, or was changed' };
+    }
     const [kept, others] = [addressesOf(before).slice(0, left), addressesOf(before).slice(left)];
     const { clusterIP: _, clusterIPs: __, ipFamilies: ___, ...spec } = before.spec;
     const type = left === 0 ? 'ExternalName' : 'ClusterIP';
-    this.#store({ ...before, spec: { ...(left > 0 ? withAddresses(spec, kept) : spec), type } as ServiceSpec });
+    const service = this.#store({ ...before, spec: { ...(left > 0 ? withAddresses(spec, kept) : spec), type } });
     await released();
     for (const address of others) this.release(address);
+    return { outcome: 'stored', service };
   }
 
-  /** Deletes a Service, and its IPAddresses a moment later. */
+  /** Deletes a Service, and its IPAddresses a moment later. With a finalizer, it stays. */
   async remove(namespace: string, name: string, released: () => Promise<void>): Promise<void> {
     const service = this.#plane.find<StoredService>('services', namespace, name);
     if (service === undefined) return;
+    const { metadata } = service;
+    if ((metadata.finalizers ?? []).length > 0) {
+      const deletionTimestamp = new Date(this.#plane.nowMs?.() ?? 0).toISOString();
+      this.#store({ ...service, metadata: { ...metadata, deletionTimestamp } });
+      return;
+    }
     this.#plane.remove('services', namespace, name, BY_API_SERVER);
     await released();
     for (const address of addressesOf(service)) this.release(address);
+  }
+
+  /** Removes the finalizers of a Service, which ends its deletion. */
+  async finalize(namespace: string, name: string, released: () => Promise<void>): Promise<void> {
+    const service = this.#plane.find<StoredService>('services', namespace, name);
+    if (service === undefined) return;
+    const { finalizers: _, ...metadata } = service.metadata;
+    this.#store({ ...service, metadata });
+    if (metadata.deletionTimestamp !== undefined) await this.remove(namespace, name, released);
+  }
+
+  /** Compares all Services and IPAddresses once, as the own repair of an API server does. */
+  repair(): void {
+    for (const service of this.#plane.services()) {
+      for (const address of addressesOf(service)) {
+        if (this.cidrs().some((cidr) => hasAddress(cidr, address))) this.#repairRecord(service, address);
+      }
+    }
+    const nowMs = this.#plane.nowMs?.() ?? 0;
+    for (const record of this.addresses())
+      if (isManaged(record) && this.#isWrong(record, nowMs)) this.release(record.metadata.name);
+  }
+
+  /** Creates a missing IPAddress, and replaces one of an object that is no Service or does not exist, or without its labels. */
+  #repairRecord({ metadata: { namespace, name } }: StoredService, address: string): void {
+    const record = this.#plane.find<IPAddressObject>('ipaddresses', '', address);
+    if (record !== undefined && isManaged(record) && this.#parent(record) !== undefined) return;
+    this.release(address);
+    this.#plane.place('ipaddresses', stockRecord(address, `${namespace}/${name}`), BY_API_SERVER);
+  }
+
+  #isWrong(record: IPAddressObject, nowMs: number): boolean {
+    const parent = this.#parent(record);
+    const { name, creationTimestamp = '' } = record.metadata;
+    const ageMs = nowMs - Date.parse(creationTimestamp);
+    if (parent === undefined) return ageMs > LEAKED_AFTER_MS;
+    if (addressesOf(parent).includes(name)) return false;
+    if (parent.spec.type === 'ExternalName' && ageMs < LEAKED_AFTER_MS) return false;
+    const isNewer = creationTimestamp > (parent.metadata.creationTimestamp ?? '');
+    return !isNewer || ageMs >= WRONG_AFTER_MS;
+  }
+
+  /** Returns the Service that an IPAddress references. */
+  #parent({ spec: { parentRef } }: IPAddressObject): StoredService | undefined {
+    return parentRef.resource === 'services'
+      ? this.#plane.find<StoredService>('services', parentRef.namespace, parentRef.name)
+      : undefined;
   }
 
   release(address: string): void {
@@ -133,7 +187,7 @@ export class StockApiServer {
 
   #allocate(key: string, wanted: string): string | undefined {
     if (!wanted.startsWith('IPv')) return this.#record(key, wanted);
-    const ranges = this.cidrs().filter((cidr) => isIPv6(cidr) === (wanted === 'IPv6'));
+    const ranges = this.cidrs(true).filter((cidr) => isIPv6(cidr) === (wanted === 'IPv6'));
     for (let left = TRIES; left > 0; left--) {
       const range = ranges[this.#pick(ranges.length)];
       const address = range && this.#record(key, itemAt(range, this.#pick(sizeOf(range))));
@@ -143,9 +197,9 @@ export class StockApiServer {
   }
 
   #record(key: string, address: string): string | undefined {
-    const isServed = this.cidrs().some((cidr) => hasItem(cidr, address));
+    const isServed = this.cidrs(true).some((cidr) => hasAddress(cidr, address));
     if (!isServed || this.#plane.find('ipaddresses', '', address) !== undefined) return undefined;
-    this.#plane.place('ipaddresses', recordOf(address, key), BY_API_SERVER);
+    this.#plane.place('ipaddresses', stockRecord(address, key), BY_API_SERVER);
     return address;
   }
 
@@ -154,12 +208,10 @@ export class StockApiServer {
   }
 }
 
-/** Returns the IPAddress of an address of a Service, as an API server creates it. */
-export function recordOf(address: string, key: string): IPAddressObject {
-  const [namespace = '', name = ''] = key.split('/');
-  const labels = { [FAMILY_LABEL]: isIPv6(address) ? 'IPv6' : 'IPv4', [ADDRESS_MANAGED_BY_LABEL]: MANAGED };
-  const spec = { parentRef: { group: '', resource: 'services', namespace, name } };
-  return { apiVersion: 'networking.k8s.io/v1', kind: 'IPAddress', metadata: { name: address, labels }, spec };
+/** Returns whether the range has the address: neither the network address nor the broadcast address of IPv4 is one. */
+export function hasAddress(cidr: string, address: string): boolean {
+  const ends = [cidr.split('/')[0], ...(isIPv6(address) ? [] : [itemAt(cidr, sizeOf(cidr))])];
+  return hasItem(cidr, address) && !ends.includes(address);
 }
 
 export function isManaged({ metadata }: KubernetesObject): boolean {

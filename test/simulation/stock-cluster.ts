@@ -1,27 +1,26 @@
 import { ipAddressOfHold } from '../../lib/range/hold-ip-address.ts';
 import type { ObjectWrite } from '../support/object-server.ts';
+import { type IPAddressObject, stockCidr, stockRecord } from '../support/stock-objects.ts';
 import type { Chance } from './clock.ts';
-import type { StoredService } from './control-plane.ts';
+import { DENIED, type StoredService } from './control-plane.ts';
 import type { Call } from './process.ts';
 import {
   type Admission,
   addressesOf,
   BY_API_SERVER,
-  type IPAddressObject,
+  hasAddress,
   isManaged,
   parentOf,
-  recordOf,
   StockApiServer,
   withAddresses,
 } from './stock-api-server.ts';
-import { hasItem } from './stored-items.ts';
 import type { Violation, World } from './world.ts';
 
 const NAMESPACE = 'a';
 const OUT_OF_RANGE = '172.20.0.';
 const KEPT = ['10.0.0.2', '10.0.0.3', '10.0.0.4'] as const;
-/** More entries than a pass reads of one object. */
-const ODD = Object.fromEntries(Array.from({ length: 300 }, (_, index) => [`annotation-${index}`, 'x']));
+/** The ServiceCIDRs that come and go. The last one contains that of the cluster. */
+const CIDRS = { second: ['10.0.1.0/28'], third: ['10.0.2.0/28'], wider: ['10.0.0.0/26'] } as const;
 const SKEWS_MS = [-180_000, -70_000, 70_000] as const;
 /** The time after the end of a hold in which a pass must end it. */
 const HOLD_ENDS_MS = 75_000;
@@ -55,21 +54,46 @@ export class StockCluster {
   }
 
   begin(): void {
-    this.placeCidr('kubernetes', this.#world.spec.serviceClusterIPRanges);
-    if (this.#chance.once(2)) this.placeCidr('second', ['10.0.1.0/28']);
-    this.#plane.place('ipaddresses', recordOf('10.0.0.1', 'default/kubernetes'), BY_API_SERVER);
+    this.#placeCidr('kubernetes', this.#world.spec.serviceClusterIPRanges);
+    if (this.#chance.once(2)) this.#placeCidr('second', CIDRS.second);
+    this.#plane.place('ipaddresses', stockRecord('10.0.0.1', 'default/kubernetes'), BY_API_SERVER);
     if (this.#world.has('outOfRange')) {
       for (let index = 0; index < 12; index++) this.#place(`a-${index}`, `${OUT_OF_RANGE}${index}`);
     }
     for (const address of KEPT) {
       this.#place(`kept-${address}`, address);
-      this.#plane.place('ipaddresses', recordOf(address, `${NAMESPACE}/kept-${address}`), BY_API_SERVER);
+      this.#plane.place('ipaddresses', stockRecord(address, `${NAMESPACE}/kept-${address}`), BY_API_SERVER);
     }
   }
 
-  placeCidr(name: string, cidrs: readonly string[]): void {
-    const object = { apiVersion: 'networking.k8s.io/v1', kind: 'ServiceCIDR', metadata: { name } };
-    this.#plane.place('servicecidrs', Object.assign(object, { spec: { cidrs } }), BY_API_SERVER);
+  #placeCidr(name: string, cidrs: readonly string[], deletionTimestamp?: string): void {
+    const metadata = { name, ...(deletionTimestamp && { deletionTimestamp }) };
+    this.#plane.place('servicecidrs', { ...stockCidr(...cidrs), metadata }, BY_API_SERVER);
+  }
+
+  /** Creates a ServiceCIDR, or deletes one, which stays until no IPAddress needs it, as the controller manager ensures. */
+  async changeCidrs(chance: Chance): Promise<void> {
+    const { clock } = this.#world;
+    const name = chance.oneOf(['second', 'third', 'wider'] as const);
+    const cidrs: readonly string[] = CIDRS[name];
+    if (this.#plane.find('servicecidrs', '', name) === undefined) return this.#placeCidr(name, cidrs);
+    this.#placeCidr(name, cidrs, new Date(clock.nowMs).toISOString());
+    const isNeeded = ({ metadata }: IPAddressObject) =>
+      this.api
+        .cidrs()
+        .filter((cidr) => hasAddress(cidr, metadata.name))
+        .every((cidr) => cidrs.includes(cidr));
+    do await clock.wait(10_000);
+    while (this.#world.isFaulty && this.api.addresses().some(isNeeded));
+    if (!this.api.addresses().some(isNeeded)) this.#plane.remove('servicecidrs', '', name, BY_API_SERVER);
+  }
+
+  /** Runs the own repair of the API servers from time to time. */
+  async repair(): Promise<void> {
+    while (this.#world.has('ownRepair') && !this.#world.hasEnded) {
+      await this.#world.clock.wait(this.#chance.of(`repair at ${this.#world.clock.nowMs}`).pick(20_000));
+      this.api.repair();
+    }
   }
 
   async work(): Promise<void> {
@@ -83,10 +107,11 @@ export class StockCluster {
 
   async #life(name: string, chance: Chance): Promise<void> {
     const { clock } = this.#world;
-    const annotations = this.#world.has('oddServices') && chance.once(6) ? { annotations: ODD } : {};
-    const metadata = { namespace: NAMESPACE, name, ...annotations };
+    const finalizers = chance.once(2) ? { finalizers: ['example.com/waits'] } : {};
+    const metadata = { namespace: NAMESPACE, name, ...finalizers };
     const service = { apiVersion: 'v1', kind: 'Service', metadata, spec: { type: 'ClusterIP' as const, ports: PORTS } };
     const wanted = chance.oneOf([['IPv4'], ['IPv4'], ['IPv4', 'IPv6'], [`10.0.0.${chance.between(2, 14)}`]]);
+    if (chance.once(8)) await this.api.create(service, wanted, this.#admission(chance), true);
     const created = await this.api.create(service, wanted, this.#admission(chance));
     this.#world.note(`${name}: ${created.outcome === 'stored' ? addressesOf(created.service) : created.message}`);
     if (created.outcome !== 'stored') return;
@@ -97,17 +122,10 @@ export class StockCluster {
     await clock.wait(chance.pick(40_000));
     // Services that exist at the end of the faults are not deleted.
     if (!this.#world.isFaulty) return;
-    const finalized = this.find(name);
-    if (chance.once(2) && finalized !== undefined) {
-      const deletionTimestamp = new Date(clock.nowMs).toISOString();
-      this.#plane.place(
-        'services',
-        { ...finalized, metadata: { ...finalized.metadata, deletionTimestamp } },
-        BY_API_SERVER,
-      );
-      await clock.wait(chance.pick(20_000));
-    }
-    await this.api.remove(NAMESPACE, name, () => clock.wait(chance.pick(100)));
+    const released = () => clock.wait(chance.pick(100));
+    await this.api.remove(NAMESPACE, name, released);
+    await clock.wait(chance.pick(20_000));
+    await this.api.finalize(NAMESPACE, name, released);
   }
 
   /** Gives a Service its second family, takes it away, or makes it an ExternalName and back. */
@@ -117,10 +135,11 @@ export class StockCluster {
     const addresses = addressesOf(service);
     const admit = this.#admission(chance);
     const released = () => this.#world.clock.wait(chance.pick(100));
-    if (addresses.length === 2) return this.api.downgrade(service, chance.pick(2), admit, released);
-    if (addresses.length === 1 && chance.once(3)) return this.api.downgrade(service, 0, admit, released);
-    const { outcome } = await this.api.upgrade(service, [addresses.length === 0 ? 'IPv4' : 'IPv6'], admit);
-    this.#world.note(`${name} gets another address: ${outcome}`);
+    const isLess = addresses.length === 2 || (addresses.length === 1 && chance.once(3));
+    const { outcome } = isLess
+      ? await this.api.downgrade(service, chance.pick(addresses.length), admit, released)
+      : await this.api.upgrade(service, [addresses.length === 0 ? 'IPv4' : 'IPv6'], admit);
+    this.#world.note(`${name} gets ${isLess ? 'fewer addresses' : 'another address'}: ${outcome}`);
   }
 
   #admission(chance: Chance): Admission {
@@ -139,7 +158,13 @@ export class StockCluster {
   /** Stores a Service that is never deleted, without an allocation, as a restore of etcd does. */
   #place(name: string, address: string): void {
     const spec = withAddresses({ type: 'ClusterIP', ports: PORTS }, [address]);
-    const service = { apiVersion: 'v1', kind: 'Service', metadata: { namespace: NAMESPACE, name }, spec };
+    const annotations = this.#world.has('oddServices') && this.#chance.once(2) ? { annotations: DENIED } : {};
+    const service = {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { namespace: NAMESPACE, name, ...annotations },
+      spec,
+    };
     this.#plane.place('services', service, BY_API_SERVER);
   }
 
@@ -153,7 +178,7 @@ export class StockCluster {
     const isRefused = this.#world.has('refusedRecords') && chance.once(2);
     if (isRefused) this.#plane.refused.set(name, chance.oneOf([403, 422]));
     this.#world.note(`another client damages IPAddress ${name}`);
-    const missing = recordOf(name, 'a/missing');
+    const missing = stockRecord(name, 'a/missing');
     const unlabelled = { ...record, metadata: { ...record.metadata, labels: {} } };
     const damaged = isRefused ? missing : chance.oneOf([unlabelled, missing, undefined]);
     if (damaged === undefined) this.#plane.remove('ipaddresses', '', name);
@@ -172,6 +197,8 @@ export class StockCluster {
   /** Checks a write of an object. `call` is the call of a function that made it. */
   check({ kind, name, before }: ObjectWrite, call: Call | undefined): void {
     if (kind === 'services') this.#checkOwners(this.#plane.find<StoredService>('services', NAMESPACE, name));
+    // The own repair of an API server may delete an IPAddress of a request that takes longer than 5 s.
+    if (kind === 'ipaddresses' && call === undefined && this.api.underWay.has(name)) this.#damaged.add(name);
     if (kind !== 'ipaddresses' || call === undefined) return;
     const { by, begunAtMs } = call;
     const record = before as IPAddressObject | undefined;
@@ -239,10 +266,10 @@ export class StockCluster {
       .map(({ metadata }) => ({ kind: 'leaked', message: `IPAddress ${metadata.name} has no Service at the end` }));
   }
 
-  /** Returns whether no pass can correct the IPAddress: a policy refuses it, or the Service has more entries than a pass reads. */
+  /** Returns whether no pass can correct the IPAddress: a policy refuses it, or the Service cannot be read alone. */
   #mayStay(address: string): boolean {
     const owners = this.#plane.services().filter((service) => addressesOf(service).includes(address));
-    return this.#plane.refused.has(address) || owners.some(({ metadata }) => metadata.annotations === ODD);
+    return this.#plane.refused.has(address) || owners.some(({ metadata }) => metadata.annotations === DENIED);
   }
 
   #unrecorded(): Violation[] {
@@ -254,7 +281,7 @@ export class StockCluster {
     const claimed = this.#plane
       .services()
       .flatMap(addressesOf)
-      .filter((each) => cidrs.some((cidr) => hasItem(cidr, each)));
+      .filter((each) => cidrs.some((cidr) => hasAddress(cidr, each)));
     return [...new Set(claimed)]
       .filter((address) => !isRecorded(address) && !this.#mayStay(address))
       .map((address) => ({ kind: 'unrecorded', message: `${address} has a Service and no IPAddress at the end` }));
@@ -269,6 +296,11 @@ function endOf({ metadata: { annotations = {} } }: IPAddressObject): number | un
 
 export async function damageRecord({ stock }: World, chance: Chance): Promise<void> {
   stock?.damage(chance);
+}
+
+export async function changeCidrs({ stock }: World, chance: Chance): Promise<void> {
+  // A deletion may wait until the faults end, so the incident does not.
+  void stock?.changeCidrs(chance);
 }
 
 export async function holdAddress({ stock }: World, chance: Chance): Promise<void> {

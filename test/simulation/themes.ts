@@ -68,8 +68,9 @@ endpoints | contestedLast | agents prune | blip | few | 60 | 30
 endpoints | balancer | agents | namePartFails namePartFails serverDies | few | 90 | 15
 addresses | repairAddresses slowAdmission | skewedApiServers oddServices | damageRecord holdAddress | few | 90 | 8 20
 addresses | | repairAddresses slowAdmission refusedRecords outOfRange oddServices skewedFunctions slowReads | damageRecord holdAddress pause deployment stall | few | 90 | 6 15
-addresses | repairAddresses | outOfRange refusedRecords oddServices brokenLists | damageRecord | few | 60 | 6
-addresses | repairAddresses slowAdmission | otherStack | damageRecord observe pause holdAddress | few | 90 | 20
+addresses | repairAddresses | outOfRange refusedRecords oddServices brokenLists | damageRecord changeCidrs | few | 60 | 6
+addresses | repairAddresses slowAdmission | otherStack ownRepair | damageRecord observe pause holdAddress | few | 90 | 20
+addresses | repairAddresses ownRepair | slowAdmission skewedApiServers refusedRecords | damageRecord changeCidrs changeCidrs holdAddress | few | 90 | 8
 endpoints | dns serverDiesLast | agents twoServers | namesFail restore recordChanges | few | 90 | 10
 `;
 

@@ -1,0 +1,238 @@
+import { describe, expect, test } from '@jest/globals';
+
+export type Family = 'IPv4' | 'IPv6';
+export type Outcome = 'stored' | 'refused';
+
+/** What a client asks for. A validating admission policy refuses a Service with `isRefused`. */
+export interface Asked {
+  readonly isRefused?: boolean;
+  readonly isDryRun?: boolean;
+  /** The Service gets a finalizer. */
+  readonly isFinalized?: boolean;
+}
+
+/**
+ * A cluster with the ServiceCIDRs 10.0.0.0/24 and fd00:10::/112 whose API servers allocate by IPAddresses. Its Services are in the
+ * namespace `default`.
+ */
+export interface StockCluster {
+  /** @param wanted for each cluster IP, its family or the address */
+  create(name: string, wanted: readonly string[], asked?: Asked): Promise<Outcome>;
+  /** Gives a Service these families. Without one it becomes an ExternalName. */
+  change(name: string, families: readonly Family[], asked?: Asked): Promise<Outcome>;
+  remove(name: string): Promise<void>;
+  removeFinalizer(name: string): Promise<void>;
+  /** Returns the cluster IPs of a Service; `undefined` if it does not exist. */
+  addressesOf(name: string): Promise<readonly string[] | undefined>;
+  /** Returns the parent of each IPAddress, such as `services default/a`. */
+  records(): Promise<Readonly<Record<string, string>>>;
+  /** Creates an IPAddress as another client. @param parent the name of a Service, or `undefined` for an object of another kind */
+  placeRecord(address: string, parent: string | undefined): Promise<void>;
+  removeRecord(address: string): Promise<void>;
+  createCidr(name: string, cidr: string): Promise<void>;
+  removeCidr(name: string): Promise<void>;
+  /** Runs the API server's own repair; a real one notices each change. */
+  repair(): Promise<void>;
+  /** Repeats the check while the effects of requests may be late. */
+  eventually(check: () => Promise<void>): Promise<void>;
+}
+
+interface Row {
+  readonly title: string;
+  readonly steps: (cluster: StockCluster) => Promise<readonly Outcome[]>;
+  readonly outcomes: readonly Outcome[];
+  /** The number of cluster IPs of each Service of the row at the end; `undefined` if it does not exist. */
+  readonly services: Readonly<Record<string, number | undefined>>;
+  /** The IPAddresses at the end that are not those of the cluster IPs above. */
+  readonly others?: Readonly<Record<string, string>>;
+}
+
+const OF_ANOTHER_KIND = 'holds /held';
+
+const ROWS: readonly Row[] = [
+  {
+    title: 'a Service gets an IPAddress for each family',
+    steps: async ({ create }) => [await create('one', ['IPv4']), await create('two', ['IPv6', 'IPv4'])],
+    outcomes: ['stored', 'stored'],
+    services: { one: 1, two: 2 },
+  },
+  {
+    title: 'a Service gets the address that it names',
+    steps: async ({ create }) => [await create('names', ['10.0.0.20'])],
+    outcomes: ['stored'],
+    services: { names: 1 },
+  },
+  {
+    title: 'a named address that another Service has is refused, and the other family is released',
+    steps: async ({ create }) => [
+      await create('has', ['10.0.0.21', 'fd00:10::21']),
+      await create('wants-first', ['10.0.0.21']),
+      await create('wants-second', ['10.0.0.22', 'fd00:10::21']),
+    ],
+    outcomes: ['stored', 'refused', 'refused'],
+    services: { has: 2, 'wants-first': undefined, 'wants-second': undefined },
+  },
+  {
+    title: 'an address in no ServiceCIDR, the network address and the broadcast address are refused',
+    steps: async ({ create }) => [
+      await create('out', ['10.9.0.1']),
+      await create('network', ['10.0.0.0']),
+      await create('broadcast', ['10.0.0.255']),
+      await create('network-6', ['fd00:10::']),
+      await create('last-6', ['fd00:10::ffff']),
+    ],
+    outcomes: ['refused', 'refused', 'refused', 'refused', 'stored'],
+    services: { out: undefined, network: undefined, broadcast: undefined, 'network-6': undefined, 'last-6': 1 },
+  },
+  {
+    title: 'a Service that admission refuses leaves no IPAddress',
+    steps: async ({ create }) => [await create('unwanted', ['IPv4', 'IPv6'], { isRefused: true })],
+    outcomes: ['refused'],
+    services: { unwanted: undefined },
+  },
+  {
+    title: 'a second Service of the same name leaves no IPAddress',
+    steps: async ({ create }) => [await create('twice', ['10.0.0.23']), await create('twice', ['10.0.0.24'])],
+    outcomes: ['stored', 'refused'],
+    services: { twice: 1 },
+  },
+  {
+    title: 'a dry run leaves nothing',
+    steps: async ({ create, change }) => [
+      await create('tried', ['10.0.0.25', 'IPv6'], { isDryRun: true }),
+      await create('stays', ['IPv4']),
+      await change('stays', ['IPv4', 'IPv6'], { isDryRun: true }),
+    ],
+    outcomes: ['stored', 'stored', 'stored'],
+    services: { tried: undefined, stays: 1 },
+  },
+  {
+    title: 'a Service gets the second family, and loses it again',
+    steps: async ({ create, change }) => [
+      await create('grows', ['IPv4']),
+      await change('grows', ['IPv4', 'IPv6']),
+      await create('shrinks', ['IPv4', 'IPv6']),
+      await change('shrinks', ['IPv4']),
+    ],
+    outcomes: ['stored', 'stored', 'stored', 'stored'],
+    services: { grows: 2, shrinks: 1 },
+  },
+  {
+    title: 'a change of families that admission refuses leaves the Service with what it had',
+    steps: async ({ create, change }) => [
+      await create('may-not-grow', ['IPv4']),
+      await change('may-not-grow', ['IPv4', 'IPv6'], { isRefused: true }),
+      await create('may-not-shrink', ['IPv4', 'IPv6']),
+      await change('may-not-shrink', ['IPv4'], { isRefused: true }),
+      await create('may-not-leave', ['IPv4']),
+      await change('may-not-leave', [], { isRefused: true }),
+    ],
+    outcomes: ['stored', 'refused', 'stored', 'refused', 'stored', 'refused'],
+    services: { 'may-not-grow': 1, 'may-not-shrink': 2, 'may-not-leave': 1 },
+  },
+  {
+    title: 'an ExternalName has no IPAddress, and gets one when it becomes a ClusterIP again',
+    steps: async ({ create, change }) => [
+      await create('external', ['IPv4', 'IPv6']),
+      await change('external', []),
+      await create('returns', ['10.0.0.26']),
+      await change('returns', []),
+      await change('returns', ['IPv4']),
+    ],
+    outcomes: ['stored', 'stored', 'stored', 'stored', 'stored'],
+    services: { external: 0, returns: 1 },
+  },
+  {
+    title: 'a deletion releases the addresses, with a finalizer only at its end',
+    steps: async ({ create, remove, removeFinalizer }) => {
+      const outcomes = [
+        await create('deleted', ['IPv4', 'IPv6']),
+        await create('waits', ['IPv4'], { isFinalized: true }),
+        await create('finalized', ['IPv4'], { isFinalized: true }),
+      ];
+      for (const name of ['deleted', 'waits', 'finalized']) await remove(name);
+      await removeFinalizer('finalized');
+      return outcomes;
+    },
+    outcomes: ['stored', 'stored', 'stored'],
+    services: { deleted: undefined, waits: 1, finalized: undefined },
+  },
+  {
+    title: 'an IPAddress of an object of another kind blocks its address',
+    steps: async ({ create, placeRecord }) => {
+      await placeRecord('10.0.0.27', undefined);
+      return [await create('blocked', ['10.0.0.27'])];
+    },
+    outcomes: ['refused'],
+    services: { blocked: undefined },
+    others: { '10.0.0.27': OF_ANOTHER_KIND },
+  },
+  {
+    title: 'the repair of the API server creates the IPAddress of a Service again',
+    steps: async ({ create, removeRecord, repair }) => {
+      const created = await create('lost', ['10.0.0.29']);
+      await removeRecord('10.0.0.29');
+      await repair();
+      return [created];
+    },
+    outcomes: ['stored'],
+    services: { lost: 1 },
+  },
+  {
+    title:
+      'the repair of the API server deletes a managed IPAddress whose Service does not list it after five seconds, and keeps others',
+    steps: async ({ create, placeRecord, repair }) => {
+      const created = await create('lists-another', ['10.0.0.30']);
+      await placeRecord('10.0.0.31', 'lists-another');
+      await placeRecord('10.0.0.32', undefined);
+      await repair();
+      return [created];
+    },
+    outcomes: ['stored'],
+    services: { 'lists-another': 1 },
+    others: { '10.0.0.32': OF_ANOTHER_KIND },
+  },
+  {
+    title: 'an API server allocates from a ServiceCIDR from its creation to its deletion, also where two overlap',
+    steps: async ({ create, createCidr, removeCidr, eventually }) => {
+      await createCidr('comes', '10.7.0.0/28');
+      await createCidr('overlaps', '10.0.0.0/23');
+      const outcomes: Outcome[] = [];
+      const becomes = (outcome: Outcome, name: string, address: string) =>
+        eventually(async () => {
+          const got = await create(name, [address]);
+          expect(got).toBe(outcome);
+          outcomes.push(got);
+        });
+      await becomes('stored', 'in-new', '10.7.0.1');
+      // The broadcast address of the narrower range is an address of the wider one.
+      await becomes('stored', 'in-wider', '10.0.0.255');
+      await removeCidr('comes');
+      await removeCidr('overlaps');
+      await becomes('refused', 'in-gone', '10.7.0.2');
+      await becomes('refused', 'in-narrower', '10.0.1.2');
+      return outcomes;
+    },
+    outcomes: ['stored', 'stored', 'refused', 'refused'],
+    services: { 'in-new': 1, 'in-wider': 1, 'in-gone': undefined, 'in-narrower': undefined },
+  },
+];
+
+/** Defines the rules by which API servers allocate cluster IPs. Its rows use other names and addresses each. */
+export function stockAllocationContract(name: string, cluster: StockCluster): void {
+  describe(`allocation by IPAddress with ${name}`, () => {
+    test.each(ROWS)('$title', async ({ steps, outcomes, services, others = {} }) => {
+      const before = await cluster.records();
+      expect(await steps(cluster)).toEqual(outcomes);
+      await cluster.eventually(async () => {
+        const after: Record<string, string> = { ...before, ...others };
+        for (const [service, count] of Object.entries(services)) {
+          const addresses = await cluster.addressesOf(service);
+          expect([service, addresses?.length]).toEqual([service, count]);
+          for (const address of addresses ?? []) after[address] = `services default/${service}`;
+        }
+        expect(await cluster.records()).toEqual(after);
+      });
+    });
+  });
+}
