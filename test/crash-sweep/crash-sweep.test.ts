@@ -13,6 +13,10 @@ function swept<World>(subjects: readonly Subject<World>[]): void {
       uncut = await runUncut(subject);
     });
 
+    test('the invocation without a cut does not end after it has listed the clusters', () => {
+      expect(uncut.calls.filter((call) => call !== 'list')).not.toEqual([]);
+    });
+
     test.each(Object.entries(ENDS))(ended, async (_, end) => {
       const { cuts, differences } = await sweep(subject, end, uncut);
       expect(differences).toEqual([]);

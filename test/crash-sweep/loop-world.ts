@@ -8,6 +8,7 @@ import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import type { LoopDefinition } from '../../lib/loops/pass.ts';
 import type { ClusterAccess, Environment } from '../../lib/runtime/environment.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
+import { claimCluster } from '../../lib/table/clusters.ts';
 import type { Item, KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { LEASES } from '../../lib/table/leases.ts';
 import { fieldsIn } from '../../lib/table/stored-item.ts';
@@ -38,7 +39,10 @@ export class LoopWorld {
   readonly queue = memoryQueue(() => this.clock.nowMs);
   readonly answers = new Map<string, ProbeReply>();
   readonly records = new Map<string, readonly string[]>();
+  /** The Services in the lists of passes, besides those of the cluster. */
   services: readonly ServiceClaim[] = [];
+  /** Passes list the Services of the cluster. */
+  hasOwnServices = false;
   /** Called when a pass has listed the Services. */
   whileListing: () => Promise<unknown> = () => Promise.resolve();
   #requests = 0;
@@ -53,6 +57,13 @@ export class LoopWorld {
 
   async register(spec: SpecFields = {}): Promise<this> {
     await registerCluster(this.table, aClusterSpec({ name: CLUSTER, ...spec }));
+    return this;
+  }
+
+  /** Registers the cluster, and claims it for the stack, as the first tick does. Until then, no other loop runs a pass for it. */
+  async registerClaimed(spec: SpecFields = {}): Promise<this> {
+    await this.register(spec);
+    await claimCluster(this.table, CLUSTER, this.stack);
     return this;
   }
 
@@ -101,7 +112,7 @@ export class LoopWorld {
   async #objects(): Promise<unknown[]> {
     // Events are not compared, because a pass that is killed after its save writes no Event, and the finding may be over at the
     // next pass.
-    const kinds = ['Namespace', 'Service', 'Endpoints', 'EndpointSlice', 'ServiceCIDR'] as const;
+    const kinds = ['Namespace', 'Service', 'Endpoints', 'EndpointSlice', 'ServiceCIDR', 'IPAddress'] as const;
     const lists = await Promise.all(kinds.map((kind) => this.cluster.port.list(kind, undefined)));
     return lists.flat().map(({ metadata, ...object }) => {
       // A repeated deregistration writes an annotation again, which changes the version.
@@ -137,6 +148,7 @@ export class LoopWorld {
   }
 
   async *#listed(): AsyncGenerator<readonly ServiceClaim[]> {
+    if (this.hasOwnServices) yield* this.cluster.port.services();
     for (const service of this.services) yield [service];
     await this.whileListing();
   }

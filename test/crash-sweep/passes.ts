@@ -6,6 +6,7 @@ import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
 import { nodePortRepair } from '../../lib/loops/node-port-repair.ts';
 import type { LoopDefinition } from '../../lib/loops/pass.ts';
 import { systemNamespaces } from '../../lib/loops/system-namespaces.ts';
+import { heldAddress } from '../../lib/range/hold-ip-address.ts';
 import type { StoredRange } from '../../lib/range/stored-range.ts';
 import { RANGE_KEYS, type RangeKey } from '../../lib/spec/spec-ranges.ts';
 import { readRange, saveRange } from '../../lib/table/ranges.ts';
@@ -15,12 +16,14 @@ import { aClusterSpec, aHost, type SpecFields } from '../support/a-cluster-spec.
 import { anEndpoints } from '../support/an-endpoints.ts';
 import { A, B, C, READY, SHUTTING_DOWN, SILENT } from '../support/endpoints-world.ts';
 import { putLease, withdraw } from '../support/put-lease.ts';
+import { stockCidr, stockRecord, stockService } from '../support/stock-objects.ts';
 import { CLUSTER, endpointsWorld, LoopWorld, serversAt } from './loop-world.ts';
 import type { Subject } from './sweep.ts';
 
 /* The passes of the four loops, each in the worlds in which it makes the most calls. */
 
 const INTERVAL_MS = aClusterSpec().intervalSeconds['kubernetes-service'] * 1000;
+const REPAIR_MS = aClusterSpec().intervalSeconds['cluster-ip-repair'] * 1000;
 
 /** Returns a subject that runs a pass, repeats it at the same time, and then runs four passes at the interval of the loop. */
 function pass(loop: LoopDefinition, what: string, world: () => Promise<LoopWorld>): Subject<LoopWorld> {
@@ -39,9 +42,9 @@ function pass(loop: LoopDefinition, what: string, world: () => Promise<LoopWorld
 const namespace = (name: string): KubernetesObject => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
 
 const namespaces = [
-  pass(systemNamespaces, 'an empty cluster', () => new LoopWorld().register()),
+  pass(systemNamespaces, 'an empty cluster', () => new LoopWorld().registerClaimed()),
   pass(systemNamespaces, 'a cluster with one of its namespaces', () =>
-    new LoopWorld([namespace('kube-public')]).register(),
+    new LoopWorld([namespace('kube-public')]).registerClaimed(),
   ),
 ];
 
@@ -157,7 +160,7 @@ interface RepairWorld {
 }
 
 async function repairWorld({ services, stored = {}, spec = {} }: RepairWorld): Promise<LoopWorld> {
-  const world = await new LoopWorld().register({ allocator: 'table', ...RANGES, ...spec });
+  const world = await new LoopWorld().registerClaimed({ allocator: 'table', ...RANGES, ...spec });
   world.services = services;
   for (const [key, range] of Object.entries(stored)) {
     await saveRange(world.table, CLUSTER, key as RangeKey, storedRange(range), undefined);
@@ -246,6 +249,38 @@ const repairs = [
   pass(loop, 'mode observe', () => repairWorld({ services, stored: all({}), spec: { mode: 'observe' } })),
 ]);
 
+/** Returns a cluster whose API servers allocate, in which another client damaged the IPAddresses, after some passes. */
+async function stockWorld(passes: number, spec: SpecFields = {}): Promise<LoopWorld> {
+  const names = Object.entries({ missing: '10.0.0.5', wrong: '10.0.0.6', unlabelled: '10.0.0.7', right: 'fd00::8' });
+  const unlabelled = stockRecord('10.0.0.7', 'a/unlabelled');
+  const hold = heldAddress('10.0.0.10', { owner: 'team-a', takenUpBy: 'any', untilMs: ENDED_MS });
+  const world = new LoopWorld(
+    [
+      stockCidr('10.0.0.0/24', 'fd00::/112'),
+      ...names.map(([name, address]) => stockService(name, address)),
+      stockRecord('10.0.0.6', 'a/gone'),
+      { ...unlabelled, metadata: { name: '10.0.0.7' } },
+      stockRecord('fd00::8', 'a/right'),
+      stockRecord('10.0.0.9', 'a/gone'),
+      stockRecord('fd00::9', 'a/right'),
+      hold,
+    ].map((object) => ({ ...object, metadata: { ...object.metadata, creationTimestamp: '2026-01-01T00:00:00Z' } })),
+  );
+  world.hasOwnServices = true;
+  await world.registerClaimed({ allocator: 'apiserver', repair: { ipAddresses: true }, ...RANGES, ...spec });
+  await world.later(clusterIpRepair, passes, REPAIR_MS);
+  world.clock.nowMs += REPAIR_MS;
+  return world;
+}
+
+const stock: readonly Subject<LoopWorld>[] = [
+  pass(clusterIpRepair, 'damaged IPAddresses', () => stockWorld(0)),
+  pass(clusterIpRepair, 'IPAddresses that leaked, which a pass has seen before', () => stockWorld(1)),
+  pass(clusterIpRepair, 'damaged IPAddresses, which are only reported', () =>
+    stockWorld(1, { repair: { ipAddresses: false } }),
+  ),
+];
+
 /**
  * The scheduled invocation of a minute, which claims the clusters and queues their ticks. After it, the scheduled invocation of
  * the next minute runs.
@@ -264,4 +299,4 @@ const minute: Subject<LoopWorld> = {
   state: async (world) => ({ ...(await world.state()), messages: 'of two minutes' }),
 };
 
-export const PASSES: readonly Subject<LoopWorld>[] = [...namespaces, ...endpoints, ...repairs, minute];
+export const PASSES: readonly Subject<LoopWorld>[] = [...namespaces, ...endpoints, ...repairs, ...stock, minute];

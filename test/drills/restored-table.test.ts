@@ -3,12 +3,14 @@ import { ENDPOINTS_REF, type EndpointsObject } from '../../lib/cluster/published
 import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
 import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
 import { nodePortRepair } from '../../lib/loops/node-port-repair.ts';
+import { heldAddress } from '../../lib/range/hold-ip-address.ts';
 import { updateCluster, withAllocationClosed, withOwner } from '../../lib/table/cluster-registration.ts';
 import { CLUSTER, LoopWorld, serversAt } from '../crash-sweep/loop-world.ts';
 import { withAddresses } from '../repair/services.ts';
 import { A, B, READY } from '../support/endpoints-world.ts';
 import { found } from '../support/found.ts';
 import { copyOf, memoryStore } from '../support/memory-table.ts';
+import { stockCidr, stockRecord, stockService } from '../support/stock-objects.ts';
 
 /*
  * Tests the promise of docs/backup.md, "Restore": after any loss or restore of the table, no address of a Service is allocated
@@ -16,6 +18,7 @@ import { copyOf, memoryStore } from '../support/memory-table.ts';
  */
 
 const SPEC = { allocator: 'table', serviceClusterIPRanges: ['10.0.0.0/28'], apiServers: serversAt(A, B) } as const;
+const STOCK_SPEC = { ...SPEC, allocator: 'apiserver', repair: { ipAddresses: true } } as const;
 /** The number of addresses in the range that can be allocated. */
 const CAPACITY = 14;
 const MINUTE_MS = 60_000;
@@ -148,3 +151,52 @@ test('a second deployment with a table of its own allocates no address of a Serv
     expect(used).not.toContain(world.services.at(-1)?.clusterIP);
   }
 });
+
+const LONG_AGO = '2026-01-01T00:00:00Z';
+const LEAKED = '10.0.0.9';
+const ENDLESS = { owner: 'team-a', takenUpBy: 'any' } as const;
+
+function placeRecord({ cluster }: LoopWorld, address: string, parent: string, creationTimestamp = LONG_AGO): void {
+  const record = stockRecord(address, parent);
+  cluster.place({ ...record, metadata: { ...record.metadata, creationTimestamp } });
+}
+
+/** Returns a cluster whose API servers allocate, with two Services, a hold and a leaked IPAddress that a pass has seen. */
+async function stockAtWork(): Promise<LoopWorld> {
+  const services = [stockService('a', '10.0.0.2'), stockService('b', '10.0.0.3')];
+  const world = new LoopWorld([stockCidr('10.0.0.0/28'), ...services, heldAddress('10.0.0.4', ENDLESS)]);
+  world.hasOwnServices = true;
+  await world.registerClaimed(STOCK_SPEC);
+  placeRecord(world, '10.0.0.2', 'a/a');
+  placeRecord(world, '10.0.0.3', 'a/b');
+  placeRecord(world, LEAKED, 'a/gone');
+  await world.later(clusterIpRepair, 1, 3 * MINUTE_MS);
+  return world;
+}
+
+const recordsOf = ({ cluster }: LoopWorld) =>
+  ['10.0.0.2', '10.0.0.3', '10.0.0.4', LEAKED].filter(
+    (name) => cluster.find({ kind: 'IPAddress', name }) !== undefined,
+  );
+
+test.each([
+  ['an empty table that replaces a lost table', () => memoryStore()],
+  ['a table that is restored to an earlier state', copyOf],
+])(
+  'with %s, passes delete no IPAddress of a Service, of a hold or of a request that runs, and one that leaked later',
+  async (_, backupOf) => {
+    const world = await stockAtWork();
+    const backup = backupOf(world.store);
+    await world.later(clusterIpRepair, 1, 3 * MINUTE_MS);
+    expect(recordsOf(world)).toEqual(['10.0.0.2', '10.0.0.3', '10.0.0.4']);
+    // A request that still runs got the address of the leaked IPAddress.
+    placeRecord(world, LEAKED, 'a/c', new Date(world.clock.nowMs).toISOString());
+    world.cluster.remove({ kind: 'IPAddress', name: '10.0.0.3' });
+    world.store = backup;
+    await world.registerClaimed(STOCK_SPEC);
+    await world.later(clusterIpRepair, 2, 30_000);
+    expect(recordsOf(world)).toEqual(['10.0.0.2', '10.0.0.3', '10.0.0.4', LEAKED]);
+    await world.later(clusterIpRepair, 2, 3 * MINUTE_MS);
+    expect(recordsOf(world)).toEqual(['10.0.0.2', '10.0.0.3', '10.0.0.4']);
+  },
+);
