@@ -162,22 +162,23 @@ export class StockApiServer {
     store: (addresses: string[]) => StoredService | undefined,
   ): Promise<Stored> {
     const got: string[] = [];
-    const rollBack = (message: string): Stored => {
-      for (const address of got) this.release(address);
+    const leave = (message: string): Stored => {
       for (const address of got) this.underWay.delete(address);
       return { outcome: 'refused', message };
     };
+    const rollBack = (message: string): Stored => {
+      for (const address of got) this.release(address);
+      return leave(message);
+    };
     for (const each of wanted) {
       const address = this.#allocate(key, each);
-      if (address === undefined) return rollBack(`${each}: provided IP is already allocated, or is not in a range`);
+      // A real API server does not release the address of the first family either.
+      if (address === undefined) return leave(`${each}: provided IP is already allocated, or is not in a range`);
       this.underWay.set(address, key);
       got.push(address);
     }
     const admitted = await admit();
-    if (admitted === 'died') {
-      for (const address of got) this.underWay.delete(address);
-      return { outcome: 'refused', message: 'the API server died' };
-    }
+    if (admitted === 'died') return leave('the API server died');
     if (admitted === 'refused') return rollBack('admission webhook denied the request');
     const service = store(got);
     if (service === undefined) return rollBack('already exists, or was changed');
