@@ -6,7 +6,7 @@ import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
 import { nodePortRepair } from '../../lib/loops/node-port-repair.ts';
 import type { LoopDefinition } from '../../lib/loops/pass.ts';
 import { systemNamespaces } from '../../lib/loops/system-namespaces.ts';
-import { heldAddress } from '../../lib/range/hold-ip-address.ts';
+import { ipAddressOfHold } from '../../lib/range/hold-ip-address.ts';
 import type { StoredRange } from '../../lib/range/stored-range.ts';
 import { RANGE_KEYS, type RangeKey } from '../../lib/spec/spec-ranges.ts';
 import { readRange, saveRange } from '../../lib/table/ranges.ts';
@@ -253,7 +253,7 @@ const repairs = [
 async function stockWorld(passes: number, spec: SpecFields = {}): Promise<LoopWorld> {
   const names = Object.entries({ missing: '10.0.0.5', wrong: '10.0.0.6', unlabelled: '10.0.0.7', right: 'fd00::8' });
   const unlabelled = stockRecord('10.0.0.7', 'a/unlabelled');
-  const hold = heldAddress('10.0.0.10', { owner: 'team-a', takenUpBy: 'any', untilMs: ENDED_MS });
+  const hold = ipAddressOfHold('10.0.0.10', { owner: 'team-a', takenUpBy: 'any', untilMs: ENDED_MS });
   const world = new LoopWorld(
     [
       stockCidr('10.0.0.0/24', 'fd00::/112'),

@@ -3,7 +3,7 @@ import { ENDPOINTS_REF, type EndpointsObject } from '../../lib/cluster/published
 import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
 import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
 import { nodePortRepair } from '../../lib/loops/node-port-repair.ts';
-import { heldAddress } from '../../lib/range/hold-ip-address.ts';
+import { ipAddressOfHold } from '../../lib/range/hold-ip-address.ts';
 import { updateCluster, withAllocationClosed, withOwner } from '../../lib/table/cluster-registration.ts';
 import { CLUSTER, LoopWorld, serversAt } from '../crash-sweep/loop-world.ts';
 import { withAddresses } from '../repair/services.ts';
@@ -164,7 +164,7 @@ function placeRecord({ cluster }: LoopWorld, address: string, parent: string, cr
 /** Returns a cluster whose API servers allocate, with two Services, a hold and a leaked IPAddress that a pass has seen. */
 async function stockAtWork(): Promise<LoopWorld> {
   const services = [stockService('a', '10.0.0.2'), stockService('b', '10.0.0.3')];
-  const world = new LoopWorld([stockCidr('10.0.0.0/28'), ...services, heldAddress('10.0.0.4', ENDLESS)]);
+  const world = new LoopWorld([stockCidr('10.0.0.0/28'), ...services, ipAddressOfHold('10.0.0.4', ENDLESS)]);
   world.hasOwnServices = true;
   await world.registerClaimed(STOCK_SPEC);
   placeRecord(world, '10.0.0.2', 'a/a');
