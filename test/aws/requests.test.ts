@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { tokenRequester } from '../../lib/aws/read-kubeconfig.ts';
+import type { defaultEventBus } from '../../lib/aws/send-batches.ts';
 import { secretTextReader } from '../../lib/aws/store-client.ts';
 import { targetGroupReader } from '../../lib/aws/target-group.ts';
 import { LONGEST_TOKEN } from '../../lib/util/bounds.ts';
@@ -50,7 +51,7 @@ describe('the text of a secret', () => {
   });
 });
 
-describe('the text of a secret in a bundled function', () => {
+describe('an error of AWS in a bundled function', () => {
   const folder = temporaryFolder();
 
   test('an error of Parameter Store, whose class is not in the bundle, has its own name', async () => {
@@ -61,6 +62,14 @@ describe('the text of a secret in a bundled function', () => {
     const read = bundled.secretTextReader('ssm', { maxAttempts: 1 });
     expect(await read('a', signal)).toEqual({ outcome: 'failed', reason: 'ThrottlingException' });
     expect(await read('b', signal)).toEqual({ outcome: 'absent' });
+  });
+
+  test('an error of EventBridge, whose class is not in the bundle, has its own name', async () => {
+    await bundle(folder, ['lib/aws/send-batches.ts']);
+    const bundled: { readonly defaultEventBus: typeof defaultEventBus } = await import(`${folder}/send-batches.mjs`);
+    await fakeAws(() => awsError('ConcurrentModificationException'));
+    const [unsent] = await bundled.defaultEventBus().send([{}], signal);
+    expect(unsent?.error.message).toContain('ConcurrentModificationException');
   });
 });
 
