@@ -17,6 +17,8 @@ import { serviceFinding } from './claim-findings.ts';
  *   |   Service                                        |                             |            |
  *   | has an IPAddress that references another Service | ClusterIPAlreadyAllocated   | none       |
  *   |   with the address                               |                             |            |
+ *   | has an IPAddress that references another Service | none                        | replace    |
+ *   |   without the address                            |                             |            |
  *   | has an IPAddress with a wrong label              | none                        | relabel    |
  *
  *   | an IPAddress of the API servers references       | finding                     | correction |
@@ -48,7 +50,7 @@ export interface AddressFault {
   readonly service?: string;
   /** Another Service that has the address. */
   readonly other?: string;
-  /** The type of the finding. Absent for wrong labels, which upstream corrects without an event. */
+  /** The type of the finding. Absent for wrong labels, which upstream corrects without an event, and if the IPAddress has a finding. */
   readonly type?: FindingType;
   /** Returns the finding. Called only for listed faults, because the texts of all faults would take too long. */
   readonly finding?: () => Finding;
@@ -106,7 +108,11 @@ function claimFault(
   const parent = serviceKey(record.parent);
   const referenced = referencesService(record) ? view.services.get(parent) : undefined;
   if (referenced === undefined) return { ...wrongReference(service, item), record };
-  if (parent !== key && hasAddress(referenced, item)) return assignedTwice(service, item, parent);
+  if (parent !== key) {
+    return hasAddress(referenced, item)
+      ? assignedTwice(service, item, parent)
+      : { item, correction: 'replace', record };
+  }
   return hasLabels(record) ? undefined : { item, correction: 'relabel' };
 }
 

@@ -108,6 +108,13 @@ describe('a pass over the IPAddresses of a cluster', () => {
       ipAddress('s'),
     ],
     [
+      "replaces the IPAddress of a Service's address if it references a Service without the address",
+      [service('s', ITEM), service('other', '10.0.0.6'), ipAddress('other'), ipAddress('other', '10.0.0.6')],
+      ['delete', 'create'],
+      ['IPAddressWrongReference'],
+      ipAddress('s'),
+    ],
+    [
       'corrects wrong labels of an IPAddress with a patch',
       [service('s', ITEM), ipAddress('s', ITEM, { [FAMILY_LABEL]: 'IPv6' })],
       ['patch'],
