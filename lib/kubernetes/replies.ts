@@ -8,6 +8,7 @@ import {
   RESOURCES,
   type UpdateResult,
 } from './cluster-port.ts';
+import { asRead, wrongField } from './field-types.ts';
 import type { HttpReply } from './http-client.ts';
 import { OverBound, parseBoundedJson, requireListBounds, requireObjectBounds } from './reply-bounds.ts';
 import { recordAt, statusOf, textAt } from './status.ts';
@@ -131,7 +132,7 @@ export function updateResult<T extends KubernetesObject>(reply: ApiReply, ref: O
   return { outcome: 'updated', object: objectIn<T>(reply, ref) };
 }
 
-/** Returns the object of a reply if it is the requested one. Field types are not checked. */
+/** Returns the object of a reply if it is the requested one. Of its fields, those that passes read have the types of the API. */
 export function objectIn<T extends KubernetesObject>(reply: ApiReply, ref: ObjectRef): T {
   if (reply.status !== 200 && reply.status !== 201) throw refusedCall(reply);
   const body = recordOf(reply);
@@ -164,8 +165,10 @@ export function listIn<T extends KubernetesObject>(reply: ApiReply, kind: Kind):
   return items.map((item: JsonRecord) => boundedObject<T>({ apiVersion, kind, ...item }, kind, reply));
 }
 
-function boundedObject<T extends KubernetesObject>(checked: JsonRecord, kind: Kind, site: CallSite): T {
-  const object = checked as unknown as T;
+function boundedObject<T extends KubernetesObject>(read: JsonRecord, kind: Kind, site: CallSite): T {
+  const object = asRead(kind, read) as JsonRecord & T;
+  const field = wrongField(kind, object);
+  if (field !== undefined) throw malformed(site, `${kind} with another type in ${field} than the API has`);
   withinBounds(site, () => requireObjectBounds(kind, object));
   return object;
 }

@@ -84,7 +84,7 @@ test.each(['EndpointSlice', 'ServiceCIDR'] as const)(
       kind: `${kind}List`,
       apiVersion: RESOURCES[kind].apiVersion,
       metadata: { resourceVersion: '7' },
-      items: Array.from({ length }, (_, index) => ({ metadata: { name: `n${index}` } })),
+      items: Array.from({ length }, (_, index) => ({ metadata: { name: `n${index}` }, spec: { cidrs: [] } })),
     });
     const most = BOUNDS['each list'][kind];
     await expect(portAnswering(reply(200, list(most))).port.list(kind, 'default')).resolves.toHaveLength(most);
@@ -152,13 +152,18 @@ test('Endpoints that would have too many addresses after repacking are refused, 
 function objectOf(kind: Kind, field: string, entries: number): Record<string, unknown> {
   const { apiVersion, namespaced } = RESOURCES[kind];
   const metadata = { name: 'kubernetes', ...(namespaced && { namespace: 'default' }), resourceVersion: '7', uid: 'u' };
-  const content: unknown = Array.from({ length: entries }, (_, index) => ({ name: `n${index}` }));
+  const isText = field === 'spec.cidrs' || field === 'endpoints[].addresses';
+  const content: unknown = Array.from({ length: entries }, (_, index) => {
+    const name = `n${index}`;
+    return isText ? name : { name, ip: name, addresses: [] };
+  });
   const value = field
     .replaceAll('[]', '.[]')
     .split('.')
     .reduceRight<unknown>((inner, step) => (step === '[]' ? [inner] : { [step]: inner }), content);
   const object = value as Record<string, object>;
-  return { kind, apiVersion, ...object, metadata: { ...metadata, ...object['metadata'] } };
+  const spec = { ...(kind === 'ServiceCIDR' && { cidrs: [] }), ...object['spec'] };
+  return { kind, apiVersion, ...object, spec, metadata: { ...metadata, ...object['metadata'] } };
 }
 
 const ATTACK = 2_000;

@@ -7,6 +7,7 @@ export const service = {
   apiVersion: 'v1',
   kind: 'Service',
   metadata: { name: 'kubernetes', namespace: 'default', uid: 'u-1', resourceVersion: '7' },
+  spec: {},
 };
 
 export function reply(status: number, body: unknown): HttpReply {

@@ -1,0 +1,160 @@
+import { describe, expect, test } from '@jest/globals';
+import { ADDRESS_MANAGED_BY_LABEL, FAMILY_LABEL, type KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
+import { addressesIn, ENDPOINTS_REF, SERVICE_REF, SLICE_REF, sliceRef } from '../../lib/cluster/published-objects.ts';
+import type { ObjectRef } from '../../lib/kubernetes/cluster-port.ts';
+import { wrongField } from '../../lib/kubernetes/field-types.ts';
+import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
+import type { PassReport } from '../../lib/loops/pass.ts';
+import { CodedError, isRecord } from '../../lib/util/values.ts';
+import { RepairCluster } from '../repair/repair-cluster.ts';
+import { A, B, type EndpointsWorld, worldOf } from '../support/endpoints-world.ts';
+import { memoryCluster } from '../support/memory-cluster.ts';
+
+/* Each field of an object that passes read gets values that the API does not accept, or that only another writer sets. */
+
+type Path = readonly (string | number)[];
+
+/** The values of a field. `undefined` removes it. */
+const VALUES: readonly unknown[] = [
+  ...[undefined, null, '', {}, [null], [{}], 0, 'other', '010.000.000.001', '10.0.0.6', 'FD00:0::0005'],
+  ...[[A], ['10.0.0.0/31'], ['10.0.0.5/32', '10.0.0.0/24'], '2026-01-01T00:00:00Z'],
+];
+
+/** The fields by which a client knows an object, and those that API servers set. */
+const IDENTITY = /^(kind|apiVersion|metadata|metadata\.(name|namespace|uid|resourceVersion|managedFields.*))$/;
+
+function pathsIn(value: unknown, path: Path = []): Path[] {
+  const inner = isRecord(value) ? Object.entries(value) : Array.isArray(value) ? [...value.entries()] : [];
+  const paths = inner.flatMap(([key, item]) => pathsIn(item, [...path, key]));
+  return path.length === 0 || IDENTITY.test(path.join('.')) ? paths : [path, ...paths];
+}
+
+function changed(value: unknown, [key, ...rest]: Path, to: unknown): unknown {
+  if (key === undefined) return to;
+  if (Array.isArray(value)) return value.map((item, index) => (index === key ? changed(item, rest, to) : item));
+  const { [key]: item, ...others } = value as Record<string, unknown>;
+  const next = changed(item, rest, to);
+  return next === undefined ? others : { ...others, [key]: next };
+}
+
+/** Returns each object that differs from `whole` in one field, with a text for the field and its value. */
+const variants = (whole: KubernetesObject) =>
+  [...pathsIn(whole), ['metadata', 'deletionTimestamp']].flatMap((path) =>
+    VALUES.map((value) => ({
+      variant: `${path.join('.')}: ${JSON.stringify(value)}`,
+      object: changed(whole, path, value) as KubernetesObject,
+    })),
+  );
+
+/** Returns the codes of the errors of passes; the code of an unexpected error is its text. */
+async function codesOf(passes: number, pass: () => Promise<PassReport>): Promise<string[]> {
+  const codes = new Set<string>();
+  for (let count = 0; count < passes; count++) {
+    const { errors } = await pass().catch((error: unknown) => ({ errors: [error] }));
+    for (const error of errors) codes.add(error instanceof CodedError ? `${error.code}` : String(error));
+  }
+  return [...codes];
+}
+
+const [V6, W6] = ['2001:db8::1', '2001:db8::2'] as const;
+const PUBLISHED: readonly ObjectRef[] = [ENDPOINTS_REF, SLICE_REF, sliceRef('IPv6')];
+
+async function settledDual(): Promise<EndpointsWorld> {
+  const world = worldOf(A, B, V6, W6).change({
+    serviceClusterIPRanges: ['10.0.0.0/24', 'fd00::/108'],
+    service: { ipFamilyPolicy: 'PreferDualStack', reconcile: true },
+  });
+  await world.tick();
+  return world;
+}
+
+const published = ({ cluster }: EndpointsWorld) =>
+  PUBLISHED.map((ref) => {
+    const object = cluster.find(ref);
+    return object && wrongField(ref.kind, { ...object }) ? 'not of the API' : addressesIn(object);
+  });
+
+describe.each([SERVICE_REF, ...PUBLISHED])('passes that publish API servers', (ref) => {
+  test(`correct ${ref.kind} ${ref.name}, or name it in an error, whatever one of its fields is`, async () => {
+    const whole = (await settledDual()).cluster.find(ref) as KubernetesObject;
+    const wrong: unknown[] = [];
+    for (const { variant, object } of variants(whole)) {
+      const world = await settledDual();
+      world.cluster.place(object);
+      const codes = await codesOf(2, () => world.tick());
+      const isPublished =
+        JSON.stringify(published(world)) ===
+        JSON.stringify([
+          [A, B],
+          [A, B],
+          [V6, W6],
+        ]);
+      if (codes.length === 0 ? !isPublished : codes.join() !== 'MalformedReply') wrong.push([variant, codes]);
+    }
+    expect(wrong).toEqual([]);
+  });
+});
+
+const metadata = { creationTimestamp: '1970-01-01T00:00:00Z', labels: {} };
+
+function service(name: string, ...clusterIPs: string[]): KubernetesObject {
+  const spec = { type: 'ClusterIP', clusterIP: clusterIPs[0], clusterIPs, ports: [{ port: 80 }] };
+  return { apiVersion: 'v1', kind: 'Service', metadata: { ...metadata, namespace: 'a', name }, ...{ spec } };
+}
+
+function ipAddress(name: string, of: string): KubernetesObject {
+  const labels = {
+    [FAMILY_LABEL]: name.includes(':') ? 'IPv6' : 'IPv4',
+    [ADDRESS_MANAGED_BY_LABEL]: 'ipallocator.k8s.io',
+  };
+  const spec = { parentRef: { group: '', resource: 'services', namespace: 'a', name: of } };
+  const apiVersion = 'networking.k8s.io/v1';
+  return { apiVersion, kind: 'IPAddress', metadata: { ...metadata, labels, name }, ...{ spec } };
+}
+
+const CLUSTER: readonly KubernetesObject[] = [
+  {
+    apiVersion: 'networking.k8s.io/v1',
+    kind: 'ServiceCIDR',
+    metadata: { ...metadata, name: 'kubernetes' },
+    ...{ spec: { cidrs: ['10.0.0.0/24', 'fd00::/112'] }, status: { conditions: [{ type: 'Ready', status: 'True' }] } },
+  },
+  service('s', '10.0.0.5', 'fd00::5'),
+  ipAddress('10.0.0.5', 's'),
+  ipAddress('fd00::5', 's'),
+  service('other', '10.0.0.6'),
+  ipAddress('10.0.0.6', 'other'),
+];
+
+/** Returns the addresses that a Service of the cluster has, and that have no IPAddress. */
+function unrecorded({ find }: ReturnType<typeof memoryCluster>): string[] {
+  return ['s', 'other'].flatMap((name) => {
+    const fields = Object(find({ kind: 'Service', namespace: 'a', name }))['spec'];
+    const has = (address: string) =>
+      fields?.clusterIP && JSON.stringify(fields.clusterIPs ?? '').includes(`"${address}"`);
+    const addresses = ['10.0.0.5', 'fd00::5', '10.0.0.6'].filter(has);
+    return addresses.filter((item) => find({ kind: 'IPAddress', name: item }) === undefined);
+  });
+}
+
+test.each(CLUSTER.slice(0, 4).map((object) => [object.kind, object] as const))(
+  'passes of the repair leave no address of a Service without an IPAddress, whatever one field of a %s is',
+  async (_, whole) => {
+    const wrong: unknown[] = [];
+    for (const { variant, object } of variants(whole)) {
+      const repair = new RepairCluster({ allocator: 'apiserver', mode: 'enforce', repair: { ipAddresses: true } });
+      const cluster = memoryCluster(
+        CLUSTER.map((each) => (each === whole ? object : each)),
+        () => repair.nowMs,
+      );
+      const left = new Set<string>();
+      const codes = await codesOf(3, async () => {
+        const report = await repair.pass(clusterIpRepair, { kubernetes: cluster.port });
+        for (const item of unrecorded(cluster)) left.add(item);
+        return report;
+      });
+      if (left.size > 0 || !['', 'MalformedReply'].includes(codes.join())) wrong.push([variant, codes, ...left]);
+    }
+    expect(wrong).toEqual([]);
+  },
+);
