@@ -1,7 +1,10 @@
+import { canonicalAddress } from '../allocator/ip-address.ts';
 import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
 import { ClusterError, type ClusterPort, isFaultOfObject } from '../kubernetes/cluster-port.ts';
 import { isSurelyOver } from '../range/hold.ts';
 import { HOLDS_SELECTOR, holdIn } from '../range/hold-ip-address.ts';
+import { serviceKey } from '../repair/address-faults.ts';
+import type { Services } from './ip-address-reads.ts';
 import type { PassContext, PassReport } from './pass.ts';
 
 /** The maximum number of findings of a pass that cannot end holds. */
@@ -23,22 +26,24 @@ export function mayEndHoldsIn(state: unknown): boolean {
 }
 
 /**
- * Ends expired holds: deletes the IPAddress of each hold if it has not changed since it was read. A hold that cannot be ended is a
- * finding.
+ * Ends expired holds: deletes the IPAddress of each hold if it has not changed since it was read, and no Service has the address. A
+ * hold that cannot be ended is a finding.
  */
 export async function endHolds(
   report: PassReport,
   { kubernetes, nowMs }: PassContext,
+  services: Services,
   mayEnd: boolean,
 ): Promise<PassReport> {
   const changes = [...report.changes];
   const findings = [...report.findings];
+  const owners = ownersOf(services);
   try {
     for (const object of await kubernetes.list('IPAddress', undefined, HOLDS_SELECTOR)) {
       const hold = holdIn(object);
       if (hold === undefined || !isSurelyOver(hold, nowMs())) continue;
       const { name: item } = object.metadata;
-      const outcome = mayEnd ? await deleteHeld(kubernetes, object) : MAY_NOT_END;
+      const outcome = owners.get(item) ?? (mayEnd ? await deleteHeld(kubernetes, object) : MAY_NOT_END);
       if (outcome === 'deleted') changes.push(`released ${item}, whose hold of ${hold.owner} expired`);
       else if (outcome !== undefined && findings.length < MOST_UNENDED) {
         const message = `The hold of ${hold.owner} on ${item} expired and is not released: ${outcome}`;
@@ -52,6 +57,17 @@ export async function endHolds(
     const failure = new ClusterError(error.code, message, { cause: error });
     return { ...report, changes, findings, errors: [...report.errors, failure] };
   }
+}
+
+/** Returns why the hold of an address does not end, for each address that a Service has. */
+function ownersOf(services: Services): ReadonlyMap<string, string> {
+  return new Map(
+    [...services.values()].flatMap((service) =>
+      service.clusterIPs.map((text) => {
+        return [canonicalAddress(text) ?? text, `Service ${serviceKey(service)} has the address.`] as const;
+      }),
+    ),
+  );
 }
 
 const MAY_NOT_END =

@@ -53,7 +53,7 @@ export async function repairAddresses(
     const mayEnd = await mayEndHolds(kubernetes);
     const recorded = mayEnd === undefined ? repaired : withState(repaired, { mayEndHolds: mayEnd });
     const isAnyHeld = [...addresses.values()].some(({ managedBy }) => managedBy === MANAGED_BY_HOLDS);
-    return isAnyHeld ? await endHolds(recorded, context, mayEnd ?? true) : recorded;
+    return isAnyHeld ? await endHolds(recorded, context, services, mayEnd ?? true) : recorded;
   } catch (error) {
     if (!(error instanceof ClusterError)) throw error;
     if (error.code !== 'Forbidden') return withoutAddresses(report, context, cidrs, services, error);

@@ -136,7 +136,8 @@ const ROWS: readonly Row[] = [
       'duplicate: the cluster IP [IPv4]:10.5.0.16 for service default/second was assigned to other services default/first; please recreate',
     ],
   },
-  // An IPAddress that references another Service, which does not have the address.
+  // An IPAddress that references another Service, which does not have the address. Upstream deletes it and creates another one,
+  // with a second event; a pass replaces it, so that the address is never free.
   {
     services: [service('elsewhere', '10.0.0.17')],
     addresses: { '10.0.0.17': { parent: 'good' } },
@@ -276,7 +277,8 @@ test('two passes with repair.ipAddresses result in the same IPAddresses and even
   const events = await eventsBy('kube-bootstrap-controller/cluster-ip-repair', ours);
   await eventually(async () => {
     expect(await recorded(upstream)).toEqual(objects);
-    expect(await eventsBy('ipallocator-repair-controller', upstream)).toEqual(events);
+    const theirs = await eventsBy('ipallocator-repair-controller', upstream);
+    expect(theirs.filter((event) => !event.includes('10.0.0.17 is not allocated; repairing'))).toEqual(events);
   });
 });
 

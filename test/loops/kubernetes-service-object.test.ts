@@ -91,7 +91,14 @@ describe('the kubernetes Service of a cluster', () => {
 
   test('if another Service has the address, the tick reports the message of the API server and does not retry', async () => {
     const world = worldOf(A);
-    world.cluster.place({ apiVersion: 'networking.k8s.io/v1', kind: 'ServiceCIDR', metadata: { name: 'kubernetes' } });
+    const metadata = { name: 'kubernetes' };
+    const cidr = {
+      apiVersion: 'networking.k8s.io/v1',
+      kind: 'ServiceCIDR',
+      metadata,
+      spec: { cidrs: ['10.0.0.0/24'] },
+    };
+    world.cluster.place(cidr);
     const message = 'spec.clusterIPs: Invalid value: ["10.0.0.1"]: failed to allocate IP 10.0.0.1: already allocated';
     answerService(world, { outcome: 'invalid', message });
     const pause = () => Promise.reject(new Error('there is nothing to wait for'));

@@ -507,6 +507,15 @@ describe('a pass over held IPAddresses', () => {
     expect(report.changes.filter((change) => change.startsWith('released'))).toEqual([]);
   });
 
+  test('a pass does not end the hold of an address that a Service has, because the address would be free', async () => {
+    const { report, cluster } = await passOver([...held, service('s', '10.0.0.001')], { ipAddresses: false });
+    expect(remaining({ cluster })).toEqual([1, 2, 3]);
+    const message = 'The hold of shop on 10.0.0.1 expired and is not released: Service a/s has the address.';
+    expect(report.findings).toMatchObject([{ type: 'notRecorded' }, { type: 'notCorrected', message }]);
+    const { cluster: corrected } = await passOver([...held, service('s', '10.0.0.001')]);
+    expect(corrected.find({ kind: 'IPAddress', name: '10.0.0.1' })).toMatchObject(ipAddress('s', '10.0.0.1'));
+  });
+
   test('a hold that the API server refuses to end is a finding, and the pass still checks the other addresses', async () => {
     const denied = new ClusterError('Forbidden', 'no right');
     const { report } = await passOver([...held, service('s', ITEM)], {
