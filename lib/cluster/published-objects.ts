@@ -103,7 +103,7 @@ export function addressesIn(object: EndpointsObject | EndpointSliceObject | unde
   const { subsets, endpoints }: Partial<EndpointsObject & EndpointSliceObject> = object ?? {};
   return [
     ...(subsets ?? []).flatMap(({ addresses = [] }) => addresses.map(({ ip }) => ip)),
-    ...(endpoints ?? []).flatMap(({ addresses }) => addresses),
+    ...(endpoints ?? []).flatMap(({ addresses = [] }) => addresses),
   ].map((text) => canonicalAddress(text) ?? text);
 }
 

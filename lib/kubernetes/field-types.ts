@@ -12,7 +12,7 @@ const TYPES: Readonly<Partial<Record<Kind, Readonly<Record<string, 'object' | 't
     'subsets.[].notReadyAddresses.[].ip!': 'text',
     'subsets.[].ports.[]': 'object',
   },
-  EndpointSlice: { 'endpoints.[].addresses!.[]': 'text', 'ports.[]': 'object' },
+  EndpointSlice: { 'endpoints.[].addresses.[]': 'text', 'ports.[]': 'object' },
   ServiceCIDR: { 'spec.cidrs!.[]': 'text', 'spec!': 'object', 'status.conditions.[]': 'object' },
 };
 
