@@ -48,7 +48,9 @@ export const FEATURES = [
  */
 export const PARTS = ['endpoints', 'ranges', 'addresses'] as const;
 export type Part = (typeof PARTS)[number];
-export type Feature = Part | (typeof FEATURES)[number] | 'crashLoop' | 'busy' | 'contestedLast' | 'balancer';
+/** The features that a seed has only by its theme. */
+export const OF_THEMES = ['crashLoop', 'busy', 'contestedLast', 'balancer'] as const;
+export type Feature = Part | (typeof FEATURES | typeof OF_THEMES)[number];
 
 /** The faults of a call between two machines. */
 export const FAULTS = [

@@ -5,7 +5,7 @@ import { describe, expect, test } from '@jest/globals';
 import { INCIDENTS } from './incidents.ts';
 import { edited } from './load-with-stand-ins.ts';
 import { PLANTS, SCALES } from './plants.ts';
-import { FEATURES, PARTS } from './settings.ts';
+import { FEATURES, OF_THEMES, PARTS } from './settings.ts';
 import { THEMES } from './themes.ts';
 
 const ROOT = `${import.meta.dirname}/../..`;
@@ -42,21 +42,8 @@ test('the simulation finds a planted defect and replays its history exactly', as
 });
 
 test('each theme of the simulation contains only known parts, features and incidents', () => {
-  const known: ReadonlySet<string> = new Set([
-    ...PARTS,
-    ...FEATURES,
-    'crashLoop',
-    'busy',
-    'contestedLast',
-    'balancer',
-    ...Object.keys(INCIDENTS),
-  ]);
-  const words = THEMES.flatMap(({ parts, always, perhaps, incidents }) => [
-    ...parts,
-    ...always,
-    ...perhaps,
-    ...incidents,
-  ]);
+  const known: ReadonlySet<string> = new Set([...PARTS, ...FEATURES, ...OF_THEMES, ...Object.keys(INCIDENTS)]);
+  const words = THEMES.flatMap((theme) => [...theme.parts, ...theme.always, ...theme.perhaps, ...theme.incidents]);
   expect(words.filter((word) => !known.has(word))).toEqual([]);
 });
 
