@@ -167,7 +167,9 @@ async function readObjects(kubernetes: ClusterPort, families: Families<Published
     ...others.map((family, index) => ({ ...family, objects: { ...ofOthers[index] } })),
   ];
   return {
-    ...{ families: read, slices, unread },
+    families: read,
+    slices,
+    unread,
     service: service instanceof ClusterError ? undefined : service,
     isServiceMissing: service === undefined,
   };
