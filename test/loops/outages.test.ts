@@ -135,6 +135,20 @@ describe('a published address without a lease', () => {
     expect(world.published()).toEqual([B, C]);
   });
 
+  test('an address of two host names stays published if one of them drops it while the other cannot be resolved', async () => {
+    const world = new EndpointsWorld([aHost('one.example'), aHost('two.example')]).answer(READY, A, B, C);
+    world.records.set('one.example', [A, B]).set('two.example', [A, C]);
+    await world.tick();
+    world.records.set('one.example', [B]).delete('two.example');
+    for (let tick = 0; tick < 6; tick++) {
+      await world.tick();
+      expect(world.published()).toEqual([A, B, C]);
+    }
+    world.records.set('two.example', [C]);
+    for (let tick = 0; tick < 2; tick++) await world.tick();
+    expect(world.published()).toEqual([B, C]);
+  });
+
   test('at most 32 published addresses without a lease are kept for an unresolved host name', async () => {
     const world = new EndpointsWorld([aHost(HOST), aServer(C)]).answer(READY, C);
     world.cluster.place(anEndpoints([C, ...Array.from({ length: 100 }, (_, n) => `10.1.0.${n}`)]));
