@@ -22,7 +22,7 @@ import { runningHandlers } from './running-control-plane.ts';
 /** The number of lives of each worker is half of it. 66 are about thirty minutes. */
 const STEPS = Number(process.env['CHURN_STEPS'] ?? 2);
 const WORKERS = 10;
-const LONGEST_MS = STEPS > 2 ? 28_000 : 12_000;
+const LONGEST_MS = STEPS > 2 ? 24_000 : 12_000;
 jest.setTimeout(180_000 + STEPS * 60_000);
 /** The ranges are small, so that an address that is free is allocated again soon. */
 const RANGES = '10.96.0.0/26,fd00:10:96::/122';
@@ -98,7 +98,10 @@ afterAll(() => {
 
 let timeouts = 0;
 
-/** An API server that starts a request again, because its cache was old, calls the webhook again, and answers 504 after 34 s. */
+/**
+ * An API server that starts a request again, because its cache was old, calls the webhook again, and answers 504 after 34 s. On a busy
+ * machine the webhook can take longer than its 30 s.
+ */
 async function answered(
   statuses: readonly number[],
   method: 'POST' | 'PATCH' | 'DELETE',
@@ -106,7 +109,8 @@ async function answered(
   body?: object,
 ): Promise<StoredService> {
   const reply = await apiserver.request<StoredService & { message?: string }>(method, path, body);
-  if (reply.status === 504 && method === 'PATCH') {
+  const isLate = reply.status === 500 && reply.body.message?.includes('context deadline exceeded');
+  if (isLate || (reply.status === 504 && method === 'PATCH')) {
     timeouts += 1;
     return answered(statuses, method, path, body);
   }
