@@ -1,4 +1,4 @@
-import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { DescribeTimeToLiveCommand, type DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { dynamoDbStore } from '../lib/table/dynamodb/dynamodb-store.ts';
 import { createDynamoClient } from '../lib/table/dynamodb/dynamodb-table.ts';
 import type { KeyValueTable, Store } from '../lib/table/key-value-table.ts';
@@ -24,6 +24,8 @@ export interface OpenTable extends Pick<Store, 'clock'> {
   /** The table until the end of the command. */
   readonly table: KeyValueTable;
   readonly tableUntil: Store['table'];
+  /** Returns what a user should know if the table keeps expired items; `undefined` if it deletes them, or if that is not known. */
+  adviceOnTtl(): Promise<string | undefined>;
   close(): Promise<void>;
 }
 
@@ -42,7 +44,29 @@ export async function openTable(
     ? localTable(options, operands)
     : tableInAws(options.table, options, signal));
   const { table, clock } = dynamoDbStore(client, found.tableName, nowMs);
-  return { ...found, clock, table: table(signal), tableUntil: table, close: async () => client.destroy() };
+  return {
+    ...found,
+    ...{ clock, table: table(signal), tableUntil: table },
+    adviceOnTtl: () => adviceOnTtl(client, found.tableName, signal),
+    close: async () => client.destroy(),
+  };
+}
+
+async function adviceOnTtl(
+  client: DynamoDBClient,
+  tableName: string,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const command = new DescribeTimeToLiveCommand({ TableName: tableName });
+  const found = await client.send(command, { abortSignal: signal }).catch((error: Error) => error);
+  if (!(found instanceof Error)) {
+    const { TimeToLiveStatus: status, AttributeName: attribute } = found.TimeToLiveDescription ?? {};
+    if (attribute === 'ttl' && (status === 'ENABLED' || status === 'ENABLING')) return undefined;
+    return `table ${tableName} keeps expired items, because TTL on its attribute "ttl" is off: turn it on with "aws dynamodb update-time-to-live" (docs/installing.md).`;
+  }
+  // Without the right to ask, or without a table, nothing is known.
+  if (found.name !== 'UnknownOperationException') return undefined;
+  return `the database of table ${tableName} has no TTL: expired items stay, and the table grows slowly.`;
 }
 
 type Found = Pick<OpenTable, 'tableName' | 'title' | 'running'> & { readonly client: DynamoDBClient };

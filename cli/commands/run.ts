@@ -83,6 +83,8 @@ async function runTable(cli: Cli, { filename, kubeconfig, context, admission, de
   const { serveTable } = await import('../passes/serve-table.ts');
   const opened = await cli.openForWriting();
   cli.output.say(`serving the clusters of ${opened.title}`);
+  const advice = await opened.adviceOnTtl();
+  if (advice !== undefined) cli.output.say(advice);
   await serveTable(opened, cli.options, { listen, ended: cli.ended });
   cli.output.say('ended; the endpoints are unchanged.');
   return EXIT.fine;
