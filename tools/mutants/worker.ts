@@ -47,7 +47,7 @@ interface Measured {
 const ROOT = path.join(import.meta.dirname, '../..');
 const TEST_MS = 60_000;
 /** The CPU time above which a test does not run for every mutant. */
-const SLOW_CPU_MS = 3_000;
+const SLOW_CPU_MS = 1_000;
 const MOST_CPU_MS = 5_000;
 /** The test files that are reloaded first. The others follow only if the mutant survives. */
 const FIRST_RELOADED = 6;
