@@ -139,6 +139,9 @@ async function live(name: string): Promise<void> {
   await answered([200], 'DELETE', `${SERVICES}/${name}`);
 }
 
+const MISSING = 'without an IPAddress, and no other Service has it';
+const addressIn = (text: string) => text.split(' ', 1)[0] ?? '';
+
 /** Returns a text for each address of a Service that another Service has, or whose IPAddress does not reference the Service. */
 async function wronglyRecorded(): Promise<readonly string[]> {
   const services = await apiserver.request<{ items: StoredService[] }>('GET', '/api/v1/services');
@@ -150,24 +153,33 @@ async function wronglyRecorded(): Promise<readonly string[]> {
       const [parent, other] = [parents.get(address)?.name, owners.get(address)];
       owners.set(address, name);
       if (parent === name && other === undefined) return [];
-      return `${address} of ${name}: its IPAddress references ${parent ?? 'nothing'}, and ${other ?? 'no other Service'} has it`;
+      if (parent === undefined && other === undefined) return `${address} of ${name} ${MISSING}`;
+      return `${address} of ${name}, recorded for ${parent ?? 'nothing'}, which ${other ?? 'no other Service'} has`;
     }),
   );
 }
 
-/** Runs passes until `work` ends. Two looks at the lists must agree, because a request may end between both lists. */
+/**
+ * Runs passes until `work` ends. Two looks at the lists must agree, because a request may end between both lists. An API server whose
+ * webhook is late also deletes IPAddresses of addresses that the Service keeps (seen with 1.37.2): the next pass creates them.
+ */
 async function passesDuring(work: Promise<unknown>): Promise<Invoked[]> {
   let isWorking = true;
   const done = work.finally(() => {
     isWorking = false;
   });
   const passes: Invoked[] = [];
+  let missing = new Set<string>();
   while (isWorking) {
-    passes.push(await handlers.run('cluster-ip-repair'));
-    const wrong = new Set(await wronglyRecorded());
-    const still = wrong.size === 0 ? [] : (await wronglyRecorded()).filter((address) => wrong.has(address));
-    const changes = still.length === 0 ? [] : passes.flatMap((pass) => pass.changes);
-    expect({ still, timeouts, changes }).toEqual({ still: [], timeouts, changes: [] });
+    const pass = await handlers.run('cluster-ip-repair');
+    passes.push(pass);
+    const first = new Set(await wronglyRecorded());
+    const wrong = first.size === 0 ? [] : (await wronglyRecorded()).filter((text) => first.has(text));
+    const isDeleted = (text: string) =>
+      pass.changes.some((line) => line.startsWith(`deleted IPAddress ${addressIn(text)}`));
+    const isFresh = (text: string) => text.endsWith(MISSING) && !missing.has(text) && !isDeleted(text);
+    expect({ wrong: wrong.filter((text) => !isFresh(text)), changes: pass.changes }).toMatchObject({ wrong: [] });
+    missing = new Set(wrong);
     await sleep(500);
   }
   await done;
@@ -199,7 +211,9 @@ test('no pass deletes the IPAddress of a request that a webhook delays, and no a
   const planted = 'deleted IPAddress 10.96.0.9';
   const isLeft = (line: string) =>
     timeouts > 0 && /^deleted IPAddress |appears to have leaked|wrong reference/.test(line);
-  const others = (lines: readonly string[]) => lines.filter((line) => !line.includes('10.96.0.9') && !isLeft(line));
+  const created = changes.flatMap((change) => /^created IPAddress (\S+)/.exec(change)?.[1] ?? []);
+  const isExplained = (line: string) => isLeft(line) || ['10.96.0.9', ...created].some((item) => line.includes(item));
+  const others = (lines: readonly string[]) => lines.filter((line) => !isExplained(line));
   expect({ errors, changes: others(changes), findings: others(findings) }).toEqual({
     errors: [],
     changes: [],
