@@ -25,7 +25,7 @@ import { decideLeases, describeChanges } from '../endpoints/lease-decisions.ts';
 import { addressesWanted, endpointsPublication, slicesPublication } from '../endpoints/publication.ts';
 import { publishedAddresses, publishedServers, type ServersSeen } from '../endpoints/published-servers.ts';
 import { ClusterError, type ClusterPort, readOrFault } from '../kubernetes/cluster-port.ts';
-import type { LeaseChanges } from '../leases/lease.ts';
+import { isActive, type LeaseChanges } from '../leases/lease.ts';
 import { changeLeases, notOverwritten, readLeases, type StoredLeases } from '../table/leases.ts';
 import { plainValue } from '../table/stored-item.ts';
 import { defined, isRecord } from '../util/values.ts';
@@ -125,11 +125,11 @@ async function gather(context: PassContext): Promise<World | PassReport> {
   const read = await readObjects(kubernetes, families).catch((error: unknown): PassReport => {
     if (!(error instanceof ClusterError)) throw error;
     const live = publishedAddresses(stored.leases, expected, nowMs());
+    const activeLeases = stored.leases.filter((lease) => isActive(lease, nowMs())).length;
     const wanted = spec.mode === 'observe' ? [] : contests.flatMap(addressesWanted);
     const dead = deadServersPublished(wanted, live, outcomes, error);
-    if (dead.length === 0 && live.length > 0) throw error;
-    const counts = { activeLeases: live.length };
-    const report = { changes: lines, findings: [...findings, ...dead], counts, errors: [error] };
+    if (dead.length === 0 && activeLeases > 0) throw error;
+    const report = { changes: lines, findings: [...findings, ...dead], counts: { activeLeases }, errors: [error] };
     return { ...report, ...defined({ state }) };
   });
   if ('errors' in read) return read;

@@ -375,7 +375,6 @@ describe('a dead API server that is also the server of the kubeconfig', () => {
 
   test.each<[string, (world: EndpointsWorld) => unknown]>([
     ['if all servers answer', () => undefined],
-    ['if no server answers', (world) => world.answer(SILENT, A, B)],
     ['in observe', (world) => world.answer(SILENT, A).change({ mode: 'observe' })],
   ])('a pass whose cluster does not answer reports no dead server %s', async (_, happens) => {
     const world = await settled(worldOf(A, B));
@@ -383,6 +382,18 @@ describe('a dead API server that is also the server of the kubeconfig', () => {
     const kubernetes = failing(world);
     for (let tick = 0; tick < 4; tick++)
       await expect(world.tick(10_000, { kubernetes })).rejects.toThrow('ECONNREFUSED');
+  });
+
+  test('a pass whose cluster does not answer, with no server that answers, counts no active lease once all have expired', async () => {
+    const world = await settled(worldOf(A, B));
+    world.answer(SILENT, A, B);
+    const kubernetes = failing(world);
+    await expect(world.tick(10_000, { kubernetes })).rejects.toThrow('ECONNREFUSED');
+    for (let tick = 0; tick < 4; tick++) {
+      const report = await world.tick(10_000, { kubernetes });
+      expect(report).toMatchObject({ counts: { activeLeases: 0 }, findings: [], errors: [{ code: 'Unavailable' }] });
+    }
+    expect(world.published()).toEqual([A, B]);
   });
 
   test('a pass whose cluster never answered counts no active lease', async () => {
