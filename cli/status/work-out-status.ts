@@ -115,9 +115,8 @@ function aboutLoops({ inputs, health: { loops, overdue }, nowMs }: Parts): Atten
   const bad = loops.filter(
     (status) => ['failing', 'late'].includes(status.state) || (status.state === 'neverRan' && isOverdue(status)),
   );
-  // The request that an error quotes differs from loop to loop.
   const causeOf = ({ state, lastPass }: LoopStatus) =>
-    state === 'failing' ? `${state} ${errorText(lastPass?.error).replaceAll(/"[^"]*"/g, '')}` : state;
+    state === 'failing' ? `${state} ${causeIn(errorText(lastPass?.error))}` : state;
   return [...Map.groupBy(bad, causeOf).values()].map((alike): Attention => {
     const { state = 'late' } = alike[0] ?? {};
     return {
@@ -127,6 +126,11 @@ function aboutLoops({ inputs, health: { loops, overdue }, nowMs }: Parts): Atten
       next: stateHint(state, inputs.cluster.spec),
     };
   });
+}
+
+/** Returns what is the same in the errors of all loops: the server that does not answer, or the text without the quoted request. */
+function causeIn(error: string): string {
+  return /(https?:\S+) (could not be reached|did not answer)/.exec(error)?.[1] ?? error.replaceAll(/"[^"]*"/g, '');
 }
 
 function failureOf(alike: readonly LoopStatus[]): string {

@@ -106,11 +106,22 @@ describe('a loop', () => {
       ...runRecords(NOT_LONG_AGO_MS),
       'system-namespaces': failedAt('list Namespaces', 1),
       'kubernetes-service': failedAt('get Service default/kubernetes', 7),
+      'cluster-ip-repair': aRunRecord(NOT_LONG_AGO_MS, {
+        ...failed(NOT_LONG_AGO_MS, 1),
+        error: {
+          code: 'Unavailable',
+          message:
+            'unable to refresh the service IP block: https://192.0.2.1 could not be reached for "list servicecidrs"',
+        },
+      }),
       'node-port-repair': failed(NOT_LONG_AGO_MS, 1),
     };
     const quoted = 'https://192.0.2.1 did not answer "list Namespaces" within 2000 ms.';
     expect(statusOf({ records }).attention.map(({ level, message }) => [level, message])).toEqual([
-      ['unhealthy', `system-namespaces, kubernetes-service failed up to 7 times in a row: Unavailable: ${quoted}`],
+      [
+        'unhealthy',
+        `system-namespaces, kubernetes-service, cluster-ip-repair failed up to 7 times in a row: Unavailable: ${quoted}`,
+      ],
       ['warning', 'node-port-repair failed: Unavailable: the API server did not answer'],
     ]);
   });
