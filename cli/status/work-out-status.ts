@@ -130,7 +130,10 @@ function aboutLoops({ inputs, health: { loops, overdue }, nowMs }: Parts): Atten
 
 /** Returns what is the same in the errors of all loops: the server that does not answer, or the text without the quoted request. */
 function causeIn(error: string): string {
-  return /(https?:\S+) (could not be reached|did not answer)/.exec(error)?.[1] ?? error.replaceAll(/"[^"]*"/g, '');
+  const ends = [' could not be reached ', ' did not answer '].map((text) => error.indexOf(text));
+  const end = ends.find((at) => at > 0);
+  if (end === undefined) return error.replaceAll(/"[^"]*"/g, '');
+  return error.slice(error.lastIndexOf(' ', end - 1) + 1, end);
 }
 
 function failureOf(alike: readonly LoopStatus[]): string {
