@@ -46,7 +46,9 @@ export async function openTable(
   const { table, clock } = dynamoDbStore(client, found.tableName, nowMs);
   return {
     ...found,
-    ...{ clock, table: table(signal), tableUntil: table },
+    clock,
+    table: table(signal),
+    tableUntil: table,
     adviceOnTtl: () => adviceOnTtl(client, found.tableName, signal),
     close: async () => client.destroy(),
   };

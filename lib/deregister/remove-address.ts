@@ -12,7 +12,7 @@ import {
 } from '../cluster/published-objects.ts';
 import { planWrites } from '../endpoints/publication.ts';
 import { knownAddresses, publishedAddresses } from '../endpoints/published-servers.ts';
-import { ClusterError, type ClusterPort, readOrFault } from '../kubernetes/cluster-port.ts';
+import { ClusterError, type ClusterPort, resultOrFault } from '../kubernetes/cluster-port.ts';
 import { isWithdrawn, type Lease } from '../leases/lease.ts';
 import type { ClusterSpec } from '../spec/cluster-spec.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
@@ -91,8 +91,8 @@ async function writeWithout(
   const { kubernetes, table, spec, nowMs, address, lastOne = false } = removal;
   const { family, refs } = removal.family;
   const [slice, endpoints] = await Promise.all([
-    readOrFault(kubernetes.get<EndpointSliceObject>(refs.EndpointSlice)),
-    refs.Endpoints && readOrFault(kubernetes.get<EndpointsObject>(refs.Endpoints)),
+    resultOrFault(kubernetes.get<EndpointSliceObject>(refs.EndpointSlice)),
+    refs.Endpoints && resultOrFault(kubernetes.get<EndpointsObject>(refs.Endpoints)),
   ]);
   const objects: PublishedObjects = {
     ...(refs.Endpoints && !(endpoints instanceof ClusterError) && { Endpoints: endpoints }),
@@ -123,7 +123,7 @@ async function fence({ kubernetes, nowMs, address, family }: Removal): Promise<s
   const changes: string[] = [];
   for (const ref of Object.values(family.refs)) {
     for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
-      const object = await readOrFault(kubernetes.get<EndpointsObject | EndpointSliceObject>(ref));
+      const object = await resultOrFault(kubernetes.get<EndpointsObject | EndpointSliceObject>(ref));
       if (object === undefined || object instanceof ClusterError || addressesIn(object).includes(address)) break;
       const annotations = { ...object.metadata.annotations, [FENCED_AT]: new Date(nowMs()).toISOString() };
       const result = await kubernetes.update({ ...object, metadata: { ...object.metadata, annotations } });

@@ -88,19 +88,19 @@ function decideFamily(observation: LeaseObservation): LeaseChanges {
 
 /**
  * Returns a line with the reason for each written change of a lease, except for refreshes and misses.
- * @param notes texts for the lines about new leases, by address
+ * @param noteOf returns the end of the line about a new lease
  */
 export function describeChanges(
   { leases, outcomes, nowMs }: Pick<LeaseObservation, 'leases' | 'outcomes' | 'nowMs'>,
   decided: LeaseChanges,
   written: ReadonlySet<string>,
-  notes: ReadonlyMap<string, string>,
+  noteOf: (address: string) => string,
 ): string[] {
   const byAddress = new Map(leases.map((lease) => [lease.address, lease]));
   return [...written].flatMap((address) => {
     const before = byAddress.get(address);
     const change = describeChange(address, before, decided.get(address), nowMs);
-    const note = before === undefined ? (notes.get(address) ?? '') : '';
+    const note = before === undefined ? noteOf(address) : '';
     return change === undefined ? [] : `${change}: ${outcomes.get(address)?.detail ?? 'not in the spec'}${note}`;
   });
 }

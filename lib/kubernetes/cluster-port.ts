@@ -118,9 +118,9 @@ export function isFaultOfObject(error: unknown): error is ClusterError {
   return error instanceof ClusterError && FAULTS_OF_OBJECTS.has(error.code);
 }
 
-/** Returns what was read, or the fault of its object. Other errors are thrown. */
-export async function readOrFault<Read>(reading: Promise<Read>): Promise<Read | ClusterError> {
-  return reading.catch((error: unknown) => {
+/** Waits for a call. Returns its result, or its error if it failed because of its object. Throws other errors. */
+export async function resultOrFault<Result>(call: Promise<Result>): Promise<Result | ClusterError> {
+  return call.catch((error: unknown) => {
     if (!isFaultOfObject(error)) throw error;
     return error;
   });

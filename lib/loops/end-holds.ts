@@ -1,6 +1,6 @@
 import { canonicalAddress } from '../allocator/ip-address.ts';
 import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
-import { ClusterError, type ClusterPort, isFaultOfObject } from '../kubernetes/cluster-port.ts';
+import { ClusterError, type ClusterPort, resultOrFault } from '../kubernetes/cluster-port.ts';
 import { isSurelyOver } from '../range/hold.ts';
 import { HOLDS_SELECTOR, holdIn } from '../range/hold-ip-address.ts';
 import { serviceKey } from '../repair/address-faults.ts';
@@ -37,11 +37,13 @@ export async function endHolds(
 ): Promise<PassReport> {
   const changes = [...report.changes];
   const findings = [...report.findings];
-  const owners = ownersOf(services);
   try {
-    for (const object of await kubernetes.list('IPAddress', undefined, HOLDS_SELECTOR)) {
+    const expired = (await kubernetes.list('IPAddress', undefined, HOLDS_SELECTOR)).flatMap((object) => {
       const hold = holdIn(object);
-      if (hold === undefined || !isSurelyOver(hold, nowMs())) continue;
+      return hold !== undefined && isSurelyOver(hold, nowMs()) ? [{ object, hold }] : [];
+    });
+    const owners = expired.length === 0 ? new Map<string, string>() : ownersOf(services);
+    for (const { object, hold } of expired) {
       const { name: item } = object.metadata;
       const outcome = owners.get(item) ?? (mayEnd ? await deleteHeld(kubernetes, object) : MAY_NOT_END);
       if (outcome === 'deleted') changes.push(`released ${item}, whose hold of ${hold.owner} expired`);
@@ -75,10 +77,7 @@ const MAY_NOT_END =
 
 /** Returns `deleted`, or why the API server refused; `undefined` if the object has changed, or the write was withheld. */
 async function deleteHeld(kubernetes: ClusterPort, object: KubernetesObject): Promise<string | undefined> {
-  try {
-    return (await kubernetes.delete(object)) === 'deleted' ? 'deleted' : undefined;
-  } catch (error) {
-    if (!isFaultOfObject(error)) throw error;
-    return error.message;
-  }
+  const result = await resultOrFault(kubernetes.delete(object));
+  if (result instanceof ClusterError) return result.message;
+  return result === 'deleted' ? 'deleted' : undefined;
 }

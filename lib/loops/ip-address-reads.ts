@@ -1,7 +1,13 @@
 import { canonicalAddress } from '../allocator/ip-address.ts';
 import type { Finding } from '../cluster/finding.ts';
 import type { IPAddressRecord, ServiceClaim } from '../cluster/kubernetes-objects.ts';
-import { ClusterError, type ClusterPort, isFaultOfObject, type ObjectRef } from '../kubernetes/cluster-port.ts';
+import {
+  ClusterError,
+  type ClusterPort,
+  isFaultOfObject,
+  type ObjectRef,
+  resultOrFault,
+} from '../kubernetes/cluster-port.ts';
 import { IP_ADDRESS_READER } from '../kubernetes/ip-address-reader.ts';
 import { SERVICE_READER } from '../kubernetes/service-reader.ts';
 import { type AddressFault, type AddressView, addressFaults, serviceKey } from '../repair/address-faults.ts';
@@ -48,14 +54,11 @@ export async function readParents(
     if (unlisted.size === MOST_PARENTS) break;
     if (!services.has(serviceKey(parent))) unlisted.add(serviceKey(parent));
   }
-  const read = await eachOf([...unlisted], READS_AT_ONCE, (key) =>
-    readService(kubernetes, key).catch((error: unknown) => {
-      // The fault of its IPAddress is read again, and then reports why this Service cannot be read.
-      if (!isFaultOfObject(error)) throw error;
-      return undefined;
-    }),
-  );
-  for (const service of read) if (service !== undefined) keepService(services, service);
+  const read = await eachOf([...unlisted], READS_AT_ONCE, (key) => resultOrFault(readService(kubernetes, key)));
+  for (const service of read) {
+    // If a Service cannot be read, the pass reads the fault of its IPAddress again, and then reports why.
+    if (service !== undefined && !(service instanceof ClusterError)) keepService(services, service);
+  }
 }
 
 /**
@@ -100,11 +103,9 @@ async function readServices(
 ): Promise<Services> {
   const services: Services = new Map();
   for (const key of keys) {
-    const listed = known.get(key ?? '');
-    const service = await readService(kubernetes, key).catch((error: unknown) => {
-      if (listed === undefined || !isFaultOfObject(error)) throw error;
-      return listed;
-    });
+    const read = await resultOrFault(readService(kubernetes, key));
+    const service = read instanceof ClusterError ? known.get(key ?? '') : read;
+    if (service === undefined && read instanceof ClusterError) throw read;
     if (service !== undefined) services.set(serviceKey(service), inOneSpelling(service));
   }
   return services;

@@ -24,7 +24,7 @@ import { planService, serviceFindings } from '../endpoints/kubernetes-service.ts
 import { decideLeases, describeChanges } from '../endpoints/lease-decisions.ts';
 import { addressesWanted, endpointsPublication, slicesPublication } from '../endpoints/publication.ts';
 import { publishedAddresses, publishedServers, type ServersSeen } from '../endpoints/published-servers.ts';
-import { ClusterError, type ClusterPort, readOrFault } from '../kubernetes/cluster-port.ts';
+import { ClusterError, type ClusterPort, resultOrFault } from '../kubernetes/cluster-port.ts';
 import { isActive, type LeaseChanges } from '../leases/lease.ts';
 import { changeLeases, notOverwritten, readLeases, type StoredLeases } from '../table/leases.ts';
 import { plainValue } from '../table/stored-item.ts';
@@ -117,9 +117,11 @@ async function gather(context: PassContext): Promise<World | PassReport> {
   const observation = { spec, ...seen, nowMs: nowMs(), triesEveryMs: turnMs };
   const decided = decideLeases(observation);
   const { written, present: stored, unwritten } = await changeLeases(table, spec.name, before, decided);
-  const ofOtherPort = expected.filter((probed) => isOfOtherPort(probed, spec));
-  const notes = new Map(ofOtherPort.map((probed) => [probed.address, `, ${describeTarget(probed, spec)}`]));
-  const lines = describeChanges(observation, decided, written, notes);
+  const noteOf = (address: string) => {
+    const found = expected.find((one) => one.address === address);
+    return found !== undefined && isOfOtherPort(found, spec) ? `, ${describeTarget(found, spec)}` : '';
+  };
+  const lines = describeChanges(observation, decided, written, noteOf);
   const contests = [state, isRecord(state) ? state['slices'] : undefined].map(contestStateFrom);
   const [contest = {}, slicesContest = {}] = contests;
   const read = await readObjects(kubernetes, families).catch((error: unknown): PassReport => {
@@ -152,8 +154,8 @@ async function gather(context: PassContext): Promise<World | PassReport> {
 /** Reads the Service, the Endpoints and the slices. `unread` has the errors about objects, or a list, that cannot be read. */
 async function readObjects(kubernetes: ClusterPort, families: Families<PublishedFamily>) {
   const [service, endpoints, { slices, ofFamilies, tooLarge }] = await Promise.all([
-    readOrFault(kubernetes.get<ServiceObject>(SERVICE_REF)),
-    readOrFault(kubernetes.get<EndpointsObject>(ENDPOINTS_REF)),
+    resultOrFault(kubernetes.get<ServiceObject>(SERVICE_REF)),
+    resultOrFault(kubernetes.get<EndpointsObject>(ENDPOINTS_REF)),
     readSlices(kubernetes, families),
   ]);
   const unread = [service, endpoints, tooLarge, ...ofFamilies].filter((one) => one instanceof ClusterError);
@@ -192,7 +194,7 @@ async function readSlices(kubernetes: ClusterPort, families: readonly PublishedF
   const listed = new Map(slices.map((slice) => [slice.metadata.name, slice]));
   const ofFamilies = await Promise.all(
     families.map(async ({ refs: { EndpointSlice: ref } }) => {
-      return listed.get(ref.name) ?? readOrFault(kubernetes.get<EndpointSliceObject>(ref));
+      return listed.get(ref.name) ?? resultOrFault(kubernetes.get<EndpointSliceObject>(ref));
     }),
   );
   const read = ofFamilies.flatMap((slice) => (slice === undefined || slice instanceof ClusterError ? [] : slice));
