@@ -12,6 +12,7 @@ import { startEtcd, startKubeApiserver } from '../support/control-plane.ts';
 import type { Invoked } from '../support/handlers.ts';
 import { seededPick } from '../support/ranges.ts';
 import { running } from '../support/running.ts';
+import { IPV4_LABELS } from '../support/stock-objects.ts';
 import { runningHandlers } from './running-control-plane.ts';
 
 /*
@@ -28,11 +29,6 @@ jest.setTimeout(180_000 + STEPS * 60_000);
 const RANGES = '10.96.0.0/26,fd00:10:96::/122';
 const SERVICES = '/api/v1/namespaces/default/services';
 const IP_ADDRESSES = '/apis/networking.k8s.io/v1/ipaddresses';
-const LABELS = {
-  'ipaddress.kubernetes.io/ip-family': 'IPv4',
-  'ipaddress.kubernetes.io/managed-by': 'ipallocator.k8s.io',
-};
-
 const pick = seededPick(Number(process.env['CHURN_SEED'] ?? 1));
 const authority = makeAuthority('slow webhook of the test');
 const webhook = createServer(authority.issue(['127.0.0.1']), (request, response) => {
@@ -189,7 +185,7 @@ async function passesDuring(work: Promise<unknown>): Promise<Invoked[]> {
 test('no pass deletes the IPAddress of a request that a webhook delays, and no address is allocated twice', async () => {
   const begunAtMs = Date.now();
   await answered([201], 'POST', IP_ADDRESSES, {
-    metadata: { name: '10.96.0.9', labels: LABELS },
+    metadata: { name: '10.96.0.9', labels: IPV4_LABELS },
     spec: { parentRef: { group: '', resource: 'services', namespace: 'default', name: 'gone' } },
   });
   let lives = 0;

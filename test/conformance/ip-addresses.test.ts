@@ -5,6 +5,7 @@ import { type Etcd, type KubeApiserver, startEtcd, startKubeApiserver } from '..
 import { type StoredService, storedService } from '../support/etcd-client.ts';
 import { eventually } from '../support/eventually.ts';
 import { running } from '../support/running.ts';
+import { IPV4_LABELS } from '../support/stock-objects.ts';
 import { runningHandlers } from './running-control-plane.ts';
 
 /*
@@ -14,10 +15,6 @@ import { runningHandlers } from './running-control-plane.ts';
  */
 
 const IP_ADDRESSES = '/apis/networking.k8s.io/v1/ipaddresses';
-const LABELS = {
-  'ipaddress.kubernetes.io/ip-family': 'IPv4',
-  'ipaddress.kubernetes.io/managed-by': 'ipallocator.k8s.io',
-};
 const LONG_AGO = '2026-01-01T00:00:00Z';
 /** A creation time in the future, so that the grace period never ends during the test. */
 const IN_A_CENTURY = '2126-01-01T00:00:00Z';
@@ -42,13 +39,13 @@ interface StoredAddress {
   readonly resource?: string;
 }
 
-function storedAddress(name: string, { parent, labels = LABELS, created = LONG_AGO, ...others }: StoredAddress) {
+function storedAddress(name: string, { parent, labels = IPV4_LABELS, created = LONG_AGO, ...others }: StoredAddress) {
   const metadata = { name, uid: `uid-of-${name}`, creationTimestamp: created, labels };
   const parentRef = { group: '', resource: 'services', namespace: 'default', name: parent, ...others };
   return { apiVersion: 'networking.k8s.io/v1', kind: 'IPAddress', metadata, spec: { parentRef } };
 }
 
-const OTHER_MANAGER = { ...LABELS, 'ipaddress.kubernetes.io/managed-by': 'another' };
+const OTHER_MANAGER = { ...IPV4_LABELS, 'ipaddress.kubernetes.io/managed-by': 'another' };
 
 interface Row {
   readonly services?: readonly StoredService[];

@@ -10,6 +10,7 @@ import { rawRequests } from '../support/raw-requests.ts';
 import { running } from '../support/running.ts';
 import { portOf } from '../support/serve.ts';
 import { applyShippedRbac } from '../support/shipped-rbac.ts';
+import { IPV4_LABELS } from '../support/stock-objects.ts';
 import { runningHandlers } from './running-control-plane.ts';
 
 /* The repair of IPAddresses in a cluster without kube-controller-manager: no other program waits until a ServiceCIDR is unused. */
@@ -19,11 +20,6 @@ const SERVICES = '/api/v1/namespaces/default/services';
 const CIDRS = '/apis/networking.k8s.io/v1/servicecidrs';
 const IP_ADDRESSES = '/apis/networking.k8s.io/v1/ipaddresses';
 const FLOWS = '/apis/flowcontrol.apiserver.k8s.io/v1';
-const LABELS = {
-  'ipaddress.kubernetes.io/ip-family': 'IPv4',
-  'ipaddress.kubernetes.io/managed-by': 'ipallocator.k8s.io',
-};
-
 const etcd = running(startEtcd);
 const apiserver = running(() =>
   startKubeApiserver({ etcd, hooksOff: true, serviceClusterIPRange: RANGE, readyPath: '/livez' }),
@@ -109,7 +105,12 @@ test('an IPAddress of another parent keeps the address of a Service taken while 
   const addressOf = (index: number) => `10.0.0.${100 + index}`;
   for (const [index, [name, parent]] of all.entries()) {
     const item = addressOf(index);
-    const metadata = { name: item, uid: `uid-${index}`, creationTimestamp: '2026-01-01T00:00:00Z', labels: LABELS };
+    const metadata = {
+      name: item,
+      uid: `uid-${index}`,
+      creationTimestamp: '2026-01-01T00:00:00Z',
+      labels: IPV4_LABELS,
+    };
     const spec = { parentRef: { group: '', resource: 'services', ...parent } };
     await etcd.put(`/registry/ipaddresses/${item}`, {
       apiVersion: 'networking.k8s.io/v1',

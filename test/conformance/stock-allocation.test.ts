@@ -2,17 +2,13 @@ import { beforeAll } from '@jest/globals';
 import type { V1IPAddress, V1Service } from '@kubernetes/client-node';
 import { type Asked, type Family, type StockCluster, stockAllocationContract } from '../contract/stock-allocation.ts';
 import { eventually } from '../support/eventually.ts';
+import { IPV4_LABELS } from '../support/stock-objects.ts';
 import { runningControlPlane } from './running-control-plane.ts';
 
 const NETWORKING = '/apis/networking.k8s.io/v1';
 const ADMISSION = '/apis/admissionregistration.k8s.io/v1';
 const SERVICES = '/api/v1/namespaces/default/services';
 const PORTS = [{ port: 80 }];
-const LABELS = {
-  'ipaddress.kubernetes.io/managed-by': 'ipallocator.k8s.io',
-  'ipaddress.kubernetes.io/ip-family': 'IPv4',
-};
-
 const { apiserver } = runningControlPlane({ serviceClusterIPRange: '10.0.0.0/24,fd00:10::/112' });
 
 type Request = typeof apiserver.request;
@@ -93,7 +89,7 @@ const cluster: StockCluster = {
       parent === undefined
         ? { group: 'example.com', resource: 'holds', name: 'held' }
         : { group: '', resource: 'services', namespace: 'default', name: parent };
-    const labels = parent === undefined ? {} : LABELS;
+    const labels = parent === undefined ? {} : IPV4_LABELS;
     return must('POST', `${NETWORKING}/ipaddresses`, { metadata: { name, labels }, spec: { parentRef } });
   },
   removeRecord: (address) => must('DELETE', `${NETWORKING}/ipaddresses/${address}`),

@@ -7,6 +7,12 @@ const NETWORKING = 'networking.k8s.io/v1';
 
 export const MANAGED = 'ipallocator.k8s.io';
 
+/** The labels of the IPAddress of an IPv4 address. */
+export const IPV4_LABELS = {
+  'ipaddress.kubernetes.io/ip-family': 'IPv4',
+  'ipaddress.kubernetes.io/managed-by': MANAGED,
+};
+
 export function stockCidr(...cidrs: readonly string[]) {
   return { apiVersion: NETWORKING, kind: 'ServiceCIDR', metadata: { name: 'kubernetes' }, spec: { cidrs } };
 }
