@@ -128,7 +128,7 @@ function aboutLoops({ inputs, health: { loops, overdue }, nowMs }: Parts): Atten
   });
 }
 
-/** Returns what is the same in the errors of all loops: the server that does not answer, or the text without the quoted request. */
+/** Returns the part of an error that names its cause: the server that does not answer, or else the text without the quoted request. */
 function causeIn(error: string): string {
   const ends = [' could not be reached ', ' did not answer '].map((text) => error.indexOf(text));
   const end = ends.find((at) => at > 0);

@@ -85,8 +85,8 @@ function fieldsOf({ passId, mode, ownedBy, durationMs, report, errors, wouldWrit
 }
 
 /**
- * Returns a text for each error. An API server that does not answer fails all requests alike, so that of its errors only the first
- * with each code has a text.
+ * Returns the texts of errors. Errors with one code that concern an API server, and no object, are one text with their number,
+ * because a server that does not answer fails every request.
  */
 function errorTexts(errors: readonly unknown[] = []): string[] {
   const alike = Map.groupBy(errors, (error) => {

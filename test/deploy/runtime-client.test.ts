@@ -57,7 +57,7 @@ test('a process that reaches the time limit is killed, and the next event starts
  * The runtime client does not handle such a rejection: Node.js prints it, and ends the process after it has taken the next event.
  * The client answers in the next step of the event loop, so this promise rejects in the one after that.
  */
-test('a promise that rejects after the answer is printed, and loses the next event', async () => {
+test('if a promise rejects after the answer, its error is printed, and the next event is lost', async () => {
   const running = run(
     'async ({ late }) => { if (late) setImmediate(() => setImmediate(() => Promise.reject(new Error("too late")))); return "answered"; }',
   );
