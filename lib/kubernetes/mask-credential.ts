@@ -1,6 +1,8 @@
 type Headers = Readonly<Record<string, string>>;
 type Body = AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
 
+/** A character that no header contains. */
+const BETWEEN_HEADERS = '\n';
 /** Credentials with fewer bytes are not masked, because they would match unrelated words. */
 const SHORTEST = 8;
 
@@ -17,15 +19,11 @@ export class CredentialMask {
     this.#forms = forms.map((form) => Buffer.from(form)).filter(({ length }) => length >= SHORTEST);
   }
 
+  /** Returns the masked headers. They are searched as one text, because a search of each value would take more time than the call. */
   headers(headers: Headers): Headers {
-    const mask = (bytes: Buffer, form: Buffer) => {
-      const search = new SecretSearch(form);
-      return Buffer.concat([search.push(bytes), search.end()]);
-    };
-    const entries = Object.entries(headers).map(([name, value]) => {
-      return [name, this.#forms.reduce(mask, Buffer.from(value)).toString()];
-    });
-    return Object.fromEntries(entries);
+    const values = Buffer.from(Object.values(headers).join(BETWEEN_HEADERS));
+    const masked = maskAll(this.#searches(this.#forms.length), values).toString().split(BETWEEN_HEADERS);
+    return Object.fromEntries(Object.keys(headers).map((name, index) => [name, masked[index] ?? '']));
   }
 
   /**
@@ -33,8 +31,12 @@ export class CredentialMask {
    * credential itself is masked in a list of objects, because the search for each form takes time, and no proxy sends such a list.
    */
   body(body: Body, isList = false): Body {
-    const forms = isList ? this.#forms.slice(0, 1) : this.#forms;
-    return forms.reduce((bytes: Body, form) => masked(bytes, new SecretSearch(form)), body);
+    const searches = this.#searches(isList ? 1 : this.#forms.length);
+    return searches.length === 0 ? body : masked(body, searches);
+  }
+
+  #searches(count: number): SecretSearch[] {
+    return this.#forms.slice(0, count).map((form) => new SecretSearch(form));
   }
 }
 
@@ -49,13 +51,18 @@ function formsOf(token: string): readonly string[] {
   return [...new Set([token, ...escaped, ...base64])];
 }
 
-async function* masked(body: Body, search: SecretSearch): AsyncGenerator<Uint8Array> {
+async function* masked(body: Body, searches: readonly SecretSearch[]): AsyncGenerator<Uint8Array> {
   for await (const chunk of body) {
-    const bytes = search.push(chunk);
+    const bytes = searches.reduce((bytes, search) => search.push(bytes), chunk);
     if (bytes.length > 0) yield bytes;
   }
-  const rest = search.end();
+  const rest = maskAll(searches, Buffer.alloc(0));
   if (rest.length > 0) yield rest;
+}
+
+/** Returns the last bytes, masked, behind those that the searches hold back. */
+function maskAll(searches: readonly SecretSearch[], last: Buffer): Buffer {
+  return searches.reduce((bytes, search) => Buffer.concat([search.push(bytes), search.end()]), last);
 }
 
 const BACKSLASH = 0x5c;
