@@ -18,8 +18,9 @@ const ONES_IN_BYTE = Uint8Array.from({ length: 256 }, (_, byte) => {
 });
 
 export function trimmed(data: Uint8Array): Uint8Array {
-  const first = data.findIndex((byte) => byte !== 0);
-  return first < 0 ? new Uint8Array(0) : data.slice(first);
+  let first = 0;
+  while (data[first] === 0) first += 1;
+  return data.slice(first);
 }
 
 export function popCount(data: Uint8Array): number {
