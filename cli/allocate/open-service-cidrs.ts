@@ -7,8 +7,10 @@ import type { PickIndex } from '../../lib/allocator/range-allocator.ts';
 import { isRefused, type Refusal, rangeIsFull, refused } from '../../lib/allocator/refusal.ts';
 import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
 import { ClusterError, type ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
+import { listAllServices } from '../../lib/kubernetes/item-reader.ts';
 import { listServiceCidrs } from '../../lib/kubernetes/service-cidrs.ts';
 import { withholdWrites } from '../../lib/kubernetes/withhold-writes.ts';
+import { addressOwners } from '../../lib/loops/end-holds.ts';
 import type { HoldTerms } from '../../lib/range/hold.ts';
 import { holdIn, ipAddressOfHold, MANAGED_BY_HOLDS, REQUEST_LABEL } from '../../lib/range/hold-ip-address.ts';
 import {
@@ -87,13 +89,16 @@ interface Holding {
   readonly pick: PickIndex;
 }
 
-/** Holds the requested addresses. If one of them is refused, the caller releases the addresses that are already held. */
+/**
+ * Holds the requested addresses. If one of them is refused, the caller releases the addresses that are already held. The address of
+ * a Service is never held, even if its IPAddress is missing, because the release of the hold would free it.
+ */
 async function holdAddresses(
   kubernetes: ClusterPort,
   requested: readonly Requested[],
   { hold, own, ready, pick }: Holding,
 ): Promise<Allocated> {
-  const taken = new Set<string>();
+  const taken = new Set((await readOwners(kubernetes)).keys());
   let holds = 0;
   for await (const batch of kubernetes.ipAddresses()) {
     for (const { name, managedBy } of batch) {
@@ -143,29 +148,40 @@ async function createHeld(kubernetes: ClusterPort, item: string, hold: HoldTerms
   return object !== undefined && holdIn(object)?.requestId === hold.requestId;
 }
 
-/** Releases only held addresses, never the address of a Service. */
+/**
+ * Releases only held addresses, never the address of a Service. The Services are read after the IPAddress, and while it exists, no API
+ * server allocates the address.
+ */
 async function releaseAddresses(
   kubernetes: ClusterPort,
   items: readonly string[],
   networks: readonly Network[],
   { checkTime, ...options }: ReleaseOptions & CallerTime,
 ): Promise<Released> {
-  const releaseOne = async (item: string): Promise<Released[number]['outcome']> => {
+  let owners: ReadonlyMap<string, string> | undefined;
+  const releaseOne = async (item: string): Promise<Omit<Released[number], 'item'>> => {
     const object = await readAddress(kubernetes, item);
-    if (object === undefined) return 'free';
-    checkTime?.();
+    if (object === undefined) return { outcome: 'free' };
     const hold = holdIn(object);
-    if (hold === undefined || !mayRelease(hold, item, options)) return 'kept';
+    if (hold === undefined || !mayRelease(hold, item, options)) return { outcome: 'kept' };
+    owners ??= await readOwners(kubernetes);
+    const owner = owners.get(item);
+    if (owner !== undefined) return { outcome: 'kept', refusal: ofService(owner) };
+    checkTime?.();
     const result = await kubernetes.delete(object);
-    if (result === 'conflict') return 'kept';
-    return result === 'notFound' ? 'free' : 'released';
+    if (result === 'conflict') return { outcome: 'kept' };
+    return { outcome: result === 'notFound' ? 'free' : 'released' };
   };
   const results: Released[number][] = [];
   for (const value of items) {
     const item = itemIn(networks, value);
-    results.push(isRefused(item) ? { item: value, outcome: 'notInRange' } : { item, outcome: await releaseOne(item) });
+    results.push(isRefused(item) ? { item: value, outcome: 'notInRange' } : { item, ...(await releaseOne(item)) });
   }
   return results;
+}
+
+async function readOwners(kubernetes: ClusterPort): Promise<ReadonlyMap<string, string>> {
+  return addressOwners(await listAllServices(kubernetes));
 }
 
 function readAddress(kubernetes: ClusterPort, name: string): Promise<KubernetesObject | undefined> {
@@ -177,6 +193,11 @@ function itemIn(networks: readonly Network[], value: string): string | Refusal {
   const address = item === undefined ? undefined : parseAddress(item);
   if (item !== undefined && address && networks.some((network) => isUsableIn(network, address))) return item;
   return ipNotInRange(value, networks.map(({ text }) => text).join(', '));
+}
+
+function ofService(owner: string): Refusal {
+  const message = `Service ${owner} has the address: the hold stays until the repair of IPAddresses replaces it`;
+  return refused('NotHeld', message);
 }
 
 function tooManyHolds(holds: number): Refusal {

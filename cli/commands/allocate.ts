@@ -151,13 +151,13 @@ function releaseItems(act: Act, kind: ItemKind): Command {
   const several = `${ITEM_NOUNS[kind]}s`;
   const command = new Command(kind)
     .description(
-      `Release ${several}, and end their holds.\n\nThe Services of the cluster are read first. If a Service has one of them, it could be allocated twice: it is released only after confirmation.`,
+      `Release ${several}, and end their holds.\n\nThe Services of the cluster are read first. If a Service has one of them, it could be allocated twice: it is released only after confirmation, and not at all if the API servers allocate.`,
     )
     .argument('<cluster>', 'the name of the cluster')
     .argument('<value...>', `${several} to release`)
     .option('--owner <name>', 'release only what this owner holds, and refuse the rest')
     .option('--dry-run', 'release nothing, and print what would be released')
-    .option('--yes', 'release without reading Services and without confirmation');
+    .option('--yes', 'release from the table without reading Services and without confirmation');
   return withConnectionOptions(command).action(
     act<ReleaseOptions>((cli, [name = '', ...values], options) => release(cli, { kind, name, values }, options)),
   );
@@ -187,7 +187,8 @@ async function release(cli: Cli, { kind, name, values }: NamedItems, options: Re
   report(output, 'Release', answer, 'Not all were released.', ({ value, outcome }) => {
     return `${value} ${outcome === 'free' ? 'was free' : outcome}${dryRun ? ' (dry run)' : ''}`;
   });
-  if (dryRun) output.say('Dry run: nothing was released. Services were not read.');
+  const unread = spec.allocator === 'table' ? ' Services were not read.' : '';
+  if (dryRun) output.say(`Dry run: nothing was released.${unread}`);
   return EXIT.fine;
 }
 

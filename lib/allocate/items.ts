@@ -134,8 +134,8 @@ export async function releaseItems(
     answers.push(
       isRefused(result)
         ? wanted.map((item) => refuse(item, result))
-        : result.map(({ item, outcome }) =>
-            outcome === 'kept' ? refuse(item, notHeld(item, owner)) : { ...named(name, item), outcome },
+        : result.map(({ item, outcome, refusal: why = notHeld(item, owner) }) =>
+            outcome === 'kept' ? refuse(item, why) : { ...named(name, item), outcome },
           ),
     );
   }

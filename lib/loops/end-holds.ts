@@ -1,5 +1,5 @@
 import { canonicalAddress } from '../allocator/ip-address.ts';
-import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
+import type { KubernetesObject, ServiceClaim } from '../cluster/kubernetes-objects.ts';
 import { ClusterError, type ClusterPort, resultOrFault } from '../kubernetes/cluster-port.ts';
 import { isSurelyOver } from '../range/hold.ts';
 import { HOLDS_SELECTOR, holdIn } from '../range/hold-ip-address.ts';
@@ -42,10 +42,10 @@ export async function endHolds(
       const hold = holdIn(object);
       return hold !== undefined && isSurelyOver(hold, nowMs()) ? [{ object, hold }] : [];
     });
-    const owners = expired.length === 0 ? new Map<string, string>() : ownersOf(services);
+    const owners = addressOwners(expired.length === 0 ? [] : services.values());
     for (const { object, hold } of expired) {
       const { name: item } = object.metadata;
-      const outcome = owners.get(item) ?? (mayEnd ? await deleteHeld(kubernetes, object) : MAY_NOT_END);
+      const outcome = whyKept(owners.get(item), mayEnd) ?? (await deleteHeld(kubernetes, object));
       if (outcome === 'deleted') changes.push(`released ${item}, whose hold of ${hold.owner} expired`);
       else if (outcome !== undefined && findings.length < MOST_UNENDED) {
         const message = `The hold of ${hold.owner} on ${item} expired and is not released: ${outcome}`;
@@ -61,19 +61,20 @@ export async function endHolds(
   }
 }
 
-/** Returns why the hold of an address does not end, for each address that a Service has. */
-function ownersOf(services: Services): ReadonlyMap<string, string> {
+/** Returns the Service of each address that one has. The addresses are in canonical form. */
+export function addressOwners(services: Iterable<ServiceClaim>): ReadonlyMap<string, string> {
   return new Map(
-    [...services.values()].flatMap((service) =>
-      service.clusterIPs.map((text) => {
-        return [canonicalAddress(text) ?? text, `Service ${serviceKey(service)} has the address.`] as const;
-      }),
+    [...services].flatMap((service) =>
+      service.clusterIPs.map((text) => [canonicalAddress(text) ?? text, serviceKey(service)] as const),
     ),
   );
 }
 
-const MAY_NOT_END =
-  'passes may not delete IPAddresses. Allow them "delete" of "ipaddresses", or release it with "kbctl release ip".';
+function whyKept(owner: string | undefined, mayEnd: boolean): string | undefined {
+  if (owner !== undefined) return `Service ${owner} has the address.`;
+  if (mayEnd) return undefined;
+  return 'passes may not delete IPAddresses. Allow them "delete" of "ipaddresses", or release it with "kbctl release ip".';
+}
 
 /** Returns `deleted`, or why the API server refused; `undefined` if the object has changed, or the write was withheld. */
 async function deleteHeld(kubernetes: ClusterPort, object: KubernetesObject): Promise<string | undefined> {

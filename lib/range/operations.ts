@@ -41,6 +41,8 @@ export type Released = readonly {
   readonly item: string;
   /** `kept`: the item stays allocated, because the caller may not release it, or because `restore` contains its hold. */
   readonly outcome: 'released' | 'free' | 'kept' | 'notInRange';
+  /** The reason why the item is kept, if its hold is not the reason. */
+  readonly refusal?: Refusal;
 }[];
 
 /** The result of an allocation. `items` are in canonical form, in the order of the request. */

@@ -37,6 +37,11 @@ interface Options {
   readonly spoil?: (port: ClusterPort) => Partial<ClusterPort>;
 }
 
+function service(name: string, ...clusterIPs: string[]): KubernetesObject {
+  const metadata = { namespace: 'a', name };
+  return { apiVersion: 'v1', kind: 'Service', metadata, ...{ spec: { clusterIP: clusterIPs[0], clusterIPs } } };
+}
+
 /** A cluster whose own API servers allocate, and a handler that connects to it. */
 async function aCluster({ objects, spec, spoil }: Options = {}): Promise<AllocateWorld & { cluster: MemoryCluster }> {
   const cluster = memoryCluster(objects ?? [cidr('kubernetes', ['10.0.0.0/27', 'fd00::/64'])]);
@@ -104,6 +109,19 @@ describe('A request to allocate addresses in a cluster whose API servers allocat
       expect(answer.error).toEqual({ code: 'AlreadyAllocated', message: 'provided IP is already allocated' });
       expect(answer.items[1]).toMatchObject({ outcome: 'refused', error: { code: 'AlreadyAllocated' } });
       expect(find(world, '10.0.0.5')).toBeUndefined();
+    }
+  });
+
+  test('a request does not hold the address of a Service whose IPAddress is missing', async () => {
+    const world = await aCluster();
+    world.cluster.place(service('s', '10.0.0.1', 'fd00:0::2'));
+    expect(valuesIn(await world.ask({ items: [NEXT] }))).toEqual(['10.0.0.2']);
+    const second = { range: 'secondaryserviceips', value: 'fd00::2' } as const;
+    for (const item of [ip('10.0.0.1'), second]) {
+      expect(await world.ask({ requestId: `r-${item.range}`, items: [item] })).toMatchObject({
+        error: { code: 'AlreadyAllocated' },
+      });
+      expect(find(world, item.value)).toBeUndefined();
     }
   });
 
@@ -213,6 +231,32 @@ describe('A request to release addresses in a cluster whose API servers allocate
     expect(answer).toMatchObject({ outcome: 'refused', error: { code: 'NotHeld' } });
     expect(find(world, '10.0.0.5')).toBeUndefined();
     expect(find(world, '10.0.0.7')).toBeDefined();
+  });
+
+  test('a release refuses a held address that a Service has, in any spelling, and releases the others', async () => {
+    const world = await aCluster();
+    const held = ['10.0.0.5', '10.0.0.6', 'fd00::5'];
+    const [first, second] = [held.slice(0, 2).map(ip), [{ range: 'secondaryserviceips', value: 'fd00::5' } as const]];
+    await world.ask({ items: [...first, ...second] });
+    world.cluster.place(service('s', '10.0.0.5', 'fd00:0::5'));
+    for (const dryRun of [true, false]) {
+      const answer = await world.ask({ requestId: 'r2', ...release(...first, ...second), dryRun });
+      expect(answer.items.map(({ outcome }) => outcome)).toEqual(['refused', 'released', 'refused']);
+      expect(answer.error).toMatchObject({ code: 'NotHeld', message: expect.stringContaining('Service a/s has') });
+    }
+    expect(held.map((name) => find(world, name) !== undefined)).toEqual([true, false, true]);
+  });
+
+  test('a request that is undone keeps the IPAddress of an address that a Service got meanwhile', async () => {
+    const world = await aCluster();
+    world.cluster.beforeWrite = (_, { metadata: { name } }) => {
+      if (name === '10.0.0.5') world.cluster.place(service('s', '10.0.0.5'));
+      return name === '10.0.0.6' ? { outcome: 'alreadyExists' } : undefined;
+    };
+    expect(await world.ask({ items: [ip('10.0.0.4'), ip('10.0.0.5'), ip('10.0.0.6')] })).toMatchObject({
+      error: { code: 'AlreadyAllocated' },
+    });
+    expect(['10.0.0.4', '10.0.0.5'].map((name) => find(world, name) !== undefined)).toEqual([false, true]);
   });
 
   test('a release does not free an address of another owner, or one whose hold has changed since the release read the hold', async () => {
