@@ -35,6 +35,8 @@ export function addressOf(value: bigint): Address {
 /**
  * Returns the canonical text: dotted decimal for IPv4, lower-case groups for IPv6. In IPv6, `::` replaces the longest run of
  * at least two zero groups, or the first of several longest runs.
+ *
+ *     formatAddress({ family: 'IPv6', value: 0xfd00n << 112n }) // 'fd00::'
  */
 export function formatAddress(address: Address): string {
   return address.family === 'IPv4' ? formatIPv4(Number(address.value)) : formatIPv6(address.value);

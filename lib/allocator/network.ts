@@ -70,7 +70,12 @@ export function usableOf({ family, base, prefixLength }: Network): Interval {
   return { first: base + 1n, last: end - (family === 'IPv4' ? 2n : 1n) };
 }
 
-/** Returns the usable addresses of the networks of a family, as ascending intervals that do not overlap. */
+/**
+ * Returns the usable addresses of the networks of a family, as ascending intervals that do not overlap.
+ *
+ *     // 10.0.0.0/24 and 10.0.0.128/25: 10.0.0.1 to 10.0.0.254, because 10.0.0.128 is usable in the first network
+ *     usableIntervals(networks, 'IPv4') // [{ first: 0x0a000001n, last: 0x0a0000fen }]
+ */
 export function usableIntervals(networks: readonly Network[], family: IPFamily): readonly Interval[] {
   const usable = networks
     .filter((network) => network.family === family)
@@ -89,6 +94,8 @@ export function usableIntervals(networks: readonly Network[], family: IPFamily):
 /**
  * Returns the number of elements at the beginning of a list for which `isBefore` returns true. It must return false for all
  * elements after them. It is called for few elements.
+ *
+ *     countBefore([1, 3, 5], (number) => number < 4) // 2
  */
 export function countBefore<Element>(sorted: readonly Element[], isBefore: (element: Element) => boolean): number {
   let [from, to] = [0, sorted.length];

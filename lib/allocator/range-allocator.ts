@@ -28,6 +28,11 @@ export interface RangeKind {
  *
  * Invariant: `used` is the number of set bits. Restored data may have bits at `max` and above. They are kept and counted, so
  * `free` can be negative.
+ *
+ *     const ports = portRangeOf('30000-30002', pick)
+ *     ports.allocate('30001') // undefined
+ *     ports.allocate('30001') // { outcome: 'refused', code: 'AlreadyAllocated', message: 'provided port is already allocated' }
+ *     ports.snapshot()        // { range: '30000-30002', data: Uint8Array [0b010] }
  */
 export class RangeAllocator {
   readonly spec: string;

@@ -79,6 +79,10 @@ export interface MasterRules extends PublishingRules {
 /**
  * Adds one address, as upstream's master-count reconciler does (`ReconcileEndpoints` of
  * `pkg/controlplane/reconcilers/instancecount.go`).
+ *
+ *     // Three servers are expected, and 10.0.0.3 of them adds itself to 10.0.0.1, 10.0.0.2 and the removed 10.0.0.9:
+ *     // 10.0.0.1, 10.0.0.2 and 10.0.0.3 remain.
+ *
  * @returns the same object if it is correct.
  */
 export function addMaster(

@@ -46,6 +46,10 @@ export type RangeAllocations = ReturnType<typeof rangeAllocations>;
  * operation is one conditional write: it changes all of its items or none. It returns a refusal as a value. If an operation
  * throws a `TableError`, it may have happened, and the caller must not repeat it. Allocated items without a Service are then
  * freed as leaks or at the end of their hold. Released items may already belong to another owner.
+ *
+ *     const allocations = rangeAllocations(table, range);
+ *     await allocations.allocate(['10.0.0.7', undefined]); // { outcome: 'allocated', items: ['10.0.0.7', '10.0.0.142'] }
+ *     await allocations.release(['10.0.0.7', '10.9.9.9']); // outcomes 'released' and 'notInRange'
  */
 export function rangeAllocations(table: KeyValueTable, range: ConfiguredRange, options: RangeOptions = {}) {
   let lastRead: UpdateOptions['recent'];
