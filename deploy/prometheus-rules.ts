@@ -93,7 +93,11 @@ function summaryOf(section: string): string {
 
 /** The panels of the Grafana dashboard: title, query and legend. */
 const PANELS: readonly (readonly [title: string, expr: string, legend: string])[] = [
-  ['Firing alarms', 'count by (alertname) (ALERTS{alertstate="firing"})', '{{alertname}}'],
+  [
+    'Firing alarms',
+    `count by (alertname) (ALERTS{alertstate="firing", alertname=~"${Object.keys(RULES).join('|')}"}) or on() label_replace(vector(0), "alertname", "none", "", "")`,
+    '{{alertname}}',
+  ],
   [
     'Unhealthy clusters',
     `{__name__=~"${P}clusters_(overdue|failing|without_live_lease|with_findings|with_two_owners)"}`,
@@ -105,15 +109,20 @@ const PANELS: readonly (readonly [title: string, expr: string, legend: string])[
   ['Failed passes per minute', `sum by (loop) (rate(${P}failures_total[5m])) * 60`, '{{loop}}'],
   [
     'Duration of a pass, p99',
-    `histogram_quantile(0.99, sum by (loop, le) (rate(${P}pass_duration_seconds_bucket[5m])))`,
+    // Without a pass, the quantile is NaN.
+    `histogram_quantile(0.99, sum by (loop, le) (rate(${P}pass_duration_seconds_bucket[5m]))) >= 0`,
     '{{loop}}',
   ],
   [
     'Fullest ranges',
-    `topk(10, max by (cluster, range) (${P}range_used / ${P}range_capacity))`,
+    `topk(10, max by (cluster, range) (${P}range_used / (${P}range_capacity > 0)))`,
     '{{cluster}} {{range}}',
   ],
-  ['Findings', `sum by (type) (max by (cluster, type) (${P}findings))`, '{{type}}'],
+  [
+    'Findings',
+    `sum by (type) (max by (cluster, type) (${P}findings)) or on() label_replace(0 * max(${P}cluster_series), "type", "none", "", "")`,
+    '{{type}}',
+  ],
   ['Table reachable', `${P}table_reachable`, '{{pod}}'],
 ];
 

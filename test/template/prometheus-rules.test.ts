@@ -5,7 +5,7 @@ import { expect, test } from '@jest/globals';
 import { parse, stringify } from 'yaml';
 import { ALARM_GUIDES } from '../../cli/explain/explain-alarms.ts';
 import { ALARMS } from '../../deploy/alarm-list.ts';
-import { prometheusRules, RULES, WITHOUT_RULE } from '../../deploy/prometheus-rules.ts';
+import { grafanaDashboard, prometheusRules, RULES, WITHOUT_RULE } from '../../deploy/prometheus-rules.ts';
 import { FINDINGS_THAT_STAY } from '../../lib/cluster/finding.ts';
 import { REPOSITORY } from '../support/repository.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -100,6 +100,41 @@ test('the alert about findings names the clusters of each finding that it counts
 test('no alert fires for a healthy fleet', () => {
   expect(run('test', 'rules', alertsOf({}, '85m', []))).toContain('SUCCESS');
 });
+
+/** Series of a process that has run no pass, and of a cluster whose range has no capacity. */
+const IDLE: Readonly<Record<string, string>> = {
+  'pass_duration_seconds_bucket{loop="kubernetes-service",le="1"}': '0x90',
+  'pass_duration_seconds_bucket{loop="kubernetes-service",le="+Inf"}': '0x90',
+  'passes_total{loop="kubernetes-service"}': '0x90',
+  'failures_total{loop="kubernetes-service"}': '0x90',
+  'range_used{cluster="a",range="IPv4"}': '0x90',
+  'range_capacity{cluster="a",range="IPv4"}': '0x90',
+  cluster_series: '1x90',
+};
+
+const PANELS: readonly { title: string; targets: readonly { expr: string }[] }[] = JSON.parse(
+  grafanaDashboard(),
+).panels;
+const queries = Object.fromEntries(PANELS.map(({ title, targets }) => [title, targets.map(({ expr }) => expr).join()]));
+
+test.each(Object.entries(queries))(
+  'the panel %s has no error and no NaN without data, and shows 0 where 0 is true',
+  (title, expr) => {
+    const none = (type: string) => [{ labels: `{${type}="none"}`, value: 0 }];
+    const zero: Readonly<Record<string, object[]>> = { Findings: none('type'), 'Firing alarms': none('alertname') };
+    const testsOf = (samples: Readonly<Record<string, string>>, expected: readonly object[]) => ({
+      interval: '1m',
+      input_series: Object.entries(samples).map(([name, values]) => ({ series: `${P}${name}`, values })),
+      promql_expr_test: [
+        ...(expected.length > 0 ? [{ expr, eval_time: '85m', exp_samples: expected }] : []),
+        { expr: `sum(${expr}) != sum(${expr})`, eval_time: '85m', exp_samples: [] },
+      ],
+    });
+    const nothing = title === 'Firing alarms' ? none('alertname') : [];
+    const tests = [testsOf({}, nothing), testsOf({ ...HEALTHY, ...IDLE }, zero[title] ?? [])];
+    expect(run('test', 'rules', written('panel.yml', { evaluation_interval: '1m', tests }))).toContain('SUCCESS');
+  },
+);
 
 test('the situation of each rule is tested', () => {
   expect(Object.keys(WRONG).sort()).toEqual(Object.keys(RULES).sort());
