@@ -5,6 +5,7 @@ import { type Document, isScalar, parseAllDocuments } from 'yaml';
 import type { ClusterSpec } from '../../lib/spec/cluster-spec.ts';
 import { codeOf } from '../../lib/util/values.ts';
 import { API_VERSION } from '../output.ts';
+import { compareNames } from '../spec/names.ts';
 import { parseClusterSpec } from '../spec/parse-cluster-spec.ts';
 import { describeFaults } from '../spec/spec-fault.ts';
 import { type SpecResult, validateClusterSpec } from '../spec/validate-cluster-spec.ts';
@@ -57,7 +58,7 @@ async function filesOf(named: string): Promise<string[] | Faulty> {
   try {
     const files: string[] = [];
     const inside = `${await realpath(named)}${path.sep}`;
-    for (const name of (await readdir(named)).sort()) {
+    for (const name of (await readdir(named)).sort(compareNames)) {
       const file = path.join(named, name);
       if (!SPEC_NAME.test(name) || (await isFolder(file))) continue;
       const real = await realpath(file).catch(() => inside);

@@ -3,6 +3,7 @@ import { type ListedCluster, listClusters, type RegisteredCluster, readPauseOfAl
 import type { Act, Cli } from '../cli.ts';
 import { EXIT } from '../errors.ts';
 import { plainCluster, registeredCluster, warnOfPauseOfAll } from '../registered.ts';
+import { compareNames } from '../spec/names.ts';
 import type { Column } from '../text-table.ts';
 
 export function clusterGet(act: Act): Command {
@@ -17,7 +18,7 @@ async function list(cli: Cli) {
   const { clusters, unreadable, pausedAll } = await listClusters(table);
   cli.output.list<ListedCluster>({
     kind: 'Cluster',
-    items: clusters,
+    items: clusters.toSorted((one, other) => compareNames(one.spec.name, other.spec.name)),
     columns: columns(clock.nowMs()),
     plain: plainCluster,
     none: `No clusters are registered in ${title}.`,

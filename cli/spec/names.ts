@@ -14,6 +14,11 @@ export function isHostName(text: string): boolean {
   return text.length <= 253 && labels.every(isDnsLabel) && !/^\d+$/.test(labels.at(-1) ?? '');
 }
 
+/** Compares names in natural order: `edge-2` is before `edge-10`. */
+export function compareNames(one: string, other: string): number {
+  return one.localeCompare(other, 'en', { numeric: true });
+}
+
 export function isClusterName(name: string): boolean {
   return CLUSTER_NAME.test(name);
 }

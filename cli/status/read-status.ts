@@ -3,6 +3,7 @@ import { ALL_CLUSTERS, CLUSTERS, type ClusterList, clustersIn, listClusters } fr
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { eachOf } from '../../lib/util/async.ts';
 import { defined } from '../../lib/util/values.ts';
+import { compareNames } from '../spec/names.ts';
 import { type FleetStatus, HEALTHS } from './cluster-status.ts';
 import { AT_A_TIME, readInputs, type StatusDetails } from './read-inputs.ts';
 import { workOutStatus } from './work-out-status.ts';
@@ -42,9 +43,7 @@ export async function statusOfList(
     table: tableName,
     ...defined({ pausedAll }),
     clusters: clusters.toSorted(
-      (one, other) =>
-        HEALTHS.indexOf(one.health) - HEALTHS.indexOf(other.health) ||
-        one.name.localeCompare(other.name, 'en', { numeric: true }),
+      (one, other) => HEALTHS.indexOf(one.health) - HEALTHS.indexOf(other.health) || compareNames(one.name, other.name),
     ),
     unreadable: list.unreadable.map(({ name, error }) => ({ name, message: error.message })),
   };

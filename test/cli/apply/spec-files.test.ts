@@ -35,12 +35,19 @@ async function read(named: readonly string[], { stdin = '' } = {}) {
 }
 
 describe('Spec files', () => {
-  test('the spec files of a folder are its files that end in yml, yaml or json, in the order of their names, without subfolders', async () => {
-    for (const name of ['b.yaml', 'a.yml', 'c.json', 'D.YML', 'notes.txt', 'deeper/e.yml'])
-      write(name, name.replace('deeper/', '').slice(0, 1).toLowerCase());
+  test('the spec files of a folder are its files that end in yml, yaml or json, in the natural order of their names, without subfolders', async () => {
+    const clusters = {
+      'b-10.yaml': 'ten',
+      'b-2.yml': 'two',
+      'a.json': 'a',
+      'D.YML': 'd',
+      'notes.txt': 'no',
+      'deeper/e.yml': 'e',
+    };
+    for (const [name, cluster] of Object.entries(clusters)) write(name, cluster);
     const { names, faults, files } = await read([folder]);
-    expect({ names, faults }).toEqual({ names: ['d', 'a', 'b', 'c'], faults: [] });
-    expect(files[1]).toMatchObject({ place: join(folder, 'a.yml') });
+    expect({ names, faults }).toEqual({ names: ['a', 'two', 'ten', 'd'], faults: [] });
+    expect(files[0]).toMatchObject({ place: join(folder, 'a.json') });
   });
 
   test('a document that has the apiVersion of kbctl output but no valid content is a fault', async () => {
