@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { nextTickMs } from '../lib/dispatch/due.ts';
 import type { Environment } from '../lib/runtime/environment.ts';
 import { type ClusterSpec, type Loop, SCHEDULE_SECONDS } from '../lib/spec/cluster-spec.ts';
 import { readCluster } from '../lib/table/clusters.ts';
@@ -64,11 +65,6 @@ async function keepInvoking(job: ScheduledHandler, clock: RunnerClock, signal: A
     await clock.sleepUntil(dueMs, signal);
     if (!signal.aborted) await job.invoke(dueMs);
   }
-}
-
-/** Returns the first multiple of the period after `nowMs`, as EventBridge aligns its rates. */
-export function nextTickMs(everyMs: number, nowMs: number): number {
-  return (Math.floor(nowMs / everyMs) + 1) * everyMs;
 }
 
 const INVOCATION_MS = 60_000;

@@ -69,11 +69,11 @@ const OF_LATER_PASSES = group(
   {
     neverRan: {
       title: 'A loop has not run for the cluster yet',
-      what: 'A new cluster has its first passes within three minutes.',
+      what: 'A new cluster has its first passes within four minutes: `kbctl status` shows when they are due.',
       causes: ['The cluster is new, or paused since it was registered.', 'No stack uses this table.', NO_TICKS],
-      resolution: [step('Wait three minutes.', 'kbctl status <cluster>'), DOCTOR],
+      resolution: [step('Wait four minutes.', 'kbctl status <cluster>'), DOCTOR],
       alarm: 'clusters-overdue',
-      hint: 'wait three minutes; then kbctl doctor <cluster>',
+      hint: 'wait four minutes; then kbctl doctor <cluster>',
     },
     expired: {
       title: 'The lease of an API server expired',

@@ -1,8 +1,8 @@
 import type { Finding } from '../../lib/cluster/finding.ts';
 import { type EndedPass, unlistedCount } from '../../lib/dispatch/record-pass.ts';
-import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
+import { errorTexts } from '../../lib/dispatch/report-pass.ts';
 import type { Loop } from '../../lib/spec/cluster-spec.ts';
-import { describeError, errorSentence } from '../../lib/telemetry/telemetry.ts';
+import { describeError } from '../../lib/telemetry/telemetry.ts';
 import { EXIT, type ExitCode, exitCodeOf } from '../errors.ts';
 import { findingHint } from '../explain/explanations.ts';
 import type { Output } from '../output.ts';
@@ -13,15 +13,6 @@ export interface RanPass {
   readonly dryRun: boolean;
   readonly pass: EndedPass;
 }
-
-/** Errors with which the passes of the other loops would fail too. */
-const UNREACHABLE: ReadonlySet<string> = new Set([
-  'BadKubeconfig',
-  'DeadlineExceeded',
-  'TlsFailure',
-  'Unauthorized',
-  'Unavailable',
-]);
 
 /** Matches writes of events, which do not count as changes because each event repeats a finding. */
 const EVENT = /^(create|patch) Event /;
@@ -41,9 +32,6 @@ export function passLines(ran: RanPass, paint: Output['paint']): string[] {
     type === 'leak' ? 'leak' : 'problem',
   );
   const unlisted = unlistedCount(pass.report);
-  // An unreachable API server fails every call in the same way.
-  const isUnreached = pass.errors.some((error) => error instanceof ClusterError && UNREACHABLE.has(error.code));
-  const errors = isUnreached ? pass.errors.slice(0, 1) : pass.errors;
   const lines = [
     ...changesOf(pass).map((change) => (observed ? paint('cyan', `  would ${change}`) : `  ${change}`)),
     ...findingLines(observed ? 'Would free:' : 'Freed:', freed, cluster, paint),
@@ -57,7 +45,7 @@ export function passLines(ran: RanPass, paint: Output['paint']): string[] {
         ]
       : []),
     ...leftLines(pass),
-    ...errors.map((error) => paint('red', `  failed: ${errorSentence(error)}`)),
+    ...errorTexts(pass.errors).map((text) => paint('red', `  failed: ${text}`)),
   ];
   const title = `${cluster} ${loop}: ${titleOf(ran)}`;
   return [title, ...(lines.length > 0 ? lines : [paint('dim', '  nothing to do')])];

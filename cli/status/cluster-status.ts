@@ -61,6 +61,8 @@ export interface LoopStatus
   /** `late`: no pass was recorded for three intervals and a minute. `unknown`: the record cannot be read. */
   readonly state: 'good' | 'failing' | 'late' | 'neverRan' | 'paused' | 'unknown';
   readonly intervalSeconds: number;
+  /** When the first pass is due. Absent if it has run, is overdue, or the cluster is paused. */
+  readonly firstPassAtMs?: number;
   readonly lastPass?: Pick<RunRecord, 'startedAtMs' | 'durationMs' | 'outcome' | 'mode' | 'counts' | 'error'> & {
     readonly findings: number;
   };

@@ -62,12 +62,14 @@ export function fleetColumns(nowMs: number): Column<ClusterStatus>[] {
       yields: true,
     },
     { title: 'FINDINGS', text: ({ findingTotal }) => String(findingTotal) },
-    { title: 'ATTENTION', text: attentionWords, shrinks: true },
+    { title: 'ATTENTION', text: (status) => attentionWords(status, nowMs), shrinks: true },
   ];
 }
 
-/** Returns words such as `paused,duplicate,leak (3)`. A pause comes first, unless it is the health. */
-function attentionWords({ attention, health, paused }: ClusterStatus): string {
+/** Returns words such as `paused,duplicate,leak (3)`, or when the health will be known. A pause comes first, unless it is the health. */
+function attentionWords({ attention, health, paused, loops }: ClusterStatus, nowMs: number): string {
+  const firstPasses = loops.flatMap(({ firstPassAtMs = [] }) => firstPassAtMs);
+  if (health === 'unknown') return `first passes in ${timeLeft(Math.max(...firstPasses) - nowMs)}`;
   const words = Map.groupBy(attention, ({ word }) => word);
   const counted = [...words].map(([word, same]) => (same.length === 1 ? word : `${word} (${same.length})`));
   return [...(paused !== undefined && health !== 'paused' ? ['paused'] : []), ...counted].join(',');
@@ -115,7 +117,13 @@ export function loopColumns(nowMs: number): Column<LoopStatus>[] {
       text: ({ state }) => (state === 'neverRan' ? 'never ran' : state),
       tone: ({ state }) => LOOP_TONES[state],
     },
-    { title: 'LAST PASS', text: (loop) => lastPassAgo([loop], nowMs) },
+    {
+      title: 'LAST PASS',
+      text: (loop) =>
+        loop.firstPassAtMs === undefined
+          ? lastPassAgo([loop], nowMs)
+          : `first pass in ${timeLeft(loop.firstPassAtMs - nowMs)}`,
+    },
     {
       title: 'TOOK',
       text: ({ lastPass }) => (lastPass === undefined ? '' : formatDuration(lastPass.durationMs)),

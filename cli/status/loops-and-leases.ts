@@ -1,5 +1,5 @@
 import { clusterSummary } from '../../lib/dispatch/cluster-list.ts';
-import { overdueAfterMs } from '../../lib/dispatch/due.ts';
+import { firstPassMs, overdueAfterMs } from '../../lib/dispatch/due.ts';
 import { type ClusterHealth, healthOf } from '../../lib/dispatch/fleet-figures.ts';
 import { isActive, isWithdrawn, type Lease } from '../../lib/leases/lease.ts';
 import { type ApiServerKind, type ClusterSpec, LOOPS, type Loop } from '../../lib/spec/cluster-spec.ts';
@@ -29,9 +29,14 @@ export function loopsHealth(inputs: StatusInputs, apiServers: readonly ApiServer
     ...health,
     overdue: health.overdue.filter((loop) => !isUnknown(loop)),
     loops: LOOPS.map((loop) => {
-      const status = loopStatus(loop, stateOf(loop), cluster.spec.intervalSeconds[loop], records[loop]);
+      const state = stateOf(loop);
+      const isAwaited = state === 'neverRan' && !health.overdue.includes(loop);
       const lastRanAtMs = loop === 'kubernetes-service' ? lastProbeAtMs(apiServers) : 0;
-      return lastRanAtMs > (records[loop]?.startedAtMs ?? 0) ? { ...status, lastRanAtMs } : status;
+      return {
+        ...loopStatus(loop, state, cluster.spec.intervalSeconds[loop], records[loop]),
+        ...(isAwaited && { firstPassAtMs: firstPassMs(loop, cluster.owner, nowMs) }),
+        ...(lastRanAtMs > (records[loop]?.startedAtMs ?? 0) && { lastRanAtMs }),
+      };
     }),
   };
 }

@@ -115,8 +115,9 @@ function aboutLoops({ inputs, health: { loops, overdue }, nowMs }: Parts): Atten
   const bad = loops.filter(
     (status) => ['failing', 'late'].includes(status.state) || (status.state === 'neverRan' && isOverdue(status)),
   );
+  // An error without a server quotes the request that failed.
   const causeOf = ({ state, lastPass }: LoopStatus) =>
-    state === 'failing' ? `${state} ${causeIn(errorText(lastPass?.error))}` : state;
+    state === 'failing' ? (lastPass?.error?.server ?? errorText(lastPass?.error).replaceAll(/"[^"]*"/g, '')) : state;
   return [...Map.groupBy(bad, causeOf).values()].map((alike): Attention => {
     const { state = 'late' } = alike[0] ?? {};
     return {
@@ -126,14 +127,6 @@ function aboutLoops({ inputs, health: { loops, overdue }, nowMs }: Parts): Atten
       next: stateHint(state, inputs.cluster.spec),
     };
   });
-}
-
-/** Returns the part of an error that names its cause: the server that does not answer, or else the text without the quoted request. */
-function causeIn(error: string): string {
-  const ends = [' could not be reached ', ' did not answer '].map((text) => error.indexOf(text));
-  const end = ends.find((at) => at > 0);
-  if (end === undefined) return error.replaceAll(/"[^"]*"/g, '');
-  return error.slice(error.lastIndexOf(' ', end - 1) + 1, end);
 }
 
 function failureOf(alike: readonly LoopStatus[]): string {

@@ -1,7 +1,7 @@
 import { ClusterError } from '../kubernetes/cluster-port.ts';
 import { DispatchError } from '../runtime/deadline.ts';
-import { type ClusterSpec, type Loop, SCHEDULE_SECONDS } from '../spec/cluster-spec.ts';
-import type { Pause } from '../table/clusters.ts';
+import { type ClusterSpec, type Loop, SCHEDULE_SECONDS, STACK_LOOP } from '../spec/cluster-spec.ts';
+import type { Owner, Pause } from '../table/clusters.ts';
 import type { RunRecord } from '../table/run-records.ts';
 import { doubledMs } from '../util/back-off.ts';
 
@@ -60,6 +60,20 @@ export function spacingMs(loop: Loop, spec: Intervals, { nowMs, last, backsOff }
   const intervalMs = spec.intervalSeconds[loop] * 1000;
   if (!backsOff || last === undefined || !isUnreachable(last)) return intervalMs;
   return Math.max(intervalMs, Math.min(LONGEST_SPACING_MS, nowMs - last.startedAtMs));
+}
+
+/** The shortest period of a schedule. */
+export const SCHEDULE_MS = 60_000;
+
+/** Returns the first multiple of the period after `nowMs`, as EventBridge aligns its rates. */
+export function nextTickMs(everyMs: number, nowMs: number): number {
+  return (Math.floor(nowMs / everyMs) + 1) * everyMs;
+}
+
+/** Returns when the first pass of a loop is due: at the next tick, or, if no stack owns the cluster, at the next one after the claim. */
+export function firstPassMs(loop: Loop, owner: Owner | undefined, nowMs: number): number {
+  const fromMs = owner === undefined && loop !== STACK_LOOP ? nextTickMs(SCHEDULE_MS, nowMs) : nowMs;
+  return nextTickMs(Math.max(SCHEDULE_MS, SCHEDULE_SECONDS[loop] * 1000), fromMs);
 }
 
 /** Returns whether every tick is due, regardless of the time of the last pass. */

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { FINDINGS_THAT_STAY, type FindingType } from '../cluster/finding.ts';
+import { ClusterError } from '../kubernetes/cluster-port.ts';
 import type { EventsReport } from '../kubernetes/events.ts';
 import type { PassReport } from '../loops/pass.ts';
 import { RECORDING_MS, withinDeadline } from '../runtime/deadline.ts';
@@ -48,11 +49,16 @@ function recordOf(pass: EndedPass, previous: RunRecord | undefined): RunRecord {
     failuresInARow: failed ? (previous?.failuresInARow ?? 0) + 1 : 0,
     ...(pass.withoutAnswer > 0 && { withoutAnswer: pass.withoutAnswer }),
     events: pass.events?.sightings ?? previous?.events ?? {},
-    ...(failed && { error: describeError(pass.errors[0]) }),
+    ...(failed && { error: recordedError(pass.errors[0]) }),
     ...defined({ lastSuccessAtMs }),
     ...writesOf(pass, previous),
     ...defined({ state }),
   };
+}
+
+function recordedError(error: unknown): NonNullable<RunRecord['error']> {
+  const { server } = error instanceof ClusterError ? error : {};
+  return { ...describeError(error), ...defined({ server }) };
 }
 
 function findingsOf(

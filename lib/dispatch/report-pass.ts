@@ -84,19 +84,15 @@ function fieldsOf({ passId, mode, ownedBy, durationMs, report, errors, wouldWrit
   };
 }
 
-/**
- * Returns the texts of errors. Errors with one code that concern an API server, and no object, are one text with their number,
- * because a server that does not answer fails every request.
- */
-function errorTexts(errors: readonly unknown[] = []): string[] {
+/** Returns the texts of errors. The errors of one API server are one text, because a server that does not answer fails every request. */
+export function errorTexts(errors: readonly unknown[] = []): string[] {
   const alike = Map.groupBy(errors, (error) => {
-    if (!(error instanceof ClusterError)) return error;
-    const { code, message } = error;
-    return isFaultOfObject(error) ? error : `${code} ${/https?:\S+/.exec(message)}`;
+    if (isFaultOfObject(error) || !(error instanceof ClusterError)) return error;
+    return error.server ?? error.code;
   });
   return [...alike.values()].map(([first, ...others]) => {
     const text = errorSentence(first);
-    return others.length === 0 ? text : `${text} (${others.length} more with this code)`;
+    return others.length === 0 ? text : `${text} (${others.length} more for the same reason)`;
   });
 }
 

@@ -5,12 +5,10 @@ import { type Loop, SCHEDULE_SECONDS } from '../spec/cluster-spec.ts';
 import type { Suspect } from '../table/fleet-notes.ts';
 import { batchesOf } from '../util/async.ts';
 import type { ClusterSummary } from './cluster-list.ts';
+import { SCHEDULE_MS } from './due.ts';
 import { type TickMessage, tickBody } from './event.ts';
 import { reasonsOf } from './report-pass.ts';
 import type { LoopInvocation } from './run-pass.ts';
-
-/** The shortest period of a schedule. */
-const SCHEDULE_MS = 60_000;
 
 type Ticking = Pick<ClusterSummary, 'name' | 'intervalSeconds'>;
 

@@ -136,12 +136,13 @@ function outOfTime({ server, purpose }: CallSite, cause: unknown): Failure {
   const message =
     `${server} did not answer "${purpose}" before the deadline of the pass. The next pass tries again; ` +
     'if this repeats, the API server is slow, or cannot be reached: check it, and the network path to it.';
-  return { error: new ClusterError('DeadlineExceeded', message, { cause }) };
+  return { error: new ClusterError('DeadlineExceeded', message, { cause, server }) };
 }
 
 function noAnswer({ server, purpose }: CallSite, limitMs: number, cause: unknown): Failure {
   const message = `${server} did not answer "${purpose}" within ${limitMs} ms. Check the API server, and the network path to it.`;
-  return { error: new ClusterError('Unavailable', message, { cause }), retry: { mayHaveHappened: true, afterMs: 0 } };
+  const error = new ClusterError('Unavailable', message, { cause, server });
+  return { error, retry: { mayHaveHappened: true, afterMs: 0 } };
 }
 
 function networkFailure(site: CallSite, cause: unknown): Failure {
@@ -155,12 +156,12 @@ function networkFailure(site: CallSite, cause: unknown): Failure {
     const message =
       `The certificate of ${server} was not accepted for "${purpose}": ${what}. ` +
       'Put the CA of this cluster in the kubeconfig (certificate-authority-data), or a tls-server-name that the certificate has.';
-    return { error: new ClusterError('TlsFailure', message, { cause }) };
+    return { error: new ClusterError('TlsFailure', message, { cause, server }) };
   }
   const message =
     `${server} could not be reached for "${purpose}", or the connection broke: ${what}. ` +
     'Check that it runs, and the server URL in the kubeconfig; the next pass tries again.';
-  const error = new ClusterError('Unavailable', message, { cause });
+  const error = new ClusterError('Unavailable', message, { cause, server });
   return fault === 'silent' ? { error } : { error, retry: { mayHaveHappened: fault === 'lostReply', afterMs: 0 } };
 }
 

@@ -104,6 +104,14 @@ export interface ControlPlane {
 /** An unexpected error of an API server. The message states what failed and what to do next. */
 export class ClusterError extends CodedError<ClusterErrorCode> {
   override readonly name = 'ClusterError';
+  /** The URL of the API server. Absent if the error is about one object, or no server was called. */
+  readonly server: string | undefined;
+
+  constructor(code: ClusterErrorCode, message: string, options: ErrorOptions & { readonly server?: string } = {}) {
+    super(code, message, options);
+    const { cause, server } = options;
+    this.server = isFaultOfObject(this) ? undefined : cause instanceof ClusterError ? cause.server : server;
+  }
 }
 
 const FAULTS_OF_OBJECTS: ReadonlySet<ClusterErrorCode> = new Set([

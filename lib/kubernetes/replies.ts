@@ -92,7 +92,7 @@ const UNAUTHORIZED =
 export function failedCall(reply: ApiReply, code: ClusterErrorCode, remedy: string): ClusterError {
   const { message } = statusOf(reply);
   const answer = `${reply.server} answered ${reply.status} to "${reply.purpose}"${message && `: ${boundedText(message)}`}`;
-  return new ClusterError(code, `${answer}${answer.endsWith('.') ? '' : '.'} ${remedy}`);
+  return new ClusterError(code, `${answer}${answer.endsWith('.') ? '' : '.'} ${remedy}`, { server: reply.server });
 }
 
 export function refusedCall(reply: ApiReply): ClusterError {

@@ -38,7 +38,10 @@ const recordShape = z.object({
   findingCounts: z.exactOptional(z.readonly(z.record(z.string(), count))),
   /** The number of all findings, in a record of an earlier version. */
   findingCount: z.exactOptional(z.number()),
-  error: z.exactOptional(z.readonly(z.object({ code: z.string(), message: z.string() }))),
+  /** `server`: the API server that failed the pass. Absent in a record of an earlier version. */
+  error: z.exactOptional(
+    z.readonly(z.object({ code: z.string(), message: z.string(), server: z.exactOptional(z.string()) })),
+  ),
   failuresInARow: count,
   /** The number of consecutive passes in which neither the API server nor any probe answered. Absent if it is 0. */
   withoutAnswer: z.exactOptional(count),
@@ -75,7 +78,7 @@ const SCHEMA = 1;
 const WRITES_KEPT = 8;
 export const MAX_FINDINGS = 20;
 const MAX_MESSAGE_LENGTH = 500;
-/** The maximum number of characters of the address, port or Service in a finding. It is longer than any valid one. */
+/** The maximum number of characters of an address, port, Service or URL. It is longer than any valid one. */
 const MAX_NAME_LENGTH = 400;
 const MAX_LINES = 20;
 
@@ -128,7 +131,11 @@ export function writeRunRecord(
   const value = plainValue({
     ...record,
     findings: keptFindings(findings).map(cutFinding),
-    error: error && { code: error.code, message: cutText(error.message, MAX_MESSAGE_LENGTH) },
+    error: error && {
+      code: error.code,
+      message: cutText(error.message, MAX_MESSAGE_LENGTH),
+      server: error.server && cutText(error.server, MAX_NAME_LENGTH),
+    },
     wouldWrite: wouldWrite && cutWrites(wouldWrite),
     lastChange: lastChange && { atMs: lastChange.atMs, changes: cutChanges(lastChange.changes) },
   });

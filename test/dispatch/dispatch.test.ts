@@ -67,20 +67,26 @@ describe('a pass that fails while passes of other clusters run', () => {
 
   test('an API server that does not answer is one error in the log, however many requests failed', async () => {
     const world = await aDispatchWorldOf({ name: 'a' });
-    const silent = ['https://one failed for kube-system', 'https://one failed for default', 'https://two failed'];
+    const server = 'https://one';
+    const silent = new ClusterError('Unavailable', 'no answer for kube-system', { server });
     const errors = [
-      ...silent.map((message) => new ClusterError('Unavailable', message)),
-      ...['b', 'c'].map((name) => new ClusterError('Forbidden', `https://one forbids ${name}`)),
+      silent,
+      new ClusterError('DeadlineExceeded', 'no answer for default', { server }),
+      new ClusterError('Unavailable', 'unable to create Namespace', { cause: silent }),
+      new ClusterError('Unavailable', 'no answer', { server: 'https://two' }),
+      ...['b', 'c'].map((name) => new ClusterError('Forbidden', `forbids ${name}`, { server })),
     ];
     const { loop } = aLoop({ a: async () => ({ changes: [], findings: [], counts: {}, errors }) });
     await world.dispatch(loop);
     const texts = [
-      'Unavailable: https://one failed for kube-system (1 more with this code)',
-      'Unavailable: https://two failed',
-      'Forbidden: https://one forbids b',
-      'Forbidden: https://one forbids c',
+      'Unavailable: no answer for kube-system (2 more for the same reason)',
+      'Unavailable: no answer',
+      'Forbidden: forbids b',
+      'Forbidden: forbids c',
     ];
     expect(world.telemetry.logged('pass failed')).toMatchObject([{ errors: texts }]);
+    const error = { code: 'Unavailable', message: 'no answer for kube-system', server };
+    expect(await world.recordOf('a')).toMatchObject({ error });
   });
 
   test('a pass that never ends is recorded as failed at its deadline, and does not delay the passes of other clusters', async () => {

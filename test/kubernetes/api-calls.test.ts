@@ -11,6 +11,8 @@ import { startFaultServer } from '../support/api-fault-server.ts';
 import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 import { failed, portAnswering, portOver, ref, reply, service } from './port-answering.ts';
 
+const SERVER = 'https://10.0.0.1:6443';
+
 const calls: readonly (readonly [string, (port: ClusterPort) => Promise<unknown>])[] = [
   ['get', (port) => port.get(ref)],
   ['list', (port) => port.list('Service', 'default')],
@@ -50,6 +52,8 @@ describe.each<[string, HttpReply, string, RegExp]>([
       name: 'ClusterError',
       code,
       message: expect.stringMatching(message),
+      // Another call may succeed, unless the credential is wrong.
+      server: code === 'Unauthorized' ? SERVER : undefined,
     });
     expect(requests).toHaveLength(1);
   });
@@ -80,7 +84,8 @@ describe.each<[string, HttpReply | Error]>([
     const { port, requests, waits } = portAnswering(answer);
     await expect(call(port)).rejects.toMatchObject({
       code: 'Unavailable',
-      message: expect.stringContaining('https://10.0.0.1:6443'),
+      message: expect.stringContaining(SERVER),
+      server: SERVER,
     });
     expect(requests).toHaveLength(5);
     expect(waits).toEqual([100, 200, 400, 800]);
@@ -158,7 +163,7 @@ test('a call sends no request after the deadline of the pass', async () => {
     return reply(200, service);
   };
   const port = portOver(transport, { deadline: AbortSignal.abort() });
-  await expect(port.get(ref)).rejects.toMatchObject({ code: 'DeadlineExceeded' });
+  await expect(port.get(ref)).rejects.toMatchObject({ code: 'DeadlineExceeded', server: SERVER });
   expect(sent).toEqual([]);
 });
 
@@ -272,6 +277,7 @@ describe('TLS', () => {
       const { port, server, waits } = await portTo(certified);
       await expect(port.get(ref)).rejects.toMatchObject({
         code: 'TlsFailure',
+        server: SERVER,
         message: expect.stringMatching(/certificate-authority-data.*tls-server-name/),
       });
       expect(server.requests).toEqual([]);

@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { expect, test } from '@jest/globals';
+import { nextTickMs } from '../../lib/dispatch/due.ts';
 import { LOOPS } from '../../lib/spec/cluster-spec.ts';
 import { unregistered, updateCluster } from '../../lib/table/cluster-registration.ts';
 import {
-  nextTickMs,
   type RunnerClock,
   runOnSchedules,
   type ScheduledHandler,

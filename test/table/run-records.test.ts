@@ -44,9 +44,10 @@ test('a run record contains a line with the number of the writes and changes tha
 test('a run record cuts off long messages, but not within a character', async () => {
   const message = `${'x'.repeat(498)}🜲 and more`;
   const findings = [{ type: 'other' as const, message }];
-  const record = await written(aRunRecord(0, { findings, error: { code: 'x', message } }));
+  const record = await written(aRunRecord(0, { findings, error: { code: 'x', message, server: message } }));
   expect(record?.findings[0]?.message).toBe(`${'x'.repeat(498)}\u{fffd}…`);
   expect(record?.error?.message).toHaveLength(500);
+  expect(record?.error?.server).toHaveLength(400);
 });
 
 test('a run record does not cut off a message of the maximum length', async () => {
