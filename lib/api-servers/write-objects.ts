@@ -2,12 +2,12 @@ import type { Finding } from '../cluster/finding.ts';
 import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
 import {
   addressesIn,
+  defaultServiceCidr,
   type EndpointSliceObject,
   type EndpointsObject,
   KUBERNETES_SERVICE,
   type PublishedObjects,
   SERVICE_CIDR_REF,
-  type ServiceCidrObject,
   type ServiceObject,
 } from '../cluster/published-objects.ts';
 import { type ContestState, versionsOf } from '../endpoints/contested-writes.ts';
@@ -237,15 +237,9 @@ async function createNamespace(kubernetes: ClusterPort): Promise<boolean> {
 
 /** Returns an error if the API server does not serve ServiceCIDRs or denies access. */
 async function createServiceCidr(kubernetes: ClusterPort, spec: ClusterSpec) {
-  const serviceCidr: ServiceCidrObject = {
-    apiVersion: 'networking.k8s.io/v1',
-    kind: 'ServiceCIDR',
-    metadata: { name: SERVICE_CIDR_REF.name },
-    spec: { cidrs: spec.serviceClusterIPRanges },
-  };
   try {
     if ((await kubernetes.get(SERVICE_CIDR_REF)) !== undefined) return undefined;
-    const result = await kubernetes.create(serviceCidr);
+    const result = await kubernetes.create(defaultServiceCidr(spec));
     return result.outcome === 'created' ? result.outcome : undefined;
   } catch (error) {
     if (error instanceof ClusterError && (error.code === 'Rejected' || error.code === 'Forbidden')) return error;

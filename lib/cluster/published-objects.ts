@@ -50,6 +50,16 @@ export interface ServiceCidrObject extends WholeObject<V1ServiceCIDR> {
   readonly spec: { readonly cidrs: readonly string[] };
 }
 
+/** Returns the ServiceCIDR that API servers create from `--service-cluster-ip-range`. */
+export function defaultServiceCidr({ serviceClusterIPRanges }: ClusterSpec): ServiceCidrObject {
+  return {
+    apiVersion: 'networking.k8s.io/v1',
+    kind: 'ServiceCIDR',
+    metadata: { name: SERVICE_CIDR_REF.name },
+    spec: { cidrs: serviceClusterIPRanges },
+  };
+}
+
 /** Returns the reference of the slice that publishes the second family. */
 export function sliceRef(family: IPFamily) {
   const { namespace, name } = KUBERNETES_SERVICE;

@@ -155,7 +155,15 @@ function optionalGroups(spec: ClusterSpec): PermissionGroup[] {
   const ofFamily = second && { verbs: ['delete', 'get', 'update'], name: second.refs.EndpointSlice.name };
   return [
     ...(spec.repair.ipAddresses
-      ? [{ about: 'repair.ipAddresses', ...addresses, rules: [{ verbs: ['create', 'delete', 'patch'] }] }]
+      ? [
+          { about: 'repair.ipAddresses', ...addresses, rules: [{ verbs: ['create', 'delete', 'patch'] }] },
+          {
+            about: 'repair.ipAddresses',
+            ...addresses,
+            resource: 'servicecidrs',
+            rules: [{ verbs: ['update'], name: 'kubernetes' }],
+          },
+        ]
       : []),
     ...(spec.endpoints.prune ? [{ about: 'endpoints.prune', ...slices, rules: [{ verbs: ['delete'] }] }] : []),
     ...(ofFamily ? [{ about: 'service.ipFamilyPolicy', ...slices, rules: [ofFamily] }] : []),

@@ -142,7 +142,8 @@ function servicePorts({ service }: ClusterSpec): ServicePort[] {
   return [service.nodePort > 0 ? { ...https, nodePort: service.nodePort } : https, ...service.extraPorts];
 }
 
-function serviceAddress({ serviceClusterIPRanges: [primary] }: ClusterSpec): string {
+/** Returns the address of the Service: the first one of the primary range. */
+export function serviceAddress({ serviceClusterIPRanges: [primary] }: ClusterSpec): string {
   const network = parseCidr(primary);
   if (network === undefined) throw new TypeError(`"${primary}" is not a CIDR: the cluster spec was not validated`);
   return formatAddress({ family: network.family, value: usableOf(network).first });

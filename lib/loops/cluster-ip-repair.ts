@@ -4,6 +4,7 @@ import { isDefault, listServiceCidrs, type ServiceCidr, servedAddresses } from '
 import { CLUSTER_IP_WORDS, clusterIpClaims } from '../repair/cluster-ips.ts';
 import type { ClusterSpec } from '../spec/cluster-spec.ts';
 import { DEFAULT_CLUSTER_IP_RANGE } from '../spec/spec-parts.ts';
+import { keepDefaultServiceCidr } from './default-service-cidr.ts';
 import { keepService, type Services } from './ip-address-reads.ts';
 import type { LoopDefinition, PassContext, PassReport } from './pass.ts';
 import { repairPass } from './repair.ts';
@@ -13,7 +14,7 @@ import { type RepairErrorWords, type RepairKind, reworded } from './repair-kind.
 /*
  * The repair of cluster IPs. A pass
  *
- *   1. reads the ServiceCIDRs;
+ *   1. reads the ServiceCIDRs, and with `repair.ipAddresses` keeps the default one (default-service-cidr.ts);
  *   2. repairs the ranges (repair.ts);
  *   3. compares IPAddresses with the Services, if API servers allocate (repair-ip-addresses.ts);
  *   4. corrects IPAddresses, and ends expired holds.
@@ -40,9 +41,17 @@ const UNLISTED: Finding = {
 };
 
 async function repairClusterIps(context: PassContext): Promise<PassReport> {
-  const cidrs = await listServiceCidrs(context.kubernetes).catch((error: unknown) => {
+  const { kubernetes, spec } = context;
+  const cidrs = await listServiceCidrs(kubernetes).catch((error: unknown) => {
     throw reworded(ERRORS.cannotRead, error);
   });
+  if (cidrs === undefined || !spec.repair.ipAddresses) return repairWithin(context, cidrs);
+  const { changes, findings } = await keepDefaultServiceCidr(kubernetes, spec, cidrs);
+  const report = await repairWithin(context, changes.length === 0 ? cidrs : await listServiceCidrs(kubernetes));
+  return { ...report, changes: [...changes, ...report.changes], findings: [...report.findings, ...findings] };
+}
+
+async function repairWithin(context: PassContext, cidrs: readonly ServiceCidr[] | undefined): Promise<PassReport> {
   const isServedAddress = servedAddresses(cidrs);
   const spec = withServedRanges(context.spec, cidrs?.find(isDefault));
   const kind = clusterIps(isServedAddress);

@@ -141,7 +141,7 @@ export const writtenSpecShape = z.strictObject({
         ipAddresses: withDefault(
           false,
           z.boolean(),
-          'Correct IPAddress objects, for API servers without their own repair. Otherwise passes only report them. Only with allocator apiserver.',
+          'Correct IPAddress objects and keep the ServiceCIDR kubernetes, for API servers that do neither. Otherwise passes only report IPAddress objects. Only with allocator apiserver.',
         ),
       }),
       'What the repair of cluster IPs corrects.',

@@ -89,6 +89,26 @@ describe('a ServiceCIDR', () => {
     expect(await withAddress('second', '10.3.0.9')).toBe(422);
     expect(await repair()).toMatchObject({ errors: [], findings: [] });
   });
+
+  test('`kubernetes` that was deleted is created again, and gets the second range of the spec', async () => {
+    expect((await apiserver.request('DELETE', `${CIDRS}/kubernetes`)).status).toBe(200);
+    expect(await repair()).toMatchObject({
+      errors: [],
+      changes: [`created servicecidr kubernetes: ${RANGE}`],
+      findings: [],
+    });
+    await eventually(async () => expect(await withAddress('again', '10.0.0.201')).toBe(201));
+    await handlers.register({ ...fields(), serviceClusterIPRange: `${RANGE},fd00::/112` });
+    const { changes, errors } = await repair();
+    expect([changes, errors]).toEqual([
+      expect.arrayContaining([`updated servicecidr kubernetes: ${RANGE} fd00::/112`]),
+      [],
+    ]);
+    expect(await apiserver.request('GET', `${CIDRS}/kubernetes`)).toMatchObject({
+      body: { spec: { cidrs: [RANGE, 'fd00::/112'] } },
+    });
+    await handlers.register(fields());
+  });
 });
 
 test('an IPAddress of another parent keeps the address of a Service taken while a pass replaces it', async () => {

@@ -20,6 +20,7 @@ import { runAllLoops } from '../support/handlers.ts';
 import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 import { published, SERVICE_PATH, SLICE_PATH } from '../support/kubernetes-service-objects.ts';
 import { type RawRequests, rawRequests } from '../support/raw-requests.ts';
+import { grant } from '../support/service-account.ts';
 import { applyShippedRbac } from '../support/shipped-rbac.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { runningControlPlane, runningHandlers } from './running-control-plane.ts';
@@ -235,6 +236,8 @@ const ATTACKS = [
   ["continue another controller's event", 'PATCH', `${EVENTS}/foreign`, { series: series() }],
 ] as const;
 
+type Attack = readonly [what: string, method: 'POST' | 'PUT' | 'PATCH', path: string, body: object];
+
 function generated() {
   return { ...named('', 'kubernetes'), generateName: 'kubernetes-' };
 }
@@ -251,7 +254,7 @@ function series() {
   return { count: 2, lastObservedTime: '2026-01-01T00:00:00.000000Z' };
 }
 
-async function statusOf([, method, path, body]: (typeof ATTACKS)[number]): Promise<number> {
+async function statusOf([, method, path, body]: Attack): Promise<number> {
   const dryRun = `${path}?dryRun=All`;
   if (method !== 'PUT') return (await asFunctions.request(method, dryRun, body)).status;
   const { body: current } = await apiserver.request<{ metadata: object; spec?: object }>('GET', path);
@@ -263,6 +266,30 @@ async function statusOf([, method, path, body]: (typeof ATTACKS)[number]): Promi
   };
   return (await asFunctions.request('PUT', dryRun, changed)).status;
 }
+
+describe('a token that may also update the ServiceCIDR kubernetes', () => {
+  const path = `${SERVICE_CIDRS}/kubernetes`;
+  const owner = { apiVersion: 'v1', kind: 'ConfigMap', name: 'x', uid: 'x' };
+
+  beforeAll(async () => {
+    const rule = { apiGroups: ['networking.k8s.io'], resources: ['servicecidrs'], verbs: ['update'] };
+    await grant(apiserver, { name: 'kube-bootstrap-controller', namespace: 'kube-system' }, [rule]);
+    await apiserver.request('PATCH', path, { metadata: { finalizers: ['example.com/kept'] } });
+  });
+
+  test.each([
+    ['remove its finalizers', { metadata: { finalizers: [] } }],
+    ['give it an owner, so that the garbage collector deletes it', { metadata: { ownerReferences: [owner] } }],
+    ['add public addresses', { spec: { cidrs: ['10.0.0.0/24', '2001:db8::/112'] } }],
+  ])('the admission policy does not allow it to %s', async (what, body) => {
+    expect(await statusOf([what, 'PUT', path, body])).toBe(403);
+  });
+
+  test('the admission policy allows it to add a second range', async () => {
+    const spec = { cidrs: ['10.0.0.0/24', 'fd00::/112'] };
+    expect(await statusOf(['add a range', 'PUT', path, { spec }])).toBe(200);
+  });
+});
 
 /* The tests run in order: the last one deletes the binding of the policy. */
 describe('the admission policy of deploy/rbac.yaml', () => {

@@ -1,0 +1,171 @@
+import { describe, expect, test } from '@jest/globals';
+import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
+import type { ServiceCidrObject, ServiceObject } from '../../lib/cluster/published-objects.ts';
+import { ClusterError, type ClusterErrorCode } from '../../lib/kubernetes/cluster-port.ts';
+import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
+import type { ClusterSpec } from '../../lib/spec/cluster-spec.ts';
+import { RepairCluster } from '../repair/repair-cluster.ts';
+import { type MemoryCluster, memoryCluster, type WriteAnswer } from '../support/memory-cluster.ts';
+
+const CIDR = { kind: 'ServiceCIDR', name: 'kubernetes' } as const;
+const V4 = '10.0.0.0/24';
+const V6 = 'fd00::/112';
+const FINALIZER = 'networking.k8s.io/service-cidr-finalizer';
+const BOTH: Partial<ClusterSpec> = { serviceClusterIPRanges: [V4, V6] };
+const [CREATED, UPDATED] = [['create servicecidrs'], ['update servicecidrs']];
+
+function cidrOf(cidrs: readonly string[], fields: object = {}, status?: object): KubernetesObject {
+  const metadata = { name: 'kubernetes', finalizers: [FINALIZER], ...fields };
+  return { apiVersion: 'networking.k8s.io/v1', kind: 'ServiceCIDR', metadata, ...{ spec: { cidrs }, status } };
+}
+
+function kubernetesAt(clusterIP: string): KubernetesObject {
+  const metadata = { namespace: 'default', name: 'kubernetes' };
+  const spec = { clusterIP, clusterIPs: [clusterIP] };
+  return { apiVersion: 'v1', kind: 'Service', metadata, ...{ spec } } as ServiceObject;
+}
+
+const OTHER = { ...cidrOf([V4]), metadata: { name: 'other' } };
+
+async function passOver(
+  objects: readonly KubernetesObject[],
+  spec: Partial<ClusterSpec> = {},
+  change: (cluster: MemoryCluster) => void = () => {},
+) {
+  const repair = new RepairCluster({ allocator: 'apiserver', mode: 'enforce', repair: { ipAddresses: true }, ...spec });
+  const cluster = memoryCluster(objects, () => repair.nowMs);
+  change(cluster);
+  const report = await repair.pass(clusterIpRepair, { kubernetes: cluster.port });
+  const writes = cluster.writes.filter((write) => write.endsWith('servicecidrs'));
+  const cidrs = cluster.find<ServiceCidrObject>(CIDR)?.spec.cidrs;
+  return { report, cluster, writes, cidrs, wouldWrite: repair.wouldWrite };
+}
+
+/** Makes each write of a ServiceCIDR have this outcome. */
+const answering = (answer: WriteAnswer | ClusterErrorCode) => (cluster: MemoryCluster) => {
+  cluster.beforeWrite = (_verb, { kind }) => {
+    if (kind !== 'ServiceCIDR') return undefined;
+    if (typeof answer === 'string') throw new ClusterError(answer, 'not by this role');
+    return answer;
+  };
+};
+
+describe('the ServiceCIDR kubernetes', () => {
+  test.each<
+    [string, readonly KubernetesObject[], Partial<ClusterSpec>, readonly string[], readonly string[] | undefined]
+  >([
+    ['creates it if there is none', [], {}, CREATED, [V4]],
+    ['creates it with both ranges', [kubernetesAt('10.0.0.1')], BOTH, CREATED, [V4, V6]],
+    ['creates it beside another ServiceCIDR', [OTHER], {}, CREATED, [V4]],
+    ['adds the second range', [cidrOf([V4])], BOTH, UPDATED, [V4, V6]],
+    ['does not change it if it has the ranges of the spec', [cidrOf([V4, V6])], BOTH, [], [V4, V6]],
+    ['does not change it if its first range differs', [cidrOf(['10.1.0.0/24'])], BOTH, [], ['10.1.0.0/24']],
+    ['does not change it if its only range is the second of the spec', [cidrOf([V6])], BOTH, [], [V6]],
+    ['does not remove a second range', [cidrOf([V4, V6])], {}, [], [V4, V6]],
+    ['does not change the order of its ranges', [cidrOf([V6, V4])], BOTH, [], [V6, V4]],
+    [
+      'does not change it while it is being deleted',
+      [cidrOf([V4], { deletionTimestamp: '2026-01-01T00:00:00Z' })],
+      BOTH,
+      [],
+      [V4],
+    ],
+    [
+      'does not change it while it is not ready',
+      [cidrOf([V4], {}, { conditions: [{ type: 'Ready', status: 'False' }] })],
+      BOTH,
+      [],
+      [V4],
+    ],
+    ['does not create it without repair.ipAddresses', [], { repair: { ipAddresses: false } }, [], undefined],
+    [
+      'does not create it if the table allocates',
+      [],
+      { allocator: 'table', repair: { ipAddresses: false } },
+      [],
+      undefined,
+    ],
+  ])('a pass %s', async (_, objects, spec, writes, after) => {
+    const { report, ...made } = await passOver(objects, spec);
+    expect(report.errors).toEqual([]);
+    expect(report.findings.filter(({ type }) => type === 'notCorrected')).toEqual([]);
+    expect([made.writes, made.cidrs]).toEqual([writes, after]);
+  });
+
+  test('a pass that adds the second range keeps everything else, and repairs with both ranges', async () => {
+    const { report, cluster } = await passOver([cidrOf([V4], { labels: { a: 'b' } })], BOTH);
+    expect(cluster.find(CIDR)).toMatchObject({ metadata: { labels: { a: 'b' }, finalizers: [FINALIZER] } });
+    expect(report).toMatchObject({
+      changes: expect.arrayContaining([`updated servicecidr kubernetes: ${V4} ${V6}`]),
+      state: { networks: [{ cidr: V4 }, { cidr: V6 }] },
+    });
+  });
+
+  test('a pass that creates it also creates the IPAddresses of Services with its addresses', async () => {
+    const { report } = await passOver([kubernetesAt('10.0.0.1')]);
+    expect(report.changes.filter((change) => /servicecidr|IPAddress/.test(change))).toEqual([
+      `created servicecidr kubernetes: ${V4}`,
+      'created IPAddress 10.0.0.1 for Service default/kubernetes',
+    ]);
+  });
+
+  test.each([
+    ['of another range', '10.96.0.1'],
+    ['that is not the first one of the range', '10.0.0.9'],
+    ['None', 'None'],
+  ])(
+    'a pass does not create it if the Service kubernetes has an address %s, because the spec may have another range than the API servers',
+    async (_, clusterIP) => {
+      const { report, writes } = await passOver([kubernetesAt(clusterIP)]);
+      expect(writes).toEqual([]);
+      const message = expect.stringMatching(
+        /^ServiceCIDR kubernetes is not corrected \(create\): .* not 10\.0\.0\.1\. /,
+      );
+      expect(report.findings).toContainEqual({ type: 'notCorrected', message, item: 'servicecidrs' });
+      expect(report.errors).toEqual([]);
+    },
+  );
+
+  test('in mode observe, a pass reports what it would write', async () => {
+    const created = await passOver([], { mode: 'observe' });
+    const updated = await passOver([cidrOf([V4])], { ...BOTH, mode: 'observe' });
+    expect([created.cidrs, updated.cidrs]).toEqual([undefined, [V4]]);
+    expect([created.wouldWrite, updated.wouldWrite]).toEqual([
+      [expect.stringMatching(/^create ServiceCIDR kubernetes: .*10\.0\.0\.0\/24/)],
+      [`update ServiceCIDR kubernetes: spec.cidrs[1] + "${V6}"`],
+    ]);
+  });
+
+  test.each([
+    ['an API server creates it first', [], {}, { outcome: 'alreadyExists' }],
+    ['another writer changes it first', [cidrOf([V4])], BOTH, { outcome: 'conflict' }],
+    ['the API server does not serve the kind', [], {}, 'Rejected'],
+  ] as const)('a pass changes and reports nothing if %s', async (_, objects, spec, answer) => {
+    const { report } = await passOver(objects, spec, answering(answer));
+    expect(report).toMatchObject({ errors: [], findings: [] });
+    expect(report.changes.filter((change) => change.includes('servicecidr'))).toEqual([]);
+  });
+
+  test.each([
+    ['the role does not allow it', [], {}, 'Forbidden', 'create'],
+    ['a policy refuses the second range', [cidrOf([V4])], BOTH, { outcome: 'invalid', message: 'no' }, 'update'],
+  ] as const)('a pass reports a finding and continues if %s', async (_, objects, spec, answer, verb) => {
+    const { report } = await passOver(objects, spec, answering(answer));
+    const message = expect.stringContaining(`ServiceCIDR kubernetes is not corrected (${verb}): n`);
+    expect(report).toMatchObject({ errors: [], findings: [{ type: 'notCorrected', message, item: 'servicecidrs' }] });
+    expect(report.counts).toHaveProperty('services');
+  });
+
+  test('a pass does not add the second range if another writer has changed the ranges since they were listed', async () => {
+    const { writes, cidrs } = await passOver([cidrOf([V4])], BOTH, (cluster) => {
+      const { get } = cluster.port;
+      Object.assign(cluster.port, {
+        get: async (ref: Parameters<typeof get>[0]) => {
+          cluster.place(cidrOf([V4, 'fd01::/112']));
+          return get(ref);
+        },
+      });
+    });
+    expect([writes, cidrs]).toEqual([[], [V4, 'fd01::/112']]);
+  });
+});
