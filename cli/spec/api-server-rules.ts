@@ -5,15 +5,8 @@ import {
   isLoopback,
   isMulticast,
   isUnspecified,
-  networkContains,
 } from '../../lib/allocator/network.ts';
-import {
-  DEFAULT_CLUSTER_IP_RANGE,
-  nameOfEntry,
-  PROBE_PATH,
-  readServiceRanges,
-  TARGET_GROUP,
-} from '../../lib/spec/spec-parts.ts';
+import { nameOfEntry, PROBE_PATH, readServiceRanges, serviceRangeOf, TARGET_GROUP } from '../../lib/spec/spec-parts.ts';
 import { plainUrl } from '../../lib/util/hosts.ts';
 import { firstIndexes } from '../../lib/util/values.ts';
 import { checkKubeconfigField } from './kubeconfig-rules.ts';
@@ -117,10 +110,8 @@ function checkFamily(at: SpecPath, text: string, address: Address, draft: SpecDr
   const reconciler = draft.endpoints?.reconciler;
   if (reconciler === undefined || reconciler === 'none' || draft.serviceClusterIPRange === undefined) return;
   const { primary, secondary } = readServiceRanges(draft.serviceClusterIPRange);
-  // The default is not always the range of the API servers.
-  const isWritten = primary?.text !== DEFAULT_CLUSTER_IP_RANGE;
-  const inside = [primary, secondary].find((range) => range !== undefined && networkContains(range, address));
-  if (inside !== undefined && isWritten) {
+  const inside = serviceRangeOf(address, draft.serviceClusterIPRange);
+  if (inside !== undefined) {
     const fix = 'write the address of the API server, or correct serviceClusterIPRange';
     report(at, `is in the range of cluster IPs ${inside.text}, which endpoints must not be in`, fix);
     return;

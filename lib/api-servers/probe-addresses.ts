@@ -15,6 +15,7 @@ import {
   type ProbeSpec,
   type SharedHostSpec,
 } from '../spec/cluster-spec.ts';
+import { serviceRangeOf } from '../spec/spec-parts.ts';
 import { eachOf } from '../util/async.ts';
 import { MOST_RECORDS, RECORDS_OF_A_HOST } from '../util/bounds.ts';
 import { hostOf } from '../util/hosts.ts';
@@ -167,14 +168,15 @@ async function resolveServer(
   });
   const { addresses: records, unread } = found ?? { addresses: [], unread: '' };
   const ofHost = leases.filter((lease) => lease.source === 'probe' && lease.host === host);
-  const whole = publishable(parsedRecords(records), host, families, ofHost);
+  const publishableOf = (texts: readonly unknown[]) => publishable(parsedRecords(texts), server, spec, ofHost);
+  const whole = publishableOf(records);
   const names = families.map(({ family }) => family).join(' or ');
   const why =
     unread ?? (whole.addresses.length > 0 ? undefined : `no record is an ${names} address that Endpoints may contain`);
   if (why === undefined) return { addresses: probed(whole.addresses), findings: whole.findings, unresolved: [] };
 
   const known = ofHost.map(({ address }) => address);
-  const { addresses, findings } = publishable(parsedRecords([...known, ...records]), host, families, ofHost);
+  const { addresses, findings } = publishableOf([...known, ...records]);
   const cause = why === '' ? '' : ` (${why})`;
   const message = `the look-up of ${host} failed${cause}; its known addresses stay: ${known.join(' ') || 'nothing'}`;
   const failure: Finding = { type: 'other', message, item: host };
@@ -182,12 +184,8 @@ async function resolveServer(
 }
 
 /** Returns the records that may be published. If there are too many, servers that are known to be alive have priority. */
-function publishable(
-  records: ParsedRecords,
-  host: string,
-  families: readonly PublishedFamily[],
-  ofHost: readonly Lease[],
-) {
+function publishable(records: ParsedRecords, { host }: SharedHostSpec, spec: ClusterSpec, ofHost: readonly Lease[]) {
+  const families = publishedFamilies(spec);
   const most = RECORDS_OF_A_HOST / families.length;
   const isFit = (address: Address | undefined) => address !== undefined && isGlobalUnicast(address);
   const unfit = [...records].filter(([, address]) => !isFit(address)).slice(0, RECORDS_OF_A_HOST);
@@ -205,7 +203,15 @@ function publishable(
     const message = `${host} resolves to ${length} addresses; ${most} of them, live ones first, are probed and published`;
     findings.push({ type: 'other', message, item: host });
   }
-  return { addresses: fit.flatMap((ofFamily) => ofFamily.slice(0, most)), findings };
+  const addresses = fit.flatMap((ofFamily) => ofFamily.slice(0, most));
+  for (const item of addresses) {
+    const address = records.get(item);
+    const range = address && serviceRangeOf(address, spec.serviceClusterIPRanges);
+    if (range === undefined) continue;
+    const message = `${host} resolves to ${item} in the range of cluster IPs ${range.text}, where clients may not reach it; correct its records or targets`;
+    findings.push({ type: 'other', message, item });
+  }
+  return { addresses, findings };
 }
 
 /** The records by canonical text: a target group or a Service may spell an address differently. */

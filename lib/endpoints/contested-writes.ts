@@ -118,12 +118,15 @@ export function twoOwners(
   found: readonly (KubernetesObject | undefined)[],
   { state, withhold }: Pick<ContestVerdict, 'state' | 'withhold'>,
 ): Finding {
-  const manager = lastManager(found) ?? 'an unknown field manager';
+  const isDeleted = found.includes(undefined);
+  const manager = lastManager(found);
+  const item = manager ?? (isDeleted ? 'another client' : 'an unknown field manager');
+  const verb = manager === undefined && isDeleted ? 'deleted' : 'changed';
   const seconds = Math.round((state.contest?.delayMs ?? 0) / 1000);
   const then = withhold ? `writes that only contest wait ${seconds} s` : 'it is written again';
   const remedy = 'Keep one of them: API servers with --endpoint-reconciler-type=none do not write endpoints';
-  const message = `the endpoints of default/kubernetes have two owners: ${manager} changed what was written here; ${then}. ${remedy}`;
-  return { type: 'twoOwners', message, item: manager };
+  const message = `the endpoints of default/kubernetes have two owners: ${item} ${verb} what was written here; ${then}. ${remedy}`;
+  return { type: 'twoOwners', message, item };
 }
 
 /** Returns the field manager of the last write by another writer. */

@@ -56,12 +56,13 @@ export interface ServiceFault {
 }
 
 const PATCH = 'kubectl -n default patch service kubernetes --type=json -p';
+const CLUSTER_WIDE = '[{"op":"replace","path":"/spec/internalTrafficPolicy","value":"Cluster"}]';
 const RECREATE = 'Delete it, and a pass creates it again: kubectl -n default delete service kubernetes';
 
 /** Returns the faults of the Service that no pass corrects, and because of which clients do not reach the API servers. */
 export function serviceFaults(spec: ClusterSpec, { spec: fields }: ServiceObject): readonly ServiceFault[] {
   const wanted = serviceAddress(spec);
-  const { type, clusterIP = '', selector } = fields;
+  const { type, clusterIP = '', selector, internalTrafficPolicy } = fields;
   const is = (what: string, remedy: string): ServiceFault[] => [
     { message: `Service default/kubernetes ${what}`, remedy },
   ];
@@ -80,6 +81,10 @@ export function serviceFaults(spec: ClusterSpec, { spec: fields }: ServiceObject
     ...(isNothing(selector)
       ? []
       : is('has a selector', `Remove it: ${PATCH} '[{"op":"remove","path":"/spec/selector"}]'`)),
+    // The endpoints have no node, so that none of them is local.
+    ...(internalTrafficPolicy === 'Local'
+      ? is('has internalTrafficPolicy: Local', `Correct it: ${PATCH} '${CLUSTER_WIDE}'`)
+      : []),
     ...(clusterIP === 'None' ? is('is headless', RECREATE) : []),
     ...(isForeign ? is(`has ${formatAddress(address)} in place of ${wanted}`, RECREATE) : []),
   ];

@@ -1,6 +1,6 @@
 import * as z from 'zod/mini';
-import { canonicalAddress } from '../allocator/ip-address.ts';
-import { type Network, parseCidr } from '../allocator/network.ts';
+import { type Address, canonicalAddress } from '../allocator/ip-address.ts';
+import { type Network, networkContains, parseCidr } from '../allocator/network.ts';
 import { type PortInterval, parsePortInterval, portIntervalText } from '../allocator/port-range.ts';
 import { isRefused, type Refusal } from '../allocator/refusal.ts';
 import { defined } from '../util/values.ts';
@@ -261,6 +261,13 @@ export function serviceRangeEntries(ranges: ServiceRangesText): readonly (string
 export function readServiceRanges(ranges: ServiceRangesText): { primary?: Network; secondary?: Network } {
   const [primary, secondary] = serviceRangeEntries(ranges).map((entry = '') => parseCidr(entry));
   return defined({ primary, secondary });
+}
+
+/** Returns the range of cluster IPs that contains an address. The default range is ignored: the API servers may have another. */
+export function serviceRangeOf(address: Address, ranges: ServiceRangesText): Network | undefined {
+  const { primary, secondary } = readServiceRanges(ranges);
+  if (primary?.text === DEFAULT_CLUSTER_IP_RANGE) return undefined;
+  return [primary, secondary].find((range) => range !== undefined && networkContains(range, address));
 }
 
 /** The ranges as canonical CIDR texts: the primary one, and optionally a secondary one of the other IP family. */

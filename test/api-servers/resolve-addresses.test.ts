@@ -79,6 +79,14 @@ describe('the addresses of a source: a host name, a target group or a Service', 
     expect(resolved.findings).toMatchObject(findings);
   });
 
+  test('a record in the range of cluster IPs is published, because its server may answer, and a finding contains the range', async () => {
+    const found = async () => ({ addresses: ['10.96.0.1', '10.9.8.6'] });
+    const spec = aClusterSpec({ apiServers: [group], serviceClusterIPRanges: ['10.96.0.0/16'] });
+    const { addresses, findings } = await resolveAddresses(spec, found, []);
+    expect(addresses.map(({ address }) => address)).toEqual(['10.96.0.1', '10.9.8.6']);
+    expect(findings).toMatchObject([{ item: '10.96.0.1', message: expect.stringContaining('10.96.0.0/16') }]);
+  });
+
   test('each address of a source is used once, in canonical form, even if a target group or Service has another spelling', async () => {
     const records = ['::ffff:10.9.8.7', '010.9.8.7', '10.9.8.08', ...Array<string>(32).fill('10.9.8.7'), '10.9.8.6'];
     const { addresses, findings } = await resolve([group, aServer('10.9.8.8')], records);

@@ -187,6 +187,14 @@ describe('the finding of two owners', () => {
     expect(lastWriter(object(), object(['kube-bootstrap-controller']))).toBe('an unknown field manager');
   });
 
+  test('the finding of two owners reports a deletion if an object is missing and no other field manager is recorded', () => {
+    const found = [undefined, object(['kube-bootstrap-controller'])];
+    expect(twoOwners(found, { withhold: false, state: {} })).toMatchObject({
+      message: expect.stringContaining('another client deleted what was written here; it is written again.'),
+      item: 'another client',
+    });
+  });
+
   test.each([
     { withhold: true, outcome: 'writes that only contest wait 600 s' },
     { withhold: false, outcome: 'it is written again' },

@@ -132,6 +132,7 @@ describe('correcting the kubernetes Service', () => {
 
   test.each([
     ['has a selector', { selector: { app: 'x' } }, 'kubectl -n default patch service kubernetes'],
+    ['has internalTrafficPolicy: Local', { internalTrafficPolicy: 'Local' }, '"value":"Cluster"'],
     ['is headless', { clusterIP: 'None' }, 'kubectl -n default delete service kubernetes'],
     ['has 10.0.0.9 in place of 10.0.0.1', { clusterIP: '10.0.0.9' }, 'kubectl -n default delete service kubernetes'],
     ['is of type ExternalName', { type: 'ExternalName' }, 'service.reconcile: true'],
