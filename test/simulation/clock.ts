@@ -49,9 +49,12 @@ export class Chance {
 /** The clock of the world. Time passes when nothing else is left to do, and everything in the world waits by this clock. */
 export class Clock {
   nowMs: number;
+  /** The time up to which all events have run. It is earlier than `nowMs` after a stall. */
+  reachedMs = 0;
   steps = 0;
   stalls = 0;
   readonly immediates: (() => void)[] = [];
+  readonly onStall = new Set<{ readonly catchUp: (stallMs: number) => void }>();
   /** The events that are not yet due, with the next one last. */
   readonly #waiting: ClockEvent[] = [];
   readonly #turns: number;
@@ -96,6 +99,15 @@ export class Clock {
     });
   }
 
+  /** Returns the result of `work`; `undefined` if it takes longer. */
+  async within<T>(ms: number, work: Promise<T>): Promise<T | undefined> {
+    const late = Promise.withResolvers<undefined>();
+    const end = this.in(ms, () => late.resolve(undefined));
+    const result = await Promise.race([work, late.promise]);
+    end.isCancelled = true;
+    return result;
+  }
+
   /** Starts a deadline, which has no effect once its process is dead. */
   startDeadline(ms: number, isDead = () => false): Deadline {
     const controller = new AbortController();
@@ -110,6 +122,7 @@ export class Clock {
 
   /** Lets time pass while nothing runs: events that become due meanwhile run late. */
   stall(ms: number): void {
+    for (const each of this.onStall) each.catchUp(ms);
     this.nowMs += ms;
     this.stalls++;
   }
@@ -122,6 +135,7 @@ export class Clock {
       while (next?.isCancelled) next = this.#waiting.pop();
       if (next === undefined) return;
       this.steps++;
+      this.reachedMs = Math.max(this.reachedMs, next.dueMs);
       this.nowMs = Math.max(this.nowMs, next.dueMs);
       next.run();
     }

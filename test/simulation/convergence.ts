@@ -1,9 +1,10 @@
 import { isIPv6 } from './control-plane.ts';
 import { FOREIGN } from './endpoint-truth.ts';
+import { STORE_FAILS_MS } from './functions.ts';
 import { LONGEST_LIST_MS } from './network.ts';
 import { INTERVAL_MS } from './settings.ts';
 import { RANGE_KEYS } from './stored-items.ts';
-import { STORE_FAILS_MS, type Violation, type World } from './world.ts';
+import type { Violation, World } from './world.ts';
 
 const INTERVALS_TO_CONVERGE = 4;
 const LOOK_EVERY_MS = 15_000;
@@ -54,7 +55,7 @@ function leaked(world: World): Violation[] {
   const freedLateMs = (startAgain(servers) ? INTERVALS_TO_CONVERGE : 2) * INTERVAL_MS;
   const owned = ownedIn(world);
   return keysOf(world).flatMap((key) => {
-    const { taken, holds } = world.stored(key);
+    const { taken, holds } = world.table.stored(key);
     // If a caller does not know that its item was allocated, a pass frees the item only after the end of the hold.
     const isHeld = (item: string) => (holds.get(item)?.untilMs ?? 0) > clock.nowMs - freedLateMs;
     return [...taken]
@@ -64,9 +65,9 @@ function leaked(world: World): Violation[] {
 }
 
 function free(world: World): Violation[] {
-  const taken = new Set(keysOf(world).flatMap((key) => [...world.stored(key).taken]));
+  const taken = new Set(keysOf(world).flatMap((key) => [...world.table.stored(key).taken]));
   return [...ownedIn(world)]
-    .filter((item) => !taken.has(item) && world.isInSpec(item))
+    .filter((item) => !taken.has(item) && world.cluster.isInSpec(item))
     .map((item) => ({ kind: 'freed', message: `${item} is free at the end, and has an owner` }));
 }
 
@@ -81,7 +82,7 @@ function keysOf(world: World): readonly string[] {
 function misplaced(world: World): Violation[] {
   const { endpoints, servers } = world;
   const isCertain = (address: string) => !endpoints.mayBeWithdrawn(address);
-  const good = world.expected().filter((address) => servers.isGood(address) && !endpoints.isWithdrawn(address));
+  const good = world.cluster.expected().filter((address) => servers.isGood(address) && !endpoints.isWithdrawn(address));
   const wrong = FAMILIES.flatMap((family) => {
     const expected = good.filter((address) => isCertain(address) && isIPv6(address) === (family === 'IPv6')).sort();
     // The functions never remove the last address.

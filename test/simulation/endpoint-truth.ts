@@ -85,6 +85,7 @@ export class EndpointTruth {
   /** The call that is being carried out. */
   call: Call | undefined;
   #probes: Probe[] = [];
+  readonly #probesOf = new Map<string, Probe[]>();
   /** The addresses that each pass probes. */
   readonly #probed = new Map<string, string[]>();
   /** The addresses that each deregistration has withdrawn. */
@@ -129,10 +130,13 @@ export class EndpointTruth {
     if (status === undefined ? !isLate : !ALIVE.has(status)) this.#world.servers.notice(address);
     // Other processes probe only to find a server that answers.
     if (process.kind !== 'endpoints' && process.kind !== 'agent') return;
-    this.#probes = this.#probes.filter(({ atMs }) => atMs > this.#now - REMEMBERED_MS);
+    while ((this.#probes[0]?.atMs ?? this.#now) <= this.#now - REMEMBERED_MS) this.#probes.shift();
     const pass = passOf(process);
-    this.#probes.push({ atMs: this.#now, pass, isOfAgent: process.kind === 'agent', address, status });
-    for (const probe of this.#probes) if (probe.pass === pass && this.#provesEnd(probe)) this.#ended(probe.address);
+    const probe: Probe = { atMs: this.#now, pass, isOfAgent: process.kind === 'agent', address, status };
+    const ofPass = [...this.#ofPass(pass), probe];
+    this.#probes.push(probe);
+    this.#probesOf.set(pass, ofPass);
+    for (const each of ofPass) if (this.#provesEnd(each)) this.#ended(each.address);
   }
 
   expect(addresses: readonly string[]): void {
@@ -152,7 +156,7 @@ export class EndpointTruth {
   leaves(address: string): void {
     const known = this.#of(address);
     const isOther = known.running > 0 || known.unknownUntilMs > this.#now;
-    known.isShared = isOther || this.#world.isMarked(address, this.#now - SKEW_MS);
+    known.isShared = isOther || this.#world.table.isMarked(address, this.#now - SKEW_MS);
     if (!known.isShared) known.leavingSinceMs = this.#now;
     known.running++;
   }
@@ -294,10 +298,10 @@ export class EndpointTruth {
   #checkChange(kind: string, before: readonly string[], now: readonly string[], call: Call): void {
     const { by, sentAtMs } = call;
     this.#world.note(`${by.name} published ${now.join(' ')} in ${kind}, sent at ${this.#world.timeOf(sentAtMs)}`);
-    if (this.#world.isPausedFor(call) && by.kind === 'endpoints') {
+    if (this.#world.cluster.isPausedFor(call) && by.kind === 'endpoints') {
       this.#world.violate('paused', `${by.name} wrote ${kind} although passes are paused`);
     }
-    this.#world.checkMayWrite(by, call.begunAtMs, kind);
+    this.#world.cluster.checkMayWrite(by, call.begunAtMs, kind);
     if (now.length === 0) this.#world.violate('empty', `${kind} have no address`);
     for (const address of before) if (!now.includes(address)) this.#checkRemoved(address, call);
     for (const address of now) if (!before.includes(address)) this.#checkAdded(address, kind, now, call);
@@ -318,7 +322,8 @@ export class EndpointTruth {
   }
 
   #checkRemoved(address: string, { sentAtMs, by, begunAtMs }: Call): void {
-    const { servers, agents } = this.#world;
+    const { servers } = this.#world;
+    const { agents } = this.#world.cluster;
     const known = this.#of(address);
     const isLeaving = known.running > 0 || known.leavingUntilMs >= sentAtMs - PASS_MS;
     if (isLeaving || (known.expectedSinceMs ?? sentAtMs) > sentAtMs - 3 * PASS_MS) return;
@@ -336,7 +341,7 @@ export class EndpointTruth {
     const isAlive = ({ status }: Probe) => status !== undefined && ALIVE.has(status);
     const hasAnswered = own.length > 0 && own.every(isAlive) && !agents.has(address);
     // A pass that did not probe the address decides by the table, which may lack an answer that another pass failed to write.
-    const mayKnow = own.length > 0 || this.#world.leaseField(address, 'misses') < 2;
+    const mayKnow = own.length > 0 || this.#world.table.leaseField(address, 'misses') < 2;
     if (hasAnswered || (mayKnow && servers.wasGoodSince(address, sentAtMs - PASS_MS))) {
       this.#world.violate('removed', `${address} answers, was not withdrawn, and was removed`);
     } else if (this.#isUnansweredSinceUndo(address, tries)) {
@@ -362,13 +367,14 @@ export class EndpointTruth {
 
   /** Returns whether all misses are from before the end of the lease that the pass has read. */
   #isEarly(misses: readonly Probe[], address: string, begunAtMs: number): boolean {
-    const endMs = this.#world.leaseField(address, 'expiresAtMs');
-    const wasRead = endMs - 1000 * this.#world.spec.endpoints.leaseSeconds < begunAtMs - SKEW_MS;
+    const endMs = this.#world.table.leaseField(address, 'expiresAtMs');
+    const wasRead = endMs - 1000 * this.#world.cluster.spec.endpoints.leaseSeconds < begunAtMs - SKEW_MS;
     return wasRead && misses.every(({ atMs }) => atMs < endMs - PROBES_MS - SKEW_MS);
   }
 
   #checkAdded(address: string, kind: string, now: readonly string[], { sentAtMs, by }: Call): void {
-    const { agents, calmSinceMs, servers } = this.#world;
+    const { calmSinceMs, servers } = this.#world;
+    const { agents } = this.#world.cluster;
     if (this.isWithdrawn(address)) this.#world.violate('withdrawn', `${address} is withdrawn and was published`);
     // Only ticks are checked: a deregistration publishes the addresses that the leases contain, and the next tick removes those
     // that are wrong.
@@ -376,7 +382,7 @@ export class EndpointTruth {
     const { undoneAtMs = 0, unexpectedSinceMs } = this.#of(address);
     const isUndone = undoneAtMs > Math.max(sentAtMs - REMEMBERED_MS, this.#restoredAtMs) && undoneAtMs < sentAtMs;
     // The lease of an agent counts until it expires.
-    const leaseMs = agents.has(address) ? 1000 * this.#world.spec.endpoints.leaseSeconds : 0;
+    const leaseMs = agents.has(address) ? 1000 * this.#world.cluster.spec.endpoints.leaseSeconds : 0;
     const isAnswer = ({ atMs, status = 0 }: Probe) => atMs >= undoneAtMs - PASS_MS - leaseMs && ALIVE.has(status);
     // A slice mirrors the Endpoints.
     const isMirrored = kind === 'endpointslices' && this.publishedIn('endpoints', 'kubernetes').includes(address);
@@ -393,7 +399,7 @@ export class EndpointTruth {
     // After a failed DNS lookup, the address of the former record stays while it answers.
     const isFormerRecord = sentAtMs < calmSinceMs + PASS_MS && servers.formerRecords.has(address);
     // An address stays until its lease expires if no other address of its family is expected.
-    const isLeased = this.#world.leaseField(address, 'expiresAtMs') > sentAtMs;
+    const isLeased = this.#world.table.leaseField(address, 'expiresAtMs') > sentAtMs;
     if (isLeased && !now.some((each) => this.isExpected(each))) return;
     if (
       isTick &&
@@ -412,11 +418,9 @@ export class EndpointTruth {
    */
   #provesMiss({ status, pass, address }: Probe): boolean {
     if (status !== undefined) return !ALIVE.has(status);
-    if (this.#world.agents.has(address)) return true;
+    if (this.#world.cluster.agents.has(address)) return true;
     // Each family has its own network paths.
-    return this.#probes.some(
-      (probe) => probe.pass === pass && probe.status !== undefined && isIPv6(probe.address) === isIPv6(address),
-    );
+    return this.#ofPass(pass).some((probe) => probe.status !== undefined && isIPv6(probe.address) === isIPv6(address));
   }
 
   /**
@@ -427,7 +431,11 @@ export class EndpointTruth {
     if (status !== undefined || isOfAgent) return status === undefined || !ALIVE.has(status);
     const isOfFamily = (other: string) => isIPv6(other) === isIPv6(address);
     if (this.#probed.get(pass)?.filter(isOfFamily).length === 1) return true;
-    return this.#probes.some((probe) => probe.pass === pass && probe.status !== undefined && isOfFamily(probe.address));
+    return this.#ofPass(pass).some((probe) => probe.status !== undefined && isOfFamily(probe.address));
+  }
+
+  #ofPass(pass: string): readonly Probe[] {
+    return this.#probesOf.get(pass) ?? [];
   }
 
   #areTwo(misses: readonly Probe[]): boolean {

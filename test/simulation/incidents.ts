@@ -9,7 +9,7 @@ type Incident = (world: World, chance: Chance) => Promise<void>;
 
 async function deployment(world: World): Promise<void> {
   world.note('every process ends');
-  world.endProcesses();
+  world.functions.endProcesses();
 }
 
 /** Stops every process and the network for a moment. */
@@ -20,10 +20,10 @@ async function stall({ clock }: World, chance: Chance): Promise<void> {
 /** Loses many calls and their retries for some seconds. In half of the cases, servers are drained all the time. */
 async function lossyNetwork(world: World, chance: Chance): Promise<void> {
   const { clock } = world;
-  world.lossyUntilMs = clock.nowMs + 3_000 + chance.pick(20_000);
+  world.functions.lossyUntilMs = clock.nowMs + 3_000 + chance.pick(20_000);
   if (!world.has('endpoints') || chance.once(2)) return;
-  while (clock.nowMs < world.lossyUntilMs) {
-    void withdraw(world, chance.oneOf(world.firstAddresses), 0.2, chance);
+  while (clock.nowMs < world.functions.lossyUntilMs) {
+    void withdraw(world, chance.oneOf(world.cluster.firstAddresses), 0.2, chance);
     await clock.wait(chance.pick(600));
   }
 }

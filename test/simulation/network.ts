@@ -89,7 +89,7 @@ function sendLate(
 ): void {
   const [, kind] = /\/(endpoints|endpointslices)\b/.exec(path) ?? [];
   if ((method !== 'PUT' && method !== 'POST') || kind === undefined) return;
-  const lateMs = world.delayOfWrite?.(kind, body ?? '');
+  const lateMs = world.servers.delayOfWrite?.(kind, body ?? '');
   if (lateMs === undefined) return;
   world.clock.in(lateMs, () => void carryOut());
   // A sender that only stood still would take its later probes for silent servers, which excuses the late write.

@@ -5,10 +5,11 @@ import type { ClusterSpec } from '../../lib/spec/cluster-spec.ts';
 import { registerCluster, updateCluster, withMode } from '../../lib/table/cluster-registration.ts';
 import { claimCluster } from '../../lib/table/clusters.ts';
 import type { Chance } from './clock.ts';
+import { CLUSTER, STACK } from './cluster.ts';
 import { endpointAddresses, isIPv6 } from './control-plane.ts';
 import { LONGEST_WITHDRAWAL_MS, SKEW_MS } from './endpoint-truth.ts';
 import { Process } from './process.ts';
-import { CLUSTER, STACK, type World } from './world.ts';
+import type { World } from './world.ts';
 
 /** Work that began before a change ends within this time. */
 export const DRAINED_MS = 45_000;
@@ -26,20 +27,20 @@ const UNWRITTEN_MS = 14_000;
 
 /** Applies a spec and sets the addresses that are expected from now on. */
 export async function apply(world: World, change: Partial<ClusterSpec>): Promise<void> {
-  while (world.isRegistrationLost) await world.clock.wait(1_000);
-  world.spec = { ...world.spec, ...change };
+  while (world.cluster.isLost) await world.clock.wait(1_000);
+  world.cluster.spec = { ...world.cluster.spec, ...change };
   world.note(`the spec changes: ${JSON.stringify(change)}`);
   if (change.serviceClusterIPRanges !== undefined) {
     world.ranges.clearRecords();
     world.ranges.rangeChanged();
-    world.inChargeSinceMs = world.clock.nowMs;
+    world.cluster.inChargeSinceMs = world.clock.nowMs;
   }
-  const { table } = await world.kbctl();
+  const { table } = await world.functions.kbctl();
   if (change.mode !== undefined) await updateCluster(table, CLUSTER, withMode(change.mode));
-  else await registerCluster(table, world.spec);
+  else await registerCluster(table, world.cluster.spec);
   // Claims the cluster, as the endpoints loop does, before another stack can.
   if (!world.has('endpoints') || world.has('otherStack')) await claimCluster(table, CLUSTER, STACK);
-  world.expectAddresses();
+  world.endpoints.expect(world.cluster.expected());
 }
 
 export async function withdraw(world: World, address: string, minutes: number, chance: Chance): Promise<void> {
@@ -50,8 +51,8 @@ export async function withdraw(world: World, address: string, minutes: number, c
   // A long withdrawal is requested once. A repeated request could mark the address after the first one was refused.
   const isSingle = minutes === LONG_MIN || chance.once(2);
   const answer = isSingle
-    ? await world.invoke<DeregistrationResult>('deregister', event)
-    : await world.ask<DeregistrationResult>('deregister', event, 30_000, chance);
+    ? await world.functions.invoke<DeregistrationResult>('deregister', event)
+    : await world.functions.ask<DeregistrationResult>('deregister', event, 30_000, chance);
   const shown = answer instanceof Error ? answer.message : JSON.stringify(answer);
   world.note(`deregister ${address} for ${minutes} min: ${shown}`);
   const known = answer instanceof Error ? undefined : answer;
@@ -62,7 +63,7 @@ export async function withdraw(world: World, address: string, minutes: number, c
   const endsAtMs = known?.outcome === 'refused' ? clock.nowMs : askedAtMs + minutes * 60_000;
   endpoints.left(address, endsAtMs + DRAINED_MS, { isAnswered: known !== undefined, isRepeated: !isSingle });
   // The clock of the person who undid the withdrawal may be fast.
-  const isMarked = world.isMarked(address, clock.nowMs + SKEW_MS);
+  const isMarked = world.table.isMarked(address, clock.nowMs + SKEW_MS);
   if (known?.outcome === 'refused' && isSingle && endpoints.isAlone(address, askedAtMs) && isMarked) {
     world.violate('toldRefused', `the deregistration of ${address} was refused, and it is withdrawn`);
   }
@@ -70,8 +71,8 @@ export async function withdraw(world: World, address: string, minutes: number, c
 
 /** Drains and restarts a server, which is published again before its withdrawal ends. */
 export async function restart(world: World, address: string, chance: Chance): Promise<void> {
-  const { clock, servers, endpoints, agents } = world;
-  const isItself = agents.has(address) && chance.once(2);
+  const { clock, servers, endpoints } = world;
+  const isItself = world.cluster.agents.has(address) && chance.once(2);
   await (isItself ? deregisterItself(world, address) : withdraw(world, address, LONG_MIN, chance));
   const downSinceMs = clock.nowMs;
   servers.set(address, { state: 'down' });
@@ -86,7 +87,7 @@ export async function restart(world: World, address: string, chance: Chance): Pr
 /** Deregisters a server as its agent does when the server ends: no tick needs to see it down. */
 async function deregisterItself(world: World, address: string): Promise<void> {
   const agent = new Process(world, `agent-${address}-ends`, 'agent');
-  const environment = world.environmentOf(agent);
+  const environment = world.functions.environmentOf(agent);
   const telemetry = environment.telemetry({ loop: 'deregister' });
   const { signal } = agent.startDeadline(STOP_MS);
   const request = { cluster: CLUSTER, address, goingDown: true };
@@ -97,8 +98,8 @@ async function deregisterItself(world: World, address: string): Promise<void> {
 }
 
 export async function undo(world: World, address: string): Promise<void> {
-  const { spec, endpoints } = world;
-  const { outcome } = await undoDeregister({ spec, ...(await world.kbctl()), address });
+  const { cluster, endpoints } = world;
+  const { outcome } = await undoDeregister({ spec: cluster.spec, ...(await world.functions.kbctl()), address });
   if (outcome === 'undone') {
     endpoints.mayReturn(address);
     endpoints.returned(address);
@@ -110,7 +111,8 @@ export async function undo(world: World, address: string): Promise<void> {
 
 /** Drains, stops and starts API servers at overlapping times until the faults end, as a failing rollout does. */
 export async function rollOut(world: World): Promise<void> {
-  const { clock, servers, firstAddresses } = world;
+  const { clock, servers } = world;
+  const { firstAddresses } = world.cluster;
   const chance = world.chance.of('rollouts');
   const everyMs = chance.oneOf([1_500, 5_000, 15_000]);
   while (world.isFaulty) {
@@ -133,7 +135,7 @@ async function rollOutOne(world: World, address: string, chance: Chance): Promis
     await clock.wait(chance.pick(chance.oneOf([3_000, 12_000, 40_000])));
     servers.set(address, { state: 'up' });
     // The network caused the failure and still loses calls.
-    if (chance.once(3)) world.lossyUntilMs = clock.nowMs + chance.pick(15_000);
+    if (chance.once(3)) world.functions.lossyUntilMs = clock.nowMs + chance.pick(15_000);
     // The server may be drained again as soon as it answers.
     await clock.wait(chance.oneOf([50, chance.pick(12_000)]));
     if (chance.once(2)) await withdraw(world, address, chance.oneOf([0.3, 1]), chance);
@@ -146,17 +148,17 @@ async function rollOutOne(world: World, address: string, chance: Chance): Promis
  * may fail to write its lease.
  */
 export function start(world: World, address: string): void {
-  const { servers, firstAddresses } = world;
+  const { servers, cluster } = world;
   servers.set(address, { state: 'up' });
   const { plane } = servers.server(address);
   const endpoints = plane.find<EndpointsObject>('endpoints', 'default', 'kubernetes');
   const [subset] = endpoints?.subsets ?? [];
-  if (!world.has('ownReconcilers') || !firstAddresses.includes(address) || isIPv6(address)) return;
+  if (!world.has('ownReconcilers') || !cluster.firstAddresses.includes(address) || isIPv6(address)) return;
   if (subset === undefined) return;
   const { nowMs } = world.clock;
   // The lease writes after one start are lost, but not those after the next start.
-  const isNext = (world.lostWrites?.untilMs ?? 0) + UNWRITTEN_MS > nowMs;
-  if (!isNext) world.lostWrites = { of: 'endpoints', key: 'masterleases', untilMs: nowMs + UNWRITTEN_MS };
+  const isNext = (world.table.lostWrites?.untilMs ?? 0) + UNWRITTEN_MS > nowMs;
+  if (!isNext) world.table.lostWrites = { of: 'endpoints', key: 'masterleases', untilMs: nowMs + UNWRITTEN_MS };
   const addresses = [...new Set([...endpointAddresses(endpoints), address])].sort().map((ip) => ({ ip }));
   plane.place('endpoints', { ...endpoints, subsets: [{ ...subset, addresses }] } as EndpointsObject, address);
 }

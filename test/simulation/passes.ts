@@ -1,11 +1,12 @@
 import { heartbeat } from '../../cli/heartbeat/heartbeat.ts';
 import type { Summary } from '../../lib/dispatch/dispatch.ts';
 import { queueEvent } from '../support/memory-queue.ts';
+import { CLUSTER, OTHER_STACK } from './cluster.ts';
 import { probeReplyOf } from './endpoint-truth.ts';
 import { rollOut, start } from './operators.ts';
 import { Process, type ProcessKind } from './process.ts';
 import { INTERVAL_MS } from './settings.ts';
-import { CLUSTER, OTHER_STACK, type World } from './world.ts';
+import type { World } from './world.ts';
 
 const MINUTE_MS = 60_000;
 const HEARTBEAT_MS = 10_000;
@@ -20,19 +21,19 @@ const REPAIRS = [
 export function startPasses(world: World): void {
   if (world.has('endpoints')) {
     if (world.has('rollouts')) void rollOut(world);
-    world.onMessage = (body) => {
-      if (!world.isStopped) void world.invoke('endpoints', queueEvent(body));
+    world.functions.onMessage = (body) => {
+      if (!world.functions.areStopped) void world.functions.invoke('endpoints', queueEvent(body));
     };
-    void schedule(world, 'endpoints', MINUTE_MS, () => void world.invoke('endpoints', scheduled(world)));
+    void schedule(world, 'endpoints', MINUTE_MS, () => void world.functions.invoke('endpoints', scheduled(world)));
     if (world.has('crashLoop')) void crashLoop(world);
-    for (const [index, address] of [...world.agents].entries()) void keepLease(world, address, index * 700);
+    for (const [index, address] of [...world.cluster.agents].entries()) void keepLease(world, address, index * 700);
   }
   const repairs = repairsOf(world);
   for (const { kind, run } of repairs) void schedule(world, kind, INTERVAL_MS, run);
   if (!world.has('otherStack')) return;
   const kinds = [...repairs.map(({ kind }) => kind), ...(world.has('endpoints') ? (['endpoints'] as const) : [])];
   for (const kind of kinds) {
-    const invoke = () => void world.invoke(kind, { force: true }, OTHERS_MS, OTHER_STACK);
+    const invoke = () => void world.functions.invoke(kind, { force: true }, OTHERS_MS, OTHER_STACK);
     void schedule(world, `other ${kind}`, OTHERS_MS, invoke);
   }
 }
@@ -56,7 +57,7 @@ async function schedule(world: World, name: string, everyMs: number, invoke: () 
   const chance = world.chance.of(`schedule of ${name}`);
   const late = async (ms: number) => {
     await clock.wait(ms);
-    if (!world.isStopped) invoke();
+    if (!world.functions.areStopped) invoke();
   };
   while (!world.hasEnded) {
     const lateMs = world.isFaulty && chance.once(6) ? chance.pick(everyMs / 4) : chance.pick(800);
@@ -75,12 +76,12 @@ function scheduled({ clock }: World): object {
  * every Service.
  */
 async function repair(world: World, kind: ProcessKind, keys: readonly string[]): Promise<void> {
-  const { inChargeSinceMs } = world;
-  if (world.areRepairsStopped) return;
-  const summary = await world.invoke<Summary>(kind, { force: true }, 150_000);
+  const { inChargeSinceMs } = world.cluster;
+  if (world.functions.areRepairsStopped) return;
+  const summary = await world.functions.invoke<Summary>(kind, { force: true }, 150_000);
   world.note(`${kind}: ${summary instanceof Error ? summary.message : JSON.stringify(summary)}`);
   if (summary === undefined || summary instanceof Error || summary.passes !== 1 || summary.failed !== 0) return;
-  if (inChargeSinceMs === undefined || inChargeSinceMs !== world.inChargeSinceMs) return;
+  if (inChargeSinceMs === undefined || inChargeSinceMs !== world.cluster.inChargeSinceMs) return;
   for (const key of keys) world.ranges.setRecord(key);
 }
 
@@ -88,11 +89,12 @@ async function keepLease(world: World, address: string, laterMs: number): Promis
   const { clock } = world;
   await clock.wait(laterMs);
   for (let number = 1; !world.hasEnded; ) {
-    const agent = new Process(world, `agent-${address}-${number}`, 'agent', world.skewOf(address));
+    const agent = new Process(world, `agent-${address}-${number}`, 'agent', world.functions.skewOf(address));
     while (!agent.isDead && !world.hasEnded) {
       await clock.wait(HEARTBEAT_MS);
       // The agent is stopped on a host that is no longer an API server.
-      if (!world.deadAgents.has(address) && world.endpoints.isExpected(address)) await refresh(world, agent, address);
+      if (!world.cluster.deadAgents.has(address) && world.endpoints.isExpected(address))
+        await refresh(world, agent, address);
     }
     number++;
   }
@@ -106,7 +108,7 @@ async function refresh(world: World, agent: Process, address: string): Promise<v
     return reply;
   };
   const { signal, cancel } = agent.startDeadline(HEARTBEAT_MS - 500);
-  await world
+  await world.functions
     .kbctl(agent, signal)
     .then((clocked) => heartbeat({ ...clocked, cluster: CLUSTER, address, leaseMs: LEASE_MS, probe }))
     .catch(() => {});
@@ -118,9 +120,10 @@ async function refresh(world: World, agent: Process, address: string): Promise<v
  * each for a single refresh. In a busy world the first API server is not stopped.
  */
 async function crashLoop(world: World): Promise<void> {
-  const { clock, servers, agents } = world;
+  const { clock, servers } = world;
   const chance = world.chance.of('crash loop');
-  const [address] = world.firstAddresses;
+  const { agents, firstAddresses } = world.cluster;
+  const [address] = firstAddresses;
   for (let number = 1; world.isFaulty && !servers.hasMoved; ) {
     if (!world.has('busy')) {
       await clock.wait(chance.pick(15_000));

@@ -2,9 +2,12 @@ import type { PatchOperation } from '../../lib/admission/response.ts';
 import { HOLD_OWNER_LABEL } from '../../lib/cluster/kubernetes-objects.ts';
 import { aReview } from '../support/admission-review.ts';
 import type { Chance } from './clock.ts';
+import { CLUSTER } from './cluster.ts';
 import { itemsOf, type ServiceSpec, type StoredService } from './control-plane.ts';
+import { TOKEN } from './functions.ts';
+import { GREEDY } from './range-truth.ts';
 import { RANGE_KEYS } from './stored-items.ts';
-import { CLUSTER, GREEDY, TOKEN, type World } from './world.ts';
+import type { World } from './world.ts';
 
 const NAMESPACE = 'a';
 const AT_ONCE = 6;
@@ -51,7 +54,7 @@ export class People {
    * and no hold.
    */
   placeUnrecorded(chance: Chance): void {
-    const { holds } = this.#world.stored('ranges/serviceips');
+    const { holds } = this.#world.table.stored('ranges/serviceips');
     for (let left = chance.oneOf([1, 3, 6]); left > 0; left--) {
       const free = Array.from({ length: 12 }, (_, index) => `10.0.0.${index + 2}`).filter(
         (address) => this.#world.ranges.ownersOf(address).length === 0 && !holds.has(address),
@@ -154,9 +157,9 @@ export class People {
 
   /** Returns whether the API server's own allocator refuses an item of another owner. It allocates while the webhook allows everything. */
   #isRefusedByOthers(name: string, items: readonly string[]): boolean {
-    const { ranges, inChargeSinceMs } = this.#world;
+    const { ranges, cluster } = this.#world;
     const isOthers = (item: string) => ranges.ownersOf(item).some(({ owner }) => owner !== `service ${name}`);
-    return inChargeSinceMs === undefined && items.some(isOthers);
+    return cluster.inChargeSinceMs === undefined && items.some(isOthers);
   }
 
   async #change(service: StoredService, chance: Chance): Promise<void> {
@@ -204,9 +207,9 @@ export class People {
 
   /** Checks that a review that was refused has allocated nothing. The API server may have sent it twice. */
   #checkNothingLeft(name: string, event: object, askedAtMs: number): void {
-    const { repeated, mayLeakAtMs } = this.#world;
+    const { repeated, mayLeakAtMs } = this.#world.functions;
     if (repeated.has(event) || mayLeakAtMs >= askedAtMs) return;
-    const left = RANGE_KEYS.filter((key) => this.#world.stored(key).unclaimedOf.has(`${NAMESPACE}/${name}`));
+    const left = RANGE_KEYS.filter((key) => this.#world.table.stored(key).unclaimedOf.has(`${NAMESPACE}/${name}`));
     if (left.length > 0) this.#world.violate('toldRefused', `${name} was refused, and has items in ${left.join(', ')}`);
   }
 
@@ -279,7 +282,7 @@ export class People {
       requestContext: { http: { method: 'POST' }, timeEpoch: this.#world.clock.nowMs },
     };
     const askedAtMs = this.#world.clock.nowMs;
-    const answer = await this.#world.ask<{ readonly body: string; readonly statusCode: number }>(
+    const answer = await this.#world.functions.ask<{ readonly body: string; readonly statusCode: number }>(
       'admission',
       event,
       timeoutS * 1000,

@@ -1,9 +1,10 @@
 import type { Answer } from '../../lib/allocate/answer.ts';
 import type { AllocateRequest } from '../../lib/allocate/request.ts';
 import type { Chance } from './clock.ts';
+import { CLUSTER } from './cluster.ts';
 import { BUSY_MS, withAddress } from './people.ts';
 import { keyOf, RANGE_KEYS, type StoredHold } from './stored-items.ts';
-import { CLUSTER, type World } from './world.ts';
+import type { World } from './world.ts';
 
 type Request = Omit<AllocateRequest, 'cluster'>;
 
@@ -55,7 +56,8 @@ export class Pipelines {
     const id = `r${++this.#requests}`;
     const chance = this.#chance.of(id);
     const dry = { cluster: CLUSTER, requestId: `${id}-dry`, operation: 'allocate', dryRun: true };
-    if (chance.once(8)) void this.#world.invoke('allocate', { ...dry, items: this.#wished(chance.of('dry')) });
+    if (chance.once(8))
+      void this.#world.functions.invoke('allocate', { ...dry, items: this.#wished(chance.of('dry')) });
     const known = this.#known[chance.pick(this.#known.length)];
     return known !== undefined && chance.once(3) ? this.#claim(id, known, chance) : this.#hold(id, chance);
   }
@@ -100,9 +102,9 @@ export class Pipelines {
     for (const item of values) {
       if (takeUp !== undefined) this.#claimed(item, id, isOther);
       // The answer is old: another request has claimed the hold meanwhile.
-      else if (this.#world.ranges.wasClaimedSince(item, this.#world.begunAtMs(id))) continue;
+      else if (this.#world.ranges.wasClaimedSince(item, this.#world.table.begunAtMs(id))) continue;
       // The answer may be slow: another request may already have found the hold.
-      const sinceMs = this.#world.begunAtMs(id);
+      const sinceMs = this.#world.table.begunAtMs(id);
       const isExclusive = takeUp !== undefined;
       this.#world.ranges.own(item, { owner: id, isExclusive, isForOwner: takenUpBy === 'owner', untilMs, sinceMs });
     }
@@ -113,7 +115,7 @@ export class Pipelines {
   /** Records that a hold has lost its owner, if it existed when the request began and the request was allowed to claim it. */
   #claimed(item: string, id: string, isOther: boolean): void {
     this.#world.ranges.claimed(item);
-    const begunAtMs = this.#world.begunAtMs(id);
+    const begunAtMs = this.#world.table.begunAtMs(id);
     for (const { owner, isExclusive, isForOwner, sinceMs } of this.#world.ranges.ownersOf(item)) {
       if (!isExclusive && !(isForOwner && isOther) && sinceMs <= begunAtMs) this.#world.ranges.end(item, owner);
     }
@@ -170,7 +172,7 @@ export class Pipelines {
     if (this.#world.has('contention')) for (const item of mine) void this.#want(item, chance.of(item));
     // A release without an owner frees the items of any owner, so it is safe only while no other caller can have them.
     const isOnlyIts = isPrivate && takenUpBy === 'owner';
-    const isSafe = isOnlyIts && !this.#world.isAway && untilMs - clock.nowMs > 2 * PATIENCE_MS;
+    const isSafe = isOnlyIts && !this.#world.cluster.isAway && untilMs - clock.nowMs > 2 * PATIENCE_MS;
     const release = { operation: 'release', items: wanted, ...(!isSafe && { owner: id }) } as const;
     const sentAtMs = clock.nowMs;
     void this.#cleanUp(id, { ...release, owner: id }, isSafe, chance);
@@ -207,7 +209,7 @@ export class Pipelines {
    */
   async #cleanUp(id: string, release: Omit<Request, 'requestId'>, isSafe: boolean, chance: Chance): Promise<void> {
     if (isSafe && !this.#world.has('contention')) return;
-    if (isSafe) await this.#world.onceBegun(`${id}-release`);
+    if (isSafe) await this.#world.table.onceBegun(`${id}-release`);
     else if (!chance.once(2)) return;
     await this.#ask({ ...release, requestId: `${id}-cleanup` }, chance);
   }
@@ -216,7 +218,7 @@ export class Pipelines {
   async #lookUp({ id, untilMs }: Pick<Held, 'id' | 'untilMs'>, items: Request['items'], chance: Chance): Promise<void> {
     const found = await this.#ask({ requestId: `${id}-look`, operation: 'lookUp', items }, chance);
     for (const { value, hold } of found?.items ?? []) {
-      const sinceMs = this.#world.begunAtMs(id);
+      const sinceMs = this.#world.table.begunAtMs(id);
       if (hold?.owner === id)
         this.#world.ranges.own(String(value), { owner: id, isExclusive: false, untilMs, sinceMs });
     }
@@ -250,10 +252,15 @@ export class Pipelines {
     const askedAtMs = this.#world.clock.nowMs;
     for (let attempt = 1; attempt <= 8 && this.#world.isFaulty && this.#world.clock.nowMs < untilMs; attempt++) {
       // Another allocator may have given the item to a Service since.
-      if (operation === 'release' && owner === undefined && this.#world.disturbedAtMs >= askedAtMs) break;
+      if (operation === 'release' && owner === undefined && this.#world.cluster.disturbedAtMs >= askedAtMs) break;
       const event = { ...request, cluster: CLUSTER };
       // Some callers give up and ask again while the function still runs.
-      const answer = await this.#world.ask<Answer>('allocate', event, chance.oneOf([3_000, PATIENCE_MS]), chance);
+      const answer = await this.#world.functions.ask<Answer>(
+        'allocate',
+        event,
+        chance.oneOf([3_000, PATIENCE_MS]),
+        chance,
+      );
       const isAnswer = answer !== undefined && !(answer instanceof Error);
       const shown = isAnswer
         ? `${answer.outcome} ${answer.items.map(({ outcome, value }) => `${value} ${outcome}`)}`
@@ -270,10 +277,11 @@ export class Pipelines {
 
   /** Checks that a completed request gets the same answer when it is sent again. */
   async #checkSame(event: object, first: Answer, chance: Chance): Promise<void> {
-    if (first.outcome !== 'done' || first.operation === 'lookUp' || this.#world.isAway || !chance.once(4)) return;
+    if (first.outcome !== 'done' || first.operation === 'lookUp' || this.#world.cluster.isAway || !chance.once(4))
+      return;
     const sentAtMs = this.#world.clock.nowMs;
-    const again = await this.#world.invoke<Answer>('allocate', event);
-    if (again === undefined || again instanceof Error || this.#world.disturbedAtMs >= sentAtMs) return;
+    const again = await this.#world.functions.invoke<Answer>('allocate', event);
+    if (again === undefined || again instanceof Error || this.#world.cluster.disturbedAtMs >= sentAtMs) return;
     const [told, before] = [again, first].map(({ outcome, items }) => JSON.stringify([outcome, items]));
     if (told === before) return;
     this.#world.violate('toldTwice', `${first.requestId} was told ${before}, and when it asked again: ${told}`);
@@ -285,8 +293,9 @@ export class Pipelines {
     const refusedAtMs = clock.nowMs;
     await clock.wait(PATIENCE_MS + 5_000);
     // If the request has no record yet, another delivery of it may be carried out later.
-    const begunAtMs = this.#world.begunAtMs(id);
-    if (this.#world.cutOff.has(id) || begunAtMs === 0 || begunAtMs > refusedAtMs || this.#isDisturbed(id)) return;
+    const begunAtMs = this.#world.table.begunAtMs(id);
+    if (this.#world.functions.cutOff.has(id) || begunAtMs === 0 || begunAtMs > refusedAtMs || this.#isDisturbed(id))
+      return;
     for (const item of this.#heldBy(id)) {
       this.#world.violate('toldRefused', `${id} was told that it is refused, and holds ${item}`);
     }
@@ -295,20 +304,20 @@ export class Pipelines {
   /** Checks that a request holds only the items of its answer. Waits first, because another invocation of it may be running. */
   async #checkOnlyThese(id: string, items: readonly string[]): Promise<void> {
     await this.#world.clock.wait(PATIENCE_MS + 5_000);
-    if (this.#world.cutOff.has(id) || this.#isDisturbed(id)) return;
+    if (this.#world.functions.cutOff.has(id) || this.#isDisturbed(id)) return;
     for (const item of this.#heldBy(id)) {
       if (!items.includes(item)) this.#world.violate('toldAllocated', `${id} holds ${item}, and was told ${items}`);
     }
   }
 
   #isDisturbed(id: string): boolean {
-    return this.#world.disturbedAtMs > this.#world.begunAtMs(id) - DISTURBED_MS;
+    return this.#world.cluster.disturbedAtMs > this.#world.table.begunAtMs(id) - DISTURBED_MS;
   }
 
   #heldBy(id: string): string[] {
     const isOwn = ({ requestId, untilMs }: StoredHold) => requestId === id && untilMs >= this.#world.clock.nowMs;
     return RANGE_KEYS.flatMap((key) =>
-      [...this.#world.stored(key).holds].flatMap(([item, hold]) => (isOwn(hold) ? item : [])),
+      [...this.#world.table.stored(key).holds].flatMap(([item, hold]) => (isOwn(hold) ? item : [])),
     );
   }
 

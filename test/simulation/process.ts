@@ -2,8 +2,9 @@ import type { Deadline } from '../../lib/runtime/deadline.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
 import type { Handler } from '../../lib/runtime/invocation.ts';
 import type { Chance } from './clock.ts';
+import { STACK } from './cluster.ts';
 import type { Fault } from './settings.ts';
-import { STACK, type World } from './world.ts';
+import type { World } from './world.ts';
 
 export type Exchanged<Reply> =
   | { readonly outcome: 'reply'; readonly reply: Reply }
@@ -137,7 +138,7 @@ export class Process {
     await clock.wait(this.#hopMs(fault), signal);
     this.#checkAlive();
     const noReply = async (): Promise<Exchanged<Reply>> => {
-      if (this.kind === 'admission' && writes !== undefined) this.#world.mayLeakAtMs = clock.nowMs;
+      if (this.kind === 'admission' && writes !== undefined) this.#world.functions.mayLeakAtMs = clock.nowMs;
       await clock.wait(this.#chance.oneOf([5, timeoutMs]), signal);
       this.#checkAlive();
       return { outcome: 'noReply' };
@@ -179,15 +180,16 @@ export class Process {
   }
 
   #fault(isRepeated: boolean, writes: string | undefined): Fault | undefined {
-    const { isFaulty, settings, clock, lossyUntilMs, lostWrites } = this.#world;
+    const { isFaulty, settings, clock, functions, table } = this.#world;
     if (!isFaulty) return undefined;
+    const { lostWrites } = table;
     const isLost = this.kind === lostWrites?.of && writes === lostWrites.key && clock.nowMs < lostWrites.untilMs;
     if (isLost) return 'lostRequest';
     if (isRepeated && this.#lastFault !== undefined && !this.#chance.once(AGAIN_TWICE_IN)) return this.#lastFault;
     if (writes !== undefined && this.#world.has('lossyWrites') && this.#chance.once(LOST_ONCE_IN)) {
       return this.#chance.oneOf(LOST_WRITES);
     }
-    if (clock.nowMs < lossyUntilMs && this.#chance.once(LOST_ONCE_IN)) return this.#chance.oneOf(LOSSY);
+    if (clock.nowMs < functions.lossyUntilMs && this.#chance.once(LOST_ONCE_IN)) return this.#chance.oneOf(LOSSY);
     for (const [fault, rate] of settings.faults) if (this.#chance.once(rate)) return fault;
     return undefined;
   }

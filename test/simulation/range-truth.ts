@@ -3,7 +3,10 @@ import type { Process } from './process.ts';
 import { INTERVAL_MS } from './settings.ts';
 import type { TableWrite } from './stand-in-table.ts';
 import { hasItem, keyOf, RANGE_KEYS, type StoredRangeItem, sizeOf, storedRangeIn } from './stored-items.ts';
-import { GREEDY, type World } from './world.ts';
+import type { World } from './world.ts';
+
+/** A namespace whose quota refuses its Services. */
+export const GREEDY = 'greedy';
 
 export interface Ownership {
   readonly owner: string;
@@ -98,7 +101,7 @@ export class RangeTruth {
     this.#sightings.clear();
     this.#observedAtMs.clear();
     for (const key of RANGE_KEYS) {
-      for (const [item, strikes] of this.#world.stored(key).strikes)
+      for (const [item, strikes] of this.#world.table.stored(key).strikes)
         this.#sightings.set(item, Array(strikes).fill({ begunAtMs: 1, atMs: 1 }));
     }
     this.#endHolds(() => true);
@@ -107,7 +110,7 @@ export class RangeTruth {
   /** Records a change of a range in the spec: a pass drops holds outside the new range. */
   rangeChanged(): void {
     this.#changedAtMs = this.#now;
-    this.#endHolds((item) => !this.#world.isInSpec(item));
+    this.#endHolds((item) => !this.#world.cluster.isInSpec(item));
   }
 
   #endHolds(isLost: (item: string) => boolean): void {
@@ -191,7 +194,7 @@ export class RangeTruth {
     if (this.isRecord(key)) this.#checkFree(item, by.name);
     if (!by.kind.endsWith('epair') || (hold !== undefined && hold.untilMs + HOLD_MARGIN_MS <= nowMs)) return;
     // A pass with an older spec may write the range of that spec, from which nothing is allocated.
-    const isInRange = this.#world.isInSpec(item) && hasItem(range, item);
+    const isInRange = this.#world.cluster.isInSpec(item) && hasItem(range, item);
     const enough = counted.length >= 2 && nowMs - lastIn(counted) >= BETWEEN_STRIKES_MS;
     if (!enough && isInRange) {
       this.#world.violate('strikes', `${by.name} freed ${item} after ${counted.length} strikes that count`);
@@ -236,13 +239,13 @@ export class RangeTruth {
 
   #checkTaken(item: string): void {
     const key = keyOf(item);
-    if (!this.isRecord(key) || this.#world.stored(key).taken.has(item)) return;
+    if (!this.isRecord(key) || this.#world.table.stored(key).taken.has(item)) return;
     this.#checkFree(item, 'the table');
   }
 
   #checkFree(item: string, by: string): void {
     const owners = this.ownersOf(item).map(({ owner }) => owner);
-    if (owners.length > 0 && this.#world.isInSpec(item))
+    if (owners.length > 0 && this.#world.cluster.isInSpec(item))
       this.#world.violate('freed', `${by} has ${item} free, and it belongs to ${owners.join(', ')}`);
   }
 

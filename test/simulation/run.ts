@@ -1,6 +1,5 @@
 import type { EndpointsObject } from '../../lib/cluster/published-objects.ts';
 import { anEndpoints } from '../support/an-endpoints.ts';
-import { copyOf } from '../support/memory-table.ts';
 import { isIPv6 } from './control-plane.ts';
 import { untilConverged } from './convergence.ts';
 import { INCIDENTS } from './incidents.ts';
@@ -70,11 +69,11 @@ async function begin(world: World): Promise<void> {
   world.stock?.begin();
   for (const address of SPARES) servers.cut(address, true);
   await apply(world, {});
-  world.inChargeSinceMs = clock.nowMs;
+  world.cluster.inChargeSinceMs = clock.nowMs;
   world.note(`seed ${world.settings.seed}: ${[...world.settings.features].join(' ')}`);
   world.note(`faults: ${[...world.settings.faults].map(([fault, rate]) => `${fault} 1/${rate}`).join(' ')}`);
   if (chance.of('start').once(2)) return;
-  const ips = world.expected().filter((ip) => servers.isGood(ip) && !isIPv6(ip));
+  const ips = world.cluster.expected().filter((ip) => servers.isGood(ip) && !isIPv6(ip));
   servers.plane.place('endpoints', { ...anEndpoints(ips), metadata });
 }
 
@@ -119,7 +118,7 @@ async function makeTrouble(world: World): Promise<void> {
 async function dieOrRestart(world: World): Promise<void> {
   const { servers } = world;
   const chance = world.chance.of('the last death');
-  const good = world.named().filter((address) => servers.isGood(address));
+  const good = world.cluster.named().filter((address) => servers.isGood(address));
   const address = good[chance.pick(good.length)];
   if (address === undefined) return;
   // With many silent addresses, a pass may not probe this server while it restarts.
@@ -137,7 +136,7 @@ async function contested(world: World): Promise<void> {
   const { clock, endpoints, servers } = world;
   const chance = world.chance.of('the contest');
   await clock.wait(NEXT_SCHEDULE_MS);
-  const [address = ''] = world.firstAddresses;
+  const [address = ''] = world.cluster.firstAddresses;
   await withdraw(world, address, LONG_MIN, chance);
   for (let left = 4; left > 0 && endpoints.isWithdrawn(address); left--) {
     const current = servers.plane.find<EndpointsObject>('endpoints', 'default', 'kubernetes');
@@ -162,10 +161,9 @@ async function sweep(world: World): Promise<void> {
 }
 
 async function keepCopies(world: World): Promise<void> {
-  const { clock, copies, table, ranges } = world;
+  const { clock, table, ranges } = world;
   while (!world.hasEnded) {
     await clock.wait(COPY_EVERY_MS);
-    if (!world.has('ranges') || ranges.isRecord('ranges/serviceips'))
-      copies.push({ atMs: clock.nowMs, store: copyOf(table.store) });
+    if (!world.has('ranges') || ranges.isRecord('ranges/serviceips')) table.keepCopy();
   }
 }

@@ -52,7 +52,8 @@ export async function probeOutage(world: World, chance: Chance): Promise<void> {
  * only a slice of another client has its addresses.
  */
 export async function familyOutage(world: World, chance: Chance): Promise<void> {
-  const { servers, clock, firstAddresses } = world;
+  const { servers, clock } = world;
+  const { firstAddresses } = world.cluster;
   const isSecond = chance.once(2);
   const family = firstAddresses.filter((address) => isIPv6(address) === isSecond);
   for (const address of family) servers.cut(address, true);
@@ -68,8 +69,9 @@ export async function familyOutage(world: World, chance: Chance): Promise<void> 
 
 /** Withdraws an API server, whose address then leaves the spec and returns before the withdrawal ends. */
 export async function specDropsWithdrawn(world: World, chance: Chance): Promise<void> {
-  const { clock, spec } = world;
-  const address = chance.oneOf(world.firstAddresses);
+  const { clock } = world;
+  const { spec } = world.cluster;
+  const address = chance.oneOf(world.cluster.firstAddresses);
   const apiServers = spec.apiServers.filter((server) => !('address' in server) || server.address !== address);
   if (apiServers.length === spec.apiServers.length || apiServers.length < 2) return;
   await withdraw(world, address, LONG_MIN, chance);
@@ -79,8 +81,8 @@ export async function specDropsWithdrawn(world: World, chance: Chance): Promise<
   await apply(world, { apiServers: spec.apiServers });
 }
 
-export async function blip({ servers, clock, firstAddresses }: World, chance: Chance): Promise<void> {
-  const address = chance.oneOf(firstAddresses);
+export async function blip({ servers, clock, cluster }: World, chance: Chance): Promise<void> {
+  const address = chance.oneOf(cluster.firstAddresses);
   servers.cut(address, true);
   await clock.wait(200 + chance.pick(chance.oneOf([3_000, 14_000])));
   servers.cut(address, false);
@@ -99,7 +101,7 @@ export async function serverDies(
 }
 
 function oneExpected(world: World, chance: Chance): string {
-  const expected = world.expected().filter((address) => world.servers.all.has(address));
+  const expected = world.cluster.expected().filter((address) => world.servers.all.has(address));
   return expected[chance.pick(expected.length)] ?? chance.oneOf(ADDRESSES);
 }
 
@@ -115,18 +117,18 @@ export async function serverRestarts(world: World, chance: Chance): Promise<void
 }
 
 export async function agentDies(world: World, chance: Chance): Promise<void> {
-  const address = chance.oneOf(world.firstAddresses);
-  world.deadAgents.add(address);
+  const address = chance.oneOf(world.cluster.firstAddresses);
+  world.cluster.deadAgents.add(address);
   await world.clock.wait(10_000 + chance.pick(60_000));
-  world.deadAgents.delete(address);
+  world.cluster.deadAgents.delete(address);
 }
 
 /** Delays a write that creates the Endpoints or a slice, or adds an address to one, and drains that address meanwhile. */
 export async function lateAddition(world: World, chance: Chance): Promise<void> {
   const { clock, endpoints, servers } = world;
-  if (world.delayOfWrite !== undefined) return;
-  world.delayOfWrite = () => undefined;
-  const removed = chance.oneOf(world.firstAddresses);
+  if (world.servers.delayOfWrite !== undefined) return;
+  world.servers.delayOfWrite = () => undefined;
+  const removed = chance.oneOf(world.cluster.firstAddresses);
   if (chance.once(2)) {
     servers.set(removed, { state: 'down' });
     await clock.wait(REMOVED_AFTER_MS);
@@ -134,13 +136,13 @@ export async function lateAddition(world: World, chance: Chance): Promise<void> 
   } else await endpointsDeleted(world, chance);
   const late = chance.oneOf(['endpoints', 'endpointslices']);
   const added = await new Promise<string | undefined>((resolve) => {
-    world.delayOfWrite = (kind, body) => {
+    world.servers.delayOfWrite = (kind, body) => {
       const object = JSON.parse(body);
       const [address] = [...endpointAddresses(object), ...sliceAddresses(object)].filter(
         (each) => !endpoints.publishedIn(kind, object.metadata.name).includes(each),
       );
       if (address === undefined || kind !== late) return undefined;
-      world.delayOfWrite = () => undefined;
+      world.servers.delayOfWrite = () => undefined;
       world.note(`a write of ${kind} with ${address} is late`);
       resolve(address);
       return chance.between(3_000, LATEST_MS);
@@ -150,7 +152,7 @@ export async function lateAddition(world: World, chance: Chance): Promise<void> 
   await clock.wait(chance.pick(2_000));
   if (added !== undefined) await withdraw(world, added, 1, chance);
   await clock.wait(LATEST_MS);
-  world.delayOfWrite = undefined;
+  world.servers.delayOfWrite = undefined;
 }
 
 /** Deletes the Endpoints as another client, perhaps with their slices. The next pass creates them again. */
@@ -182,9 +184,9 @@ export async function namesFail({ servers, clock }: World, chance: Chance): Prom
 
 /** Creates a slice of the Service as another client. Perhaps that client also deletes the others, or an API server dies. */
 export async function foreignSlice(world: World, chance: Chance): Promise<void> {
-  const { servers, firstAddresses } = world;
+  const { servers, cluster } = world;
   if (servers.plane.slices().some(({ metadata }) => metadata.name.startsWith(FOREIGN))) return;
-  const address = chance.oneOf(firstAddresses);
+  const address = chance.oneOf(cluster.firstAddresses);
   if (chance.once(2)) await endpointsDeleted(world, chance);
   placeForeign(world, address, chance);
   if (chance.once(2)) await serverDies(world, chance);
@@ -207,11 +209,11 @@ export async function namePartFails({ servers, clock }: World, chance: Chance): 
 
 /** Replaces an API server: the spec gets another address. */
 export async function replaceServer(world: World, chance: Chance): Promise<void> {
-  const named = world.named();
+  const named = world.cluster.named();
   const spare = ADDRESSES.filter((address) => !named.includes(address) && !world.servers.records.includes(address));
   const [old, next] = [named[chance.pick(named.length)], spare[chance.pick(spare.length)]];
   if (old === undefined || next === undefined || world.has('oneServerKubeconfig')) return;
-  const apiServers = world.spec.apiServers.map((server) =>
+  const apiServers = world.cluster.spec.apiServers.map((server) =>
     'address' in server && server.address === old ? { ...server, address: next } : server,
   );
   await apply(world, { apiServers });
@@ -219,12 +221,12 @@ export async function replaceServer(world: World, chance: Chance): Promise<void>
 
 export async function recordChanges(world: World, chance: Chance): Promise<void> {
   if (!world.has('dns')) return;
-  const named = world.named();
+  const named = world.cluster.named();
   const spare = ADDRESSES.filter((address) => !named.includes(address));
   const [address = ADDRESSES[3]] = [spare[chance.pick(spare.length)]];
   for (const record of world.servers.records) world.servers.formerRecords.add(record);
   world.servers.records = [address];
-  world.expectAddresses();
+  world.endpoints.expect(world.cluster.expected());
 }
 
 /** Adds the next CA to the secret and replaces its token. Then each server gets a certificate of the next CA. */
@@ -245,7 +247,7 @@ export async function rotate(world: World, chance: Chance): Promise<void> {
     server.ca = ca;
     server.tokens.delete(oldToken);
     world.note(`${server.address} has a certificate of ${ca}`);
-    const isExpected = world.expected().includes(server.address);
+    const isExpected = world.cluster.expected().includes(server.address);
     await clock.wait(isExpected ? chance.between(longMs / 2, longMs) : chance.pick(500));
   }
   await clock.wait(ROLLED_OUT_MS);
@@ -256,9 +258,9 @@ export async function rotate(world: World, chance: Chance): Promise<void> {
 /** Moves the control plane to other servers. The old ones still answer, from an etcd that no longer receives writes. */
 export async function moveControlPlane(world: World, chance: Chance): Promise<void> {
   const { servers, clock } = world;
-  if (world.has('oneServerKubeconfig') || world.has('dns') || world.isAway || servers.hasMoved) return;
+  if (world.has('oneServerKubeconfig') || world.has('dns') || world.cluster.isAway || servers.hasMoved) return;
   servers.hasMoved = true;
-  const named = world.named();
+  const named = world.cluster.named();
   const others = ADDRESSES.filter((address) => !named.includes(address));
   world.note('the control plane moves');
   servers.move(others);
@@ -273,7 +275,8 @@ export async function moveControlPlane(world: World, chance: Chance): Promise<vo
  * withdrawal.
  */
 export async function drain(world: World, chance: Chance): Promise<void> {
-  const { clock, firstAddresses } = world;
+  const { clock } = world;
+  const { firstAddresses } = world.cluster;
   const [one, other] = [chance.oneOf(firstAddresses), chance.oneOf(firstAddresses)];
   // Withdraws every server. One of these deregistrations must be refused, because one server must stay published.
   const minutes = chance.oneOf([0.5, LONG_MIN]);
@@ -298,13 +301,13 @@ export async function drain(world: World, chance: Chance): Promise<void> {
 /** Withdraws all servers several times. Some requests are refused, and the other withdrawals are undone. */
 export async function drainAll(world: World, chance: Chance): Promise<void> {
   for (let left = 1 + chance.pick(6); left > 0; left--) {
-    const some = world.firstAddresses.map(async (address) => {
+    const some = world.cluster.firstAddresses.map(async (address) => {
       await world.clock.wait(chance.pick(400));
       await withdraw(world, address, LONG_MIN, chance);
     });
     await Promise.all(some);
     await world.clock.wait(chance.pick(3_000));
-    await Promise.all(world.firstAddresses.map((address) => undo(world, address)));
+    await Promise.all(world.cluster.firstAddresses.map((address) => undo(world, address)));
   }
 }
 
@@ -313,36 +316,37 @@ export async function drainAll(world: World, chance: Chance): Promise<void> {
  * people undo the other withdrawals.
  */
 export async function undoIsLost(world: World, chance: Chance): Promise<void> {
-  const { clock, firstAddresses } = world;
-  if (world.onLeases !== undefined) return;
-  world.haltOfDrainsMs = HALT_MS;
+  const { clock } = world;
+  const { firstAddresses } = world.cluster;
+  if (world.table.onLeases !== undefined) return;
+  world.table.haltOfDrainsMs = HALT_MS;
   const last = new Promise<string | undefined>((resolve) => {
     let before: readonly string[] = [];
-    world.onLeases = () => {
-      const marked = firstAddresses.filter((address) => world.isMarked(address));
+    world.table.onLeases = () => {
+      const marked = firstAddresses.filter((address) => world.table.isMarked(address));
       if (marked.length === firstAddresses.length) resolve(marked.find((address) => !before.includes(address)));
       before = marked;
     };
   });
   const isOver = Promise.all(firstAddresses.map((address) => withdraw(world, address, LONG_MIN, chance)));
-  const undone = await Promise.race([last, clock.wait(UNDO_LOST_MS)]);
-  world.lostWrites = { of: 'deregister', key: 'masterleases', untilMs: clock.nowMs + UNDO_LOST_MS };
+  const undone = await clock.within(UNDO_LOST_MS, last);
+  world.table.lostWrites = { of: 'deregister', key: 'masterleases', untilMs: clock.nowMs + UNDO_LOST_MS };
   for (const address of firstAddresses.filter((each) => each !== undone)) {
     await clock.wait(chance.between(50, 700));
     await undo(world, address);
   }
   await isOver;
-  world.haltOfDrainsMs = 0;
-  world.onLeases = undefined;
+  world.table.haltOfDrainsMs = 0;
+  world.table.onLeases = undefined;
   await undo(world, undone ?? firstAddresses[0]);
 }
 
 /** Stops the functions for some time. An API server may be down when they run again. */
 export async function outage(world: World, chance: Chance): Promise<void> {
-  if (world.isStopped) return;
-  world.stops++;
+  if (world.functions.areStopped) return;
+  world.functions.stops++;
   await world.clock.wait(15_000 + chance.pick(30_000));
   const died = chance.once(3) ? undefined : serverDies(world, chance, chance.pick(60_000));
-  world.stops--;
+  world.functions.stops--;
   await died;
 }

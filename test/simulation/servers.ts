@@ -1,6 +1,6 @@
 import type { ServerReply } from '../support/object-server.ts';
-import type { Clock } from './clock.ts';
 import { ControlPlane } from './control-plane.ts';
+import type { World } from './world.ts';
 
 export interface Server {
   readonly address: string;
@@ -14,7 +14,7 @@ export interface Server {
  * The address of the load balancer of the first control plane, which forwards to any server that answers. The load balancer of
  * the next control plane has the next higher address.
  */
-export const BALANCER = '192.0.2.100';
+const BALANCER = '192.0.2.100';
 export const ADDRESSES = ['192.0.2.1', '192.0.2.2', '192.0.2.3', '192.0.2.4', '192.0.2.5'] as const;
 /** The addresses of the second family. Each has its own network path. */
 export const SECOND_ADDRESSES: readonly string[] = ['2001:db8::1', '2001:db8::2'];
@@ -51,15 +51,18 @@ export class ApiServers {
   areNamesLost = false;
   /** The host name whose look-up fails. */
   lostName: string | undefined;
+  /** Called for each write of Endpoints and slices. Returns the delay of the write, whose sender then gives up. */
+  delayOfWrite: ((kind: string, body: string) => number | undefined) | undefined;
   readonly #balancers = new Map<string, ControlPlane>();
-  readonly #clock: Clock;
+  readonly #world: World;
   /** The last time at which the functions could see each server as not healthy. */
   readonly #badUntilMs = new Map<string, number>();
 
-  constructor(clock: Clock, host: string, secondAddresses: readonly string[]) {
-    this.#clock = clock;
+  constructor(world: World) {
+    this.#world = world;
     this.#balancers.set(BALANCER, this.plane);
-    for (const address of [...ADDRESSES, ...secondAddresses]) {
+    const host = world.has('oneServerKubeconfig') ? ADDRESSES[0] : BALANCER;
+    for (const address of [...ADDRESSES, ...(world.has('secondFamily') ? SECOND_ADDRESSES : [])]) {
       const tokens = new Set([this.token]);
       this.all.set(address, { address, plane: this.plane, ca: this.ca, tokens, state: 'up' });
     }
@@ -148,7 +151,7 @@ export class ApiServers {
 
   /** Records that a server was not healthy. Call it after each change, and after a probe that failed for another reason. */
   notice(address: string): void {
-    this.#badUntilMs.set(address, this.#clock.nowMs);
+    this.#badUntilMs.set(address, this.#world.clock.nowMs);
   }
 
   /** Returns whether the server is up and probes of it reach it. */

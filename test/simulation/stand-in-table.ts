@@ -17,12 +17,6 @@ export interface TableWrite extends Call {
   readonly after: Attributes | undefined;
 }
 
-interface TableWorld {
-  readonly nowMs: () => number;
-  readonly onWrite: (write: TableWrite) => void;
-  readonly onRead: (cluster: string, key: string, by: Process) => void;
-}
-
 interface Input {
   readonly Key?: Attributes;
   readonly RequestItems?: { readonly t: { readonly Keys: readonly Attributes[] } };
@@ -40,15 +34,19 @@ const NEWER_FIELDS: ReadonlySet<string> = new Set(['given', 'withoutAnswer', 'bu
 type Middleware = (next: () => Promise<unknown>) => () => Promise<unknown>;
 
 /** A DynamoDB table in memory, as its client sees it. `lib/table/dynamodb/dynamodb-table.ts` runs on it unchanged. */
-export class StandInTable {
+export abstract class StandInTable {
   store: Store = new Map();
-  readonly #world: TableWorld;
+  readonly #nowMs: () => number;
   #second = 0;
   #headers = {};
 
-  constructor(world: TableWorld) {
-    this.#world = world;
+  constructor(nowMs: () => number) {
+    this.#nowMs = nowMs;
   }
+
+  protected abstract hasRead(cluster: string, key: string, by: Process): void;
+
+  protected abstract hasWritten(write: TableWrite): void;
 
   /** Returns the client of one process. Each reply has the date of the table. */
   client(by: Process): DynamoDBClient {
@@ -83,7 +81,7 @@ export class StandInTable {
 
   /** Removes items whose time to live has ended. */
   sweep(): void {
-    const isOver = ({ ttl }: Attributes) => Number(ttl?.N ?? Number.POSITIVE_INFINITY) * 1000 < this.#world.nowMs();
+    const isOver = ({ ttl }: Attributes) => Number(ttl?.N ?? Number.POSITIVE_INFINITY) * 1000 < this.#nowMs();
     for (const items of this.store.values()) for (const [key, item] of items) if (isOver(item)) items.delete(key);
   }
 
@@ -100,7 +98,7 @@ export class StandInTable {
   }
 
   async #date(middlewares: readonly Middleware[]): Promise<void> {
-    const second = Math.floor(this.#world.nowMs() / 1000);
+    const second = Math.floor(this.#nowMs() / 1000);
     if (second !== this.#second) this.#headers = { date: new Date(second * 1000).toUTCString() };
     this.#second = second;
     const result = Promise.resolve({ response: { headers: this.#headers } });
@@ -127,7 +125,7 @@ export class StandInTable {
     const { cluster, key } = input.Item ?? input.Key ?? {};
     switch (name) {
       case 'GetItem':
-        this.#world.onRead(cluster?.S ?? '', key?.S ?? '', call.by);
+        this.hasRead(cluster?.S ?? '', key?.S ?? '', call.by);
         return { Item: seenBy(call.by, this.find(cluster?.S ?? '', key?.S ?? '')) };
       case 'Query':
         return this.#query(input);
@@ -153,7 +151,7 @@ export class StandInTable {
     this.store.set(cluster, items);
     if (after === undefined) items.delete(key);
     else items.set(key, seenBy(call.by, after) ?? after);
-    this.#world.onWrite({ cluster, key, before, after, ...call });
+    this.hasWritten({ cluster, key, before, after, ...call });
     return {};
   }
 }

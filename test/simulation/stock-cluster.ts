@@ -54,7 +54,7 @@ export class StockCluster {
   }
 
   begin(): void {
-    this.#placeCidr('kubernetes', this.#world.spec.serviceClusterIPRanges);
+    this.#placeCidr('kubernetes', this.#world.cluster.spec.serviceClusterIPRanges);
     if (this.#chance.once(2)) this.#placeCidr('second', CIDRS.second);
     this.#plane.place('ipaddresses', stockRecord('10.0.0.1', 'default/kubernetes'), BY_API_SERVER);
     if (this.#world.has('outOfRange')) {
@@ -203,10 +203,11 @@ export class StockCluster {
     const { by, begunAtMs } = call;
     const record = before as IPAddressObject | undefined;
     this.#world.note(`${by.name} writes IPAddress ${name}`);
-    this.#world.checkMayWrite(by, begunAtMs, `IPAddress ${name}`);
-    if (this.#world.isPausedFor(call)) this.#world.violate('paused', `${by.name} wrote IPAddress ${name} in a pause`);
+    this.#world.cluster.checkMayWrite(by, begunAtMs, `IPAddress ${name}`);
+    if (this.#world.cluster.isPausedFor(call))
+      this.#world.violate('paused', `${by.name} wrote IPAddress ${name} in a pause`);
     const untilMs = record && endOf(record);
-    if (untilMs === undefined && !this.#world.spec.repair.ipAddresses) {
+    if (untilMs === undefined && !this.#world.cluster.spec.repair.ipAddresses) {
       this.#world.violate('unasked', `${by.name} wrote IPAddress ${name}, and repair.ipAddresses is off`);
     }
     if (record === undefined || this.#plane.find('ipaddresses', '', name) !== undefined) return;
@@ -255,7 +256,7 @@ export class StockCluster {
       kind: 'leaked',
       message: `the hold of ${metadata.name} has not ended`,
     }));
-    return this.#world.spec.repair.ipAddresses ? [...late, ...this.#leaked(), ...this.#unrecorded()] : late;
+    return this.#world.cluster.spec.repair.ipAddresses ? [...late, ...this.#leaked(), ...this.#unrecorded()] : late;
   }
 
   #leaked(): Violation[] {

@@ -34,7 +34,16 @@ const EMPTY: StoredRangeItem = {
   unclaimedOf: new Set(),
 };
 
+/** The decoded items. An item of the table is never changed, only replaced. */
+const decoded = new WeakMap<Attributes, StoredRangeItem>();
+
 export function storedRangeIn(attributes: Attributes | undefined): StoredRangeItem {
+  const item = (attributes && decoded.get(attributes)) ?? rangeIn(attributes);
+  if (attributes !== undefined) decoded.set(attributes, item);
+  return item;
+}
+
+function rangeIn(attributes: Attributes | undefined): StoredRangeItem {
   const fields = attributes?.['value']?.M;
   const range = fields?.['range']?.S;
   if (fields === undefined || range === undefined) return EMPTY;

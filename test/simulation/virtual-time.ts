@@ -1,12 +1,11 @@
 import { syncBuiltinESMExports } from 'node:module';
 import timers from 'node:timers/promises';
-import type { Chance, Clock } from './clock.ts';
+import type { Chance, Clock, ClockEvent } from './clock.ts';
+import { installSignals } from './virtual-signals.ts';
 
 let clock: Clock | undefined;
 let chance: Chance | undefined;
 const LARGE = 2 ** 20;
-/** One error for all timeouts, because creating a stack trace for each would cost more than the call that it ends. */
-const TIMED_OUT = new DOMException('timed out', 'TimeoutError');
 
 /** Sets the clock and the random numbers that timers and `Math.random` use from now on. */
 export function useTime(theClock: Clock, theChance: Chance): void {
@@ -19,24 +18,50 @@ function time(): Clock {
   return clock;
 }
 
-interface Timer {
-  readonly unref: () => void;
-  isOver: boolean;
+function endTimer(event: ClockEvent | undefined): void {
+  if (event !== undefined) event.isCancelled = true;
 }
 
-function startTimer(run: () => void, ms: number, isRepeated: boolean): Timer {
-  const timer: Timer = { unref: () => {}, isOver: false };
-  const fire = () => {
-    if (timer.isOver) return;
-    run();
-    if (isRepeated) time().in(ms, fire);
-  };
-  time().in(ms, fire);
-  return timer;
-}
+/** The time that `performance.now` returns while a timer runs later than it was due. */
+let pastMs: number | undefined;
 
-function endTimer(timer: Timer | undefined): void {
-  if (timer !== undefined) timer.isOver = true;
+/**
+ * A repeated timer. It is no event of the clock: before a stall and at its end it runs once for the last time at which it was due,
+ * which is the only one that its caller, who measures the lag of the event loop, can notice.
+ */
+class Interval {
+  readonly #run: () => void;
+  readonly #everyMs: number;
+  readonly #clock = time();
+  #ranAtMs = this.#clock.nowMs;
+
+  constructor(run: () => void, everyMs: number) {
+    this.#run = run;
+    this.#everyMs = everyMs;
+    this.#clock.onStall.add(this);
+  }
+
+  unref(): void {}
+
+  /** Runs the timer for the last time at which it was due until now, and once for all that a stall of this length delays. */
+  catchUp(stallMs = 0): void {
+    const missedMs = this.#clock.nowMs - this.#ranAtMs;
+    if (missedMs >= this.#everyMs) this.#runAt(this.#ranAtMs + missedMs - (missedMs % this.#everyMs));
+    const endMs = this.#clock.nowMs + stallMs;
+    if (endMs - this.#ranAtMs > this.#everyMs) this.#runAt(endMs);
+  }
+
+  end(): void {
+    this.catchUp();
+    this.#clock.onStall.delete(this);
+  }
+
+  #runAt(ms: number): void {
+    this.#ranAtMs = ms;
+    pastMs = ms;
+    this.#run();
+    pastMs = undefined;
+  }
 }
 
 /** Replaces the timers of this process. Call it before any module of the project is loaded. */
@@ -48,17 +73,13 @@ export function installVirtualTime(): void {
   Object.assign(timers, { setTimeout: wait });
   syncBuiltinESMExports();
   Math.random = () => (chance?.pick(LARGE) ?? 0) / LARGE;
-  AbortSignal.timeout = (ms) => {
-    const controller = new AbortController();
-    time().in(ms, () => controller.abort(TIMED_OUT));
-    return controller.signal;
-  };
-  performance.now = () => time().nowMs;
+  installSignals(time);
+  performance.now = () => pastMs ?? time().nowMs;
   Object.assign(globalThis, {
     setImmediate: (run: () => void) => void time().immediates.push(run),
-    setInterval: (run: () => void, ms: number) => startTimer(run, ms, true),
-    setTimeout: (run: () => void, ms: number) => startTimer(run, ms, false),
+    setInterval: (run: () => void, ms: number) => new Interval(run, ms),
+    clearInterval: (interval: Interval) => interval.end(),
+    setTimeout: (run: () => void, ms: number) => time().in(ms, run),
     clearTimeout: endTimer,
-    clearInterval: endTimer,
   });
 }

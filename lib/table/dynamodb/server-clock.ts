@@ -14,6 +14,7 @@ const REPLIES_KEPT = 20;
 /** Returns a clock that reads the `Date` header of every later reply to the client. */
 export function serverClock(client: DynamoDBClient, nowMs: () => number): ServerClock {
   let replies: readonly DatedReply[] = [];
+  let correctionMs = 0;
   client.middlewareStack.add(
     (next) => async (args) => {
       const sentAtMs = nowMs();
@@ -21,6 +22,7 @@ export function serverClock(client: DynamoDBClient, nowMs: () => number): Server
       const dateMs = dateOf(result.response);
       if (!Number.isNaN(dateMs)) {
         replies = [...replies, { dateMs, sentAtMs, receivedAtMs: nowMs() }].slice(-REPLIES_KEPT);
+        correctionMs = correctionBy(replies);
       }
       return result;
     },
@@ -29,8 +31,8 @@ export function serverClock(client: DynamoDBClient, nowMs: () => number): Server
   );
   return {
     isMeasured: () => replies.length > 0,
-    skewMs: () => 0 - correctionBy(replies),
-    nowMs: () => nowMs() + correctionBy(replies),
+    skewMs: () => 0 - correctionMs,
+    nowMs: () => nowMs() + correctionMs,
   };
 }
 
