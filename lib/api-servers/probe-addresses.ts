@@ -19,7 +19,7 @@ import { serviceRangeOf } from '../spec/spec-parts.ts';
 import { eachOf } from '../util/async.ts';
 import { MOST_RECORDS, RECORDS_OF_A_HOST } from '../util/bounds.ts';
 import { hostOf } from '../util/hosts.ts';
-import { boundedText, defined } from '../util/values.ts';
+import { boundedText } from '../util/values.ts';
 
 /** The maximum number of probes that a pass sends at the same time. An invocation runs at most 16 passes at a time. */
 const PROBES_AT_ONCE = 16;
@@ -228,11 +228,11 @@ function parsedRecords(found: readonly unknown[]): ParsedRecords {
 }
 
 export function targetOf(address: string, probe: ProbeSpec, spec: ClusterSpec): ProbeTarget {
-  const { url, path, serverName, authenticate } = probe;
+  const { url, path, authenticate, ...others } = probe;
   const authority = `${familyOf(address) === 'IPv6' ? `[${address}]` : address}:${spec.service.securePort}`;
   return {
+    ...others,
     url: url ?? `https://${authority}${path}`,
-    ...defined({ serverName }),
     authenticate: authenticate && (url === undefined || isHostOf(spec, url) || 'atKubeconfigHost'),
   };
 }

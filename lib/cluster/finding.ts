@@ -1,64 +1,53 @@
 /**
- * The type of a finding. The first seven are the `type` labels of upstream's counters; the others are ours and are
- * logged, not counted under upstream's names.
+ * The types of findings. The first seven are the `type` labels of upstream's counters; the others are ours, and are logged, not
+ * counted under upstream's names. `stays`: it does not resolve automatically. `acute`: it requires action, and ends with its cause.
+ * `passes`: it requires no action, because the loops resolve it, or it is information.
  */
-export type FindingType =
-  | 'leak'
-  | 'repair'
-  | 'full'
-  | 'outOfRange'
-  | 'duplicate'
-  | 'unknown'
-  | 'invalid'
+const FINDINGS = {
+  leak: 'passes',
+  repair: 'passes',
+  full: 'acute',
+  outOfRange: 'stays',
+  duplicate: 'stays',
+  unknown: 'acute',
+  invalid: 'stays',
   /** An address or port is allocated without a Service, and is not freed yet. */
-  | 'mayHaveLeaked'
+  mayHaveLeaked: 'passes',
   /** The range has no free address or port. The pass continues. */
-  | 'nothingFree'
+  nothingFree: 'acute',
   /** A Service has an address or port that is held for another owner. */
-  | 'heldByAnother'
+  heldByAnother: 'stays',
   /** A Service has an address without an IPAddress. */
-  | 'notRecorded'
+  notRecorded: 'stays',
   /** An IPAddress has no Service. */
-  | 'leakedRecord'
+  leakedRecord: 'passes',
   /** An object cannot be read or corrected, and the pass continued without it. */
-  | 'notCorrected'
+  notCorrected: 'stays',
   /** Another writer changes the kubernetes Service's endpoints. */
-  | 'twoOwners'
+  twoOwners: 'acute',
   /** The answer to a probe means neither alive nor down. */
-  | 'oddProbe'
+  oddProbe: 'passes',
   /** The endpoints would be empty, so they stay unchanged. */
-  | 'noLiveLease'
+  noLiveLease: 'acute',
   /** The kubernetes Service differs in a field that no pass corrects. */
-  | 'serviceDiffers'
+  serviceDiffers: 'stays',
   /** A server that does not answer is still published, because no API server accepts its removal. */
-  | 'deadServerPublished'
-  | 'foreignSlice'
+  deadServerPublished: 'stays',
+  foreignSlice: 'passes',
   /** A stored range does not parse, so it stays unchanged. */
-  | 'corruptSnapshot'
-  | 'other';
+  corruptSnapshot: 'acute',
+  other: 'passes',
+} as const satisfies Readonly<Record<string, 'stays' | 'acute' | 'passes'>>;
 
-/** Findings that do not resolve automatically. */
-export const FINDINGS_THAT_STAY: ReadonlySet<FindingType> = new Set([
-  'duplicate',
-  'outOfRange',
-  'invalid',
-  'heldByAnother',
-  'notRecorded',
-  'notCorrected',
-  'deadServerPublished',
-  'serviceDiffers',
-] as const);
+export type FindingType = keyof typeof FINDINGS;
 
-/** Findings that require no action: the loops resolve them, or they are information. */
-export const PASSING_FINDINGS: ReadonlySet<FindingType> = new Set([
-  'repair',
-  'mayHaveLeaked',
-  'leakedRecord',
-  'leak',
-  'oddProbe',
-  'foreignSlice',
-  'other',
-] as const);
+function typesThat(end: 'stays' | 'passes'): ReadonlySet<FindingType> {
+  const types = Object.keys(FINDINGS) as FindingType[];
+  return new Set(types.filter((type) => FINDINGS[type] === end));
+}
+
+export const FINDINGS_THAT_STAY = typesThat('stays');
+export const PASSING_FINDINGS = typesThat('passes');
 
 export interface Regarding {
   readonly apiVersion: string;

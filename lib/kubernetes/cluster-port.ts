@@ -1,6 +1,6 @@
 import type { IPAddressRecord, Json, KubernetesObject, ServiceClaim } from '../cluster/kubernetes-objects.ts';
 import type { ProbeReply } from '../cluster/probe-reply.ts';
-import type { SharedHostSpec } from '../spec/cluster-spec.ts';
+import type { ProbeSpec, SharedHostSpec } from '../spec/cluster-spec.ts';
 import { CodedError } from '../util/values.ts';
 
 export type Kind = 'Namespace' | 'Service' | 'Endpoints' | 'EndpointSlice' | 'Event' | 'ServiceCIDR' | 'IPAddress';
@@ -190,10 +190,9 @@ export function refOf(object: KubernetesObject): ObjectRef {
   return namespace === undefined ? { kind, name } : { kind, namespace, name };
 }
 
-export interface ProbeTarget {
+export interface ProbeTarget extends Omit<ProbeSpec, 'url' | 'path' | 'authenticate'> {
   /** The whole URL, such as `https://10.0.0.1:6443/readyz`. */
   readonly url: string;
-  readonly serverName?: string;
   /**
    * True if the probe sends the kubeconfig's credential. `atKubeconfigHost`: the probe sends it only to the host of the
    * kubeconfig. A token of AWS STS is sent only to the server that is its audience.

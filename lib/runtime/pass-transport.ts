@@ -125,11 +125,12 @@ export function otherServers(
   return spec.apiServers
     .flatMap((apiServer): ProbeTarget[] => {
       if ('host' in apiServer && !isDnsName(apiServer)) return [];
-      const { url } = targetOf('address' in apiServer ? apiServer.address : apiServer.host, apiServer.probe, spec);
+      const target = targetOf('address' in apiServer ? apiServer.address : apiServer.host, apiServer.probe, spec);
+      const { url } = target;
       const { origin, protocol, pathname } = new URL(url);
       const isKnown = isHostOf(spec, url) || (answered.has(url) && HEALTH_PATHS.has(pathname.split('/')[1]));
       const isOther = protocol === 'https:' && origin !== server && isKnown;
-      return isOther ? [{ url, serverName, authenticate: false }] : [];
+      return isOther ? [{ ...target, serverName, authenticate: false }] : [];
     })
     .slice(0, MOST_OTHERS);
 }

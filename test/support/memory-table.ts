@@ -1,8 +1,13 @@
-import { type Item, type KeyValueTable, TableError, type WriteResult } from '../../lib/table/key-value-table.ts';
+import {
+  type Item,
+  type KeyValueTable,
+  MOST_ITEM_BYTES,
+  TableError,
+  type WriteResult,
+} from '../../lib/table/key-value-table.ts';
 import { itemOf, storedSize } from '../../lib/table/stored-item.ts';
 import { frozen } from './frozen.ts';
 
-const MAX_ITEM_BYTES = 400 * 1024;
 /** The number of writes to all tables, which is the write id of the last one. */
 let writes = 0;
 
@@ -62,7 +67,7 @@ export function memoryTable({
       call((): WriteResult => {
         writes += 1;
         const item = frozen(itemOf(content, previous, String(writes), nowMs()));
-        if (storedSize({ ...item }) > MAX_ITEM_BYTES) throw new TableError('ItemTooLarge', `${item.key} is too large`);
+        if (storedSize({ ...item }) > MOST_ITEM_BYTES) throw new TableError('ItemTooLarge', `${item.key} is too large`);
         const items = partition(item.cluster);
         const current = items.get(item.key);
         if (current?.writeId !== previous?.writeId) return { outcome: 'lost', current };
