@@ -19,24 +19,33 @@ export function explainCommand(act: Act): Command {
 }
 
 function list({ output }: Cli) {
-  output.list<Explanation>({
+  const alarms = Object.entries(ALARM_GUIDES).map(([word, guide]) => {
+    return { word, kind: 'alarm', severity: guide.severity, title: guide.impact, plain: plainAlarm(word, guide) };
+  });
+  output.list({
     kind: 'Explanation',
-    items: EXPLANATIONS,
+    items: [...EXPLANATIONS.map((one) => ({ ...one, plain: plainExplanation(one) })), ...alarms],
     columns: [
       { title: 'WORD', text: ({ word }) => word },
       { title: 'KIND', text: ({ kind }) => kind },
       { title: 'SEVERITY', text: ({ severity }) => severity, yields: true },
       { title: 'WHAT', text: ({ title }) => title, shrinks: true },
     ],
-    plain: plainExplanation,
+    plain: ({ plain }) => plain,
     none: '',
   });
   return EXIT.fine;
 }
 
+/** Returns the guide of an alarm. In CloudWatch its name also has the stack, and a loop or function. */
+function alarmIn(word: string): string | undefined {
+  return Object.keys(ALARM_GUIDES).findLast((alarm) => `-${word}-`.includes(`-${alarm}-`));
+}
+
 function explainOne({ output }: Cli, word: string) {
-  const guide = Object.hasOwn(ALARM_GUIDES, word) ? ALARM_GUIDES[word] : undefined;
-  if (guide !== undefined) return explainAlarm(output, word, guide);
+  const alarm = alarmIn(word);
+  const guide = alarm === undefined ? undefined : ALARM_GUIDES[alarm];
+  if (alarm !== undefined && guide !== undefined) return explainAlarm(output, alarm, guide);
   const found = explain(word);
   if (found === undefined) {
     const nearest = nearestWord(word);
@@ -47,8 +56,9 @@ function explainOne({ output }: Cli, word: string) {
   return EXIT.fine;
 }
 
-function explainAlarm(output: Output, alarm: string, { severity, impact, stack, run = stack }: AlarmGuide) {
-  output.object({ kind: 'Alarm', alarm, severity, impact, stack, run }, () => [
+function explainAlarm(output: Output, alarm: string, guide: AlarmGuide) {
+  const { severity, impact, stack, run } = plainAlarm(alarm, guide);
+  output.object({ kind: 'Alarm', ...plainAlarm(alarm, guide) }, () => [
     `${output.paint('bold', alarm)} (alarm, ${severity})`,
     ...wrapped(impact, output.textWidth, 'Impact: '),
     `First command: ${output.paint('cyan', stack)}`,
@@ -76,6 +86,10 @@ function linesOf(
       ...commands.map((command) => `     ${paint('cyan', command)}`),
     ]),
   ];
+}
+
+function plainAlarm(alarm: string, { severity, impact, stack, run = stack }: AlarmGuide) {
+  return { alarm, severity, impact, stack, run };
 }
 
 function plainExplanation({ kind, resolution, ...explanation }: Explanation) {

@@ -4,7 +4,7 @@ import { FINDINGS } from '../../../cli/explain/explain-findings.ts';
 import { EXPLANATIONS, explain, findingHint, nearestWord, stateHint } from '../../../cli/explain/explanations.ts';
 import { ALARMS } from '../../../deploy/alarm-list.ts';
 import { refused } from '../../../lib/allocator/refusal.ts';
-import { FINDINGS_THAT_STAY } from '../../../lib/cluster/finding.ts';
+import { FINDINGS_THAT_STAY, PASSING_FINDINGS } from '../../../lib/cluster/finding.ts';
 import type { IPAddressRecord } from '../../../lib/cluster/kubernetes-objects.ts';
 import type { EndpointsErrorCode } from '../../../lib/endpoints/endpoint-findings.ts';
 import type { ClusterErrorCode } from '../../../lib/kubernetes/cluster-port.ts';
@@ -111,6 +111,11 @@ describe('a critical finding', () => {
     const named = findings.filter(({ alarm }) => alarms.has(alarm ?? ''));
     expect(named.map(({ word, alarm }) => `${word}: ${alarm}`).toSorted()).toEqual(counted.toSorted());
     for (const { word } of named) expect(critical).toContain(word);
+  });
+
+  test('a finding is critical unless it passes', () => {
+    const passing = findings.map(({ word }) => word).filter((word) => !critical.includes(word));
+    expect(passing.toSorted()).toEqual([...PASSING_FINDINGS].toSorted());
   });
 
   test('each critical finding has an alarm, and no other finding has one', () => {
@@ -252,6 +257,15 @@ test('kbctl explain lists all terms', async () => {
 test('kbctl explain suggests the nearest term for an unknown one', async () => {
   const refusal = 'error: "duplicat" is not a known word; did you mean duplicate?\n';
   expect(await kbctlExplain('duplicat')).toEqual(ran(2, '', refusal));
+});
+
+test('kbctl explain knows each alarm by its name in CloudWatch, and lists the alarms', async () => {
+  for (const [name, { section = name }] of Object.entries(ALARMS)) {
+    const { stdout } = await kbctlExplain(`kube-bootstrap-controller-prod-${name}`);
+    expect(stdout).toMatch(new RegExp(`^${section} \\(alarm, `));
+  }
+  const { stdout } = await kbctlExplain('-o', 'json');
+  expect(JSON.parse(stdout).items).toContainEqual(expect.objectContaining({ alarm: 'two-owners', severity: 'page' }));
 });
 
 test('kbctl explain prints the severity, the impact and the first commands of an alarm', async () => {
