@@ -78,21 +78,6 @@ test('after an empty table replaced a lost one, nothing is allocated before the 
   expect(published()).toEqual(before);
 });
 
-test.each([
-  ['an hour ago', 'even if allocation was not closed', 60, false],
-  ['five minutes ago', 'if allocation was closed', 5, true],
-])('a table that is restored to its state of %s allocates nothing before its next passes, %s', async (...row) => {
-  const [, , minutes, isClosed] = row;
-  const world = await atWork();
-  const backup = copyOf(world.store);
-  world.clock.nowMs += minutes * MINUTE_MS;
-  await passes(world);
-  for (const name of ['c', 'd', 'e']) await createService(world, name);
-  world.store = backup;
-  if (isClosed) await updateCluster(world.table, CLUSTER, withAllocationClosed);
-  await opensWithItsPasses(world);
-});
-
 test('a backup that is restored for another stack allocates nothing before that stack takes over the cluster and completes its passes', async () => {
   const world = await atWork();
   const backup = copyOf(world.store);
@@ -124,15 +109,6 @@ test('a table that lost some of its items never allocates an address of a Servic
     await passes(world);
     await allocatesNothingUsed(world);
   }
-});
-
-test('a second deployment on the table of the first only observes the cluster, and allocates nothing', async () => {
-  const world = await atWork();
-  world.stack = 'second';
-  const before = await world.state();
-  await passes(world);
-  expect(await allocatesNothingUsed(world)).toBe(0);
-  expect(await world.state()).toEqual(before);
 });
 
 test('a second deployment with a table of its own allocates no address of a Service that existed at its last pass, even if the first deployment allocated it', async () => {

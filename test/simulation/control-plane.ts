@@ -9,7 +9,9 @@ export interface StoredService extends KubernetesObject {
 }
 
 export interface ServiceSpec {
-  readonly type: 'ClusterIP' | 'NodePort' | 'ExternalName';
+  readonly type: 'ClusterIP' | 'NodePort' | 'LoadBalancer' | 'ExternalName';
+  readonly externalTrafficPolicy?: 'Local';
+  readonly healthCheckNodePort?: number;
   readonly clusterIP?: string;
   readonly clusterIPs?: readonly string[];
   readonly ipFamilies?: readonly string[];
@@ -84,6 +86,6 @@ export function isIPv6(address: string): boolean {
 }
 
 export function itemsOf({ spec }: { readonly spec: ServiceSpec }): string[] {
-  const ports = spec.ports.flatMap(({ nodePort = 0 }) => (nodePort === 0 ? [] : String(nodePort)));
-  return [...(spec.clusterIPs ?? []), ...ports];
+  const ports = [...spec.ports.map(({ nodePort = 0 }) => nodePort), spec.healthCheckNodePort ?? 0];
+  return [...(spec.clusterIPs ?? []), ...ports.flatMap((port) => (port === 0 ? [] : String(port)))];
 }

@@ -7,6 +7,8 @@ import { RANGE_KEYS } from './stored-items.ts';
 import type { Violation, World } from './world.ts';
 
 const INTERVALS_TO_CONVERGE = 4;
+/** Endpoints converge sooner than ranges, in which a leak needs three strikes. */
+const INTERVALS_OF_ENDPOINTS = 3;
 const LOOK_EVERY_MS = 15_000;
 const LOOKS = 2;
 /** An IPAddress without a Service is deleted only after a minute. */
@@ -18,7 +20,8 @@ export async function untilConverged(world: World): Promise<void> {
   const { clock } = world;
   const lateMs = (world.has('slowReads') ? LONGEST_LIST_MS : 0) + (world.has('storeFails') ? STORE_FAILS_MS : 0);
   const recordsMs = world.stock === undefined ? 0 : RECORDS_MS + Math.abs(world.stock.skewMs);
-  const intervals = startAgain(world.servers) ? 2 * INTERVALS_TO_CONVERGE : INTERVALS_TO_CONVERGE;
+  const longest = world.has('ranges') || world.has('addresses') ? INTERVALS_TO_CONVERGE : INTERVALS_OF_ENDPOINTS;
+  const intervals = startAgain(world.servers) ? 2 * INTERVALS_TO_CONVERGE : longest;
   const endsAtMs = clock.nowMs + intervals * INTERVAL_MS + lateMs + recordsMs;
   for (let clean = 0; clean < LOOKS; ) {
     await clock.wait(LOOK_EVERY_MS);

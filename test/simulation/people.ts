@@ -11,6 +11,11 @@ import type { World } from './world.ts';
 
 const NAMESPACE = 'a';
 const AT_ONCE = 6;
+const TYPES: readonly [Type, ...Type[]] = [
+  { type: 'ClusterIP' },
+  { type: 'NodePort' },
+  { type: 'LoadBalancer', externalTrafficPolicy: 'Local' },
+];
 export const BUSY_MS = 1_000;
 /** The time for which a Service that another allocator created is kept. Before it ends, the table allocates again. */
 const KEPT_MS = 70_000;
@@ -21,6 +26,8 @@ const SHARED = 3;
  */
 const FEW = 24;
 const FEW_EVERY_MS = 2_000;
+
+type Type = Pick<ServiceSpec, 'type' | 'externalTrafficPolicy'>;
 
 export interface Wish {
   readonly spec: ServiceSpec;
@@ -164,7 +171,7 @@ export class People {
 
   async #change(service: StoredService, chance: Chance): Promise<void> {
     const { name } = service.metadata;
-    const { type, ports, ...rest } = service.spec;
+    const { type, ports, externalTrafficPolicy: _, healthCheckNodePort: __, ...rest } = service.spec;
     const isStack = new Set(rest.ipFamilies).size === rest.clusterIPs?.length;
     const isGrowing = type === 'ClusterIP';
     if (!this.#world.has('nodePorts')) return;
@@ -241,7 +248,7 @@ export class People {
     const isDual = this.#world.has('dualStack') && chance.once(2);
     return {
       spec: {
-        type: this.#world.has('nodePorts') && chance.once(2) ? 'NodePort' : 'ClusterIP',
+        ...(this.#world.has('nodePorts') ? chance.oneOf(TYPES) : TYPES[0]),
         ...(isDual && { ipFamilyPolicy: 'RequireDualStack' }),
         // A Service with several ports tests reviews that allocate some of the node ports, fail, and release them again.
         ports: Array.from({ length: chance.oneOf([1, 1, 3]) }, (_, index) => ({

@@ -123,9 +123,10 @@ async function whenAPassHasRead(world: World, chance: Chance, longestHaltMs = 8_
 async function widenOrMove(world: World, chance: Chance): Promise<void> {
   const [first, ...others] = world.cluster.spec.serviceClusterIPRanges;
   const [base = '', length] = first.split('/');
-  const changed = chance.once(2)
-    ? `${base}/${Math.max(24, Number(length) - 1)}`
-    : `${base === '10.0.0.0' ? '10.0.1.0' : '10.0.0.0'}/${length}`;
+  // The last range may begin within the first one.
+  const moved = base === '10.0.0.0' ? [`10.0.1.0/${length}`, '10.0.0.16/28'] : [`10.0.0.0/${length}`];
+  const isWider = base.endsWith('.0') && chance.once(2);
+  const changed = isWider ? `${base}/${Math.max(24, Number(length) - 1)}` : moved[chance.pick(moved.length)];
   await apply(world, { serviceClusterIPRanges: [changed, ...others] as never });
 }
 

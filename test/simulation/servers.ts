@@ -93,16 +93,18 @@ export class ApiServers {
   }
 
   /**
-   * Gives these servers a control plane of their own with a copy of all objects, and writes its address into the secret. The
-   * old one still answers.
+   * Gives these servers a control plane of their own with a copy of all objects, and writes its address into the secret, perhaps
+   * with another CA and token. The old one still answers.
    */
-  move(addresses: readonly string[]): void {
+  move(addresses: readonly string[], isRenewed: boolean): void {
     const { onWrite } = this.plane;
     const plane = new ControlPlane(this.plane);
     this.plane.onWrite = () => {};
     this.plane = Object.assign(plane, { onWrite });
-    for (const address of addresses) this.set(address, { plane, state: 'up' });
     const balancer = `${BALANCER.slice(0, -1)}${this.#balancers.size}`;
+    if (isRenewed) this.renew({ ca: `ca of ${balancer}`, token: `Bearer ${balancer}` });
+    const renewed = isRenewed && { ca: this.ca, tokens: new Set([this.token]) };
+    for (const address of addresses) this.set(address, { plane, state: 'up', ...renewed });
     this.#balancers.set(balancer, plane);
     this.kubeconfig = { ...this.kubeconfig, server: `https://${balancer}:6443` };
   }

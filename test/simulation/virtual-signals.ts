@@ -1,14 +1,28 @@
 import type { Clock, ClockEvent } from './clock.ts';
 
-type Listener = () => void;
+interface Source {
+  /** Returns the reason if the signal has aborted. */
+  readonly reasonNow: () => unknown;
+  /** Begins to wait for the abort, as a listener does. Returns a function that ends the wait. */
+  readonly watch: (abort: () => void) => () => void;
+}
 
-/** An `AbortSignal` of the world. Node's own take a large part of a run. */
+/** One error for all timeouts, because creating a stack trace for each would cost more than the call that it ends. */
+const TIMED_OUT = new DOMException('timed out', 'TimeoutError');
+
+/** An `AbortSignal` of the world, because Node's own are slow. It waits for its source only while a listener waits for it. */
 class Signal {
-  readonly #listeners = new Set<Listener>();
+  readonly #listeners = new Set<() => void>();
+  readonly #source: Source | undefined;
   #reason: unknown;
+  #endWait = () => {};
+
+  constructor(source?: Source) {
+    this.#source = source;
+  }
 
   get reason(): unknown {
-    return this.#reason;
+    return this.#reason ?? this.#source?.reasonNow();
   }
 
   get aborted(): boolean {
@@ -19,92 +33,58 @@ class Signal {
     if (this.aborted) throw this.reason;
   }
 
-  addEventListener(_: 'abort', listener: Listener): void {
-    if (this.#listeners.size === 0 && !this.aborted) this.watch();
+  addEventListener(_: 'abort', listener: () => void): void {
+    const isFirst = this.#listeners.size === 0 && !this.aborted;
     this.#listeners.add(listener);
+    if (isFirst && this.#source !== undefined) this.#endWait = this.#source.watch(() => this.abort(this.reason));
   }
 
-  removeEventListener(_: 'abort', listener: Listener): void {
-    if (this.#listeners.delete(listener) && this.#listeners.size === 0) this.unwatch();
+  removeEventListener(_: 'abort', listener: () => void): void {
+    if (this.#listeners.delete(listener) && this.#listeners.size === 0) this.#endWait();
   }
 
   abort(reason: unknown): void {
     if (this.#reason !== undefined) return;
     this.#reason = reason;
+    this.#endWait();
     const listeners = [...this.#listeners];
     this.#listeners.clear();
-    this.unwatch();
     for (const listener of listeners) listener();
   }
-
-  /** Begins to wait for the abort, because a listener waits for it. */
-  protected watch(): void {}
-
-  protected unwatch(): void {}
 }
 
-/** One error for all timeouts, because creating a stack trace for each would cost more than the call that it ends. */
-const TIMED_OUT = new DOMException('timed out', 'TimeoutError');
-
-/** A time limit, which is an event of the clock only while a listener waits for it. */
-class TimeoutSignal extends Signal {
-  readonly #clock: Clock;
-  readonly #dueMs: number;
-  #end: ClockEvent | undefined;
-
-  constructor(clock: Clock, ms: number) {
-    super();
-    this.#clock = clock;
-    this.#dueMs = clock.nowMs + ms;
-  }
-
-  override get reason(): unknown {
-    return this.#clock.reachedMs >= this.#dueMs ? TIMED_OUT : undefined;
-  }
-
-  protected override watch(): void {
-    this.#end = this.#clock.at(this.#dueMs, () => this.abort(TIMED_OUT));
-  }
-
-  protected override unwatch(): void {
-    if (this.#end !== undefined) this.#end.isCancelled = true;
-  }
+function timeoutOf(clock: Clock, dueMs: number): Source {
+  return {
+    reasonNow: () => (clock.reachedMs >= dueMs ? TIMED_OUT : undefined),
+    watch: (abort) => {
+      const event: ClockEvent = clock.at(dueMs, abort);
+      return () => {
+        event.isCancelled = true;
+      };
+    },
+  };
 }
 
-/** A signal that aborts with the first of several. */
-class AnySignal extends Signal {
-  readonly #sources: readonly AbortSignal[];
-  readonly #forward = () => this.abort(this.reason);
-
-  constructor(sources: readonly AbortSignal[]) {
-    super();
-    this.#sources = sources;
-  }
-
-  override get reason(): unknown {
-    return this.#sources.find(({ aborted }) => aborted)?.reason;
-  }
-
-  protected override watch(): void {
-    for (const source of this.#sources) source.addEventListener('abort', this.#forward);
-  }
-
-  protected override unwatch(): void {
-    for (const source of this.#sources) source.removeEventListener('abort', this.#forward);
-  }
-}
-
-class Controller {
-  readonly signal = new Signal() as unknown as AbortSignal;
-
-  abort(reason: unknown): void {
-    (this.signal as unknown as Signal).abort(reason);
-  }
+function anyOf(signals: readonly AbortSignal[]): Source {
+  return {
+    reasonNow: () => signals.find(({ aborted }) => aborted)?.reason,
+    watch: (abort) => {
+      for (const signal of signals) signal.addEventListener('abort', abort);
+      return () => {
+        for (const signal of signals) signal.removeEventListener('abort', abort);
+      };
+    },
+  };
 }
 
 /** Replaces the signals of this process by those of a world. */
 export function installSignals(clock: () => Clock): void {
+  class Controller {
+    readonly signal = new Signal();
+    readonly abort = this.signal.abort.bind(this.signal);
+  }
+  const signalOf = (source: Source) => new Signal(source) as unknown as AbortSignal;
   Object.assign(globalThis, { AbortController: Controller });
-  AbortSignal.timeout = (ms) => new TimeoutSignal(clock(), ms) as unknown as AbortSignal;
-  AbortSignal.any = (sources) => new AnySignal(sources) as unknown as AbortSignal;
+  AbortSignal.timeout = (ms) => signalOf(timeoutOf(clock(), clock().nowMs + ms));
+  AbortSignal.any = (signals) => signalOf(anyOf(signals));
 }
