@@ -84,17 +84,6 @@ test('the object that contains the token of a kubeconfig is printed without the 
   expect(inspect(access, { depth: 9 }) + JSON.stringify(access)).not.toContain(SECRET);
 });
 
-test('the certificate of the server is not verified if the kubeconfig disables TLS verification', async () => {
-  const access = await accessOf(kubeconfig({ 'insecure-skip-tls-verify': true }, withToken));
-  expect(access.tls().rejectUnauthorized).toBe(false);
-});
-
-test('a kubeconfig can contain a server URL without TLS if its user has no credential', async () => {
-  const access = await accessOf(kubeconfig({ server: 'http://127.0.0.1:8001' }, {}));
-  expect(access.server).toBe('http://127.0.0.1:8001');
-  await expect(access.authHeaders()).resolves.toEqual({});
-});
-
 test('the line break at the end of a token in a kubeconfig is ignored', async () => {
   const access = await accessOf(kubeconfig({}, { token: 'abc\n' }));
   await expect(access.authHeaders()).resolves.toEqual({ Authorization: 'Bearer abc' });
