@@ -166,15 +166,16 @@ export interface WrittenService {
 
 /**
  * Creates or updates the Service. Also creates its namespace and ServiceCIDR if the API server refuses the Service without them.
- * The endpoints of a Service that cannot be updated are published.
+ * A failed update is only an error of the report, because the Service has endpoints already.
  */
 export async function writeService(pass: ServicePass, write: ServiceWrite | undefined): Promise<WrittenService> {
   if (write === undefined) return { changes: [], errors: [], isMissing: false };
   try {
     return await (write.verb === 'create' ? createService(pass, write.object) : updateService(pass, write));
   } catch (error) {
-    if (!isFaultOfObject(error)) throw error;
-    return { changes: [], errors: [error], isMissing: write.verb === 'create' };
+    const isCreate = write.verb === 'create';
+    if (!(error instanceof ClusterError) || (isCreate && !isFaultOfObject(error))) throw error;
+    return { changes: [], errors: [error], isMissing: isCreate };
   }
 }
 

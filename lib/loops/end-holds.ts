@@ -43,7 +43,9 @@ export async function endHolds(
       return hold !== undefined && isSurelyOver(hold, nowMs()) ? [{ object, hold }] : [];
     });
     const owners = addressOwners(expired.length === 0 ? [] : services.values());
-    for (const { object, hold } of expired) {
+    // Any hold comes first: a webhook that does not answer for one hold would otherwise keep those after it.
+    const first = nowMs() % (expired.length || 1);
+    for (const { object, hold } of [...expired.slice(first), ...expired.slice(0, first)]) {
       const { name: item } = object.metadata;
       const outcome = whyKept(owners.get(item), mayEnd) ?? (await deleteHeld(kubernetes, object));
       if (outcome === 'deleted') changes.push(`released ${item}, whose hold of ${hold.owner} expired`);

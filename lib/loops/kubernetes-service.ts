@@ -38,7 +38,7 @@ import type { LoopDefinition, PassContext, PassReport } from './pass.ts';
  *   1. probes the API servers, saves their leases, and reads the Service, the Endpoints and the slices;
  *   2. decides which addresses to publish, and what to write;
  *   3. reads the leases and decides again, if there is a write;
- *   4. writes the Service, the Endpoints and the slices.
+ *   4. creates a missing Service, writes the Endpoints and the slices, and then corrects the Service.
  *
  * It handles these cases:
  *
@@ -254,18 +254,23 @@ function comparable({ unread, isServiceMissing }: World, before: ContestState): 
 async function apply(context: PassContext, world: World, plan: ReturnType<typeof decide>): Promise<PassReport> {
   const { kubernetes } = context;
   const { findings, counts } = plan;
-  const service = await writeService(context, plan.service);
-  const changes = [...world.lines, ...service.changes];
-  if (service.isMissing) return { changes, findings: world.findings, counts: {}, errors: service.errors };
+  const isUpdate = plan.service?.verb === 'update';
+  const created = await writeService(context, isUpdate ? undefined : plan.service);
+  if (created.isMissing) {
+    const changes = [...world.lines, ...created.changes];
+    return { changes, findings: world.findings, counts: {}, errors: created.errors };
+  }
   const endpoints = await publish(kubernetes, plan.endpoints);
   // If the Endpoints were not written, the slice of another writer may be the only one that has addresses. It is not deleted.
   const isDeleting = plan.errors.length + endpoints.errors.length === 0;
   const writes = plan.slices.writes.filter(({ verb }) => isDeleting || verb !== 'delete');
   const slices = await publish(kubernetes, { ...plan.slices, writes });
+  // The update of the Service comes last: if a webhook does not answer it, the endpoints are published all the same.
+  const service = isUpdate ? await writeService(context, plan.service) : created;
   const wouldWrite = [...endpoints.wouldWrite, ...slices.wouldWrite];
   const moves = [endpoints.moves, slices.moves];
   return {
-    changes: [...changes, ...endpoints.changes, ...slices.changes],
+    changes: [...world.lines, ...service.changes, ...endpoints.changes, ...slices.changes],
     ...(wouldWrite.length > 0 && { wouldWrite }),
     findings: [...findings, ...(service.findings ?? [])],
     events: moves.flatMap((moved) => (world.service === undefined ? [] : serverEvents(world.service, moved))),

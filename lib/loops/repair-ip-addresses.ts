@@ -3,7 +3,7 @@ import { ClusterError, type ClusterPort, isFaultOfKind, isFaultOfObject } from '
 import { listServiceCidrs, type ServiceCidr, servedAddresses } from '../kubernetes/service-cidrs.ts';
 import { MANAGED_BY_HOLDS } from '../range/hold-ip-address.ts';
 import { type AddressFault, type AddressView, addressFaults } from '../repair/address-faults.ts';
-import { type AddressMemory, addressMemoryIn, chooseFaults } from '../repair/address-turns.ts';
+import { type AddressMemory, addressMemoryIn, chooseFaults, endedAt } from '../repair/address-turns.ts';
 import { fullFamilies, serviceCidrUsage } from '../repair/service-cidr-usage.ts';
 import { plainValue } from '../table/stored-item.ts';
 import { eachOf } from '../util/async.ts';
@@ -135,15 +135,16 @@ async function withFaults(
     readAgain(kubernetes, fault, { ...read, isServed }, clocks),
   );
   const { ipAddresses } = spec.repair;
-  const { changes, findings, errors } = await correctEach(
+  const { changes, findings, errors, last } = await correctEach(
     kubernetes,
     confirmed.filter((fault) => fault !== undefined),
     ipAddresses,
     replaced,
   );
+  const remembered = last === undefined ? memory : endedAt(memory, last);
   const isKept = (type: FindingType) => !CLAIM_FINDINGS.has(type);
   return {
-    ...withState(report, hasContent(memory) ? { addresses: memory } : {}),
+    ...withState(report, hasContent(remembered) ? { addresses: remembered } : {}),
     changes: [...report.changes, ...changes],
     errors: [...report.errors, ...errors],
     findings: [...report.findings.filter(({ type }) => isKept(type)), ...findings],
@@ -164,13 +165,14 @@ function withState(report: PassReport, added: { addresses?: AddressMemory; mayEn
  * Corrects faults one by one. If an object cannot be corrected, that is a finding, and the pass continues. If the role does not
  * allow a kind of correction, it is one finding.
  * @param replaced the addresses whose IPAddress is only replaced, but not deleted
+ * @returns in `last` the fault whose correction failed with an error that ended the corrections
  */
 async function correctEach(
   kubernetes: ClusterPort,
   confirmed: readonly (Confirmed | Finding)[],
   writes: boolean,
   replaced: ReadonlySet<string>,
-): Promise<Pick<PassReport, 'changes' | 'findings' | 'errors'>> {
+): Promise<Pick<PassReport, 'changes' | 'findings' | 'errors'> & { readonly last?: AddressFault }> {
   const unread = confirmed.flatMap((one) => ('fault' in one ? [] : [one]));
   // A Service that cannot be read again may have the address, so its IPAddress stays.
   const isUnread = ({ item }: AddressFault) => unread.some((finding) => finding.item === item);
@@ -178,11 +180,13 @@ async function correctEach(
   const findings = [...unread, ...faults.flatMap(({ fault }) => findingOf(fault, writes))];
   const changes: string[] = [];
   const refused = new Set<AddressFault['correction']>();
+  let last: AddressFault | undefined;
   try {
     const isLeft = ({ correction, item }: AddressFault) => correction === 'delete' && replaced.has(item);
     for (const one of writes ? faults.filter(({ fault }) => !isLeft(fault)) : []) {
       const { fault } = one;
       if (refused.has(fault.correction)) continue;
+      last = fault;
       const done = await correct(kubernetes, one).catch((error: unknown) => {
         if (!isFaultOfObject(error)) throw error;
         if (!isFaultOfKind(error)) return notCorrected(fault, error);
@@ -196,7 +200,7 @@ async function correctEach(
     return { changes, findings, errors: [] };
   } catch (error) {
     if (!(error instanceof ClusterError)) throw error;
-    return { changes, findings, errors: [error] };
+    return { changes, findings, errors: [error], ...defined({ last }) };
   }
 }
 

@@ -18,7 +18,7 @@ const LONGEST_UID = 64;
 const memoryShape = z.object({
   /** When a pass first saw each IPAddress that it may have to delete, by uid: ms by the table's clock. */
   seen: z.record(z.string(), z.number()),
-  /** The key of the last correction, if there are too many for one pass. The next pass begins after it. */
+  /** The key of the last correction, if an error ended the pass, or one pass cannot make all. The next pass begins after it. */
   turn: z.exactOptional(z.string()),
 });
 
@@ -74,7 +74,7 @@ export function chooseFaults(faults: Iterable<AddressFault>, memory: AddressMemo
   const { seen, unseen } = sightings(inTurn(correctable, turn), before, clocks.nowMs);
   const listed = new Set([...fixed.slice(0, MOST_FAULTS), ...corrected]);
   return {
-    listed: all.filter((fault) => listed.has(fault)),
+    listed: memory.turn === undefined ? all.filter((fault) => listed.has(fault)) : [...listed],
     unlisted: countByType([...fixed, ...ready, ...unseen].filter((fault) => !listed.has(fault))),
     memory: { seen, ...(turn !== undefined && correctable.length > MOST_FAULTS && { turn }) },
   };
@@ -84,6 +84,11 @@ function countByType(faults: readonly AddressFault[]): ReadonlyMap<FindingType, 
   const counts = new Map<FindingType, number>();
   for (const { type } of faults) if (type !== undefined) counts.set(type, (counts.get(type) ?? 0) + 1);
   return counts;
+}
+
+/** Returns the memory of a pass that an error ended at this fault: it may end every pass, and the others have their turn before it. */
+export function endedAt(memory: AddressMemory, fault: AddressFault): AddressMemory {
+  return { ...memory, turn: turnKey(fault) };
 }
 
 /** Returns the uids to remember, and the faults that are not remembered because there are too many. */
@@ -100,11 +105,11 @@ function sightings(faults: readonly AddressFault[], before: ReadonlyMap<string, 
 }
 
 /**
- * Returns the faults unchanged if one pass can correct all. Otherwise returns them in the order of their keys, from the first one
- * after `turn` on, and then those before.
+ * Returns the faults unchanged if one pass can correct all, and no error ended the previous one. Otherwise returns them in the order of
+ * their keys, from the first one after `turn` on, and then those before.
  */
 function inTurn(faults: readonly AddressFault[], turn: string | undefined): readonly AddressFault[] {
-  if (faults.length <= MOST_FAULTS) return faults;
+  if (faults.length <= MOST_FAULTS && turn === undefined) return faults;
   const sorted = faults
     .map((fault) => ({ key: turnKey(fault), fault }))
     .sort((one, other) => (one.key < other.key ? -1 : 1));

@@ -54,6 +54,8 @@ describe('a fault of one object', () => {
     ['get', 'Service', 'kubernetes', 'Forbidden'],
     ['update', 'Service', 'kubernetes', 'Forbidden'],
     ['update', 'Service', 'kubernetes', 'Rejected'],
+    ['update', 'Service', 'kubernetes', 'Unavailable'],
+    ['update', 'Service', 'kubernetes', 'DeadlineExceeded'],
     ['list', 'EndpointSlice', '', 'ReplyTooLarge'],
     ['delete', 'EndpointSlice', 'foreign-1', 'Forbidden'],
   ])('(%s %s %s: %s) fails the pass, and a dead API server still leaves the endpoints', async (...fault) => {

@@ -372,6 +372,41 @@ describe('a pass over the IPAddresses of a cluster', () => {
     expect(report.changes).toContain('deleted IPAddress 10.0.0.6');
   });
 
+  test('the next pass begins after a correction that a webhook does not answer, and corrects the other IPAddresses', async () => {
+    const repair = new RepairCluster({ allocator: 'apiserver', repair: { ipAddresses: true } });
+    const items = [ITEM, '10.0.0.6', '10.0.0.7'];
+    const cluster = memoryCluster([SERVICE_CIDR, ...items.map((item, index) => service(`s${index}`, item))]);
+    cluster.beforeWrite = (_, { metadata: { name } }) => {
+      if (name === ITEM) throw new ClusterError('Unavailable', 'failed calling webhook');
+      return undefined;
+    };
+    for (let pass = 1; pass <= 2; pass++) {
+      const { errors } = await repair.pass(clusterIpRepair, { kubernetes: cluster.port });
+      expect(errors).toMatchObject([{ code: 'Unavailable' }]);
+    }
+    const isRecorded = (name: string) => cluster.find({ kind: 'IPAddress', name }) !== undefined;
+    expect(items.map(isRecorded)).toEqual([false, true, true]);
+    cluster.beforeWrite = undefined;
+    await repair.pass(clusterIpRepair, { kubernetes: cluster.port });
+    expect(items.every(isRecorded)).toBe(true);
+  });
+
+  test('a hold whose end a webhook does not answer keeps no other expired hold', async () => {
+    const repair = new RepairCluster({ allocator: 'apiserver' });
+    const items = [ITEM, '10.0.0.6', '10.0.0.7'];
+    const held = items.map((item) => ipAddressOfHold(item, { owner: 'shop', takenUpBy: 'any', untilMs: 1 }));
+    const cluster = memoryCluster([SERVICE_CIDR, ...held]);
+    cluster.beforeWrite = (_, { metadata: { name } }) => {
+      if (name === ITEM) throw new ClusterError('Unavailable', 'failed calling webhook');
+      return undefined;
+    };
+    for (let pass = 1; pass <= items.length; pass++) {
+      repair.nowMs += 1;
+      await repair.pass(clusterIpRepair, { kubernetes: cluster.port });
+    }
+    expect(items.map((name) => cluster.find({ kind: 'IPAddress', name }) !== undefined)).toEqual([true, false, false]);
+  });
+
   test('a pass keeps the IPAddress of a missing Service while a Service that it cannot read again has the address', async () => {
     const { report, cluster } = await passOver([service('odd', ITEM), ipAddress('gone')], {
       spoil: ({ port }) => ({
