@@ -8,7 +8,7 @@ import {
   type ServiceObject,
 } from '../cluster/published-objects.ts';
 import { serviceAddress } from '../endpoints/kubernetes-service.ts';
-import { type ClusterPort, isFaultOfObject } from '../kubernetes/cluster-port.ts';
+import { ClusterError, type ClusterPort } from '../kubernetes/cluster-port.ts';
 import { isDefault, type ServiceCidr } from '../kubernetes/service-cidrs.ts';
 import type { ClusterSpec } from '../spec/cluster-spec.ts';
 
@@ -43,7 +43,7 @@ export async function keepDefaultServiceCidr(
     }
     return result !== undefined && 'message' in result ? notCorrected(verb, result.message) : NOTHING;
   } catch (error) {
-    if (!isFaultOfObject(error)) throw error;
+    if (!(error instanceof ClusterError)) throw error;
     // API servers before Kubernetes 1.33 do not serve the kind.
     return error.code === 'Rejected' ? NOTHING : notCorrected(verb, error.message);
   }

@@ -148,6 +148,7 @@ describe('the ServiceCIDR kubernetes', () => {
 
   test.each([
     ['the role does not allow it', [], {}, 'Forbidden', 'create'],
+    ['a webhook does not answer', [cidrOf([V4])], BOTH, 'Unavailable', 'update'],
     ['a policy refuses the second range', [cidrOf([V4])], BOTH, { outcome: 'invalid', message: 'no' }, 'update'],
   ] as const)('a pass reports a finding and continues if %s', async (_, objects, spec, answer, verb) => {
     const { report } = await passOver(objects, spec, answering(answer));
