@@ -74,6 +74,7 @@ describe('a pass that fails while passes of other clusters run', () => {
       new ClusterError('DeadlineExceeded', 'no answer for default', { server }),
       new ClusterError('Unavailable', 'unable to create Namespace', { cause: silent }),
       new ClusterError('Unavailable', 'no answer', { server: 'https://two' }),
+      ...['d', 'e'].map((name) => new ClusterError('BadKubeconfig', `no token for ${name}`)),
       ...['b', 'c'].map((name) => new ClusterError('Forbidden', `forbids ${name}`, { server })),
     ];
     const { loop } = aLoop({ a: async () => ({ changes: [], findings: [], counts: {}, errors }) });
@@ -81,6 +82,7 @@ describe('a pass that fails while passes of other clusters run', () => {
     const texts = [
       'Unavailable: no answer for kube-system (2 more for the same reason)',
       'Unavailable: no answer',
+      'BadKubeconfig: no token for d (1 more for the same reason)',
       'Forbidden: forbids b',
       'Forbidden: forbids c',
     ];
