@@ -267,7 +267,7 @@ async function statusOf([, method, path, body]: Attack): Promise<number> {
   return (await asFunctions.request('PUT', dryRun, changed)).status;
 }
 
-describe('a token that may also update the ServiceCIDR kubernetes', () => {
+describe('a token of the service account that may also update the ServiceCIDR kubernetes', () => {
   const path = `${SERVICE_CIDRS}/kubernetes`;
   const owner = { apiVersion: 'v1', kind: 'ConfigMap', name: 'x', uid: 'x' };
 
@@ -281,11 +281,11 @@ describe('a token that may also update the ServiceCIDR kubernetes', () => {
     ['remove its finalizers', { metadata: { finalizers: [] } }],
     ['give it an owner, so that the garbage collector deletes it', { metadata: { ownerReferences: [owner] } }],
     ['add public addresses', { spec: { cidrs: ['10.0.0.0/24', '2001:db8::/112'] } }],
-  ])('the admission policy does not allow it to %s', async (what, body) => {
+  ])('the admission policy does not allow a token that may update the ServiceCIDR kubernetes to %s', async (what, body) => {
     expect(await statusOf([what, 'PUT', path, body])).toBe(403);
   });
 
-  test('the admission policy allows it to add a second range', async () => {
+  test('the admission policy allows this token to add a second range', async () => {
     const spec = { cidrs: ['10.0.0.0/24', 'fd00::/112'] };
     expect(await statusOf(['add a range', 'PUT', path, { spec }])).toBe(200);
   });
