@@ -50,7 +50,7 @@ async function runTest({ pack, test, without }: IntegrationTest): Promise<boolea
   const scratch = mkdtempSync(join(tmpdir(), 'kube-bootstrap-controller-upstream-'));
   const log = createWriteStream(join(folder, `${pack}-${test}${isUpstream ? '-upstream' : ''}.log`));
   const ended = new AbortController();
-  const args = ['-test.v', '-test.timeout=8m', `-test.run=^${test}$`];
+  const args = ['-test.v', '-test.timeout=15m', `-test.run=^${test}$`];
   if (!isUpstream && without !== undefined) args.push(`-test.skip=^${test}$/${without}`);
   const child = spawn(join(folder, `${pack}.test`), args, {
     cwd: scratch,
