@@ -10,6 +10,8 @@ import type { AddressFault } from './address-faults.ts';
 const SETTLED_AFTER_MS = 65_000;
 /** The maximum number of corrections of one pass, and of the other faults that it lists. The rest is only counted. */
 const MOST_FAULTS = 200;
+/** A pass creates this many IPAddresses in place of one other correction, because a missing one leaves the address of a Service free. */
+const CREATED_FOR_ONE = 5;
 /** The maximum number of IPAddresses in the memory, which is part of a run record. */
 const MOST_SEEN = MOST_FAULTS;
 /** A uid of Kubernetes has 36 characters. An IPAddress with a longer one is never deleted. */
@@ -68,7 +70,7 @@ export function chooseFaults(faults: Iterable<AddressFault>, memory: AddressMemo
   const before = new Map(Object.entries(memory.seen));
   const isReady = ({ record }: AddressFault) => record === undefined || isSettled(record, before, clocks);
   const ready = inTurn(correctable, memory.turn).filter(isReady);
-  const corrected = ready.slice(0, MOST_FAULTS);
+  const corrected = inOnePass(ready);
   const last = corrected.at(-1);
   const turn = last === undefined ? memory.turn : turnKey(last);
   const { seen, unseen } = sightings(inTurn(correctable, turn), before, clocks.nowMs);
@@ -78,6 +80,15 @@ export function chooseFaults(faults: Iterable<AddressFault>, memory: AddressMemo
     unlisted: countByType([...fixed, ...ready, ...unseen].filter((fault) => !listed.has(fault))),
     memory: { seen, ...(turn !== undefined && correctable.length > MOST_FAULTS && { turn }) },
   };
+}
+
+function inOnePass(faults: readonly AddressFault[]): readonly AddressFault[] {
+  let left = MOST_FAULTS * CREATED_FOR_ONE;
+  const end = faults.findIndex(({ correction }) => {
+    left -= correction === 'create' ? 1 : CREATED_FOR_ONE;
+    return left < 0;
+  });
+  return end < 0 ? faults : faults.slice(0, end);
 }
 
 function countByType(faults: readonly AddressFault[]): ReadonlyMap<FindingType, number> {
