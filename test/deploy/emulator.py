@@ -8,7 +8,8 @@ AWS::NoValue takes an entry out of a list, as it does in CloudFormation; moto le
 A role's policy that came from a template is read back as JSON; moto prints it as Python does.
 
 Conditions and parameters of a template are resolved before moto compares templates: in an update it does not know them.
-The attribute of a resource that moto passes over is its name. A reference to a layer is its ARN.
+The attribute of a resource that moto passes over is its name. A reference to a layer is its ARN, and an update makes a new
+version of the layer.
 
 An executed change set changes the parameters, tags and outputs of its stack; moto changes only its resources.
 
@@ -148,6 +149,10 @@ def publish_version(cls, resource_name, cloudformation_json, account_id, region_
     return cls({"Version": version.version})
 
 
+def replace_layer(cls, original_resource, new_resource_name, cloudformation_json, account_id, region_name):
+    return cls.create_from_cloudformation_json(new_resource_name, cloudformation_json, account_id, region_name)
+
+
 class Alias(CloudFormationModel):
     # moto derives the service of a model from it.
     __module__ = LambdaVersion.__module__
@@ -230,6 +235,7 @@ parsing.clean_json = clean_json_without_no_value
 Role.put_policy = put_policy_as_json
 EventPattern.matches_event = matches_event_by_pattern
 LayerVersion.physical_resource_id = property(lambda layer: layer.arn)
+LayerVersion.update_from_cloudformation_json = classmethod(replace_layer)
 models.validate_template_cfn_lint = lambda template: []
 
 main(sys.argv[1:])

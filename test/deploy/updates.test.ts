@@ -82,6 +82,7 @@ test('a new build and a rollback continue with the state of the previous build, 
 test("a deployment keeps the stack's parameters, and prints them", async () => {
   const printed = await our.world.project.serverless(['deploy', '--param', 'logLevel=WARN']);
   expect(printed).toContain('not set them: ClustersPerTick=8, Admission=on, AdmissionConcurrency=5\n');
+  expect(printed).toMatch(/\nlayers:\n {2}allocator: arn:aws:lambda:\S+:layer:\S+:\d+\n/);
   our.deployed = await our.world.readBack();
   expect(environment()).toEqual(['WARN', '8', true]);
   expect(await our.world.describe()).toMatchObject({ tags: { team: 'platform' } });
