@@ -24,7 +24,7 @@ export class OlderSpecError extends CodedError<'OlderSpec'> {
 
 export interface PortOptions extends Omit<UnwrittenOptions, 'isWithheld'> {
   readonly wouldWrite: (description: string) => void;
-  /** Throws if the pass must stop writing. Called once, before the first write. */
+  /** Throws if the pass must stop writing. Called before the first write, and before a write ten seconds or more after the last call. */
   readonly confirmWrites: () => Promise<void>;
 }
 
@@ -32,9 +32,12 @@ export function writesOf(mode: Mode): Writes {
   return mode === 'observe' ? 'bookkeeping' : 'all';
 }
 
+/** A pass may list for half a minute between two writes, or make a thousand. */
+const CONFIRMED_FOR_MS = 10_000;
+
 /**
  * Returns a table and a Kubernetes client for a pass. They withhold and report the writes that the pass must not make, and call
- * `confirmWrites` before the first write that they make.
+ * `confirmWrites` before those that they make.
  */
 export function portsFor(
   writes: Writes,
@@ -42,7 +45,7 @@ export function portsFor(
   allocator: AllocatorOfRecord,
   { wouldWrite, confirmWrites, ...options }: PortOptions,
 ): Ports {
-  const { table, kubernetes } = confirmedPorts(ports, confirmWrites);
+  const { table, kubernetes } = confirmedPorts(ports, confirmWrites, options.nowMs);
   if (writes === 'all') return { table, kubernetes };
   const isWithheld = (key: string) => writes === 'none' || (allocator === 'table' && isRangeKey(key));
   return {
@@ -53,10 +56,15 @@ export function portsFor(
 }
 
 /** Writes of leases need no confirmation, because they only record what the pass observed. */
-function confirmedPorts({ table, kubernetes }: Ports, confirmWrites: () => Promise<void>): Ports {
-  let isConfirmed: Promise<void> | undefined;
+function confirmedPorts({ table, kubernetes }: Ports, confirmWrites: () => Promise<void>, nowMs: () => number): Ports {
+  let confirmedAtMs = Number.NEGATIVE_INFINITY;
+  let isConfirmed = Promise.resolve();
   const confirm = () => {
-    isConfirmed ??= confirmWrites();
+    if (nowMs() - confirmedAtMs >= CONFIRMED_FOR_MS) {
+      confirmedAtMs = nowMs();
+      // After a refusal, no later write of the pass is allowed.
+      isConfirmed = isConfirmed.then(confirmWrites);
+    }
     return isConfirmed;
   };
   const confirmed = <Args extends readonly unknown[], Result>(

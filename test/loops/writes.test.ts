@@ -117,4 +117,31 @@ describe('the writes of a pass', () => {
     await expect(write(ports.kubernetes)).rejects.toBe(ended);
     expect(cluster.writes).toEqual([]);
   });
+
+  test('a pass that goes on writing confirms again after ten seconds, and makes no write after a refusal', async () => {
+    let nowMs = NOW;
+    const answers = [Promise.resolve(), Promise.resolve(), 'paused', Promise.resolve()];
+    const confirmWrites = async () => {
+      const answer = await answers.shift();
+      if (answer === 'paused') throw new OlderSpecError('OlderSpec', 'the cluster was paused');
+    };
+    const deletedAtMs: number[] = [];
+    const port: ClusterPort = {
+      ...memoryCluster().port,
+      delete: async () => {
+        deletedAtMs.push(nowMs - NOW);
+        return 'deleted';
+      },
+    };
+    const options = { nowMs: () => nowMs, wouldWrite: () => {}, confirmWrites };
+    const { kubernetes } = portsFor('all', { table: memoryTable(), kubernetes: port }, 'apiserver', options);
+    const left: number[] = [];
+    for (const afterMs of [0, 9_999, 1, 10_000, 20_000]) {
+      nowMs += afterMs;
+      await kubernetes.delete(aSlice([])).catch((error: Error) => expect(error.message).toBe('the cluster was paused'));
+      left.push(answers.length);
+    }
+    expect(left).toEqual([3, 3, 2, 1, 1]);
+    expect(deletedAtMs).toEqual([0, 9_999, 10_000]);
+  });
 });

@@ -108,7 +108,7 @@ export class Cluster {
     return aClusterSpec({
       name: CLUSTER,
       allocator: has('addresses') ? 'apiserver' : 'table',
-      repair: { ipAddresses: has('repairAddresses') },
+      repair: { ipAddresses: has('addresses') && has('repairAddresses') },
       kubeconfig,
       apiServers: [
         ...[...spares, ...this.firstAddresses].map((address) => aServer(address)),
