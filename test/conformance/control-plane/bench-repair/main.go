@@ -42,6 +42,8 @@ func must[T any](value T, err error) T {
 
 func main() {
 	config := must(clientcmd.BuildConfigFromFlags("", os.Args[1]))
+	// As that of the API server to itself (NewLoopbackClientConfig): otherwise the client waits after ten requests.
+	config.QPS = -1
 	if os.Args[4] == "protobuf" {
 		config.ContentType = "application/vnd.kubernetes.protobuf"
 		config.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
