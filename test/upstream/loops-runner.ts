@@ -7,6 +7,7 @@ import { LOOPS, type Loop } from '../../lib/spec/cluster-spec.ts';
 import { etcdClient } from '../support/etcd-client.ts';
 import { type Handlers, startHandlers } from '../support/handlers.ts';
 import { kubeconfigTo } from '../support/kubeconfig-to.ts';
+import { poster, serveTableWebhook } from './table-webhook.ts';
 
 /** An API server, as `announce.go.txt` writes it. */
 interface AnnouncedServer {
@@ -29,7 +30,11 @@ interface RunningCluster {
   readonly handlers: Handlers;
   /** When each loop runs next. */
   readonly dueAtMs: Map<Loop, number>;
+  endWebhook?: () => Promise<void>;
 }
+
+/** `table`: Services get their addresses and ports from the table, through the webhook. */
+export type Allocator = 'apiserver' | 'table';
 
 /** The loops run this often, because the tests wait for seconds. */
 const EVERY_MS: Readonly<Record<Loop, number>> = {
@@ -44,16 +49,22 @@ const LOOPBACK_NAME = 'apiserver-loopback-client';
 export type Log = (line: string) => void;
 
 /** Runs the four loops for the API servers that are announced in a folder, until the signal aborts. */
-export async function runLoops(folder: string, log: Log, signal: AbortSignal): Promise<void> {
+export async function runLoops(
+  folder: string,
+  { allocator, log, signal }: { readonly allocator: Allocator; readonly log: Log; readonly signal: AbortSignal },
+): Promise<void> {
   const clusters = new Map<string, RunningCluster>();
   try {
     while (!signal.aborted) {
-      for (const id of idsIn(folder)) await followServer({ folder, id, clusters, log });
+      for (const id of idsIn(folder)) await followServer({ folder, id, clusters, allocator, log });
       for (const cluster of clusters.values()) await runDue(cluster, log);
       await sleep(100);
     }
   } finally {
-    for (const { handlers } of clusters.values()) await handlers.close();
+    for (const { handlers, endWebhook } of clusters.values()) {
+      await endWebhook?.();
+      await handlers.close();
+    }
   }
 }
 
@@ -74,18 +85,24 @@ interface Following {
   readonly folder: string;
   readonly id: string;
   readonly clusters: Map<string, RunningCluster>;
+  readonly allocator: Allocator;
   readonly log: Log;
 }
 
 /** Takes a new API server into its cluster, or removes one that stops, and answers it. */
-async function followServer({ folder, id, clusters, log }: Following): Promise<void> {
+async function followServer({ folder, id, clusters, allocator, log }: Following): Promise<void> {
   const file = (suffix: string) => join(folder, `${id}.${suffix}`);
   if (existsSync(file('stopped'))) return;
   const server: AnnouncedServer = JSON.parse(readFileSync(file('json'), 'utf8'));
   if (!existsSync(file('started'))) {
-    const cluster = await joinCluster(server, clusters, folder, id);
+    const cluster = await joinCluster(server, { folder, id, clusters, allocator });
     log(`API server ${server.Address} of ${server.Prefix} starts`);
     for (const loop of LOOPS) await runLoop(cluster, loop, log);
+    if (allocator === 'table') {
+      const ca = Buffer.from(server.CA, 'base64').toString();
+      const post = poster({ port: server.Port, ca, token: server.Token, servername: LOOPBACK_NAME });
+      cluster.endWebhook ??= await serveTableWebhook(cluster.handlers.table, post);
+    }
     writeFileSync(file('started'), '');
   }
   const cluster = clusters.get(server.Prefix);
@@ -93,28 +110,26 @@ async function followServer({ folder, id, clusters, log }: Following): Promise<v
   log(`API server ${server.Address} of ${server.Prefix} stops`);
   log(`  deregister: ${JSON.stringify(await cluster.handlers.deregister(publishedAddress(server)))}`);
   cluster.servers.delete(id);
-  if (cluster.servers.size > 0) await follow(cluster);
+  if (cluster.servers.size > 0) await follow(cluster, allocator);
   writeFileSync(file('stopped'), '');
 }
 
 async function joinCluster(
   server: AnnouncedServer,
-  clusters: Map<string, RunningCluster>,
-  folder: string,
-  id: string,
+  { folder, id, clusters, allocator }: Omit<Following, 'log'>,
 ): Promise<RunningCluster> {
   const known = clusters.get(server.Prefix);
   if (known !== undefined) {
     known.servers.set(id, server);
-    await follow(known);
+    await follow(known, allocator);
     return known;
   }
   await initialiseBitmaps(server);
   const kubeconfigFile = join(folder, `${clusters.size}.kubeconfig`);
   const servers = new Map([[id, server]]);
   writeKubeconfig(kubeconfigFile, servers);
-  const handlers = await startHandlers({ kubeconfigFile, spec: specOf(servers) });
-  const cluster = { servers, kubeconfigFile, handlers, dueAtMs: new Map() };
+  const handlers = await startHandlers({ kubeconfigFile, spec: specOf(servers, allocator) });
+  const cluster: RunningCluster = { servers, kubeconfigFile, handlers, dueAtMs: new Map() };
   clusters.set(server.Prefix, cluster);
   return cluster;
 }
@@ -131,9 +146,9 @@ async function initialiseBitmaps({ Etcd, Prefix, ServiceRanges, NodePortRange }:
 }
 
 /** Changes the kubeconfig and the spec of a cluster to the API servers that it has now. */
-async function follow({ servers, kubeconfigFile, handlers }: RunningCluster): Promise<void> {
+async function follow({ servers, kubeconfigFile, handlers }: RunningCluster, allocator: Allocator): Promise<void> {
   writeKubeconfig(kubeconfigFile, servers);
-  await handlers.register(specOf(servers));
+  await handlers.register(specOf(servers, allocator));
 }
 
 function writeKubeconfig(file: string, servers: ReadonlyMap<string, AnnouncedServer>): void {
@@ -148,7 +163,7 @@ function writeKubeconfig(file: string, servers: ReadonlyMap<string, AnnouncedSer
   writeFileSync(file, text, { mode: 0o600 });
 }
 
-function specOf(servers: ReadonlyMap<string, AnnouncedServer>): object {
+function specOf(servers: ReadonlyMap<string, AnnouncedServer>, allocator: Allocator): object {
   const all = [...servers.values()];
   const newest = lastOf(all);
   const published = new Map(all.map((server) => [publishedAddress(server), server]));
@@ -160,7 +175,8 @@ function specOf(servers: ReadonlyMap<string, AnnouncedServer>): object {
     serviceClusterIPRange: newest.ServiceRanges,
     serviceNodePortRange: newest.NodePortRange,
     service: { port: newest.ServicePort, securePort: newest.Port, nodePort: newest.NodePort },
-    repair: { ipAddresses: true },
+    allocator,
+    repair: { ipAddresses: allocator === 'apiserver' },
   };
 }
 
