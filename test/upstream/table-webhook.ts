@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { request } from 'node:https';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -33,13 +34,14 @@ export async function serveTableWebhook(table: KeyValueTable, post: Post): Promi
     readTokens: async () => ({ outcome: 'read', text: TOKEN }),
   });
   const authority = makeAuthority('admission of the tests');
+  const answer = async (incoming: IncomingMessage, response: ServerResponse) => {
+    const headers = { ...incoming.headers, authorization: `Bearer ${TOKEN}` };
+    const event = urlEvent({ path: `/${CLUSTER}`, headers, body: await text(incoming) });
+    const reply = await handler(event, { environment, getRemainingTimeInMillis: () => 30_000 });
+    response.writeHead(reply.statusCode, reply.headers).end(reply.body);
+  };
   const server = await serve(
-    async (incoming, response) => {
-      const headers = { ...incoming.headers, authorization: `Bearer ${TOKEN}` };
-      const event = urlEvent({ path: `/${CLUSTER}`, headers, body: await text(incoming) });
-      const reply = await handler(event, { environment, getRemainingTimeInMillis: () => 30_000 });
-      response.writeHead(reply.statusCode, reply.headers).end(reply.body);
-    },
+    (incoming, response) => void answer(incoming, response).catch(() => response.destroy()),
     authority.issue(['127.0.0.1']),
   );
   const port = Number(new URL(server.url).port);
