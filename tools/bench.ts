@@ -49,7 +49,7 @@ async function guardedFigures(rounds: number): Promise<Figure[]> {
     ...(await ofCallers(1, 1)).slice(0, 1).map((figure) => ({ ...figure, limit: 2.1 })),
     ...(await ofCallers(10, 5)),
     ...(await ofCallers(50, 5)).map((figure) => ({ ...figure, limit: 1.5 })),
-    { ...repair, limit: 5 },
+    { ...repair, limit: 4 },
     { ...peaks, ours: large.peakMb.slice(-1), others: small.peakMb.slice(-1), limit: 1.8 },
     { ...(await start(folder, 'allocate', 21)), limit: 1.5 },
     { ...(await start(folder, 'kubernetes-service', 21)), limit: 1.7 },
