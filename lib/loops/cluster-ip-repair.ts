@@ -42,12 +42,14 @@ const UNLISTED: Finding = {
 
 async function repairClusterIps(context: PassContext): Promise<PassReport> {
   const { kubernetes, spec } = context;
-  const cidrs = await listServiceCidrs(kubernetes).catch((error: unknown) => {
-    throw reworded(ERRORS.cannotRead, error);
-  });
+  const listCidrs = () =>
+    listServiceCidrs(kubernetes).catch((error: unknown) => {
+      throw reworded(ERRORS.cannotRead, error);
+    });
+  const cidrs = await listCidrs();
   if (cidrs === undefined || !spec.repair.ipAddresses) return repairWithin(context, cidrs);
   const { changes, findings } = await keepDefaultServiceCidr(kubernetes, spec, cidrs);
-  const report = await repairWithin(context, changes.length === 0 ? cidrs : await listServiceCidrs(kubernetes));
+  const report = await repairWithin(context, changes.length === 0 ? cidrs : await listCidrs());
   return { ...report, changes: [...changes, ...report.changes], findings: [...report.findings, ...findings] };
 }
 
