@@ -57,8 +57,9 @@ function explainOne({ output }: Cli, word: string) {
 }
 
 function explainAlarm(output: Output, alarm: string, guide: AlarmGuide) {
-  const { severity, impact, stack, run } = plainAlarm(alarm, guide);
-  output.object({ kind: 'Alarm', ...plainAlarm(alarm, guide) }, () => [
+  const plain = plainAlarm(alarm, guide);
+  const { severity, impact, stack, run } = plain;
+  output.object({ kind: 'Alarm', ...plain }, () => [
     `${output.paint('bold', alarm)} (alarm, ${severity})`,
     ...wrapped(impact, output.textWidth, 'Impact: '),
     `First command: ${output.paint('cyan', stack)}`,
