@@ -92,8 +92,8 @@ export function usableIntervals(networks: readonly Network[], family: IPFamily):
 }
 
 /**
- * Returns the number of elements at the beginning of a list for which `isBefore` returns true. It must return false for all
- * elements after them. It is called for few elements.
+ * Returns the number of elements at the beginning of a list for which `isBefore` returns true. `isBefore`
+ * must return false for all elements after them, and is called for few elements.
  *
  *     countBefore([1, 3, 5], (number) => number < 4) // 2
  */

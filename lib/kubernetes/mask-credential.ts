@@ -60,7 +60,7 @@ async function* masked(body: Body, searches: readonly SecretSearch[]): AsyncGene
   if (rest.length > 0) yield rest;
 }
 
-/** Returns the last bytes, masked, behind those that the searches hold back. */
+/** Returns the bytes that the searches still hold back, and then the last bytes, all masked. */
 function maskAll(searches: readonly SecretSearch[], last: Buffer): Buffer {
   return searches.reduce((bytes, search) => Buffer.concat([search.push(bytes), search.end()]), last);
 }

@@ -32,7 +32,7 @@ export function writesOf(mode: Mode): Writes {
   return mode === 'observe' ? 'bookkeeping' : 'all';
 }
 
-/** A pass may list for half a minute between two writes, or make a thousand. */
+/** A pass may list objects for half a minute between two writes, or make a thousand writes. */
 const CONFIRMED_FOR_MS = 10_000;
 
 /**

@@ -101,7 +101,7 @@ describe('the ServiceCIDR kubernetes', () => {
     });
   });
 
-  test('a pass that creates it also creates the IPAddresses of Services with its addresses', async () => {
+  test('a pass that creates the ServiceCIDR also creates the IPAddresses of Services in its range', async () => {
     const { report } = await passOver([kubernetesAt('10.0.0.1')]);
     expect(report.changes.filter((change) => /servicecidr|IPAddress/.test(change))).toEqual([
       `created servicecidr kubernetes: ${V4}`,
@@ -114,7 +114,7 @@ describe('the ServiceCIDR kubernetes', () => {
     ['that is not the first one of the range', '10.0.0.9'],
     ['None', 'None'],
   ])(
-    'a pass does not create it if the Service kubernetes has an address %s, because the spec may have another range than the API servers',
+    'a pass does not create the ServiceCIDR if the Service kubernetes has an address %s, because the spec may have another range than the API servers',
     async (_, clusterIP) => {
       const { report, writes } = await passOver([kubernetesAt(clusterIP)]);
       expect(writes).toEqual([]);
