@@ -26,8 +26,8 @@ function endTimer(event: ClockEvent | undefined): void {
 let pastMs: number | undefined;
 
 /**
- * A repeated timer. It is no event of the clock: before a stall and at its end it runs once for the last time at which it was due,
- * which is the only one that its caller, who measures the lag of the event loop, can notice.
+ * A repeated timer. It is no event of the clock: at a stall and at its end it runs for each time at which it was due, because its
+ * caller measures the lag of the event loop.
  */
 class Interval {
   readonly #run: () => void;
@@ -43,10 +43,9 @@ class Interval {
 
   unref(): void {}
 
-  /** Runs the timer for the last time at which it was due until now, and once for all that a stall of this length delays. */
+  /** Runs the timer for each time at which it was due until now, and once for all that a stall of this length delays. */
   catchUp(stallMs = 0): void {
-    const missedMs = this.#clock.nowMs - this.#ranAtMs;
-    if (missedMs >= this.#everyMs) this.#runAt(this.#ranAtMs + missedMs - (missedMs % this.#everyMs));
+    while (this.#clock.nowMs - this.#ranAtMs >= this.#everyMs) this.#runAt(this.#ranAtMs + this.#everyMs);
     const endMs = this.#clock.nowMs + stallMs;
     if (endMs - this.#ranAtMs > this.#everyMs) this.#runAt(endMs);
   }
