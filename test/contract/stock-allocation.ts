@@ -58,7 +58,7 @@ const ROWS: readonly Row[] = [
   },
   {
     title: 'a Service gets the address that it names',
-    steps: async ({ create }) => [await create('names', ['10.0.0.20'])],
+    steps: async ({ create }) => [await create('names', ['10.0.0.2'])],
     outcomes: ['stored'],
     services: { names: 1 },
   },
@@ -66,9 +66,9 @@ const ROWS: readonly Row[] = [
     // If only the second family is refused, a real API server may leave the IPAddress of the first.
     title: 'a named address that another Service has is refused',
     steps: async ({ create }) => [
-      await create('has', ['10.0.0.21', 'fd00:10::21']),
-      await create('wants', ['10.0.0.21']),
-      await create('wants-both', ['10.0.0.21', 'fd00:10::21']),
+      await create('has', ['10.0.0.3', 'fd00:10::21']),
+      await create('wants', ['10.0.0.3']),
+      await create('wants-both', ['10.0.0.3', 'fd00:10::21']),
     ],
     outcomes: ['stored', 'refused', 'refused'],
     services: { has: 2, wants: undefined, 'wants-both': undefined },
@@ -93,14 +93,14 @@ const ROWS: readonly Row[] = [
   },
   {
     title: 'a second Service of the same name leaves no IPAddress',
-    steps: async ({ create }) => [await create('twice', ['10.0.0.23']), await create('twice', ['10.0.0.24'])],
+    steps: async ({ create }) => [await create('twice', ['10.0.0.4']), await create('twice', ['10.0.0.5'])],
     outcomes: ['stored', 'refused'],
     services: { twice: 1 },
   },
   {
     title: 'a dry run leaves nothing',
     steps: async ({ create, change }) => [
-      await create('tried', ['10.0.0.25', 'IPv6'], { isDryRun: true }),
+      await create('tried', ['10.0.0.6', 'IPv6'], { isDryRun: true }),
       await create('stays', ['IPv4']),
       await change('stays', ['IPv4', 'IPv6'], { isDryRun: true }),
     ],
@@ -136,7 +136,7 @@ const ROWS: readonly Row[] = [
     steps: async ({ create, change }) => [
       await create('external', ['IPv4', 'IPv6']),
       await change('external', []),
-      await create('returns', ['10.0.0.26']),
+      await create('returns', ['10.0.0.7']),
       await change('returns', []),
       await change('returns', ['IPv4']),
     ],
@@ -161,18 +161,18 @@ const ROWS: readonly Row[] = [
   {
     title: 'an IPAddress of an object of another kind blocks its address',
     steps: async ({ create, placeRecord }) => {
-      await placeRecord('10.0.0.27', undefined);
-      return [await create('blocked', ['10.0.0.27'])];
+      await placeRecord('10.0.0.8', undefined);
+      return [await create('blocked', ['10.0.0.8'])];
     },
     outcomes: ['refused'],
     services: { blocked: undefined },
-    others: { '10.0.0.27': OF_ANOTHER_KIND },
+    others: { '10.0.0.8': OF_ANOTHER_KIND },
   },
   {
     title: 'the repair of the API server creates the IPAddress of a Service again',
     steps: async ({ create, removeRecord, repair }) => {
-      const created = await create('lost', ['10.0.0.29']);
-      await removeRecord('10.0.0.29');
+      const created = await create('lost', ['10.0.0.9']);
+      await removeRecord('10.0.0.9');
       await repair('lost');
       return [created];
     },
@@ -182,15 +182,15 @@ const ROWS: readonly Row[] = [
   {
     title: 'the repair of the API server deletes a managed IPAddress that its Service does not list, and keeps others',
     steps: async ({ create, placeRecord, repair }) => {
-      const created = await create('lists-another', ['10.0.0.30']);
-      await placeRecord('10.0.0.31', 'lists-another');
-      await placeRecord('10.0.0.32', undefined);
+      const created = await create('lists-another', ['10.0.0.10']);
+      await placeRecord('10.0.0.11', 'lists-another');
+      await placeRecord('10.0.0.12', undefined);
       await repair('lists-another');
       return [created];
     },
     outcomes: ['stored'],
     services: { 'lists-another': 1 },
-    others: { '10.0.0.32': OF_ANOTHER_KIND },
+    others: { '10.0.0.12': OF_ANOTHER_KIND },
   },
   {
     title: 'an API server allocates from a ServiceCIDR from its creation to its deletion, also where two overlap',
@@ -218,7 +218,11 @@ const ROWS: readonly Row[] = [
   },
 ];
 
-/** Defines the rules by which API servers allocate cluster IPs. Its rows use other names and addresses each. */
+/**
+ * Defines the rules by which API servers allocate cluster IPs. Its rows use other names and addresses each: those that they name are
+ * below 10.0.0.16, where a real API server allocates none by itself (`calculateRangeOffset` in
+ * pkg/registry/core/service/ipallocator/bitmap.go).
+ */
 export function stockAllocationContract(name: string, cluster: StockCluster): void {
   describe(`allocation by IPAddress with ${name}`, () => {
     test.each(ROWS)('$title', async ({ steps, outcomes, services, others = {} }) => {
