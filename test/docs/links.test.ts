@@ -23,15 +23,6 @@ test('every path in CONTRIBUTING.md exists, and its diagram contains every folde
   expect(folders.filter((folder) => !paths.includes(folder))).toEqual([]);
 });
 
-test('a dead link is reported with its line', () => {
-  const lines = [
-    '# Kept `twice`',
-    '[a](#kept-twice) [b](#none) [c](CHANGELOG.md#unreleased)',
-    '[d](none.md) [e](LICENSE)',
-  ];
-  expect(deadLinks('README.md', lines.join('\n'))).toEqual(['README.md:2: #none', 'README.md:3: none.md']);
-});
-
 /** Returns the relative links of a page whose file or heading does not exist. */
 function deadLinks(page: string, text: string): string[] {
   return text.split('\n').flatMap((line, index) =>

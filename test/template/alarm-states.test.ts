@@ -1,193 +1,159 @@
 import { describe, expect, test } from '@jest/globals';
-import { healthOf } from '../../lib/dispatch/fleet-figures.ts';
-import { LOOPS, type Loop } from '../../lib/spec/cluster-spec.ts';
-import { runRecords } from '../support/run-records.ts';
-import { changesOf, type Minute, statesOfAll } from './stack-alarms.ts';
+import { LOOPS, SCHEDULE_SECONDS } from '../../lib/spec/cluster-spec.ts';
+import { found } from '../support/found.ts';
+import { COMPOSITES, METRIC_ALARMS, metricsOf, nameOf, type StackAlarm } from './stack-alarms.ts';
 
-describe('states of the alarms over several hours of a stack', () => {
-  /** Returns the alarms that fired, with the minutes in which each began and ended. */
-  function firedIn(minutes: number, at: (minute: number) => Minute): Readonly<Record<string, readonly number[]>> {
-    const changes = [...statesOfAll(minutes, at)].map(([name, ofAlarm]) => [name, changesOf(ofAlarm)] as const);
-    return Object.fromEntries(changes.filter(([, at]) => at.length > 0));
-  }
+type State = 'OK' | 'ALARM' | 'retained';
+type Value = number | undefined;
+/** The values of the metrics of an alarm in one period, in the order of the alarm's formula. */
+type Values = readonly Value[];
 
-  test('after the first deployment, only the alarms nothing-ran, figures-missing and release-failing fire, and all end', () => {
-    for (const [name, ofAlarm] of statesOfAll(180, (minute) => ({ runs: minute >= 3 }))) {
-      const isSilence = ['nothing-ran', 'figures-missing', 'release-failing'].includes(name);
-      expect({ name, first: ofAlarm.includes('ALARM'), later: changesOf(ofAlarm) }).toEqual({
-        name,
-        first: isSilence,
-        later: [],
-      });
-    }
+/** The periods that CloudWatch reads in addition to those that it evaluates. Their values replace missing ones. */
+const EXTRA_PERIODS = 2;
+const COMPARISONS: Readonly<Record<string, (value: number, threshold: number) => boolean>> = {
+  LessThanThreshold: (value, threshold) => value < threshold,
+  GreaterThanThreshold: (value, threshold) => value > threshold,
+  GreaterThanOrEqualToThreshold: (value, threshold) => value >= threshold,
+};
+
+/** Returns the state of an alarm as CloudWatch evaluates it. The tables in the test below are the documented ones. */
+function stateOf(alarm: Omit<StackAlarm, 'AlarmName' | 'AlarmDescription'>, datapoints: readonly Value[]): State {
+  const { DatapointsToAlarm: needed, EvaluationPeriods: evaluated } = alarm;
+  const latest = datapoints.slice(-evaluated);
+  const isWhole = latest.every((value) => value !== undefined);
+  const range = isWhole ? latest : datapoints.slice(-evaluated - EXTRA_PERIODS);
+  const known = range.filter((value) => value !== undefined).slice(-evaluated);
+  const breaches = found(COMPARISONS[alarm.ComparisonOperator]);
+  const breaching = known.filter((value) => breaches(value, Number(alarm.Threshold))).length;
+  const isFilledIn = alarm.TreatMissingData === 'breaching' ? evaluated - known.length : 0;
+  if (breaching + isFilledIn >= needed) return 'ALARM';
+  return alarm.TreatMissingData === 'ignore' && breaching === known.length ? 'retained' : 'OK';
+}
+
+const sum = (values: Values) => values.reduce<number>((total, value) => total + (value ?? 0), 0);
+const percent = (part: Value, whole: Value) => (part === undefined || !whole ? undefined : (100 * part) / whole);
+
+/** The formulas of deploy/alarm-list.ts. `FILL` has no effect on a metric without any value. */
+const FORMULAS: Readonly<Record<string, (now: Values, before: Values) => Value>> = {
+  'SUM(METRICS())': (now) => (now.every((value) => value === undefined) ? undefined : sum(now)),
+  '100 * m1 / m2': ([one, other]) => percent(one, other),
+  'IF(m2 > 0, 100 * m1 / m2, 0)': ([one, other]) => (other === 0 ? 0 : percent(one, other)),
+  'IF(FILL(m1, 0) > 0, 100 * FILL(m2, 0) / FILL(m1, 0), 0)': ([one, other]) => percent(other ?? 0, one) ?? 0,
+  'IF(DIFF(m1) < 0, -100 * DIFF(m1) / (m1 - DIFF(m1)), 0)': ([now], [before]) =>
+    now === undefined || before === undefined ? undefined : Math.max(0, 100 * (1 - now / before)),
+};
+
+function stateAfter(alarm: StackAlarm, periods: readonly Values[]): State {
+  const expression = alarm.Metrics?.find(({ Expression }) => Expression !== undefined)?.Expression;
+  const formula = expression === undefined ? ([value]: Values) => value : found(FORMULAS[expression]);
+  return stateOf(
+    alarm,
+    periods.map((now, at) => formula(now, periods[at - 1] ?? [])),
+  );
+}
+
+/** From https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/alarms-and-missing-data.html, of three periods. */
+test.each<[number, string, State, State, State]>([
+  [3, '0 - X - X', 'OK', 'OK', 'OK'],
+  [3, '- - - - 0', 'OK', 'OK', 'OK'],
+  [3, '- - - - -', 'retained', 'ALARM', 'OK'],
+  [3, '0 X X - X', 'ALARM', 'ALARM', 'ALARM'],
+  [3, '- - X - -', 'retained', 'ALARM', 'OK'],
+  [2, '0 - X - X', 'ALARM', 'ALARM', 'ALARM'],
+  [2, '0 0 X 0 X', 'ALARM', 'ALARM', 'ALARM'],
+  [2, '0 - X - -', 'OK', 'ALARM', 'OK'],
+  [2, '- - - - 0', 'OK', 'ALARM', 'OK'],
+  [2, '- - - X -', 'retained', 'ALARM', 'OK'],
+])('an alarm that needs %i of 3 datapoints has the documented state for %s', (needed, shown, ...states) => {
+  const datapoints = shown.split(' ').map((one) => ({ X: 1, '0': 0 })[one]);
+  const alarm = { ComparisonOperator: 'GreaterThanThreshold', Threshold: 0, EvaluationPeriods: 3 };
+  const stateWith = (TreatMissingData: string) =>
+    stateOf({ ...alarm, DatapointsToAlarm: needed, TreatMissingData }, datapoints);
+  expect(['ignore', 'breaching', 'notBreaching'].map(stateWith)).toEqual(states);
+});
+
+/** For each alarm: statistic and period of its metrics, their values in a healthy stack, and values that must cause the alarm. */
+const CASES: readonly (readonly [string, string, healthy: Values, broken: Values])[] = [
+  ...LOOPS.map((loop) => {
+    const period = Math.max(60, SCHEDULE_SECONDS[loop]);
+    return [`nothing-ran-${loop}`, `SampleCount ${period}`, [1], [undefined]] as const;
+  }),
+  ...[...LOOPS, 'deregister', 'allocate', 'admission', 'doctor'].map((name) => {
+    const period = name.endsWith('-repair') ? 180 : 60;
+    return [`${name}-errors`, `Sum ${period}`, [0, 10], [1, 10]] as const;
+  }),
+  ['figures-missing', 'Maximum Sum 60', [1_000, 1_000], [1_000, 850]],
+  ['figures-missing', 'Maximum Sum 60', [1_000, 1_000], [undefined, undefined]],
+  ['figures-missing', 'Maximum Sum 60', [1, 1], [0, 0]],
+  ['clusters-overdue', 'Sum 60', [1, 1_000], [50, 1_000]],
+  ['clusters-failing', 'Sum 60', [1, 1_000], [50, 1_000]],
+  ['findings', 'Sum 60', [1, 1_000], [50, 1_000]],
+  ['credentials-ending', 'Sum 60', [1, 1_000], [50, 1_000]],
+  ['no-live-lease', 'Sum 60', [0], [1]],
+  ['two-owners', 'Sum 60', [0], [1]],
+  ['range-filling', 'Maximum 60', [80], [81]],
+  ['range-nearly-full', 'Maximum 60', [95], [96]],
+  ...['late-ticks', 'late-probes', 'unqueued-ticks', 'clock-skewed'].map(
+    (name) => [name, 'Sum 300', [], [undefined, 1]] as const,
+  ),
+  ['clusters-lost', 'Maximum 300', [200], [90]],
+  ['admission-throttled', 'Sum 60', [], [1]],
+  ['admission-slow', 'p99 60', [2_900], [3_100]],
+  ['admission-url-failing', 'Sum 60', [], [1]],
+];
+
+const alarmOf = (name: string) => found(METRIC_ALARMS.find((one) => nameOf(one) === name));
+
+describe('the alarms of a stack', () => {
+  test('every alarm has a case', () => {
+    const tried = new Set(CASES.map(([name]) => name));
+    expect([...tried].sort()).toEqual(METRIC_ALARMS.map(nameOf).sort());
   });
 
-  test('an outage of an hour causes figures-missing within two minutes, then nothing-ran, and both end after the outage', () => {
-    const fired = firedIn(400, (minute) => ({ runs: minute < 200 || minute >= 260 }));
-    expect(Object.keys(fired).toSorted()).toEqual(['figures-missing', 'nothing-ran', 'release-failing']);
-    expect(fired['figures-missing']).toEqual([202, 261]);
-    const [begins = 0, ends = 0, ...others] = fired['nothing-ran'] ?? [];
-    expect(others).toEqual([]);
-    expect([begins - 200, ends - 260].every((late) => late >= 1 && late <= 10)).toBe(true);
-  });
-
-  const registered = { clustersRegistered: 1_000, clustersJudged: 1_000 };
-  const failing = (count: number) => ({ ...registered, clustersOverdue: count, clustersFailing: count });
-  const isTroubled = (minute: number) => minute >= 200 && minute < 260;
-  /** Returns the minutes of a fleet of 1,000 clusters with trouble for an hour from the 200th minute on. */
-  const troubled =
-    (trouble: Partial<Minute>, before: Partial<Minute> = {}) =>
-    (minute: number): Minute => ({
-      runs: true,
-      figures: registered,
-      ...(minute >= 100 && before),
-      ...(isTroubled(minute) && trouble),
-    });
-
-  test.each<[string, string, (minute: number) => Minute]>([
-    ['all clusters failing with figures missing', 'figures-missing', troubled({ figures: 'missing' })],
-    [
-      'all clusters failing while the health of no cluster is counted',
-      'figures-missing',
-      troubled({ figures: { ...registered, clustersJudged: 0 } }),
-    ],
-    [
-      'one of ten parts of the fleet not being counted',
-      'figures-missing',
-      troubled({ figures: { ...registered, clustersJudged: 850 } }),
-    ],
-    [
-      '300 additional failing clusters',
-      'clusters-overdue',
-      troubled({ figures: failing(301) }, { figures: failing(1) }),
-    ],
-    [
-      'a bad admission release',
-      'admission-errors',
-      troubled(
-        { ofAws: { admission: { Invocations: 50, Errors: 20 } } },
-        { ofAws: { admission: { Invocations: 50, Errors: 1 } } },
-      ),
-    ],
-    [
-      'a loop with a timeout in every other invocation',
-      'kubernetes-service-errors',
-      troubled({ ofAws: { 'kubernetes-service': { Invocations: 600, Errors: 300 } } }),
-    ],
-  ])(
-    'because of %s, the alarm %s fires within two minutes, rolls an update back, and ends after recovery',
-    (_what, alarm, at) => {
-      const fired = firedIn(400, at);
-      for (const name of [alarm, 'release-failing']) {
-        expect({ name, at: fired[name] }).toEqual({ name, at: [202, expect.any(Number)] });
-      }
-      for (const [name, [begins = 0, ends = Number.NaN]] of Object.entries(fired)) {
-        expect({ name, early: begins < 202, late: ends > 263 }).toEqual({ name, early: false, late: false });
-      }
+  test.each(CASES)(
+    'the alarm %s, of the metrics %s, changes from OK at %j to ALARM at %j after the periods that it needs, and back',
+    (name, measured, healthy, broken) => {
+      const alarm = alarmOf(name);
+      const { DatapointsToAlarm: needed, EvaluationPeriods: evaluated } = alarm;
+      const stats = metricsOf(alarm);
+      expect([...new Set(stats.flatMap(({ Stat }) => Stat)), stats[0]?.Period].join(' ')).toBe(measured);
+      const well = Array<Values>(evaluated + EXTRA_PERIODS + 1).fill(healthy);
+      const brokenFor = (periods: number) => stateAfter(alarm, [...well, ...Array<Values>(periods).fill(broken)]);
+      expect([brokenFor(0), brokenFor(needed - 1)]).toEqual(['OK', 'OK']);
+      // Earlier values replace missing ones, so that an alarm on missing values comes later. FILL prevents that.
+      const late = name.startsWith('nothing-ran') ? EXTRA_PERIODS : 0;
+      expect(brokenFor(needed + late)).toBe('ALARM');
+      expect(stateAfter(alarm, [...Array<Values>(needed).fill(broken), ...well])).toBe('OK');
+      expect(needed * (stats[0]?.Period ?? 0)).toBeLessThanOrEqual(1_500);
     },
   );
 
-  const lateAt200 = {
-    counters: { lateTicks: 1, lateProbes: 1, clockSkewed: 1 },
-    ofAws: { admission: { Errors: 1, Invocations: 1, Url5xxCount: 1 } },
-  };
-  const judged = new Map([
-    [200, 750],
-    [201, 1_250],
-  ]);
-  test.each<[string, (minute: number) => Minute]>([
-    ['one failing cluster of a thousand causes', troubled({ figures: failing(1) })],
-    [
-      'a single late tick and a single failed answer cause',
-      (minute) => ({ runs: true, ...(minute === 200 && lateAt200) }),
-    ],
-    [
-      'a part of the fleet that is counted one minute late causes',
-      (minute) => ({ runs: true, figures: { ...registered, clustersJudged: judged.get(minute) ?? 1_000 } }),
-    ],
-  ])('%s no alarm, and blocks no update', (_, at) => {
-    expect(firedIn(400, at)).toEqual({});
+  test('without any value, only the alarms about missing runs and figures fire', () => {
+    const firing = METRIC_ALARMS.filter((alarm) => stateAfter(alarm, Array(15).fill([])) === 'ALARM').map(nameOf);
+    expect(firing.sort()).toEqual(['figures-missing', ...LOOPS.map((loop) => `nothing-ran-${loop}`)].sort());
   });
 
-  test('an outage soon after the first deployment causes an alarm', () => {
-    const fired = firedIn(120, (minute) => ({ runs: minute >= 3 && minute < 45 }));
-    expect(fired['nothing-ran']).toEqual([expect.any(Number)]);
+  test.each<[string, string, Values, ...Values[]]>([
+    ['a part of the fleet that is counted one minute late', 'figures-missing', [10, 10], [10, 7], [10, 13]],
+    ['a growing fleet', 'clusters-lost', [1], [90]],
+    ['the deletion of a third of the clusters', 'clusters-lost', [90], [60]],
+  ])('%s does not cause the alarm %s', (_, name, before, ...periods) => {
+    expect(stateAfter(alarmOf(name), [...Array<Values>(15).fill(before), ...periods])).toBe('OK');
   });
 
-  const BROKEN: readonly (readonly [string, Omit<Minute, 'runs'>])[] = [
-    ['clusters-overdue', { figures: { clustersOverdue: 1 } }],
-    ['clusters-failing', { figures: { clustersFailing: 1 } }],
-    ['no-live-lease', { figures: { clustersWithoutLiveLease: 1 } }],
-    ['findings', { figures: { clustersWithFindings: 1 } }],
-    ['two-owners', { figures: { clustersWithTwoOwners: 1 } }],
-    ['credentials-ending', { figures: { clustersWithCredentialsEnding: 1 } }],
-    ['range-filling', { figures: { fullestRangeOfFleetPercent: 81 } }],
-    ['range-nearly-full', { figures: { fullestRangeOfFleetPercent: 96 } }],
-    ['late-ticks', { counters: { lateTicks: 3 } }],
-    ['late-probes', { counters: { lateProbes: 2 } }],
-    ['unqueued-ticks', { counters: { unqueuedTicks: 5 } }],
-    ['clock-skewed', { counters: { clockSkewed: 1 } }],
-    ...[...LOOPS, 'deregister', 'allocate', 'admission', 'doctor'].map(
-      (name) => [`${name}-errors`, { ofAws: { [name]: { Invocations: 10, Errors: 5 } } }] as const,
-    ),
-    ['figures-missing', { figures: { clustersRegistered: 0, clustersJudged: 0 } }],
-    ['admission-throttled', { ofAws: { admission: { Throttles: 1 } } }],
-    ['admission-slow', { ofAws: { admission: { Duration: 4000 } } }],
-    ['admission-url-failing', { ofAws: { admission: { Url5xxCount: 1 } } }],
-    ['clusters-lost', { figures: { clustersRegistered: 0 } }],
-    ['release-failing', { figures: { clustersOverdue: 1 } }],
-  ];
-
-  test('the tests of this file cover every alarm that sends notifications', () => {
-    const tried = [...BROKEN.map(([name]) => name), 'nothing-ran'];
-    expect(tried.toSorted()).toEqual([...statesOfAll(1, () => ({ runs: false })).keys()].toSorted());
-  });
-
-  test.each(BROKEN)(
-    'the alarm %s fires once, soon after its cause begins, and ends soon after its cause',
-    (name, broken) => {
-      const fired = firedIn(400, (minute) => ({ runs: true, ...(isTroubled(minute) && broken) }));
-      const [begins = 0, ends = 0, ...others] = fired[name] ?? [];
-      expect(others).toEqual([]);
-      expect(begins - 200).toBeGreaterThanOrEqual(1);
-      expect(begins - 200).toBeLessThanOrEqual(25);
-      // A loss is visible only when the number drops. The alarm then lasts for about an hour.
-      expect(Math.abs(ends - (name === 'clusters-lost' ? 270 : 260))).toBeLessThanOrEqual(25);
-    },
-  );
-
-  test('a finding and a full range of a cluster with an interval of an hour cause one alarm each, and the cluster is not overdue', () => {
-    const intervalSeconds = Object.fromEntries(LOOPS.map((loop) => [loop, 3600])) as Record<Loop, number>;
-    const entry = {
-      name: 'hourly',
-      intervalSeconds,
-      publishes: true,
-      paused: undefined,
-      owner: undefined,
-      writtenAtMs: 0,
-    };
-    const healthAt = (minute: number) => {
-      const startedAtMs = (minute - (minute % 60)) * 60_000;
-      const counts = minute >= 120 && minute < 240 ? { needAttention: 1, allocated: 9, capacity: 10 } : {};
-      return healthOf(entry, runRecords(startedAtMs, { counts }), { nowMs: minute * 60_000, pausedAll: undefined });
-    };
-    const fired = firedIn(400, (minute) => {
-      const { withFindings, fullestRangePercent, overdue } = healthAt(minute);
-      const figures = {
-        ...{ clustersWithFindings: Number(withFindings), fullestRangeOfFleetPercent: fullestRangePercent },
-        clustersOverdue: overdue.length,
-      };
-      return { runs: true, figures };
-    });
-    expect(fired).toEqual({ findings: [122, 241], 'range-filling': [122, 241] });
-  });
-
-  test('neither the deletion of clusters nor a growing fleet causes the alarm clusters-lost', () => {
-    const registeredAt = (minute: number) => (minute < 100 ? 1 : minute < 200 ? 90 : 60);
-    const fired = firedIn(300, (minute) => ({
-      runs: true,
-      figures: { clustersRegistered: registeredAt(minute), clustersJudged: registeredAt(minute) },
-    }));
-    expect(fired).not.toHaveProperty('clusters-lost');
+  test('release-failing and nothing-ran combine the alarms that belong to them', () => {
+    const combined = Object.fromEntries(
+      COMPOSITES.map((alarm) => [
+        nameOf(alarm),
+        alarm.AlarmRule.split(' OR ').map((term) => nameOf({ AlarmName: term.slice('ALARM("'.length, -'")'.length) })),
+      ]),
+    );
+    const silent = LOOPS.map((loop) => `nothing-ran-${loop}`);
+    const errors = CASES.flatMap(([name]) => (name.endsWith('-errors') ? [name] : []));
+    const admission = ['throttled', 'slow', 'url-failing'].map((name) => `admission-${name}`);
+    expect(combined['nothing-ran']?.sort()).toEqual(silent.sort());
+    expect(combined['release-failing']?.sort()).toEqual(
+      [...silent, ...errors, ...admission, 'figures-missing', 'clusters-overdue', 'clusters-lost'].sort(),
+    );
   });
 });

@@ -12,8 +12,7 @@ import {
   type SampleName,
 } from '../../lib/telemetry/telemetry.ts';
 import { filesInRepository, REPOSITORY, readInRepository } from '../support/repository.ts';
-import { metricsOf } from './cloudwatch-alarms.ts';
-import { COMPOSITES, METRIC_ALARMS, nameOf, resourcesOf, STACK } from './stack-alarms.ts';
+import { COMPOSITES, METRIC_ALARMS, metricsOf, nameOf, resourcesOf, STACK } from './stack-alarms.ts';
 
 /** Every metric that the code can write. The compiler verifies that this list matches the types of lib/telemetry. */
 const METRICS = Object.keys({

@@ -1,61 +1,12 @@
 import path from 'node:path';
 import { describe, expect, test } from '@jest/globals';
-import { isGranted, notGranted, type Statement, shippedPolicy } from '../support/emulator-policy.ts';
+import { isGranted, shippedPolicy } from '../support/emulator-policy.ts';
 import { filesInRepository } from '../support/repository.ts';
 
 /** The most characters of a managed policy. IAM does not count white space. */
 const MOST_CHARACTERS = 6_144;
 const STACK = 'kube-bootstrap-controller-prod';
 const arn = (service: string, resource: string) => `arn:aws:${service}:eu-west-1:123456789012:${resource}`;
-
-describe('the check of policies', () => {
-  const TABLE = arn('dynamodb', 'table/t');
-  const secret = (name: string) => arn('secretsmanager', `secret:${name}`);
-  const allow = (Action: Statement['Action'], Resource: Statement['Resource']): Statement => ({
-    Effect: 'Allow',
-    Action,
-    Resource,
-  });
-
-  test.each<[string, boolean, string, string, Statement[]]>([
-    ['a policy grants what it names', true, 'dynamodb:GetItem', TABLE, [allow('dynamodb:GetItem', TABLE)]],
-    ['a policy grants by pattern', true, 'dynamodb:GetItem', TABLE, [allow(['dynamodb:Get*'], '*')]],
-    ['an empty policy grants nothing', false, 'dynamodb:GetItem', TABLE, []],
-    ['a policy grants no other action', false, 'dynamodb:Scan', TABLE, [allow('dynamodb:GetItem', TABLE)]],
-    ['a policy grants no other resource', false, 'dynamodb:GetItem', `${TABLE}2`, [allow('dynamodb:GetItem', TABLE)]],
-    [
-      'a policy denies before it grants',
-      false,
-      'dynamodb:GetItem',
-      TABLE,
-      [allow('*', '*'), { Effect: 'Deny', Action: 'dynamodb:*', Resource: '*' }],
-    ],
-    [
-      'a policy grants a secret by its name, although the ARN has another end',
-      true,
-      'secretsmanager:GetSecretValue',
-      secret('kbc/prod'),
-      [allow('secretsmanager:GetSecretValue', secret('kbc/*'))],
-    ],
-    [
-      'a policy grants no secret of another prefix',
-      false,
-      'secretsmanager:GetSecretValue',
-      secret('other/prod'),
-      [allow('secretsmanager:GetSecretValue', secret('kbc/*'))],
-    ],
-    ['no policy has to grant an action that IAM allows to every identity', true, 'sts:GetCallerIdentity', '*', []],
-  ])('isGranted follows the rule that %s', (_, granted, action, resource, statements) => {
-    expect(isGranted({ action, resource }, statements)).toBe(granted);
-  });
-
-  test('notGranted reports each denied call only once, with its caller and action', () => {
-    const call = { caller: 'doctor', action: 'dynamodb:Scan', resource: TABLE };
-    expect(notGranted([call, call], [allow('dynamodb:GetItem', '*')])).toEqual([
-      `doctor called dynamodb:Scan on ${TABLE}`,
-    ]);
-  });
-});
 
 describe.each(filesInRepository('deploy/policies').map((file) => path.basename(file, '.json')))(
   'the policy %s',

@@ -23,26 +23,17 @@ async function startCheck(node: (file: string) => Promise<unknown>) {
   return { running: promisify(execFile)(process.execPath, args, { cwd: root, timeout: 20_000 }) };
 }
 
-async function checkOf(node: (file: string) => Promise<unknown>) {
+test.each<[string, (file: string) => Promise<void>]>([
+  ['if node_modules is a link and the Node in it is this one', (file) => symlink(process.execPath, file)],
+  [
+    'after it has started the Node of node_modules once, if that Node is also too old',
+    (file) => writeFile(file, `#!/bin/sh\nexec '${process.execPath}' "$@"\n`, { mode: 0o755 }),
+  ],
+])('check-node ends with an error %s', async (_, node) => {
   const { running } = await startCheck(node);
-  return running.then(
-    ({ stdout }) => ({ code: 0, text: stdout }),
-    ({ code, stderr }: { code: number; stderr: string }) => ({ code, text: stderr }),
-  );
-}
-
-test('check-node ends with an error if node_modules is a link and the Node in it is this one, which is too old', async () => {
-  expect(await checkOf((file) => symlink(process.execPath, file))).toEqual({
+  await expect(running).rejects.toMatchObject({
     code: 1,
-    text: expect.stringContaining('needs Node.js 24 or later'),
-  });
-});
-
-test('check-node starts the Node of node_modules once at most, even if that Node is also too old', async () => {
-  const script = `#!/bin/sh\nexec '${process.execPath}' "$@"\n`;
-  expect(await checkOf((file) => writeFile(file, script, { mode: 0o755 }))).toEqual({
-    code: 1,
-    text: expect.stringContaining('needs Node.js 24 or later'),
+    stderr: expect.stringContaining('needs Node.js 24 or later'),
   });
 });
 

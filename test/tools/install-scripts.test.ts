@@ -1,36 +1,23 @@
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { beforeEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { REPOSITORY } from '../support/repository.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
-let folder: string;
-
-beforeEach(() => {
-  folder = temporaryFolder();
-});
-
 /** Installs a dependency with an install script, with or without the settings of this repository. @returns whether it ran */
 function ranOnInstall(hasOurSettings: boolean): boolean {
-  const project = path.join(folder, hasOurSettings ? 'ours' : 'none');
+  const project = temporaryFolder();
   const dependency = path.join(project, 'planted');
-  mkdirSync(dependency, { recursive: true });
-  const planted = {
-    name: 'planted',
-    version: '1.0.0',
-    scripts: { postinstall: "node -e \"fs.writeFileSync('ran','')\"" },
-  };
-  writeFileSync(path.join(dependency, 'package.json'), JSON.stringify(planted));
+  mkdirSync(dependency);
+  const scripts = { postinstall: "node -e \"fs.writeFileSync('ran','')\"" };
+  writeFileSync(path.join(dependency, 'package.json'), JSON.stringify({ name: 'planted', version: '1.0.0', scripts }));
   writeFileSync(path.join(project, 'package.json'), JSON.stringify({ dependencies: { planted: 'file:planted' } }));
   if (hasOurSettings) copyFileSync(path.join(REPOSITORY, '.npmrc'), path.join(project, '.npmrc'));
   // Removes the variables that npm sets for this test, because the other npm would read them as settings.
   const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^npm_/i.test(name)));
-  execFileSync('npm', ['install', '--offline', '--no-audit', '--no-fund', '--dangerously-allow-all-scripts'], {
-    cwd: project,
-    env,
-    stdio: 'pipe',
-  });
+  const args = ['install', '--offline', '--no-audit', '--no-fund', '--dangerously-allow-all-scripts'];
+  execFileSync('npm', args, { cwd: project, env, stdio: 'pipe' });
   return existsSync(path.join(dependency, 'ran'));
 }
 
