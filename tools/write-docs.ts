@@ -3,10 +3,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parameterTable } from '../deploy/parameters.ts';
 import { grafanaDashboard, guideTable, prometheusRules } from '../deploy/prometheus-rules.ts';
-import { COST_TABLES } from './cost.ts';
 import { findingsPage } from './findings-page.ts';
 import { answerJsonSchema, clusterEventJsonSchema, requestJsonSchema, specJsonSchema } from './json-schemas.ts';
-import { withTables } from './page-tables.ts';
 import { fieldTable } from './spec-table.ts';
 
 /** The text of each page, made from its current text. */
@@ -16,7 +14,6 @@ const PAGES: Readonly<Record<string, (current: string) => string>> = {
   'allocate-answer.schema.json': () => textOf(answerJsonSchema()),
   'cluster-event.schema.json': () => textOf(clusterEventJsonSchema()),
   'findings.md': findingsPage,
-  'cost.md': (page) => withTables(page, (name) => COST_TABLES[name]?.() ?? []),
   'cluster-spec.md': (page) => withTables(page, fieldTable),
   'parameters.md': (page) => withTables(page, parameterTable),
   'runbook.md': (page) => withTables(page, guideTable),
@@ -31,6 +28,14 @@ export function generatedPages() {
     const current = readFileSync(file, 'utf8');
     return { page, file, current, generated: change(current) };
   });
+}
+
+/** Returns a page with a table below each line `<!-- table: name -->`. */
+function withTables(page: string, rowsOf: (name: string) => readonly string[]): string {
+  return page.replaceAll(
+    /(<!-- table: (.+) -->\n)\n(?:\|.*\n)*/g,
+    (_, mark: string, name: string) => `${mark}\n${rowsOf(name).join('\n')}\n`,
+  );
 }
 
 function textOf(schema: object): string {

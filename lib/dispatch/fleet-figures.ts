@@ -30,7 +30,7 @@ const NOTHING_WRONG: ClusterHealth = {
 const UNREADABLE: ClusterHealth = { ...NOTHING_WRONG, failing: LOOPS };
 
 /** The number of clusters whose health a function of 256 MB can count while it also processes ticks. */
-export const COUNTED_AT_ONCE = 250;
+const COUNTED_AT_ONCE = 250;
 /**
  * The second of the minute in which the first part is counted. Parts are counted in the middle of the minute, because a late part
  * would be added to the next minute's figures.
