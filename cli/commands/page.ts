@@ -54,7 +54,6 @@ async function serve(cli: Cli, name: string | undefined, { filename: file, port 
   const page = await servePage({
     port,
     nowMs: clock.nowMs,
-    key: keyOf(process.env['KBCTL_PAGE_KEY']),
     read: statusReader(tableUntil, tableName, clock.nowMs),
   });
   cli.output.lines([name === undefined ? page.url : `${page.url}clusters/${name}`]);
@@ -66,11 +65,4 @@ async function serve(cli: Cli, name: string | undefined, { filename: file, port 
   }
   await page.close();
   return EXIT.fine;
-}
-
-/** Returns a fixed key, for a scraper of `/metrics`. Default: a random key. */
-function keyOf(variable: string | undefined): string | undefined {
-  if (variable === undefined || variable === '') return undefined;
-  if (/^[\w-]{16,}$/.test(variable)) return variable;
-  throw usageError('KBCTL_PAGE_KEY must have at least 16 letters, digits, - or _.');
 }

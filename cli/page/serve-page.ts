@@ -15,8 +15,6 @@ export interface PageServerOptions {
   readonly read: ReadStatus;
   /** Default: any free port. */
   readonly port?: number;
-  /** Default: a random key. */
-  readonly key?: string | undefined;
   readonly pollMs?: number;
   /** How long a result is used before the table is read again. */
   readonly freshMs?: number;
@@ -44,7 +42,8 @@ const HOST = '127.0.0.1';
 
 /** Serves the page to this machine. @throws CliError if the port is not free */
 export async function servePage(options: PageServerOptions): Promise<PageServer> {
-  const { port = 0, key = randomBytes(18).toString('base64url'), pollMs = 2_000 } = options;
+  const { port = 0, pollMs = 2_000 } = options;
+  const key = randomBytes(18).toString('base64url');
   const ended = new AbortController();
   const sources = { read: sharedReads(options, ended.signal), pollMs, key };
   const server = createServer((request, response) => {
