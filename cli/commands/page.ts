@@ -19,7 +19,7 @@ const DEFAULT_FILE = 'status.html';
 export function pageCommand(act: Act): Command {
   return new Command('page')
     .description('Write the status page to a file, or serve it live on this machine')
-    .argument('[cluster]', 'the cluster to show, with maps of its ranges; default: a line for each')
+    .argument('[cluster]', 'the cluster to show; default: a line for each')
     .option('-f, --filename <file>', `the file, or - for stdout; default: ${DEFAULT_FILE}`)
     .option('--serve', 'serve it on a loopback address until Ctrl-C')
     .option('--port <port>', 'the port for --serve; default: a free one', parsePort)

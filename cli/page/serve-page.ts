@@ -26,7 +26,7 @@ export interface PageServer {
   close(): Promise<void>;
 }
 
-/** Maps of ranges are only on the page of one cluster, so the ranges of all clusters are not read. */
+/** Holds are only on the page of one cluster, so the ranges of all clusters are not read. */
 export function statusReader(
   table: (signal: AbortSignal) => KeyValueTable,
   tableName: string,

@@ -4,9 +4,7 @@ import { reservedAddresses } from '../../lib/allocator/range-allocator.ts';
 import { type ServiceCidrUsage, serviceCidrUsageIn } from '../../lib/cluster/service-cidr-usage.ts';
 import { RANGE_KEYS } from '../../lib/spec/spec-ranges.ts';
 import type { RunRecord } from '../../lib/table/run-records.ts';
-import { defined } from '../../lib/util/values.ts';
 import type { RangeStatus } from './cluster-status.ts';
-import { drawUsage } from './range-map.ts';
 import { countedRange } from './range-status.ts';
 import type { StatusInputs } from './read-inputs.ts';
 
@@ -24,7 +22,7 @@ export function serviceCidrStatuses(inputs: StatusInputs): RangeStatus[] | undef
       const network = parseCidr(one.cidr);
       return network?.family === sum.family ? [{ ...one, network }] : [];
     });
-    const statuses = own.map((one) => networkStatus(key, one, record, inputs.ranges !== undefined));
+    const statuses = own.map((one) => networkStatus(key, one, record));
     if (sum.networks === 1) return statuses;
     const parts = statuses.map(
       (one): RangeStatus => ({ ...one, title: `${one.title} of ServiceCIDR ${one.serviceCidr}`, part: true }),
@@ -38,9 +36,8 @@ type CidrUsage = ServiceCidrUsage['networks'][number] & { readonly network: Netw
 
 function networkStatus(
   key: RangeStatus['key'],
-  { name, network, ready, used, cells }: CidrUsage,
+  { name, network, ready, used }: CidrUsage,
   record: RunRecord | undefined,
-  withMap: boolean,
 ): RangeStatus {
   const isIn = (text: string) => {
     const address = parseAddress(text);
@@ -53,7 +50,6 @@ function networkStatus(
   ];
   const duplicates = items('duplicate');
   const reserved = reservedAddresses(Number(rangeSize(network)));
-  const map = withMap ? drawUsage(network, { cells, reserved, duplicates }) : undefined;
   return countedRange({
     key,
     range: network.text,
@@ -65,7 +61,6 @@ function networkStatus(
     reserved,
     leaking: items('leakedRecord').length,
     duplicates: duplicates.length,
-    ...defined({ map }),
   });
 }
 
