@@ -41,6 +41,29 @@ test('the simulation finds a planted defect and replays its history exactly', as
   expect(historyIn(await simulate('--plant', '25', '--seed', seed))).toBe(found);
 });
 
+/** Prints the lag that a timer of the simulation measures in three calm seconds, and in one with a stall of 1.5 s. */
+const LAGS = `
+const { installVirtualTime, useTime } = await import('${import.meta.dirname}/virtual-time.ts');
+installVirtualTime();
+const { Chance, Clock } = await import('${import.meta.dirname}/clock.ts');
+const { measureLag } = await import('${ROOT}/lib/kubernetes/https-prober.ts');
+const clock = new Clock();
+useTime(clock, new Chance(1));
+const calm = measureLag();
+clock.nowMs += 3_000;
+const lags = [calm()];
+const busy = measureLag();
+clock.nowMs += 1_000;
+clock.stall(1_500);
+console.log([...lags, busy()].join(' '));
+`;
+
+test('a timer of the simulation measures a lag only while the world stalls', async () => {
+  const args = ['--disable-warning=ExperimentalWarning', '--input-type=module', '--eval', LAGS];
+  const { stdout } = await promisify(execFile)(process.execPath, args);
+  expect(stdout).toBe('0 1400\n');
+});
+
 test('each theme of the simulation contains only known parts, features and incidents', () => {
   const known: ReadonlySet<string> = new Set([...PARTS, ...FEATURES, ...OF_THEMES, ...Object.keys(INCIDENTS)]);
   const words = THEMES.flatMap((theme) => [...theme.parts, ...theme.always, ...theme.perhaps, ...theme.incidents]);
