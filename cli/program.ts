@@ -2,9 +2,10 @@ import { Command, Option } from 'commander';
 import { VERSION } from '../lib/runtime/version.ts';
 import type { Act } from './cli.ts';
 import { allocateCommand, releaseCommand } from './commands/allocate.ts';
-import { clusterApply } from './commands/cluster-apply.ts';
+import { clusterApply, clusterDiff } from './commands/cluster-apply.ts';
 import { clusterCloseAllocation, clusterDelete, clusterSetMode, clusterTakeOver } from './commands/cluster-changes.ts';
 import { clusterGet } from './commands/cluster-get.ts';
+import { completionCommand } from './commands/completion.ts';
 import { deregisterCommand } from './commands/deregister.ts';
 import { doctorCommand } from './commands/doctor.ts';
 import { explainCommand } from './commands/explain.ts';
@@ -16,6 +17,7 @@ import { runCommand } from './commands/run.ts';
 import { runOnceCommand } from './commands/run-once.ts';
 import { showCommand } from './commands/show.ts';
 import { statusCommand } from './commands/status.ts';
+import { EXIT } from './errors.ts';
 import { parseDuration, parseUrl } from './options.ts';
 import { FORMATS } from './output.ts';
 
@@ -56,7 +58,16 @@ export function program(act: Act): Command {
     .addCommand(deregisterCommand(act))
     .addCommand(doctorCommand(act))
     .addCommand(runCommand(act))
-    .addCommand(pageCommand(act));
+    .addCommand(pageCommand(act))
+    .addCommand(completionCommand(act))
+    .addCommand(
+      new Command('version').description('Print the version').action(
+        act(async ({ output }) => {
+          output.object({ kind: 'Version', version: VERSION }, () => [VERSION]);
+          return EXIT.fine;
+        }),
+      ),
+    );
   inheritSettings(kbctl);
   return kbctl;
 }
@@ -65,6 +76,7 @@ function clusterCommand(act: Act): Command {
   return new Command('cluster')
     .description('Register clusters, and change their registrations')
     .addCommand(clusterApply(act))
+    .addCommand(clusterDiff(act))
     .addCommand(clusterGet(act))
     .addCommand(clusterDelete(act))
     .addCommand(clusterSetMode(act))

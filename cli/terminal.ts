@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { clearScreenDown, cursorTo } from 'node:readline';
 import type { Writable } from 'node:stream';
 import { styleText } from 'node:util';
 import { Document, visit } from 'yaml';
@@ -39,6 +40,12 @@ export function escapeControlCharacters(text: string): string {
  */
 export function writeLines(stream: OutStream, lines: readonly string[]): void {
   stream.write(lines.map((line) => `${escapeLine(line)}\n`).join(''));
+}
+
+/** Clears a terminal before a table is printed again. In a file, an empty line separates the tables. */
+export function startAgain(stream: OutStream): void {
+  if (stream.isTTY !== true) stream.write('\n');
+  else if (cursorTo(stream, 0, 0)) clearScreenDown(stream);
 }
 
 export function writePrompt(stream: OutStream, question: string): void {

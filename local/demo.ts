@@ -6,7 +6,8 @@ import { SERVICES } from './stand-in/resources.ts';
 import { asService, type Given, type StoredServiceSpec } from './stand-in/service-storage.ts';
 
 /**
- * The cluster of the demo. Its repairs run every 15 s instead of every 3 minutes.
+ * The cluster of the demo. Its range is so small that a leak is visible. Its repairs run every 15 s instead of every 3
+ * minutes.
  */
 export const DEMO: EmbeddedKind = {
   name: 'demo',

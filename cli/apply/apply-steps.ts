@@ -114,6 +114,21 @@ export function planLines(steps: readonly ApplyStep[], paint: Output['paint']): 
   });
 }
 
+const COUNTED = {
+  create: 'to be created',
+  change: 'to be changed',
+  remove: 'to be removed',
+  keep: 'unchanged',
+} as const satisfies Readonly<Record<ApplyStep['action'], string>>;
+
+/** Returns a line such as `1 to be removed, 39 unchanged`. */
+export function countLine(steps: readonly ApplyStep[]): string {
+  const counts = Object.entries(COUNTED).map(
+    ([action, words]) => [steps.filter((step) => step.action === action).length, words] as const,
+  );
+  return counts.flatMap(([count, words]) => (count > 0 ? [`${count} ${words}`] : [])).join(', ');
+}
+
 function outcomeLine({ name, action }: ApplyStep, outcome: StepOutcome): string {
   switch (outcome.outcome) {
     case 'written':

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { listClusters } from '../../lib/table/clusters.ts';
-import { type ApplyStep, applySteps, plainApplied, planApply, planLines } from '../apply/apply-steps.ts';
+import { type ApplyStep, applySteps, countLine, plainApplied, planApply, planLines } from '../apply/apply-steps.ts';
 import { readSpecFiles, type SpecFile } from '../apply/spec-files.ts';
 import { concluded } from '../change-clusters.ts';
 import type { Act, Cli, GlobalOptions } from '../cli.ts';
@@ -15,21 +15,40 @@ interface Options extends GlobalOptions {
   readonly yes?: boolean;
 }
 
+const FILES = 'spec files, folders of them (*.yml, *.yaml, *.json), or - for stdin';
+const PRUNE = 'remove clusters that are in no file';
+
 export function clusterApply(act: Act): Command {
   return new Command('apply')
     .description('Register clusters from spec files. All files are checked before anything is written')
-    .requiredOption('-f, --filename <file...>', 'spec files, folders of them (*.yml, *.yaml, *.json), or - for stdin')
-    .option('--prune', 'remove clusters that are in no file')
+    .requiredOption('-f, --filename <file...>', FILES)
+    .option('--prune', PRUNE)
     .option('--dry-run', DRY_RUN)
     .option('--yes', 'confirm that --prune removes more than half of all clusters')
     .action(act<Options>((cli, _, options) => apply(cli, options)));
 }
 
+export function clusterDiff(act: Act): Command {
+  return new Command('diff')
+    .description('Show what "cluster apply" would change, and nothing else; exit code 1 if anything would change')
+    .requiredOption('-f, --filename <file...>', FILES)
+    .option('--prune', PRUNE)
+    .action(act<Options>((cli, _, options) => diff(cli, options)));
+}
+
+async function diff(cli: Cli, options: Options): Promise<ExitCode> {
+  return preview(cli, options, (steps) => [...planLines(steps.filter(isChange), cli.output.paint), countLine(steps)]);
+}
+
 /** Prints the plan, and writes nothing. */
-async function preview(cli: Cli, options: Options): Promise<ExitCode> {
-  const steps = await planned(cli, await readFiles(cli, options), options);
+async function preview(
+  cli: Cli,
+  options: Options,
+  linesOf: (steps: readonly ApplyStep[]) => readonly string[],
+): Promise<ExitCode> {
+  const steps = await planned(cli, await readFiles(cli, options), { ...options, dryRun: true });
   const clusters = plainApplied(steps, new Map());
-  cli.output.object({ kind: 'ClusterApply', dryRun: true, clusters }, () => planLines(steps, cli.output.paint));
+  cli.output.object({ kind: 'ClusterApply', dryRun: true, clusters }, () => linesOf(steps));
   return steps.some(isChange) ? EXIT.findings : EXIT.fine;
 }
 
@@ -39,7 +58,7 @@ function isChange({ action }: ApplyStep): boolean {
 
 async function apply(cli: Cli, options: Options): Promise<ExitCode> {
   const { output } = cli;
-  if (options.dryRun) return preview(cli, options);
+  if (options.dryRun) return preview(cli, options, (steps) => planLines(steps, output.paint));
   const steps = await planned(cli, await readFiles(cli, options), options);
   if (!output.isForPrograms) output.lines(planLines(steps, output.paint));
   const { progressed, outcomes } = await applySteps(cli, steps.filter(isChange));

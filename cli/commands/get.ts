@@ -22,6 +22,7 @@ import {
 } from '../status/columns.ts';
 import { allFindingsCommand } from '../status/status-lines.ts';
 import type { Column } from '../text-table.ts';
+import { type WatchOptions, watched, withWatchOption } from '../watch.ts';
 
 interface Part<Row> {
   readonly kind: string;
@@ -109,8 +110,12 @@ function getPart<Row extends object>(act: Act, part: Part<Row>): Command {
     .alias(plural.slice(0, -1))
     .description(part.description)
     .argument('[cluster]', 'the name of the cluster; default: all')
-    .action(act<ConnectionOptions>((cli, [name], options) => print(cli, name, part, options)));
-  return part.readCluster === undefined ? command : withConnectionOptions(command);
+    .action(
+      act<WatchOptions & ConnectionOptions>((cli, [name], options) =>
+        watched(cli, options, () => print(cli, name, part, options)),
+      ),
+    );
+  return withWatchOption(part.readCluster === undefined ? command : withConnectionOptions(command));
 }
 
 async function print<Row extends object>(

@@ -19,7 +19,7 @@ const DEFAULT_FILE = 'status.html';
 export function pageCommand(act: Act): Command {
   return new Command('page')
     .description('Write the status page to a file, or serve it live on this machine')
-    .argument('[cluster]', 'the cluster to show; default: a line for each')
+    .argument('[cluster]', 'the cluster to show, with maps of its ranges; default: a line for each')
     .option('-f, --filename <file>', `the file, or - for stdout; default: ${DEFAULT_FILE}`)
     .option('--serve', 'serve it on a loopback address until Ctrl-C')
     .option('--port <port>', 'the port for --serve; default: a free one', parsePort)
@@ -54,6 +54,7 @@ async function serve(cli: Cli, name: string | undefined, { filename: file, port 
   const page = await servePage({
     port,
     nowMs: clock.nowMs,
+    key: keyOf(process.env['KBCTL_PAGE_KEY']),
     read: statusReader(tableUntil, tableName, clock.nowMs),
   });
   cli.output.lines([name === undefined ? page.url : `${page.url}clusters/${name}`]);
@@ -65,4 +66,11 @@ async function serve(cli: Cli, name: string | undefined, { filename: file, port 
   }
   await page.close();
   return EXIT.fine;
+}
+
+/** Returns a fixed key, for a scraper of `/metrics`. Default: a random key. */
+function keyOf(variable: string | undefined): string | undefined {
+  if (variable === undefined || variable === '') return undefined;
+  if (/^[\w-]{16,}$/.test(variable)) return variable;
+  throw usageError('KBCTL_PAGE_KEY must have at least 16 letters, digits, - or _.');
 }

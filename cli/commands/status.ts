@@ -5,12 +5,18 @@ import { clusterStatusOf, statusOfAll, warnOfPauseOfAll } from '../registered.ts
 import type { ClusterStatus } from '../status/cluster-status.ts';
 import { fleetColumns } from '../status/columns.ts';
 import { statusLines } from '../status/status-lines.ts';
+import { type WatchOptions, watched, withWatchOption } from '../watch.ts';
 
 export function statusCommand(act: Act): Command {
-  return new Command('status')
+  const command = new Command('status')
     .description('Show the leases, last passes, ranges and findings of a cluster, and what needs attention')
     .argument('[cluster...]', 'the names of clusters; default: one line for each')
-    .action(act((cli, names) => (names.length === 0 ? showFleet(cli) : showClusters(cli, names))));
+    .action(
+      act<WatchOptions>((cli, names, options) =>
+        watched(cli, options, () => (names.length === 0 ? showFleet(cli) : showClusters(cli, names))),
+      ),
+    );
+  return withWatchOption(command);
 }
 
 async function showClusters(cli: Cli, names: readonly string[]): Promise<ExitCode> {

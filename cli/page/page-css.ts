@@ -17,18 +17,21 @@ const icons = Object.entries(SHAPES)
   .join('\n');
 
 const LIGHT = `--bg:#faf9f7;--card:#fff;--ink:#1c2127;--soft:#5a636e;--line:#e3e0da;--edge:#858c95;--link:#1b5a9e;--focus:#1b5a9e;
---unhealthy:#b3261e;--warning:#8a5300;--unknown:#5f6873;--paused:#47607f;--good:#1b7342;`;
+--unhealthy:#b3261e;--warning:#8a5300;--unknown:#5f6873;--paused:#47607f;--good:#1b7342;
+--free:#e6e8ea;--used:#3d6c9e;--dup:#b3261e;--leak:#b85c00;--held:#6a4bb0;--mark:#fff;--band:#6b747e;`;
 const DARK = `--bg:#14161a;--card:#1a1d22;--ink:#e4e7ea;--soft:#a2abb6;--line:#2b3037;--edge:#6d7681;--link:#8fbdf3;--focus:#8fbdf3;
---unhealthy:#ff8f85;--warning:#efb560;--unknown:#a2abb6;--paused:#a3bbd8;--good:#74ce9b;`;
+--unhealthy:#ff8f85;--warning:#efb560;--unknown:#a2abb6;--paused:#a3bbd8;--good:#74ce9b;
+--free:#2b3036;--used:#6f9fd1;--dup:#ff7d72;--leak:#eda041;--held:#b79cf3;--mark:#14161a;--band:#8b949e;`;
 
 export const PAGE_CSS = `:root{color-scheme:light dark;${LIGHT}}
 @media (prefers-color-scheme:dark){:root{${DARK}}}
 *{box-sizing:border-box}
 body{margin:0 auto;max-width:1160px;padding:24px;background:var(--bg);color:var(--ink);font:15px/1.55 system-ui,sans-serif;overflow-wrap:anywhere;font-variant-numeric:tabular-nums}
-h1,h2,p,ul{margin:0;padding:0}
+h1,h2,h3,p,ul,figure{margin:0;padding:0}
 ul{list-style:none}
 h1{font-size:26px;line-height:1.25}
 h2{font-size:18px;margin:36px 0 12px}
+h3{font-size:15px;margin-bottom:6px}
 code{font:.885em/1.5 ui-monospace,monospace}
 a{color:var(--link)}
 :focus-visible{outline:2px solid var(--focus);outline-offset:2px}
@@ -63,6 +66,13 @@ tbody th{max-width:18em;overflow:hidden;text-overflow:ellipsis}
 thead th{font-size:12px;font-weight:500;color:var(--soft)}
 tbody th{font-weight:500}
 meter{width:90px;vertical-align:-.1em}
+.maps{display:flex;flex-wrap:wrap;gap:30px 36px;margin-top:26px}
+figure svg[role=img]{display:block;max-width:100%}
+.legend{display:flex;flex-wrap:wrap;gap:2px 18px;margin-top:8px;font-size:13px;color:var(--soft)}
+.legend b{color:var(--ink)}
+.legend svg{width:13px;height:13px;margin-right:6px;vertical-align:-2px}
+.U{fill:var(--used)}.D{fill:var(--dup)}.L{fill:var(--leak)}.H{fill:var(--held)}.F{fill:var(--free)}
+.mark{stroke:var(--mark);stroke-width:.16;fill:none}.dot{fill:var(--mark)}.R{fill:var(--band)}.X{stroke:var(--edge);stroke-width:.1;fill:none}
 footer{margin-top:56px;color:var(--soft);font-size:13px}
 @media (max-width:700px){body{padding:14px}.jump{display:block;margin-top:8px}summary{flex-wrap:wrap}tbody th{max-width:9em}}
 `;

@@ -20,8 +20,8 @@ export interface PageSources {
   readonly pollMs: number;
   readonly port: number;
   /**
-   * The key of a request, which is the first part of its path. A cookie would be sent to the servers of all users of this machine,
-   * because cookies ignore ports.
+   * The key of a request: the first part of its path, or a bearer token of a scraper. A cookie would be sent to the
+   * servers of all users of this machine, because cookies ignore ports.
    */
   readonly key: string;
 }
@@ -37,7 +37,7 @@ const HEADERS = {
   'x-frame-options': 'DENY',
 };
 
-/** Answers requests of browsers on this machine, if they contain the key. No request changes anything. */
+/** Answers requests of browsers and scrapers on this machine, if they contain the key. No request changes anything. */
 export async function answerPageRequest(request: PageRequest, sources: PageSources): Promise<PageReply> {
   if (!isOurHost(request.headers.host, sources.port))
     return refusal(421, 'This page is only for this machine: open it at its 127.0.0.1 address.');
@@ -60,8 +60,9 @@ export async function answerPageRequest(request: PageRequest, sources: PageSourc
   return request.method === 'HEAD' ? { ...reply, body: '' } : reply;
 }
 
-function pathWithKey({ url }: PageRequest, { key }: PageSources): string | undefined {
+function pathWithKey({ url, headers: { authorization = '' } }: PageRequest, { key }: PageSources): string | undefined {
   const path = URL.parse(url ?? '/', 'http://page')?.pathname ?? '/';
+  if (isSame(/^Bearer (.+)$/i.exec(authorization)?.[1], key)) return path;
   const [, first, below = ''] = /^\/([^/]*)(\/.*)?$/.exec(path) ?? [];
   return isSame(first, key) ? below : undefined;
 }
@@ -69,11 +70,18 @@ function pathWithKey({ url }: PageRequest, { key }: PageSources): string | undef
 async function answerAt(path: string | undefined, sources: PageSources): Promise<PageReply> {
   const options = { live: { pollMs: sources.pollMs } };
   if (path === '/') return shown(renderFleetPage(await sources.read(), options));
+  if (path === '/metrics') return metrics(await sources.read());
   const [, name] = /^\/clusters\/([^/]+)$/.exec(path ?? '') ?? [];
   if (name === undefined) return refusal(404, 'Not found. All clusters are at the link that kbctl printed.');
   const { clusters, atMs } = await sources.read(name);
   if (clusters[0] === undefined) return refusal(404, 'The table has no cluster of this name.');
   return shown(renderClusterPage(clusters[0], { ...options, atMs }));
+}
+
+async function metrics(fleet: FleetStatus): Promise<PageReply> {
+  const { fleetMetrics } = await import('./fleet-metrics.ts');
+  const { contentType, text } = await fleetMetrics(fleet);
+  return { status: 200, headers: { ...HEADERS, 'content-type': contentType }, body: text };
 }
 
 /** A request with another host name is DNS rebinding: another site reads the page through the user's browser. */

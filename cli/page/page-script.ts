@@ -30,9 +30,9 @@ function say(look, text) {
 
 function show(text) {
   shownAt = new Date();
-  // The content is not replaced while the user selects text or clicks a link.
-  const isRead = !getSelection().isCollapsed || find('a:active');
-  say('', isRead ? 'Paused while text is selected' : 'Live');
+  // The content is not replaced while the user selects text, points at a map, or clicks a link.
+  const isRead = !getSelection().isCollapsed || find('figure svg:hover, a:active');
+  say('', isRead ? 'Paused while text is selected or the pointer is on a map' : 'Live');
   if (text === shownText || isRead) return;
   shownText = text;
   const next = new DOMParser().parseFromString(text, 'text/html');

@@ -18,6 +18,7 @@ import { allFindingsCommand, changeLines, headline, pauseLines, withheldLines } 
 import type { Column } from '../text-table.ts';
 import { type Child, clipped, firstOf, type Html, html, shownOf, table } from './html.ts';
 import { type PageOptions, page } from './page-frame.ts';
+import { rangeMap } from './range-map.ts';
 
 const MOST_CARDS = 50;
 const MOST_CLUSTERS = 1_000;
@@ -138,6 +139,7 @@ export function renderClusterPage(cluster: ClusterStatus, options: PageOptions &
       list('Would write', withheldLines(loops)),
       list('Last changes', changeLines(loops, atMs)),
       rows('Ranges', RANGE_COLUMNS, ranges),
+      html`<div class="maps">${ranges.map((range) => range.map && rangeMap(range, range.map))}</div>`,
       rows('Holds', holdColumns(atMs), holdRows(cluster)),
       rows('Findings', findingColumns(atMs), findings, findingTotal),
     ],

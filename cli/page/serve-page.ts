@@ -15,6 +15,8 @@ export interface PageServerOptions {
   readonly read: ReadStatus;
   /** Default: any free port. */
   readonly port?: number;
+  /** Default: a random key. */
+  readonly key?: string | undefined;
   readonly pollMs?: number;
   /** How long a result is used before the table is read again. */
   readonly freshMs?: number;
@@ -26,7 +28,7 @@ export interface PageServer {
   close(): Promise<void>;
 }
 
-/** Holds are only on the page of one cluster, so the ranges of all clusters are not read. */
+/** Maps of ranges are only on the page of one cluster, so the ranges of all clusters are not read. */
 export function statusReader(
   table: (signal: AbortSignal) => KeyValueTable,
   tableName: string,
@@ -42,8 +44,7 @@ const HOST = '127.0.0.1';
 
 /** Serves the page to this machine. @throws CliError if the port is not free */
 export async function servePage(options: PageServerOptions): Promise<PageServer> {
-  const { port = 0, pollMs = 2_000 } = options;
-  const key = randomBytes(18).toString('base64url');
+  const { port = 0, key = randomBytes(18).toString('base64url'), pollMs = 2_000 } = options;
   const ended = new AbortController();
   const sources = { read: sharedReads(options, ended.signal), pollMs, key };
   const server = createServer((request, response) => {

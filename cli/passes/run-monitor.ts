@@ -2,8 +2,8 @@ import { Counter, Gauge, Histogram, type OpenMetricsContentType, Registry } from
 import { LOOPS, type Loop, SCHEDULE_SECONDS, STACK_LOOP } from '../../lib/spec/cluster-spec.ts';
 import type { CounterName, Telemetry, TelemetryFactory } from '../../lib/telemetry/telemetry.ts';
 import { defined } from '../../lib/util/values.ts';
+import { addClusterMetrics, newRegistry, PREFIX } from '../page/fleet-metrics.ts';
 import type { FleetStatus } from '../status/cluster-status.ts';
-import { addClusterMetrics, newRegistry, PREFIX } from './cluster-metrics.ts';
 
 /** `failed`: the table did not answer, so no process is known to run the tick. */
 export type ClaimOutcome = 'won' | 'lost' | 'failed';

@@ -106,6 +106,8 @@ export interface RangeStatus {
   /** True if there are findings that the run record does not keep: `leaking` and `duplicates` may be too small. */
   readonly atLeast?: true;
   readonly holds: readonly Hold[];
+  /** Absent in a brief status, and for a range whose usage no pass has saved. */
+  readonly map?: RangeMap;
 }
 
 /** Returns the ranges, without each single ServiceCIDR that another entry includes in its sum. */
@@ -118,6 +120,27 @@ export function levelOfUse(usedPercent: number): Attention['level'] | undefined 
   if (usedPercent > 95) return 'unhealthy';
   return usedPercent > 80 ? 'warning' : undefined;
 }
+
+/** A range drawn as at most 1,024 cells. The number of items in a cell is a power of two. */
+export interface RangeMap {
+  readonly itemsPerCell: number;
+  readonly first: string;
+  readonly cells: string;
+  /** The number of items in use in each cell; absent if each cell is a single item. */
+  readonly fill?: readonly number[];
+}
+
+/** The letters of `RangeMap.cells`. A cell has the first of these states that any of its items has. */
+export const CELL_STATES = {
+  D: 'duplicate',
+  L: 'leaking',
+  H: 'held',
+  U: 'in use',
+  R: 'reserved',
+  F: 'free',
+  X: 'not usable',
+} as const;
+export type CellState = keyof typeof CELL_STATES;
 
 export interface FindingStatus extends RecordedFinding {
   readonly loop: Loop;

@@ -38,7 +38,7 @@ function fullest(status: ClusterStatus): number | undefined {
   return status.ranges.length === 0 ? undefined : Math.max(...wholeRanges(status).map(shownPercent));
 }
 
-function amount(count: number): string {
+export function amount(count: number): string {
   return count < Number.MAX_SAFE_INTEGER ? String(count) : '2^53 or more';
 }
 

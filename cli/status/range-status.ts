@@ -1,4 +1,4 @@
-import type { RangeAllocator } from '../../lib/allocator/range-allocator.ts';
+import { parseCidr } from '../../lib/allocator/network.ts';
 import { isRefused, type Refusal } from '../../lib/allocator/refusal.ts';
 import { fromBits, intersect, popCount, union } from '../../lib/allocator/snapshot-bytes.ts';
 import { isOver } from '../../lib/range/hold.ts';
@@ -6,7 +6,9 @@ import { emptyRange } from '../../lib/range/stored-range.ts';
 import type { ClusterSpec } from '../../lib/spec/cluster-spec.ts';
 import { RANGE_KEYS, type RangeKey, rangesOf, type SpecRange } from '../../lib/spec/spec-ranges.ts';
 import type { RunRecord } from '../../lib/table/run-records.ts';
+import { defined } from '../../lib/util/values.ts';
 import type { RangeStatus } from './cluster-status.ts';
+import { drawRange, type RangeLayout } from './range-map.ts';
 import type { SavedRange, StatusInputs, UnreadableItem } from './read-inputs.ts';
 
 const TITLES: Readonly<Record<RangeKey, string>> = {
@@ -60,20 +62,13 @@ function savedStatus(
   { cluster, records }: StatusInputs,
   nowMs: number,
 ): RangeStatus | Refusal {
-  const range = emptyRange(key, stored.range || configured);
+  const range = textRange(key, stored.range || configured);
   if (isRefused(range)) return range;
   const holds = stored.holds.filter((hold) => !isOver(hold, nowMs));
-  const held = intersect(
-    fromBits(
-      bitsIn(
-        range,
-        holds.flatMap(({ items }) => items),
-      ),
-    ),
-    stored.data,
-  );
+  const held = intersect(fromBits(range.bitsOf(holds.flatMap(({ items }) => items))), stored.data);
   const leaking = intersect(union(stored.strikes.once, stored.strikes.twice), stored.data);
-  const duplicates = new Set(bitsIn(range, duplicateItems(records[loop])));
+  const duplicates = new Set(range.bitsOf(duplicateItems(records[loop])));
+  const map = drawRange(range, { used: stored.data, held, leaking, duplicates });
   return countedRange({
     key,
     range: range.spec,
@@ -91,6 +86,7 @@ function savedStatus(
     held: popCount(held),
     duplicates: duplicates.size,
     holds,
+    ...defined({ map }),
   });
 }
 
@@ -103,7 +99,7 @@ function countedStatus(
   const figure = (name: string) => record?.counts[key === RANGE_KEYS.secondary ? secondaryFigure(name) : name];
   const used = figure('allocated');
   const capacity = figure('capacity');
-  const range = emptyRange(key, configured);
+  const range = textRange(key, configured);
   if (used === undefined || capacity === undefined || isRefused(range)) return undefined;
   if (capacity !== range.max) return undefined;
   const { allocator } = cluster.spec;
@@ -117,7 +113,7 @@ function countedStatus(
     reserved: range.reserved,
     leaking: figure('mayHaveLeaked') ?? 0,
     held: figure('held') ?? 0,
-    duplicates: new Set(bitsIn(range, duplicateItems(record))).size,
+    duplicates: new Set(range.bitsOf(duplicateItems(record))).size,
   });
 }
 
@@ -140,7 +136,24 @@ function duplicateItems(record: RunRecord | undefined): string[] {
   return (record?.findings ?? []).flatMap(({ type, item }) => (type === 'duplicate' ? (item ?? []) : []));
 }
 
-/** Returns the bit numbers of the texts that are items of a range. */
-function bitsIn(range: RangeAllocator, texts: Iterable<string>): number[] {
-  return [...texts].flatMap((text) => range.indexOf(text) ?? []);
+export interface TextRange extends RangeLayout {
+  readonly spec: string;
+  bitsOf(texts: Iterable<string>): number[];
+}
+
+export function textRange(key: RangeKey, text: string): TextRange | Refusal {
+  const range = emptyRange(key, text);
+  if (isRefused(range)) return range;
+  const { spec, max, reserved } = range;
+  const family = parseCidr(text)?.family;
+  const before = family === undefined ? 0 : 1;
+  return {
+    spec,
+    max,
+    reserved,
+    before,
+    after: family === 'IPv4' ? 1 : 0,
+    first: max > 0 ? range.itemAt(-before) : '',
+    bitsOf: (texts) => [...texts].flatMap((text) => range.indexOf(text) ?? []),
+  };
 }

@@ -4,7 +4,9 @@ import { reservedAddresses } from '../../lib/allocator/range-allocator.ts';
 import { type ServiceCidrUsage, serviceCidrUsageIn } from '../../lib/cluster/service-cidr-usage.ts';
 import { RANGE_KEYS } from '../../lib/spec/spec-ranges.ts';
 import type { RunRecord } from '../../lib/table/run-records.ts';
+import { defined } from '../../lib/util/values.ts';
 import type { RangeStatus } from './cluster-status.ts';
+import { drawUsage } from './range-map.ts';
 import { countedRange } from './range-status.ts';
 import type { StatusInputs } from './read-inputs.ts';
 
@@ -22,7 +24,7 @@ export function serviceCidrStatuses(inputs: StatusInputs): RangeStatus[] | undef
       const network = parseCidr(one.cidr);
       return network?.family === sum.family ? [{ ...one, network }] : [];
     });
-    const statuses = own.map((one) => networkStatus(key, one, record));
+    const statuses = own.map((one) => networkStatus(key, one, record, inputs.ranges !== undefined));
     if (sum.networks === 1) return statuses;
     const parts = statuses.map(
       (one): RangeStatus => ({ ...one, title: `${one.title} of ServiceCIDR ${one.serviceCidr}`, part: true }),
@@ -36,8 +38,9 @@ type CidrUsage = ServiceCidrUsage['networks'][number] & { readonly network: Netw
 
 function networkStatus(
   key: RangeStatus['key'],
-  { name, network, ready, used }: CidrUsage,
+  { name, network, ready, used, cells }: CidrUsage,
   record: RunRecord | undefined,
+  withMap: boolean,
 ): RangeStatus {
   const isIn = (text: string) => {
     const address = parseAddress(text);
@@ -50,6 +53,7 @@ function networkStatus(
   ];
   const duplicates = items('duplicate');
   const reserved = reservedAddresses(Number(rangeSize(network)));
+  const map = withMap ? drawUsage(network, { cells, reserved, duplicates }) : undefined;
   return countedRange({
     key,
     range: network.text,
@@ -61,6 +65,7 @@ function networkStatus(
     reserved,
     leaking: items('leakedRecord').length,
     duplicates: duplicates.length,
+    ...defined({ map }),
   });
 }
 

@@ -22,12 +22,19 @@ const usageShape = z.object({
           cidr: z.string(),
           ready: z.boolean(),
           used: amount,
+          /**
+           * One digit for each of at most {@link USAGE_CELLS} equal parts of the network: 0 if no address is in use, 4
+           * if more than ¾ are.
+           */
+          cells: z.string(),
         }),
       ),
     ),
   ),
 });
 export type ServiceCidrUsage = Readonly<z.infer<typeof usageShape>>;
+
+export const USAGE_CELLS = 256;
 
 export function serviceCidrUsageIn(state: unknown): ServiceCidrUsage | undefined {
   const parsed = usageShape.safeParse(state);

@@ -1,6 +1,7 @@
 import { type IPFamily, parseAddress } from '../allocator/ip-address.ts';
 import {
   countBefore,
+  hostBits,
   isWithin,
   type Network,
   sizeOf,
@@ -9,7 +10,7 @@ import {
   usableSize,
 } from '../allocator/network.ts';
 import type { Finding } from '../cluster/finding.ts';
-import type { ServiceCidrUsage } from '../cluster/service-cidr-usage.ts';
+import { type ServiceCidrUsage, USAGE_CELLS } from '../cluster/service-cidr-usage.ts';
 
 interface Cidr {
   readonly name: string;
@@ -41,6 +42,7 @@ export function serviceCidrUsage(cidrs: readonly Cidr[], taken: Iterable<string>
       cidr: network.text,
       ready,
       used: to - from,
+      cells: cellsOf(network, values[network.family].slice(from, to)),
     })),
   };
 }
@@ -92,4 +94,16 @@ function sumOf(family: IPFamily, cidrs: readonly Cidr[], values: readonly bigint
   const intervals = usableIntervals(ready, family);
   const used = values.filter((value) => isWithin(intervals, value)).length;
   return { family, networks: all.length, used, capacity: sizeOf(intervals) };
+}
+
+/** Returns the usage of each part of a network, as one digit from 0 (unused) to 4 (full). */
+function cellsOf(network: Network, values: readonly bigint[]): string {
+  const bits = hostBits(network);
+  const shift = Math.max(0, bits - Math.log2(USAGE_CELLS));
+  const used = new Array<number>(2 ** (bits - shift)).fill(0);
+  for (const value of values) {
+    const cell = Number((value - network.base) >> BigInt(shift));
+    used[cell] = (used[cell] ?? 0) + 1;
+  }
+  return used.map((count) => Math.min(4, Math.ceil((4 * count) / 2 ** shift))).join('');
 }

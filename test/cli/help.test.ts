@@ -17,6 +17,19 @@ test('an unknown command is a usage error, which suggests the most similar comma
   });
 });
 
+test.each([
+  ['stat', 'status\n'],
+  ['cluster ta', 'take-over\n'],
+  ['get holds --kube', '--kubeconfig\n'],
+  ['status -o j', 'json\n'],
+  ['completion z', 'zsh\n'],
+  ['cluster apply -f ', ''],
+  ['status --data /none ', ''],
+])('the completion of a shell has the commands, options and values that "%s" may become', async (line, printed) => {
+  const ran = await callKbctl(['completion', 'bash', '--', ...line.split(' ')], { cwd: '.', env: {} });
+  expect(ran).toEqual({ code: 0, stdout: printed, stderr: '' });
+});
+
 describe('the help', () => {
   const leaves = (command: Command): Command[] =>
     command.commands.length === 0 ? [command] : command.commands.flatMap(leaves);

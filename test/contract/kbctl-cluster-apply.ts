@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { registerCluster } from '../../lib/table/cluster-registration.ts';
+import { registerCluster, unregistered, updateCluster } from '../../lib/table/cluster-registration.ts';
 import { listClusters, readCluster } from '../../lib/table/clusters.ts';
 import { aClusterSpec, specIn } from '../support/a-cluster-spec.ts';
 import { afterThisTest } from '../support/after-this-test.ts';
@@ -18,6 +18,22 @@ export function describeClusterApply(world: () => KbctlWorld): void {
     expect(await apply('-f', 'cluster.yml', '--dry-run')).toEqual(
       ran(1, `${CLUSTER}: to be created (mode enforce, allocator table, 10.0.0.0/24, 1 API server)\n`),
     );
+    expect(await registeredNames()).toEqual([]);
+  });
+
+  test('kbctl cluster diff shows only the clusters that would change, and counts all', async () => {
+    await world().register({ name: 'kept' });
+    await world().register({ name: 'gone' });
+    world().file('both/kept.yml', world().spec({ name: 'kept' }));
+    world().file('both/prod.yml', world().spec());
+    const created = `${CLUSTER}: to be created (mode enforce, allocator table, 10.0.0.0/24, 1 API server)\n`;
+    const diff = ['cluster', 'diff', '-f', 'both', '--prune'];
+    const removed = 'gone: to be removed: it is in no file\n';
+    const count = '1 to be created, 1 to be removed, 1 unchanged\n';
+    expect(await world().kbctl(diff)).toEqual(ran(1, created + removed + count));
+    const { code, stdout } = await world().kbctl([...diff, '-o', 'json']);
+    expect({ code, ...JSON.parse(stdout) }).toMatchObject({ code: 1, kind: 'ClusterApply', dryRun: true });
+    for (const name of ['kept', 'gone']) await updateCluster(world().table, name, unregistered, {});
     expect(await registeredNames()).toEqual([]);
   });
 

@@ -50,6 +50,20 @@ export function describeStatus(world: () => KbctlWorld): void {
       }
     });
 
+    test('kbctl status and get with --watch are repeated until Ctrl-C', async () => {
+      for (const words of [['status'], ['get', 'leases']]) {
+        const watching = world().start([...words, '--watch']);
+        await watching.untilItPrints(/\n\n.*\n.*\n\n/);
+        expect(await watching.end('SIGINT')).toMatchObject({ code: 130, stderr: '' });
+      }
+    });
+
+    test('the completion of a shell offers the clusters of the table in the command line', async () => {
+      const { tableName, endpoint } = world();
+      const words = ['--table', tableName, '--endpoint-url', endpoint, 'status', 'prod'];
+      expect(await world().kbctl(['completion', 'bash', '--', ...words])).toEqual(ran(0, `${CLUSTER}\n`));
+    });
+
     test('kbctl status -o json prints one document', async () => {
       expect(documentIn(await world().kbctl(['status', CLUSTER, '-o', 'json']))).toMatchObject({
         apiVersion: 'kbctl/v1',

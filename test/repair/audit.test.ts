@@ -129,11 +129,12 @@ test('each address is counted once in each ServiceCIDR that contains it, and onc
   );
 });
 
-test('the usage of networks counts their addresses, and ignores texts that are none', () => {
+test('the usage of a network has one cell per address, or 256 cells if the network has more than 256 addresses', () => {
   const taken = ['10.0.0.1', 'fd00::1', 'fd00::ffff:ffff:ffff:ffff', 'fd00:1::5', 'not an address'];
   const usage = serviceCidrUsage([cidr('a', ['10.0.0.0/29', 'fd00::/64']), cidr('b', ['fd00:1::/108'])], taken);
   const { sums, networks } = usage;
-  expect(networks.map(({ used }) => used)).toEqual([1, 2, 1]);
+  expect(networks.map(({ cells }) => cells.length)).toEqual([8, 256, 256]);
+  expect(networks.map(({ cells }) => cells.replace(/0+/g, '.'))).toEqual(['.4.', '1.1', '1.']);
   expect(sums.map(({ used, capacity }) => [used, capacity])).toEqual([
     [1, 6],
     [3, Number.MAX_SAFE_INTEGER],

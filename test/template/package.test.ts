@@ -56,6 +56,7 @@ test('the run command of the installed package runs the loops, and other command
     await eventually(() => expect(said).toContain('created endpoints default/kubernetes: 192.0.2.1'));
     const [, page = ''] = /^Status page: (\S+)$/m.exec(said) ?? [];
     expect(await (await fetch(page)).text()).toContain('embedded');
+    expect(await (await fetch(new URL('../metrics', page))).text()).toContain('cluster_health');
     expect(kbctl(['status', 'embedded'], current)).toMatchObject({
       status: 0,
       stdout: expect.stringMatching(/^embedded +good /),

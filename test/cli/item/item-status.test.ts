@@ -176,7 +176,7 @@ describe('ServiceCIDRs in a cluster with allocator: apiserver', () => {
   const servedBy = (...cidrs: readonly string[]) => {
     const family = cidrs[0]?.includes(':') ? ('IPv6' as const) : ('IPv4' as const);
     const sums = [{ family, networks: cidrs.length, used: 0, capacity: 9 }];
-    return { sums, networks: cidrs.map((cidr) => ({ name: 'kubernetes', ready: true, used: 0, cidr })) };
+    return { sums, networks: cidrs.map((cidr) => ({ name: 'kubernetes', ready: true, used: 0, cells: '', cidr })) };
   };
 
   test('an address is looked up in the ServiceCIDR that contains it', () => {

@@ -93,6 +93,14 @@ describe.each([
     },
   );
 
+  test.each(['used', 'dup', 'leak', 'held', 'band'])('a cell in the colour %s stands out from free cells', (state) => {
+    expect(contrast(colours[state], colours['free'])).toBeGreaterThanOrEqual(3);
+  });
+
+  test.each(['used', 'dup', 'leak', 'held'])('the mark in a cell of the colour %s stands out', (state) => {
+    expect(contrast(colours['mark'], colours[state])).toBeGreaterThanOrEqual(3);
+  });
+
   test.each(['edge', 'focus'])('the %s of controls stands out from its background', (line) => {
     for (const ground of ['bg', 'card']) expect(contrast(colours[line], colours[ground])).toBeGreaterThanOrEqual(3);
   });

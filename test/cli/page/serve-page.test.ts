@@ -74,28 +74,36 @@ describe('the key of the page', () => {
   test('the key of the page is in no cookie, link or text of the page', async () => {
     const server = await serve();
 
-    for (const path of ['/', '/clusters/lab-2', '/clusters/unknown', '/elsewhere']) {
+    for (const path of ['/', '/clusters/lab-2', '/clusters/unknown', '/metrics', '/elsewhere']) {
       const { headers, body } = await ask(server, path);
       expect(JSON.stringify([headers, body])).not.toContain(keyOf(server));
       expect(headers).not.toHaveProperty('set-cookie');
     }
   });
 
-  test.each<[string, (key: string) => string, (key: string) => Asked]>([
-    ['none', () => '/', () => ({})],
-    ['no key, but a path', () => '/clusters/lab-2', () => ({})],
-    ['an empty key', () => '//', () => ({})],
-    ['another key', () => '/secret/clusters/lab-2', () => ({})],
-    ['only the start of the key', (key) => `/${key.slice(0, -1)}/`, () => ({})],
-    ['the key in a query', (key) => `/?key=${key}`, () => ({})],
-    ['the key in a cookie', () => '/', (key) => ({ cookie: `kbctl-page=${key}; key=${key}` })],
-    ['the key as a bearer token', () => '/', (key) => ({ authorization: `Bearer ${key}` })],
+  test.each<[string, string, Asked]>([
+    ['none', '/', {}],
+    ['no key, but a path', '/clusters/lab-2', {}],
+    ['an empty key', '//', {}],
+    ['another key', '/secret/clusters/lab-2', {}],
+    ['only the start of the key', '/kkkkkkkkkkkkkkkk/', {}],
+    ['the key in a query', '/?key=kkkkkkkkkkkkkkkkkkkk', {}],
+    ['the key in a cookie', '/', { cookie: 'kbctl-page=kkkkkkkkkkkkkkkkkkkk; key=kkkkkkkkkkkkkkkkkkkk' }],
+    ['another bearer token', '/metrics', { authorization: 'Bearer secret' }],
   ])('the status page refuses a request without the right key: %s', async (_, path, headers) => {
-    const server = await serve();
-    const key = keyOf(server);
     const body = 'Open the link that kbctl printed: it has the key of this page.\n';
+    const answer = await askWithoutKey(await serve({ key: 'k'.repeat(20) }), path, headers);
 
-    expect(await askWithoutKey(server, path(key), headers(key))).toMatchObject({ status: 401, body });
+    expect(answer).toMatchObject({ status: 401, body });
+  });
+
+  test('the key of the page can be set, and a scraper can send the key as a bearer token', async () => {
+    const key = 'k'.repeat(16);
+    const server = await serve({ key });
+
+    const answer = await askWithoutKey(server, '/metrics', { authorization: `Bearer ${key}` });
+    expect(answer).toMatchObject(shows('kube_bootstrap_controller_cluster_health{cluster="lab-2",health="good"}'));
+    expect(answer.headers['content-type']).toBe('application/openmetrics-text; version=1.0.0; charset=utf-8');
   });
 });
 
@@ -149,7 +157,7 @@ test('concurrent requests to the page cause one read of the table', async () => 
   };
   // The clock stands still, so that no request on a slow machine arrives after the cached result has expired.
   const server = await serve({ nowMs: () => 0, read: waitingRead });
-  const asked = ['/', '/', '/'].map((path) => ask(server, path));
+  const asked = ['/', '/', '/metrics'].map((path) => ask(server, path));
 
   waiting.resolve(FLEET);
 

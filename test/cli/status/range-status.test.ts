@@ -27,7 +27,7 @@ describe('a saved range', () => {
   const duplicate = (item: string) => ({ type: 'duplicate' as const, message: `${item} is taken twice`, item });
   const findings = ['10.0.0.1', '10.0.0.1', '10.9.9.9', 'fd00::1', '30000'].map(duplicate);
 
-  test('a range that was saved is shown with its figures and holds', () => {
+  test('a range that was saved is shown with its figures, holds and cells', () => {
     const { ranges } = statusOf({
       cluster: aCluster({ allocator: 'table' }),
       ranges: [saved(primary, aStoredRange(first(7), { allocator: 'table', strikes, holds: [hold, over] }))],
@@ -36,7 +36,8 @@ describe('a saved range', () => {
     const range = { key: primary, title: 'cluster IPs', range: '10.0.0.0/24', allocator: 'table', ready: true };
     const figures = { capacity: 254, used: 7, free: 247, usedPercent: 2.7, reserved: 16 };
     const problems = { leaking: 2, held: 2, duplicates: 1, holds: [hold] };
-    expect(ranges).toEqual([{ ...range, savedAtMs: NOW_MS - MINUTE_MS, ...figures, ...problems }]);
+    const map = { itemsPerCell: 1, first: '10.0.0.0', cells: `XDLLHHUU${'R'.repeat(9)}${'F'.repeat(238)}X` };
+    expect(ranges).toEqual([{ ...range, savedAtMs: NOW_MS - MINUTE_MS, ...figures, ...problems, map }]);
   });
 
   test('each range of the spec is shown, in the order of the keys', () => {
@@ -79,6 +80,7 @@ describe('a saved range', () => {
     const ranges = [saved(primary, aStoredRange(first(10), { range: '10.0.0.0/29' }))];
     const [range] = statusOf({ cluster, ranges }).ranges;
     expect(range).toMatchObject({ used: 10, capacity: 6, free: 0 });
+    expect(range?.map?.cells).toBe('XUUUUUUX');
   });
 });
 
@@ -95,6 +97,7 @@ describe('a range that was not saved, or not read', () => {
       { key: primary, range: '10.0.0.0/24', allocator: 'apiserver', ...figures, ...problems },
       { key: secondary, used: 1, capacity: 65_535 },
     ]);
+    expect(ranges[0]).not.toHaveProperty('map');
   });
 
   test('the status shows a range only if it was saved or a pass has counted its items', () => {
@@ -114,6 +117,7 @@ describe('a range that was not saved, or not read', () => {
   ])('the status shows the counts of the last pass for a range and ignores %s', (_, stored) => {
     const [range] = statusOf({ ranges: [saved(primary, stored)], records: counted(counts) }).ranges;
     expect(range).toMatchObject({ range: '10.0.0.0/24', used: 100, allocator: 'apiserver' });
+    expect(range?.map).toBeUndefined();
   });
 });
 
@@ -181,7 +185,7 @@ describe('the usage of a range', () => {
 
 describe('ServiceCIDRs in a cluster whose API servers allocate', () => {
   const network = (name: string, cidr: string, used: number, rest: object = {}) => {
-    return { name, cidr, ready: true, used, ...rest };
+    return { name, cidr, ready: true, used, cells: '4'.repeat(used), ...rest };
   };
   const TWO = {
     sums: [
@@ -206,6 +210,8 @@ describe('ServiceCIDRs in a cluster whose API servers allocate', () => {
       ['secondary cluster IPs', 'fd00::/64', 3, Number.MAX_SAFE_INTEGER],
     ]);
     expect(ranges.some((range) => 'specRange' in range)).toBe(false);
+    const cells = expect.stringMatching(/^UUUF+$/);
+    expect(ranges[3]?.map).toMatchObject({ itemsPerCell: 2 ** 56, first: 'fd00::', cells });
     const message = 'cluster IPs 2 ServiceCIDRs of IPv4: 100 % in use, 0 free';
     expect(attention).toMatchObject([{ word: 'almostFull', message }]);
   });
@@ -227,9 +233,9 @@ describe('ServiceCIDRs in a cluster whose API servers allocate', () => {
     const duplicates = ['10.5.0.3', '10.9.0.1'].map((item) => finding('duplicate', item));
     const findings = [...duplicates, finding('leakedRecord', '10.5.0.4')];
     const sums = [{ family: 'IPv4', networks: 1, used: 2, capacity: 14 }];
-    const state = { sums, networks: [network('kubernetes', '10.5.0.0/28', 2)] };
+    const state = { sums, networks: [network('kubernetes', '10.5.0.0/28', 2, { cells: '000440' })] };
     const [range] = statusOf({ records: recorded(state, findings) }).ranges;
-    expect(range).toMatchObject({ duplicates: 1, leaking: 1 });
+    expect(range).toMatchObject({ duplicates: 1, leaking: 1, map: { cells: `XFFDU${'F'.repeat(10)}X` } });
   });
 
   test('ServiceCIDRs are not shown if the table allocates', () => {

@@ -72,7 +72,7 @@ describeInEachTable('The status of a cluster', (open) => {
       health: 'unknown',
       apiServers: [{ address: '10.9.8.7', state: 'active', refreshedAtMs: 0, lastProbe: 'answered 200' }],
       ranges: [
-        { key: RANGE_KEYS.primary, used: 2, savedAtMs: 0 },
+        { key: RANGE_KEYS.primary, used: 2, savedAtMs: 0, map: { itemsPerCell: 1 } },
         { key: RANGE_KEYS.nodePorts, used: 1, savedAtMs: 0 },
       ],
       unreadable: [],

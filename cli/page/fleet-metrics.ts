@@ -66,6 +66,14 @@ function ofRanges(figure: 'capacity' | 'used' | 'held' | 'leaking'): SamplesOf {
   return (cluster) => wholeRanges(cluster).map((range) => ({ labels: { range: range.title }, value: range[figure] }));
 }
 
+export async function fleetMetrics(
+  fleet: FleetStatus,
+): Promise<{ readonly contentType: string; readonly text: string }> {
+  const registry = newRegistry();
+  addClusterMetrics(registry, fleet);
+  return { contentType: registry.contentType, text: await registry.metrics() };
+}
+
 export function newRegistry(): Registry<OpenMetricsContentType> {
   const registry = new Registry<OpenMetricsContentType>();
   registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE);

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { addClusterMetrics, newRegistry } from '../../../cli/passes/cluster-metrics.ts';
+import { fleetMetrics } from '../../../cli/page/fleet-metrics.ts';
 import {
   aClusterStatus,
   aFinding,
@@ -13,9 +13,7 @@ import {
 const unreadable = [{ name: 'broken', message: 'a later version wrote it' }];
 
 async function samplesOf(...clusters: Parameters<typeof aFleetStatus>[0]): Promise<string[]> {
-  const registry = newRegistry();
-  addClusterMetrics(registry, aFleetStatus(clusters, { unreadable }));
-  const text = await registry.metrics();
+  const { text } = await fleetMetrics(aFleetStatus(clusters, { unreadable }));
   return text
     .split('\n')
     .flatMap((line) => (line.startsWith('kube_') ? line.slice('kube_bootstrap_controller_'.length) : []));
@@ -50,6 +48,13 @@ test('the metrics of a cluster have the values of its status', async () => {
       'clusters_unreadable 1',
     ]),
   );
+});
+
+test('the metrics end with the last line that OpenMetrics requires', async () => {
+  const { contentType, text } = await fleetMetrics(aFleetStatus([]));
+
+  expect(contentType).toContain('application/openmetrics-text');
+  expect(text).toMatch(/# EOF\n$/);
 });
 
 test.each([

@@ -1,0 +1,88 @@
+import { formatAddress, parseAddress } from '../../lib/allocator/ip-address.ts';
+import { CELL_STATES, type CellState, type RangeMap, type RangeStatus } from '../status/cluster-status.ts';
+import { amount } from '../status/columns.ts';
+import { clipped, type Html, html } from './html.ts';
+
+/**
+ * The ways to draw a cell, with their texts in the legend: one for each state, and four levels of use for a bucket of items. Each
+ * key identifies an SVG pattern.
+ */
+export const LOOKS = {
+  ...CELL_STATES,
+  R: 'free, reserved band',
+  U1: 'up to ¼ in use',
+  U2: 'up to ½ in use',
+  U3: 'up to ¾ in use',
+  U4: 'more than ¾ in use',
+} as const;
+export type CellLook = keyof typeof LOOKS;
+
+const ORDER: readonly CellLook[] = ['D', 'L', 'H', 'U', 'U4', 'U3', 'U2', 'U1', 'R', 'F', 'X'];
+const CELL_PIXELS = 15;
+
+export function rangeMap(range: RangeStatus, map: RangeMap): Html {
+  const columns = map.cells.length > 256 ? 64 : 32;
+  const runs = runsOf(map, columns);
+  const rects = runs.map(({ look, from, length }) => {
+    const place = html`x="${from % columns}" y="${Math.floor(from / columns)}" width="${length}" height="1"`;
+    return html`<rect ${place} fill="url(#p${look})"><title>${itemsOf(map, from, length)}: ${LOOKS[look]}</title></rect>`;
+  });
+  const title = `${clipped(range.title, 80)} ${clipped(range.range, 80)}`;
+  const use = `${range.used} of ${amount(range.capacity)} in use`;
+  const rows = Math.ceil(map.cells.length / columns);
+  return html`<figure><h3>${title}</h3>
+<svg role="img" aria-label="Map of the ${title}: ${use}" viewBox="0 0 ${columns} ${rows}" width="${columns * CELL_PIXELS}">${rects}</svg>
+<figcaption>${legend(runs, map, range)}</figcaption></figure>`;
+}
+
+interface Run {
+  readonly look: CellLook;
+  readonly from: number;
+  readonly length: number;
+}
+
+export function runsOf(map: RangeMap, columns: number): Run[] {
+  const runs: Run[] = [];
+  let from = 0;
+  for (let at = 1; at <= map.cells.length; at++) {
+    const look = lookOf(map, from);
+    if (at < map.cells.length && at % columns !== 0 && lookOf(map, at) === look) continue;
+    runs.push({ look, from, length: at - from });
+    from = at;
+  }
+  return runs;
+}
+
+function lookOf({ cells, fill, itemsPerCell }: RangeMap, index: number): CellLook {
+  const letter = cells.charAt(index) as CellState;
+  if (letter !== 'U' || fill === undefined) return letter;
+  const level = Math.ceil((4 * (fill[index] ?? 0)) / itemsPerCell);
+  return (['U1', 'U1', 'U2', 'U3'] as const)[level] ?? 'U4';
+}
+
+export function itemsOf({ first, itemsPerCell }: RangeMap, from: number, length: number): string {
+  const one = itemAt(first, from * itemsPerCell);
+  const last = itemAt(first, (from + length) * itemsPerCell - 1);
+  return one === last ? one : `${one} to ${last}`;
+}
+
+function itemAt(first: string, index: number): string {
+  const address = parseAddress(first);
+  return address === undefined
+    ? String(Number(first) + index)
+    : formatAddress({ ...address, value: address.value + BigInt(index) });
+}
+
+/** Returns the legend with the number of items of each look. If a cell is several items, the figures of the range have the numbers. */
+function legend(runs: readonly Run[], { itemsPerCell }: RangeMap, range: RangeStatus): Html {
+  const { used, duplicates, leaking, held, free } = range;
+  const figures = { D: duplicates, L: leaking, H: held, F: free };
+  const cells = (look: CellLook) => runs.reduce((sum, run) => sum + (run.look === look ? run.length : 0), 0);
+  const items = (look: CellLook) =>
+    itemsPerCell === 1 ? cells(look) : look in figures && amount(figures[look as keyof typeof figures]);
+  const present = ORDER.filter((look) => cells(look) > 0);
+  return html`<ul class="legend">${present.map(
+    (look) =>
+      html`<li><svg viewBox="0 0 1 1" aria-hidden="true"><rect width="1" height="1" fill="url(#p${look})"/></svg>${LOOKS[look]} <b>${items(look)}</b>`,
+  )}${itemsPerCell > 1 && html`<li>a cell is ${itemsPerCell} items`}${itemsPerCell > 1 && html`<li>in use <b>${amount(used)}</b>`}</ul>`;
+}

@@ -1,0 +1,89 @@
+import { formatAddress, parseAddress } from '../../lib/allocator/ip-address.ts';
+import { hostBits, type Network } from '../../lib/allocator/network.ts';
+import { bitsOf, fromBits } from '../../lib/allocator/snapshot-bytes.ts';
+import { USAGE_CELLS } from '../../lib/cluster/service-cidr-usage.ts';
+import type { CellState, RangeMap } from './cluster-status.ts';
+
+export interface RangeLayout {
+  readonly first: string;
+  /** The number of unusable items before the first usable one and after the last: network and broadcast address. */
+  readonly before: number;
+  readonly after: number;
+  /** The number of usable items, the lowest of which are reserved. */
+  readonly max: number;
+  readonly reserved: number;
+}
+
+/** The items of each state, as sets in the byte format of a snapshot. */
+export interface RangeBits {
+  readonly used: Uint8Array;
+  readonly held: Uint8Array;
+  readonly leaking: Uint8Array;
+  readonly duplicates: Iterable<number>;
+}
+
+const MOST_CELLS = 1024;
+
+/**
+ * Draws a range from the states of its items. Returns `undefined` if the range has no usable item. A full /12 takes about a tenth
+ * of a second.
+ */
+export function drawRange(layout: RangeLayout, bits: RangeBits): RangeMap | undefined {
+  if (layout.max <= 0) return undefined;
+  const shift = Math.max(0, Math.ceil(Math.log2(sizeOf(layout) / MOST_CELLS)));
+  const cells = emptyCells(layout, shift);
+  const fill = cells.map(() => 0);
+  // The states are drawn from the least to the most severe, so that a bucket shows the most severe state of its items.
+  const drawn = { U: bits.used, H: bits.held, L: bits.leaking, D: fromBits(bits.duplicates) };
+  for (const [state, data] of Object.entries(drawn) as [CellState, Uint8Array][]) {
+    for (const bit of bitsOf(data)) {
+      if (bit >= layout.max) continue;
+      const cell = (bit + layout.before) >>> shift;
+      cells[cell] = state;
+      if (state === 'U') fill[cell] = (fill[cell] ?? 0) + 1;
+    }
+  }
+  return { itemsPerCell: 2 ** shift, first: layout.first, cells: cells.join(''), ...(shift > 0 && { fill }) };
+}
+
+interface NetworkUsage {
+  readonly cells: string;
+  readonly reserved: number;
+  readonly duplicates: readonly string[];
+}
+
+/** Draws a network of any size from the counts of its parts and its duplicates. */
+export function drawUsage(
+  network: Network,
+  { cells: usage, reserved, duplicates }: NetworkUsage,
+): RangeMap | undefined {
+  const shift = Math.max(0, hostBits(network) - Math.log2(USAGE_CELLS));
+  const itemsPerCell = 2 ** shift;
+  const after = network.family === 'IPv4' ? 1 : 0;
+  const max = 2 ** hostBits(network) - 1 - after;
+  if (max <= 0) return undefined;
+  const first = formatAddress({ family: network.family, value: network.base });
+  const empty = emptyCells({ first, before: 1, after, max, reserved }, shift);
+  const levels = empty.map((_, cell) => Number(usage[cell] ?? 0));
+  const cells = empty.map((state, cell) => ((levels[cell] ?? 0) > 0 ? 'U' : state));
+  for (const text of duplicates) {
+    const { value } = parseAddress(text) ?? { value: network.base };
+    cells[Number((value - network.base) >> BigInt(shift))] = 'D';
+  }
+  const fill = levels.map((level) => (level * itemsPerCell) / 4);
+  return { itemsPerCell, first, cells: cells.join(''), ...(shift > 0 && { fill }) };
+}
+
+function sizeOf({ before, max, after }: RangeLayout): number {
+  return before + max + after;
+}
+
+function emptyCells(layout: RangeLayout, shift: number): CellState[] {
+  const { before, max, reserved } = layout;
+  return Array.from({ length: Math.ceil(sizeOf(layout) / 2 ** shift) }, (_, cell) => {
+    const start = cell * 2 ** shift;
+    const end = start + 2 ** shift;
+    if (end <= before || start >= before + max) return 'X';
+    return reserved > 0 && start < before + reserved ? 'R' : 'F';
+  });
+}

@@ -1,0 +1,29 @@
+import type { Command } from 'commander';
+import type { Cli } from './cli.ts';
+import { EXIT, type ExitCode } from './errors.ts';
+import { startAgain } from './terminal.ts';
+
+const EVERY_MS = 5_000;
+
+export interface WatchOptions {
+  readonly watch?: boolean;
+}
+
+export function withWatchOption(command: Command): Command {
+  return command.option('-w, --watch', 'show it again every 5 seconds, until Ctrl-C or --timeout');
+}
+
+/** Calls `show` once. With `--watch`, calls it every few seconds until the command ends. */
+export async function watched(cli: Cli, { watch }: WatchOptions, show: () => Promise<ExitCode>): Promise<ExitCode> {
+  let code = await show();
+  while (watch) {
+    const isOver = await cli.sleep(EVERY_MS, cli.signal).then(
+      () => false,
+      () => true,
+    );
+    if (isOver) return cli.ended.aborted ? EXIT.interrupted : code;
+    startAgain(cli.output.terminal.out);
+    code = await show();
+  }
+  return code;
+}
