@@ -93,7 +93,7 @@ const EXAMPLE_SERVICE =
 const KUBECONFIG_IGNORED = 'KUBECONFIG is set but ignored: name a cluster with --kubeconfig FILE and -f cluster.yml.';
 
 /** Returns a spec with defaults, except that the table allocates, and probes go to this process. */
-export function embeddedSpec(
+function embeddedSpec(
   { name, addresses, serviceClusterIPRange, intervalSeconds }: EmbeddedKind,
   kubeconfigFile: string,
   urlOf: (address: string) => string,

@@ -19,10 +19,13 @@ interface Variant {
 }
 
 describe.each<Variant>([
-  { title: 'the reconciler "lease"', advertiseAddress: '10.9.8.7' },
-  { title: 'the reconciler "master-count"', advertiseAddress: '10.9.8.7', reconciler: 'master-count' },
-  { title: 'a Service of type NodePort', advertiseAddress: '10.9.8.7', nodePort: 30_443 },
-  { title: 'IPv6', advertiseAddress: '2001:db8::7', serviceClusterIPRange: 'fd00:10::/112' },
+  { title: 'the reconciler "lease" and a Service of type NodePort', advertiseAddress: '10.9.8.7', nodePort: 30_443 },
+  {
+    title: 'the reconciler "master-count" and IPv6',
+    advertiseAddress: '2001:db8::7',
+    serviceClusterIPRange: 'fd00:10::/112',
+    reconciler: 'master-count',
+  },
   { title: 'two families', advertiseAddress: '10.9.8.7', serviceClusterIPRange: '10.1.0.0/16,fd00:10::/112' },
 ])('with $title', (variant) => {
   const [etcd, otherEtcd] = [running(startEtcd), running(startEtcd)];

@@ -69,16 +69,20 @@ test('the function allocate allocates, releases and looks up items with the perm
   expect(world.callsNotGranted()).toEqual([]);
 });
 
-test('an update of the stack turns the webhook on, and keeps the table', async () => {
+const level = () => deployed.function('allocate').runnable.environment['POWERTOOLS_LOG_LEVEL'];
+
+test('an update of only parameters turns the webhook on, moves the alias to a version with the new values, and keeps the table', async () => {
   const items = await world.table().list('#clusters', '');
+  expect(level()).toBe('DEBUG');
+  const SecretsPrefix = 'kube-bootstrap-controller/';
   deployed = await world.deployRelease({
     Admission: 'on',
     AdmissionConcurrency: '5',
-    SecretsPrefix: 'kube-bootstrap-controller/',
+    SecretsPrefix,
+    LogLevel: 'ERROR',
   });
-  expect(deployed.function('admission').runnable.environment).toMatchObject({
-    SECRETS_PREFIX: 'kube-bootstrap-controller/',
-  });
+  expect(deployed.function('admission').runnable.environment).toMatchObject({ SECRETS_PREFIX: SecretsPrefix });
+  expect(level()).toBe('ERROR');
   expect(await world.table().list('#clusters', '')).toEqual(items);
 });
 
@@ -93,22 +97,13 @@ test('every function of a release loads with its layer, and reports a missing va
   }
 });
 
-test('an update that changes only a parameter moves the alias to a version with the new value, and the reverse update moves it to one with the old value', async () => {
-  const level = () => deployed.function('allocate').runnable.environment['POWERTOOLS_LOG_LEVEL'];
-  expect(level()).toBe('DEBUG');
-  deployed = await world.deployRelease({ LogLevel: 'ERROR' });
-  expect(level()).toBe('ERROR');
-  deployed = await world.deployRelease({ LogLevel: 'DEBUG' });
-  expect(level()).toBe('DEBUG');
-});
-
 /** Both releases contain this source code. The next release only has another version number. */
 test('after an update to the next release, and after an update back, the functions run the code of the deployed release with the parameters of the stack', async () => {
-  const running = async () => {
+  const running = async (expected: string) => {
     const { answer } = await deployed.fire('kubernetes-service');
     expect(answer).toMatchObject({ passes: expect.any(Number) });
     const { folder, environment, opt } = deployed.function('kubernetes-service').runnable;
-    expect(environment).toMatchObject({ POWERTOOLS_LOG_LEVEL: 'DEBUG' });
+    expect([environment['POWERTOOLS_LOG_LEVEL'], level()]).toEqual([expected, expected]);
     expect(existsSync(join(opt, 'nodejs/allocator.mjs'))).toBe(true);
     const codes = [join(folder, 'functions/kubernetes-service.mjs'), ...aliased()];
     const [release, ...others] = codes.map((file) =>
@@ -119,14 +114,14 @@ test('after an update to the next release, and after an update back, the functio
   };
   const aliased = () =>
     ['allocate', 'admission'].map((name) => join(deployed.function(name).runnable.folder, `functions/${name}.mjs`));
-  expect(await running()).toBe('first');
+  expect(await running('ERROR')).toBe('first');
 
-  deployed = await world.deployRelease({}, '99.0.0');
-  expect(await running()).toBe('next');
+  deployed = await world.deployRelease({ LogLevel: 'DEBUG' }, '99.0.0');
+  expect(await running('DEBUG')).toBe('next');
   expect(Object.keys(deployed.functions)).toContain('admission');
 
   deployed = await world.deployRelease();
-  expect(await running()).toBe('first');
+  expect(await running('DEBUG')).toBe('first');
 });
 
 test('a deleted stack can be created again with its existing table, and updates keep the table', async () => {

@@ -42,12 +42,12 @@ async function startControlPlane() {
 
 type DeployedCluster = ReturnType<typeof deployedCluster>;
 
-/** Deploys the stack and registers a cluster before the tests, and stops both after them. */
-export function deployedCluster() {
+/** Deploys the stack with these arguments and registers a cluster before the tests, and stops both after them. */
+export function deployedCluster(...args: readonly string[]) {
   return running(async () => {
     const world = await startWorld();
     const controlPlane = await startControlPlane();
-    const deployed = await world.deploy();
+    const deployed = await world.deploy(...args);
     await registerWith({ world, controlPlane });
     const close = async () => {
       await world.close();

@@ -11,7 +11,8 @@ import { STACK, textsIn } from './world.ts';
 const LOOP = 'kubernetes-service';
 
 /* The tests run in order with one stack: each starts with the state that the previous test left. */
-const our = deployedCluster();
+const PARAMETERS = ['admission=on', 'admissionConcurrency=5', 'clustersPerTick=8', 'tags=team=platform'];
+const our = deployedCluster(...PARAMETERS.flatMap((each) => ['--param', each]));
 
 beforeAll(async () => {
   // Only this loop claims a cluster for the stack.
@@ -49,7 +50,7 @@ const environment = () => {
  * Both builds contain this source code. The new build only has another version number. The test verifies that a deployment
  * replaces the code, that a rollback restores it and keeps the parameters, and that each build uses the table of the other.
  */
-test('a new build and a rollback continue with the state of the previous build, and the rollback keeps the parameters', async () => {
+test('a new build and a rollback continue with the state of the previous build, and keep the parameters, which a deployment prints', async () => {
   const file = join(our.world.project.folder, 'lib/runtime/version.ts');
   const [, version = ''] = /'([^']+)'/.exec(readFileSync(file, 'utf8')) ?? [];
   const agents = async () => {
@@ -62,30 +63,23 @@ test('a new build and a rollback continue with the state of the previous build, 
 
   writeFileSync(file, readFileSync(file, 'utf8').replace(version, '99.0.0-next'));
   const before = await kept();
-  const parameters = ['admission=on', 'admissionConcurrency=5', 'clustersPerTick=8', 'tags=team=platform'];
-  const printed = await our.world.project.serverless(['deploy', ...parameters.flatMap((each) => ['--param', each])]);
+  const printed = await our.world.project.serverless(['deploy', '--param', 'logLevel=WARN']);
   expect(printed).toMatch(
     /Next:\n *register a cluster: node cli\/kbctl\.mjs cluster apply .*\n *status: node cli\/kbctl\.mjs status --table \S+\n *dashboard: https/,
   );
+  expect(printed).toContain('not set them: ClustersPerTick=8, Admission=on, AdmissionConcurrency=5\n');
+  expect(printed).toMatch(/\nlayers:\n {2}allocator: arn:aws:lambda:\S+:layer:\S+:\d+\n/);
   our.deployed = await our.world.readBack();
   expect(await kept()).toEqual(before);
   expect(await agents()).toBe('new');
-  expect(environment()).toEqual(['INFO', '8', true]);
+  expect(environment()).toEqual(['WARN', '8', true]);
+  expect(await our.world.describe()).toMatchObject({ tags: { team: 'platform' } });
 
   await our.world.project.serverless(['rollback', '--timestamp', timestamp]);
   writeFileSync(file, readFileSync(file, 'utf8').replace('99.0.0-next', version));
   our.deployed = await our.world.readBack();
   expect(await agents()).toBe('before');
-  expect(environment()).toEqual(['INFO', '8', true]);
-});
-
-test("a deployment keeps the stack's parameters, and prints them", async () => {
-  const printed = await our.world.project.serverless(['deploy', '--param', 'logLevel=WARN']);
-  expect(printed).toContain('not set them: ClustersPerTick=8, Admission=on, AdmissionConcurrency=5\n');
-  expect(printed).toMatch(/\nlayers:\n {2}allocator: arn:aws:lambda:\S+:layer:\S+:\d+\n/);
-  our.deployed = await our.world.readBack();
   expect(environment()).toEqual(['WARN', '8', true]);
-  expect(await our.world.describe()).toMatchObject({ tags: { team: 'platform' } });
 });
 
 test('a table keeps all its items when its stack is removed and deployed again with it', async () => {

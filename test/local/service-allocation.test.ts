@@ -49,22 +49,6 @@ describe('Services of an API server that allocates through the table', () => {
     expect(await create(server, 'fits')).toMatchObject({ status: 201, spec: { clusterIP: spec?.clusterIP } });
   });
 
-  test('two API servers that allocate the same hundred addresses at the same time allocate each address once', async () => {
-    const table = memoryTable();
-    const servers = [await readyStandIn({ table }), await readyStandIn({ table })];
-    const wanted = Array.from({ length: 100 }, (_, index) => `10.0.0.${index + 1}`);
-
-    const replies = await Promise.all(
-      servers.flatMap((server) => wanted.map((clusterIP, index) => create(server, `s${index}`, { clusterIP }))),
-    );
-
-    expect(replies.filter(({ status }) => status === 201)).toHaveLength(100);
-    const refused = replies.filter(({ status }) => status === 422);
-    expect(refused).toHaveLength(100);
-    for (const { message } of refused) expect(message).toContain('provided IP is already allocated');
-    expect(await takenIn(table, RANGE_KEYS.primary)).toEqual(wanted);
-  });
-
   test('Services get no items if their ranges were not repaired within three intervals, but can release items', async () => {
     const table = memoryTable();
     const server = await readyStandIn({ table });

@@ -1,9 +1,7 @@
-import { execFile, execFileSync, spawnSync } from 'node:child_process';
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { json, text } from 'node:stream/consumers';
-import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 import { HttpClient } from '../../lib/kubernetes/http-client.ts';
@@ -83,37 +81,6 @@ describe('npm start', () => {
     expect(await readdir(data)).toEqual([]);
     expect(elsewhere.connections()).toBe(0);
     await elsewhere.close();
-  });
-
-  const isInstalled = (name: string) => spawnSync(name, ['--help']).error === undefined;
-
-  (isInstalled('kubectl') ? test : test.skip)('npm start prints commands that work by copy and paste', async () => {
-    const child = start(['--data', join(folder, "it's copied")]);
-    await child.untilItPrints(/created endpointslice/);
-    const printed = [...child.output().matchAll(/^ {2}((?:echo .* \| )?kubectl .*)$/gm)];
-    const answers = printed.map(([, command = '']) =>
-      execFileSync('bash', ['-c', command], { cwd: REPOSITORY, encoding: 'utf8', stdio: 'pipe' }),
-    );
-    expect(answers).toEqual([
-      'service/shop created\n',
-      expect.stringMatching(/^shop +ClusterIP +10\.0\.0\./m),
-      expect.stringContaining('"kubernetes" deleted'),
-    ]);
-    await expectCleanEnd(child, 'SIGINT', ENDED_EMBEDDED);
-  });
-
-  // Node 22 strips types, but does not support "await using".
-  test('npm start under Node 22, which is too old, fails with one line', async () => {
-    const versions = `{ value: { ...process.versions, node: '22.23.2' } }`;
-    const pretend = `data:text/javascript,Object.defineProperty(process, 'versions', ${versions})`;
-    const args = ['--import', pretend, 'cli/kbctl.mjs', 'run'];
-    await expect(promisify(execFile)(process.execPath, args, { cwd: REPOSITORY })).rejects.toMatchObject({
-      code: 1,
-      stdout: '',
-      stderr: expect.stringMatching(
-        /^kube-bootstrap-controller needs Node\.js 24 or later and this is .*"npm ci".*\n$/,
-      ),
-    });
   });
 });
 

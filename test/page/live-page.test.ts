@@ -61,8 +61,8 @@ test('changes in the table appear without a reload', async () => {
   expect(problems).toEqual([]);
 });
 
-test('an update keeps the focus, and the scroll positions of the page and of its tables', async () => {
-  clusters = fleetOf(60, 5);
+test('an update keeps the focus, the scroll positions of the page and of its tables, the filter and unfolded problems', async () => {
+  clusters = fleetOf(60, 30);
   const { page } = await browser.open(server.url, { viewport: { width: 360, height: 740 } });
   await page.getByRole('link', { name: 'tenant-50-eu-central-1' }).focus();
   const scrolled = await page.evaluate<number>('document.querySelector(".scroll").scrollLeft = 50, scrollY');
@@ -75,17 +75,11 @@ test('an update keeps the focus, and the scroll positions of the page and of its
   expect(await page.evaluate('document.querySelector(".scroll").scrollLeft')).toBe(50);
   expect(scrolled).toBeGreaterThan(100);
   expect(Math.abs((await page.evaluate<number>('scrollY')) - scrolled)).toBeLessThan(200);
-});
 
-test('an update keeps the filter and the problems that are unfolded', async () => {
-  clusters = fleetOf(60, 30);
-  const { page } = await browser.open(server.url);
   await page.getByLabel('Filter').fill('tenant-1-');
   await page.locator('summary:visible').click();
-
-  clusters = clusters.map((cluster) => ({ ...cluster, mode: 'observe' }));
-  await page.getByText('observe').filter({ visible: true }).waitFor();
-
+  clusters = clusters.map((cluster) => ({ ...cluster, mode: 'enforce' }));
+  await page.getByText('enforce').filter({ visible: true }).waitFor();
   expect(await page.locator('tbody tr:visible').count()).toBe(1);
   expect(await page.locator('details[open]').count()).toBe(1);
 });

@@ -6,7 +6,6 @@ import {
   type WriteResult,
 } from '../../lib/table/key-value-table.ts';
 import { itemOf, storedSize } from '../../lib/table/stored-item.ts';
-import { frozen } from './frozen.ts';
 
 /** The number of writes to all tables, which is the write id of the last one. */
 let writes = 0;
@@ -77,4 +76,11 @@ export function memoryTable({
 
     remove: (cluster, key) => void partition(cluster).delete(key),
   };
+}
+
+/** Freezes a value and all of its parts. Binary data cannot be frozen. */
+function frozen<Value>(value: Value): Value {
+  if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) return value;
+  for (const part of Object.values(value)) frozen(part);
+  return Object.freeze(value);
 }

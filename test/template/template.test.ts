@@ -421,31 +421,23 @@ test('the stack uses an existing table that a parameter names, and creates none'
   }
 });
 
-describe('alarms and dashboard', () => {
-  const actions = (template: ResolvedTemplate) => {
-    const all = [...ofType(template, 'AWS::CloudWatch::Alarm'), ...ofType(template, 'AWS::CloudWatch::CompositeAlarm')];
-    return all.map(({ Properties }) => Properties.AlarmActions).filter((list) => list !== undefined);
-  };
-
-  test('alarms and the dashboard exist by default, and alarms notify only the topic that a parameter names', () => {
-    expect(ofType(byDefault, 'AWS::CloudWatch::Dashboard')).toHaveLength(1);
-    expect(actions(byDefault).length).toBeGreaterThan(10);
-    for (const list of actions(byDefault)) expect(list).toEqual([]);
-    for (const list of actions(everything)) expect(list).toEqual([EVERYTHING.AlarmTopicArn]);
-  });
-
-  test('the dashboard shows every alarm', () => {
-    const [dashboard] = ofType(byDefault, 'AWS::CloudWatch::Dashboard');
-    const [{ properties }] = JSON.parse(dashboard?.Properties.DashboardBody).widgets;
-    const shown = properties.alarms.map((arn: string) => arn.split(':alarm:')[1]);
-    const alarms = Object.values(byDefault.Resources).filter(({ Type }) => /::(Composite)?Alarm$/.test(Type));
-    expect(shown.sort()).toEqual(alarms.map(({ Properties }) => Properties.AlarmName).sort());
-  });
-
-  test('the template contains no alarms and no dashboard if parameters turn them off', () => {
-    expect(ofType(nothing, 'AWS::CloudWatch::Alarm')).toEqual([]);
-    expect(ofType(nothing, 'AWS::CloudWatch::Dashboard')).toEqual([]);
-  });
+test('alarms and the dashboard exist unless parameters turn them off, and alarms notify only the topic that a parameter names', () => {
+  const alarmsOf = ({ Resources }: ResolvedTemplate) =>
+    Object.values(Resources).filter(({ Type }) => /::(Composite)?Alarm$/.test(Type));
+  const actions = (template: ResolvedTemplate) =>
+    alarmsOf(template).flatMap(({ Properties }) => (Properties.AlarmActions ? [Properties.AlarmActions] : []));
+  expect(actions(byDefault).length).toBeGreaterThan(10);
+  for (const list of actions(byDefault)) expect(list).toEqual([]);
+  for (const list of actions(everything)) expect(list).toEqual([EVERYTHING.AlarmTopicArn]);
+  const [dashboard] = ofType(byDefault, 'AWS::CloudWatch::Dashboard');
+  const [{ properties }] = JSON.parse(dashboard?.Properties.DashboardBody).widgets;
+  const shown = properties.alarms.map((arn: string) => arn.split(':alarm:')[1]);
+  expect(shown.sort()).toEqual(
+    alarmsOf(byDefault)
+      .map(({ Properties }) => Properties.AlarmName)
+      .sort(),
+  );
+  expect([...alarmsOf(nothing), ...ofType(nothing, 'AWS::CloudWatch::Dashboard')]).toEqual([]);
 });
 
 test('the outputs contain the next steps, and omit resources that the stack does not contain', () => {
@@ -462,9 +454,6 @@ test('the outputs contain the next steps, and omit resources that the stack does
 
 const ofAdmission = ({ Resources }: ResolvedTemplate) =>
   Object.fromEntries(Object.entries(Resources).filter(([id]) => id.startsWith('Admission')));
-const apiGateway = (parameters: object) =>
-  resolved({ ...WITH_ADMISSION, AdmissionEndpoint: 'apiGateway', ...parameters });
-
 test('the admission function and its resources do not exist by default', () => {
   expect(ofAdmission(byDefault)).toEqual({});
   expect(JSON.stringify(byDefault.Resources)).not.toContain('-admission');
@@ -483,22 +472,19 @@ test('the admission function has a URL that everyone may call, with both permiss
   expect(ofType(withAdmission, 'AWS::ApiGateway::RestApi')).toEqual([]);
 });
 
-test('the admission function can have an API instead of a URL, for regions without function URLs', () => {
-  const template = apiGateway({});
+test.each([
+  ['regional', '', 'REGIONAL', []],
+  ['reachable only from VPC endpoints', 'vpce-1,vpce-2', 'PRIVATE', ['vpce-1', 'vpce-2']],
+])('the admission function can have an API instead of a URL, which is %s', (_, AdmissionVpcEndpointIds, type, ids) => {
+  const template = resolved({ ...WITH_ADMISSION, AdmissionEndpoint: 'apiGateway', AdmissionVpcEndpointIds });
   expect(ofType(template, 'AWS::Lambda::Url')).toEqual([]);
   const [api] = ofType(template, 'AWS::ApiGateway::RestApi');
-  expect(api?.Properties).toMatchObject({ EndpointConfiguration: { Types: ['REGIONAL'] } });
-  expect(api?.Properties).not.toHaveProperty('Policy');
+  const configuration = { Types: [type], ...(ids.length > 0 && { VpcEndpointIds: ids }) };
+  expect(api?.Properties.EndpointConfiguration).toEqual(configuration);
+  const conditions = api?.Properties.Policy?.Statement.map((one: { Condition: object }) => one.Condition);
+  expect(conditions).toEqual(ids.length > 0 ? [{ StringEquals: { 'aws:SourceVpce': ids } }] : undefined);
   expect(template.Outputs['AdmissionUrl']?.Value).toEqual({
     'Fn::Sub': 'https://${AdmissionApi}.execute-api.REGION.amazonaws.com/admission/',
-  });
-});
-
-test('the admission function has an API that is reachable only from VPC endpoints if a parameter names them', () => {
-  const [api] = ofType(apiGateway({ AdmissionVpcEndpointIds: 'vpce-1,vpce-2' }), 'AWS::ApiGateway::RestApi');
-  expect(api?.Properties).toMatchObject({
-    EndpointConfiguration: { Types: ['PRIVATE'], VpcEndpointIds: ['vpce-1', 'vpce-2'] },
-    Policy: { Statement: [{ Condition: { StringEquals: { 'aws:SourceVpce': ['vpce-1', 'vpce-2'] } } }] },
   });
 });
 

@@ -465,14 +465,4 @@ describe('a field with any value', () => {
       }),
     );
   });
-
-  test('no value in a field of an API server or a port makes the validation throw an error', () => {
-    const field = fc.constantFrom('address', 'host', 'kind', 'probe', 'name', 'port', 'protocol', 'url');
-    const item = fc.dictionary(field, fc.jsonValue());
-    fc.assert(
-      fc.property(fc.array(fc.oneof(item, fc.jsonValue())), (items) => {
-        expect(faultsOf(aSpec({ apiServers: items, service: { extraPorts: items } }))).toEqual(expect.any(Array));
-      }),
-    );
-  });
 });

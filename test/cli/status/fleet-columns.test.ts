@@ -84,34 +84,18 @@ test('the line of a range shows the range for which its figures were counted, ev
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
-const DAY = 24 * HOUR;
-const YEAR = 365 * DAY;
 
 describe('an age in the format of kubectl', () => {
-  test.each([
-    [-2_000, '<invalid>'],
-    [-1_999, '0s'],
-    [0, '0s'],
-    [999, '0s'],
-    [5 * SECOND, '5s'],
-    [119 * SECOND, '119s'],
-    [2 * MINUTE, '2m'],
-    [3 * MINUTE + 20 * SECOND, '3m20s'],
-    [10 * MINUTE - 1, '9m59s'],
-    [10 * MINUTE + 59 * SECOND, '10m'],
-    [179 * MINUTE, '179m'],
-    [3 * HOUR, '3h'],
-    [7 * HOUR + 59 * MINUTE, '7h59m'],
-    [8 * HOUR + 59 * MINUTE, '8h'],
-    [47 * HOUR, '47h'],
-    [2 * DAY, '2d'],
-    [7 * DAY + 23 * HOUR, '7d23h'],
-    [8 * DAY + 23 * HOUR, '8d'],
-    [729 * DAY, '729d'],
-    [2 * YEAR + 3 * DAY, '2y3d'],
-    [8 * YEAR + 3 * DAY, '8y'],
-  ])('an age of %d ms is shown as %s', (ms, text) => {
-    expect(formatAge(ms)).toBe(text);
+  test('ages have the format of kubectl', () => {
+    expect([-2_000, -1_999, 0, 999, 5 * SECOND, 119 * SECOND].map(formatAge)).toEqual([
+      ...['<invalid>', '0s', '0s', '0s', '5s', '119s'],
+    ]);
+    const minutes = [2, 3 + 1 / 3, 10 - 1 / 60_000, 10.99, 179, 180, 7 * 60 + 59, 8 * 60 + 59];
+    expect(minutes.map((count) => formatAge(count * MINUTE))).toEqual([
+      ...['2m', '3m20s', '9m59s', '10m', '179m', '3h', '7h59m', '8h'],
+    ]);
+    const hours = [47, 48, 7 * 24 + 23, 8 * 24 + 23, 729 * 24, 733 * 24, 8 * 365 * 24 + 72];
+    expect(hours.map((count) => formatAge(count * HOUR))).toEqual(['47h', '2d', '7d23h', '8d', '729d', '2y3d', '8y']);
   });
 
   test('a time in the future, by another clock, is not shown as a past one', () => {
@@ -123,16 +107,8 @@ describe('an age in the format of kubectl', () => {
   });
 });
 
-test.each([
-  [0, '0ms'],
-  [-3, '0ms'],
-  [12.5, '13ms'],
-  [412, '412ms'],
-  [1_000, '1s'],
-  [1_290, '1.2s'],
-  [45_900, '45s'],
-  [119_999, '119s'],
-  [200_000, '3m20s'],
-])('a duration of %d ms is shown as %s', (ms, text) => {
-  expect(formatDuration(ms)).toBe(text);
+test('durations are shown with at most two units', () => {
+  const shown = { '0ms': 0, '13ms': 12.5, '412ms': 412, '1s': 1_000, '1.2s': 1_290, '45s': 45_900, '3m20s': 200_000 };
+  expect(Object.values(shown).map(formatDuration)).toEqual(Object.keys(shown));
+  expect([formatDuration(-3), formatDuration(119_999)]).toEqual(['0ms', '119s']);
 });

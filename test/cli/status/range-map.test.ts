@@ -1,5 +1,4 @@
 import { describe, expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import { drawRange, type RangeBits } from '../../../cli/status/range-map.ts';
 import { type TextRange, textRange } from '../../../cli/status/range-status.ts';
 import { fromBits } from '../../../lib/allocator/snapshot-bytes.ts';
@@ -14,12 +13,6 @@ const drawn = (range: TextRange, given: RangeBits) => found(drawRange(range, giv
 function bits(items: Partial<Record<'used' | 'held' | 'leaking' | 'duplicates', readonly number[]>> = {}): RangeBits {
   const { used = [], held = [], leaking = [], duplicates = [] } = items;
   return { used: fromBits(used), held: fromBits(held), leaking: fromBits(leaking), duplicates };
-}
-
-const sizeOf = ({ before, max, after }: TextRange) => before + max + after;
-
-function count(cells: string, letters: string): number {
-  return [...cells].filter((letter) => letters.includes(letter)).length;
 }
 
 describe('the cells of a range', () => {
@@ -64,56 +57,5 @@ describe('the cells of a range', () => {
     const map = drawn(layout('10.16.0.0/12'), { used: all, held: all, leaking: all, duplicates: [] });
     expect(map.cells).toBe('L'.repeat(1024));
     expect(map.fill?.reduce((sum, fill) => sum + fill, 0)).toBe(max);
-  });
-});
-
-describe('invariants of maps', () => {
-  const SMALL = ['10.0.0.0/24', '10.1.0.0/22', 'fd00::/118', '30000-30999', '80', '10.0.0.8/29'];
-  const LARGE = ['10.1.0.0/16', '10.16.0.0/12', '10.4.0.0/15', '10.2.0.0/19', 'fd00::/112', '1-65535', '20000-30000'];
-
-  /** Generates a range and the states of its items. Every item that is held or leaking is in use. */
-  function marked(texts: readonly string[]) {
-    return fc.constantFrom(...texts).chain((text) => {
-      const placed = layout(text);
-      const item = fc.nat(placed.max - 1);
-      const state = fc.constantFrom('used', 'held', 'leaking', 'duplicate');
-      return fc
-        .uniqueArray(fc.tuple(item, state), { maxLength: 200, selector: ([index]) => index })
-        .map((states) => ({ placed, states }));
-    });
-  }
-
-  function bitsFor(states: readonly (readonly [number, string])[]): RangeBits {
-    const those = (wanted: string) => states.flatMap(([item, state]) => (state === wanted ? item : []));
-    const used = states.map(([item]) => item);
-    return bits({ used, held: those('held'), leaking: those('leaking'), duplicates: those('duplicate') });
-  }
-
-  test('a cell of one item shows whether it is in use, held, leaking or duplicate', () => {
-    fc.assert(
-      fc.property(marked(SMALL), ({ placed, states }) => {
-        const { cells } = drawn(placed, bitsFor(states));
-        const counted = (wanted: string) => states.filter(([, state]) => state === wanted).length;
-        expect(cells).toHaveLength(sizeOf(placed));
-        expect(count(cells, 'DLHU')).toBe(states.length);
-        expect(count(cells, 'DLHURF')).toBe(placed.max);
-        expect(count(cells, 'D')).toBe(counted('duplicate'));
-        expect(count(cells, 'L')).toBe(counted('leaking'));
-        expect(count(cells, 'H')).toBe(counted('held'));
-      }),
-    );
-  });
-
-  test('in a map with several items per cell, the counts of the cells add up to the number of items in use, and every cell shown as used has a count above zero', () => {
-    fc.assert(
-      fc.property(marked(LARGE), ({ placed, states }) => {
-        const { cells, fill = [], itemsPerCell } = drawn(placed, bitsFor(states));
-        expect(cells.length).toBeLessThanOrEqual(1024);
-        expect(cells.length).toBeGreaterThan(512);
-        expect(Math.ceil(sizeOf(placed) / itemsPerCell)).toBe(cells.length);
-        expect(fill.reduce((sum, one) => sum + one, 0)).toBe(states.length);
-        expect([...cells].every((letter, at) => 'DLHU'.includes(letter) === (fill[at] ?? 0) > 0)).toBe(true);
-      }),
-    );
   });
 });
