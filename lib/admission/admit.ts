@@ -98,7 +98,7 @@ async function allocate(
   }
   const unrepaired = await refusalOfUnrepaired(table, cluster.spec, rangesOf(plan), nowMs());
   if (unrepaired !== undefined) return { outcome: 'failed', code: unrepaired.code, message: unrepaired.message };
-  const claim = { nowMs: nowMs(), holdOwner: holdOwnerOf(service) };
+  const claim = { nowMs, holdOwner: holdOwnerOf(service) };
   const ofService = { service: { namespace, name }, isNew: operation === 'CREATE', claim };
   const result = await allocatePlan(plan, cluster, ofService, options);
   if (result.outcome === 'refused') return verdictOf(result);

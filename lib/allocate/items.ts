@@ -42,7 +42,7 @@ export async function allocateItems(
     const over = holdIsOver(terms, nowMs());
     if (over !== undefined) return refusedAnswer(request, over);
     const expected = takesUp?.[name] ?? [];
-    const claim = takeUp && { claim: { nowMs: nowMs(), expected, holdOwner: takeUp.holdOwner } };
+    const claim = takeUp && { claim: { nowMs, expected, holdOwner: takeUp.holdOwner } };
     const allocated = await range.allocate(values, { hold, ...claim });
     if (isRefused(allocated)) {
       const fault = indexes[allocated.index ?? -1];

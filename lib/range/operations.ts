@@ -21,7 +21,8 @@ export interface AllocateOptions {
  */
 export interface HoldClaim {
   readonly holdOwner?: string | undefined;
-  readonly nowMs: number;
+  /** Returns the time of each attempt to write the range, because a hold may end between two of them. */
+  readonly nowMs: () => number;
   /** If set, only holds that equal these are claimed. */
   readonly expected?: readonly Hold[];
 }
@@ -147,7 +148,7 @@ function takeValue(range: Range, value: string, claim: HoldClaim | undefined): T
   // have released it.
   if (hold === undefined) return expected === undefined ? range.take(value) : notHeld(range.canonical(value));
   const isExpected = expected !== undefined && sameTerms(hold, expected);
-  return isExpected && !isOver(hold, nowMs) && mayClaim(hold, holdOwner) ? range.claim(value) : range.take(value);
+  return isExpected && !isOver(hold, nowMs()) && mayClaim(hold, holdOwner) ? range.claim(value) : range.take(value);
 }
 
 /** Returns the refusal of an item whose hold changed after a request began. `owner` is the owner that the request expects. */

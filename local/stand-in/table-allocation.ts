@@ -32,7 +32,7 @@ export function tableAllocation({ table, cluster, pick, nowMs }: Options): Servi
         if (range === undefined) return refused('NotReady', `cluster ${cluster} is not registered`);
         const unrepaired = await refusalOfUnrepaired(table, range.spec, [key], nowMs());
         if (unrepaired !== undefined) return unrepaired;
-        const claim = { nowMs: nowMs(), holdOwner };
+        const claim = { nowMs, holdOwner };
         const result = await range.allocate([item], { claim });
         return isRefused(result) ? result : { item: result.items[0] ?? '' };
       },

@@ -31,7 +31,7 @@ const byReview = fc
   .tuple(aBit, fc.boolean(), fc.boolean(), fc.constantFrom('web', 'api'))
   .map(([bit, isNew, isUndone, name]): Write => {
     const requested = [undefined, text(bit)];
-    const options = { service: { namespace: 'a', name }, isNew, named: [text(bit)], claim: { nowMs: NOW } };
+    const options = { service: { namespace: 'a', name }, isNew, named: [text(bit)], claim: { nowMs: () => NOW } };
     return (stored) => {
       const { result, range } = allocateForService(asRange(stored), requested, options);
       if (result.outcome === 'refused' || !isUndone) return range.content;

@@ -59,7 +59,7 @@ const NOT_READY = {
 describe('Allocations from a stored range', () => {
   test('an allocation refuses an address outside the range, a release ignores it, and neither reads the table', async () => {
     const table: KeyValueTable = { get: unasked, getAll: unasked, list: unasked, put: unasked };
-    const service = { service: { namespace: 'a', name: 'b' }, isNew: true, named: [], claim: { nowMs: 0 } };
+    const service = { service: { namespace: 'a', name: 'b' }, isNew: true, named: [], claim: { nowMs: () => 0 } };
     for (const refusal of [
       await over(table).allocate([NEXT, 'fd00::']),
       await over(table).allocateFor([NEXT, 'fd00::'], service),
@@ -97,7 +97,7 @@ describe('Allocations from a stored range', () => {
     const service = { namespace: 'a', name: 'b' };
     for (const refused of [
       await allocations.allocate([NEXT]),
-      await allocations.allocateFor([NEXT], { service, isNew: true, named: [], claim: { nowMs: 0 } }),
+      await allocations.allocateFor([NEXT], { service, isNew: true, named: [], claim: { nowMs: () => 0 } }),
       await allocations.release(['fd00::2']),
       await allocations.heldBy('r1'),
       await allocations.lookUp(['fd00::2']),
@@ -161,6 +161,19 @@ test('a release with a request id frees only the addresses that this request sti
     { item: 'fd00::3', outcome: 'kept' },
   ]);
   expect(await takenIn(table)).toEqual(['fd00::2', 'fd00::3']);
+});
+
+test('a hold that ends between two attempts to write the range is not claimed', async () => {
+  const stored = await newTable({ data: fromBits([0]), holds: [{ ...HOLD, items: ['fd00::1'] }] });
+  let nowMs = 899;
+  const put: KeyValueTable['put'] = async (item, previous) => {
+    if (nowMs === 900) return stored.put(item, previous);
+    nowMs = 900;
+    return { outcome: 'lost' };
+  };
+  const claim = { nowMs: () => nowMs, holdOwner: 'team-a' };
+  const allocated = await over({ ...stored, put }).allocate(['fd00::1'], { claim });
+  expect(allocated).toMatchObject({ code: 'AlreadyAllocated' });
 });
 
 describe('a retry of a request', () => {
