@@ -116,7 +116,7 @@ export class StockApiServer {
   repair(): void {
     for (const service of this.#plane.services()) {
       for (const address of addressesOf(service)) {
-        if (this.cidrs().some((cidr) => hasAddress(cidr, address))) this.#repairRecord(service, address);
+        if (this.cidrs().some((cidr) => hasItem(cidr, address))) this.#repairRecord(service, address);
       }
     }
     const nowMs = this.#plane.nowMs?.() ?? 0;
@@ -198,7 +198,7 @@ export class StockApiServer {
   }
 
   #record(key: string, address: string): string | undefined {
-    const isServed = this.cidrs(true).some((cidr) => hasAddress(cidr, address));
+    const isServed = this.cidrs(true).some((cidr) => hasItem(cidr, address));
     if (!isServed || this.#plane.find('ipaddresses', '', address) !== undefined) return undefined;
     this.#plane.place('ipaddresses', stockRecord(address, key), BY_API_SERVER);
     return address;
@@ -207,12 +207,6 @@ export class StockApiServer {
   #store(service: StoredService): StoredService {
     return this.#plane.place('services', service, BY_API_SERVER) as StoredService;
   }
-}
-
-/** Returns whether the range has the address: neither the network address nor the broadcast address of IPv4 is one. */
-export function hasAddress(cidr: string, address: string): boolean {
-  const ends = [cidr.split('/')[0], ...(isIPv6(address) ? [] : [itemAt(cidr, sizeOf(cidr))])];
-  return hasItem(cidr, address) && !ends.includes(address);
 }
 
 export function isManaged({ metadata }: KubernetesObject): boolean {

@@ -8,12 +8,12 @@ import {
   type Admission,
   addressesOf,
   BY_API_SERVER,
-  hasAddress,
   isManaged,
   parentOf,
   StockApiServer,
   withAddresses,
 } from './stock-api-server.ts';
+import { hasItem } from './stored-items.ts';
 import type { Violation, World } from './world.ts';
 
 const NAMESPACE = 'a';
@@ -81,7 +81,7 @@ export class StockCluster {
     const isNeeded = ({ metadata }: IPAddressObject) =>
       this.api
         .cidrs()
-        .filter((cidr) => hasAddress(cidr, metadata.name))
+        .filter((cidr) => hasItem(cidr, metadata.name))
         .every((cidr) => cidrs.includes(cidr));
     do await clock.wait(10_000);
     while (this.#world.isFaulty && this.api.addresses().some(isNeeded));
@@ -282,7 +282,7 @@ export class StockCluster {
     const claimed = this.#plane
       .services()
       .flatMap(addressesOf)
-      .filter((each) => cidrs.some((cidr) => hasAddress(cidr, each)));
+      .filter((each) => cidrs.some((cidr) => hasItem(cidr, each)));
     return [...new Set(claimed)]
       .filter((address) => !isRecorded(address) && !this.#mayStay(address))
       .map((address) => ({ kind: 'unrecorded', message: `${address} has a Service and no IPAddress at the end` }));

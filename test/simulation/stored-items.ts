@@ -113,16 +113,17 @@ export function keyOf(item: string): string {
   return item.includes('.') ? 'ranges/serviceips' : 'ranges/servicenodeports';
 }
 
-/** Returns whether a range of addresses or ports contains the item. */
+/** Returns whether an item can be allocated from a range: not the network address, and not the broadcast address of IPv4. */
 export function hasItem(range: string, item: string): boolean {
   const isAddress = /[.:]/.test(item);
   if (isAddress !== range.includes('/') || item.includes(':') !== range.includes(':')) return false;
   const [first = '', last = '0'] = range.split(isAddress ? '/' : '-');
   if (!isAddress) return Number(item) >= Number(first) && Number(item) <= Number(last);
-  if (item.includes(':')) return item.startsWith(first);
+  if (item.includes(':')) return item.startsWith(first) && item !== first;
   const number = (text: string) => text.split('.').reduce((sum, part) => sum * 256 + Number(part), 0);
   const size = 2 ** (32 - Number(last));
-  return Math.floor(number(item) / size) === Math.floor(number(first) / size);
+  const place = number(item) - number(first);
+  return place > 0 && place < size - 1;
 }
 
 /** Returns the number of items in a range, without the network address, and without the broadcast address of IPv4. */
