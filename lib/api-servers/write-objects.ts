@@ -2,12 +2,10 @@ import type { Finding } from '../cluster/finding.ts';
 import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
 import {
   addressesIn,
-  defaultServiceCidr,
   type EndpointSliceObject,
   type EndpointsObject,
   KUBERNETES_SERVICE,
   type PublishedObjects,
-  SERVICE_CIDR_REF,
   type ServiceObject,
 } from '../cluster/published-objects.ts';
 import { type ContestState, versionsOf } from '../endpoints/contested-writes.ts';
@@ -26,6 +24,7 @@ import {
 } from '../kubernetes/cluster-port.ts';
 import type { ClusterSpec } from '../spec/cluster-spec.ts';
 import { defined } from '../util/values.ts';
+import { createDefaultServiceCidr } from './default-service-cidr.ts';
 
 /** The reason why an object was not written. */
 export type WriteFailure = EndpointsError | ClusterError;
@@ -239,9 +238,8 @@ async function createNamespace(kubernetes: ClusterPort): Promise<boolean> {
 /** Returns an error if the API server does not serve ServiceCIDRs or denies access. */
 async function createServiceCidr(kubernetes: ClusterPort, spec: ClusterSpec) {
   try {
-    if ((await kubernetes.get(SERVICE_CIDR_REF)) !== undefined) return undefined;
-    const result = await kubernetes.create(defaultServiceCidr(spec));
-    return result.outcome === 'created' ? result.outcome : undefined;
+    const { outcome } = await createDefaultServiceCidr(kubernetes, spec);
+    return outcome === 'created' ? outcome : undefined;
   } catch (error) {
     if (error instanceof ClusterError && (error.code === 'Rejected' || error.code === 'Forbidden')) return error;
     throw error;
