@@ -22,11 +22,16 @@ export function parseListenAddress(text: string): ListenAddress {
   return host ? { host, port } : { port };
 }
 
-/** Waits until the server listens, and returns a function that closes it. @throws CliError if it cannot listen */
+/**
+ * Waits until the server listens, and returns a function that closes it.
+ * @param ended aborts when the server is closed
+ * @throws CliError if it cannot listen
+ */
 export async function listening(
   server: Server,
   { host, port }: ListenAddress,
   what: string,
+  ended: AbortController,
 ): Promise<() => Promise<void>> {
   try {
     await once(server.listen({ port, host }), 'listening');
@@ -36,5 +41,8 @@ export async function listening(
       { cause },
     );
   }
-  return () => closeAtOnce(server);
+  return async () => {
+    ended.abort();
+    await closeAtOnce(server);
+  };
 }

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import type { Server } from 'node:http';
+import type { IncomingMessage, RequestListener, Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 export interface LoopbackServer {
@@ -7,6 +7,21 @@ export interface LoopbackServer {
   readonly host: string;
   /** Also closes every connection. */
   close(): Promise<void>;
+}
+
+export interface LocalReply {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+/** Returns the listener that sends each answer. If there is none, the connection ends. */
+export function answering(answer: (request: IncomingMessage) => Promise<LocalReply>): RequestListener {
+  return (request, response) => {
+    answer(request)
+      .then(({ status, headers, body }) => response.writeHead(status, headers).end(body))
+      .catch((error: unknown) => response.destroy(error instanceof Error ? error : new Error(String(error))));
+  };
 }
 
 /** Starts a server on the loopback. Port 0 stands for a free port. @throws Error if the port is not free */

@@ -6,6 +6,7 @@ import type { ServiceCidrUsage } from '../../lib/cluster/service-cidr-usage.ts';
 import type { ClusterSpec } from '../../lib/spec/cluster-spec.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { isKept, readRequest } from '../../lib/table/requests.ts';
+import { timeLeft } from '../../lib/util/age.ts';
 import { defined } from '../../lib/util/values.ts';
 import { type HoldFor, ownerFrom, parseHoldFor, runRequest, throwIfRefused } from '../allocate/request.ts';
 import { confirmed } from '../change-clusters.ts';
@@ -17,7 +18,6 @@ import { readServedRanges } from '../item/item-status.ts';
 import { type ConnectionOptions, withConnectionOptions } from '../options.ts';
 import type { Output } from '../output.ts';
 import { registeredCluster } from '../registered.ts';
-import { timeLeft } from '../status/age.ts';
 
 interface AllocateOptions extends GlobalOptions, ConnectionOptions {
   readonly count?: number;

@@ -17,8 +17,6 @@ interface Options extends GlobalOptions, ConnectionOptions {
 type Deregistered = Extract<DeregistrationResult, { outcome: 'deregistered' }>;
 
 const HOUR_MS = 3_600_000;
-/** The time limit: twice the interval of the endpoints loop, as in the deregister function. */
-const LONGEST_MS = 20_000;
 
 const DESCRIPTION = `Remove an API server from the endpoints before it is stopped
 
@@ -57,22 +55,19 @@ async function deregister(cli: Cli, name: string, address: string, options: Opti
   const { dryRun = false, lastOne } = options;
   const opened = dryRun ? await cli.openTable() : await cli.openForWriting();
   const { spec } = await registeredCluster(opened.table, name);
-  const [{ passEnvironment }, { deregisterAddress }] = await Promise.all([
+  const [{ passEnvironment }, { deregisterNow }] = await Promise.all([
     import('../pass-environment.ts'),
     import('../../lib/deregister/deregistration.ts'),
   ]);
   const { environment, close } = await passEnvironment(cli, opened, options);
   const request = { cluster: name, address, untilMinutes: options.for / 60_000, lastOne };
-  const deadline = environment.startDeadline(LONGEST_MS);
-  const telemetry = environment.telemetry({ loop: 'deregister' });
   const wouldWrite = new Set<string>();
   let result: DeregistrationResult;
   try {
-    result = await deregisterAddress(
-      request,
-      { environment, telemetry, remainingMs: () => LONGEST_MS },
-      { signal: deadline.signal, dryRun, wouldWrite: (description) => wouldWrite.add(description) },
-    );
+    result = await deregisterNow(request, environment, {
+      dryRun,
+      wouldWrite: (description) => wouldWrite.add(description),
+    });
   } catch (error) {
     if (cli.ended.aborted && !dryRun) {
       cli.output.say(
@@ -81,7 +76,6 @@ async function deregister(cli: Cli, name: string, address: string, options: Opti
     }
     throw error;
   } finally {
-    deadline.cancel();
     await close();
   }
   if (result.outcome !== 'deregistered') throw await refusal(cli, spec, address, result);

@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { type Hold, isOver } from '../../lib/range/hold.ts';
 import type { ClusterSpec } from '../../lib/spec/cluster-spec.ts';
+import { formatAge } from '../../lib/util/age.ts';
 import { defined } from '../../lib/util/values.ts';
 import type { Act, Cli, GlobalOptions } from '../cli.ts';
 import { EXIT, type ExitCode } from '../errors.ts';
@@ -10,7 +11,6 @@ import { type ItemStatus, itemStatus, readItemFacts, readServedRanges } from '..
 import { type ConnectionOptions, withConnectionOptions } from '../options.ts';
 import type { Output } from '../output.ts';
 import { registeredCluster } from '../registered.ts';
-import { formatAge } from '../status/age.ts';
 import { holdEnd, TAKEN_UP_BY } from '../status/columns.ts';
 import type { Style } from '../terminal.ts';
 import { wrapped } from '../text-table.ts';

@@ -1,4 +1,4 @@
-import { deregisterAddress } from '../../lib/deregister/deregistration.ts';
+import { deregisterNow } from '../../lib/deregister/deregistration.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
 import { type RegisteredCluster, readCluster } from '../../lib/table/clusters.ts';
 import { type Store, TableError } from '../../lib/table/key-value-table.ts';
@@ -124,21 +124,13 @@ export interface DeregisterSelfOptions extends Pick<AgentOptions, 'cluster' | 'a
   readonly environment: Environment;
 }
 
-/**
- * The time limit of a deregistration: twice the interval of the endpoints loop, which is how long upstream waits at its shutdown.
- */
-const LONGEST_MS = 20_000;
-
 /** Removes the address from the endpoints, until the next start of the agent. */
 export async function deregisterSelf(options: DeregisterSelfOptions): Promise<ExitCode> {
   const { environment, cluster, address, say } = options;
   say(`Ending: removing ${address} from the endpoints. Press Ctrl-C again to end at once.`);
-  const { signal, cancel } = environment.startDeadline(LONGEST_MS);
-  const telemetry = environment.telemetry({ loop: 'deregister' });
-  const invocation = { environment, telemetry, remainingMs: () => LONGEST_MS };
-  const request = { cluster, address, goingDown: true };
   try {
-    const result = await deregisterAddress(request, invocation, { signal, wouldWrite: () => {} });
+    const request = { cluster, address, goingDown: true };
+    const result = await deregisterNow(request, environment, { wouldWrite: () => {} });
     if (result.outcome === 'refused' && result.reason === 'lastLiveAddress') {
       say(`${address} is the last live address: its lease expires, and it stays published until another is live.`);
     } else if (result.outcome !== 'deregistered') {
@@ -153,7 +145,5 @@ export async function deregisterSelf(options: DeregisterSelfOptions): Promise<Ex
   } catch (error) {
     say(`${address} could not be removed, and its lease expires: ${describeError(error).message}`);
     return exitCodeOf(error) ?? EXIT.findings;
-  } finally {
-    cancel();
   }
 }

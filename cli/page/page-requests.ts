@@ -2,17 +2,12 @@ import type { IncomingMessage } from 'node:http';
 import { describeError } from '../../lib/telemetry/telemetry.ts';
 import { attempt } from '../../lib/util/values.ts';
 import { isSame } from '../../local/local-request.ts';
+import type { LocalReply } from '../../local/loopback-server.ts';
 import type { FleetStatus } from '../status/cluster-status.ts';
 import { contentSecurityPolicy } from './page-frame.ts';
 import { renderClusterPage, renderFleetPage } from './render-pages.ts';
 
 type PageRequest = Pick<IncomingMessage, 'method' | 'url' | 'headers'>;
-
-export interface PageReply {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
-}
 
 export interface PageSources {
   /** Reads the named cluster. Default: all. */
@@ -38,7 +33,7 @@ const HEADERS = {
 };
 
 /** Answers requests of browsers and scrapers on this machine, if they contain the key. No request changes anything. */
-export async function answerPageRequest(request: PageRequest, sources: PageSources): Promise<PageReply> {
+export async function answerPageRequest(request: PageRequest, sources: PageSources): Promise<LocalReply> {
   if (!isOurHost(request.headers.host, sources.port))
     return refusal(421, 'This page is only for this machine: open it at its 127.0.0.1 address.');
   if (request.headers.origin !== undefined) return refusal(403, 'Other pages cannot read this page.');
@@ -53,11 +48,10 @@ export async function answerPageRequest(request: PageRequest, sources: PageSourc
     return { ...moved, headers: { ...moved.headers, location: `/${sources.key}/` } };
   }
   if (path === undefined) return refusal(401, 'Open the link that kbctl printed: it has the key of this page.');
-  const reply = await answerAt(
+  return answerAt(
     attempt(() => decodeURIComponent(path)),
     sources,
   ).catch((error: unknown) => refusal(503, `The table cannot be read: ${describeError(error).message}`));
-  return request.method === 'HEAD' ? { ...reply, body: '' } : reply;
 }
 
 function pathWithKey({ url, headers: { authorization = '' } }: PageRequest, { key }: PageSources): string | undefined {
@@ -67,7 +61,7 @@ function pathWithKey({ url, headers: { authorization = '' } }: PageRequest, { ke
   return isSame(first, key) ? below : undefined;
 }
 
-async function answerAt(path: string | undefined, sources: PageSources): Promise<PageReply> {
+async function answerAt(path: string | undefined, sources: PageSources): Promise<LocalReply> {
   const options = { live: { pollMs: sources.pollMs } };
   if (path === '/') return shown(renderFleetPage(await sources.read(), options));
   if (path === '/metrics') return metrics(await sources.read());
@@ -78,7 +72,7 @@ async function answerAt(path: string | undefined, sources: PageSources): Promise
   return shown(renderClusterPage(clusters[0], { ...options, atMs }));
 }
 
-async function metrics(fleet: FleetStatus): Promise<PageReply> {
+async function metrics(fleet: FleetStatus): Promise<LocalReply> {
   const { fleetMetrics } = await import('./fleet-metrics.ts');
   const { contentType, text } = await fleetMetrics(fleet);
   return { status: 200, headers: { ...HEADERS, 'content-type': contentType }, body: text };
@@ -91,10 +85,10 @@ function isOurHost(host: string | undefined, port: number): boolean {
   return ['127.0.0.1', 'localhost'].some((name) => given === `${name}:${port}` || (port === 80 && given === name));
 }
 
-function shown(body: string): PageReply {
+function shown(body: string): LocalReply {
   return { status: 200, headers: HEADERS, body };
 }
 
-function refusal(status: number, message: string): PageReply {
+function refusal(status: number, message: string): LocalReply {
   return { status, headers: { ...HEADERS, 'content-type': 'text/plain; charset=utf-8' }, body: `${message}\n` };
 }

@@ -3,6 +3,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { unlessAborted } from '../../lib/util/async.ts';
+import { answering } from '../../local/loopback-server.ts';
 import { listening } from '../listen.ts';
 import type { FleetStatus } from '../status/cluster-status.ts';
 import { readStatus } from '../status/read-status.ts';
@@ -47,19 +48,11 @@ export async function servePage(options: PageServerOptions): Promise<PageServer>
   const { port = 0, key = randomBytes(18).toString('base64url'), pollMs = 2_000 } = options;
   const ended = new AbortController();
   const sources = { read: sharedReads(options, ended.signal), pollMs, key };
-  const server = createServer((request, response) => {
-    answerPageRequest(request, { ...sources, port: portOf(server) })
-      .then(({ status, headers, body }) => response.writeHead(status, headers).end(body))
-      .catch((error: unknown) => response.destroy(error instanceof Error ? error : new Error(String(error))));
-  });
-  const close = await listening(server, { host: HOST, port }, 'The page');
-  return {
-    url: `http://${HOST}:${portOf(server)}/${key}/`,
-    close: async () => {
-      ended.abort();
-      await close();
-    },
-  };
+  const server: Server = createServer(
+    answering((request) => answerPageRequest(request, { ...sources, port: portOf(server) })),
+  );
+  const close = await listening(server, { host: HOST, port }, 'The page', ended);
+  return { url: `http://${HOST}:${portOf(server)}/${key}/`, close };
 }
 
 function sharedReads(

@@ -1,13 +1,8 @@
 import { createServer, type IncomingMessage } from 'node:http';
+import { answering, type LocalReply } from '../../local/loopback-server.ts';
 import { type ListenAddress, listening } from '../listen.ts';
 import { sharedRead } from '../page/serve-page.ts';
 import type { RunMonitor } from './run-monitor.ts';
-
-interface MonitorReply {
-  readonly status: number;
-  readonly body: string;
-  readonly contentType?: string;
-}
 
 type Monitored = Pick<RunMonitor, 'stuckLoops' | 'isReady' | 'metrics'>;
 
@@ -15,24 +10,28 @@ type Monitored = Pick<RunMonitor, 'stuckLoops' | 'isReady' | 'metrics'>;
 export async function answerMonitorRequest(
   { method, url }: Pick<IncomingMessage, 'method' | 'url'>,
   { stuckLoops, isReady, metrics }: Monitored,
-): Promise<MonitorReply> {
-  if (method !== 'GET' && method !== 'HEAD') return { status: 405, body: 'Use GET.\n' };
+): Promise<LocalReply> {
+  if (method !== 'GET' && method !== 'HEAD') return plain(405, 'Use GET.');
   switch (url?.split('?', 1)[0] ?? '') {
     case '/metrics': {
       const { contentType, text } = await metrics();
-      return { status: 200, contentType, body: text };
+      return { status: 200, headers: { 'content-type': contentType }, body: text };
     }
     case '/healthz': {
       const stuck = stuckLoops();
-      if (stuck.length === 0) return { status: 200, body: 'ok\n' };
-      return { status: 503, body: `No claim of a tick was tried for two intervals: ${stuck.join(', ')}.\n` };
+      if (stuck.length === 0) return plain(200, 'ok');
+      return plain(503, `No claim of a tick was tried for two intervals: ${stuck.join(', ')}.`);
     }
     case '/readyz':
-      if (isReady()) return { status: 200, body: 'ok\n' };
-      return { status: 503, body: 'The table does not answer: see the log.\n' };
+      if (isReady()) return plain(200, 'ok');
+      return plain(503, 'The table does not answer: see the log.');
     default:
-      return { status: 404, body: 'Not found: use /metrics, /healthz or /readyz.\n' };
+      return plain(404, 'Not found: use /metrics, /healthz or /readyz.');
   }
+}
+
+function plain(status: number, text: string): LocalReply {
+  return { status, headers: { 'content-type': 'text/plain; charset=utf-8' }, body: `${text}\n` };
 }
 
 /** How long a rendered page is used for other scrapes. */
@@ -43,19 +42,10 @@ const MOST_CONNECTIONS = 64;
 export async function serveMonitor(monitor: RunMonitor, address: ListenAddress, nowMs: () => number) {
   const ended = new AbortController();
   const metrics = sharedRead(() => monitor.metrics(), { freshMs: FRESH_MS, nowMs, ended: ended.signal });
-  const server = createServer({ requestTimeout: 10_000, headersTimeout: 5_000 }, (request, response) => {
-    answerMonitorRequest(request, { ...monitor, metrics })
-      .then(({ status, body, contentType = 'text/plain; charset=utf-8' }) =>
-        response.writeHead(status, { 'content-type': contentType }).end(request.method === 'HEAD' ? '' : body),
-      )
-      .catch((error: unknown) => response.destroy(error instanceof Error ? error : new Error(String(error))));
-  });
+  const server = createServer(
+    { requestTimeout: 10_000, headersTimeout: 5_000 },
+    answering((request) => answerMonitorRequest(request, { ...monitor, metrics })),
+  );
   server.maxConnections = MOST_CONNECTIONS;
-  const close = await listening(server, address, 'Metrics');
-  return {
-    close: async () => {
-      ended.abort();
-      await close();
-    },
-  };
+  return { close: await listening(server, address, 'Metrics', ended) };
 }

@@ -1,6 +1,6 @@
 import { type Hold, type HoldTerms, isOver } from '../../lib/range/hold.ts';
+import { formatAge, formatDuration, timeLeft } from '../../lib/util/age.ts';
 import type { Column } from '../text-table.ts';
-import { formatAge, formatDuration, timeLeft } from './age.ts';
 import {
   type ApiServerStatus,
   type ClusterStatus,

@@ -4,7 +4,7 @@ import { fromBits, intersect, popCount, union } from '../../lib/allocator/snapsh
 import { isOver } from '../../lib/range/hold.ts';
 import { emptyRange } from '../../lib/range/stored-range.ts';
 import type { ClusterSpec } from '../../lib/spec/cluster-spec.ts';
-import { RANGE_KEYS, type RangeKey, rangesOf, type SpecRange } from '../../lib/spec/spec-ranges.ts';
+import { figureOf, RANGE_KEYS, type RangeKey, rangesOf, type SpecRange } from '../../lib/spec/spec-ranges.ts';
 import type { RunRecord } from '../../lib/table/run-records.ts';
 import { defined } from '../../lib/util/values.ts';
 import type { RangeStatus } from './cluster-status.ts';
@@ -96,7 +96,7 @@ function countedStatus(
   { cluster, ranges }: StatusInputs,
   record: RunRecord | undefined,
 ): RangeStatus | undefined {
-  const figure = (name: string) => record?.counts[key === RANGE_KEYS.secondary ? secondaryFigure(name) : name];
+  const figure = (name: string) => record?.counts[figureOf(key, name)];
   const used = figure('allocated');
   const capacity = figure('capacity');
   const range = textRange(key, configured);
@@ -115,10 +115,6 @@ function countedStatus(
     held: figure('held') ?? 0,
     duplicates: new Set(range.bitsOf(duplicateItems(record))).size,
   });
-}
-
-function secondaryFigure(name: string): string {
-  return `secondary${name.charAt(0).toUpperCase()}${name.slice(1)}`;
 }
 
 type Counted = Pick<RangeStatus, 'key' | 'range' | 'allocator' | 'used' | 'capacity'>;

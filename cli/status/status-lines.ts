@@ -1,7 +1,7 @@
+import { formatAge } from '../../lib/util/age.ts';
 import { isoTime } from '../../lib/util/values.ts';
 import type { Output } from '../output.ts';
 import { TONES, wrapped } from '../text-table.ts';
-import { formatAge } from './age.ts';
 import type { ClusterStatus, LoopStatus } from './cluster-status.ts';
 import { ago, apiServerColumns, findingColumns, loopColumns, RANGE_COLUMNS } from './columns.ts';
 

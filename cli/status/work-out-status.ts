@@ -2,9 +2,9 @@ import type { FindingType } from '../../lib/cluster/finding.ts';
 import { pauseInForce } from '../../lib/dispatch/due.ts';
 import { LOOPS } from '../../lib/spec/cluster-spec.ts';
 import { findingCounts } from '../../lib/table/run-records.ts';
+import { formatAge } from '../../lib/util/age.ts';
 import { defined } from '../../lib/util/values.ts';
 import { explain, findingHint, stateHint } from '../explain/explanations.ts';
-import { formatAge } from './age.ts';
 import {
   type ApiServerStatus,
   type Attention,

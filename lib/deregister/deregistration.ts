@@ -11,6 +11,7 @@ import {
   withDeadline,
   withinDeadline,
 } from '../runtime/deadline.ts';
+import type { Environment } from '../runtime/environment.ts';
 import { type Handler, type Invocation, runInvocation } from '../runtime/invocation.ts';
 import type { ClusterSpec } from '../spec/cluster-spec.ts';
 import { shapeFaults } from '../spec/shapes.ts';
@@ -155,6 +156,19 @@ export async function deregisterAddress(
   };
   const first = await deregister(removal);
   return observing ? first : untilRemoved(first, removal, invocation, signal);
+}
+
+/** Does the same for a caller without an invocation, within the same time. */
+export function deregisterNow(
+  request: DeregistrationRequest,
+  environment: Environment,
+  options: Omit<DeregistrationOptions, 'signal'>,
+): Promise<DeregistrationResult> {
+  const telemetry = environment.telemetry({ loop: 'deregister' });
+  const invocation = { environment, telemetry, remainingMs: () => LONGEST_MS };
+  return withDeadline(environment, LONGEST_MS, (signal) =>
+    deregisterAddress(request, invocation, { ...options, signal }),
+  );
 }
 
 async function untilRemoved(

@@ -1,6 +1,7 @@
 import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
 import { type MergeRefusal, mergeOntoNewest } from '../range/merge.ts';
 import { RepairError } from '../repair/claims.ts';
+import { figureOf } from '../spec/spec-ranges.ts';
 import { changesNothing, guaranteedUpdate } from '../table/guaranteed-update.ts';
 import { TableError } from '../table/key-value-table.ts';
 import { decodeRange, rangeContent, saveRange } from '../table/ranges.ts';
@@ -53,7 +54,7 @@ export async function repairPass(
     errors: [...decisions.flatMap((decision) => decision.errors ?? []), ...unread, ...errors],
     unlisted,
     findings: [...findings, ...decisions.flatMap((decision) => decision.findings)],
-    counts: { ...counts, ...figures(decisions.map((decision) => decision.counts)) },
+    counts: { ...counts, ...figures(decisions) },
   };
 }
 
@@ -113,11 +114,9 @@ function contended(what: string): TableError {
   return new TableError('Contended', `${what}; the next pass reads it again`);
 }
 
-/** Returns the numbers of both ranges. The names of those about the second range begin with `secondary`. */
-function figures([primary = {}, secondary = {}]: readonly Readonly<Record<string, number>>[]): Record<string, number> {
-  const named = Object.entries(secondary).map(([name, figure]) => [
-    `secondary${name.charAt(0).toUpperCase()}${name.slice(1)}`,
-    figure,
-  ]);
-  return { ...primary, ...Object.fromEntries(named) };
+function figures(decisions: readonly Decision[]): Record<string, number> {
+  const named = decisions.flatMap(({ start: { key }, counts }) =>
+    Object.entries(counts).map(([name, figure]) => [figureOf(key, name), figure] as const),
+  );
+  return Object.fromEntries(named);
 }

@@ -33,6 +33,11 @@ export function rangesOf({
   );
 }
 
+/** Returns the name of a figure of a pass about a range: `allocated`, and of the second range `secondaryAllocated`. */
+export function figureOf(key: RangeKey, name: string): string {
+  return key === RANGE_KEYS.secondary ? `secondary${name.charAt(0).toUpperCase()}${name.slice(1)}` : name;
+}
+
 export function repairLoopOf(key: RangeKey): Loop {
   return key === RANGE_KEYS.nodePorts ? 'node-port-repair' : 'cluster-ip-repair';
 }

@@ -2,10 +2,10 @@ import type { IncomingMessage } from 'node:http';
 import { createServer } from 'node:https';
 import { text } from 'node:stream/consumers';
 import { bearerOf, type LocalRules, refusalOf } from '../local-request.ts';
-import { listenOnLoopback } from '../loopback-server.ts';
+import { answering, type LocalReply, listenOnLoopback } from '../loopback-server.ts';
 import type { Identity } from './identity.ts';
 import { StatusError } from './resources.ts';
-import type { StandInApiServer, StandInReply } from './stand-in-api-server.ts';
+import type { StandInApiServer } from './stand-in-api-server.ts';
 
 /** The API servers of one control plane: each has a loopback port, and all share one store. */
 export type ApiServers = Awaited<ReturnType<typeof startApiServers>>;
@@ -56,11 +56,11 @@ export async function listen(
   { key, certified }: Pick<Identity, 'key' | 'certified'>,
   port = 0,
 ): Promise<ListeningStandIn> {
-  const server = createServer(certified, (request, response) => {
-    answer(standIn, request, { ...RULES, key, host })
-      .then(({ status, headers, body }) => response.writeHead(status, headers).end(body))
-      .catch((error: unknown) => response.destroy(error instanceof Error ? error : new Error(String(error))));
-  });
+  const rulesOf = () => ({ ...RULES, key, host });
+  const server = createServer(
+    certified,
+    answering((request) => answer(standIn, request, rulesOf())),
+  );
   const { host, close } = await listenOnLoopback(server, port);
   return { url: `https://${host}`, close };
 }
@@ -75,7 +75,7 @@ async function answer(
   standIn: Pick<StandInApiServer, 'handle'>,
   request: IncomingMessage,
   rules: LocalRules,
-): Promise<StandInReply> {
+): Promise<LocalReply> {
   const refusal = refusalOf(request, rules);
   if (refusal?.status === 415) return refused(415, `${refusal.message} ${NO_PROTOBUF}`);
   if (refusal !== undefined) return refused(refusal.status, refusal.message);
@@ -90,7 +90,7 @@ const NO_PROTOBUF =
 const REASONS = { 401: 'Unauthorized', 403: 'Forbidden', 415: 'UnsupportedMediaType', 421: 'MisdirectedRequest' };
 
 /** Closes the connection without reading the body of the request. */
-function refused(status: keyof typeof REASONS, message: string): StandInReply {
+function refused(status: keyof typeof REASONS, message: string): LocalReply {
   const headers = { 'content-type': 'application/json', connection: 'close' };
   return { status, headers, body: JSON.stringify(new StatusError(status, REASONS[status], message).toStatus()) };
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
+import type { LocalReply } from '../loopback-server.ts';
 import { accessReviewReply, discoveryReply } from './discovery.ts';
 import { jsonFieldsIn, parsedJson } from './json.ts';
 import { MODIFIED, ObjectStore, type StoredObject } from './object-store.ts';
@@ -33,12 +34,6 @@ export interface StandInRequest {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
-}
-
-export interface StandInReply {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
 }
 
 interface Call {
@@ -82,7 +77,7 @@ export class StandInApiServer {
     }
   }
 
-  async handle(request: StandInRequest): Promise<StandInReply> {
+  async handle(request: StandInRequest): Promise<LocalReply> {
     try {
       return await this.#route(request);
     } catch (error) {
@@ -91,7 +86,7 @@ export class StandInApiServer {
     }
   }
 
-  async #route(request: StandInRequest): Promise<StandInReply> {
+  async #route(request: StandInRequest): Promise<LocalReply> {
     const url = new URL(request.path, 'http://stand-in');
     if (['/readyz', '/healthz', '/livez'].includes(url.pathname)) return this.#health(url.pathname);
     if (url.pathname === '/version') return reply(200, VERSION);
@@ -115,7 +110,7 @@ export class StandInApiServer {
     return this.#dispatch(request.method, call);
   }
 
-  async #dispatch(method: string, call: Call): Promise<StandInReply> {
+  async #dispatch(method: string, call: Call): Promise<LocalReply> {
     const { resource, namespace, name } = call.target;
     if (name === undefined) {
       if (method === 'GET') return reply(200, this.#list(call));
@@ -129,7 +124,7 @@ export class StandInApiServer {
     throw new StatusError(405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource');
   }
 
-  #health(path: string): StandInReply {
+  #health(path: string): LocalReply {
     const headers = { 'content-type': 'text/plain' };
     if (path !== '/readyz' || this.ready) return { status: 200, headers, body: 'ok' };
     const body = '[+]ping ok\n[-]shutdown failed: reason withheld\nreadyz check failed\n';
@@ -285,7 +280,7 @@ function namespaceFor(namespace: string | undefined, { metadata }: StoredObject)
   throw badRequest('the namespace of the provided object does not match the namespace sent on the request');
 }
 
-function reply(status: number, body: object): StandInReply {
+function reply(status: number, body: object): LocalReply {
   return { status, headers: { 'content-type': 'application/json' }, body: `${JSON.stringify(body)}\n` };
 }
 

@@ -1,4 +1,5 @@
 import type { ServicePort } from '../../lib/cluster/published-objects.ts';
+import { formatAge } from '../../lib/util/age.ts';
 import { jsonFieldsIn, jsonListIn, stringsIn } from './json.ts';
 import type { StoredObject } from './object-store.ts';
 import type { ServedResource } from './resources.ts';
@@ -14,7 +15,7 @@ interface Column {
 const NAME: Column = { name: 'Name', cell: ({ metadata }) => metadata.name };
 const AGE: Column = {
   name: 'Age',
-  cell: ({ metadata }, nowMs) => ageOf(metadata.creationTimestamp, nowMs),
+  cell: ({ metadata: { creationTimestamp: at } }, nowMs) => (at ? formatAge(nowMs - Date.parse(at)) : '<unknown>'),
 };
 
 const COLUMNS: Readonly<Record<string, readonly Column[]>> = {
@@ -73,18 +74,4 @@ function addressesIn(object: StoredObject): string[] {
   return jsonListIn(object['subsets']).flatMap(({ addresses, ports }) =>
     jsonListIn(ports).flatMap(({ port }) => jsonListIn(addresses).map(({ ip }) => `${ip}:${port}`)),
   );
-}
-
-const UNITS = [
-  { name: 's', seconds: 1, below: 120 },
-  { name: 'm', seconds: 60, below: 120 * 60 },
-  { name: 'h', seconds: 3600, below: 48 * 3600 },
-];
-
-/** Returns an age in whole units: `90s`, `100m`, `30h`, `3d`. */
-function ageOf(timestamp: string | undefined, nowMs: number): string {
-  const age = (nowMs - Date.parse(timestamp ?? '')) / 1000;
-  if (Number.isNaN(age)) return '<unknown>';
-  const { name, seconds } = UNITS.find(({ below }) => age < below) ?? { name: 'd', seconds: 86_400 };
-  return `${Math.max(0, Math.floor(age / seconds))}${name}`;
 }

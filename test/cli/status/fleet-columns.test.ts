@@ -2,10 +2,10 @@ import { PassThrough } from 'node:stream';
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { Output } from '../../../cli/output.ts';
-import { formatAge, formatDuration } from '../../../cli/status/age.ts';
 import type { ClusterStatus, LoopStatus } from '../../../cli/status/cluster-status.ts';
 import { ago, fleetColumns, loopColumns, RANGE_COLUMNS } from '../../../cli/status/columns.ts';
 import { statusLines } from '../../../cli/status/status-lines.ts';
+import { formatAge, formatDuration } from '../../../lib/util/age.ts';
 import { aClusterStatus, aSlash24, loopsOf, NOW_MS } from '../../support/a-fleet-status.ts';
 
 const cell = (name: string, status: Partial<ClusterStatus>) =>
