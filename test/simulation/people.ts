@@ -120,6 +120,7 @@ export class People {
     for (let attempt = 1; attempt <= 4 && this.#world.isFaulty; attempt++) {
       const answered = await this.#review({ name, chance, ...wish, isFirst: attempt === 1 && this.#isOwnName(name) });
       if (answered === 'refused' && chance.once(2)) return undefined;
+      if (answered !== 'refused') for (const item of itemsOf(wish)) this.#world.ranges.claimedByService(item);
       if (answered !== undefined && answered !== 'refused') return this.#store(name, answered, wish, chance);
       // The API server got no answer in time, so the person tries again.
       await clock.wait(chance.pick(chance.oneOf([300, 6_000])));
