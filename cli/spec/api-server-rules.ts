@@ -95,7 +95,7 @@ function checkAddress(at: SpecPath, text: string, draft: SpecDraft, report: Repo
  * Checks what `ValidateNonSpecialIP` of `pkg/apis/core/validation/validation.go` checks, and refuses every multicast
  * address.
  */
-function unfitForEndpoints(address: Address, text: string): string | undefined {
+export function unfitForEndpoints(address: Address, text: string): string | undefined {
   if (isUnspecified(address)) return `may not be unspecified (${text})`;
   if (isLoopback(address)) return 'may not be in the loopback range (127.0.0.0/8, ::1/128)';
   if (isLinkLocal(address)) return 'may not be in the link-local range (169.254.0.0/16, fe80::/10)';

@@ -1,6 +1,6 @@
 import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
 import { describePublished, isNothing, sameJson } from '../cluster/published-objects.ts';
-import { boundedText, defined, isRecord } from '../util/values.ts';
+import { boundedText, defined, isRecord, mergePatch } from '../util/values.ts';
 import { type ClusterPort, describeRef, type Kind, type ObjectRef, refOf } from './cluster-port.ts';
 
 /**
@@ -36,7 +36,7 @@ export function withholdWrites(port: ClusterPort, wouldWrite: (description: stri
     },
     mergePatch: async (ref, patch) => {
       const before = read.get(describeRef(ref));
-      report('patch', ref, before === undefined ? '' : changeOf(before, merged(before, patch) as KubernetesObject));
+      report('patch', ref, before === undefined ? '' : changeOf(before, mergePatch(before, patch) as KubernetesObject));
       return { outcome: 'withheld' };
     },
     delete: async (object) => {
@@ -50,13 +50,6 @@ export function withholdWrites(port: ClusterPort, wouldWrite: (description: stri
 
 function named({ metadata: { name, namespace } }: KubernetesObject): KubernetesObject {
   return { metadata: { name, ...defined({ namespace }) } };
-}
-
-/** Returns the value after a merge patch. Keeps fields that are null in the patch, because no pass sends such a patch. */
-function merged(before: unknown, patch: unknown): unknown {
-  if (!isRecord(before) || !isRecord(patch)) return patch;
-  const fields = Object.entries(patch).map(([field, value]) => [field, merged(before[field], value)]);
-  return { ...before, ...Object.fromEntries(fields) };
 }
 
 /** The maximum number of fields that are listed. Further fields are only counted. */

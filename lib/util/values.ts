@@ -16,6 +16,17 @@ export function isRecord(value: unknown): value is JsonRecord {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** Merges a patch as RFC 7396 defines. */
+export function mergePatch(target: unknown, patch: unknown): unknown {
+  if (!isRecord(patch)) return patch;
+  const result: Record<string, unknown> = isRecord(target) ? { ...target } : {};
+  for (const [field, value] of Object.entries(patch)) {
+    if (value === null) delete result[field];
+    else result[field] = mergePatch(result[field], value);
+  }
+  return result;
+}
+
 type Defined<Fields> = {
   readonly [Key in keyof Fields as undefined extends Fields[Key] ? never : Key]: Fields[Key];
 } & {

@@ -1,4 +1,4 @@
-import { isRecord, type JsonRecord } from '../../lib/util/values.ts';
+import { isRecord, type JsonRecord, mergePatch } from '../../lib/util/values.ts';
 import { jsonFieldsIn, jsonListIn, parsedJson } from './json.ts';
 import type { StoredObject } from './object-store.ts';
 import { badRequest, StatusError } from './resources.ts';
@@ -48,28 +48,17 @@ function fieldAt(object: StoredObject, key: string): string {
 /** Returns the patched object. @throws StatusError for an unsupported kind of patch, or if the result is no object */
 export function patched(target: StoredObject, body: string, contentType: string): StoredObject {
   const patch = parsedJson(body);
-  if (contentType.startsWith('application/merge-patch+json')) return objectIn(merged(target, patch));
+  if (contentType.startsWith('application/merge-patch+json')) return objectIn(mergePatch(target, patch));
   if (contentType.startsWith('application/strategic-merge-patch+json')) return objectIn(strategicMerged(target, patch));
   const types = 'application/merge-patch+json, application/strategic-merge-patch+json';
   const message = `the body of the request was in an unknown format - accepted media types include: ${types}`;
   throw new StatusError(415, 'UnsupportedMediaType', message);
 }
 
-/** Merges a patch as RFC 7396 defines. */
-function merged(target: unknown, patch: unknown): unknown {
-  if (!isRecord(patch)) return patch;
-  const result: Record<string, unknown> = isRecord(target) ? { ...target } : {};
-  for (const [field, value] of Object.entries(patch)) {
-    if (value === null) delete result[field];
-    else result[field] = merged(result[field], value);
-  }
-  return result;
-}
-
 /** Merges as RFC 7396, but supports directives, and merges one kind of list: the ports of a Service. */
 function strategicMerged(target: StoredObject, patch: unknown): unknown {
   const spec = jsonFieldsIn(jsonFieldsIn(patch)['spec']);
-  const result = jsonFieldsIn(withoutDirectives(merged(target, patch)));
+  const result = jsonFieldsIn(withoutDirectives(mergePatch(target, patch)));
   if (target.kind !== 'Service' || !Array.isArray(spec['ports'])) return result;
   const before = jsonListIn(jsonFieldsIn(target['spec'])['ports']);
   const ports = mergedPorts(before, jsonListIn(spec['ports']), jsonListIn(spec['$setElementOrder/ports']));

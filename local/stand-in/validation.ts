@@ -1,9 +1,10 @@
-import { BlockList, isIP } from 'node:net';
+import { unfitForEndpoints } from '../../cli/spec/api-server-rules.ts';
+import { NAME } from '../../lib/admission/service.ts';
+import { parseAddress } from '../../lib/allocator/ip-address.ts';
 import { jsonListIn, stringsIn } from './json.ts';
 import type { StoredObject } from './object-store.ts';
 import { invalid, type ServedResource } from './resources.ts';
 
-const LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 const SUBDOMAIN = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
 
 /** The fields of an event that cannot change. */
@@ -18,17 +19,6 @@ const FIXED = [
   'type',
 ];
 
-/** Addresses that the API refuses in Endpoints and EndpointSlices. */
-const UNPUBLISHABLE = new BlockList();
-UNPUBLISHABLE.addAddress('0.0.0.0');
-UNPUBLISHABLE.addAddress('::', 'ipv6');
-UNPUBLISHABLE.addSubnet('127.0.0.0', 8);
-UNPUBLISHABLE.addAddress('::1', 'ipv6');
-UNPUBLISHABLE.addSubnet('169.254.0.0', 16);
-UNPUBLISHABLE.addSubnet('fe80::', 10, 'ipv6');
-UNPUBLISHABLE.addSubnet('224.0.0.0', 24);
-UNPUBLISHABLE.addSubnet('ff02::', 16, 'ipv6');
-
 /** Refuses an invalid object with 422, as a real API server does. Checks only the faults that writes of the loops can have. */
 export function validate(resource: ServedResource, object: StoredObject, previous: StoredObject | undefined): void {
   const fault = nameFault(resource, object) ?? addressFault(object) ?? updateFault(resource, object, previous);
@@ -38,7 +28,7 @@ export function validate(resource: ServedResource, object: StoredObject, previou
 function nameFault(resource: ServedResource, { metadata }: StoredObject): string | undefined {
   const isLabel = resource.kind === 'Namespace' || resource.kind === 'Service';
   if (!metadata.name) return 'metadata.name: Required value: name or generateName is required';
-  if ((isLabel ? LABEL : SUBDOMAIN).test(metadata.name)) return undefined;
+  if ((isLabel ? NAME : SUBDOMAIN).test(metadata.name)) return undefined;
   const rule = isLabel ? 'a lowercase RFC 1123 label' : 'a lowercase RFC 1123 subdomain';
   return `metadata.name: Invalid value: ${JSON.stringify(metadata.name)}: ${rule} must consist of lower case alphanumeric characters or '-'`;
 }
@@ -48,10 +38,12 @@ function addressFault(object: StoredObject): string | undefined {
     [...jsonListIn(addresses), ...jsonListIn(notReadyAddresses)].map(({ ip }) => String(ip)),
   );
   const inSlice = jsonListIn(object['endpoints']).flatMap(({ addresses }) => stringsIn(addresses));
-  const addresses = [...inSubsets, ...inSlice];
-  const bad = addresses.find((ip) => isIP(ip) === 0 || UNPUBLISHABLE.check(ip, isIP(ip) === 6 ? 'ipv6' : 'ipv4'));
-  if (bad === undefined) return undefined;
-  return `addresses: Invalid value: "${bad}": must be a valid IP address that is not unspecified, loopback or link-local`;
+  for (const ip of [...inSubsets, ...inSlice]) {
+    const address = parseAddress(ip);
+    const unfit = address === undefined ? 'must be a valid IP address' : unfitForEndpoints(address, ip);
+    if (unfit !== undefined) return `addresses: Invalid value: "${ip}": ${unfit}`;
+  }
+  return undefined;
 }
 
 function updateFault(
