@@ -56,6 +56,11 @@ export class Cluster {
     return true;
   }
 
+  /** The factor by which requests are rarer while another allocator may be in charge, because less of their answers can be judged. */
+  get slowness(): number {
+    return this.isAway ? 4 : 1;
+  }
+
   isInSpec(item: string): boolean {
     const { serviceClusterIPRanges: cidrs, serviceNodePortRange: ports } = this.spec;
     return [...cidrs, ports].some((range) => hasItem(range, item));

@@ -16,7 +16,7 @@ const TYPES: readonly [Type, ...Type[]] = [
   { type: 'NodePort' },
   { type: 'LoadBalancer', externalTrafficPolicy: 'Local' },
 ];
-export const BUSY_MS = 1_000;
+export const BUSY_MS = 1_500;
 /** The time for which a Service that another allocator created is kept. Before it ends, the table allocates again. */
 const KEPT_MS = 70_000;
 const SHARED = 3;
@@ -80,7 +80,7 @@ export class People {
     const isBusy = this.#world.has('busy') || this.#world.has('fewNames');
     const everyMs = isBusy ? busyMs : this.#chance.oneOf([4_000, 15_000, 40_000]);
     while (this.#world.isFaulty) {
-      await clock.wait(this.#chance.pick(2 * everyMs));
+      await clock.wait(this.#chance.pick(2 * everyMs) * this.#world.cluster.slowness);
       const isBurst = this.#world.has('contention') && this.#chance.once(6);
       const isOneName = this.#chance.once(3);
       for (let left = isBurst ? AT_ONCE : 1; left > 0; left--) {

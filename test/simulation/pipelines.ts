@@ -46,7 +46,7 @@ export class Pipelines {
   async work(): Promise<void> {
     const everyMs = this.#world.has('busy') ? BUSY_MS : this.#chance.oneOf([3_000, 10_000, 30_000]);
     while (this.#world.isFaulty) {
-      await this.#world.clock.wait(this.#chance.pick(2 * everyMs));
+      await this.#world.clock.wait(this.#chance.pick(2 * everyMs) * this.#world.cluster.slowness);
       const isBurst = this.#world.has('contention') && this.#chance.once(6);
       for (let left = isBurst ? AT_ONCE : 1; left > 0; left--) void this.#holdOrClaim();
     }

@@ -141,7 +141,7 @@ async function runAtOnce(world: World, chance: Chance): Promise<void> {
 /** Creates ever more Services in one namespace, whose quota refuses them. */
 export async function flood(world: World, chance: Chance): Promise<void> {
   if (!world.has('wideRange') || !world.has('webhook')) return;
-  await Promise.all(Array.from({ length: 45 }, (_, index) => world.people.createRefused(`flood-${index}`, chance)));
+  await Promise.all(Array.from({ length: 40 }, (_, index) => world.people.createRefused(`flood-${index}`, chance)));
 }
 
 /** Stops only the repairs. Allocation closes automatically, and then Services are created without the table. */

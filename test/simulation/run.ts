@@ -18,9 +18,9 @@ export interface Ran {
 }
 
 /** The time in which the last Services are created and deleted. */
-const LAST_LIVES_MS = 35_000;
+const LAST_LIVES_MS = 15_000;
 const COPY_EVERY_MS = 8_000;
-const AFTERMATH_MS = 20_000;
+const AFTERMATH_MS = 10_000;
 /** The time in which a tick begins and ends without faults. */
 const NEXT_TICK_MS = 14_000;
 /** If the process of a scheduled event ended, its minute has no ticks. */

@@ -5,7 +5,7 @@ import type { Chance } from './clock.ts';
 import { endpointAddresses, isIPv6, sliceAddresses } from './control-plane.ts';
 import { FOREIGN } from './endpoint-truth.ts';
 import { apply, LONG_MIN, start, undo, withdraw } from './operators.ts';
-import { ADDRESSES, BALANCED } from './servers.ts';
+import { ADDRESSES, BALANCED, HOST } from './servers.ts';
 import type { World } from './world.ts';
 
 /**
@@ -91,7 +91,7 @@ export async function blip({ servers, clock, cluster }: World, chance: Chance): 
 export async function serverDies(
   world: World,
   chance: Chance,
-  longMs = chance.pick(chance.oneOf([9_000, 60_000])),
+  longMs = chance.pick(chance.oneOf([9_000, 40_000])),
 ): Promise<void> {
   const { servers, clock } = world;
   const address = oneExpected(world, chance);
@@ -119,7 +119,7 @@ export async function serverRestarts(world: World, chance: Chance): Promise<void
 export async function agentDies(world: World, chance: Chance): Promise<void> {
   const address = chance.oneOf(world.cluster.firstAddresses);
   world.cluster.deadAgents.add(address);
-  await world.clock.wait(10_000 + chance.pick(60_000));
+  await world.clock.wait(10_000 + chance.pick(30_000));
   world.cluster.deadAgents.delete(address);
 }
 
@@ -176,12 +176,6 @@ export async function overwrite({ servers, clock }: World, chance: Chance): Prom
   }
 }
 
-export async function namesFail({ servers, clock }: World, chance: Chance): Promise<void> {
-  servers.areNamesLost = true;
-  await clock.wait(chance.between(10_000, 50_000));
-  servers.areNamesLost = false;
-}
-
 /** Creates a slice of the Service as another client. Perhaps that client also deletes the others, or an API server dies. */
 export async function foreignSlice(world: World, chance: Chance): Promise<void> {
   const { servers, cluster } = world;
@@ -200,9 +194,10 @@ function placeForeign({ servers }: World, address: string, chance: Chance): void
   servers.plane.place('endpointslices', slice);
 }
 
-/** Loses the look-up of one of the two host names of the load balancer that the spec names. */
-export async function namePartFails({ servers, clock }: World, chance: Chance): Promise<void> {
-  servers.lostName = BALANCED[chance.pick(BALANCED.length)]?.name;
+/** Loses the look-up of the host name in the spec, or of one of the two host names of the load balancer in the spec. */
+export async function nameFails(world: World, chance: Chance): Promise<void> {
+  const { servers, clock } = world;
+  servers.lostName = world.has('balancer') ? BALANCED[chance.pick(BALANCED.length)]?.name : HOST;
   await clock.wait(chance.between(10_000, 50_000));
   servers.lostName = undefined;
 }
@@ -242,7 +237,7 @@ export async function rotate(world: World, chance: Chance): Promise<void> {
   await clock.wait(ROLLED_OUT_MS + chance.pick(10_000));
   // The server that the load balancer prefers is the last. Until then calls with the old kubeconfig work, and probes of the
   // other servers fail.
-  const longMs = chance.oneOf([500, 8_000, 40_000, 40_000]);
+  const longMs = chance.oneOf([500, 8_000, 25_000, 25_000]);
   for (const server of [...servers.all.values()].reverse()) {
     server.ca = ca;
     server.tokens.delete(oldToken);
@@ -300,7 +295,7 @@ export async function drain(world: World, chance: Chance): Promise<void> {
 
 /** Withdraws all servers several times. Some requests are refused, and the other withdrawals are undone. */
 export async function drainAll(world: World, chance: Chance): Promise<void> {
-  for (let left = 1 + chance.pick(6); left > 0; left--) {
+  for (let left = 1 + chance.pick(4); left > 0; left--) {
     const some = world.cluster.firstAddresses.map(async (address) => {
       await world.clock.wait(chance.pick(400));
       await withdraw(world, address, LONG_MIN, chance);

@@ -47,8 +47,6 @@ export class ApiServers {
   kubeconfig: { readonly server: string; readonly ca: string; readonly token: string };
   records: readonly string[] = [ADDRESSES[3]];
   readonly formerRecords = new Set<string>();
-  /** True while no DNS server answers. */
-  areNamesLost = false;
   /** The host name whose look-up fails. */
   lostName: string | undefined;
   /** Called for each write of Endpoints and slices. Returns the delay of the write, whose sender then gives up. */
@@ -71,7 +69,7 @@ export class ApiServers {
 
   /** Returns the DNS records of a host name; `undefined` if the look-up fails. */
   recordsOf(name: string): readonly string[] | undefined {
-    if (this.areNamesLost || name === this.lostName) return undefined;
+    if (name === this.lostName) return undefined;
     const balanced = BALANCED.find((each) => each.name === name);
     return balanced === undefined ? this.records : [balanced.address];
   }
