@@ -18,7 +18,6 @@ export interface Template {
 }
 
 const NO_VALUE = { Ref: 'AWS::NoValue' } as const satisfies Fields;
-/** The name of the stack, with which the names of its resources begin. */
 export const STACK = { Ref: 'AWS::StackName' } as const satisfies Fields;
 
 export function ref(name: string): Fields {
@@ -39,7 +38,6 @@ export function whether(condition: string, then: Value, otherwise: Value = NO_VA
 }
 
 export const TABLE_NAME = whether('OwnsTable', STACK, ref('TableName'));
-/** The common prefix of the names of a stack's secrets and parameters. */
 export const SECRETS_PREFIX = whether('HasSecretsPrefix', ref('SecretsPrefix'), substitute('${AWS::StackName}/'));
 
 export function ownArn(service: string, resource: string, variables?: Fields): Fields {

@@ -91,7 +91,6 @@ function summaryOf(section: string): string {
   return texts[section] ?? ALARMS[section]?.description ?? section;
 }
 
-/** The panels of the Grafana dashboard: title, query and legend. */
 const PANELS: readonly (readonly [title: string, expr: string, legend: string])[] = [
   [
     'Firing alarms',

@@ -8,7 +8,6 @@ import { StartError } from './start-options.ts';
 /** The folder in the working directory that contains one folder for each cluster. */
 export const DATA_ROOT = '.kbctl';
 
-/** Returns the absolute path of a cluster's folder. */
 export function dataFolder(cluster: string, named: string | undefined): string {
   return path.resolve(named ?? path.join(DATA_ROOT, cluster));
 }

@@ -17,7 +17,6 @@ export interface LocalEnvironmentOptions {
   readonly end?: AbortSignal;
 }
 
-/** Creates the environment of handlers on this machine. */
 export function localEnvironment({ client, loadKubeconfig, telemetry, end }: LocalEnvironmentOptions) {
   return createEnvironment({
     loadKubeconfig,

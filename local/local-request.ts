@@ -1,7 +1,6 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 
-/** The conditions of a request to a server of this process. */
 export interface LocalRules {
   /** The server's own address: `127.0.0.1:<port>`. */
   readonly host: string;

@@ -33,7 +33,6 @@ export async function listenOnLoopback(server: Server, port = 0): Promise<Loopba
   };
 }
 
-/** Closes a server and all of its connections. */
 export function closeAtOnce(server: Server): Promise<void> {
   return new Promise((resolve, reject) => {
     server.close((error) => (error ? reject(error) : resolve()));

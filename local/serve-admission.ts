@@ -118,7 +118,6 @@ export async function serveAdmission(
   return close;
 }
 
-/** A request to a function URL. */
 export interface UrlRequest {
   readonly method?: string;
   readonly path?: string;

@@ -21,7 +21,6 @@ const PAGES: Readonly<Record<string, (current: string) => string>> = {
   '../deploy/kubernetes/monitoring/dashboard.json': grafanaDashboard,
 };
 
-/** Returns the file, the text and the new text of each page. */
 export function generatedPages() {
   return Object.entries(PAGES).map(([page, change]) => {
     const file = path.join(import.meta.dirname, '../docs', page);

@@ -80,7 +80,6 @@ export function newRegistry(): Registry<OpenMetricsContentType> {
   return registry;
 }
 
-/** Adds a series of each metric for each cluster to a registry. */
 export function addClusterMetrics(registry: Registry<OpenMetricsContentType>, fleet: FleetStatus): void {
   const gauge = (name: string, help: string, labelNames: readonly string[]) =>
     new Gauge({ name: `${PREFIX}${name}`, help, labelNames, registers: [registry] });

@@ -19,7 +19,6 @@ export interface ClusterStatus {
   readonly ranges: readonly RangeStatus[];
   /** The findings that the run records keep, at most 20 of each loop. */
   readonly findings: readonly FindingStatus[];
-  /** The number of all findings of the last passes. */
   readonly findingTotal: number;
   /** The number of all findings by type. */
   readonly findingCounts: Readonly<Record<string, number>>;

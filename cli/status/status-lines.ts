@@ -82,7 +82,6 @@ export function withheldLines(loops: readonly LoopStatus[]): string[] {
   return loops.flatMap(({ loop, wouldWrite = [] }) => wouldWrite.map((text) => `${loop}: would ${text}`));
 }
 
-/** Returns the last changes, the latest first. */
 export function changeLines(loops: readonly LoopStatus[], nowMs: number): string[] {
   const latestFirst = loops.toSorted((one, other) => (other.lastChange?.atMs ?? 0) - (one.lastChange?.atMs ?? 0));
   return latestFirst.flatMap(({ loop, lastChange }) =>

@@ -28,7 +28,6 @@ export interface RequestedRange {
   readonly indexes: readonly number[];
 }
 
-/** Groups the requested items by range. Returns the refusal if a range cannot be opened. */
 export async function groupByRange(
   request: AllocateRequest,
   open: (name: RangeName) => Promise<OpenRange | Refusal> | OpenRange | Refusal,
@@ -43,7 +42,6 @@ export async function groupByRange(
   return ranges.toSorted((one, other) => (one.name < other.name ? -1 : 1));
 }
 
-/** Returns the answers of all ranges in the order of the request. */
 export function inRequestOrder<Answered>(
   ranges: readonly RequestedRange[],
   answers: readonly (readonly Answered[])[],

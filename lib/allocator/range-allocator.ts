@@ -82,7 +82,6 @@ export class RangeAllocator {
     return index === undefined ? undefined : this.itemAt(index);
   }
 
-  /** Returns upstream's refusal of an item that is not in the range. */
   refusalIfOutside(item: string): Refusal | undefined {
     return this.indexOf(item) === undefined ? this.#kind.notInRange(item) : undefined;
   }

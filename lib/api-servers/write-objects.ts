@@ -26,7 +26,6 @@ import type { ClusterSpec } from '../spec/cluster-spec.ts';
 import { defined } from '../util/values.ts';
 import { createDefaultServiceCidr } from './default-service-cidr.ts';
 
-/** The reason why an object was not written. */
 export type WriteFailure = EndpointsError | ClusterError;
 
 /** Makes the writes of a publication. Returns the lines for the report and the state for the next pass. */

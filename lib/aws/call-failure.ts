@@ -3,18 +3,15 @@ import { ClusterError } from '../kubernetes/cluster-port.ts';
 import { describeNetworkError } from '../kubernetes/network-fault.ts';
 import { httpStatusOf, isDenied, isNotAuthenticated, isThrottled, nameOfError } from './sdk.ts';
 
-/** A call to AWS, for messages. */
 export interface FailedCall {
   /** The action with its resource and region. */
   readonly call: string;
   /** The name of the service in VPC endpoints. */
   readonly service: string;
   readonly region: string;
-  /** The resolution if AWS denies the call. */
   readonly ifDenied: string;
 }
 
-/** Returns an error of the AWS SDK as a `ClusterError`. */
 export function callFailure(
   { call, service, region, ifDenied }: FailedCall,
   error: unknown,

@@ -11,7 +11,6 @@ export interface AwsAccount {
   readonly profile?: string | undefined;
 }
 
-/** The limits of one call to AWS. */
 export interface CallLimits {
   /** The number of attempts, including the first. */
   readonly maxAttempts: number;
@@ -22,7 +21,6 @@ export interface CallLimits {
   readonly requestTimeoutMs: number;
 }
 
-/** Returns the options of a client whose calls end within their limits. */
 export function clientOptions({ region, profile, ...limits }: AwsAccount & CallLimits) {
   const { maxAttempts, maxRetryDelayMs, connectionTimeoutMs, requestTimeoutMs } = limits;
   return {

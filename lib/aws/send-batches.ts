@@ -7,7 +7,6 @@ import { storeClientOptions } from './store-client.ts';
 
 export interface OutgoingMessage {
   readonly body: string;
-  /** The delay until the message can be received, in whole seconds. */
   readonly delaySeconds: number;
 }
 
@@ -28,7 +27,6 @@ export interface Sender<Sent> {
 
 /** The queue in which ticks wait until they are due. */
 export type MessageQueue = Sender<OutgoingMessage>;
-/** The event bus to which changes of clusters are published. */
 export type EventBus = Sender<object>;
 
 type SendErrorCode = 'QueueMissing' | 'AccessDenied' | 'Unavailable';

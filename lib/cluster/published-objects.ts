@@ -60,7 +60,6 @@ export function defaultServiceCidr({ serviceClusterIPRanges }: ClusterSpec): Ser
   };
 }
 
-/** Returns the reference of the slice that publishes the second family. */
 export function sliceRef(family: IPFamily) {
   const { namespace, name } = KUBERNETES_SERVICE;
   return { kind: 'EndpointSlice', namespace, name: `${name}-${family.toLowerCase()}` } as const;
@@ -84,7 +83,6 @@ export interface PublishedFamily {
   readonly refs: { readonly Endpoints?: typeof ENDPOINTS_REF; readonly EndpointSlice: SliceRef };
 }
 
-/** A published family with its objects, as the pass read them. */
 export interface ReadFamily extends PublishedFamily {
   readonly objects: PublishedObjects;
 }

@@ -115,7 +115,6 @@ function isPassing(error: unknown): boolean {
   return code === 'Unavailable' || code === 'Throttled' || code === 'DeadlineExceeded';
 }
 
-/** Handles a direct invocation: nothing is queued. */
 async function onRequest(
   invocation: LoopInvocation,
   { clusters: names, force }: DispatchRequest & { readonly kind: 'direct' },

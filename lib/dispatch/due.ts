@@ -76,7 +76,6 @@ export function firstPassMs(loop: Loop, owner: Owner | undefined, nowMs: number)
   return nextTickMs(Math.max(SCHEDULE_MS, SCHEDULE_SECONDS[loop] * 1000), fromMs);
 }
 
-/** Returns whether every tick is due, regardless of the time of the last pass. */
 export function isDueAtEveryTick(loop: Loop, spec: Intervals): boolean {
   return spec.intervalSeconds[loop] <= SCHEDULE_SECONDS[loop];
 }
@@ -99,7 +98,6 @@ export function overdueAfterMs(loop: Loop, spec: Intervals): number {
   return OVERDUE_PERIODS * spec.intervalSeconds[loop] * 1000 + unrecordedMs;
 }
 
-/** Returns the pause of a cluster's passes that is in force now: its own, or that of all clusters. */
 export function pauseInForce(pauses: readonly (Pause | undefined)[], nowMs: number): Pause | undefined {
   return pauses.find((pause) => pause !== undefined && pause.untilMs > nowMs);
 }

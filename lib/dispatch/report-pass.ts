@@ -129,7 +129,6 @@ export type ClusterEvent = Readonly<z.infer<typeof clusterEventShape>>;
 
 type Change = Pick<ClusterEvent, 'change' | 'error' | 'changes' | 'finding'>;
 
-/** Returns the changes of a cluster's state by a pass, compared with the record of the previous pass. */
 export function changesOf(loop: Loop, pass: EndedPass, previous: RunRecord | undefined): readonly Change[] {
   const [error] = pass.errors;
   const outcome = pass.errors.length > 0 ? 'failed' : 'succeeded';

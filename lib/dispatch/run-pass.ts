@@ -28,7 +28,6 @@ export interface PassInput {
   readonly signal: AbortSignal;
   readonly warn: (text: string) => void;
   readonly writes: Writes;
-  /** True if the caller requests this pass although the cluster is paused. */
   readonly evenIfPaused?: boolean;
 }
 

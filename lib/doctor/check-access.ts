@@ -117,7 +117,6 @@ const TOO_MUCH: Permission = { verb: 'update', group: '', resource: 'endpoints',
 
 const ADD = 'Add them where the comments in deploy/rbac.yaml name this option, and apply it';
 
-/** Checks the permissions that the loops need for this spec, and warns of excessive ones. */
 export async function checkRights(
   review: SelfReview,
   spec: ClusterSpec,

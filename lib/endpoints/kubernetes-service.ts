@@ -133,7 +133,6 @@ function correctedService(current: ServiceObject, desired: ServiceObject): Servi
   return { ...current, spec: { ...kept, ...address, ports, ...defined({ type }) } };
 }
 
-/** Returns the ports that the Endpoints and the EndpointSlice publish. */
 export function endpointPorts(spec: ClusterSpec): readonly EndpointPort[] {
   return [httpsPort(spec), ...spec.endpoints.extraPorts];
 }

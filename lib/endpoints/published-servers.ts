@@ -15,16 +15,13 @@ export interface ExpectedAddress {
   readonly host?: string;
 }
 
-/** The leases and the probe outcomes of all API servers. */
 export interface ServersSeen {
   readonly spec: ClusterSpec;
   readonly nowMs: number;
   readonly expected: readonly ExpectedAddress[];
-  /** The outcome of each probed address. */
   readonly outcomes: ReadonlyMap<string, ProbeOutcome>;
   /** The published families. The first one has Endpoints. */
   readonly families: readonly [ReadFamily, ...ReadFamily[]];
-  /** The leases in the table that this pass knows. */
   readonly stored: { readonly leases: readonly Lease[] };
   /**
    * Lease changes of this pass that could not be written. Excludes leases in which another writer changed more than misses and
@@ -47,7 +44,6 @@ export interface FamilyServers extends ReadFamily {
   readonly outcomes: ReadonlyMap<string, ProbeOutcome>;
 }
 
-/** Decides which API servers are published. */
 export function publishedServers(seen: ServersSeen) {
   const { families, stored } = seen;
   const published = new Set(families.flatMap(({ objects }) => Object.values(objects).flatMap(addressesIn)));

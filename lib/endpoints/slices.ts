@@ -16,7 +16,6 @@ import type { ClusterSpec } from '../spec/cluster-spec.ts';
 import { defined } from '../util/values.ts';
 import { endpointPorts } from './kubernetes-service.ts';
 
-/** Returns whether this project created the slice `kubernetes-<family>`. */
 export function isOwnSecondSlice({ metadata }: EndpointSliceObject): boolean {
   const isNamed = [sliceRef('IPv4'), sliceRef('IPv6')].some(({ name }) => name === metadata.name);
   return isNamed && metadata.labels?.[MANAGED_BY_LABEL] === FIELD_MANAGER;

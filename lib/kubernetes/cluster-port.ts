@@ -48,7 +48,6 @@ export interface ClusterPort {
   create<T extends KubernetesObject>(object: T): Promise<CreateResult<T>>;
   /** Replaces the whole object. `object.metadata.resourceVersion` must be the one that was read. */
   update<T extends KubernetesObject>(object: T): Promise<UpdateResult<T>>;
-  /** Applies a JSON merge patch (RFC 7396). */
   mergePatch<T extends KubernetesObject>(ref: ObjectRef, patch: Json): Promise<PatchResult<T>>;
   /** Deletes an object if it has not changed since it was read. `object.metadata` must contain uid and resourceVersion. */
   delete(object: KubernetesObject): Promise<DeleteResult>;
@@ -208,7 +207,6 @@ export type Prober = (target: ProbeTarget, signal?: AbortSignal) => Promise<Prob
 /** Returns the canonical addresses of all A and AAAA records of a host; `undefined` if the look-up failed or was ended. */
 export type HostResolver = (host: string, signal?: AbortSignal) => Promise<readonly string[] | undefined>;
 
-/** The addresses that a look-up found. */
 export interface FoundAddresses {
   readonly addresses: readonly string[];
   /** The part of the source that could not be read. Its addresses are not known, so no address of the source counts as absent. */

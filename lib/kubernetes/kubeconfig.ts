@@ -33,7 +33,6 @@ export interface ApiServerAccess {
   readonly basePath: string;
   /** The kubeconfig, such as `kubeconfig in secret kbc/prod-eu-1`. */
   readonly source: string;
-  /** The name of the context in use. */
   readonly context: string;
   /** The unknown fields of the entries in use, such as `cluster.api-version`. They are ignored. */
   readonly ignored: readonly string[];

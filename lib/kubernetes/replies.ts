@@ -50,7 +50,6 @@ export function isAbsent(reply: ApiReply): boolean {
   return reply.status === 404 && statusOf(reply).reason === 'NotFound' && !isNotServed(reply);
 }
 
-/** The server and the purpose of a call, for messages. */
 export interface CallSite {
   /** The URL of the server, such as `https://10.0.0.1:6443`. */
   readonly server: string;
@@ -58,7 +57,6 @@ export interface CallSite {
   readonly purpose: string;
 }
 
-/** The whole reply to a call. */
 export interface ApiReply extends Omit<HttpReply, 'body'>, CallSite {
   readonly body: Uint8Array;
 }

@@ -18,7 +18,6 @@ const NEXT: Readonly<Record<StateNow, Readonly<Record<ServerAnswer['answer'], St
 type StateNow = Lease['state'] | 'unknown' | 'seenDown' | 'readmitted';
 type Step = (lease: Lease, answer: ServerAnswer, nowMs: number) => Lease;
 
-/** The answer of an API server to its probe, with its consequences for the lease. */
 export interface ServerAnswer {
   /** `alive`: the server answered 401, 403 or 429. `late`: this process was too busy to receive the answer in time. */
   readonly answer: 'ready' | 'alive' | 'shuttingDown' | 'error' | 'silence' | 'late';

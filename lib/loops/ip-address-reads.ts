@@ -24,7 +24,6 @@ export const READS_AT_ONCE = 8;
 /** The Services of a cluster by their {@link serviceKey}. */
 export type Services = Map<string, ServiceClaim>;
 
-/** Keeps the parts of a Service that the repair needs. */
 export function keepService(services: Services, service: ServiceClaim): void {
   services.set(serviceKey(service), { ...service, ports: [] });
 }

@@ -8,7 +8,6 @@ export interface RangeDecision {
   readonly proved: Uint8Array;
   readonly freed: Uint8Array;
   readonly ended: readonly EndedHold[];
-  /** Returns the bit of a held item; `undefined` if the item is not in the range. */
   readonly bitOf: (text: string) => number | undefined;
 }
 
@@ -19,7 +18,6 @@ export interface EndedHold {
   readonly freedBit: number | undefined;
 }
 
-/** The reason why the decision of a pass cannot be merged onto the newest stored range. */
 export type MergeRefusal = 'otherRange' | 'newerSpec' | 'otherAllocator';
 
 /**

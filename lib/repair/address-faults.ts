@@ -42,7 +42,6 @@ export interface AddressView {
   readonly isServed: (address: string) => boolean;
 }
 
-/** A fault of a Service or of an IPAddress, and its correction. */
 export interface AddressFault {
   /** The canonical text of the address, or the text of the Service if it is not an address. */
   readonly item: string;

@@ -47,7 +47,6 @@ export function serviceCidrUsage(cidrs: readonly Cidr[], taken: Iterable<string>
   };
 }
 
-/** Returns a finding for each family without a free address. */
 export function fullFamilies({ sums, networks }: ServiceCidrUsage): Finding[] {
   return sums.flatMap(({ family, capacity, used }): Finding[] => {
     if (used < capacity) return [];

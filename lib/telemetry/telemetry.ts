@@ -110,7 +110,6 @@ const ORIGINALS: {
   },
 };
 
-/** Returns the counter of a finding: upstream's if it has one, else `findings`. */
 export function findingCounter(loop: Loop, type: FindingType): CounterName {
   const original = ORIGINALS[loop];
   return original?.types.includes(type) ? original.findings : 'findings';
@@ -137,7 +136,6 @@ function percentOf(part: number | undefined, whole: number | undefined): number 
   return Math.floor((part / whole) * 1000) / 10;
 }
 
-/** Returns telemetry that only logs. */
 export function logOnly(log: Telemetry['log']): Telemetry {
   return { log, count: () => {}, sample: () => {}, flush: () => {} };
 }

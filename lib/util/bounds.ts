@@ -55,7 +55,6 @@ export interface OverBoundField {
   readonly most: number;
 }
 
-/** Returns the first field that has more entries than `bounds` allow. */
 export function fieldOver(value: unknown, bounds: Readonly<Record<string, number>>): OverBoundField | undefined {
   for (const [field, most] of Object.entries(bounds)) {
     const entries = entriesAt(value, field.replaceAll('[]', '.[]').split('.'));

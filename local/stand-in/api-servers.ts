@@ -10,7 +10,6 @@ import type { StandInApiServer } from './stand-in-api-server.ts';
 /** The API servers of one control plane: each has a loopback port, and all share one store. */
 export type ApiServers = Awaited<ReturnType<typeof startApiServers>>;
 
-/** Starts one API server per published address. */
 export async function startApiServers(standIn: StandInApiServer, identity: Identity, addresses: readonly string[]) {
   const urls = new Map<string, string>();
   const listening = new Map<string, ListeningStandIn>();

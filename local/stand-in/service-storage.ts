@@ -26,7 +26,6 @@ export interface ItemAllocator {
   release(item: string): Promise<void>;
 }
 
-/** Allocates for the stand-in's Services. */
 export interface ServiceAllocator {
   readonly addresses: ItemAllocator;
   readonly ports: ItemAllocator;

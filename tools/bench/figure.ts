@@ -32,7 +32,6 @@ export function ratioOf({ ours, others }: Figure): number {
   return Math.min(...ours) / Math.min(...others);
 }
 
-/** Runs a program, and returns the lines that it prints. */
 export async function linesOf(program: string, args: readonly string[]): Promise<string[]> {
   // The limit of the output is large, because upstream's repair logs each finding.
   const { stdout } = await promisify(execFile)(program, args, { maxBuffer: 64 * 1024 * 1024 });

@@ -85,7 +85,6 @@ export async function repairPasses(folder: string, options: RepairOptions) {
   });
 }
 
-/** Builds upstream's repair as a program. */
 function upstreamProgram(folder: string): string {
   const program = path.join(folder, 'bench-repair');
   execFileSync('go', ['build', '-buildvcs=false', '-mod=readonly', '-trimpath', '-o', program, './bench-repair'], {
