@@ -17,9 +17,9 @@ export const MAGIC = [0x6b, 0x38, 0x73, 0x00];
 /**
  * Reads one protobuf message forwards and within its bounds: each call advances or throws `MalformedProtobuf`.
  *
- *     reader.fields((field) => {
- *       if (field === 3) name = reader.text();
- *     });
+ *     for (let field = reader.next(); field !== 0; field = reader.next()) {
+ *       if (field === 3) name = reader.text(); else reader.skip();
+ *     }
  */
 export class ProtobufReader {
   readonly #bytes: Buffer;
@@ -41,22 +41,22 @@ export class ProtobufReader {
     this.#at += MAGIC.length;
   }
 
-  /** Calls `read` with the number of each field. A value that it does not read is skipped. */
-  fields(read: (field: number) => void): void {
-    while (this.#at < this.#end) {
-      const tag = this.#varint();
-      this.#wireType = tag & 7;
-      const valueAt = this.#at;
-      read(fieldNumber(tag));
-      if (this.#at === valueAt) this.#skip();
-    }
+  /** Returns the number of the next field, whose value the caller must read or skip; 0 at the end of the message. */
+  next(): number {
+    if (this.#at >= this.#end) return 0;
+    const tag = this.#varint();
+    this.#wireType = tag & 7;
+    return fieldNumber(tag);
   }
 
-  /** Reads the fields of the message in a field. */
-  message(read: (field: number) => void): void {
+  /** Begins to read the message in a field. Returns what `leave` needs after the last field. */
+  enter(): number {
     const outerEnd = this.#end;
     this.#end = this.#lengthEnd();
-    this.fields(read);
+    return outerEnd;
+  }
+
+  leave(outerEnd: number): void {
     this.#end = outerEnd;
   }
 
@@ -74,9 +74,12 @@ export class ProtobufReader {
   /** Reads a message, and returns the int32 in one of its fields; 0 if it is absent. */
   int32In(field: number): number {
     let value = 0;
-    this.message((number) => {
+    const outerEnd = this.enter();
+    for (let number = this.next(); number !== 0; number = this.next()) {
       if (number === field) value = this.int32();
-    });
+      else this.skip();
+    }
+    this.leave(outerEnd);
     return value;
   }
 
@@ -110,7 +113,7 @@ export class ProtobufReader {
     return this.#isAscii(text, start, end);
   }
 
-  #skip(): void {
+  skip(): void {
     if (this.#wireType === VARINT) this.#varint();
     else if (this.#wireType === BYTES) this.#at = this.#lengthEnd();
     else this.#at = this.#within(this.#at + sizeOf(this.#wireType));

@@ -71,10 +71,11 @@ function statusInProtobuf(bytes: Uint8Array): Status {
   reader.requireMagic();
   let type = '';
   let status = NO_STATUS;
-  reader.fields((field) => {
+  for (let field = reader.next(); field !== 0; field = reader.next()) {
     if (field === 1) type = readType(reader);
     else if (field === 2 && type === 'v1 Status') status = readStatus(reader);
-  });
+    else reader.skip();
+  }
   return status;
 }
 
@@ -82,10 +83,13 @@ function statusInProtobuf(bytes: Uint8Array): Status {
 export function readType(reader: ProtobufReader): string {
   let apiVersion = '';
   let kind = '';
-  reader.message((field) => {
+  const outerEnd = reader.enter();
+  for (let field = reader.next(); field !== 0; field = reader.next()) {
     if (field === 1) apiVersion = reader.text();
     else if (field === 2) kind = reader.text();
-  });
+    else reader.skip();
+  }
+  reader.leave(outerEnd);
   return `${apiVersion} ${kind}`;
 }
 
@@ -93,10 +97,13 @@ function readStatus(reader: ProtobufReader): Status {
   let message = '';
   let reason = '';
   let retryAfterSeconds = 0;
-  reader.message((field) => {
+  const outerEnd = reader.enter();
+  for (let field = reader.next(); field !== 0; field = reader.next()) {
     if (field === 3) message = reader.text();
     else if (field === 4) reason = reader.text();
     else if (field === 5) retryAfterSeconds = reader.int32In(5);
-  });
+    else reader.skip();
+  }
+  reader.leave(outerEnd);
   return { ...NO_STATUS, message, reason, retryAfterSeconds };
 }

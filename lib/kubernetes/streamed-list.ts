@@ -85,9 +85,10 @@ async function listStart(bytes: ArrivingBytes, kind: Kind): Promise<number> {
   let head = await bytes.head();
   for (; head.field !== RAW_FIELD || head.wireType !== BYTES; head = await bytes.head()) {
     const reader = await bytes.take(head.end);
-    reader.fields((field) => {
+    for (let field = reader.next(); field !== 0; field = reader.next()) {
       if (field === TYPE_META_FIELD) type = readType(reader);
-    });
+      else reader.skip();
+    }
   }
   if (type !== expected) throw new MalformedProtobuf(`it is no ${expected}, but ${boundedText(type)}`);
   await bytes.take(head.start);
@@ -120,19 +121,22 @@ class ArrivingList<Item> {
       const reader = head && bytes.arrived(head.end);
       if (head === undefined || reader === undefined) break;
       this.left -= head.end;
-      reader.fields((field) => {
-        if (field === LIST_META_FIELD) this.#readMeta(reader);
-        else if (field === ITEM_FIELD) items.push(this.#itemIn(reader));
-      });
+      const field = reader.next();
+      if (field === LIST_META_FIELD) this.#readMeta(reader);
+      else if (field === ITEM_FIELD) items.push(this.#itemIn(reader));
+      else reader.skip();
     }
     return items;
   }
 
   #readMeta(reader: ProtobufReader): void {
-    reader.message((field) => {
+    const outerEnd = reader.enter();
+    for (let field = reader.next(); field !== 0; field = reader.next()) {
       if (field === 2) this.version = reader.text();
       else if (field === 3) this.continueToken = reader.text();
-    });
+      else reader.skip();
+    }
+    reader.leave(outerEnd);
   }
 
   #itemIn(reader: ProtobufReader): Item {
