@@ -179,12 +179,7 @@ describe('a held item', () => {
 
   test.each([
     ['with the label of the owner claims a held item', 'team-a', {}, true],
-    [
-      'without the label of the owner does not get an item that is held for the Services of its owner',
-      'team-b',
-      {},
-      false,
-    ],
+    ['without the label of the owner does not get an item that is held for its Services', 'team-b', {}, false],
     ['with the label of the owner does not claim an item after the end of its hold', 'team-a', { untilMs: 0 }, false],
   ])('a Service %s', async (_what, label, end, allowed) => {
     const world = await withHold('owner', end);

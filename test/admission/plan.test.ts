@@ -39,6 +39,7 @@ const PREFER = { ipFamilyPolicy: 'PreferDualStack' };
 const REQUIRE = { ipFamilyPolicy: 'RequireDualStack' };
 const ips = (...clusterIPs: readonly string[]) => ({ clusterIP: clusterIPs[0], clusterIPs });
 const HEADLESS = ips('None');
+const [AT_30080, AT_30081] = [{ nodePort: 30080 }, { nodePort: 30081 }];
 
 describe('a new Service', () => {
   test.each<[string, ServiceFields, readonly IPFamily[], string]>([
@@ -46,15 +47,10 @@ describe('a new Service', () => {
     ['gets an IPv6 address if IPv6 is the primary family', {}, SIX_FIRST, 'IPv6@0'],
     ['gets an address of the family that it requests', { ipFamilies: ['IPv6'] }, DUAL, 'IPv6@0'],
     ['that prefers dual-stack gets an address of each family', PREFER, DUAL, 'IPv4@0 IPv6@1'],
-    [
-      'gets its first address from the family that it lists first',
-      { ...PREFER, ipFamilies: ['IPv6'] },
-      DUAL,
-      'IPv6@0 IPv4@1',
-    ],
+    ['gets its first address from its first family', { ...PREFER, ipFamilies: ['IPv6'] }, DUAL, 'IPv6@0 IPv4@1'],
     ['gets the address that it requests', { clusterIP: '10.0.0.5' }, IPV4, '10.0.0.5@0'],
     [
-      'gets the one address that it requests and any address of the other family',
+      'gets its requested address and one of the other family',
       { ...REQUIRE, ...ips('fd00::5') },
       DUAL,
       'fd00::5@0 IPv4@1',
@@ -93,7 +89,7 @@ describe('a new Service', () => {
     ['of type NodePort gets a node port for each port', nodePorts(port(80), port(443)), 'next@0 next@1'],
     ['gets one node port for ports with the same number', nodePorts(port(53), udp(53)), 'next@0+1'],
     [
-      'gets the node port that one of its ports requests for all ports with the same number',
+      'gets the requested node port for ports with the same number',
       nodePorts(port(53), udp(53, { nodePort: 30053 })),
       '30053@0+1',
     ],
@@ -102,22 +98,14 @@ describe('a new Service', () => {
       nodePorts(port(53, { nodePort: 30001 }), udp(53, { nodePort: 30002 })),
       '30001@0 30002@1',
     ],
-    [
-      'requests a node port twice if two ports with different numbers request that node port',
-      nodePorts(port(80, { nodePort: 30081 }), EXPOSED),
-      '30081@0 30081@1',
-    ],
+    ['requests a node port twice if two of its ports do', nodePorts(port(80, AT_30081), EXPOSED), '30081@0 30081@1'],
     [
       'of type LoadBalancer with allocateLoadBalancerNodePorts: false gets only the node ports that it requests',
       balancer({ allocateLoadBalancerNodePorts: false, ports: [UNEXPOSED, EXPOSED] }),
       '30081@1',
     ],
     ['of type LoadBalancer with the traffic policy Local gets a health check port', LOCAL, 'next@0 next@healthCheck'],
-    [
-      'gets the health check port that it requests',
-      { ...LOCAL, healthCheckNodePort: 31000 },
-      'next@0 31000@healthCheck',
-    ],
+    ['gets its requested health check port', { ...LOCAL, healthCheckNodePort: 31000 }, 'next@0 31000@healthCheck'],
     ['of type NodePort gets no health check port', { ...LOCAL, type: 'NodePort' }, 'next@0'],
     ['of type ClusterIP gets no node port, even if it requests one', { ports: [EXPOSED] }, ''],
   ])('a new Service %s', (_what, fields, expected) => {
@@ -136,15 +124,10 @@ describe('a Service that is changed', () => {
     ['with the same spec needs nothing', one, one, ''],
     ['keeps its address if the update omits it', {}, one, ''],
     ['keeps its node port if the update omits it', nodePorts(port(80)), exposed, ''],
+    ['keeps the node port of a port whose name is unchanged', nodePorts(port(81), port(80)), exposed, 'next@0'],
     [
-      'keeps the node port of a port whose name is unchanged, although its number or position changes',
-      nodePorts(port(81), port(80)),
-      exposed,
-      'next@0',
-    ],
-    [
-      'gets a new node port if the update moves the old one to another port',
-      { ...one, ...nodePorts(port(80), port(81, { nodePort: 30080 })) },
+      'gets a new node port if another port gets the old one',
+      { ...one, ...nodePorts(port(80), port(81, AT_30080)) },
       exposed,
       'next@0',
     ],
@@ -153,26 +136,21 @@ describe('a Service that is changed', () => {
     ['that becomes an ExternalName needs nothing', { ...one, type: 'ExternalName' }, one, ''],
     ['that becomes a NodePort gets a node port', { ...one, type: 'NodePort' }, one, 'next@0'],
     [
-      'that becomes a NodePort gets one node port for TCP and one for UDP',
+      'that becomes a NodePort gets two for TCP and UDP',
       { ...one, ...nodePorts(port(53), udp(53)) },
       one,
       'next@0 next@1',
     ],
+    ['gets another node port that it requests', { ...one, ...nodePorts(port(80, AT_30081)) }, exposed, '30081@0'],
     [
-      'gets another node port if the update requests it',
-      { ...one, ...nodePorts(port(80, { nodePort: 30081 })) },
-      exposed,
-      '30081@0',
-    ],
-    [
-      'gets one node port for two protocols if the update requests it for both',
-      { ...one, ...nodePorts(port(80, { nodePort: 30081 }), udp(80, { nodePort: 30081 })) },
+      'gets one node port that two protocols request',
+      { ...one, ...nodePorts(port(80, AT_30081), udp(80, AT_30081)) },
       exposed,
       '30081@0',
     ],
     [
       `with one node port for two port numbers needs nothing, ${refused}`,
-      { ...one, ...nodePorts(port(80, { nodePort: 30081 }), port(81, { nodePort: 30081 })) },
+      { ...one, ...nodePorts(port(80, AT_30081), port(81, AT_30081)) },
       exposed,
       '',
     ],
@@ -184,24 +162,14 @@ describe('a Service that is changed', () => {
     ],
     ['keeps its health check port', { ...balanced, healthCheckNodePort: 0 }, balanced, ''],
     ['that now requires dual-stack gets a second address', { ...one, ...REQUIRE }, one, 'IPv6@1'],
-    [
-      'gets the second address that it requests',
-      { ...one, ...PREFER, ...ips('10.0.0.5', 'fd00::9') },
-      one,
-      'fd00::9@1',
-    ],
+    ['gets its requested second address', { ...one, ...PREFER, ...ips('10.0.0.5', 'fd00::9') }, one, 'fd00::9@1'],
     ['keeps its first address if the update contains only the policy', REQUIRE, one, 'IPv6@1'],
     ['that returns to single-stack needs nothing', { ...two, ...SINGLE }, two, ''],
-    [
-      'that prefers dual-stack and has one address gets no second one',
-      { ...one, ...PREFER },
-      { ...one, ...PREFER },
-      '',
-    ],
+    ['that already prefers dual-stack gets no second address', { ...one, ...PREFER }, { ...one, ...PREFER }, ''],
     ['that was stored without families gets a node port', { type: 'NodePort' }, { clusterIP: '10.0.0.5' }, 'next@0'],
     ['that is headless stays headless', { type: 'ClusterIP' }, HEADLESS, ''],
     [
-      `with a dual-stack policy that drops an address needs nothing, ${refused}`,
+      `that drops an address needs nothing, ${refused}`,
       { ...two, clusterIPs: ['10.0.0.5'], type: 'NodePort' },
       two,
       '',

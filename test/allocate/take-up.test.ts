@@ -53,18 +53,8 @@ const OWNER_ONLY = { takenUpBy: 'owner' } as const;
 const ENDED = { untilMs: Date.parse('2026-01-01T12:00:00Z') };
 
 test.each<[string, Partial<Hold>, AllocateRequest['takeUp'], string]>([
-  [
-    'for a Service with the label of the owner claims an item of the owner',
-    OWNER_ONLY,
-    { holdOwner: 'team-a' },
-    'done',
-  ],
-  [
-    'for a Service with another label does not claim an item that is held for the Services of its owner',
-    OWNER_ONLY,
-    { holdOwner: 'team-b' },
-    'refused',
-  ],
+  ['for a Service with the label of the owner claims an item', OWNER_ONLY, { holdOwner: 'team-a' }, 'done'],
+  ['for a Service with another label does not claim an item', OWNER_ONLY, { holdOwner: 'team-b' }, 'refused'],
   ['for a Service with any label claims an item that is held for any Service', {}, { holdOwner: 'team-b' }, 'done'],
   ['for a Service claims nothing after the end of the hold', ENDED, {}, 'refused'],
   ['without a Service claims nothing', {}, undefined, 'refused'],

@@ -68,13 +68,7 @@ describe('the credential plugin of the kubeconfig in a cluster spec', () => {
   test.each<[string, boolean, readonly string[], string | undefined, PassEnvironmentOptions]>([
     ['does not run for a cluster that the user did not name in the command', false, [], undefined, {}],
     ['does not run if the user named another cluster in the command', false, ['prod'], undefined, {}],
-    [
-      'does not run for a cluster in a table in AWS, even if the user named the cluster in the command',
-      false,
-      ['lab'],
-      'kbc-prod',
-      {},
-    ],
+    ['does not run for a cluster in a table in AWS, even if it is named', false, ['lab'], 'kbc-prod', {}],
     ['runs for a cluster that the user named in the command', true, ['lab'], undefined, {}],
     ['runs for a kubeconfig that the user named in an option', true, [], 'kbc-prod', { kubeconfig }],
   ])('the credential plugin %s', async (_, runs, operands, table, options) => {

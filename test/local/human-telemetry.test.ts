@@ -43,11 +43,7 @@ describe('log lines for people', () => {
   });
 
   test.each<[string, LogFields, string]>([
-    [
-      'a write that a pass in mode observe would make',
-      { wouldWrite: ['create Namespace a'] },
-      'would create Namespace a',
-    ],
+    ['a write that mode observe does not make', { wouldWrite: ['create Namespace a'] }, 'would create Namespace a'],
     ['how full a range is', { fullest: ['demo: 93.5 per cent'] }, 'a range fills up: 93.5 per cent'],
     ['a finding', { findings: ['leak: 10.0.0.7 has no Service'] }, 'found leak: 10.0.0.7 has no Service'],
     ['an error', { errors: ['Forbidden: no rights'] }, 'failed: Forbidden: no rights'],
@@ -97,11 +93,7 @@ describe('log lines for people', () => {
       [[warned({ findings: ['leak: x'] })], [warned({ findings: ['leak: x'] })], [END]],
       ['found leak: x', 'unchanged', 'resolved'],
     ],
-    [
-      'do not repeat what an observing pass would write',
-      [[observed], [observed], [observed]],
-      ['would create Endpoints default/kubernetes'],
-    ],
+    ['do not repeat a write of mode observe', Array(3).fill([observed]), ['would create Endpoints default/kubernetes']],
     [
       'report a warning without fields, but not its end',
       [[['warn', 'the certificate is not verified', { cluster: 'demo' }]], [END]],

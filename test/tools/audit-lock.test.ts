@@ -14,16 +14,8 @@ test.each<[string, LockedPackage, string]>([
   ['a weak hash', { ...GOOD, integrity: 'sha1-abc=' }, 'has no SHA-512 hash'],
   ['another registry', { ...GOOD, resolved: 'https://evil.example/debug.tgz' }, 'comes from https://evil.example'],
   ['a git repository', { ...GOOD, resolved: 'git+ssh://git@example.com/debug.git#abc' }, 'comes from git+ssh'],
-  [
-    'the address of another package',
-    { ...GOOD, resolved: `${REGISTRY}ms/-/ms-4.4.3.tgz` },
-    'comes from https://registry',
-  ],
-  [
-    'the address of another version',
-    { ...GOOD, resolved: `${REGISTRY}debug/-/debug-4.4.2.tgz` },
-    'comes from https://',
-  ],
+  ['the URL of another package', { ...GOOD, resolved: `${REGISTRY}ms/-/ms-4.4.3.tgz` }, 'comes from https://registry'],
+  ['the URL of another version', { ...GOOD, resolved: `${REGISTRY}debug/-/debug-4.4.2.tgz` }, 'comes from https://'],
   ['the name of another package', { ...GOOD, name: 'ms' }, 'is the package ms'],
   ['a licence that is not on the list', { ...GOOD, license: 'AGPL-3.0' }, 'has the licence AGPL-3.0'],
   ['no licence', { integrity: GOOD.integrity }, 'has the licence undefined'],

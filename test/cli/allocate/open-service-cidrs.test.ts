@@ -187,22 +187,10 @@ describe('A request to allocate addresses in a cluster whose API servers allocat
   test.each<[string, Options, Partial<AllocateRequest>, string, string]>([
     ['of a port', {}, ofPort, 'NotSupported', 'no object can hold a node port'],
     ['that claims a hold for a Service', {}, { takeUp: {} }, 'NotSupported', 'no Service can claim a hold'],
-    [
-      'for a hold that only Services of its owner are allowed to claim',
-      {},
-      ofOwner,
-      'NotSupported',
-      'no Service can claim a hold',
-    ],
+    ['for a hold that only Services of its owner claim', {}, ofOwner, 'NotSupported', 'no Service can claim a hold'],
     ['before Kubernetes 1.33', { objects: [] }, {}, 'NotSupported', 'Kubernetes 1.33'],
     ['while passes only observe', { spec: { mode: 'observe' } }, {}, 'ObserveOnly', 'mode: observe'],
-    [
-      'in a family without a ServiceCIDR',
-      { objects: oneFamily },
-      { items: [NEXT_IPV6] },
-      'NoSecondaryRange',
-      '10.0.0.0/27',
-    ],
+    ['in an absent family', { objects: oneFamily }, { items: [NEXT_IPV6] }, 'NoSecondaryRange', '10.0.0.0/27'],
     ['of an address outside the ServiceCIDRs', {}, { items: [ip('10.9.0.1')] }, 'NotInRange', '10.0.0.0/27'],
   ])('a request %s is refused, and nothing is created', async (_, options, request, code, message) => {
     const world = await aCluster(options);

@@ -53,7 +53,7 @@ describe('one address', () => {
     ['is in the static band below the reserved size', { address: '10.0.0.16' }, { band: 'static' }],
     ['is in the dynamic band above the reserved size', { address: '10.0.0.17' }, { band: 'dynamic' }],
     [
-      'is not ready if its range was saved under an older generation',
+      'is not ready if its range has an older generation',
       { stored: { generation: 2 } },
       { ready: false, state: 'taken' },
     ],
@@ -63,11 +63,7 @@ describe('one address', () => {
       { state: 'taken', ready: false },
     ],
     ['has an unknown state if its range was never saved', { isSaved: false }, { state: 'unknown', ready: false }],
-    [
-      'has an unknown state if the stored bitmap is of another allocator',
-      { stored: ofApiServers },
-      { state: 'unknown' },
-    ],
+    ['has an unknown state if the bitmap is of another allocator', { stored: ofApiServers }, { state: 'unknown' }],
     [
       'is taken if the API servers allocate and a Service has the address',
       { spec: ofApiServers, stored: { data: NONE }, facts: { claims: OF_ONE } },
@@ -84,7 +80,7 @@ describe('one address', () => {
       expect.not.objectContaining({ savedAtMs: expect.anything() }),
     ],
     [
-      'has a fault if two Services have the address',
+      'has a fault if two Services have it',
       { facts: { claims: ofTwo } },
       { faults: ['2 Services have it, and only one may'] },
     ],
@@ -110,11 +106,7 @@ describe('the strikes of an item', () => {
     ['has zero strikes at first', { facts: ofNoService }, 0],
     ['has one strike', struck({ once: BITS }), 1],
     ['has two strikes', struck({ twice: BITS }), 2],
-    [
-      'has no strikes once a Service has the address',
-      { ...struck({ twice: BITS }), facts: { claims: OF_ONE } },
-      undefined,
-    ],
+    ['has no strikes once a Service has it', { ...struck({ twice: BITS }), facts: { claims: OF_ONE } }, undefined],
     ['has no strikes while it is held', { stored: held, facts: ofNoService }, undefined],
   ])('an item %s', (_, setting, strikes) => {
     expect(statusOf(setting).strikes).toBe(strikes);
@@ -142,7 +134,7 @@ describe('the IPAddress of an address', () => {
     ['the older Service', ipAddress('shop/old'), undefined],
     ['a newer Service', ipAddress('shop/new'), 'its IPAddress belongs to shop/new, although shop/old is older'],
     [
-      'a Service that does not have the address',
+      'a Service without the address',
       ipAddress('shop/gone'),
       'its IPAddress belongs to shop/gone, which does not have it',
     ],

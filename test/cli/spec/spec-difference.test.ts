@@ -24,18 +24,13 @@ test.each<[string, Partial<ClusterSpec>, Partial<ClusterSpec>, string[]]>([
   ['a value', { mode: 'observe' }, { mode: 'enforce' }, ['mode: observe -> enforce']],
   ['a nested field', {}, { endpoints: { ...endpoints, leaseSeconds: 30 } }, ['endpoints.leaseSeconds: 15 -> 30']],
   [
-    'ranges in the format of a spec file',
+    'ranges as in a spec file',
     {},
     { serviceClusterIPRanges: ranges },
     [`serviceClusterIPRange: 10.0.0.0/24 -> ${ranges}`],
   ],
   ['the store of a kubeconfig', file, ssm, ['kubeconfig.ssm: <none> -> /a', 'kubeconfig.file: a -> <none>']],
-  [
-    'both whole lists if a list of names differs',
-    namespaces('a'),
-    namespaces('a', 'b'),
-    ['systemNamespaces: [a] -> [a, b]'],
-  ],
+  ['both whole lists of names', namespaces('a'), namespaces('a', 'b'), ['systemNamespaces: [a] -> [a, b]']],
   [
     'API servers by their addresses, whatever their positions in the list',
     { apiServers: [first, second] },

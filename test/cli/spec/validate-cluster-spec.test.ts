@@ -75,15 +75,9 @@ describe('a cluster spec', () => {
   ];
   test.each([
     ['a probe over http:// without a credential', { apiServers: [httpProbe] }],
-    [
-      'no API servers if the reconciler is none',
-      { apiServers: [], endpoints: { reconciler: 'none', leaseSeconds: 1 } },
-    ],
+    ['no API server with the reconciler none', { apiServers: [], endpoints: { reconciler: 'none', leaseSeconds: 1 } }],
     ['a host name with a range of any family', { apiServers: [{ host: 'a.example' }], ...IPV6_RANGE }],
-    [
-      'one port number for ports with different protocols',
-      { service: { nodePort: 30443, extraPorts: [quic, ...dns] } },
-    ],
+    ['one port number for several protocols', { service: { nodePort: 30443, extraPorts: [quic, ...dns] } }],
   ])('a cluster spec can contain %s', (_what, fields) => {
     expect(faultsOf(aSpec(fields))).toEqual([]);
   });
