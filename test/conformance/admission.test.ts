@@ -21,9 +21,9 @@ const plane = running(() => startAdmittedControlPlane(RANGES.join()));
 
 const request: AdmittedControlPlane['apiserver']['request'] = (...args) => plane.apiserver.request(...args);
 
-function create(name: string, spec: StoredServiceSpec, query = ''): Promise<Reply> {
+function create(name: string, spec: StoredServiceSpec): Promise<Reply> {
   const body = { metadata: { name }, spec: { ports: [{ port: 80 }], ...spec } };
-  return request('POST', `${services}${query}`, body);
+  return request('POST', services, body);
 }
 
 /** Returns the allocated items of one range in the table. */
@@ -53,15 +53,6 @@ test('a new Service gets its address and node port from the table, and the API s
   });
   expect(await takenIn(RANGE_KEYS.primary)).toContain(clusterIP);
   expect(await takenIn(RANGE_KEYS.nodePorts)).toContain(String(ports[0]?.nodePort));
-});
-
-test('a dry run gets an address and a node port, and changes nothing in the table', async () => {
-  const before = [await takenIn(RANGE_KEYS.primary), await takenIn(RANGE_KEYS.nodePorts)];
-
-  const reply = await create('dry', { type: 'NodePort' }, '?dryRun=All');
-
-  expect(reply).toMatchObject({ status: 201, body: { spec: { clusterIP: expect.stringMatching(/^10\.96\./) } } });
-  expect([await takenIn(RANGE_KEYS.primary), await takenIn(RANGE_KEYS.nodePorts)]).toEqual(before);
 });
 
 test('the webhook refuses an allocated address with the message of the API server', async () => {
@@ -262,15 +253,6 @@ test('an API server repeats a review whose token is not looked up during a flood
     [expect.any(String), 503],
     ['admission: allocated', undefined],
   ]);
-});
-
-test('the longest review that the annotations of a Service can cause is answered', async () => {
-  // JSON escapes each of these letters with six bytes, and the review has them in the object and in the old object.
-  const annotations = { a: '<'.repeat(256 * 1024 - 1) };
-  const longest = { metadata: { name: 'longest', annotations }, spec: { ports: [{ port: 80 }] } };
-  expect(await request('POST', services, longest)).toMatchObject({ status: 201 });
-  const changed: Reply = await request('PATCH', `${services}/longest`, { spec: { type: 'NodePort' } });
-  expect(await takenIn(RANGE_KEYS.nodePorts)).toContain(nodePortsOf(changed.body)[0]);
 });
 
 test('only headless Services and changes without an allocation succeed if the webhook does not answer', async () => {

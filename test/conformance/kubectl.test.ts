@@ -103,16 +103,3 @@ describe.each([
       expect({ code, stderr, stdout: stdout.trim() }).toMatchObject({ code: 0, stdout: expect.stringMatching(prints) });
   });
 });
-
-describe('kubectl and missing features of the stand-in API server', () => {
-  const server = running(openStandIn);
-
-  test.each([
-    ['create namespace shop', 'kubectl create -f or kubectl apply -f'],
-    ['apply --server-side -f service.json', 'Server-side apply not available on the server'],
-    ['create -f service.json --dry-run=server', 'the stand-in API server has no dry run'],
-    ['get pods', `the server doesn't have a resource type "pods"`],
-  ])('the stand-in API server refuses kubectl %s, and kubectl prints the reason', async (command, reason) => {
-    expect(await run(server, command.split(' '))).toMatchObject({ code: 1, stderr: expect.stringContaining(reason) });
-  });
-});

@@ -24,7 +24,6 @@ const SUITES = {
 } satisfies Readonly<Record<string, readonly Suite[]>>;
 
 export type SuiteGroup = keyof typeof SUITES;
-export const SUITE_GROUPS = Object.keys(SUITES) as readonly SuiteGroup[];
 
 /** @param endpoint returns the endpoint of the tables, once tests run */
 export function describeKbctl(group: SuiteGroup, endpoint: () => string): void {

@@ -16,8 +16,11 @@ export interface AwsCall {
 /** Defines whether the emulator answers a call. */
 type Fate = 'answered' | 'unanswered';
 
-/** Starts a proxy between the functions and the emulator, which records every call. */
-export async function startCallRecorder(emulator: string) {
+/**
+ * Starts a proxy between clients and the emulator, which records every call.
+ * @param forced headers that replace those of the clients
+ */
+export async function startCallRecorder(emulator: string, forced: Readonly<Record<string, string>> = {}) {
   const { hostname, port } = new URL(emulator);
   const agent = new Agent({ keepAlive: true });
   const calls: AwsCall[] = [];
@@ -28,7 +31,8 @@ export async function startCallRecorder(emulator: string) {
     const call = callOf(request, body);
     calls.push(call);
     if (decide(call) === 'unanswered') return;
-    const { method = 'GET', url = '/', headers } = request;
+    const { method = 'GET', url = '/' } = request;
+    const headers = { ...request.headers, ...forced };
     const onward = httpRequest({ agent, hostname, port, method, path: url, headers }, (reply) => {
       response.writeHead(reply.statusCode ?? 502, reply.headers);
       reply.pipe(response);

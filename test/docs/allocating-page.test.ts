@@ -45,13 +45,7 @@ const story: Story = {
   },
 };
 
-describe('the console blocks of allocating.md', () => {
-  testPage(PAGE, text, story);
-
-  test('the page has more than five blocks', () => {
-    expect(blocks.length).toBeGreaterThan(5);
-  });
-});
+describe('the console blocks of allocating.md', () => testPage(PAGE, text, story));
 
 test('each request on the page succeeds, and its answer is the one on the page', async () => {
   const shown = contentOf('json').map((block) => JSON.parse(block.replaceAll('prod-eu-1', CLUSTER)) as object);

@@ -9,8 +9,7 @@ import { localTable } from '../../local/local-environment.ts';
 import { readRunning } from '../../local/running.ts';
 import { type ListeningStandIn, listen } from '../../local/stand-in/api-servers.ts';
 import { kubeconfigOf } from '../../local/stand-in/identity.ts';
-import type { StoredObject } from '../../local/stand-in/object-store.ts';
-import { ENDPOINTS, SERVICES } from '../../local/stand-in/resources.ts';
+import { ENDPOINTS } from '../../local/stand-in/resources.ts';
 import type { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
 import { startTableServer } from '../../local/table-server.ts';
 import { aReview } from '../support/admission-review.ts';
@@ -120,17 +119,6 @@ describe('npm start with the spec of an existing cluster', () => {
     }
     expect(child.output()).not.toMatch(/ {2}(created|saved) /);
     expect(await objectsIn(standIn)).toEqual(before);
-  });
-
-  test('npm start writes no control characters of a cluster to the terminal', async () => {
-    const name = 'x\u001b]52;c;cm0=\u0007\u202e\n00:00:00  kubernetes-service  all is well';
-    const metadata = { namespace: 'default', name, uid: 'u', resourceVersion: '1' };
-    const spec = { type: 'ClusterIP', clusterIP: '10.9.9.9', clusterIPs: ['10.9.9.9'], ports: [{ port: 80 }] };
-    standIn.store.insert(SERVICES, { apiVersion: 'v1', kind: 'Service', metadata, spec } as StoredObject);
-    const child = await startOn(specOf('observe', listening.url), join(folder, 'hostile'));
-    await child.untilItPrints(/cluster-ip-repair .*x\\u001b\]52;c;cm0=\\u0007\\u202e\\u000a00:00:00/);
-    await expectCleanEnd(child, 'SIGINT');
-    expect(child.output()).not.toMatch(/[^\P{Cc}\n]|\p{Cf}/u);
   });
 
   test('npm start keeps its table in the folder from run to run', async () => {

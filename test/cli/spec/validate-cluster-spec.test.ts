@@ -279,20 +279,6 @@ describe('API servers', () => {
       expect(found).toEqual(faults.map((fault) => expect.stringMatching(fault)));
     },
   );
-
-  test.each([
-    { masterCount: 1, faults: ['endpoints.masterCount: 1 is less than the 2 API servers in apiServers'] },
-    { masterCount: 2, faults: [] },
-    { masterCount: 3, faults: [] },
-  ])(
-    'a spec with two API servers and the master count $masterCount has the faults $faults',
-    ({ masterCount, faults }) => {
-      const servers = [{ address: '10.0.0.1' }, { address: '10.0.0.2' }];
-      expect(faultsOf(aSpec({ apiServers: servers, endpoints: { reconciler: 'master-count', masterCount } }))).toEqual(
-        faults,
-      );
-    },
-  );
 });
 
 describe('the node port of the Service', () => {

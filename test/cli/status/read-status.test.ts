@@ -13,7 +13,6 @@ import { writeRunRecord } from '../../../lib/table/run-records.ts';
 import { won } from '../../contract/key-value-table.ts';
 import { aClusterSpec } from '../../support/a-cluster-spec.ts';
 import { aStoredRange } from '../../support/a-fleet-status.ts';
-import { describeInEachTable } from '../../support/each-table.ts';
 import { memoryTable } from '../../support/memory-table.ts';
 import { putLease } from '../../support/put-lease.ts';
 import { aRunRecord } from '../../support/run-records.ts';
@@ -62,9 +61,9 @@ function watched(table: KeyValueTable, see: (asked: string) => unknown): KeyValu
   };
 }
 
-describeInEachTable('The status of a cluster', (open) => {
+describe('The status of a cluster', () => {
   test('the status of a cluster is read from its registration, leases, run records and ranges', async () => {
-    const table = await open();
+    const table = newTable();
     await fill(table);
     const status = await readOne(table);
     expect(status).toMatchObject({
@@ -81,7 +80,7 @@ describeInEachTable('The status of a cluster', (open) => {
   });
 
   test('the status of a cluster reports each table item that does not parse, and shows all other items', async () => {
-    const table = await open();
+    const table = newTable();
     await fill(table);
     await putAnything(table, 'demo', 'masterleases', 'text');
     await putAnything(table, 'demo', 'runs/node-port-repair', { startedAtMs: 'noon' });
@@ -98,7 +97,7 @@ describeInEachTable('The status of a cluster', (open) => {
   });
 
   test.each(['unknown', '', '*', 'deleted'])('a cluster that is not registered has no status: %p', async (name) => {
-    const table = await open();
+    const table = newTable();
     for (const each of ['demo', 'deleted']) await fill(table, each);
     await updateCluster(table, 'deleted', unregistered);
     expect(await readOne(table, name)).toBeUndefined();
@@ -106,15 +105,15 @@ describeInEachTable('The status of a cluster', (open) => {
   });
 
   test('the status of a cluster cannot be read if its spec does not parse', async () => {
-    const table = await open();
+    const table = newTable();
     await putAnything(table, '#clusters', 'demo', { generation: 1, spec: 'text' });
     await expect(readOne(table)).rejects.toMatchObject({ code: 'Corrupt' });
   });
 });
 
-describeInEachTable('The status of all clusters', (open) => {
+describe('The status of all clusters', () => {
   test('the status of all clusters lists clusters that need attention first, then the others by name, and registrations that cannot be read', async () => {
-    const table = await open();
+    const table = newTable();
     for (const name of ['c', 'a', 'b']) await fill(table, name);
     const record = aRunRecord(0, { findings: [{ type: 'duplicate', message: 'taken twice' }] });
     won(await writeRunRecord(table, 'c', 'node-port-repair', record, undefined));
@@ -128,7 +127,7 @@ describeInEachTable('The status of all clusters', (open) => {
   });
 
   test('the status of all clusters shows the pause of all clusters until the pause ends', async () => {
-    const table = await open();
+    const table = newTable();
     await fill(table);
     const pause = { untilMs: NOW_MS + 1, reason: 'an upgrade', by: 'me' };
     await pauseAllClusters(table, pause);
