@@ -58,7 +58,7 @@ export class Cluster {
 
   /** The factor by which requests are rarer while another allocator may be in charge, because less of their answers can be judged. */
   get slowness(): number {
-    return this.isAway ? 4 : 1;
+    return this.isAway ? 6 : 1;
   }
 
   isInSpec(item: string): boolean {

@@ -119,7 +119,7 @@ export async function rollOut(world: World): Promise<void> {
     await clock.wait(chance.pick(2 * everyMs));
     const address = chance.oneOf(firstAddresses);
     void rollOutOne(world, address, chance.of(`${address} at ${clock.nowMs}`));
-    for (let left = chance.oneOf([0, 1, 6]); left > 0; left--) {
+    for (let left = chance.oneOf([0, 1, 4]); left > 0; left--) {
       void withdraw(world, chance.oneOf(firstAddresses), chance.oneOf([0.3, 0.5, 1]), chance);
     }
     if (chance.once(12)) await Promise.all(firstAddresses.map((each) => withdraw(world, each, LONG_MIN, chance)));

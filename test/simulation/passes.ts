@@ -134,7 +134,7 @@ async function crashLoop(world: World): Promise<void> {
     for (const untilMs = clock.nowMs + 3_000 + chance.pick(12_000); clock.nowMs < untilMs; number++) {
       for (const each of agents)
         void refresh(world, new Process(world, `agent-${each}-again-${number}`, 'agent'), each);
-      await clock.wait(200 + chance.pick(600));
+      await clock.wait(300 + chance.pick(1_000));
     }
   }
 }

@@ -262,16 +262,8 @@ export class People {
   }
 
   /** Sends one review. The API server may send it again while the first request is under way. */
-  async #review({
-    name,
-    namespace = NAMESPACE,
-    spec,
-    oldSpec,
-    holdOwner,
-    chance,
-    isDry = false,
-    isFirst = false,
-  }: ReviewRequest): Promise<ServiceSpec | 'refused' | undefined> {
+  async #review(request: ReviewRequest): Promise<ServiceSpec | 'refused' | undefined> {
+    const { name, namespace = NAMESPACE, spec, oldSpec, holdOwner, chance, isDry = false, isFirst = false } = request;
     const timeoutS = chance.oneOf([3, 10]);
     const labels = holdOwner === undefined ? {} : { labels: { [HOLD_OWNER_LABEL]: holdOwner } };
     const review = aReview({
@@ -290,12 +282,7 @@ export class People {
       requestContext: { http: { method: 'POST' }, timeEpoch: this.#world.clock.nowMs },
     };
     const askedAtMs = this.#world.clock.nowMs;
-    const answer = await this.#world.functions.ask<{ readonly body: string; readonly statusCode: number }>(
-      'admission',
-      event,
-      timeoutS * 1000,
-      chance,
-    );
+    const answer = await this.#world.functions.ask<Reply>('admission', event, timeoutS * 1000, chance);
     if (answer === undefined || answer instanceof Error || answer.statusCode !== 200) return undefined;
     const { response } = JSON.parse(answer.body) as Answered;
     this.#world.note(`review of ${name}: ${response.allowed ? 'allowed' : response.status?.message}`);
@@ -315,6 +302,11 @@ interface ReviewRequest extends Wish {
   readonly isDry?: boolean;
   /** No other review of a Service of this name is or was under way. */
   readonly isFirst?: boolean;
+}
+
+interface Reply {
+  readonly body: string;
+  readonly statusCode: number;
 }
 
 interface Answered {

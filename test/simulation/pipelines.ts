@@ -89,10 +89,8 @@ export class Pipelines {
     takeUp?: AllocateRequest['takeUp'],
   ): Promise<Held | undefined> {
     const hold = { owner: id, until: new Date(untilMs).toISOString(), takenUpBy };
-    const answer = await this.#ask(
-      { requestId: id, operation: 'allocate', items, hold, ...(takeUp && { takeUp }) },
-      chance,
-    );
+    const request = { requestId: id, operation: 'allocate', items, hold, ...(takeUp && { takeUp }) } as const;
+    const answer = await this.#ask(request, chance);
     const isOther = takeUp?.holdOwner === id;
     if (answer === undefined && takeUp) for (const { value } of items) this.#claimed(String(value), id, isOther);
     // After `NotReady`, another delivery of the same request may have succeeded a moment later, once the range was ready.
@@ -152,11 +150,8 @@ export class Pipelines {
     if (!this.#world.has('webhook') || addresses.length === 0 || (!isLate && clock.nowMs > untilMs - 20_000)) return;
     if (isLate) await clock.wait(untilMs - clock.nowMs + LATE_MS + chance.pick(LATE_MS));
     for (const item of addresses) this.#world.ranges.end(item, id);
-    const service = await this.#world.people.create(
-      `of-${id}`,
-      { spec: withAddress(...addresses), holdOwner: id },
-      chance,
-    );
+    const wish = { spec: withAddress(...addresses), holdOwner: id };
+    const service = await this.#world.people.create(`of-${id}`, wish, chance);
     if (service !== undefined) await this.#world.people.live(service, chance);
   }
 
@@ -176,11 +171,8 @@ export class Pipelines {
     const release = { operation: 'release', items: wanted, ...(!isSafe && { owner: id }) } as const;
     const sentAtMs = clock.nowMs;
     void this.#cleanUp(id, { ...release, owner: id }, isSafe, chance);
-    const answer = await this.#ask(
-      { ...release, requestId: `${id}-release` },
-      chance,
-      isSafe ? untilMs - PATIENCE_MS : undefined,
-    );
+    const endMs = isSafe ? untilMs - PATIENCE_MS : undefined;
+    const answer = await this.#ask({ ...release, requestId: `${id}-release` }, chance, endMs);
     const valuesOf = (wanted: string) =>
       answer?.items.flatMap(({ outcome, value }) => (outcome === wanted ? String(value) : [])) ?? [];
     for (const value of valuesOf('released')) {
@@ -255,12 +247,8 @@ export class Pipelines {
       if (operation === 'release' && owner === undefined && this.#world.cluster.disturbedAtMs >= askedAtMs) break;
       const event = { ...request, cluster: CLUSTER };
       // Some callers give up and ask again while the function still runs.
-      const answer = await this.#world.functions.ask<Answer>(
-        'allocate',
-        event,
-        chance.oneOf([3_000, PATIENCE_MS]),
-        chance,
-      );
+      const patienceMs = chance.oneOf([3_000, PATIENCE_MS]);
+      const answer = await this.#world.functions.ask<Answer>('allocate', event, patienceMs, chance);
       const isAnswer = answer !== undefined && !(answer instanceof Error);
       const shown = isAnswer
         ? `${answer.outcome} ${answer.items.map(({ outcome, value }) => `${value} ${outcome}`)}`

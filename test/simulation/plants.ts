@@ -41,6 +41,11 @@ export const SCALES: readonly Edit[] = [
     'const parsed = VALUES.get(item)?.get(shape) ?? shape.safeParse(item.value); VALUES.set(item, new Map(VALUES.get(item)).set(shape, parsed));',
   ),
   edit('lib/table/stored-item.ts', 'const FIRST_SCHEMA = 1;', 'const FIRST_SCHEMA = 1; const VALUES = new WeakMap();'),
+  edit(
+    'lib/table/clusters.ts',
+    'export function decodeRegistration(item: Item): Registration {',
+    'const READ = new WeakMap(); export function decodeRegistration(item: Item): Registration { const read = READ.get(item) ?? readRegistration(item); READ.set(item, read); return read; } function readRegistration(item: Item): Registration {',
+  ),
   edit('lib/table/requests.ts', 'const KEPT_MS = 24 * 60 * 60 * 1000;', 'const KEPT_MS = 90_000;'),
   edit('lib/table/leases.ts', 'Math.max(0, ...ends) + REMEMBERED_MS', 'Math.max(0, ...ends) + REMEMBERED_MS / 7_200'),
 ];

@@ -90,7 +90,7 @@ export const INTERVAL_MS = 30_000;
 /** Returns the features, faults and incidents of a seed. */
 export function settingsOf(seed: number, without: LeftOut = new Set()): Settings {
   const chance = new Chance(seed).of('settings');
-  const theme = chance.once(12) ? everything(chance) : chance.oneOf(THEMES);
+  const theme = chance.once(16) ? everything(chance) : chance.oneOf(THEMES);
   const features = theme.perhaps.filter(() => chance.once(2));
   const rates = chance.oneOf(theme.rates);
   const faults = FAULTS.map((fault) => [fault, rates[chance.pick(rates.length)] ?? 0] as const);

@@ -35,7 +35,7 @@ endpoints | agents crashLoop lossyWrites ownReconcilers | twoServers rollouts sk
 endpoints | agents crashLoop busy | twoServers skewedFunctions | drainAll | some | 40 | 8
 endpoints | | agents | undoIsLost | few | 30 | 8
 endpoints | agents | rollouts twoServers lossyWrites skewedFunctions slowNetwork | drainAll drain lossyNetwork deployment | many | 40 | 3 6 12
-endpoints | rollouts | agents twoServers slowNetwork slowReads ownReconcilers | endpointsDeleted lateAddition drain overwrite | all | 50 | 3 6 12
+endpoints | rollouts | agents twoServers slowNetwork slowReads ownReconcilers | endpointsDeleted lateAddition drain overwrite | all | 40 | 3 6 12
 endpoints | serverDiesLast | agents twoServers secondFamily | lateAddition drain drain | few | 60 | 8
 endpoints | busy slowNetwork | twoServers halts lossyWrites | outage | few | 120 | 12
 endpoints | ownReconcilers agents crashLoop | | restore | few | 75 | 25
@@ -56,11 +56,11 @@ ranges | requests contention busy | webhook tightRange slowReads lossyWrites slo
 ranges | requests contention halts busy | webhook tightRange nodePorts | | few | 24 | 10
 ranges | requests halts busy wideRange | nodePorts dualStack | | few | 30 | 10
 ranges | webhook tightRange busy lossyWrites | contention slowNetwork nodePorts olderVersion | lossyNetwork stall | all | 45 | 5 10 20
-ranges | webhook contention busy wideRange | nodePorts dualStack lossyWrites slowNetwork | flood lossyNetwork stall | few | 20 | 5
-ranges | webhook busy | requests contention tightRange slowReads nodePorts lossyWrites | changeRange restore observe pause | few | 50 | 6 15
+ranges | webhook contention wideRange | busy nodePorts dualStack lossyWrites slowNetwork | flood lossyNetwork stall | few | 20 | 5
+ranges | webhook busy | requests contention tightRange slowReads nodePorts lossyWrites | changeRange restore observe pause | few | 40 | 5 12
 ranges | webhook requests busy | nodePorts brokenLists | restore | few | 30 | 10
-ranges | requests busy | webhook tightRange nodePorts olderVersion otherStack | observe | few | 50 | 10
-ranges | requests busy | webhook tightRange nodePorts | restore | few | 50 | 8
+ranges | requests busy | webhook tightRange nodePorts olderVersion otherStack | observe | few | 40 | 8
+ranges | requests busy | webhook tightRange nodePorts | restore | few | 40 | 8
 endpoints | secondFamily | agents twoServers prune | familyOutage foreignSlice familyOutage | few | 30 | 10
 endpoints | | agents | specDropsWithdrawn | few | 45 | 20
 endpoints | | agents twoServers | drain networkOutage probeOutage drain | few | 40 | 6
@@ -102,7 +102,7 @@ export function everything(chance: Chance): Theme {
     perhaps: FEATURES,
     incidents: [...new Set(ofPart.flatMap(({ incidents }) => incidents))].filter(() => chance.once(2)),
     rates: RATES['all'] as Rates,
-    longestMs: 60_000,
+    longestMs: 45_000,
     pausesMs: [5_000, 10_000, 20_000],
   };
 }
