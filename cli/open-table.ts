@@ -24,7 +24,7 @@ export interface OpenTable extends Pick<Store, 'clock'> {
   /** The table until the end of the command. */
   readonly table: KeyValueTable;
   readonly tableUntil: Store['table'];
-  /** Returns what a user should know if the table keeps expired items; `undefined` if it deletes them, or if that is not known. */
+  /** Returns a note for users if the table keeps expired items; `undefined` if it deletes them, or if that is not known. */
   adviceOnTtl(): Promise<string | undefined>;
   close(): Promise<void>;
 }
@@ -99,7 +99,7 @@ async function tableInAws(
 }
 
 /**
- * Checks what the AWS CLI checks before its first request.
+ * Checks for a region and credentials, as the AWS CLI does before its first request.
  * @throws CliError without a region or credentials
  */
 async function refuseWithoutAccess(

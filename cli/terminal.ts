@@ -18,7 +18,10 @@ export type OutStream = Writable & { readonly isTTY?: boolean; readonly columns?
 
 export type Style = Parameters<typeof styleText>[0];
 
-/** Replaces the ESC of our own styles until a line is written. It is random, so that no other text contains it. */
+/**
+ * Stands for the ESC of our own styles until a line is written, because every other ESC is escaped. It is random, so that no
+ * other text contains it.
+ */
 const OWN_ESCAPE = `<${randomUUID()}>`;
 
 export function styled(stream: OutStream, style: Style, text: string): string {
@@ -57,7 +60,7 @@ export function writeData(stream: OutStream, data: string | Uint8Array): void {
   stream.write(typeof data === 'string' ? escaped(data, CONTROLS_IN_DATA) : data);
 }
 
-/** Returns YAML that is also valid YAML 1.1: times, for example, are quoted, as kubectl does. */
+/** Returns YAML that is also valid YAML 1.1. For example, it quotes times, as kubectl does. */
 export function yamlOf(value: unknown): string {
   const document = new Document(value, { version: '1.1' });
   visit(document, {

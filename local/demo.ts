@@ -26,7 +26,7 @@ export interface StoryEvent {
   readonly what: string;
   /** A returned text, such as an address, is printed after `what`. */
   readonly act: (world: EmbeddedWorld) => Promise<unknown>;
-  /** What the user should watch for next. */
+  /** The next effect that the user should watch for. */
   readonly outlook: string;
 }
 
@@ -109,7 +109,7 @@ export interface Stage {
   readonly print: (sentence: string, kind: 'event' | 'outlook') => void;
 }
 
-/** Plays the story, until the signal aborts. An event that fails is reported, and the story continues. */
+/** Runs the events of the demo until the signal aborts. An event that fails is reported, and the demo continues. */
 export async function playStory(
   story: readonly StoryEvent[],
   { world, clock, print }: Stage,

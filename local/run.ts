@@ -86,7 +86,7 @@ async function webhookOf({ real }: StartOptions, environment: Environment, { spe
   return openAdmission(environment, { cluster: spec.name, folder: path.join(folder, 'admission'), port });
 }
 
-/** Returns what the user must know before any write: the cluster, the possible writes, and what to expect. */
+/** Returns the information for the user before any write: the cluster, the possible writes, and what to expect. */
 function announcement({ spec, server, tableFolder, notes, hints }: LocalCluster, page: string | undefined): string[] {
   return [
     `cluster ${spec.name} at ${server}`,

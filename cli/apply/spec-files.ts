@@ -97,7 +97,7 @@ async function readFileOf(file: string, stdin: Stdin): Promise<(SpecFile | Fault
   });
 }
 
-/** Returns the bytes of a file, or why it is not read. Opening a FIFO does not wait for its writer. */
+/** Returns the bytes of a file, or the reason why it is not read. Opening a FIFO does not wait for its writer. */
 async function bytesOf(file: string): Promise<Buffer | string> {
   await using handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK);
   if (!(await handle.stat()).isFile()) return 'is not a regular file: use - to read standard input';

@@ -1,11 +1,11 @@
 export interface AlarmGuide {
   /** `page`: act at once. `ticket`: act on the next working day. */
   readonly severity: 'page' | 'ticket';
-  /** What the users of the clusters notice. */
+  /** The effect that users of the clusters notice. */
   readonly impact: string;
   /** The first command for the functions. */
   readonly stack: string;
-  /** The first command for `kbctl run --table`. Default: that for the functions. Empty if `kbctl run` does not have the alarm. */
+  /** The first command for `kbctl run --table`. Default: the value of `stack`. Empty if `kbctl run` does not have the alarm. */
   readonly run?: string;
 }
 
@@ -16,7 +16,10 @@ export const DOCTOR =
   "aws lambda invoke --function-name <stack>-doctor --payload '{}' --cli-binary-format raw-in-base64-out doctor.json";
 const UNPUBLISHED = 'An API server that dies now stays published.';
 
-/** What a person on call needs first, for each section of docs/runbook.md. The `aws` commands need AWS CLI v2. */
+/**
+ * The information that an on-call engineer needs first, for each section of docs/runbook.md. The `aws` commands need AWS CLI
+ * v2.
+ */
 export const ALARM_GUIDES: Readonly<Record<string, AlarmGuide>> = {
   'nothing-ran': { severity: 'page', impact: UNPUBLISHED, stack: DOCTOR, run: `kubectl -n ${NAME} get pods` },
   errors: { severity: 'page', impact: UNPUBLISHED, stack: DOCTOR, run: LOGS },

@@ -73,7 +73,10 @@ function itemAt(first: string, index: number): string {
     : formatAddress({ ...address, value: address.value + BigInt(index) });
 }
 
-/** Returns the legend with the number of items of each look. If a cell is several items, the figures of the range have the numbers. */
+/**
+ * Returns the legend with the number of items of each look. If a cell is several items, takes the numbers from the figures
+ * of the range.
+ */
 function legend(runs: readonly Run[], { itemsPerCell }: RangeMap, range: RangeStatus): Html {
   const { used, duplicates, leaking, held, free } = range;
   const figures = { D: duplicates, L: leaking, H: held, F: free };

@@ -26,13 +26,13 @@ export interface RunMonitor {
 export interface MonitorOptions {
   readonly telemetry: TelemetryFactory;
   readonly nowMs: () => number;
-  /** A clock that no correction changes, so that a corrected clock restarts no process. */
+  /** A monotonic clock, so that a correction of the system clock restarts no process. */
   readonly steadyMs: () => number;
 }
 
 /**
- * The longest time for which figures of the fleet are shown after another process has counted newer ones. Until then, a scrape
- * between two ticks finds figures in one of the processes.
+ * If another process counts the fleet now, this process still shows its own figures until they have this age, so that a
+ * scrape between two ticks finds figures.
  */
 const FIGURES_LAST_MS = 120_000;
 /** Counters that exist from the start, because Prometheus sees no increase in the first value of a counter. */

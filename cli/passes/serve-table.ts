@@ -76,7 +76,7 @@ export async function serveTable(
   }
 }
 
-/** With more clusters there are no series of each cluster, because a scrape would be too large. */
+/** The maximum number of clusters that have series of their own. With more clusters, a scrape would be too large. */
 const MOST_SERIES_CLUSTERS = 1_000;
 const READ_EVERY_MS = 60_000;
 

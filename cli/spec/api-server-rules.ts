@@ -92,7 +92,7 @@ function checkAddress(at: SpecPath, text: string, draft: SpecDraft, report: Repo
 }
 
 /**
- * Checks what `ValidateNonSpecialIP` of `pkg/apis/core/validation/validation.go` checks, and refuses every multicast
+ * Makes the checks of `ValidateNonSpecialIP` of `pkg/apis/core/validation/validation.go`, and refuses every multicast
  * address.
  */
 export function unfitForEndpoints(address: Address, text: string): string | undefined {

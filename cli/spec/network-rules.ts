@@ -13,8 +13,8 @@ const FEWEST_ADDRESSES = 8n;
 const MOST_HOST_BITS = 20;
 
 /**
- * Checks what `cmd/kube-apiserver/app/options/{completion,validation}.go` checks, with the same messages. Host bits are checked
- * only if the table allocates.
+ * Makes the checks of `cmd/kube-apiserver/app/options/{completion,validation}.go`, with the same messages. Host bits are
+ * checked only if the table allocates.
  */
 export function checkServiceRanges({ serviceClusterIPRange: text, allocator }: SpecDraft, report: Report): void {
   if (text === undefined) return;

@@ -65,7 +65,7 @@ export interface LoopStatus
   readonly lastPass?: Pick<RunRecord, 'startedAtMs' | 'durationMs' | 'outcome' | 'mode' | 'counts' | 'error'> & {
     readonly findings: number;
   };
-  /** The time of a pass after `lastPass`, which has no record. Absent if no such pass is known. */
+  /** The time of a pass that ran after `lastPass` and has no record. Absent if no such pass is known. */
   readonly lastRanAtMs?: number;
 }
 
@@ -92,7 +92,7 @@ export interface RangeStatus {
    * unknown, or API servers allocate.
    */
   readonly ready?: boolean;
-  /** The time at which the range was saved. Absent if the figures are not those of a saved range, but those of the last pass. */
+  /** The time at which the range was saved. Absent if the figures are from the last pass and not from a saved range. */
   readonly savedAtMs?: number;
   readonly capacity: number;
   readonly used: number;
@@ -129,7 +129,10 @@ export interface RangeMap {
   readonly fill?: readonly number[];
 }
 
-/** The letters of `RangeMap.cells`. A cell has the first of these states that any of its items has. */
+/**
+ * The states of cells by their letter in `RangeMap.cells`, the most important state first. A cell shows the most important
+ * state of its items.
+ */
 export const CELL_STATES = {
   D: 'duplicate',
   L: 'leaking',

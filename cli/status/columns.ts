@@ -66,7 +66,10 @@ export function fleetColumns(nowMs: number): Column<ClusterStatus>[] {
   ];
 }
 
-/** Returns words such as `paused,duplicate,leak (3)`, or when the health will be known. A pause comes first, unless it is the health. */
+/**
+ * Returns words such as `paused,duplicate,leak (3)`, or the time at which the health will be known. A pause comes first,
+ * unless the health is already `paused`.
+ */
 function attentionWords({ attention, health, paused, loops }: ClusterStatus, nowMs: number): string {
   const firstPasses = loops.flatMap(({ firstPassAtMs = [] }) => firstPassAtMs);
   if (health === 'unknown') return `first passes in ${timeLeft(Math.max(...firstPasses) - nowMs)}`;

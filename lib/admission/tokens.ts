@@ -33,12 +33,15 @@ const NEVER_READ: Kept = {
 const KEEP_MS = 5 * 60_000;
 /** An accepted token stays valid this long while the store fails. */
 const KEEP_THROUGH_FAILURE_MS = 15 * 60_000;
-/** The shortest time between two reads of the tokens of a cluster whose valid token causes them. */
+/** The shortest time between two reads of the tokens of a cluster that requests with a valid token cause. */
 const READ_AGAIN_MS = 10_000;
 /** How often unknown tokens cause a look-up. Each reads the tokens of the request's cluster, and of at most `MOST_WAITING_READ` others. */
 const LOOK_UPS = { burst: 100, eachSecond: 2 };
 const MOST_WAITING_READ = 25;
-/** The shortest time between two lists of the clusters. Only more unknown tokens than `LOOK_UPS` allow cause one. */
+/**
+ * The shortest time between two lists of the clusters. The clusters are listed only if there are more unknown tokens than
+ * `LOOK_UPS` allows.
+ */
 const LIST_AGAIN_MS = 60_000;
 const MOST_KEPT = 10_000;
 

@@ -97,8 +97,8 @@ async function probeWithWitnesses(
 }
 
 /**
- * Returns the outcomes. A server that refuses the credential that another one accepts in this pass may not have loaded its roles
- * yet: its answer shows nothing.
+ * Returns the outcomes. Ignores the answer of a server that refuses the credential if another server accepts it in this
+ * pass: the first server might not have loaded its roles yet.
  */
 function withoutStarting(
   expected: readonly ProbedAddress[],
@@ -237,13 +237,13 @@ export function targetOf(address: string, probe: ProbeSpec, spec: ClusterSpec): 
   };
 }
 
-/** Returns whether the probe is of another port than the one that is published, so that its answer may be of another server. */
+/** Returns whether the probe uses another port than the published one. Another server might then answer. */
 export function isOfOtherPort({ target }: ProbedAddress, { service }: ClusterSpec): boolean {
   const { port, protocol } = new URL(target.url);
   return Number(port || (protocol === 'https:' ? 443 : 80)) !== service.securePort;
 }
 
-/** Returns what is probed, such as `probed at https://10.0.0.1:6443/readyz`, with the published port if it is another one. */
+/** Returns the target of the probe, such as `probed at https://10.0.0.1:6443/readyz`, with the published port if it differs. */
 export function describeTarget(probed: ProbedAddress, spec: ClusterSpec): string {
   const port = isOfOtherPort(probed, spec) ? ` and published with port ${spec.service.securePort}` : '';
   return `probed at ${probed.target.url}${port}`;

@@ -15,8 +15,9 @@ import { boundedText } from '../util/values.ts';
 type Sources = Pick<Environment, 'resolveHost' | 'healthyTargets' | 'connect'>;
 
 /**
- * Returns the look-up of the addresses in a spec. What could not be read is not absent: an empty result counts as a failed
- * look-up, and a part that could not be read is named, so that the known addresses stay published.
+ * Returns the look-up of the addresses in a spec. An address that could not be read does not count as absent: an empty
+ * result counts as a failed look-up, and the result names a part that could not be read, so that the known addresses stay
+ * published.
  */
 export function addressLookUp(
   { resolveHost, healthyTargets, connect }: Sources,

@@ -105,7 +105,7 @@ export function countBody(dueAtMs: number, names: readonly string[]): string {
   return JSON.stringify({ schema: SCHEMA, dueAtMs, count: names });
 }
 
-/** The greatest age of a count message. After that, the next minute's message counts the same clusters. */
+/** An older count message is ignored, because the next minute's message counts the same clusters. */
 const LONGEST_COUNT_MS = 60_000;
 
 /** Returns the tick of a message, or the reason why `loop` cannot process it. */

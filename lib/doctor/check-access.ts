@@ -129,7 +129,7 @@ export async function checkRights(
   return [...(await Promise.all(needed)), ...(isOnThisMachine(server) ? [] : await checkExcess(review))];
 }
 
-/** Warns if an address is held, and passes may not end its hold. */
+/** Warns if an address is held and passes are not allowed to end its hold. */
 export async function checkHolds(
   review: SelfReview,
   { allocator, repair }: ClusterSpec,

@@ -24,9 +24,10 @@ export type ServiceWrite =
     };
 
 /**
- * Returns the write of the Service, if it needs one. A missing Service is created. Type, address and ports are corrected if the
- * spec sets `service.reconcile`. If the spec asks for both families and the Service has one, the write contains the policy; if
- * the policy alone did not change that, also the families, because the API server only then allocates the second address.
+ * Returns the write of the Service, if it needs one. A missing Service is created. Type, address and ports are corrected if
+ * the spec sets `service.reconcile`. If the spec asks for both families and the Service has one, the write contains the
+ * policy. If the Service already has the policy, the write also contains the families, because otherwise the API server does
+ * not allocate the second address.
  */
 export function planService(spec: ClusterSpec, current: ServiceObject | undefined): ServiceWrite | undefined {
   const desired = desiredService(spec);
@@ -59,7 +60,7 @@ const PATCH = 'kubectl -n default patch service kubernetes --type=json -p';
 const CLUSTER_WIDE = '[{"op":"replace","path":"/spec/internalTrafficPolicy","value":"Cluster"}]';
 const RECREATE = 'Delete it, and a pass creates it again: kubectl -n default delete service kubernetes';
 
-/** Returns the faults of the Service that no pass corrects, and because of which clients do not reach the API servers. */
+/** Returns the faults of the Service that no pass corrects and that prevent clients from reaching the API servers. */
 export function serviceFaults(spec: ClusterSpec, { spec: fields }: ServiceObject): readonly ServiceFault[] {
   const wanted = serviceAddress(spec);
   const { type, clusterIP = '', selector, internalTrafficPolicy } = fields;

@@ -113,8 +113,8 @@ function describeChange(address: string, before: Lease | undefined, after: Lease
 }
 
 /**
- * Returns the answer of an address as input for its lease; `undefined` if the address was not probed, or if its probe did not
- * complete.
+ * Returns the answer of an API server, for the decision about its lease; `undefined` if the server was not probed, or if its
+ * probe did not complete.
  */
 function answerOf(
   { address, kind, host }: ExpectedAddress,

@@ -141,7 +141,7 @@ function serversOf(
   return { ...family, spec, nowMs, live, excluded, leases, outcomes: outcomesOf(outcomes, isOf) };
 }
 
-/** The clocks of an agent and of the host that undoes a deregistration differ by at most this. */
+/** The maximum difference between the clocks of an agent and of the host that undoes a deregistration. */
 const CLOCKS_DIFFER_MS = 4_000;
 
 /**

@@ -142,7 +142,7 @@ interface Resource {
   readonly apiVersion: string;
   readonly plural: string;
   readonly namespaced: boolean;
-  /** True if a supported API server may not serve the kind. */
+  /** True if some supported API servers do not serve the kind. */
   readonly isNew?: true;
 }
 

@@ -54,13 +54,13 @@ const MOST_INTERIM_REPLIES = 10;
 
 /**
  * Disables DHE, because the server chooses the group: a group of 10,000 bits blocks the event loop for a second per
- * handshake, before any certificate is verified. No Kubernetes API server uses DHE. Disables renegotiation, because a
- * TLS 1.2 server could request it repeatedly, and each renegotiation costs a handshake. Node reports a refused one as a handshake, too,
- * and checks the certificate again, so that the connection ends.
+ * handshake, before any certificate is verified. No Kubernetes API server uses DHE. Disables renegotiation, because a TLS
+ * 1.2 server could request it repeatedly, and each renegotiation costs a handshake. Node reports a refused renegotiation as
+ * a handshake, too, and then checks the certificate again, which ends the connection.
  */
 const TLS_LIMITS = { ciphers: `${DEFAULT_CIPHERS}:!DHE`, secureOptions: constants.SSL_OP_NO_RENEGOTIATION } as const;
 
-/** Each certificate of the CA data is an anchor, as in Go: also an intermediate, or the server's own. */
+/** Trusts each certificate of the CA data, as Go does, even if it is an intermediate certificate or the server's own. */
 const TRUST = { allowPartialTrustChain: true } as const;
 
 /** Sends requests to one server, over HTTP/1.1. */

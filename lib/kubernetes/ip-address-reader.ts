@@ -30,7 +30,10 @@ export const IP_ADDRESS_READER: ItemReader<IPAddressRecord> = {
   },
 };
 
-/** Returns the start of a text in JSON. API servers do not limit the texts of a parent, and no Service has such a long name. */
+/**
+ * Returns the start of a text in JSON, because API servers do not limit the texts of a parentRef. No Service has such a long
+ * name.
+ */
 function startIn(record: JsonRecord, field: string): string {
   const value = record[field] ?? '';
   if (typeof value !== 'string') throw wrongType(field);

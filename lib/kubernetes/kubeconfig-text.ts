@@ -66,7 +66,7 @@ export function readKubeconfig(text: string, source: KubeconfigSource): Found<'k
   throw badKubeconfig(source, 'is not of kind Config and apiVersion v1', NAME_A_CONFIG);
 }
 
-/** `!!binary` is one more base64 around a text. */
+/** Decodes a text with the tag `!!binary`, which adds one more level of base64. */
 const binaryText = {
   ...yaml.binaryTag,
   resolve: (encoded: string) => {
@@ -82,7 +82,10 @@ const mapWithoutMerge = {
 /** YAML with the words of kubectl's parser, such as `yes` and `on`. */
 const SCHEMA = yaml.CORE_SCHEMA.withTags(yaml.boolYaml11Tag, binaryText, mapWithoutMerge);
 
-/** The fault, by a word of the parser's message. The message itself may quote the kubeconfig, and so a private key. */
+/**
+ * The fault for each word in a message of the parser. The message itself is not shown, because it may quote a private key of
+ * the kubeconfig.
+ */
 const REFUSED_SYNTAX: readonly (readonly [reason: RegExp, problem: string, remedy: string])[] = [
   [/duplicated mapping key/, 'has a key twice', 'Remove one of them'],
   [/alias/, 'has a YAML alias', 'Write its value instead'],

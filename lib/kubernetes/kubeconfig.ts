@@ -136,7 +136,10 @@ function entriesInUse(text: string, source: KubeconfigSource, wanted: string | u
 
 const NO_USER: Found<'user'> = { place: 'no user', fields: {}, ignored: [] };
 
-/** Returns what a user authenticates with. Like in client-go, no plugin runs beside a token or a certificate. */
+/**
+ * Returns how a user authenticates: with its own token or certificate, or with a plugin. Like client-go, runs no plugin if
+ * the user has a token or a certificate.
+ */
 function credentialOf({ fields }: Found<'user'>): 'own' | 'plugin' | 'none' {
   const certificate = fields['client-certificate-data'] ?? fields['client-certificate'];
   if (fields.token ?? fields.tokenFile ?? certificate) return 'own';

@@ -13,9 +13,9 @@ interface Kept {
 const NOTHING: Kept = { changes: [], findings: [] };
 
 /**
- * Keeps the ServiceCIDR `kubernetes` for API servers that do not (`pkg/controlplane/controller/defaultservicecidr`): creates it if it
- * is missing, and adds the second range of the spec to the first. Changes no other range, and none of a ServiceCIDR that is being
- * deleted.
+ * Maintains the ServiceCIDR `kubernetes` for API servers that do not (`pkg/controlplane/controller/defaultservicecidr`):
+ * creates it if it is missing, and adds the second range of the spec to the first. Changes no other range. Changes nothing
+ * if the ServiceCIDR is being deleted.
  */
 export async function keepDefaultServiceCidr(
   kubernetes: ClusterPort,

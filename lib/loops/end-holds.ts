@@ -10,7 +10,7 @@ import type { PassContext, PassReport } from './pass.ts';
 /** The maximum number of findings of a pass that cannot end holds. */
 const MOST_UNENDED = 200;
 
-/** Returns whether the pass may delete IPAddresses; `undefined` if the API server does not tell. */
+/** Returns whether the pass may delete IPAddresses; `undefined` if the API server does not answer the question. */
 export async function mayEndHolds(kubernetes: ClusterPort): Promise<boolean | undefined> {
   try {
     return await kubernetes.allows('delete', 'IPAddress');
@@ -63,7 +63,7 @@ export async function endHolds(
   }
 }
 
-/** Returns the Service of each address that one has. The addresses are in canonical form. */
+/** Returns the Service that has each address. The addresses are in canonical form. */
 export function addressOwners(services: Iterable<ServiceClaim>): ReadonlyMap<string, string> {
   return new Map(
     [...services].flatMap((service) =>
@@ -78,7 +78,10 @@ function whyKept(owner: string | undefined, mayEnd: boolean): string | undefined
   return 'passes may not delete IPAddresses. Allow them "delete" of "ipaddresses", or release it with "kbctl release ip".';
 }
 
-/** Returns `deleted`, or why the API server refused; `undefined` if the object has changed, or the write was withheld. */
+/**
+ * Returns `deleted`, or the reason why the API server refused; `undefined` if the object has changed, or the write was
+ * withheld.
+ */
 async function deleteHeld(kubernetes: ClusterPort, object: KubernetesObject): Promise<string | undefined> {
   const result = await resultOrFault(kubernetes.delete(object));
   if (result instanceof ClusterError) return result.message;

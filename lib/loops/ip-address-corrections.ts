@@ -9,7 +9,7 @@ import {
 import { ClusterError, type ClusterPort } from '../kubernetes/cluster-port.ts';
 import { type AddressFault, MANAGED_BY_API_SERVERS, serviceKey } from '../repair/address-faults.ts';
 
-/** A fault, with the objects as they were read after the lists. */
+/** A fault and its objects, which were read again after the lists. */
 export interface Confirmed {
   readonly fault: AddressFault;
   readonly record?: IPAddressRecord;

@@ -61,8 +61,8 @@ export async function readParents(
 }
 
 /**
- * Returns the fault with the current objects; `undefined` if it no longer exists. If one of the objects cannot be read, returns
- * a finding instead: what is not known is not corrected.
+ * Returns the fault with the current objects; `undefined` if it no longer exists. If one of the objects cannot be read,
+ * returns a finding instead, so that the pass does not correct it.
  */
 export async function readAgain(
   kubernetes: ClusterPort,
@@ -94,7 +94,7 @@ export function notCorrected({ item, service, correction }: AddressFault, error:
   return { type: 'notCorrected', message, item, ...defined({ service }) };
 }
 
-/** @param known the listed Services: one that cannot be read by itself still has its addresses */
+/** @param known the listed Services. If a Service cannot be read by itself, its addresses in the list are used. */
 async function readServices(
   kubernetes: ClusterPort,
   keys: ReadonlySet<string | undefined>,

@@ -92,9 +92,9 @@ interface World extends ServersSeen {
   /** The Service; `undefined` if it is missing, or could not be read. */
   readonly service: ServiceObject | undefined;
   readonly isServiceMissing: boolean;
-  /** The errors about objects. The pass continues without what could not be read. */
+  /** The errors about objects. The pass continues without the objects that could not be read. */
   readonly unread: readonly ClusterError[];
-  /** The slices with the Service's label, and the slices that have the names of ours. */
+  /** The slices with the Service's label, and the slices with the names of our own slices. */
   readonly slices: readonly EndpointSliceObject[];
   /** The state, saved by the last pass, about another writer that repeatedly changes the Endpoints and their slice. */
   readonly contest: ContestState;
@@ -243,8 +243,9 @@ function decide(world: World) {
 }
 
 /**
- * Returns the state without our last write, if this pass cannot compare the objects with it because one was not read. The same
- * holds for a missing Service: the API server deletes its Endpoints, so their absence is no change by another writer.
+ * Returns the state without our last write if this pass could not read one of the objects, and therefore cannot compare
+ * them. Also omits our last write if the Service is missing: the API server then deletes the Endpoints, which is no change
+ * by another writer.
  */
 function comparable({ unread, isServiceMissing }: World, before: ContestState): ContestState {
   if (unread.length === 0 && !isServiceMissing) return before;

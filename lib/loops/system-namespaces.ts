@@ -33,8 +33,8 @@ async function run({ spec, kubernetes }: PassContext): Promise<PassReport> {
 }
 
 /**
- * Returns a finding if the namespace is terminating. Of the system namespaces, the API server lets clients delete only
- * `kube-node-lease`, and then creates no lease of a node in it.
+ * Returns a finding if the namespace is terminating. Clients can delete only one of the system namespaces,
+ * `kube-node-lease`. While it is terminating, the API server creates no node leases in it.
  */
 function terminating({ metadata: { name, deletionTimestamp } }: KubernetesObject): Finding[] {
   if (deletionTimestamp === undefined) return [];

@@ -8,7 +8,10 @@ import type { AddressFault } from './address-faults.ts';
  * is longer than any request of an API server (60 s), because a request creates the IPAddress before it stores the Service.
  */
 const SETTLED_AFTER_MS = 65_000;
-/** The maximum number of corrections of one pass, and of the other faults that it lists. The rest is only counted. */
+/**
+ * The maximum number of faults that a pass corrects, and of faults without a correction that it lists. A pass only counts
+ * further faults.
+ */
 const MOST_FAULTS = 200;
 /** A pass creates this many IPAddresses in place of one other correction, because a missing one leaves the address of a Service free. */
 const CREATED_FOR_ONE = 5;
@@ -18,7 +21,7 @@ const MOST_SEEN = MOST_FAULTS;
 const LONGEST_UID = 64;
 
 const memoryShape = z.object({
-  /** When a pass first saw each IPAddress that it may have to delete, by uid: ms by the table's clock. */
+  /** The time at which a pass first saw each IPAddress that it might have to delete, by uid, in ms by the table's clock. */
   seen: z.record(z.string(), z.number()),
   /** The key of the last correction, if an error ended the pass, or one pass cannot make all. The next pass begins after it. */
   turn: z.exactOptional(z.string()),
@@ -40,7 +43,7 @@ export interface Clocks {
   readonly servedAtMs: number | undefined;
 }
 
-/** Returns whether no request that is still running can have created an IPAddress. */
+/** Returns true if the request that created an IPAddress has certainly ended. */
 function isSettled({ uid, createdAtMs }: IPAddressRecord, seen: ReadonlyMap<string, number>, clocks: Clocks): boolean {
   const seenAtMs = seen.get(uid) ?? Number.POSITIVE_INFINITY;
   return clocks.nowMs - seenAtMs >= SETTLED_AFTER_MS && isOld({ createdAtMs }, clocks);
@@ -97,7 +100,10 @@ function countByType(faults: readonly AddressFault[]): ReadonlyMap<FindingType, 
   return counts;
 }
 
-/** Returns the memory of a pass that an error ended at this fault: it may end every pass, and the others have their turn before it. */
+/**
+ * Returns the memory of a pass that ended with an error at this fault. The next pass begins with the other faults, because
+ * this fault might end every pass.
+ */
 export function endedAt(memory: AddressMemory, fault: AddressFault): AddressMemory {
   return { ...memory, turn: turnKey(fault) };
 }

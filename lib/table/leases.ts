@@ -36,8 +36,8 @@ export interface LeasesChanged {
   /** The leases after the put, including a withheld put. If there was no put, the leases are read again. */
   readonly present: StoredLeases;
   /**
-   * The changes that were not written. Omits the change of a lease in which another writer has changed more than its misses and
-   * its last probe.
+   * The changes that were not written and may still be written. Omits a change if another writer has changed that lease,
+   * except for its misses and its last probe.
    */
   readonly unwritten: LeaseChanges;
 }
@@ -74,8 +74,8 @@ export async function changeLeases(
 }
 
 /**
- * Returns the changes that may still be written. Omits a lease if another writer has changed it since the read; changes of only
- * its misses and its last probe do not matter.
+ * Returns the changes that may still be written. Omits a change if another writer has changed that lease since the read,
+ * except for its misses and its last probe.
  */
 export function notOverwritten(changes: LeaseChanges, read: StoredLeases, present: StoredLeases): LeaseChanges {
   return unchanged(

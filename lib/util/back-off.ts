@@ -19,9 +19,9 @@ const LONGEST_WINDOW_MS = { least: 1_000, most: 8_000 };
 const LONGEST_WAIT_IN_ATTEMPTS = 50;
 
 /**
- * Delays callers that change one item at the same time. The longest random wait doubles after a lost attempt and halves after a
- * successful one; this also affects later callers in the same process. Within a request, each further wait is a smaller share of
- * it, so that new callers do not overtake the request.
+ * Delays callers that change one item at the same time. The longest random wait doubles after a lost attempt and halves
+ * after a successful one; this also affects later callers in the same process. Within a request, each further wait is a
+ * smaller share of the longest wait, so that new callers do not overtake the request.
  */
 export class SharedBackOff {
   readonly #pause: (ms: number) => Promise<void>;

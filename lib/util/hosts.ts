@@ -42,7 +42,7 @@ export function isLocalHost(url: URL): boolean {
   return parseAddress(host) !== undefined && isLocalAddress(host);
 }
 
-/** Returns the host of a URL as a resolver takes it: an IPv6 address without brackets. */
+/** Returns the host of a URL in the form that a resolver accepts: an IPv6 address without brackets. */
 export function hostOf({ hostname }: URL): string {
   return hostname.replace(/^\[|\]$/g, '');
 }

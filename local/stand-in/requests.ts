@@ -19,7 +19,7 @@ export function selectorOf(query: URLSearchParams): (object: StoredObject) => bo
 
 interface Term {
   readonly key: string;
-  /** Empty: the key must exist. */
+  /** If empty, the term only requires that the key exists. */
   readonly operator: string;
   readonly value: string;
 }

@@ -103,8 +103,8 @@ export function claimsOf({ spec }: StoredService): { addresses: string[]; ports:
 }
 
 /**
- * Stores a new or changed Service with what the registry would allocate for it. If an allocation or `store` fails, nothing stays
- * allocated.
+ * Stores a new or changed Service with the addresses and ports that the registry would allocate for it. If an allocation or
+ * `store` fails, nothing stays allocated.
  */
 export async function storeAllocated(
   service: StoredService,

@@ -111,7 +111,7 @@ test('a Service that is created again does not get items that were freed, becaus
   expect(addressIn(await world.ask({ name: 'web' }))).toBe('10.0.0.19');
 });
 
-test('if a review of a Service is refused because no node port is free, the address that a later review of that Service has got stays allocated', async () => {
+test('if a review is refused because no node port is free, an address that a later review of the same Service got stays allocated', async () => {
   const world = await anAdmissionWorld();
   await world.store(RANGE_KEYS.nodePorts, { data: new Uint8Array(16).fill(255) });
   const spec = { clusterIP: '10.0.0.5' };

@@ -207,7 +207,7 @@ test('a request is refused if an earlier request with the same id still holds it
   expect(await world.items()).toEqual(before);
 });
 
-test('a request to release frees the allocated items among its items, with their holds, and no other item', async () => {
+test('a request to release frees only those of its items that are allocated, together with their holds', async () => {
   const world = await anAllocateWorld();
   await world.store(RANGE_KEYS.nodePorts, { data: fromBits([1, 2]) });
   await world.ask({ items: [ip('10.0.0.1')] });

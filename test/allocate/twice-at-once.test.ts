@@ -95,7 +95,7 @@ test('two invocations of one request return the same answer although one is inte
   await fc.assert(property, { numRuns: runs(40) });
 });
 
-test('a late invocation of a request releases what it allocated after a Service claimed the items in the answer of an earlier one', async () => {
+test('a late invocation of a request releases its items if a Service has claimed the items in the answer of an earlier invocation', async () => {
   const world = await withFree(4);
   const items: AllocateRequest['items'] = [{ range: 'serviceips', next: true }];
   let puts = 0;

@@ -209,7 +209,7 @@ describe('An IP range', () => {
     expect(ipRange('10.0.0.0/24').allocate(address)).toMatchObject(notInRange(shown, '10.0.0.0/24'));
   });
 
-  test('itemAt returns for each index the address for which indexOf returns that index', () => {
+  test('indexOf returns for each address the index for which itemAt returns that address', () => {
     const cidrs = fc.oneof(
       fc.tuple(fc.ipV4(), fc.integer({ min: 2, max: 30 })),
       fc.tuple(fc.ipV6(), fc.integer({ min: 2, max: 127 })),

@@ -75,7 +75,7 @@ const published = ({ cluster }: EndpointsWorld) =>
   });
 
 describe.each([SERVICE_REF, ...PUBLISHED])('passes that publish API servers', (ref) => {
-  test(`correct ${ref.kind} ${ref.name}, or name it in an error, whatever one of its fields is`, async () => {
+  test(`passes correct ${ref.kind} ${ref.name}, or name it in an error, whatever value one of its fields has`, async () => {
     const whole = (await settledDual()).cluster.find(ref) as KubernetesObject;
     const wrong: unknown[] = [];
     for (const { variant, object } of variants(whole)) {

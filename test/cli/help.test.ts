@@ -25,7 +25,7 @@ test.each([
   ['completion z', 'zsh\n'],
   ['cluster apply -f ', ''],
   ['status --data /none ', ''],
-])('the completion of a shell has the commands, options and values that "%s" may become', async (line, printed) => {
+])('the completion of a shell offers each command, option or value that completes "%s"', async (line, printed) => {
   const ran = await callKbctl(['completion', 'bash', '--', ...line.split(' ')], { cwd: '.', env: {} });
   expect(ran).toEqual({ code: 0, stdout: printed, stderr: '' });
 });

@@ -54,7 +54,7 @@ beforeAll(async () => {
 });
 
 describe('a ServiceCIDR', () => {
-  test('of one or two addresses, from which API servers never allocate, or within another one changes nothing', async () => {
+  test('a ServiceCIDR of one or two addresses, or one within another ServiceCIDR, does not change what passes do', async () => {
     for (const [name, cidr] of [
       ['one', '10.1.0.7/32'],
       ['two', '10.2.0.6/31'],
@@ -73,7 +73,7 @@ describe('a ServiceCIDR', () => {
     expect(await parents()).toEqual(before);
   });
 
-  test('that is deleted while a Service has one of its addresses leaves the IPAddress, and no other Service gets the address', async () => {
+  test('if a ServiceCIDR is deleted while a Service has one of its addresses, the IPAddress stays, and no other Service gets the address', async () => {
     const used = { cidrs: ['10.3.0.0/24'] };
     expect(await created(CIDRS, 'used', used)).toBe(201);
     await eventually(async () => expect(await withAddress('user', '10.3.0.9')).toBe(201));
@@ -90,7 +90,7 @@ describe('a ServiceCIDR', () => {
     expect(await repair()).toMatchObject({ errors: [], findings: [] });
   });
 
-  test('`kubernetes` that was deleted is created again, and gets the second range of the spec', async () => {
+  test('a pass creates the deleted ServiceCIDR kubernetes again, with the second range of the spec', async () => {
     expect((await apiserver.request('DELETE', `${CIDRS}/kubernetes`)).status).toBe(200);
     expect(await repair()).toMatchObject({
       errors: [],
@@ -111,7 +111,7 @@ describe('a ServiceCIDR', () => {
   });
 });
 
-test('an IPAddress of another parent keeps the address of a Service taken while a pass replaces it', async () => {
+test('the address of a Service stays taken while a pass replaces its IPAddress, which names another parent', async () => {
   const rows = {
     a: { namespace: 'default', name: 'gone' },
     b: { name: 'no-namespace' },
@@ -184,7 +184,7 @@ describe('a user to whom API Priority and Fairness answers 429', () => {
     expect((await apiserver.request('POST', path, { metadata: { name: 'slow' }, webhooks: [hook] })).status).toBe(201);
   }
 
-  test('fails a pass, which changes nothing, and is served again after the slow request', async () => {
+  test('a pass fails and changes nothing while its user gets the status 429, and a pass after the slow request succeeds', async () => {
     expect(await throttled.run('kubernetes-service')).toMatchObject({ errors: [] });
     const before = await parents();
     await closeForAll();

@@ -235,7 +235,7 @@ test.each([
   { name: 'loopback', host: '127.0.0.1' },
   { name: 'metadata', host: 'metadata.example.com' },
 ])(
-  'a function does not connect to an API server at the address $host, or to which that name leads',
+  'a function does not connect to an API server at $host, or at an address to which $host resolves',
   async ({ name, host }) => {
     const secretsManager = `kube-bootstrap-controller/dev/${name}`;
     await our.world.putSecret(secretsManager, kubeconfigTo(`https://${host}:${first.port}`, { ca: first.ca }));

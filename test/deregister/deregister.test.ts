@@ -164,7 +164,7 @@ describe('deregistering an address', () => {
     },
   );
 
-  test('a deregistration stays in force if just before it a tick refreshed the lease and decided to publish the address', async () => {
+  test('a deregistration stays in force if a tick refreshed the lease and decided to publish the address just before', async () => {
     const world = await removed();
     const { port } = world.cluster;
     const late: EndpointsObject[] = [];

@@ -163,7 +163,7 @@ describe('a cluster list that cannot be read', () => {
     await expect(invoke(schedule(), tableThatFails('Unavailable'))).rejects.toMatchObject({ code: 'Unavailable' });
   });
 
-  test('if the cluster list cannot be read, the invocation fails if the process has no earlier list or the table denies access', async () => {
+  test('an invocation that cannot read the cluster list fails if the process has no earlier list, or if the table denies access', async () => {
     await world.register({ name: 'a' });
     await expect(invoke(schedule(), tableThatFails('Throttled'))).rejects.toMatchObject({ code: 'Throttled' });
     await invoke(schedule());

@@ -379,7 +379,7 @@ describe('the writers of the endpoints', () => {
 describe('the registration and the Service of a cluster', () => {
   const registered = { spec: aClusterSpec({ mode: 'observe' }), generation: 1, rangesGeneration: 1 };
 
-  test('a cluster of another stack that is paused and in mode observe has one line about each of the three', () => {
+  test('a cluster has one line each about its stack, its pause and mode observe if it belongs to another stack and is paused and observed', () => {
     const paused = { untilMs: NOW_MS + HOUR, reason: 'work', by: 'me' };
     const lines = checkSpec({ ...registered, paused, owner: { stack: 'theirs' } }, 'ours', NOW_MS);
     expect(lines.filter(({ level }) => level === 'warn').map(({ message }) => message)).toEqual([

@@ -132,7 +132,7 @@ describe('two owners of the endpoints', () => {
     expect(run([...quiet, changed(6 * MINUTES_MS)], state).outcomes.at(-1)).toBe('writes, two owners');
   });
 
-  test('ticks that find the endpoints as they should be do not change the saved state', () => {
+  test('ticks that find correct endpoints do not change the saved state', () => {
     expect(run(quietTicks(3)).state).toEqual(SETTLED);
     expect(run([...contested(1), ...quietTicks(3)], SETTLED).state).toEqual(SETTLED);
   });
@@ -159,7 +159,7 @@ test.each([
   expect(contestStateFrom(value)).toEqual({});
 });
 
-describe('the finding of two owners', () => {
+describe('the finding twoOwners', () => {
   const object = (...managers: readonly [string, string?][]) => ({
     metadata: {
       name: 'kubernetes',
@@ -169,7 +169,7 @@ describe('the finding of two owners', () => {
   const lastWriter = (...objects: Parameters<typeof twoOwners>[0]) =>
     twoOwners(objects, { withhold: false, state: {} }).item;
 
-  test('the finding of two owners contains the other field manager with the most recent write', () => {
+  test('the finding twoOwners contains the other field manager with the most recent write', () => {
     const endpoints = object(
       ['kube-apiserver', '2026-01-01T00:00:02Z'],
       ['kubectl', '2026-01-01T00:00:01Z'],
@@ -179,15 +179,15 @@ describe('the finding of two owners', () => {
     expect(lastWriter(endpoints, object(['operator', '2026-01-01T00:00:09Z']))).toBe('operator');
   });
 
-  test('the finding of two owners prefers a field manager whose entry has a time', () => {
+  test('the finding twoOwners names a field manager whose entry has a time, rather than one whose entry has none', () => {
     expect(lastWriter(object(['old'], ['kubectl', '2026-01-01T00:00:01Z'], ['older']))).toBe('kubectl');
   });
 
-  test('the finding of two owners contains "an unknown field manager" if no other field manager is recorded', () => {
+  test('the finding twoOwners contains "an unknown field manager" if no other field manager is recorded', () => {
     expect(lastWriter(object(), object(['kube-bootstrap-controller']))).toBe('an unknown field manager');
   });
 
-  test('the finding of two owners reports a deletion if an object is missing and no other field manager is recorded', () => {
+  test('the finding twoOwners reports a deletion if an object is missing and no other field manager is recorded', () => {
     const found = [undefined, object(['kube-bootstrap-controller'])];
     expect(twoOwners(found, { withhold: false, state: {} })).toMatchObject({
       message: expect.stringContaining('another client deleted what was written here; it is written again.'),
@@ -198,7 +198,7 @@ describe('the finding of two owners', () => {
   test.each([
     { withhold: true, outcome: 'writes that only contest wait 600 s' },
     { withhold: false, outcome: 'it is written again' },
-  ])('the finding of two owners reports that $outcome', ({ withhold, outcome }) => {
+  ])('the finding twoOwners reports that $outcome', ({ withhold, outcome }) => {
     const contest = { lastSeenMs: 0, nextWriteMs: 0, delayMs: 600_000 };
     const message = `the endpoints of default/kubernetes have two owners: kubectl changed what was written here; ${outcome}. Keep one of them: API servers with --endpoint-reconciler-type=none do not write endpoints`;
     expect(twoOwners([object(['kubectl'])], { withhold, state: { contest } }).message).toBe(message);

@@ -37,7 +37,7 @@ export function goldenTests<Scenario, Expected>(
   if (cases.length > 0) {
     test.each(cases)(title, check);
   } else if (GOLDEN_DIR !== undefined && all.length > 0) {
-    test(`GOLDEN_DIR contains cases, although none of the kind ${kind}`, () => expect(all).not.toEqual([]));
+    test(`GOLDEN_DIR contains cases, but none of the kind ${kind}`, () => expect(all).not.toEqual([]));
   } else {
     throw new Error(`No golden case of kind ${kind} in ${folder}: expected ${fileName} there`);
   }

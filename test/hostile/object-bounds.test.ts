@@ -192,7 +192,7 @@ test.each(Object.entries<number>(BOUNDS['cluster spec']))(
   },
 );
 
-test('a cluster spec with more host names than the addresses of one EndpointSlice allow is refused', () => {
+test('a cluster spec is refused if the addresses of its host names might not fit into one EndpointSlice', () => {
   const apiServers = Array.from({ length: MOST_HOSTS + 1 }, (_, index) => ({ host: `api-${index}.example.com` }));
   expect(validateClusterSpec({ ...minimal, apiServers: apiServers.slice(1) })).toHaveProperty('spec');
   expect(validateClusterSpec({ ...minimal, apiServers })).toMatchObject({

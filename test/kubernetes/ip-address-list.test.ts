@@ -80,7 +80,7 @@ test('the absent fields of an IPAddress are empty in protobuf and in JSON', asyn
   await expect(listed(reply(200, json))).resolves.toEqual([record]);
 });
 
-test('the start of a parent is read if its texts are too long, so that one IPAddress does not end a pass', async () => {
+test('very long texts of a parentRef are cut, so that one IPAddress does not make a pass fail', async () => {
   const long = 'x'.repeat(2_000);
   const parent = { group: long, resource: long, namespace: long, name: long };
   const record = { uid: 'u', resourceVersion: '1', createdAtMs: 0, family: 'IPv4', managedBy: '', parent };

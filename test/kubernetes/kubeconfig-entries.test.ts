@@ -32,7 +32,7 @@ function kubeconfig(cluster: object = {}, user: object = {}, more: object = {}):
 
 const accessOf = (text: string) => parseKubeconfig(text, 'of a test');
 
-test('unknown fields are ignored, and the access has their names', async () => {
+test('unknown fields are ignored, and their names are returned', async () => {
   const text = kubeconfig({ 'api-version': 'v1' }, { id: 'a' }, { organisation: 'x', 'not a name: secret': 1 });
   await expect(accessOf(text)).resolves.toMatchObject({
     ignored: ['kubeconfig.organisation', 'kubeconfig.(a key)', 'cluster.api-version', 'user.id'],
@@ -52,7 +52,7 @@ test.each<[string, object, object]>([
   await expect(accessOf(kubeconfig(cluster, user))).resolves.toMatchObject({ server: SERVER });
 });
 
-describe('what is used is checked', () => {
+describe('checks of the used fields', () => {
   const [mine, theirs] = [authority.issue(['a-user']), authority.issue(['a-user'])];
   const certificate = { 'client-certificate-data': base64(mine.cert) };
   test.each<[string, object, object, object, RegExp]>([

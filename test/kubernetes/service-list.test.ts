@@ -307,7 +307,7 @@ test('a list of Services in JSON and the same list in protobuf are read alike', 
   );
 });
 
-test('a text of a list is the text that was sent, even if its characters have the codes of the bytes of a likely text', async () => {
+test('a text in a list is not mistaken for a likely text whose bytes equal the character codes of that text', async () => {
   const service = {
     ...claim('a'),
     clusterIP: 'é',

@@ -143,7 +143,7 @@ describe('an API server that starts', () => {
       ...addresses,
     );
 
-  test('a server that refuses the credential that another one accepts is not added, and is added when it accepts it', async () => {
+  test('a server that refuses a credential that another server accepts is published only after it accepts the credential', async () => {
     const world = withCredential(A, B).answer(FORBIDDEN, B);
     const { findings } = await world.tick();
     expectPublished(world, A);

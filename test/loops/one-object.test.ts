@@ -73,7 +73,7 @@ describe('a fault of one object', () => {
   });
 
   test.each(['ReplyTooLarge', 'Forbidden', 'MalformedReply'] as const)(
-    'Endpoints that cannot be read (%s) fail the pass, and a dead API server still leaves the slice of its family',
+    'if the Endpoints cannot be read (%s), a pass fails, but still removes a dead API server from the slice of its family',
     async (code) => {
       const [V6, W6] = ['2001:db8::1', '2001:db8::2'];
       const ranges = { serviceClusterIPRanges: ['10.0.0.0/24', 'fd00::/108'] as const };
@@ -94,7 +94,7 @@ describe('a fault of one object', () => {
     },
   );
 
-  test('a slice that cannot be read stays unchanged, and a dead API server still leaves the Endpoints', async () => {
+  test('a slice that cannot be read stays unchanged, and a pass still removes a dead API server from the Endpoints', async () => {
     const world = await settled(worldOf(A, B));
     const slice = world.cluster.find<EndpointSliceObject>(SLICE_REF);
     world.cluster.place({ ...slice, metadata: { ...slice?.metadata, labels: {} } } as EndpointSliceObject);
@@ -123,7 +123,7 @@ describe('a fault of one object', () => {
     ['Endpoints', [[A, B], [A]]],
     ['EndpointSlice', [[A], [A, B]]],
   ] as const)(
-    '%s that cannot be read keep no address in the other object after a deregistration',
+    'if the object of kind %s cannot be read, a deregistration still removes the address from the other object',
     async (kind, left) => {
       const world = await settled(worldOf(A, B));
       const kubernetes = failing(world, ['get', kind, 'kubernetes', 'ReplyTooLarge']);

@@ -43,7 +43,7 @@ describe('an outage of our own network removes no healthy server', () => {
   );
 });
 
-describe('a look-up of which a part fails removes no server', () => {
+describe('a look-up that fails in part removes no server', () => {
   const balancer = (...ingress: readonly object[]): KubernetesObject => {
     const metadata = { namespace: 'tenants', name: 'prod' };
     const service = { spec: { type: 'LoadBalancer' }, status: { loadBalancer: { ingress } } };
@@ -135,7 +135,7 @@ describe('a published address without a lease', () => {
     expect(world.published()).toEqual([B, C]);
   });
 
-  test('an address of two host names stays published if one of them drops it while the other cannot be resolved', async () => {
+  test('an address of two host names stays published if one host name no longer resolves to it and the other cannot be resolved', async () => {
     const world = new EndpointsWorld([aHost('one.example'), aHost('two.example')]).answer(READY, A, B, C);
     world.records.set('one.example', [A, B]).set('two.example', [A, C]);
     await world.tick();
@@ -312,7 +312,7 @@ describe('more than 16 API servers that do not answer', () => {
 describe('a process that is too busy to receive the answers of probes', () => {
   const LATE = { kind: 'unknown', message: 'this process was busy', late: true } as const;
 
-  test('a busy process does not remove an API server whose every third answer is in time', async () => {
+  test('a busy process does not remove an API server if every third answer is in time', async () => {
     const world = await settled();
     for (const reply of [LATE, LATE, READY, LATE, LATE, READY, LATE, LATE, READY]) {
       const { counts, findings } = await world.answer(reply, B).tick();
@@ -333,7 +333,7 @@ test('a server that does not answer is removed if another server, which has an a
   expect(await world.lease(B)).toMatchObject({ source: 'agent', misses: 0 });
 });
 
-test('an API server that leaves the endpoints, and one that returns, is an event on the kubernetes Service', async () => {
+test('a pass that removes an API server from the endpoints, or adds it again, writes an event on the kubernetes Service', async () => {
   const world = await settled(worldOf(A, B));
   const eventsOf = async (...servers: readonly [ProbeReply, string][]) => {
     for (const [reply, address] of servers) world.answer(reply, address);
@@ -384,7 +384,7 @@ describe('a dead API server that is also the server of the kubeconfig', () => {
       await expect(world.tick(10_000, { kubernetes })).rejects.toThrow('ECONNREFUSED');
   });
 
-  test('a pass whose cluster does not answer, with no server that answers, counts no active lease once all have expired', async () => {
+  test('if no API server answers, a pass counts no active lease after all leases have expired', async () => {
     const world = await settled(worldOf(A, B));
     world.answer(SILENT, A, B);
     const kubernetes = failing(world);

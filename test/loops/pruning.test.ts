@@ -99,7 +99,7 @@ describe('endpoints.prune: true', () => {
     expect([first, second]).toEqual([[], ['foreignSlice kubernetes-x7k2p', 'twoOwners kube-controller-manager']]);
   });
 
-  test('a contest over a slice of another writer does not delay corrections of the Endpoints', async () => {
+  test('a writer that repeatedly creates its slice again does not delay corrections of the Endpoints', async () => {
     const world = await settled(pruning(A, B));
     for (let tick = 1; tick <= 3; tick++) {
       if (!isForeignThere(world)) await addForeign(world);

@@ -326,7 +326,7 @@ describe('a pass over the IPAddresses of a cluster', () => {
     expect(cluster.find({ kind: 'IPAddress', name: '10.0.0.6' })).toBeUndefined();
   });
 
-  test('a pass records the address of a listed Service that it cannot read by itself', async () => {
+  test('a pass records the address of a Service that it can list but not get', async () => {
     const { report } = await passOver([service('odd', ITEM)], {
       spoil: ({ port }) => ({
         get: async (ref) => {
@@ -339,7 +339,7 @@ describe('a pass over the IPAddresses of a cluster', () => {
     expect(report.changes).toContain(`created IPAddress ${ITEM} for Service a/odd`);
   });
 
-  test('corrections that the role does not allow are one finding, and a pass tries one of them and makes the others', async () => {
+  test('if the role does not allow a kind of correction, a pass tries it once, reports one finding, and makes the allowed corrections', async () => {
     const why =
       'ipaddresses is forbidden: User "u" cannot create resource "ipaddresses" in API group "networking.k8s.io"';
     let tries = 0;
@@ -372,7 +372,7 @@ describe('a pass over the IPAddresses of a cluster', () => {
     expect(report.changes).toContain('deleted IPAddress 10.0.0.6');
   });
 
-  test('the next pass begins after a correction that a webhook does not answer, and corrects the other IPAddresses', async () => {
+  test('if a webhook does not answer a correction, the next pass begins with the correction after it', async () => {
     const repair = new RepairCluster({ allocator: 'apiserver', repair: { ipAddresses: true } });
     const items = [ITEM, '10.0.0.6', '10.0.0.7'];
     const cluster = memoryCluster([SERVICE_CIDR, ...items.map((item, index) => service(`s${index}`, item))]);
@@ -391,7 +391,7 @@ describe('a pass over the IPAddresses of a cluster', () => {
     expect(items.every(isRecorded)).toBe(true);
   });
 
-  test('a hold whose end a webhook does not answer keeps no other expired hold', async () => {
+  test('if a webhook does not answer when a pass ends a hold, other passes still end the other expired holds', async () => {
     const repair = new RepairCluster({ allocator: 'apiserver' });
     const items = [ITEM, '10.0.0.6', '10.0.0.7'];
     const held = items.map((item) => ipAddressOfHold(item, { owner: 'shop', takenUpBy: 'any', untilMs: 1 }));
@@ -420,7 +420,7 @@ describe('a pass over the IPAddresses of a cluster', () => {
     expect(cluster.find(IP_ADDRESS)).toBeDefined();
   });
 
-  test('a pass does not delete an IPAddress whose time in the list was wrong: it is new when it is read again', async () => {
+  test('a pass does not delete an IPAddress that is old in the list, but new when the pass reads it again', async () => {
     const { report, cluster } = await passOver([ipAddress('gone')], {
       spoil: ({ port }) => ({
         get: async (ref) => {
@@ -498,7 +498,7 @@ describe('a pass over the IPAddresses of a cluster', () => {
     expect(changed).toEqual([]);
   });
 
-  test('a pass that cannot list IPAddresses words the findings of Services as other passes do', async () => {
+  test('the findings about Services have the same text if a pass cannot list IPAddresses', async () => {
     const outside = [service('s', '172.20.0.1'), service('t', ITEM), ipAddress('t')];
     const spoil = { ipAddresses: () => brokenList('Throttled') };
     const throttled = await passOver(outside, { spoil });
@@ -569,7 +569,7 @@ describe('a pass over held IPAddresses', () => {
   });
 
   test.each([true, false])(
-    'a pass records that it may end holds: %s; a hold that it may not end is a finding',
+    'a pass records whether its role allows it to end holds: %s; if not, an expired hold is a finding',
     async (may) => {
       const { report, changed } = await passOver(held, { ipAddresses: false, spoil: { allows: async () => may } });
       expect(report).toMatchObject({ errors: [], state: { mayEndHolds: may } });

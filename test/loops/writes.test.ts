@@ -118,7 +118,7 @@ describe('the writes of a pass', () => {
     expect(cluster.writes).toEqual([]);
   });
 
-  test('a pass that goes on writing confirms again after ten seconds, and makes no write after a refusal', async () => {
+  test('a pass that continues to write confirms again after ten seconds, and makes no write after a refusal', async () => {
     let nowMs = NOW;
     const answers = [Promise.resolve(), Promise.resolve(), 'paused', Promise.resolve()];
     const confirmWrites = async () => {

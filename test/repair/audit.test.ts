@@ -20,7 +20,7 @@ function rangeOf(cidr: string): AuditedRange {
 
 const codeOf = (result: ClaimResult) => (isRefused(result) ? result.code : result);
 
-describe('which addresses an audited network contains', () => {
+describe('the addresses of an audited network', () => {
   test.each([
     { address: '10.0.0.255', cidr: '10.0.0.0/24', why: 'the broadcast address', inside: false },
     {

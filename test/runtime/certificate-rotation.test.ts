@@ -94,7 +94,7 @@ describe('a rotation of the CA or the credential', () => {
 });
 
 describe('a server with a certificate that never verifies', () => {
-  test('a certificate that never verifies causes one read of the kubeconfig per minute, and probes have the result tlsFailure after the first of these reads', async () => {
+  test('a certificate that never verifies causes one read of the kubeconfig per minute; probes have the result "unknown" until the first read, and then tlsFailure', async () => {
     const server = await serverOf(stranger);
     const { pass, probe, reads } = aStoringProcess({ server: server.url, ca: before.ca });
     await pass(0);

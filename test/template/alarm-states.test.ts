@@ -141,7 +141,7 @@ describe('the alarms of a stack', () => {
     expect(stateAfter(alarmOf(name), [...Array<Values>(15).fill(before), ...periods])).toBe('OK');
   });
 
-  test('release-failing and nothing-ran combine the alarms that belong to them', () => {
+  test('the composite alarms release-failing and nothing-ran combine exactly the expected alarms', () => {
     const combined = Object.fromEntries(
       COMPOSITES.map((alarm) => [
         nameOf(alarm),

@@ -38,7 +38,7 @@ test.each<[string, (file: string) => Promise<void>]>([
 });
 
 test.each(['SIGINT', 'SIGTERM'] as const)(
-  'a %s to the process that check-node replaces ends the Node of node_modules',
+  'a %s to the process of check-node also ends the Node.js process that check-node has started',
   async (signal) => {
     const program = `process.on('${signal}', () => { console.log('ended'); process.exit(3); }); console.log('started'); setInterval(() => 0, 1e6);`;
     const script = `#!/bin/sh\nexec '${process.execPath}' --eval "${program}"\n`;

@@ -49,11 +49,11 @@ test.each([
   ['clusteripnotallocated', 'notRecorded'],
   ['ipaddresswrongreference', 'leakedRecord'],
   ['TypeError', 'Unexpected'],
-])('kbctl explain finds by the text %p the term %s', (written, word) => {
+])('for the text %p, kbctl explain finds the term %s', (written, word) => {
   expect(known(written).word).toBe(word);
 });
 
-test('kbctl explain prefers a finding to an error code that differs only in case, unless the case is that of the code', () => {
+test('if a finding and an error code differ only in case, kbctl explain finds the finding, unless the text has the case of the code', () => {
   const kinds = ['Invalid', 'invalid', 'inValid'].map((word) => known(word).kind);
   expect(kinds).toEqual(['error code', 'finding', 'finding']);
 });
@@ -113,7 +113,7 @@ describe('a critical finding', () => {
     for (const { word } of named) expect(critical).toContain(word);
   });
 
-  test('a finding is critical unless it passes', () => {
+  test('a finding is critical unless it may resolve automatically', () => {
     const passing = findings.map(({ word }) => word).filter((word) => !critical.includes(word));
     expect(passing.toSorted()).toEqual([...PASSING_FINDINGS].toSorted());
   });

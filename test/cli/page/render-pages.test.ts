@@ -190,7 +190,7 @@ test.each([
   ['fd00:10:96::', 64, 1_023, 1, 'fd00:10:96::ffc0 to fd00:10:96::ffff'],
   ['30000', 4, 691, 1, '32764 to 32767'],
 ])(
-  'in a map that begins at %s, with %d items per cell: the cells from index %d, %d of them, have the label %s',
+  'in a map that begins at %s, with %d items per cell, a run that begins at cell %d and has %d cells has the label %s',
   (first, itemsPerCell, from, length, items) => {
     expect(itemsOf({ first, itemsPerCell, cells: '' }, from, length)).toBe(items);
   },

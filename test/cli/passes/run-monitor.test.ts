@@ -39,7 +39,7 @@ test('a process is alive while it tries to claim ticks, whether it wins or loses
   expect(await statusOf('/healthz')).toBe(200);
 });
 
-test('a process is not alive after two intervals of a loop without a try, although the clock is corrected meanwhile', async () => {
+test('a process is not alive if it did not try to claim a tick of a loop for two intervals, even if the clock is corrected meanwhile', async () => {
   const { clock, monitor, statusOf } = aMonitor();
   monitor.tried('kubernetes-service');
   clock.nowMs += 3_600_000;

@@ -74,7 +74,7 @@ test('the status of a cluster lists at most ten pending writes', () => {
   expect(listed[10]).toBe('... and 2 more: kbctl status demo -o yaml');
 });
 
-test('the line of a range shows the range for which its figures were counted, even if the spec now has another range', () => {
+test('the line of a range shows the range that a pass has counted, and the new range of the spec that no pass has counted yet', () => {
   const column = RANGE_COLUMNS.find(({ title }) => title === 'RANGE');
   expect(column?.text({ ...aSlash24(), range: '10.0.0.0/24', specRange: '10.0.0.0/22' })).toBe(
     '10.0.0.0/24 (not yet 10.0.0.0/22)',
@@ -98,7 +98,7 @@ describe('an age in the format of kubectl', () => {
     expect(hours.map((count) => formatAge(count * HOUR))).toEqual(['47h', '2d', '7d23h', '8d', '729d', '2y3d', '8y']);
   });
 
-  test('a time in the future, by another clock, is not shown as a past one', () => {
+  test('the age of a time in the future, from another clock, is not shown as that of a past time', () => {
     expect([ago(2_000, 0), ago(0, 2_000), ago(undefined, 0)]).toEqual(['<invalid>', '2s ago', '']);
   });
 

@@ -90,7 +90,7 @@ describe('a loop', () => {
     expect(loopOf(status, 'cluster-ip-repair')).toMatchObject({ failuresInARow: 2, lastPass: { error: ERROR } });
   });
 
-  test('loops that fail because of one API server are one problem, and those of a record without it are one if only the quoted requests differ', () => {
+  test('loops that fail because of the same API server are one problem; if no server is recorded, errors that differ only in quoted texts are one problem', () => {
     const failedWith = (error: RunRecord['error'], failuresInARow = 1) =>
       aRunRecord(NOT_LONG_AGO_MS, { ...failed(NOT_LONG_AGO_MS, failuresInARow), ...defined({ error }) });
     const silent = (purpose: string) => ({ code: 'Unavailable', message: `no answer to "${purpose}".` });
@@ -127,7 +127,7 @@ describe('a loop', () => {
     expect(status.loops.map(({ state }) => state)).toEqual(['neverRan', 'neverRan', 'neverRan', 'neverRan']);
   });
 
-  test('a loop without a pass is shown with the time of its first one, which is after the claim of the cluster by a stack', () => {
+  test('the status of a loop without a pass contains the time at which its first pass is due', () => {
     const shown = (rest: Partial<ListedCluster>, nowMs = NOW_MS) => {
       const cluster = aCluster({}, { writtenAtMs: NOW_MS, ...rest });
       const status = workOutStatus(inputs({ cluster, records: {}, leases: [] }), nowMs);
