@@ -1,7 +1,19 @@
+import { execFile } from 'node:child_process';
+import { chmodSync, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { registerCluster } from '../../lib/table/cluster-registration.ts';
+import { claimCluster } from '../../lib/table/clusters.ts';
+import { startApiServers } from '../../local/stand-in/api-servers.ts';
+import { ENDPOINTS } from '../../local/stand-in/resources.ts';
+import type { ServiceAllocator } from '../../local/stand-in/service-storage.ts';
+import { specIn } from '../support/a-cluster-spec.ts';
+import { anEndpoints } from '../support/an-endpoints.ts';
 import { commandsOf, type FencedBlock, fencedBlocks, isWhatIsPrinted } from '../support/console-blocks.ts';
+import { emulatedAws } from '../support/emulator-project.ts';
+import { CLUSTER, type KbctlWorld, openKbctlWorld } from '../support/kbctl-world.ts';
 import { runningTableServer } from '../support/running-table-server.ts';
-import { openTaskWorld, type TaskWorld } from './task-world.ts';
+import { IDENTITY } from '../support/stand-in.ts';
 
 export type Action = (world: TaskWorld) => unknown;
 
@@ -67,4 +79,125 @@ async function act(page: string, { line, lines }: FencedBlock, { elsewhere }: St
     expect({ at: `${page}:${line}`, command, isKnown: action !== undefined }).toMatchObject({ isKnown: true });
     await action?.(world);
   }
+}
+
+const ADDRESSES = ['203.0.113.10', '203.0.113.11', '203.0.113.12'] as const;
+/** The address of an API server that replaces another one. The server runs from the beginning. */
+const NEW_ADDRESS = '203.0.113.13';
+const STACK = 'kube-bootstrap-controller-prod';
+/** A time longer than a lease of a {@link KbctlWorld}. */
+const LONG_AGO_MS = 700_000;
+
+const PLAIN_KBCTL = /^kbctl [\w ./:,@=-]+$/;
+
+const KBCTL = join(import.meta.dirname, '../../cli/kbctl.mjs');
+const ENDPOINTS_LIST = '/api/v1/namespaces/default/endpoints';
+const ENDPOINTS_PATH = `${ENDPOINTS_LIST}/kubernetes`;
+
+export type TaskWorld = Awaited<ReturnType<typeof openTaskWorld>>;
+
+/** Opens a control plane for the events of a page, and a shell for its commands. */
+async function openTaskWorld(endpoint: string) {
+  const world = await openKbctlWorld(endpoint);
+  const { standIn, folder, table } = world;
+  const apiServers = await startApiServers(standIn, IDENTITY, [...ADDRESSES, NEW_ADDRESS]);
+  const listed = (...addresses: string[]) =>
+    addresses.map((address) => ({ address, probe: { url: `${apiServers.urlOf(address)}/readyz` } }));
+  const usual = { allocator: 'apiserver', apiServers: listed(...ADDRESSES) };
+  const specText = (fields: object) => world.spec({ ...usual, ...fields });
+  /** Writes `prod-eu-1.yml` with these fields and the default values of the others. */
+  const writeSpec = (fields: object = {}): void => {
+    world.file('prod-eu-1.yml', specText(fields));
+  };
+  /** Sends a request to the API server. @throws Error if it is refused */
+  const call = async (method: string, path: string, body?: object, manager = 'kubectl') => {
+    const text = body === undefined ? {} : { body: JSON.stringify(body) };
+    const { status, body: answer } = await standIn.handle({
+      method,
+      path,
+      headers: { 'user-agent': manager },
+      ...text,
+    });
+    if (status >= 300) throw new Error(`${method} ${path} was answered ${status}: ${answer}`);
+  };
+  world.allocateBy(ownAllocation());
+  putKbctlOnPath(world);
+  return {
+    standIn,
+    table,
+    allocateBy: world.allocateBy,
+    tableAllocation: world.tableAllocation,
+    apiServers,
+    listed,
+    writeSpec,
+    call,
+    /** Runs every loop, with a clock that is `agoMs` behind. */
+    tick: (agoMs = 0) => world.runAllLoops({ agoMs, stack: STACK }),
+    /** Writes the spec, registers it, and runs every loop in the past, so that the leases have expired now. */
+    async begin(fields: object = {}) {
+      writeSpec(fields);
+      await registerCluster(table, specIn(specText(fields)));
+      await claimCluster(table, CLUSTER, STACK);
+      await world.runAllLoops({ agoMs: LONG_AGO_MS, stack: STACK });
+      await call('POST', '/api/v1/namespaces', { metadata: { name: 'shop' } });
+    },
+    /** Deletes all items of the cluster and its Endpoints, as if it had never been registered. */
+    async forget() {
+      const items = [...(await table.list(CLUSTER, '')), ...(await table.list('#clusters', ''))];
+      for (const item of items) await world.removeItem(item);
+      await call('DELETE', ENDPOINTS_PATH);
+    },
+    /** Runs every loop twice, so that a server that is down misses two probes. */
+    async wait() {
+      for (const agoMs of [10_000, 0]) await world.runAllLoops({ agoMs, stack: STACK });
+    },
+    /** Stores a Service as a restored backup does, without validation and allocation. */
+    restoreService: world.restore,
+    /** Creates or overwrites the Endpoints as another client with these addresses. */
+    async publish(manager: string, addresses: readonly string[]) {
+      const body = anEndpoints(addresses);
+      const isThere = standIn.store.find(ENDPOINTS, 'default', 'kubernetes') !== undefined;
+      await (isThere ? call('PUT', ENDPOINTS_PATH, body, manager) : call('POST', ENDPOINTS_LIST, body, manager));
+    },
+    /** Runs a command in a shell, in which `kbctl` uses the table of this world. Returns the code and never throws. */
+    async run(command: string) {
+      if (!PLAIN_KBCTL.test(command)) return runIn(folder, endpoint, command);
+      const [, ...words] = command.trim().split(/ +/);
+      const running = world.start(words);
+      const { code } = await running.end();
+      return { code: code ?? -1, output: running.output() };
+    },
+    async close() {
+      await apiServers.close();
+      await world.close();
+    },
+  };
+}
+
+/** Returns an allocator like that of API servers. Every item is free, and the results are the same in each run. */
+function ownAllocation(): ServiceAllocator {
+  let next = 20;
+  const release = async () => undefined;
+  return {
+    addresses: { allocate: async (address) => ({ item: address ?? `10.0.0.${next++}` }), release },
+    ports: { allocate: async (port) => ({ item: port ?? String(30_100 + next++) }), release },
+  };
+}
+
+/** Adds a script `kbctl` to the path that adds the name of the table. */
+function putKbctlOnPath({ file, folder, tableName }: KbctlWorld): void {
+  mkdirSync(join(folder, 'bin'));
+  const node = `"${process.execPath}" --disable-warning=ExperimentalWarning`;
+  const path = file('bin/kbctl', `#!/bin/sh\nexec ${node} "${KBCTL}" "$@" --table ${tableName}\n`);
+  chmodSync(path, 0o755);
+}
+
+function runIn(cwd: string, endpoint: string, command: string): Promise<{ code: number; output: string }> {
+  const path = `${join(cwd, 'bin')}:${process.env['PATH'] ?? ''}`;
+  const env = { PATH: path, HOME: cwd, ...emulatedAws(endpoint, 'test') };
+  return new Promise((resolve) => {
+    execFile('bash', ['-c', `exec 2>&1\n${command}`], { cwd, env }, (error, output) => {
+      resolve({ code: typeof error?.code === 'number' ? error.code : error === null ? 0 : -1, output });
+    });
+  });
 }
