@@ -119,7 +119,7 @@ export default {
       severity: 'error',
       from: { path: anyOf(pure) },
       to: {
-        pathNot: ['^(lib|cli/spec)/', packagePath('ipaddr\\.js|yaml|zod|@kubernetes/client-node')],
+        pathNot: ['^(lib|cli/spec)/', packagePath('fastest-levenshtein|ipaddr\\.js|yaml|zod|@kubernetes/client-node')],
         dependencyTypesNot: ['core'],
       },
     },

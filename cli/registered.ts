@@ -1,10 +1,9 @@
 import type { ClusterSpec } from '../lib/spec/cluster-spec.ts';
 import { listClusters, type Pause, type RegisteredCluster, readCluster } from '../lib/table/clusters.ts';
 import type { KeyValueTable } from '../lib/table/key-value-table.ts';
-import { nearestName } from '../lib/util/values.ts';
 import type { Cli } from './cli.ts';
 import { type CliError, configurationError } from './errors.ts';
-import { isClusterName } from './spec/names.ts';
+import { isClusterName, nearestName } from './spec/names.ts';
 import type { ClusterStatus, FleetStatus } from './status/cluster-status.ts';
 import type { StatusDetails } from './status/read-inputs.ts';
 import { readStatus } from './status/read-status.ts';

@@ -1,5 +1,5 @@
 import type { RecordedFinding } from '../../lib/table/run-records.ts';
-import { nearestName } from '../../lib/util/values.ts';
+import { nearestName } from '../spec/names.ts';
 import { ERROR_CODES, OTHER_CODES } from './explain-error-codes.ts';
 import { FINDINGS } from './explain-findings.ts';
 import { wordInMessage } from './explain-messages.ts';

@@ -1,3 +1,4 @@
+import { distance } from 'fastest-levenshtein';
 import { CLUSTER_NAME } from '../../lib/spec/shapes.ts';
 import { DNS_LABEL, LABEL } from '../../lib/spec/spec-parts.ts';
 
@@ -20,4 +21,21 @@ export function compareNames(one: string, other: string): number {
 
 export function isClusterName(name: string): boolean {
   return CLUSTER_NAME.test(name);
+}
+
+/** The minimum length of a prefix that identifies a name. */
+const SHORTEST_BEGINNING = 3;
+
+/**
+ * Returns the known name that `name` probably means: the only name that begins with it, or else the most similar name that
+ * differs in at most a third of its letters. Ignores case.
+ */
+export function nearestName(name: string, known: readonly string[]): string | undefined {
+  const [only, ...others] = known.filter((candidate) => candidate.toLowerCase().startsWith(name.toLowerCase()));
+  if (only !== undefined && others.length === 0 && name.length >= SHORTEST_BEGINNING) return only;
+  const [best] = known
+    .map((candidate) => ({ candidate, differences: distance(name.toLowerCase(), candidate.toLowerCase()) }))
+    .filter(({ candidate, differences }) => differences <= Math.ceil(candidate.length / 3))
+    .sort((one, other) => one.differences - other.differences);
+  return best?.candidate;
 }

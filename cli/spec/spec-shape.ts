@@ -1,6 +1,7 @@
 import * as z from 'zod/mini';
 import { writtenSpecShape } from '../../lib/spec/cluster-spec.ts';
-import { isRecord, nearestName } from '../../lib/util/values.ts';
+import { isRecord } from '../../lib/util/values.ts';
+import { nearestName } from './names.ts';
 import type { Report, SpecPath } from './spec-fault.ts';
 
 type WrittenSpec = z.input<typeof writtenSpecShape>;

@@ -1,5 +1,6 @@
+import { isDeepStrictEqual } from 'node:util';
 import { familyOf, type IPFamily } from '../allocator/ip-address.ts';
-import { HEADLESS, type ServiceSpec, sameTexts } from './service.ts';
+import { HEADLESS, type ServiceSpec } from './service.ts';
 
 /** The families of a Service, one for each ClusterIP, and the ClusterIPs that its spec sets. */
 export interface Families {
@@ -44,8 +45,8 @@ export function keepsPreferredStacks(after: ServiceSpec, before: ServiceSpec): b
     after.type === before.type &&
     after.ipFamilyPolicy === 'PreferDualStack' &&
     (before.ipFamilyPolicy ?? 'PreferDualStack') === 'PreferDualStack' &&
-    sameTexts(after.clusterIPs, before.clusterIPs) &&
-    sameTexts(after.ipFamilies, before.ipFamilies)
+    isDeepStrictEqual(after.clusterIPs, before.clusterIPs) &&
+    isDeepStrictEqual(after.ipFamilies, before.ipFamilies)
   );
 }
 
@@ -70,8 +71,8 @@ function reduced(after: ServiceSpec, before: ServiceSpec, policy: string): Servi
   const { clusterIPs, ipFamilies } = after;
   return {
     ...after,
-    clusterIPs: sameTexts(clusterIPs, before.clusterIPs) ? clusterIPs.slice(0, 1) : clusterIPs,
-    ipFamilies: sameTexts(ipFamilies, before.ipFamilies) ? ipFamilies.slice(0, 1) : ipFamilies,
+    clusterIPs: isDeepStrictEqual(clusterIPs, before.clusterIPs) ? clusterIPs.slice(0, 1) : clusterIPs,
+    ipFamilies: isDeepStrictEqual(ipFamilies, before.ipFamilies) ? ipFamilies.slice(0, 1) : ipFamilies,
   };
 }
 

@@ -1,6 +1,7 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Refusal } from '../allocator/refusal.ts';
 import type { Plan, WantedAddress, WantedPort } from './plan.ts';
-import { type Service, type ServiceSpec, sameTexts } from './service.ts';
+import type { Service, ServiceSpec } from './service.ts';
 
 /** One operation of a JSON Patch (RFC 6902). `add` replaces an existing value. */
 export interface PatchOperation {
@@ -28,7 +29,7 @@ function addressOperations(plan: Plan, allocated: readonly string[], sent: Servi
   const clusterIPs = [...plan.clusterIPs];
   for (const [place, { index, value }] of plan.addresses.entries())
     clusterIPs[index] = value || (allocated[place] ?? '');
-  if (sameTexts(sent.clusterIPs, clusterIPs) && sent.clusterIP === clusterIPs[0]) return [];
+  if (isDeepStrictEqual(sent.clusterIPs, clusterIPs) && sent.clusterIP === clusterIPs[0]) return [];
   return [
     { op: 'add', path: '/spec/clusterIP', value: clusterIPs[0] ?? '' },
     { op: 'add', path: '/spec/clusterIPs', value: clusterIPs },

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import * as z from 'zod/mini';
 import { familyOf } from '../allocator/ip-address.ts';
 import { HOLD_OWNER_LABEL } from '../cluster/kubernetes-objects.ts';
@@ -75,10 +76,6 @@ export function holdOwnerOf({ metadata }: Service): string | undefined {
   return metadata.labels[HOLD_OWNER_LABEL];
 }
 
-export function sameTexts(one: readonly string[], other: readonly string[]): boolean {
-  return one.length === other.length && one.every((text, index) => text === other[index]);
-}
-
 /*
  * A webhook gets a Service as the client sent it. These functions complete it as the registry does before it allocates
  * (`pkg/registry/core/service/storage/storage.go`).
@@ -135,7 +132,7 @@ function syncClusterIPs(after: ServiceSpec, before: ServiceSpec): ServiceSpec {
   if (before.clusterIP === after.clusterIP) {
     return after.clusterIPs.length === 0 ? { ...after, clusterIPs: before.clusterIPs } : after;
   }
-  if (!sameTexts(before.clusterIPs, after.clusterIPs)) return after;
+  if (!isDeepStrictEqual(before.clusterIPs, after.clusterIPs)) return after;
   return { ...after, clusterIPs: after.clusterIP === '' ? [] : [after.clusterIP] };
 }
 

@@ -1,4 +1,6 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { ClusterSpec, Mode } from '../spec/cluster-spec.ts';
+import { rangesOf } from '../spec/spec-ranges.ts';
 import { defined } from '../util/values.ts';
 import {
   ALL_CLUSTERS,
@@ -163,12 +165,5 @@ export function sameSpec(one: ClusterSpec, other: ClusterSpec): boolean {
 }
 
 function sameRangesIn(one: ClusterSpec, other: ClusterSpec): boolean {
-  const [primary, secondary] = one.serviceClusterIPRanges;
-  const [otherPrimary, otherSecondary] = other.serviceClusterIPRanges;
-  return (
-    primary === otherPrimary &&
-    secondary === otherSecondary &&
-    one.serviceNodePortRange === other.serviceNodePortRange &&
-    one.allocator === other.allocator
-  );
+  return one.allocator === other.allocator && isDeepStrictEqual(rangesOf(one), rangesOf(other));
 }

@@ -87,43 +87,6 @@ export function boundedText(value: unknown, longest = LONGEST_TEXT): string {
   return text.length > longest ? `${line}…` : line;
 }
 
-/** The minimum length of a prefix that identifies a name. */
-const SHORTEST_BEGINNING = 3;
-
-/**
- * Returns the known name that `name` probably means: the only name that begins with it, or else the most similar name that
- * differs in at most a third of its letters. Ignores case.
- */
-export function nearestName(name: string, known: readonly string[]): string | undefined {
-  const [only, ...others] = known.filter((candidate) => candidate.toLowerCase().startsWith(name.toLowerCase()));
-  if (only !== undefined && others.length === 0 && name.length >= SHORTEST_BEGINNING) return only;
-  const [best] = known
-    .map((candidate) => ({ candidate, distance: editDistance(name.toLowerCase(), candidate.toLowerCase()) }))
-    .filter(({ candidate, distance }) => distance <= Math.ceil(candidate.length / 3))
-    .sort((one, other) => one.distance - other.distance);
-  return best?.candidate;
-}
-
-/**
- * Returns the Levenshtein distance: the number of letters to insert, delete or change. If `from` is more than twice as long
- * as `to`, the distance is infinite.
- */
-function editDistance(from: string, to: string): number {
-  if (Math.abs(from.length - to.length) > to.length) return Number.POSITIVE_INFINITY;
-  let row = Array.from({ length: to.length + 1 }, (_, index) => index);
-  for (const letter of from) {
-    let diagonal = row[0] ?? 0;
-    const next = [diagonal + 1];
-    for (const [index, other] of [...to].entries()) {
-      const above = row[index + 1] ?? 0;
-      next.push(Math.min(above + 1, (next[index] ?? 0) + 1, diagonal + (letter === other ? 0 : 1)));
-      diagonal = above;
-    }
-    row = next;
-  }
-  return row.at(-1) ?? 0;
-}
-
 /** An error with a code. Its message states what failed, why, and what to do next. */
 export class CodedError<Code extends string> extends Error {
   readonly code: Code;
