@@ -52,61 +52,51 @@ function readIpAddress(reader: ProtobufReader, previous: IPAddressRecord | undef
     managedBy: '',
     parent: NO_PARENT,
   };
-  const outerEnd = reader.enter();
+  reader.enter();
   for (let field = reader.next(); field !== 0; field = reader.next()) {
     if (field === 1) readMetadata(reader, record);
     else if (field === 2) readSpec(reader, record, previous?.parent ?? NO_PARENT);
-    else reader.skip();
   }
-  reader.leave(outerEnd);
   return record;
 }
 
 function readMetadata(reader: ProtobufReader, record: Changing<IPAddressRecord>): void {
-  const outerEnd = reader.enter();
+  reader.enter();
   for (let field = reader.next(); field !== 0; field = reader.next()) {
     if (field === 1) record.name = reader.text(LONGEST_TEXT);
     else if (field === 5) record.uid = reader.text(LONGEST_TEXT);
     else if (field === 6) record.resourceVersion = reader.text(LONGEST_TEXT);
     else if (field === 8) record.createdAtMs = reader.timeMs();
     else if (field === 11) readLabel(reader, record);
-    else reader.skip();
   }
-  reader.leave(outerEnd);
 }
 
 function readLabel(reader: ProtobufReader, record: Changing<IPAddressRecord>): void {
   let key = '';
-  const outerEnd = reader.enter();
+  reader.enter();
   for (let field = reader.next(); field !== 0; field = reader.next()) {
     // The key of an entry comes before its value.
     if (field === 1) key = reader.textStart(LONGEST_TEXT, ADDRESS_MANAGED_BY_LABEL);
     else if (field === 2 && key === FAMILY_LABEL) record.family = reader.text(LONGEST_TEXT, 'IPv4');
     else if (field === 2 && key === ADDRESS_MANAGED_BY_LABEL) record.managedBy = reader.text(LONGEST_TEXT);
-    else reader.skip();
   }
-  reader.leave(outerEnd);
 }
 
 function readSpec(reader: ProtobufReader, record: Changing<IPAddressRecord>, likely: Parent): void {
-  const outerEnd = reader.enter();
+  reader.enter();
   for (let field = reader.next(); field !== 0; field = reader.next()) {
     if (field === 1) record.parent = readParent(reader, likely);
-    else reader.skip();
   }
-  reader.leave(outerEnd);
 }
 
 function readParent(reader: ProtobufReader, likely: Parent): Parent {
   const parent = { ...NO_PARENT };
-  const outerEnd = reader.enter();
+  reader.enter();
   for (let field = reader.next(); field !== 0; field = reader.next()) {
     if (field === 1) parent.group = reader.textStart(LONGEST_TEXT);
     else if (field === 2) parent.resource = reader.textStart(LONGEST_TEXT, likely.resource);
     else if (field === 3) parent.namespace = reader.textStart(LONGEST_TEXT, likely.namespace);
     else if (field === 4) parent.name = reader.textStart(LONGEST_TEXT);
-    else reader.skip();
   }
-  reader.leave(outerEnd);
   return parent;
 }

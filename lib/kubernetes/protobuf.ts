@@ -18,7 +18,7 @@ export const MAGIC = [0x6b, 0x38, 0x73, 0x00];
  * Reads one protobuf message forwards and within its bounds: each call advances or throws `MalformedProtobuf`.
  *
  *     for (let field = reader.next(); field !== 0; field = reader.next()) {
- *       if (field === 3) name = reader.text(); else reader.skip();
+ *       if (field === 3) name = reader.text();
  *     }
  */
 export class ProtobufReader {
@@ -26,6 +26,9 @@ export class ProtobufReader {
   #at: number;
   #end: number;
   #wireType = VARINT;
+  /** The position of the value of the last field. */
+  #valueAt = -1;
+  readonly #outerEnds: number[] = [];
 
   constructor(bytes: Uint8Array, start = 0, end = bytes.length) {
     this.#bytes = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -41,23 +44,24 @@ export class ProtobufReader {
     this.#at += MAGIC.length;
   }
 
-  /** Returns the number of the next field, whose value the caller must read or skip; 0 at the end of the message. */
+  /** Skips the last value if it was not read, and returns the number of the next field; 0 at the end of the message. */
   next(): number {
-    if (this.#at >= this.#end) return 0;
+    if (this.#at === this.#valueAt) this.#skip();
+    if (this.#at >= this.#end) {
+      this.#end = this.#outerEnds.pop() ?? this.#end;
+      return 0;
+    }
     const tag = this.#varint();
     this.#wireType = tag & 7;
+    this.#valueAt = this.#at;
     return fieldNumber(tag);
   }
 
-  /** Begins to read the message in a field. Returns what `leave` needs after the last field. */
-  enter(): number {
-    const outerEnd = this.#end;
-    this.#end = this.#lengthEnd();
-    return outerEnd;
-  }
-
-  leave(outerEnd: number): void {
-    this.#end = outerEnd;
+  /** Begins to read the message in a field. It ends when `next` returns 0. */
+  enter(): void {
+    const end = this.#lengthEnd();
+    this.#outerEnds.push(this.#end);
+    this.#end = end;
   }
 
   /** Returns an int32: the low 32 bits of the value. */
@@ -74,12 +78,10 @@ export class ProtobufReader {
   /** Reads a message, and returns the int32 in one of its fields; 0 if it is absent. */
   int32In(field: number): number {
     let value = 0;
-    const outerEnd = this.enter();
+    this.enter();
     for (let number = this.next(); number !== 0; number = this.next()) {
       if (number === field) value = this.int32();
-      else this.skip();
     }
-    this.leave(outerEnd);
     return value;
   }
 
@@ -113,7 +115,7 @@ export class ProtobufReader {
     return this.#isAscii(text, start, end);
   }
 
-  skip(): void {
+  #skip(): void {
     if (this.#wireType === VARINT) this.#varint();
     else if (this.#wireType === BYTES) this.#at = this.#lengthEnd();
     else this.#at = this.#within(this.#at + sizeOf(this.#wireType));

@@ -68,13 +68,11 @@ function readService(reader: ProtobufReader, previous: ServiceClaim | undefined)
     clusterIPs: [],
     createdAtMs: 0,
   };
-  const outerEnd = reader.enter();
+  reader.enter();
   for (let field = reader.next(); field !== 0; field = reader.next()) {
     if (field === 1) readMetadata(reader, claim, previous?.namespace);
     else if (field === 2) readSpec(reader, claim);
-    else reader.skip();
   }
-  reader.leave(outerEnd);
   return claim;
 }
 
@@ -83,7 +81,7 @@ function readMetadata(
   claim: Changing<ServiceClaim>,
   likelyNamespace: string | undefined,
 ): void {
-  const outerEnd = reader.enter();
+  reader.enter();
   for (let field = reader.next(); field !== 0; field = reader.next()) {
     if (field === 1) claim.name = reader.text(LONGEST_TEXT);
     else if (field === 3) claim.namespace = reader.text(LONGEST_TEXT, likelyNamespace);
@@ -91,27 +89,23 @@ function readMetadata(
     else if (field === 6) claim.resourceVersion = reader.text(LONGEST_TEXT);
     else if (field === 8) claim.createdAtMs = reader.timeMs();
     else if (field === 11) readLabel(reader, claim);
-    else reader.skip();
   }
-  reader.leave(outerEnd);
 }
 
 function readLabel(reader: ProtobufReader, claim: Changing<ServiceClaim>): void {
   let isHoldOwner = false;
-  const outerEnd = reader.enter();
+  reader.enter();
   for (let field = reader.next(); field !== 0; field = reader.next()) {
     // The key of an entry comes before its value.
     if (field === 1) isHoldOwner = reader.isText(HOLD_OWNER_LABEL);
     else if (field === 2 && isHoldOwner) claim.holdOwner = reader.text(LONGEST_TEXT);
-    else reader.skip();
   }
-  reader.leave(outerEnd);
 }
 
 function readSpec(reader: ProtobufReader, claim: Changing<ServiceClaim>): void {
   const ports: NodePort[] = [];
   const clusterIPs: string[] = [];
-  const outerEnd = reader.enter();
+  reader.enter();
   for (let field = reader.next(); field !== 0; field = reader.next()) {
     if (field === 1) readPort(reader, ports);
     else if (field === 3) claim.clusterIP = reader.text(LONGEST_TEXT);
@@ -120,9 +114,8 @@ function readSpec(reader: ProtobufReader, claim: Changing<ServiceClaim>): void {
     else if (field === 18) {
       clusterIPs.push(reader.text(LONGEST_TEXT, claim.clusterIP));
       if (clusterIPs.length > MOST_CLUSTER_IPS) throw tooManyEntries(MOST_CLUSTER_IPS, 'clusterIPs');
-    } else reader.skip();
+    }
   }
-  reader.leave(outerEnd);
   claim.ports = ports;
   claim.clusterIPs = clusterIPs;
 }
@@ -130,13 +123,11 @@ function readSpec(reader: ProtobufReader, claim: Changing<ServiceClaim>): void {
 function readPort(reader: ProtobufReader, ports: NodePort[]): void {
   let protocol = '';
   let nodePort = 0;
-  const outerEnd = reader.enter();
+  reader.enter();
   for (let field = reader.next(); field !== 0; field = reader.next()) {
     if (field === 2) protocol = reader.text(LONGEST_TEXT, 'TCP');
     else if (field === 5) nodePort = reader.int32();
-    else reader.skip();
   }
-  reader.leave(outerEnd);
   if (nodePort !== 0) ports.push({ protocol, nodePort });
   if (ports.length > MOST_PORTS) throw tooManyEntries(MOST_PORTS, 'ports with a node port');
 }

@@ -74,7 +74,6 @@ function statusInProtobuf(bytes: Uint8Array): Status {
   for (let field = reader.next(); field !== 0; field = reader.next()) {
     if (field === 1) type = readType(reader);
     else if (field === 2 && type === 'v1 Status') status = readStatus(reader);
-    else reader.skip();
   }
   return status;
 }
@@ -83,13 +82,11 @@ function statusInProtobuf(bytes: Uint8Array): Status {
 export function readType(reader: ProtobufReader): string {
   let apiVersion = '';
   let kind = '';
-  const outerEnd = reader.enter();
+  reader.enter();
   for (let field = reader.next(); field !== 0; field = reader.next()) {
     if (field === 1) apiVersion = reader.text();
     else if (field === 2) kind = reader.text();
-    else reader.skip();
   }
-  reader.leave(outerEnd);
   return `${apiVersion} ${kind}`;
 }
 
@@ -97,13 +94,11 @@ function readStatus(reader: ProtobufReader): Status {
   let message = '';
   let reason = '';
   let retryAfterSeconds = 0;
-  const outerEnd = reader.enter();
+  reader.enter();
   for (let field = reader.next(); field !== 0; field = reader.next()) {
     if (field === 3) message = reader.text();
     else if (field === 4) reason = reader.text();
     else if (field === 5) retryAfterSeconds = reader.int32In(5);
-    else reader.skip();
   }
-  reader.leave(outerEnd);
   return { ...NO_STATUS, message, reason, retryAfterSeconds };
 }

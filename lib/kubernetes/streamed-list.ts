@@ -87,7 +87,6 @@ async function listStart(bytes: ArrivingBytes, kind: Kind): Promise<number> {
     const reader = await bytes.take(head.end);
     for (let field = reader.next(); field !== 0; field = reader.next()) {
       if (field === TYPE_META_FIELD) type = readType(reader);
-      else reader.skip();
     }
   }
   if (type !== expected) throw new MalformedProtobuf(`it is no ${expected}, but ${boundedText(type)}`);
@@ -124,19 +123,16 @@ class ArrivingList<Item> {
       const field = reader.next();
       if (field === LIST_META_FIELD) this.#readMeta(reader);
       else if (field === ITEM_FIELD) items.push(this.#itemIn(reader));
-      else reader.skip();
     }
     return items;
   }
 
   #readMeta(reader: ProtobufReader): void {
-    const outerEnd = reader.enter();
+    reader.enter();
     for (let field = reader.next(); field !== 0; field = reader.next()) {
       if (field === 2) this.version = reader.text();
       else if (field === 3) this.continueToken = reader.text();
-      else reader.skip();
     }
-    reader.leave(outerEnd);
   }
 
   #itemIn(reader: ProtobufReader): Item {
