@@ -1,15 +1,47 @@
-import { describe, expect, test } from '@jest/globals';
-import { describeKbctl, type SuiteGroup } from '../contract/kbctl-suites.ts';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { describeAllocate } from '../contract/kbctl-allocate.ts';
+import { describeClock } from '../contract/kbctl-clock.ts';
+import { describeClusterApply } from '../contract/kbctl-cluster-apply.ts';
+import { describeClusterChanges } from '../contract/kbctl-cluster-changes.ts';
+import { describeClusterGet } from '../contract/kbctl-cluster-get.ts';
+import { describeDeregister } from '../contract/kbctl-deregister.ts';
+import { describeDoctor } from '../contract/kbctl-doctor.ts';
+import { describeHeartbeat } from '../contract/kbctl-heartbeat.ts';
+import { describePause } from '../contract/kbctl-pause.ts';
+import { describeRanges } from '../contract/kbctl-ranges.ts';
+import { describeRunOnce } from '../contract/kbctl-run-once.ts';
+import { describeShow } from '../contract/kbctl-show.ts';
+import { describeStatus } from '../contract/kbctl-status.ts';
 import { startCallRecorder } from '../deploy/emulator-calls.ts';
 import { notGranted, shippedPolicy } from '../support/emulator-policy.ts';
+import { type KbctlWorld, openKbctlWorld } from '../support/kbctl-world.ts';
 import { running } from '../support/running.ts';
 import { runningTableServer } from '../support/running-table-server.ts';
+
+type Suite = (world: () => KbctlWorld) => void;
+
+const SUITES = {
+  clusters: [describeClusterGet, describeClusterApply, describeClusterChanges, describePause],
+  looking: [describeStatus, describeShow, describeDoctor],
+  ranges: [describeRanges, describeAllocate, describeRunOnce],
+  'API servers': [describeHeartbeat, describeDeregister, describeClock],
+} satisfies Readonly<Record<string, readonly Suite[]>>;
+
+type SuiteGroup = keyof typeof SUITES;
 
 export function describeOnDynalite(group: SuiteGroup): void {
   describe(`kbctl and ${group}, on dynalite`, () => {
     const server = runningTableServer();
     const recorder = running(() => startCallRecorder(server.endpoint, { host: new URL(server.endpoint).host }));
-    describeKbctl(group, () => recorder.endpoint);
+
+    describe.each(SUITES[group].map((suite: Suite) => ({ suite })))('with a new table and API server', ({ suite }) => {
+      let world: KbctlWorld;
+      beforeAll(async () => {
+        world = await openKbctlWorld(recorder.endpoint);
+      });
+      afterAll(() => world?.close());
+      suite(() => world);
+    });
 
     test('the policy of operators grants every call of kbctl', () => {
       // The tests create their tables themselves, and some name a table that does not exist.

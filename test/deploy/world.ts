@@ -6,12 +6,15 @@ import { expect } from '@jest/globals';
 import { describeStack } from '../../deploy/deployed-stack.ts';
 import type { Loop } from '../../lib/spec/cluster-spec.ts';
 import { createDynamoClient, dynamoDbTable } from '../../lib/table/dynamodb/dynamodb-table.ts';
+import { ACCOUNT, type Aws, REGION } from '../support/emulator-aws.ts';
 import { notGranted, shippedPolicy } from '../support/emulator-policy.ts';
 import { copyProject, DEPLOYER, type Release } from '../support/emulator-project.ts';
+import { eventually } from '../support/eventually.ts';
+import { found } from '../support/found.ts';
+import { queueEvent } from '../support/memory-queue.ts';
 import { type Emulator, startEmulator } from './emulator.ts';
-import { readQueue, readSchedules } from './emulator-events.ts';
 import { type LogLine, readLines } from './emulator-logs.ts';
-import { type DeployedFunction, readStack } from './emulator-stack.ts';
+import { type DeployedFunction, type Functions, readStack } from './emulator-stack.ts';
 
 export const STACK = 'kube-bootstrap-controller-dev';
 
@@ -121,9 +124,9 @@ async function openDeployment(emulator: Emulator, codeBucket: string | undefined
   const stack = await readStack(emulator, STACK, codeBucket);
   const schedules = await readSchedules(emulator.aws, stack.functions);
   const find = (name: string) => {
-    const found = stack.functions[name];
-    if (found === undefined) throw new Error(`no function ${name} was deployed`);
-    return found;
+    const deployed = stack.functions[name];
+    if (deployed === undefined) throw new Error(`no function ${name} was deployed`);
+    return deployed;
   };
   return {
     ...stack,
@@ -158,4 +161,83 @@ export function textsIn(logs: readonly LogLine[], field: string): string[] {
 /** Returns the messages of all log lines. */
 export function messages(logs: readonly LogLine[]): string[] {
   return logs.map(({ message }) => message);
+}
+
+interface Rule {
+  readonly Name: string;
+  readonly Arn: string;
+  readonly State: string;
+  readonly ScheduleExpression?: string;
+}
+
+/** Returns the events of the enabled schedules of a stack, by the name of the function in `serverless.yml`. */
+async function readSchedules(aws: Aws, functions: Functions) {
+  const schedules: Record<string, () => object> = {};
+  const { Rules: rules } = await aws.json<{ Rules: Rule[] }>('events', 'AWSEvents.ListRules', {});
+  for (const { Name, Arn, State, ScheduleExpression: expression } of rules) {
+    if (expression === undefined || State !== 'ENABLED') continue;
+    const list = 'AWSEvents.ListTargetsByRule';
+    const { Targets: targets } = await aws.json<{ Targets: { Arn: string }[] }>('events', list, { Rule: Name });
+    for (const [name, { arn }] of Object.entries(functions)) {
+      if (targets.some((target) => target.Arn === arn)) schedules[name] = () => scheduledEvent(Arn);
+    }
+  }
+  return schedules;
+}
+
+/** See https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-run-lambda-schedule.html */
+function scheduledEvent(ruleArn: string): object {
+  return {
+    version: '0',
+    id: '53dc4d37-cffa-4f76-80c9-8b7d4a4d2eaa',
+    'detail-type': 'Scheduled Event',
+    source: 'aws.events',
+    account: ACCOUNT,
+    time: new Date().toISOString().replace(/\.\d+Z$/, 'Z'),
+    region: REGION,
+    resources: [ruleArn],
+    detail: {},
+  };
+}
+
+interface EventSourceMapping {
+  readonly EventSourceArn: string;
+  readonly FunctionArn: string;
+}
+
+interface Message {
+  readonly ReceiptHandle: string;
+  readonly Body: string;
+}
+
+/** Returns the queue that the deployed event source mapping of a function names. */
+async function readQueue(aws: Aws, { arn, invoke }: DeployedFunction) {
+  const { EventSourceMappings: mappings }: { EventSourceMappings: EventSourceMapping[] } = JSON.parse(
+    (await aws.get('lambda', '/2015-03-31/event-source-mappings/')).toString(),
+  );
+  const { EventSourceArn } = found(mappings.find(({ FunctionArn }) => FunctionArn === arn));
+  const QueueUrl = `${aws.endpoint}/${ACCOUNT}/${EventSourceArn.split(':').at(-1)}`;
+  const call = <Answer>(operation: string, fields: object = {}) =>
+    aws.json<Answer>('sqs', `AmazonSQS.${operation}`, { QueueUrl, ...fields });
+  return {
+    purge: () => call('PurgeQueue'),
+    /** Counts the messages, including delayed ones. */
+    async waiting() {
+      const { Attributes } = await call<{ Attributes: Record<string, string> }>('GetQueueAttributes', {
+        AttributeNames: ['All'],
+      });
+      const { ApproximateNumberOfMessages: visible, ApproximateNumberOfMessagesDelayed: delayed } = Attributes;
+      return Number(visible) + Number(delayed);
+    },
+    /** Waits for a message, invokes the function with it as Lambda does, and deletes it if the invocation succeeds. */
+    async deliver() {
+      const { Body: body, ReceiptHandle } = await eventually(async () => {
+        const { Messages: [message] = [] } = await call<{ Messages?: Message[] }>('ReceiveMessage');
+        return found(message);
+      });
+      const invocation = await invoke(queueEvent(body));
+      if (invocation.error === undefined) await call('DeleteMessage', { ReceiptHandle });
+      return { body, ...invocation };
+    },
+  };
 }
