@@ -17,7 +17,7 @@ export default {
     // Run by a process of their own.
     'test/deploy/name-server.ts',
     'test/hostile/count-steps.ts',
-    'test/hostile/{planted-loops,passes-at-bounds}.ts',
+    'test/hostile/passes-at-bounds.ts',
     'test/simulation/{simulate,stand-in-http-client}.ts',
   ],
   project: ['{functions,lib,cli,local,tools,deploy}/**/*.{ts,mjs,cjs}!', 'test/**/*.ts'],

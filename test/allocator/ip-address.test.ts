@@ -39,34 +39,10 @@ test.each([
 });
 
 test.each([
-  '',
-  'None',
-  '10.0.0',
-  '10.0.0.0.1',
-  '10.0.0.256',
-  '10.0.0.',
-  '.10.0.0',
-  '10..0.1',
-  '0x0a.0.0.1',
-  ' 10.0.0.1',
-  '10.0.0.1/24',
-  '167772161',
-  'fe80::1%eth0',
-  '1:2:3:4:5:6:7',
-  '1:2:3:4:5:6:7:8:9',
-  '1:2:3:4::5:6:7:8',
-  '1::2::3',
-  ':1:2:3:4:5:6:7',
-  '1:2:3:4:5:6:7:',
-  ':::',
-  '12345::',
-  'g::',
-  '::1.2.3',
-  '::1.2.3.256',
-  '1.2.3.4::',
-  '::1.2.3.4:5',
-  '1:2:3:4:5:6:7:1.2.3.4',
-  `${'1'.repeat(10_000)}::`,
+  ...['', 'None', ' 10.0.0.1', `${'1'.repeat(10_000)}::`],
+  ...'10.0.0 10.0.0.0.1 10.0.0.256 10.0.0. .10.0.0 10..0.1 0x0a.0.0.1 10.0.0.1/24 167772161'.split(' '),
+  ...'fe80::1%eth0 1:2:3:4:5:6:7 1:2:3:4:5:6:7:8:9 1:2:3:4::5:6:7:8 1::2::3 :1:2:3:4:5:6:7 1:2:3:4:5:6:7:'.split(' '),
+  ...'::: 12345:: g:: ::1.2.3 ::1.2.3.256 1.2.3.4:: ::1.2.3.4:5 1:2:3:4:5:6:7:1.2.3.4'.split(' '),
 ])('%j is not an address', (text) => {
   expect(parseAddress(text)).toBeUndefined();
   expect(canonicalAddress(text)).toBeUndefined();
@@ -151,13 +127,10 @@ describe('A network', () => {
     { cidr: '::/0', text: '10.0.0.1', contains: false, usable: false },
     { cidr: 'fd00::/64', text: 'fd00::', contains: true, usable: false },
     { cidr: 'fd00::/64', text: 'fd00::ffff:ffff:ffff:ffff', contains: true, usable: true },
-  ])(
-    'the network $cidr contains $text: $contains, and $text is usable in it: $usable',
-    ({ cidr, text, contains, usable }) => {
-      expect(networkContains(network(cidr), address(text))).toBe(contains);
-      expect(isUsableIn(network(cidr), address(text))).toBe(usable);
-    },
-  );
+  ])('the network $cidr contains $text: $contains, and may use it: $usable', ({ cidr, text, contains, usable }) => {
+    expect(networkContains(network(cidr), address(text))).toBe(contains);
+    expect(isUsableIn(network(cidr), address(text))).toBe(usable);
+  });
 
   test('a network contains exactly the addresses with its prefix', () => {
     const value = fc.bigInt({ min: 0n, max: 2n ** 128n - 1n });

@@ -33,14 +33,11 @@ describe('A port range', () => {
     { text: '0080-0090', base: 80, size: 11, shown: '80-90' },
     { text: ' \t80-90\n', base: 80, size: 11, shown: '80-90' },
     { text: '  ', base: 0, size: 0, shown: '' },
-  ])(
-    'the port range "$text" starts at $base, has $size ports and is printed as "$shown"',
-    ({ text, base, size, shown }) => {
-      const interval = parsePortInterval(text);
-      expect(interval).toEqual({ base, size });
-      expect(isRefused(interval) ? undefined : portIntervalText(interval)).toBe(shown);
-    },
-  );
+  ])('the port range "$text" has $size ports from $base, and is printed as "$shown"', ({ text, base, size, shown }) => {
+    const interval = parsePortInterval(text);
+    expect(interval).toEqual({ base, size });
+    expect(isRefused(interval) ? undefined : portIntervalText(interval)).toBe(shown);
+  });
 
   test.each([
     { text: '80-', message: 'strconv.Atoi: parsing "": invalid syntax' },

@@ -88,10 +88,7 @@ describe('a token of AWS STS', () => {
   });
 
   test.each([
-    [
-      stsError('OutboundWebIdentityFederationDisabledException'),
-      /is disabled in this account\. .*aws iam enable-outbound-web-identity-federation\.$/,
-    ],
+    [stsError('OutboundWebIdentityFederationDisabledException'), /is disabled in this account.*aws iam enable-out/],
     [stsError('AccessDenied'), /was denied\. Add the audience to the parameter webIdentityServers/],
     [issuedToken(''), /returned no token/],
   ])('the request for a token of AWS STS fails after %j', async (answer, message) => {

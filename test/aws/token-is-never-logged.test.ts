@@ -12,7 +12,6 @@ import { LOOP_HANDLERS } from '../../local/loop-handlers.ts';
 import { makeAuthority } from '../../local/stand-in/identity.ts';
 import { aServer } from '../support/a-cluster-spec.ts';
 import { afterThisTest } from '../support/after-this-test.ts';
-import { failure } from '../support/api-fault-server.ts';
 import { aDispatchWorld } from '../support/dispatch-world.ts';
 import { fakeAws, issuedToken } from '../support/fake-aws.ts';
 import { type MisbehavingCluster, startMisbehavingCluster, TOKEN } from '../support/misbehaving-cluster.ts';
@@ -105,6 +104,9 @@ const secrets = [
   ROLE_KEY,
 ];
 
+const foreignCa = inBase64(makeAuthority('another authority').ca);
+const forbidden = (message: string) => ({ kind: 'Status', reason: 'Forbidden', message });
+
 /** Makes the API server answer each request with a reply that contains the credential of the request. */
 function repeating(status: number, reply: (said: string) => object): string {
   cluster.misbehaveAlways(({ headers }) => ({ status, body: reply(String(headers['authorization'] ?? '')) }));
@@ -116,28 +118,17 @@ describe('no log line, record, answer or table item contains a credential', () =
     ['passes succeed', () => kubeconfig(), '"failed":0'],
     [
       'the API server refuses the token',
-      () => {
-        cluster.misbehaveAlways(() => failure(401, 'Unauthorized', 'no'));
-        return kubeconfig();
-      },
+      () => repeating(401, () => ({ kind: 'Status', reason: 'Unauthorized' })),
       'Unauthorized',
     ],
-    [
-      'the API server refuses the token and repeats it',
-      () => repeating(403, (said) => ({ kind: 'Status', reason: 'Forbidden', message: said })),
-      'Forbidden',
-    ],
+    ['the API server refuses the token and repeats it', () => repeating(403, forbidden), 'Forbidden'],
     [
       'the API server refuses the token and repeats it in base64, after a user name',
-      () =>
-        repeating(403, (said) => {
-          const message = Buffer.from(`me:${said.replace('Bearer ', '')}`).toString('base64');
-          return { kind: 'Status', reason: 'Forbidden', message };
-        }),
+      () => repeating(403, (said) => forbidden(inBase64(`me:${said.replace('Bearer ', '')}`))),
       'Forbidden',
     ],
     [
-      'the API server returns the token as the kind of an object',
+      'the API server returns the token as a kind',
       () => repeating(200, (said) => ({ kind: said, apiVersion: said })),
       'MalformedReply',
     ],
@@ -149,24 +140,24 @@ describe('no log line, record, answer or table item contains a credential', () =
     ['the API server is unreachable', () => kubeconfig({ server: 'https://127.0.0.1:1' }), 'ECONNREFUSED'],
     [
       'the certificate of the API server is of another CA',
-      () => kubeconfig({ 'certificate-authority-data': inBase64(makeAuthority('another authority').ca) }),
+      () => kubeconfig({ 'certificate-authority-data': foreignCa }),
       'TlsFailure',
     ],
     ['the stored kubeconfig is not YAML', () => `users:\n  - user: { token: ${TOKEN}\n- :`, 'BadKubeconfig'],
     ['the stored kubeconfig is only the token', () => TOKEN, 'BadKubeconfig'],
     [
-      'the stored kubeconfig is JSON but not a kubeconfig',
+      'the stored kubeconfig is other JSON',
       () => JSON.stringify({ token: TOKEN, users: [{ user: { token: TOKEN } }] }),
       'BadKubeconfig',
     ],
     [
-      'the stored kubeconfig has a user with a credential plugin',
+      'the stored kubeconfig has a plugin',
       () => kubeconfig().replace('token:', 'exec: { command: aws }\n      token:'),
       'BadKubeconfig',
     ],
     [
-      'the stored kubeconfig names a context that does not exist',
-      () => kubeconfig().replace('current-context: there', 'current-context: none'),
+      'the stored kubeconfig has no such context',
+      () => kubeconfig().replace('context: there', 'context: none'),
       'BadKubeconfig',
     ],
   ])('no output contains a credential if %s', async (_, secretOf, outcome) => {

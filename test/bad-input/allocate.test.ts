@@ -30,13 +30,7 @@ const badAnswer = (value: object) => ({ ...value, answer: '{"outcome":"perhaps"}
 
 test.each<[string, string, () => Promise<void>, string, string]>([
   ['a corrupt record of a request', 'requests/r1', () => replace('requests/r1', garbage), 'Corrupt', 'state is '],
-  [
-    'a corrupt range',
-    'ranges/serviceips',
-    () => replace('ranges/serviceips', garbage),
-    'Corrupt',
-    'range is not of type string',
-  ],
+  ['a corrupt range', 'ranges/serviceips', () => replace('ranges/serviceips', garbage), 'Corrupt', 'range is not of'],
   [
     'a corrupt stored answer',
     'requests/r1',
@@ -47,13 +41,7 @@ test.each<[string, string, () => Promise<void>, string, string]>([
     'Corrupt',
     'its answer is not valid',
   ],
-  [
-    'a record of a later version',
-    'requests/r1',
-    () => replace('requests/r1', garbage, 2),
-    'SchemaTooNew',
-    'has schema 2',
-  ],
+  ['a record of a later version', 'requests/r1', () => replace('requests/r1', garbage, 2), 'SchemaTooNew', 'schema 2'],
 ])('a request fails if it reads %s, and leaves that item unchanged', async (_, key, spoil, code, pattern) => {
   await spoil();
   const before = await world.items();

@@ -46,13 +46,6 @@ const BAD_ITEMS: readonly BadItem[] = [
     pattern: /ranges\/servicenodeports has schema 3 and this version reads 2.*deploy the newer version/,
   },
   {
-    ...ADDRESSES,
-    what: 'a range of a later spec',
-    value: { ...stored, generation: 7 },
-    code: 'OlderSpec',
-    pattern: /saved under generation 7 .*nothing was written, and the next pass reads the spec again/,
-  },
-  {
     what: 'a corrupt lease',
     loop: 'kubernetes-service',
     key: 'masterleases',

@@ -69,26 +69,23 @@ describe.each(LOOPS)('an invocation of %s that fails changes nothing, and the ne
       'DeadlineExceeded',
       /dynamodb:Query on table "table-\d+".*aborted at its deadline.*try again/,
     ],
-  ])(
-    'an invocation fails and changes nothing, and the next invocation succeeds, if %s',
-    async (_, happens, code, pattern) => {
-      const ownName = tableName;
-      const before = await world.state();
-      happens();
+  ])('an invocation fails and changes nothing, and the next one succeeds, if %s', async (_, happens, code, pattern) => {
+    const ownName = tableName;
+    const before = await world.state();
+    happens();
 
-      await expect(world.tick(loop)).rejects.toMatchObject({ code, message: expect.stringMatching(pattern) });
+    await expect(world.tick(loop)).rejects.toMatchObject({ code, message: expect.stringMatching(pattern) });
 
-      expect(world.telemetry.lines).toEqual([
-        { level: 'error', message: 'invocation failed', fields: { errors: [expect.stringMatching(pattern)] } },
-      ]);
-      expect(await world.record(loop)).toBeUndefined();
-      expect(await world.state()).toEqual(before);
+    expect(world.telemetry.lines).toEqual([
+      { level: 'error', message: 'invocation failed', fields: { errors: [expect.stringMatching(pattern)] } },
+    ]);
+    expect(await world.record(loop)).toBeUndefined();
+    expect(await world.state()).toEqual(before);
 
-      tableName = ownName;
-      expect(await world.tick(loop)).toEqual({ passes: 1, failed: 0, skipped: 0 });
-      expect(await world.state()).not.toEqual(before);
-    },
-  );
+    tableName = ownName;
+    expect(await world.tick(loop)).toEqual({ passes: 1, failed: 0, skipped: 0 });
+    expect(await world.state()).not.toEqual(before);
+  });
 });
 
 test.each(LOOPS)('a pass of %s does not begin if the table throttles the read of the run record', async (loop) => {

@@ -140,26 +140,15 @@ export function describeKeyValueTable(name: string, { open, remove, oddities = [
       expect(await open().get(cluster, 'a')).toEqual(first);
     });
 
+    const [LESS, CHARACTERS] = [
+      'refuses items from 405,000 bytes',
+      'counts the characters of a text, not its bytes',
+    ] as const;
     test.each<{ what: string; value: TableValue; isStored: boolean; unless?: TableOddity }>([
-      {
-        what: '409,000 bytes',
-        value: new Uint8Array(409_000),
-        isStored: true,
-        unless: 'refuses items from 405,000 bytes',
-      },
-      {
-        what: '204,500 characters of two bytes',
-        value: 'é'.repeat(204_500),
-        isStored: true,
-        unless: 'refuses items from 405,000 bytes',
-      },
+      { what: '409,000 bytes', value: new Uint8Array(409_000), isStored: true, unless: LESS },
+      { what: '204,500 characters of two bytes', value: 'é'.repeat(204_500), isStored: true, unless: LESS },
       { what: '409,600 bytes', value: new Uint8Array(409_600), isStored: false },
-      {
-        what: '204,800 characters of two bytes',
-        value: 'é'.repeat(204_800),
-        isStored: false,
-        unless: 'counts the characters of a text, not its bytes',
-      },
+      { what: '204,800 characters of two bytes', value: 'é'.repeat(204_800), isStored: false, unless: CHARACTERS },
     ])('an item with a value of $what is stored: $isStored', async ({ value, isStored, unless }) => {
       const isOdd = unless !== undefined && oddities.includes(unless);
       const result = await tryPut(value, undefined).catch(({ code }: TableError) => ({ outcome: code }));
@@ -168,7 +157,7 @@ export function describeKeyValueTable(name: string, { open, remove, oddities = [
     });
 
     test.each([Number.NaN, Number.POSITIVE_INFINITY, 2 ** 60])(
-      'a put refuses the number %p, which the table cannot store exactly',
+      'a put refuses the number %p, which is not stored exactly',
       async (value) => {
         await expect(put({ value })).rejects.toMatchObject({ code: 'Unexpected' });
         expect(await open().get(cluster, 'a')).toBeUndefined();
@@ -243,29 +232,14 @@ export function describeKeyValueTable(name: string, { open, remove, oddities = [
     test('a list returns keys in byte order, not in numeric or UTF-16 order', async () => {
       const keys = ['10.0.0.2', '10.0.0.10', 'a', 'B', 'é', '\u{ff5e}', '\u{1f732}', '2001:db8::1'];
       for (const key of keys) await put(key, undefined, key);
-      expect(await keysOf('')).toEqual([
-        '10.0.0.10',
-        '10.0.0.2',
-        '2001:db8::1',
-        'B',
-        'a',
-        'é',
-        '\u{ff5e}',
-        '\u{1f732}',
-      ]);
+      const inOrder = ['10.0.0.10', '10.0.0.2', '2001:db8::1', 'B', 'a', 'é', '\u{ff5e}', '\u{1f732}'];
+      expect(await keysOf('')).toEqual(inOrder);
     });
 
     test('a list returns exactly the keys with the prefix', async () => {
-      const keys = [
-        'masterleases',
-        'masterleases.',
-        'masterleases/',
-        'masterleases/10.0.0.1',
-        'masterleases0',
-        'runs/x',
-      ];
-      for (const key of keys) await put(key, undefined, key);
-      expect(await keysOf('masterleases/')).toEqual(['masterleases/', 'masterleases/10.0.0.1']);
+      for (const key of ['leases', 'leases.', 'leases/', 'leases/10.0.0.1', 'leases0', 'runs/x'])
+        await put(key, undefined, key);
+      expect(await keysOf('leases/')).toEqual(['leases/', 'leases/10.0.0.1']);
       expect(await keysOf('nothing/')).toEqual([]);
     });
 

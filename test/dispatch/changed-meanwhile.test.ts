@@ -110,7 +110,7 @@ describe('a running pass', () => {
   );
 
   test.each(LOOPS.map((loop) => ({ id: loop.id, loop })))(
-    'a pass of $id writes if the settings of the cluster do not change during the pass',
+    'a pass of $id writes if nothing changes',
     async ({ loop }) => {
       await world.dispatch(loop, world.schedule(), { environment: environment() });
       expect(cluster.writes.length + ranges.length).toBeGreaterThan(0);
@@ -119,7 +119,7 @@ describe('a running pass', () => {
 });
 
 test.each(LOOPS.map((loop) => ({ id: loop.id, loop })))(
-  'a pass of $id writes if a user starts it although the cluster is paused',
+  'a pass of $id that a user starts writes during a pause',
   async ({ loop }) => {
     await pauseAllClusters(world.table, pause());
     await updateCluster(world.table, 'demo', withPause(pause()));
@@ -130,28 +130,25 @@ test.each(LOOPS.map((loop) => ({ id: loop.id, loop })))(
 );
 
 describe('a pass with an old cluster list', () => {
-  test.each(casesOf(CHANGES))(
-    'a pass of $id that has an old cluster list writes neither to the cluster nor to a range after $what',
-    async ({ loop, change }) => {
-      const memory = {};
-      await world.dispatch(aLoop({}, loop.id).loop, world.schedule(), { environment: environment(), memory });
-      world.clock.nowMs += 6 * MINUTE;
-      await change(world.table, pause());
-      const unlisted = (signal: AbortSignal): KeyValueTable => {
-        const { pages: _, ...table } = recorded(world.environment.table(signal));
-        const list = (partition: string, prefix: string) =>
-          partition === '#clusters'
-            ? Promise.reject(new TableError('Throttled', 'too many'))
-            : table.list(partition, prefix);
-        return { ...table, list };
-      };
-      const tickQueue = memoryQueue(() => world.clock.nowMs).queue;
-      await world.dispatch(loop, world.schedule(), {
-        environment: { ...environment(), table: unlisted, tickQueue },
-        memory,
-      });
-      expect(world.telemetry.counters).toMatchObject({ staleClusterLists: 1 });
-      expect([cluster.writes, ranges]).toEqual([[], []]);
-    },
-  );
+  test.each(casesOf(CHANGES))('a pass of $id with an old list writes nothing after $what', async ({ loop, change }) => {
+    const memory = {};
+    await world.dispatch(aLoop({}, loop.id).loop, world.schedule(), { environment: environment(), memory });
+    world.clock.nowMs += 6 * MINUTE;
+    await change(world.table, pause());
+    const unlisted = (signal: AbortSignal): KeyValueTable => {
+      const { pages: _, ...table } = recorded(world.environment.table(signal));
+      const list = (partition: string, prefix: string) =>
+        partition === '#clusters'
+          ? Promise.reject(new TableError('Throttled', 'too many'))
+          : table.list(partition, prefix);
+      return { ...table, list };
+    };
+    const tickQueue = memoryQueue(() => world.clock.nowMs).queue;
+    await world.dispatch(loop, world.schedule(), {
+      environment: { ...environment(), table: unlisted, tickQueue },
+      memory,
+    });
+    expect(world.telemetry.counters).toMatchObject({ staleClusterLists: 1 });
+    expect([cluster.writes, ranges]).toEqual([[], []]);
+  });
 });

@@ -16,6 +16,7 @@ import { schemaFaults } from '../support/json-schema-check.ts';
 import { downQueue } from '../support/memory-queue.ts';
 import { readInRepository } from '../support/repository.ts';
 
+const DEMO = { schema: 1, stack: 'prod', cluster: 'demo' };
 const duplicate = (service: string, message = 'm') =>
   ({ type: 'duplicate', item: '10.0.0.7', service, message }) as const;
 
@@ -57,10 +58,7 @@ describe('events about the changes of a cluster', () => {
 
   test('an event is published once when a cluster begins to fail, and once when it is healthy again', async () => {
     expect(await pass(well)).toEqual([
-      {
-        ...{ schema: 1, stack: 'prod', cluster: 'demo', function: 'node-port-repair' },
-        ...{ change: 'healthy', at: '2026-01-01T12:00:00.000Z' },
-      },
+      { ...DEMO, function: 'node-port-repair', change: 'healthy', at: '2026-01-01T12:00:00.000Z' },
     ]);
     expect(await pass(well)).toEqual([]);
     expect(await pass(down)).toMatchObject([

@@ -95,11 +95,7 @@ describe('a tick in a message', () => {
     ['of another version', body({ schema: 2 }), `${NOT_A_TICK}schema is not 1, the one that this version reads`],
     ['of another loop', body({ loop: 'x' }), 'A tick of the loop x, but this is kubernetes-service'],
     ['without a cluster', body({ clusters: [] }), `${NOT_A_TICK}clusters names no cluster`],
-    [
-      'for an invalid cluster name',
-      body({ clusters: ['#clusters'] }),
-      `${NOT_A_TICK}clusters.0 is not the name of a cluster`,
-    ],
+    ['for an invalid name', body({ clusters: ['#clusters'] }), `${NOT_A_TICK}clusters.0 is not the name of a cluster`],
     ['without a valid due time', body({ dueAtMs: 'noon' }), `${NOT_A_TICK}dueAtMs is not of type number`],
   ])('a message that is %s is dropped, the reason is logged, and other messages are processed', (_, text, reason) => {
     expect(receive([text, body()], DUE)).toEqual({

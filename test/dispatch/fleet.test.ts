@@ -55,23 +55,14 @@ describe('the figures of a cluster for the alarms', () => {
   const judge = (loop: Loop, record: Partial<RunRecord>, seconds = 10) =>
     healthOf(ENTRY, { [loop]: { ...RECORD, ...record } }, { nowMs: seconds * 1000, pausedAll: undefined });
   const twoOwners = [{ type: 'twoOwners', message: 'm' }] as const;
+  const [CREDENTIALS_END, NINE_TENTHS] = [{ withCredentialsEnding: true }, { fullestRangePercent: 90 }];
   const [WITH_LEASE, WITHOUT_LEASE] = [{ withoutLiveLease: false }, { withoutLiveLease: true }];
 
   test.each<[string, object, Loop, Partial<RunRecord>]>([
     ['findings that require action', { withFindings: true }, 'cluster-ip-repair', { counts: { needAttention: 2 } }],
     ['two owners', { withTwoOwners: true }, 'kubernetes-service', { findings: twoOwners }],
-    [
-      'a credential that expires soon',
-      { withCredentialsEnding: true },
-      'system-namespaces',
-      { counts: { credentialsEnding: 1 } },
-    ],
-    [
-      'the usage of its fullest range',
-      { fullestRangePercent: 90 },
-      'node-port-repair',
-      { counts: { allocated: 9, capacity: 10 } },
-    ],
+    ['a credential that expires soon', CREDENTIALS_END, 'system-namespaces', { counts: { credentialsEnding: 1 } }],
+    ['the usage of its fullest range', NINE_TENTHS, 'node-port-repair', { counts: { allocated: 9, capacity: 10 } }],
     ['nothing', { withFindings: false, withTwoOwners: false, fullestRangePercent: 0 }, 'cluster-ip-repair', {}],
     ['that it has no active lease', WITHOUT_LEASE, 'kubernetes-service', { counts: { activeLeases: 0 } }],
     ['that it has an active lease', WITH_LEASE, 'kubernetes-service', { counts: { activeLeases: 1 } }],

@@ -231,13 +231,10 @@ describe('the record of the kubernetes-service loop', () => {
     { name: 'has a finding', run: () => aReport({ findings: [{ type: 'oddProbe', message: 'teapot' }] }) },
     { name: 'fails', run: trouble },
     { name: 'returns another state', run: () => aReport({ state: { since: 1 } }) },
-  ])(
-    'the record of the kubernetes-service loop is written at once when a pass $name, and again when that ends',
-    async ({ name, run }) => {
-      const back = name === 'changes something' ? 10 : 20;
-      expect(await recordedAfter(quiet, run, quiet)).toEqual([0, 10, back]);
-    },
-  );
+  ])('the record is written at once when a pass $name, and again when that ends', async ({ name, run }) => {
+    const back = name === 'changes something' ? 10 : 20;
+    expect(await recordedAfter(quiet, run, quiet)).toEqual([0, 10, back]);
+  });
 
   test('a pass without changes and findings is counted, but not logged', async () => {
     const world = await aDispatchWorldOf({});

@@ -66,30 +66,27 @@ describe('passes that keep the event loop busy for longer than the time limit of
   test.each([
     [9_000, [] as string[]],
     [9_001, ['a', 'b']],
-  ])(
-    'after passes that keep the event loop of a warm process busy for %i ms, the suspects are: %j',
-    async (spentMs, clusters) => {
-      await world.register({ name: 'a' }, { name: 'b' });
-      let busy = 0;
-      const pass = async () => {
-        busy += spentMs / 2;
-        return aReport();
-      };
-      Object.assign(scripts, { a: pass, b: pass });
-      // A process is warm if its environment has run passes.
-      const environment = { ...world.environment, stack: 'prod', tickQueue: queue.queue, busyMs: () => busy };
-      const invocation = { environment, telemetry: world.telemetry, remainingMs: () => 60_000 };
-      const tick = async () => {
-        await dispatch(loop, queueEvent(tickOf({ clusters: ['a', 'b'] })), invocation);
-        world.clock.nowMs += 10_000;
-      };
-      await tick();
-      expect(logged('process lost')).toEqual([]);
-      await tick();
-      expect(logged('suspects run alone').flatMap((line) => line['clusters'])).toEqual(clusters);
-      expect(queue.sent.map(({ body }) => JSON.parse(body).clusters)).toEqual(clusters.map((name) => [name]));
-    },
-  );
+  ])('after passes that keep a warm process busy for %i ms, the suspects are: %j', async (spentMs, clusters) => {
+    await world.register({ name: 'a' }, { name: 'b' });
+    let busy = 0;
+    const pass = async () => {
+      busy += spentMs / 2;
+      return aReport();
+    };
+    Object.assign(scripts, { a: pass, b: pass });
+    // A process is warm if its environment has run passes.
+    const environment = { ...world.environment, stack: 'prod', tickQueue: queue.queue, busyMs: () => busy };
+    const invocation = { environment, telemetry: world.telemetry, remainingMs: () => 60_000 };
+    const tick = async () => {
+      await dispatch(loop, queueEvent(tickOf({ clusters: ['a', 'b'] })), invocation);
+      world.clock.nowMs += 10_000;
+    };
+    await tick();
+    expect(logged('process lost')).toEqual([]);
+    await tick();
+    expect(logged('suspects run alone').flatMap((line) => line['clusters'])).toEqual(clusters);
+    expect(queue.sent.map(({ body }) => JSON.parse(body).clusters)).toEqual(clusters.map((name) => [name]));
+  });
 
   test('an invocation that runs no pass makes no cluster a suspect, even if it keeps the event loop busy for a minute', async () => {
     await world.register({ name: 'a' }, { name: 'b' });
@@ -120,28 +117,25 @@ test('queued messages start six passes of each cluster per minute, and each pass
 test.each([
   ['a queue', () => queue.queue],
   ['a queue that is down', () => downQueue],
-])(
-  'with %s and clustersPerTick 1, a process never runs passes of two clusters at the same time',
-  async (_what, tickQueue) => {
-    const alone = { clustersPerTick: 1 };
-    await world.register(...FLEET.map((name) => ({ name })));
-    let running = 0;
-    const together: number[] = [];
-    const pass = async () => {
-      running += 1;
-      together.push(running);
-      await new Promise(setImmediate);
-      running -= 1;
-      return aReport();
-    };
-    for (const name of FLEET) scripts[name] = pass;
-    await invoke(schedule(), { ...alone, tickQueue: tickQueue() });
-    world.clock.nowMs += 9_000;
-    for (const event of queue.receive()) await invoke(event, alone);
-    expect(ran().toSorted()).toEqual(FLEET);
-    expect(new Set(together)).toEqual(new Set([1]));
-  },
-);
+])('with %s and clustersPerTick 1, a process never runs two passes at a time', async (_what, tickQueue) => {
+  const alone = { clustersPerTick: 1 };
+  await world.register(...FLEET.map((name) => ({ name })));
+  let running = 0;
+  const together: number[] = [];
+  const pass = async () => {
+    running += 1;
+    together.push(running);
+    await new Promise(setImmediate);
+    running -= 1;
+    return aReport();
+  };
+  for (const name of FLEET) scripts[name] = pass;
+  await invoke(schedule(), { ...alone, tickQueue: tickQueue() });
+  world.clock.nowMs += 9_000;
+  for (const event of queue.receive()) await invoke(event, alone);
+  expect(ran().toSorted()).toEqual(FLEET);
+  expect(new Set(together)).toEqual(new Set([1]));
+});
 
 describe('a cluster list that cannot be read', () => {
   const tableThatFails = (code: TableErrorCode) => {

@@ -56,43 +56,25 @@ function quietTicks(count: number): Tick[] {
   return Array.from({ length: count }, (_, index) => ({ atMs: (index + 1) * INTERVAL_MS, differs: false }));
 }
 
+const againAfter = (ms: number) => [changed(NOW_MS), changed(NOW_MS + ms)];
+const [toB, own] = [{ wanted: 'b' }, { version: 'own' }];
+const changes = [changed(15_000, toB), changed(25_000, toB)];
+const urgent = changed(15_000, { urgent: true });
+const TWICE = ['writes', 'writes'];
+const [WAIT, CONTEST] = ['waits, two owners', 'writes, two owners'];
+
 describe('two owners of the endpoints', () => {
   test.each<[string, readonly Tick[], readonly string[], ContestState?]>([
+    ['corrects a change at once after it created the objects', [changed(0), changed(10_000)], TWICE, {}],
+    ['corrects a change at once after a change of the addresses', [changed(0, toB), changed(10_000, toB)], TWICE],
+    ['finds a contest if a change is repeated six intervals later', againAfter(6 * INTERVAL_MS), ['writes', CONTEST]],
+    ['finds no contest if a change is repeated after more time', againAfter(6 * INTERVAL_MS + 1), ['writes', 'writes']],
+    ['finds no contest if the objects have the version of our write', [changed(0), changed(10_000, own)], TWICE],
+    ['makes an urgent correction at once during a contest', [...contested(2), urgent], ['writes', WAIT, CONTEST]],
     [
-      'corrects a change at once if the previous pass created the objects',
-      [changed(0), changed(10_000)],
-      ['writes', 'writes'],
-      {},
-    ],
-    [
-      'corrects a change at once if the previous pass added or removed an address',
-      [changed(0, { wanted: 'b' }), changed(10_000, { wanted: 'b' })],
-      ['writes', 'writes'],
-    ],
-    [
-      'finds a contest if a change is repeated six intervals after the correction',
-      [changed(NOW_MS), changed(NOW_MS + 6 * INTERVAL_MS)],
-      ['writes', 'writes, two owners'],
-    ],
-    [
-      'finds no contest if a change is repeated more than six intervals after the correction',
-      [changed(NOW_MS), changed(NOW_MS + 6 * INTERVAL_MS + 1)],
-      ['writes', 'writes'],
-    ],
-    [
-      'finds no contest if the objects still have the resourceVersion of our own write',
-      [changed(0), changed(10_000, { version: 'own' })],
-      ['writes', 'writes'],
-    ],
-    [
-      'makes an urgent correction at once during a contest',
-      [...contested(2), changed(15_000, { urgent: true })],
-      ['writes', 'waits, two owners', 'writes, two owners'],
-    ],
-    [
-      'writes at once if the addresses to publish change during a contest, and the contest continues if another writer undoes the write',
-      [...contested(2), changed(15_000, { wanted: 'a,b' }), changed(25_000, { wanted: 'a,b' })],
-      ['writes', 'waits, two owners', 'writes', 'waits, two owners'],
+      'writes other addresses at once during a contest',
+      [...contested(2), ...changes],
+      ['writes', WAIT, 'writes', WAIT],
     ],
   ])('a pass %s', (_title, ticks, outcomes, before = SETTLED) => {
     expect(run(ticks, before).outcomes).toEqual(outcomes);
@@ -102,13 +84,10 @@ describe('two owners of the endpoints', () => {
     { name: 'at the tick after the correction', quiet: 0, owners: true },
     { name: 'two ticks later', quiet: 1, owners: true },
     { name: 'three ticks later', quiet: 2, owners: false },
-  ])(
-    'another writer that changes the endpoints again $name is reported as a second owner: $owners',
-    ({ quiet, owners }) => {
-      const { outcomes } = run([changed(0), ...quietTicks(quiet), changed((quiet + 1) * INTERVAL_MS)], SETTLED);
-      expect(outcomes.at(-1)?.includes('two owners')).toBe(owners);
-    },
-  );
+  ])('another writer that repeats its change $name is a second owner: $owners', ({ quiet, owners }) => {
+    const { outcomes } = run([changed(0), ...quietTicks(quiet), changed((quiet + 1) * INTERVAL_MS)], SETTLED);
+    expect(outcomes.at(-1)?.includes('two owners')).toBe(owners);
+  });
 
   test('the wait between contested corrections doubles each time, up to ten minutes', () => {
     const ticks = contested(400);

@@ -39,18 +39,15 @@ describe('the finding that no API server is live', () => {
       withdrawn: [],
       why: `100 addresses timed out. The endpoints stay unchanged. ${UNREACHED}`,
     },
-  ])(
-    'for $name, the finding that no API server is live contains the reasons and the resolution',
-    ({ outcomes, withdrawn, why }) => {
-      const finding = noLiveLease({
-        spec: aClusterSpec({ name: 'prod' }),
-        nowMs: NOW,
-        leases: withdrawn.map((address) => aLease({ address, withdrawnUntilMs: NOW + 1 })),
-        outcomes: new Map(outcomes.map((address) => [address, miss])),
-      });
-      expect(finding).toEqual({ type: 'noLiveLease', message: `${REFUSED}: ${why}` });
-    },
-  );
+  ])('the finding for $name contains the reasons and the resolution', ({ outcomes, withdrawn, why }) => {
+    const finding = noLiveLease({
+      spec: aClusterSpec({ name: 'prod' }),
+      nowMs: NOW,
+      leases: withdrawn.map((address) => aLease({ address, withdrawnUntilMs: NOW + 1 })),
+      outcomes: new Map(outcomes.map((address) => [address, miss])),
+    });
+    expect(finding).toEqual({ type: 'noLiveLease', message: `${REFUSED}: ${why}` });
+  });
 });
 
 describe('the finding that the server of a withdrawn address was not seen down', () => {
@@ -114,7 +111,7 @@ describe('the finding about a slice of another writer', () => {
     { name: 'does not report our slice without labels', slice: named('kubernetes'), why: undefined },
     { name: 'does not report our slice', slice: aSlice([]), why: undefined },
     {
-      name: 'reports a slice with our name and the label of another manager',
+      name: 'reports our slice with the label of another manager',
       slice: named('kubernetes', MANAGED),
       why: 'is managed by mirror',
     },

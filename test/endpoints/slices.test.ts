@@ -88,13 +88,8 @@ describe('sliceWrites', () => {
   test.each([
     { name: 'our labels', labels: desired.metadata.labels, prune: false, isReplaced: true },
     { name: 'no labels', labels: undefined, prune: false, isReplaced: true },
-    { name: 'the label of another manager', labels: { [MANAGED_BY_LABEL]: 'x' }, prune: false, isReplaced: false },
-    {
-      name: 'the label of another manager and prune',
-      labels: { [MANAGED_BY_LABEL]: 'x' },
-      prune: true,
-      isReplaced: true,
-    },
+    { name: 'another manager', labels: { [MANAGED_BY_LABEL]: 'x' }, prune: false, isReplaced: false },
+    { name: 'another manager and prune', labels: { [MANAGED_BY_LABEL]: 'x' }, prune: true, isReplaced: true },
   ])('sliceWrites replaces a slice that has another address type and $name: $isReplaced', (given) => {
     const { labels: _, ...metadata } = desired.metadata;
     const withLabels = { ...metadata, ...(given.labels && { labels: given.labels }) };

@@ -24,6 +24,8 @@ const BAD_SERVICE = {
 const TOO_LARGE = { get: 'ReplyTooLarge', services: 'ReplyTooLarge' };
 const MALFORMED = { get: 'MalformedReply', services: 'MalformedReply' };
 const UNAVAILABLE = { get: 'Unavailable', services: 'Unavailable' };
+const FORBIDDEN = { get: 'Forbidden', services: 'Forbidden' };
+const SLOWLY = { everyMs: 5 };
 
 function head(type: string, more: readonly string[] = ['connection: close'], status = '200 OK'): Buffer {
   return Buffer.from([`HTTP/1.1 ${status}`, `content-type: ${type}`, ...more, '', ''].join('\r\n'));
@@ -36,7 +38,9 @@ function* endless(piece: Buffer | string): Generator<Buffer> {
   for (;;) yield many;
 }
 
-function* following(...parts: readonly (Buffer | string | Iterable<Buffer>)[]): Generator<Buffer> {
+type Part = Buffer | string | Iterable<Buffer>;
+
+function* following(...parts: readonly Part[]): Generator<Buffer> {
   for (const part of parts) {
     if (typeof part === 'string' || Buffer.isBuffer(part)) yield Buffer.from(part);
     else yield* part;
@@ -80,165 +84,92 @@ function withGzipEnd(at: -8 | -4): Buffer {
   return bytes;
 }
 
+type Wire = Attack['wire'];
+
+const attack = (name: string, ends: Attack['ends'], wire: Wire, more: Partial<Attack> = {}): Attack => ({
+  ...{ name, ends, wire },
+  ...more,
+});
+const inJson = (...parts: readonly Part[]) => following(head(JSON_TYPE), ...parts);
+const inJsonWith = (header: string, ...parts: readonly Part[]) => following(head(JSON_TYPE, [header]), ...parts);
+/** The end of a Service that is too large, which a call for one object does not expect. */
+const TOO_LARGE_IN_LIST = { get: 'MalformedReply', services: 'ReplyTooLarge' };
+const oneService = (spec: Buffer) => protobufList(message([2, message([2, spec])]));
+
+function manyNodePorts(): Iterable<Buffer> {
+  const ports = Buffer.concat([fieldStart(2, 1_000_000), Buffer.alloc(1_000_000, message([1, message([5, 1])]))]);
+  return protobufList(fieldStart(2, ports.length), ports);
+}
+
+function endlessServicesInGzip(): Iterable<Buffer> {
+  const start = [envelopeStart('v1', 'ServiceList', 2 ** 31 - 1), message([1, message([2, '9'])])];
+  return endlessGzip(Buffer.concat(start), Buffer.concat(Array.from({ length: 1_000 }, () => BAD_PROTOBUF_SERVICE)));
+}
+
 export const ATTACKS: readonly Attack[] = [
-  {
-    name: 'a reply of 256 MiB',
-    wire: () => following(head(JSON_TYPE, [`content-length: ${256 * MIB}`]), endless(' ')),
-    ends: TOO_LARGE,
-  },
-  { name: 'a body without an end', wire: () => following(head(JSON_TYPE), endless(' ')), ends: TOO_LARGE },
-  {
-    name: '10 MB of [[[',
-    wire: () => following(head(JSON_TYPE), '['.repeat(10 * MIB)),
-    ends: TOO_LARGE,
-  },
-  {
-    name: 'an object that is nested a million times',
-    wire: () => following(head(JSON_TYPE), '{"a":'.repeat(MIB / 5)),
-    ends: TOO_LARGE,
-  },
-  {
-    name: 'an object of half a million values',
-    wire: () => following(head(JSON_TYPE), `{"a":[${'{},'.repeat(500_000)}0]}`),
-    ends: TOO_LARGE,
-  },
-  { name: 'a refusal with a message of 4 MB', wire: () => statusOf('403 Forbidden', 4 * MIB), ends: TOO_LARGE },
-  { name: 'a failure with a message of 4 MB', wire: () => statusOf('500 Internal', 4 * MIB), ends: TOO_LARGE },
-  {
-    name: 'a refusal with a message of 1 MB',
-    wire: () => statusOf('403 Forbidden', MIB),
-    ends: { get: 'Forbidden', services: 'Forbidden' },
-  },
-  {
-    name: 'Services with bad addresses without an end',
-    wire: () => protobufList(endless(BAD_PROTOBUF_SERVICE)),
-    ends: TOO_LARGE,
-  },
-  {
-    name: 'Services with bad addresses without an end, in JSON',
-    wire: () => following(head(JSON_TYPE), LIST_START, endless(`${JSON.stringify(BAD_SERVICE)},`)),
-    ends: TOO_LARGE,
-  },
-  {
-    name: 'a Service with 8 million ports',
-    wire: () => protobufList(fieldStart(2, 16_000_000), endless(message([1, '']))),
-    ends: TOO_LARGE,
-  },
-  {
-    name: 'a Service with a quarter of a million node ports in 1 MB',
-    wire: () => {
-      const ports = Buffer.concat([fieldStart(2, 1_000_000), Buffer.alloc(1_000_000, message([1, message([5, 1])]))]);
-      return protobufList(fieldStart(2, ports.length), ports);
-    },
-    ends: { get: 'MalformedReply', services: 'ReplyTooLarge' },
-  },
-  {
-    name: 'a Service with a thousand cluster IPs',
-    wire: () =>
-      protobufList(message([2, message([2, message(...Array.from({ length: 1_000 }, () => [18, 'bad'] as const))])])),
-    ends: { get: 'MalformedReply', services: 'ReplyTooLarge' },
-  },
-  {
-    name: 'a Service with a cluster IP of 1 MB',
-    wire: () => protobufList(message([2, message([2, message([18, 'x'.repeat(MIB)])])])),
-    ends: { get: 'MalformedReply', services: 'ReplyTooLarge' },
-  },
-  {
-    name: 'a list that breaks off between two Services',
-    wire: () => protobufList(BAD_PROTOBUF_SERVICE),
-    ends: MALFORMED,
-  },
-  {
-    name: 'a reply that is shorter than its content-length',
-    wire: () => following(head(JSON_TYPE, ['content-length: 100000']), LIST_START),
-    ends: UNAVAILABLE,
-  },
-  {
-    name: 'a reply that is longer than its content-length',
-    wire: () => following(head(JSON_TYPE, ['content-length: 20']), LIST_START),
-    ends: MALFORMED,
-  },
-  {
-    name: 'a chunk that is longer than its stated length',
-    wire: () => following(head(JSON_TYPE, ['transfer-encoding: chunked']), '5\r\n', LIST_START),
-    ends: UNAVAILABLE,
-  },
-  {
-    name: 'a gzip bomb',
-    wire: () =>
-      following(
-        head(JSON_TYPE, ['content-encoding: gzip', 'connection: close']),
-        gzipSync(Buffer.alloc(8 * MIB, 0x20)),
-      ),
-    ends: MALFORMED,
-  },
-  {
-    name: 'a list of Services in gzip that expands without an end',
-    wire: () =>
-      endlessGzip(
-        Buffer.concat([envelopeStart('v1', 'ServiceList', 2 ** 31 - 1), message([1, message([2, '9'])])]),
-        Buffer.concat(Array.from({ length: 1_000 }, () => BAD_PROTOBUF_SERVICE)),
-      ),
-    ends: TOO_LARGE,
-  },
-  {
-    name: 'gzip without an end and without content',
-    wire: () => endlessGzip(Buffer.alloc(0), Buffer.alloc(0)),
-    ends: TOO_LARGE,
-  },
-  {
-    name: 'gzip of a file name without an end',
-    wire: () => gzipped(Buffer.from('1f8b0808000000000003', 'hex'), endless('x')),
-    ends: TOO_LARGE,
-  },
-  { name: 'gzip that is cut off', wire: () => gzipped(GZIP_OF_A_LIST.subarray(0, -1)), ends: MALFORMED },
-  { name: 'gzip with a wrong checksum', wire: () => gzipped(withGzipEnd(-8)), ends: MALFORMED },
-  { name: 'gzip with a wrong length', wire: () => gzipped(withGzipEnd(-4)), ends: MALFORMED },
-  { name: 'gzip with trailing data', wire: () => gzipped(GZIP_OF_A_LIST, Buffer.alloc(1)), ends: MALFORMED },
-  { name: 'two gzip streams', wire: () => gzipped(GZIP_OF_A_LIST, GZIP_OF_A_LIST), ends: MALFORMED },
-  {
-    name: 'an uncompressed list with the content-encoding gzip',
-    wire: () => gzipped(serviceList([])),
-    ends: MALFORMED,
-  },
-  {
-    name: 'headers without an end',
-    wire: () => following('HTTP/1.1 200 OK\r\n', endless(`x-more: ${'x'.repeat(100)}\r\n`)),
-    ends: UNAVAILABLE,
-  },
-  {
-    name: 'a flood of interim replies',
-    // This reply ends, so that the test also detects a call that ignores interim replies until the end.
-    wire: () => following('HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(30_000)),
-    ends: TOO_LARGE,
-  },
-  {
-    name: 'a switch to another protocol',
-    wire: () => [head(JSON_TYPE, ['upgrade: h2c', 'connection: upgrade'], '101 Switching Protocols')],
-    ends: UNAVAILABLE,
-  },
-  {
-    name: 'a body that arrives one byte every 5 ms',
-    wire: () => following(head(JSON_TYPE), ...Array.from(LIST_START.padEnd(100_000))),
-    everyMs: 5,
-    ends: UNAVAILABLE,
-  },
-  {
-    name: 'a body without an end in chunks of one byte',
-    wire: () => following(head(JSON_TYPE, ['transfer-encoding: chunked']), endless('1\r\n \r\n')),
-    ends: TOO_LARGE,
-  },
-  {
-    name: 'a TLS handshake that arrives one byte every 5 ms',
-    wire: () => following('\x16\x03\x03\x40\x00', ...Array.from('\0'.repeat(100_000))),
-    everyMs: 5,
-    tls: true,
-    ends: UNAVAILABLE,
-  },
-  {
-    name: 'headers that stop after one byte',
-    wire: () => [Buffer.from('H'), Buffer.from('T')],
+  attack('a reply of 256 MiB', TOO_LARGE, () => inJsonWith(`content-length: ${256 * MIB}`, endless(' '))),
+  attack('a body without an end', TOO_LARGE, () => inJson(endless(' '))),
+  attack('10 MB of [[[', TOO_LARGE, () => inJson('['.repeat(10 * MIB))),
+  attack('an object that is nested a million times', TOO_LARGE, () => inJson('{"a":'.repeat(MIB / 5))),
+  attack('an object of half a million values', TOO_LARGE, () => inJson(`{"a":[${'{},'.repeat(500_000)}0]}`)),
+  attack('a refusal with a message of 4 MB', TOO_LARGE, () => statusOf('403 Forbidden', 4 * MIB)),
+  attack('a failure with a message of 4 MB', TOO_LARGE, () => statusOf('500 Internal', 4 * MIB)),
+  attack('a refusal with a message of 1 MB', FORBIDDEN, () => statusOf('403 Forbidden', MIB)),
+  attack('Services with bad addresses without an end', TOO_LARGE, () => protobufList(endless(BAD_PROTOBUF_SERVICE))),
+  attack('Services with bad addresses without an end, in JSON', TOO_LARGE, () =>
+    inJson(LIST_START, endless(`${JSON.stringify(BAD_SERVICE)},`)),
+  ),
+  attack('a Service with 8 million ports', TOO_LARGE, () =>
+    protobufList(fieldStart(2, 16_000_000), endless(message([1, '']))),
+  ),
+  attack('a Service with a quarter of a million node ports in 1 MB', TOO_LARGE_IN_LIST, manyNodePorts),
+  attack('a Service with a thousand cluster IPs', TOO_LARGE_IN_LIST, () =>
+    oneService(message(...Array.from({ length: 1_000 }, () => [18, 'bad'] as const))),
+  ),
+  attack('a Service with a cluster IP of 1 MB', TOO_LARGE_IN_LIST, () => oneService(message([18, 'x'.repeat(MIB)]))),
+  attack('a list that breaks off between two Services', MALFORMED, () => protobufList(BAD_PROTOBUF_SERVICE)),
+  attack('a reply that is shorter than its content-length', UNAVAILABLE, () =>
+    inJsonWith('content-length: 100000', LIST_START),
+  ),
+  attack('a reply that is longer than its content-length', MALFORMED, () =>
+    inJsonWith('content-length: 20', LIST_START),
+  ),
+  attack('a chunk that is longer than its stated length', UNAVAILABLE, () =>
+    inJsonWith('transfer-encoding: chunked', '5\r\n', LIST_START),
+  ),
+  attack('a gzip bomb', MALFORMED, () =>
+    following(head(JSON_TYPE, GZIP_HEADERS), gzipSync(Buffer.alloc(8 * MIB, 0x20))),
+  ),
+  attack('a list of Services in gzip that expands without an end', TOO_LARGE, endlessServicesInGzip),
+  attack('gzip without an end and without content', TOO_LARGE, () => endlessGzip(Buffer.alloc(0), Buffer.alloc(0))),
+  attack('gzip of a file name without an end', TOO_LARGE, () =>
+    gzipped(Buffer.from('1f8b0808000000000003', 'hex'), endless('x')),
+  ),
+  attack('gzip that is cut off', MALFORMED, () => gzipped(GZIP_OF_A_LIST.subarray(0, -1))),
+  attack('gzip with a wrong checksum', MALFORMED, () => gzipped(withGzipEnd(-8))),
+  attack('gzip with a wrong length', MALFORMED, () => gzipped(withGzipEnd(-4))),
+  attack('gzip with trailing data', MALFORMED, () => gzipped(GZIP_OF_A_LIST, Buffer.alloc(1))),
+  attack('two gzip streams', MALFORMED, () => gzipped(GZIP_OF_A_LIST, GZIP_OF_A_LIST)),
+  attack('an uncompressed list with the content-encoding gzip', MALFORMED, () => gzipped(serviceList([]))),
+  attack('headers without an end', UNAVAILABLE, () =>
+    following('HTTP/1.1 200 OK\r\n', endless(`x-more: ${'x'.repeat(100)}\r\n`)),
+  ),
+  // This reply ends, so that the test also detects a call that ignores interim replies until the end.
+  attack('a flood of interim replies', TOO_LARGE, () => following('HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(30_000))),
+  attack('a switch to another protocol', UNAVAILABLE, () => [
+    head(JSON_TYPE, ['upgrade: h2c', 'connection: upgrade'], '101 Switching Protocols'),
+  ]),
+  attack('a body that arrives one byte every 5 ms', UNAVAILABLE, () => inJson(...LIST_START.padEnd(100_000)), SLOWLY),
+  attack('a body without an end in chunks of one byte', TOO_LARGE, () =>
+    inJsonWith('transfer-encoding: chunked', endless('1\r\n \r\n')),
+  ),
+  attack(
+    'a TLS handshake that arrives one byte every 5 ms',
+    UNAVAILABLE,
+    () => following('\x16\x03\x03\x40\x00', ...'\0'.repeat(100_000)),
+    { ...SLOWLY, tls: true },
+  ),
+  attack('headers that stop after one byte', UNAVAILABLE, () => [Buffer.from('H'), Buffer.from('T')], {
     everyMs: 3_600_000,
-    ends: UNAVAILABLE,
-  },
+  }),
 ];

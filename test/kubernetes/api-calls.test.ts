@@ -171,15 +171,12 @@ test.each<[string, string, (port: ClusterPort) => Promise<unknown>, HttpReply | 
   ['a create', 'alreadyExists', (port) => port.create(service), lost, failed(409, 'AlreadyExists')],
   ['an update', 'conflict', (port) => port.update(service), lost, failed(409, 'Conflict')],
   ['a merge patch', 'updated', (port) => port.mergePatch(ref, {}), failed(504, 'Timeout'), reply(200, service)],
-])(
-  'if the outcome of the first request is unknown, %s sends the same request again and returns %s',
-  async (_, outcome, call, first, second) => {
-    const { port, requests } = portAnswering(first, second);
-    await expect(call(port)).resolves.toMatchObject({ outcome });
-    expect(requests).toHaveLength(2);
-    expect(requests[1]).toEqual(requests[0]);
-  },
-);
+])('%s whose first outcome is unknown is sent again, and returns %s', async (_, outcome, call, first, second) => {
+  const { port, requests } = portAnswering(first, second);
+  await expect(call(port)).resolves.toMatchObject({ outcome });
+  expect(requests).toHaveLength(2);
+  expect(requests[1]).toEqual(requests[0]);
+});
 
 test.each([
   ['deleted after a lost reply', lost, 'deleted'],
@@ -271,19 +268,16 @@ describe('TLS', () => {
     ['of another CA', makeAuthority('somebody else').issue(['127.0.0.1'])],
     ['for another server name', authority.issue(['10.0.0.99'])],
     ['that expired', authority.issue(['127.0.0.1'], 2021)],
-  ])(
-    'the client sends no request and no credential to a server with a certificate %s, and does not retry the call',
-    async (_, certified) => {
-      const { port, server, waits } = await portTo(certified);
-      await expect(port.get(ref)).rejects.toMatchObject({
-        code: 'TlsFailure',
-        server: SERVER,
-        message: expect.stringMatching(/certificate-authority-data.*tls-server-name/),
-      });
-      expect(server.requests).toEqual([]);
-      expect(waits).toEqual([]);
-    },
-  );
+  ])('the client sends nothing to a server with a certificate %s, and does not retry', async (_, certified) => {
+    const { port, server, waits } = await portTo(certified);
+    await expect(port.get(ref)).rejects.toMatchObject({
+      code: 'TlsFailure',
+      server: SERVER,
+      message: expect.stringMatching(/certificate-authority-data.*tls-server-name/),
+    });
+    expect(server.requests).toEqual([]);
+    expect(waits).toEqual([]);
+  });
 });
 
 const notServed = 'the server could not find the requested resource';

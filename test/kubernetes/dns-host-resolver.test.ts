@@ -17,13 +17,10 @@ function resolver(ipv4: Answer, ipv6: Answer) {
   });
 }
 
+const [A, B, SIX] = ['10.0.0.1', '10.0.0.2', '2001:db8::1'];
+
 test.each<[string, Answer, Answer, readonly string[] | undefined]>([
-  [
-    'are the addresses of both families, each once and in order',
-    ['10.0.0.2', '10.0.0.1', '10.0.0.2'],
-    ['2001:db8::1'],
-    ['10.0.0.1', '10.0.0.2', '2001:db8::1'],
-  ],
+  ['are those of both families, once and in order', [B, A, B], [SIX], [A, B, SIX]],
   ['are in their canonical form', ['10.0.0.1'], ['2001:DB8:0:0::1'], ['10.0.0.1', '2001:db8::1']],
   ['are only IPv4 addresses if no IPv6 record exists', ['10.0.0.1'], 'ENODATA', ['10.0.0.1']],
   ['are only IPv6 addresses if no IPv4 record exists', 'ENOTFOUND', ['2001:db8::1'], ['2001:db8::1']],

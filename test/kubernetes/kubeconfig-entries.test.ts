@@ -41,11 +41,7 @@ test('unknown fields are ignored, and their names are returned', async () => {
 
 test.each<[string, object, object]>([
   ['impersonation', {}, { as: '', 'as-groups': [], 'as-uid': null, 'as-user-extra': {} }],
-  [
-    'a proxy and certificates',
-    { 'proxy-url': '', 'certificate-authority': '', 'certificate-authority-data': null },
-    {},
-  ],
+  ['a proxy and a CA', { 'proxy-url': '', 'certificate-authority': '', 'certificate-authority-data': null }, {}],
   ['plugins', {}, { exec: null, 'auth-provider': null }],
   ['verification', { 'insecure-skip-tls-verify': false, 'certificate-authority-data': base64(authority.ca) }, {}],
 ])('empty fields are absent: %s', async (_, cluster, user) => {
@@ -55,48 +51,18 @@ test.each<[string, object, object]>([
 describe('checks of the used fields', () => {
   const [mine, theirs] = [authority.issue(['a-user']), authority.issue(['a-user'])];
   const certificate = { 'client-certificate-data': base64(mine.cert) };
+  const otherKey = { ...certificate, 'client-key-data': base64(theirs.key) };
+  const withCa = (data: string) => ({ 'certificate-authority-data': data });
+  const der = authority.ca.replace(/-----.*?-----|\n/g, '');
+  const sameName = ['a', 'b'].map((user) => ({ name: 'here', context: { cluster: 'c', user } }));
+  const sameUser = [{}, { token: 'x' }].map((user) => ({ name: 'u', user }));
   test.each<[string, object, object, object, RegExp]>([
     ['a certificate without its key', {}, certificate, {}, /client certificate without its key/],
-    [
-      'a certificate with another key',
-      {},
-      { ...certificate, 'client-key-data': base64(theirs.key) },
-      {},
-      /does not belong to its key/,
-    ],
-    [
-      'a CA in DER',
-      { 'certificate-authority-data': authority.ca.replace(/-----.*?-----|\n/g, '') },
-      {},
-      {},
-      /no PEM certificate/,
-    ],
-    [
-      'a CA with characters that are not base64',
-      { 'certificate-authority-data': `${base64(authority.ca)} !` },
-      {},
-      {},
-      /not base64/,
-    ],
-    [
-      'two users of its name',
-      {},
-      {},
-      {
-        users: [
-          { name: 'u', user: {} },
-          { name: 'u', user: { token: 'x' } },
-        ],
-      },
-      /two entries for user "u"/,
-    ],
-    [
-      'two contexts of its name',
-      {},
-      {},
-      { contexts: ['a', 'b'].map((user) => ({ name: 'here', context: { cluster: 'c', user } })) },
-      /two entries for context "here"/,
-    ],
+    ['a certificate with another key', {}, otherKey, {}, /does not belong to its key/],
+    ['a CA in DER', withCa(der), {}, {}, /no PEM certificate/],
+    ['a CA that is not base64', withCa(`${base64(authority.ca)} !`), {}, {}, /not base64/],
+    ['two users of its name', {}, {}, { users: sameUser }, /two entries for user "u"/],
+    ['two contexts of its name', {}, {}, { contexts: sameName }, /two entries for context "here"/],
     ['an octal server', { server: 'https://010.0.0.1' }, {}, {}, /not the URL of an API server/],
     ['a server of three numbers', { server: 'https://10.0.1' }, {}, {}, /not the URL/],
     ['a server with a backslash', { server: 'https:\\\\10.0.0.1' }, {}, {}, /not the URL/],
@@ -112,11 +78,7 @@ describe('checks of the used fields', () => {
   test.each([
     ['base64 of a kubeconfig', base64(kubeconfig()), /is base64.*Decode it/],
     ['a second document', `${kubeconfig()}---\n${kubeconfig()}`, /second YAML document/],
-    [
-      'a key twice',
-      kubeconfig().replace('current-context: here', 'current-context: here\ncurrent-context: there'),
-      /key twice \(line \d+\)/,
-    ],
+    ['a key twice', `${kubeconfig()}current-context: there\n`, /key twice \(line \d+\)/],
     ['an unknown tag', kubeconfig().replace('token: x', 'token: !secret x'), /YAML tag/],
     ['UTF-16 that was read as UTF-8', Buffer.from(kubeconfig(), 'utf16le').toString(), /probably UTF-16/],
   ])('a text with %s is refused by that name', async (_, text, message) => {
@@ -132,6 +94,11 @@ test('the booleans of a kubeconfig are those of YAML 1.1', async () => {
 describe('the CA of a kubeconfig', () => {
   const served = authority.issue(['127.0.0.1']);
   const impostor = other.issue(['127.0.0.1']);
+  const NO_CERTIFICATE = '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n';
+  const [TRUSTED, REFUSED] = [
+    { status: 200, kind: 'status' },
+    { status: 'refused', kind: 'tlsFailure' },
+  ];
 
   async function answersOf(identity: typeof served, ca: string) {
     const server = createServer(identity, (_, response) => response.end('ok'));
@@ -157,27 +124,12 @@ describe('the CA of a kubeconfig', () => {
   }
 
   test.each([
-    ['its root', served, authority.ca, { status: 200, kind: 'status' }],
-    ["the server's own certificate, without its root", served, served.cert, { status: 200, kind: 'status' }],
-    [
-      'a text that is no certificate, and its root',
-      served,
-      `-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n${authority.ca}`,
-      { status: 200, kind: 'status' },
-    ],
-    ['another root', served, other.ca, { status: 'refused', kind: 'tlsFailure' }],
-    [
-      'the certificate of another server of its authority',
-      served,
-      authority.issue(['127.0.0.1']).cert,
-      { status: 'refused', kind: 'tlsFailure' },
-    ],
-    [
-      'the certificate of the server, while another authority serves',
-      impostor,
-      served.cert,
-      { status: 'refused', kind: 'tlsFailure' },
-    ],
+    ['its root', served, authority.ca, TRUSTED],
+    ["the server's own certificate, without its root", served, served.cert, TRUSTED],
+    ['a text that is no certificate, and its root', served, NO_CERTIFICATE + authority.ca, TRUSTED],
+    ['another root', served, other.ca, REFUSED],
+    ['the certificate of another server of its authority', served, authority.issue(['127.0.0.1']).cert, REFUSED],
+    ['the certificate of the server, while another authority serves', impostor, served.cert, REFUSED],
   ])('the CA of a kubeconfig decides which server requests and probes trust: %s', async (_, identity, ca, outcome) => {
     await expect(answersOf(identity, ca)).resolves.toEqual(outcome);
   });
@@ -262,16 +214,13 @@ describe('an exec plugin', () => {
     await refused;
   });
 
+  const missing = { command: 'no-such-plugin', interactiveMode: 'Never', installHint: 'Get it from the portal' };
   test.each<[string, object, RegExp]>([
     ['prints no status', node(`console.log('${reply(undefined)}')`), /has no status with a token/],
     ['prints no JSON', node("console.log('hello')"), /did not print an ExecCredential/],
     ['prints half a certificate', node(`console.log('${reply({ clientKeyData: 'x' })}')`), /only one of clientCert/],
     ['fails', node('process.exit(3)'), /ended with exit code 3/],
-    [
-      'does not exist',
-      { command: 'no-such-plugin', interactiveMode: 'Never', installHint: 'Get it from the portal' },
-      /does not exist. Get it from the portal/,
-    ],
+    ['does not exist', missing, /does not exist. Get it from the portal/],
     ['requires a terminal', { ...node(''), interactiveMode: 'Always' }, /needs a terminal/],
     ['has no interactive mode', { ...node(''), interactiveMode: '' }, /exec.interactiveMode is missing/],
     ['has an unknown version', { ...node(''), apiVersion: 'v0' }, /exec.apiVersion is missing or is not supported/],

@@ -129,16 +129,8 @@ describe('a kubeconfig file', () => {
 
   const missing = join(folder, 'missing');
   test.each<[string, () => string | Promise<string>, string]>([
-    [
-      'that does not exist',
-      () => missing,
-      `kubeconfig ${missing}: cannot read ${missing} (ENOENT). Name a file that exists and that this user may read.`,
-    ],
-    [
-      'with a missing certificate file',
-      () => fileWith(kubeconfig({ 'certificate-authority': 'missing.pem' }, withToken)),
-      'missing.pem',
-    ],
+    ['that does not exist', () => missing, `cannot read ${missing} (ENOENT). Name a file that exists`],
+    ['with a missing CA', () => fileWith(kubeconfig({ 'certificate-authority': 'missing.pem' }, {})), 'missing.pem'],
     ['with a token file of two lines', () => fileWith(kubeconfig({}, { tokenFile: 'two-lines' })), 'line break'],
     [
       'that is too long to be a text of this process',
@@ -168,44 +160,24 @@ describe('a kubeconfig is refused with a resolution and without its contents', (
     ['has a cluster without a server', withCluster({ server: '' }), /server of cluster "one" is missing/],
     ['has a field of the wrong type', withCluster({ server: 5 }), /server of cluster "one" has the wrong type/],
     [
-      'has a current-context that does not exist',
+      'has no such context',
       withTop({ 'current-context': 'nowhere' }),
-      /has no context "nowhere".*its contexts: here, there, torn/,
+      /has no context "nowhere".*contexts: here, there/,
     ],
-    [
-      'has no current context',
-      withTop({ 'current-context': '' }),
-      /names no context to use.*its contexts: here, there, torn/,
-    ],
-    [
-      'lacks the user of its context',
-      withTop({ 'current-context': 'torn' }),
-      /has no user "unlisted".*its users: admin/,
-    ],
+    ['has no current context', withTop({ 'current-context': '' }), /names no context to use.*contexts: here, there/],
+    ['lacks the user', withTop({ 'current-context': 'torn' }), /has no user "unlisted".*its users: admin/],
     ['has no clusters', withTop({ clusters: [] }), /has no cluster "one".*it has none/],
     ['has a server that is no URL', withCluster({ server: '10.0.0.1:6443' }), /not the URL.*https:\/\/10/],
     ['has a password in its URL', withCluster({ server: `https://me:${SECRET}@10.0.0.1` }), /not the URL/],
     ['would send a token without TLS', withCluster({ server: 'http://10.0.0.1' }), /over http:\/\/.*Use https/],
     ['names a proxy', withCluster({ 'proxy-url': 'http://10.0.0.9' }), /has proxy-url, and a proxy is not supported/],
     ['impersonates a user', withUser({ ...withToken, as: 'admin' }), /has as, and impersonation is not supported/],
-    [
-      'impersonates groups',
-      withUser({ ...withToken, 'as-groups': ['a'] }),
-      /as-groups, and impersonation is not supported/,
-    ],
+    ['impersonates groups', withUser({ ...withToken, 'as-groups': ['a'] }), /as-groups, and impersonation is not/],
     ['has a password', withUser({ username: 'admin', password: SECRET }), /user name and a password/],
     ['has an auth provider', withUser({ 'auth-provider': { name: 'oidc' } }), /auth-provider, and a plugin runs only/],
-    [
-      'has a CA and disables verification',
-      withCluster({ ...withCa, 'insecure-skip-tls-verify': true }),
-      /Remove insecure/,
-    ],
+    ['has a CA and verifies nothing', withCluster({ ...withCa, 'insecure-skip-tls-verify': true }), /Remove insecure/],
     ['names a CA file', withCluster({ 'certificate-authority': '/etc/ca' }), /Embed it.*--flatten/],
-    [
-      'names a token file',
-      withUser({ tokenFile: '/etc/token' }),
-      /has tokenFile, and a stored kubeconfig has no files/,
-    ],
+    ['names a token file', withUser({ tokenFile: '/etc/token' }), /tokenFile, and a stored kubeconfig has no files/],
     ['has a CA that is no PEM', withCluster({ 'certificate-authority-data': base64(SECRET) }), /does not parse.*PEM/],
     ['has a key that is no PEM', withUser(key), /does not parse/],
     ['has a token of two lines', withUser({ token: `${SECRET}\nX-Remote-User: admin` }), /user "admin".*line break/],
@@ -256,12 +228,9 @@ describe('a stored kubeconfig cannot execute a command or read a file', () => {
 
 describe('a kubeconfig that wastes time or memory, such as a YAML bomb or a huge key, is refused with a short message', () => {
   const bomb = Array.from({ length: 9 }, (_, n) => `a${n + 1}: &a${n + 1} [${Array(9).fill(`*a${n}`).join(', ')}]`);
+  const aliases = ['a0: &a0 [x]', ...bomb, kubeconfig({}, { token: '*a9' })].join('\n');
   test.each([
-    [
-      'aliases that multiply',
-      ['a0: &a0 [x]', ...bomb, kubeconfig({}, { token: '*a9' })].join('\n'),
-      /has a YAML alias \(line 2\)/,
-    ],
+    ['aliases that multiply', aliases, /has a YAML alias \(line 2\)/],
     ['deep nesting', `clusters: ${'['.repeat(20_000)}`, /./],
     ['65 KiB of text', `${kubeconfig({}, { token: 'x' })}# ${'x'.repeat(65 * 1024)}`, /./],
     ['7,000 keys', Array.from({ length: 7_000 }, (_, key) => `k${key}: 1`).join('\n'), /./],
@@ -273,10 +242,7 @@ describe('a kubeconfig that wastes time or memory, such as a YAML bomb or a huge
 
   test.each([
     ['that is encrypted with a password, with any number of rounds of key derivation', (key: string) => key],
-    [
-      'that is encrypted with a password but labelled as not encrypted',
-      (key: string) => key.replaceAll('ENCRYPTED ', ''),
-    ],
+    ['that is encrypted but labelled as not encrypted', (key: string) => key.replaceAll('ENCRYPTED ', '')],
   ])('a client key %s is refused without a round of key derivation', async (_, changed) => {
     const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     // TLS tries the empty password by default, and would accept this key after its rounds. So a refusal shows that no round was

@@ -40,13 +40,13 @@ test('a credential that an API server repeats in its reply does not appear in er
   expect(seen).not.toContain(TOKEN);
 });
 
+const html = (text: string, quote: string) =>
+  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', quote);
+
 test.each<[string, (token: string) => string]>([
   ['escaped for a URL', encodeURIComponent],
-  ['escaped for HTML', (token) => token.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;')],
-  [
-    'escaped for HTML by Go',
-    (token) => token.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&#34;'),
-  ],
+  ['escaped for HTML', (token) => html(token, '&quot;')],
+  ['escaped for HTML by Go', (token) => html(token, '&#34;')],
   ...['', 'a', 'me', 'admin'].map((user): [string, (token: string) => string] => [
     `in the base64 of "${user}:token"`,
     (token) => Buffer.from(`${user}:${token}`).toString('base64'),

@@ -50,75 +50,38 @@ test('the client requests all Services in protobuf with one request, without lim
   expect(requests[0]?.headers['accept']).toBe(`${PROTOBUF}, application/json`);
 });
 
-test('Services can be read from JSON, even if optional fields are absent', async () => {
-  const { port } = portAnswering(
-    jsonList([
-      {
-        metadata: {
-          name: 'a',
-          namespace: 'default',
-          uid: 'u-a',
-          resourceVersion: '5',
-          creationTimestamp: '2026-01-02T03:04:05Z',
-        },
-        spec: {
-          type: 'NodePort',
-          clusterIP: '10.0.0.7',
-          clusterIPs: ['10.0.0.7', 'fd00::7'],
-          ports: [{ port: 80, protocol: 'UDP', nodePort: 30_007 }],
-        },
-      },
-      { metadata: { name: 'bare', namespace: 'default' }, spec: { ports: null } },
-    ]),
-  );
-  await expect(listAllServices(port)).resolves.toEqual([
-    claim('a'),
-    {
-      namespace: 'default',
-      name: 'bare',
-      uid: '',
-      resourceVersion: '',
-      type: '',
-      clusterIP: '',
-      clusterIPs: [],
-      ports: [],
-      healthCheckNodePort: 0,
-      createdAtMs: 0,
-    },
-  ]);
-});
-
-test('the absent fields of a Service in protobuf are read as those in JSON', async () => {
+test('the absent fields of a Service are empty in protobuf and in JSON', async () => {
   const bare = message([1, message([1, 'a'], [3, 'b'])], [2, message([1, message([5, 30_000])])]);
   const list = envelope('v1', 'ServiceList', message([1, message([2, '9'])], [2, bare]));
   const metadata = { name: 'a', namespace: 'b' };
   const { port } = portAnswering(jsonList([{ metadata, spec: { ports: [{ nodePort: 30_000 }] } }]));
-  expect(await readServices(list)).toEqual(await listAllServices(port));
+  const own = { namespace: 'b', name: 'a', ports: [{ protocol: '', nodePort: 30_000 }] };
+  const empty = { uid: '', resourceVersion: '', type: '', clusterIP: '', clusterIPs: [] };
+  const service = { ...own, ...empty, healthCheckNodePort: 0, createdAtMs: 0 };
+  expect(await readServices(list)).toEqual([service]);
+  expect(await listAllServices(port)).toEqual([service]);
 });
 
-test.each(['protobuf', 'JSON'])(
-  'a list in %s is read although one Service has 300 labels, annotations, finalizers, owners and ports',
-  async (format) => {
-    const names = Array.from({ length: 300 }, (_, index) => `n${index}`);
-    const odd = message(
-      [1, message([1, 'odd'], [3, 'default'], ...oddFields(names))],
-      [2, message(...names.map((name): Field => [1, message([1, name], [3, 80])]), [3, '10.0.0.9'], [18, '10.0.0.9'])],
-    );
-    const good = names.slice(0, 200).map((name): Field => [2, message([1, message([1, name], [3, 'default'])])]);
-    const list = envelope('v1', 'ServiceList', message([1, message([2, '9'])], ...good, [2, odd]));
-    const labels = Object.fromEntries(names.map((name) => [name, name]));
-    const metadata = { name: 'odd', namespace: 'default', labels, annotations: labels, finalizers: names };
-    const ownerReferences = names.map((name) => ({ name: name.repeat(1_000), uid: name }));
-    const ports = names.map((name) => ({ name, port: 80 }));
-    const inJson = jsonList([
-      ...names.slice(0, 200).map((name) => ({ metadata: { name, namespace: 'default' } })),
-      { metadata: { ...metadata, ownerReferences }, spec: { ports, clusterIP: '10.0.0.9', clusterIPs: ['10.0.0.9'] } },
-    ]);
-    const services = await listAllServices(portAnswering(format === 'JSON' ? inJson : protobuf(list)).port);
-    expect(services).toHaveLength(201);
-    expect(services.at(-1)).toMatchObject({ name: 'odd', clusterIPs: ['10.0.0.9'], ports: [] });
-  },
-);
+test.each(['protobuf', 'JSON'])('a list in %s is read although a Service has 300 labels and ports', async (format) => {
+  const names = Array.from({ length: 300 }, (_, index) => `n${index}`);
+  const odd = message(
+    [1, message([1, 'odd'], [3, 'default'], ...oddFields(names))],
+    [2, message(...names.map((name): Field => [1, message([1, name], [3, 80])]), [3, '10.0.0.9'], [18, '10.0.0.9'])],
+  );
+  const good = names.slice(0, 200).map((name): Field => [2, message([1, message([1, name], [3, 'default'])])]);
+  const list = envelope('v1', 'ServiceList', message([1, message([2, '9'])], ...good, [2, odd]));
+  const labels = Object.fromEntries(names.map((name) => [name, name]));
+  const metadata = { name: 'odd', namespace: 'default', labels, annotations: labels, finalizers: names };
+  const ownerReferences = names.map((name) => ({ name: name.repeat(1_000), uid: name }));
+  const ports = names.map((name) => ({ name, port: 80 }));
+  const inJson = jsonList([
+    ...names.slice(0, 200).map((name) => ({ metadata: { name, namespace: 'default' } })),
+    { metadata: { ...metadata, ownerReferences }, spec: { ports, clusterIP: '10.0.0.9', clusterIPs: ['10.0.0.9'] } },
+  ]);
+  const services = await listAllServices(portAnswering(format === 'JSON' ? inJson : protobuf(list)).port);
+  expect(services).toHaveLength(201);
+  expect(services.at(-1)).toMatchObject({ name: 'odd', clusterIPs: ['10.0.0.9'], ports: [] });
+});
 
 /** Returns labels, annotations, owners and finalizers with these names. */
 function oddFields(names: readonly string[]): Field[] {
@@ -129,19 +92,6 @@ function oddFields(names: readonly string[]): Field[] {
     [14, name],
   ]);
 }
-
-test('the hold owner of a Service is read from its label in JSON and in protobuf', async () => {
-  const labels = { app: 'web', 'kube-bootstrap-controller/hold-owner': 'team-a' };
-  const { port } = portAnswering(
-    jsonList([
-      { metadata: { name: 'a', namespace: 'default', labels }, spec: {} },
-      { metadata: { name: 'b', namespace: 'default', labels: { app: 'x' } } },
-    ]),
-  );
-  expect((await listAllServices(port)).map(({ holdOwner }) => holdOwner)).toEqual(['team-a', undefined]);
-  const { port: other } = portAnswering(protobuf(serviceList([{ ...claim('a'), holdOwner: 'team-a' }, claim('b')])));
-  await expect(listAllServices(other)).resolves.toEqual([{ ...claim('a'), holdOwner: 'team-a' }, claim('b')]);
-});
 
 test('a protobuf list of Services is not read if a label is longer than the longest text', async () => {
   const services = (length: number) => readServices(serviceList([{ ...claim('a'), holdOwner: 'x'.repeat(length) }]));
@@ -169,12 +119,7 @@ test('the client reads at most 8 MiB of JSON', async () => {
 });
 
 test.each<[string, HttpReply, string, RegExp]>([
-  [
-    '403',
-    protobuf(status(403, 'Forbidden', 'services is forbidden', 0), 403),
-    'Forbidden',
-    /services is forbidden.*Grant/,
-  ],
+  ['403', protobuf(status(403, 'Forbidden', 'is forbidden', 0), 403), 'Forbidden', /is forbidden.*Grant/],
   ['401', protobuf(status(401, 'Unauthorized', 'Unauthorized', 0), 401), 'Unauthorized', /kubeconfig/],
   ['400', protobuf(status(400, 'BadRequest', 'what is this', 0), 400), 'Rejected', /what is this/],
   ['429', protobuf(status(429, 'TooManyRequests', 'busy', 60), 429), 'Throttled', /busy/],
@@ -220,21 +165,18 @@ test('a caller that stops reading a protobuf list ends its body, so that the con
   expect(isEnded).toBe(true);
 });
 
+const AS_JSON = { 'content-type': 'application/json' };
+const NUMBERED = { 'kube-bootstrap-controller/hold-owner': 1 };
+
 test.each<[string, HttpReply]>([
   ['protobuf without a resourceVersion', protobuf(serviceList([], { resourceVersion: '' }))],
   ['protobuf with only a part of the list', protobuf(serviceList([claim('a')], { continueToken: 'b' }))],
   ['a Service without a name', protobuf(serviceList([claim('')]))],
   ['JSON with the content type of protobuf', { ...jsonList([]), headers: { 'content-type': PROTOBUF } }],
-  [
-    'protobuf with the content type of JSON',
-    { ...protobuf(serviceList([])), headers: { 'content-type': 'application/json' } },
-  ],
+  ['protobuf with the content type of JSON', { ...protobuf(serviceList([])), headers: AS_JSON }],
   ['an item that is not an object', jsonList(['a'])],
   ['labels that are a list', jsonList([{ metadata: { name: 'a', namespace: 'b', labels: ['x'] } }])],
-  [
-    'the owner of holds as a number',
-    jsonList([{ metadata: { name: 'a', namespace: 'b', labels: { 'kube-bootstrap-controller/hold-owner': 1 } } }]),
-  ],
+  ['the owner of holds as a number', jsonList([{ metadata: { name: 'a', namespace: 'b', labels: NUMBERED } }])],
   ['a node port that is a string', jsonList([item({ ports: [{ nodePort: '30007' }] })])],
   ['a node port that is not a whole number', jsonList([item({ healthCheckNodePort: 1.5 })])],
   ['clusterIPs that are not a list', jsonList([item({ clusterIPs: '10.0.0.7' })])],

@@ -255,14 +255,11 @@ describe('the description of a network error', () => {
     { address: '2001:db8::1', code: 'EAFNOSUPPORT', explains: true },
     { address: '2001:db8::1', code: 'ECONNREFUSED', explains: false },
     { address: '10.0.0.1', code: 'ENETUNREACH', explains: false },
-  ])(
-    'the description of the error $code at $address suggests that an IPv6 route is missing: $explains',
-    ({ address, code, explains }) => {
-      const described = describeNetworkError(unreachable(address, code));
-      expect(described).toMatch(new RegExp(`^connect ${code} ${address}:6443`));
-      expect(described.includes('dual-stack subnets (vpcSubnetIds) with vpcIpv6=true')).toBe(explains);
-    },
-  );
+  ])('the error $code at $address suggests a missing IPv6 route: $explains', ({ address, code, explains }) => {
+    const described = describeNetworkError(unreachable(address, code));
+    expect(described).toMatch(new RegExp(`^connect ${code} ${address}:6443`));
+    expect(described.includes('dual-stack subnets (vpcSubnetIds) with vpcIpv6=true')).toBe(explains);
+  });
 
   test('the description of a certificate of an unknown authority has no advice about options of Node.js', async () => {
     const server = await serve((_, response) => response.end(), makeAuthority('unknown').issue(['127.0.0.1']));

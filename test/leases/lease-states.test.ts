@@ -72,12 +72,21 @@ const missed = (misses: number, agoMs = 0) => ({ misses, missedAtMs: NOW_MS - ag
 const downFor = (ms: number) => ({ ...missed(2, ms), expiresAtMs: NOW_MS - ms });
 const until = { withdrawnUntilMs: NOW_MS + 60_000 };
 const over = { withdrawnUntilMs: NOW_MS };
+/** The fields of a withdrawn lease whose server was seen down. */
+const seenDown = { ...until, seenDown: true };
+const shutDown = (expiresAtMs = NOW_MS) => ({ ...missed(2), expiresAtMs, state: 'shuttingDown' as const });
+const lateFor = (ms: number) => ({ lateSinceMs: NOW_MS - ms });
 const shuttingDown = lease({ ...expired, ...missed(2), seenDown: true });
 const refreshed = (generation: number): Partial<LeaseFields> => ({ generation, expiresAtMs: NOW_MS + LEASE_MS });
 /** Returns the change of the lease of `ADDRESS` after a probe with this outcome. */
 const written = ({ detail }: ProbeOutcome, after: Partial<LeaseFields>) => [
   [ADDRESS, lease({ ...after, lastProbe: detail })],
 ];
+
+const endsNow = { expiresAtMs: NOW_MS };
+const firstWithdrawn = withdrawn(newLease(ADDRESS), { untilMs: NOW_MS + 60_000 }, NOW_MS);
+const expiredMissed = (misses: number, agoMs = 0) => ({ ...missed(misses, agoMs), ...expired });
+const expiredAfter = (misses: number, agoMs: number) => lease(expiredMissed(misses, agoMs));
 
 type Row = readonly [
   title: string,
@@ -99,68 +108,22 @@ const PROBED: readonly Row[] = [
   ['the first silence is a miss', lease(), silence, missed(1)],
   ['an error is a miss', lease(), error, missed(1)],
   ['silence of all addresses does not change an active lease', lease(), silence, 'unchanged', allSilent],
-  [
-    'silence of all addresses is stored as the last probe of an expired lease',
-    lease(expired),
-    silence,
-    expired,
-    allSilent,
-  ],
+  ['silence of all addresses is the last probe of an expired lease', lease(expired), silence, expired, allSilent],
   ['a miss half an interval after the first one is the second miss', lease(missed(1, 5_000)), silence, missed(2)],
   ['if a tick is delivered twice, only one miss is counted', lease(missed(1, 4_999)), silence, 'unchanged'],
   ['the miss after one of three intervals ago is the second', lease(missed(1, 30_000)), silence, missed(2)],
-  [
-    'the miss after one of more than three intervals ago is the first again',
-    lease(missed(1, 30_001)),
-    silence,
-    missed(1),
-  ],
+  ['the miss more than three intervals after another is the first', lease(missed(1, 30_001)), silence, missed(1)],
   ['an earlier miss without a date is ignored', lease({ misses: 1 }), silence, missed(1)],
   ['an earlier miss with a date far in the future is ignored', lease(missed(1, -30_001)), silence, missed(1)],
-  [
-    'a third miss while the lease is active changes only the date of the last miss',
-    lease(missed(2, 10_000)),
-    silence,
-    missed(2),
-  ],
-  [
-    'a miss after the expiry of the lease, shortly after two earlier misses, gets the date of now',
-    lease({ ...missed(2, 10_000), ...expired }),
-    silence,
-    { ...missed(2), ...expired },
-  ],
-  [
-    'a miss after the expiry of the lease, long after two earlier misses, is the first again',
-    lease({ ...missed(2, 30_001), ...expired }),
-    silence,
-    { ...missed(1), ...expired },
-  ],
+  ['a third miss of an active lease changes only the date of the miss', lease(missed(2, 10_000)), silence, missed(2)],
+  ['a miss after the expiry, soon after two, gets the date of now', expiredAfter(2, 10_000), silence, expiredMissed(2)],
+  ['a miss after the expiry, long after two misses, is the first', expiredAfter(2, 30_001), silence, expiredMissed(1)],
   ['another miss of a removed address is not stored', lease(downFor(HOUR_MS / 2)), silence, 'unchanged'],
-  [
-    'a reported shutdown ends an active lease at once',
-    lease(),
-    shutsDown,
-    { ...missed(2), expiresAtMs: NOW_MS, state: 'shuttingDown' },
-  ],
+  ['a reported shutdown ends an active lease at once', lease(), shutsDown, shutDown()],
   ['a repeated shutdown is not stored again', shuttingDown, shutsDown, 'unchanged'],
-  [
-    'a repeated shutdown at the expiry of the lease is not stored again',
-    { ...shuttingDown, expiresAtMs: NOW_MS },
-    shutsDown,
-    'unchanged',
-  ],
-  [
-    'a reported shutdown of an address that was removed is stored',
-    lease(downFor(5_000)),
-    shutsDown,
-    { ...missed(2), expiresAtMs: NOW_MS - 5_000, state: 'shuttingDown' },
-  ],
-  [
-    'a reported shutdown counts two misses if the server was seen down and its expired lease has no miss',
-    lease({ ...expired, seenDown: true }),
-    shutsDown,
-    { ...missed(2), ...expired, state: 'shuttingDown' },
-  ],
+  ['a repeated shutdown at the expiry is not stored again', { ...shuttingDown, ...endsNow }, shutsDown, 'unchanged'],
+  ['a reported shutdown of a removed address is stored', lease(downFor(5_000)), shutsDown, shutDown(NOW_MS - 5_000)],
+  ['a shutdown of an expired lease is two misses', lease({ ...expired, seenDown: true }), shutsDown, shutDown(PAST_MS)],
   ['a 200 refreshes the lease of a server that shut down', shuttingDown, ready, refreshed(4)],
   ['a 401 does not end the state shuttingDown', shuttingDown, alive, 'unchanged'],
   ['an error does not end the state shuttingDown', shuttingDown, error, 'unchanged'],
@@ -168,95 +131,29 @@ const PROBED: readonly Row[] = [
   ['silence of all addresses does not end the state shuttingDown', shuttingDown, silence, 'unchanged', allSilent],
   ['a 200 does not end a withdrawal', lease(until), ready, 'unchanged'],
   ['a 401 does not end a withdrawal', lease(until), alive, 'unchanged'],
-  [
-    'the first answer of a withdrawn server does not end its withdrawal',
-    withdrawn(newLease(ADDRESS), { untilMs: NOW_MS + 60_000 }, NOW_MS),
-    ready,
-    'unchanged',
-  ],
-  [
-    'after a shutdown that is reported during a withdrawal, the server is stored as seen down',
-    lease(until),
-    shutsDown,
-    { ...until, seenDown: true },
-  ],
-  [
-    'after an error during a withdrawal, the server is stored as seen down',
-    lease(until),
-    error,
-    { ...until, seenDown: true },
-  ],
-  [
-    'after silence during a withdrawal, the server is stored as seen down',
-    lease(until),
-    silence,
-    { ...until, seenDown: true },
-  ],
-  [
-    'after silence of all addresses during a withdrawal, the server is not stored as seen down',
-    lease(until),
-    silence,
-    'unchanged',
-    allSilent,
-  ],
-  [
-    'after a late answer during a withdrawal, the server is not stored as seen down',
-    lease({ ...until, lateSinceMs: 0 }),
-    late,
-    'unchanged',
-  ],
-  [
-    'another silence of a withdrawn server that was seen down is not stored',
-    lease({ ...until, seenDown: true }),
-    silence,
-    'unchanged',
-  ],
-  [
-    'a 200 ends the withdrawal of a server that was seen down',
-    lease({ ...until, seenDown: true }),
-    ready,
-    refreshed(4),
-  ],
-  [
-    'a 401 does not end the withdrawal of a server that was seen down',
-    lease({ ...until, seenDown: true }),
-    alive,
-    'unchanged',
-  ],
+  ['the first answer of a server does not end its withdrawal', firstWithdrawn, ready, 'unchanged'],
+  ['after a reported shutdown during a withdrawal, the server is seen down', lease(until), shutsDown, seenDown],
+  ['after an error during a withdrawal, the server is seen down', lease(until), error, seenDown],
+  ['after silence during a withdrawal, the server is seen down', lease(until), silence, seenDown],
+  ['silence of all addresses during a withdrawal changes nothing', lease(until), silence, 'unchanged', allSilent],
+  ['a late answer during a withdrawal changes nothing', lease({ ...until, lateSinceMs: 0 }), late, 'unchanged'],
+  ['another silence of a withdrawn server seen down is not stored', lease(seenDown), silence, 'unchanged'],
+  ['a 200 ends the withdrawal of a server that was seen down', lease(seenDown), ready, refreshed(4)],
+  ['a 401 does not end the withdrawal of a server that was seen down', lease(seenDown), alive, 'unchanged'],
   ['a 200 after the end of a withdrawal refreshes the lease', lease(over), ready, refreshed(4)],
   ['a 401 after the end of a withdrawal refreshes the lease', lease({ ...over, seenDown: true }), alive, refreshed(4)],
-  [
-    'a miss after the end of a withdrawal is counted',
-    lease({ ...over, ...expired }),
-    error,
-    { ...over, ...expired, ...missed(1) },
-  ],
-  [
-    'a reported shutdown after the end of a withdrawal ends the lease',
-    lease(over),
-    shutsDown,
-    { ...missed(2), expiresAtMs: NOW_MS, state: 'shuttingDown' },
-  ],
+  ['a miss after a withdrawal is counted', lease({ ...over, ...expired }), error, { ...over, ...expiredMissed(1) }],
+  ['a reported shutdown after the end of a withdrawal ends the lease', lease(over), shutsDown, shutDown()],
   // Late answers.
-  ['the second late answer is no miss', lease({ lateSinceMs: NOW_MS - 14_999 }), late, 'unchanged'],
+  ['the second late answer is no miss', lease(lateFor(14_999)), late, 'unchanged'],
+  ['the third late answer is a miss', lease(lateFor(15_000)), late, { ...lateFor(15_000), ...missed(1) }],
   [
-    'the third late answer is a miss',
-    lease({ lateSinceMs: NOW_MS - 15_000 }),
+    'the fourth is the second miss',
+    lease({ ...lateFor(30_000), ...expiredMissed(1, 10_000) }),
     late,
-    { lateSinceMs: NOW_MS - 15_000, ...missed(1) },
+    { ...lateFor(30_000), ...expiredMissed(2) },
   ],
-  [
-    'the fourth late answer is the second miss',
-    lease({ lateSinceMs: NOW_MS - 30_000, ...missed(1, 10_000), ...expired }),
-    late,
-    { lateSinceMs: NOW_MS - 30_000, ...missed(2), ...expired },
-  ],
-  [
-    'an answer in time ends a series of late answers',
-    lease({ lateSinceMs: NOW_MS - 30_000, ...missed(1) }),
-    ready,
-    refreshed(4),
-  ],
+  ['an answer in time ends a series of late answers', lease({ ...lateFor(30_000), ...missed(1) }), ready, refreshed(4)],
   [
     'late answers end the state shuttingDown, as silence does',
     lease({ ...expired, ...missed(2), seenDown: true, lateSinceMs: 0 }),
@@ -283,7 +180,7 @@ describe('a probe by a tick', () => {
     { triesEveryMs: 60_000, agoMs: 180_001, misses: 1 },
     { triesEveryMs: 120_000, agoMs: 300_000, misses: 2 },
   ])(
-    'a second miss $agoMs ms after the first makes $misses consecutive misses, if passes run every $triesEveryMs ms',
+    'a miss $agoMs ms after another makes $misses, in passes of $triesEveryMs ms',
     ({ triesEveryMs, agoMs, misses }) => {
       const [change] = decide(lease(missed(1, agoMs)), silence, { triesEveryMs });
       expect(change?.[1]).toMatchObject({ misses });
@@ -335,14 +232,11 @@ describe('a probe by a tick', () => {
     ['a silent address, while an agent of another address runs', 'probe', ['agent'], 0],
     ['the address of a stopped agent', 'agent', [], 0],
     ['the address of a stopped agent, while another agent runs', 'agent', ['agent'], 1],
-  ] as const)(
-    'if no API server answers, the lease of %s (source %s, other leases %j) has %i misses after the probe',
-    (_name, source, others, misses) => {
-      const known = lease({ source, ...expired });
-      const leases = [known, ...others.map((other) => lease({ address: '10.0.0.3', source: other }))];
-      expect(decide(undefined, silence, { leases, outcomes: allSilent })).toMatchObject([[ADDRESS, { misses }]]);
-    },
-  );
+  ] as const)('without any answer, the lease of %s (%s, others %j) has %i misses', (_name, source, others, misses) => {
+    const known = lease({ source, ...expired });
+    const leases = [known, ...others.map((other) => lease({ address: '10.0.0.3', source: other }))];
+    expect(decide(undefined, silence, { leases, outcomes: allSilent })).toMatchObject([[ADDRESS, { misses }]]);
+  });
 
   test('an error is a miss, whether or not another API server answers', () => {
     const outcomes = new Map([[ADDRESS, error]]);
@@ -406,43 +300,21 @@ describe('the deletion of leases', () => {
 
 describe('a withdrawal', () => {
   const untilMs = NOW_MS + 60_000;
+  const removed = missed(2, 2);
+  const later = { withdrawnUntilMs: untilMs + 1 };
 
   test.each<readonly [string, Lease, Partial<LeaseFields>]>([
     ['keeps the counted misses', lease(missed(1)), { ...missed(1), ...until }],
+    ['stores a new lease without a refresh', newLease(ADDRESS), { generation: 0, expiresAtMs: 0, ...until }],
+    ['that is repeated keeps the mark that the server was seen down', lease(seenDown), seenDown],
+    ['that is repeated with an earlier end keeps the later end', lease(later), later],
+    ['removes the mark seenDown of an earlier withdrawal', lease({ ...over, seenDown: true }), until],
+    ['does not keep the mark seenDown of a shutdown before it', shuttingDown, { ...missed(2), ...until, ...endsNow }],
+    ['ends an expired lease with one miss now', lease(expiredMissed(1)), { ...missed(1), ...until, ...endsNow }],
     [
-      'stores a lease without a refresh for an address without a lease',
-      newLease(ADDRESS),
-      { generation: 0, expiresAtMs: 0, ...until },
-    ],
-    [
-      'that is repeated keeps the mark that the server was seen down',
-      lease({ ...until, seenDown: true }),
-      { ...until, seenDown: true },
-    ],
-    [
-      'that is repeated with an earlier end keeps the later end',
-      lease({ withdrawnUntilMs: untilMs + 1 }),
-      { withdrawnUntilMs: untilMs + 1 },
-    ],
-    [
-      'removes the mark that the server was seen down during an earlier withdrawal',
-      lease({ ...over, seenDown: true }),
-      until,
-    ],
-    [
-      'does not store the server as seen down because of a shutdown before the withdrawal',
-      shuttingDown,
-      { ...missed(2), ...until, expiresAtMs: NOW_MS },
-    ],
-    [
-      'sets the end of an expired lease to now if the lease has one miss, which has not removed the address',
-      lease({ ...expired, ...missed(1) }),
-      { ...missed(1), ...until, expiresAtMs: NOW_MS },
-    ],
-    [
-      'sets the end of an expired lease to the time of the second miss, which removed the address',
-      lease({ ...missed(2), expiresAtMs: PAST_MS - 2, missedAtMs: PAST_MS - 1 }),
-      { ...missed(2), ...until, expiresAtMs: PAST_MS - 1, missedAtMs: PAST_MS - 1 },
+      'sets the end of an expired lease to the time of its second miss',
+      lease({ ...removed, expiresAtMs: PAST_MS - 2 }),
+      { ...removed, ...until, expiresAtMs: PAST_MS - 1 },
     ],
     ['that is repeated keeps the end of the lease', lease({ ...until, ...expired }), { ...until, ...expired }],
   ])('a withdrawal %s', (_title, before, after) => {
@@ -462,23 +334,15 @@ describe('the published addresses', () => {
   const isPublished = (given: Partial<LeaseFields>) =>
     publishedAddresses([lease(given)], [{ address: ADDRESS }], NOW_MS).length > 0;
 
+  // Without two misses, our own network might have failed.
   test.each<[string, Partial<LeaseFields>]>([
     ['an address with a valid lease', {}],
     ['an address with a valid lease and two misses', { misses: 2 }],
-    [
-      'an address with an expired lease and one miss, because our own network might have failed',
-      { ...expired, misses: 1 },
-    ],
-    [
-      'an address with an expired lease without a miss, because our own network might have failed',
-      { expiresAtMs: PAST_MS - HOUR_MS },
-    ],
+    ['an address with an expired lease and one miss', { ...expired, misses: 1 }],
+    ['an address with an expired lease without a miss', { expiresAtMs: PAST_MS - HOUR_MS }],
     ['an address with an expired lease and two misses from before the expiry', { ...missed(2, 10_000), ...expired }],
     ['an address with a valid lease of an agent', agent],
-    [
-      'an address whose withdrawal is over and which has a valid lease of an agent',
-      { ...agent, withdrawnUntilMs: NOW_MS },
-    ],
+    ['an address with a valid lease of an agent after its withdrawal', { ...agent, withdrawnUntilMs: NOW_MS }],
     ['an address with an expired lease of an agent without a miss', { ...agent, ...expired }],
     ['an address that was removed from the spec and has a valid lease', { address: OTHER }],
   ])('the published addresses contain %s', (_name, given) => expect(isPublished(given)).toBe(true));
@@ -490,10 +354,7 @@ describe('the published addresses', () => {
     ['a withdrawn address', { withdrawnUntilMs: NOW_MS + 1 }],
     ['an address whose withdrawal is over and whose valid lease was not refreshed since', { withdrawnUntilMs: NOW_MS }],
     ['an address whose withdrawal is over and whose lease has expired', { ...expired, withdrawnUntilMs: NOW_MS }],
-    [
-      'an address whose withdrawal is over and which never answered',
-      { generation: 0, expiresAtMs: 0, withdrawnUntilMs: NOW_MS },
-    ],
+    ['an address that never answered, after its withdrawal', { generation: 0, expiresAtMs: 0, ...over }],
     ['an address with an expired lease of an agent and two misses', { ...agent, ...expired, misses: 2 }],
     ['a withdrawn address of an agent', { ...agent, withdrawnUntilMs: NOW_MS + 1 }],
     ['an address outside the spec with an expired lease of an agent', { address: OTHER, ...agent, ...expired }],

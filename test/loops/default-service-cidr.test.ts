@@ -25,6 +25,9 @@ function kubernetesAt(clusterIP: string): KubernetesObject {
   return { apiVersion: 'v1', kind: 'Service', metadata, ...{ spec } } as ServiceObject;
 }
 
+const DELETED = cidrOf([V4], { deletionTimestamp: '2026-01-01T00:00:00Z' });
+const NOT_READY = cidrOf([V4], {}, { conditions: [{ type: 'Ready', status: 'False' }] });
+const OFF = { repair: { ipAddresses: false } };
 const OTHER = { ...cidrOf([V4]), metadata: { name: 'other' } };
 
 async function passOver(
@@ -63,28 +66,10 @@ describe('the ServiceCIDR kubernetes', () => {
     ['does not change it if its only range is the second of the spec', [cidrOf([V6])], BOTH, [], [V6]],
     ['does not remove a second range', [cidrOf([V4, V6])], {}, [], [V4, V6]],
     ['does not change the order of its ranges', [cidrOf([V6, V4])], BOTH, [], [V6, V4]],
-    [
-      'does not change it while it is being deleted',
-      [cidrOf([V4], { deletionTimestamp: '2026-01-01T00:00:00Z' })],
-      BOTH,
-      [],
-      [V4],
-    ],
-    [
-      'does not change it while it is not ready',
-      [cidrOf([V4], {}, { conditions: [{ type: 'Ready', status: 'False' }] })],
-      BOTH,
-      [],
-      [V4],
-    ],
-    ['does not create it without repair.ipAddresses', [], { repair: { ipAddresses: false } }, [], undefined],
-    [
-      'does not create it if the table allocates',
-      [],
-      { allocator: 'table', repair: { ipAddresses: false } },
-      [],
-      undefined,
-    ],
+    ['does not change it while it is being deleted', [DELETED], BOTH, [], [V4]],
+    ['does not change it while it is not ready', [NOT_READY], BOTH, [], [V4]],
+    ['does not create it without repair.ipAddresses', [], OFF, [], undefined],
+    ['does not create it if the table allocates', [], { ...OFF, allocator: 'table' }, [], undefined],
   ])('a pass %s', async (_, objects, spec, writes, after) => {
     const { report, ...made } = await passOver(objects, spec);
     expect(report.errors).toEqual([]);

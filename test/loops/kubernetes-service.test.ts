@@ -65,15 +65,11 @@ describe('a tick of the kubernetes-service loop', () => {
   });
 
   test.each<[string, (world: EndpointsWorld) => unknown, RegExp]>([
-    [
-      'does not answer any more',
-      (world) => world.answer(SILENT, B).tick(),
-      /^its lease expired at 1970-01-12T\S+Z; no answer: connect ECONNREFUSED$/,
-    ],
+    ['is silent', (world) => world.answer(SILENT, B).tick(), /^its lease expired at \S+Z; no answer: connect/],
     [
       'shuts down',
       (world) => world.answer(SHUTTING_DOWN, B),
-      /^its lease expired at 1970-01-12T\S+Z; answered 500: it is shutting down$/,
+      /^its lease expired at \S+Z; answered 500: it is shutting/,
     ],
     [
       'was deregistered',
@@ -81,24 +77,21 @@ describe('a tick of the kubernetes-service loop', () => {
       /^it is deregistered until 1970-01-24T03:33:20\.000Z$/,
     ],
     [
-      'was removed from the spec',
+      'left the spec',
       (world) => world.change({ apiServers: [aServer(A), aServer(C)] }),
       /^it is not an API server of the spec$/,
     ],
-  ])(
-    'a tick reports why it removes an address that %s; if writes are withheld, it reports that it would remove the address',
-    async (_, leave, reason) => {
-      const world = await settled();
-      await leave(world);
-      const kubernetes = withholdWrites(world.cluster.port, () => undefined);
-      const { wouldWrite } = await world.tick(10_000, { kubernetes });
-      expect(wouldWrite).toEqual([expect.stringMatching(new RegExp(`^remove ${B} from the endpoints: `))]);
-      expect(wouldWrite?.[0]?.split('endpoints: ')[1]).toMatch(reason);
-      const { changes } = await world.tick(0);
-      const removed = changes.filter((change) => change.startsWith('removed ') && change.includes('endpoints'));
-      expect(removed).toEqual(wouldWrite?.map((line) => line.replace('remove', 'removed')));
-    },
-  );
+  ])('a tick reports why it removes, or would remove, an address that %s', async (_, leave, reason) => {
+    const world = await settled();
+    await leave(world);
+    const kubernetes = withholdWrites(world.cluster.port, () => undefined);
+    const { wouldWrite } = await world.tick(10_000, { kubernetes });
+    expect(wouldWrite).toEqual([expect.stringMatching(new RegExp(`^remove ${B} from the endpoints: `))]);
+    expect(wouldWrite?.[0]?.split('endpoints: ')[1]).toMatch(reason);
+    const { changes } = await world.tick(0);
+    const removed = changes.filter((change) => change.startsWith('removed ') && change.includes('endpoints'));
+    expect(removed).toEqual(wouldWrite?.map((line) => line.replace('remove', 'removed')));
+  });
 
   test('if no lease is valid any more, a tick removes no address, and reports why no API server is live', async () => {
     const world = await settled();

@@ -53,36 +53,33 @@ describe('a look-up that fails in part removes no server', () => {
   test.each([
     ['an IP address and a host name', [{ ip: A }, { hostname: 'b.example' }]],
     ['two host names', [{ hostname: 'a.example' }, { hostname: 'b.example' }]],
-  ])(
-    'if a host name of a load balancer with %s cannot be looked up, its known servers stay published while they answer',
-    async (_, ingress) => {
-      const kubeconfig = { secretsManager: 'management' };
-      const source = aHost('service tenants/prod', { serviceRef: { namespace: 'tenants', name: 'prod', kubeconfig } });
-      const world = new EndpointsWorld([source]).answer(READY, A, B);
-      const dns = new Map([
-        ['a.example', [A]],
-        ['b.example', [B]],
-      ]);
-      const access = {
-        kubernetes: memoryCluster([balancer(...ingress)]).port,
-        probe: async () => READY,
-        controlPlane: CONTROL_PLANE,
-      };
-      const sources = { resolveHost: () => async (host: string) => dns.get(host), connect: async () => access };
-      const lookUp = addressLookUp(sources, world.spec, new AbortController().signal, () => {});
-      await world.tick(10_000, { lookUp });
+  ])('servers of a load balancer with %s stay published without their host name', async (_, ingress) => {
+    const kubeconfig = { secretsManager: 'management' };
+    const source = aHost('service tenants/prod', { serviceRef: { namespace: 'tenants', name: 'prod', kubeconfig } });
+    const world = new EndpointsWorld([source]).answer(READY, A, B);
+    const dns = new Map([
+      ['a.example', [A]],
+      ['b.example', [B]],
+    ]);
+    const access = {
+      kubernetes: memoryCluster([balancer(...ingress)]).port,
+      probe: async () => READY,
+      controlPlane: CONTROL_PLANE,
+    };
+    const sources = { resolveHost: () => async (host: string) => dns.get(host), connect: async () => access };
+    const lookUp = addressLookUp(sources, world.spec, new AbortController().signal, () => {});
+    await world.tick(10_000, { lookUp });
+    expect(world.published()).toEqual([A, B]);
+    dns.delete('b.example');
+    for (let tick = 0; tick < 4; tick++) {
+      const { findings } = await world.tick(10_000, { lookUp });
+      expect(findings).toMatchObject([{ item: source.host, message: expect.stringContaining('b.example') }]);
       expect(world.published()).toEqual([A, B]);
-      dns.delete('b.example');
-      for (let tick = 0; tick < 4; tick++) {
-        const { findings } = await world.tick(10_000, { lookUp });
-        expect(findings).toMatchObject([{ item: source.host, message: expect.stringContaining('b.example') }]);
-        expect(world.published()).toEqual([A, B]);
-      }
-      world.answer(SILENT, B);
-      for (let tick = 0; tick < 4; tick++) await world.tick(10_000, { lookUp });
-      expect(world.published()).toEqual([A]);
-    },
-  );
+    }
+    world.answer(SILENT, B);
+    for (let tick = 0; tick < 4; tick++) await world.tick(10_000, { lookUp });
+    expect(world.published()).toEqual([A]);
+  });
 });
 
 describe('a published address without a lease', () => {
@@ -171,14 +168,11 @@ describe('a published address whose restored lease is older than the endpoints',
   test.each([
     ['a withdrawal that has ended', withdrawnFor(-300_000)],
     ['two misses', missedTwice],
-  ])(
-    'if a restored lease contains %s, an address that answers stays published even if the new lease cannot be written',
-    async (_, given) => {
-      const world = await restored(given);
-      await tickThatLoses(world);
-      expect(world.published()).toEqual([A, B, C]);
-    },
-  );
+  ])('an address that answers stays published if its restored lease has %s', async (_, given) => {
+    const world = await restored(given);
+    await tickThatLoses(world);
+    expect(world.published()).toEqual([A, B, C]);
+  });
 
   test('an address whose restored lease contains an active withdrawal is removed if the new lease cannot be written', async () => {
     const world = await restored(withdrawnFor(300_000));
@@ -294,19 +288,16 @@ describe('more than 16 API servers that do not answer', () => {
     await world.tick(10_000, { probe, passId: `pass-${pass}` });
   }
 
-  test.each([17, 24, 39])(
-    'all %i servers that do not answer are removed, and each of them is published again when it answers',
-    async (crashed) => {
-      const world = await settled(worldOf(...addresses));
-      const dead = addresses.slice(0, crashed);
-      world.answer(SILENT, ...dead);
-      for (let pass = 0; pass < 12; pass += 1) await tickInTime(world, pass);
-      expect(world.published()).toEqual(addresses.slice(crashed));
-      world.answer(READY, ...dead.slice(-3));
-      for (let pass = 12; pass < 24; pass += 1) await tickInTime(world, pass);
-      expect(world.published()).toEqual(addresses.slice(crashed - 3));
-    },
-  );
+  test.each([17, 24, 39])('all %i silent servers are removed, and added when they answer', async (crashed) => {
+    const world = await settled(worldOf(...addresses));
+    const dead = addresses.slice(0, crashed);
+    world.answer(SILENT, ...dead);
+    for (let pass = 0; pass < 12; pass += 1) await tickInTime(world, pass);
+    expect(world.published()).toEqual(addresses.slice(crashed));
+    world.answer(READY, ...dead.slice(-3));
+    for (let pass = 12; pass < 24; pass += 1) await tickInTime(world, pass);
+    expect(world.published()).toEqual(addresses.slice(crashed - 3));
+  });
 });
 
 describe('a process that is too busy to receive the answers of probes', () => {

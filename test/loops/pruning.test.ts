@@ -64,16 +64,14 @@ describe('endpoints.prune: true', () => {
     expect(await world.tick()).toMatchObject({ changes: [], findings: [] });
   });
 
+  const notReady = { notReadyAddresses: [{ ip: '10.0.0.9' }] };
   test.each([
-    [
-      'the subset with our address',
-      [{ addresses: [{ ip: A }], notReadyAddresses: [{ ip: '10.0.0.9' }], ports: [HTTPS] }],
-    ],
+    ['the subset with our address', [{ addresses: [{ ip: A }], ...notReady, ports: [HTTPS] }]],
     [
       'another subset',
       [
         { addresses: [{ ip: A }], ports: [HTTPS] },
-        { notReadyAddresses: [{ ip: '10.0.0.9' }], ports: [{ ...HTTPS, port: 1 }] },
+        { ...notReady, ports: [{ ...HTTPS, port: 1 }] },
       ],
     ],
   ])("prune removes another writer's addresses that are not ready from %s", async (_where, subsets) => {

@@ -62,27 +62,19 @@ test('an audit reports duplicate node ports, node ports outside the range, and a
 
 test.each([
   { name: 'one CIDR', cidrs: ['10.96.0.0/24'], addresses: ['10.96.0.5'], out: '10.1.0.5' },
-  {
-    name: 'two CIDRs',
-    cidrs: ['fd00:96::/112', '10.96.0.0/24'],
-    addresses: ['fd00:96::5', '10.96.0.5'],
-    out: 'fd00::5',
-  },
+  { name: 'two', cidrs: ['fd00:96::/112', '10.96.0.0/24'], addresses: ['fd00:96::5', '10.96.0.5'], out: 'fd00::5' },
   { name: 'a wider CIDR', cidrs: ['10.0.0.0/16'], addresses: ['10.0.9.5'], out: '10.1.0.5' },
-])(
-  'with the default range in the spec, an audit uses the range of the ServiceCIDR kubernetes instead; here, it has $name',
-  async ({ cidrs, addresses, out }) => {
-    const cluster = new RepairCluster({
-      allocator: 'apiserver',
-      services: [withAddresses('good', ...addresses), withAddresses('outside', out)],
-    });
-    const report = await cluster.pass(clusterIpRepair, {
-      kubernetes: listing(() => cluster.services, { kubernetes: cidrs }),
-    });
-    expect(report.findings).toMatchObject([{ type: 'outOfRange', item: out }]);
-    expect(await cluster.stored(PRIMARY)).toMatchObject({ range: cidrs[0] });
-  },
-);
+])('for the default range, an audit uses the ServiceCIDR kubernetes with $name', async ({ cidrs, addresses, out }) => {
+  const cluster = new RepairCluster({
+    allocator: 'apiserver',
+    services: [withAddresses('good', ...addresses), withAddresses('outside', out)],
+  });
+  const report = await cluster.pass(clusterIpRepair, {
+    kubernetes: listing(() => cluster.services, { kubernetes: cidrs }),
+  });
+  expect(report.findings).toMatchObject([{ type: 'outOfRange', item: out }]);
+  expect(await cluster.stored(PRIMARY)).toMatchObject({ range: cidrs[0] });
+});
 
 test('an audit uses the default range if the ServiceCIDR kubernetes is narrower than that range', async () => {
   const cluster = new RepairCluster({ allocator: 'apiserver' });
@@ -94,23 +86,15 @@ test('an audit uses the default range if the ServiceCIDR kubernetes is narrower 
 
 test.each([
   { where: 'are forbidden', code: 'Forbidden', findings: [{ type: 'other', item: 'servicecidrs' }], outside: 1 },
-  {
-    where: 'do not exist in the API',
-    code: 'Rejected',
-    findings: [{ type: 'outOfRange', item: '10.9.0.5' }],
-    outside: 0,
-  },
-] as const)(
-  'if ServiceCIDRs $where, an audit counts $outside addresses as outside the range of the spec',
-  async (given) => {
-    const cluster = new RepairCluster({ allocator: 'apiserver' });
-    const list = () => Promise.reject(new ClusterError(given.code, 'no'));
-    const services = [withAddresses('good', '10.0.0.5'), withAddresses('unknown', '10.9.0.5')];
-    const report = await cluster.pass(clusterIpRepair, { kubernetes: { ...listing(() => services), list } });
-    expect(report).toMatchObject({ findings: given.findings, errors: [], counts: { allocated: 1 } });
-    expect(report.counts['outside'] ?? 0).toBe(given.outside);
-  },
-);
+  { where: 'do not exist', code: 'Rejected', findings: [{ type: 'outOfRange', item: '10.9.0.5' }], outside: 0 },
+] as const)('if ServiceCIDRs $where, an audit counts $outside addresses as outside', async (given) => {
+  const cluster = new RepairCluster({ allocator: 'apiserver' });
+  const list = () => Promise.reject(new ClusterError(given.code, 'no'));
+  const services = [withAddresses('good', '10.0.0.5'), withAddresses('unknown', '10.9.0.5')];
+  const report = await cluster.pass(clusterIpRepair, { kubernetes: { ...listing(() => services), list } });
+  expect(report).toMatchObject({ findings: given.findings, errors: [], counts: { allocated: 1 } });
+  expect(report.counts['outside'] ?? 0).toBe(given.outside);
+});
 
 test('an audit counts only the addresses that Services claim now, and reports no leak', async () => {
   const cluster = new RepairCluster({
@@ -138,20 +122,17 @@ describe.each(['apiserver', 'table'] as const)('an audit with ServiceCIDRs and a
     { name: 'a range in the spec that equals the first ServiceCIDR', range: RANGE, outside: 1 },
     { name: 'a range in the spec that is within the first ServiceCIDR', range: '10.0.0.0/28', outside: 1 },
     { name: 'a range in the spec that is outside both ServiceCIDRs', range: '10.7.0.0/24', outside: 2 },
-  ])(
-    'with $name, an audit reports no address in that range or in a ServiceCIDR as out of range, and saves the range of the spec',
-    async ({ range, outside }) => {
-      const cluster = new RepairCluster({ allocator, serviceClusterIPRanges: [range] });
-      const services = [withAddresses('first', '10.0.0.5'), withAddresses('second', '10.0.1.5')];
-      const report = await cluster.pass(clusterIpRepair, { kubernetes: listing(() => services, TWO) });
-      const inside = 2 - outside;
-      expect(countsByType(report)).toEqual(allocator === 'table' && inside > 0 ? { repair: inside } : {});
-      // With `allocator: apiserver`, the counts are of both ServiceCIDRs, whatever range the spec contains.
-      const counts = allocator === 'table' ? { allocated: inside } : { allocated: 2, capacity: 508 };
-      expect(report).toMatchObject({ errors: [], counts: { ...counts, ...(outside > 0 && { outside }) } });
-      expect(await cluster.stored(PRIMARY)).toMatchObject({ range });
-    },
-  );
+  ])('with $name, an audit reports neither its addresses nor those of ServiceCIDRs', async ({ range, outside }) => {
+    const cluster = new RepairCluster({ allocator, serviceClusterIPRanges: [range] });
+    const services = [withAddresses('first', '10.0.0.5'), withAddresses('second', '10.0.1.5')];
+    const report = await cluster.pass(clusterIpRepair, { kubernetes: listing(() => services, TWO) });
+    const inside = 2 - outside;
+    expect(countsByType(report)).toEqual(allocator === 'table' && inside > 0 ? { repair: inside } : {});
+    // With `allocator: apiserver`, the counts are of both ServiceCIDRs, whatever range the spec contains.
+    const counts = allocator === 'table' ? { allocated: inside } : { allocated: 2, capacity: 508 };
+    expect(report).toMatchObject({ errors: [], counts: { ...counts, ...(outside > 0 && { outside }) } });
+    expect(await cluster.stored(PRIMARY)).toMatchObject({ range });
+  });
 
   test('an address outside the range of the spec and outside every ServiceCIDR is reported as out of range', async () => {
     const cluster = new RepairCluster({ allocator, serviceClusterIPRanges: ['10.0.0.0/23'] });

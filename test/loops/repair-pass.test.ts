@@ -44,34 +44,25 @@ describe('the list of Services', () => {
   test.each([
     { loop: clusterIpRepair, key: PRIMARY, message: 'unable to refresh the service IP block: it broke off' },
     { loop: nodePortRepair, key: NODE_PORT_KEY, message: 'unable to refresh the port block: it broke off' },
-  ])(
-    'a pass of $loop.id discards an incomplete list of Services, and fails with the error message of upstream',
-    async ({ loop, key, message }) => {
-      const cluster = new RepairCluster();
-      const cause = new ClusterError('Unavailable', 'it broke off');
-      const kubernetes = listing(async function* list() {
-        yield* [withAddresses('s', '10.0.0.5'), withNodePorts('t', 30_001)];
-        throw cause;
-      });
-      await expect(cluster.pass(loop, { kubernetes })).rejects.toMatchObject({ code: 'Unavailable', message, cause });
-      expect(await cluster.stored(key)).toBeUndefined();
-    },
-  );
+  ])('a pass of $loop.id discards an incomplete list, with the error of upstream', async ({ loop, key, message }) => {
+    const cluster = new RepairCluster();
+    const cause = new ClusterError('Unavailable', 'it broke off');
+    const kubernetes = listing(async function* list() {
+      yield* [withAddresses('s', '10.0.0.5'), withNodePorts('t', 30_001)];
+      throw cause;
+    });
+    await expect(cluster.pass(loop, { kubernetes })).rejects.toMatchObject({ code: 'Unavailable', message, cause });
+    expect(await cluster.stored(key)).toBeUndefined();
+  });
 });
 
 describe('a table that fails', () => {
   test.each([
-    {
-      ...{ loop: clusterIpRepair, tried: [PRIMARY] },
-      message: 'unable to persist the updated service IP allocations: test error',
-    },
-    {
-      ...{ loop: nodePortRepair, tried: [NODE_PORT_KEY] },
-      message: 'unable to persist the updated port allocations: test error',
-    },
+    { loop: clusterIpRepair, tried: [PRIMARY], what: 'service IP allocations' },
+    { loop: nodePortRepair, tried: [NODE_PORT_KEY], what: 'port allocations' },
   ])(
     'if a range cannot be saved, a pass of $loop.id reports the error with the message of upstream and its findings, and saves no other range',
-    async ({ loop, tried, message }) => {
+    async ({ loop, tried, what }) => {
       const cluster = new RepairCluster({ serviceClusterIPRanges: [RANGE, 'fd00::/112'], services: SERVICES });
       const keys: string[] = [];
       const put: KeyValueTable['put'] = ({ key }) => {
@@ -79,6 +70,7 @@ describe('a table that fails', () => {
         return Promise.reject(THROTTLED);
       };
       const report = await cluster.pass(loop, { table: { ...cluster.table, put } });
+      const message = `unable to persist the updated ${what}: test error`;
       expect(report.errors).toMatchObject([{ code: 'Throttled', message, cause: THROTTLED }]);
       expect(countsByType(report)).toEqual({ repair: 2 });
       expect(keys).toEqual(tried);
@@ -89,32 +81,26 @@ describe('a table that fails', () => {
     { loop: clusterIpRepair, cause: THROTTLED, message: 'unable to refresh the service IP block: test error' },
     { loop: nodePortRepair, cause: THROTTLED, message: 'unable to refresh the port allocations: test error' },
     { loop: clusterIpRepair, cause: new RangeError('odd'), message: 'unable to refresh the service IP block: odd' },
-  ])(
-    'if the range cannot be read, a pass of $loop.id fails with the error message of upstream: $cause',
-    async ({ loop, message, cause }) => {
-      const cluster = new RepairCluster();
-      const table: KeyValueTable = { ...cluster.table, get: () => Promise.reject(cause) };
-      const code = cause === THROTTLED ? { code: 'Throttled' } : {};
-      await expect(cluster.pass(loop, { table })).rejects.toMatchObject({ ...code, message, cause });
-    },
-  );
+  ])('a pass of $loop.id that cannot read a range fails as upstream: $cause', async ({ loop, message, cause }) => {
+    const cluster = new RepairCluster();
+    const table: KeyValueTable = { ...cluster.table, get: () => Promise.reject(cause) };
+    const code = cause === THROTTLED ? { code: 'Throttled' } : {};
+    await expect(cluster.pass(loop, { table })).rejects.toMatchObject({ ...code, message, cause });
+  });
 
   test.each([
     { what: 'save', outcomes: ['unclear'] as const },
     { what: 'merge', outcomes: ['lost', 'unclear'] as const },
-  ])(
-    'if the reply to a $what is lost, the pass does not repeat the write, and the next pass succeeds',
-    async ({ outcomes }) => {
-      const cluster = new RepairCluster();
-      await cluster.store(PRIMARY, { range: RANGE, data: fromBits([1]) });
-      cluster.services = [withAddresses('s', '10.0.0.5')];
-      const replies = outcomes.values();
-      const table: KeyValueTable = { ...cluster.table, put: async () => ({ outcome: replies.next().value ?? 'lost' }) };
-      expect((await cluster.pass(clusterIpRepair, { table })).errors).toMatchObject([{ code: 'Contended' }]);
-      expect(replies.next().done).toBe(true);
-      expect((await cluster.pass(clusterIpRepair)).errors).toEqual([]);
-    },
-  );
+  ])('a pass does not repeat a $what whose reply is lost, and the next one succeeds', async ({ outcomes }) => {
+    const cluster = new RepairCluster();
+    await cluster.store(PRIMARY, { range: RANGE, data: fromBits([1]) });
+    cluster.services = [withAddresses('s', '10.0.0.5')];
+    const replies = outcomes.values();
+    const table: KeyValueTable = { ...cluster.table, put: async () => ({ outcome: replies.next().value ?? 'lost' }) };
+    expect((await cluster.pass(clusterIpRepair, { table })).errors).toMatchObject([{ code: 'Contended' }]);
+    expect(replies.next().done).toBe(true);
+    expect((await cluster.pass(clusterIpRepair)).errors).toEqual([]);
+  });
 });
 
 /** Returns a range that refuses every claim after the first with this code. */

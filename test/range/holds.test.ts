@@ -50,12 +50,9 @@ test.each([
   { takenUpBy: 'owner' as const, label: 'team-b', may: false },
   { takenUpBy: 'owner' as const, label: '', may: false },
   { takenUpBy: 'owner' as const, label: undefined, may: false },
-])(
-  'a Service with the label $label is allowed to claim an item of a hold with takenUpBy: $takenUpBy: $may',
-  ({ takenUpBy, label, may }) => {
-    expect(mayClaim({ ...TERMS, takenUpBy }, label)).toBe(may);
-  },
-);
+])('the label $label claims an item of a hold with takenUpBy: $takenUpBy: $may', ({ takenUpBy, label, may }) => {
+  expect(mayClaim({ ...TERMS, takenUpBy }, label)).toBe(may);
+});
 
 test('every held item has the owner, end and claimers of its last hold, and no other item is held', () => {
   fc.assert(

@@ -76,51 +76,39 @@ law('contains the items that the listed Services claim, without strikes', ({ cla
   expect(intersect(proved, union(strikes.once, strikes.twice))).toEqual(NONE);
 });
 
-law(
-  'contains only items of the newest range and items that the listed Services claim',
-  ({ newest, claimed, result }) => {
-    expect(subtract(result.data, union(newest.data, fromBits(claimed)))).toEqual(NONE);
-  },
-);
+law('contains only items of the newest range and claimed items', ({ newest, claimed, result }) => {
+  expect(subtract(result.data, union(newest.data, fromBits(claimed)))).toEqual(NONE);
+});
 
-law(
-  'contains what the pass decided for each item that no other writer changed',
-  ({ decided: { next }, touched, result }) => {
-    for (const at of all.filter((each) => !touched.has(each))) {
-      const standing = ({ data, strikes, holds }: StoredRange) => [
-        ...[data, strikes.once, strikes.twice].map((bits) => hasBit(bits, at)),
-        holdOn(holds, text(at))?.owner,
-      ];
-      expect(standing(result)).toEqual(standing(next));
-    }
-  },
-);
+law('contains what the pass decided for each unchanged item', ({ decided: { next }, touched, result }) => {
+  for (const at of all.filter((each) => !touched.has(each))) {
+    const standing = ({ data, strikes, holds }: StoredRange) => [
+      ...[data, strikes.once, strikes.twice].map((bits) => hasBit(bits, at)),
+      holdOn(holds, text(at))?.owner,
+    ];
+    expect(standing(result)).toEqual(standing(next));
+  }
+});
 
 law('has at most one strike for an item that was allocated after the pass read the range', ({ touched, result }) => {
   for (const at of touched) expect(hasBit(result.strikes.twice, at)).toBe(false);
 });
 
-law(
-  'contains every hold that was added or changed after the pass read the range, with its items',
-  ({ read, newest, result }) => {
-    for (const [item, hold] of holdsByItem(newest.holds)) {
-      const before = holdOn(read.holds, item);
-      if (before !== undefined && before.untilMs === hold.untilMs && before.owner === hold.owner) continue;
-      expect(holdOn(result.holds, item)).toMatchObject({ owner: 'b', requestId: hold.requestId });
-      expect(hasBit(result.data, Number(item) - 30_000)).toBe(true);
-    }
-  },
-);
+law('contains every hold that was added or changed meanwhile, with its items', ({ read, newest, result }) => {
+  for (const [item, hold] of holdsByItem(newest.holds)) {
+    const before = holdOn(read.holds, item);
+    if (before !== undefined && before.untilMs === hold.untilMs && before.owner === hold.owner) continue;
+    expect(holdOn(result.holds, item)).toMatchObject({ owner: 'b', requestId: hold.requestId });
+    expect(hasBit(result.data, Number(item) - 30_000)).toBe(true);
+  }
+});
 
-law(
-  'contains only holds of the newest range that had not expired when the pass read the range',
-  ({ newest, result }) => {
-    const held = holdsByItem(newest.holds);
-    for (const [item, hold] of holdsByItem(result.holds)) {
-      expect([held.has(item), isSurelyOver(hold, NOW)]).toEqual([true, false]);
-    }
-  },
-);
+law('contains only holds of the newest range that had not expired', ({ newest, result }) => {
+  const held = holdsByItem(newest.holds);
+  for (const [item, hold] of holdsByItem(result.holds)) {
+    expect([held.has(item), isSurelyOver(hold, NOW)]).toEqual([true, false]);
+  }
+});
 
 test('a merged range has no strike on an item that was allocated again after the pass read the range', () => {
   const read = rangeOf(['once', 'twice', 'once']);

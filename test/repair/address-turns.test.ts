@@ -28,6 +28,8 @@ const outOfRange = (n: number): AddressFault => ({ item: `out-${n}`, type: 'outO
 const many = (count: number, each: (n: number) => AddressFault) => Array.from({ length: count }, (_, n) => each(n));
 
 const at = (nowMs: number, servedAtMs = nowMs): Parameters<typeof chooseFaults>[2] => ({ nowMs, servedAtMs });
+/** The clocks of a pass whose replies had no time. */
+const untimed = { nowMs: NOW_MS, servedAtMs: undefined };
 const seen = (sinceMs: number): AddressMemory => ({ seen: { 'uid-1': sinceMs } });
 const items = (faults: readonly AddressFault[]) => faults.map(({ item }) => item);
 
@@ -40,24 +42,15 @@ describe('an IPAddress that a correction deletes', () => {
     ['it is a moment too young by the API server', seen(0), NOW_MS - SETTLED_AFTER_MS + 1, at(NOW_MS), false],
     ['it is 65 s old by the API server', seen(0), NOW_MS - SETTLED_AFTER_MS, at(NOW_MS), true],
     ['the clock of the API server is behind', seen(0), NOW_MS - 100_000, at(NOW_MS, NOW_MS - 70_000), false],
-    [
-      'replies have no time, and it is too young by the table',
-      seen(0),
-      NOW_MS - 64_999,
-      { nowMs: NOW_MS, servedAtMs: undefined },
-      false,
-    ],
-    ['replies have no time, and it is old by the table', seen(0), 0, { nowMs: NOW_MS, servedAtMs: undefined }, true],
+    ['replies have no time, and it is too young by the table', seen(0), NOW_MS - 64_999, untimed, false],
+    ['replies have no time, and it is old by the table', seen(0), 0, untimed, true],
     ['its creation time is not a time', seen(0), Number.NaN, at(NOW_MS), false],
     ['the clock of the table went back', seen(NOW_MS + 1), 0, at(NOW_MS), false],
-  ])(
-    'if %s, its fault is listed only when no running request can have created it',
-    (_, memory, created, clocks, is) => {
-      const { listed, unlisted } = chooseFaults([leaked(1, created)], memory, clocks);
-      expect(items(listed)).toEqual(is ? ['item-1'] : []);
-      expect(unlisted.size).toBe(0);
-    },
-  );
+  ])('if %s, its fault is listed only when no running request can have made it', (_, memory, created, clocks, is) => {
+    const { listed, unlisted } = chooseFaults([leaked(1, created)], memory, clocks);
+    expect(items(listed)).toEqual(is ? ['item-1'] : []);
+    expect(unlisted.size).toBe(0);
+  });
 
   test('an IPAddress with a fault is remembered from the first pass that saw it, and forgotten when it has no fault', () => {
     const first = chooseFaults([leaked(1)], { seen: {} }, at(NOW_MS)).memory;

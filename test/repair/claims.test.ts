@@ -141,16 +141,13 @@ describe('the claims of Services', () => {
     expect(enterAll(enter, claimed)).toMatchObject({ error: undefined, listed: [{ type, message }] });
   });
 
-  test.each(ends)(
-    'a pass ends with the message of upstream after $name',
-    ({ enter, claimed, type, message, reason, note }) => {
-      const action = claimed.ports.length > 0 ? 'PortAllocation' : 'ClusterIPAllocation';
-      expect(enterAll(enter, claimed)).toMatchObject({
-        error: { code: type === 'full' ? 'Full' : 'Unknown', message },
-        listed: [{ type, message, event: { reason, action, note } }],
-      });
-    },
-  );
+  test.each(ends)('a pass ends as upstream does after $name', ({ enter, claimed, type, message, reason, note }) => {
+    const action = claimed.ports.length > 0 ? 'PortAllocation' : 'ClusterIPAllocation';
+    expect(enterAll(enter, claimed)).toMatchObject({
+      error: { code: type === 'full' ? 'Full' : 'Unknown', message },
+      listed: [{ type, message, event: { reason, action, note } }],
+    });
+  });
 
   test('an event about a Service refers to the uid and resourceVersion of the listed Service', () => {
     const listed = service('s', { clusterIP: '10.0.0.5', clusterIPs: ['10.0.0.5'], uid: 'u', resourceVersion: '7' });
@@ -198,14 +195,11 @@ describe('the claims of Services', () => {
     expect([range.claims, listed]).toEqual([[], []]);
   });
 
-  test.each(['10.1.0.0/24', '10.0.0.0'])(
-    'a pass does not start if the spec has the two ranges 10.0.0.0/24 and %s',
-    (other) => {
-      const ranges = ['10.0.0.0/24', other].map((spec) => answering(spec, 'recorded'));
-      const message = `10.0.0.0/24 and ${other} are not ranges of different families: correct the cluster spec`;
-      expect(() => clusterIpClaims(ranges)).toThrow(expect.objectContaining({ code: 'BadRange', message }));
-    },
-  );
+  test.each(['10.1.0.0/24', '10.0.0.0'])('a pass does not start with the ranges 10.0.0.0/24 and %s', (other) => {
+    const ranges = ['10.0.0.0/24', other].map((spec) => answering(spec, 'recorded'));
+    const message = `10.0.0.0/24 and ${other} are not ranges of different families: correct the cluster spec`;
+    expect(() => clusterIpClaims(ranges)).toThrow(expect.objectContaining({ code: 'BadRange', message }));
+  });
 
   test('a pass does not start without a range of node ports', () => {
     expect(() => nodePortClaims([])).toThrow('node ports have one range');
@@ -220,46 +214,20 @@ describe('node ports of a Service', () => {
   test.each<{ name: string; ports: readonly Port[]; health?: number; expected: readonly number[] }>([
     { name: 'a Service without ports claims no port', ports: [], expected: [] },
     { name: 'ports without a node port claim no port', ports: [...tcp(0), ...udp(0)], expected: [] },
-    {
-      name: 'different ports are claimed in the order of the Service',
-      ports: tcp(113, 111, 112),
-      expected: [113, 111, 112],
-    },
+    { name: 'ports are claimed in the order of the Service', ports: tcp(113, 111, 112), expected: [113, 111, 112] },
     { name: 'one port twice under TCP is claimed twice', ports: tcp(111, 111, 112), expected: [111, 111, 112] },
     { name: 'one port twice under UDP is claimed twice', ports: udp(111, 111, 112), expected: [111, 111, 112] },
+    { name: 'a port under TCP and UDP is claimed once', ports: [...tcp(111, 112), ...udp(111)], expected: [111, 112] },
+    { name: 'a port under TCP, then twice under UDP', ports: [...tcp(111), ...udp(111, 111)], expected: [111, 111] },
+    { name: 'an absent protocol counts as another', ports: [['', 111], ...tcp(111), ['', 111]], expected: [111, 111] },
+    { name: 'an own health check port is claimed', ports: tcp(111, 112), health: 113, expected: [111, 112, 113] },
     {
-      name: 'one port under TCP and UDP is claimed once',
-      ports: [...tcp(111, 112), ...udp(111)],
-      expected: [111, 112],
-    },
-    {
-      name: 'one port under TCP, and then twice under UDP',
-      ports: [...tcp(111), ...udp(111, 111)],
-      expected: [111, 111],
-    },
-    {
-      name: 'an absent protocol is treated as a protocol of its own',
-      ports: [['', 111], ...tcp(111), ['', 111]],
-      expected: [111, 111],
-    },
-    {
-      name: 'a health check port that no other port uses is claimed',
-      ports: tcp(111, 112),
-      health: 113,
-      expected: [111, 112, 113],
-    },
-    {
-      name: 'a health check port that a UDP port uses is claimed once',
+      name: 'a UDP port for health is claimed once',
       ports: [...udp(111), ...tcp(112)],
       health: 111,
       expected: [111, 112],
     },
-    {
-      name: 'a health check port that a TCP port uses is claimed twice',
-      ports: tcp(111, 112),
-      health: 112,
-      expected: [111, 112, 112],
-    },
+    { name: 'a TCP port for health is claimed twice', ports: tcp(111, 112), health: 112, expected: [111, 112, 112] },
     { name: 'a health check port is claimed even if there is no other port', ports: [], health: 144, expected: [144] },
   ])('$name', ({ ports: all, health = 0, expected }) => {
     const claims = all.map(([protocol, nodePort]) => ({ protocol, nodePort }));

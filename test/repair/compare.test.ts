@@ -63,7 +63,7 @@ const bits = ({ next }: Comparison) => ({
 
 test.each([
   {
-    strike: 'first',
+    strike: '1st',
     stored: {},
     expected: { taken: [2], once: [2], twice: [] },
     found: [
@@ -74,14 +74,9 @@ test.each([
       },
     ],
   },
+  { strike: '2nd', stored: struck([2], [], ago(INTERVAL)), expected: { taken: [2], once: [], twice: [2] }, found: [] },
   {
-    strike: 'second',
-    stored: struck([2], [], ago(INTERVAL)),
-    expected: { taken: [2], once: [], twice: [2] },
-    found: [],
-  },
-  {
-    strike: 'third and last',
+    strike: '3rd and last',
     stored: struck([], [2], ago(INTERVAL)),
     expected: { taken: [], once: [], twice: [] },
     found: [{ type: 'leak', message: 'the node port 30002 appears to have leaked: cleaning up', item: '30002' }],
@@ -114,23 +109,11 @@ describe('when an item gets a strike', () => {
   const twoThirds = (INTERVAL * 2) / 3;
 
   test.each([
-    {
-      name: 'is recorded two thirds of an interval after the last strikes of the range',
-      last: ago(twoThirds),
-      falls: true,
-    },
-    {
-      name: 'is not recorded earlier than two thirds of an interval after the last strikes of the range',
-      last: ago(twoThirds - 1),
-      falls: false,
-    },
+    { name: 'is recorded two thirds of an interval after the last strikes', last: ago(twoThirds), falls: true },
+    { name: 'is not recorded earlier after the last strikes', last: ago(twoThirds - 1), falls: false },
     { name: 'is not recorded twice by one pass', last: ago(INTERVAL, 'this'), falls: false },
-    { name: 'is recorded a long time after the last strikes of the range', last: ago(20 * INTERVAL), falls: true },
-    {
-      name: 'is not recorded if the last strikes of the range are dated slightly after the present time',
-      last: ago(-1000),
-      falls: false,
-    },
+    { name: 'is recorded a long time after the last strikes', last: ago(20 * INTERVAL), falls: true },
+    { name: 'is not recorded if the last strikes are dated slightly in the future', last: ago(-1000), falls: false },
   ])('a strike $name', ({ last, falls }) => {
     const decided = compared({ taken: [2, 5], stored: struck([2], [5], last) });
     expect(bits(decided)).toEqual(
@@ -279,10 +262,7 @@ const shown = ({ next, findings, counts }: Comparison) => ({
 describe('a held item', () => {
   test.each<{ name: string; terms: HoldTerms }>([
     { name: 'until later', terms: ANY },
-    {
-      name: 'until a time that is just over, because another clock might be behind',
-      terms: { ...ANY, untilMs: OVER + 1 },
-    },
+    { name: 'until just now, because another clock might be behind', terms: { ...ANY, untilMs: OVER + 1 } },
     { name: 'without an end', terms: { owner: 'team-a', takenUpBy: 'owner' } },
   ])('an item that is held $name and has no Service stays allocated, without a strike or a finding', ({ terms }) => {
     const holds = [{ ...terms, items: ['30002', '30004'] }];
@@ -338,24 +318,21 @@ describe('a held item', () => {
     expect(decided.next.holds).toEqual([{ ...ANY, items: ['30002'] }]);
   });
 
-  test.each([{ holdOwner: 'team-b' }, {}])(
-    'a held item is reported if a Service without the label of its owner uses it: %j',
-    (label) => {
-      const holds = [{ ...OWNERS, items: ['30002'] }];
-      const decided = compared({ holds, claims: [[30_002, service('s', label)]] });
-      expect(decided.findings).toEqual([
-        {
-          type: 'heldByAnother',
-          message:
-            'the node port 30002 for service a/s is held by team-a, and the Service does not have its label. Label it "kube-bootstrap-controller/hold-owner: team-a", and the next pass ends the hold; or recreate the Service',
-          item: '30002',
-          service: 'a/s',
-        },
-      ]);
-      expect(shown(decided)).toMatchObject({ taken: [2], holds, counts: { held: 1 } });
-      expect([...bitsOf(decided.proved)]).toEqual([2]);
-    },
-  );
+  test.each([{ holdOwner: 'team-b' }, {}])('a held item of a Service without its label is reported: %j', (label) => {
+    const holds = [{ ...OWNERS, items: ['30002'] }];
+    const decided = compared({ holds, claims: [[30_002, service('s', label)]] });
+    expect(decided.findings).toEqual([
+      {
+        type: 'heldByAnother',
+        message:
+          'the node port 30002 for service a/s is held by team-a, and the Service does not have its label. Label it "kube-bootstrap-controller/hold-owner: team-a", and the next pass ends the hold; or recreate the Service',
+        item: '30002',
+        service: 'a/s',
+      },
+    ]);
+    expect(shown(decided)).toMatchObject({ taken: [2], holds, counts: { held: 1 } });
+    expect([...bitsOf(decided.proved)]).toEqual([2]);
+  });
 
   test('the bit of a held item is set again if it was lost', () => {
     const holds = [{ ...ANY, items: ['30002'] }];

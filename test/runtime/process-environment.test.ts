@@ -14,14 +14,11 @@ const complete = {
   STACK: 'kube-bootstrap-controller-test',
 };
 
-test.each(['TABLE_NAME', 'REPORTING_INSTANCE', 'STACK'])(
-  'environmentFrom refuses the environment of a deployed function without the variable %s',
-  (name) => {
-    const build = () => environmentFrom({ ...complete, [name]: '' });
-    expect(build).toThrow(expect.objectContaining({ code: 'BadEnvironment' }));
-    expect(build).toThrow(`The environment variable ${name} is not set`);
-  },
-);
+test.each(['TABLE_NAME', 'REPORTING_INSTANCE', 'STACK'])('environmentFrom refuses variables without %s', (name) => {
+  const build = () => environmentFrom({ ...complete, [name]: '' });
+  expect(build).toThrow(expect.objectContaining({ code: 'BadEnvironment' }));
+  expect(build).toThrow(`The environment variable ${name} is not set`);
+});
 
 test('a deployed function reads kubeconfig files from the folder of its code', async () => {
   const { connect } = environmentFrom({ ...complete, LAMBDA_TASK_ROOT: '/var/task' });

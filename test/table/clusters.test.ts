@@ -80,18 +80,15 @@ describe('registerCluster', () => {
     [{ generation: 7 }, 8],
     [{ generation: 1 }, 2],
     ['not a range', 1],
-  ])(
-    'if a registration is missing, registerCluster gives the cluster the generation after that of its stored range: %j',
-    async (value, generation) => {
-      const table = memoryTable();
-      const put = (key: string, of: TableValue) =>
-        table.put({ cluster: SPEC.name, key, value: of, schema: 1 }, undefined);
-      won(await put('ranges/serviceips', value));
-      won(await put('other', { generation: 99 }));
-      await registerCluster(table, SPEC);
-      expect(await readCluster(table, SPEC.name)).toMatchObject({ generation, rangesGeneration: generation });
-    },
-  );
+  ])('a missing registration gets the generation after that of its range: %j', async (value, generation) => {
+    const table = memoryTable();
+    const put = (key: string, of: TableValue) =>
+      table.put({ cluster: SPEC.name, key, value: of, schema: 1 }, undefined);
+    won(await put('ranges/serviceips', value));
+    won(await put('other', { generation: 99 }));
+    await registerCluster(table, SPEC);
+    expect(await readCluster(table, SPEC.name)).toMatchObject({ generation, rangesGeneration: generation });
+  });
 
   test('registerCluster does not change a registration that a later version wrote', async () => {
     const table = memoryTable();
@@ -191,17 +188,12 @@ const registration = (spec: object) => plainValue({ generation: 1, rangesGenerat
 
 test.each<[string, Pick<Item, 'value' | 'schema'>, string, string]>([
   ['is not a map', { value: 'x', schema: 1 }, 'Corrupt', 'remove it to start again'],
-  [
-    'has the spec of another cluster',
-    { value: registration(SPEC), schema: 1 },
-    'Corrupt',
-    'holds the spec of prod-1; register both again.',
-  ],
+  ['has another spec', { value: registration(SPEC), schema: 1 }, 'Corrupt', 'holds the spec of prod-1; register'],
   [
     'has too many API servers',
     { value: registration({ apiServers: Array(1000).fill({}) }), schema: 1 },
     'Corrupt',
-    'not changed; register the cluster again, with its whole spec.',
+    'register the cluster again, with its whole spec',
   ],
   ['was written by a later version', { value: {}, schema: 2 }, 'SchemaTooNew', 'deploy the newer version'],
 ])('other registrations can still be listed if a registration %s', async (_, content, code, message) => {

@@ -38,6 +38,9 @@ const TOO_LARGE = ' was refused: the item is larger than the 400 KB that the tab
 const INVALID =
   ' was refused as invalid: the keys of the table must be "cluster" (partition) and "key" (sort), both text.';
 const refusal = (name: string, message?: string) => answered(name, { status: 400, ...(message && { message }) });
+const internal = answered('Internal', { status: 500, fault: 'server' });
+const failedWith = (name: string, attempts: number | string, advice: string) =>
+  ` failed (${name}, attempts: ${attempts})${advice}`;
 const unsentThrottling = Object.assign(new Error('no'), { name: 'ThrottlingException' });
 
 describe('the error of a call to the table', () => {
@@ -47,26 +50,11 @@ describe('the error of a call to the table', () => {
     ['a large collection', refusal('ItemCollectionSizeLimitExceededException'), 'ItemTooLarge', TOO_LARGE],
     ['a request that is too large', answered('Other', { status: 413 }), 'ItemTooLarge', TOO_LARGE],
     ['a table with other keys', refusal('ValidationException'), 'Unexpected', INVALID],
-    [
-      'a refusal whose message mentions a size',
-      refusal('Other', 'Item size'),
-      'Unexpected',
-      ' failed with Other; see the cause.',
-    ],
+    ['a refusal about a size', refusal('Other', 'Item size'), 'Unexpected', ' failed with Other; see the cause.'],
     ['an error before the request was sent', new Error('a defect'), 'Unexpected', ' failed with Error; see the cause.'],
     ['a thrown value that is not an error', null, 'Unexpected', ' failed with unknown error; see the cause.'],
-    [
-      'throttling before the request was sent',
-      unsentThrottling,
-      'Throttled',
-      ` failed (ThrottlingException, attempts: unknown)${THROTTLED}`,
-    ],
-    [
-      'an answer of 500',
-      answered('Internal', { status: 500, fault: 'server' }),
-      'Unavailable',
-      ` failed (Internal, attempts: 2)${READ_AGAIN}`,
-    ],
+    ['an unsent throttling', unsentThrottling, 'Throttled', failedWith('ThrottlingException', 'unknown', THROTTLED)],
+    ['an answer of 500', internal, 'Unavailable', failedWith('Internal', 2, READ_AGAIN)],
     ['no answer', refusedConnection, 'Unavailable', ` failed (ECONNREFUSED, attempts: 3)${READ_AGAIN}${VPC}`],
   ])('a call to the table fails with a code and a message after %s', (_, error, code, message) => {
     expect(errorOf(error)).toMatchObject({ code, message: `${WHAT}${message}`, cause: error });

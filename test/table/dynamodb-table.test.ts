@@ -157,22 +157,12 @@ describe('a DynamoDB table behind a faulty network', () => {
       ['with a lost reply and one later write', 'won', 'theirs', [overwrittenTimes(1)]],
       ['with a lost reply and 64 later writes', 'won', 'theirs', [overwrittenTimes(64)]],
       ['with a lost reply and 65 later writes', 'unclear', 'theirs', [overwrittenTimes(65)]],
-      [
-        'with a lost reply and a later write by an older version, which does not store earlier write ids',
-        'unclear',
-        'theirs',
-        [overwrittenByAnOlderVersion],
-      ],
+      ['with a lost reply and a later write by an older version', 'unclear', 'theirs', [overwrittenByAnOlderVersion]],
       ['that arrives only at its second attempt', 'won', 'ours', [dropRequest]],
       ['without any reply', 'won', 'ours', thrice(dropReply)],
       ['with every reply cut off', 'won', 'ours', thrice(cutReply)],
       ['with every reply truncated at its end', 'won', 'ours', thrice(truncateReply)],
-      [
-        'that succeeds at its last attempt and whose item is then overwritten',
-        'won',
-        'theirs',
-        [dropRequest, dropRequest, overwrittenTimes(1)],
-      ],
+      ['that succeeds at last, then overwritten', 'won', 'theirs', [dropRequest, dropRequest, overwrittenTimes(1)]],
       ['that succeeds before its retries are throttled', 'won', 'ours', [dropReply, ...throttle(2)]],
     ])('a put %s has the outcome "%s"', async (_, outcome, value, faults) => {
       const previous = await putNew();
@@ -196,11 +186,7 @@ describe('a DynamoDB table behind a faulty network', () => {
 
     test.each([
       ['has the outcome "lost" without a read', [], ['PutItem']],
-      [
-        'has the outcome "lost" even if the reply to its first attempt was dropped',
-        [dropReply],
-        ['PutItem', 'PutItem', 'GetItem'],
-      ],
+      ['has the outcome "lost" even if its first reply was dropped', [dropReply], ['PutItem', 'PutItem', 'GetItem']],
     ])('a refused put %s', async (_, faults, operations) => {
       const previous = await putNew();
       await overwrite();
@@ -234,9 +220,9 @@ describe('a DynamoDB table behind a faulty network', () => {
       [
         'that is denied',
         'AccessDenied',
-        [serviceError(400, 'AccessDeniedException', 'User: x is not authorized')],
+        [serviceError(400, 'AccessDeniedException', 'User: x')],
         1,
-        /allow dynamodb:PutItem on this table/,
+        /allow dynamodb:PutItem on/,
       ],
       ['that is invalid', 'Unexpected', [serviceError(400, 'ValidationException', 'No key')], 1, /keys/],
     ])('a put %s fails with %s', async (_, code, faults, tries, message) => {
@@ -289,11 +275,9 @@ describe('a DynamoDB table behind a faulty network', () => {
       expect(attempts('Query')).toBe(3);
     });
 
+    const unprocessed = JSON.stringify({ Responses: {}, UnprocessedKeys: { [TABLE]: { Keys: [] } } });
     test.each([
-      [
-        'of which the table leaves out items',
-        answer(200, JSON.stringify({ Responses: {}, UnprocessedKeys: { [TABLE]: { Keys: [] } } })),
-      ],
+      ['of which the table leaves out items', answer(200, unprocessed)],
       ['that an older role denies', serviceError(400, 'AccessDeniedException', 'User: x is not authorized')],
     ])('a batch %s is completed by reads of single items', async (_, fault) => {
       const item = await putNew();

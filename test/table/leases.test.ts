@@ -62,16 +62,13 @@ describeInEachTable('Leases', (open) => {
     ['shuttingDown', { seenDown: true }, { seenDown: true }],
     ['withdrawn', { withdrawnUntilMs: 7 }, { withdrawnUntilMs: 7 }],
     ['withdrawn and seen down', { withdrawnUntilMs: 7, seenDown: true }, { withdrawnUntilMs: 7, seenDown: true }],
-  ])(
-    'a lease in the state %s is stored without default values, and is read back unchanged',
-    async (_, fields, stored) => {
-      const table = await open();
-      await putLease(table, 'c', aLease(A, fields));
-      const { leases, item } = await readLeases(table, 'c');
-      expect(leases).toEqual([aLease(A, fields)]);
-      expect(item?.value).toEqual({ [A]: { generation: 1, expiresAtMs: NOW_MS + 15_000, ...stored } });
-    },
-  );
+  ])('a lease in the state %s is stored without defaults, and read back unchanged', async (_, fields, stored) => {
+    const table = await open();
+    await putLease(table, 'c', aLease(A, fields));
+    const { leases, item } = await readLeases(table, 'c');
+    expect(leases).toEqual([aLease(A, fields)]);
+    expect(item?.value).toEqual({ [A]: { generation: 1, expiresAtMs: NOW_MS + 15_000, ...stored } });
+  });
 
   test('changeLeases writes, changes and removes leases of several addresses with one put', async () => {
     const table = await open();
@@ -125,21 +122,18 @@ describe('changeLeases', () => {
     ['withdrawn', aLease(A), withdrawn],
     ['created', undefined, withdrawn],
     ['removed', aLease(A), undefined],
-  ])(
-    'changeLeases does not write the lease of an address that another writer has %s since the read, and changes the other addresses',
-    async (_, atRead, atPut) => {
-      const table = newTable();
-      const change = async (...to: [string, Lease | undefined][]) =>
-        changeLeases(table, 'c', await readLeases(table, 'c'), new Map(to));
-      const { present: read } = await change([A, atRead], [B, aLease(B)]);
-      const racing = before(table, () => change([A, atPut]));
-      const own = changes(aLease(A, { generation: 2 }), aLease(B, { generation: 2 }));
-      const { written, present } = await changeLeases(racing, 'c', read, own);
-      expect([...written]).toEqual([B]);
-      expect(present.leases).toEqual([...(atPut === undefined ? [] : [atPut]), aLease(B, { generation: 2 })]);
-      expect(await readLeases(table, 'c')).toEqual(present);
-    },
-  );
+  ])('changeLeases changes other leases than one that was %s since the read', async (_, atRead, atPut) => {
+    const table = newTable();
+    const change = async (...to: [string, Lease | undefined][]) =>
+      changeLeases(table, 'c', await readLeases(table, 'c'), new Map(to));
+    const { present: read } = await change([A, atRead], [B, aLease(B)]);
+    const racing = before(table, () => change([A, atPut]));
+    const own = changes(aLease(A, { generation: 2 }), aLease(B, { generation: 2 }));
+    const { written, present } = await changeLeases(racing, 'c', read, own);
+    expect([...written]).toEqual([B]);
+    expect(present.leases).toEqual([...(atPut === undefined ? [] : [atPut]), aLease(B, { generation: 2 })]);
+    expect(await readLeases(table, 'c')).toEqual(present);
+  });
 
   test('changeLeases on a table that withholds writes returns the changed leases, and does not report them as written', async () => {
     const table = unwrittenTable(newTable(), { nowMs: () => NOW_MS });

@@ -51,6 +51,11 @@ function unasked(): never {
   throw new Error('the table was asked');
 }
 
+const MISMATCHED = { code: 'MismatchedRange', message: 'the provided range does not match the current range' };
+const TOO_NEW = {
+  code: 'NotReady',
+  message: expect.stringMatching(/generation 3 of its spec, and this is generation 2/),
+};
 const NOT_READY = {
   code: 'NotReady',
   message: 'cannot allocate resources of type serviceipallocations at this time',
@@ -75,21 +80,11 @@ describe('Allocations from a stored range', () => {
 
   test.each<[string, Partial<StoredRange> | undefined, number, object]>([
     ['that no pass has saved', undefined, 1, NOT_READY],
-    [
-      'with another CIDR',
-      { range: 'fd01::/112' },
-      1,
-      { code: 'MismatchedRange', message: 'the provided range does not match the current range' },
-    ],
+    ['with another CIDR', { range: 'fd01::/112' }, 1, MISMATCHED],
     ['that an audit saved instead of a pass with allocator: table', { allocator: 'apiserver' }, 1, NOT_READY],
     ['of an older generation of the spec', { generation: 1 }, 2, NOT_READY],
     ['of an older generation of the spec and with another CIDR', { generation: 1, range: 'fd01::/112' }, 2, NOT_READY],
-    [
-      'of a newer generation of the spec',
-      { generation: 3 },
-      2,
-      { code: 'NotReady', message: expect.stringMatching(/generation 3 of its spec, and this is generation 2/) },
-    ],
+    ['of a newer generation of the spec', { generation: 3 }, 2, TOO_NEW],
   ])('a range %s refuses every operation and is not written', async (_, stored, rangesGeneration, refusal) => {
     const table = stored === undefined ? memoryTable() : await newTable({ data: fromBits([1]), ...stored });
     const before = await table.get('c', KEY);

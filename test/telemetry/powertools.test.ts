@@ -113,8 +113,8 @@ describe('samplesOf', () => {
     { name: 'no sample without leases and ranges', counts: { services: 3 }, samples: {} },
     { name: 'the number of active leases', counts: { addresses: 3, activeLeases: 2 }, samples: { activeLeases: 2 } },
     {
-      name: 'the used share of one range',
-      counts: { services: 3, allocated: 3, free: 251, capacity: 254 },
+      name: 'the share of one range',
+      counts: { services: 3, allocated: 3, capacity: 254 },
       samples: { fullestRangePercent: 1.1 },
     },
     {
@@ -122,11 +122,7 @@ describe('samplesOf', () => {
       counts: { allocated: 3, capacity: 254, secondaryAllocated: 128, secondaryCapacity: 256 },
       samples: { fullestRangePercent: 50 },
     },
-    {
-      name: 'less than 100 % for a range that is almost full',
-      counts: { allocated: 65_533, capacity: 65_534 },
-      samples: { fullestRangePercent: 99.9 },
-    },
+    { name: 'under 100 %', counts: { allocated: 65_533, capacity: 65_534 }, samples: { fullestRangePercent: 99.9 } },
     { name: 'no sample for a range without capacity', counts: { allocated: 0, capacity: 0 }, samples: {} },
   ])('samplesOf returns $name', ({ counts, samples }) => {
     expect(samplesOf(counts as Readonly<Record<string, number>>)).toEqual(samples);
