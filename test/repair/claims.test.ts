@@ -208,26 +208,11 @@ describe('the claims of Services', () => {
 
 type Port = readonly [protocol: string, nodePort: number];
 const tcp = (...all: number[]): Port[] => all.map((port) => ['TCP', port]);
-const udp = (...all: number[]): Port[] => all.map((port) => ['UDP', port]);
 
 describe('node ports of a Service', () => {
+  // The golden cases have the other Services.
   test.each<{ name: string; ports: readonly Port[]; health?: number; expected: readonly number[] }>([
-    { name: 'a Service without ports claims no port', ports: [], expected: [] },
-    { name: 'ports without a node port claim no port', ports: [...tcp(0), ...udp(0)], expected: [] },
-    { name: 'ports are claimed in the order of the Service', ports: tcp(113, 111, 112), expected: [113, 111, 112] },
-    { name: 'one port twice under TCP is claimed twice', ports: tcp(111, 111, 112), expected: [111, 111, 112] },
-    { name: 'one port twice under UDP is claimed twice', ports: udp(111, 111, 112), expected: [111, 111, 112] },
-    { name: 'a port under TCP and UDP is claimed once', ports: [...tcp(111, 112), ...udp(111)], expected: [111, 112] },
-    { name: 'a port under TCP, then twice under UDP', ports: [...tcp(111), ...udp(111, 111)], expected: [111, 111] },
     { name: 'an absent protocol counts as another', ports: [['', 111], ...tcp(111), ['', 111]], expected: [111, 111] },
-    { name: 'an own health check port is claimed', ports: tcp(111, 112), health: 113, expected: [111, 112, 113] },
-    {
-      name: 'a UDP port for health is claimed once',
-      ports: [...udp(111), ...tcp(112)],
-      health: 111,
-      expected: [111, 112],
-    },
-    { name: 'a TCP port for health is claimed twice', ports: tcp(111, 112), health: 112, expected: [111, 112, 112] },
     { name: 'a health check port is claimed even if there is no other port', ports: [], health: 144, expected: [144] },
   ])('$name', ({ ports: all, health = 0, expected }) => {
     const claims = all.map(([protocol, nodePort]) => ({ protocol, nodePort }));

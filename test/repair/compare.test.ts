@@ -99,12 +99,6 @@ test('an item with two strikes keeps them if the pass is not allowed to free ite
   expect(decided.counts).toMatchObject({ leaks: 0, mayHaveLeaked: 2 });
 });
 
-test('an allocated item without a Service loses its strikes when a Service claims it again', () => {
-  const decided = compared({ taken: [2, 3], claims: [30002], stored: struck([3], [2], ago(INTERVAL)) });
-  expect(bits(decided)).toEqual({ taken: [2, 3], once: [], twice: [3] });
-  expect(messages(decided)).toEqual([]);
-});
-
 describe('when an item gets a strike', () => {
   const twoThirds = (INTERVAL * 2) / 3;
 
@@ -123,12 +117,6 @@ describe('when an item gets a strike', () => {
     expect(messages(decided)).toEqual(falls ? ['the node port 30005 appears to have leaked: cleaning up'] : []);
   });
 
-  test('a new leak gets no strike if the last strikes of the range are recent', () => {
-    const decided = compared({ taken: [2], stored: struck([], [], ago(1)) });
-    expect(messages(decided)).toEqual([]);
-    expect(bits(decided)).toEqual({ taken: [2], once: [], twice: [] });
-  });
-
   test('if the last strikes of the range are dated far in the future, they get the present date, and no item is freed', () => {
     const decided = compared({ taken: [5], stored: struck([], [5], ago(-10 * INTERVAL)) });
     expect(bits(decided)).toEqual({ taken: [5], once: [], twice: [5] });
@@ -143,12 +131,6 @@ describe('when an item gets a strike', () => {
       turn: { fromZero: true },
     });
     expect(bits(decided)).toEqual({ taken: [2, 5], once: [2, 5], twice: [] });
-  });
-
-  test('a pass without leaks records no strike and does not change the date of the last strikes', () => {
-    const decided = compared({ taken: [2], claims: [30002], stored: struck([], [], ago(INTERVAL)) });
-    expect(decided.next.strikes.last).toEqual(ago(INTERVAL));
-    expect(decided.changed).toBe(false);
   });
 });
 
@@ -175,29 +157,9 @@ describe('a range that was saved with other bounds', () => {
     expect(bits(decided)).toEqual({ taken: [], once: [], twice: [] });
     expect(decided.counts.leaks).toBe(0);
   });
-
-  test('a range with new bounds is saved even if nothing is allocated', () => {
-    expect(compared({ stored: other }).changed).toBe(true);
-  });
 });
 
 describe('a comparison', () => {
-  test('the comparison removes recorded bits beyond the end of the range', () => {
-    const decided = compared({ taken: [2, 10, 4000], claims: [30002] });
-    expect(bits(decided).taken).toEqual([2]);
-    expect(decided.changed).toBe(true);
-  });
-
-  test('the comparison does not change the ranges that it compares', () => {
-    const stored = storedRange({ range: '30000-30009', data: fromBits([2, 3, 4]), ...struck([3], [4], ago(INTERVAL)) });
-    const rebuild = made(startRebuild(nodePorts, stored.range, stored));
-    rebuild.claim('30002', service('s'));
-    const compare = () => compareRange(rebuild, WORDS, PASS, 1);
-    const { bitOf: _, ...first } = compare();
-    expect(compare()).toMatchObject(first);
-    expect([rebuild.recorded.snapshot().data, rebuild.rebuilt.snapshot().data]).toEqual([stored.data, fromBits([2])]);
-  });
-
   test('a range whose items are all allocated or leaking is reported as full', () => {
     const decided = compared({ taken: [0, 1], claims: Array.from({ length: 9 }, (_, port) => 30001 + port) });
     expect(decided.findings.at(-1)).toEqual({
@@ -215,14 +177,6 @@ describe('a comparison', () => {
   ])('a comparison with $name reports a change: $changed', ({ stored, changed }) => {
     expect(compared({ taken: [2], claims: [30002], stored }).changed).toBe(changed);
   });
-
-  test('a range that was never saved always has a change to save', () => {
-    const rebuild = made(startRebuild(primary, '10.0.0.0/24', undefined));
-    expect(compareRange(rebuild, WORDS, PASS, 3)).toMatchObject({
-      changed: true,
-      next: { range: '10.0.0.0/24', data: new Uint8Array(0), generation: 3, allocator: 'table' },
-    });
-  });
 });
 
 describe('an item that admission allocated', () => {
@@ -236,12 +190,6 @@ describe('an item that admission allocated', () => {
     const decided = compared({ taken: [2, 3, 4], claims: [30_002], stored });
     expect(decided.next.unclaimed).toEqual([{ ...unclaimed[0], first: [], later: [3] }]);
     expect(decided.changed).toBe(true);
-  });
-
-  test('an item that admission allocated is no longer recorded as unclaimed if the bounds of the range change', () => {
-    const decided = compared({ taken: [2, 3, 4], stored: { unclaimed }, range: '30000-30011' });
-    expect(decided.next).not.toHaveProperty('given');
-    expect(bits(decided).taken).toEqual([2, 3, 4]);
   });
 });
 
