@@ -92,7 +92,9 @@ export class Pipelines {
     const request = { requestId: id, operation: 'allocate', items, hold, ...(takeUp && { takeUp }) } as const;
     const answer = await this.#ask(request, chance);
     const isOther = takeUp?.holdOwner === id;
-    if (answer === undefined && takeUp) for (const { value } of items) this.#claimed(String(value), id, isOther);
+    // A cluster that lost its registration refuses without reading what an earlier delivery of the request has done.
+    const isUnknown = answer === undefined || answer.error?.code === 'NotRegistered';
+    if (isUnknown && takeUp) for (const { value } of items) this.#claimed(String(value), id, isOther);
     // After `NotReady`, another delivery of the same request may have succeeded a moment later, once the range was ready.
     if (answer?.outcome === 'refused' && answer.error?.code !== 'NotReady') void this.#checkNothingLeft(id);
     if (answer?.outcome !== 'done') return undefined;

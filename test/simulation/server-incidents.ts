@@ -260,7 +260,7 @@ export async function moveControlPlane(world: World, chance: Chance): Promise<vo
   world.note('the control plane moves');
   servers.move(others, !servers.isRotating && chance.once(2));
   // A deregistration that is under way, or has an old kubeconfig, may write to the old control plane.
-  for (const address of ADDRESSES) world.endpoints.mayReturn(address, clock.nowMs + KNOWN_MS);
+  for (const address of new Set([...ADDRESSES, ...named])) world.endpoints.mayReturn(address, clock.nowMs + KNOWN_MS);
   await apply(world, { apiServers: others.map((address) => aServer(address)) });
   await clock.wait(10_000 + chance.pick(30_000));
 }
