@@ -7,7 +7,7 @@ import { conditionsOf } from './alarms.ts';
 interface Rule {
   readonly expr: string;
   readonly minutes: number;
-  /** A query whose series name the affected clusters. */
+  /** A query with a series for each affected cluster. */
   readonly clusters?: string;
 }
 

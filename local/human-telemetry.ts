@@ -32,7 +32,7 @@ interface Sentence {
   readonly style?: Parameters<Paint>[0];
 }
 
-/** Wide enough for the longest id of a loop. */
+/** The width of the column of loops, which is enough for the longest id. */
 const LOOP_WIDTH = 18;
 
 /** The sentence for an entry of each of these log fields. An entry of another field is printed as `name: entry`. */

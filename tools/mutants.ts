@@ -35,7 +35,8 @@ const MOST_OF_A_MODULE = 20;
 const SILENT_MS = 150_000;
 const LEAST_KILLED = 0.9;
 /**
- * The required share for a sample. It is lower than that for all mutants, because a sample might consist of the worst modules.
+ * The share of mutants that tests must detect in a sample. It is lower than the share of all mutants, because a sample might consist
+ * of the worst modules.
  */
 const LEAST_OF_SAMPLE = 0.85;
 

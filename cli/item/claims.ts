@@ -29,7 +29,7 @@ export interface IpAddress {
   /** `namespace/name` of a Service, or `gateways.gateway.networking.k8s.io namespace/name`. */
   readonly parent: string;
   readonly isOfService: boolean;
-  /** Absent: the API servers manage the object. */
+  /** The manager of the object; absent if the API servers manage it. */
   readonly managedBy?: string;
   readonly hasWrongLabels: boolean;
   readonly createdAtMs?: number;

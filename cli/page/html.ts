@@ -77,7 +77,7 @@ export function shownOf(shown: number, all: number, command: string): Html {
 export interface HtmlTableOptions<Row> {
   readonly caption: string;
   readonly columns: readonly Column<Row>[];
-  /** Returns the address of the page of a row. Absent: the first cell is no link. */
+  /** Returns the URL of a row's page. If it is absent, the first cell is not a link. */
   readonly link?: ((row: Row) => string) | undefined;
 }
 

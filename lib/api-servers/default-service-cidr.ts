@@ -10,8 +10,8 @@ import type { ClusterPort, CreateResult } from '../kubernetes/cluster-port.ts';
 import type { ClusterSpec } from '../spec/cluster-spec.ts';
 
 /**
- * Creates the ServiceCIDR `kubernetes`. Does not if the Service has an address of another range: the API servers would allocate
- * from both.
+ * Creates the ServiceCIDR `kubernetes`, unless the Service has an address of another range: the API servers would then allocate
+ * from both ranges.
  */
 export async function createDefaultServiceCidr(
   kubernetes: ClusterPort,

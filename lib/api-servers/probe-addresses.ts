@@ -214,7 +214,7 @@ function publishable(records: ParsedRecords, { host }: SharedHostSpec, spec: Clu
   return { addresses, findings };
 }
 
-/** The records by canonical text: a target group or a Service may spell an address differently. */
+/** The addresses of a source by canonical text: a target group and a Service may spell the same address differently. */
 type ParsedRecords = ReadonlyMap<string, Address | undefined>;
 
 function parsedRecords(found: readonly unknown[]): ParsedRecords {

@@ -144,8 +144,8 @@ function isOld(previous: RunRecord, nowMs: number): boolean {
 }
 
 /**
- * Writes the record of a pass, with `always` even if nothing changed. Never throws. Returns the pass. If the record cannot be
- * written, the returned pass counts as failed, because the next pass needs the state in the record.
+ * Writes the record of a pass. If `always` is set, writes it even if nothing changed. Never throws. Returns the pass, which counts
+ * as failed if the write failed, because the next pass needs the state in the record.
  */
 export async function recordPass(
   environment: Pick<Environment, 'startDeadline' | 'table'>,

@@ -84,8 +84,8 @@ export function planTicks(loop: Loop, all: readonly Ticking[], options: PlanOpti
 }
 
 /**
- * Spreads clusters over seconds by a hash of the name, because Lambda's pollers do not receive the ticks of a fleet at once.
- * Clusters are not spread if all messages can be processed at once, because spreading would need more messages.
+ * Spreads the ticks of clusters over the seconds of a minute, by a hash of the name: Lambda's pollers cannot receive the ticks of a
+ * whole fleet in one second. If all messages can be processed in one second, it does not, because that would need more messages.
  */
 function spread(
   some: readonly Ticking[],
@@ -148,8 +148,8 @@ export function plannedTick(tick: TickMessage, nowMs: number): PlannedTick {
 }
 
 /**
- * Returns the next tick of suspects whose passes have ended. If a suspect ends its process, this function is not reached, and the
- * suspect has no tick until the next minute.
+ * Returns the next tick of suspects whose passes have ended. If the pass of a suspect ends its process, this function does not run,
+ * and the suspect has no tick until the next minute.
  */
 export function followingTick(tick: TickMessage, nowMs: number): PlannedTick[] {
   const { loop, dueAtMs, followedUntilMs = 0 } = tick;

@@ -98,8 +98,8 @@ export function serviceFindings(spec: ClusterSpec, service: ServiceObject | unde
 
 /**
  * Returns the Service `default/kubernetes` as upstream creates it (`CreateOrUpdateMasterServiceIfNeeded` of
- * `pkg/controlplane/controller/kubernetesservice/controller.go`). It has no selector and the first address of the primary range.
- * It has one family unless the spec asks for both.
+ * `pkg/controlplane/controller/kubernetesservice/controller.go`). It has no selector, and its cluster IP is the first
+ * address of the primary range. It has one family unless the spec asks for both.
  */
 function desiredService(spec: ClusterSpec): ServiceObject {
   return {

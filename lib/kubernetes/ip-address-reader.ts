@@ -31,8 +31,8 @@ export const IP_ADDRESS_READER: ItemReader<IPAddressRecord> = {
 };
 
 /**
- * Returns the start of a text in JSON, because API servers do not limit the texts of a parentRef. No Service has such a long
- * name.
+ * Returns the first `LONGEST_TEXT` characters of a JSON string, because API servers do not limit the strings of a parentRef. The
+ * names of Services are shorter.
  */
 function startIn(record: JsonRecord, field: string): string {
   const value = record[field] ?? '';

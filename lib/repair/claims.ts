@@ -4,7 +4,7 @@ import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
 import { CodedError } from '../util/values.ts';
 
 export type RepairErrorCode =
-  /** An allocator reported that its range is full although more claims followed. */
+  /** An allocator reported that its range is full before all claims were allocated. */
   | 'Full'
   /** An allocator refused a claim for an unexpected reason. */
   | 'Unknown'

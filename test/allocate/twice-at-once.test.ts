@@ -95,7 +95,7 @@ test('two invocations of one request return the same answer although one is inte
   await fc.assert(property, { numRuns: runs(40) });
 });
 
-test('a late invocation of a request releases its items if a Service has claimed the items in the answer of an earlier invocation', async () => {
+test('if a Service has claimed the items that the first invocation of a request allocated, a later invocation releases the items that it allocated itself', async () => {
   const world = await withFree(4);
   const items: AllocateRequest['items'] = [{ range: 'serviceips', next: true }];
   let puts = 0;

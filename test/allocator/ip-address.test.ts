@@ -200,7 +200,7 @@ describe('An IP range', () => {
     );
   });
 
-  test('an IP range still lists addresses of a snapshot above the maximum size of a range, although it does not allocate such addresses', () => {
+  test('an IP range lists addresses of a snapshot that are beyond the maximum size of a range, but never allocates such addresses', () => {
     const range = ipRange('fd00::/64');
     range.restore(fromBits([4, 65_535]));
     expect(itemsOf(range)).toEqual(['fd00::5', 'fd00::1:0']);

@@ -151,7 +151,7 @@ describe('the findings of a pass', () => {
     expect(Object.values(events)).toMatchObject([{ count: 2 }]);
   });
 
-  test('the number of findings in the record and the metrics includes findings that the report does not list and findings that the record omits', async () => {
+  test('the record and the metrics count all findings, including those that the report or the record does not list', async () => {
     const world = await aDispatchWorldOf({});
     const unlisted = new Map([['invalid', 7] as const, ['repair', 3] as const]);
     const findings = Array.from({ length: 25 }, () => found);

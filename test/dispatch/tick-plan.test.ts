@@ -40,7 +40,7 @@ describe('planTicks', () => {
     expect([...smaller].filter(([name, second]) => second !== larger.get(name))).toEqual([]);
   });
 
-  test('the first tick of a cluster is sent at once if its second of the minute has passed, and otherwise keeps its second', () => {
+  test('the first tick of a cluster is sent immediately if its time within the minute has passed, and otherwise at that time', () => {
     const plan = planTicks('kubernetes-service', clusters(1_000), { ...AT, nowMs: MINUTE + 5_000 });
     const delays = plan.filter(({ isFirst }) => isFirst).map(({ delaySeconds }) => delaySeconds);
     expect([...new Set(delays)].toSorted()).toEqual([0, 1, 2, 3, 4]);

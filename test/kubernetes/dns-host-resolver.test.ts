@@ -85,7 +85,7 @@ describe('the look-up for a connection', () => {
     ['ENOTFOUND', 'ENODATA', 'ENOTFOUND'],
     ['ENODATA', 'ESERVFAIL', 'EAI_AGAIN'],
     ['ETIMEOUT', 'ETIMEOUT', 'EAI_AGAIN'],
-  ])('a look-up for a connection whose two queries fail with %s and %s fails with %s', async (ipv4, ipv6, code) => {
+  ])('if the two queries of a look-up fail with %s and %s, the look-up fails with %s', async (ipv4, ipv6, code) => {
     nameServers(failing(ipv4), failing(ipv6));
     await expect(find('api.example.com', { all: true })).rejects.toMatchObject({ code });
   });

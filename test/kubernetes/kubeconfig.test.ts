@@ -147,7 +147,7 @@ describe('a kubeconfig file', () => {
   });
 });
 
-describe('a kubeconfig is refused with a resolution and without its contents', () => {
+describe('the error for a refused kubeconfig contains a resolution, but no contents of the kubeconfig', () => {
   const withUser = (fields: object) => kubeconfig({}, fields);
   const withCluster = (fields: object) => kubeconfig(fields, withToken);
   const withTop = (fields: object) => kubeconfig({}, withToken, fields);

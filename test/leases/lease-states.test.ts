@@ -171,7 +171,7 @@ describe('a probe by a tick', () => {
     expect(decide(before, own, outcomes && { outcomes })).toEqual(changes);
   });
 
-  test('the first late answer changes only the time of the first late answer', () => {
+  test('the first late answer is recorded with its time, and changes nothing else in the lease', () => {
     expect(decide(lease(), late)).toEqual([[ADDRESS, lease({ lateSinceMs: NOW_MS })]]);
   });
 

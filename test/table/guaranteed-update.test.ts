@@ -228,7 +228,7 @@ test('pieces of work with the same key run one after the other, each after the p
   expect(begun).toEqual(['first', 'other', 'second', 'third']);
 });
 
-test('if the signal of work that never ends aborts, the next work with that key begins', async () => {
+test('if work that never ends is aborted by its signal, the next work with the same key begins', async () => {
   const turns = new Turns();
   const stuck = new AbortController();
   void turns.take('key', stuck.signal, () => new Promise(() => {}));

@@ -150,7 +150,7 @@ function addressFaultsOfAll(): AddressFault[] {
   return [...addressFaults({ services, addresses, isServed: () => true })];
 }
 
-describe("upstream's reasons", () => {
+describe('the event reasons of upstream', () => {
   const refusals = (['AlreadyAllocated', 'NotInRange', 'Full', 'NotReady'] as const).map((code) =>
     refused(code, 'test'),
   );
