@@ -15,6 +15,7 @@ import { withAddresses, withNodePorts } from '../repair/services.ts';
 import { aClusterSpec, aHost, type SpecFields } from '../support/a-cluster-spec.ts';
 import { anEndpoints } from '../support/an-endpoints.ts';
 import { A, B, C, READY, SHUTTING_DOWN, SILENT } from '../support/endpoints-world.ts';
+import { turnHooksOff } from '../support/memory-cluster.ts';
 import { putLease, withdraw } from '../support/put-lease.ts';
 import { stockCidr, stockRecord, stockService } from '../support/stock-objects.ts';
 import { CLUSTER, endpointsWorld, LoopWorld, serversAt } from './loop-world.ts';
@@ -68,20 +69,9 @@ async function settledWorld(addresses: readonly string[], spec: SpecFields = {})
   return world;
 }
 
-/**
- * Returns a world whose API server refuses the Service until there is a ServiceCIDR, as one without its start-up hooks does.
- */
 async function hooksOff(): Promise<LoopWorld> {
   const world = await endpointsWorld([A, B]);
-  const { cluster } = world;
-  cluster.beforeWrite = (verb, { kind }) => {
-    if (verb !== 'create' || kind !== 'Service') return undefined;
-    if (cluster.find({ kind: 'Namespace', name: 'default' }) === undefined) {
-      return { outcome: 'namespaceUnavailable', message: 'namespaces "default" not found' };
-    }
-    const isAllocatable = cluster.find({ kind: 'ServiceCIDR', name: 'kubernetes' }) !== undefined;
-    return isAllocatable ? undefined : { outcome: 'invalid', message: 'no ServiceCIDR' };
-  };
+  turnHooksOff(world.cluster);
   return world;
 }
 

@@ -2,11 +2,10 @@ import { describe, expect, test } from '@jest/globals';
 import type { ServiceObject } from '../../lib/cluster/published-objects.ts';
 import { ClusterError, type ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import { A, type EndpointsWorld, settled, worldOf } from '../support/endpoints-world.ts';
-import type { WriteAnswer } from '../support/memory-cluster.ts';
+import { turnHooksOff, type WriteAnswer } from '../support/memory-cluster.ts';
 
 const SERVICE = { kind: 'Service', namespace: 'default', name: 'kubernetes' } as const;
 const SERVICE_CIDR = { kind: 'ServiceCIDR', name: 'kubernetes' } as const;
-const NAMESPACE = { kind: 'Namespace', name: 'default' } as const;
 
 /** Changes the type of the Service as another writer. */
 function makeNodePort({ cluster }: EndpointsWorld): void {
@@ -20,22 +19,10 @@ function answerService({ cluster }: EndpointsWorld, answer: WriteAnswer): void {
   cluster.beforeWrite = (_verb, { kind }) => (kind === 'Service' ? answer : undefined);
 }
 
-/** Makes the API server refuse the Service until its namespace and the ServiceCIDR exist. */
-function withHooksOff(world: EndpointsWorld): EndpointsWorld {
-  world.cluster.beforeWrite = (_verb, { kind }) => {
-    if (kind !== 'Service') return undefined;
-    if (world.cluster.find(NAMESPACE) === undefined) {
-      return { outcome: 'namespaceUnavailable', message: 'namespaces "default" not found' };
-    }
-    if (world.cluster.find(SERVICE_CIDR) === undefined) return { outcome: 'invalid', message: 'no ServiceCIDR' };
-    return undefined;
-  };
-  return world;
-}
-
 describe('the kubernetes Service of a cluster', () => {
   test('if the post-start hooks of the API server are off, the tick creates the namespace, a ServiceCIDR of both ranges and the Service', async () => {
-    const world = withHooksOff(worldOf(A)).change({ serviceClusterIPRanges: ['10.0.0.0/24', 'fd00::/112'] });
+    const world = worldOf(A).change({ serviceClusterIPRanges: ['10.0.0.0/24', 'fd00::/112'] });
+    turnHooksOff(world.cluster);
     const report = await world.tick();
     expect(report.errors).toEqual([]);
     expect(world.cluster.find(SERVICE_CIDR)).toMatchObject({
@@ -52,7 +39,8 @@ describe('the kubernetes Service of a cluster', () => {
   });
 
   test('the tick retries the creation of the Service until the allocator of the API server knows the new ServiceCIDR', async () => {
-    const world = withHooksOff(worldOf(A));
+    const world = worldOf(A);
+    turnHooksOff(world.cluster);
     const { beforeWrite } = world.cluster;
     let known = false;
     world.cluster.beforeWrite = (verb, object) =>

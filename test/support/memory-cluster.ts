@@ -70,3 +70,15 @@ export function memoryCluster(objects: readonly KubernetesObject[] = [], nowMs?:
 }
 
 const JSON_TYPE = { 'content-type': 'application/json' };
+
+/** Makes the API server refuse Services until their namespace and a ServiceCIDR exist, as one without its start-up hooks does. */
+export function turnHooksOff(cluster: MemoryCluster): void {
+  cluster.beforeWrite = (verb, { kind }) => {
+    if (verb !== 'create' || kind !== 'Service') return undefined;
+    if (cluster.find({ kind: 'Namespace', name: 'default' }) === undefined) {
+      return { outcome: 'namespaceUnavailable', message: 'namespaces "default" not found' };
+    }
+    const isAllocatable = cluster.find({ kind: 'ServiceCIDR', name: 'kubernetes' }) !== undefined;
+    return isAllocatable ? undefined : { outcome: 'invalid', message: 'no ServiceCIDR' };
+  };
+}

@@ -78,13 +78,6 @@ describeInEachTable('A stored range', (open) => {
   });
 });
 
-test('saveRange returns "lost" if another caller has already initialised the range', async () => {
-  const table = memoryTable();
-  won(await saveRange(table, 'c', KEY, STORED, undefined));
-  expect(await saveRange(table, 'c', KEY, UNSTRUCK, undefined)).toMatchObject({ outcome: 'lost' });
-  expect((await readItem(table)).stored).toEqual(STORED);
-});
-
 test('saveRange writes nothing if the range is unchanged', async () => {
   const table = memoryTable();
   const first = won(await saveRange(table, 'c', KEY, STORED, undefined));
