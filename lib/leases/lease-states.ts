@@ -138,8 +138,8 @@ export function hasMissedTwice({ misses, missedAtMs, expiresAtMs }: Lease): bool
 export interface Withdrawal {
   readonly untilMs: number;
   /**
-   * True if the server itself shuts down and releases its lease. The next answer of 200 then comes from its next start and
-   * ends the withdrawal.
+   * True if the agent of the server withdraws it because its host shuts down. The lease becomes that of the agent: no pass probes
+   * the server, which may still answer before its end, and the next heartbeat ends the withdrawal.
    */
   readonly goingDown?: boolean;
 }
@@ -154,6 +154,7 @@ export function withdrawn(lease: Lease, { untilMs, goingDown = false }: Withdraw
   const endsMs = already === undefined ? Math.max(lease.expiresAtMs, lastPublishedMs(lease, nowMs)) : lease.expiresAtMs;
   return {
     ...lease,
+    source: goingDown ? 'agent' : lease.source,
     expiresAtMs: goingDown ? Math.min(endsMs, nowMs) : endsMs,
     state: 'withdrawn',
     withdrawnUntilMs: Math.max(untilMs, already?.withdrawnUntilMs ?? 0),

@@ -322,7 +322,7 @@ describe('a withdrawal', () => {
   });
 
   test('a withdrawal ends the lease if its reason is that the server shuts down', () => {
-    const released = { ...until, seenDown: true };
+    const released = { ...until, seenDown: true, source: 'agent' } as const;
     const going = { untilMs, goingDown: true };
     expect(withdrawn(lease(), going, NOW_MS)).toEqual(lease({ ...released, expiresAtMs: NOW_MS }));
     expect(withdrawn(lease({ ...until, ...expired }), going, NOW_MS)).toEqual(lease({ ...released, ...expired }));

@@ -55,6 +55,17 @@ describe('an API server with an agent', () => {
     expect(world.published()).toEqual([A, B]);
   });
 
+  test('a tick does not publish an API server that its agent has withdrawn and that still answers, although a tick took its lease', async () => {
+    const world = aWorld().answer(READY, A, B);
+    await world.tick();
+    await goDown(world);
+    await world.tick(1_000);
+    expect([world.published(), (await world.lease(B))?.state]).toEqual([[A], 'withdrawn']);
+    await world.heartbeat(B);
+    await world.tick(1_000);
+    expect(world.published()).toEqual([A, B]);
+  });
+
   test('after the withdrawal of an API server, a tick probes it if its agent does not refresh the lease', async () => {
     const world = aWorld().answer(READY, A, B);
     await world.heartbeat(B);
