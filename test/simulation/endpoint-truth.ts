@@ -76,6 +76,8 @@ class AddressTruth {
   /** The last time at which a probe proved that the process of the server had ended. Its next start ends a withdrawal. */
   endedAtMs = Number.NEGATIVE_INFINITY;
   undoneAtMs: number | undefined;
+  /** The last time at which another client published the address, for example its own API server at its start. */
+  addedByOtherAtMs = Number.NEGATIVE_INFINITY;
 }
 
 /** Compares every change of the published addresses with what API servers and people really did. */
@@ -188,7 +190,7 @@ export class EndpointTruth {
     if (known.mayReturnMs >= askedAtMs) return;
     if (known.endedAtMs >= known.leavingSinceMs - PASS_MS) return;
     known.withdrawnUntilMs = Math.max(untilMs - SKEW_MS, known.withdrawnUntilMs);
-    if (this.published().includes(address)) {
+    if (this.published().includes(address) && known.addedByOtherAtMs < askedAtMs) {
       this.#world.violate('toldWithdrawn', `a deregistration answered that ${address} is not published, and it is`);
     }
   }
@@ -207,13 +209,12 @@ export class EndpointTruth {
     known.mayReturnMs = Math.max(untilMs, known.mayReturnMs);
   }
 
-  /** Records that no withdrawal applies to the address any more, unless an invocation may still mark it. */
+  /** Records that no withdrawal applies to the address any more, although an invocation may still mark it. */
   returned(address: string): void {
     const known = this.#of(address);
     known.undoneAtMs = this.#now;
-    if (known.markedUntilMs > this.#now || known.running > 0) return;
     known.withdrawnUntilMs = 0;
-    known.leavingUntilMs = this.#now;
+    if (known.markedUntilMs <= this.#now && known.running === 0) known.leavingUntilMs = this.#now;
   }
 
   /** Returns whether a probe at or after `sinceMs` proves that the server is down. */
@@ -291,8 +292,12 @@ export class EndpointTruth {
         : endpointAddresses(plane.find<EndpointsObject>(kind, 'default', name));
     const before = this.#published.get(`${kind}/${name}`) ?? [];
     this.#published.set(`${kind}/${name}`, now);
-    if (this.call === undefined && now.length === 0) this.#emptiedAtMs = this.#now;
-    if (this.call !== undefined && now.join() !== before.join()) this.#checkChange(kind, before, now, this.call);
+    if (this.call !== undefined) {
+      if (now.join() !== before.join()) this.#checkChange(kind, before, now, this.call);
+      return;
+    }
+    if (now.length === 0) this.#emptiedAtMs = this.#now;
+    for (const added of now) if (!before.includes(added)) this.#of(added).addedByOtherAtMs = this.#now;
   }
 
   #checkChange(kind: string, before: readonly string[], now: readonly string[], call: Call): void {
