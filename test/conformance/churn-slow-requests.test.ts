@@ -23,7 +23,7 @@ import { runningHandlers } from './running-control-plane.ts';
 /** The number of lives of each worker is half of it. 66 are about thirty minutes. */
 const STEPS = Number(process.env['CHURN_STEPS'] ?? 2);
 const WORKERS = 10;
-const LONGEST_MS = STEPS > 2 ? 24_000 : 6_000;
+const LONGEST_MS = STEPS > 2 ? 24_000 : 12_000;
 jest.setTimeout(180_000 + STEPS * 60_000);
 /** The ranges are small, so that an address that is free is allocated again soon. */
 const RANGES = '10.96.0.0/26,fd00:10:96::/122';

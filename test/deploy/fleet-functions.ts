@@ -16,6 +16,8 @@ const STACK = 'stack';
 
 interface FunctionOptions extends Pick<Runnable, 'folder' | 'limitMs' | 'cpuShare'> {
   readonly memoryMb: number;
+  /** Options of Node.js in addition to the size of the heap. */
+  readonly nodeOptions?: string;
   readonly environment?: Readonly<Record<string, string>>;
 }
 
@@ -74,7 +76,7 @@ export async function startFleetTable() {
       await claimCluster(table, name, STACK);
     },
     /** Runs the function of a loop from its bundle in `folder`, with the heap size for its memory. */
-    run: (loop: Loop, { memoryMb, environment, folder, ...options }: FunctionOptions) => {
+    run: (loop: Loop, { memoryMb, nodeOptions = '', environment, folder, ...options }: FunctionOptions) => {
       const running = runFunction({
         ...{ folder, opt: '', handler: `functions/${loop}.handler` },
         environment: {
@@ -85,7 +87,7 @@ export async function startFleetTable() {
           AWS_ACCESS_KEY_ID: 'local',
           AWS_SECRET_ACCESS_KEY: 'local',
           AWS_ENDPOINT_URL: server.endpoint,
-          NODE_OPTIONS: heapOptions(memoryMb),
+          NODE_OPTIONS: `${heapOptions(memoryMb)} ${nodeOptions}`,
           ...environment,
         },
         ...options,

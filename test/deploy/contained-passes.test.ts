@@ -1,0 +1,89 @@
+import { createHash } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { bundleFunctions } from '../support/bundled-functions.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+import type { RunningFunction } from './emulator-function.ts';
+import { startClusters, startFleetTable } from './fleet-functions.ts';
+import { FunctionQueue, longestGapMs } from './function-queue.ts';
+
+const LOOP = 'kubernetes-service';
+const MEMORY_MB = 256;
+const INTERVAL_MS = 10_000;
+/** The time limit of a function. With the deployed values, 55 s and 65 s, the test would take too long. */
+const FUNCTION_TIMEOUT_MS = 15_000;
+const HIDDEN_MS = 18_000;
+/** The time between two scheduled events. It is 60 s in production. */
+const MINUTE_MS = 25_000;
+const CLUSTERS = Array.from({ length: 16 }, (_, index) => `c-${String(index).padStart(2, '0')}`);
+const [HOSTILE = '', ...HEALTHY] = CLUSTERS;
+
+/**
+ * Code that does not stop at the deadline of its pass. The process runs the code at its first connection to the hostile cluster.
+ */
+const ATTACKS = {
+  'an endless loop': 'for (;;);',
+  'a heap bomb': 'const kept = []; for (;;) kept.push(new Array(10_000).fill(kept.length));',
+} as const;
+
+const folder = temporaryFolder();
+let clusters: Awaited<ReturnType<typeof startClusters>>;
+/** The times of all calls to each API server. */
+const calledMs = new Map<string, number[]>();
+
+beforeAll(async () => {
+  await bundleFunctions(folder, [LOOP]);
+  clusters = await startClusters(CLUSTERS, (name) => calledMs.get(name)?.push(Date.now()));
+});
+
+async function startFunction(attack: string, cpuShare: number, queue: FunctionQueue): Promise<RunningFunction> {
+  const table = await startFleetTable();
+  for (const [name, { kubeconfigFile, url }] of clusters) await table.register(name, kubeconfigFile, url);
+  const hook = join(folder, `${createHash('md5').update(attack).digest('hex')}.mjs`);
+  const { port } = new URL(clusters.get(HOSTILE)?.url ?? '');
+  await writeFile(
+    hook,
+    `import { Socket } from 'node:net';
+    const { connect } = Socket.prototype;
+    Socket.prototype.connect = function (...args) {
+      const [options] = Array.isArray(args[0]) ? args[0] : args;
+      if (Number(options?.port) === ${port}) setTimeout(() => { ${attack} }, 20);
+      return connect.apply(this, args);
+    };`,
+  );
+  const sqs = await queue.start();
+  return table.run(LOOP, {
+    folder,
+    memoryMb: MEMORY_MB,
+    nodeOptions: `--import ${hook}`,
+    limitMs: FUNCTION_TIMEOUT_MS,
+    cpuShare,
+    environment: { TICK_QUEUE_URL: `${sqs}/0/ticks`, AWS_ENDPOINT_URL_SQS: sqs },
+  });
+}
+
+/** Returns the longest time without a call to the API server of a healthy cluster, from `fromMs` to `toMs`. */
+function longestSilenceMs(fromMs: number, toMs: number): number {
+  return Math.max(...HEALTHY.map((name) => longestGapMs(calledMs.get(name) ?? [], fromMs, toMs)));
+}
+
+describe('a pass that does not stop at its deadline, in a fleet with fifteen healthy clusters and with the CPU share of Lambda', () => {
+  test.each([
+    { attack: 'an endless loop', cpuShare: 0.145 },
+    { attack: 'a heap bomb', cpuShare: 0.29 },
+  ] as const)(
+    'if a pass runs $attack with $cpuShare of a core, the other clusters miss at most the ticks of two minutes',
+    async ({ attack, cpuShare }) => {
+      for (const name of CLUSTERS) calledMs.set(name, []);
+      const queue = new FunctionQueue(HIDDEN_MS);
+      const running = await startFunction(ATTACKS[attack], cpuShare, queue);
+      const startMs = Date.now();
+      await queue.run(running, [startMs, startMs + MINUTE_MS], startMs + 60_000);
+      const endMs = Date.now();
+      expect(longestSilenceMs(startMs, endMs)).toBeLessThan(2 * MINUTE_MS);
+      expect(longestSilenceMs(startMs + 1.5 * MINUTE_MS, endMs)).toBeLessThan(2 * INTERVAL_MS);
+      await running.stop();
+    },
+  );
+});
