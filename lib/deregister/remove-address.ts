@@ -135,7 +135,7 @@ async function fence({ kubernetes, nowMs, address, family }: Removal): Promise<s
 }
 
 /**
- * Returns true if an object publishes the address. With `mayBeAdded`, also returns true if the object is missing: a pass may
+ * Returns true if an object publishes the address. With `mayBeAdded`, also returns true if an object is missing: a pass may
  * be about to create it with the address, and no resourceVersion can make that write fail.
  */
 async function isPublished({ kubernetes, address, family }: Removal, mayBeAdded: boolean): Promise<boolean> {
@@ -145,10 +145,8 @@ async function isPublished({ kubernetes, address, family }: Removal, mayBeAdded:
     kubernetes.get<EndpointsObject>(ENDPOINTS_REF),
     kubernetes.list<EndpointSliceObject>('EndpointSlice', KUBERNETES_SERVICE.namespace, selector),
   ]);
-  const isThere =
-    refs.Endpoints === undefined
-      ? slices.some(({ metadata }) => metadata.name === refs.EndpointSlice.name)
-      : endpoints !== undefined;
-  if (mayBeAdded && !isThere) return true;
+  const hasSlice = slices.some(({ metadata }) => metadata.name === refs.EndpointSlice.name);
+  const areThere = hasSlice && (refs.Endpoints === undefined || endpoints !== undefined);
+  if (mayBeAdded && !areThere) return true;
   return [endpoints, ...slices].some((object) => addressesIn(object).includes(address));
 }

@@ -175,17 +175,26 @@ describe('deregistering an address', () => {
     for (const object of late) expect(await port.update(object)).toMatchObject({ outcome: 'conflict' });
   });
 
-  test('a deregistration while a tick creates the Endpoints reports that the address might still be published, and a second deregistration removes the address', async () => {
-    const world = await settled();
-    world.cluster.remove(ENDPOINTS_REF);
-    world.cluster.remove(SLICE_REF);
-    const answers: unknown[] = [];
-    world.beforeNext('create Endpoints', async () => answers.push(await ask(world)));
-    await world.tick();
-    expect(answers).toEqual([expect.objectContaining({ outcome: 'deregistered', stillPublished: true })]);
-    expect(await ask(world)).toMatchObject({ outcome: 'deregistered', stillPublished: false });
-    expect([world.published(), world.inSlice()]).toEqual([[A], [A]]);
-  });
+  test.each([
+    ['create Endpoints', [ENDPOINTS_REF, SLICE_REF]],
+    ['create EndpointSlice', [SLICE_REF]],
+  ] as const)(
+    'a deregistration before the step "%s" of a tick reports that the address might still be published, and a second deregistration removes the address',
+    async (step, missing) => {
+      const world = await settled();
+      for (const ref of missing) world.cluster.remove(ref);
+      const answers: unknown[] = [];
+      world.beforeNext(step, async () => {
+        // Another writer has removed the address from the Endpoints.
+        if (missing.length === 1) world.cluster.place(anEndpoints([A]));
+        answers.push(await ask(world));
+      });
+      await world.tick();
+      expect(answers).toEqual([expect.objectContaining({ outcome: 'deregistered', stillPublished: true })]);
+      expect(await ask(world)).toMatchObject({ outcome: 'deregistered', stillPublished: false });
+      expect([world.published(), world.inSlice()]).toEqual([[A], [A]]);
+    },
+  );
 
   test('a deregistration writes its mark to the Endpoints and the slice again if another writer changed them at the same time', async () => {
     const world = await settled();
