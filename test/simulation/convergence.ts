@@ -13,8 +13,8 @@ const LOOK_EVERY_MS = 8_000;
 const LOOKS = 2;
 /** The longest time for which requests that were sent before the end of the faults still change a range. */
 const LAST_REQUESTS_MS = 20_000;
-/** An IPAddress without a Service is deleted only after a minute. */
-const RECORDS_MS = 60_000;
+/** A Service of a stock cluster changes for two more minutes, and an IPAddress without a Service is deleted only after a minute. */
+const RECORDS_MS = 180_000;
 const FAMILIES = ['IPv4', 'IPv6'] as const;
 
 /** Waits until the state of the world is correct, and reports what is still wrong when the time is over. */
