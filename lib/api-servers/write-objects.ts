@@ -6,6 +6,7 @@ import {
   type EndpointsObject,
   KUBERNETES_SERVICE,
   type PublishedObjects,
+  SERVICE_CIDR_REF,
   type ServiceObject,
 } from '../cluster/published-objects.ts';
 import { type ContestState, versionsOf } from '../endpoints/contested-writes.ts';
@@ -237,6 +238,7 @@ async function createNamespace(kubernetes: ClusterPort): Promise<boolean> {
 /** Returns an error if the API server does not serve ServiceCIDRs or denies access. */
 async function createServiceCidr(kubernetes: ClusterPort, spec: ClusterSpec) {
   try {
+    if ((await kubernetes.get(SERVICE_CIDR_REF)) !== undefined) return undefined;
     const { outcome } = await createDefaultServiceCidr(kubernetes, spec);
     return outcome === 'created' ? outcome : undefined;
   } catch (error) {
