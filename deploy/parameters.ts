@@ -78,6 +78,7 @@ export function parameterFaults(values: Deployment['values'], stage: string): st
   return faults.length === 0 ? undefined : faults.join('\n');
 }
 
+/** Returns the tags of the stack; none without the parameter. */
 export function stackTags({ tags = '' }: Deployment['values']): Readonly<Record<string, string>> {
   const pairs = tags.split(',').filter((tag) => tag !== '');
   return Object.fromEntries(pairs.map((tag) => tag.split(/=(.*)/s).slice(0, 2)));

@@ -9,6 +9,7 @@ import type { FleetStatus } from '../status/cluster-status.ts';
 import { readStatus } from '../status/read-status.ts';
 import { answerPageRequest, type PageSources } from './page-requests.ts';
 
+/** Reads the status of the named cluster, or of all clusters if there is no name. */
 type ReadStatus = (signal: AbortSignal, cluster?: string) => Promise<FleetStatus>;
 
 export interface PageServerOptions {

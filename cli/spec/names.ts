@@ -2,6 +2,7 @@ import { distance } from 'fastest-levenshtein';
 import { CLUSTER_NAME } from '../../lib/spec/shapes.ts';
 import { DNS_LABEL, LABEL } from '../../lib/spec/spec-parts.ts';
 
+/** Returns whether a text is a label of RFC 1123. */
 export function isDnsLabel(text: string): boolean {
   return text.length <= LABEL.maxLength && DNS_LABEL.test(text);
 }

@@ -28,6 +28,7 @@ export interface RequestedRange {
   readonly indexes: readonly number[];
 }
 
+/** Groups the requested items by range. Returns the refusal if a range cannot be opened. */
 export async function groupByRange(
   request: AllocateRequest,
   open: (name: RangeName) => Promise<OpenRange | Refusal> | OpenRange | Refusal,

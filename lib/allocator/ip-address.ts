@@ -42,6 +42,7 @@ export function formatAddress(address: Address): string {
   return address.family === 'IPv4' ? formatIPv4(Number(address.value)) : formatIPv6(address.value);
 }
 
+/** Returns the canonical text; `undefined` if `text` is not an address. */
 export function canonicalAddress(text: string): string | undefined {
   const ipv4 = parseIPv4(text);
   if (ipv4 !== undefined) return formatIPv4(ipv4);

@@ -98,6 +98,7 @@ export function overdueAfterMs(loop: Loop, spec: Intervals): number {
   return OVERDUE_PERIODS * spec.intervalSeconds[loop] * 1000 + unrecordedMs;
 }
 
+/** Returns the pause of a cluster's passes that is in force now: its own, or that of all clusters. */
 export function pauseInForce(pauses: readonly (Pause | undefined)[], nowMs: number): Pause | undefined {
   return pauses.find((pause) => pause !== undefined && pause.untilMs > nowMs);
 }

@@ -48,6 +48,7 @@ export interface ClusterPort {
   create<T extends KubernetesObject>(object: T): Promise<CreateResult<T>>;
   /** Replaces the whole object. `object.metadata.resourceVersion` must be the one that was read. */
   update<T extends KubernetesObject>(object: T): Promise<UpdateResult<T>>;
+  /** Applies a JSON merge patch (RFC 7396). */
   mergePatch<T extends KubernetesObject>(ref: ObjectRef, patch: Json): Promise<PatchResult<T>>;
   /** Deletes an object if it has not changed since it was read. `object.metadata` must contain uid and resourceVersion. */
   delete(object: KubernetesObject): Promise<DeleteResult>;

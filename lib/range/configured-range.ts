@@ -15,6 +15,7 @@ export interface ConfiguredRange {
   readonly emptyAllocator: () => RangeAllocator;
 }
 
+/** Returns the range of the spec with this key; `undefined` for the secondary range if the spec has none. */
 export function configuredRange(
   { spec, rangesGeneration }: { readonly spec: ClusterSpec; readonly rangesGeneration: number },
   key: RangeKey,

@@ -8,6 +8,7 @@ export interface RangeDecision {
   readonly proved: Uint8Array;
   readonly freed: Uint8Array;
   readonly ended: readonly EndedHold[];
+  /** Returns the bit of a held item; `undefined` if the item is not in the range. */
   readonly bitOf: (text: string) => number | undefined;
 }
 

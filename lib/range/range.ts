@@ -94,6 +94,7 @@ export class Range {
       .flatMap(({ items }) => items.flatMap((item) => this.#taken.itemOf(item) ?? []));
   }
 
+  /** Returns the state of an item, or upstream's refusal if the item is not in the range. */
   stateOf(item: string): ItemState | Refusal {
     const hold = this.holdOn(item);
     const state = { item: this.canonical(item), taken: this.has(item), ...defined({ hold }) };

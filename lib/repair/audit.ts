@@ -47,6 +47,7 @@ export function auditRange(
   };
 }
 
+/** Returns a range without claims, or a refusal if the text is not a range. */
 export function startAudit(key: RangeKey, text: string): AuditedRange | Refusal {
   const network = parseCidr(text);
   if (network !== undefined && hostBits(network) > MOST_BITMAP_HOST_BITS) return wholeNetwork(network);

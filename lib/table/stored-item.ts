@@ -75,6 +75,7 @@ export function isList(value: TableValue): value is readonly TableValue[] {
   return Array.isArray(value);
 }
 
+/** Returns the fields of a map; `undefined` for any other value. */
 export function fieldsIn(value: TableValue): Fields | undefined {
   const isMap = typeof value === 'object' && value !== null && !isList(value) && !(value instanceof Uint8Array);
   return isMap ? value : undefined;

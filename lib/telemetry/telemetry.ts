@@ -110,6 +110,7 @@ const ORIGINALS: {
   },
 };
 
+/** Returns the counter of a finding: upstream's if it has one, else `findings`. */
 export function findingCounter(loop: Loop, type: FindingType): CounterName {
   const original = ORIGINALS[loop];
   return original?.types.includes(type) ? original.findings : 'findings';

@@ -38,6 +38,7 @@ export function defined<const Fields extends object>(fields: Fields): Defined<Fi
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Defined<Fields>;
 }
 
+/** Returns the result of a parser; `undefined` if it throws. */
 export function attempt<Result>(parse: () => Result): Result | undefined {
   try {
     return parse();
@@ -46,6 +47,7 @@ export function attempt<Result>(parse: () => Result): Result | undefined {
   }
 }
 
+/** Returns the value of a JSON text; `undefined` if the text is not JSON. */
 export function jsonIn(text: string): unknown {
   return attempt(() => JSON.parse(text));
 }

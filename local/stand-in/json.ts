@@ -10,10 +10,12 @@ export function parsedJson(body: string): unknown {
   }
 }
 
+/** Returns the fields of a value; none if it is not an object. */
 export function jsonFieldsIn(value: unknown): JsonRecord {
   return isRecord(value) ? value : {};
 }
 
+/** Returns the objects in a list; none if the value is not a list. */
 export function jsonListIn(value: unknown): readonly JsonRecord[] {
   return Array.isArray(value) ? value.filter(isRecord) : [];
 }

@@ -37,6 +37,7 @@ export interface Target {
   readonly name?: string;
 }
 
+/** Returns the target of a request path; `undefined` for a path that is not served. */
 export function requestedTarget(path: string): Target | undefined {
   const segments = path.split('/').filter(Boolean).map(decodeURIComponent);
   const apiVersion = segments[0] === 'api' ? segments[1] : `${segments[1]}/${segments[2]}`;
