@@ -2,6 +2,7 @@ import type { Finding } from '../cluster/finding.ts';
 import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
 import {
   addressesIn,
+  defaultServiceCidr,
   type EndpointSliceObject,
   type EndpointsObject,
   KUBERNETES_SERVICE,
@@ -25,7 +26,6 @@ import {
 } from '../kubernetes/cluster-port.ts';
 import type { ClusterSpec } from '../spec/cluster-spec.ts';
 import { defined } from '../util/values.ts';
-import { createDefaultServiceCidr } from './default-service-cidr.ts';
 
 export type WriteFailure = EndpointsError | ClusterError;
 
@@ -235,11 +235,11 @@ async function createNamespace(kubernetes: ClusterPort): Promise<boolean> {
   return (await kubernetes.create(namespace)).outcome === 'created';
 }
 
-/** Returns an error if the API server does not serve ServiceCIDRs or denies access. */
+/** Creates the ServiceCIDR while the Service is missing. Returns an error if the API server does not serve the kind or denies access. */
 async function createServiceCidr(kubernetes: ClusterPort, spec: ClusterSpec) {
   try {
     if ((await kubernetes.get(SERVICE_CIDR_REF)) !== undefined) return undefined;
-    const { outcome } = await createDefaultServiceCidr(kubernetes, spec);
+    const { outcome } = await kubernetes.create(defaultServiceCidr(spec));
     return outcome === 'created' ? outcome : undefined;
   } catch (error) {
     if (error instanceof ClusterError && (error.code === 'Rejected' || error.code === 'Forbidden')) return error;

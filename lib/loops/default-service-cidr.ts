@@ -1,6 +1,13 @@
-import { createDefaultServiceCidr } from '../api-servers/default-service-cidr.ts';
+import { canonicalAddress } from '../allocator/ip-address.ts';
 import type { Finding } from '../cluster/finding.ts';
-import { SERVICE_CIDR_REF, type ServiceCidrObject } from '../cluster/published-objects.ts';
+import {
+  defaultServiceCidr,
+  SERVICE_CIDR_REF,
+  SERVICE_REF,
+  type ServiceCidrObject,
+  type ServiceObject,
+} from '../cluster/published-objects.ts';
+import { serviceAddress } from '../endpoints/kubernetes-service.ts';
 import { ClusterError, type ClusterPort } from '../kubernetes/cluster-port.ts';
 import { isDefault, type ServiceCidr } from '../kubernetes/service-cidrs.ts';
 import type { ClusterSpec } from '../spec/cluster-spec.ts';
@@ -27,9 +34,7 @@ export async function keepDefaultServiceCidr(
   if (current !== undefined && !needsSecond) return NOTHING;
   const verb = current === undefined ? 'create' : 'update';
   try {
-    const result = await (current === undefined
-      ? createDefaultServiceCidr(kubernetes, spec)
-      : addRange(kubernetes, spec));
+    const result = await (current === undefined ? create(kubernetes, spec) : addRange(kubernetes, spec));
     if (result?.outcome === 'created' || result?.outcome === 'updated') {
       return {
         ...NOTHING,
@@ -42,6 +47,17 @@ export async function keepDefaultServiceCidr(
     // API servers before Kubernetes 1.33 do not serve the kind.
     return error.code === 'Rejected' ? NOTHING : notCorrected(verb, error.message);
   }
+}
+
+async function create(kubernetes: ClusterPort, spec: ClusterSpec) {
+  const service = await kubernetes.get<ServiceObject>(SERVICE_REF);
+  const { clusterIP = '' } = service?.spec ?? {};
+  // If the spec has another range than the API servers, they would allocate from both.
+  if (service !== undefined && canonicalAddress(clusterIP) !== serviceAddress(spec)) {
+    const message = `Service default/kubernetes has ${clusterIP}, not ${serviceAddress(spec)}. Set serviceClusterIPRange to that of the API servers (--service-cluster-ip-range)`;
+    return { outcome: 'invalid', message } as const;
+  }
+  return kubernetes.create(defaultServiceCidr(spec));
 }
 
 async function addRange(kubernetes: ClusterPort, { serviceClusterIPRanges }: ClusterSpec) {
