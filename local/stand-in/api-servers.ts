@@ -55,10 +55,9 @@ export async function listen(
   { key, certified }: Pick<Identity, 'key' | 'certified'>,
   port = 0,
 ): Promise<ListeningStandIn> {
-  const rulesOf = () => ({ ...RULES, key, host });
   const server = createServer(
     certified,
-    answering((request) => answer(standIn, request, rulesOf())),
+    answering((request) => answer(standIn, request, { ...RULES, key, host })),
   );
   const { host, close } = await listenOnLoopback(server, port);
   return { url: `https://${host}`, close };
