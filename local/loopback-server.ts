@@ -15,7 +15,7 @@ export interface LocalReply {
   readonly body: string;
 }
 
-/** Returns the listener that sends each answer. If there is none, the connection ends. */
+/** Returns a listener that sends the answer to each request. If `answer` fails, the connection ends. */
 export function answering(answer: (request: IncomingMessage) => Promise<LocalReply>): RequestListener {
   return (request, response) => {
     answer(request)

@@ -158,7 +158,7 @@ export async function deregisterAddress(
   return observing ? first : untilRemoved(first, removal, invocation, signal);
 }
 
-/** Does the same for a caller without an invocation, within the same time. */
+/** Deregisters an address for a caller without an invocation. The time limit is that of the function `deregister`. */
 export function deregisterNow(
   request: DeregistrationRequest,
   environment: Environment,

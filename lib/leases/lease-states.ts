@@ -138,8 +138,8 @@ export function hasMissedTwice({ misses, missedAtMs, expiresAtMs }: Lease): bool
 export interface Withdrawal {
   readonly untilMs: number;
   /**
-   * True if the agent of the server withdraws it because its host shuts down. The lease becomes that of the agent: no pass probes
-   * the server, which may still answer before its end, and the next heartbeat ends the withdrawal.
+   * True if the agent of the server withdraws it because its host shuts down. The agent keeps the lease from then on: passes do not
+   * probe the server, which might still answer, and the next heartbeat ends the withdrawal.
    */
   readonly goingDown?: boolean;
 }

@@ -33,7 +33,7 @@ export function rangesOf({
   );
 }
 
-/** Returns the name of a figure of a pass about a range: `allocated`, and of the second range `secondaryAllocated`. */
+/** Returns the name under which a pass reports a figure of a range: `allocated`, but `secondaryAllocated` for the second range. */
 export function figureOf(key: RangeKey, name: string): string {
   return key === RANGE_KEYS.secondary ? `secondary${name.charAt(0).toUpperCase()}${name.slice(1)}` : name;
 }

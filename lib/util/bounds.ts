@@ -2,7 +2,7 @@ import { isRecord } from './values.ts';
 
 /**
  * Bounds of all input from outside. They count entries, because the number of bytes does not show how much work an
- * input causes. Each bound is checked where a text is parsed into an object. Only fields that passes keep or work through has a
+ * input causes. Each bound is checked where a text is parsed into an object. Only fields that passes keep or work through have a
  * bound: a client that may write a Service can give it any number of labels.
  *
  * A field counts the entries of all its lists together: `subsets[].ports` are the ports of all subsets.
