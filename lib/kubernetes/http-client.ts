@@ -85,7 +85,7 @@ export class HttpClient {
       ...defined({ lookup }),
     };
     this.#agent = this.#isTls
-      ? new TlsAgent({ ...options, ...material, ...verifiedAs(servername), ...TLS_LIMITS, ...TRUST })
+      ? new TlsAgent({ ...options, ...material, ...verifiedAs(servername ?? this.#host), ...TLS_LIMITS, ...TRUST })
       : new Agent(options);
   }
 
@@ -173,9 +173,11 @@ function endInSilence(reply: IncomingMessage): void {
   reply.once('close', () => socket.off('timeout', end));
 }
 
-/** Returns the options with which `node:tls` verifies that a certificate is for this name. SNI cannot contain an address. */
-function verifiedAs(name: string | undefined): Pick<ConnectionOptions, 'servername' | 'checkServerIdentity'> {
-  if (name === undefined) return {};
-  if (isIP(name) === 0) return { servername: name };
+/**
+ * Returns the options with which `node:tls` verifies that a certificate is for this name. SNI cannot contain an address, nor a
+ * final dot, which servers in Go refuse.
+ */
+function verifiedAs(name: string): Pick<ConnectionOptions, 'servername' | 'checkServerIdentity'> {
+  if (isIP(name) === 0) return { servername: name.replace(/\.$/, '') };
   return { checkServerIdentity: (_host, certificate) => checkServerIdentity(name, certificate) };
 }

@@ -1,7 +1,8 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { get } from 'node:https';
-import { createServer, Socket } from 'node:net';
+import { createServer as createTlsServer, get } from 'node:https';
+import { createServer, type LookupFunction, Socket } from 'node:net';
+import type { TLSSocket } from 'node:tls';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, jest, test } from '@jest/globals';
 import type { HttpReply } from '../../lib/kubernetes/http-client.ts';
@@ -96,6 +97,33 @@ test('a transport puts the path of the server URL before the path of the request
   const { server, transport } = await serverAndTransport('/k8s/clusters/c-1/');
   await transport({ ...GET, path: '/api' }, signal);
   expect(server.requests[0]?.path).toBe('/k8s/clusters/c-1/api');
+});
+
+// Node.js 24.21 sends the final dot of a name with SNI, which a server in Go 1.26 answers with the alert decode_error.
+// client-go omits the dot.
+test.each([
+  ['api.example.com.', {}],
+  ['127.0.0.1', { 'tls-server-name': 'api.example.com.' }],
+])('a TLS server %s gets the server name without its final dot', async (host, cluster) => {
+  const { ca, issue } = makeAuthority('the cluster');
+  const names: unknown[] = [];
+  const server = createTlsServer(issue(['api.example.com']), (request, response) => {
+    names.push((request.socket as TLSSocket).servername);
+    response.end('done');
+  });
+  const port = await portOf(server);
+  const lookup: LookupFunction = (_host, _options, callback) => callback(null, [{ address: '127.0.0.1', family: 4 }]);
+  const transport = await transportTo(
+    `https://${host}:${port}`,
+    async () => void server.close(),
+    async (url) => ({
+      ...(await parseKubeconfig(kubeconfigTo(url, { ca, cluster }), 'of the test')),
+      lookup,
+    }),
+  );
+  const { body } = await transport(GET, signal);
+  expect(await text(body)).toBe('done');
+  expect(names).toEqual(['api.example.com']);
 });
 
 test('a request to an https URL whose server does not use TLS fails with a TLS failure', async () => {
