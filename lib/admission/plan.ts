@@ -41,8 +41,8 @@ const NOTHING: Plan = { clusterIPs: [], addresses: [], ports: [], named: { addre
 export function planOf(sent: ServiceSpec, stored: ServiceSpec | undefined, configured: readonly IPFamily[]): Plan {
   const before = stored && asRead(stored);
   const after = before === undefined ? completeNew(sent) : completeUpdate(sent, before);
-  if (!hasClusterIP(after) || isHeadless(after) || !mayBeAccepted(after)) return NOTHING;
-  const addresses = wantedAddresses(after, before, configured);
+  if (isHeadless(after) || !mayBeAccepted(after)) return NOTHING;
+  const addresses = hasClusterIP(after) ? wantedAddresses(after, before, configured) : NOTHING;
   const ports = before === undefined ? newNodePorts(after) : updatedNodePorts(after, before);
   if (addresses === undefined || ports === undefined) return NOTHING;
   const allPorts = [...ports, ...healthCheckPort(after, before)];
@@ -81,12 +81,12 @@ function wantedAddresses(
   return { clusterIPs, addresses: isUpgrade ? wanted.slice(1) : [] };
 }
 
-const TYPES = ['ClusterIP', 'NodePort', 'LoadBalancer'];
+const TYPES = ['ClusterIP', 'NodePort', 'LoadBalancer', 'ExternalName'];
 const PROTOCOLS = ['TCP', 'UDP', 'SCTP'];
 const LARGEST_PORT = 65_535;
 
 /**
- * Returns whether the registry may accept the type and the ports of a Service with a ClusterIP (`ValidateService` of
+ * Returns whether the registry may accept the type and the ports of a Service that is not headless (`ValidateService` of
  * `pkg/apis/core/validation`). The registry validates after this allocation, so an invalid Service would leave leaks.
  */
 function mayBeAccepted({ type, ports }: ServiceSpec): boolean {

@@ -59,8 +59,12 @@ export function hasClusterIP({ type }: ServiceSpec): boolean {
   return type !== 'ExternalName';
 }
 
+/**
+ * Returns whether the node ports that a Service requests are allocated. The registry does not allocate those of an ExternalName, but
+ * keeps them when its type changes: another Service could have them by then.
+ */
 export function mayHaveNodePorts({ type }: ServiceSpec): boolean {
-  return type === 'NodePort' || type === 'LoadBalancer';
+  return type !== 'ClusterIP';
 }
 
 export function getsNodePorts({ type, allocateLoadBalancerNodePorts }: ServiceSpec): boolean {

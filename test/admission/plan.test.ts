@@ -40,6 +40,7 @@ const REQUIRE = { ipFamilyPolicy: 'RequireDualStack' };
 const ips = (...clusterIPs: readonly string[]) => ({ clusterIP: clusterIPs[0], clusterIPs });
 const HEADLESS = ips('None');
 const [AT_30080, AT_30081] = [{ nodePort: 30080 }, { nodePort: 30081 }];
+const NAMING_30081 = { type: 'ExternalName', ports: [port(80), port(81, AT_30081)] };
 
 describe('a new Service', () => {
   test.each<[string, ServiceFields, readonly IPFamily[], string]>([
@@ -57,6 +58,7 @@ describe('a new Service', () => {
     ],
     ['that is headless gets nothing', HEADLESS, DUAL, ''],
     ['of type ExternalName gets nothing', EXTERNAL_NAME, DUAL, ''],
+    ['of type ExternalName gets only the node ports that it requests', NAMING_30081, DUAL, '30081@1'],
   ])('a new Service %s', (_what, fields, configured, expected) => {
     expect(wanted(fields, undefined, configured)).toBe(expected);
   });
@@ -134,6 +136,13 @@ describe('a Service that is changed', () => {
     [`with another address needs nothing, ${refused}`, ips('10.0.0.6'), one, ''],
     ['that was an ExternalName gets an address and a node port', { type: 'NodePort' }, EXTERNAL_NAME, 'IPv4@0 next@0'],
     ['that becomes an ExternalName needs nothing', { ...one, type: 'ExternalName' }, one, ''],
+    ['that becomes an ExternalName gets only the node ports that it requests', NAMING_30081, exposed, '30081@1'],
+    [
+      'that was an ExternalName keeps its node port',
+      { ...NAMING_30081, type: 'NodePort' },
+      NAMING_30081,
+      'IPv4@0 next@0',
+    ],
     ['that becomes a NodePort gets a node port', { ...one, type: 'NodePort' }, one, 'next@0'],
     [
       'that becomes a NodePort gets two for TCP and UDP',

@@ -120,6 +120,18 @@ test('a Service gets a node port when it becomes a NodePort, and the port stays 
   expect(await takenIn(RANGE_KEYS.nodePorts)).toContain(nodePort);
 });
 
+test('an ExternalName cannot request the node port of another Service, and keeps its own when it becomes a NodePort', async () => {
+  const [taken = ''] = await takenIn(RANGE_KEYS.nodePorts);
+  const elsewhere = (nodePort: number) =>
+    create('moved', { type: 'ExternalName', externalName: 'example.com', ports: [{ port: 80, nodePort }] });
+
+  expect(await elsewhere(Number(taken))).toMatchObject({ status: 422 });
+  expect(await elsewhere(30_444)).toMatchObject({ status: 201 });
+  expect(await takenIn(RANGE_KEYS.nodePorts)).toContain('30444');
+  const moved: Reply = await request('PATCH', `${services}/moved`, { spec: { type: 'NodePort' } });
+  expect(nodePortsOf(moved.body)).toEqual(['30444']);
+});
+
 test('a Service gets an address of each family if it is created as dual-stack or becomes dual-stack later', async () => {
   const both = await create('both', { ipFamilyPolicy: 'PreferDualStack', ipFamilies: ['IPv6'] });
   expect(both.body.spec.ipFamilies).toEqual(['IPv6', 'IPv4']);
