@@ -108,12 +108,15 @@ export class Clock {
     return result;
   }
 
-  /** Starts a deadline, which has no effect once its process is dead. */
-  startDeadline(ms: number, isDead = () => false): Deadline {
+  /** Starts a deadline. @param frozenMs the time that its process still stands still, in which nothing happens there */
+  startDeadline(ms: number, frozenMs = () => 0): Deadline {
     const controller = new AbortController();
-    const end = this.in(ms, () => {
-      if (!isDead()) controller.abort(new DispatchError('DeadlineExceeded', 'time is over'));
-    });
+    const expire = () => {
+      const lateMs = frozenMs();
+      if (lateMs > 0) end = this.in(lateMs, expire);
+      else controller.abort(new DispatchError('DeadlineExceeded', 'time is over'));
+    };
+    let end = this.in(ms, expire);
     const cancel = () => {
       end.isCancelled = true;
     };

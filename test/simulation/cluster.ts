@@ -8,6 +8,8 @@ import { hasItem } from './stored-items.ts';
 import type { World } from './world.ts';
 
 export const CLUSTER = 'demo';
+/** A cluster of the same stack whose passes end or block their process. */
+export const ATTACKER = 'attacker';
 export const STACK = 'prod';
 export const OTHER_STACK = 'staging';
 

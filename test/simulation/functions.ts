@@ -18,7 +18,7 @@ import { serverClock } from '../../lib/table/dynamodb/server-clock.ts';
 import { logOnly } from '../../lib/telemetry/telemetry.ts';
 import { anAccess } from '../support/an-access.ts';
 import type { Chance } from './clock.ts';
-import { STACK } from './cluster.ts';
+import { ATTACKER, STACK } from './cluster.ts';
 import { networkOf } from './network.ts';
 import { Process, type ProcessKind } from './process.ts';
 import { connectNetwork } from './stand-in-http-client.ts';
@@ -192,12 +192,16 @@ export class Functions {
       dynamoDbTable({ client, tableName: 't', deadline, nowMs, newWriteId: newId });
     const connections = new ClusterConnections({
       nowMs,
-      loadKubeconfig: (_, signal) => this.#kubeconfig(process, signal),
+      loadKubeconfig: ({ name }, signal) => {
+        if (name === ATTACKER) this.#attack(process);
+        return this.#kubeconfig(process, signal);
+      },
     });
     return {
       nowMs,
       clock,
       newPassId: newId,
+      busyMs: () => process.busyMs,
       startDeadline,
       telemetry: () => this.#telemetryOf(process),
       reportingInstance: 'simulation',
@@ -229,6 +233,15 @@ export class Functions {
       if (level !== 'info') this.#world.note(`${name}: ${text} ${JSON.stringify(fields).slice(0, 400)}`);
     };
     return { ...NO_TELEMETRY, log };
+  }
+
+  /** Ends the process, or, in half of the worlds, blocks it for longer than a pass may take. */
+  #attack(process: Process): void {
+    const chance = this.#world.chance.of('attacker');
+    const ms = chance.between(10_000, 25_000);
+    process.freeze(ms);
+    process.busyMs += ms;
+    if (chance.once(2)) process.end();
   }
 
   async #kubeconfig(process: Process, signal: AbortSignal): Promise<ApiServerAccess> {

@@ -5,8 +5,6 @@ import * as serverIncidents from './server-incidents.ts';
 import { changeCidrs, damageRecord, holdAddress } from './stock-cluster.ts';
 import type { World } from './world.ts';
 
-type Incident = (world: World, chance: Chance) => Promise<void>;
-
 async function deployment(world: World): Promise<void> {
   world.note('every process ends');
   world.functions.endProcesses();
@@ -29,7 +27,7 @@ async function lossyNetwork(world: World, chance: Chance): Promise<void> {
 }
 
 /** The incidents by name. Each export of the two imported files is one. */
-export const INCIDENTS: Readonly<Record<string, Incident>> = {
+export const INCIDENTS = {
   ...rangeIncidents,
   ...serverIncidents,
   changeCidrs,
@@ -39,3 +37,5 @@ export const INCIDENTS: Readonly<Record<string, Incident>> = {
   lossyNetwork,
   stall,
 };
+
+export type IncidentName = keyof typeof INCIDENTS;

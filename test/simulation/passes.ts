@@ -9,6 +9,8 @@ import { INTERVAL_MS } from './settings.ts';
 import type { World } from './world.ts';
 
 const MINUTE_MS = 60_000;
+/** The time after which the queue delivers a message again whose invocation did not end well. */
+const VISIBILITY_MS = 65_000;
 const HEARTBEAT_MS = 10_000;
 const LEASE_MS = 15_000;
 /** The interval of another deployment that uses the same table by mistake. */
@@ -21,9 +23,7 @@ const REPAIRS = [
 export function startPasses(world: World): void {
   if (world.has('endpoints')) {
     if (world.has('rollouts')) void rollOut(world);
-    world.functions.onMessage = (body) => {
-      if (!world.functions.areStopped) void world.functions.invoke('endpoints', queueEvent(body));
-    };
+    world.functions.onMessage = (body) => void deliver(world, body);
     void schedule(world, 'endpoints', MINUTE_MS, () => void world.functions.invoke('endpoints', scheduled(world)));
     if (world.has('crashLoop')) void crashLoop(world);
     for (const [index, address] of [...world.cluster.agents].entries()) void keepLease(world, address, index * 700);
@@ -36,6 +36,16 @@ export function startPasses(world: World): void {
     const invoke = () => void world.functions.invoke(kind, { force: true }, OTHERS_MS, OTHER_STACK);
     void schedule(world, `other ${kind}`, OTHERS_MS, invoke);
   }
+}
+
+/** Delivers a message again and again until an invocation ends without an error, as SQS does. */
+async function deliver(world: World, body: string, receives = 1): Promise<void> {
+  const { functions, clock } = world;
+  if (functions.areStopped) return;
+  const visibleAtMs = clock.nowMs + VISIBILITY_MS;
+  const answer = await functions.invoke('endpoints', queueEvent(body, receives));
+  if (answer !== undefined && !(answer instanceof Error)) return;
+  clock.in(visibleAtMs - clock.nowMs, () => void deliver(world, body, receives + 1));
 }
 
 export function repairOnce(world: World): void {

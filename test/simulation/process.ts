@@ -62,6 +62,8 @@ export class Process {
   isDead = false;
   invocation = 0;
   invokedAtMs = 0;
+  /** The time for which a pass has blocked the process. */
+  busyMs = 0;
   /** The number of the invocation in which the process last read that passes are paused. */
   sawPauseIn = -1;
   /** The invocation is a dry run or a lookup, which must not write. */
@@ -119,7 +121,11 @@ export class Process {
     this.#frozenUntilMs = this.#world.clock.nowMs + ms;
   }
 
-  readonly startDeadline = (ms: number): Deadline => this.#world.clock.startDeadline(ms, () => this.isDead);
+  readonly startDeadline = (ms: number): Deadline => this.#world.clock.startDeadline(ms, () => this.#frozenMs);
+
+  get #frozenMs(): number {
+    return this.isDead ? Number.POSITIVE_INFINITY : this.#frozenUntilMs - this.#world.clock.nowMs;
+  }
 
   /**
    * Makes one call to another machine, which runs `work` in one step. The request and the reply each take time, and each can be
@@ -132,7 +138,7 @@ export class Process {
     const { clock } = this.#world;
     if (this.kind === 'desk') return { outcome: 'reply', reply: work() };
     this.#checkAlive();
-    if (this.#frozenUntilMs > clock.nowMs) await clock.wait(this.#frozenUntilMs - clock.nowMs, signal);
+    if (this.#frozenMs > 0) await clock.wait(this.#frozenMs, signal);
     const fault = this.#fault(isRepeated, writes);
     this.#lastFault = fault;
     await clock.wait(this.#hopMs(fault), signal);

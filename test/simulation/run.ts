@@ -1,5 +1,9 @@
 import type { EndpointsObject } from '../../lib/cluster/published-objects.ts';
+import { registerCluster } from '../../lib/table/cluster-registration.ts';
+import { claimCluster } from '../../lib/table/clusters.ts';
+import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { anEndpoints } from '../support/an-endpoints.ts';
+import { ATTACKER, STACK } from './cluster.ts';
 import { isIPv6 } from './control-plane.ts';
 import { untilConverged } from './convergence.ts';
 import { INCIDENTS } from './incidents.ts';
@@ -69,12 +73,20 @@ async function begin(world: World): Promise<void> {
   world.stock?.begin();
   for (const address of SPARES) servers.cut(address, true);
   await apply(world, {});
+  if (world.has('attacker')) await placeAttacker(world);
   world.cluster.inChargeSinceMs = clock.nowMs;
   world.note(`seed ${world.settings.seed}: ${[...world.settings.features].join(' ')}`);
   world.note(`faults: ${[...world.settings.faults].map(([fault, rate]) => `${fault} 1/${rate}`).join(' ')}`);
   if (chance.of('start').once(2)) return;
   const ips = world.cluster.expected().filter((ip) => servers.isGood(ip) && !isIPv6(ip));
   servers.plane.place('endpoints', { ...anEndpoints(ips), metadata });
+}
+
+/** Registers another cluster of the stack, whose passes harm their process. */
+async function placeAttacker({ functions }: World): Promise<void> {
+  const { table } = await functions.kbctl();
+  await registerCluster(table, aClusterSpec({ name: ATTACKER, kubeconfig: { ssm: ATTACKER } }));
+  await claimCluster(table, ATTACKER, STACK);
 }
 
 /** Creates the Service of the management cluster, which is the same cluster here. */
@@ -96,7 +108,7 @@ async function makeTrouble(world: World): Promise<void> {
     const begin = async () => {
       await clock.wait(afterMs);
       world.note(`#${number} ${name}`);
-      await INCIDENTS[name]?.(world, world.chance.of(`#${number}`));
+      await INCIDENTS[name](world, world.chance.of(`#${number}`));
     };
     isOver.push(begin());
   }

@@ -1,4 +1,5 @@
 import { Chance } from './clock.ts';
+import type { IncidentName } from './incidents.ts';
 import { everything, THEMES } from './themes.ts';
 
 /** Features of which each seed has only some, so that each is tested often. */
@@ -41,16 +42,16 @@ export const FEATURES = [
   'outOfRange',
   'refusedRecords',
   'ownRepair',
+  'laggingCaches',
 ] as const;
 /**
  * The parts of a run: the endpoints loop; the two repairs together with the Services, where the table allocates; the repair of
  * IPAddresses, where API servers allocate. The last two do not occur together.
  */
-export const PARTS = ['endpoints', 'ranges', 'addresses'] as const;
-export type Part = (typeof PARTS)[number];
+export type Part = 'endpoints' | 'ranges' | 'addresses';
 /** The features that a seed has only by its theme. */
-export const OF_THEMES = ['crashLoop', 'busy', 'contestedLast', 'balancer'] as const;
-export type Feature = Part | (typeof FEATURES | typeof OF_THEMES)[number];
+type OfThemes = 'crashLoop' | 'busy' | 'contestedLast' | 'balancer' | 'attacker';
+export type Feature = Part | OfThemes | (typeof FEATURES)[number];
 
 /** The faults of a call between two machines. */
 export const FAULTS = [
@@ -76,7 +77,7 @@ export interface Settings {
 }
 
 export interface PlannedIncident {
-  readonly name: string;
+  readonly name: IncidentName;
   readonly number: number;
   readonly afterMs: number;
 }

@@ -2,11 +2,8 @@ import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { describe, expect, test } from '@jest/globals';
-import { INCIDENTS } from './incidents.ts';
 import { edited } from './load-with-stand-ins.ts';
 import { PLANTS, SCALES } from './plants.ts';
-import { FEATURES, OF_THEMES, PARTS } from './settings.ts';
-import { THEMES } from './themes.ts';
 
 const ROOT = `${import.meta.dirname}/../..`;
 const FILE = `${import.meta.dirname}/simulate.ts`;
@@ -60,12 +57,6 @@ test('a timer of the simulation measures a lag only while the world stalls', asy
   const args = ['--disable-warning=ExperimentalWarning', '--input-type=module', '--eval', LAGS];
   const { stdout } = await promisify(execFile)(process.execPath, args);
   expect(stdout).toBe('0 1400\n');
-});
-
-test('each theme of the simulation contains only known parts, features and incidents', () => {
-  const known: ReadonlySet<string> = new Set([...PARTS, ...FEATURES, ...OF_THEMES, ...Object.keys(INCIDENTS)]);
-  const words = THEMES.flatMap((theme) => [...theme.parts, ...theme.always, ...theme.perhaps, ...theme.incidents]);
-  expect(words.filter((word) => !known.has(word))).toEqual([]);
 });
 
 describe('planted defects', () => {

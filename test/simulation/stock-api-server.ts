@@ -32,19 +32,43 @@ export class StockApiServer {
   /** The addresses of requests that run, with the Service. */
   readonly underWay = new Map<string, string>();
 
-  constructor(plane: ControlPlane, { pick }: Chance) {
+  readonly #lagMs: number;
+  #cache: { readonly readAtMs: number; readonly openCidrs: readonly string[]; readonly services: StoredService[] };
+
+  /** @param lagMs the age of the ServiceCIDRs and Services that the API server has in its caches */
+  constructor(plane: ControlPlane, { pick }: Chance, lagMs = 0) {
     this.#plane = plane;
     this.#pick = pick;
+    this.#lagMs = lagMs;
+    this.#cache = this.#read();
+  }
+
+  get #cached() {
+    if (this.#nowMs() - this.#cache.readAtMs >= this.#lagMs) this.#cache = this.#read();
+    return this.#cache;
+  }
+
+  #read() {
+    const openCidrs = this.#cidrs(({ metadata }) => metadata.deletionTimestamp === undefined);
+    return { readAtMs: this.#nowMs(), openCidrs, services: this.#plane.services() };
+  }
+
+  #nowMs(): number {
+    return this.#plane.nowMs?.() ?? 0;
   }
 
   addresses(): IPAddressObject[] {
     return this.#plane.all('ipaddresses') as KubernetesObject[] as IPAddressObject[];
   }
 
-  /** Returns the ranges of the ServiceCIDRs. Nothing is allocated from one that is being deleted. */
-  cidrs(isOpen = false): string[] {
+  cidrs(): string[] {
+    return this.#cidrs(() => true);
+  }
+
+  /** Returns the ranges of some ServiceCIDRs. Nothing is allocated from one that is being deleted. */
+  #cidrs(isWanted: (object: ServiceCidrObject) => boolean): string[] {
     const objects = this.#plane.all('servicecidrs') as KubernetesObject[] as ServiceCidrObject[];
-    return objects.flatMap(({ spec, metadata }) => (isOpen && metadata.deletionTimestamp ? [] : spec.cidrs));
+    return objects.filter(isWanted).flatMap(({ spec }) => spec.cidrs);
   }
 
   /** @param wanted for each cluster IP, the address or the name of a family */
@@ -94,7 +118,7 @@ export class StockApiServer {
     if (service === undefined) return;
     const { metadata } = service;
     if ((metadata.finalizers ?? []).length > 0) {
-      const deletionTimestamp = new Date(this.#plane.nowMs?.() ?? 0).toISOString();
+      const deletionTimestamp = new Date(this.#nowMs()).toISOString();
       this.#store({ ...service, metadata: { ...metadata, deletionTimestamp } });
       return;
     }
@@ -114,12 +138,12 @@ export class StockApiServer {
 
   /** Compares all Services and IPAddresses once, as the own repair of an API server does. */
   repair(): void {
-    for (const service of this.#plane.services()) {
+    for (const service of this.#cached.services) {
       for (const address of addressesOf(service)) {
         if (this.cidrs().some((cidr) => hasItem(cidr, address))) this.#repairRecord(service, address);
       }
     }
-    const nowMs = this.#plane.nowMs?.() ?? 0;
+    const nowMs = this.#nowMs();
     for (const record of this.addresses())
       if (isManaged(record) && this.#isWrong(record, nowMs)) this.release(record.metadata.name);
   }
@@ -188,7 +212,7 @@ export class StockApiServer {
 
   #allocate(key: string, wanted: string): string | undefined {
     if (!wanted.startsWith('IPv')) return this.#record(key, wanted);
-    const ranges = this.cidrs(true).filter((cidr) => isIPv6(cidr) === (wanted === 'IPv6'));
+    const ranges = this.#cached.openCidrs.filter((cidr) => isIPv6(cidr) === (wanted === 'IPv6'));
     for (let left = TRIES; left > 0; left--) {
       const range = ranges[this.#pick(ranges.length)];
       const address = range && this.#record(key, itemAt(range, this.#pick(sizeOf(range))));
@@ -198,7 +222,7 @@ export class StockApiServer {
   }
 
   #record(key: string, address: string): string | undefined {
-    const isServed = this.cidrs(true).some((cidr) => hasItem(cidr, address));
+    const isServed = this.#cached.openCidrs.some((cidr) => hasItem(cidr, address));
     if (!isServed || this.#plane.find('ipaddresses', '', address) !== undefined) return undefined;
     this.#plane.place('ipaddresses', stockRecord(address, key), BY_API_SERVER);
     return address;

@@ -24,6 +24,8 @@ const CIDRS = { second: ['10.0.1.0/28'], third: ['10.0.2.0/28'], wider: ['10.0.0
 const SKEWS_MS = [-180_000, -70_000, 70_000] as const;
 /** The time after the end of a hold in which a pass must end it. */
 const HOLD_ENDS_MS = 75_000;
+/** The age of the caches of API servers. Their own repair waits for 5 s before it trusts a cache. */
+const CACHE_LAG_MS = 4_000;
 const HOLD_MARGIN_MS = 1_000;
 const PORTS = [{ port: 80, protocol: 'TCP' }] as const;
 
@@ -44,7 +46,8 @@ export class StockCluster {
   constructor(world: World) {
     this.#world = world;
     this.#chance = world.chance.of('stock cluster');
-    this.api = new StockApiServer(world.servers.plane, this.#chance.of('API server'));
+    const lagMs = world.has('laggingCaches') ? CACHE_LAG_MS : 0;
+    this.api = new StockApiServer(world.servers.plane, this.#chance.of('API server'), lagMs);
     this.skewMs = world.has('skewedApiServers') ? this.#chance.oneOf(SKEWS_MS) : 0;
     world.servers.plane.nowMs = () => world.clock.nowMs + this.skewMs;
   }
