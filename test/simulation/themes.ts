@@ -174,8 +174,8 @@ export const THEMES: readonly [Theme, ...Theme[]] = [
   ),
   ranges(['requests', 'busy'], ['webhook', 'tightRange', 'nodePorts'], ['restore'], few(32, 7)),
   endpoints(
-    ['secondFamily'],
-    ['agents', 'twoServers', 'prune'],
+    ['secondFamily', 'prune'],
+    ['agents', 'twoServers'],
     ['familyOutage', 'foreignSlice', 'familyOutage'],
     few(30, 10),
   ),
