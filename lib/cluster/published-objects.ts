@@ -104,14 +104,14 @@ export function publishedFamilies({
 }
 
 /**
- * Returns the ready addresses of Endpoints, or all addresses of an EndpointSlice. The addresses are in canonical form,
- * because other writers may spell them differently.
+ * Returns the ready addresses of Endpoints or an EndpointSlice. The addresses are in canonical form, because other writers may
+ * spell them differently.
  */
 export function addressesIn(object: EndpointsObject | EndpointSliceObject | undefined): string[] {
   const { subsets, endpoints }: Partial<EndpointsObject & EndpointSliceObject> = object ?? {};
   return [
     ...(subsets ?? []).flatMap(({ addresses = [] }) => addresses.map(({ ip }) => ip)),
-    ...(endpoints ?? []).flatMap(({ addresses = [] }) => addresses),
+    ...(endpoints ?? []).flatMap(({ addresses = [], conditions }) => (conditions?.ready === false ? [] : addresses)),
   ].map((text) => canonicalAddress(text) ?? text);
 }
 

@@ -150,7 +150,9 @@ export function planWrites(observation: FamilyObservation): readonly PlannedWrit
   const isSliceRead = 'EndpointSlice' in objects;
   const { prune = false } = spec.endpoints;
   if (!('Endpoints' in objects)) {
-    return isSliceRead && mayLackEndpoints(spec, family) ? sliceWrites(sliceOfFamily(spec, family, live), slice) : [];
+    return isSliceRead && mayLackEndpoints(spec, family)
+      ? sliceWrites(sliceOfFamily(spec, family, live), slice, prune)
+      : [];
   }
   const endpoints = plannedEndpoints(observation);
   if (endpoints === undefined) return [];
@@ -175,7 +177,7 @@ export function isHarmful({ objects, excluded, spec, family }: Omit<FamilyObserv
     .some((addresses) => addresses.length === 0 || addresses.some((address) => isExcluded.has(address)));
 }
 
-/** Returns the object with only the endpoints that clients of the Service use: they are ready, and have its family and https port. */
+/** Returns the object with only the endpoints that clients of the Service use if they are ready: they have its family and https port. */
 function usablePart(
   object: EndpointsObject | EndpointSliceObject,
   spec: ClusterSpec,
@@ -189,8 +191,7 @@ function usablePart(
   }
   const isRead =
     object.metadata.labels?.[SERVICE_NAME_LABEL] === KUBERNETES_SERVICE.name && object.addressType === family;
-  if (!isRead || !hasPort(object.ports)) return undefined;
-  return { ...object, endpoints: object.endpoints?.filter(({ conditions }) => conditions?.ready !== false) ?? [] };
+  return isRead && hasPort(object.ports) ? object : undefined;
 }
 
 /**

@@ -46,7 +46,8 @@ export interface FamilyServers extends ReadFamily {
 
 export function publishedServers(seen: ServersSeen) {
   const { families, stored } = seen;
-  const published = new Set(families.flatMap(({ objects }) => Object.values(objects).flatMap(addressesIn)));
+  const publishedOf = ({ objects, isOf }: ReadFamily) => Object.values(objects).flatMap(addressesIn).filter(isOf);
+  const published = new Set(families.flatMap(publishedOf));
   const byAddress = new Map(stored.leases.map((lease) => [lease.address, lease]));
   const expected = [...seen.expected, ...ofUnresolvedHost(seen, published, byAddress)];
   const present = stored.leases.map((lease) => (published.has(lease.address) ? unlessUnwritten(lease, seen) : lease));

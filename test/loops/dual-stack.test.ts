@@ -9,6 +9,7 @@ import {
 } from '../../lib/cluster/published-objects.ts';
 import { sliceOfFamily } from '../../lib/endpoints/slices.ts';
 import { aHost, aServer } from '../support/a-cluster-spec.ts';
+import { anEndpoints, aSlice } from '../support/an-endpoints.ts';
 import { A, B, type EndpointsWorld, READY, SILENT, settled, worldOf } from '../support/endpoints-world.ts';
 import { found } from '../support/found.ts';
 
@@ -143,6 +144,15 @@ describe('a family of a dual-stack cluster', () => {
     await world.tick();
     const first = world.probed.slice(0, 16).map(({ url }) => new URL(url).hostname);
     expect(first).toEqual(expect.arrayContaining([A, `[${V6}]`]));
+  });
+
+  test('an address of the first family that only the slice of the second one has is not published if it does not answer in the first pass', async () => {
+    const world = dual(A, B, V6).answer(SILENT, B);
+    const foreign = aSlice([B]);
+    world.cluster.place(anEndpoints([A]));
+    world.cluster.place({ ...foreign, metadata: { ...foreign.metadata, name: SECOND.name } });
+    await world.tick();
+    expect(published(world)).toMatchObject({ first: [A], mirror: [A] });
   });
 
   test('a published address of the second family without a lease stays published until it misses two probes', async () => {

@@ -114,6 +114,15 @@ describe('a published address without a lease', () => {
     expect(world.published()).toEqual([A, C]);
   });
 
+  test('an address that a slice has only as not ready is not published if it does not answer in the first pass', async () => {
+    const world = worldOf(A, B).answer(SILENT, B);
+    const notReady = { addresses: [B], conditions: { ready: false } };
+    world.cluster.place(anEndpoints([A]));
+    world.cluster.place({ ...aSlice([A]), endpoints: [...(aSlice([A]).endpoints ?? []), notReady] });
+    await world.tick();
+    expect([world.published(), world.inSlice()]).toEqual([[A], [A]]);
+  });
+
   test('a published address without a lease is removed at once if its server reports a shutdown or the spec does not contain the address', async () => {
     const world = worldOf(A, B, C).answer(SHUTTING_DOWN, B);
     world.cluster.place(anEndpoints([A, B, C, '10.0.0.4']));

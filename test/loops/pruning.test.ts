@@ -8,16 +8,23 @@ import {
   SERVICE_NAME_LABEL,
   SLICE_REF,
   sameJson,
+  sliceRef,
 } from '../../lib/cluster/published-objects.ts';
 import { anEndpoints, aSlice, HTTPS } from '../support/an-endpoints.ts';
 import { A, B, type EndpointsWorld, READY, SILENT, settled, worldOf } from '../support/endpoints-world.ts';
 import { found } from '../support/found.ts';
 
 const FOREIGN = { kind: 'EndpointSlice', namespace: 'default', name: 'kubernetes-x7k2p' } as const;
+const V6 = '2001:db8::1';
 const MIRRORED = 'endpointslicemirroring-controller.k8s.io';
 
 function pruning(...addresses: readonly string[]): EndpointsWorld {
   return worldOf(...addresses).change({ endpoints: { prune: true } });
+}
+
+function dual(...addresses: readonly string[]): EndpointsWorld {
+  const serviceClusterIPRanges = ['10.0.0.0/24', 'fd00::/108'] as const;
+  return pruning(...addresses).change({ serviceClusterIPRanges, service: { ipFamilyPolicy: 'PreferDualStack' } });
 }
 
 async function addForeign(world: EndpointsWorld, addressType = 'IPv4'): Promise<void> {
@@ -52,17 +59,21 @@ describe('endpoints.prune: true', () => {
     expect(await world.tick()).toMatchObject({ changes: [], findings: [] });
   });
 
-  test('a slice of another writer with the name kubernetes and another address type is replaced', async () => {
-    const world = await settled(pruning(A));
-    world.cluster.remove(SLICE_REF);
-    const labels = { [SERVICE_NAME_LABEL]: 'kubernetes', [MANAGED_BY_LABEL]: MIRRORED };
-    const slice = aSlice(['10.0.0.9']);
-    world.cluster.place({ ...slice, addressType: 'FQDN', metadata: { ...slice.metadata, labels } });
-    await world.tick();
-    expect(world.cluster.find(SLICE_REF)).toMatchObject({ addressType: 'IPv4' });
-    expect(world.inSlice()).toEqual([A]);
-    expect(await world.tick()).toMatchObject({ changes: [], findings: [] });
-  });
+  test.each([
+    { ref: SLICE_REF, addressType: 'IPv4', endpoints: [{ addresses: [A] }] },
+    { ref: sliceRef('IPv6'), addressType: 'IPv6', endpoints: [{ addresses: [V6] }] },
+  ])(
+    'a slice of another writer with the name $ref.name and another address type is replaced',
+    async ({ ref, ...expected }) => {
+      const world = await settled(dual(A, V6));
+      world.cluster.remove(ref);
+      const labels = { [SERVICE_NAME_LABEL]: 'kubernetes', [MANAGED_BY_LABEL]: MIRRORED };
+      world.cluster.place({ ...aSlice(['10.0.0.9']), addressType: 'FQDN', metadata: { ...ref, labels } });
+      await world.tick();
+      expect(world.cluster.find(ref)).toMatchObject(expected);
+      expect(await world.tick()).toMatchObject({ changes: [], findings: [] });
+    },
+  );
 
   const notReady = { notReadyAddresses: [{ ip: '10.0.0.9' }] };
   test.each([
@@ -118,12 +129,7 @@ describe('endpoints.prune: true', () => {
   });
 
   test('prune keeps a slice of the second family while that family has no live address', async () => {
-    const world = await settled(
-      pruning(A).change({
-        service: { ipFamilyPolicy: 'PreferDualStack' },
-        serviceClusterIPRanges: ['10.0.0.0/24', 'fd00::/108'],
-      }),
-    );
+    const world = await settled(dual(A));
     await addForeign(world, 'IPv6');
     const { findings } = await world.answer(READY, A).tick();
     expect(isForeignThere(world)).toBe(true);
