@@ -2,40 +2,15 @@ import type { ProbeReply } from '../../lib/cluster/probe-reply.ts';
 import type { EndpointSliceObject, EndpointsObject } from '../../lib/cluster/published-objects.ts';
 import type { ObjectWrite, ServerReply } from '../support/object-server.ts';
 import { endpointAddresses, isIPv6, sliceAddresses } from './control-plane.ts';
+import { type ProbeResult, Probes, passOf, REMEMBERED_MS } from './probes.ts';
 import type { Call, Process } from './process.ts';
 import type { Server } from './servers.ts';
 import type { Attributes, TableWrite } from './stand-in-table.ts';
 import { addressesWithLease, leaseFieldIn } from './stored-items.ts';
 import type { World } from './world.ts';
 
-interface Probe {
-  readonly atMs: number;
-  readonly pass: string;
-  readonly isOfAgent: boolean;
-  readonly address: string;
-  readonly status: number | undefined;
-}
-
-interface ProbeResult {
-  readonly status: number | undefined;
-  readonly isLate?: boolean;
-}
-
 /** A pass takes up to 9 s, and the clock of a function is wrong by up to 2 s. */
 const PASS_MS = 11_000;
-/** The shortest time between two misses that count: half an interval, less where clocks are wrong. */
-const BETWEEN_MISSES_MS = { skewed: 800, correct: 3_000 } as const;
-/**
- * A miss counts for three intervals and the duration of one pass. It also counts if it is one of the results of the last passes
- * that probed the address.
- */
-const EVIDENCE_MS = 45_000;
-const LAST_TRIES = 12;
-/**
- * The time for which probes are remembered. It covers three consecutive misses of an address that is probed only once a minute,
- * possibly late.
- */
-const REMEMBERED_MS = 225_000;
 /** The longest time from the last read of a registration to a write. */
 const STALE_SPEC_MS = PASS_MS;
 /** The largest difference between the clocks of two functions: one writes the end of a withdrawal, another reads it. */
@@ -50,7 +25,6 @@ const LATEST_MARK_MS = { ofOne: 26_000, ofRepeated: 60_000 } as const;
 const PROBES_MS = 4_000;
 const SHUTDOWN_STATUS = 500;
 export const FOREIGN = 'other-';
-const ALIVE = new Set([200, 401, 403, 429]);
 
 /** What people and the spec did to one address. A time of 0 means never. */
 class AddressTruth {
@@ -86,10 +60,7 @@ export class EndpointTruth {
   readonly #addresses = new Map<string, AddressTruth>();
   /** The call that is being carried out. */
   call: Call | undefined;
-  #probes: Probe[] = [];
-  readonly #probesOf = new Map<string, Probe[]>();
-  /** The addresses that each pass probes. */
-  readonly #probed = new Map<string, string[]>();
+  readonly #probes: Probes;
   /** The addresses that each deregistration has withdrawn. */
   readonly #marked = new Set<string>();
   readonly #published = new Map<string, readonly string[]>();
@@ -99,6 +70,7 @@ export class EndpointTruth {
 
   constructor(world: World) {
     this.#world = world;
+    this.#probes = new Probes(world);
   }
 
   get #now(): number {
@@ -121,24 +93,17 @@ export class EndpointTruth {
     }
   }
 
-  /** Records that a pass begins to probe an address. */
   probing(process: Process, address: string): void {
-    const pass = passOf(process);
-    this.#probed.set(pass, [...(this.#probed.get(pass) ?? []), address]);
+    this.#probes.begin(process, address);
   }
 
-  /** Records a probe. @param isLate the process was blocked during the probe, so silence does not show that the server is down */
-  probed(process: Process, address: string, { status, isLate = false }: ProbeResult): void {
-    if (status === undefined ? !isLate : !ALIVE.has(status)) this.#world.servers.notice(address);
-    // Other processes probe only to find a server that answers.
-    if (process.kind !== 'endpoints' && process.kind !== 'agent') return;
-    while ((this.#probes[0]?.atMs ?? this.#now) <= this.#now - REMEMBERED_MS) this.#probes.shift();
-    const pass = passOf(process);
-    const probe: Probe = { atMs: this.#now, pass, isOfAgent: process.kind === 'agent', address, status };
-    const ofPass = [...this.#ofPass(pass), probe];
-    this.#probes.push(probe);
-    this.#probesOf.set(pass, ofPass);
-    for (const each of ofPass) if (this.#provesEnd(each)) this.#ended(each.address);
+  probed(process: Process, address: string, result: ProbeResult): void {
+    for (const each of this.#probes.add(process, address, result)) this.#ended(each);
+  }
+
+  /** Returns whether a probe at or after `sinceMs` proves that the server is down. */
+  wasSeenDown(address: string, sinceMs: number): boolean {
+    return this.#probes.wasSeenDown(address, sinceMs);
   }
 
   expect(addresses: readonly string[]): void {
@@ -215,11 +180,6 @@ export class EndpointTruth {
     known.undoneAtMs = this.#now;
     known.withdrawnUntilMs = 0;
     if (known.markedUntilMs <= this.#now && known.running === 0) known.leavingUntilMs = this.#now;
-  }
-
-  /** Returns whether a probe at or after `sinceMs` proves that the server is down. */
-  wasSeenDown(address: string, sinceMs: number): boolean {
-    return this.#probes.some((probe) => probe.address === address && probe.atMs >= sinceMs && this.#provesMiss(probe));
   }
 
   isExpected(address: string): boolean {
@@ -332,27 +292,21 @@ export class EndpointTruth {
     const known = this.#of(address);
     const isLeaving = known.running > 0 || known.leavingUntilMs >= sentAtMs - PASS_MS;
     if (isLeaving || (known.expectedSinceMs ?? sentAtMs) > sentAtMs - 3 * PASS_MS) return;
-    const tries = this.#probes.filter((probe) => probe.address === address);
-    const isLate = (probe: Probe) => probe.atMs > sentAtMs - EVIDENCE_MS;
-    // A pass whose process was late probes an address twice, so passes are counted here and not probes.
-    const lastPasses = [...new Set(tries.map(({ pass }) => pass))].slice(-LAST_TRIES);
-    const misses = tries.filter(
-      (probe) => (isLate(probe) || lastPasses.includes(probe.pass)) && this.#provesMiss(probe),
-    );
+    const misses = this.#probes.missesOf(address, sentAtMs);
     const saidShutdown = misses.some(({ status }) => status === SHUTDOWN_STATUS);
     // A late write belongs to an earlier pass of the process.
     const isOwnWrite = begunAtMs === by.invokedAtMs;
-    const own = tries.filter(({ pass }) => isOwnWrite && pass === passOf(by));
-    const isAlive = ({ status }: Probe) => status !== undefined && ALIVE.has(status);
-    const hasAnswered = own.length > 0 && own.every(isAlive) && !agents.has(address);
+    const own = this.#probes.answersIn(address, isOwnWrite ? passOf(by) : '');
+    const hasAnswered = own.isAlive && !agents.has(address);
     // A pass that did not probe the address decides by the table, which may lack an answer that another pass failed to write.
-    const mayKnow = own.length > 0 || this.#world.table.leaseField(address, 'misses') < 2;
+    const mayKnow = own.wasProbed || this.#world.table.leaseField(address, 'misses') < 2;
     if (hasAnswered || (mayKnow && servers.wasGoodSince(address, sentAtMs - PASS_MS))) {
       this.#world.violate('removed', `${address} answers, was not withdrawn, and was removed`);
-    } else if (this.#isUnansweredSinceUndo(address, tries)) {
+    } else if (this.#isUnansweredSinceUndo(address)) {
       // Another writer published the address before the server answered.
       return;
-    } else if (!saidShutdown && !this.#areTwo(misses) && sentAtMs > this.#restoredAtMs + REMEMBERED_MS) {
+    } else if (!saidShutdown && !this.#probes.areTwo(misses) && sentAtMs > this.#restoredAtMs + REMEMBERED_MS) {
+      const tries = this.#probes.of(address);
       const shown = tries.map(({ atMs, status }) => `${this.#world.timeOf(atMs)} ${status ?? 'silence'}`).join(', ');
       const message = `${address} was removed, and ${misses.length} probes prove that it is down, of ${shown}`;
       this.#world.violate('oneMiss', message);
@@ -364,14 +318,13 @@ export class EndpointTruth {
     }
   }
 
-  #isUnansweredSinceUndo(address: string, tries: readonly Probe[]): boolean {
+  #isUnansweredSinceUndo(address: string): boolean {
     const { undoneAtMs } = this.#of(address);
-    if (undoneAtMs === undefined) return false;
-    return !tries.some(({ atMs, status = 0 }) => atMs >= undoneAtMs && ALIVE.has(status));
+    return undoneAtMs !== undefined && !this.#probes.hasAnswered(address, undoneAtMs);
   }
 
   /** Returns whether all misses are from before the end of the lease that the pass has read. */
-  #isEarly(misses: readonly Probe[], address: string, begunAtMs: number): boolean {
+  #isEarly(misses: readonly { readonly atMs: number }[], address: string, begunAtMs: number): boolean {
     const endMs = this.#world.table.leaseField(address, 'expiresAtMs');
     const wasRead = endMs - 1000 * this.#world.cluster.spec.endpoints.leaseSeconds < begunAtMs - SKEW_MS;
     return wasRead && misses.every(({ atMs }) => atMs < endMs - PROBES_MS - SKEW_MS);
@@ -388,15 +341,10 @@ export class EndpointTruth {
     const isUndone = undoneAtMs > Math.max(sentAtMs - REMEMBERED_MS, this.#restoredAtMs) && undoneAtMs < sentAtMs;
     // The lease of an agent counts until it expires.
     const leaseMs = agents.has(address) ? 1000 * this.#world.cluster.spec.endpoints.leaseSeconds : 0;
-    const isAnswer = ({ atMs, status = 0 }: Probe) => atMs >= undoneAtMs - PASS_MS - leaseMs && ALIVE.has(status);
+    const hasAnswered = this.#probes.hasAnswered(address, undoneAtMs - PASS_MS - leaseMs);
     // A slice mirrors the Endpoints.
     const isMirrored = kind === 'endpointslices' && this.publishedIn('endpoints', 'kubernetes').includes(address);
-    if (
-      isTick &&
-      isUndone &&
-      !isMirrored &&
-      !this.#probes.some((probe) => probe.address === address && isAnswer(probe))
-    ) {
+    if (isTick && isUndone && !isMirrored && !hasAnswered) {
       this.#world.violate('withdrawn', `${address} was published after an undo, and has not answered since`);
     }
     // An agent may have refreshed the lease just before the address was removed from the spec.
@@ -416,42 +364,6 @@ export class EndpointTruth {
       this.#world.violate('notInSpec', `${address} is not in the spec and was published`);
     }
   }
-
-  /**
-   * Returns whether a probe proves a miss. Silence proves a miss only if the address has an agent, or if another address of the
-   * family answered in the same pass.
-   */
-  #provesMiss({ status, pass, address }: Probe): boolean {
-    if (status !== undefined) return !ALIVE.has(status);
-    if (this.#world.cluster.agents.has(address)) return true;
-    // Each family has its own network paths.
-    return this.#ofPass(pass).some((probe) => probe.status !== undefined && isIPv6(probe.address) === isIPv6(address));
-  }
-
-  /**
-   * Returns whether a probe proves that the process of the server has ended. Silence proves it to the agent beside the server, to a
-   * pass to which another address of the family answered, and to a pass that probes no other one.
-   */
-  #provesEnd({ status, pass, address, isOfAgent }: Probe): boolean {
-    if (status !== undefined || isOfAgent) return status === undefined || !ALIVE.has(status);
-    const isOfFamily = (other: string) => isIPv6(other) === isIPv6(address);
-    if (this.#probed.get(pass)?.filter(isOfFamily).length === 1) return true;
-    return this.#ofPass(pass).some((probe) => probe.status !== undefined && isOfFamily(probe.address));
-  }
-
-  #ofPass(pass: string): readonly Probe[] {
-    return this.#probesOf.get(pass) ?? [];
-  }
-
-  #areTwo(misses: readonly Probe[]): boolean {
-    const times = misses.map(({ atMs }) => atMs);
-    const isSkewed = this.#world.has('skewedFunctions') || this.#world.has('skewedMachines');
-    return Math.max(...times) - Math.min(...times) >= BETWEEN_MISSES_MS[isSkewed ? 'skewed' : 'correct'];
-  }
-}
-
-function passOf({ name, invocation }: Process): string {
-  return `${name}/${invocation}`;
 }
 
 /** Returns the result of a probe by the agent on the server's own host. */
