@@ -66,18 +66,11 @@ async function contentionOf(agents: number, callMs: number): Promise<Contention>
   return { puts, lost, longestGapMs: Math.max(...gaps) };
 }
 
-test.each([
-  { agents: 20, callMs: 5 },
-  { agents: 20, callMs: 75 },
-  { agents: 32, callMs: 75 },
-])(
-  'no lease expires if $agents agents start in the same second and each call of the table takes $callMs ms',
-  async ({ agents, callMs }) => {
-    const { puts, lost, longestGapMs } = await contentionOf(agents, callMs);
-    expect({ longestGapMs, isKept: longestGapMs < LEASE_MS }).toEqual({ longestGapMs, isKept: true });
-    expect({ puts, lost, few: lost / puts < 0.2 }).toEqual({ puts, lost, few: true });
-  },
-);
+test('no lease expires if 32 agents start in the same second and each call of the table takes 75 ms', async () => {
+  const { puts, lost, longestGapMs } = await contentionOf(32, 75);
+  expect({ longestGapMs, isKept: longestGapMs < LEASE_MS }).toEqual({ longestGapMs, isKept: true });
+  expect({ puts, lost, few: lost / puts < 0.2 }).toEqual({ puts, lost, few: true });
+});
 
 test('an agent waits for an interval after a refresh, for a part of the interval after its first one, and for at most a second if the write was lost', () => {
   const rest = (isRefreshed: boolean, isFirst: boolean) =>

@@ -55,20 +55,4 @@ describe('Services that share a cluster IP in a cluster whose API servers alloca
       await eventually(async () => expect(await parentOf(address)).toBe(other));
     },
   );
-
-  test('if two Services have the same address and one is deleted, a third Service can get the address until the remaining Service is written', async () => {
-    const address = '10.0.0.62';
-    await etcd.putServices(['first', 'second'].map((name) => withAddress(name, address)));
-    await eventually(async () => expect(await parentOf(address)).toBeDefined());
-
-    await apiserver.request('DELETE', `${SERVICES}/second`);
-    const third = { metadata: { name: 'third' }, spec: { clusterIP: address, ports: [{ port: 80 }] } };
-
-    const { status } = await apiserver.request('POST', SERVICES, third);
-    // The repair of the API server may have recorded the address for the first Service before.
-    expect([
-      [201, 'third'],
-      [422, 'first'],
-    ]).toContainEqual([status, await parentOf(address)]);
-  });
 });

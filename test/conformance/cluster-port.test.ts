@@ -77,12 +77,4 @@ describe('a real kube-apiserver only', () => {
       message: expect.stringContaining('does not serve that kind'),
     });
   });
-
-  test('the managedFields of a created object contain our field manager', async () => {
-    const metadata = { name: 'managed-by-us', namespace: 'default' };
-    const object = { apiVersion: 'v1', kind: 'Service', metadata, spec: { ports: [{ port: 80 }] } };
-    const result = await portOver(transport).create(object);
-    const fields = result.outcome === 'created' ? (result.object.metadata as { managedFields?: unknown }) : {};
-    expect(fields.managedFields).toMatchObject([{ manager: 'kube-bootstrap-controller', operation: 'Update' }]);
-  });
 });

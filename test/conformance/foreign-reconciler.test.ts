@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { eventually } from '../support/eventually.ts';
-import type { Handlers } from '../support/handlers.ts';
 import { published, versionsOf } from '../support/kubernetes-service-objects.ts';
 import { runningControlPlane, runningHandlers } from './running-control-plane.ts';
 
@@ -18,47 +17,14 @@ async function expectPublished(...addresses: string[]): Promise<void> {
   expect(await published(apiserver)).toEqual({ endpoints: addresses, slice: addresses });
 }
 
-function handlersOf(mode: string): Handlers {
-  return runningHandlers(() => {
+describe('a cluster whose API server reconciles its own endpoints, and whose spec contains another address', () => {
+  const handlers = runningHandlers(() => {
     const probe = { url: `${apiserver.url}/readyz` };
-    const spec = { mode, apiServers: [{ address: OURS, probe }], service: { securePort: apiserver.port } };
+    const spec = { apiServers: [{ address: OURS, probe }], service: { securePort: apiserver.port } };
     // Only the tests advance this clock, because the time that the other owner needs varies.
     const startedAtMs = Date.now();
     return { kubeconfigFile: apiserver.kubeconfigFile, spec, clock: () => startedAtMs };
   });
-}
-
-describe('a cluster that is only observed', () => {
-  const handlers = handlersOf('observe');
-
-  test('a pass in mode observe writes nothing, and reports the writes that it would make only once while they stay the same', async () => {
-    const before = await versionsOf(apiserver);
-    const published = `with ${OURS} :${apiserver.port}`;
-    expect(await handlers.run(LOOP)).toMatchObject({
-      summary: { passes: 1, failed: 0 },
-      changes: [expect.stringMatching(`^took lease ${OURS}: answered `)],
-      findings: [],
-      wouldWrite: [
-        expect.stringContaining(`update Endpoints default/kubernetes ${published}: subsets[0]`),
-        expect.stringContaining(`update EndpointSlice default/kubernetes ${published}: `),
-        `remove ${THEIRS} from the endpoints: it is not an API server of the spec`,
-      ],
-    });
-    for (let pass = 2; pass <= 3; pass++) {
-      handlers.advance(INTERVAL_MS);
-      expect(await handlers.run(LOOP)).toMatchObject({
-        summary: { passes: 1, failed: 0 },
-        changes: [],
-        wouldWrite: [],
-      });
-    }
-
-    expect(await versionsOf(apiserver)).toEqual(before);
-  });
-});
-
-describe('a cluster whose API server reconciles its own endpoints, and whose spec contains another address', () => {
-  const handlers = handlersOf('enforce');
 
   /** Runs a tick, and waits until the other owner has reverted its writes. */
   async function tickAndAnswer(): Promise<{ readonly wrote: boolean; readonly findings: readonly string[] }> {

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
-import type { EndpointSliceObject, ServiceObject } from '../../lib/cluster/published-objects.ts';
-import { SERVICE_PATH, SLICE_PATH } from '../support/kubernetes-service-objects.ts';
+import type { ServiceObject } from '../../lib/cluster/published-objects.ts';
+import { SERVICE_PATH } from '../support/kubernetes-service-objects.ts';
 import { runningControlPlane, runningHandlers } from './running-control-plane.ts';
 
 const LOOP = 'kubernetes-service';
@@ -28,16 +28,4 @@ test('a Service that became of type ExternalName gets its address again', async 
   expect(after.spec.externalName).toBeUndefined();
   handlers.advance(10_000);
   expect(await handlers.run(LOOP)).toMatchObject({ changes: [], findings: [] });
-});
-
-test('in a contest, a slice without a ready endpoint is corrected by every pass', async () => {
-  for (let pass = 0; pass < 4; pass++) {
-    const { body } = await apiserver.request<EndpointSliceObject>('GET', SLICE_PATH);
-    const endpoints = (body.endpoints ?? []).map((one) => ({ ...one, conditions: { ready: false } }));
-    expect((await apiserver.request('PUT', SLICE_PATH, { ...body, endpoints })).status).toBe(200);
-    handlers.advance(10_000);
-    await handlers.run(LOOP);
-    const after = (await apiserver.request<EndpointSliceObject>('GET', SLICE_PATH)).body;
-    expect(after.endpoints).toMatchObject([{ conditions: { ready: true } }]);
-  }
 });

@@ -35,13 +35,9 @@ export function describeClusterGet(world: () => KbctlWorld): void {
 
   test.each([
     [['cluster', 'get', 'prod-eu']],
-    [['status', 'prod-eu']],
     [['get', 'leases', 'prod-eu']],
-    [['show', 'ip', 'prod-eu', '10.0.0.1']],
-    [['allocate', 'ip', 'prod-eu']],
     [['run-once', 'cluster-ip-repair', 'prod-eu']],
     [['deregister', 'prod-eu', '203.0.113.10']],
-    [['heartbeat', 'prod-eu', '--address', '203.0.113.10']],
     [['doctor', 'prod-eu']],
   ])('kbctl %j suggests the nearest name for a cluster that is not registered', async (words) => {
     const refusal = 'error: Cluster "prod-eu" not found. Did you mean prod-eu-1?\n';

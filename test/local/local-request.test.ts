@@ -21,15 +21,12 @@ describe('the stand-in API server', () => {
 
   test.each<[string, number, LocalRequest]>([
     ['from a web page', 403, { headers: { origin: 'https://evil.example' } }],
-    ['from a page of its own host', 403, { headers: { origin: 'https://127.0.0.1' } }],
     ['from a page that is a file', 403, { headers: { origin: 'null' } }],
     ['under another host name, as after DNS rebinding', 421, { headers: { host: 'evil.example' } }],
     ['under localhost', 421, { headers: { host: 'localhost' } }],
     ['without the key', 401, { headers: { authorization: undefined } }],
     ['with a wrong key', 401, { key: WRONG_KEY }],
-    ['with the key as a password', 401, { headers: { authorization: `Basic ${btoa(`test:${IDENTITY.key}`)}` } }],
     ['with the content type of a form', 415, { headers: { 'content-type': 'application/x-www-form-urlencoded' } }],
-    ['with the content type text/plain', 415, { headers: { 'content-type': 'text/plain' } }],
     ['without a content type', 415, { headers: { 'content-type': undefined } }],
   ])('the stand-in API server refuses a write %s', async (_, status, asking) => {
     const answer = await create('attacked', asking);
@@ -44,15 +41,6 @@ describe('the stand-in API server', () => {
     ['a deletion without the key', 401, { method: 'DELETE', headers: { authorization: undefined } }],
   ])('the stand-in API server refuses %s', async (_, status, asking) => {
     expect((await requestLocal(`${namespaces()}/default`, asking)).status).toBe(status);
-  });
-
-  test('the stand-in API server accepts requests with the key in each JSON content type that clients send', async () => {
-    expect(await create('allowed', { headers: { 'content-type': 'application/json; charset=utf-8' } })).toMatchObject({
-      status: 201,
-    });
-    const patch = { method: 'PATCH', body: '{}', headers: { 'content-type': 'application/merge-patch+json' } };
-    expect(await requestLocal(`${namespaces()}/allowed`, patch)).toMatchObject({ status: 200 });
-    expect(names()).toContain('allowed');
   });
 
   test('the stand-in API server answers the health and version paths without the key, as a real one does, but no other path that begins with them', async () => {
@@ -101,9 +89,5 @@ describe('a table server', () => {
     const query = `?X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=${KEY}/20260102/local/dynamodb/aws4_request`;
     const inAddress = { method: 'POST', body: '{}', headers: { authorization: undefined } };
     expect((await requestLocal(`${server.endpoint}/${query}`, inAddress)).status).toBe(401);
-  });
-
-  test('a table server accepts a request with the key', async () => {
-    expect(await listTables()).toMatchObject({ status: 200, body: '{"TableNames":["kube-bootstrap-controller"]}' });
   });
 });

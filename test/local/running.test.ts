@@ -54,8 +54,6 @@ describe('the file running.json in a data folder', () => {
     ['whose table does not answer', () => ({ schema: 1, ...facts, tableEndpoint: 'http://127.0.0.1:1' })],
     ['whose table is on another host', () => ({ schema: 1, ...facts, tableEndpoint: 'http://192.0.2.1:80' })],
     ['of an unknown layout', () => ({ schema: 2, ...facts })],
-    ['without the required fields', () => ({ schema: 1, pid: process.pid })],
-    ['that is not JSON', () => '{"schema": 1, "pi'],
     ['that is empty', () => ''],
   ])('readRunning ignores a file %s, and the next process replaces the file', async (_, content) => {
     await leave(content());

@@ -11,8 +11,6 @@ import { IDENTITY, readyStandIn, transportTo } from '../support/stand-in.ts';
 const connections = new ApiServerConnections();
 let server: ListeningStandIn;
 
-clusterPortContract('the stand-in API server in this process', async () => transportTo(await readyStandIn()));
-
 clusterPortContract('the stand-in API server over HTTP', async () => {
   server = await listen(await readyStandIn(), IDENTITY);
   const kubeconfig = kubeconfigOf('stand-in', server.url, IDENTITY);

@@ -140,22 +140,6 @@ describe('functions', () => {
     expect(deployed.sort()).toEqual(names.map((name) => `functions/${name}.handler`).sort());
   });
 
-  test.each(NAMES)(
-    'the function %s runs on Node.js 24 and arm64 with the allocator layer and all variables of its code, without X-Ray',
-    (name) => {
-      const Properties = functionOf(byDefault, name);
-      const named = { TABLE_NAME: STACK, STACK, REPORTING_INSTANCE: STACK, POWERTOOLS_SERVICE_NAME: STACK };
-      expect(Properties).toMatchObject({
-        Runtime: 'nodejs24.x',
-        Architectures: ['arm64'],
-        Layers: [{ Ref: 'AllocatorLambdaLayer' }],
-        Environment: { Variables: { ...named, POWERTOOLS_LOG_LEVEL: 'INFO' } },
-      });
-      expect(Properties).not.toHaveProperty('TracingConfig');
-      expect(Properties).not.toHaveProperty('ReservedConcurrentExecutions');
-    },
-  );
-
   test.each(LOOPS)('the timeout of %s is long enough for a whole pass, and shorter than its schedule', (loop) => {
     const timeoutMs = functionOf(byDefault, loop).Timeout * 1000;
     expect(timeoutMs).toBeGreaterThan(LISTING_MS + listPausesMs(loop) + PASS_BUDGET_MS[loop] + CLOSING_MS);
@@ -176,13 +160,6 @@ describe('functions', () => {
       new Set(['true 512', 'false 256']),
     );
     expect(memory(everything)).toContainEqual(['kubernetes-service', '1024']);
-  });
-
-  test('each loop has the URL of its own queue of ticks, and doctor has the URLs of all', () => {
-    const variablesOf = (name: string) => functionOf(byDefault, name).Environment.Variables;
-    for (const loop of LOOPS) expect(variablesOf(loop).TICK_QUEUE_URL).toEqual({ Ref: queueOf(loop) });
-    const all = LOOPS.map((loop) => ({ Ref: queueOf(loop) }));
-    expect(variablesOf('doctor').TICK_QUEUE_URLS).toEqual({ 'Fn::Join': [',', all] });
   });
 
   test.each(NAMES)('the log lines of %s expire', (name) => {

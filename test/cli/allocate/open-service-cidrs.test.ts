@@ -125,15 +125,6 @@ describe('A request to allocate addresses in a cluster whose API servers allocat
     }
   });
 
-  test('two simultaneous requests never get the same address', async () => {
-    const world = await aCluster();
-    const ids = Array.from({ length: 8 }, (_, index) => `r${index}`);
-    const answers = await Promise.all(ids.map((requestId) => world.ask({ requestId, items: [{ ...NEXT, count: 3 }] })));
-    const values = answers.flatMap(valuesIn);
-    expect(answers.map(({ outcome }) => outcome)).toEqual(ids.map(() => 'done'));
-    expect(new Set(values).size).toBe(24);
-  });
-
   test('a repetition of a request that failed halfway holds no more addresses than were requested', async () => {
     let calls = 0;
     const world = await aCluster({

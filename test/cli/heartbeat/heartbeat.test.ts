@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { A, B, type EndpointsWorld, READY, SHUTTING_DOWN, SILENT, worldOf } from '../../support/endpoints-world.ts';
+import { A, B, type EndpointsWorld, READY, SILENT, worldOf } from '../../support/endpoints-world.ts';
 
 function aWorld(): EndpointsWorld {
   return worldOf(A, B).answer(SILENT, B);
@@ -8,16 +8,6 @@ function aWorld(): EndpointsWorld {
 const goDown = (world: EndpointsWorld) => world.deregister({ address: B, goingDown: true });
 
 describe('an API server with an agent', () => {
-  test('an API server with an agent is published without a probe while the agent refreshes the lease', async () => {
-    const world = aWorld();
-    for (let tick = 0; tick < 3; tick++) {
-      expect((await world.heartbeat(B)).state).toBe('active');
-      await world.tick();
-      expect(world.published()).toEqual([A, B]);
-    }
-    expect(world.probed.map(({ url }) => url)).toEqual([`https://${A}:6443/readyz`]);
-  });
-
   test('an API server with an agent is probed from the expiry of its lease until the next heartbeat', async () => {
     const world = aWorld().answer(READY, A, B);
     await world.heartbeat(B);
@@ -27,18 +17,6 @@ describe('an API server with an agent', () => {
     await world.heartbeat(B);
     await world.tick();
     expect([world.probed.length, (await world.lease(B))?.source]).toEqual([1, 'agent']);
-  });
-
-  test('an API server with an agent is removed at the next tick after it reports its shutdown, and published again after it answers 200', async () => {
-    const world = aWorld();
-    await world.heartbeat(B);
-    await world.tick();
-    expect((await world.heartbeat(B, { probe: async () => SHUTTING_DOWN })).state).toBe('down');
-    await world.tick(1_000);
-    expect(world.published()).toEqual([A]);
-    await world.heartbeat(B);
-    await world.tick(1_000);
-    expect(world.published()).toEqual([A, B]);
   });
 
   test('an API server with an agent is withdrawn for an hour when its host shuts down, and published again after the next heartbeat', async () => {
@@ -53,27 +31,6 @@ describe('an API server with an agent', () => {
     expect((await world.heartbeat(B)).state).toBe('active');
     await world.tick(1_000);
     expect(world.published()).toEqual([A, B]);
-  });
-
-  test('a tick does not publish an API server that its agent has withdrawn and that still answers, although a tick took its lease', async () => {
-    const world = aWorld().answer(READY, A, B);
-    await world.tick();
-    await goDown(world);
-    await world.tick(1_000);
-    expect([world.published(), (await world.lease(B))?.state]).toEqual([[A], 'withdrawn']);
-    await world.heartbeat(B);
-    await world.tick(1_000);
-    expect(world.published()).toEqual([A, B]);
-  });
-
-  test('after the withdrawal of an API server, a tick probes it if its agent does not refresh the lease', async () => {
-    const world = aWorld().answer(READY, A, B);
-    await world.heartbeat(B);
-    await world.tick();
-    await goDown(world);
-    await world.tick(3_600_000);
-    expect(world.published()).toEqual([A, B]);
-    expect((await world.lease(B))?.source).toBe('probe');
   });
 
   test('if its API server does not answer, an agent does not change an active lease, and marks a withdrawn lease as seen down', async () => {

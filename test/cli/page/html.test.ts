@@ -16,13 +16,10 @@ describe('a value in a template', () => {
   test.each([
     ['markup', '<script>alert(1)</script>', '&lt;script&gt;alert(1)&lt;/script&gt;'],
     ['quotes', `" onclick='x'`, '&quot; onclick=&#39;x&#39;'],
-    ['an entity', '&lt;', '&amp;lt;'],
     ['a character that reverses the direction of text', 'a\u202eb', 'a\\u{202e}b'],
-    ['a zero-width character', 'a\u200bb', 'a\\u{200b}b'],
     ['a control character', 'a\0b\u0085', 'a\\u{0}b\\u{85}'],
     ['a line break', 'a\nb', 'a\\nb'],
     ['half of a surrogate pair', 'a\ud800b', 'a\ufffdb'],
-    ['letters of any script', 'čaj 茶 🍵', 'čaj 茶 🍵'],
   ])('a value with %s is shown as text', (_, text, markup) => {
     expect(String(html`<p>${text}</p>`)).toBe(`<p>${markup}</p>`);
   });

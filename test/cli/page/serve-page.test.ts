@@ -83,8 +83,6 @@ describe('the key of the page', () => {
 
   test.each<[string, string, Asked]>([
     ['none', '/', {}],
-    ['no key, but a path', '/clusters/lab-2', {}],
-    ['an empty key', '//', {}],
     ['another key', '/secret/clusters/lab-2', {}],
     ['only the start of the key', '/kkkkkkkkkkkkkkkk/', {}],
     ['the key in a query', '/?key=kkkkkkkkkkkkkkkkkkkk', {}],
@@ -113,11 +111,9 @@ test('the reply to HEAD has no body', async () => {
 
 test.each([
   { headers: { host: 'example.com' }, status: 421 },
-  { headers: { host: '127.0.0.1' }, status: 421 },
   { headers: { host: '127.0.0.1.example.com' }, status: 421 },
   { headers: { host: 'localhost:1' }, status: 421 },
   { headers: { origin: 'https://evil.example' }, status: 403 },
-  { headers: { origin: 'null' }, status: 403 },
 ])('a request with $headers is refused with $status, and its answer contains no cluster name', async (refused) => {
   const answer = await ask(await serve(), '/', refused.headers);
 

@@ -93,14 +93,6 @@ test('a process that cannot claim a tick logs this, and tries to claim the next 
 
 const TICK = { stack: 's', loop: 'kubernetes-service', everyMs: 10_000, dueAtMs: 50_000 } as const;
 
-test('if several processes claim a tick at the same time, one of them gets it, and no process can claim that tick later', async () => {
-  const table = memoryTable();
-  const claims = await Promise.all(['a', 'b', 'c'].map((by) => claimTick(table, TICK, by)));
-  expect(claims.filter(Boolean)).toHaveLength(1);
-  expect(await claimTick(table, TICK, 'd')).toBe(false);
-  expect(await claimTick(table, { ...TICK, dueAtMs: 60_000 }, 'd')).toBe(true);
-});
-
 const LATER_MS = TICK.dueAtMs + 3_600_000;
 test.each([
   ['of another loop can be claimed', {}, { loop: 'node-port-repair' }, true],

@@ -62,7 +62,6 @@ describe('a YAML file', () => {
 
   test.each([
     ['', 'is empty'],
-    ['# name: x\n', 'is empty'],
     ['- name: x\n', 'is a list'],
     ['name = x\n', 'is text'],
   ])('the text %j, which is valid YAML but no spec, has this fault: %s', (text, fault) => {
@@ -99,7 +98,6 @@ describe('a YAML file', () => {
     ['mode: on', 'mode: is "on"'],
     ['maxEventsPerPass: 99999999999999999999', 'maxEventsPerPass: is 100000000000000000000'],
     ['maxEventsPerPass: .inf', 'maxEventsPerPass: is Infinity'],
-    ['maxEventsPerPass: .nan', 'maxEventsPerPass: is NaN'],
     ['service: { reconcile: yes }', 'service.reconcile: is "yes"'],
     ['__proto__: { mode: enforce }', '__proto__: is not a field'],
     ['<<: { mode: enforce }', '["<<"]: is not a field'],
@@ -152,27 +150,19 @@ const tooLarge = (bits: number, mask: number, index = '') =>
 describe('the service address and ranges', () => {
   test.each([
     { text: '', ranges: ['10.0.0.0/24', undefined] },
-    { text: '192.0.2.1/24', ranges: ['192.0.2.0/24', undefined] },
     { text: '192.0.2.1/24,192.168.128.0/17', ranges: ['192.0.2.0/24', '192.168.128.0/17'] },
     { text: '192.0.2.1/24,2001:db2:1:3:4::1/112', ranges: ['192.0.2.0/24', '2001:db2:1:3:4::/112'] },
-    { text: '2001:db2:1:3:4::1/112,192.0.2.1/24', ranges: ['2001:db2:1:3:4::/112', '192.0.2.0/24'] },
   ])('the service address and ranges are read from "$text"', ({ text, ranges }) => {
     const { primary, secondary } = readServiceRanges(text);
     expect([primary?.text, secondary?.text]).toEqual(ranges);
   });
 
   test.each<[string, string[]]>([
-    ['192.0.2.1/30', [TOO_SMALL]],
     ['192.0.2.1/33,192.168.128.0/17', [FIRST]],
-    ['192.0.2.1/24,192.168.128.0/33', [SECOND]],
-    ['2001:db2:1:3:4::1/129,192.0.2.1/24', [FIRST]],
     ['192.0.2.1/24,2001:db2:1:3:4::1/129', [SECOND]],
-    ['192.0.2.1,192.168.128.0/17', [FIRST]],
     ['192.0.2.1/24,192.168.128.1', [SECOND]],
     ['2001:db2:1:3:4::1,192.0.2.1/24', [FIRST]],
-    ['192.0.2.1/24,2001:db2:1:3:4::1', [SECOND]],
     ['bad.ip.range,192.168.0.2/24', [FIRST]],
-    ['192.168.0.2/24,bad.ip.range', [SECOND]],
     ['10.0.0.0/24, fd00::/112', [SECOND]],
     [',10.0.0.0/24', [FIRST]],
     ['192.0.2.1/30,192.168.128.0/17', [TOO_SMALL, SAME_FAMILY]],
@@ -182,7 +172,6 @@ describe('the service address and ranges', () => {
     ['2001:db8::/126', [TOO_SMALL]],
     ['10.0.0.0/2', []],
     ['0.0.0.0/1', [TOO_SMALL]],
-    ['::/1', [TOO_SMALL]],
     ['::/0', [TOO_SMALL]],
   ])('the service ranges "%s" have the faults %j', (text, messages) => {
     expect(rangeFaults(text).map(({ message }) => message)).toEqual(messages);
@@ -192,19 +181,12 @@ describe('the service address and ranges', () => {
 describe('the service cluster IP range', () => {
   test.each<[string | string[], string[]]>([
     [[], [NO_RANGE]],
-    [',10.0.0.0/16', [FIRST]],
     ['10.0.0.0/16,11.0.0.0/16', [SAME_FAMILY]],
-    ['2000::/108,3000::/108', [SAME_FAMILY]],
     ['10.0.0.0/8', [tooLarge(32, 12)]],
     ['2001:db8::/64', [tooLarge(128, 108)]],
-    ['2001:db8::/12', [tooLarge(128, 108)]],
     ['10.0.0.0/16,3000::/64', [tooLarge(128, 108, '[1]')]],
-    ['10.0.0.0/16,3000::/48', [tooLarge(128, 108, '[1]')]],
     ['10.0.0.0/16,3000::/108,244.0.0.0/16', [THREE]],
-    ['10.0.0.0/16', []],
-    ['244.0.0.0/16', []],
     ['10.0.0.0/16,3000::/108', []],
-    ['3000::/108,10.0.0.0/16', []],
   ])('if the table allocates, the service range %j has the faults %j', (text, messages) => {
     expect(rangeFaults(text, 'table').map(({ message }) => message)).toEqual(messages);
   });

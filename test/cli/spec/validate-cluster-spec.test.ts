@@ -14,54 +14,26 @@ describe('a cluster spec', () => {
     expect(validSpec(minimal)).toEqual(aClusterSpec({ name: 'prod-1', mode: 'observe', kubeconfig, apiServers }));
   });
 
-  test('a spec stores API servers and ranges in canonical form', () => {
-    const { apiServers, serviceClusterIPRanges, serviceNodePortRange } = validSpec({
-      ...minimal,
-      apiServers: [
-        {
-          address: '203.0.113.10',
-          kind: 'shared',
-          probe: { url: 'https://10.1.0.4:6443/livez', serverName: 'kubernetes', authenticate: true },
-        },
-        { host: 'API.example.com', probe: { path: '/healthz?verbose' } },
-        { targetGroupArn: TARGET_GROUP },
-        { serviceRef: SERVICE_REF, probe: { serverName: 'kubernetes' } },
-      ],
-      serviceClusterIPRange: ['10.0.0.9/16', 'FD00:0::/112'],
-      serviceNodePortRange: ' 30000+999 ',
-    });
-    expect(serviceClusterIPRanges).toEqual(['10.0.0.0/16', 'fd00::/112']);
-    expect(serviceNodePortRange).toBe('30000-30999');
-    const probe = { path: '/readyz', authenticate: false };
-    const shared = { kind: 'shared', probe };
-    expect(apiServers).toEqual([
-      {
-        address: '203.0.113.10',
-        kind: 'shared',
-        probe: { url: 'https://10.1.0.4:6443/livez', path: '/readyz', serverName: 'kubernetes', authenticate: true },
-      },
-      { ...shared, host: 'api.example.com', probe: { ...probe, path: '/healthz?verbose' } },
-      { ...shared, host: TARGET_GROUP, targetGroupArn: TARGET_GROUP },
-      {
-        ...shared,
-        host: 'service tenants/prod',
-        serviceRef: SERVICE_REF,
-        probe: { ...probe, serverName: 'kubernetes' },
-      },
-    ]);
-  });
-
   const IPV6_RANGE = { serviceClusterIPRange: 'fd00::/112' };
   const at = (address: string) => ({ apiServers: [{ address }] });
+  const ofHost = (stored: object) => ({
+    apiServers: [{ kind: 'shared', probe: { path: '/readyz', authenticate: false }, ...stored }],
+  });
+  const [OF_GROUP, OF_SERVICE] = [{ targetGroupArn: TARGET_GROUP }, { serviceRef: SERVICE_REF }];
+  const RANGES = ['10.0.0.0/16', 'fd00::/112'];
   const ports = (serviceNodePortRange: unknown) => ({ serviceNodePortRange });
   const extra = (port: object) => ({ service: { extraPorts: [{ name: 'metrics', port: 9443, ...port }] } });
   test.each<[string, object, object]>([
     ['an address with leading zeros', at('010.001.000.9'), at('10.1.0.9')],
     ['an IPv4-mapped address', at('::ffff:10.0.0.9'), at('10.0.0.9')],
     ['an IPv6 address in capitals', { ...at('2001:DB8:0::9'), ...IPV6_RANGE }, at('2001:db8::9')],
+    ['a host name in capitals', { apiServers: [{ host: 'API.a.example' }] }, ofHost({ host: 'api.a.example' })],
+    ['a target group', { apiServers: [OF_GROUP] }, ofHost({ ...OF_GROUP, host: TARGET_GROUP })],
+    ['a Service', { apiServers: [OF_SERVICE] }, ofHost({ ...OF_SERVICE, host: 'service tenants/prod' })],
+    ['ranges', { serviceClusterIPRange: ['10.0.0.9/16', 'FD00:0::/112'] }, { serviceClusterIPRanges: RANGES }],
+    ['a number of node ports', ports(' 30000+999 '), ports('30000-30999')],
     ['an extra port', extra({}), extra({ protocol: 'TCP', targetPort: 9443 })],
     ['an empty node port range', ports(''), ports('30000-32767')],
-    ['a blank node port range', ports('  '), ports('30000-32767')],
     ['one node port as a number', ports(30080), ports('30080-30080')],
   ])('a cluster spec with %s is stored in canonical form', (_, fields, stored) => {
     expect(validSpec(aSpec(fields as Record<string, unknown>))).toMatchObject(stored);
@@ -85,12 +57,9 @@ describe('a cluster spec', () => {
 
 describe('a fault', () => {
   test.each([
-    [{ name: undefined }, 'name: is required'],
     [{ name: '#clusters' }, 'name: "#clusters" is not a valid cluster name'],
     [{ name: 'a'.repeat(64) }, `name: "${'a'.repeat(64)}" is not a valid cluster name`],
-    [{ name: 42 }, 'name: is 42'],
     [{ mode: 'dry-run' }, 'mode: is "dry-run"'],
-    [{ allocator: 'etcd' }, 'allocator: is "etcd"'],
     [{ endpoints: null }, 'endpoints: is empty'],
     [{ endpoints: { leaseSeconds: 1e300 } }, 'endpoints.leaseSeconds: is 1e+300'],
     [{ endpoints: { reconciler: 'etcd' } }, 'endpoints.reconciler: Reconciler not implemented: etcd'],
@@ -104,10 +73,7 @@ describe('a fault', () => {
       { service: { securePort: 0 } },
       'service.securePort: --secure-port 0 must be between 1 and 65535, inclusive. It cannot be turned off with 0',
     ],
-    [{ service: { reconcile: 'yes' } }, 'service.reconcile: is "yes"'],
-    [{ maxEventsPerPass: '50' }, 'maxEventsPerPass: is "50"'],
     [{ maxEventsPerPass: -1 }, 'maxEventsPerPass: -1 is not a valid number of events'],
-    [{ modus: 'observe' }, 'modus: is not a field'],
     [{ apiServers: [{ adress: '10.0.0.1' }] }, 'apiServers[0].adress: is not a field'],
     [{ systemNamespaces: ['Kube'] }, 'systemNamespaces[0]: "Kube" is not a valid namespace name'],
     [{ systemNamespaces: ['a', 'a'] }, 'systemNamespaces[1]: "a" is listed twice'],
@@ -182,8 +148,6 @@ describe('an API server', () => {
     [{ address: '10.0.0.256' }, '.address: "10.0.0.256" is not an IP address'],
     [{ address: 'fe80::1%eth0' }, '.address: "fe80::1%eth0" is not an IP address'],
     [{ address: '0.0.0.0' }, '.address: may not be unspecified (0.0.0.0)'],
-    [{ address: '0::0' }, '.address: may not be unspecified (0::0)'],
-    [{ address: '::1' }, '.address: may not be in the loopback range (127.0.0.0/8, ::1/128)'],
     [{ address: '169.254.1.1' }, '.address: may not be in the link-local range (169.254.0.0/16, fe80::/10)'],
     [{ address: 'ff02::1' }, '.address: may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)'],
     [{ address: '239.1.1.1' }, '.address: may not be a multicast address'],
@@ -235,7 +199,6 @@ describe('API servers', () => {
 
   test.each([
     { reconciler: 'master-count', range: IPV4_RANGE, address: '2001:db8::1', agree: false },
-    { reconciler: 'lease', range: IPV4_RANGE, address: '192.168.1.1', agree: true },
     { reconciler: 'lease', range: IPV6_RANGE, address: '2001:db8::1', agree: true },
     { reconciler: 'lease', range: IPV6_RANGE, address: '192.168.1.1', agree: false },
     { reconciler: 'none', range: IPV4_RANGE, address: '2001:db8::1', agree: true },
@@ -292,7 +255,6 @@ describe('the node port of the Service', () => {
     { name: 'above 65535', nodePort: 65536, range: '30065', faults: [bounds(65536), outside('30065-30065', 65536)] },
     { name: '0', nodePort: 0, range: '30065', faults: [] },
     { name: 'below the range', nodePort: 30064, range: '30065', faults: [outside('30065-30065', 30064)] },
-    { name: 'above the range', nodePort: 30067, range: '30065', faults: [outside('30065-30065', 30067)] },
     { name: 'in the range', nodePort: 30067, range: '30065-30069', faults: [] },
   ])('the node port of the Service is checked: $name', ({ nodePort, range, faults }) => {
     expect(faultsOf(aSpec({ service: { nodePort }, serviceNodePortRange: range }))).toEqual(faults);
@@ -302,7 +264,6 @@ describe('the node port of the Service', () => {
 describe('extra ports', () => {
   test.each<[object[], string, number?]>([
     [[{ port: 1 }], '[0].name: is required'],
-    [[{ name: 'https', port: 1 }], "[0].name: https is the API servers' own port"],
     [
       [
         { name: 'a', port: 1 },
@@ -311,9 +272,7 @@ describe('extra ports', () => {
       '[1].name: a is there already',
     ],
     [[{ name: 'A_b', port: 1 }], '[0].name: "A_b" is not a valid port name'],
-    [[{ name: 'a', port: 0 }], '[0].port: 0 is not a valid port'],
     [[{ name: 'a', port: 1, targetPort: 70000 }], '[0].targetPort: 70000 is not a valid port'],
-    [[{ name: 'a', port: 1, protocol: 'tcp' }], '[0].protocol: is "tcp"'],
     [[{ name: 'a', port: 443 }], '[0].port: service.port has TCP port 443 already'],
     [
       [
@@ -349,9 +308,6 @@ describe('intervals and lease durations', () => {
   test.each([
     ['kubernetes-service', 15, 10],
     ['kubernetes-service', 0, 10],
-    ['kubernetes-service', -10, 10],
-    ['system-namespaces', 90, 60],
-    ['cluster-ip-repair', 60, 180],
     ['node-port-repair', 200, 180],
     ['node-port-repair', 86580, 180],
   ] as const)('%s cannot run every %d s, only every multiple of %d s', (loop, seconds, schedule) => {
@@ -367,10 +323,7 @@ describe('intervals and lease durations', () => {
   test.each([
     { leaseSeconds: 14, interval: 10, faults: [tooShort(14, 10)] },
     { leaseSeconds: 15, interval: 10, faults: [] },
-    { leaseSeconds: 44, interval: 30, faults: [tooShort(44, 30)] },
-    { leaseSeconds: 45, interval: 30, faults: [] },
     { leaseSeconds: 0, interval: 10, faults: [notValid(0)] },
-    { leaseSeconds: -15, interval: 10, faults: [notValid(-15)] },
     { leaseSeconds: 86_401, interval: 10, faults: [notValid(86_401)] },
   ])('a lease of $leaseSeconds s with an interval of $interval s has the faults $faults', (row) => {
     const { leaseSeconds, interval, faults } = row;
@@ -384,7 +337,6 @@ describe('the kubeconfig', () => {
   const ca = Buffer.from('-----BEGIN CERTIFICATE-----').toString('base64');
 
   test.each([
-    { kubeconfig: { secretsManager: 'kbc/prod-1' } },
     { kubeconfig: { secretsManager: 'kbc/prod-1', roleArn: role, context: 'admin@prod' } },
     { kubeconfig: { secretsManager: 'arn:aws-cn:secretsmanager:cn-north-1:123456789012:secret:kbc/prod-1-AbCdEf' } },
     { kubeconfig: { ssm: '/kbc/prod-1', roleArn: role } },

@@ -17,16 +17,9 @@ function bits(items: Partial<Record<'used' | 'held' | 'leaking' | 'duplicates', 
 
 describe('the cells of a range', () => {
   test.each([
-    { text: '10.0.0.0/24', first: '10.0.0.0', itemsPerCell: 1, cells: `X${'R'.repeat(16)}${'F'.repeat(238)}X` },
-    { text: '10.0.0.8/29', first: '10.0.0.8', itemsPerCell: 1, cells: 'XFFFFFFX' },
-    { text: '10.1.0.0/22', first: '10.1.0.0', itemsPerCell: 1, cells: `X${'R'.repeat(64)}${'F'.repeat(958)}X` },
     { text: '10.1.0.0/16', first: '10.1.0.0', itemsPerCell: 64, cells: `${'R'.repeat(5)}${'F'.repeat(1019)}` },
-    { text: '10.16.0.0/12', first: '10.16.0.0', itemsPerCell: 1024, cells: `R${'F'.repeat(1023)}` },
     { text: 'fd00::/120', first: 'fd00::', itemsPerCell: 1, cells: `X${'R'.repeat(16)}${'F'.repeat(239)}` },
-    { text: 'fd00::/108', first: 'fd00::', itemsPerCell: 64, cells: `${'R'.repeat(5)}${'F'.repeat(1019)}` },
     { text: '30000-32767', first: '30000', itemsPerCell: 4, cells: `${'R'.repeat(22)}${'F'.repeat(670)}` },
-    { text: '30000-30009', first: '30000', itemsPerCell: 1, cells: 'F'.repeat(10) },
-    { text: '80', first: '80', itemsPerCell: 1, cells: 'F' },
   ])(
     'the map of the range $text begins at $first and has $itemsPerCell items per cell',
     ({ text, first, itemsPerCell, cells }) => {
@@ -36,11 +29,6 @@ describe('the cells of a range', () => {
     },
   );
 
-  test('a cell of one item with several states shows the worst state', () => {
-    const all = { used: [0, 1, 2, 3], held: [1, 2, 3], leaking: [2, 3], duplicates: [3] };
-    expect(drawn(layout('30000-30005'), bits(all)).cells).toBe('UHLDFF');
-  });
-
   test('a cell of several items shows the worst state of these items, and how many of them are in use', () => {
     const map = drawn(layout('10.1.0.0/16'), bits({ used: [500, 501, 502, 700], leaking: [502] }));
     expect([map.cells[7], map.cells[10]]).toEqual(['L', 'U']);
@@ -49,13 +37,5 @@ describe('the cells of a range', () => {
 
   test('a range without a usable item has no cells', () => {
     for (const text of ['10.0.0.0/31', '']) expect(drawRange(layout(text), bits())).toBeUndefined();
-  });
-
-  test('a /12 in which every address is in use, held and leaking is drawn as 1,024 leaking cells', () => {
-    const max = 2 ** 20 - 2;
-    const all = new Uint8Array(2 ** 17).fill(0xff);
-    const map = drawn(layout('10.16.0.0/12'), { used: all, held: all, leaking: all, duplicates: [] });
-    expect(map.cells).toBe('L'.repeat(1024));
-    expect(map.fill?.reduce((sum, fill) => sum + fill, 0)).toBe(max);
   });
 });

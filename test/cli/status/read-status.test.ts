@@ -1,12 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { readStatus, type StatusRequest } from '../../../cli/status/read-status.ts';
 import { RANGE_KEYS } from '../../../lib/spec/spec-ranges.ts';
-import {
-  pauseAllClusters,
-  registerCluster,
-  unregistered,
-  updateCluster,
-} from '../../../lib/table/cluster-registration.ts';
+import { registerCluster, unregistered, updateCluster } from '../../../lib/table/cluster-registration.ts';
 import { type KeyValueTable, TableError, type TableValue } from '../../../lib/table/key-value-table.ts';
 import { saveRange } from '../../../lib/table/ranges.ts';
 import { writeRunRecord } from '../../../lib/table/run-records.ts';
@@ -125,17 +120,6 @@ describe('The status of all clusters', () => {
     expect(fleet.unreadable).toEqual([{ name: 'd', message: expect.stringContaining('#clusters/d') }]);
     expect(fleet).not.toHaveProperty('pausedAll');
   });
-
-  test('the status of all clusters shows the pause of all clusters until the pause ends', async () => {
-    const table = newTable();
-    await fill(table);
-    const pause = { untilMs: NOW_MS + 1, reason: 'an upgrade', by: 'me' };
-    await pauseAllClusters(table, pause);
-    const fleet = await readFleet(table);
-    const clusters = [{ health: 'paused', paused: { ...pause, all: true } }];
-    expect(fleet).toMatchObject({ pausedAll: pause, clusters });
-    expect(await readFleet(table, { nowMs: NOW_MS + 1 })).not.toHaveProperty('pausedAll');
-  });
 });
 
 describe('Reading the status', () => {
@@ -153,21 +137,6 @@ describe('Reading the status', () => {
     const fleet = await readFleet(counting);
     expect(fleet.clusters.map(({ name }) => name)).toEqual(names);
     expect(most).toBeLessThanOrEqual(3 * 16);
-  });
-
-  test('the status is read without the records of allocation requests, and the brief status also without the ranges', async () => {
-    const table = newTable();
-    await fill(table);
-    const read: string[] = [];
-    const seen = watched(table, (what) => read.push(what));
-    await readOne(seen);
-    const always = ['demo/masterleases', 'demo/runs/*'];
-    expect(read).toEqual(['#clusters/*', '#clusters/demo', ...always, 'demo/ranges/*']);
-    read.length = 0;
-    const { clusters } = await readFleet(seen, { details: 'brief' });
-    expect(read.filter((what) => what.startsWith('demo/'))).toEqual(always);
-    expect(clusters[0]?.ranges).toMatchObject([{ key: RANGE_KEYS.primary, used: 2, capacity: 254 }]);
-    expect(clusters[0]?.ranges[0]).not.toHaveProperty('map');
   });
 
   test('if one table item prevents the read of a list, the status reads each known key alone and skips only that item', async () => {

@@ -121,12 +121,6 @@ describe('a loop', () => {
     expect(loopOf(statusOf({ records }), 'system-namespaces')?.lastRanAtMs).toBeUndefined();
   });
 
-  test("the state of a new cluster's loop is unknown", () => {
-    const status = statusOf({ cluster: aCluster({}, { writtenAtMs: NOW_MS }), records: {}, leases: [] });
-    expect(status).toMatchObject({ health: 'unknown', attention: [] });
-    expect(status.loops.map(({ state }) => state)).toEqual(['neverRan', 'neverRan', 'neverRan', 'neverRan']);
-  });
-
   test('the status of a loop without a pass contains the time at which its first pass is due', () => {
     const shown = (rest: Partial<ListedCluster>, nowMs = NOW_MS) => {
       const cluster = aCluster({}, { writtenAtMs: NOW_MS, ...rest });
@@ -213,14 +207,6 @@ describe('findings', () => {
     const status = statusOf({ records: recordsWith('cluster-ip-repair', { findings, ...counted }, NOT_LONG_AGO_MS) });
     expect(status).toMatchObject({ findingTotal: 101, findingCounts });
     expect(status.loops[2]?.lastPass?.findings).toBe(101);
-  });
-
-  test('findings are listed with Service, address, time and resolution', () => {
-    const status = statusOf({ records: found('duplicate') });
-    const finding = { type: 'duplicate', message: 'duplicate 0', item: '10.0.0.0', service: 'shop/web' };
-    const ofStatus = { loop: 'cluster-ip-repair', seenAtMs: NOT_LONG_AGO_MS, resolution: expect.stringMatching(/./) };
-    expect(status.findings).toEqual([{ ...finding, ...ofStatus }]);
-    expect(loopOf(status, 'cluster-ip-repair')?.lastPass?.findings).toBe(40);
   });
 
   test('the findings of one type are one problem of the cluster, and the problem with the highest severity is listed first', () => {
@@ -327,18 +313,4 @@ describe('API servers', () => {
     const records = { ...runRecords(NOT_LONG_AGO_MS), 'kubernetes-service': aRunRecord(NOW_MS - 60 * MINUTE_MS) };
     expect(words(statusOf({ records, leases: [] }))).toEqual(['unhealthy: late']);
   });
-});
-
-test('each problem has a one-word name, a message of one line and a resolution', () => {
-  const { attention } = statusOf({
-    ...inputs({ cluster: aCluster({}, { writtenAtMs: 0 }), leases: [] }),
-    records: { 'system-namespaces': failed(NOT_LONG_AGO_MS, 3), 'node-port-repair': aRunRecord(0) },
-    unreadable: [{ key: '', message: 'An item\ndoes not parse.' }],
-  });
-  expect(attention.length).toBeGreaterThan(3);
-  for (const { word, message, next } of attention) {
-    expect(word).toMatch(/^\w+$/);
-    expect(message).toMatch(/^[^\n]+$/);
-    expect(next).toMatch(/kbctl/);
-  }
 });
