@@ -104,14 +104,6 @@ test('a second pass of every loop changes nothing, and a namespace that was dele
   expect(changes).toEqual(['created namespace kube-node-lease']);
 });
 
-test('a Service gets an address from the ServiceCIDR that the loop created', async () => {
-  const web = { metadata: { name: 'web' }, spec: { ports: [{ port: 80 }] } };
-  expect(await apiserver.request('POST', services, web)).toMatchObject({
-    status: 201,
-    body: { spec: { clusterIP: expect.stringMatching(/^10\.0\.0\.\d+$/) } },
-  });
-});
-
 test('a deleted Service kubernetes is created again with its address and its Endpoints, and its deletion is no second owner', async () => {
   for (let deletion = 1; deletion <= 2; deletion++) {
     expect(await apiserver.request('DELETE', SERVICE_PATH)).toMatchObject({ status: 200 });

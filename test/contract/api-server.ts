@@ -86,15 +86,6 @@ export function apiServerContract(name: string, connect: () => Promise<Transport
       expect(patch.parameters).toContainEqual(expect.objectContaining({ name: 'fieldValidation', in: 'query' }));
     });
 
-    test.each([
-      ['Namespace', ['Name', 'Status', 'Age']],
-      ['Service', ['Name', 'Type', 'Cluster-IP', 'External-IP', 'Port(s)', 'Age']],
-      ['Endpoints', ['Name', 'Endpoints', 'Age']],
-    ] as const)('the API server returns %s objects as a table on request', async (kind, columns) => {
-      const { columnDefinitions } = await tableOf(COLLECTIONS[kind]);
-      expect(columnDefinitions.flatMap(({ name, priority }) => (priority > 0 ? [] : name))).toEqual(columns);
-    });
-
     const ip = (address: string) => ({ addresses: [{ ip: address }], ports: [{ name: 'https', port: 6443 }] });
     test.each<[keyof typeof COLLECTIONS, string, object, unknown[]]>([
       [
@@ -103,13 +94,6 @@ export function apiServerContract(name: string, connect: () => Promise<Transport
         { spec: { type: 'NodePort', ports: [{ port: 80, nodePort: 30_077 }] } },
         ['node-ports', 'NodePort', expect.stringMatching(/^10\./), '<none>', '80:30077/TCP', AGE],
       ],
-      [
-        'Service',
-        'elsewhere',
-        { spec: { type: 'ExternalName', externalName: 'example.com' } },
-        ['elsewhere', 'ExternalName', '<none>', 'example.com', '<none>', AGE],
-      ],
-      ['Endpoints', 'empty', {}, ['empty', '<none>', AGE]],
       ['Endpoints', 'one', { subsets: [ip('10.9.8.7')] }, ['one', '10.9.8.7:6443', AGE]],
     ])('the API server returns the kubectl columns of %s "%s"', async (kind, objectName, fields, cells) => {
       await create(kind, { metadata: { name: objectName, namespace }, ...fields });
@@ -147,24 +131,6 @@ export function apiServerContract(name: string, connect: () => Promise<Transport
           },
         });
       }
-    });
-
-    test('a strategic merge patch merges the ports of a Service by their numbers', async () => {
-      const spec = { ports: [80, 81].map((port) => ({ name: `port-${port}`, port })) };
-      await create('Service', { metadata: { name: 'patched' }, spec });
-      const ports = [
-        { name: 'port-82', port: 82 },
-        { port: 80, targetPort: 8080 },
-        { $patch: 'delete', port: 81 },
-      ];
-      const patch = { spec: { '$setElementOrder/ports': [{ port: 82 }, { port: 80 }], ports } };
-      const headers = { 'content-type': 'application/strategic-merge-patch+json' };
-      const { status, body } = await call('PATCH', `${COLLECTIONS.Service}/patched`, headers, patch);
-      expect(status).toBe(200);
-      expect(body.spec.ports).toEqual([
-        { name: 'port-82', protocol: 'TCP', port: 82, targetPort: 82 },
-        { name: 'port-80', protocol: 'TCP', port: 80, targetPort: 8080 },
-      ]);
     });
   });
 }

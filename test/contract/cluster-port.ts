@@ -2,12 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import type { EventsV1Event } from '@kubernetes/client-node';
 import type { KubernetesObject, ServiceClaim, WholeObject } from '../../lib/cluster/kubernetes-objects.ts';
-import type {
-  EndpointSliceObject,
-  EndpointsObject,
-  ServiceCidrObject,
-  ServiceObject,
-} from '../../lib/cluster/published-objects.ts';
+import type { EndpointSliceObject, EndpointsObject, ServiceObject } from '../../lib/cluster/published-objects.ts';
 import type { CallOptions } from '../../lib/kubernetes/api-calls.ts';
 import { clusterPort } from '../../lib/kubernetes/api-server-cluster.ts';
 import type { ClusterPort, CreateResult, ObjectRef, PatchResult } from '../../lib/kubernetes/cluster-port.ts';
@@ -118,12 +113,6 @@ export function clusterPortContract(name: string, connect: () => Promise<Transpo
         await expect(port.get({ kind: 'Endpoints', namespace, name: 'gone' })).resolves.toBeUndefined();
       });
 
-      test('creating a Service that the API refuses returns invalid', async () => {
-        const noPorts = { ...service(namespace, 'no-ports'), spec: { ports: [] } };
-        const result = await port.create(noPorts);
-        expect(result).toMatchObject({ outcome: 'invalid', message: expect.stringContaining('spec.ports') });
-      });
-
       test('an update that the API refuses returns invalid and changes nothing', async () => {
         const made = await create(service(namespace, 'stays-valid'));
         const result = await port.update({ ...made, spec: { ...made.spec, ports: [] } });
@@ -171,30 +160,9 @@ export function clusterPortContract(name: string, connect: () => Promise<Transpo
         expect(read?.metadata.uid).toBe(second.metadata.uid);
       });
 
-      test('Endpoints keep their subsets through create and update', async () => {
-        const made = await create(endpoints(namespace, 'kubernetes', ['10.9.8.7', '10.9.8.8']));
-        expect(made.subsets?.[0]?.addresses?.map((address) => address.ip)).toEqual(['10.9.8.7', '10.9.8.8']);
-        const fewer = endpoints(namespace, 'kubernetes', ['10.9.8.8']).subsets;
-        const after = await update({ ...made, subsets: fewer });
-        expect(after.subsets?.[0]?.addresses).toEqual([{ ip: '10.9.8.8' }]);
-        expect(after.subsets?.[0]?.ports).toEqual([{ name: 'https', port: 6443, protocol: 'TCP' }]);
-      });
-
       test('the API server accepts Endpoints without addresses', async () => {
         const made = await create(endpoints(namespace, 'empty', []));
         expect(made.subsets ?? []).toEqual([]);
-      });
-
-      test('a list with the label of a Service contains the EndpointSlice of that Service', async () => {
-        const label = { 'kubernetes.io/service-name': 'kubernetes' };
-        const made = await create(labelled(slice(namespace, 'kubernetes', '10.9.8.7'), label));
-        const found = await port.list<EndpointSliceObject>(
-          'EndpointSlice',
-          namespace,
-          'kubernetes.io/service-name=kubernetes',
-        );
-        expect(found).toEqual([made]);
-        expect(found[0]).toMatchObject({ addressType: 'IPv4', endpoints: [{ addresses: ['10.9.8.7'] }] });
       });
 
       test('the address type of an EndpointSlice cannot change', async () => {
@@ -341,13 +309,6 @@ export function clusterPortContract(name: string, connect: () => Promise<Transpo
         expect(after).toContain('zz-newcomer');
         expect(after).not.toContain('zz-doomed');
       });
-    });
-
-    test('the ServiceCIDR of the cluster can be read and listed', async () => {
-      const read = await port.get<ServiceCidrObject>({ kind: 'ServiceCIDR', name: 'kubernetes' });
-      expect(read?.spec.cidrs.length).toBeGreaterThan(0);
-      const listed = await port.list<ServiceCidrObject>('ServiceCIDR', undefined);
-      expect(listed.map((item) => item.metadata.name)).toContain('kubernetes');
     });
 
     describe('events', () => {

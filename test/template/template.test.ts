@@ -549,14 +549,6 @@ describe.each(['allocate', 'admission'])('the version of %s', (name) => {
     expect(description.length).toBeLessThanOrEqual(256);
     expect(description).toContain(' 123456789abcdef0,123456789abcdef0');
   });
-
-  test('callers invoke the alias, which refers to the version', () => {
-    const { Resources } = resolved({ Admission: 'on' });
-    expect(Resources[`${id}Alias`]?.Properties).toMatchObject({
-      FunctionVersion: { 'Fn::GetAtt': [`${id}Version`, 'Version'] },
-    });
-    expect(Resources[`${id}Invocation`]?.Properties.Qualifier).toBe(Resources[`${id}Alias`]?.Properties.Name);
-  });
 });
 
 const compiled = () => packaged.template as Parameters<typeof releaseTemplate>[0];
@@ -581,17 +573,6 @@ test('the template of a release creates the same resources as a deployment from 
   for (const [id, resource] of same) expect(resource).toEqual(ofRepository[id]);
   const [role, original] = [ofRelease, ofRepository].map((resources) => resources['AllocateRole']?.Properties);
   expect(role).toEqual({ ...original, RoleName: undefined });
-});
-
-test('the template of a release uses the packages of its version in the bucket and under the prefix of the parameters', () => {
-  const { Resources } = resolveTemplate(released(), { CodeBucket: 'packages' }, 'fleet');
-  expect(Resources['AllocateLambdaFunction']?.Properties).toMatchObject({
-    FunctionName: 'fleet-allocate',
-    Code: { S3Bucket: 'packages', S3Key: 'kube-bootstrap-controller/1.2.3/allocate.zip' },
-  });
-  expect(Resources['AllocatorLambdaLayer']?.Properties.Content).toEqual({
-    ...{ S3Bucket: 'packages', S3Key: 'kube-bootstrap-controller/1.2.3/allocator.zip' },
-  });
 });
 
 describe('packages', () => {
