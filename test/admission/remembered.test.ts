@@ -26,14 +26,6 @@ async function portsTaken(world: AdmissionWorld): Promise<number> {
   return Object.keys(await world.taken()).filter((item) => /^\d+$/.test(item)).length;
 }
 
-test('a repeated review of a Service does not return items that were released since, but allocates again', async () => {
-  const world = await anAdmissionWorld();
-  await world.ask({});
-  await world.store(RANGE_KEYS.primary, { data: NONE });
-  expect(addressIn(await world.ask({}))).toBe('10.0.0.17');
-  expect(Object.keys(await world.taken())).toEqual(['10.0.0.17']);
-});
-
 test.each<[string, ReviewFields, boolean]>([
   ['gets another address if its address is now held', {}, true],
   ['is refused if its address is now held and it requests that address', { spec: { clusterIP: '10.0.0.17' } }, false],

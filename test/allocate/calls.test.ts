@@ -33,8 +33,3 @@ test.each<[string, Partial<AllocateRequest>, boolean]>([
 ])('%s makes one call of the table', async (_, request, isRepeated) => {
   expect(await callsOf(request, { isRepeated })).toEqual({ outcome: 'done', calls: ['getAll'] });
 });
-
-test('a request for several ranges reads them with one call, and writes each of them once', async () => {
-  const { calls } = await callsOf({ items: [...items, { range: 'servicenodeports', next: true }] });
-  expect(calls).toEqual(['getAll', RECORD, `put ${RANGE_KEYS.primary}`, `put ${RANGE_KEYS.nodePorts}`, RECORD]);
-});

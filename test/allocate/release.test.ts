@@ -115,11 +115,3 @@ test.each([
   expect(await world.ask({ ...release, owner: 'team-a' })).toMatchObject({ items: [item] });
   expect(Object.keys(await world.taken())).toEqual(taken);
 });
-
-test('two owners that use one request id do not get the same address', async () => {
-  const world = await anAllocateWorld();
-  const ask = (owner: string) => world.ask({ items: [{ range: 'serviceips', next: true }], hold: { owner } });
-  expect(await ask('team-a')).toMatchObject({ outcome: 'done', items: [{ value: IP }] });
-  expect(await ask('team-b')).toMatchObject({ outcome: 'refused', error: { code: 'RequestIdTaken' } });
-  expect(await world.taken()).toEqual({ [IP]: 'r1' });
-});

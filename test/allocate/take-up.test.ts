@@ -109,13 +109,6 @@ test('a request for a Service does not allocate an item, and restores no hold, i
   expect(await world.taken()).toEqual({ '10.0.0.2': 'kbctl-1', '30001': undefined });
 });
 
-test('a refused request leaves the earlier hold unchanged', async () => {
-  const world = await aWorld();
-  expect(await world.ask({ items: [IP, TAKEN_PORT], takeUp: {} })).toMatchObject({ outcome: 'refused' });
-  expect(await holders(world)).toEqual(BEFORE);
-  expect(await world.taken()).toEqual(AS_IT_WAS);
-});
-
 test('if an unfinished request for a Service is repeated after its own hold has expired, the earlier hold of the items is restored', async () => {
   const world = await aWorld();
   const table = failingPuts(world.table, 'Unavailable', ({ key }) => key === RANGE_KEYS.nodePorts);

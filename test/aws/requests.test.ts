@@ -40,12 +40,6 @@ describe('the text of a secret', () => {
     expect(await read(store, () => awsError(name, 'there is none'))).toEqual({ outcome: 'absent' });
   });
 
-  test('any other error of AWS when a secret is read has the outcome failed, with only the name of the error as the reason', async () => {
-    const answer = awsError('AccessDeniedException', 'not with this key');
-    const failed = { outcome: 'failed', reason: 'AccessDeniedException' };
-    expect(await read('secretsManager', () => answer)).toEqual(failed);
-  });
-
   test('the read of a secret has the outcome failed if the store does not answer in time', async () => {
     expect(await read('ssm', () => ({ hang: true }), 50)).toMatchObject({ outcome: 'failed' });
   });

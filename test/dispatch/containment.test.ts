@@ -86,17 +86,6 @@ describe('a cluster that attacks its process', () => {
       expect(passes.length).toBeLessThanOrEqual(3);
     }
   });
-
-  test('a cluster that stops attacking its process has all its ticks again', async () => {
-    const fleet = await aFleetOf(16);
-    fleet.hostile.set('c-003', 'ends');
-    await minutes(fleet, 4);
-    fleet.hostile.clear();
-    await fleet.minute();
-    const fromMs = fleet.clock.nowMs;
-    await minutes(fleet, 2);
-    expect(Math.max(...longestGaps(fleet, 16, fromMs))).toBeLessThan(INTERVAL_MS + 1_000);
-  });
 });
 
 test('after the rollback of a version whose processes all crashed, every cluster has all its ticks', async () => {

@@ -142,11 +142,3 @@ describe('the time limit of a pass', () => {
     expect(world.telemetry.logged('invocation ended')).toMatchObject([{ level: 'error', unreached: ['a'] }]);
   });
 });
-
-test('an invocation fails if the table does not answer', async () => {
-  const world = aDispatchWorld();
-  const environment = { table: () => ({ ...world.table, list: hang }) };
-  const done = world.dispatch(aLoop().loop, {}, { environment });
-  world.deadlines[0]?.expire();
-  await expect(done).rejects.toMatchObject({ code: 'DeadlineExceeded' });
-});

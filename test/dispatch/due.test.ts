@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { isDue, isDueAtEveryTick, isWithoutAnswer, pauseInForce, spacingMs } from '../../lib/dispatch/due.ts';
+import { isDue, isWithoutAnswer, spacingMs } from '../../lib/dispatch/due.ts';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import { DispatchError } from '../../lib/runtime/deadline.ts';
 import { LOOPS, type Loop, SCHEDULE_SECONDS } from '../../lib/spec/cluster-spec.ts';
@@ -82,16 +82,4 @@ describe('isDue', () => {
       ),
     );
   });
-});
-
-test('a loop is due at every tick only if the interval in the spec equals the interval of the schedule', () => {
-  expect(isDueAtEveryTick('kubernetes-service', specWith('kubernetes-service', 10))).toBe(true);
-  expect(isDueAtEveryTick('kubernetes-service', specWith('kubernetes-service', 20))).toBe(false);
-});
-
-test('pauseInForce returns the first pause that has not ended', () => {
-  const pause = (untilMs: number) => ({ untilMs, reason: 'an upgrade', by: 'ops' });
-  const pauses = [pause(50), undefined, pause(100), pause(200)];
-  expect(pauseInForce(pauses, 99)).toEqual(pause(100));
-  expect(pauseInForce(pauses, 100)).toEqual(pause(200));
 });

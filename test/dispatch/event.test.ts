@@ -12,10 +12,6 @@ const scheduled = {
 };
 
 describe('parseEvent', () => {
-  test('the event of a schedule is parsed as a request for all clusters that are due at the time of the event', () => {
-    expect(parseEvent(scheduled)).toEqual({ kind: 'schedule', dueAtMs: Date.parse('2026-01-01T12:00:00Z') });
-  });
-
   test('the event of a queue is parsed into messages, each with its body and whether it was received before', () => {
     const bodies = ['{"schema":1}', 'garbage', 'again'];
     const Records = bodies.map((body, index) => {

@@ -43,12 +43,6 @@ describe('the health of a cluster', () => {
     expect(healthOf({ ...ENTRY, paused }, all(RECORD), at(600)).overdue).toEqual([]);
     expect(healthOf(ENTRY, all(RECORD), { nowMs: 600_000, pausedAll: paused }).overdue).toEqual([]);
   });
-
-  test('a paused cluster counts only as paused, not as overdue or failing', () => {
-    const paused = { untilMs: 700_000, reason: 'r', by: 'b' };
-    const standing = { paused: true, overdue: [], failing: [], withoutLiveLease: false };
-    expect(healthOf({ ...ENTRY, paused }, all(failing(9)), at(600))).toMatchObject(standing);
-  });
 });
 
 describe('the figures of a cluster for the alarms', () => {
@@ -65,7 +59,6 @@ describe('the figures of a cluster for the alarms', () => {
     ['the usage of its fullest range', NINE_TENTHS, 'node-port-repair', { counts: { allocated: 9, capacity: 10 } }],
     ['nothing', { withFindings: false, withTwoOwners: false, fullestRangePercent: 0 }, 'cluster-ip-repair', {}],
     ['that it has no active lease', WITHOUT_LEASE, 'kubernetes-service', { counts: { activeLeases: 0 } }],
-    ['that it has an active lease', WITH_LEASE, 'kubernetes-service', { counts: { activeLeases: 1 } }],
     ['no missing lease if its pass ended before it read the leases', WITH_LEASE, 'kubernetes-service', { counts: {} }],
   ])('the figures of a cluster report %s until the next pass', (_, expected, loop, record) => {
     expect(judge(loop, record)).toMatchObject(expected);

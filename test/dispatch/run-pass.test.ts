@@ -43,16 +43,6 @@ const found: Finding = {
 };
 
 describe('the input of a pass', () => {
-  test('the first pass of a cluster gets no state, and later passes get the state of the last successful pass', async () => {
-    const world = await aDispatchWorldOf({});
-    const first = await pass(world, () => aReport({ state: { backOffUntilMs: 7 } }));
-    expect(first).toMatchObject({ rangesGeneration: 1, passId: 'pass-1' });
-    expect(first?.previous).toBeUndefined();
-    const unchanged = { previous: { state: { backOffUntilMs: 7 }, observed: false } };
-    expect(await pass(world, trouble)).toMatchObject(unchanged);
-    expect(await pass(world, nothing)).toMatchObject(unchanged);
-  });
-
   test('the run record contains the number of findings that require action, and a failed pass does not change that number', async () => {
     const world = await aDispatchWorldOf({});
     const found = {

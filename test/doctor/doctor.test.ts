@@ -129,11 +129,3 @@ test('the doctor reads the limit of concurrent ticks from the environment, and w
     { level: 'warn', fix: 'Set the parameter tickConcurrency of the stack to 157' },
   ]);
 });
-
-test('the doctor reads the URLs of the queues, separated by commas, from the environment variable TICK_QUEUE_URLS', () => {
-  expect(doctorEnvironmentFrom({ TICK_QUEUE_URLS: 'https://a/1,https://a/2' }).queues?.urls).toEqual([
-    'https://a/1',
-    'https://a/2',
-  ]);
-  expect(doctorEnvironmentFrom({}).queues?.urls).toEqual([]);
-});

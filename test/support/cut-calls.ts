@@ -3,20 +3,15 @@ import { ClusterError, type ClusterPort, type HostResolver, type Prober } from '
 import { type KeyValueTable, TableError } from '../../lib/table/key-value-table.ts';
 import { tableThrough } from './table-through.ts';
 
-/** How the cut call can end if the process continues. */
-export const FAILURES = {
+/** All ways in which the cut call can end. */
+export const ENDS = {
+  'ends the process without effect': 'killedBefore',
+  'takes effect and ends the process': 'killedAfter',
   'fails without effect': 'failedBefore',
   'takes effect and loses its reply': 'failedAfter',
   'fails and takes effect after the next run': 'late',
   'gets an unclear reply without effect': 'unclearBefore',
   'takes effect and gets an unclear reply': 'unclearAfter',
-} as const;
-
-/** All ways in which the cut call can end, including those in which the process ends. */
-export const ENDS = {
-  'ends the process without effect': 'killedBefore',
-  'takes effect and ends the process': 'killedAfter',
-  ...FAILURES,
 } as const;
 export type End = (typeof ENDS)[keyof typeof ENDS];
 
@@ -37,10 +32,6 @@ export class CutCalls {
   constructor(at = Number.POSITIVE_INFINITY, end: End = 'killedBefore') {
     this.#at = at;
     this.#end = end;
-  }
-
-  get happened(): boolean {
-    return this.made.length > this.#at;
   }
 
   get cutAt(): string {
