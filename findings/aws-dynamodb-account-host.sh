@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # @aws-sdk/client-dynamodb 3.1162.0 sends requests to a host of the account, 123456789012.ddb.REGION.amazonaws.com, if the credentials have an account
-# id, and otherwise to dynamodb.REGION.amazonaws.com. Credentials of a role have one, those of two variables do not: the same program needs other
-# hosts in an allow list, a proxy or a firewall. Two settings decide (AWS SDKs guide, "Account-based endpoints"); tables are addressed as before.
+# id, and otherwise to dynamodb.REGION.amazonaws.com. Credentials of an assumed role or of IAM Identity Center have one, an access key alone does
+# not: the same program needs other hosts in an allow list, a proxy or a firewall. accountIdEndpointMode decides (AWS SDKs and tools reference
+# guide, "Account-based endpoints").
 # Seen on 2026-11-29 with Node.js 24:
 #   {}: dynamodb.eu-west-1.amazonaws.com
 #   {"accountId":"123456789012"}: 123456789012.ddb.eu-west-1.amazonaws.com

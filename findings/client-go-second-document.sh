@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # client-go 0.36.3, with which kubectl reads a kubeconfig, takes the last of two equal keys in a mapping and only the first of several YAML documents,
-# without an error for the others. Two clusters of one name are an error in the same file. YAML 1.2 (section 3.2.1.3) has unique keys, and js-yaml
+# without an error for the others. Two clusters of one name are an error in the same file. YAML 1.2 (section 3.2.1.1) has unique keys, and js-yaml
 # and yaml refuse such a file. Of two kubeconfigs that are written one after the other, a line with --- thus decides which server is used.
 # Seen on 2026-11-29 with Go 1.26:
 #   one key twice: https://10.0.0.2:6443
