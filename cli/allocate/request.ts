@@ -61,7 +61,7 @@ export async function runRequest(
     );
   } catch (error) {
     const unknown = `Its outcome is unknown: ${next}`;
-    if (error instanceof ClusterError) {
+    if (error instanceof ClusterError && error.code !== 'BadKubeconfig') {
       const isRefused = error.code === 'Forbidden' || error.code === 'Unauthorized';
       const after = isRefused ? `Once this is allowed, ${next}` : unknown;
       throw new ClusterError(error.code, `${error.message} ${after}`, { cause: error });
@@ -115,7 +115,9 @@ function passFirst(cluster: string, range: string | undefined): string {
  * answer contains it.
  */
 function warningsOf({ output }: Cli): TelemetryFactory {
-  const log: Telemetry['log'] = (_level, _message, { errors } = {}) => {
+  const log: Telemetry['log'] = (level, _message, { errors } = {}) => {
+    // An error of the whole request is thrown, too.
+    if (level !== 'warn') return;
     for (const error of Array.isArray(errors) ? errors : []) output.say(`warning: ${error}`);
   };
   return () => logOnly(log);

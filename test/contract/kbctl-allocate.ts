@@ -172,7 +172,25 @@ export function describeAllocate(world: () => KbctlWorld): void {
   test('kbctl allocate reports an unknown outcome if the API server does not answer, and prints how to repeat the request', async () => {
     const kubeconfig = world().unreachableCluster();
     expect(await allocate('ip', CLUSTER, '--kubeconfig', kubeconfig)).toMatchObject(
-      ran(4, '', expect.stringMatching(/Its outcome is unknown: run the command again with --request-id kbctl-/)),
+      ran(
+        4,
+        '',
+        expect.stringMatching(
+          /^.* \(kubeconfig .*\)\nerror: .* Its outcome is unknown: run the command again with --request-id kbctl-\S+ .*\n$/,
+        ),
+      ),
+    );
+  });
+
+  test('kbctl allocate with a kubeconfig that cannot be read prints only why', async () => {
+    expect(await allocate('ip', CLUSTER, '--kubeconfig', 'missing')).toMatchObject(
+      ran(
+        3,
+        '',
+        expect.stringMatching(
+          /^error: kubeconfig \S+missing: cannot read \S+ \(ENOENT\)\. Name a file .* may read\.\n$/,
+        ),
+      ),
     );
   });
 }

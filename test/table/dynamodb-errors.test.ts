@@ -36,7 +36,7 @@ const VPC =
 const DENIED = ' was denied: allow dynamodb:PutItem on this table to the role or user that runs this.';
 const TOO_LARGE = ' was refused: the item is larger than the 400 KB that the table takes.';
 const INVALID =
-  ' was refused as invalid: the keys of the table must be "cluster" (partition) and "key" (sort), both text.';
+  ' was refused as invalid: correct the name, or the keys of the table, which must be "cluster" (partition) and "key" (sort), both text.';
 const refusal = (name: string, message?: string) => answered(name, { status: 400, ...(message && { message }) });
 const internal = answered('Internal', { status: 500, fault: 'server' });
 const failedWith = (name: string, attempts: number | string, advice: string) =>

@@ -48,7 +48,7 @@ function messageOf(code: SdkErrorCode, name: string, error: unknown, call: Faile
       return `${what} was aborted at its deadline: ${outcome}try again.`;
     case 'Unexpected':
       return name === 'ValidationException'
-        ? `${what} was refused as invalid: the keys of the table must be "cluster" (partition) and "key" (sort), both text.`
+        ? `${what} was refused as invalid: correct the name, or the keys of the table, which must be "cluster" (partition) and "key" (sort), both text.`
         : `${what} failed with ${name}; see the cause.`;
   }
 }
