@@ -20,7 +20,7 @@ const MODULES = ['allocator', 'cluster', 'endpoints', 'leases', 'range', 'repair
 );
 /** Tests that do not run for mutants, because they import nearly everything, take long, or start processes. */
 const TESTS_ASIDE =
-  /^test\/(simulation|conformance|deploy|page|tables|template|docs|cli|local|tools|functions|hostile|bad-input|crash-sweep|drills|dispatch\/containment|runtime\/other-server)\b/;
+  /^test\/(simulation|conformance|deploy|page|tables|template|docs|cli|local|tools|functions|hostile|bad-input|crash-sweep|dispatch\/containment|runtime\/other-server)\b/;
 /**
  * The maximum number of test files per module: those with the fewest imports between them and the module. A test file of another
  * area counts as one import further away.

@@ -26,11 +26,8 @@ describe('A range of node ports', () => {
 
 describe('A port range', () => {
   test.each([
-    { text: '80', base: 80, size: 1, shown: '80-80' },
     { text: '65535', base: 65_535, size: 1, shown: '65535-65535' },
-    { text: '30000+0', base: 30_000, size: 1, shown: '30000-30000' },
     { text: '5++3', base: 5, size: 4, shown: '5-8' },
-    { text: '0080-0090', base: 80, size: 11, shown: '80-90' },
     { text: ' \t80-90\n', base: 80, size: 11, shown: '80-90' },
     { text: '  ', base: 0, size: 0, shown: '' },
   ])('the port range "$text" has $size ports from $base, and is printed as "$shown"', ({ text, base, size, shown }) => {
@@ -42,15 +39,11 @@ describe('A port range', () => {
   test.each([
     { text: '80-', message: 'strconv.Atoi: parsing "": invalid syntax' },
     { text: '+80', message: 'strconv.Atoi: parsing "": invalid syntax' },
-    { text: '8e1', message: 'strconv.Atoi: parsing "8e1": invalid syntax' },
     { text: '0x50', message: 'strconv.Atoi: parsing "0x50": invalid syntax' },
     { text: '99999999999999999999', message: 'strconv.Atoi: parsing "99999999999999999999": value out of range' },
     { text: '1-2+3', message: 'unable to parse port range: 1-2+3' },
-    { text: '-1+3', message: 'unable to parse port range: -1+3' },
     { text: '+1-3', message: 'unable to parse port range: +1-3' },
     { text: '9223372036854775808', message: 'strconv.Atoi: parsing "9223372036854775808": value out of range' },
-    { text: '5+-3', message: 'unable to parse port range: 5+-3' },
-    { text: ' 1-70000 ', message: 'the port range cannot be greater than 65535: 1-70000' },
     { text: '65536', message: 'the port range cannot be greater than 65535: 65536' },
     { text: '65535+1', message: 'the port range cannot be greater than 65535: 65535+1' },
     { text: '5--3', message: 'end port cannot be less than start port: 5--3' },

@@ -13,36 +13,18 @@ import { startMisbehavingCluster, TOKEN } from '../support/misbehaving-cluster.t
 
 export const CLUSTER = 'demo';
 
-/** Opens a table, with a deadline if one is given. */
-export type OpenTable = (deadline?: AbortSignal) => KeyValueTable;
-
 export type MisbehavingWorld = Awaited<ReturnType<typeof aMisbehavingWorld>>;
-
-/** The table that passes use, which has faults (`seen`), and the same table without faults (`direct`). */
-interface Tables {
-  readonly seen: OpenTable;
-  readonly direct: OpenTable;
-}
 
 /**
  * Creates, for one test, one registered cluster and the handlers of all loops. The table allocates, so that every loop has
  * something to write in its first pass. After the test, it is checked that no log line and no table item contains the token of
  * the cluster.
- * @param tables default: one table in memory
  */
-export async function aMisbehavingWorld(tables?: Tables) {
+export async function aMisbehavingWorld() {
   const cluster = await startMisbehavingCluster();
-  const {
-    environment,
-    telemetry,
-    clock,
-    deadlines,
-    table: memory,
-  } = aDispatchWorld({
-    ...(tables && { table: tables.seen }),
+  const { environment, telemetry, clock, deadlines, table } = aDispatchWorld({
     connect: (wanted, options) => connections.connect(wanted, options),
   });
-  const table = tables?.direct() ?? memory;
   const connections = new ClusterConnections({
     nowMs: environment.nowMs,
     loadKubeconfig: () => loadKubeconfigFile(cluster.kubeconfigFile),
@@ -78,7 +60,6 @@ export async function aMisbehavingWorld(tables?: Tables) {
     cluster,
     telemetry,
     table,
-    remove: memory.remove,
     spec: specOf,
     /** Invokes the loop's handler once, an interval after the last invocation. */
     tick,

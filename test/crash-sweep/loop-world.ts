@@ -22,6 +22,7 @@ import { type MemoryStore, memoryStore, memoryTable } from '../support/memory-ta
 import { pickLowest } from '../support/ranges.ts';
 
 export const CLUSTER = 'demo';
+const STACK = 'prod';
 /** The partition of notes about clusters whose passes got no answer. These notes expire. */
 const UNREACHABLE = '#fleet';
 /** The longest pause within a pass. Pauses end at once in this world, and longer deadlines never end. */
@@ -29,9 +30,8 @@ const LONGEST_PAUSE_MS = 1_000;
 
 /** One registered cluster and its functions. Every call to its table, API server, secret and queue can be cut. */
 export class LoopWorld {
-  /** The content of the table. A test can replace it, for example by an older copy. */
+  /** The content of the table. A test can replace it. */
   store: MemoryStore = memoryStore();
-  stack = 'prod';
   readonly #world = aDispatchWorld();
   readonly clock = this.#world.clock;
   readonly schedule = this.#world.schedule;
@@ -63,7 +63,7 @@ export class LoopWorld {
   /** Registers the cluster, and claims it for the stack, as the first tick does. Until then, no other loop runs a pass for it. */
   async registerClaimed(spec: SpecFields = {}): Promise<this> {
     await this.register(spec);
-    await claimCluster(this.table, CLUSTER, this.stack);
+    await claimCluster(this.table, CLUSTER, STACK);
     return this;
   }
 
@@ -135,7 +135,7 @@ export class LoopWorld {
       controlPlane: { id: 'control-plane', confirm },
     };
     return {
-      stack: this.stack,
+      stack: STACK,
       table: () => calls.table(this.table),
       connect: () => calls.call('read the secret', async () => access, unavailable),
       resolveHost: () => calls.resolver(async (host) => this.records.get(host)),

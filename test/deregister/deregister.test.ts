@@ -1,11 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
 import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
-import { addressesIn, ENDPOINTS_REF, type EndpointsObject, SLICE_REF } from '../../lib/cluster/published-objects.ts';
+import { addressesIn, type EndpointsObject } from '../../lib/cluster/published-objects.ts';
 import type { DeregisterRequest } from '../../lib/deregister/deregister.ts';
 import { ClusterError, type ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { aHost, aServer } from '../support/a-cluster-spec.ts';
-import { anEndpoints, aSlice, HTTPS } from '../support/an-endpoints.ts';
+import { anEndpoints, aSlice } from '../support/an-endpoints.ts';
 import { A, B, C, EndpointsWorld, READY, SILENT, worldOf } from '../support/endpoints-world.ts';
 import { withdraw } from '../support/put-lease.ts';
 
@@ -43,27 +43,17 @@ describe('deregistering an address', () => {
     return world;
   }
 
-  async function withMasterCount(masterCount: number): Promise<EndpointsWorld> {
+  async function withMasterCountOne(): Promise<EndpointsWorld> {
     const world = worldOf(A, B);
-    world.change({ endpoints: { reconciler: 'master-count', masterCount } });
+    world.change({ endpoints: { reconciler: 'master-count', masterCount: 1 } });
     await world.tick();
     return world;
   }
 
   test.each<[string, () => Promise<EndpointsWorld>, readonly string[]]>([
-    ['keeps an address of the Endpoints that no tick has probed yet', () => unprobed(anEndpoints([A, B, C])), [A, C]],
     [
       'keeps an address of the slice that no tick has probed yet',
       () => unprobed(anEndpoints([A, B]), aSlice([A, B, C])),
-      [A, C],
-    ],
-    [
-      'keeps another published address that missed two probes, because only a tick removes it',
-      async () => {
-        const world = await settled([aServer(A), aServer(B), aServer(C)]);
-        await world.setLease({ address: C, expiresAtMs: world.nowMs, misses: 2 });
-        return world;
-      },
       [A, C],
     ],
     [
@@ -76,33 +66,12 @@ describe('deregistering an address', () => {
       },
       [A],
     ],
-    ['removes an address with the master-count reconciler', () => withMasterCount(2), [A]],
-    ['publishes another live address if the master count is one', () => withMasterCount(1), [A]],
-    [
-      'publishes another live address although another writer marked it as not ready',
-      async () => {
-        const world = await settled();
-        const current = world.cluster.find<EndpointsObject>(ENDPOINTS_REF) ?? anEndpoints([]);
-        const subsets = [{ addresses: [{ ip: B }], notReadyAddresses: [{ ip: A }], ports: [HTTPS] }];
-        world.cluster.place({ ...current, subsets });
-        return world;
-      },
-      [A],
-    ],
+    ['publishes another live address if the master count is one', withMasterCountOne, [A]],
   ])('a deregistration %s', async (_what, start, published) => {
     const world = await start();
     expect(world.published()).toContain(B);
     expect(await ask(world)).toMatchObject({ outcome: 'deregistered', stillPublished: false });
     expect([world.published(), world.inSlice()]).toEqual([published, published]);
-  });
-
-  test('a deregistration does not publish the address again before the end of the withdrawal, even if the server answers', async () => {
-    const world = await settled();
-    await ask(world, { untilMs: world.nowMs + 60_000 });
-    for (let tick = 0; tick < 5; tick++) await world.tick();
-    expect(world.published()).toEqual([A]);
-    await world.tick();
-    expect(world.published()).toEqual([A, B]);
   });
 
   async function removed(): Promise<EndpointsWorld> {
@@ -121,14 +90,11 @@ describe('deregistering an address', () => {
   }
 
   test.each([
-    { what: 'an address that answers again in the Endpoints', from: removed, kind: 'Endpoints' },
-    { what: 'an address that answers again in the slice', from: removed, kind: 'EndpointSlice' },
-    { what: 'an address with one miss whose lease expired long ago', from: missedOnce, kind: 'Endpoints' },
-    { what: 'an address that an earlier caller withdrew', from: removed, kind: 'Endpoints', isWithdrawn: true },
+    { what: 'an address that answers again in the slice', from: removed, kind: 'EndpointSlice', isWithdrawn: false },
     { what: 'a withdrawn address with one miss', from: missedOnce, kind: 'Endpoints', isWithdrawn: true },
   ])(
     'a deregistration stays in force if a tick that had decided before to publish $what writes afterwards, and then crashes',
-    async ({ from, kind, isWithdrawn = false }) => {
+    async ({ from, kind, isWithdrawn }) => {
       const world = await from();
       const { port } = world.cluster;
       const answers: unknown[] = [];
@@ -175,27 +141,6 @@ describe('deregistering an address', () => {
     for (const object of late) expect(await port.update(object)).toMatchObject({ outcome: 'conflict' });
   });
 
-  test.each([
-    ['create Endpoints', [ENDPOINTS_REF, SLICE_REF]],
-    ['create EndpointSlice', [SLICE_REF]],
-  ] as const)(
-    'a deregistration before the step "%s" of a tick reports that the address might still be published, and a second deregistration removes the address',
-    async (step, missing) => {
-      const world = await settled();
-      for (const ref of missing) world.cluster.remove(ref);
-      const answers: unknown[] = [];
-      world.beforeNext(step, async () => {
-        // Another writer has removed the address from the Endpoints.
-        if (missing.length === 1) world.cluster.place(anEndpoints([A]));
-        answers.push(await ask(world));
-      });
-      await world.tick();
-      expect(answers).toEqual([expect.objectContaining({ outcome: 'deregistered', stillPublished: true })]);
-      expect(await ask(world)).toMatchObject({ outcome: 'deregistered', stillPublished: false });
-      expect([world.published(), world.inSlice()]).toEqual([[A], [A]]);
-    },
-  );
-
   test('a deregistration writes its mark to the Endpoints and the slice again if another writer changed them at the same time', async () => {
     const world = await settled();
     for (const object of [anEndpoints([A]), aSlice([A])]) world.cluster.place(object);
@@ -232,15 +177,6 @@ describe('deregistering an address', () => {
     world.cluster.place({ ...slice, addressType: 'IPv6', metadata: { ...slice.metadata, name: 'kubernetes-x7k2p' } });
     expect(await ask(world, { address: 'fd00::2' })).toMatchObject({ outcome: 'deregistered', stillPublished: true });
   });
-
-  test('a deregistration corrects wrong ports in the same write', async () => {
-    const world = await settled();
-    world.cluster.place(anEndpoints([A, B], [{ name: 'foo', port: 1, protocol: 'TCP' }]));
-    await ask(world);
-    expect(world.cluster.find({ kind: 'Endpoints', namespace: 'default', name: 'kubernetes' })).toMatchObject({
-      subsets: anEndpoints([A]).subsets,
-    });
-  });
 });
 
 describe('deregistering the last live address', () => {
@@ -259,14 +195,6 @@ describe('deregistering the last live address', () => {
     expect([world.published(), world.inSlice()]).toEqual([[], []]);
     expect(await world.tick()).toMatchObject({ errors: [{ code: 'NoLiveLease' }] });
     expect(world.cluster.writes).toEqual([]);
-  });
-
-  test('if the last two live addresses are deregistered at the same time, one deregistration is refused', async () => {
-    const world = await settled();
-    const results = await Promise.all([ask(world, { address: A }), ask(world, { address: B })]);
-    expect(results.map(({ outcome }) => outcome).sort()).toEqual(['deregistered', 'refused']);
-    await world.tick();
-    expect(world.published()).toHaveLength(1);
   });
 
   test('a repeated deregistration without lastOne does not empty endpoints that another writer has changed since', async () => {

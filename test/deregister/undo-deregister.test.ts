@@ -25,43 +25,12 @@ describe('undoing a deregistration', () => {
     expect(await world.lease(B)).not.toHaveProperty('withdrawnUntilMs');
   });
 
-  test('after the undo of a deregistration, the server is not published before it answers a probe, even if its lease is still valid', async () => {
-    const world = await withdrawn();
-    await world.setLease({ address: B, expiresAtMs: world.nowMs + HOUR_MS });
-    await undo(world);
-    await world.answer(SILENT, B).tick();
-    expect(world.published()).toEqual([A]);
-    await world.answer(READY, B).tick();
-    expect(world.published()).toEqual([A, B]);
-  });
-
   test('the undo of a deregistration changes nothing when it is repeated', async () => {
     const world = await withdrawn();
     await undo(world);
     const before = await world.lease(B);
     expect(await undo(world)).toEqual({ outcome: 'notWithdrawn', address: B });
     expect(await world.lease(B)).toEqual(before);
-  });
-
-  test('if a restored table contains a deregistration that was undone since the backup, a finding shows the command to undo it again', async () => {
-    const world = await withdrawn();
-    const backup = await world.lease(B);
-    await undo(world);
-    for (let tick = 0; tick < 120; tick++) await world.tick();
-    expect(world.published()).toEqual([A, B]);
-    await world.setLease({ ...backup, address: B });
-    const { findings } = await world.tick();
-    expect(world.published()).toEqual([A]);
-    expect(findings).toEqual([
-      expect.objectContaining({
-        type: 'other',
-        item: B,
-        message: expect.stringContaining(`kbctl deregister demo ${B} --undo`),
-      }),
-    ]);
-    await undo(world);
-    expect((await world.tick()).findings).toEqual([]);
-    expect(world.published()).toEqual([A, B]);
   });
 
   test('after the undo, a server whose agent refreshes the lease is published until the lease expires and the server misses two probes', async () => {
@@ -87,7 +56,6 @@ describe('undoing a deregistration', () => {
   test.each([
     { name: 'a text that is no address', address: 'server-1', result: { outcome: 'notAnAddress' } },
     { name: 'an unknown address', address: '192.0.2.1', result: { outcome: 'notRegistered' } },
-    { name: 'an address that was not withdrawn', address: A, result: { outcome: 'notWithdrawn', address: A } },
   ])('the undo of a deregistration reports $name', async ({ address, result }) => {
     expect(await undo(await withdrawn(), address)).toEqual(result);
   });

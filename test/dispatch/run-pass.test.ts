@@ -132,7 +132,9 @@ describe('the findings of a pass', () => {
     ]);
     expect(world.telemetry.counters).toMatchObject({ 'apiserver_nodeport_repair_port_errors_total{type=repair}': 1 });
     const findings = [`repair: ${found.message}`];
-    expect(world.telemetry.logged('pass succeeded')).toMatchObject([{ level: 'warn', findings }]);
+    expect(world.telemetry.logged('pass succeeded')).toMatchObject([
+      { level: 'warn', findings, eventErrors: undefined },
+    ]);
     const record = await world.recordOf('demo', 'node-port-repair');
     expect(record?.findings).toEqual([{ type: 'repair', message: found.message, item: '30001', service: 'shop/web' }]);
     expect(record?.findingCounts).toBeUndefined();

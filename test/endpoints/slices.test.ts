@@ -32,21 +32,6 @@ test('the slice of Endpoints contains only the name, protocol and number of a po
   expect(sliceFromEndpoints(endpoints).ports).toEqual([{ name: '', port: 8080, protocol: 'TCP' }]);
 });
 
-test('the slice of Endpoints is an IPv6 slice if its only address is IPv6 and not ready', () => {
-  const subsets = [{ notReadyAddresses: [{ ip: 'fd00::1' }], ports: [HTTPS] }];
-  expect(sliceFromEndpoints({ ...anEndpoints([]), subsets })).toMatchObject({
-    addressType: 'IPv6',
-    endpoints: [{ addresses: ['fd00::1'] }],
-  });
-});
-
-test('the slice of Endpoints contains only the addresses and ports of the first subset', () => {
-  const endpoints = anEndpoints(['1.2.3.4']);
-  const second = { addresses: [{ ip: '5.6.7.8' }], ports: [HTTPS] };
-  const slice = sliceFromEndpoints({ ...endpoints, subsets: [...(endpoints.subsets ?? []), second] });
-  expect(slice).toEqual(aSlice(['1.2.3.4']));
-});
-
 describe('sliceWrites', () => {
   test('a missing slice is created in the namespace default even if it has no address', () => {
     const bare: EndpointsObject = { apiVersion: 'v1', kind: 'Endpoints', metadata: { name: 'kubernetes' } };
@@ -67,16 +52,10 @@ describe('sliceWrites', () => {
   });
 
   test.each([
-    { name: 'another address', slice: aSlice(['9.9.9.9']) },
     { name: 'one address too many', slice: aSlice(['1.2.3.4', '9.9.9.9']) },
-    { name: 'another port', slice: aSlice(['1.2.3.4'], [{ ...HTTPS, port: 1 }]) },
     {
       name: 'an address that another writer marked as not ready',
       slice: { ...desired, endpoints: [{ addresses: ['1.2.3.4'], conditions: { ready: false } }] },
-    },
-    {
-      name: 'a label of another writer',
-      slice: { ...desired, metadata: { ...aSlice([]).metadata, labels: { other: 'x' } } },
     },
   ])('the update of a slice corrects $name, and keeps the other fields', ({ slice }) => {
     const current = found(slice);
@@ -86,7 +65,6 @@ describe('sliceWrites', () => {
   });
 
   test.each([
-    { name: 'our labels', labels: desired.metadata.labels, prune: false, isReplaced: true },
     { name: 'no labels', labels: undefined, prune: false, isReplaced: true },
     { name: 'another manager', labels: { [MANAGED_BY_LABEL]: 'x' }, prune: false, isReplaced: false },
     { name: 'another manager and prune', labels: { [MANAGED_BY_LABEL]: 'x' }, prune: true, isReplaced: true },
@@ -104,20 +82,14 @@ describe('sliceWrites', () => {
 
 test.each<[unknown, unknown, boolean]>([
   [{ a: 1, b: [{ c: 'x' }] }, { b: [{ c: 'x' }], a: 1 }, true],
-  [{ a: undefined }, {}, true],
   [{ a: null }, {}, true],
   [{ a: [] }, { a: null }, true],
-  [{ a: {} }, { a: undefined }, true],
   [undefined, [], true],
   [{ a: 1 }, { a: 2 }, false],
   [{ a: 1 }, { a: 1, b: 1 }, false],
-  [[1, 2], [2, 1], false],
   [[1], [1, 2], false],
-  [[1], { 0: 1 }, false],
   ['', undefined, false],
   [0, null, false],
-  [false, {}, false],
-  ['1', 1, false],
 ])('sameJson compares %j and %j as the API does: %s', (one, other, same) => {
   expect([sameJson(one, other), sameJson(other, one)]).toEqual([same, same]);
 });

@@ -115,14 +115,6 @@ describe('a repair pass after the control plane was moved, while its former API 
     expect(reads).toBe(2);
   });
 
-  test('a repair pass keeps the address of an expired hold if a Service of the new control plane has it', async () => {
-    await allocate([{ items: ['10.0.0.9'], owner: 'shop', takenUpBy: 'any', untilMs: world.clock.nowMs - 60_000 }]);
-    move();
-    expect([await pass(), await isTaken()]).toEqual(['ControlPlaneMoved', true]);
-    expect([await pass(), await isTaken()]).toEqual([undefined, true]);
-    expect((await stored()).holds).toEqual([]);
-  });
-
   test('a repair pass frees no item because of strikes from the Services of the former control plane', async () => {
     await allocate();
     await pass();

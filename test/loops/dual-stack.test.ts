@@ -101,13 +101,6 @@ describe('a family of a dual-stack cluster', () => {
     expect(published(world)).toEqual({ first: [A, B], mirror: [A, B], second: [V6] });
   });
 
-  test('a family without a live address keeps its addresses, and the other family is still updated', async () => {
-    const world = await settledDual();
-    const reports = await ticks(world.answer(SILENT, A, B, W6), 4);
-    expect(published(world)).toEqual({ first: [A, B], mirror: [A, B], second: [V6] });
-    expect(reports.at(-1)).toMatchObject({ errors: [{ code: 'NoLiveLease' }] });
-  });
-
   test('if the last address of a family is removed from the spec, the addresses of that family stay published, and a finding reports this', async () => {
     const world = await settledDual();
     world.change({ apiServers: [aServer(A), aServer(B)] });
@@ -174,15 +167,6 @@ describe('the second slice', () => {
     expect(slice(world)).toBeUndefined();
     expect(published(world)).toMatchObject({ first: [A, B], mirror: [A, B] });
     expect(await world.tick()).toMatchObject({ changes: [], findings: [] });
-  });
-
-  test('when the spec has only one family again, addresses of the other family are not published even if their leases are active', async () => {
-    const world = dual();
-    world.spec = { ...world.spec, apiServers: [aHost('api.example.com')] };
-    world.records.set('api.example.com', [A, V6]);
-    await world.answer(READY, A, V6).tick();
-    await world.change({ service: { ipFamilyPolicy: 'SingleStack' } }).tick();
-    expect(published(world)).toEqual({ first: [A], mirror: [A], second: [] });
   });
 
   test('a second slice of another manager is not deleted', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { ServiceObject } from '../../lib/cluster/published-objects.ts';
-import { ClusterError, type ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
+import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import { A, type EndpointsWorld, settled, worldOf } from '../support/endpoints-world.ts';
 import { turnHooksOff, type WriteAnswer } from '../support/memory-cluster.ts';
 
@@ -140,25 +140,5 @@ describe('the kubernetes Service of a cluster', () => {
     const report = await world.tick();
     expect(report.changes).toEqual(['updated service default/kubernetes: type and ports']);
     expect(world.cluster.find<ServiceObject>(SERVICE)?.spec).toEqual(made?.spec);
-  });
-
-  test('the tick writes the endpoints even if its correction of the Service conflicts with another write', async () => {
-    const world = await settled(worldOf(A).change({ service: { reconcile: true } }));
-    makeNodePort(world);
-    answerService(world, { outcome: 'conflict' });
-    world.cluster.remove({ kind: 'Endpoints', namespace: 'default', name: 'kubernetes' });
-    const report = await world.tick();
-    expect(report.errors).toMatchObject([{ code: 'Conflict' }]);
-    expect(world.published()).toEqual([A]);
-  });
-
-  test('a tick that cannot read the Service fails, and the endpoints stay unchanged', async () => {
-    const world = await settled(worldOf(A));
-    const kubernetes: ClusterPort = {
-      ...world.cluster.port,
-      get: () => Promise.reject(new ClusterError('Unavailable', 'connect ECONNREFUSED')),
-    };
-    await expect(world.tick(10_000, { kubernetes })).rejects.toMatchObject({ code: 'Unavailable' });
-    expect(world.published()).toEqual([A]);
   });
 });

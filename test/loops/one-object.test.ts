@@ -16,7 +16,7 @@ import {
   type ObjectRef,
 } from '../../lib/kubernetes/cluster-port.ts';
 import { aSlice } from '../support/an-endpoints.ts';
-import { A, B, type EndpointsWorld, READY, SILENT, settled, worldOf } from '../support/endpoints-world.ts';
+import { A, B, type EndpointsWorld, SILENT, settled, worldOf } from '../support/endpoints-world.ts';
 
 type Call = 'get' | 'list' | 'create' | 'update' | 'delete';
 type Fault = readonly [call: Call, kind: string, name: string, code: ClusterErrorCode];
@@ -51,9 +51,6 @@ function spoil({ cluster }: EndpointsWorld): void {
 describe('a fault of one object', () => {
   test.each<Fault>([
     ['get', 'Service', 'kubernetes', 'ReplyTooLarge'],
-    ['get', 'Service', 'kubernetes', 'Forbidden'],
-    ['update', 'Service', 'kubernetes', 'Forbidden'],
-    ['update', 'Service', 'kubernetes', 'Rejected'],
     ['update', 'Service', 'kubernetes', 'Unavailable'],
     ['update', 'Service', 'kubernetes', 'DeadlineExceeded'],
     ['list', 'EndpointSlice', '', 'ReplyTooLarge'],
@@ -131,14 +128,6 @@ describe('a fault of one object', () => {
       expect([world.published(), world.inSlice()]).toEqual(left);
     },
   );
-
-  test('a slice that the API server refuses does not hide that the Endpoints were written', async () => {
-    const world = (await settled(worldOf(A))).answer(READY, B).change({ apiServers: worldOf(A, B).spec.apiServers });
-    const kubernetes = failing(world, ['update', 'EndpointSlice', 'kubernetes', 'Forbidden']);
-    const { changes, errors } = await world.tick(10_000, { kubernetes });
-    expect(changes).toContain(`updated endpoints default/kubernetes: ${A} ${B}`);
-    expect(errors).toMatchObject([{ code: 'Forbidden' }]);
-  });
 
   test.each(['Forbidden', 'Unavailable', 'MalformedReply'] as const)(
     'a list of slices that fails with %s is no fault of one object: the pass fails and writes nothing',

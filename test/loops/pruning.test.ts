@@ -11,7 +11,7 @@ import {
   sliceRef,
 } from '../../lib/cluster/published-objects.ts';
 import { anEndpoints, aSlice, HTTPS } from '../support/an-endpoints.ts';
-import { A, B, type EndpointsWorld, READY, SILENT, settled, worldOf } from '../support/endpoints-world.ts';
+import { A, B, type EndpointsWorld, READY, settled, worldOf } from '../support/endpoints-world.ts';
 import { found } from '../support/found.ts';
 
 const FOREIGN = { kind: 'EndpointSlice', namespace: 'default', name: 'kubernetes-x7k2p' } as const;
@@ -75,19 +75,9 @@ describe('endpoints.prune: true', () => {
     },
   );
 
-  const notReady = { notReadyAddresses: [{ ip: '10.0.0.9' }] };
-  test.each([
-    ['the subset with our address', [{ addresses: [{ ip: A }], ...notReady, ports: [HTTPS] }]],
-    [
-      'another subset',
-      [
-        { addresses: [{ ip: A }], ports: [HTTPS] },
-        { ...notReady, ports: [{ ...HTTPS, port: 1 }] },
-      ],
-    ],
-  ])("prune removes another writer's addresses that are not ready from %s", async (_where, subsets) => {
+  test("prune removes another writer's addresses that are not ready", async () => {
     const world = await settled(pruning(A));
-    await writeSubsets(world, subsets);
+    await writeSubsets(world, [{ addresses: [{ ip: A }], notReadyAddresses: [{ ip: '10.0.0.9' }], ports: [HTTPS] }]);
     await world.tick();
     const after = world.cluster.find<EndpointsObject>(ENDPOINTS_REF)?.subsets;
     expect(sameJson(after, anEndpoints([A]).subsets)).toBe(true);
@@ -117,15 +107,6 @@ describe('endpoints.prune: true', () => {
     await writeSubsets(world, anEndpoints([A]).subsets ?? []);
     await world.tick();
     expect(world.published()).toEqual([A, B]);
-  });
-
-  test('prune keeps a slice of another writer while no address is live', async () => {
-    const world = await settled(pruning(A));
-    await world.answer(SILENT, A).tick();
-    await world.tick(60_000);
-    await addForeign(world);
-    await world.tick();
-    expect(isForeignThere(world)).toBe(true);
   });
 
   test('prune keeps a slice of the second family while that family has no live address', async () => {

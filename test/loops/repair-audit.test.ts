@@ -1,79 +1,24 @@
 import { describe, expect, test } from '@jest/globals';
-import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
-import { ClusterError, type ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
+import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
-import { nodePortRepair } from '../../lib/loops/node-port-repair.ts';
 import { RANGE_KEYS } from '../../lib/spec/spec-ranges.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { countsByType, listing, RepairCluster } from '../repair/repair-cluster.ts';
-import { withAddresses, withNodePorts } from '../repair/services.ts';
+import { withAddresses } from '../repair/services.ts';
 
-const { primary: PRIMARY, nodePorts: NODE_PORTS } = RANGE_KEYS;
+const { primary: PRIMARY } = RANGE_KEYS;
 const RANGE = '10.0.0.0/24';
 
-test('an audit reports the invalid, duplicate and out-of-range cluster IPs of Services, and no others', async () => {
+test('for the default range, an audit uses the two CIDRs of the ServiceCIDR kubernetes', async () => {
   const cluster = new RepairCluster({
     allocator: 'apiserver',
-    services: [
-      withAddresses('good', '10.0.0.5'),
-      withAddresses('invalid', 'not-b4nd'),
-      withAddresses('foreign', 'fd00::5'),
-      withAddresses('twice', '10.0.0.5'),
-      withAddresses('outside', '10.0.0.255'),
-    ],
-  });
-  const report = await cluster.pass(clusterIpRepair);
-  expect(report.findings.map(({ event }) => event?.reason)).toEqual([
-    'ClusterIPNotValid',
-    'ClusterIPNotValid',
-    'ClusterIPAlreadyAllocated',
-    'ClusterIPOutOfRange',
-  ]);
-  expect(report).toMatchObject({ errors: [], changes: ['saved ranges/serviceips: 1 claimed in 10.0.0.0/24'] });
-  expect(await cluster.stored(PRIMARY)).toMatchObject({ data: fromBits([4]), allocator: 'apiserver' });
-});
-
-test.each([
-  { loop: nodePortRepair, allocator: 'apiserver', selection: 'withNodePorts' },
-  { loop: nodePortRepair, allocator: 'table', selection: 'all' },
-  { loop: clusterIpRepair, allocator: 'apiserver', selection: 'withClusterIPs' },
-  { loop: clusterIpRepair, allocator: 'table', selection: 'withClusterIPs' },
-] as const)('with allocator $allocator, $loop.id lists Services with the selection $selection', async (given) => {
-  const cluster = new RepairCluster({ allocator: given.allocator });
-  const selections: unknown[] = [];
-  const kubernetes = listing(() => []);
-  const services: ClusterPort['services'] = (selection) => {
-    selections.push(selection);
-    return kubernetes.services(selection);
-  };
-  await cluster.pass(given.loop, { kubernetes: { ...kubernetes, services } });
-  expect(selections).toEqual([given.selection]);
-});
-
-test('an audit reports duplicate node ports, node ports outside the range, and a full range', async () => {
-  const cluster = new RepairCluster({
-    allocator: 'apiserver',
-    serviceNodePortRange: '30000-30001',
-    services: [withNodePorts('a', 30_000, 30_001), withNodePorts('b', 30_001), withNodePorts('c', 80)],
-  });
-  expect(countsByType(await cluster.pass(nodePortRepair))).toEqual({ duplicate: 1, outOfRange: 1, nothingFree: 1 });
-  expect(await cluster.stored(NODE_PORTS)).toMatchObject({ data: fromBits([0, 1]), allocator: 'apiserver' });
-});
-
-test.each([
-  { name: 'one CIDR', cidrs: ['10.96.0.0/24'], addresses: ['10.96.0.5'], out: '10.1.0.5' },
-  { name: 'two', cidrs: ['fd00:96::/112', '10.96.0.0/24'], addresses: ['fd00:96::5', '10.96.0.5'], out: 'fd00::5' },
-  { name: 'a wider CIDR', cidrs: ['10.0.0.0/16'], addresses: ['10.0.9.5'], out: '10.1.0.5' },
-])('for the default range, an audit uses the ServiceCIDR kubernetes with $name', async ({ cidrs, addresses, out }) => {
-  const cluster = new RepairCluster({
-    allocator: 'apiserver',
-    services: [withAddresses('good', ...addresses), withAddresses('outside', out)],
+    services: [withAddresses('good', 'fd00:96::5', '10.96.0.5'), withAddresses('outside', 'fd00::5')],
   });
   const report = await cluster.pass(clusterIpRepair, {
-    kubernetes: listing(() => cluster.services, { kubernetes: cidrs }),
+    kubernetes: listing(() => cluster.services, { kubernetes: ['fd00:96::/112', '10.96.0.0/24'] }),
   });
-  expect(report.findings).toMatchObject([{ type: 'outOfRange', item: out }]);
-  expect(await cluster.stored(PRIMARY)).toMatchObject({ range: cidrs[0] });
+  expect(report.findings).toMatchObject([{ type: 'outOfRange', item: 'fd00::5' }]);
+  expect(await cluster.stored(PRIMARY)).toMatchObject({ range: 'fd00:96::/112' });
 });
 
 test('an audit uses the default range if the ServiceCIDR kubernetes is narrower than that range', async () => {
@@ -119,7 +64,6 @@ describe.each(['apiserver', 'table'] as const)('an audit with ServiceCIDRs and a
 
   test.each([
     { name: 'a range in the spec that contains both ServiceCIDRs', range: '10.0.0.0/23', outside: 0 },
-    { name: 'a range in the spec that equals the first ServiceCIDR', range: RANGE, outside: 1 },
     { name: 'a range in the spec that is within the first ServiceCIDR', range: '10.0.0.0/28', outside: 1 },
     { name: 'a range in the spec that is outside both ServiceCIDRs', range: '10.7.0.0/24', outside: 2 },
   ])('with $name, an audit reports neither its addresses nor those of ServiceCIDRs', async ({ range, outside }) => {
@@ -142,12 +86,5 @@ describe.each(['apiserver', 'table'] as const)('an audit with ServiceCIDRs and a
       { type: 'outOfRange', item: '10.0.2.5' },
       { type: 'outOfRange', item: '10.0.1.255' },
     ]);
-  });
-
-  test('an address in a ServiceCIDR is not reported even if the spec has no range of its family', async () => {
-    const cluster = new RepairCluster({ allocator, serviceClusterIPRanges: ['10.0.0.0/23'] });
-    const kubernetes = listing(() => [withAddresses('dual', 'fd00::5')], { ...TWO, six: ['fd00::/112'] });
-    const report = await cluster.pass(clusterIpRepair, { kubernetes });
-    expect(report).toMatchObject({ findings: [], counts: { outside: 1 } });
   });
 });

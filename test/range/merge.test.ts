@@ -13,7 +13,6 @@ import {
   claims,
   decide,
   expectSound,
-  HELD,
   NONE,
   NOW,
   rangeOf,
@@ -120,27 +119,6 @@ test('a merged range has no strike on an item that was allocated again after the
   expect(strikesOf(merged(newest, read, decide(read, [], true)))).toEqual([[2], []]);
 });
 
-test('a merged range keeps the strikes of another pass that wrote after the pass read the range', () => {
-  fc.assert(
-    fc.property(standings, standings, claims, (start, later, claimed) => {
-      const isHeld = (is: Standing) => HELD[is] !== undefined;
-      const read = rangeOf(start.map((is) => (isHeld(is) ? 'taken' : is)));
-      const newest = rangeOf(
-        later.map((is) => (isHeld(is) ? 'taken' : is)),
-        { atMs: 90_000, passId: 'another' },
-      );
-      const proved = fromBits(claimed);
-      const result = merged(newest, read, decide(read, claimed));
-      expect(result.data).toEqual(union(newest.data, proved));
-      expect(result.strikes).toEqual({
-        once: subtract(newest.strikes.once, proved),
-        twice: subtract(newest.strikes.twice, proved),
-        last: newest.strikes.last,
-      });
-    }),
-  );
-});
-
 test('a merge removes expired holds even if another pass wrote strikes after the pass read the range', () => {
   const read = rangeOf(['over', 'held', 'owned', 'twice']);
   const newest = { ...read, strikes: { ...read.strikes, last: { atMs: 0, passId: 'another' } } };
@@ -161,11 +139,6 @@ test('a merge frees no item if the bounds of the range changed after the pass re
   const read = { ...rangeOf(['twice', 'twice', 'twice']), range: '29999-30010' };
   const newest = rangeOf(['twice', 'twice', 'twice']);
   expect([...bitsOf(merged(newest, read, decide(read, [])).data)]).toEqual([0, 1, 2]);
-});
-
-test('a merged range has the generation of the spec that the pass uses', () => {
-  const read = rangeOf([]);
-  expect(merged({ ...read, generation: 0 }, read, decide(read, [])).generation).toBe(1);
 });
 
 test.each([

@@ -25,7 +25,7 @@ export const text = (bit: number) => String(30_000 + bit);
  */
 export type Standing = 'free' | 'taken' | 'once' | 'twice' | 'held' | 'owned' | 'over';
 
-export const HELD: Partial<Record<Standing, HoldTerms>> = {
+const HELD: Partial<Record<Standing, HoldTerms>> = {
   held: { owner: 'a', takenUpBy: 'any', untilMs: NOW + 1, requestId: 'r0' },
   owned: { owner: 'a', takenUpBy: 'owner', requestId: 'r0' },
   over: { owner: 'a', takenUpBy: 'any', untilMs: NOW - HOLD_END_MARGIN_MS, requestId: 'r0' },
@@ -53,7 +53,7 @@ export function decide(read: StoredRange, claimed: readonly number[], fromZero =
   return compareRange(rebuild, { item: 'node port', range: 'port range' }, pass, 1);
 }
 
-export function asRange(stored: StoredRange): Range {
+function asRange(stored: StoredRange): Range {
   const taken = portRange(stored.range);
   taken.restore(stored.data);
   return new Range(stored, taken);
@@ -82,7 +82,7 @@ export const standings = fc.array(
   fc.constantFrom<Standing>('free', 'taken', 'once', 'twice', 'held', 'owned', 'over'),
   { minLength: SIZE, maxLength: SIZE },
 );
-export const aBit = fc.nat({ max: SIZE - 1 });
+const aBit = fc.nat({ max: SIZE - 1 });
 export const claims = fc.uniqueArray(aBit);
 export const aChange = fc.tuple(
   fc.constantFrom('release', 'take', 'hold', 'holdAgain', 'claim'),

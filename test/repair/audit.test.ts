@@ -8,7 +8,6 @@ import type { ClaimResult } from '../../lib/repair/claims.ts';
 import { fullFamilies, serviceCidrUsage } from '../../lib/repair/service-cidr-usage.ts';
 import { RANGE_KEYS } from '../../lib/spec/spec-ranges.ts';
 import { made } from '../support/ranges.ts';
-import { storedRange } from './repair-cluster.ts';
 import { service } from './services.ts';
 
 const BY = service('s');
@@ -22,24 +21,18 @@ const codeOf = (result: ClaimResult) => (isRefused(result) ? result.code : resul
 
 describe('the addresses of an audited network', () => {
   test.each([
-    { address: '10.0.0.255', cidr: '10.0.0.0/24', why: 'the broadcast address', inside: false },
-    { address: '10.15.255.254', cidr: '10.0.0.0/12', why: 'the last usable address of a large range', inside: true },
     { address: '10.15.255.255', cidr: '10.0.0.0/12', why: 'the broadcast address of a large range', inside: false },
     { address: '::ffff:10.1.2.3', cidr: '10.0.0.0/12', why: 'an IPv4-mapped spelling', inside: true },
-    { address: 'fd00::1', cidr: '10.0.0.0/12', why: 'an address of the other family', inside: false },
     { address: 'fd00::1:0', cidr: 'fd00::/64', why: 'an address above the maximum size of a bitmap', inside: true },
     { address: 'garbage', cidr: '10.0.0.0/12', why: 'not an address', inside: false },
   ])('$address is inside $cidr: $inside ($why)', ({ address, cidr, inside }) => {
     expect(codeOf(rangeOf(cidr).claim(address, BY))).toBe(inside ? 'recorded' : 'NotInRange');
   });
 
-  test.each([
-    { cidr: '10.0.0.0/24', first: '10.0.0.5', again: '010.0.0.005' },
-    { cidr: '10.0.0.0/12', first: '10.0.0.5', again: '::ffff:10.0.0.5' },
-    { cidr: 'fd00::/64', first: 'fd00::2:0', again: 'FD00:0::2:0' },
-  ])('a second claim of $first is a duplicate even in the spelling $again', ({ cidr, first, again }) => {
-    const range = rangeOf(cidr);
-    expect([first, again].map((text) => codeOf(range.claim(text, BY)))).toEqual(['recorded', 'AlreadyAllocated']);
+  test('a second claim of an address is a duplicate even in another spelling', () => {
+    const range = rangeOf('10.0.0.0/12');
+    const claims = ['10.0.0.5', '::ffff:10.0.0.5'].map((text) => codeOf(range.claim(text, BY)));
+    expect(claims).toEqual(['recorded', 'AlreadyAllocated']);
     const { allocated, free, capacity } = range.counts();
     expect([allocated, capacity - free]).toEqual([1, 1]);
   });
@@ -51,22 +44,12 @@ describe('the addresses of an audited network', () => {
 
 describe('the audit of a range', () => {
   test.each([
-    { cidr: '10.0.0.0/24', capacity: 254 },
     { cidr: '10.0.0.0/12', capacity: 1_048_574 },
-    { cidr: 'fd00::/112', capacity: 65_535 },
-    { cidr: 'fd00::/111', capacity: 131_071 },
     { cidr: 'fd00::/108', capacity: 1_048_575 },
     { cidr: 'fd00::/64', capacity: Number.MAX_SAFE_INTEGER },
   ])('the audit of a range returns the capacity of $cidr', ({ cidr, capacity }) => {
     const { counts, findings } = auditRange(rangeOf(cidr), WORDS, undefined, 1);
     expect([counts, findings]).toEqual([{ allocated: 0, free: capacity, capacity }, []]);
-  });
-
-  test('the audit of a range returns a usage bitmap if the range has at most 65,536 bits', () => {
-    const range = rangeOf('10.0.0.0/24');
-    range.claim('10.0.0.3', BY);
-    const kept = { range: '10.0.0.0/24', data: Uint8Array.of(4), allocator: 'apiserver', generation: 4 } as const;
-    expect(auditRange(range, WORDS, undefined, 4).next).toEqual(storedRange(kept));
   });
 
   test.each(['10.0.0.0/15', 'fd00::/108'])('the audit of %s, which has over 65,536 bits, returns no bitmap', (cidr) => {

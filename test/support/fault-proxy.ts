@@ -12,7 +12,7 @@ export type Fault = (forward: () => Promise<Reply>) => Promise<Reaction>;
 
 export type FaultProxy = Awaited<ReturnType<typeof startFaultProxy>>;
 
-export const none: Fault = (forward) => forward();
+const none: Fault = (forward) => forward();
 
 /** The connection breaks before the server gets the request. */
 export const dropRequest: Fault = async () => ({ reset: true });

@@ -1,0 +1,58 @@
+import { expect, test } from '@jest/globals';
+import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
+import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
+import { nodePortRepair } from '../../lib/loops/node-port-repair.ts';
+import { withAddresses } from '../repair/services.ts';
+import { A, B, READY } from '../support/endpoints-world.ts';
+import { found } from '../support/found.ts';
+import { copyOf } from '../support/memory-table.ts';
+import { LoopWorld, serversAt } from './loop-world.ts';
+
+const SPEC = { allocator: 'table', serviceClusterIPRanges: ['10.0.0.0/28'], apiServers: serversAt(A, B) } as const;
+/** The number of addresses in the range that can be allocated. */
+const CAPACITY = 14;
+
+async function passes(world: LoopWorld): Promise<void> {
+  for (const loop of [kubernetesService, clusterIpRepair, nodePortRepair]) await world.invoke(loop);
+}
+
+/** Allocates `count` addresses, or none if fewer are free. */
+async function allocate(world: LoopWorld, count = 1): Promise<readonly string[]> {
+  const { items } = await world.allocate([{ range: 'serviceips', next: true, count }]);
+  return items.flatMap(({ outcome, value }) => (outcome === 'allocated' ? String(value) : []));
+}
+
+/** Returns a cluster whose passes have run, with two Services that each have an allocated address. */
+async function atWork(): Promise<LoopWorld> {
+  const world = await new LoopWorld().answer(READY, A, B).register(SPEC);
+  await passes(world);
+  for (const name of ['a', 'b']) {
+    const [address] = await allocate(world);
+    world.services = [...world.services, withAddresses(name, found(address))];
+  }
+  await passes(world);
+  return world;
+}
+
+test('a table that lost some or all of its items never allocates an address of a Service, neither before nor after its next passes', async () => {
+  const whole = await atWork();
+  const used = whole.services.map(({ clusterIP }) => clusterIP);
+  const keys = [...whole.store].flatMap(([cluster, items]) =>
+    [...items.keys()].filter((key) => !key.startsWith('requests/')).map((key) => [cluster, key] as const),
+  );
+  expect(keys.length).toBeGreaterThan(6);
+  for (let deleted = 1; deleted < 2 ** keys.length; deleted++) {
+    const world = new LoopWorld().answer(READY, A, B);
+    world.clock.nowMs = whole.clock.nowMs + 1_000;
+    world.services = whole.services;
+    world.store = copyOf(whole.store);
+    for (const [at, [cluster, key]] of keys.entries()) if (deleted & (1 << at)) world.store.get(cluster)?.delete(key);
+    const allocated = [...(await allocate(world))];
+    await world.register(SPEC);
+    await passes(world);
+    // These are fifteen addresses, more than the range has.
+    for (const count of [8, 4, 2, 1]) allocated.push(...(await allocate(world, count)));
+    expect(allocated.filter((address) => used.includes(address))).toEqual([]);
+    expect(allocated.length).toBeLessThanOrEqual(CAPACITY - used.length);
+  }
+});
