@@ -1,7 +1,6 @@
 import { Writable } from 'node:stream';
 import { describe, expect, test } from '@jest/globals';
 import { InvalidArgumentError } from 'commander';
-import fc from 'fast-check';
 import { parse } from 'yaml';
 import { ownerFrom, parseHoldFor } from '../../cli/allocate/request.ts';
 import { type Format, Output, plainOf } from '../../cli/output.ts';
@@ -10,7 +9,6 @@ import type { Terminal } from '../../cli/terminal.ts';
 import { type Column, textTable } from '../../cli/text-table.ts';
 import { HOLD_OWNER } from '../../lib/range/hold.ts';
 import { NOW_MS } from '../support/a-fleet-status.ts';
-import { anyText } from '../support/properties.ts';
 import { filesInRepository, readInRepository } from '../support/repository.ts';
 
 const HOSTILE = [
@@ -58,17 +56,6 @@ describe('text from a cluster cannot control the terminal', () => {
     const { output, written } = anOutput();
     output.lines([`${output.paint('red', 'own')} \u001b[31mforeign`]);
     expect(written.out).toBe('\u001b[31mown\u001b[39m \\u001b[31mforeign\n');
-  });
-
-  test('a text from a cluster is always printed as one line', () => {
-    fc.assert(
-      fc.property(anyText(), (text) => {
-        const { output, written } = anOutput();
-        output.lines([output.paint('bold', text), text]);
-        expect(written.out.replaceAll(OWN_STYLES, '').slice(0, -1)).not.toMatch(UNSAFE);
-        expect(written.out.split('\n')).toHaveLength(3);
-      }),
-    );
   });
 });
 

@@ -132,6 +132,24 @@ export function apiServerContract(name: string, connect: () => Promise<Transport
         });
       }
     });
+
+    test('a strategic merge patch merges the ports of a Service by their numbers', async () => {
+      const spec = { ports: [80, 81].map((port) => ({ name: `port-${port}`, port })) };
+      await create('Service', { metadata: { name: 'patched' }, spec });
+      const ports = [
+        { name: 'port-82', port: 82 },
+        { port: 80, targetPort: 8080 },
+        { $patch: 'delete', port: 81 },
+      ];
+      const patch = { spec: { '$setElementOrder/ports': [{ port: 82 }, { port: 80 }], ports } };
+      const headers = { 'content-type': 'application/strategic-merge-patch+json' };
+      const { status, body } = await call('PATCH', `${COLLECTIONS.Service}/patched`, headers, patch);
+      expect(status).toBe(200);
+      expect(body.spec.ports).toEqual([
+        { name: 'port-82', protocol: 'TCP', port: 82, targetPort: 82 },
+        { name: 'port-80', protocol: 'TCP', port: 80, targetPort: 8080 },
+      ]);
+    });
   });
 }
 

@@ -113,6 +113,12 @@ export function clusterPortContract(name: string, connect: () => Promise<Transpo
         await expect(port.get({ kind: 'Endpoints', namespace, name: 'gone' })).resolves.toBeUndefined();
       });
 
+      test('creating a Service that the API refuses returns invalid', async () => {
+        const noPorts = { ...service(namespace, 'no-ports'), spec: { ports: [] } };
+        const result = await port.create(noPorts);
+        expect(result).toMatchObject({ outcome: 'invalid', message: expect.stringContaining('spec.ports') });
+      });
+
       test('an update that the API refuses returns invalid and changes nothing', async () => {
         const made = await create(service(namespace, 'stays-valid'));
         const result = await port.update({ ...made, spec: { ...made.spec, ports: [] } });

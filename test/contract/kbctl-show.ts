@@ -1,7 +1,9 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
+import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
 import { IP_ADDRESSES, SERVICES } from '../../local/stand-in/resources.ts';
 import { addressesOf } from '../support/kbctl-ranges.ts';
-import { CLUSTER, documentIn, expectPrinted, failed, type KbctlWorld, printed } from '../support/kbctl-world.ts';
+import { CLUSTER, documentIn, expectPrinted, failed, type KbctlWorld } from '../support/kbctl-world.ts';
+import { stockRecord, stockService } from '../support/stock-objects.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -67,31 +69,18 @@ export function describeShow(world: () => KbctlWorld): void {
 
     test('kbctl show ip shows the ages of Services and of the IPAddress, and warns if the IPAddress belongs to a newer Service', async () => {
       const { store } = world().standIn;
-      const made = (name: string, hours: number) => ({
-        name,
-        uid: `uid-of-${name}`,
-        creationTimestamp: new Date(Date.now() - hours * HOUR_MS).toISOString(),
-      });
-      const spec = { type: 'ClusterIP', clusterIP: '10.0.0.66', clusterIPs: ['10.0.0.66'], ports: [{ port: 80 }] };
-      for (const [name, hours] of Object.entries({ old: 3, new: 1 })) {
-        store.insert(SERVICES, {
-          apiVersion: 'v1',
-          kind: 'Service',
-          metadata: { namespace: 'shop', ...made(name, hours) },
-          ...{ spec },
-        });
-      }
-      const labels = {
-        'ipaddress.kubernetes.io/ip-family': 'IPv4',
-        'ipaddress.kubernetes.io/managed-by': 'ipallocator.k8s.io',
+      const placed = (object: KubernetesObject, hours: number) => {
+        const creationTimestamp = new Date(Date.now() - hours * HOUR_MS).toISOString();
+        return {
+          ...object,
+          metadata: { ...object.metadata, uid: `uid-of-${object.metadata.name}`, creationTimestamp },
+        };
       };
-      const parentRef = { resource: 'services', namespace: 'shop', name: 'new' };
-      const kind = { apiVersion: 'networking.k8s.io/v1', kind: 'IPAddress' };
-      store.insert(IP_ADDRESSES, {
-        ...kind,
-        metadata: { ...made('10.0.0.66', 1), labels },
-        ...{ spec: { parentRef } },
-      });
+      for (const [name, hours] of Object.entries({ old: 3, new: 1 })) {
+        const service = { ...stockService(name, '10.0.0.66'), metadata: { namespace: 'shop', name } };
+        store.insert(SERVICES, placed(service, hours));
+      }
+      store.insert(IP_ADDRESSES, placed(stockRecord('10.0.0.66', 'shop/new'), 1));
       const services = 'services  shop/new (created 60m ago), shop/old (created 3h ago)\n';
       const fault = 'its IPAddress belongs to shop/new, although shop/old is older';
       const ipAddress = '  ipaddress shop/new (created 60m ago)\n';
@@ -117,9 +106,8 @@ export function describeShow(world: () => KbctlWorld): void {
   });
 
   test('kbctl show port reports that a port is free', async () => {
-    expect(await show('port', CLUSTER, '30080')).toMatchObject(
-      printed(0, /^30080 {2}free\n +range +30000-32767 \(servicenodeports\), static band/),
-    );
+    const free = /^30080 {2}free\n +range +30000-32767 \(servicenodeports\), static band/;
+    expectPrinted(await show('port', CLUSTER, '30080'), 0, free);
   });
 
   test('kbctl show port refuses a port outside the range, and a text that is not a port', async () => {

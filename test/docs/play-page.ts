@@ -1,6 +1,3 @@
-import { execFile } from 'node:child_process';
-import { chmodSync, mkdirSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { claimCluster } from '../../lib/table/clusters.ts';
@@ -10,8 +7,7 @@ import type { ServiceAllocator } from '../../local/stand-in/service-storage.ts';
 import { specIn } from '../support/a-cluster-spec.ts';
 import { anEndpoints } from '../support/an-endpoints.ts';
 import { commandsOf, type FencedBlock, fencedBlocks, isWhatIsPrinted } from '../support/console-blocks.ts';
-import { emulatedAws } from '../support/emulator-project.ts';
-import { CLUSTER, type KbctlWorld, openKbctlWorld } from '../support/kbctl-world.ts';
+import { CLUSTER, openKbctlWorld } from '../support/kbctl-world.ts';
 import { runningTableServer } from '../support/running-table-server.ts';
 import { IDENTITY } from '../support/stand-in.ts';
 
@@ -85,21 +81,21 @@ const ADDRESSES = ['203.0.113.10', '203.0.113.11', '203.0.113.12'] as const;
 /** The address of an API server that replaces another one. The server runs from the beginning. */
 const NEW_ADDRESS = '203.0.113.13';
 const STACK = 'kube-bootstrap-controller-prod';
-/** A time longer than a lease of a {@link KbctlWorld}. */
+/** A time longer than the leases of the cluster. */
 const LONG_AGO_MS = 700_000;
 
+/** The commands of the pages: no pipe, variable or quotes, so that they need no shell. */
 const PLAIN_KBCTL = /^kbctl [\w ./:,@=-]+$/;
 
-const KBCTL = join(import.meta.dirname, '../../cli/kbctl.mjs');
 const ENDPOINTS_LIST = '/api/v1/namespaces/default/endpoints';
 const ENDPOINTS_PATH = `${ENDPOINTS_LIST}/kubernetes`;
 
 export type TaskWorld = Awaited<ReturnType<typeof openTaskWorld>>;
 
-/** Opens a control plane for the events of a page, and a shell for its commands. */
+/** Opens a control plane for the events and the commands of a page. */
 async function openTaskWorld(endpoint: string) {
   const world = await openKbctlWorld(endpoint);
-  const { standIn, folder, table } = world;
+  const { standIn, table } = world;
   const apiServers = await startApiServers(standIn, IDENTITY, [...ADDRESSES, NEW_ADDRESS]);
   const listed = (...addresses: string[]) =>
     addresses.map((address) => ({ address, probe: { url: `${apiServers.urlOf(address)}/readyz` } }));
@@ -121,7 +117,6 @@ async function openTaskWorld(endpoint: string) {
     if (status >= 300) throw new Error(`${method} ${path} was answered ${status}: ${answer}`);
   };
   world.allocateBy(ownAllocation());
-  putKbctlOnPath(world);
   return {
     standIn,
     table,
@@ -159,9 +154,9 @@ async function openTaskWorld(endpoint: string) {
       const isThere = standIn.store.find(ENDPOINTS, 'default', 'kubernetes') !== undefined;
       await (isThere ? call('PUT', ENDPOINTS_PATH, body, manager) : call('POST', ENDPOINTS_LIST, body, manager));
     },
-    /** Runs a command in a shell, in which `kbctl` uses the table of this world. Returns the code and never throws. */
+    /** Runs a `kbctl` command. Returns the code and never throws. */
     async run(command: string) {
-      if (!PLAIN_KBCTL.test(command)) return runIn(folder, endpoint, command);
+      expect(command).toMatch(PLAIN_KBCTL);
       const [, ...words] = command.trim().split(/ +/);
       const running = world.start(words);
       const { code } = await running.end();
@@ -182,22 +177,4 @@ function ownAllocation(): ServiceAllocator {
     addresses: { allocate: async (address) => ({ item: address ?? `10.0.0.${next++}` }), release },
     ports: { allocate: async (port) => ({ item: port ?? String(30_100 + next++) }), release },
   };
-}
-
-/** Adds a script `kbctl` to the path that adds the name of the table. */
-function putKbctlOnPath({ file, folder, tableName }: KbctlWorld): void {
-  mkdirSync(join(folder, 'bin'));
-  const node = `"${process.execPath}" --disable-warning=ExperimentalWarning`;
-  const path = file('bin/kbctl', `#!/bin/sh\nexec ${node} "${KBCTL}" "$@" --table ${tableName}\n`);
-  chmodSync(path, 0o755);
-}
-
-function runIn(cwd: string, endpoint: string, command: string): Promise<{ code: number; output: string }> {
-  const path = `${join(cwd, 'bin')}:${process.env['PATH'] ?? ''}`;
-  const env = { PATH: path, HOME: cwd, ...emulatedAws(endpoint, 'test') };
-  return new Promise((resolve) => {
-    execFile('bash', ['-c', `exec 2>&1\n${command}`], { cwd, env }, (error, output) => {
-      resolve({ code: typeof error?.code === 'number' ? error.code : error === null ? 0 : -1, output });
-    });
-  });
 }

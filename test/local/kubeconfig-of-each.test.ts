@@ -19,15 +19,6 @@ const load = kubeconfigOfEach('started', () =>
   parseKubeconfig(kubeconfigTo('https://192.0.2.1:6443'), 'that was named'),
 );
 
-test('a local run uses the given kubeconfig for its own cluster, and the kubeconfig in the spec for every other cluster in its table', async () => {
-  const file = join(folder, 'beside.kubeconfig');
-  await writeFile(file, kubeconfigTo('https://192.0.2.9:6443'));
-  const serverOf = async (name: string, kubeconfigFile: string) =>
-    (await load(aClusterSpec({ name, kubeconfig: { file: kubeconfigFile } }), signal)).server;
-  expect(await serverOf('started', 'not this one')).toBe('https://192.0.2.1:6443');
-  expect(await serverOf('beside', file)).toBe('https://192.0.2.9:6443');
-});
-
 test('a local run reads the kubeconfig file that the changed spec names, unless the command line names one', async () => {
   const own = temporaryFolder();
   const file = async (name: string, content: string) => {

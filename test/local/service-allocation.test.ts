@@ -7,6 +7,7 @@ import { found } from '../support/found.ts';
 import { addressesOf } from '../support/kbctl-ranges.ts';
 import { memoryTable } from '../support/memory-table.ts';
 import { itemsIn } from '../support/ranges.ts';
+import { repairedAt } from '../support/run-records.ts';
 import { readyStandIn } from '../support/stand-in.ts';
 
 const SERVICES = '/api/v1/namespaces/default/services';
@@ -46,6 +47,22 @@ describe('Services of an API server that allocates through the table', () => {
     const { spec } = await call(server, 'GET', `${SERVICES}/s3`);
     expect(await remove(server, 's3')).toMatchObject({ status: 200 });
     expect(await create(server, 'fits')).toMatchObject({ status: 201, spec: { clusterIP: spec?.clusterIP } });
+  });
+
+  test('Services get no items if their ranges were not repaired within three intervals, but can release items', async () => {
+    const table = memoryTable();
+    const server = await readyStandIn({ table });
+    const spec = { type: 'NodePort', ports: [{ port: 80, nodePort: 30_080 }] };
+    expect(await create(server, 'before', spec)).toMatchObject({ status: 201 });
+    await repairedAt(table, Date.now() - 10 * 60_000);
+    for (const clusterIP of [undefined, '10.0.0.9']) {
+      const reply = await create(server, 'late', { clusterIP });
+      expect([reply.status, reply.message]).toEqual([500, expect.stringMatching(/no pass of cluster-ip-repair has/)]);
+    }
+    expect(await remove(server, 'before')).toMatchObject({ status: 200 });
+    expect(await takenIn(table, RANGE_KEYS.nodePorts)).toEqual([]);
+    await repairedAt(table, Date.now());
+    expect(await create(server, 'late', spec)).toMatchObject({ status: 201 });
   });
 
   test.each([

@@ -110,8 +110,7 @@ export async function openKbctlWorld(endpoint: string) {
     /** Sets the allocator of Services from now on, as a restart of the API server with other flags does. */
     allocateBy: (other: ServiceAllocator) => void Object.assign(allocation, other),
     /** Stores a Service of the namespace shop without any request to the API server, as a restored backup does. */
-    restore: (name: string, clusterIP: string, spec: object = {}) =>
-      void standIn.store.insert(SERVICES, restoredService(name, clusterIP, spec)),
+    restore: (name: string, clusterIP: string) => void standIn.store.insert(SERVICES, restoredService(name, clusterIP)),
     runAllLoops: async (options: PassesOptions = {}) => {
       const environment = environmentOf(options, () => Date.now() - (options.agoMs ?? 0));
       for (const handler of Object.values(LOOP_HANDLERS)) {
@@ -159,11 +158,6 @@ export function failed(code: number, text: string) {
   return { code, stdout: '', stderr: expect.stringContaining(text) };
 }
 
-/** Expects that a command ends with this code and prints a text. */
-export function printed(code: number, text: string | RegExp) {
-  return { code, stdout: typeof text === 'string' ? expect.stringContaining(text) : expect.stringMatching(text) };
-}
-
 /** Expects that a command ended with this code and printed each of the texts. */
 export function expectPrinted({ code, stdout }: Ran, expected: number, ...texts: readonly (string | RegExp)[]): void {
   expect(code).toBe(expected);
@@ -194,11 +188,11 @@ function specText(kubeconfigFile: string, server: string, fields: object): strin
   return text;
 }
 
-function restoredService(name: string, clusterIP: string, spec: object) {
+function restoredService(name: string, clusterIP: string) {
   return {
     apiVersion: 'v1',
     kind: 'Service',
     metadata: { namespace: 'shop', name, uid: `uid-of-${name}`, resourceVersion: '1' },
-    spec: { type: 'ClusterIP', clusterIP, clusterIPs: [clusterIP], ports: [{ port: 80 }], ...spec },
+    spec: { type: 'ClusterIP', clusterIP, clusterIPs: [clusterIP], ports: [{ port: 80 }] },
   };
 }

@@ -86,7 +86,6 @@ describe('the schema accepts unusual specs that the rules accept', () => {
     { apiServers: [{ host: 'api.example.com', kind: 'shared' }] },
     { apiServers: [{ serviceRef: { namespace: 'a', name: 'b', kubeconfig: { ssm: '/a/b' } }, kind: 'shared' }] },
     { apiServers: [{ address: '010.0.0.1', kind: 'shared' }] },
-    { apiServers: [{ address: '10.0.0.1', probe: { path: '/livez?verbose', serverName: 'a', authenticate: true } }] },
     { apiServers: [], endpoints: { reconciler: 'none', leaseSeconds: 0 } },
     { serviceClusterIPRange: '', serviceNodePortRange: '' },
   ])('the schema accepts a spec with %j', (given) => {

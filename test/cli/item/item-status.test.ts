@@ -48,8 +48,6 @@ describe('one address', () => {
   const ofTwo = { services: [{ service: 'a/b' }, { service: 'a/c' }] };
   const unrecorded = 'a Service has it, and it is not allocated in the table';
   test.each<[string, Setting, object]>([
-    ['is taken if its bit is set', {}, { state: 'taken', ready: true, band: 'dynamic', faults: [] }],
-    ['is free if its bit is not set', { stored: { data: NONE } }, { state: 'free' }],
     ['is in the static band below the reserved size', { address: '10.0.0.16' }, { band: 'static' }],
     ['is in the dynamic band above the reserved size', { address: '10.0.0.17' }, { band: 'dynamic' }],
     [
@@ -62,7 +60,6 @@ describe('one address', () => {
       { stored: { range: '10.0.0.64/26', data: fromBits([12]) } },
       { state: 'taken', ready: false },
     ],
-    ['has an unknown state if its range was never saved', { isSaved: false }, { state: 'unknown', ready: false }],
     ['has an unknown state if the bitmap is of another allocator', { stored: ofApiServers }, { state: 'unknown' }],
     [
       'is taken if the API servers allocate and a Service has the address',

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { clipped, escapeText, firstOf, html } from '../../../cli/page/html.ts';
+import { clipped, firstOf, html } from '../../../cli/page/html.ts';
 import { PAGE_CSS } from '../../../cli/page/page-css.ts';
 import { anyText } from '../../support/properties.ts';
 import { tagsOf } from './tags-of.ts';
@@ -32,10 +32,6 @@ describe('a value in a template', () => {
       }),
     );
   });
-
-  test('escapeText makes every invisible character visible', () => {
-    fc.assert(fc.property(markup, (text) => !/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u.test(escapeText(text))));
-  });
 });
 
 test('a template within a template is not escaped again, and absent values add no text', () => {
@@ -56,43 +52,6 @@ test('a long list is cut, and shows the number of the other entries and the comm
 
   expect(String(list([1, 2]))).toBe('1,2');
   expect(String(list([1, 2, 3]))).toBe('1,2<p class="soft">2 of 3; all of them: <code>kbctl get runs</code></p>');
-});
-
-type Colours = Readonly<Record<string, string>>;
-
-const [LIGHT = {}, DARK = {}] = [...PAGE_CSS.matchAll(/:root\{(.*?)\}/gs)].map(
-  ([, declarations = '']): Colours =>
-    Object.fromEntries([...declarations.matchAll(/--(\w+):(#\w+)/g)].map(([, name, colour]) => [name, colour])),
-);
-
-/** Returns the contrast of two colours as WCAG 2 defines it. */
-function contrast(one = '', other = ''): number {
-  const [lighter = 0, darker = 0] = [luminance(one), luminance(other)].sort((a, b) => b - a);
-  return (lighter + 0.05) / (darker + 0.05);
-}
-
-function luminance(colour: string): number {
-  const hex = colour.length === 4 ? colour.replace(/[\da-f]/g, '$&$&') : colour;
-  const [red = 0, green = 0, blue = 0] = [1, 3, 5]
-    .map((at) => Number.parseInt(hex.slice(at, at + 2), 16) / 255)
-    .map((share) => (share <= 0.03928 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4));
-  return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
-}
-
-test.each([
-  ['light', LIGHT],
-  ['dark', DARK],
-])('in the %s colours, text can be read, and cells, marks and edges stand out', (_, colours) => {
-  const on = (grounds: readonly string[], names: readonly string[]) =>
-    names.flatMap((name) => grounds.map((ground) => contrast(colours[name], colours[ground])));
-  const texts = ['ink', 'soft', 'link', 'unhealthy', 'warning', 'unknown', 'paused', 'good'];
-  expect(Math.min(...on(['bg', 'card'], texts))).toBeGreaterThanOrEqual(4.5);
-  const shapes = [
-    ...on(['bg', 'card'], ['edge', 'focus']),
-    ...on(['free'], ['used', 'dup', 'leak', 'held', 'band']),
-    ...on(['used', 'dup', 'leak', 'held'], ['mark']),
-  ];
-  expect(Math.min(...shapes)).toBeGreaterThanOrEqual(3);
 });
 
 test('the style sheet loads nothing', () => {

@@ -83,6 +83,7 @@ describe('the key of the page', () => {
 
   test.each<[string, string, Asked]>([
     ['none', '/', {}],
+    ['an empty key', '//', {}],
     ['another key', '/secret/clusters/lab-2', {}],
     ['only the start of the key', '/kkkkkkkkkkkkkkkk/', {}],
     ['the key in a query', '/?key=kkkkkkkkkkkkkkkkkkkk', {}],

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { readStatus, type StatusRequest } from '../../../cli/status/read-status.ts';
 import { RANGE_KEYS } from '../../../lib/spec/spec-ranges.ts';
-import { registerCluster, unregistered, updateCluster } from '../../../lib/table/cluster-registration.ts';
+import { registerCluster } from '../../../lib/table/cluster-registration.ts';
 import { type KeyValueTable, TableError, type TableValue } from '../../../lib/table/key-value-table.ts';
 import { saveRange } from '../../../lib/table/ranges.ts';
 import { writeRunRecord } from '../../../lib/table/run-records.ts';
@@ -17,11 +17,7 @@ const NOW_MS = 5_000;
 
 const readFleet = (table: KeyValueTable, request: Partial<StatusRequest> = {}) =>
   readStatus(table, { nowMs: NOW_MS, tableName: 't', details: 'full', ...request });
-const readOne = async (table: KeyValueTable, cluster = 'demo') => (await readFleet(table, { cluster })).clusters[0];
-
-function newTable(): KeyValueTable {
-  return memoryTable();
-}
+const readOne = async (table: KeyValueTable) => (await readFleet(table, { cluster: 'demo' })).clusters[0];
 
 /** Writes a cluster with a lease, two ranges and the record of one pass, and the answer to a request. */
 async function fill(table: KeyValueTable, name = 'demo'): Promise<void> {
@@ -58,7 +54,7 @@ function watched(table: KeyValueTable, see: (asked: string) => unknown): KeyValu
 
 describe('The status of a cluster', () => {
   test('the status of a cluster is read from its registration, leases, run records and ranges', async () => {
-    const table = newTable();
+    const table = memoryTable();
     await fill(table);
     const status = await readOne(table);
     expect(status).toMatchObject({
@@ -75,7 +71,7 @@ describe('The status of a cluster', () => {
   });
 
   test('the status of a cluster reports each table item that does not parse, and shows all other items', async () => {
-    const table = newTable();
+    const table = memoryTable();
     await fill(table);
     await putAnything(table, 'demo', 'masterleases', 'text');
     await putAnything(table, 'demo', 'runs/node-port-repair', { startedAtMs: 'noon' });
@@ -91,16 +87,8 @@ describe('The status of a cluster', () => {
     expect(status?.loops.map(({ state }) => state)).toEqual(['neverRan', 'neverRan', 'good', 'unknown']);
   });
 
-  test.each(['unknown', '', '*', 'deleted'])('a cluster that is not registered has no status: %p', async (name) => {
-    const table = newTable();
-    for (const each of ['demo', 'deleted']) await fill(table, each);
-    await updateCluster(table, 'deleted', unregistered);
-    expect(await readOne(table, name)).toBeUndefined();
-    expect((await readFleet(table)).clusters).toMatchObject([{ name: 'demo' }]);
-  });
-
   test('the status of a cluster cannot be read if its spec does not parse', async () => {
-    const table = newTable();
+    const table = memoryTable();
     await putAnything(table, '#clusters', 'demo', { generation: 1, spec: 'text' });
     await expect(readOne(table)).rejects.toMatchObject({ code: 'Corrupt' });
   });
@@ -108,7 +96,7 @@ describe('The status of a cluster', () => {
 
 describe('The status of all clusters', () => {
   test('the status of all clusters lists clusters that need attention first, then the others by name, and registrations that cannot be read', async () => {
-    const table = newTable();
+    const table = memoryTable();
     for (const name of ['c', 'a', 'b']) await fill(table, name);
     const record = aRunRecord(0, { findings: [{ type: 'duplicate', message: 'taken twice' }] });
     won(await writeRunRecord(table, 'c', 'node-port-repair', record, undefined));
@@ -124,7 +112,7 @@ describe('The status of all clusters', () => {
 
 describe('Reading the status', () => {
   test('the status of a thousand clusters is read with at most 48 simultaneous reads', async () => {
-    const table = newTable();
+    const table = memoryTable();
     const names = Array.from({ length: 1_000 }, (_, n) => `c${String(n).padStart(3, '0')}`);
     for (const name of names) await registerCluster(table, aClusterSpec({ name }));
     let running = 0;
@@ -140,7 +128,7 @@ describe('Reading the status', () => {
   });
 
   test('if one table item prevents the read of a list, the status reads each known key alone and skips only that item', async () => {
-    const table = newTable();
+    const table = memoryTable();
     await fill(table);
     const corrupt = watched(table, (what) => {
       if (what !== 'demo/ranges/*' && what !== `demo/${RANGE_KEYS.nodePorts}`) return;
@@ -152,7 +140,7 @@ describe('Reading the status', () => {
   });
 
   test('the read of the status fails and stops at the first call to the table that fails', async () => {
-    const table = newTable();
+    const table = memoryTable();
     for (let n = 0; n < 40; n++) await fill(table, `c${n}`);
     const read: string[] = [];
     const failing = watched(table, (what) => {
