@@ -43,7 +43,7 @@ const ENTITIES = new Map([
  * Escapes text for HTML. An invisible character becomes its number, such as `\u{202e}`, and half of a surrogate pair becomes
  * U+FFFD.
  */
-export function escapeText(text: string): string {
+function escapeText(text: string): string {
   return text
     .toWellFormed()
     .replace(SPECIAL, (special) => ENTITIES.get(special) ?? `\\u{${special.codePointAt(0)?.toString(16)}}`);
