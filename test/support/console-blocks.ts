@@ -49,7 +49,7 @@ export function fencedBlocks(text: string): FencedBlock[] {
   return blocks;
 }
 
-/** Returns the commands of a block. One begins with `$ ` and continues after a backslash or in lines with `> `. */
+/** Returns the commands of a block. Each is a line that begins with `$ `. */
 export function commandsOf(page: string, fence: number, lines: readonly string[]): ConsoleCommand[] {
   const commands: { at: string; command: string; output: string[] }[] = [];
   for (const [index, line] of lines.entries()) {
@@ -58,8 +58,6 @@ export function commandsOf(page: string, fence: number, lines: readonly string[]
       commands.push({ at: `${page}:${fence + 1 + index}`, command: line.slice(2), output: [] });
     } else if (last === undefined) {
       throw new Error(`${page}:${fence}: a console block begins with "$ " and a command`);
-    } else if (last.output.length === 0 && (line.startsWith('> ') || last.command.endsWith('\\'))) {
-      last.command += `\n${line.replace(/^> /, '')}`;
     } else {
       last.output.push(line);
     }
