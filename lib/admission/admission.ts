@@ -30,9 +30,9 @@ import { type AdmissionSettings, admissionSettings, tokensNameOf } from './setti
 import { ClusterTokens, Rate, REVIEWS, type TokenCheck } from './tokens.ts';
 
 export interface AdmissionOptions {
-  /** Default: those in the environment variables. */
+  /** If absent, the settings come from the environment variables. */
   readonly settings?: AdmissionSettings;
-  /** Default: from the AWS store in the settings. */
+  /** Reads the tokens of a cluster. If absent, they are read from the AWS store in the settings. */
   readonly readTokens?: ReadSecretText;
   readonly pick?: PickIndex;
   /** Returns a random suffix for `generateName`. Default: five random letters or digits. */
@@ -49,8 +49,8 @@ export type AdmissionHandler = Handler<WebhookReply, TableEnvironment>;
  */
 const WAITS_MS = [120, 100, 80, 60, 40];
 /**
- * The duration of an attempt for which `WAITS_MS` is right. If an attempt takes longer, the wait after it is longer by the same
- * factor, up to `LONGEST_FACTOR`.
+ * `WAITS_MS` is right for an attempt of this duration. If an attempt takes longer, the wait after it is longer by the
+ * same factor, up to `LONGEST_FACTOR`.
  */
 const ATTEMPT_MS = 12;
 const LONGEST_FACTOR = 10;
@@ -58,7 +58,7 @@ const LONGEST_FACTOR = 10;
 const BYTES_OF_REVIEW = 16 * 1024;
 /** The part of the API server's timeout that is reserved for the network. */
 const NETWORK_MS = 500;
-/** The time that is reserved after the deadline to release items that were allocated. */
+/** The time after the deadline that is reserved for the release of allocated items. */
 const RELEASING_MS = 400;
 
 /** Returns the handler behind the function URL. A request is `POST /<cluster>` with a review and the token of this cluster. */
@@ -155,8 +155,8 @@ async function judge(
   const { pick = randomInt, newSuffix = () => suffix(randomInt), wait = shorterEachTime } = options;
   const { nowMs, stack } = environment;
   const attempts = changesInTurn({ turns, signal, nowMs, wait });
-  // An allocation whose outcome is unclear can be repeated, because the range records which items were allocated for each Service
-  // until a pass has seen them in it.
+  // An allocation whose outcome is unclear can be repeated, because the range records the items that were allocated for
+  // each Service. It keeps this record until a pass has seen the items in the Service.
   const update = { ...attempts.update, isRepeatable: true };
   const logUnreleased = (error: TableError) => {
     telemetry.log('warn', 'admission: not released', { cluster, errors: [errorSentence(error)] });

@@ -61,8 +61,8 @@ const ANY_FAMILIES: readonly (readonly IPFamily[])[] = [['IPv4'], ['IPv6'], ['IP
 export async function admit(clusterName: string, review: Review, options: AdmitOptions): Promise<Verdict> {
   const { service, oldService, dryRun } = review;
   const plan = (families: readonly IPFamily[]) => planOf(service.spec, oldService?.spec, families);
-  // Most changes of a Service need no new address or port, whatever the IP families of the cluster are. They are answered without
-  // reading the table.
+  // Most changes of a Service need no new address or port, whatever the IP families of the cluster are. The answer to
+  // such a change does not need the table.
   if (ANY_FAMILIES.every((families) => isEmpty(plan(families)))) return { outcome: 'leftAlone' };
 
   const cluster = await readCluster(options.table, clusterName);

@@ -35,7 +35,7 @@ export function configuredFamilies({ serviceClusterIPRanges }: ClusterSpec): rea
 }
 
 /**
- * Allocates all items of a plan or none.
+ * Allocates either all items of a plan or no item.
  * @throws TableError if the outcome is unknown. The repair frees items that could not be released.
  */
 export async function allocatePlan(

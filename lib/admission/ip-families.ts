@@ -37,8 +37,8 @@ export function familiesOf(
 }
 
 /**
- * Returns true for an update of a Service with PreferDualStack that changes neither its type, its families nor its ClusterIPs.
- * Such a Service keeps its families, even if the cluster has gained or lost its second family.
+ * Returns true if an update leaves the type, the families and the ClusterIPs of a Service with PreferDualStack
+ * unchanged. Such a Service keeps its families, even if the cluster has gained or lost its second family.
  */
 export function keepsPreferredStacks(after: ServiceSpec, before: ServiceSpec): boolean {
   return (
@@ -50,7 +50,7 @@ export function keepsPreferredStacks(after: ServiceSpec, before: ServiceSpec): b
   );
 }
 
-/** Makes the checks that the registry makes before it allocates (`ValidateServiceClusterIPsRelatedFields`). */
+/** Returns whether the Service passes the registry's checks of its IPs (`ValidateServiceClusterIPsRelatedFields`). */
 function isWellFormed({ clusterIP, clusterIPs, ipFamilies }: ServiceSpec, policy: string): boolean {
   if ((clusterIPs[0] ?? '') !== clusterIP || clusterIPs.length > 2) return false;
   if (clusterIPs.includes(HEADLESS)) return false;
@@ -65,7 +65,7 @@ function fitsPolicy(spec: ServiceSpec, policy: string, configured: readonly IPFa
   return policy !== 'RequireDualStack' || configured.length === 2;
 }
 
-/** Returns the spec of an update, or `undefined` if it reduces the Service to one family without the policy SingleStack. */
+/** Returns the updated spec; `undefined` if it reduces the Service to one family without the policy SingleStack. */
 function reduced(after: ServiceSpec, before: ServiceSpec, policy: string): ServiceSpec | undefined {
   if (policy !== 'SingleStack') return isReduced(after, before) ? undefined : after;
   const { clusterIPs, ipFamilies } = after;

@@ -21,7 +21,10 @@ export interface Plan {
   readonly clusterIPs: readonly string[];
   readonly addresses: readonly WantedAddress[];
   readonly ports: readonly WantedPort[];
-  /** The items that the Service has or requests by value. None of them may be allocated to the Service a second time. */
+  /**
+   * The items that the Service has or requests by value. These items must not be allocated to the Service a second
+   * time.
+   */
   readonly named: { readonly addresses: readonly string[]; readonly ports: readonly number[] };
 }
 
@@ -35,8 +38,9 @@ export interface WantedAddress {
 const NOTHING: Plan = { clusterIPs: [], addresses: [], ports: [], named: { addresses: [], ports: [] } };
 
 /**
- * Returns the items that the registry would allocate for a Service (`pkg/registry/core/service/storage/alloc.go`): none if the
- * registry will refuse it. `stored` is the old object of an update. `configured` begins with the cluster's primary family.
+ * Returns the items that the registry would allocate for a Service (`pkg/registry/core/service/storage/alloc.go`).
+ * Returns no items if the registry will refuse the Service. `stored` is the old object of an update. `configured`
+ * begins with the cluster's primary family.
  */
 export function planOf(sent: ServiceSpec, stored: ServiceSpec | undefined, configured: readonly IPFamily[]): Plan {
   const before = stored && asRead(stored);
@@ -86,8 +90,9 @@ const PROTOCOLS = ['TCP', 'UDP', 'SCTP'];
 const LARGEST_PORT = 65_535;
 
 /**
- * Returns whether the registry may accept the type and the ports of a Service that is not headless (`ValidateService` of
- * `pkg/apis/core/validation`). The registry validates after this allocation, so an invalid Service would leave leaks.
+ * Returns whether the registry may accept the type and the ports of a Service that is not headless (`ValidateService`
+ * of `pkg/apis/core/validation`). The registry validates a Service after this allocation, so without this check the
+ * items of an invalid Service would leak.
  */
 function mayBeAccepted({ type, ports }: ServiceSpec): boolean {
   return (
@@ -111,11 +116,11 @@ function areUnique(texts: readonly string[]): boolean {
 export interface WantedPort {
   /** The port, or 0 for any port. */
   readonly value: number;
-  /** The indexes in `spec.ports` of the ports that get this node port. A refusal mentions the first one. */
+  /** The indexes in `spec.ports` of the ports that get this node port. A refusal mentions only the first index. */
   readonly at: readonly number[] | 'healthCheck';
 }
 
-/** Returns the node ports of a new Service (`initNodePorts`). Port 53 for TCP and port 53 for UDP share a node port. */
+/** Returns the node ports of a new Service (`initNodePorts`). The ports 53/TCP and 53/UDP share one node port. */
 function newNodePorts(spec: ServiceSpec): readonly WantedPort[] {
   if (!mayHaveNodePorts(spec)) return [];
   const requested = requestedByPort(spec.ports);
@@ -142,8 +147,8 @@ function requestedByPort(ports: readonly SentPort[]): ReadonlyMap<number, number
 }
 
 /**
- * Returns the missing node ports of a changed Service (`updateNodePorts`). If one protocol has a node port twice, the registry
- * refuses the Service: returns `undefined`.
+ * Returns the missing node ports of a changed Service (`updateNodePorts`). Returns `undefined` if one protocol has a
+ * node port twice, because the registry refuses such a Service.
  */
 function updatedNodePorts(after: ServiceSpec, before: ServiceSpec): readonly WantedPort[] | undefined {
   if (!mayHaveNodePorts(after)) return [];

@@ -51,7 +51,7 @@ export interface WebhookReply {
   readonly body: string;
 }
 
-/** A request with the name of a cluster and a token. Both are not yet verified. */
+/** A request with the name of a cluster and a token. Neither the name nor the token is verified yet. */
 export interface AdmissionHttpRequest {
   readonly cluster: string;
   readonly token: string;
@@ -67,8 +67,9 @@ export interface AdmissionHttpRequest {
 }
 
 /**
- * The maximum number of bytes of a body. An API server sends 3,147,121 for an update of a Service with annotations of 256 KiB, which
- * the review contains twice, and in which JSON escapes each byte with six.
+ * The maximum number of bytes of a body. An API server sends 3,147,121 bytes for an update of a Service with
+ * annotations of 256 KiB. The review contains these annotations twice, and JSON may escape each of their bytes with six
+ * bytes.
  */
 const MOST_BYTES = 3.25 * 1024 * 1024;
 
@@ -92,14 +93,16 @@ export function httpReply(statusCode: number, text: string): WebhookReply {
   return { statusCode, headers: { 'content-type': 'text/plain' }, body: `${text}\n` };
 }
 
-/** Returns the reply for a missing or wrong token and for an unknown cluster, so that callers cannot distinguish them. */
+/**
+ * Returns the reply for a missing token, a wrong token and an unknown cluster. Callers cannot distinguish these cases.
+ */
 export function unauthorized(): WebhookReply {
   return { ...httpReply(401, 'unauthorized'), headers: { 'content-type': 'text/plain', 'www-authenticate': 'Bearer' } };
 }
 
 /**
- * Returns the reply for a token that cannot be checked now. The header `retry-after` makes an API server repeat the review after a
- * second, up to ten times within its timeout. A wait in this function would use concurrency.
+ * Returns the reply for a token that cannot be checked now. The header `retry-after` makes an API server repeat the
+ * review after a second, up to ten times within its timeout. If this function waited instead, it would use concurrency.
  */
 export function unknownToken(): WebhookReply {
   return { ...httpReply(503, 'unavailable'), headers: { 'content-type': 'text/plain', 'retry-after': '1' } };
@@ -115,7 +118,7 @@ function bodyOf({ body = '', isBase64Encoded }: HttpEvent): string | WebhookRepl
   return isBase64Encoded ? Buffer.from(body, 'base64').toString() : body;
 }
 
-/** Returns the timeout of a query such as `timeout=10s`. It must have whole seconds and be at least 1 s. */
+/** Returns the timeout (in ms) of a query such as `timeout=10s`; `undefined` if it is not 1 to 999 whole seconds. */
 function timeoutIn(query: string): number | undefined {
   const [, seconds] = /^([1-9]\d{0,2})s$/.exec(new URLSearchParams(query).get('timeout') ?? '') ?? [];
   return seconds === undefined ? undefined : Number(seconds) * 1000;
@@ -155,15 +158,18 @@ export interface ReviewResponse {
   readonly status?: RefusalStatus;
 }
 
-/** Enough for an update of a Service with 690 ports: an API server sends each twice, as 18 values with its managed fields. */
+/**
+ * The maximum number of values in a body. It is enough for an update of a Service with 690 ports. An API server sends
+ * each port twice, each time as 18 values including its managed fields.
+ */
 const MOST_VALUES = 25_000;
 const DEEPEST = 64;
 
 type OtherReview = { readonly uid: string; readonly other: string };
 
 /**
- * Returns the review of a Service. For an object or operation that never gets addresses or ports, returns `other`, which
- * describes it.
+ * Returns the review of a Service. For an object or operation that never gets addresses or ports, returns its
+ * description as `other`.
  */
 export function reviewIn(text: string): Review | OtherReview | { readonly fault: string } {
   const exceeded = exceededBound(text, { levels: DEEPEST, values: MOST_VALUES });

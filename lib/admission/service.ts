@@ -3,7 +3,10 @@ import * as z from 'zod/mini';
 import { familyOf } from '../allocator/ip-address.ts';
 import { HOLD_OWNER_LABEL } from '../cluster/kubernetes-objects.ts';
 
-/** Returns the shape of a list. A longer list is refused before its entries are checked, because each fault takes a kilobyte. */
+/**
+ * Returns the shape of a list of at most `most` entries. A longer list is refused before its entries are checked,
+ * because each fault of an entry takes a kilobyte.
+ */
 function listOf<Entry extends z.ZodMiniType>(entry: Entry, most: number) {
   const bounded = z.array(z.unknown()).check(z.maxLength(most, `has more than ${most} entries`));
   return z._default(z.pipe(bounded, z.array(entry)), []);
@@ -60,8 +63,9 @@ export function hasClusterIP({ type }: ServiceSpec): boolean {
 }
 
 /**
- * Returns whether the node ports that a Service requests are allocated. The registry does not allocate those of an ExternalName, but
- * keeps them when its type changes: another Service could have them by then.
+ * Returns whether the node ports that a Service requests are allocated. This includes the node ports of an
+ * ExternalName: the registry does not allocate them, but keeps them in the Service. Without an allocation, another
+ * Service could have the same node ports when the type changes.
  */
 export function mayHaveNodePorts({ type }: ServiceSpec): boolean {
   return type !== 'ClusterIP';
@@ -91,7 +95,7 @@ export function completeNew(spec: ServiceSpec): ServiceSpec {
   return clusterIP !== '' && clusterIPs.length === 0 ? { ...spec, clusterIPs: [clusterIP] } : spec;
 }
 
-/** Returns a stored Service as the registry reads it: with families, even if it was stored before families existed. */
+/** Returns a stored Service as the registry reads it: with families, even if it was stored without families. */
 export function asRead(stored: ServiceSpec): ServiceSpec {
   const spec = completeNew(stored);
   if (!hasClusterIP(spec) || spec.ipFamilies.length > 0 || isHeadless(spec)) return spec;
@@ -114,7 +118,7 @@ function withClusterIPs(after: ServiceSpec, before: ServiceSpec): ServiceSpec {
   };
 }
 
-/** Copies node ports by the names of ports. Does not copy a node port that another port of the new object has. */
+/** Copies an omitted node port from the old port of the same name, unless another new port has this node port. */
 function withNodePorts(after: ServiceSpec, before: ServiceSpec): ServiceSpec {
   if (!getsNodePorts(before) || !getsNodePorts(after)) return after;
   const still = numbersOf(after.ports);

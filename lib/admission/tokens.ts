@@ -31,11 +31,14 @@ const NEVER_READ: Kept = {
 };
 
 const KEEP_MS = 5 * 60_000;
-/** An accepted token stays valid this long while the store fails. */
+/** While the store fails, an accepted token stays valid this long after the last successful read. */
 const KEEP_THROUGH_FAILURE_MS = 15 * 60_000;
-/** The shortest time between two reads of the tokens of a cluster that requests with a valid token cause. */
+/** Requests with a valid token cause at most one read of their cluster's tokens within this time. */
 const READ_AGAIN_MS = 10_000;
-/** How often unknown tokens cause a look-up. Each reads the tokens of the request's cluster, and of at most `MOST_WAITING_READ` others. */
+/**
+ * How often unknown tokens cause a look-up. Each look-up reads the tokens of the request's cluster, and of at most
+ * `MOST_WAITING_READ` other clusters.
+ */
 const LOOK_UPS = { burst: 100, eachSecond: 2 };
 const MOST_WAITING_READ = 25;
 /**
@@ -50,10 +53,10 @@ const MOST_TOKENS = 2;
 const TOKEN = /^[\x21-\x7e]{32,512}$/;
 
 /**
- * Checks tokens in memory. A token that is not known may be invented, or new. `LOOK_UPS` bounds the reads that such tokens cause.
- * Beyond it, the name of a registered cluster waits for the next look-up, and its caller tries again; an invented name causes no
- * read. Which answer a caller gets, and when, depends on the look-ups of this process and not on the name, so that no answer
- * reveals which clusters exist.
+ * Checks tokens in memory. A token that is not known may be invented, or new. `LOOK_UPS` bounds the reads that such
+ * tokens cause. Beyond this bound, a registered cluster waits for the next look-up, and the caller tries again. An
+ * invented cluster name causes no read. The answer and its time depend on the look-ups of this process and not on the
+ * cluster name, so that no answer reveals which clusters exist.
  */
 export class ClusterTokens {
   readonly #options: TokensOptions;
@@ -61,11 +64,14 @@ export class ClusterTokens {
   readonly #lookUps = new Rate(LOOK_UPS);
   #registered: ReadonlySet<string> = new Set();
   #listedAtMs = Number.NEGATIVE_INFINITY;
-  /** Registered clusters for which a caller has sent an unknown token since their last read, in that order. */
+  /**
+   * Registered clusters whose tokens the next look-ups read, because a caller sent an unknown token since the last
+   * read. The cluster that waits longest is first.
+   */
   readonly #waiting = new Set<string>();
   /**
-   * Registered clusters whose tokens this process has not read before a flood of unknown tokens. It reads them ahead, as far as this
-   * evicts no tokens of other clusters.
+   * Registered clusters whose tokens this process had not read when a flood of unknown tokens began. The next look-ups
+   * also read these tokens. There are never so many that they would evict the tokens of other clusters.
    */
   readonly #unread = new Set<string>();
 
@@ -74,8 +80,8 @@ export class ClusterTokens {
   }
 
   /**
-   * Checks a token. The steps and the time for a wrong token do not depend on whether the cluster exists, and the time is the
-   * same as for a valid token that is not known yet.
+   * Checks a token. The steps and the time for a wrong token do not depend on whether the cluster exists. The check of
+   * a valid token that is not known yet takes the same time.
    */
   async check(cluster: string, token: string, signal: AbortSignal): Promise<TokenCheck> {
     if (!TOKEN.test(token)) return { outcome: 'wrong' };
@@ -100,7 +106,7 @@ export class ClusterTokens {
     if (nowMs - this.#listedAtMs >= LIST_AGAIN_MS) {
       this.#listedAtMs = nowMs;
       const before = this.#registered;
-      // If the list fails, that of a minute ago is used for another minute, so that a flood does not repeat the failure.
+      // If the list cannot be read, the last list is used for a minute, so that a flood does not repeat the failure.
       this.#registered = await this.#options.listClusters(signal).catch(() => before);
       const unread = [...this.#registered].filter((name) => !before.has(name) && !this.#kept.has(name));
       const room = MOST_KEPT - this.#kept.size - this.#unread.size;
@@ -179,7 +185,7 @@ export class Rate {
     this.#limit = limit;
   }
 
-  /** Returns whether the limit admits this many uses of the key now, and counts them. */
+  /** Returns whether the limit admits this many uses of the key now. Counts the uses that it admits. */
   admits(key: string, nowMs: number, uses = 1): boolean {
     const { burst, eachSecond } = this.#limit;
     const { left, atMs } = this.#buckets.get(key) ?? { left: burst, atMs: nowMs };
