@@ -50,7 +50,10 @@ export type AllocationHandler = Handler<Answer, TableEnvironment>;
 /** The maximum time for an answer. The timeout of the function is 30 s. */
 const LONGEST_MS = 25_000;
 
-/** Returns the handler of requests to allocate, release and look up items in the table. A refusal is an answer. */
+/**
+ * Returns the handler of requests to allocate, release and look up items in the table. A refusal is an answer, not an
+ * error.
+ */
 export function allocation({ pause = sleep, pick = randomInt, openHeld }: AllocationOptions = {}): AllocationHandler {
   const backOff = new SharedBackOff(pause, Math.random);
   const turns = new Turns();
@@ -121,7 +124,7 @@ async function answerOf(
   return dryRun ? { ...answer, dryRun } : answer;
 }
 
-/** Returns the keys of the items that decide how a request begins. */
+/** Returns the keys of the table items that a request needs at its beginning. */
 function keysOf({ cluster, operation, requestId, items }: AllocateRequest): readonly ItemKey[] {
   const ranges = [...new Set(items.map(({ range }) => `ranges/${range}` as const))];
   const loops = operation === 'allocate' ? new Set(ranges.map(repairLoopOf)) : [];

@@ -24,9 +24,9 @@ import { fingerprintOf } from './request.ts';
 import { claimableHolds, fromEach, type RequestContext } from './request-context.ts';
 
 /**
- * Allocates or releases the items of a request exactly once, although it may be invoked several times, also concurrently. Each
- * step is a conditional write of the request's record: one invocation makes the step, and the others continue from its result
- * (docs/adr/0013-requests-to-allocate.md).
+ * Allocates or releases the items of a request exactly once, even if several invocations process the request, also
+ * concurrently. Each step is a conditional write of the request's record. One invocation makes the step, and the others
+ * continue from its result (docs/adr/0013-requests-to-allocate.md).
  * @throws TableError if the state of the request is unknown: another invocation with the same id resumes it.
  */
 export async function executeRequest(context: RequestContext): Promise<Answer> {

@@ -26,8 +26,8 @@ export function holdIsOver(terms: Terms, nowMs: number): Refusal | undefined {
 }
 
 /**
- * Allocates the items of the request that it does not hold yet. If the answer is a refusal, the caller must release all items
- * that the request holds.
+ * Allocates the requested items that the request does not hold yet. If the answer is a refusal, the caller must release
+ * all items that the request holds.
  */
 export async function allocateItems(
   { request, ranges, nowMs }: RequestContext,
@@ -93,7 +93,7 @@ export async function rollBack(
 
 /** The largest difference between the clocks of two invocations. */
 const CLOCK_SKEW_MS = 5_000;
-/** The time after which an invocation of an older version, which did not save `busyUntilMs`, has certainly ended. */
+/** An invocation of an older version, which does not save `busyUntilMs`, has certainly ended after this time. */
 const LONGEST_MS = 30_000;
 
 /** Returns the record of a release that begins now, with the current holds on its items. */
@@ -144,8 +144,8 @@ export async function releaseItems(
 }
 
 /**
- * Returns the answer for a release that an earlier invocation did not complete. The release is not repeated, because a released
- * item may have another owner by now. The repairs free the other items as leaks.
+ * Returns the answer for a release that an earlier invocation did not complete. The release is not repeated, because a
+ * released item may have another owner by now. The repairs free the items that were not released as leaks.
  */
 export function unsureOfRelease({ request }: RequestContext): Answer {
   const items = requestedItems(request).map((each): AnsweredItem => ({ ...each, outcome: 'unknown' }));

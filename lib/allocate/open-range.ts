@@ -35,7 +35,7 @@ export function observeOnly({ name, mode }: ClusterSpec): Refusal | undefined {
   return refused('ObserveOnly', message);
 }
 
-/** A range of a cluster: in the table, or as the IPAddresses of its API servers. */
+/** A range of a cluster. It is stored either in the table, or as IPAddresses in the cluster's API servers. */
 export type OpenRange = Pick<RangeAllocations, 'allocate' | 'release' | 'heldBy' | 'lookUp'>;
 
 export interface OpenRangeOptions {

@@ -12,7 +12,7 @@ export interface RequestContext {
   readonly ranges: readonly RequestedRange[];
   readonly table: KeyValueTable;
   readonly observeOnly: Refusal | undefined;
-  /** Returns a refusal if the last repair of a range is too long ago. */
+  /** Returns a refusal if the last repair of a requested range is too long ago. */
   readonly refusalOfUnrepaired: () => Promise<Refusal | undefined>;
   readonly nowMs: () => number;
   readonly endsAtMs: number;
@@ -68,8 +68,8 @@ export async function fromEach<Result>(
 type HoldsByRange = Readonly<Record<string, readonly Hold[]>>;
 
 /**
- * Returns the holds that a request for a Service may claim when it begins. The request claims only holds that have not changed
- * since then, and a rollback restores the claimed holds.
+ * Returns the holds that a request for a Service may claim when the request begins. The request later claims only holds
+ * that have not changed. A rollback restores the claimed holds.
  */
 export async function claimableHolds(
   context: RequestContext,
@@ -87,7 +87,7 @@ export async function claimableHolds(
   return claimable;
 }
 
-/** Returns the holds on the items that are requested by value, by the name of the range. */
+/** Returns a map from the name of each range to the holds on the items that are requested by value. */
 export async function currentHolds({ ranges }: RequestContext): Promise<HoldsByRange | Refusal> {
   const holds = await fromEach(ranges, holdsOn);
   return isRefused(holds) ? holds : Object.fromEntries(ranges.map(({ name }, index) => [name, holds[index] ?? []]));
@@ -104,7 +104,7 @@ async function holdsOn({ range, values }: RequestedRange): Promise<readonly Hold
   return holds;
 }
 
-/** Returns true if another request allocated the items for its own Service, which may not exist yet. */
+/** Returns true if the hold belongs to another request for a Service. This Service may not exist yet. */
 async function isOfAnotherService({ table, request }: RequestContext, { requestId }: HoldTerms): Promise<boolean> {
   const made = requestId === undefined ? undefined : await readRequest(table, request.cluster, requestId);
   return made?.record.takesUp !== undefined;

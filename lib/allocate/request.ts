@@ -48,7 +48,7 @@ const item = z
     for (const fault of itemFaults(value)) issues.push({ code: 'custom', input: value, ...fault });
   });
 
-/** The JSON schema of a port, an address, and any free item. */
+/** The JSON schemas of the three forms of an item: a port, an address, or any free item. */
 const ONE_OF_THESE = [
   { required: ['value'], properties: { range: { const: 'servicenodeports' }, value: { type: 'integer' } } },
   {
@@ -140,7 +140,7 @@ export interface RequestedItem {
   readonly value?: string | number;
 }
 
-/** @throws DispatchError `BadEvent`, with all faults and their paths. */
+/** Parses the event of an invocation. @throws DispatchError `BadEvent`, with all faults and their paths. */
 export function parseRequest(event: unknown): AllocateRequest {
   // The items are counted before they are checked, because too many faults would end the check.
   const many = isRecord(event) && Array.isArray(event['items']) ? event['items'].length : 0;
