@@ -18,8 +18,9 @@ const LEADING_ZEROS = /(^|:)0+(?=[0-9a-f])/gi;
 const LONGEST_IPV6_TEXT = 'ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff'.length;
 
 /**
- * Parses an address as the API server does (`ParseIPSloppy` of `k8s.io/utils/net`). Numbers of IPv4 are decimal and may have
- * leading zeros: `010.0.0.1` is 10.0.0.1. IPv6 may end with an IPv4 address, and cannot have a zone.
+ * Parses an address as the API server does (`ParseIPSloppy` of `k8s.io/utils/net`). The numbers of an IPv4 address are
+ * decimal and may have leading zeros: `010.0.0.1` is 10.0.0.1. An IPv6 address may end with an IPv4 address, and cannot
+ * have a zone.
  */
 export function parseAddress(text: string): Address | undefined {
   const ipv4 = parseIPv4(text);
@@ -54,7 +55,9 @@ export function familyOf(text: string): IPFamily | undefined {
   return parseIPv4(text) === undefined ? parseAddress(text)?.family : 'IPv4';
 }
 
-/** Parses four decimal numbers. A repair does so for each Service, so no texts are made of the parts. */
+/**
+ * Parses four decimal numbers. Creates no texts for the parts, because a repair parses the addresses of all Services.
+ */
 export function parseIPv4(text: string): number | undefined {
   let value = 0;
   let octet = Number.NaN;

@@ -3,7 +3,7 @@ import { type Network, networkOf, rangeSize } from './network.ts';
 import { type PickIndex, RangeAllocator, type RangeKind, reservedAddresses } from './range-allocator.ts';
 import { isRefused, type Refusal, refused } from './refusal.ts';
 
-/** The bitmap of an IPv6 network covers only this many addresses, the first ones. */
+/** The bitmap of an IPv6 network covers at most this many addresses, from the beginning of the network. */
 const MOST_IPV6_ADDRESSES = 65_536;
 
 /**

@@ -53,7 +53,10 @@ export function rangeSize(network: Network): bigint {
   return bits >= 63 ? 2n ** 63n - 1n : 1n << BigInt(bits);
 }
 
-/** Returns true for an address in the network that is neither the network address nor the broadcast address of IPv4. */
+/**
+ * Returns true if the network contains the address, and it is neither the network address nor an IPv4 broadcast
+ * address.
+ */
 export function isUsableIn(network: Network, { family, value }: Address): boolean {
   const { first, last } = usableOf(network);
   return family === network.family && value >= first && value <= last;
@@ -92,8 +95,8 @@ export function usableIntervals(networks: readonly Network[], family: IPFamily):
 }
 
 /**
- * Returns the number of elements at the beginning of a list for which `isBefore` returns true. `isBefore`
- * must return false for all elements after them, and is called for few elements.
+ * Finds by binary search how many elements at the beginning of a list satisfy `isBefore`. No element after them may
+ * satisfy `isBefore`.
  *
  *     countBefore([1, 3, 5], (number) => number < 4) // 2
  */
@@ -123,7 +126,9 @@ export function sizeOf(intervals: readonly Interval[]): number {
   return Math.min(Number(size), Number.MAX_SAFE_INTEGER);
 }
 
-/** Returns an IPv4 network if the prefix includes all of `::ffff:0:0/96` (IPv4-mapped addresses); otherwise an IPv6 network. */
+/**
+ * Returns an IPv4 network if the network is within `::ffff:0:0/96` (IPv4-mapped addresses); otherwise an IPv6 network.
+ */
 function ipv6Network(value: bigint, prefixLength: number): Network | undefined {
   if (prefixLength > 128) return undefined;
   const base = mask(value, 128 - prefixLength);
@@ -153,7 +158,7 @@ export const isLinkLocalMulticast = within('224.0.0.0/24', 'ff02::/16');
 export const isMulticast = within('224.0.0.0/4', 'ff00::/8');
 const isBroadcast = within('255.255.255.255/32');
 
-/** Private addresses are global unicast. */
+/** Returns true for a global unicast address. As in Go, private addresses are global unicast addresses. */
 export function isGlobalUnicast(address: Address): boolean {
   return ![isUnspecified, isLoopback, isMulticast, isLinkLocal, isBroadcast].some((isOfKind) => isOfKind(address));
 }

@@ -10,8 +10,8 @@ export interface RangeKind {
   readonly spec: string;
   readonly max: number;
   /**
-   * The number of items in the reserved band. These are the lowest items of the range, and `allocateNext` uses them last. It is
-   * at most `max`.
+   * The number of items in the reserved band, at most `max`. The band consists of the lowest items of the range, and
+   * `allocateNext` uses it last.
    */
   readonly reserved: number;
   /** Returns the bit number of an item in any spelling; `undefined` if the item is not in the range. */
@@ -95,7 +95,10 @@ export class RangeAllocator {
     return undefined;
   }
 
-  /** Allocates the first free item from a random position on, in the dynamic band first and then in the reserved band. */
+  /**
+   * Allocates a free item of the dynamic band, or of the reserved band if the dynamic band is full. The search begins
+   * at a random position of the band.
+   */
   allocateNext(): { readonly item: string } | Refusal {
     const index =
       this.free <= 0 ? undefined : (this.#freeIn(this.reserved, this.max) ?? this.#freeIn(0, this.reserved));
@@ -120,7 +123,7 @@ export class RangeAllocator {
     return { range: this.spec, data: trimmed(this.#data) };
   }
 
-  /** Replaces the allocated items. The bit numbers in `snapshot` are those of this range. */
+  /** Replaces the allocated items. `snapshot` must use the bit numbers of this range. */
   restore(snapshot: Uint8Array): void {
     const data = trimmed(snapshot);
     this.#data = new Uint8Array(Math.max(data.length, Math.ceil(this.max / 8)));
@@ -164,7 +167,7 @@ export function reservedPorts(ports: number): number {
   return reserved(ports, { most: 128, step: 32 });
 }
 
-/** A range of at most this size reserves no item. A larger range reserves at least this many. */
+/** A range of at most this size reserves no item. A larger range reserves at least this many items. */
 const LEAST_RESERVED = 16;
 
 function reserved(size: number, { most, step }: { readonly most: number; readonly step: number }): number {

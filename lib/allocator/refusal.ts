@@ -4,7 +4,7 @@ export type RefusalCode =
   | 'NotInRange'
   /** The stored range has another CIDR or port range than the one in the spec. */
   | 'MismatchedRange'
-  /** Allocation is not open yet: no pass has saved the range. */
+  /** No item can be allocated yet, because no pass has saved the range. */
   | 'NotReady'
   | 'Unparsable'
   | 'BadHold'
@@ -23,7 +23,7 @@ export type RefusalCode =
   | 'RequestIdTaken'
   | 'InProgress';
 
-/** The reason why an operation changed nothing. The message is upstream's where upstream has one. */
+/** The reason why an operation changed nothing. If upstream has a message for it, this is upstream's message. */
 export interface Refusal {
   readonly outcome: 'refused';
   readonly code: RefusalCode;
