@@ -50,10 +50,7 @@ export type AllocationHandler = Handler<Answer, TableEnvironment>;
 /** The maximum time for an answer. The timeout of the function is 30 s. */
 const LONGEST_MS = 25_000;
 
-/**
- * Returns the handler of requests to allocate, release and look up items in the table. A refusal is an answer, not an
- * error.
- */
+/** Returns the handler of requests to allocate, release and look up items. A refusal is an answer, not an error. */
 export function allocation({ pause = sleep, pick = randomInt, openHeld }: AllocationOptions = {}): AllocationHandler {
   const backOff = new SharedBackOff(pause, Math.random);
   const turns = new Turns();

@@ -145,7 +145,7 @@ export async function releaseItems(
 
 /**
  * Returns the answer for a release that an earlier invocation did not complete. The release is not repeated, because a
- * released item may have another owner by now. The repairs free the items that were not released as leaks.
+ * released item may have another owner by now. If an item was not released, a repair frees it as a leak.
  */
 export function unsureOfRelease({ request }: RequestContext): Answer {
   const items = requestedItems(request).map((each): AnsweredItem => ({ ...each, outcome: 'unknown' }));
