@@ -53,10 +53,7 @@ export function rangeSize(network: Network): bigint {
   return bits >= 63 ? 2n ** 63n - 1n : 1n << BigInt(bits);
 }
 
-/**
- * Returns true if the network contains the address, and it is neither the network address nor an IPv4 broadcast
- * address.
- */
+/** Returns true for an address in the network, except the network address and the broadcast address of IPv4. */
 export function isUsableIn(network: Network, { family, value }: Address): boolean {
   const { first, last } = usableOf(network);
   return family === network.family && value >= first && value <= last;
@@ -126,9 +123,7 @@ export function sizeOf(intervals: readonly Interval[]): number {
   return Math.min(Number(size), Number.MAX_SAFE_INTEGER);
 }
 
-/**
- * Returns an IPv4 network if the network is within `::ffff:0:0/96` (IPv4-mapped addresses); otherwise an IPv6 network.
- */
+/** Returns an IPv4 network if it is within `::ffff:0:0/96` (IPv4-mapped addresses); otherwise an IPv6 network. */
 function ipv6Network(value: bigint, prefixLength: number): Network | undefined {
   if (prefixLength > 128) return undefined;
   const base = mask(value, 128 - prefixLength);
