@@ -52,7 +52,7 @@ export interface ProbingPass {
   readonly startDeadline: (ms: number) => { readonly signal: AbortSignal; readonly cancel: () => void };
 }
 
-/** Resolves and probes all API servers, in a time that leaves enough for the reads and writes of the pass. */
+/** Resolves and probes all API servers. The deadlines leave enough time for the reads and writes of the pass. */
 export async function probeServers(
   pass: ProbingPass,
   leases: readonly Lease[],
@@ -70,8 +70,8 @@ export async function probeServers(
 }
 
 /**
- * Probes the addresses. If no probed server of a family answers, also probes servers whose agents refresh their leases, as
- * witnesses: an answer of such a server shows that our own network works.
+ * Probes the addresses, except servers whose agents refresh their leases. If no probed server of a family answers, also
+ * probes these servers as witnesses. An answer of a witness shows that our own network works.
  */
 async function probeWithWitnesses(
   { spec, probe, passId, nowMs }: ProbingPass,
@@ -97,8 +97,8 @@ async function probeWithWitnesses(
 }
 
 /**
- * Returns the outcomes. Ignores the answer of a server that refuses the credential if another server accepts it in this
- * pass: the first server might not have loaded its roles yet.
+ * Returns the outcomes. An answer that refuses the credential is ignored if another server accepts the credential in
+ * this pass, because the first server might not have loaded its roles yet.
  */
 function withoutStarting(
   expected: readonly ProbedAddress[],
@@ -119,8 +119,8 @@ function withoutStarting(
 }
 
 /**
- * Returns the addresses of the spec, and the addresses of its sources that may be published. If a look-up finds none, or could
- * not read a part, also returns the addresses that leases have for the source.
+ * Returns the addresses of the spec, and the publishable addresses of its sources (such as host names). If a look-up
+ * finds no address, or could not read all of them, also returns the addresses of the source that leases contain.
  */
 export async function resolveAddresses(
   spec: ClusterSpec,
@@ -214,7 +214,10 @@ function publishable(records: ParsedRecords, { host }: SharedHostSpec, spec: Clu
   return { addresses, findings };
 }
 
-/** The addresses of a source by canonical text: a target group and a Service may spell the same address differently. */
+/**
+ * A map from the text of each record of a source to its address; `undefined` if the record is not an address. The texts
+ * are canonical, because a target group and a Service may spell the same address differently.
+ */
 type ParsedRecords = ReadonlyMap<string, Address | undefined>;
 
 function parsedRecords(found: readonly unknown[]): ParsedRecords {
@@ -237,7 +240,7 @@ export function targetOf(address: string, probe: ProbeSpec, spec: ClusterSpec): 
   };
 }
 
-/** Returns whether the probe uses another port than the published one. Another server might then answer. */
+/** Returns whether the probe uses a port other than the published port. A different server might answer there. */
 export function isOfOtherPort({ target }: ProbedAddress, { service }: ClusterSpec): boolean {
   const { port, protocol } = new URL(target.url);
   return Number(port || (protocol === 'https:' ? 443 : 80)) !== service.securePort;
@@ -258,15 +261,15 @@ export function isHostOf({ apiServers }: ClusterSpec, url: string): boolean {
   return apiServers.some((server) => ('address' in server ? server.address : server.host) === host);
 }
 
-/** Returns how many passes it takes until every address was probed, if each pass probes only 16. */
+/** Returns how many passes may be necessary to probe all addresses. A pass may probe only `PROBES_AT_ONCE` of them. */
 export function ticksOfATurn(addresses: number): number {
   return Math.max(1, Math.ceil(addresses / PROBES_AT_ONCE));
 }
 
 /**
- * Returns the addresses in the order in which to probe them. The order matters because many silent addresses can use up the time
- * of the pass. Published addresses come first, beginning with the one whose last lease refresh or miss is oldest. Addresses with
- * equal times are shuffled in each pass.
+ * Returns the addresses in the order in which to probe them. The order matters because many silent addresses can use up
+ * the time of the pass. Published addresses come first, beginning with the address whose last lease refresh or miss is
+ * oldest. Addresses with equal times are shuffled in each pass.
  */
 function inTurn(
   addresses: readonly ProbedAddress[],
@@ -291,7 +294,7 @@ function inTurn(
     .map(({ probed }) => probed);
 }
 
-/** Returns the outcomes by address, in the given order. An address that was not probed before the signal aborts has none. */
+/** Returns a map from each address that was probed before the signal aborted to its outcome, in the given order. */
 export async function probeAddresses(
   addresses: readonly ProbedAddress[],
   probe: Prober,

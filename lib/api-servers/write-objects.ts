@@ -59,8 +59,8 @@ export interface WrittenObjects {
 }
 
 /**
- * Makes the writes one after the other, and stops at the first failure: a slice is not written without its Endpoints
- * (`pkg/controlplane/reconcilers/endpointsadapter.go`). A deletion that fails does not stop the others.
+ * Makes the writes one after the other, and stops at the first failure, so that a slice is not written without its
+ * Endpoints (`pkg/controlplane/reconcilers/endpointsadapter.go`). A failed deletion does not stop the other writes.
  */
 export async function writeObjects(kubernetes: ClusterPort, plan: readonly PlannedWrite[]): Promise<WrittenObjects> {
   const changes: string[] = [];
@@ -80,7 +80,7 @@ export async function writeObjects(kubernetes: ClusterPort, plan: readonly Plann
   return { changes, objects, isWithheld, ...defined({ failure }) };
 }
 
-/** Returns the result of a write that the API server refuses for this object. The pass still writes the other objects. */
+/** Returns the result of a write that failed because of its object. Throws any other failure. */
 function failedWrite(failure: unknown): WrittenObjects {
   if (!isFaultOfObject(failure)) throw failure;
   return { changes: [], objects: {}, isWithheld: false, failure };
@@ -143,8 +143,8 @@ function failureOf(refusal: Refusal, what: string, cause?: ClusterError): Endpoi
 }
 
 /**
- * The waits before further attempts to create the Service. The API server can allocate from a new ServiceCIDR when its informer
- * has seen it (`pkg/registry/core/service/ipallocator/cidrallocator.go`).
+ * The waits before further attempts to create the Service. The API server cannot allocate from a new ServiceCIDR until
+ * its informer has seen the ServiceCIDR (`pkg/registry/core/service/ipallocator/cidrallocator.go`).
  */
 const ALLOCATOR_PAUSES_MS = [50, 100, 200, 400, 800];
 const SERVICE = `${KUBERNETES_SERVICE.namespace}/${KUBERNETES_SERVICE.name}`;
@@ -164,8 +164,8 @@ export interface WrittenService {
 }
 
 /**
- * Creates or updates the Service. Also creates its namespace and ServiceCIDR if the API server refuses the Service without them.
- * A failed update is only an error of the report, because the Service has endpoints already.
+ * Creates or updates the Service. Also creates its namespace and ServiceCIDR if the API server refuses the Service
+ * without them. A failed update is reported and does not end the pass, because the Service has endpoints already.
  */
 export async function writeService(pass: ServicePass, write: ServiceWrite | undefined): Promise<WrittenService> {
   if (write === undefined) return { changes: [], errors: [], isMissing: false };
@@ -235,7 +235,7 @@ async function createNamespace(kubernetes: ClusterPort): Promise<boolean> {
   return (await kubernetes.create(namespace)).outcome === 'created';
 }
 
-/** Creates the ServiceCIDR while the Service is missing. Returns an error if the API server does not serve the kind or denies access. */
+/** Creates a missing ServiceCIDR. Returns an error if the API server does not serve the kind or denies access. */
 async function createServiceCidr(kubernetes: ClusterPort, spec: ClusterSpec) {
   try {
     if ((await kubernetes.get(SERVICE_CIDR_REF)) !== undefined) return undefined;
