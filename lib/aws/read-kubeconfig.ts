@@ -40,7 +40,7 @@ export function kubeconfigReader(options: AwsAccount & Partial<CallLimits> = {})
   return async (stored, signal) => {
     const { store, name, what } = placeOf(stored);
     const { roleArn } = stored;
-    // A name that is no ARN is looked up in the region of this process.
+    // A name that is not an ARN is looked up in the region of this process.
     const region = (name.startsWith('arn:') && name.split(':')[3]) || undefined;
     const credentials =
       roleArn === undefined ? undefined : kept(roles, roleArn, () => roleCredentials(roleArn, shared));
@@ -52,7 +52,7 @@ export function kubeconfigReader(options: AwsAccount & Partial<CallLimits> = {})
       throw badConfiguration(`${problem}. Set AWS_REGION, or name it by its ARN.`);
     });
     const ends = AbortSignal.any([signal, AbortSignal.timeout(LONGEST_READ_MS)]);
-    // The role is assumed in a separate call, because its error is different from that of a secret that cannot be read.
+    // The role is assumed in a separate call, because its error requires a different message than a failed read.
     await credentials?.().catch((error: unknown) => {
       throw assumeFailure(stored, where, error);
     });
@@ -133,10 +133,10 @@ async function assumeRole(client: STSClient, command: AssumeRoleCommand) {
   };
 }
 
-/** The maximum number of clients that are kept. 1,000 clients, each with a role, take 157 MB. */
+/** The maximum number of cached values. 1,000 clients, each with a role, take 157 MB. */
 const MOST_KEPT = 100;
 
-/** Returns the cached value of a key. If there is none, creates it, and removes the value that was used least recently. */
+/** Returns the cached value of a key, or creates it. A full cache then loses its least recently used value. */
 function kept<Value>(values: Map<string, Value>, key: string, make: () => Value): Value {
   const value = values.get(key) ?? make();
   setLatest(values, key, value, MOST_KEPT);
@@ -149,7 +149,7 @@ export function kubeconfigSources(account: AwsAccount = {}): KubeconfigSources {
 
 const LONGEST_REQUEST_MS = 5_000;
 
-/** Returns a requester that uses the regional endpoint of AWS STS: the global one issues no tokens. */
+/** Returns a requester that uses the regional endpoint of AWS STS, because the global endpoint issues no tokens. */
 export function tokenRequester(account: AwsAccount): RequestToken {
   const client = new STSClient(storeClientOptions(account));
   return async (audience) => {

@@ -2,10 +2,12 @@ import { type Sleep, sleepUntilAborted } from '../kubernetes/api-calls.ts';
 import { ClusterError } from '../kubernetes/cluster-port.ts';
 import type { ClusterSpec } from '../spec/cluster-spec.ts';
 
-/** The number of reads that may begin at the same time, which is the number of clusters in a message. Further reads wait. */
+/** The number of reads that may begin at the same time: the number of clusters in a message. Further reads wait. */
 const READS_AT_ONCE = 16;
 const READ_EVERY_MS = 50;
-/** How long a process reads slowly after a throttled read. Ten processes stay within Parameter Store's 40 reads per second. */
+/**
+ * How long reads are slow after a throttled read. Ten slow processes stay within Parameter Store's 40 reads per second.
+ */
 const THROTTLED_MS = 60_000;
 const THROTTLED_READ_EVERY_MS = 250;
 

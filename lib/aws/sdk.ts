@@ -4,7 +4,7 @@ import { NodeHttpHandler } from '@smithy/node-http-handler';
 import { anyPartOf, doubledMs } from '../util/back-off.ts';
 import { defined } from '../util/values.ts';
 
-/** The region of a client and the identity that it uses. Default: those of the AWS SDK. */
+/** The region and the identity of a client. If they are absent, the AWS SDK chooses them. */
 export interface AwsAccount {
   readonly region?: string | undefined;
   /** The name of a profile in the configuration of the AWS CLI. */
@@ -17,7 +17,7 @@ export interface CallLimits {
   /** The longest wait between two attempts, also after throttling. */
   readonly maxRetryDelayMs: number;
   readonly connectionTimeoutMs: number;
-  /** The longest wait for a reply, and the longest silence within one. */
+  /** The longest wait for a reply, and the longest silence within a reply. */
   readonly requestTimeoutMs: number;
 }
 

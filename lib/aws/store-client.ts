@@ -6,7 +6,7 @@ import { type AwsAccount, type CallLimits, clientOptions, nameOfError } from './
 export interface StoreClient {
   /** Returns the stored text, if it exists. Throws errors of the AWS SDK. */
   readonly read: (name: string, signal: AbortSignal) => Promise<string | undefined>;
-  /** Returns the region. Throws if none is set. */
+  /** Returns the region. Throws if no region is set. */
   readonly region: () => Promise<string>;
 }
 
