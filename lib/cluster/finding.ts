@@ -1,7 +1,8 @@
 /**
- * The types of findings. The first seven are the `type` labels of upstream's counters; the others are ours, and are logged, not
- * counted under upstream's names. `stays`: it does not resolve automatically. `acute`: it requires action, and ends with its cause.
- * `passes`: it requires no action, because the loops resolve it, or it is information.
+ * The types of findings. The first seven are the `type` labels of upstream's counters. The other types belong to this
+ * project, and are not counted under upstream's names. `stays`: the finding does not resolve automatically. `acute`:
+ * the finding requires action, and ends with its cause. `passes`: the finding requires no action, because the loops
+ * resolve it, or because it is only information.
  */
 const FINDINGS = {
   leak: 'passes',
@@ -25,7 +26,7 @@ const FINDINGS = {
   notCorrected: 'stays',
   /** Another writer changes the kubernetes Service's endpoints. */
   twoOwners: 'acute',
-  /** The answer to a probe means neither alive nor down. */
+  /** The answer to a probe does not show whether the server is alive or down. */
   oddProbe: 'passes',
   /** The endpoints would be empty, so they stay unchanged. */
   noLiveLease: 'acute',
@@ -60,9 +61,12 @@ export interface Regarding {
 
 export interface EventDraft {
   readonly regarding: Regarding;
-  /** Default: `Warning`. */
+  /** If absent, the type is `Warning`. */
   readonly type?: 'Normal';
-  /** Upstream's reason, such as `ClusterIPNotAllocated` or `PortOutOfRange`. Events of API servers have reasons of this project. */
+  /**
+   * Upstream's reason, such as `ClusterIPNotAllocated` or `PortOutOfRange`. Events about API servers have reasons of
+   * this project.
+   */
   readonly reason: string;
   /** Upstream's action: `ClusterIPAllocation`, `ClusterIPValidation` or `PortAllocation`; or `EndpointsUpdate`. */
   readonly action: string;
@@ -79,7 +83,10 @@ export interface Finding {
   readonly event?: EventDraft;
 }
 
-/** The number and the times of the sightings of an event. The run record keeps them by event name. */
+/**
+ * How often passes have reported an event, when they last reported it, and when they last wrote it to the cluster. The
+ * run record contains a sighting for each event name.
+ */
 export interface EventSighting {
   readonly count: number;
   readonly lastSeenAtMs: number;

@@ -39,8 +39,8 @@ export interface ServiceClaim {
 }
 
 /**
- * An IPAddress: the record of an allocated cluster IP, from Kubernetes 1.33 on. Its name is the canonical text of the
- * address. Absent texts are empty.
+ * An IPAddress: the record of an allocated cluster IP in Kubernetes 1.33 and later. Its name is the canonical text of
+ * the address. Absent texts are empty.
  */
 export interface IPAddressRecord {
   readonly name: string;
@@ -60,7 +60,7 @@ export interface IPAddressRecord {
 export const FAMILY_LABEL = 'ipaddress.kubernetes.io/ip-family';
 export const ADDRESS_MANAGED_BY_LABEL = 'ipaddress.kubernetes.io/managed-by';
 
-/** A Service with this label claims the items that are held for the owner in its value. */
+/** A Service with this label claims the items that are held for the owner in the value of the label. */
 export const HOLD_OWNER_LABEL = 'kube-bootstrap-controller/hold-owner';
 
 /** The field manager of our writes in `metadata.managedFields`, and the manager of our slices. */

@@ -1,6 +1,6 @@
 /**
- * The answer to one probe of an API server's `/readyz`, including silence. `late`: this process was busy while it waited, and
- * probed again.
+ * The answer to one probe of an API server's `/readyz`, including silence. `late`: this process was busy while it
+ * waited for an answer, and then probed again.
  */
 export type ProbeReply = { readonly late?: true } & (
   | { readonly kind: 'status'; readonly status: number /** The body has at most 4 KB. */; readonly body: string }

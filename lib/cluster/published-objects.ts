@@ -74,12 +74,12 @@ export interface PublishedObjects {
   readonly EndpointSlice?: EndpointSliceObject | undefined;
 }
 
-/** A published address family. Each family is decided independently. */
+/** A published address family. The endpoints of each family are decided independently. */
 export interface PublishedFamily {
   readonly family: IPFamily;
   /** Returns true for an address of the family. If only one family is published, returns true for every address. */
   readonly isOf: (address: string) => boolean;
-  /** The references of the objects of the family, by kind, in the order in which they are written. */
+  /** The references of the family's objects, by kind. Objects are written in this order. */
   readonly refs: { readonly Endpoints?: typeof ENDPOINTS_REF; readonly EndpointSlice: SliceRef };
 }
 
@@ -89,7 +89,7 @@ export interface ReadFamily extends PublishedFamily {
 
 type SliceRef = typeof SLICE_REF | ReturnType<typeof sliceRef>;
 
-/** Returns the published families: the family of the primary range, and with `PreferDualStack` the other one. */
+/** Returns the published families: the family of the primary range, and with `PreferDualStack` the second family. */
 export function publishedFamilies({
   serviceClusterIPRanges,
   service,

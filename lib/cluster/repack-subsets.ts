@@ -6,7 +6,7 @@ interface PortGroup {
   readonly offeredBy: readonly EndpointSubset[];
 }
 
-/** The key of each address with its readiness, in the order of the keys. */
+/** The key and the readiness of each address, sorted by key. */
 type Readiness = readonly (readonly [key: string, ready: boolean])[];
 
 /**
@@ -95,7 +95,10 @@ export function addressKey({ ip, targetRef }: EndpointAddress): string {
   return `${ip}\0${String(targetRef?.uid ?? '')}`;
 }
 
-/** Returns different keys for two ports with an `appProtocol`, because upstream compares pointers to the text. */
+/**
+ * Returns the key that equal ports share. Two ports with an `appProtocol` always have different keys, because upstream
+ * compares the pointers to its text.
+ */
 function portKey(port: EndpointPort | undefined): unknown {
   if (port?.appProtocol !== undefined) return port;
   return port && JSON.stringify([port.name ?? '', port.port, port.protocol ?? '']);

@@ -13,7 +13,7 @@ const usageShape = z.object({
       z.readonly(z.object({ family: z.enum(['IPv4', 'IPv6']), networks: amount, used: amount, capacity: amount })),
     ),
   ),
-  /** The networks of the default ServiceCIDR, then the fullest others, up to a limit. */
+  /** The networks of the default ServiceCIDR, and then the fullest other networks, up to a limit. */
   networks: z.readonly(
     z.array(
       z.readonly(
@@ -24,7 +24,7 @@ const usageShape = z.object({
           used: amount,
           /**
            * One digit for each of at most {@link USAGE_CELLS} equal parts of the network: 0 if no address is in use, 4
-           * if more than ¾ are.
+           * if more than ¾ of the addresses are in use.
            */
           cells: z.string(),
         }),
