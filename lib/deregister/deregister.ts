@@ -11,7 +11,7 @@ export interface DeregisterRequest extends RemovalRequest {
   readonly address: string;
   /** The end of the withdrawal. Default: one hour from now. Maximum: 24 hours from now. */
   readonly untilMs?: number;
-  /** True if the caller is the server itself, which shuts down. Its next start then ends the withdrawal. */
+  /** True if the API server itself calls, because it shuts down. Its next start then ends the withdrawal. */
   readonly goingDown?: boolean | undefined;
   /**
    * True if the caller has already withdrawn the address until `untilMs`. If another caller has undone this withdrawal, the
@@ -33,8 +33,8 @@ const LONGEST_WITHDRAWAL_MS = 24 * 3_600_000;
 const LATEST_WRITE_MS = 30_000;
 
 /**
- * Does what upstream's pre-shutdown hook does, for one address: withdraws it in the table, and then removes it from the
- * Endpoints and the EndpointSlice. A repetition with a later end extends the withdrawal; an earlier end does not shorten it.
+ * Withdraws one address in the table, and then removes it from the Endpoints and the EndpointSlice, as upstream's
+ * pre-shutdown hook does. A repetition with a later end extends the withdrawal; an earlier end does not shorten it.
  * @throws TableError
  */
 export async function deregister(request: DeregisterRequest): Promise<DeregisterResult> {
@@ -54,8 +54,8 @@ export async function deregister(request: DeregisterRequest): Promise<Deregister
     return { lease, result: lease };
   });
   if ('outcome' in marked) return marked;
-  // This is also decided for a repeated call, because the call that withdrew the address may have ended before it removed the
-  // address.
+  // `mayBeAdded` can also be true for a repeated call, because the call that withdrew the address may have ended before
+  // it removed the address.
   const mayBeAdded = marked.expiresAtMs > nowMs() - LATEST_WRITE_MS;
   const removal = await removeAddress(request, address, mayBeAdded);
   return { outcome: 'deregistered', untilMs: marked.withdrawnUntilMs, ...removal };
@@ -98,8 +98,9 @@ function refusalOf(
     const message = `${address} is shared by several API servers (${where}): remove the server behind it instead`;
     return refused('shared', message);
   }
-  // A repetition of an active withdrawal is allowed without this check. A withdrawal that ends within the clock skew does not
-  // count as active, because by a clock that is ahead it has already ended, and the address may have been published again.
+  // An active withdrawal may be repeated even if no other address is live. A withdrawal that ends within the clock skew
+  // does not count as active: on a clock that is ahead it has already ended, and the address may have been published
+  // again.
   const isRepeated = lease !== undefined && isWithdrawn(lease, nowMs() + MOST_SKEW_MS);
   if (isRepeated || lastOne || othersLive(request, leases, address).length > 0) return undefined;
   const message = `${address} is the last live address: without it the kubernetes Service has no endpoints. Set lastOne to remove it anyway`;

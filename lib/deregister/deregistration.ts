@@ -21,7 +21,7 @@ import type { Telemetry } from '../telemetry/telemetry.ts';
 import { unlessAborted } from '../util/async.ts';
 import { type DeregisterRequest, type DeregisterResult, deregister } from './deregister.ts';
 
-/** The longest wait until the endpoints do not contain the address: two intervals of kubernetes-service, as in upstream. */
+/** The longest wait for the removal from the endpoints: two intervals of kubernetes-service, as in upstream. */
 const LONGEST_MS = 20_000;
 
 const requestShape = z.strictObject({
@@ -50,8 +50,8 @@ async function answer(request: DeregistrationRequest, invocation: Invocation): P
   const { environment, telemetry } = invocation;
   const budgetMs = answerBudgetMs(invocation.remainingMs, LONGEST_MS);
   const wouldWrite = new Set<string>();
-  // The signal aborts when the time is over. A call that ignores the signal is abandoned somewhat later, so that the error of a
-  // call that obeys it can still arrive.
+  // The signal aborts when the time is over. A call that ignores the signal is abandoned a little later, so that a call
+  // that obeys the signal has time to return its error.
   const result = await withDeadline(environment, budgetMs, (signal) =>
     withinDeadline(environment, budgetMs + ANSWERING_MS / 2, () =>
       deregisterAddress(request, invocation, { signal, wouldWrite: (description) => wouldWrite.add(description) }),
@@ -115,7 +115,7 @@ const LASTING: ReadonlySet<string> = new Set([
   'Unauthorized',
 ]);
 
-/** Withdraws the address in the table, which needs no API server, and then removes it from the endpoints. */
+/** Withdraws the address in the table, and then removes it from the endpoints. The withdrawal needs no API server. */
 export async function deregisterAddress(
   request: DeregistrationRequest,
   invocation: Invocation,
@@ -158,7 +158,7 @@ export async function deregisterAddress(
   return observing ? first : untilRemoved(first, removal, invocation, signal);
 }
 
-/** Deregisters an address for a caller without an invocation. The time limit is that of the function `deregister`. */
+/** Deregisters an address for a caller without an invocation. The function `deregister` has the same time limit. */
 export function deregisterNow(
   request: DeregistrationRequest,
   environment: Environment,
@@ -209,8 +209,8 @@ async function connected(
   try {
     return await unlessAborted(signal, async () => {
       const { controlPlane, kubernetes } = await connect();
-      // If the kubeconfig has changed, the endpoints of the former control plane must not be used, so the function connects
-      // again. If the secret store does not answer, the kubeconfig in memory is used.
+      // If the kubeconfig has changed, the function connects again, because it must not use the former control plane.
+      // If the secret store does not answer, the kubeconfig in memory is used.
       const isCurrent = await controlPlane.confirm(KUBECONFIG_MS).catch(() => true);
       return isCurrent ? kubernetes : (await connect()).kubernetes;
     });

@@ -46,7 +46,7 @@ const ATTEMPTS = 4;
 
 /**
  * Removes a withdrawn address from the Endpoints and the EndpointSlice.
- * @param mayBeAdded true if a pass that read an active lease of the address may be about to publish it
+ * @param mayBeAdded true if a pass may have read an active lease, and may be about to publish the address
  */
 export async function removeAddress(
   request: RemovalRequest,
@@ -73,7 +73,7 @@ export async function removeAddress(
   }
 }
 
-/** Returns the addresses of the same family that stay published when this one is removed. */
+/** Returns the addresses of the same family that stay published when `address` is removed. */
 export function othersLive({ spec, nowMs }: RemovalRequest, leases: readonly Lease[], address: string): string[] {
   const live = publishedAddresses(leases, knownAddresses(spec, leases), nowMs());
   const { isOf } = familyOfAddress(spec, address);
@@ -116,8 +116,8 @@ async function writeWithout(
 const FENCED_AT = 'kube-bootstrap-controller/fenced-at';
 
 /**
- * Writes an annotation to each object that does not have the address. This changes the resourceVersion, so that the API
- * server refuses the write of a pass that has already read the object.
+ * Writes an annotation to each object that does not contain the address. This changes the resourceVersion, so that the
+ * API server refuses the write of a pass that has already read the object.
  */
 async function fence({ kubernetes, nowMs, address, family }: Removal): Promise<string[]> {
   const changes: string[] = [];
