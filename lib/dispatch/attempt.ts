@@ -129,7 +129,7 @@ async function ownerOf(
   return stack === undefined ? undefined : claimCluster(table(signal), spec.name, stack);
 }
 
-/** Runs the passes of suspects one at a time, after the passes of the other clusters. */
+/** Runs the passes of suspect clusters one at a time, after the passes of the other clusters. */
 export async function attemptApart(
   batch: Batch,
   names: readonly string[],
@@ -143,12 +143,12 @@ export async function attemptApart(
 }
 
 /**
- * The environments in which passes have already run. In the first passes of a process a long busy time is not an accident,
- * because they load and compile code.
+ * The environments in which passes have already run. The first passes of a process load and compile code, so their
+ * clusters do not become suspects if they block the process.
  */
 const WARM = new WeakSet<Environment>();
 
-/** Runs the passes of all clusters. Reads the registrations that are not `known` one by one. */
+/** Runs the passes of these clusters. Reads a registration from the table if it is not in `known`. */
 export async function attemptAll(
   batch: Batch,
   clusters: readonly string[],

@@ -40,7 +40,7 @@ export async function dispatch(
   });
   const { attempts, dueAtMs = beganAtMs, queued } = outcome;
 
-  // Adds 0 even if there was nothing to do, so that alarms can distinguish a healthy loop from one that does not run.
+  // Adds 0 even if there was nothing to do, so that alarms can distinguish a healthy loop from a stopped loop.
   telemetry.count('passes', 0);
   telemetry.count('failures', 0);
   const { summary, withoutPass } = summaryOf(attempts);
@@ -64,7 +64,7 @@ function carryOut(invocation: LoopInvocation, request: DispatchRequest): Promise
 /** The greatest age of an event. Older events are dropped, because EventBridge delivers all missed events after an outage. */
 const STALE_MS = 60_000;
 
-/** Queues the ticks of the minute, before any pass that may hang, and then runs its own passes. */
+/** Queues the ticks of the minute first, because a pass may hang. Then runs the passes of this invocation. */
 async function onSchedule(invocation: LoopInvocation, dueAtMs: number): Promise<Outcome> {
   const { loop, environment, telemetry } = invocation;
   const lateMs = environment.nowMs() - dueAtMs;
@@ -91,7 +91,7 @@ async function listOfMinute(invocation: LoopInvocation): Promise<ShortClusterLis
   const { environment, telemetry, memory } = invocation;
   try {
     const list = await listInTime(invocation);
-    // Registrations may change before the list is used again, so they are then read one by one.
+    // Registrations may change before the remembered list is used. Each pass then reads its registration again.
     memory.last = { list: { ...list, clusters: new Map() }, readAtMs: environment.nowMs() };
     return list;
   } catch (error) {

@@ -33,7 +33,7 @@ export function isUnreachable(record: Pick<RunRecord, 'withoutAnswer'> | undefin
   return (record?.withoutAnswer ?? 0) > 0;
 }
 
-/** Returns whether this tick is the nearest one to the end of the loop's interval. Ticks arrive a little early or late. */
+/** Returns whether no other tick is nearer to the end of the loop's interval. Ticks arrive a little early or late. */
 export function isDue(loop: Loop, spec: Intervals, { nowMs, last, backsOff }: Timing): boolean {
   if (last === undefined) return true;
   const sinceMs = nowMs - last.startedAtMs;
@@ -44,8 +44,9 @@ export function isDue(loop: Loop, spec: Intervals, { nowMs, last, backsOff }: Ti
 }
 
 /**
- * Returns the delay before the next pass of a cluster that does not answer. It doubles with each further pass without an answer.
- * The first such pass does not change it, because a packet may have been lost.
+ * Returns the delay before the next pass of a cluster that does not answer. The first pass without an answer does not
+ * change the delay, because a packet may have been lost. Each further pass without an answer doubles it, up to
+ * `LONGEST_BACKOFF_MS`.
  */
 function backoffMs({ withoutAnswer = 0 }: Pick<RunRecord, 'withoutAnswer'>, intervalMs: number): number {
   const doublings = Math.max(0, withoutAnswer - 1);
@@ -53,8 +54,8 @@ function backoffMs({ withoutAnswer = 0 }: Pick<RunRecord, 'withoutAnswer'>, inte
 }
 
 /**
- * Returns the time between the previous pass and this one: the loop's interval, or, if the cluster is in back-off, the measured
- * time, but at least the interval and at most `LONGEST_SPACING_MS`.
+ * Returns the time between the previous pass and this pass, which is the loop's interval. If the cluster is in
+ * back-off, returns the measured time, but at least the interval and at most `LONGEST_SPACING_MS`.
  */
 export function spacingMs(loop: Loop, spec: Intervals, { nowMs, last, backsOff }: Timing): number {
   const intervalMs = spec.intervalSeconds[loop] * 1000;
@@ -70,7 +71,9 @@ export function nextTickMs(everyMs: number, nowMs: number): number {
   return (Math.floor(nowMs / everyMs) + 1) * everyMs;
 }
 
-/** Returns when the first pass of a loop is due: at the next tick, or, if no stack owns the cluster, at the next one after the claim. */
+/**
+ * Returns when the first pass of a loop is due: at the next tick, or at the next tick after a stack claims the cluster.
+ */
 export function firstPassMs(loop: Loop, owner: Owner | undefined, nowMs: number): number {
   const fromMs = owner === undefined && loop !== STACK_LOOP ? nextTickMs(SCHEDULE_MS, nowMs) : nowMs;
   return nextTickMs(Math.max(SCHEDULE_MS, SCHEDULE_SECONDS[loop] * 1000), fromMs);
@@ -98,7 +101,7 @@ export function overdueAfterMs(loop: Loop, spec: Intervals): number {
   return OVERDUE_PERIODS * spec.intervalSeconds[loop] * 1000 + unrecordedMs;
 }
 
-/** Returns the pause of a cluster's passes that is in force now: its own, or that of all clusters. */
+/** Returns the pause of a cluster that is in force now: the cluster's own pause, or the pause of all clusters. */
 export function pauseInForce(pauses: readonly (Pause | undefined)[], nowMs: number): Pause | undefined {
   return pauses.find((pause) => pause !== undefined && pause.untilMs > nowMs);
 }

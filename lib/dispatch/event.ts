@@ -44,7 +44,7 @@ const direct = z.strictObject({
   force: z.optional(z.boolean()),
 });
 
-/** Parses the event of an invocation. Throws a `DispatchError` of code `BadEvent` for any other event. */
+/** Parses the event of an invocation. Throws a `DispatchError` of code `BadEvent` if the event has an unknown form. */
 export function parseEvent(event: unknown): DispatchRequest {
   const scheduled = schedule.safeParse(event);
   if (scheduled.success) return { kind: 'schedule', dueAtMs: Date.parse(scheduled.data.time) };
@@ -75,7 +75,7 @@ export interface TickMessage {
   readonly dueAtMs: number;
   readonly clusters: readonly string[];
   /**
-   * The end of a suspect's series of ticks. Until then, the next tick is queued when the passes of the previous tick have ended.
+   * Only in ticks of suspect clusters. Until this time, each tick is queued when the passes of the previous tick end.
    */
   readonly followedUntilMs?: number;
 }
@@ -94,7 +94,7 @@ export function tickBody({ loop, dueAtMs, clusters, followedUntilMs }: TickMessa
   return JSON.stringify({ schema: SCHEMA, loop, dueAtMs, clusters, followedUntilMs });
 }
 
-/** A message with the clusters whose health an invocation counts. An older version must not parse it as a tick. */
+/** The message that makes an invocation count the health of clusters. An older version must not parse it as a tick. */
 const countShape = z.looseObject({
   schema: z.literal(SCHEMA),
   dueAtMs: z.number(),
@@ -105,7 +105,7 @@ export function countBody(dueAtMs: number, names: readonly string[]): string {
   return JSON.stringify({ schema: SCHEMA, dueAtMs, count: names });
 }
 
-/** An older count message is ignored, because the next minute's message counts the same clusters. */
+/** A message to count clusters is ignored if it is older. The next minute's message counts the same clusters. */
 const LONGEST_COUNT_MS = 60_000;
 
 /** Returns the tick of a message, or the reason why `loop` cannot process it. */
@@ -118,8 +118,8 @@ function tickIn(json: unknown, loop: Loop): { readonly tick: TickMessage } | { r
 }
 
 /**
- * Returns how late a tick may run: until the next tick is due. A suspect's tick may be at least 30 s late, because its next tick
- * might not be queued before the next minute.
+ * Returns how late a tick may run: until the next tick is due. The tick of a suspect cluster may run up to 30 s late
+ * even if the interval is shorter, because its next tick might not be queued before the next minute.
  */
 function longestLateMs({ loop, followedUntilMs }: TickMessage): number {
   return Math.max(SCHEDULE_SECONDS[loop] * 1000, followedUntilMs === undefined ? 0 : 30_000);

@@ -39,8 +39,8 @@ const PARTS_FROM_SECONDS = 20;
 const PARTS_WITHIN_SECONDS = 20;
 
 /**
- * Counts the stack's clusters by their health, and logs the unhealthy ones. Counts a large fleet in parts, by queue messages.
- * Never throws. If the records cannot be read, the figures are missing and an alarm fires.
+ * Counts the stack's clusters by their health, and logs the unhealthy ones. Counts a large fleet in parts: queues a
+ * message for each part. Never throws. If the records cannot be read, the figures are missing and an alarm fires.
  */
 export async function reportFleet(
   invocation: Invocation,

@@ -42,7 +42,7 @@ export async function onMessages(invocation: LoopInvocation, messages: readonly 
   }
 }
 
-/** Queues the next tick of each suspect. For each cluster that answers again, queues the ticks until the next minute. */
+/** Queues the next tick of suspect clusters, and the remaining ticks of this minute of clusters that answer again. */
 async function queueNext(
   invocation: LoopInvocation,
   ticks: readonly TickMessage[],

@@ -34,7 +34,7 @@ function recordOf(pass: EndedPass, previous: RunRecord | undefined): RunRecord {
   const { passId, mode, startedAtMs, durationMs, report } = pass;
   const failed = pass.errors.length > 0;
   const lastSuccessAtMs = failed ? previous?.lastSuccessAtMs : startedAtMs;
-  // A pass without a report keeps the state of the previous one.
+  // A pass without a report keeps the state of the previous pass.
   const state = report === undefined ? previous?.state : report.state;
   const observed = mode === 'observe' || (failed && previous?.observed === true);
   return {
@@ -90,7 +90,7 @@ function countsOf({ report, credentialEndsSoon }: EndedPass, previous: RunRecord
   };
 }
 
-/** Returns the number of findings per type, including those that were only counted. */
+/** Returns the number of findings per type, including findings that the report counts without listing them. */
 export function foundByType(report: PassReport | undefined): ReadonlyMap<FindingType, number> {
   const counts = new Map(report?.unlisted);
   for (const { type } of report?.findings ?? []) counts.set(type, (counts.get(type) ?? 0) + 1);
@@ -144,8 +144,8 @@ function isOld(previous: RunRecord, nowMs: number): boolean {
 }
 
 /**
- * Writes the record of a pass. If `always` is set, writes it even if nothing changed. Never throws. Returns the pass, which counts
- * as failed if the write failed, because the next pass needs the state in the record.
+ * Writes the record of a pass. If `always` is set, writes it even if nothing changed. Never throws. Returns the pass.
+ * If the write failed, the pass counts as failed, because the next pass needs the state in the record.
  */
 export async function recordPass(
   environment: Pick<Environment, 'startDeadline' | 'table'>,

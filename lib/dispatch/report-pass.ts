@@ -54,7 +54,7 @@ export function logUnstartedPass(telemetry: Telemetry, loop: Loop, cluster: stri
   telemetry.log('error', 'pass failed', { cluster, errors: [errorSentence(error)], stack: stackOfFault(error) });
 }
 
-/** Counts a pass, including one that could not run. */
+/** Counts a pass, even if it could not run. */
 export function countPass(telemetry: Telemetry, loop: Loop, failed: boolean): void {
   telemetry.count('passes', 1);
   telemetry.count('failures', failed ? 1 : 0);
@@ -84,7 +84,9 @@ function fieldsOf({ passId, mode, ownedBy, durationMs, report, errors, wouldWrit
   };
 }
 
-/** Returns the texts of errors. The errors of one API server are one text, because a server that does not answer fails every request. */
+/**
+ * Returns the texts of errors. All errors of one API server share a text, because a silent server fails every request.
+ */
 export function errorTexts(errors: readonly unknown[] = []): string[] {
   const alike = Map.groupBy(errors, (error) => {
     if (isFaultOfObject(error) || !(error instanceof ClusterError)) return error;
@@ -160,7 +162,7 @@ function findingChanges({ report }: EndedPass, previous: RunRecord | undefined):
   ];
 }
 
-/** Returns a key that a finding shares with its entry in the run record. The message may differ between passes. */
+/** Returns a key that a finding shares with its entry in the run record. It excludes the message, which may differ. */
 function keyOf(finding: Finding | RecordedFinding): string {
   const { type, item, service } = cutFinding(finding);
   return JSON.stringify([type, item, service]);

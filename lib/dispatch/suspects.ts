@@ -11,8 +11,8 @@ import type { LoopInvocation } from './run-pass.ts';
 import { MOST_ALONE, NONE_APART, plannedTick, type SetApart, sendTicks } from './ticks.ts';
 
 /**
- * Returns the unreachable clusters and the suspects of the loop, which do not share messages with the other clusters. Returns
- * none if the table cannot be read.
+ * Returns the unreachable clusters and the suspect clusters of the loop. These clusters do not share messages with the
+ * other clusters. Returns no cluster if the table cannot be read.
  */
 export async function clustersApart(invocation: LoopInvocation): Promise<SetApart> {
   const { loop, environment, telemetry } = invocation;
@@ -41,9 +41,9 @@ export async function clustersApart(invocation: LoopInvocation): Promise<SetApar
 }
 
 /**
- * After a process ended or was blocked, marks the clusters whose passes it ran as suspects. Suspects have separate messages. If
- * these clusters shared a message, queues a separate tick for each cluster now, because their other ticks of this minute still
- * share messages. Never throws.
+ * After a process ended or was blocked, marks the clusters whose passes ran in this process as suspects. Suspect
+ * clusters have separate messages. If the marked clusters shared a message, also queues a separate tick for each
+ * cluster now, because their other ticks of this minute still share messages. Never throws.
  */
 export async function containAccident(invocation: LoopInvocation, accident: Accident, reason: string): Promise<void> {
   const { loop, environment, telemetry } = invocation;
@@ -68,8 +68,8 @@ export async function containAccident(invocation: LoopInvocation, accident: Acci
 }
 
 /**
- * Clears these suspects: records that their passes ended without an accident. Never throws, because a later pass can write the
- * record.
+ * Clears suspect clusters: records that their passes neither ended nor blocked the process. Never throws, because a
+ * later pass can write the record.
  */
 export async function proveSuspects(invocation: LoopInvocation, clusters: readonly string[]): Promise<void> {
   const { loop, environment } = invocation;
@@ -86,7 +86,7 @@ export async function proveSuspects(invocation: LoopInvocation, clusters: readon
   }).catch(() => undefined);
 }
 
-/** Returns the clusters that this accident makes suspects, and the number of all suspects. */
+/** Marks the clusters of the lost process as suspects. Returns the marked clusters, and the number of all suspects. */
 async function markSuspects(
   table: KeyValueTable,
   loopOfStack: { readonly stack: string; readonly loop: Loop },

@@ -29,13 +29,13 @@ export interface PlannedTick extends OutgoingMessage {
 /** The number of messages that one process can handle in the shortest interval, if its clusters answer. */
 const MESSAGES_OF_A_SLOT = 4;
 const LEAST_CONCURRENCY = 10;
-/** The number of messages, each with a single suspect, that even the smallest stack can process per interval. */
+/** The number of messages with a single suspect cluster that even the smallest stack can process per interval. */
 export const MOST_ALONE = MESSAGES_OF_A_SLOT * LEAST_CONCURRENCY;
 
 /** The seconds over which the ticks of many clusters are spread. They must not exceed the shortest interval. */
 const SPREAD_SECONDS = 10;
 
-/** Returns how many messages a loop's function must process at the same time (`tickConcurrency`) for so many clusters. */
+/** Returns how many messages a loop's function must process at once (`tickConcurrency`) for a number of clusters. */
 export function concurrencyFor(clusters: number, clustersPerTick: number): number {
   return Math.max(LEAST_CONCURRENCY, slotsFor(clusters, clustersPerTick));
 }
@@ -52,9 +52,10 @@ interface PlanOptions {
 }
 
 /**
- * Returns the ticks of the minute: for several clusters, the ticks that are due now, and then the later ones. For unreachable
- * clusters and suspects, returns only one tick, after the current ticks of the other clusters, because passes of unreachable
- * clusters use all of their time, and a suspect may block its process.
+ * Returns the ticks of the minute. The ticks that are due now come first (except for a single cluster, whose first pass
+ * runs in this invocation), and the later ticks follow. An unreachable or suspect cluster has only one tick, after the
+ * first ticks of the other clusters. The passes of an unreachable cluster use all of their time, and a suspect cluster
+ * may block its process.
  */
 export function planTicks(loop: Loop, all: readonly Ticking[], options: PlanOptions): PlannedTick[] {
   const { dueAtMs, nowMs, apart } = options;
@@ -84,8 +85,9 @@ export function planTicks(loop: Loop, all: readonly Ticking[], options: PlanOpti
 }
 
 /**
- * Spreads the ticks of clusters over the seconds of a minute, by a hash of the name: Lambda's pollers cannot receive the ticks of a
- * whole fleet in one second. If all messages can be processed in one second, it does not, because that would need more messages.
+ * Spreads the ticks of clusters over `SPREAD_SECONDS` by a hash of the name, because Lambda's pollers cannot receive
+ * the ticks of a whole fleet in one second. Does not spread a small fleet, whose messages can all be processed in one
+ * second, because spread ticks need more messages.
  */
 function spread(
   some: readonly Ticking[],
@@ -107,9 +109,9 @@ function secondOf(name: string): number {
 }
 
 /**
- * Returns the suspects that have a tick in this minute. Each suspect that is not cleared (`proven`) may block a process. Such
- * suspects therefore take turns: in each minute, only as many have a tick as the other clusters leave processes free. If very
- * many suspects are not cleared, no single cluster is the cause, and all suspects have a tick.
+ * Returns the suspect clusters that have a tick in this minute. A suspect that is not cleared (`proven`) may block a
+ * process. Such suspects therefore take turns: in each minute, they get only the processes that the other clusters do
+ * not need. If very many suspects are not cleared, no single cluster is the cause, and all suspects have a tick.
  */
 function inTurn(all: readonly Ticking[], { nowMs, clustersPerTick, apart: { suspects } }: PlanOptions): Ticking[] {
   const stateOf = ({ name }: Ticking) => suspects.get(name)?.state;
@@ -148,8 +150,8 @@ export function plannedTick(tick: TickMessage, nowMs: number): PlannedTick {
 }
 
 /**
- * Returns the next tick of suspects whose passes have ended. If the pass of a suspect ends its process, this function does not run,
- * and the suspect has no tick until the next minute.
+ * Returns the next tick of suspect clusters whose passes have ended. If the pass of a suspect cluster ends its process,
+ * this function does not run, and the cluster has no tick until the next minute.
  */
 export function followingTick(tick: TickMessage, nowMs: number): PlannedTick[] {
   const { loop, dueAtMs, followedUntilMs = 0 } = tick;
@@ -181,7 +183,7 @@ export async function queueTicks(
   return { own, queued: ticks.length - unsent.length };
 }
 
-/** Queues ticks. Failed ones are logged, counted and returned. Never throws. */
+/** Queues ticks. Logs, counts and returns the ticks that could not be queued. Never throws. */
 export async function sendTicks<Tick extends OutgoingMessage>(
   ticks: readonly Tick[],
   { environment, telemetry, remainingMs }: Invocation,
