@@ -112,7 +112,7 @@ const ANONYMOUS = 'system:anonymous';
 
 const READS: ReadonlySet<string> = new Set(['get', 'list']);
 const APPLY = 'kubectl apply -f deploy/rbac.yaml, and use a token of its service account';
-/** A permission that the user must not have: with it, every Service of the cluster can be redirected. */
+/** A permission that the user must not have, because it allows the user to redirect every Service of the cluster. */
 const TOO_MUCH: Permission = { verb: 'update', group: '', resource: 'endpoints', namespace: 'kube-system' };
 
 const ADD = 'Add them where the comments in deploy/rbac.yaml name this option, and apply it';
@@ -136,7 +136,7 @@ export async function checkHolds(
   kubernetes: Pick<ClusterPort, 'list'>,
 ): Promise<readonly DoctorLine[]> {
   if (allocator !== 'apiserver' || repair.ipAddresses) return [];
-  // Before Kubernetes 1.33 there are no IPAddresses; the check of the rights reports that they may not be listed.
+  // Before Kubernetes 1.33 there are no IPAddresses. The check of the rights reports if they may not be listed.
   const held = await kubernetes.list('IPAddress', undefined, HOLDS_SELECTOR).catch((error: unknown) => {
     if (error instanceof ClusterError && (error.code === 'Rejected' || error.code === 'Forbidden')) return [];
     throw error;

@@ -11,7 +11,7 @@ import { type DoctorLine, fail, ok, warn } from './line.ts';
 
 const MOST_NAMES = 10;
 
-/** Warns of values in a valid spec that are probably mistakes. */
+/** Describes a valid spec, and warns if its passes write nothing because of its mode, its owner or a pause. */
 export function checkSpec(cluster: RegisteredCluster, stack: string | undefined, nowMs: number): readonly DoctorLine[] {
   const { spec, paused } = cluster;
   const { mode, allocator, apiServers, endpoints } = spec;

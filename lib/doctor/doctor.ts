@@ -19,7 +19,7 @@ const CLUSTER_MS = 20_000;
 
 const request = z.strictObject({ cluster: z.optional(clusterName) });
 
-/** Returns the handler that checks all that the loops need, and changes nothing in a cluster. */
+/** Returns the handler that checks everything that the loops need. It changes nothing in a cluster. */
 export function doctor(environmentOf: () => DoctorEnvironment): Handler<DoctorAnswer> {
   return (event, context) =>
     runInvocation('doctor', context, async (invocation) => {

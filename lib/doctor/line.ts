@@ -39,7 +39,7 @@ export function fail(check: Check, message: string, fix?: string): DoctorLine {
   return { check, level: 'fail', message, ...defined({ fix }) };
 }
 
-/** The line has no `fix`, because the message of an expected error contains the action. */
+/** Returns the line for an error. It has no `fix`, because the message of an expected error contains the action. */
 export function failed(check: Check, error: unknown): DoctorLine {
   return fail(check, describeError(error).message);
 }
