@@ -52,7 +52,7 @@ export function noLiveLease({ spec, nowMs, leases, outcomes }: ServersOfAFamily,
   };
 }
 
-/** Returns a line for each address. More than three with the same answer are one line: `100 addresses answered 404`. */
+/** Returns a line for each address, or one line for more than three equal answers: `100 addresses answered 404`. */
 function probeLines(probed: readonly (readonly [address: string, ProbeOutcome])[]): string[] {
   const alike = Map.groupBy(probed, ([address, { detail }]) => detail.replaceAll(address, 'that address'));
   return [...alike].flatMap(([detail, some]) =>
@@ -64,9 +64,9 @@ function probeLines(probed: readonly (readonly [address: string, ProbeOutcome])[
 const DRAINED_WITHIN_MS = 600_000;
 
 /**
- * Returns a finding for each address that is still withdrawn although its server has not shut down: no probe has seen the server
- * down, and its lease expired more than ten minutes ago. A table that was restored from a backup may contain withdrawals that
- * were undone after the backup.
+ * Returns a finding for each address that is still withdrawn although its server has not shut down. These are the
+ * withdrawn addresses whose leases expired more than ten minutes ago, and whose servers no probe has seen down. A table
+ * that was restored from a backup may contain withdrawals that were undone after the backup.
  */
 export function standingWithdrawals(cluster: string, leases: readonly Lease[], nowMs: number): Finding[] {
   const standing = leases.filter(
@@ -121,8 +121,8 @@ function removalReason(lease: Lease | undefined, detail: string | undefined, now
 }
 
 /**
- * Returns a finding for each address that the last successful pass published, and that this pass cannot remove, because no API
- * server accepts the write.
+ * Returns a finding for each published address that is no longer live and cannot be removed, because no API server
+ * accepts the write.
  * @param wanted the addresses of the last successful pass
  * @param live the addresses that may be published now
  */
@@ -152,7 +152,7 @@ export function probeFindings(outcomes: ReadonlyMap<string, ProbeOutcome>): Find
   });
 }
 
-/** Returns a finding if the slice belongs to another owner, which created it or set its own label on it. */
+/** Returns a finding if another owner created the slice, or set its own label on the slice. */
 export function foreignSlice(slice: EndpointSliceObject): Finding[] {
   const { metadata } = slice;
   const manager = metadata.labels?.[MANAGED_BY_LABEL];

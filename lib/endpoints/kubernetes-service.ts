@@ -24,10 +24,10 @@ export type ServiceWrite =
     };
 
 /**
- * Returns the write of the Service, if it needs one. A missing Service is created. Type, address and ports are corrected if
- * the spec sets `service.reconcile`. If the spec asks for both families and the Service has one, the write contains the
- * policy. If the Service already has the policy, the write also contains the families, because otherwise the API server does
- * not allocate the second address.
+ * Returns the write that the Service needs, if any. A missing Service is created. Type, address and ports are corrected
+ * if the spec sets `service.reconcile`. If the spec asks for both families and the Service has only one, the write sets
+ * `ipFamilyPolicy`. If the Service already has a dual-stack policy, the write also sets the families, because otherwise
+ * the API server does not allocate the second address.
  */
 export function planService(spec: ClusterSpec, current: ServiceObject | undefined): ServiceWrite | undefined {
   const desired = desiredService(spec);
@@ -82,7 +82,7 @@ export function serviceFaults(spec: ClusterSpec, { spec: fields }: ServiceObject
     ...(isNothing(selector)
       ? []
       : is('has a selector', `Remove it: ${PATCH} '[{"op":"remove","path":"/spec/selector"}]'`)),
-    // The endpoints have no node, so that none of them is local.
+    // The endpoints have no node name, so no endpoint counts as local.
     ...(internalTrafficPolicy === 'Local'
       ? is('has internalTrafficPolicy: Local', `Correct it: ${PATCH} '${CLUSTER_WIDE}'`)
       : []),
@@ -117,8 +117,9 @@ function desiredService(spec: ClusterSpec): ServiceObject {
 }
 
 /**
- * Returns the Service with its type and ports corrected; `undefined` if both are correct. Ports are compared by position. A
- * Service of type ExternalName has no address: without one in the write, the API server would allocate any.
+ * Returns the Service with its type and ports corrected; `undefined` if both are correct. Ports are compared by
+ * position. A Service of type ExternalName has no address. The write sets the address, because otherwise the API server
+ * would allocate any address.
  */
 function correctedService(current: ServiceObject, desired: ServiceObject): ServiceObject | undefined {
   const { type, clusterIP = '', ports = [] } = desired.spec;
@@ -147,7 +148,7 @@ function servicePorts({ service }: ClusterSpec): ServicePort[] {
   return [service.nodePort > 0 ? { ...https, nodePort: service.nodePort } : https, ...service.extraPorts];
 }
 
-/** Returns the address of the Service: the first one of the primary range. */
+/** Returns the address of the Service: the first usable address of the primary range. */
 export function serviceAddress({ serviceClusterIPRanges: [primary] }: ClusterSpec): string {
   const network = parseCidr(primary);
   if (network === undefined) throw new TypeError(`"${primary}" is not a CIDR: the cluster spec was not validated`);

@@ -45,7 +45,7 @@ const TRIES_TO_MISS_AGAIN = 3;
  */
 const LATE_INTERVALS = 2;
 
-/** Returns the leases that a pass changes, by address; `undefined` deletes a lease. Each family is decided independently. */
+/** Returns the changed lease of each address; `undefined` deletes the lease. Decides each family independently. */
 export function decideLeases(observation: LeaseObservation): LeaseChanges {
   const { families, leases, expected, outcomes } = observation;
   return new Map(
@@ -124,9 +124,9 @@ function answerOf(
   const outcome = outcomes.get(address);
   if (outcome === undefined || (outcome.verdict === 'unknown' && !outcome.late)) return undefined;
   const verdict = verdictFor(kind, outcome);
-  // Silence counts as a miss only if another address answered in this pass, because otherwise our own network may be the cause.
-  // The lease of an agent is an exception: it expires because its agent is silent, not because probes failed. It is then
-  // sufficient that another agent still refreshes its lease.
+  // Silence counts as a miss only if another address answered in this pass, because otherwise our own network may be
+  // the cause. The lease of an agent is an exception: it expires because its agent is silent, not because probes
+  // failed. For such a lease, it is sufficient that another agent still refreshes its own lease.
   const isProven = hasAnswered(outcome) || isAnyAnswered(outcomes);
   const isAgents = source === 'agent' && leases.some((other) => other.source === 'agent' && isActive(other, nowMs));
   const intervalMs = spec.intervalSeconds['kubernetes-service'] * 1000;
@@ -146,13 +146,13 @@ function answerOf(
 }
 
 /**
- * Returns whether to delete the lease of an address that no longer belongs to the spec. If another address is live, the lease is
- * deleted immediately, otherwise when it expires.
+ * Returns whether to delete the lease of an address that no longer belongs to the spec. The lease is deleted when it
+ * expires, or immediately if another address is live.
  */
 function departs(lease: Lease, othersLive: boolean, { spec, nowMs }: LeaseObservation): boolean {
   if (isWithdrawn(lease, nowMs)) return false;
   if (lease.expiresAtMs <= nowMs) return true;
-  // The address was a record of a host name of the spec: its lease stays until it expires.
+  // If the address was a record of a host name of the spec, its lease stays until it expires.
   const lapses = spec.apiServers.some((server) => 'host' in server && server.host === lease.host);
   return othersLive && !lapses;
 }

@@ -161,14 +161,16 @@ export function planWrites(observation: FamilyObservation): readonly PlannedWrit
   return isSliceRead ? [write, { verb: 'mirror', object: slice, prune }] : [write];
 }
 
-/** Returns whether a slice can be written without Endpoints. With a master count, only they list which servers stay. */
+/**
+ * Returns whether a slice needs no Endpoints. With the reconciler master-count, only Endpoints list which servers stay.
+ */
 function mayLackEndpoints(spec: ClusterSpec, family: IPFamily): boolean {
   return spec.endpoints.reconciler !== 'master-count' || publishedFamilies(spec)[0].family !== family;
 }
 
 /**
- * Returns whether an object harms the clients that read it, because it has no usable endpoint, or a usable one that is excluded.
- * The pass corrects this immediately.
+ * Returns whether an object harms the clients that read it, because it has no usable endpoint, or a usable endpoint
+ * that must not be published. The pass corrects such an object immediately.
  */
 export function isHarmful({ objects, excluded, spec, family }: Omit<FamilyObservation, 'live'>): boolean {
   const isExcluded = new Set(excluded);
@@ -177,7 +179,7 @@ export function isHarmful({ objects, excluded, spec, family }: Omit<FamilyObserv
     .some((addresses) => addresses.length === 0 || addresses.some((address) => isExcluded.has(address)));
 }
 
-/** Returns the object with only the endpoints that clients of the Service use if they are ready: they have its family and https port. */
+/** Returns the part of the object that clients of the Service can use: the endpoints with its family and https port. */
 function usablePart(
   object: EndpointsObject | EndpointSliceObject,
   spec: ClusterSpec,

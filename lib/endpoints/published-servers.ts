@@ -60,7 +60,7 @@ export function publishedServers(seen: ServersSeen) {
     second: other && serversOf(other, seen, leases, expected),
     leases,
     remembered,
-    /** The number of addresses of the spec, plus the published ones that may belong to a host name whose look-up failed. */
+    /** The number of addresses of the spec, plus the published addresses of `ofUnresolvedHost`. */
     addresses: expected.length,
   };
 }
@@ -81,9 +81,9 @@ function ofUnresolvedHost(
 }
 
 /**
- * Returns the lease that the pass decides by. If the refreshed lease could not be written, it is used anyway, because the address
- * answered and the stored lease may be older (for example, in a restored table). An active withdrawal in the stored lease takes
- * precedence.
+ * Returns the lease that the pass uses for its decisions. A refreshed lease that could not be written is used anyway,
+ * because the address answered and the stored lease may be older (for example, in a restored table). An active
+ * withdrawal in the stored lease takes precedence.
  */
 function unlessUnwritten(lease: Lease, { unwritten, nowMs }: ServersSeen): Lease {
   const seen = unwritten.get(lease.address);
@@ -91,9 +91,9 @@ function unlessUnwritten(lease: Lease, { unwritten, nowMs }: ServersSeen): Lease
 }
 
 /**
- * Returns new leases for addresses that are published without a lease, as in the first pass over an adopted cluster, or after the
- * table lost its leases. A new lease expires immediately: one lost probe or one lost write does not remove the address, but two
- * misses do.
+ * Returns new leases for addresses that are published without a lease, as in the first pass over an adopted cluster, or
+ * after the table lost its leases. A new lease expires immediately, but its address stays published until two probes
+ * have missed.
  */
 function rememberedLeases(
   unleased: readonly ExpectedAddress[],

@@ -80,7 +80,7 @@ export interface MasterRules extends PublishingRules {
  * Adds one address, as upstream's master-count reconciler does (`ReconcileEndpoints` of
  * `pkg/controlplane/reconcilers/instancecount.go`).
  *
- *     // Three servers are expected, and 10.0.0.3 of them adds itself to 10.0.0.1, 10.0.0.2 and the removed 10.0.0.9:
+ *     // With a master count of 3, 10.0.0.3 adds itself to 10.0.0.1, 10.0.0.2 and 10.0.0.9, which no longer exists:
  *     // 10.0.0.1, 10.0.0.2 and 10.0.0.3 remain.
  *
  * @returns the same object if it is correct.
@@ -134,9 +134,8 @@ function trimmed(addresses: readonly EndpointAddress[], own: string, masterCount
 }
 
 /**
- * The maximum number of times that {@link addMasters} adds all servers in order. More are not needed: if there are more servers
- * than the master count, the added servers displace each other, and the result is the same after the second time and every later
- * time.
+ * The maximum number of times that {@link addMasters} adds all servers in order. If there are more servers than the
+ * master count, the added servers displace each other. The result then stays the same after the second time.
  */
 const MOST_SEQUENCES = 3;
 

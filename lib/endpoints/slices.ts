@@ -21,7 +21,7 @@ export function isOwnSecondSlice({ metadata }: EndpointSliceObject): boolean {
   return isNamed && metadata.labels?.[MANAGED_BY_LABEL] === FIELD_MANAGER;
 }
 
-/** Returns the slice of a family that publishes these addresses: `kubernetes`, or `kubernetes-<family>` of the second family. */
+/** Returns the slice that publishes these addresses. The slice of the second family is named `kubernetes-<family>`. */
 export function sliceOfFamily(spec: ClusterSpec, family: IPFamily, addresses: readonly string[]): EndpointSliceObject {
   const { namespace, name } = sliceRef(family);
   const ports = endpointPorts(spec);
