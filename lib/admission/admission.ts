@@ -37,7 +37,9 @@ export interface AdmissionOptions {
   readonly pick?: PickIndex;
   /** Returns a random suffix for `generateName`. Default: five random letters or digits. */
   readonly newSuffix?: () => string;
-  /** Waits after an attempt was lost to another writer. The first attempt has number 0. Default: a random time. */
+  /**
+   * Waits after an attempt failed because of another writer. The first attempt has number 0. Default: a random time.
+   */
   readonly wait?: (attempt: number, tookMs: number) => Promise<void>;
 }
 

@@ -15,7 +15,7 @@ import {
   type ServiceSpec,
 } from './service.ts';
 
-/** The items that a Service lacks, and the fields that get them. */
+/** The items to allocate for a Service, and the fields in which to set them. */
 export interface Plan {
   /** The new `spec.clusterIPs`. An empty text stands for any address. */
   readonly clusterIPs: readonly string[];
@@ -120,7 +120,7 @@ export interface WantedPort {
   readonly at: readonly number[] | 'healthCheck';
 }
 
-/** Returns the node ports of a new Service (`initNodePorts`). The ports 53/TCP and 53/UDP share one node port. */
+/** Returns the node ports of a new Service (`initNodePorts`). For example, 53/TCP and 53/UDP share one node port. */
 function newNodePorts(spec: ServiceSpec): readonly WantedPort[] {
   if (!mayHaveNodePorts(spec)) return [];
   const requested = requestedByPort(spec.ports);

@@ -49,7 +49,7 @@ export type ServiceSpec = Readonly<z.infer<typeof spec>>;
 export type SentPort = ServiceSpec['ports'][number];
 export type Service = z.infer<typeof serviceShape>;
 
-/** Matches a DNS label. The registry refuses a Service or a port with another name. */
+/** Matches a DNS label. The registry refuses a Service or a port whose name is not a DNS label. */
 export const NAME = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
 
 export const HEADLESS = 'None';

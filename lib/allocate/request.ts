@@ -142,7 +142,7 @@ export interface RequestedItem {
 
 /** Parses the event of an invocation. @throws DispatchError `BadEvent`, with all faults and their paths. */
 export function parseRequest(event: unknown): AllocateRequest {
-  // The items are counted before they are checked, because too many faults would end the check.
+  // The items are counted before they are checked, because zod throws a RangeError for very many faults.
   const many = isRecord(event) && Array.isArray(event['items']) ? event['items'].length : 0;
   if (many > MOST_ITEMS) throw notARequest(`items ${tooMany(many)}`);
   const parsed = requestShape.safeParse(event);

@@ -64,7 +64,7 @@ export interface Interval {
   readonly last: bigint;
 }
 
-/** Returns the usable addresses. If there are none, the first is greater than the last. */
+/** Returns the usable addresses. If the network has no usable address, `first` is greater than `last`. */
 export function usableOf({ family, base, prefixLength }: Network): Interval {
   const end = base + (1n << BigInt(widthOf(family) - prefixLength));
   return { first: base + 1n, last: end - (family === 'IPv4' ? 2n : 1n) };

@@ -23,11 +23,11 @@ export interface RangeKind {
 
 /**
  * A bitmap of a range of cluster IPs or node ports (`pkg/registry/core/service/allocator/bitmap.go`). Items are texts:
- * addresses, or ports in decimal. Methods accept any spelling of an item, and return its canonical form. Only one pass uses an
- * allocator.
+ * addresses, or ports in decimal. Methods accept any spelling of an item, and return its canonical form. Only one pass
+ * uses an allocator.
  *
- * Invariant: `used` is the number of set bits. Restored data may have bits at `max` and above. They are kept and counted, so
- * `free` can be negative.
+ * Invariant: `used` is the number of set bits. Restored data may have bits at `max` and above. These bits stay set and
+ * are counted, so `free` can be negative.
  *
  *     const ports = portRangeOf('30000-30002', pick)
  *     ports.allocate('30001') // undefined

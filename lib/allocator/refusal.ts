@@ -2,7 +2,7 @@ export type RefusalCode =
   | 'Full'
   | 'AlreadyAllocated'
   | 'NotInRange'
-  /** The stored range has another CIDR or port range than the one in the spec. */
+  /** The stored range has another CIDR or port range than the spec. */
   | 'MismatchedRange'
   /** No item can be allocated yet, because no pass has saved the range. */
   | 'NotReady'
@@ -23,7 +23,7 @@ export type RefusalCode =
   | 'RequestIdTaken'
   | 'InProgress';
 
-/** The reason why an operation changed nothing. If upstream has a message for it, this is upstream's message. */
+/** The reason why an operation changed nothing. The message is upstream's message if upstream has one. */
 export interface Refusal {
   readonly outcome: 'refused';
   readonly code: RefusalCode;

@@ -24,7 +24,7 @@ export interface RemovalRequest {
   readonly table: KeyValueTable;
   readonly connect: () => Promise<ClusterPort>;
   readonly nowMs: () => number;
-  /** True to remove the address even if it is the last one. */
+  /** True to remove the address even if it is the last address. */
   readonly lastOne?: boolean | undefined;
 }
 

@@ -10,8 +10,8 @@ import {
 import type { KeyValueTable } from '../table/key-value-table.ts';
 
 /**
- * The fields of a registration that ticks and figures need. Only these fields are kept, because thousands of registrations are in
- * memory at once.
+ * The fields of a registration that ticks and figures need. Only these fields stay in memory, because a fleet may have
+ * thousands of registrations.
  */
 export interface ClusterSummary {
   readonly name: string;

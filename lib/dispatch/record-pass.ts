@@ -20,7 +20,7 @@ export interface EndedPass {
   readonly report?: PassReport;
   /** The thrown error, or the failures that did not stop the pass. If the list is not empty, the pass failed. */
   readonly errors: readonly unknown[];
-  /** The number of consecutive passes, including this one, in which neither the API server nor any probe answered. */
+  /** The number of consecutive passes, including this pass, in which neither the API server nor any probe answered. */
   readonly withoutAnswer: number;
   readonly wouldWrite: readonly string[];
   /** The stack that owns the cluster, if another stack owns it. */

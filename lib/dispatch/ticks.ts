@@ -52,10 +52,10 @@ interface PlanOptions {
 }
 
 /**
- * Returns the ticks of the minute. The ticks that are due now come first (except for a single cluster, whose first pass
- * runs in this invocation), and the later ticks follow. An unreachable or suspect cluster has only one tick, after the
- * first ticks of the other clusters. The passes of an unreachable cluster use all of their time, and a suspect cluster
- * may block its process.
+ * Returns the ticks of the minute: first the ticks that are due now, then the later ticks. A single cluster that
+ * answers has no first tick, because this invocation runs its first pass. An unreachable or suspect cluster has only
+ * one tick, after the first ticks of the other clusters. The passes of an unreachable cluster use all of their time,
+ * and a suspect cluster may block its process.
  */
 export function planTicks(loop: Loop, all: readonly Ticking[], options: PlanOptions): PlannedTick[] {
   const { dueAtMs, nowMs, apart } = options;

@@ -29,8 +29,8 @@ type OwnWrite = Readonly<z.infer<typeof ownWriteShape>>;
 /** A contest: another writer repeatedly writes the same objects. */
 type Contest = Readonly<z.infer<typeof contestShape>>;
 /**
- * The state that one pass leaves for the next one. While nothing happens, the state does not change, so that no pass needs to
- * save it.
+ * The state that one pass leaves for the next pass. While nothing happens, the state does not change, so that no pass
+ * needs to save it.
  */
 export type ContestState = Readonly<z.infer<typeof stateShape>>;
 

@@ -53,8 +53,8 @@ export function endpointsPublication(servers: FamilyServers, before: ContestStat
 }
 
 /**
- * Decides the writes of all slices except the one that mirrors the Endpoints. If no address of the second family is live, its
- * slice stays unchanged. The slice is deleted only if the spec no longer asks for both families.
+ * Decides the writes of all slices except the slice that mirrors the Endpoints. If no address of the second family is
+ * live, its slice stays unchanged. The slice is deleted only if the spec no longer asks for both families.
  */
 export function slicesPublication(
   slices: readonly EndpointSliceObject[],

@@ -20,7 +20,7 @@ export interface ServersSeen {
   readonly nowMs: number;
   readonly expected: readonly ExpectedAddress[];
   readonly outcomes: ReadonlyMap<string, ProbeOutcome>;
-  /** The published families. The first one has Endpoints. */
+  /** The published families. The first family has Endpoints. */
   readonly families: readonly [ReadFamily, ...ReadFamily[]];
   readonly stored: { readonly leases: readonly Lease[] };
   /**
@@ -32,7 +32,7 @@ export interface ServersSeen {
   readonly unresolved: readonly string[];
 }
 
-/** The API servers of one family, with the decision about which of them are published. */
+/** The API servers of one family, and the decision which servers are published. */
 export interface FamilyServers extends ReadFamily {
   readonly spec: ClusterSpec;
   readonly nowMs: number;
