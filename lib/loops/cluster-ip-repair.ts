@@ -85,7 +85,7 @@ function isNarrowerThanDefault(network: Network): boolean {
   return own !== undefined && network.text !== own.text && containsNetwork(own, network);
 }
 
-export function clusterIps(isServedAddress?: (address: string) => boolean): RepairKind {
+function clusterIps(isServedAddress?: (address: string) => boolean): RepairKind {
   return {
     loop: 'cluster-ip-repair',
     words: CLUSTER_IP_WORDS,

@@ -67,12 +67,6 @@ describe('the addresses of a source: a host name, a target group or a Service', 
       addresses: ['10.9.8.7'],
       findings: [{ item: dnsName.host, message: expect.stringContaining('no record is an IPv4 address') }],
     },
-    {
-      name: 'at most 32 records',
-      records: many,
-      addresses: many.slice(0, 32),
-      findings: [{ item: dnsName.host, message: expect.stringContaining('900 addresses') }],
-    },
   ])('the addresses of a source are $name', async ({ records, addresses, findings }) => {
     const resolved = await resolve([dnsName], records, [known]);
     expect(resolved.addresses.map(({ address }) => address)).toEqual(addresses);

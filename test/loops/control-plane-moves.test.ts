@@ -115,20 +115,6 @@ describe('a repair pass after the control plane was moved, while its former API 
     expect(reads).toBe(2);
   });
 
-  test('a repair pass frees no item because of strikes from the Services of the former control plane', async () => {
-    await allocate();
-    await pass();
-    await pass();
-    named = () => after;
-    connections = newProcess();
-    const taken: boolean[] = [];
-    for (let passes = 0; passes < 3; passes += 1) {
-      await pass();
-      taken.push(await isTaken());
-    }
-    expect(taken).toEqual([true, true, false]);
-  });
-
   test('a repair pass resets the strikes of a leak only once, although one of two warm processes still uses the former control plane', async () => {
     await allocate();
     await pass();

@@ -24,7 +24,6 @@ function pass(kubernetes: ClusterPort): Promise<PassReport> {
 
 describe('the system-namespaces loop', () => {
   test.each([
-    { name: 'without namespaces', existing: [], created: SYSTEM },
     { name: 'with one system namespace', existing: ['kube-system', 'foo'], created: SYSTEM.slice(1) },
     { name: 'with all four namespaces', existing: SYSTEM, created: [] },
   ])('the system-namespaces loop creates the missing namespaces in a cluster $name', async ({ existing, created }) => {

@@ -1,4 +1,4 @@
-import { rm, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { makeAuthority } from '../../local/stand-in/identity.ts';
 import { type Reaction, type SeenRequest, startFaultServer } from './api-fault-server.ts';
@@ -30,12 +30,7 @@ export async function startMisbehavingCluster(host = '127.0.0.1') {
   const server = await startFaultServer(react, authority.issue([host]), host);
   const kubeconfig = ({ cluster = {}, user }: { readonly cluster?: object; readonly user?: object } = {}) =>
     kubeconfigTo(server.url, { ca: authority.ca, cluster, user: { token: TOKEN, ...user } });
-  /** Removes all faults and writes the correct kubeconfig. */
-  const recover = async () => {
-    fault = () => undefined;
-    await writeFile(kubeconfigFile, kubeconfig());
-  };
-  await recover();
+  await writeFile(kubeconfigFile, kubeconfig());
   return {
     standIn,
     url: server.url,
@@ -52,11 +47,7 @@ export async function startMisbehavingCluster(host = '127.0.0.1') {
     misbehaveAlways: (reaction: typeof fault) => {
       fault = reaction;
     },
-    /** Writes another kubeconfig. `undefined` removes the file. */
-    writeKubeconfig: (text: string | undefined) =>
-      text === undefined ? rm(kubeconfigFile) : writeFile(kubeconfigFile, text),
     kubeconfig,
-    recover,
     objects: () => objectsIn(standIn),
     stop: server.stop,
   };

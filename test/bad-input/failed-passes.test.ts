@@ -1,0 +1,194 @@
+import { describe, expect, test } from '@jest/globals';
+import { loadKubeconfigFile } from '../../lib/kubernetes/kubeconfig.ts';
+import { ClusterConnections } from '../../lib/runtime/cluster-connections.ts';
+import { type ClusterSpec, LOOPS, type Loop } from '../../lib/spec/cluster-spec.ts';
+import { registerCluster } from '../../lib/table/cluster-registration.ts';
+import type { Item, KeyValueTable, TableValue } from '../../lib/table/key-value-table.ts';
+import { readRunRecord } from '../../lib/table/run-records.ts';
+import { plainValue } from '../../lib/table/stored-item.ts';
+import { LOOP_HANDLERS } from '../../local/loop-handlers.ts';
+import { won } from '../contract/key-value-table.ts';
+import { aClusterSpec, aServer } from '../support/a-cluster-spec.ts';
+import { afterThisTest } from '../support/after-this-test.ts';
+import { aDispatchWorld } from '../support/dispatch-world.ts';
+import { startMisbehavingCluster, TOKEN } from '../support/misbehaving-cluster.ts';
+
+const CLUSTER = 'demo';
+
+type MisbehavingWorld = Awaited<ReturnType<typeof aMisbehavingWorld>>;
+
+/**
+ * Creates, for one test, one registered cluster and the handlers of all loops. The table allocates, so that every loop has
+ * something to write in its first pass. After the test, it is checked that no log line and no table item contains the token of
+ * the cluster.
+ */
+async function aMisbehavingWorld() {
+  const cluster = await startMisbehavingCluster();
+  const { environment, telemetry, clock, deadlines, table } = aDispatchWorld({
+    connect: (wanted, options) => connections.connect(wanted, options),
+  });
+  const connections = new ClusterConnections({
+    nowMs: environment.nowMs,
+    loadKubeconfig: () => loadKubeconfigFile(cluster.kubeconfigFile),
+    sleep: async () => undefined,
+  });
+  const specOf = (change: Partial<ClusterSpec> = {}) =>
+    aClusterSpec({
+      name: CLUSTER,
+      allocator: 'table',
+      kubeconfig: { file: cluster.kubeconfigFile },
+      apiServers: [aServer('10.9.8.7', { url: `${cluster.url}/readyz` })],
+      ...change,
+    });
+  await registerCluster(table, specOf());
+  afterThisTest(async () => {
+    await connections.close();
+    await cluster.stop();
+    expect(JSON.stringify([telemetry.lines, await itemsIn(table)])).not.toContain(TOKEN);
+  });
+
+  const tick = (loop: Loop) => {
+    clock.nowMs += specOf().intervalSeconds[loop] * 1000;
+    const event = { 'detail-type': 'Scheduled Event', time: new Date(clock.nowMs).toISOString() };
+    return LOOP_HANDLERS[loop](event, { environment, getRemainingTimeInMillis: () => 60_000 });
+  };
+  const record = async (loop: Loop) => (await readRunRecord(table, CLUSTER, loop))?.record;
+  const state = async () => ({
+    objects: await cluster.objects(),
+    items: (await itemsIn(table)).filter(({ key }) => !/^(runs\/|masterleases$)/.test(key)),
+  });
+
+  return {
+    cluster,
+    telemetry,
+    table,
+    spec: specOf,
+    /** Invokes the loop's handler once, an interval after the last invocation. */
+    tick,
+    deadlines,
+    record,
+    /** Returns the objects of the cluster and the items of the table, except run records and leases. */
+    state,
+    /** Runs a pass that must fail, change nothing and log this error. */
+    expectFailedPass: async (loop: Loop, pattern: RegExp) => {
+      const before = await state();
+      expect(await tick(loop)).toEqual({ passes: 1, failed: 1, skipped: 0 });
+      const errors = expect.arrayContaining([expect.stringMatching(pattern)]);
+      const fields = { cluster: CLUSTER, errors };
+      expect(telemetry.lines[0]).toMatchObject({ level: 'error', message: 'pass failed', fields });
+      expect(telemetry.lines[0]?.fields['eventErrors']).toBeUndefined();
+      expect(await state()).toEqual(before);
+    },
+    /** Expects that the run record contains the first failure of a pass, with this error. */
+    expectFirstFailure: async (loop: Loop, code: string, pattern: RegExp) => {
+      const error = { code, message: expect.stringMatching(pattern) };
+      expect(await record(loop)).toMatchObject({ outcome: 'failed', failuresInARow: 1, error });
+    },
+    /** Runs a pass that must succeed and write something. */
+    expectNextPass: async (loop: Loop) => {
+      const before = await state();
+      expect(await tick(loop)).toEqual({ passes: 1, failed: 0, skipped: 0 });
+      expect(await record(loop)).toMatchObject({ outcome: 'succeeded', failuresInARow: 0 });
+      expect(await state()).not.toEqual(before);
+    },
+  };
+}
+
+async function itemsIn(table: KeyValueTable): Promise<Item[]> {
+  const partitions = await Promise.all(['#clusters', CLUSTER].map((partition) => table.list(partition, '')));
+  return partitions.flat();
+}
+
+interface Put {
+  readonly cluster?: string;
+  readonly key: string;
+  readonly value: TableValue;
+}
+
+async function put({ table }: MisbehavingWorld, { cluster = CLUSTER, key, value }: Put): Promise<Item> {
+  return won(await table.put({ cluster, key, value, schema: 1 }, undefined));
+}
+
+/* test/kubernetes has the other faults. */
+test.each(LOOPS)(
+  'a pass of %s fails and changes nothing if the API server does not answer before the deadline of the pass, and the next pass succeeds',
+  async (loop) => {
+    const world = await aMisbehavingWorld();
+    world.cluster.misbehave(() => {
+      for (const { expire } of world.deadlines) expire();
+      return { hang: true };
+    });
+    const pattern = /https.* did not answer "(get|list) .*" before the deadline of the pass/;
+    await world.expectFailedPass(loop, pattern);
+    await world.expectFirstFailure(loop, 'DeadlineExceeded', pattern);
+    world.cluster.misbehave(() => undefined);
+    await world.expectNextPass(loop);
+  },
+);
+
+test('a pass that reads a range whose snapshot is not binary fails and saves nothing, and the next pass succeeds once the item is removed', async () => {
+  const world = await aMisbehavingWorld();
+  const strikes = { once: new Uint8Array(), twice: new Uint8Array() };
+  const value = { range: '10.0.0.0/24', data: 'AAAA', allocator: 'table', generation: 1, strikes };
+  const item = await put(world, { key: 'ranges/serviceips', value });
+  const pattern =
+    /serviceips does not parse: data is not of type Uint8Array.*restore its last good content, or remove it/;
+  await world.expectFailedPass('cluster-ip-repair', pattern);
+  await world.expectFirstFailure('cluster-ip-repair', 'CorruptSnapshot', pattern);
+  expect(await world.table.get(CLUSTER, 'ranges/serviceips')).toEqual(item);
+  world.table.remove(item.cluster, item.key);
+  await world.expectNextPass('cluster-ip-repair');
+});
+
+test.each(LOOPS)('while the run record of %s is corrupt, no pass of that loop runs', async (loop) => {
+  const world = await aMisbehavingWorld();
+  const key = `runs/${loop}`;
+  const item = await put(world, { key, value: { passId: 7 } });
+  await world.expectFailedPass(loop, /^Corrupt: Item .*passId/);
+  expect(await world.table.get(CLUSTER, key)).toEqual(item);
+  world.table.remove(item.cluster, item.key);
+  await world.expectNextPass(loop);
+});
+
+describe('a registration', () => {
+  const registered = (world: MisbehavingWorld, spec: object) =>
+    plainValue({ generation: 4, rangesGeneration: 3, spec: { ...world.spec({ name: 'bad' }), ...spec } });
+
+  test('a registration whose spec lacks a field is not changed, and only the pass of that cluster fails', async () => {
+    const world = await aMisbehavingWorld();
+    const value = registered(world, { endpoints: undefined });
+    const item = await put(world, { cluster: '#clusters', key: 'bad', value });
+
+    expect(await world.tick('system-namespaces')).toEqual({ passes: 2, failed: 1, skipped: 0 });
+
+    const error = /^Corrupt: .*spec\.endpoints is not of type object.*register the cluster again, with its whole spec/;
+    expect(world.telemetry.lines.find(({ fields }) => fields['cluster'] === 'bad')).toEqual({
+      level: 'error',
+      message: 'pass failed',
+      fields: { cluster: 'bad', errors: [expect.stringMatching(error)] },
+    });
+    expect(await world.record('system-namespaces')).toMatchObject({ outcome: 'succeeded' });
+    expect(await world.table.list('bad', '')).toEqual([]);
+    expect(await world.table.get('#clusters', 'bad')).toEqual(item);
+  });
+
+  test('a new registration replaces a corrupt one, and has the next generation', async () => {
+    const world = await aMisbehavingWorld();
+    await put(world, { cluster: '#clusters', key: 'bad', value: registered(world, { endpoints: 'none' }) });
+    const spec = world.spec({ name: 'bad' });
+    expect(await registerCluster(world.table, spec)).toEqual({ spec, generation: 5, rangesGeneration: 5 });
+  });
+});
+
+test('if the pause of all clusters is corrupt, the invocation fails and runs no pass, because all clusters might be paused', async () => {
+  const world = await aMisbehavingWorld();
+  const item = await put(world, { cluster: '#clusters', key: '*', value: { paused: 'yes' } });
+  const before = await world.state();
+  await expect(world.tick('system-namespaces')).rejects.toMatchObject({
+    code: 'Corrupt',
+    message: expect.stringMatching(/#clusters\/\* does not parse.*correct it, or remove it/),
+  });
+  expect(await world.state()).toEqual(before);
+  world.table.remove(item.cluster, item.key);
+  expect(await world.tick('system-namespaces')).toMatchObject({ failed: 0 });
+});
