@@ -275,15 +275,6 @@ describe('a table that cannot allocate', () => {
     expect(JSON.stringify(world.telemetry.lines).length).toBeLessThan(3_000);
   });
 
-  test('if the allocation from the second range fails, the items of the first range are released', async () => {
-    const world = await anAdmissionWorld();
-    await world.ask(
-      { spec: BOTH },
-      failingPuts(world.table, 'Throttled', ({ key }) => key === RANGE_KEYS.nodePorts),
-    );
-    expect(await takenIn(world)).toEqual([]);
-  });
-
   test('an item that cannot be released is logged, and a pass frees the item', async () => {
     const world = await anAdmissionWorld();
     let writes = 0;

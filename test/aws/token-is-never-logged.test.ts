@@ -146,11 +146,6 @@ describe('no log line, record, answer or table item contains a credential', () =
     ['the stored kubeconfig is not YAML', () => `users:\n  - user: { token: ${TOKEN}\n- :`, 'BadKubeconfig'],
     ['the stored kubeconfig is only the token', () => TOKEN, 'BadKubeconfig'],
     [
-      'the stored kubeconfig is other JSON',
-      () => JSON.stringify({ token: TOKEN, users: [{ user: { token: TOKEN } }] }),
-      'BadKubeconfig',
-    ],
-    [
       'the stored kubeconfig has a plugin',
       () => kubeconfig().replace('token:', 'exec: { command: aws }\n      token:'),
       'BadKubeconfig',

@@ -61,9 +61,7 @@ describe.each<[string, HttpReply, string, RegExp]>([
 
 test.each([
   ['details is a text', 'none'],
-  ['details.kind is a number', { kind: 7 }],
   ['details.causes is a map', { causes: {} }],
-  ['the reason of a cause is a number', { causes: [{ reason: 7 }] }],
   ['details.retryAfterSeconds is a fraction', { retryAfterSeconds: 1.5 }],
 ])('the message and the reason of a Status are read although %s', async (_, details) => {
   const { port } = portAnswering(
@@ -257,11 +255,6 @@ describe('TLS', () => {
     const { port, server } = await portTo(authority.issue(['127.0.0.1']));
     await expect(port.get(ref)).resolves.toEqual(service);
     expect(server.requests[0]?.headers).toMatchObject({ authorization: 'Bearer secret', 'user-agent': 'test' });
-  });
-
-  test('a certificate for the server name of the kubeconfig is accepted', async () => {
-    const { port } = await portTo(authority.issue(['api.example.com']), { 'tls-server-name': 'api.example.com' });
-    await expect(port.get(ref)).resolves.toEqual(service);
   });
 
   test.each([

@@ -129,17 +129,6 @@ test('a pass writes at most the maximum number of events, and counts the other e
   expect(plan(manyDrafts(250), start, {}, 20)).toMatchObject({ writes: { length: 20 }, dropped: 230 });
 });
 
-test('events above the maximum of a pass are written by later passes', () => {
-  let previous: Readonly<Record<string, EventSighting>> = {};
-  const written = new Set<string>();
-  for (let pass = 0; pass < 6; pass += 1) {
-    const { writes, sightings } = plan(manyDrafts(30), start + pass * MINUTE, previous, 10);
-    for (const { object } of writes) written.add(object.metadata.name);
-    previous = sightings;
-  }
-  expect(written.size).toBeGreaterThanOrEqual(30);
-});
-
 test('the run record remembers at most three hundred events, and no pass writes more events than its maximum', () => {
   const passes = fc.array(
     fc.record({ count: fc.nat({ max: 600 }), prefix: fc.constantFrom('a', 'b'), minutes: fc.nat(90) }),

@@ -198,12 +198,8 @@ describe('a stored kubeconfig cannot execute a command or read a file', () => {
 
   test.each<[string, ...object[]]>([
     ['exec', admin({ exec })],
-    ['exec beside an auth provider', admin({ exec, 'auth-provider': { name: 'tokenFile' } })],
     ['exec beside a token', admin({ exec, token: 'x' })],
-    ['exec in the configuration of an auth provider', provider('tokenFile', { exec })],
-    ['an auth provider with the name exec', provider('exec', { exec })],
     ['the command of an auth provider', provider('gcp', gcp)],
-    ['a token file of an auth provider', provider('tokenFile', { tokenFile: secretFile })],
     ['the field tokenFile', admin({ tokenFile: secretFile })],
     ['a duplicate user that has exec', admin({ token: 'x' }), admin({ exec })],
   ])('a stored kubeconfig is refused with %s', async (_, ...users) => {

@@ -47,15 +47,6 @@ describe('guaranteedUpdate', () => {
     expect(puts()).toBe(3);
   });
 
-  test('guaranteedUpdate loses none of twenty simultaneous changes', async () => {
-    const table = memoryTable();
-    const updates = Array.from({ length: 20 }, () =>
-      guaranteedUpdate(table, CLUSTER, KEY, increment, { ...AT_ONCE, attempts: 20 }),
-    );
-    expect((await Promise.all(updates)).sort((a, b) => a - b)).toEqual(updates.map((_, index) => index + 1));
-    expect(await table.get(CLUSTER, KEY)).toMatchObject({ value: 20, version: 20 });
-  });
-
   test('guaranteedUpdate writes nothing if the change does not change the value', async () => {
     const table = memoryTable();
     await write(table, { bytes: new Uint8Array([1]), at: { x: 1 } });
@@ -76,13 +67,6 @@ describe('guaranteedUpdate', () => {
     await write(table, 1);
     await guaranteedUpdate(table, CLUSTER, KEY, () => ({ write: content, result: undefined }), AT_ONCE);
     expect(await table.get(CLUSTER, KEY)).toMatchObject({ ...content, version: 2 });
-  });
-
-  test('guaranteedUpdate writes nothing if the change returns that the item is to be kept', async () => {
-    const table = memoryTable();
-    const refusal = new Error('no');
-    expect(await guaranteedUpdate(table, CLUSTER, KEY, () => ({ keep: refusal }), AT_ONCE)).toBe(refusal);
-    expect(await table.get(CLUSTER, KEY)).toBeUndefined();
   });
 
   test('guaranteedUpdate waits only between attempts, and throws an error with the code Contended after the last attempt', async () => {
@@ -124,26 +108,6 @@ describe('guaranteedUpdate', () => {
       const wait = () => Promise.reject(new Error('expected no wait'));
       return { table: counted, options: { recent, wait }, gets: () => gets, inner: table };
     }
-
-    test('guaranteedUpdate does not read an item again that the caller has just read', async () => {
-      const { table, options, gets } = await recentlyRead();
-      expect(await guaranteedUpdate(table, CLUSTER, KEY, increment, options)).toBe(2);
-      expect(gets()).toBe(0);
-    });
-
-    test('guaranteedUpdate reads the item again, without a wait, if another writer changed it after the caller had read it', async () => {
-      const { table, options, gets, inner } = await recentlyRead();
-      await write(inner, 10);
-      const silent: KeyValueTable = {
-        ...table,
-        put: async (...of) => {
-          const result = await table.put(...of);
-          return result.outcome === 'lost' ? { outcome: 'lost' } : result;
-        },
-      };
-      expect(await guaranteedUpdate(silent, CLUSTER, KEY, increment, options)).toBe(11);
-      expect(gets()).toBe(1);
-    });
 
     test('guaranteedUpdate does not read an item that the table returned with the refusal of a write', async () => {
       const { table, options, gets, inner } = await recentlyRead();

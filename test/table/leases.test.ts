@@ -61,7 +61,6 @@ describeInEachTable('Leases', (open) => {
     ['leased', {}, {}],
     ['shuttingDown', { seenDown: true }, { seenDown: true }],
     ['withdrawn', { withdrawnUntilMs: 7 }, { withdrawnUntilMs: 7 }],
-    ['withdrawn and seen down', { withdrawnUntilMs: 7, seenDown: true }, { withdrawnUntilMs: 7, seenDown: true }],
   ])('a lease in the state %s is stored without defaults, and read back unchanged', async (_, fields, stored) => {
     const table = await open();
     await putLease(table, 'c', aLease(A, fields));

@@ -111,17 +111,6 @@ describe('Allocations from a stored range', () => {
     }
   });
 
-  test('a refused allocation allocates none of its addresses, and the refusal contains the index of the refused address', async () => {
-    const table = await newTable({ data: fromBits([2]) });
-    const before = await table.get('c', KEY);
-    expect(await over(table).allocate([NEXT, 'fd00::2', 'fd00::3'], { hold: HOLD })).toMatchObject({
-      outcome: 'refused',
-      index: 2,
-      code: 'AlreadyAllocated',
-    });
-    expect(await table.get('c', KEY)).toEqual(before);
-  });
-
   test('a release accepts addresses in any spelling, returns them in canonical form, and removes their holds and strikes', async () => {
     const strikes = { once: fromBits([4, 5]), twice: fromBits([4]), last: { atMs: 1, passId: 'p' } };
     const hold = { ...HOLD, items: ['fd00::7', 'fd00::8'] };
@@ -199,14 +188,6 @@ describe('a retry of a request', () => {
     const table = await newTable();
     await over(table).allocate(['fd00::1'], retry);
     expect(await over(table).allocate(['fd00::1'], options)).toMatchObject({ code: 'AlreadyAllocated' });
-  });
-
-  test('without a request id, a second allocation with the same hold does not get the item of the first', async () => {
-    const table = await newTable();
-    const { requestId: _, ...hold } = HOLD;
-    await over(table).allocate(['fd00::1'], { hold });
-    expect(await over(table).allocate(['fd00::1'], { hold })).toMatchObject({ code: 'AlreadyAllocated' });
-    expect(await over(table).allocate([NEXT], { hold })).not.toMatchObject({ items: ['fd00::1'] });
   });
 });
 

@@ -21,12 +21,6 @@ test('a run record contains the ids of only its last eight writes, so that the r
   expect(item?.earlierWrites).toHaveLength(8 * 6);
 });
 
-test('a run record contains only the first twenty findings', async () => {
-  const findings = Array.from({ length: 60 }, (_, n) => ({ type: 'leak' as const, message: `leak ${n}` }));
-  const kept = (await written(aRunRecord(0, { findings })))?.findings;
-  expect(kept).toEqual(findings.slice(0, 20));
-});
-
 test('a run record contains findings that require action before others, and at least one of each type', async () => {
   const of = (type: FindingType, count: number) => Array.from({ length: count }, () => ({ type, message: type }));
   const findings = [...of('leak', 40), ...of('duplicate', 40), ...of('oddProbe', 1)];
