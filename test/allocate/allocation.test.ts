@@ -82,24 +82,6 @@ test('a request that is repeated within a day gets the same answer and writes no
   expect(await world.ask({ items: [NEXT_IP] })).not.toHaveProperty('replayed');
 });
 
-test('a refused request gets upstream’s message, and releases its items', async () => {
-  const world = await anAllocateWorld();
-  await world.store(RANGE_KEYS.nodePorts, { data: fromBits([1]) });
-  const error = { code: 'AlreadyAllocated', message: 'provided port is already allocated' };
-  const request = { items: [NEXT_IP, port(30_002), port(30_001)] };
-  const answer = await world.ask(request);
-  expect(answer).toMatchObject({ outcome: 'refused', error });
-  expect(answer.items).toEqual([
-    { range: IP, outcome: 'refused' },
-    { range: PORT, value: 30_002, outcome: 'refused' },
-    { range: PORT, value: 30_001, outcome: 'refused', error },
-  ]);
-  expect(await world.taken()).toEqual({ '30001': undefined });
-  // The answer to this request id stays a refusal, although the port is free now.
-  await world.store(RANGE_KEYS.nodePorts, { data: fromBits([]) });
-  expect(await world.ask(request)).toEqual({ ...answer, replayed: true });
-});
-
 test.each<[string, Partial<AllocateRequest>, string]>([
   ['a value outside its range', { items: [ip('10.0.1.1')] }, 'NotInRange'],
   ['one value twice', { items: [ip('10.0.0.1'), ip('10.0.0.1')] }, 'AlreadyAllocated'],

@@ -50,16 +50,6 @@ function aStoringProcess({ server, ca, token = 'new' }: { server: string; ca: st
 }
 
 describe('a rotation of the CA or the credential', () => {
-  test('if the certificate of the server does not verify, the probe is repeated with the current kubeconfig', async () => {
-    const server = await serverOf(after);
-    const { stored, pass, probe, reads } = aStoringProcess({ server: server.url, ca: before.ca });
-    await pass(0);
-    stored.ca = before.ca + after.ca;
-    await expect(probe(3_600, server)).resolves.toMatchObject({ status: 200 });
-    await expect(probe(10, server)).resolves.toMatchObject({ status: 200 });
-    expect(reads()).toBe(2);
-  });
-
   test('if the certificate of the server does not verify, a call is repeated with the current kubeconfig in the same pass', async () => {
     const server = await serverOf(after);
     const { stored, pass, reads } = aStoringProcess({ server: server.url, ca: before.ca });

@@ -113,20 +113,6 @@ describe('the connections of a process', () => {
     await expect(connect()).resolves.toBeDefined();
   });
 
-  test.each([
-    { kubeconfig: { file: 'x' }, how: 'by each pass from a file', count: 13 },
-    { kubeconfig: { ssm: '/x' }, how: 'at most once a minute from a store', count: 3 },
-  ])('while an API server refuses the credential, the kubeconfig is read $how', async ({ kubeconfig, count }) => {
-    const { clock, connect, reads } = plain();
-    const spec = aClusterSpec({ kubeconfig });
-    for (let seconds = 0; seconds <= 120; seconds += 10) {
-      clock.nowMs = seconds * 1000;
-      const { kubernetes } = await connect(spec);
-      await expect(kubernetes.get(NAMESPACE)).rejects.toMatchObject({ code: 'Unauthorized' });
-    }
-    expect(reads()).toBe(count);
-  });
-
   describe('a refused credential', () => {
     /** Returns a process, and the requests of a pass of it, after an earlier pass has read the first of these tokens. */
     async function afterOneRead(...tokens: (string | ClusterError)[]) {
