@@ -93,7 +93,7 @@ export function plainValue(data: object): TableValue {
  * Returns a copy of the value in its stored form: undefined fields are dropped, and binary data becomes plain bytes.
  * @throws TableError `Unexpected` for a number that the table would not store exactly.
  */
-export function storedForm(value: TableValue): TableValue {
+function storedForm(value: TableValue): TableValue {
   if (typeof value === 'number') return storedNumber(value);
   if (value === null || typeof value !== 'object') return value;
   if (value instanceof Uint8Array) return new Uint8Array(value);

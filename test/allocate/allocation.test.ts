@@ -199,23 +199,6 @@ test.each<[string, (world: AllocateWorld) => Promise<unknown>]>([
   },
 );
 
-test('a request to release frees only those of its items that are allocated, together with their holds', async () => {
-  const world = await anAllocateWorld();
-  await world.store(RANGE_KEYS.nodePorts, { data: fromBits([1, 2]) });
-  await world.ask({ items: [ip('10.0.0.1')] });
-  const items = [ip('10.0.0.1'), port(30_001), port(30_003), port(80), port(30_001)];
-  const answer = await world.ask({ requestId: 'r2', ...release(...items) });
-  expect(answer.outcome).toBe('done');
-  expect(answer.items).toEqual([
-    { range: IP, value: '10.0.0.1', outcome: 'released' },
-    { range: PORT, value: 30_001, outcome: 'released' },
-    { range: PORT, value: 30_003, outcome: 'free' },
-    { range: PORT, value: 80, outcome: 'notInRange' },
-    { range: PORT, value: 30_001, outcome: 'free' },
-  ]);
-  expect(await world.taken()).toEqual({ '30002': undefined });
-});
-
 test('a release from several ranges returns which items it released and which range refused', async () => {
   const world = await anAllocateWorld();
   await world.store(RANGE_KEYS.primary, { data: fromBits([0]) });

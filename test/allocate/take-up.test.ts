@@ -37,18 +37,6 @@ async function holders({ stored }: AllocateWorld): Promise<Record<string, readon
 const AS_IT_WAS = { '10.0.0.1': 'kbctl-1', '10.0.0.2': 'kbctl-1', '30001': undefined };
 const BEFORE = await holders(await aWorld());
 
-test('a request for a Service gets a held item under a hold of its own, and the earlier hold keeps its other items', async () => {
-  const world = await aWorld();
-  expect(await world.ask({ items: [IP, NEXT_PORT], takeUp: {} })).toMatchObject({
-    outcome: 'done',
-    items: [
-      { value: '10.0.0.1', outcome: 'allocated', hold: { owner: 'r1', takenUpBy: 'any' } },
-      { value: 30_016, outcome: 'allocated' },
-    ],
-  });
-  expect(await world.taken()).toEqual({ ...AS_IT_WAS, '10.0.0.1': 'r1', '30016': 'r1' });
-});
-
 const OWNER_ONLY = { takenUpBy: 'owner' } as const;
 const ENDED = { untilMs: Date.parse('2026-01-01T12:00:00Z') };
 

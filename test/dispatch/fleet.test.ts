@@ -64,12 +64,6 @@ describe('the figures of a cluster for the alarms', () => {
     expect(judge(loop, record)).toMatchObject(expected);
     expect(judge(loop, record, 3_600)).toMatchObject(expected);
   });
-
-  test('a cluster whose spec publishes no endpoints does not count as a cluster without an active lease', () => {
-    const records = { 'kubernetes-service': { ...RECORD, counts: { activeLeases: 0 } } };
-    const moment = { nowMs: 10_000, pausedAll: undefined };
-    expect(healthOf({ ...ENTRY, publishes: false }, records, moment)).toMatchObject(WITH_LEASE);
-  });
 });
 
 describe('the figures of a stack', () => {

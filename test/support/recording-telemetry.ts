@@ -1,7 +1,5 @@
 import type { InvocationLabels, Level, LogFields, SampleName, Telemetry } from '../../lib/telemetry/telemetry.ts';
 
-export type RecordingTelemetry = ReturnType<typeof recordingTelemetry>;
-
 export function recordingTelemetry() {
   /** The counters by `name` or `name{type=value}`. */
   const counters: Record<string, number> = {};
