@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { expect, test } from '@jest/globals';
+import { nextTickMs } from '../../lib/dispatch/due.ts';
 import { LOOPS } from '../../lib/spec/cluster-spec.ts';
 import { unregistered, updateCluster } from '../../lib/table/cluster-registration.ts';
 import {
@@ -25,6 +26,12 @@ test('the clock-driven runner invokes every job once in the given order, starts 
   await runOnSchedules(jobs, clock, signal, async () => void calls.push('additional'));
 
   expect(calls).toEqual(['slow@0', 'fast@0', 'additional', 'fast@10', 'slow@20', 'fast@20', 'fast@30']);
+});
+
+test('the clock-driven runner skips the ticks that are due while a job runs', () => {
+  expect([0, 1, 9_999, 10_000, 25_000].map((nowMs) => nextTickMs(10_000, nowMs))).toEqual([
+    10_000, 10_000, 10_000, 20_000, 30_000,
+  ]);
 });
 
 test('the clock-driven runner does not invoke the remaining jobs if the signal aborts during the first invocations', async () => {

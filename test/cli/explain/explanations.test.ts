@@ -36,7 +36,9 @@ const known = (word: string) => found(explain(word));
 
 test.each([
   ['Full', 'full'],
+  ['DUPLICATE', 'duplicate'],
   [' outofrange ', 'outOfRange'],
+  ['never ran', 'neverRan'],
   ['never-ran', 'neverRan'],
   ['overdue', 'late'],
   ['tls_failure', 'TlsFailure'],

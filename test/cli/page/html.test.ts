@@ -16,10 +16,12 @@ describe('a value in a template', () => {
   test.each([
     ['markup', '<script>alert(1)</script>', '&lt;script&gt;alert(1)&lt;/script&gt;'],
     ['quotes', `" onclick='x'`, '&quot; onclick=&#39;x&#39;'],
+    ['an entity', '&lt;', '&amp;lt;'],
     ['a character that reverses the direction of text', 'a\u202eb', 'a\\u{202e}b'],
     ['a control character', 'a\0b\u0085', 'a\\u{0}b\\u{85}'],
     ['a line break', 'a\nb', 'a\\nb'],
     ['half of a surrogate pair', 'a\ud800b', 'a\ufffdb'],
+    ['letters of any script', 'čaj 茶 🍵', 'čaj 茶 🍵'],
   ])('a value with %s is shown as text', (_, text, markup) => {
     expect(String(html`<p>${text}</p>`)).toBe(`<p>${markup}</p>`);
   });
@@ -31,6 +33,10 @@ describe('a value in a template', () => {
         expect(tagsOf(page)).toEqual(['p title', 'b', 'i', '/i', '/b', '/p']);
       }),
     );
+  });
+
+  test('every invisible character of a value becomes visible', () => {
+    fc.assert(fc.property(markup, (text) => !/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u.test(String(html`${text}`))));
   });
 });
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { Output } from '../../../cli/output.ts';
 import type { ClusterStatus, LoopStatus } from '../../../cli/status/cluster-status.ts';
-import { ago, fleetColumns, RANGE_COLUMNS } from '../../../cli/status/columns.ts';
+import { ago, fleetColumns, loopColumns, RANGE_COLUMNS } from '../../../cli/status/columns.ts';
 import { statusLines } from '../../../cli/status/status-lines.ts';
 import { formatAge, formatDuration } from '../../../lib/util/age.ts';
 import { aClusterStatus, aSlash24, loopsOf, NOW_MS } from '../../support/a-fleet-status.ts';
@@ -28,6 +28,15 @@ describe('the line of a cluster', () => {
     const paused = { untilMs: NOW_MS + 60_000, reason: 'an upgrade', by: 'me', all: false };
     expect(cell('ATTENTION', { health: 'unhealthy', attention, paused })).toBe('paused,leak (3),duplicate');
     expect(cell('ATTENTION', { health: 'paused', attention: [], paused })).toBe('');
+  });
+
+  test('the line and the loops of a cluster without a pass show when its first passes are due', () => {
+    const loops = loopsOf().map((loop, at) => ({ ...loop, firstPassAtMs: NOW_MS + (at + 1) * 30_000 }));
+    expect(cell('ATTENTION', { health: 'unknown', attention: [], loops })).toBe('first passes in 2m');
+    const [, , lastPass] = loopColumns(NOW_MS);
+    expect(loops.map((loop) => lastPass?.text(loop))).toEqual(
+      ['30s', '60s', '90s', '2m'].map((at) => `first pass in ${at}`),
+    );
   });
 
   test('the line of a cluster shows the fullest range, even if less than one per cent of the range is in use', () => {

@@ -40,6 +40,23 @@ describe('a saved range', () => {
     expect(ranges).toEqual([{ ...range, savedAtMs: NOW_MS - MINUTE_MS, ...figures, ...problems, map }]);
   });
 
+  test('each range of the spec is shown, in the order of the keys', () => {
+    const given = {
+      ranges: [
+        saved(nodePorts, aStoredRange([0], { range: '30000-32767' })),
+        saved(secondary, aStoredRange([0], { range: 'fd00::/112' })),
+        saved(primary, aStoredRange([0])),
+      ],
+    };
+    const cluster = aCluster({ serviceClusterIPRanges: ['10.0.0.0/24', 'fd00::/112'] });
+    expect(statusOf({ ...given, cluster }).ranges).toMatchObject([
+      { title: 'cluster IPs', range: '10.0.0.0/24' },
+      { title: 'secondary cluster IPs', range: 'fd00::/112' },
+      { title: 'node ports', range: '30000-32767' },
+    ]);
+    expect(statusOf(given).ranges.map(({ title }) => title)).toEqual(['cluster IPs', 'node ports']);
+  });
+
   test.each([
     ['under another generation of the spec', aStoredRange([0], { allocator: 'table', generation: 1 })],
     ['for another range', aStoredRange([0], { allocator: 'table', range: '10.0.0.0/25' })],
@@ -108,12 +125,18 @@ describe('a range that was changed in the spec', () => {
   const wider = aCluster({ serviceClusterIPRanges: ['10.0.0.0/22'] });
   const before = counted({ allocated: 100, capacity: 254 });
 
-  test('a range that the spec made wider is shown with its old CIDR and figures until a pass has counted the new range', () => {
-    const ranges = [saved(primary, aStoredRange(first(100)))];
-    const status = statusOf({ cluster: wider, ranges, records: before });
-    const specRange = '10.0.0.0/22';
-    expect(status.ranges).toMatchObject([{ range: '10.0.0.0/24', specRange, used: 100, capacity: 254 }]);
-  });
+  test.each([
+    { name: 'wider', cluster: wider },
+    { name: 'wider, in a cluster with allocator: table', cluster: aCluster({ ...wider.spec, allocator: 'table' }) },
+  ])(
+    'a range that the spec made $name is shown with its old CIDR and figures until a pass has counted the new range',
+    ({ cluster }) => {
+      const [specRange] = cluster.spec.serviceClusterIPRanges;
+      const ranges = [saved(primary, aStoredRange(first(100), { allocator: cluster.spec.allocator }))];
+      const status = statusOf({ cluster, ranges, records: before });
+      expect(status.ranges).toMatchObject([{ range: '10.0.0.0/24', specRange, used: 100, capacity: 254 }]);
+    },
+  );
 
   test('a range that was changed in the spec is not shown if the saved ranges were not read', () => {
     const { ranges: _, ...brief } = inputs({ cluster: wider, records: before });
