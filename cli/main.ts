@@ -40,4 +40,4 @@ const exitCode = await runKbctl(process.argv.slice(2), {
 });
 await Promise.all([written(process.stdout), written(process.stderr)]);
 // An unfinished connection would keep the process running.
-process.exit(exitCode);
+process.exit(process.exitCode ?? exitCode);

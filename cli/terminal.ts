@@ -87,11 +87,16 @@ function escaped(text: string, controls: RegExp): string {
 
 let unfinished = 0;
 
-/** Ends the process when the reader closes the output, unless a task must complete. */
+/** Ends the process when the reader closes the output, or when it cannot be written, unless a task must complete. */
 export function endWhenUnread(stream: NodeJS.WriteStream): void {
   stream.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error;
-    if (unfinished === 0) process.exit(EXIT.fine);
+    const isClosed = error.code === 'EPIPE';
+    if (!isClosed && process.exitCode === undefined) {
+      process.exitCode = EXIT.configuration;
+      const fault = `error: The output cannot be written (${error.code}): write it to a place with free space.`;
+      if (stream !== process.stderr) writeLines(process.stderr, [fault]);
+    }
+    if (unfinished === 0) process.exit(isClosed ? EXIT.fine : EXIT.configuration);
   });
 }
 

@@ -125,10 +125,10 @@ async function print<Row extends object>(
   options: ConnectionOptions,
 ): Promise<ExitCode> {
   const nowMs = await cli.nowMs();
-  const statuses =
+  const { clusters: statuses, unreadable } =
     cluster === undefined
-      ? (await statusOfAll(cli, nowMs, 'full')).clusters
-      : [await clusterStatusOf(cli, cluster, nowMs)];
+      ? await statusOfAll(cli, nowMs, 'full')
+      : { clusters: [await clusterStatusOf(cli, cluster, nowMs)], unreadable: [] };
   const read = cluster === undefined ? [] : ((await readCluster?.(cli, cluster, options)) ?? []);
   if ('exitCode' in read) return read.exitCode;
   const items = statuses.flatMap((status) =>
@@ -142,7 +142,13 @@ async function print<Row extends object>(
     none: cluster === undefined ? noneOfAll : none,
     ...cutOf(kind, statuses),
   });
-  return kind === FINDINGS.kind && items.length > 0 ? EXIT.findings : EXIT.fine;
+  // An incomplete list must not look like a whole one, such as "There are no holds".
+  const missing = [
+    ...unreadable,
+    ...statuses.flatMap((status) => status.unreadable.map((message) => ({ name: status.name, message }))),
+  ];
+  for (const { name, message } of missing) cli.output.say(`Cannot read ${name}: ${message}`);
+  return missing.length > 0 || (kind === FINDINGS.kind && items.length > 0) ? EXIT.findings : EXIT.fine;
 }
 
 /** The table keeps only 20 findings of each loop. */

@@ -4,6 +4,7 @@ import { EXIT, type ExitCode, usageError } from '../errors.ts';
 import type { Heartbeat } from '../heartbeat/heartbeat.ts';
 import { type ConnectionOptions, parseDuration, withConnectionOptions } from '../options.ts';
 import { registeredCluster } from '../registered.ts';
+import { completeAlways } from '../terminal.ts';
 
 interface Options extends GlobalOptions, ConnectionOptions {
   readonly address: string;
@@ -65,8 +66,11 @@ async function run(cli: Cli, name: string, options: Options): Promise<ExitCode> 
     say(
       `${name}: refreshing the lease of ${address} (${spec.endpoints.leaseSeconds}s) every ${options.every / 1000}s until Ctrl-C.`,
     );
-    if (!(await keepLease(agent, cli.signal))) return EXIT.fine;
-    return await deregisterSelf({ environment, cluster: name, address, say });
+    // An output that cannot be written, as to a reader that Ctrl-C ended too, must not leave the address published.
+    return await completeAlways(async () => {
+      if (!(await keepLease(agent, cli.signal))) return EXIT.fine;
+      return deregisterSelf({ environment, cluster: name, address, say });
+    });
   } finally {
     await close();
   }

@@ -7,6 +7,7 @@ import type { Act, Cli, GlobalOptions } from '../cli.ts';
 import { EXIT, usageError } from '../errors.ts';
 import { type ListenAddress, parseListenAddress } from '../listen.ts';
 import { parsePort } from '../options.ts';
+import { completeAlways } from '../terminal.ts';
 
 interface Options extends GlobalOptions {
   readonly filename?: string;
@@ -85,7 +86,8 @@ async function runTable(cli: Cli, { filename, kubeconfig, context, admission, de
   cli.output.say(`serving the clusters of ${opened.title}`);
   const advice = await opened.adviceOnTtl();
   if (advice !== undefined) cli.output.say(advice);
-  await serveTable(opened, cli.options, { listen, ended: cli.ended });
+  // A full disk of the log must not end the loops.
+  await completeAlways(() => serveTable(opened, cli.options, { listen, ended: cli.ended }));
   cli.output.say('ended; the endpoints are unchanged.');
   return EXIT.fine;
 }

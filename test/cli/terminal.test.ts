@@ -1,3 +1,6 @@
+import { spawnSync } from 'node:child_process';
+import { openSync } from 'node:fs';
+import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { describe, expect, test } from '@jest/globals';
 import { InvalidArgumentError } from 'commander';
@@ -9,7 +12,7 @@ import type { Terminal } from '../../cli/terminal.ts';
 import { type Column, textTable } from '../../cli/text-table.ts';
 import { HOLD_OWNER } from '../../lib/range/hold.ts';
 import { NOW_MS } from '../support/a-fleet-status.ts';
-import { filesInRepository, readInRepository } from '../support/repository.ts';
+import { filesInRepository, REPOSITORY, readInRepository } from '../support/repository.ts';
 
 const HOSTILE = [
   'red \u001b[31mfor ever',
@@ -72,6 +75,16 @@ describe('JSON and YAML output', () => {
       expect(read).toEqual({ apiVersion: 'kbctl/v1', kind: 'Thing', items, keyed });
     },
   );
+});
+
+test('a command fails without a stack trace if the disk of its output is full', () => {
+  const stdio = ['ignore', openSync('/dev/full', 'w'), 'pipe'] as const;
+  const { status, stderr } = spawnSync(process.execPath, [join(REPOSITORY, 'cli/kbctl.mjs'), 'explain'], {
+    stdio: [...stdio],
+    encoding: 'utf8',
+  });
+  expect(stderr).toBe('error: The output cannot be written (ENOSPC): write it to a place with free space.\n');
+  expect(status).toBe(3);
 });
 
 test('only cli/terminal.ts writes to a terminal', () => {

@@ -49,7 +49,7 @@ async function lastToClaim(): Promise<KbctlProcess> {
   return found;
 }
 
-test('two processes share the ticks of a table, and one runs all ticks after the other is killed', async () => {
+test('two processes share the ticks of a table, and one runs all ticks after the other is killed and the reader of its log ends', async () => {
   processes = [start(), start()];
   await Promise.all(processes.map((one) => one.untilItPrints(/serving the clusters of table/)));
   await eventually(async () => expect(await published(apiserver)).toMatchObject({ endpoints: [ADDRESS] }));
@@ -62,6 +62,10 @@ test('two processes share the ticks of a table, and one runs all ticks after the
 
   const survivor = await lastToClaim();
   await survivor.untilItPrints(/"message":"pass succeeded".*"loop":"kubernetes-service".*created endpoints/);
+
+  survivor.child.stdout?.destroy();
+  await apiserver.request('DELETE', ENDPOINTS_PATH);
+  await eventually(async () => expect(await published(apiserver)).toMatchObject({ endpoints: [ADDRESS] }));
   expect(await survivor.end('SIGTERM')).toMatchObject({
     code: 0,
     stderr: expect.stringMatching(/ended; the endpoints are unchanged\.\n$/),

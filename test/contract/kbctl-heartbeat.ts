@@ -58,6 +58,17 @@ export function describeHeartbeat(world: () => KbctlWorld): void {
     expect(stderr).toContain(`${OWN} is removed from the endpoints.\n`);
   });
 
+  test('an agent whose output has lost its reader removes its address when it ends', async () => {
+    const running = world().spawn(['heartbeat', CLUSTER, '--address', OWN, '--every', '1s']);
+    afterThisTest(() => running.end('SIGKILL'));
+    await running.untilItPrints(HELD);
+    await world().runAllLoops();
+    expect(published()).toContain(OWN);
+    running.child.stderr?.destroy();
+    expect(await running.end('SIGTERM')).toMatchObject({ code: 0 });
+    expect(published()).not.toContain(OWN);
+  });
+
   test('the address of an ended agent is removed from the endpoints, and no tick publishes it again', async () => {
     expect(published()).not.toContain(OWN);
     expect(await leaseOf(OWN)).toMatchObject({ source: 'agent', seenDown: true });

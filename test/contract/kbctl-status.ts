@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, test } from '@jest/globals';
+import { CLUSTERS } from '../../lib/table/clusters.ts';
 import { NAMESPACES } from '../../local/stand-in/resources.ts';
 import { CLUSTER, documentIn, expectPrinted, type KbctlWorld, ran } from '../support/kbctl-world.ts';
 
@@ -124,6 +125,27 @@ export function describeStatus(world: () => KbctlWorld): void {
     await world().runAllLoops();
     expect(await status()).toContain('\nWould write\n- system-namespaces: would create Namespace kube-node-lease\n');
     await world().register();
+    await world().runAllLoops();
+  });
+
+  test('kbctl get fails and names the items that it cannot read, because a later version wrote them', async () => {
+    const { table } = world();
+    const runs = { cluster: CLUSTER, key: 'runs/cluster-ip-repair', schema: 99, value: {} };
+    await table.put(runs, await table.get(CLUSTER, runs.key));
+    await table.put({ ...runs, cluster: CLUSTERS, key: 'later-1' }, undefined);
+    const own = `Cannot read ${CLUSTER}: Item ${CLUSTER}/${runs.key} has schema 99`;
+    const other = `Cannot read later-1: Item ${CLUSTERS}/later-1 has schema 99`;
+    const ofOne = { code: 1, stderr: expect.stringContaining(own) };
+    expect(await world().kbctl(['get', 'findings', CLUSTER])).toMatchObject(ofOne);
+    const { code, stderr } = await world().kbctl(['get', 'findings']);
+    expect([code, stderr]).toEqual([1, expect.stringContaining(other)]);
+    for (const [cluster, key] of [
+      [CLUSTER, runs.key],
+      [CLUSTERS, 'later-1'],
+    ] as const) {
+      const item = await table.get(cluster, key);
+      if (item !== undefined) await world().removeItem(item);
+    }
     await world().runAllLoops();
   });
 

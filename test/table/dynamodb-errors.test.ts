@@ -18,6 +18,7 @@ function answered(name: string, { status, attempts = 2, fault = 'client', messag
 
 const unsent = Object.assign(new Error('no route'), { $metadata: { attempts: 3 } });
 const refusedConnection = Object.assign(new Error('no route'), { code: 'ECONNREFUSED', $metadata: { attempts: 3 } });
+const notJson = Object.assign(new SyntaxError('<'), { $metadata: { attempts: 1, httpStatusCode: 404 } });
 const WHAT = 'dynamodb:PutItem on table "t" in region r';
 
 interface Call {
@@ -55,6 +56,7 @@ describe('the error of a call to the table', () => {
     ['a thrown value that is not an error', null, 'Unexpected', ' failed with unknown error; see the cause.'],
     ['an unsent throttling', unsentThrottling, 'Throttled', failedWith('ThrottlingException', 'unknown', THROTTLED)],
     ['an answer of 500', internal, 'Unavailable', failedWith('Internal', 2, READ_AGAIN)],
+    ['an answer that is no JSON', notJson, 'Unavailable', ` failed (SyntaxError, attempts: 1)${READ_AGAIN}${VPC}`],
     ['no answer', refusedConnection, 'Unavailable', ` failed (ECONNREFUSED, attempts: 3)${READ_AGAIN}${VPC}`],
   ])('a call to the table fails with a code and a message after %s', (_, error, code, message) => {
     expect(errorOf(error)).toMatchObject({ code, message: `${WHAT}${message}`, cause: error });
@@ -65,6 +67,8 @@ describe('the error of a call to the table', () => {
     const message =
       'Table "t" was not found in region r (dynamodb:PutItem): deploy the stack that creates it, or correct the name or the region.';
     expect(errorOf(error)).toMatchObject({ code: 'TableMissing', message, cause: error });
+    const call = { action: 'dynamodb:GetItem', tableName: 't', region: 'r', endpoint: 'http://scylla:8000' } as const;
+    expect(tableErrorOf(error, call).message).toContain('create it (docs/installing.md)');
   });
 
   test.each([

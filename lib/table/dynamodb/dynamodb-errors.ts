@@ -33,7 +33,7 @@ function messageOf(code: SdkErrorCode, name: string, error: unknown, call: Faile
   const outcome = READS.has(action) ? '' : 'it may or may not have happened; ';
   switch (code) {
     case 'TableMissing':
-      return `Table "${tableName}" was not found in region ${region} (${action}): deploy the stack that creates it, or correct the name or the region.`;
+      return `Table "${tableName}" was not found in region ${region} (${action}): ${endpoint === undefined ? 'deploy the stack that creates it' : 'create it (docs/installing.md)'}, or correct the name or the region.`;
     case 'AccessDenied':
       return isNotAuthenticated(error)
         ? `${what} could not be authenticated (${name}): give this process valid AWS credentials.`
@@ -42,8 +42,11 @@ function messageOf(code: SdkErrorCode, name: string, error: unknown, call: Faile
       return `${what} was refused: the item is larger than the ${MOST_ITEM_BYTES / 1024} KB that the table takes.`;
     case 'Throttled':
       return `${failed}: ${outcome}try again in a moment; if this continues, raise the capacity limits of the table or of the account.`;
-    case 'Unavailable':
-      return `${failed}: ${outcome}try again.${httpStatusOf(error) === undefined ? checkNetwork(region, endpoint) : ''}`;
+    case 'Unavailable': {
+      // Another server than DynamoDB may answer with a text that is no JSON.
+      const isFromTable = httpStatusOf(error) !== undefined && name !== 'SyntaxError';
+      return `${failed}: ${outcome}try again.${isFromTable ? '' : checkNetwork(region, endpoint)}`;
+    }
     case 'DeadlineExceeded':
       return `${what} was aborted at its deadline: ${outcome}try again.`;
     case 'Unexpected':
