@@ -20,6 +20,8 @@ describe('a cluster spec', () => {
     apiServers: [{ kind: 'shared', probe: { path: '/readyz', authenticate: false }, ...stored }],
   });
   const [OF_GROUP, OF_SERVICE] = [{ targetGroupArn: TARGET_GROUP }, { serviceRef: SERVICE_REF }];
+  const SHARED = { address: '203.0.113.10', kind: 'shared' };
+  const PROBE_BY_URL = { url: 'https://10.1.0.4:6443/livez', serverName: 'kubernetes', authenticate: true };
   const RANGES = ['10.0.0.0/16', 'fd00::/112'];
   const ports = (serviceNodePortRange: unknown) => ({ serviceNodePortRange });
   const extra = (port: object) => ({ service: { extraPorts: [{ name: 'metrics', port: 9443, ...port }] } });
@@ -32,6 +34,21 @@ describe('a cluster spec', () => {
     ['a Service', { apiServers: [OF_SERVICE] }, ofHost({ ...OF_SERVICE, host: 'service tenants/prod' })],
     ['ranges', { serviceClusterIPRange: ['10.0.0.9/16', 'FD00:0::/112'] }, { serviceClusterIPRanges: RANGES }],
     ['a number of node ports', ports(' 30000+999 '), ports('30000-30999')],
+    [
+      'the URL of a probe',
+      { apiServers: [{ ...SHARED, probe: PROBE_BY_URL }] },
+      { apiServers: [{ ...SHARED, probe: { ...PROBE_BY_URL, path: '/readyz' } }] },
+    ],
+    [
+      'a probe of a Service',
+      { apiServers: [{ ...OF_SERVICE, probe: { serverName: 'kubernetes' } }] },
+      ofHost({ ...OF_SERVICE, probe: { path: '/readyz', serverName: 'kubernetes', authenticate: false } }),
+    ],
+    [
+      'the path of a probe',
+      { apiServers: [{ host: 'a.example', probe: { path: '/healthz?verbose' } }] },
+      ofHost({ host: 'a.example', probe: { path: '/healthz?verbose', authenticate: false } }),
+    ],
     ['an extra port', extra({}), extra({ protocol: 'TCP', targetPort: 9443 })],
     ['an empty node port range', ports(''), ports('30000-32767')],
     ['one node port as a number', ports(30080), ports('30080-30080')],
