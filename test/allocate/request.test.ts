@@ -49,6 +49,7 @@ test.each(['', '-a', 'a.', 'a b', 'a\n', 'é', 'x'.repeat(10_240)])('the owner o
 });
 
 test.each<[string, unknown, string]>([
+  ['that is not an object', 'allocate', 'the event is not of type object'],
   ['without an id', { ...good, requestId: undefined }, 'requestId is not of type string'],
   ['with an id of 64 letters', { ...good, requestId: 'x'.repeat(64) }, 'requestId is not 1 to 63 of A-Z'],
   ['with another operation', { ...good, operation: 'take' }, 'operation is none of allocate, release, lookUp'],
@@ -60,6 +61,7 @@ test.each<[string, unknown, string]>([
     'items.0 needs either "value", an address or port, or "next"',
   ],
   ['with a port as text', forItem('servicenodeports', { value: '30080' }), 'items.0.value is not the number of a port'],
+  ['with an address as a number', forItem('serviceips', { value: 1 }), 'items.0.value is not the text of an address'],
   ['with a count of 257', { ...good, items: [{ ...NEXT, count: 257 }] }, 'items.0.count is above 256'],
   ['with an unknown field', { ...good, holder: 'a' }, '"holder" is not known'],
   ['with a hold that has no owner', { ...good, hold: {} }, 'hold.owner is not of type string'],
