@@ -31,8 +31,8 @@ export interface CallOptions {
 
 export interface AnsweredCall extends ApiReply {
   /**
-   * The body of a streamed request that succeeded with protobuf. `body` is then empty. If the stream is incomplete, it throws
-   * a `ClusterError`.
+   * The body of a streamed request that succeeded with protobuf. `body` is then empty. The iteration throws a
+   * `ClusterError` if the reply is incomplete.
    */
   readonly stream?: AsyncIterable<Uint8Array>;
   /** True if an earlier attempt may have been carried out although its reply was lost. */
@@ -49,24 +49,30 @@ type SendCall = (
 
 const FIRST_WAIT_MS = 200;
 const LONGEST_WAIT_MS = 5_000;
-/** The longest `Retry-After` that a call obeys. After a longer one the call fails, and the next pass tries again. */
+/**
+ * The longest `Retry-After` that a call obeys. If a server requests a longer wait, the call fails, and the next pass
+ * tries again.
+ */
 const LONGEST_RETRY_AFTER_MS = 10_000;
 /** The time limit of each attempt. The deadline may end it earlier. */
 const TRY_MS = 10_000;
-/** The time limit of a streamed reply, which is half of the time limit of a repair pass. */
+/** The time limit of a streamed reply: half of the time limit of a repair pass. */
 const STREAM_MS = 60_000;
 
 interface Failure {
   readonly error: ClusterError;
-  /** Absent if the call must not be retried. `mayHaveHappened`: the server may have carried the request out. */
+  /**
+   * The conditions of a retry. Absent if the call must not be retried. `mayHaveHappened`: the server may have carried
+   * out the request.
+   */
   readonly retry?: { readonly mayHaveHappened: boolean; readonly afterMs: number };
 }
 
 /**
- * Sends calls until the deadline. Retries after a 429 (when `Retry-After` allows), a 5xx, or a network fault other than a
- * connection timeout. A retry is safe for every call of a `ClusterPort`, including writes: a create contains a name, an update
- * and a delete contain the version that was read, and a repeated merge patch has no further effect. Only the answer to the second
- * attempt may differ, which `afterLostReply` reports.
+ * Sends calls until the deadline. Retries after a 429 (when `Retry-After` allows), a 5xx, or a network fault other than
+ * a connection timeout. A retry is safe for every call of a `ClusterPort`, including writes: a create contains a name,
+ * an update and a delete contain the version that was read, and a repeated merge patch has no further effect. Only the
+ * answer to the second attempt may differ. `afterLostReply` reports this.
  *
  * Returns any reply from 200 to 499 except 429. Throws `Throttled`, `Unavailable`, `TlsFailure`, `DeadlineExceeded`.
  */
@@ -123,7 +129,7 @@ async function tryOnce(
   }
 }
 
-/** Yields the body as it arrives. Does not retry, because the caller may already have used the first part. */
+/** Yields the body as it arrives. Does not retry, because the caller may already have used the bytes that arrived. */
 async function* arriving(body: HttpReply['body'], failureOf: (error: unknown) => Failure): AsyncGenerator<Uint8Array> {
   try {
     yield* body;

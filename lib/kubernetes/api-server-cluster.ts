@@ -128,7 +128,7 @@ function listPath(kind: Kind, namespace: string | undefined, query: Query): stri
   return `${collectionPath(kind, namespace)}${text && `?${text}`}`;
 }
 
-/** Returns the uid and the resourceVersion of an object that was read. They are the condition of its write. */
+/** Returns the uid and the resourceVersion of an object that was read. A write of the object is conditional on both. */
 function requireRead({ metadata: { uid, resourceVersion } }: KubernetesObject, ref: ObjectRef) {
   if (uid && resourceVersion) return { uid, resourceVersion };
   throw new TypeError(`${describeRef(ref)} was not read: a write needs its uid and resourceVersion`);

@@ -46,24 +46,24 @@ export interface ClusterPort {
   /** Returns a list, which must fit in one small reply. A label selector is, for example, `kubernetes.io/service-name=kubernetes`. */
   list<T extends KubernetesObject>(kind: Kind, namespace: string | undefined, labelSelector?: string): Promise<T[]>;
   create<T extends KubernetesObject>(object: T): Promise<CreateResult<T>>;
-  /** Replaces the whole object. `object.metadata.resourceVersion` must be the one that was read. */
+  /** Replaces the whole object. `object.metadata.resourceVersion` must be the version that was read. */
   update<T extends KubernetesObject>(object: T): Promise<UpdateResult<T>>;
   /** Applies a JSON merge patch (RFC 7396). */
   mergePatch<T extends KubernetesObject>(ref: ObjectRef, patch: Json): Promise<PatchResult<T>>;
   /** Deletes an object if it has not changed since it was read. `object.metadata` must contain uid and resourceVersion. */
   delete(object: KubernetesObject): Promise<DeleteResult>;
   /**
-   * Iterates over all Services of one consistent snapshot in the order of the API, in batches as the list arrives. If the list is
-   * incomplete, the iteration throws, and the caller must discard the Services.
-   * @param selection the Services that the API server may omit: with `withClusterIPs`, those without a cluster IP; with
-   * `withNodePorts`, those whose type has no node ports
+   * Iterates over all Services of one consistent snapshot in the order of the API, in batches as the list arrives. If
+   * the list is incomplete, the iteration throws, and the caller must discard the Services.
+   * @param selection the Services that the API server may omit: with `withClusterIPs`, Services without a cluster IP;
+   * with `withNodePorts`, Services of a type that has no node ports
    */
   services(selection?: ServiceSelection): AsyncIterable<readonly ServiceClaim[]>;
-  /** Iterates over all IPAddresses as `services` does. Throws `Rejected` for Kubernetes before 1.33. */
+  /** Iterates over all IPAddresses in the same way as `services`. Throws `Rejected` for Kubernetes before 1.33. */
   ipAddresses(): AsyncIterable<readonly IPAddressRecord[]>;
   /**
-   * Returns the earliest time that the replies so far state in their `Date`, in ms; `undefined` if none has one. API servers behind
-   * one address may have different clocks.
+   * Returns the earliest time in the `Date` headers of the replies so far, in ms; `undefined` if no reply has this
+   * header. API servers behind one address may have different clocks.
    */
   servedAtMs(): number | undefined;
   /** Returns whether the API server allows this caller the verb on all objects of a kind that has no namespace. */
@@ -95,8 +95,8 @@ export interface ControlPlane {
   /** A hash of the URL and the CA in the kubeconfig. */
   readonly id: string;
   /**
-   * Returns true if the kubeconfig leads to this control plane, and the pass sent all of its requests to it. Reads the
-   * kubeconfig again if the last read is older than `maxAgeMs`. Throws a `ClusterError`.
+   * Returns true if the kubeconfig leads to this control plane, and this control plane received all requests of the
+   * pass. Reads the kubeconfig again if the last read is older than `maxAgeMs`. Throws a `ClusterError`.
    */
   readonly confirm: (maxAgeMs: number) => Promise<boolean>;
 }
@@ -134,7 +134,10 @@ export async function resultOrFault<Result>(call: Promise<Result>): Promise<Resu
   });
 }
 
-/** Returns whether the role of the caller does not allow the call for the kind. An admission policy refuses single objects. */
+/**
+ * Returns true if the caller's role does not allow the call for any object of the kind. Returns false if an admission
+ * policy refused a single object.
+ */
 export function isFaultOfKind({ code, message }: ClusterError): boolean {
   return code === 'Forbidden' && / cannot [a-z]+ resource "/.test(message);
 }
@@ -198,14 +201,20 @@ export interface ProbeTarget extends Omit<ProbeSpec, 'url' | 'path' | 'authentic
    * kubeconfig. A token of AWS STS is sent only to the server that is its audience.
    */
   readonly authenticate: boolean | 'atKubeconfigHost';
-  /** True if the URL has the address of a single server and not of a load balancer. The connection may then be kept. */
+  /**
+   * True if the URL has the address of a single server and not of a load balancer. The next probe may then use the same
+   * connection.
+   */
   readonly isOneServer?: true;
 }
 
 /** Probes a target. A probe ends at its own time limit, or earlier when `signal` aborts. */
 export type Prober = (target: ProbeTarget, signal?: AbortSignal) => Promise<ProbeReply>;
 
-/** Returns the canonical addresses of all A and AAAA records of a host; `undefined` if the look-up failed or was ended. */
+/**
+ * Returns the canonical addresses of all A and AAAA records of a host; `undefined` if the look-up failed or was
+ * aborted.
+ */
 export type HostResolver = (host: string, signal?: AbortSignal) => Promise<readonly string[] | undefined>;
 
 export interface FoundAddresses {

@@ -13,8 +13,9 @@ const VALID_MS = TOKEN_SECONDS * 1000;
 const RENEW_AFTER_MS = 0.8 * VALID_MS;
 
 /**
- * Returns access to an API server with tokens, which are sent only to that server. No token is requested before the server,
- * its address and its CA were checked. Throws the error of `requestToken`, or `BadKubeconfig` for an unusable server or CA.
+ * Returns access to an API server with tokens. The tokens are sent only to that server. Checks the server, its address
+ * and its CA before it requests a token. Throws the error of `requestToken`, or `BadKubeconfig` for an unusable server
+ * or CA.
  * @param requestToken requests a token for {@link TOKEN_SECONDS}
  */
 export async function webIdentityAccess(
@@ -86,7 +87,7 @@ export function renewedToken(requestToken: () => Promise<string>, nowMs: () => n
   };
 }
 
-/** The time at which a credential expires, without the credential. */
+/** The time at which a credential expires. Does not contain the credential. */
 export interface CredentialEnd {
   readonly what: 'token' | 'client certificate';
   readonly endsMs: number;
@@ -95,7 +96,10 @@ export interface CredentialEnd {
 
 const SOON_MS = 7 * 24 * 60 * 60_000;
 
-/** Returns when the token and the client certificate expire. Omits opaque tokens, and credentials that renew themselves. */
+/**
+ * Returns when the token and the client certificate expire. Omits opaque tokens, and credentials that are renewed
+ * automatically.
+ */
 export async function credentialEnds(access: ApiServerAccess): Promise<readonly CredentialEnd[]> {
   if (access.isIssuedForServer) return [];
   const headers = await access.authHeaders();

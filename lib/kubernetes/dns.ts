@@ -76,7 +76,10 @@ export const remoteLookup: LookupFunction = (hostname, options, callback) => {
   );
 };
 
-/** Returns the IPv4 and IPv6 addresses of a host. If the look-up of one kind fails, those of the other kind suffice to connect. */
+/**
+ * Returns the IPv4 and IPv6 addresses of a host. If the look-up of one kind fails, the addresses of the other kind
+ * suffice to connect.
+ */
 async function recordsOf(host: string): Promise<LookupAddress[]> {
   const resolver = new Resolver(QUERIES);
   const [ipv4, ipv6] = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)]);
@@ -87,7 +90,7 @@ async function recordsOf(host: string): Promise<LookupAddress[]> {
   if (found.length > 0) return found.slice(0, MOST_RECORDS);
   const failures = [ipv4, ipv6].flatMap((each) => (each.status === 'rejected' ? [each.reason] : []));
   const failure = failures.find((each) => !NO_SUCH_RECORD.has(each.code)) ?? failures[0];
-  // `dns.lookup` uses the same two codes. By these codes, callers know that no request was sent.
+  // `dns.lookup` uses the same two codes. They show the callers that no request was sent.
   const code = NO_SUCH_RECORD.has(failure?.code) ? 'ENOTFOUND' : 'EAI_AGAIN';
   throw Object.assign(new Error(`look-up of ${host}: ${failure?.code ?? 'no record'}`, { cause: failure }), { code });
 }

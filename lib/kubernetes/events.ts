@@ -11,13 +11,15 @@ type EventObject = WholeObject<EventsV1Event>;
 
 interface EventWrite {
   readonly object: EventObject;
-  /** The sighting that the run record gets if the write fails. Absent for a first sighting, so that the next pass tries again. */
+  /**
+   * The entry for the run record if the write fails. Absent for a new event, so that the next pass creates the event.
+   */
   readonly ifUnwritten: EventSighting | undefined;
 }
 
 export interface EventPlan {
   readonly writes: readonly EventWrite[];
-  /** The sightings for the run record, by event name, if every write succeeds. */
+  /** The entries for the run record if every write succeeds, by event name. */
   readonly sightings: Readonly<Record<string, EventSighting>>;
   readonly dropped: number;
 }
@@ -27,7 +29,7 @@ export interface EventPlanInput {
   readonly loop: Loop;
   /** The reporting instance, which is the same for every process of a stack. It is cut at 128 bytes, the limit of the API. */
   readonly instance: string;
-  /** The sightings of the loop's last pass. */
+  /** The entries in the run record of the loop's last pass, by event name. */
   readonly previous: Readonly<Record<string, EventSighting>>;
   readonly nowMs: number;
   readonly cap: number;
@@ -35,7 +37,10 @@ export interface EventPlanInput {
 
 /** The interval of repeated events, as in client-go's `tools/events`. */
 const REPEAT_MS = 30 * 60_000;
-/** An API server deletes an event after an hour (`--event-ttl`), so the next sighting after that creates a new event. */
+/**
+ * An API server deletes an event after an hour (`--event-ttl`), so a pass that reports the finding later creates a new
+ * event.
+ */
 const FORGET_AFTER_MS = 60 * 60_000;
 const MOST_SIGHTINGS = 300;
 const LONGEST_NOTE = 1_024;
@@ -43,9 +48,10 @@ const LONGEST_INSTANCE = 128;
 const LONGEST_NAME = 253;
 
 /**
- * Plans the events that a pass writes. Findings with the same object, reason and note share one event. The first sighting
- * creates the event. The second sighting writes its series, and later ones write the series every 30 minutes. Events are
- * dropped beyond the cap for a pass, and beyond the 300 that are remembered.
+ * Plans the events that a pass writes. Findings with the same object, reason and note share one event. The first pass
+ * that reports these findings creates the event. The second pass writes the event's series, and later passes write the
+ * series every 30 minutes. Drops events beyond the cap of a pass, and new events if the run record has no room
+ * (`MOST_SIGHTINGS`).
  */
 export function planEvents(input: EventPlanInput): EventPlan {
   const { previous, nowMs, cap } = input;
@@ -76,7 +82,7 @@ function isDue(previous: EventSighting | undefined, nowMs: number): boolean {
   return previous === undefined || previous.count === 1 || nowMs - previous.lastWrittenAtMs >= REPEAT_MS;
 }
 
-/** Returns the sightings of the last hour that this pass did not see, the latest first. */
+/** Returns the entries of the last hour whose findings this pass did not report. The latest entry comes first. */
 function latestUnseen(previous: EventPlanInput['previous'], seen: ReadonlyMap<string, unknown>, nowMs: number) {
   return Object.entries(previous)
     .filter(([name, { lastSeenAtMs }]) => !seen.has(name) && nowMs - lastSeenAtMs <= FORGET_AFTER_MS)
@@ -140,8 +146,8 @@ export interface EventsReport {
   /** One error per event that could not be written. These errors never fail the pass. */
   readonly errors: readonly unknown[];
   /**
-   * The sightings for the run record. For an event that could not be written, they keep the count and the write time from before
-   * this pass, so that the next pass writes the event again.
+   * The entries for the run record. The entry of an event that could not be written keeps the count and the write time
+   * from before this pass, so that the next pass writes the event again.
    */
   readonly sightings: Readonly<Record<string, EventSighting>>;
 }
@@ -198,7 +204,7 @@ async function writeEvent(port: ClusterPort, event: EventObject): Promise<EventO
       return 'dropped';
     case 'alreadyExists':
       // An earlier pass wrote this event, or this pass did and the reply was lost. If the event was deleted meanwhile,
-      // the next sighting creates it again.
+      // the next pass that reports the finding creates it again.
       return continueSeries(port, event);
     case 'invalid':
       throw refusedEvent(`event ${event.metadata.name}`, result.message);

@@ -2,8 +2,8 @@ import { isRecord, type JsonRecord } from '../util/values.ts';
 import type { Kind } from './cluster-port.ts';
 
 /**
- * The types of the fields that passes read. `[]` are the items of a list, and `!` marks a required field. An API server answers no
- * other types, but a proxy may.
+ * The types of the fields that passes read. `[]` stands for the items of a list, and `!` marks a required field. API
+ * servers send no other types, but a proxy may.
  */
 const TYPES: Readonly<Partial<Record<Kind, Readonly<Record<string, 'object' | 'text'>>>>> = {
   Service: { spec: 'object', 'spec.clusterIP': 'text', 'spec.clusterIPs.[]': 'text', 'spec.ports.[]': 'object' },

@@ -33,7 +33,10 @@ export interface HttpReply {
   readonly body: Body;
 }
 
-/** Idle connections are closed later than two ticks of kubernetes-service, and earlier than load balancers drop them (60 s). */
+/**
+ * Idle connections stay open for longer than two ticks of kubernetes-service, but not until load balancers drop them
+ * (60 s).
+ */
 const KEEP_ALIVE_MS = 30_000;
 /** The time limit for TCP connect and TLS handshake. It allows for one lost SYN, which is sent again after one second. */
 const CONNECT_TIMEOUT_MS = 3_000;
@@ -45,8 +48,8 @@ const LARGEST_HEADERS = 16 * 1024;
  */
 const MOST_TICKETS = 16;
 /**
- * The maximum number of TLS secrets that OpenSSL may report for one connection. A handshake has up to six, and a key update of TLS 1.3 adds
- * one or two. Servers update keys after millions of records at the earliest.
+ * The maximum number of TLS secrets that OpenSSL may report for one connection. A handshake has up to six secrets, and
+ * a key update of TLS 1.3 adds one or two. Servers update keys after millions of records at the earliest.
  */
 const MOST_SECRETS = 32;
 /** The maximum number of replies with a status of 1xx to one request. Kubernetes sends none; proxies send a few. */
@@ -174,8 +177,8 @@ function endInSilence(reply: IncomingMessage): void {
 }
 
 /**
- * Returns the options with which `node:tls` verifies that a certificate is for this name. SNI cannot contain an address, nor a
- * final dot, which servers in Go refuse.
+ * Returns the options with which `node:tls` verifies that a certificate is for this name. SNI cannot contain an
+ * address. It is sent without a final dot, because servers in Go refuse names with a final dot.
  */
 function verifiedAs(name: string): Pick<ConnectionOptions, 'servername' | 'checkServerIdentity'> {
   if (isIP(name) === 0) return { servername: name.replace(/\.$/, '') };

@@ -34,11 +34,11 @@ const LONGEST_BODY = 4_096;
 const SHORT_KEYS = 'X25519:P-256:P-384';
 
 /**
- * Returns a prober that uses the kubeconfig's CA. It sends the credential only if the target requests it and the certificate
- * is verified. An answer on a kept connection counts only if it is 200, because a dropped connection would look like a silent
- * server. Otherwise the probe is repeated on a new connection. A timeout that the end of the pass caused does not count as
- * silence. If this process was busy during the probe, for example with a long reply of another cluster, the prober probes
- * once more.
+ * Returns a prober that uses the kubeconfig's CA. It sends the credential only if the target requests it and the
+ * certificate is verified. An answer on the connection of an earlier probe counts only if it is 200, because a dropped
+ * connection would look like a silent server. Otherwise the probe is repeated on a new connection. A timeout that the
+ * end of the pass caused does not count as silence. If this process was busy during the probe, for example with a long
+ * reply of another cluster, the prober probes once more.
  */
 export function httpsProber(given: HttpsProberOptions): Prober {
   const options = { measureLag, ...given };
@@ -106,8 +106,9 @@ async function ask(target: ProbeTarget, options: Options, signal: AbortSignal): 
     const known = await kept.askKept(key, askBriefly);
     return known ?? (await kept.askNew(key, new HttpClient(url.origin, { tls: short, lookup, connections: 1 }), askOn));
   } catch (error) {
-    // The server sends an alert if it supports none of the key exchange groups in `SHORT_KEYS`. Then the probe is repeated with the
-    // default groups. A certificate is not verified again, because a long chain takes half a second of CPU time.
+    // The server sends an alert if it supports none of the key exchange groups in `SHORT_KEYS`. Then the probe is
+    // repeated with the default groups. A probe that failed because of the certificate is not repeated, because a long
+    // chain takes half a second of CPU time.
     if (!isTlsAlert(error)) throw error;
     return askOnce(tls);
   }

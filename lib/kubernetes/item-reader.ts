@@ -6,8 +6,9 @@ import type { ProtobufReader } from './protobuf.ts';
 import { OverBound } from './reply-bounds.ts';
 
 /**
- * Reads the objects of one kind. Only the fields that an item keeps are read, and only they have bounds: other fields of any size
- * are skipped. A value of the wrong type is an error and gets no default, because an address that is not read would count as free.
+ * Reads the objects of one kind. Reads only the fields of an `Item`, and limits only their size. Skips other fields of
+ * any size. A value of the wrong type is an error and is not replaced by a default, because an address that is not read
+ * would count as free.
  */
 export interface ItemReader<Item> {
   readonly kind: Kind;

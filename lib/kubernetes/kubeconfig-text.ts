@@ -31,7 +31,10 @@ export function badKubeconfig(source: KubeconfigSource, problem: string, remedy:
   return new ClusterError('BadKubeconfig', `${source.name}: ${problem}. ${remedy}.`);
 }
 
-/** Reads a file beside the kubeconfig, but at most one byte more than the limit, because a file may be endless. */
+/**
+ * Reads a file that a kubeconfig names, or the kubeconfig. Reads at most one byte more than the limit, because a file
+ * may be endless.
+ */
 export async function readFile(file: string, source: KubeconfigSource): Promise<Buffer> {
   const path = resolve(source.folder, file);
   try {
@@ -83,8 +86,8 @@ const mapWithoutMerge = {
 const SCHEMA = yaml.CORE_SCHEMA.withTags(yaml.boolYaml11Tag, binaryText, mapWithoutMerge);
 
 /**
- * The fault for each word in a message of the parser. The message itself is not shown, because it may quote a private key of
- * the kubeconfig.
+ * The problem and the remedy to show for a message of the parser. The message itself is not shown, because it may quote
+ * a private key of the kubeconfig.
  */
 const REFUSED_SYNTAX: readonly (readonly [reason: RegExp, problem: string, remedy: string])[] = [
   [/duplicated mapping key/, 'has a key twice', 'Remove one of them'],
@@ -111,7 +114,7 @@ function yamlValue(text: string, source: KubeconfigSource): unknown {
   throw badKubeconfig(source, `has a second YAML document (line ${line})`, 'Remove it');
 }
 
-/** Returns whether a field has no value. An empty list in the place of a token, for example, has the wrong type. */
+/** Returns whether a field has no value. An empty list in the place of a text is a value of the wrong type. */
 function isAbsent(value: unknown, { type }: Partial<Field> = {}): boolean {
   if (typeof value !== 'object' || value === null) return value === undefined || value === null || value === '';
   return type !== 'string' && type !== 'boolean' && Object.keys(value).length === 0;
@@ -135,7 +138,7 @@ function found<Of extends Kind>(kind: Of, place: string, mapping: JsonRecord, so
   return { place, fields: fields as Fields<Of>, ignored };
 }
 
-/** Finds the entry of a name. Throws `BadKubeconfig` if there is none or more than one. */
+/** Finds the entry with this name. Throws `BadKubeconfig` if no entry or more than one entry has the name. */
 export function entryOf<Of extends Kind>(source: KubeconfigSource, kind: Of, name = '', list: readonly unknown[] = []) {
   const entries = list.filter(isRecord);
   const [entry, second] = entries.filter((one) => one['name'] === name);

@@ -18,7 +18,7 @@ export interface TlsMaterial {
   readonly servername?: string | undefined;
   /** False if the kubeconfig disables verification of the server's certificate. */
   readonly rejectUnauthorized: boolean;
-  /** The groups of the key exchange. Default: those of Node.js. */
+  /** The groups of the key exchange. Default: the groups of Node.js. */
   readonly ecdhCurve?: string;
 }
 
@@ -53,13 +53,13 @@ export type PluginCredential = Pick<TlsMaterial, 'cert' | 'key'> & { readonly to
 export interface PluginCall {
   readonly cluster: Fields<'cluster'>;
   readonly user: Fields<'user'>;
-  /** The CA certificates of the cluster, also those of a file. */
+  /** The CA certificates of the cluster, including certificates from a file. */
   readonly ca: string | undefined;
   /** The folder of the kubeconfig, for a plugin with a relative path. */
   readonly folder: string;
 }
 
-/** Returns a function that runs the `exec` or auth-provider plugin of one user, and that throws the plugin's error. */
+/** Returns a function that runs the `exec` or auth-provider plugin of one user. It throws the plugin's error. */
 export type RunPlugin = (call: PluginCall) => () => Promise<PluginCredential>;
 
 export interface KubeconfigOptions {
@@ -122,7 +122,7 @@ async function accessFrom(text: string, source: KubeconfigSource, options: Kubec
   };
 }
 
-/** Finds only the entries that the context uses: the others may be unfinished, or of other tools. */
+/** Finds only the entries that the context uses. Other entries may be incomplete, or may belong to other tools. */
 function entriesInUse(text: string, source: KubeconfigSource, wanted: string | undefined) {
   const config = readKubeconfig(text, source);
   const { contexts, clusters, users, 'current-context': current = '' } = config.fields;
@@ -168,7 +168,8 @@ async function headersOf({ place, fields }: Found<'user'>, source: KubeconfigSou
   const inFile = fields.tokenFile && (await readFile(fields.tokenFile, source)).toString();
   const token = (inFile ?? fields.token ?? given?.token)?.trim();
   if (token === undefined) return {};
-  // Without a token, requests would be anonymous. Any character but printable ASCII would end the header or make requests fail.
+  // Without a token, requests would be anonymous. A character other than printable ASCII would end the header or make
+  // requests fail.
   if (!/^[!-~]+$/.test(token)) {
     const problem = `the token of ${place} is empty, or has a space, line break or other character that an HTTP header must not contain`;
     throw badKubeconfig(source, problem, 'Write it on one line, as it was issued');
@@ -198,7 +199,10 @@ async function pem<Name extends string>(fields: PemFields<Name>, name: Name, sou
 
 const CERTIFICATE = /^-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/gm;
 
-/** Returns the certificates in a PEM text. Like client-go, ignores a certificate that does not parse if another one does. */
+/**
+ * Returns the certificates in a PEM text. Like client-go, ignores a certificate that does not parse if another
+ * certificate parses.
+ */
 function authoritiesIn(pem: Buffer | undefined, source: KubeconfigSource): string | undefined {
   if (pem === undefined) return undefined;
   const texts = pem.toString('latin1').match(CERTIFICATE) ?? [];
@@ -212,8 +216,8 @@ function authoritiesIn(pem: Buffer | undefined, source: KubeconfigSource): strin
 const MOST_KEY_BITS = 4096;
 
 /**
- * Returns a client certificate and its key in OpenSSL's form. Refuses an encrypted key: its parameters decide how much work it
- * takes to decrypt, and TLS would try an empty password in the process that all clusters share.
+ * Returns a client certificate and its key in OpenSSL's form. Refuses an encrypted key, because its parameters decide
+ * how much work the decryption takes, and TLS would try an empty password in the process that all clusters share.
  */
 async function clientCertificate({ place, fields }: Found<'user'>, source: KubeconfigSource, given: PluginCredential) {
   const cert = given.cert ?? (await pem(fields, 'client-certificate', source));

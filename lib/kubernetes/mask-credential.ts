@@ -163,9 +163,9 @@ function fallbacksIn(secret: Buffer): Int32Array {
 }
 
 /**
- * Returns a function that returns the next position from `from` on where a match may begin. It finds the needles with
- * `Buffer.indexOf`, which is fast. A match may always begin in the last few bytes, because the rest of the secret may not have
- * arrived.
+ * Returns a function that returns the first position, at or after `from`, where a match may begin. It finds the needles
+ * with `Buffer.indexOf`, which is fast. A match may always begin in the last few bytes, because the rest of the secret
+ * may not have arrived.
  */
 function placesToSearch(bytes: Buffer, needles: readonly Buffer[]): (from: number) => number {
   const found = needles.map((needle) => ({ needle, at: -1 }));

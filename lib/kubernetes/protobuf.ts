@@ -57,7 +57,7 @@ export class ProtobufReader {
     return fieldNumber(tag);
   }
 
-  /** Begins to read the message in a field. It ends when `next` returns 0. */
+  /** Begins to read the message in a field. The message ends when `next` returns 0. */
   enter(): void {
     const end = this.#lengthEnd();
     this.#outerEnds.push(this.#end);
@@ -70,7 +70,7 @@ export class ProtobufReader {
     return this.#varint() | 0;
   }
 
-  /** Reads a Time, and returns it in ms. It has whole seconds, until the year 2106. */
+  /** Reads a Time, and returns it in ms. Supports only whole seconds until the year 2106. */
   timeMs(): number {
     return (this.int32In(1) >>> 0) * 1000;
   }

@@ -34,8 +34,8 @@ function withinBounds<Read>(site: CallSite, read: () => Read): Read {
 }
 
 /**
- * Returns true if the API server does not serve the kind, because its Kubernetes version is older. For a known API group, it
- * then sends a Status without details, and for an unknown group plain text.
+ * Returns true if the API server does not serve the kind, because its Kubernetes version is older. The API server then
+ * sends a Status without details if it knows the API group, and plain text if it does not.
  */
 export function isNotServed(reply: ApiReply): boolean {
   const { message } = statusOf(reply);
@@ -45,7 +45,10 @@ export function isNotServed(reply: ApiReply): boolean {
   );
 }
 
-/** Returns true if the object does not exist. A proxy, or a wrong path in the server URL, answers 404 about any object. */
+/**
+ * Returns true if the object does not exist. Status 404 alone proves nothing: a proxy, or a server whose URL has a
+ * wrong path, may answer 404 for any object.
+ */
 export function isAbsent(reply: ApiReply): boolean {
   return reply.status === 404 && statusOf(reply).reason === 'NotFound' && !isNotServed(reply);
 }
@@ -130,7 +133,10 @@ export function updateResult<T extends KubernetesObject>(reply: ApiReply, ref: O
   return { outcome: 'updated', object: objectIn<T>(reply, ref) };
 }
 
-/** Returns the object of a reply if it is the requested one. Of its fields, those that passes read have the types of the API. */
+/**
+ * Returns the object of a reply. Throws if it is not the requested object, or if a field that passes read has a wrong
+ * type.
+ */
 export function objectIn<T extends KubernetesObject>(reply: ApiReply, ref: ObjectRef): T {
   if (reply.status !== 200 && reply.status !== 201) throw refusedCall(reply);
   const body = recordOf(reply);

@@ -3,7 +3,7 @@ import { isWithin, type Network, parseCidr, usableIntervals } from '../allocator
 import { KUBERNETES_SERVICE, type ServiceCidrObject } from '../cluster/published-objects.ts';
 import { ClusterError, type ClusterPort } from './cluster-port.ts';
 
-/** A ServiceCIDR. API servers allocate cluster IPs from all of them. */
+/** A ServiceCIDR. API servers allocate cluster IPs from all ServiceCIDRs of their cluster. */
 export interface ServiceCidr {
   readonly name: string;
   readonly networks: readonly Network[];
@@ -12,8 +12,8 @@ export interface ServiceCidr {
 }
 
 /**
- * Returns all ServiceCIDRs, the default one first. Returns an empty list if the API server does not serve the kind (before
- * Kubernetes 1.33), and `undefined` if the kubeconfig's user may not list them.
+ * Returns all ServiceCIDRs, the default ServiceCIDR first. Returns an empty list if the API server does not serve the
+ * kind (before Kubernetes 1.33), and `undefined` if the kubeconfig's user may not list them.
  */
 export async function listServiceCidrs(kubernetes: ClusterPort): Promise<readonly ServiceCidr[] | undefined> {
   const objects = await kubernetes.list<ServiceCidrObject>('ServiceCIDR', undefined).catch(noneOrUnknown);

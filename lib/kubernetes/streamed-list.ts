@@ -14,9 +14,9 @@ const MOST_ENTRIES = BOUNDS['each list']['node ports and cluster IPs of Services
 const LARGEST_LIST_BYTES = 64 * 1024 * 1024;
 
 /**
- * Iterates over all objects of one kind, in batches, in a single list without a limit. Protobuf is read while it arrives. JSON, from a
- * server without protobuf, is read as a whole. The request has no resourceVersion, because an answer from a stale cache could
- * omit an existing object.
+ * Requests a single list without a limit, and iterates over all objects of one kind in batches. Protobuf is read while
+ * it arrives. JSON, from a server without protobuf, is read as a whole. The request has no resourceVersion, because an
+ * answer from a stale cache could omit an existing object.
  * @param list sends the GET request with the given Accept header
  */
 export async function* streamedList<Item extends { readonly name: string; readonly namespace?: string }>(
@@ -56,7 +56,10 @@ const RAW_FIELD = 2;
 const LIST_META_FIELD = 1;
 const ITEM_FIELD = 2;
 
-/** Yields the items of a list while it arrives: with each piece of the reply, the items that have arrived completely. */
+/**
+ * Yields the items of a list while the reply arrives. After each piece of the reply, yields the items that are
+ * complete.
+ */
 async function* batchesIn<Item>(
   stream: AsyncIterable<Uint8Array>,
   site: CallSite,
@@ -211,7 +214,7 @@ class ArrivingBytes {
     }
   }
 
-  /** Adds a piece behind the bytes that were not taken, which move to the start of the buffer. */
+  /** Moves the bytes that were not taken to the start of the buffer, and adds a piece behind them. */
   #append(piece: Uint8Array): void {
     const left = this.#bytes.subarray(this.#at);
     const length = left.length + piece.length;

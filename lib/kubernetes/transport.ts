@@ -167,8 +167,8 @@ export class KeptConnections {
     let isKept = false;
     try {
       const answer = await ask(client);
-      // The connection to a slow server is not kept, because an answer on a kept connection has only a part of the time of a
-      // probe.
+      // The connection to a slow server is not kept, because an answer on a kept connection must arrive within a part
+      // of the time limit of a probe.
       isKept = answer.status === 200 && this.#nowMs() - openedAtMs < KEPT_LIMIT_MS;
       return answer;
     } finally {
@@ -182,7 +182,7 @@ export class KeptConnections {
     this.#kept.clear();
   }
 
-  /** Removes the connection from the kept ones, so that no two probes use it. */
+  /** Removes the connection from the kept connections, so that no two probes use it. */
   #take(key: string): KeptConnection | undefined {
     const found = this.#kept.get(key);
     this.#kept.delete(key);
@@ -192,8 +192,8 @@ export class KeptConnections {
   }
 
   /**
-   * Keeps a connection, or closes it if the limit is reached. Closing the oldest one instead would mean that a process
-   * with many servers never reuses a connection.
+   * Keeps a connection, or closes it if the limit is reached. If it closed the oldest connection instead, a process
+   * with many servers would never reuse a connection.
    */
   #keep(key: string, connection: KeptConnection): void {
     const nowMs = this.#nowMs();

@@ -2,9 +2,9 @@ import { defined } from '../util/values.ts';
 import { isWithdrawn, type Lease, withdrawnUntil } from './lease.ts';
 
 /**
- * The state table of a lease: each state has the step for each answer of the server. Passes apply the table to the addresses
- * that they probed, and an agent applies it to its own API server. `leased` is active until it expires. A withdrawal
- * (`withdrawn`) may begin in any state; `readmitted` is a withdrawal whose time has ended.
+ * The state table of a lease: the step for each state and each answer of the server. Passes apply the table to the
+ * addresses that they probed, and an agent applies it to its own API server. `leased` is active until it expires. A
+ * withdrawal (`withdrawn`) may begin in any state; `readmitted` is a withdrawal whose time has ended.
  */
 const NEXT: Readonly<Record<StateNow, Readonly<Record<ServerAnswer['answer'], Step>>>> = {
   unknown: { ready: refresh, alive: refresh, shuttingDown: keep, error: keep, silence: keep, late: keep },
@@ -39,7 +39,7 @@ export interface MissSpacing {
   readonly longestMs: number;
 }
 
-/** An address is removed after this many consecutive misses, if the last of them came after its lease expired. */
+/** An address is removed after this many consecutive misses, if the last miss came after the lease expired. */
 const MISSES_TO_GO = 2;
 
 export function newLease(address: string): Lease {
@@ -138,16 +138,16 @@ export function hasMissedTwice({ misses, missedAtMs, expiresAtMs }: Lease): bool
 export interface Withdrawal {
   readonly untilMs: number;
   /**
-   * True if the agent of the server withdraws it because its host shuts down. The agent keeps the lease from then on: passes do not
-   * probe the server, which might still answer, and the next heartbeat ends the withdrawal.
+   * True if the agent of the server withdraws the address because the host shuts down. From then on, passes do not
+   * probe the server, because it might still answer. The next heartbeat of the agent ends the withdrawal.
    */
   readonly goingDown?: boolean;
 }
 
 /**
- * Returns the lease with a withdrawal. If a withdrawal is already active, keeps its `seenDown` and the later of the two ends. If
- * the lease has expired, its expiry becomes the last time at which its address was published, because a pass may be about to
- * publish the address.
+ * Returns the lease with a withdrawal. If another withdrawal is already active, keeps its `seenDown` and the later end.
+ * If the lease has expired, sets its expiry to the last time at which the address was published, because a pass may be
+ * about to publish the address.
  */
 export function withdrawn(lease: Lease, { untilMs, goingDown = false }: Withdrawal, nowMs: number) {
   const already = lease.state === 'withdrawn' ? lease : undefined;
@@ -163,8 +163,8 @@ export function withdrawn(lease: Lease, { untilMs, goingDown = false }: Withdraw
 }
 
 /**
- * Returns the last time at which an address was published. An address whose lease was ever active stays published after the
- * expiry until two misses.
+ * Returns the last time at which an address was published. If the lease was ever active, its address stays published
+ * after the expiry until two misses remove it.
  */
 function lastPublishedMs(lease: Lease, nowMs: number): number {
   if (lease.generation === 0) return 0;

@@ -1,4 +1,7 @@
-/** The record of one API server's address in the table. It is kept after the lease expired, because it contains the misses. */
+/**
+ * The record of one API server's address in the table. The record stays in the table after the lease has expired,
+ * because it contains the misses.
+ */
 interface ServerRecord {
   /** The address as canonical text. */
   readonly address: string;
@@ -6,7 +9,7 @@ interface ServerRecord {
   readonly generation: number;
   /** `probe`: the kubernetes-service loop refreshed the lease. `agent`: the agent beside the API server refreshed it. */
   readonly source: 'probe' | 'agent';
-  /** The host name that has this address as a record, if any. */
+  /** The host name whose DNS records contain this address, if any. */
   readonly host?: string;
   readonly expiresAtMs: number;
   /** The number of consecutive misses since the last refresh. A probe that failed on our side is not a miss. */
