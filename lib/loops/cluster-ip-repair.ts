@@ -14,7 +14,7 @@ import { type RepairErrorWords, type RepairKind, reworded } from './repair-kind.
 /*
  * The repair of cluster IPs. A pass
  *
- *   1. reads the ServiceCIDRs, and with `repair.ipAddresses` keeps the default one (default-service-cidr.ts);
+ *   1. reads the ServiceCIDRs, and with `repair.ipAddresses` maintains the default ServiceCIDR (default-service-cidr.ts);
  *   2. repairs the ranges (repair.ts);
  *   3. compares IPAddresses with the Services, if API servers allocate (repair-ip-addresses.ts);
  *   4. corrects IPAddresses, and ends expired holds.

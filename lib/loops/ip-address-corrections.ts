@@ -9,14 +9,17 @@ import {
 import { ClusterError, type ClusterPort } from '../kubernetes/cluster-port.ts';
 import { type AddressFault, MANAGED_BY_API_SERVERS, serviceKey } from '../repair/address-faults.ts';
 
-/** A fault and its objects, which were read again after the lists. */
+/** A fault that still existed when its objects were read again after the lists. */
 export interface Confirmed {
   readonly fault: AddressFault;
   readonly record?: IPAddressRecord;
   readonly service?: ServiceClaim;
 }
 
-/** Returns the change; `undefined` if the object has changed since it was read, or the write was withheld. */
+/**
+ * Makes the correction of a fault. Returns the change; `undefined` if the object has changed since it was read, or the
+ * write was withheld.
+ */
 export async function correct(
   kubernetes: ClusterPort,
   { fault, record, service }: Confirmed,
@@ -29,8 +32,9 @@ export async function correct(
     case 'create':
       return (await create(kubernetes, item, service)) ? `created IPAddress ${item}${owner}` : undefined;
     case 'replace': {
-      // The reference is immutable. If a policy refuses the new IPAddress, this call throws, and the old one keeps the address
-      // reserved. Otherwise the API server answers that the IPAddress exists.
+      // The reference is immutable, so the IPAddress must be created again. If a policy refuses the new IPAddress, this
+      // first call throws before the old IPAddress is deleted. Otherwise the API server answers that the IPAddress
+      // exists.
       const isCreated = await create(kubernetes, item, service);
       const isFree = !isCreated && record !== undefined && (await remove(kubernetes, record));
       const isReplaced = isCreated || (isFree && (await create(kubernetes, item, service)));
@@ -43,7 +47,7 @@ export async function correct(
   }
 }
 
-/** Returns false if another writer, such as an API server, created the IPAddress first: the next pass checks it. */
+/** Returns false if another writer, such as an API server, created the IPAddress first. The next pass checks it. */
 async function create(kubernetes: ClusterPort, item: string, service: ServiceClaim | undefined): Promise<boolean> {
   if (service === undefined) return false;
   const { namespace, name } = service;

@@ -55,7 +55,7 @@ export async function readParents(
   }
   const read = await eachOf([...unlisted], READS_AT_ONCE, (key) => resultOrFault(readService(kubernetes, key)));
   for (const service of read) {
-    // If a Service cannot be read, the pass reads the fault of its IPAddress again, and then reports why.
+    // If a Service cannot be read, `readAgain` reports the error when it reads the fault of the IPAddress again.
     if (service !== undefined && !(service instanceof ClusterError)) keepService(services, service);
   }
 }

@@ -32,8 +32,8 @@ import { defined, isRecord } from '../util/values.ts';
 import type { LoopDefinition, PassContext, PassReport } from './pass.ts';
 
 /*
- * Maintains the Service `default/kubernetes`, and publishes the API servers that answer in its Endpoints and EndpointSlice
- * (`pkg/controlplane/controller/kubernetesservice/controller.go`, `pkg/controlplane/reconcilers`). A pass
+ * Maintains the Service `default/kubernetes`, and publishes the API servers that answer in its Endpoints and
+ * EndpointSlice (`pkg/controlplane/controller/kubernetesservice/controller.go`, `pkg/controlplane/reconcilers`). A pass
  *
  *   1. probes the API servers, saves their leases, and reads the Service, the Endpoints and the slices;
  *   2. decides which addresses to publish, and what to write;
@@ -46,7 +46,7 @@ import type { LoopDefinition, PassContext, PassReport } from './pass.ts';
  *   - An address is published without a lease: it gets a lease, and two misses remove it.
  *   - A lease could not be written: the address stays published if it answered.
  *   - The look-up of a host name failed: its known and published records stay.
- *   - One object cannot be read or written: the pass fails, but publishes what does not depend on it.
+ *   - One object cannot be read or written: the pass fails, but publishes what does not depend on the object.
  *   - The Service is missing, or differs while `service.reconcile` is set: the pass writes it.
  *   - The Endpoints or a slice do not publish exactly the live addresses: the pass writes them.
  *   - No lease is active: the pass does not write to the endpoints (`noLiveLease`).
@@ -56,8 +56,8 @@ import type { LoopDefinition, PassContext, PassReport } from './pass.ts';
  *   - An address is deregistered while the pass adds it: the pass removes it again.
  *   - A server still runs ten minutes after its withdrawal: the pass reports it.
  *
- * Before it writes, a pass needs the leases from after the read of the objects (docs/adr/0018). It therefore reads the leases
- * again, and decides again. Nearly all passes write nothing.
+ * A pass may write only what it decided from leases that were read after the objects (docs/adr/0018). It therefore
+ * reads the leases again, and decides again. Nearly all passes write nothing.
  */
 export const kubernetesService: LoopDefinition = { id: 'kubernetes-service', run };
 
@@ -83,7 +83,7 @@ async function publishServers(context: PassContext): Promise<PassReport> {
 
 type Families<Family> = readonly [Family, ...Family[]];
 
-/** Everything that the pass read, as the input of its decision. */
+/** The input of the pass's decision: everything that the pass has read. */
 interface World extends ServersSeen {
   readonly stored: StoredLeases;
   /** The lines of the report about leases that this pass has changed. */
@@ -102,9 +102,11 @@ interface World extends ServersSeen {
 }
 
 /**
- * Reads the input of the decision. Saves the outcomes of the probes in the leases before it reads the cluster, because the
- * cluster may not answer. A lease that another writer changed during the probes, for example by a deregistration, stays.
- * @returns the report of a failed pass if the cluster does not answer, and no lease is active or a published address is dead
+ * Reads the input of the decision. Saves the outcomes of the probes in the leases before it reads the cluster, because
+ * the cluster may not answer. A lease that another writer changed during the probes, for example by a deregistration,
+ * stays.
+ * @returns the report of a failed pass if the cluster does not answer while no lease is active or a published address
+ * is dead
  */
 async function gather(context: PassContext): Promise<World | PassReport> {
   const { spec, table, kubernetes, nowMs, triesEveryMs, previous } = context;
@@ -151,7 +153,9 @@ async function gather(context: PassContext): Promise<World | PassReport> {
   };
 }
 
-/** Reads the Service, the Endpoints and the slices. `unread` has the errors about objects, or a list, that cannot be read. */
+/**
+ * Reads the Service, the Endpoints and the slices. `unread` has an error for each object or list that cannot be read.
+ */
 async function readObjects(kubernetes: ClusterPort, families: Families<PublishedFamily>) {
   const [service, endpoints, { slices, ofFamilies, tooLarge }] = await Promise.all([
     resultOrFault(kubernetes.get<ServiceObject>(SERVICE_REF)),
@@ -244,8 +248,8 @@ function decide(world: World) {
 
 /**
  * Returns the state without our last write if this pass could not read one of the objects, and therefore cannot compare
- * them. Also omits our last write if the Service is missing: the API server then deletes the Endpoints, which is no change
- * by another writer.
+ * them. Also omits our last write if the Service is missing: the API server then deletes the Endpoints, and this
+ * deletion does not count as a change by another writer.
  */
 function comparable({ unread, isServiceMissing }: World, before: ContestState): ContestState {
   if (unread.length === 0 && !isServiceMissing) return before;
@@ -262,11 +266,12 @@ async function apply(context: PassContext, world: World, plan: ReturnType<typeof
     return { changes, findings: world.findings, counts: {}, errors: created.errors };
   }
   const endpoints = await publish(kubernetes, plan.endpoints);
-  // If the Endpoints were not written, the slice of another writer may be the only one that has addresses. It is not deleted.
+  // If the Endpoints were not written, another writer's slice may be the only slice with addresses, so no slice is
+  // deleted.
   const isDeleting = plan.errors.length + endpoints.errors.length === 0;
   const writes = plan.slices.writes.filter(({ verb }) => isDeleting || verb !== 'delete');
   const slices = await publish(kubernetes, { ...plan.slices, writes });
-  // The update of the Service comes last: if a webhook does not answer it, the endpoints are published all the same.
+  // The update of the Service comes last, so that the endpoints are published even if a webhook does not answer.
   const service = isUpdate ? await writeService(context, plan.service) : created;
   const wouldWrite = [...endpoints.wouldWrite, ...slices.wouldWrite];
   const moves = [endpoints.moves, slices.moves];

@@ -45,7 +45,7 @@ export interface PassReport {
   readonly unlisted?: ReadonlyMap<FindingType, number>;
   /** Numbers for the run record and the log line, such as `services`, `allocated` and `activeLeases`. */
   readonly counts: Readonly<Record<string, number>>;
-  /** Failures that did not stop the pass, such as that of one namespace. If there is any, the pass counts as failed. */
+  /** Failures that did not stop the pass, such as an error about one namespace. A pass with errors counts as failed. */
   readonly errors: readonly Error[];
   /** The state for the next pass of the loop. It is saved in the run record. */
   readonly state?: TableValue;

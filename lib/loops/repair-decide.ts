@@ -29,8 +29,8 @@ export interface Save {
 type Gathered = Extract<RepairWorld, { outcome: 'gathered' }>;
 
 /**
- * Decides about all ranges. Before a decision that frees items or opens a range, checks that the kubeconfig still leads to the
- * control plane whose Services were listed. If the kubeconfig cannot be read, the pass makes only the other decisions.
+ * Decides about all ranges. Before a decision that frees items or opens a range, checks that the kubeconfig still leads
+ * to the control plane whose Services were listed. If the kubeconfig cannot be read, the pass frees and opens nothing.
  * @throws RepairError `ControlPlaneMoved`
  */
 export async function decideFresh(
@@ -56,8 +56,8 @@ export async function decideFresh(
 }
 
 /**
- * Returns whether allocation from the table is closed, or might close before the next pass. It closes after three intervals
- * without a successful repair.
+ * Returns whether allocation from the table is closed, or might close before the next pass. Allocation closes after
+ * three intervals without a successful repair.
  */
 function mayHaveClosed(loop: RepairKind['loop'], { spec, nowMs, previous }: PassContext): boolean {
   if (spec.allocator !== 'table') return false;

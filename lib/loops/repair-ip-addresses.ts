@@ -123,7 +123,7 @@ async function withFaults(
   const isInitial = servedAddresses(cidrs);
   const clocks = { nowMs: nowMs(), servedAtMs: kubernetes.servedAtMs() };
   const faults = [...addressFaults({ ...read, isServed: isInitial })];
-  // The deletion alone of an IPAddress that a Service needs would free the address of the Service.
+  // If an IPAddress that a Service needs were deleted and not replaced, the address of the Service would be free.
   const replaced = new Set(faults.flatMap(({ correction, item }) => (correction === 'replace' ? item : [])));
   const { listed, unlisted, memory } = chooseFaults(faults, addressMemoryIn(previous?.state), clocks);
   // Services may have addresses of ServiceCIDRs that were created during the pass.
@@ -162,8 +162,8 @@ function withState(report: PassReport, added: { addresses?: AddressMemory; mayEn
 }
 
 /**
- * Corrects faults one by one. If an object cannot be corrected, that is a finding, and the pass continues. If the role does not
- * allow a kind of correction, it is one finding.
+ * Corrects faults one by one. An object that cannot be corrected is a finding, and the pass continues. A kind of
+ * correction that the role does not allow is a single finding.
  * @param replaced the addresses whose IPAddress is only replaced, but not deleted
  * @returns in `last` the fault whose correction failed with an error that ended the corrections
  */

@@ -76,8 +76,8 @@ async function applyAll(
 }
 
 /**
- * Saves the decision about a range. If the range changed since it was read, merges the decision onto the newest range. Returns
- * the change; `undefined` if the write was withheld, or if another pass has already saved the same.
+ * Saves the decision about a range. If the range changed since it was read, merges the decision onto the newest range.
+ * Returns the change; `undefined` if the write was withheld, or if another pass has already saved the same content.
  * @throws TableError `Contended` if the outcome is unclear, the item was removed, or other writers won every attempt;
  * RepairError `OlderSpec` if the range, its allocator or the generation has changed
  */

@@ -5,12 +5,13 @@ import { boundedText } from '../util/values.ts';
 import type { LoopDefinition, PassContext, PassReport } from './pass.ts';
 
 /*
- * Creates missing namespaces (`pkg/controlplane/controller/systemnamespaces/system_namespaces_controller.go`). For each, a pass
+ * Creates missing namespaces (`pkg/controlplane/controller/systemnamespaces/system_namespaces_controller.go`). For each
+ * namespace, a pass
  *
  *   1. reads the namespace;
  *   2. reports it, if it is being deleted;
  *   3. creates it, if it is missing;
- *   4. continues with the next one, if the API server refuses a call.
+ *   4. continues with the next namespace, if the API server refuses a call.
  */
 export const systemNamespaces: LoopDefinition = { id: 'system-namespaces', run };
 

@@ -36,8 +36,8 @@ export function writesOf(mode: Mode): Writes {
 const CONFIRMED_FOR_MS = 10_000;
 
 /**
- * Returns a table and a Kubernetes client for a pass. They withhold and report the writes that the pass must not make, and call
- * `confirmWrites` before those that they make.
+ * Returns a table and a Kubernetes client for a pass. They withhold and report the writes that the pass must not make.
+ * Before all other writes, they call `confirmWrites`.
  */
 export function portsFor(
   writes: Writes,
