@@ -1,8 +1,8 @@
 import { defined } from '../util/values.ts';
 
 /**
- * A reservation of addresses or ports without a Service, for an owner, until a time or forever. It ends when a Service claims
- * the item, when the owner releases the item, or at its time. Items that were allocated together share a hold.
+ * A reservation of addresses or ports without a Service, for an owner, until a time or forever. It ends when a Service
+ * claims the item, when the owner releases the item, or at `untilMs`. Items that were allocated together share a hold.
  */
 export interface Hold extends HoldTerms {
   /** The held items: canonical addresses, or ports as text. There is at least one. */
@@ -35,7 +35,7 @@ export function isOver(hold: HoldTerms, nowMs: number): boolean {
  */
 const HOLD_END_MARGIN_MS = 5_000;
 
-/** Returns true if a hold has ended by every clock. */
+/** Returns true if a hold has ended even on the clock that is furthest behind (`HOLD_END_MARGIN_MS`). */
 export function isSurelyOver(hold: HoldTerms, nowMs: number): boolean {
   return isOver(hold, nowMs - HOLD_END_MARGIN_MS);
 }
@@ -81,7 +81,7 @@ export function withoutHolds(holds: readonly Hold[], items: Iterable<string>): r
   });
 }
 
-/** Returns the holds after the items were held on these terms. Their earlier holds end. */
+/** Returns the holds after the items were held on these terms. Earlier holds of the items end. */
 export function withHold(holds: readonly Hold[], items: readonly string[], terms: HoldTerms): readonly Hold[] {
   if (items.length === 0) return holds;
   const others = withoutHolds(holds, items);

@@ -16,14 +16,14 @@ export interface AllocateOptions {
 }
 
 /**
- * The claim of a Service to held items. An expired hold cannot be claimed, because another Service may already have the item,
- * and only a pass can find out.
+ * The claim of a Service to held items. An expired hold cannot be claimed, because another Service may already have the
+ * item. Only a pass can find this out.
  */
 export interface HoldClaim {
   readonly holdOwner?: string | undefined;
-  /** Returns the time of each attempt to write the range, because a hold may end between two of them. */
+  /** Returns the time of each attempt to write the range, because a hold may end between two attempts. */
   readonly nowMs: () => number;
-  /** If set, only holds that equal these are claimed. */
+  /** If set, only holds that equal a hold in this list are claimed. */
   readonly expected?: readonly Hold[];
 }
 
@@ -33,7 +33,9 @@ export interface ReleaseOptions {
   /** Holds to restore: their items are not freed. */
   readonly restore?: readonly Hold[];
   readonly owner?: string;
-  /** If set, an item is released only if its hold equals the one in this list, or if it has no hold and is not in this list. */
+  /**
+   * If set, an item is released only if its hold equals its hold in this list, or if it has no hold in either place.
+   */
   readonly expected?: readonly Hold[];
 }
 
@@ -49,7 +51,7 @@ export type Released = readonly {
 /** The result of an allocation. `items` are in canonical form, in the order of the request. */
 export type Allocated = { readonly outcome: 'allocated'; readonly items: readonly string[] } | Refusal;
 
-/** The result of an operation, and the range after it. If nothing changed, this is the same range object. */
+/** The result of an operation, and the range after it. If nothing changed, `range` is the range object from before. */
 export interface Changed<Result> {
   readonly result: Result;
   readonly range: Range;
@@ -121,8 +123,8 @@ export function mayRelease(
 }
 
 /**
- * Returns the indexes of the requests for a value, followed by those of the requests for any free item. In this order, a request
- * for any item does not take a requested value.
+ * Returns the indexes of the requests: first the requests for a value, then the requests for any free item. In this
+ * order, a request for any item does not take a requested value.
  */
 export function valuesFirst(requested: readonly Requested[]): readonly number[] {
   const isNext = (index: number) => Number(requested[index] === undefined);

@@ -5,7 +5,7 @@ import { defined } from '../util/values.ts';
 import { type Hold, type HoldTerms, holdOn, withHold, withoutHolds } from './hold.ts';
 import { keepUnclaimed, type LeakStrikes, type StoredRange, type Unclaimed, withUnclaimed } from './stored-range.ts';
 
-/** The state of an item, which is in canonical form. */
+/** The state of an item. `item` is in canonical form. */
 export interface ItemState {
   readonly item: string;
   readonly taken: boolean;
@@ -72,8 +72,8 @@ export class Range {
   }
 
   /**
-   * Records items that admission allocated for a Service and that no pass has seen in it yet. `items` are the items of the
-   * current review.
+   * Records items that admission allocated for a Service and that no pass has seen in the Service yet. `items` are the
+   * items of the current review.
    */
   withUnclaimed(unclaimed: Unclaimed, items: readonly string[]): Range {
     const kept = this.#after(items, {}).#kept;

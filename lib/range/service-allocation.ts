@@ -7,8 +7,8 @@ import { countUnclaimed, type ServiceName, type Unclaimed, unclaimedOf } from '.
 export interface ServiceAllocationOptions {
   readonly service: ServiceName;
   /**
-   * True if the review creates a Service. The items in `Unclaimed.first` may then belong to an existing Service of this name, so a
-   * request for any item gets one of them only if the limit of unclaimed items is reached.
+   * True if the review creates a Service. The items in `Unclaimed.first` may then belong to an existing Service of this
+   * name, so a request for any item gets an item of `first` only if the limit of unclaimed items is reached.
    */
   readonly isNew: boolean;
   /** The items that the Service has or requests by value. A request for any item does not get them. */
@@ -44,8 +44,8 @@ const BIT_BYTES = 8;
 const NAME_BYTES = 8;
 
 /**
- * Allocates all items that a Service lacks, or none. Items that earlier reviews allocated for the Service already belong to it,
- * even if no pass has seen them in it.
+ * Allocates all items that a Service lacks, or no item. Items that earlier reviews allocated for the Service already
+ * belong to it, even if no pass has seen the Service with these items.
  */
 export function allocateForService(
   range: Range,
@@ -64,7 +64,7 @@ export function allocateForService(
     return { result: { ...allocated.result, ...defined({ index: place }) }, range };
   }
   const given = allocated.result.items;
-  // An undo must not free an item that was held. It stays allocated, and a pass frees it.
+  // An undo must not free an item that was held. The item stays allocated until a pass frees it.
   const wasFree = given.filter((item) => range.holdOn(item) === undefined);
   if (!mayAllocate(wasFree.length)) return { result: tooManyUnclaimed(service), range };
   for (const [place, item] of given.entries()) items[missing[place] ?? -1] = item;
@@ -112,10 +112,10 @@ function ownItems(
 }
 
 /**
- * Returns a function that checks whether a namespace may have `count` more unclaimed items. A Service that is refused after its
- * allocation, for example by a quota, keeps its items until they are freed as leaks. To leave room for others, a namespace may
- * have at most as many unclaimed items as remain free after the allocation. The bytes that record the items are limited in the
- * same way.
+ * Returns a function that checks whether a namespace may have `count` more unclaimed items. A Service that is refused
+ * after its allocation, for example by a quota, keeps its items until they are freed as leaks. To leave room for other
+ * namespaces, a namespace may have at most as many unclaimed items as remain free after the allocation. The bytes that
+ * record the items are limited in the same way.
  */
 function limitFor({ unclaimed, free }: Range, { namespace, name }: ServiceName): (count: number) => boolean {
   const own = unclaimed.filter((each) => each.namespace === namespace);

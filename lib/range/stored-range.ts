@@ -55,8 +55,8 @@ export interface Unclaimed extends ServiceName {
    */
   readonly first: readonly number[];
   /**
-   * The items from later reviews of the creation of a Service with this name. None of them is in `first`. Such a review gets
-   * items of `first` last, because an existing Service may have them.
+   * The items from later reviews of the creation of a Service with this name. No item is in both lists. A review of a
+   * creation gets the items of `first` last, because an existing Service may have them.
    */
   readonly later: readonly number[];
 }
