@@ -49,13 +49,16 @@ export interface AddressFault {
   readonly service?: string;
   /** Another Service that has the address. */
   readonly other?: string;
-  /** The type of the finding. Absent for wrong labels, which upstream corrects without an event, and if the IPAddress has a finding. */
+  /**
+   * The type of the finding. Absent for wrong labels, because upstream corrects them without an event. Also absent if
+   * the finding is about the IPAddress instead.
+   */
   readonly type?: FindingType;
   /** Returns the finding. Called only for listed faults, because the texts of all faults would take too long. */
   readonly finding?: () => Finding;
   /**
-   * The correction. `relabel` patches the labels. Upstream deletes the object and creates it again, and has no record of the
-   * address in between.
+   * The correction. `relabel` patches the labels. Upstream instead deletes the object and creates it again; in between,
+   * no IPAddress reserves the address.
    */
   readonly correction: 'none' | 'create' | 'replace' | 'relabel' | 'delete';
   /** The IPAddress that the correction deletes. */
@@ -76,7 +79,7 @@ export function* addressFaults(view: AddressView): Generator<AddressFault> {
   }
 }
 
-/** @param unrecorded the first Service that claims an address without an IPAddress, by address */
+/** @param unrecorded a map from each address without an IPAddress to the first Service that claims it */
 function* serviceFaults(
   service: ServiceClaim,
   view: AddressView,

@@ -13,7 +13,10 @@ const SETTLED_AFTER_MS = 65_000;
  * further faults.
  */
 const MOST_FAULTS = 200;
-/** A pass creates this many IPAddresses in place of one other correction, because a missing one leaves the address of a Service free. */
+/**
+ * A pass creates this many IPAddresses in place of one other correction, because without an IPAddress the address of a
+ * Service is free.
+ */
 const CREATED_FOR_ONE = 5;
 /** The maximum number of IPAddresses in the memory, which is part of a run record. */
 const MOST_SEEN = MOST_FAULTS;
@@ -21,16 +24,25 @@ const MOST_SEEN = MOST_FAULTS;
 const LONGEST_UID = 64;
 
 const memoryShape = z.object({
-  /** The time at which a pass first saw each IPAddress that it might have to delete, by uid, in ms by the table's clock. */
+  /**
+   * A map from the uid of each IPAddress that a pass might delete to the time when a pass first saw it (ms, table's
+   * clock).
+   */
   seen: z.record(z.string(), z.number()),
-  /** The key of the last correction, if an error ended the pass, or one pass cannot make all. The next pass begins after it. */
+  /**
+   * The key of the last correction. Set if an error ended the pass, or if one pass cannot make all corrections. The
+   * next pass begins after this key.
+   */
   turn: z.exactOptional(z.string()),
 });
 
 /** The faults of IPAddresses that earlier passes saw, saved in the run record. */
 export type AddressMemory = Readonly<z.infer<typeof memoryShape>>;
 
-/** Returns the memory in the state of a run record. A state without one, also of an earlier version, is an empty memory. */
+/**
+ * Returns the memory in the state of a run record. Returns an empty memory if the state has none, for example in a
+ * record of an earlier version.
+ */
 export function addressMemoryIn(state: unknown): AddressMemory {
   const parsed = memoryShape.safeParse(Object(state)['addresses']);
   return parsed.success ? parsed.data : { seen: {} };
@@ -63,8 +75,9 @@ interface ChosenFaults {
 }
 
 /**
- * Chooses the faults that a pass lists. Faults without a correction do not count against the limit of corrections. If there are too many
- * corrections, passes take turns, so that each is made within a few passes, even if others fail.
+ * Chooses the faults that a pass lists. Faults without a correction do not count against the limit of corrections. If
+ * there are too many corrections for one pass, each pass begins where the last one ended. Each correction is then tried
+ * within a few passes, even if other corrections fail.
  */
 export function chooseFaults(faults: Iterable<AddressFault>, memory: AddressMemory, clocks: Clocks): ChosenFaults {
   const all = [...faults];
@@ -108,7 +121,7 @@ export function endedAt(memory: AddressMemory, fault: AddressFault): AddressMemo
   return { ...memory, turn: turnKey(fault) };
 }
 
-/** Returns the uids to remember, and the faults that are not remembered because there are too many. */
+/** Returns the uids for the memory, and the faults of IPAddresses for which the memory has no room. */
 function sightings(faults: readonly AddressFault[], before: ReadonlyMap<string, number>, nowMs: number) {
   const seen = new Map<string, number>();
   const unseen: AddressFault[] = [];
@@ -122,8 +135,8 @@ function sightings(faults: readonly AddressFault[], before: ReadonlyMap<string, 
 }
 
 /**
- * Returns the faults unchanged if one pass can correct all, and no error ended the previous one. Otherwise returns them in the order of
- * their keys, from the first one after `turn` on, and then those before.
+ * Returns the faults unchanged if one pass can correct all of them, and no error ended the previous pass. Otherwise
+ * sorts the faults by their keys and begins with the first fault after `turn`. The earlier faults come last.
  */
 function inTurn(faults: readonly AddressFault[], turn: string | undefined): readonly AddressFault[] {
   if (faults.length <= MOST_FAULTS && turn === undefined) return faults;

@@ -100,7 +100,7 @@ function wordingOf(
   return { reason: 'UnknownError', note, message };
 }
 
-/** Returns a finding about a Service. `note` is the text of its event, and `message` that of the log. */
+/** Returns a finding about a Service. `note` is the text of the event, and `message` is the text in the log. */
 export function serviceFinding(
   service: ServiceClaim,
   item: string,

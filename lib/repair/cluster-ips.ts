@@ -27,7 +27,8 @@ type IsServed = (address: string) => boolean;
 
 /**
  * Returns a function that enters every cluster IP of a Service into the range of its family.
- * @throws RepairError `BadRange` if two ranges have the same family: each would count the addresses of the other as leaks.
+ * @throws RepairError `BadRange` if two ranges have the same family: each range would count the addresses of the other
+ * range as leaks.
  */
 export function clusterIpClaims(ranges: readonly ClaimedRange[], isServed: IsServed = () => false): EnterClaims {
   const families = byFamily(ranges);

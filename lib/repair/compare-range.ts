@@ -20,7 +20,7 @@ export interface Rebuild extends ClaimedRange {
   readonly recorded: RangeAllocator;
   /** The claims of Services, with their bit numbers in the range of the spec. */
   readonly rebuilt: RangeAllocator;
-  /** The Services that have an item with a hold, by the bit of the item in the range of the spec. */
+  /** A map from the bit (in the range of the spec) of each item with a hold to the Service that has the item. */
   readonly holders: ReadonlyMap<number, ServiceClaim>;
 }
 
@@ -28,8 +28,8 @@ export interface Comparison extends RangeDecision {
   readonly findings: readonly Finding[];
   readonly changed: boolean;
   /**
-   * True if the decision frees an item, ends a hold, opens a range, or discards strikes by another control plane. The list of
-   * Services must then come from the right control plane.
+   * True if the decision frees an item, ends a hold, opens a range, or discards strikes that were counted from the
+   * Services of another control plane. The list of Services must then come from the right control plane.
    */
   readonly needsFreshList: boolean;
   readonly counts: {
@@ -81,8 +81,8 @@ function bitsOfHolds(stored: StoredRange | undefined, range: RangeAllocator): nu
 }
 
 /**
- * Returns true if the strikes were counted from the Services of another control plane. Then the cluster has moved since, or the
- * list of this pass is that of a former control plane.
+ * Returns true if the strikes were counted from the Services of another control plane. Then the cluster has moved since
+ * the strikes, or this pass has listed the Services of a former control plane.
  */
 function isByAnother({ strikes: { last } }: StoredRange, { controlPlane }: JudgingPass): boolean {
   return last?.controlPlane !== undefined && last.controlPlane !== controlPlane;

@@ -19,9 +19,9 @@ export interface HoldJudgement {
 }
 
 /**
- * Decides about the holds of a range after all claims were entered. Frees an item immediately if its hold had expired by
- * every clock before the range was read: a Service that claims the item would already exist.
- * @param holders the Services that have an item with a hold, by its bit
+ * Decides about the holds of a range after all claims were entered. Frees an item immediately if its hold had surely
+ * ended (`isSurelyOver`) before the range was read: a Service that claims the item would already exist.
+ * @param holders a map from the bit of each item with a hold to the Service that has the item
  */
 export function judgeHolds(
   stored: readonly Hold[],

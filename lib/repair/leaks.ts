@@ -100,8 +100,8 @@ function leakFindings(
 }
 
 /**
- * Returns the last strike. If its time is far in the future, the time comes from a wrong clock and is replaced by the current
- * time: otherwise no pass could strike until then.
+ * Returns the last strike. If its time is far in the future, the time comes from a wrong clock and is replaced by the
+ * current time: otherwise no pass could add a strike until then.
  */
 function lastStrike({ last }: LeakStrikes, { passId, nowMs, intervalMs }: JudgingPass): LeakStrikes['last'] {
   return last !== undefined && last.atMs - nowMs > intervalMs ? { ...last, atMs: nowMs, passId } : last;

@@ -23,7 +23,7 @@ const MOST_NETWORKS = 16;
 
 /**
  * Returns the usage of each ServiceCIDR, and the usage of all ServiceCIDRs of a family together.
- * @param cidrs the ServiceCIDRs, the default one first
+ * @param cidrs the ServiceCIDRs, the default ServiceCIDR first
  * @param taken the addresses of IPAddresses and Services; invalid texts are ignored
  */
 export function serviceCidrUsage(cidrs: readonly Cidr[], taken: Iterable<string>): ServiceCidrUsage {
@@ -84,8 +84,8 @@ function partOf(values: readonly bigint[], network: Network): { readonly from: n
 }
 
 /**
- * Returns the usage of a family. API servers allocate from every ready ServiceCIDR, so an address in several of them counts
- * once.
+ * Returns the usage of a family. API servers allocate from every ready ServiceCIDR, so an address in several
+ * ServiceCIDRs counts once.
  */
 function sumOf(family: IPFamily, cidrs: readonly Cidr[], values: readonly bigint[]): ServiceCidrUsage['sums'][number] {
   const all = cidrs.flatMap(({ networks }) => networks).filter((network) => network.family === family);
