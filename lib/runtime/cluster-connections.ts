@@ -46,9 +46,11 @@ interface KnownKubeconfig {
   readonly askedAtMs?: number;
 }
 
-/** The shortest time for which a kubeconfig is kept. The longest is twice as long, so that a fleet's reads are spread. */
+/**
+ * A kubeconfig stays in memory for at least this time and at most twice as long, which spreads the reads of a fleet.
+ */
 const KEEP_MS = 4 * 60 * 60_000;
-/** The time for which a kubeconfig is kept if a renewed one is expected, or if reading it costs nothing. */
+/** A kubeconfig stays in memory for this time if it will soon be renewed, or if reading it costs nothing. */
 const KEEP_BRIEFLY_MS = 5 * 60_000;
 /**
  * The shortest time between two reads from a store while the API server refuses requests or does not answer. AWS charges for each
@@ -57,9 +59,10 @@ const KEEP_BRIEFLY_MS = 5 * 60_000;
 const STORE_PAUSE_MS = 60_000;
 const MOST_KNOWN = 10_000;
 /**
- * The connections of this process. A kubeconfig is kept for hours. It is read again in these cases, but from a store at most once
- * a minute: during a pass, if the API server refused the credential or its certificate does not verify; in the next pass, if the
- * server was unreachable; every five minutes in the last third of the credential's life; and before a pass frees anything.
+ * The connections of this process. A kubeconfig stays in memory for hours. It is read again in these cases, but from a
+ * store at most once a minute: during a pass, if the API server refused the credential or its certificate does not
+ * verify; in the next pass, if the server was unreachable; every five minutes in the last third of the credential's
+ * life; and before a pass frees anything.
  */
 export class ClusterConnections {
   readonly #options: ClusterConnectionsOptions;

@@ -39,7 +39,7 @@ export type DispatchErrorCode =
   /** An environment variable is missing or invalid. */
   | 'BadEnvironment'
   | 'NotRegistered'
-  /** A pass was abandoned because its time, or the function's, was over. */
+  /** A pass was abandoned because its time, or the time of the function, was over. */
   | 'DeadlineExceeded';
 
 export class DispatchError extends CodedError<DispatchErrorCode> {
@@ -88,7 +88,7 @@ export function withinDeadline<T>(clock: Clock, ms: number, work: (signal: Abort
   return withDeadline(clock, ms, (signal) => unlessAborted(signal, () => work(signal)));
 }
 
-/** Returns the result of `work`, which ends early enough that the invocation can still record and log the result. */
+/** Returns the result of `work`. Its deadline leaves the invocation enough time to record and log the result. */
 export function withinInvocation<T>(
   { environment, remainingMs }: { readonly environment: Clock; readonly remainingMs: () => number },
   longestMs: number,

@@ -92,27 +92,28 @@ export function renewingProber(kubeconfig: PassKubeconfig, proberOf: (access: Ap
 }
 
 /**
- * The maximum number of other API servers that a pass tries. While the kubeconfig's server is down, each one adds a connection to
- * every pass.
+ * The maximum number of other API servers that a pass tries. While the kubeconfig's server is down, each of them adds a
+ * connection to every pass.
  */
 const MOST_OTHERS = 16;
 /** The longest wait for the answer of the kubeconfig's server. It leaves a pass of 9 s enough time to use another server. */
 const FIRST_ANSWER_MS = 3_000;
 
 /**
- * Loops that may use another API server of the spec if the kubeconfig's server is down. The repair loops may not: that API server
- * might belong to a former control plane, and a repair would free everything that it does not list.
+ * Loops that may use another API server of the spec if the kubeconfig's server is down. The repair loops may not,
+ * because the other API server might belong to a former control plane. A repair would then free everything that this
+ * API server does not list.
  */
 export const MAY_USE_ANOTHER: ReadonlySet<Loop> = new Set(['kubernetes-service', 'system-namespaces']);
 
-/** The first parts of the paths at which API servers report their health. Any other path may be that of a proxy. */
+/** The first parts of the paths at which API servers report their health. Any other path may belong to a proxy. */
 const HEALTH_PATHS: ReadonlySet<string | undefined> = new Set(['readyz', 'livez', 'healthz']);
 
 /**
- * Returns the probes of the API servers that may receive the kubeconfig's credential. Their addresses or host names are in the
- * spec, or they are at a `probe.url` that answered in this pass. Each must have a certificate of the kubeconfig's CA for the
- * kubeconfig's server name. Returns none if the token is for one server only, if the kubeconfig disables verification, or if
- * its URL has a path, because only a proxy has a path.
+ * Returns the probes of the API servers that may receive the kubeconfig's credential. Their addresses or host names are
+ * in the spec, or they are at a `probe.url` that answered in this pass. Each must have a certificate of the
+ * kubeconfig's CA for the kubeconfig's server name. Returns no probes if the token is for one server only, if the
+ * kubeconfig disables verification, or if its URL has a path, because only a proxy has a path.
  */
 export function otherServers(
   spec: ClusterSpec,
@@ -135,10 +136,13 @@ export function otherServers(
     .slice(0, MOST_OTHERS);
 }
 
-/** Returns whether passes of a loop can use another API server, if each one has a certificate for all of their names. */
+/**
+ * Returns whether passes of a loop can use another API server, if each API server has a certificate for all their
+ * names.
+ */
 export function hasFallBack(loop: Loop, spec: ClusterSpec, access: ApiServerAccess): boolean {
   const answered = loop === 'kubernetes-service' ? { has: () => true } : undefined;
-  // The certificates of the others do not contain the address of this one.
+  // If the server name is an address, the certificates of the other API servers do not contain it.
   const isForAll = parseAddress(serverNameOf(access)) === undefined;
   return MAY_USE_ANOTHER.has(loop) && isForAll && otherServers(spec, access, answered).length > 0;
 }
@@ -165,7 +169,7 @@ export async function answeringServer(
 
 /**
  * Returns a transport that uses `first`. If `first` gives no answer, the rest of the pass uses the server that `find`
- * returns. The transport repeats only requests that cannot have been carried out. The caller repeats others.
+ * returns. The transport repeats only requests that cannot have been carried out. The caller repeats other requests.
  */
 export function orOther(
   first: Transport,
