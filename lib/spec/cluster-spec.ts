@@ -183,8 +183,8 @@ export const writtenSpecShape = z.strictObject({
 const { serviceClusterIPRange, ...fields } = writtenSpecShape.shape;
 
 /**
- * A registered spec. Its ranges are in `serviceClusterIPRanges` instead of `serviceClusterIPRange`. Only types are checked, and
- * fields of a later version are kept.
+ * A registered spec. Its ranges are in `serviceClusterIPRanges` instead of `serviceClusterIPRange`. Only types are
+ * checked. Fields that a later version added stay in the spec.
  */
 export const clusterSpecShape = storedShape(
   z.strictObject({ ...fields, serviceClusterIPRanges: serviceClusterIPRange }),

@@ -29,7 +29,10 @@ export const PROBE_PATH = new RegExp(PATH_PATTERN);
 
 export const text = z.string().check(z.minLength(1));
 
-/** Returns a part of a spec that users write in the form `written`, and that is stored in the form `stored`. */
+/**
+ * Returns the shape of a part of a spec. Users write the part in the form `written`, and the table has the form
+ * `stored`.
+ */
 function completed<Written extends z.ZodMiniType, Stored extends z.ZodMiniType>(
   written: Written,
   complete: (value: z.output<Written>) => unknown,
@@ -178,8 +181,8 @@ interface NamedEntry {
 }
 
 /**
- * Returns the name that identifies an entry: its address, its host name, or the name of its source. Two entries with one
- * name are duplicates.
+ * Returns the name that identifies an entry: its address, its host name, or the name of its source. Two entries with
+ * the same name are duplicates.
  */
 export function nameOfEntry({ address: own, host: name, targetGroupArn: arn, serviceRef: ref }: NamedEntry) {
   if (own !== undefined) return canonicalAddress(own) ?? own;
@@ -263,14 +266,17 @@ export function readServiceRanges(ranges: ServiceRangesText): { primary?: Networ
   return defined({ primary, secondary });
 }
 
-/** Returns the range of cluster IPs that contains an address. The default range is ignored: the API servers may have another. */
+/**
+ * Returns the range of cluster IPs that contains an address. Ignores the default range, because the API servers may
+ * have another range.
+ */
 export function serviceRangeOf(address: Address, ranges: ServiceRangesText): Network | undefined {
   const { primary, secondary } = readServiceRanges(ranges);
   if (primary?.text === DEFAULT_CLUSTER_IP_RANGE) return undefined;
   return [primary, secondary].find((range) => range !== undefined && networkContains(range, address));
 }
 
-/** The ranges as canonical CIDR texts: the primary one, and optionally a secondary one of the other IP family. */
+/** The ranges as canonical CIDR texts: the primary range, and optionally a secondary range of the other IP family. */
 export const serviceRanges = completed(
   described(
     z.union([

@@ -1,8 +1,8 @@
 import type { ClusterSpec, Loop } from './cluster-spec.ts';
 
 /**
- * The keys of the ranges: the primary cluster IPs, the secondary cluster IPs, and the node ports. They are the keys in etcd
- * without its prefix.
+ * The keys of the ranges: the primary cluster IPs, the secondary cluster IPs, and the node ports. They are the keys
+ * that etcd has, without the prefix of etcd.
  */
 export const RANGE_KEYS = {
   primary: 'ranges/serviceips',
