@@ -20,16 +20,20 @@ import { type Item, type KeyValueTable, TableError } from './key-value-table.ts'
 import { fieldsIn, plainValue, sameValue } from './stored-item.ts';
 
 export interface RegisterOptions extends UpdateOptions {
-  /** The generation that the caller read and wants to replace; `none`: the name must not be registered. Default: any. */
+  /**
+   * The generation that the caller read and wants to replace; `none`: the name must not be registered. Default: any
+   * registration.
+   */
   readonly replaces?: number | 'none';
 }
 
 /**
- * Registers a spec. If the same spec is already registered, nothing is written; a different spec gets a new generation. If the
- * name was registered earlier, its generations continue, because the ranges that were saved then would otherwise count as newer
- * than the spec. A registration that does not parse is replaced.
+ * Registers a spec. If the same spec is already registered, nothing is written; a different spec gets a new generation.
+ * If the name was registered earlier, its generations continue, because ranges from the earlier registration would
+ * otherwise count as newer than the spec. A registration that does not parse is replaced.
  * @returns the registered cluster.
- * @throws TableError `ChangedMeanwhile` if the registration is not the one in `replaces`, unless it has the same spec.
+ * @throws TableError `ChangedMeanwhile` if the registration has another generation than `replaces`, unless it has the
+ * same spec.
  */
 export async function registerCluster(
   table: KeyValueTable,
@@ -101,7 +105,10 @@ export function withPause(pause: Pause | undefined): RegistrationChange {
   };
 }
 
-/** Makes the stack the owner. From its next tick on, its passes write, and the passes of the former owner only observe. */
+/**
+ * Makes the stack the owner. From the next tick, the passes of this stack write, and the passes of the former owner
+ * only observe.
+ */
 export function withOwner(stack: string): RegistrationChange {
   return (cluster) => (cluster.owner?.stack === stack ? cluster : { ...cluster, owner: { stack } });
 }
@@ -115,7 +122,7 @@ export function withAllocationClosed(cluster: RegisteredCluster): RegisteredClus
 /**
  * Changes the registration of a cluster.
  * @returns whether the cluster was registered.
- * @throws TableError `ChangedMeanwhile` if the registration is not the one in `replaces`.
+ * @throws TableError `ChangedMeanwhile` if the registration has another generation than `replaces`.
  */
 export function updateCluster(
   table: KeyValueTable,

@@ -44,7 +44,7 @@ export interface ClusterList {
 }
 
 /**
- * Returns the stack that owns a cluster if that is not the stack of this process. For a process without a stack, such as
+ * Returns the stack that owns a cluster, if it is not the stack of this process. For a process without a stack, such as
  * `kbctl` on a developer's machine, returns `undefined`: the process writes with the rights of its user.
  */
 export function otherOwner(
@@ -55,9 +55,10 @@ export function otherOwner(
 }
 
 /**
- * The partition of all registrations and of the pause of all clusters. No cluster can be named `#clusters`, as this partition, or
- * `*`, the key of the pause. DynamoDB serves 3,000 strongly consistent reads of 4 KB per second from one partition, and passes
- * and lists of 10,000 clusters need about 1,650. They are spread over ten seconds (lib/dispatch/cluster-list.ts).
+ * The partition of all registrations and of the pause of all clusters. No cluster can have the name `#clusters` of this
+ * partition, or the key `*` of the pause. DynamoDB serves 3,000 strongly consistent reads of 4 KB per second from one
+ * partition, and passes and lists of 10,000 clusters need about 1,650. These reads are spread over ten seconds
+ * (lib/dispatch/cluster-list.ts).
  */
 export const CLUSTERS = '#clusters';
 export const ALL_CLUSTERS = '*';
@@ -96,7 +97,10 @@ export async function* clusterPages(
   for await (const items of pagesOfClusters(table, beforeNext)) yield clustersIn(items);
 }
 
-/** Returns the names of all registrations. Reads no spec, because thousands take long. A name may no longer be registered. */
+/**
+ * Returns the names of all registrations. Reads no specs, because that takes long for thousands. A name may no longer
+ * be registered.
+ */
 export async function clusterNames(table: KeyValueTable): Promise<ReadonlySet<string>> {
   const names = new Set<string>();
   for await (const items of pagesOfClusters(table)) for (const { key } of items) names.add(key);
@@ -137,13 +141,13 @@ export function clusterContent(cluster: RegisteredCluster): Omit<NewItem, 'clust
   return { schema: SCHEMA, value: plainValue({ spec, generation, rangesGeneration, paused, owner }) };
 }
 
-/** Returns the content for a name that is no longer registered, which is only the last generation. */
+/** Returns the content for a name that is no longer registered: only the last generation. */
 export function tombstoneContent(generation: number): Omit<NewItem, 'cluster' | 'key'> {
   return { schema: SCHEMA, value: { generation } };
 }
 
 /**
- * @param over the item to replace, which need not parse.
+ * @param over the item to replace. It need not parse.
  * @throws TableError `SchemaTooNew`.
  */
 export function pauseContent(paused: Pause | undefined, over: Item | undefined): Omit<NewItem, 'cluster' | 'key'> {

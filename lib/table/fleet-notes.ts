@@ -10,15 +10,15 @@ const SCHEMA = 1;
 const SUSPECTS = 'suspects/';
 
 const suspectShape = z.object({
-  /** The time of the last accident: the process that ran the passes of the suspect ended or was blocked. */
+  /** The last time at which a process ended or was blocked while it ran passes of the suspect cluster. */
   sinceMs: z.number(),
-  /** The passes of the suspect run in a process of their own until this time. */
+  /** Until this time, the passes of the suspect cluster run in a process of their own. */
   untilMs: z.number(),
   accidents: count,
   /**
-   * `unproven`: not cleared, because it is not known yet whether the suspect causes accidents. `proven`: cleared, because a later
-   * pass of the suspect ended without an accident. `again`: found to be the cause, because an accident happened while the suspect
-   * was alone in its process.
+   * `unproven`: it is not known yet whether the suspect cluster is the cause. `proven`: the cluster is cleared, because
+   * a later pass of it did not end or block its process. `again`: the cluster is the cause, because a process that ran
+   * only this cluster ended or was blocked.
    */
   state: z.enum(['unproven', 'proven', 'again']),
 });
@@ -35,11 +35,13 @@ export interface KnownSuspect {
 }
 
 export interface FleetNotes {
-  /** Clusters that gave no answer to some pass of the loop within the last day. */
+  /** Clusters that did not answer at least one pass of the loop within the last day. */
   readonly unreachable: readonly string[];
-  /** Suspects and former suspects. An accident of a former suspect counts together with its earlier accidents. */
+  /**
+   * Suspect and former suspect clusters. For a former suspect cluster, `accidents` continues from its earlier number.
+   */
   readonly suspects: ReadonlyMap<string, KnownSuspect>;
-  /** The corrupt items of suspects, by cluster. The next accident of the cluster replaces its item. */
+  /** The corrupt items of suspect clusters, by cluster. The next `writeSuspect` for the cluster replaces its item. */
   readonly unreadable: ReadonlyMap<string, { readonly item: Item; readonly error: TableError }>;
 }
 
@@ -74,20 +76,24 @@ const HOUR_MS = 60 * 60_000;
 const LONGEST_ALONE_MS = 24 * HOUR_MS;
 const REMEMBERED_MS = 7 * 24 * HOUR_MS;
 /**
- * For this long after a cluster became a suspect, accidents in a process with several clusters are not counted for that suspect,
- * because their message was queued before the suspect got separate messages.
+ * For this long after a cluster became a suspect, the end or blocking of a process that also ran clusters without
+ * suspicion is not counted. The message for that process was queued before the suspect cluster got separate messages.
  */
 const QUEUED_BEFORE_MS = 60_000;
 
+/** The end or blocking of a process while it ran passes. */
 export interface Accident {
   readonly atMs: number;
   /** The clusters whose passes ran in the process. */
   readonly clusters: readonly string[];
-  /** True if the process ran suspects only. */
+  /** True if the process ran only suspect clusters. */
   readonly ofSuspects: boolean;
 }
 
-/** Returns the suspect with the accident counted; `undefined` if the accident was already counted. */
+/**
+ * Returns the suspect cluster after a process that ran it ended or was blocked; `undefined` if this was already
+ * counted.
+ */
 export function afterAccident(
   known: Suspect | undefined,
   { atMs, clusters, ofSuspects }: Accident,

@@ -39,11 +39,11 @@ type Written<Decision> =
   | { readonly outcome: 'lost' | 'unclear' };
 
 /**
- * Reads an item, and writes what `decide` returns for it. Reads and decides again if another writer changed the item before the
- * write. A write with an unclear outcome is repeated only if the change is repeatable: if the write did happen, another writer
- * may have built on it. All loops of conditional writes use this function.
- * @param decide runs in every attempt. If it returns no `write` for an item that was read, the item stays unchanged. If it
- * returns none for `recent`, the item is read first.
+ * Reads an item, and writes what `decide` returns for it. Reads and decides again if another writer changed the item
+ * before the write. A write with an unclear outcome is repeated only if the change is repeatable: if the write did
+ * happen, another writer may have built on it. All code that repeats conditional writes uses this function.
+ * @param decide runs in every attempt. If it returns no `write` for an item that was read, the item stays unchanged. If
+ * it returns no `write` for `recent`, the item is read, and `decide` runs again.
  */
 export async function writeUntilWon<Decision extends { readonly write?: Content | undefined }>(
   table: KeyValueTable,
@@ -57,7 +57,7 @@ export async function writeUntilWon<Decision extends { readonly write?: Content 
   for (let attempt = 0; attempt < attempts; attempt++) {
     if (attempt > firstRead) {
       await wait(attempt - firstRead - 1);
-      // The item with which the table refused the last write may have changed meanwhile.
+      // The item that the table returned with its last refusal may have changed meanwhile.
       known = undefined;
     }
     const { item: current } = known ?? { item: await table.get(cluster, key) };

@@ -13,8 +13,8 @@ const SCHEMA = 1;
 const REMEDY = 'correct it, or remove it, which ends all deregistrations of the cluster';
 
 /**
- * The item is kept this long after the last of its leases and withdrawals ended. If it were deleted during an outage of the
- * functions, its misses would be lost, and a healthy server could be removed.
+ * The item stays in the table for this long after its last lease or withdrawal has ended. If it were deleted during an
+ * outage of the functions, its misses would be lost, and a healthy server could be removed.
  */
 const REMEMBERED_MS = 24 * 60 * 60 * 1000;
 
@@ -43,9 +43,9 @@ export interface LeasesChanged {
 }
 
 /**
- * Changes leases with one put. Changes the lease of an address only if it still equals the lease in `read`: if another writer
- * has changed it, the other change stays. If only leases of other addresses have changed, the put is repeated with them, a
- * limited number of times. A put with an unclear outcome is not repeated.
+ * Changes leases with one put. Changes the lease of an address only if the stored lease still equals the lease in
+ * `read`. A change by another writer stays. If another writer has changed only leases of other addresses, the put is
+ * repeated with those leases, a limited number of times. A put with an unclear outcome is not repeated.
  * @throws TableError `SchemaTooNew`, `Corrupt`.
  */
 export async function changeLeases(

@@ -34,11 +34,11 @@ const recordShape = z.object({
   counts: z.readonly(z.record(z.string(), z.number())),
   /** The findings for the status page and the commands. Only 20 are kept, with at least one of each type. */
   findings: z.readonly(z.array(z.readonly(findingShape))),
-  /** The number of all findings by type. Absent if all of them are kept. */
+  /** The number of all findings by type. Absent if `findings` has all of them. */
   findingCounts: z.exactOptional(z.readonly(z.record(z.string(), count))),
   /** The number of all findings, in a record of an earlier version. */
   findingCount: z.exactOptional(z.number()),
-  /** `server`: the API server that failed the pass. Absent in a record of an earlier version. */
+  /** `server`: the API server whose error made the pass fail. Absent in a record of an earlier version. */
   error: z.exactOptional(
     z.readonly(z.object({ code: z.string(), message: z.string(), server: z.exactOptional(z.string()) })),
   ),
@@ -47,11 +47,14 @@ const recordShape = z.object({
   withoutAnswer: z.exactOptional(count),
   lastSuccessAtMs: z.exactOptional(time),
   /**
-   * The number and times of each event's sightings, by event name, so that repeated events become a series. `planEvents` limits
-   * the number of names.
+   * How often and when passes reported each event, by event name, so that repeated events become a series. `planEvents`
+   * limits the number of names.
    */
   events: z.readonly(z.record(z.string(), sightingShape)),
-  /** The writes that a pass in `observe` would have made. Only the first 20 are kept, and a line with the number of the others. */
+  /**
+   * The writes that a pass in `observe` would have made. Has only the first 20, and a line with the number of further
+   * writes.
+   */
   wouldWrite: z.exactOptional(lines),
   /** The changes of the last pass that changed something. Only the first 20 are kept. */
   lastChange: z.exactOptional(z.readonly(z.object({ atMs: time, changes: lines }))),
@@ -78,7 +81,7 @@ const SCHEMA = 1;
 const WRITES_KEPT = 8;
 export const MAX_FINDINGS = 20;
 const MAX_MESSAGE_LENGTH = 500;
-/** The maximum number of characters of an address, port, Service or URL. It is longer than any valid one. */
+/** The maximum number of characters of an address, port, Service or URL. It is longer than any valid value. */
 const MAX_NAME_LENGTH = 400;
 const MAX_LINES = 20;
 
@@ -117,8 +120,8 @@ export async function listRunRecords(table: KeyValueTable, cluster: string): Pro
 }
 
 /**
- * Replaces `previous`, the record that was read; `undefined` means that there was none. Cuts the new record to a size that
- * always fits.
+ * Replaces `previous`, the record that was read; `undefined` means that there was no record. Cuts the new record to a
+ * size that always fits.
  */
 export function writeRunRecord(
   table: KeyValueTable,
@@ -142,7 +145,7 @@ export function writeRunRecord(
   return table.put({ cluster, key: runKey(loop), value, schema: SCHEMA, writesKept: WRITES_KEPT }, previous);
 }
 
-/** Returns the findings that a record keeps: those that require action first, and at least one of each type. */
+/** Returns the findings that a record keeps: at least one of each type. Findings that require action come first. */
 export function keptFindings<Found extends RecordedFinding>(findings: readonly Found[]): readonly Found[] {
   const alike = [...Map.groupBy(findings, ({ type }) => type)]
     .toSorted(([one], [other]) => Number(PASSING_FINDINGS.has(one)) - Number(PASSING_FINDINGS.has(other)))
@@ -155,7 +158,10 @@ export function keptFindings<Found extends RecordedFinding>(findings: readonly F
   });
 }
 
-/** Returns the number of all findings by type. Of a record of an earlier version, some types are unknown: `unlisted`. */
+/**
+ * Returns the number of all findings by type. In a record of an earlier version, `unlisted` counts findings of unknown
+ * types.
+ */
 export function findingCounts({ findings, findingCounts: counts, findingCount = 0 }: RunRecord): Map<string, number> {
   if (counts !== undefined) return new Map(Object.entries(counts));
   const known = [...Map.groupBy(findings, ({ type }) => type)].map(([type, alike]) => [type, alike.length] as const);

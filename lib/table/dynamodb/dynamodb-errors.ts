@@ -8,7 +8,7 @@ export interface FailedTableCall {
   readonly action: TableAction;
   readonly tableName: string;
   readonly region: string | undefined;
-  /** The endpoint, if it is not that of AWS. */
+  /** The endpoint, if it is not an endpoint of AWS. */
   readonly endpoint?: string | undefined;
   readonly deadline?: AbortSignal;
 }
@@ -78,8 +78,8 @@ function codeOf(error: unknown, name: string, deadline: AbortSignal | undefined)
   if (isRefusal(error) && !isThrottled(error)) return 'Unexpected';
   if (deadline?.aborted) return 'DeadlineExceeded';
   if (isThrottled(error)) return 'Throttled';
-  // The SDK sets the number of attempts only if it sent the request. Such a failure without a 4xx answer is a network fault
-  // or a 5xx.
+  // The SDK sets the number of attempts only if it sent the request. If the request was sent, a failure without a 4xx
+  // answer is a network fault or a 5xx.
   return attemptsOf(error) === undefined ? 'Unexpected' : 'Unavailable';
 }
 

@@ -4,7 +4,7 @@ import { definedFields, fieldsIn, isList } from '../stored-item.ts';
 
 type Attributes = Record<string, AttributeValue>;
 
-/** DynamoDB's TTL removes an item at the earliest this long after its expiry: by then it has expired by every clock. */
+/** DynamoDB's TTL removes an item at the earliest this long after its expiry. By then, it has expired on all clocks. */
 const SWEEP_DELAY_MS = 60 * 60 * 1000;
 
 /** Returns the attributes of an item. Only DynamoDB's TTL reads the attribute `ttl`. */
@@ -64,8 +64,8 @@ export function itemFrom(attributes: Attributes): Item {
 }
 
 /**
- * Decodes an item of a list. An item that no version of this program wrote gets schema 0, which its reader reports as
- * corrupt. Throwing here would hide the other items of the list.
+ * Decodes an item of a list. An item that no version of this program wrote gets schema 0, and the reader of the item
+ * reports it as corrupt. An error here would hide the other items of the list.
  */
 export function listedItemFrom(attributes: Attributes): Item {
   try {

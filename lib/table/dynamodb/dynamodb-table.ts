@@ -47,7 +47,7 @@ export function createDynamoClient(options: DynamoClientOptions = {}): DynamoDBC
   return new DynamoDBClient({ ...options, logger: QUIET, ...clientOptions({ ...LIMITS, ...options }) });
 }
 
-/** A logger whose `info` is missing: for `info`, the SDK would copy each item of every request. */
+/** A logger without `info`. If `info` existed, the SDK would copy each item of every request. */
 const QUIET = { trace() {}, debug() {}, warn() {} } as unknown as NonNullable<DynamoDBClientConfig['logger']>;
 
 export interface DynamoDbTableOptions {
@@ -152,11 +152,11 @@ export function dynamoDbTable({ client, tableName, deadline, nowMs, newWriteId }
   /**
    * Returns the outcome of a failed write, or throws the failure.
    *
-   * If the write had a single attempt and the table refused it, the write did not happen. If it had several attempts, an
-   * earlier one may have succeeded although its reply was lost. The item remembers its last writes, so this function reads it,
-   * unless the table returned it with the refusal. If this write is among them, it was won. If only the previous write is among
-   * them, another write replaced the previous item, so this one is lost. If the previous item is still there, the write is not
-   * lost, because an attempt may still be in flight: the failure is thrown.
+   * If the write had a single attempt and the table refused it, the write did not happen. If it had several attempts,
+   * an earlier attempt may have succeeded although its reply was lost. The item has traces of its last writes, so this
+   * function reads the item, unless the table returned it with the refusal. If the item has a trace of this write, the
+   * write is won. If it has only a trace of the previous write, another write replaced the previous item, so this write
+   * is lost. If the previous item is unchanged, the failure is thrown, because an attempt may still be in flight.
    */
   const settle = async (error: unknown, item: Item, previous: Item | undefined): Promise<WriteResult> => {
     const certain = attemptsOf(error) === 1 && isRefusal(error);
@@ -206,7 +206,7 @@ export function dynamoDbTable({ client, tableName, deadline, nowMs, newWriteId }
   };
 }
 
-/** Returns the item with which a condition failed. Not every server returns it. */
+/** Returns the item for which a condition failed. Not every server sends this item. */
 function itemIn(error: unknown): Item | undefined {
   const attributes = error instanceof ConditionalCheckFailedException ? error.Item : undefined;
   return attributes && listedItemFrom(attributes);

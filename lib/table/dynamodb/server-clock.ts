@@ -8,7 +8,7 @@ interface DatedReply {
   readonly receivedAtMs: number;
 }
 
-/** The number of replies that are kept. It is enough to determine the correction within a few milliseconds. */
+/** The number of replies that are kept. This number is enough to determine the correction within a few milliseconds. */
 const REPLIES_KEPT = 20;
 
 /** Returns a clock that reads the `Date` header of every later reply to the client. */
@@ -37,8 +37,8 @@ export function serverClock(client: DynamoDBClient, nowMs: () => number): Server
 }
 
 /**
- * Returns the smallest correction that agrees with all replies. If none agrees with all, because a clock was set meanwhile,
- * returns the smallest that agrees with the last reply.
+ * Returns the smallest correction that agrees with all replies. If no correction agrees with all of them, because a
+ * clock was set meanwhile, returns the smallest correction that agrees with the last reply.
  */
 function correctionBy(replies: readonly DatedReply[]): number {
   const least = Math.max(...replies.map(({ dateMs, receivedAtMs }) => dateMs - receivedAtMs));
