@@ -30,7 +30,10 @@ export type TelemetryFactory = (invocation: InvocationLabels) => Telemetry;
 
 export const METRIC_NAMESPACE = 'kube-bootstrap-controller';
 
-/** The first four are upstream's (`pkg/registry/core/service/{ipallocator,portallocator}/controller/metrics.go`). */
+/**
+ * The names of the counters. The first four are upstream's
+ * (`pkg/registry/core/service/{ipallocator,portallocator}/controller/metrics.go`).
+ */
 export type CounterName =
   | 'apiserver_clusterip_repair_ip_errors_total'
   | 'apiserver_clusterip_repair_reconcile_errors_total'
@@ -43,7 +46,7 @@ export type CounterName =
   | 'eventsDropped'
   /** Passes whose kubeconfig has a token or client certificate in the last third of its life. */
   | 'credentialsEnding'
-  /** Invocations whose clock differs from the table's by more than 2 s. */
+  /** Invocations whose clock differs from the table's clock by more than 2 s. */
   | 'clockSkewed'
   /** Probes during which the process was too busy to receive an answer. */
   | 'lateProbes'
@@ -65,7 +68,10 @@ export type CounterName =
   | 'allocationRetries'
   | FleetFigure;
 
-/** Figures of all clusters of a stack, once a minute. The figures of the parts of a large fleet add up, except percentages. */
+/**
+ * The figures of all clusters of a stack, written once a minute. A large fleet is counted in parts. The sum of the
+ * parts is the figure of the fleet, except for percentages.
+ */
 export type FleetFigure =
   | 'clustersRegistered'
   /** Clusters whose health was counted. */
@@ -110,7 +116,7 @@ const ORIGINALS: {
   },
 };
 
-/** Returns the counter of a finding: upstream's if it has one, else `findings`. */
+/** Returns the counter of a finding: upstream's counter if upstream has one, else `findings`. */
 export function findingCounter(loop: Loop, type: FindingType): CounterName {
   const original = ORIGINALS[loop];
   return original?.types.includes(type) ? original.findings : 'findings';
@@ -141,7 +147,7 @@ export function logOnly(log: Telemetry['log']): Telemetry {
   return { log, count: () => {}, sample: () => {}, flush: () => {} };
 }
 
-/** The parts of an error that may be logged. Headers, bodies and other properties are not among them. */
+/** The parts of an error that may be logged. Headers, bodies and other properties of an error are omitted. */
 export interface ErrorDescription {
   /** The `code` of the error, or its name if it has no code. */
   readonly code: string;
