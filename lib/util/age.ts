@@ -26,7 +26,7 @@ export function formatAge(ms: number): string {
   return ms < unit.fineBelow && rest > 0 ? `${whole}${rest}${finer?.letter}` : whole;
 }
 
-/** Returns a duration, such as `412ms` or `1.2s`. From two minutes on, it has the format of an age. */
+/** Returns a duration, such as `412ms` or `1.2s`. A duration of two minutes or more has the format of an age. */
 export function formatDuration(ms: number): string {
   if (ms < SECOND_MS) return `${Math.max(0, Math.round(ms))}ms`;
   if (ms >= 2 * MINUTE_MS) return formatAge(ms);

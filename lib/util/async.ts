@@ -1,6 +1,6 @@
 /**
- * Returns the results of `work` for each element, in the order of the elements. At most `limit` calls of `work` run at the
- * same time. The first error ends all of them.
+ * Returns the results of `work` for each element, in the order of the elements. At most `limit` calls of `work` run at
+ * the same time. After the first error, no further call begins.
  */
 export async function eachOf<Element, Result>(
   elements: readonly Element[],
@@ -8,7 +8,7 @@ export async function eachOf<Element, Result>(
   work: (element: Element) => Promise<Result>,
 ): Promise<Result[]> {
   const results: Result[] = [];
-  // A worker that throws closes the generator, and so ends the others.
+  // A worker that throws closes the generator, so that the other workers end.
   const left = entriesOf(elements);
   const worker = async () => {
     for (const [index, element] of left) results[index] = await work(element);

@@ -8,7 +8,7 @@ export function anyPartOf(longestMs: number, random: () => number): number {
   return longestMs * random();
 }
 
-/** Returns a random wait that is at least half of the longest one. */
+/** Returns a random wait that is at least half of the longest wait. */
 export function upperHalfOf(longestMs: number, random: () => number): number {
   return longestMs * (0.5 + random() / 2);
 }

@@ -8,7 +8,10 @@ import { isRecord } from './values.ts';
  * A field counts the entries of all its lists together: `subsets[].ports` are the ports of all subsets.
  */
 export const BOUNDS = {
-  /** The bounds of the lists that are kept of a Service. The API accepts two cluster IPs, and etcd stores no Service with 65,536 ports. */
+  /**
+   * The bounds of the lists that passes read from a Service. The API accepts two cluster IPs, and etcd stores no
+   * Service with 65,536 ports.
+   */
   Service: { 'node ports': 65_536, 'cluster IPs': 16 },
   Endpoints: {
     subsets: 100,
@@ -94,8 +97,8 @@ const UNREAD: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The maximum number of addresses of one host name. A name server may return thousands, and each costs a probe, a lease and a
- * place in the Endpoints.
+ * The maximum number of addresses of one host name. A name server may return thousands of addresses, and each address
+ * costs a probe, a lease and a place in the Endpoints.
  */
 export const RECORDS_OF_A_HOST = 32;
 
@@ -106,8 +109,8 @@ export const RECORDS_OF_A_HOST = 32;
 export const MOST_HOSTS = 25;
 
 /**
- * The maximum number of addresses that are read from one source. A reply of a name server may have thousands, and a Service a
- * hundred thousand; parsing all of them would keep the process busy for seconds.
+ * The maximum number of addresses that are read from one source. A reply of a name server may have thousands of
+ * addresses, and a Service may have a hundred thousand. Parsing all of them would take seconds.
  */
 export const MOST_RECORDS = 1_000;
 

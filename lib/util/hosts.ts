@@ -13,8 +13,8 @@ const SIX_TO_FOUR = parseCidr('2002::/16');
  */
 export function isLocalAddress(text: string): boolean {
   const address = parseAddress(text);
-  // A text that does not parse counts as local. Name servers return only one such form, an IPv6 address with a zone, and a zone
-  // belongs to a link.
+  // A text that does not parse counts as local. The only such text that name servers return is an IPv6 address with a
+  // zone, and a zone belongs to a link.
   return address === undefined || isLocal(address);
 }
 
@@ -50,8 +50,8 @@ export function hostOf({ hostname }: URL): string {
 const PLAIN_URL = /^https?:\/\/(\[[0-9a-f:.]+\]|[\w.-]+)(:\d+)?(\/(?:[\w.~!$&'()*+,;=:@/-]|%[0-9a-f]{2})*)?$/i;
 
 /**
- * Parses the URL of a server. Returns `undefined` if it is no http or https URL, has a credential, or has a part that the parser
- * would repair: it reads `010.0.0.1` as 8.0.0.1, and `10.1` as 10.0.0.1.
+ * Parses the URL of a server. Returns `undefined` if it is not an http or https URL, has a credential, or has a part
+ * that the parser would repair. The parser reads `010.0.0.1` as 8.0.0.1, and `10.1` as 10.0.0.1.
  */
 export function plainUrl(text: string): URL | undefined {
   const [, host = ''] = PLAIN_URL.exec(text) ?? [];

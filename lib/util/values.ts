@@ -33,7 +33,7 @@ type Defined<Fields> = {
   readonly [Key in keyof Fields as undefined extends Fields[Key] ? Key : never]?: Exclude<Fields[Key], undefined>;
 };
 
-/** Returns the fields without those that are `undefined`, because an absent field of an item or a document is not written. */
+/** Removes the fields that are `undefined`, because an absent field of an item or a document is not written. */
 export function defined<const Fields extends object>(fields: Fields): Defined<Fields> {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Defined<Fields>;
 }
