@@ -76,12 +76,12 @@ const HOUR_MS = 60 * 60_000;
 const LONGEST_ALONE_MS = 24 * HOUR_MS;
 const REMEMBERED_MS = 7 * 24 * HOUR_MS;
 /**
- * For this long after a cluster became a suspect, the end or blocking of a process that also ran clusters without
- * suspicion is not counted. The message for that process was queued before the suspect cluster got separate messages.
+ * For this long after a cluster became a suspect, a process that also ran other clusters is not counted for the suspect
+ * cluster. The message for that process was queued before the suspect cluster got separate messages.
  */
 const QUEUED_BEFORE_MS = 60_000;
 
-/** The end or blocking of a process while it ran passes. */
+/** A process that ended or was blocked while it ran passes. */
 export interface Accident {
   readonly atMs: number;
   /** The clusters whose passes ran in the process. */
@@ -90,10 +90,7 @@ export interface Accident {
   readonly ofSuspects: boolean;
 }
 
-/**
- * Returns the suspect cluster after a process that ran it ended or was blocked; `undefined` if this was already
- * counted.
- */
+/** Counts a process that ended or was blocked for a cluster. Returns `undefined` if it was already counted. */
 export function afterAccident(
   known: Suspect | undefined,
   { atMs, clusters, ofSuspects }: Accident,
