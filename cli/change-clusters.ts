@@ -23,7 +23,7 @@ interface Change {
   readonly after: RegisteredCluster | undefined;
 }
 
-/** Checks all clusters before it changes any: if one is not registered or is refused, nothing is changed. */
+/** Checks all clusters before it changes any of them. If a cluster is not registered or is refused, changes nothing. */
 export async function changeClusters(
   cli: Cli,
   names: readonly string[],

@@ -24,7 +24,7 @@ export interface Cli {
   readonly nowMs: () => Promise<number>;
   readonly sleep: Surroundings['sleep'];
   /**
-   * Opens the table that the options specify, once, and measures its clock.
+   * Opens the table that the options specify, and measures its clock. Later calls return the same table.
    * @throws CliError, TableError
    */
   openTable(): Promise<OpenTable>;

@@ -11,7 +11,7 @@ endWhenUnread(process.stderr);
  */
 const SAME_SIGNAL_MS = 500;
 
-/** Aborts at the first SIGINT or SIGTERM; a second one ends the process at once, with exit code 130. */
+/** Aborts at the first SIGINT or SIGTERM; a second signal ends the process at once, with exit code 130. */
 function endOfProcess(): AbortSignal {
   const controller = new AbortController();
   let firstMs: number | undefined;

@@ -30,8 +30,8 @@ export interface OpenTable extends Pick<Store, 'clock'> {
 }
 
 /**
- * @param operands of the command: the name of a cluster chooses among several local runs.
- * @param signal ends the command.
+ * @param operands the operands of the command. The name of a cluster selects one of several local runs.
+ * @param signal the signal that ends the command.
  * @param nowMs this host's clock.
  */
 export async function openTable(
@@ -66,7 +66,7 @@ async function adviceOnTtl(
     if (attribute === 'ttl' && (status === 'ENABLED' || status === 'ENABLING')) return undefined;
     return `table ${tableName} keeps expired items, because TTL on its attribute "ttl" is off: turn it on with "aws dynamodb update-time-to-live" (docs/installing.md).`;
   }
-  // Without the right to ask, or without a table, nothing is known.
+  // Without the permission for this request, or without a table, it is not known whether TTL is on.
   if (found.name !== 'UnknownOperationException') return undefined;
   return `the database of table ${tableName} has no TTL: expired items stay, and the table grows slowly.`;
 }

@@ -7,7 +7,7 @@ export interface ConnectionOptions {
   readonly context?: string;
 }
 
-/** The environment variable KUBECONFIG is not read, because a user must explicitly name the cluster that a command writes to. */
+/** Adds --kubeconfig and --context. Ignores KUBECONFIG, because a user must explicitly name the cluster to write to. */
 export function withConnectionOptions(command: Command): Command {
   return command
     .option('--kubeconfig <file>', 'the kubeconfig of the cluster; default: that of its spec')

@@ -25,7 +25,7 @@ export interface Shown<Row> {
   readonly none: string;
   /** The number of all items, if `items` may have fewer. */
   readonly total?: number;
-  /** How to get all items, which is printed after `20 of 101` on stderr. */
+  /** The text after `20 of 101` on stderr: how to get all items. */
   readonly rest?: string;
 }
 
@@ -92,7 +92,7 @@ export class Output {
     return isTTY && columns !== 0 && this.format !== 'wide' ? columns : undefined;
   }
 
-  /** The width of a paragraph: that of the terminal, up to a readable length. */
+  /** The width of a paragraph: the width of the terminal, up to a readable length. */
   get textWidth(): number {
     return Math.min(this.columns ?? WIDEST_TEXT, WIDEST_TEXT);
   }

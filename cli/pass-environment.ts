@@ -26,8 +26,8 @@ export interface PassEnvironment {
 }
 
 /**
- * Creates the same environment as that of a deployed function, but with the user's credentials. Prints each API server that is
- * used. Ctrl-C and `--timeout` end all running calls of the environment.
+ * Creates the environment of a deployed function, but with the user's credentials. Prints each API server that is used.
+ * Ctrl-C and `--timeout` end all running calls of the environment.
  */
 export async function passEnvironment(
   cli: Cli,

@@ -84,7 +84,7 @@ function clusterCommand(act: Act): Command {
     .addCommand(clusterCloseAllocation(act));
 }
 
-/** Commands that are created without their parent do not inherit its settings. */
+/** Copies the settings of a command to its subcommands, because separately created commands do not inherit them. */
 function inheritSettings(command: Command): void {
   for (const subcommand of command.commands) {
     subcommand.copyInheritedSettings(command);

@@ -29,8 +29,8 @@ export async function notRegistered(table: KeyValueTable, name: string): Promise
 }
 
 /**
- * Returns all addresses of a cluster, for the end of an error about an unknown address. It does not suggest the most similar
- * address, because that belongs to a different API server.
+ * Returns all addresses of a cluster, for the end of an error about an unknown address. It does not suggest the most
+ * similar address, because a similar address belongs to a different API server.
  */
 export function listAddresses({ apiServers }: ClusterSpec, leased: readonly string[] = []): string {
   const named = apiServers.map((server) => ('address' in server ? server.address : server.host));
@@ -58,7 +58,7 @@ export function describePause({ untilMs, reason, by }: Pause): string {
   return `paused until ${new Date(untilMs).toISOString()} by ${by}: ${reason}`;
 }
 
-/** Warns that all clusters are paused, which a cluster's own registration does not show. */
+/** Warns if all clusters are paused, because the registration of a single cluster does not show this. */
 export function warnOfPauseOfAll({ output }: Cli, all: Pause | undefined, nowMs: number): void {
   if (all === undefined || all.untilMs <= nowMs) return;
   output.say(`All clusters are ${describePause(all)}. Use "kbctl resume --all" to resume them.`);

@@ -90,8 +90,8 @@ interface Holding {
 }
 
 /**
- * Holds the requested addresses. If one of them is refused, the caller releases the addresses that are already held. The address of
- * a Service is never held, even if its IPAddress is missing, because the release of the hold would free it.
+ * Holds the requested addresses. If an address is refused, the caller releases the addresses that are already held. The
+ * address of a Service is never held, even if its IPAddress is missing, because the release of the hold would free it.
  */
 async function holdAddresses(
   kubernetes: ClusterPort,
@@ -149,8 +149,8 @@ async function createHeld(kubernetes: ClusterPort, item: string, hold: HoldTerms
 }
 
 /**
- * Releases only held addresses, never the address of a Service. The Services are read after the IPAddress, and while it exists, no API
- * server allocates the address.
+ * Releases only held addresses, never the address of a Service. Reads the Services after the IPAddress. While the
+ * IPAddress exists, no API server allocates the address.
  */
 async function releaseAddresses(
   kubernetes: ClusterPort,

@@ -19,8 +19,8 @@ import { completeAlways } from '../terminal.ts';
 const LONGEST_MS = 30_000;
 
 /**
- * Runs a request as the function does, with the caller's rights on the table, and on the API server if the API servers allocate.
- * Ctrl-C does not end the request, because a request that ends halfway would have to be undone.
+ * Runs a request in the same way as the function, with the caller's rights on the table, and on the API server if the
+ * API servers allocate. Ctrl-C does not end the request, because a request that ends halfway would have to be undone.
  * @param next the user's next step if the outcome is unknown, for the end of the error's message
  * @throws CliError for an invalid request; TableError or ClusterError if the outcome is unknown
  */

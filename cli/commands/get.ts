@@ -31,7 +31,7 @@ interface Part<Row> {
   readonly columns: (nowMs: number) => readonly Column<Row>[];
   readonly rows: (status: ClusterStatus) => readonly Row[];
   readonly none: string;
-  /** The text if no cluster was named. Default: `none`. */
+  /** The text for an empty list if no cluster was named. Default: `none`. */
   readonly noneOfAll?: string;
   readonly readCluster?: (
     cli: Cli,

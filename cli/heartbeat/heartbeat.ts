@@ -22,8 +22,8 @@ export interface Heartbeat {
 }
 
 /**
- * Refreshes a lease from the API server's own host. The write is conditional on the lease read before the probe: another
- * writer wins.
+ * Refreshes a lease from the API server's own host. The write is conditional on the lease that was read before the
+ * probe, so that a change by another writer stays.
  */
 export async function heartbeat(request: HeartbeatRequest): Promise<Heartbeat> {
   const { table, cluster, address, leaseMs, nowMs, probe } = request;

@@ -33,8 +33,8 @@ export function bitIn(range: string, { key, item }: Pick<ItemPlace, 'key' | 'ite
 }
 
 /**
- * Returns the band of an item. A request that does not name an item gets one from the static band only if the dynamic band is
- * full.
+ * Returns the band of an item. A request that does not name an item gets an item of the static band only if the dynamic
+ * band is full.
  */
 export function bandOf({ key, range, item }: ItemPlace): 'static' | 'dynamic' {
   const allocator = emptyRange(key, range);

@@ -24,7 +24,8 @@ export interface ItemFacts {
 export interface ItemStatus extends ItemPlace, Partial<ItemClaims> {
   readonly allocator: AllocatorOfRecord;
   /**
-   * The band of the item. A request that does not name an item gets one from the static band only if the dynamic band is full.
+   * The band of the item. A request that does not name an item gets an item of the static band only if the dynamic band
+   * is full.
    */
   readonly band: 'static' | 'dynamic';
   readonly state: 'free' | 'taken' | 'unknown';
@@ -118,7 +119,7 @@ export async function readItemFacts(
   };
 }
 
-/** Returns the ServiceCIDRs that the last pass found, where API servers allocate from them. @throws TableError */
+/** Returns the ServiceCIDRs that the last pass found, if API servers allocate from them. @throws TableError */
 export async function readServedRanges(
   table: KeyValueTable,
   { name, allocator }: ClusterSpec,

@@ -28,7 +28,7 @@ const MOST_OF_A_CARD = 4;
 
 type Link = ((cluster: ClusterStatus) => string) | undefined;
 
-/** On a live page, the name of a cluster links to its page. */
+/** Returns the page of all clusters. On a live page, the name of each cluster links to the page of the cluster. */
 export function renderFleetPage(fleet: FleetStatus, options: PageOptions = {}): string {
   const { clusters, unreadable, atMs, pausedAll } = fleet;
   const unhealthy = clusters.filter(({ health }) => health === 'unhealthy');
@@ -89,7 +89,7 @@ function unreadableCard({ name, message }: FleetStatus['unreadable'][number], co
 
 interface CardLine extends Pick<ClusterStatus, 'name' | 'attention'> {
   readonly failing: readonly string[];
-  /** The number of cards on the page. Fewer than four are unfolded. */
+  /** The number of cards on the page. If there are fewer than four, they are unfolded. */
   readonly count: number;
 }
 

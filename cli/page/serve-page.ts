@@ -29,7 +29,9 @@ export interface PageServer {
   close(): Promise<void>;
 }
 
-/** Maps of ranges are only on the page of one cluster, so the ranges of all clusters are not read. */
+/**
+ * Returns a reader of the status. Reads ranges only for the page of one cluster, because only this page has their maps.
+ */
 export function statusReader(
   table: (signal: AbortSignal) => KeyValueTable,
   tableName: string,

@@ -16,7 +16,10 @@ export interface RunMonitor {
   claimed(loop: Loop, outcome: ClaimOutcome): void;
   /** Replaces the series of each cluster. With `undefined`, removes them, because there are too many clusters. */
   show(status: FleetStatus | undefined): void;
-  /** Returns the loops for which this process made no claim within two intervals. A lost or failed claim counts. */
+  /**
+   * Returns the loops for which this process made no claim within two intervals. A lost or failed claim counts as a
+   * claim.
+   */
   stuckLoops(): readonly Loop[];
   /** Returns whether the last claim reached the table. */
   isReady(): boolean;

@@ -16,8 +16,8 @@ export interface RunOnceRequest {
 }
 
 /**
- * Runs one pass of a loop as the loop's function would. A pass that failed and changed nothing is not recorded, because the
- * connection from here may be the only cause.
+ * Runs one pass of a loop in the same way as the loop's function. A pass that failed and changed nothing is not
+ * recorded, because the connection from here may be the only cause.
  */
 export async function runOnce(environment: Environment, request: RunOnceRequest): Promise<EndedPass> {
   const { cluster, loop, dryRun, evenIfPaused = false } = request;

@@ -159,7 +159,8 @@ export interface Tick {
 }
 
 /**
- * Writes `#ticks/<stack>/<loop>`, the last claimed tick of a loop. Of the processes that claim a tick, one gets it.
+ * Writes `#ticks/<stack>/<loop>`, the last claimed tick of a loop. If several processes claim a tick, only one of them
+ * gets it.
  * @returns whether the caller runs the tick
  */
 export async function claimTick(

@@ -104,7 +104,8 @@ export function unfitForEndpoints(address: Address, text: string): string | unde
 }
 
 /**
- * The kubernetes Service has the family of the primary range, or both. With the reconciler `none`, no address is published.
+ * Checks that an address is outside the cluster IPs, and has a family of the kubernetes Service: the family of the
+ * primary range, or either family. With the reconciler `none`, no address is published, so nothing is checked.
  */
 function checkFamily(at: SpecPath, text: string, address: Address, draft: SpecDraft, report: Report): void {
   const reconciler = draft.endpoints?.reconciler;

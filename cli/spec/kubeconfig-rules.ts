@@ -7,7 +7,7 @@ const STORES = ['file', 'secretsManager', 'ssm'] as const;
 const SOURCES = [...STORES, 'webIdentity'] as const;
 type Store = (typeof STORES)[number];
 
-/** The names that `CreateSecret` and `PutParameter` accept, and ARNs of either. */
+/** The names that `CreateSecret` and `PutParameter` accept, and ARNs of secrets and parameters. */
 const SECRET_NAME = /^[\w/+=.@-]{1,512}$/;
 const PARAMETER_NAME = /^[\w./-]{1,1011}$/;
 const SECRET_ARN = /^arn:aws[\w-]*:secretsmanager:[\w-]+:\d{12}:secret:[\w/+=.@-]+$/;

@@ -86,7 +86,7 @@ export function checkServicePorts(draft: SpecDraft, report: Report): void {
   checkInNodePortRange(draft, at, nodePort, report);
 }
 
-/** A master count does not suffice for a dual-stack Service, because it is one number for both families. */
+/** Refuses a master count for a dual-stack Service, because the count is a single number for both families. */
 export function checkFamilies(draft: SpecDraft, report: Report): void {
   const { service, endpoints, serviceClusterIPRange: ranges } = draft;
   if (service?.ipFamilyPolicy !== 'PreferDualStack') return;
@@ -137,7 +137,7 @@ function checkExtraServicePort(draft: SpecDraft, of: SpecPath, port: ServicePort
   report(at, 'a Service of type ClusterIP has no node ports', fix);
 }
 
-/** Reports a node port outside the range. Returns whether it reported one. */
+/** Reports a node port outside the range. Returns true if it reported the node port. */
 function checkInNodePortRange(draft: SpecDraft, at: SpecPath, nodePort: number, report: Report): boolean {
   const range = draft.serviceNodePortRange === undefined ? undefined : readNodePortRange(draft.serviceNodePortRange);
   if (nodePort <= 0 || range === undefined || isRefused(range) || containsPort(range, nodePort)) return false;
@@ -147,7 +147,7 @@ function checkInNodePortRange(draft: SpecDraft, at: SpecPath, nodePort: number, 
   return true;
 }
 
-/** The API refuses a Service with the same port, or the same node port, twice for one protocol. */
+/** Reports ports and node ports that occur twice for one protocol, because the API refuses such a Service. */
 function checkClashes(draft: SpecDraft, ports: readonly (ServicePortDraft | undefined)[], report: Report): void {
   const taken = new Map<string, string>();
   const { port: ownPort, nodePort: ownNodePort } = draft.service ?? {};

@@ -1,7 +1,7 @@
 import { type ApiServerSpec, type ClusterSpec, isDnsName } from '../../lib/spec/cluster-spec.ts';
 import { isRecord, type JsonRecord } from '../../lib/util/values.ts';
 
-/** Returns a stored spec in the form of a spec file, for which `validateClusterSpec` returns the same spec again. */
+/** Returns a stored spec in the form of a spec file. `validateClusterSpec` turns this form into the same spec again. */
 export function writtenSpec({
   apiServers,
   serviceClusterIPRanges: serviceClusterIPRange,
@@ -59,7 +59,9 @@ function ofFields(before: JsonRecord, after: JsonRecord, fieldOf: (name: string)
   return [...names].flatMap((name) => differences(fieldOf(name), before[name], after[name]));
 }
 
-/** Returns the entries of a list by their address, host or name; `undefined` for any other value. */
+/**
+ * Returns a map from the address, host or name of each entry of a list to the entry; `undefined` for any other value.
+ */
 function entriesByName(value: unknown): JsonRecord | undefined {
   if (!Array.isArray(value)) return undefined;
   const named = value.map((entry) => {

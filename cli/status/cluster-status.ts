@@ -79,7 +79,7 @@ export interface RangeStatus {
   readonly range: string;
   readonly serviceCidr?: string;
   readonly sumOf?: number;
-  /** True for one of several ServiceCIDRs of a family. */
+  /** True if the family has more than one ServiceCIDR. */
   readonly part?: true;
   /** The range in the spec, if it differs from `range` because no pass has counted it yet. */
   readonly specRange?: string;
@@ -109,7 +109,7 @@ export interface RangeStatus {
   readonly map?: RangeMap;
 }
 
-/** Returns the ranges, without each single ServiceCIDR that another entry includes in its sum. */
+/** Returns the ranges. Omits each ServiceCIDR that is already part of the sum in another entry. */
 export function wholeRanges({ ranges }: Pick<ClusterStatus, 'ranges'>): readonly RangeStatus[] {
   return ranges.filter(({ part }) => !part);
 }

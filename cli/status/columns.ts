@@ -145,8 +145,8 @@ function lastPassAgo(loops: readonly LoopStatus[], nowMs: number): string {
 }
 
 /**
- * Returns the time of the last successful pass of a loop. It might be known only from a lease that the pass refreshed, because
- * not every pass is recorded.
+ * Returns the time of the last successful pass of a loop. Not every pass is recorded, so the time may come from a lease
+ * that the pass refreshed.
  */
 export function successAtMs({ state, lastRanAtMs, lastSuccessAtMs }: LoopStatus): number | undefined {
   return state === 'good' ? (lastRanAtMs ?? lastSuccessAtMs) : lastSuccessAtMs;

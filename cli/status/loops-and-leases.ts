@@ -72,8 +72,8 @@ function lastProbeAtMs(apiServers: readonly ApiServerStatus[]): number {
 const MINUTE_MS = 60_000;
 
 /**
- * Returns whether the exact time of the loop's last pass is unknown. A pass without changes or findings is recorded only once a
- * minute, so all that is known is that the loop ran within the last minute.
+ * Returns whether the exact time of the loop's last pass is unknown. A pass without changes or findings is recorded
+ * only once a minute, so it is only known that the loop ran within the last minute.
  */
 export function isOneOfMany({ state, intervalSeconds, lastPass }: LoopStatus, nowMs: number): boolean {
   return state === 'good' && intervalSeconds * 1000 < MINUTE_MS && nowMs - (lastPass?.startedAtMs ?? 0) < MINUTE_MS;

@@ -6,10 +6,12 @@ import type { CellState, RangeMap } from './cluster-status.ts';
 
 export interface RangeLayout {
   readonly first: string;
-  /** The number of unusable items before the first usable one and after the last: network and broadcast address. */
+  /**
+   * The number of unusable items before the first and after the last usable item: the network and broadcast addresses.
+   */
   readonly before: number;
   readonly after: number;
-  /** The number of usable items, the lowest of which are reserved. */
+  /** The number of usable items. The lowest usable items are reserved. */
   readonly max: number;
   readonly reserved: number;
 }

@@ -51,15 +51,15 @@ export async function readInputs(
   /** Records that a table item is unreadable if the error is `Corrupt` or `SchemaTooNew`. @throws any other error */
   const note = (key: string, error: unknown): undefined => {
     if (!(error instanceof TableError) || (error.code !== 'Corrupt' && error.code !== 'SchemaTooNew')) throw error;
-    // The list and the read of one table item fail with the same message. The second call replaces the entry of the first,
-    // because only the read knows the key.
+    // The list and the read of one table item fail with the same message. The second call replaces the entry of the
+    // first call, because only the read knows the key.
     unreadable.set(error.message, { key, message: error.message });
   };
   const readKeys = async (keys: readonly string[]): Promise<readonly Item[]> => {
     const items = await eachOf(keys, AT_A_TIME, (key) => table.get(name, key).catch((error) => note(key, error)));
     return items.filter((item) => item !== undefined);
   };
-  /** Lists the items with the prefix. If one of them makes the list fail, reads the known keys one by one. */
+  /** Lists the items with the prefix. If an item makes the list fail, reads the known keys one by one. */
   const readItems = (prefix: string, knownKeys: readonly string[]): Promise<readonly Item[]> =>
     table.list(name, prefix).catch((error) => {
       note('', error);

@@ -17,8 +17,8 @@ export interface StatusRequest {
 }
 
 /**
- * Reads the status of all clusters, or of one cluster. The status is empty if that cluster is not registered. Among all clusters,
- * one that cannot be read does not hide the others.
+ * Reads the status of all clusters, or of one cluster. The status is empty if that cluster is not registered. If all
+ * clusters are read, a cluster that cannot be read does not hide the others.
  * @throws TableError
  */
 export async function readStatus(

@@ -13,7 +13,7 @@ function listTitle(title: string, shown: number, all: number): string {
   return shown < all ? `${title} (${shown} of ${all})` : `${title} (${all})`;
 }
 
-/** The command that lists all findings, because the table keeps only 20 of a loop. */
+/** The command that lists all findings, because the table keeps only 20 findings of each loop. */
 export function allFindingsCommand({ name, findings }: ClusterStatus): string {
   return `kbctl run-once ${findings[0]?.loop} ${name} --dry-run`;
 }

@@ -49,8 +49,8 @@ export function workOutStatus(inputs: StatusInputs, nowMs: number): ClusterStatu
 }
 
 /**
- * Returns the pause that applies to the cluster. If all clusters are paused too, returns that pause, because `resume` of this
- * cluster would not end it.
+ * Returns the pause that applies to the cluster. If all clusters are paused too, returns the pause of all clusters,
+ * because `resume` of this cluster would not end that pause.
  */
 function pauseOf({ cluster, pausedAll }: StatusInputs, nowMs: number): PauseStatus | undefined {
   const pause = pauseInForce([pausedAll, cluster.paused], nowMs);
@@ -146,8 +146,8 @@ function aboutUnreadable({ inputs, unreadable }: Parts): Attention[] {
 }
 
 /**
- * Reports that no API server has an active lease, or each API server without one. Reports none without a recent pass, because the
- * leases are then outdated.
+ * Reports that no API server has an active lease, or reports each API server without an active lease. Without a recent
+ * pass, reports nothing, because the leases are outdated.
  */
 function aboutLeases(parts: Parts): Attention[] {
   const { inputs, health, apiServers, findings, nowMs } = parts;
@@ -174,7 +174,7 @@ function aboutLeases(parts: Parts): Attention[] {
   });
 }
 
-/** Returns a line for each API server. More than three that differ only in their addresses are one line. */
+/** Returns a line for each API server. More than three API servers that differ only in their addresses are one line. */
 function notLive(servers: readonly ApiServerStatus[], nowMs: number): string[] {
   const lines = servers.map((server) => ({
     name: server.address ?? server.host ?? '',
