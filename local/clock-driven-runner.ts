@@ -11,8 +11,8 @@ export interface ScheduledHandler {
   readonly id: string;
   readonly everyMs: number;
   /**
-   * Runs the job. `tickMs` is the time at which it was due. A job reports its own failures; an error that it throws ends all
-   * jobs.
+   * Runs the job. `tickMs` is the time at which the job was due. A job reports its own failures. An error that the job
+   * throws ends all jobs.
    */
   readonly invoke: (tickMs: number) => Promise<void>;
 }
@@ -32,8 +32,8 @@ export function runnerClock(nowMs: () => number): RunnerClock {
 }
 
 /**
- * Invokes every job once, in the given order, and then each on its own schedule until the signal aborts. A job never overlaps
- * itself: ticks during its run are skipped. Resolves when the last invocation has ended.
+ * Invokes every job once, in the given order, and then invokes each job on its own schedule until the signal aborts. A
+ * job never overlaps itself: ticks during its run are skipped. Resolves when the last invocation has ended.
  * @param beside additional work, which begins once every job has been invoked, and ends when its signal aborts
  */
 export async function runOnSchedules(
@@ -70,8 +70,8 @@ async function keepInvoking(job: ScheduledHandler, clock: RunnerClock, signal: A
 const INVOCATION_MS = 60_000;
 
 /**
- * Returns a handler for each loop. It runs at the interval in the spec or on the loop's schedule, whichever is shorter. It throws
- * a StartError once the cluster is no longer registered.
+ * Returns a handler for each loop. A handler runs at the interval in the spec or on the loop's schedule, whichever is
+ * shorter. A handler throws a StartError once the cluster is no longer registered.
  */
 export function scheduledLoops(
   environment: Environment,
@@ -82,7 +82,8 @@ export function scheduledLoops(
     id,
     everyMs: Math.min(SCHEDULE_SECONDS[id], intervalSeconds[id]) * 1000,
     invoke: async (tickMs) => {
-      // The first pass is forced, because the user who starts the loops wants to see one even if a pass has just ended.
+      // The first pass is forced, because the user who starts the loops wants to see a pass even if another pass has
+      // just ended.
       const event = begun.has(id) ? scheduledEvent(tickMs) : { force: true };
       begun.add(id);
       await invokeLoop(environment, id, event);
@@ -94,7 +95,7 @@ export function scheduledLoops(
   }));
 }
 
-/** Never throws: the handler logs its failure, and the next tick tries again. */
+/** Invokes a loop. Never throws, because the handler logs its failure, and the next tick tries again. */
 export async function invokeLoop(environment: Environment, loop: Loop, event: object): Promise<void> {
   const { nowMs } = environment;
   const endMs = nowMs() + INVOCATION_MS;

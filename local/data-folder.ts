@@ -44,14 +44,14 @@ function faultOf(folder: string, found: Stats): string | undefined {
   return `Other users may write to ${folder}: run "chmod 700" on it, or name another with --data.`;
 }
 
-/** On Windows every file counts as this user's. */
+/** Returns whether a file belongs to this user. On Windows, every file counts as a file of this user. */
 export function isOwn({ uid }: { readonly uid: number }): boolean {
   return process.getuid === undefined || uid === process.getuid();
 }
 
 /**
- * Replaces a file with one that only this user may read, so that no reader sees half of it. The draft is a new file with a
- * random name, so that no link of another user is followed.
+ * Replaces a file with a file that only this user may read. The content is first written to a draft, so that no reader
+ * sees half of it. The draft is a new file with a random name, so that no link of another user is followed.
  */
 export async function replaceFile(file: string, content: string): Promise<void> {
   const draft = `${file}.${randomUUID()}`;

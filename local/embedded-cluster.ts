@@ -37,7 +37,7 @@ export const EMBEDDED: EmbeddedKind = {
 };
 
 /**
- * Starts a control plane in this process, whose stand-in API servers allocate through a table in memory.
+ * Starts a control plane in this process. Its stand-in API servers allocate from a table in memory.
  * @throws StartError if its kubeconfig cannot be written to the folder
  */
 export async function openEmbedded(kind: EmbeddedKind, folder: string): Promise<LocalCluster> {

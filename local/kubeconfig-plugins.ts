@@ -16,15 +16,15 @@ export interface PluginTerminal {
 }
 
 /**
- * Runs credential plugins: exec plugins as `k8s.io/client-go/plugin/pkg/client/auth/exec` does, the older auth providers with
- * `@kubernetes/client-node`. The Lambda functions load neither.
+ * Runs credential plugins: exec plugins in the same way as `k8s.io/client-go/plugin/pkg/client/auth/exec`, and the
+ * older auth providers with `@kubernetes/client-node`. The Lambda functions do not load this code.
  */
 export function pluginRunner(terminal: PluginTerminal): RunPlugin {
   return (call) => (call.user.exec === undefined ? authProvider(call) : execPlugin(call, terminal));
 }
 
 const GROUP = 'client.authentication.k8s.io';
-/** The key of the extension of a cluster that its plugins get. */
+/** The name of the extension that plugins receive from the cluster's entry in the kubeconfig. */
 const EXTENSION = `${GROUP}/exec`;
 /** A plugin may wait for a login in a browser. */
 const LONGEST_MS = 10 * 60_000;
@@ -75,7 +75,7 @@ async function runExec(call: PluginCall, terminal: PluginTerminal) {
     throw new Error(`its exec.${field} is missing or is not supported`);
   }
   const exec = parsed.data;
-  // Version v1beta1 has a default.
+  // Only version v1beta1 has a default for `interactiveMode`.
   if (exec.apiVersion === `${GROUP}/v1` && !exec.interactiveMode)
     throw new Error('its exec.interactiveMode is missing');
   const output = await outputOf(exec, call, terminal);

@@ -7,7 +7,7 @@ export interface LocalRules {
   readonly key: string;
   readonly keyOf: (request: IncomingMessage) => string | undefined;
   readonly mediaTypes: readonly string[];
-  /** Returns true for paths that need no key. Default: none. */
+  /** Returns true for paths that need no key. Default: all paths need the key. */
   readonly isPublic?: (path: string) => boolean;
 }
 
@@ -22,9 +22,10 @@ export function newRunKey(): string {
 }
 
 /**
- * Returns the reason to refuse a request before its body is read; `undefined` accepts it. Every web page in a browser on this
- * machine and every other user can connect to a loopback port. A page that posts sends its `Origin`. A page that uses DNS
- * rebinding sends its own `Host`. Neither knows the key, which is in files that only this user can read.
+ * Returns the reason to refuse a request before its body is read; `undefined` accepts it. Every web page in a browser
+ * on this machine and every other user can connect to a loopback port. A page that posts sends its `Origin`. A page
+ * that uses DNS rebinding sends its own `Host`. Neither page knows the key, because the key is in files that only this
+ * user can read.
  */
 export function refusalOf(request: IncomingMessage, rules: LocalRules): RefusedRequest | undefined {
   const { method = '', url = '/', headers } = request;
@@ -60,9 +61,9 @@ export function bearerOf({ headers: { authorization = '' } }: IncomingMessage): 
 }
 
 /**
- * Returns the key in a request to the table server: the access key id. dynalite checks no signature. None is needed,
- * because only a process that can read this user's files knows the key, and the loopback has no attacker on the network
- * path.
+ * Returns the key in a request to the table server: the access key id. dynalite checks no signature. A signature is not
+ * necessary, because only a process that can read this user's files knows the key, and the loopback has no attacker on
+ * the network path.
  */
 export function tableKeyOf({ headers: { authorization = '' } }: IncomingMessage): string | undefined {
   return /^AWS4-HMAC-SHA256 Credential=([^/,\s]+)\//.exec(authorization)?.[1];

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 export interface LoopbackServer {
   /** `127.0.0.1:<port>` */
   readonly host: string;
-  /** Also closes every connection. */
+  /** Closes the server and every connection. */
   close(): Promise<void>;
 }
 

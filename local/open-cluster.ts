@@ -31,7 +31,7 @@ async function openReal(real: RealCluster, named: string | undefined, terminal: 
   const spec = await readSpec(real.specFile);
   const { file, context } = kubeconfigFor(spec, real);
   const runPlugin = pluginRunner(terminal);
-  // The spec may be changed while it runs, and then name another file.
+  // The spec may be changed while the loops run, and may then name another file.
   const loadKubeconfig = async (current: ClusterSpec) => {
     const { file: currentFile, ...options } = kubeconfigFor(current, real);
     return loadKubeconfigFile(currentFile, { runPlugin, ...options });

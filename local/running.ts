@@ -84,8 +84,8 @@ export async function refuseSecond(folder: string): Promise<void> {
 }
 
 /**
- * Writes the file by which other commands find this process, and replaces the file of an earlier process. The returned
- * function removes the file, and so does the exit of this process.
+ * Writes the file by which other commands find this process, and replaces the file of an earlier process. The file is
+ * removed by the returned function, or when this process exits.
  * @throws StartError if the folder cannot be written to
  */
 export function writeRunning(folder: string, facts: Omit<Content, 'schema'>): Promise<() => void> {

@@ -16,8 +16,8 @@ import { StartError } from './start-options.ts';
 const SHIPPED = path.join(import.meta.dirname, '..', 'deploy');
 const HOST = '127.0.0.1';
 /**
- * The time after which idle connections end. API servers end theirs after 90 s. If this server ended a connection first, the
- * next review on it could fail.
+ * The time after which idle connections end. API servers end idle connections after 90 s. If this server ended a
+ * connection first, the next review on that connection could fail.
  */
 const KEEP_ALIVE_MS = 100_000;
 
@@ -86,7 +86,7 @@ async function shipped(name: string): Promise<any> {
 /**
  * Serves the handler over HTTPS on the loopback, in place of a function URL. Requests without the token are refused
  * before their body is read.
- * @returns a function that ends it
+ * @returns a function that ends the server
  * @throws StartError if the port is not free
  */
 export async function serveAdmission(

@@ -25,7 +25,7 @@ export async function startApiServers(standIn: StandInApiServer, identity: Ident
     if (url === undefined) throw new Error(`${address} is not an API server of this control plane`);
     return url;
   };
-  /** Stops an API server as if its host failed: connections are reset, and new ones are refused. */
+  /** Stops an API server as if its host failed: its connections are reset, and new connections are refused. */
   const stop = async (address: string) => {
     const server = listening.get(address);
     listening.delete(address);
@@ -49,7 +49,7 @@ export interface ListeningStandIn {
 /** Paths that a real API server answers without a credential. */
 const PUBLIC_PATHS = /^\/(readyz|livez|healthz|version)(\?|$)/;
 
-/** Starts a stand-in on a loopback port (`port` 0: a free one). */
+/** Starts a stand-in on a loopback port (`port` 0: a free port). */
 export async function listen(
   standIn: Pick<StandInApiServer, 'handle'>,
   { key, certified }: Pick<Identity, 'key' | 'certified'>,

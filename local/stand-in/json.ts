@@ -10,12 +10,12 @@ export function parsedJson(body: string): unknown {
   }
 }
 
-/** Returns the fields of a value; none if it is not an object. */
+/** Returns the fields of a value; no fields if the value is not an object. */
 export function jsonFieldsIn(value: unknown): JsonRecord {
   return isRecord(value) ? value : {};
 }
 
-/** Returns the objects in a list; none if the value is not a list. */
+/** Returns the objects in a list; no objects if the value is not a list. */
 export function jsonListIn(value: unknown): readonly JsonRecord[] {
   return Array.isArray(value) ? value.filter(isRecord) : [];
 }

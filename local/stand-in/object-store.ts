@@ -8,8 +8,8 @@ export type StoredObject = KubernetesObject & { readonly [field: string]: unknow
 export const MODIFIED = 'the object has been modified; please apply your changes to the latest version and try again';
 
 /**
- * Stores objects as etcd and the generic registry do for an API server: by key, with one resource version for all and
- * optimistic concurrency. Objects are never changed in place.
+ * Stores objects as etcd and the generic registry do for an API server: by key, with one resource version for all
+ * objects and optimistic concurrency. Objects are never changed in place.
  */
 export class ObjectStore {
   readonly #objects = new Map<string, StoredObject>();

@@ -3,7 +3,7 @@ import { jsonFieldsIn, jsonListIn, parsedJson } from './json.ts';
 import type { StoredObject } from './object-store.ts';
 import { badRequest, StatusError } from './resources.ts';
 
-/** Returns the object in a body. @throws StatusError if the body is no object of the API */
+/** Returns the object in a body. @throws StatusError if the body is not an object of the API */
 export function parsedObject(body: string): StoredObject {
   return objectIn(parsedJson(body));
 }
@@ -45,7 +45,9 @@ function fieldAt(object: StoredObject, key: string): string {
   return typeof found === 'string' ? found : '';
 }
 
-/** Returns the patched object. @throws StatusError for an unsupported kind of patch, or if the result is no object */
+/**
+ * Returns the patched object. @throws StatusError for an unsupported kind of patch, or if the result is not an object
+ */
 export function patched(target: StoredObject, body: string, contentType: string): StoredObject {
   const patch = parsedJson(body);
   if (contentType.startsWith('application/merge-patch+json')) return objectIn(mergePatch(target, patch));

@@ -21,7 +21,10 @@ export type StoredService = StoredObject & { readonly spec: StoredServiceSpec };
 export type Given = { readonly item: string } | Refusal;
 
 export interface ItemAllocator {
-  /** Allocates the item, or any for `undefined`. `holdOwner` is the label by which the Service may claim a hold. */
+  /**
+   * Allocates the item, or any free item for `undefined`. `holdOwner` is the label by which the Service may claim a
+   * hold.
+   */
   allocate(item: string | undefined, holdOwner?: string): Promise<Given>;
   release(item: string): Promise<void>;
 }
@@ -35,7 +38,7 @@ export function asService(object: StoredObject): StoredService {
   return { ...object, spec: (object['spec'] as StoredServiceSpec | undefined) ?? {} };
 }
 
-/** Fills in the defaults of the API, and refuses what the API's validation refuses. */
+/** Fills in the defaults of the API, and refuses a Service that the API's validation refuses. */
 export function defaulted(service: StoredService): StoredService {
   const { spec } = service;
   const type = spec.type ?? 'ClusterIP';
@@ -166,7 +169,7 @@ function statusOf(error: Refusal, { code, reason, message }: ReturnType<typeof p
     : new StatusError(code, reason, message);
 }
 
-/** @param complete the spec of the client, with the node ports that the client omitted and the previous object has */
+/** @param complete the spec of the client. Node ports that the client omitted are from the previous object */
 function filledIn(
   service: StoredService,
   complete: ServiceSpec,
