@@ -189,7 +189,7 @@ function errorsAlarm(functionName: string): Alarm {
   };
 }
 
-/** An alarm that fires after two failing minutes of the last three, because API servers wait for the webhook's function. */
+/** Returns an alarm that fires if two of the last three minutes fail. API servers wait for the webhook's function. */
 function admissionAlarm(description: string, metric: Fields, threshold = 0): Alarm {
   return {
     description,

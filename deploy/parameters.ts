@@ -78,15 +78,15 @@ export function parameterFaults(values: Deployment['values'], stage: string): st
   return faults.length === 0 ? undefined : faults.join('\n');
 }
 
-/** Returns the tags of the stack; none without the parameter. */
+/** Returns the tags of the stack; an empty object without the parameter `tags`. */
 export function stackTags({ tags = '' }: Deployment['values']): Readonly<Record<string, string>> {
   const pairs = tags.split(',').filter((tag) => tag !== '');
   return Object.fromEntries(pairs.map((tag) => tag.split(/=(.*)/s).slice(0, 2)));
 }
 
 /**
- * Returns the deployed values of the parameters that the next deployment does not set and would therefore reset, by their names
- * in the template.
+ * Returns the deployed values of parameters, by their names in the template. Includes only the parameters that the next
+ * deployment does not set and would therefore reset.
  */
 export function keptParameters(
   deployed: Deployment['values'],

@@ -21,8 +21,8 @@ export default class DeploymentPlugin {
     process.umask(0o022);
 
     this.hooks = {
-      // osls does not upload a layer that equals the deployed one. This hook disables the comparison, for which osls has no
-      // option, because a rollback needs the layer of its own deployment.
+      // osls does not upload a layer that equals the deployed layer, but a rollback needs the layer of its own
+      // deployment. This hook disables the comparison, because osls has no option for this.
       initialize: () => {
         const layers = serverless.pluginManager.plugins.find((plugin) => 'compareWithLastLayer' in plugin);
         layers.compareWithLastLayer = async () => {};
@@ -49,7 +49,7 @@ export default class DeploymentPlugin {
         if (!next.requested.has('tags')) provider.stackTags = { ...stack?.tags, ...provider.stackTags };
         const template = provider.compiledCloudFormationTemplate;
         Object.assign(template, nameReplacedResources(template, packageHashes(packageFolder())));
-        // An update sets each parameter, because an omitted one could keep its former value.
+        // An update sets each parameter, because an omitted parameter could keep its former value.
         if (stack !== undefined) {
           provider.stackParameters = Object.entries(Parameters).map(([ParameterKey, { Default = '' }]) => {
             return { ParameterKey, ParameterValue: String(Default) };
@@ -57,8 +57,9 @@ export default class DeploymentPlugin {
         }
         provider.rollbackConfiguration = rollbackConfiguration(stackName(), stack, Number(next.values.rollbackMinutes));
       },
-      // A rollback uses an old template, whose parameter values would disable features that were enabled since. So it
-      // keeps the deployed values. It also keeps the tags, which no template contains.
+      // A rollback uses an old template. The parameter values of the old template would disable features that were
+      // enabled since, so this hook keeps the deployed values. It also keeps the tags, because no template contains
+      // them.
       'before:rollback:rollback': async () => {
         const { parameters = {}, tags } = (await deployedStack()) ?? {};
         const names = Object.keys(parameters);

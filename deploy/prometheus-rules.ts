@@ -24,7 +24,9 @@ function clustersOf(metric: string, condition: string): string {
   return `topk(20, max by (cluster) (${metric}) ${condition})`;
 }
 
-/** The rules of `kbctl run --table`, by the section of the runbook. Alarms on clusters fire at one cluster. */
+/**
+ * A map from each section of the runbook to its rule for `kbctl run --table`. A single affected cluster fires an alert.
+ */
 export const RULES: Readonly<Record<string, Rule>> = {
   'nothing-ran': {
     expr: `time() - max by (loop) (${P}loop_invoked_timestamp_seconds) > 540 or absent(${P}table_reachable)`,
@@ -148,7 +150,9 @@ function guideOf(section: string): AlarmGuide {
   return guide;
 }
 
-/** Returns the table of docs/runbook.md, which links to the command that invokes `doctor`, and has one note about numbers. */
+/**
+ * Returns the table of docs/runbook.md. It links to the command that invokes `doctor`, and has one note about numbers.
+ */
 export function guideTable(): string[] {
   return [
     '| alarm | fires at | severity and impact | first command | without Lambda |',

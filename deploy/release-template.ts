@@ -7,9 +7,9 @@ const KBCTL = ['node cli/kbctl.mjs', 'node kbctl.mjs'] as const;
 const OF_OSLS = /^ServerlessDeploymentBucket|^AllocatorLambdaLayer.+/;
 
 /**
- * Turns the template of osls into one that CloudFormation can deploy without osls, in any account and region, and several times
- * in one account. Two parameters contain the S3 bucket and the key prefix of the packages, and CloudFormation chooses the names
- * of the roles.
+ * Turns the template of osls into a template that CloudFormation can deploy without osls. The new template can be
+ * deployed in any account and region, and several times in one account. Two parameters contain the S3 bucket and the
+ * key prefix of the packages, and CloudFormation chooses the names of the roles.
  */
 export function releaseTemplate(compiled: Template, version: string, hashOf: HashOfPackage): Template {
   const kept = (section: Readonly<Record<string, unknown>>) =>
@@ -56,8 +56,8 @@ function released(resource: Resource, version: string): Resource {
 }
 
 /**
- * Returns the S3 bucket and the key of a package. The version is in the key and not in a parameter, because an update of the
- * stack keeps the values of parameters, and would keep the old code.
+ * Returns the S3 bucket and the key of a package. The version is in the key and not in a parameter. An update of the
+ * stack keeps the values of parameters, and would then keep the old code.
  */
 function codeIn({ S3Key: key }: Fields, version: string): Fields {
   const name = String(key).split('/').at(-1);

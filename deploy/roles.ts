@@ -82,7 +82,8 @@ function tablePolicy(writtenTo: Fields | undefined, reads = ['dynamodb:GetItem',
 const TABLE_OF_CLUSTER = tablePolicy(OF_CLUSTERS);
 
 /**
- * Allows functions to read kubeconfigs, but not the tokens of the webhook, which have the same prefix and which no loop needs.
+ * Allows functions to read kubeconfigs, but not the tokens of the webhook. The tokens have the same prefix, but no loop
+ * needs them.
  */
 const KUBECONFIGS = policy('kubeconfigs', ...readSecrets('*'), {
   Effect: 'Deny',
@@ -152,7 +153,7 @@ const NETWORK = whether(
 
 const TICK_ACTIONS = ['sqs:SendMessage', 'sqs:ReceiveMessage', 'sqs:DeleteMessage', 'sqs:GetQueueAttributes'];
 
-/** The policies of each function, without those for logs, the network and the KMS key of the table. */
+/** The policies of each function, without the policies for logs, the network and the KMS key of the table. */
 const POLICIES: Readonly<Record<string, readonly Value[]>> = {
   ...Object.fromEntries(
     LOOPS.map((loop) => {

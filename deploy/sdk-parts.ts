@@ -2,9 +2,9 @@ import { readFile } from 'node:fs/promises';
 import type { Plugin } from 'esbuild';
 
 /**
- * Smaller replacements for parts of the AWS SDK that no function needs: Lambda has credentials in the environment, no function
- * reads event streams, and none enables the discovery of DynamoDB's endpoints. The SDK loads some of these parts with `import()`,
- * and esbuild keeps every export of a module that such a part uses.
+ * Smaller replacements for parts of the AWS SDK that no function needs: Lambda has credentials in the environment, no
+ * function reads event streams, and no function enables the discovery of DynamoDB's endpoints. The SDK loads some of
+ * these parts with `import()`, and esbuild keeps every export of a module that such a part uses.
  */
 const REPLACEMENTS: Readonly<Record<string, string>> = {
   '@aws-sdk/credential-provider-node': "export { fromEnv as defaultProvider } from '@aws-sdk/credential-provider-env';",

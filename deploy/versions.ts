@@ -14,7 +14,7 @@ import {
 
 /** The functions with synchronous callers. Callers use an alias, so that code, layer and settings change in one step. */
 export const ALIASED: readonly string[] = ['allocate', 'admission'];
-/** The name of the alias, which deploy/admission-endpoint.yml, deploy/policies and the docs also contain. */
+/** The name of the alias. deploy/admission-endpoint.yml, deploy/policies and the docs also contain this name. */
 export const ALIAS = 'live';
 
 /**
@@ -26,8 +26,8 @@ export function versions(): Resources {
 }
 
 /**
- * CloudFormation keeps old versions, because callers may still invoke the previous one during an update. Lambda deletes
- * all versions with their function.
+ * CloudFormation keeps old versions, because callers may still invoke the previous version during an update. Lambda
+ * deletes all versions with their function.
  */
 const KEPT = { DeletionPolicy: 'Retain', UpdateReplacePolicy: 'Retain' };
 
@@ -43,10 +43,10 @@ function versionOf(name: string): Resources {
 }
 
 /**
- * Returns the description of a version: the values of all parameters that the version contains, so that a change of such a value
- * publishes a new version. The limit is 256 characters, so ids are written without their common prefix. The description must not
- * contain other parameters: CloudFormation would then request a new version of an unchanged function, which Lambda does not
- * publish.
+ * Returns the description of a version: the values of all parameters that the version contains, so that a change of
+ * such a value publishes a new version. The limit is 256 characters, so ids are written without their common prefix.
+ * The description must not contain other parameters: CloudFormation would then request a new version of an unchanged
+ * function, and Lambda does not publish such a version.
  */
 function settingsOf(name: string): Fields {
   const settings = ['RolePath', 'LogLevel', 'LoopMemory'].map(ref);
