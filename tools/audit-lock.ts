@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 
 export interface LockedPackage {
-  /** The name in the registry, if it differs from that of the folder. */
+  /** The name in the registry, if it differs from the name of the folder. */
   readonly name?: string;
   readonly version?: string;
   readonly integrity?: string;
@@ -87,7 +87,7 @@ function faultsOf(at: string, locked: LockedPackage, allowScripts: AllowScripts)
   return faults;
 }
 
-/** Returns the faults of a package under another name than its own, or from another address than that of its version. */
+/** Returns the faults of a package's origin: a wrong name, or an address that is not the address of its version. */
 function originFaults(installedAs: string, { name, version, resolved }: LockedPackage): string[] {
   const published = ALIASES[installedAs] ?? installedAs;
   const address = `${REGISTRY}${published}/-/${published.replace(/^.*\//, '')}-${version}.tgz`;
@@ -97,7 +97,10 @@ function originFaults(installedAs: string, { name, version, resolved }: LockedPa
   ];
 }
 
-/** Returns whether a licence is allowed. Of `MIT OR GPL-3.0` one must be allowed, of `Apache-2.0 AND MIT` both. */
+/**
+ * Returns whether a licence is allowed. `MIT OR GPL-3.0` needs one allowed licence, `Apache-2.0 AND MIT` needs both to
+ * be allowed.
+ */
 function isAllowed(license = ''): boolean {
   const choices = license.replace(/[()]/g, '').split(' OR ');
   return choices.some((choice) => choice.split(' AND ').every((one) => LICENCES.has(one)));

@@ -5,7 +5,7 @@ import { existsSync, realpathSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** Set for the process that {@link runWith} starts, so that a process starts another one once at most. */
+/** Set for the process that {@link runWith} starts, so that a process starts another process at most once. */
 const STARTED = 'KBCTL_STARTED_BY_CHECK';
 const isStarted = process.env[STARTED] !== undefined;
 delete process.env[STARTED];
@@ -38,7 +38,8 @@ async function runWith(node) {
   const PATH = [path.dirname(node), process.env.PATH].join(path.delimiter);
   const args = [...process.execArgv, ...process.argv.slice(1)];
   const child = spawn(node, args, { stdio: 'inherit', env: { ...process.env, PATH, [STARTED]: 'yes' } });
-  // A terminal sends SIGINT (Ctrl-C) to both processes, `kill` only to this one. kbctl takes two that follow each other as one.
+  // A terminal sends SIGINT (Ctrl-C) to both processes, but `kill` sends a signal only to this process. kbctl counts
+  // two signals in quick succession as one signal.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
   const [code] = await once(child, 'exit');
   return code ?? 1;

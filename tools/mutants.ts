@@ -22,8 +22,8 @@ const MODULES = ['allocator', 'cluster', 'endpoints', 'leases', 'range', 'repair
 const TESTS_ASIDE =
   /^test\/(simulation|conformance|deploy|page|tables|template|docs|cli|local|tools|functions|hostile|bad-input|crash-sweep|dispatch\/containment|runtime\/other-server)\b/;
 /**
- * The maximum number of test files per module: those with the fewest imports between them and the module. A test file of another
- * area counts as one import further away.
+ * The maximum number of test files per module: the files with the fewest imports between them and the module. A test
+ * file of another area counts as one import further away.
  */
 const TEST_FILES = 40;
 const MOST_OF_A_MODULE = 20;

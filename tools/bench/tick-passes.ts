@@ -1,8 +1,9 @@
 // Passes of kubernetes-service of a healthy cluster, for tools/bench/tick.ts, which bundles it as functions are:
 //
-//   tick-passes KUBECONFIG PASSES URL...
+// tick-passes KUBECONFIG PASSES URL...
 //
-// Prints a line for each pass: its milliseconds of CPU time, and those of the same requests over node:https alone.
+// Prints a line for each pass: its milliseconds of CPU time, and the milliseconds of CPU time of the same requests over
+// node:https alone.
 import { randomUUID } from 'node:crypto';
 import { Agent, get } from 'node:https';
 import { json } from 'node:stream/consumers';

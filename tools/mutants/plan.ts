@@ -134,7 +134,7 @@ function literal(node: Node, add: Add): void {
   else if (typeof value === 'string') add(node, value === '' ? "'mutated'" : "''");
 }
 
-/** Returns the source with all of its mutants, each behind a switch. The number of the first one is `firstId`. */
+/** Returns the source with all of its mutants, each behind a switch. The number of the first mutant is `firstId`. */
 export function instrumented(source: string, mutants: readonly Mutant[], firstId: number): string {
   const order = mutants
     .map((mutant, place) => ({ ...mutant, id: firstId + place }))

@@ -49,7 +49,7 @@ const TEST_MS = 20_000;
 /** The CPU time above which a test does not run for every mutant. */
 const SLOW_CPU_MS = 1_000;
 const MOST_CPU_MS = 5_000;
-/** The test files that are reloaded first. The others follow only if the mutant survives. */
+/** The number of test files that are reloaded first. The other files are reloaded only if the mutant survives. */
 const FIRST_RELOADED = 6;
 /**
  * If a test evaluates more than this multiple of the expressions that it evaluates without a mutant, the mutant has caused an
