@@ -1,6 +1,7 @@
-// Measures this project and comparable programs in turn, in one run: npm run bench                all figures; needs Go
-// for upstream's packages npm run bench -- --write     also writes them to docs/performance.md, which explains them npm
-// run bench -- --quick     only the ratios that CI checks: fails if one is above its limit
+// Measures this project and comparable programs in turn, in one run:
+//   npm run bench                all figures; needs Go for upstream's packages
+//   npm run bench -- --write     also writes the figures to docs/performance.md, which explains them
+//   npm run bench -- --quick     only the ratios that CI checks: fails if a ratio is above its limit
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';

@@ -1,6 +1,6 @@
-// Prints a log, and replaces the positions in bundles of functions by positions in the sources: npm run -s symbolise
-// <log.txt             after "npm run package" of the same version node symbolise.mjs <log.txt               in the
-// folder of a release
+// Prints a log, and replaces the positions in bundles of functions by positions in the sources:
+//   npm run -s symbolise <log.txt             after "npm run package" of the same version
+//   node symbolise.mjs <log.txt               in the folder of a release
 import { existsSync, readFileSync } from 'node:fs';
 import { SourceMap } from 'node:module';
 import path from 'node:path';

@@ -1,6 +1,6 @@
 // Passes of kubernetes-service of a healthy cluster, for tools/bench/tick.ts, which bundles it as functions are:
 //
-// tick-passes KUBECONFIG PASSES URL...
+//   tick-passes KUBECONFIG PASSES URL...
 //
 // Prints a line for each pass: its milliseconds of CPU time, and the milliseconds of CPU time of the same requests over
 // node:https alone.
