@@ -45,7 +45,7 @@ export async function passEnvironment(
   const sources = kubeconfigSources({ region, profile });
   const runPlugin = pluginRunner({ signal: cli.signal, say: (line) => cli.output.say(line) });
   const loadKubeconfig = printingServer(cli, (spec, signal) => {
-    // A credential plugin runs on this machine only for a kubeconfig or a cluster that is named in the command, because another
+    // A credential plugin runs on this machine only if the command names the kubeconfig or the cluster, because another
     // writer might have changed the spec in the table. If the table is in AWS, no plugin of a stored spec runs.
     const named = namedFor(spec);
     const isNamed = named !== undefined || (table === undefined && cli.operands.includes(spec.name));

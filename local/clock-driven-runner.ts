@@ -33,7 +33,7 @@ export function runnerClock(nowMs: () => number): RunnerClock {
 
 /**
  * Invokes every job once, in the given order, and then invokes each job on its own schedule until the signal aborts. A
- * job never overlaps itself: ticks during its run are skipped. Resolves when the last invocation has ended.
+ * job skips the ticks that come while it still runs. Resolves when the last invocation has ended.
  * @param beside additional work, which begins once every job has been invoked, and ends when its signal aborts
  */
 export async function runOnSchedules(

@@ -13,7 +13,7 @@ export type Paint = (style: Parameters<typeof styleText>[0], text: string) => st
 
 export interface SentenceOptions {
   readonly nowMs: () => number;
-  /** Writes `line`, which contains no line break, and adds one. */
+  /** Writes `line` and a line break. `line` contains no line break. */
   readonly write: (line: string) => void;
   readonly paint: Paint;
   /** The cluster whose name is omitted from the lines. */

@@ -28,7 +28,7 @@ export function localEnvironment({ client, loadKubeconfig, telemetry, end }: Loc
   });
 }
 
-/** @param deadline Default: none. */
+/** @param deadline the signal that ends the calls of the table. By default, the calls have no deadline */
 export function localTable(client: DynamoDBClient, deadline = new AbortController().signal): KeyValueTable {
   return dynamoDbStore(client, LOCAL_TABLE, Date.now).table(deadline);
 }

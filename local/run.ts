@@ -21,7 +21,9 @@ export interface RunHooks {
     cluster: string,
   ) => Promise<{ readonly url: string; close(): Promise<void> }>;
   readonly hints: readonly string[];
-  /** Writes `line`, which contains no line break, and adds one. The line may contain unescaped text of a cluster. */
+  /**
+   * Writes `line` and a line break. `line` contains no line break. The line may contain unescaped text of a cluster.
+   */
   readonly write: (line: string) => void;
   readonly paint: Paint;
 }

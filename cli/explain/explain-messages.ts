@@ -9,7 +9,7 @@ const MESSAGES: readonly (readonly [word: string, ...parts: readonly string[]])[
   ['leakedRecord', 'IPAddress', 'appears to have leaked: cleaning up'],
   ['leakedRecord', 'IPAddress', 'has a wrong reference', '; cleaning up'],
   ['notRecorded', 'has a wrong reference; repairing'],
-  // The message of the IPAddress repair has a space after the family. The message of the bitmap repair has none.
+  // The message of the IPAddress repair has a space after the family. The message of the bitmap repair has no space.
   ['notRecorded', '[IPv', ']: ', 'is not allocated; repairing'],
   ['repair', 'is not allocated; repairing'],
   ['duplicate', 'was assigned to multiple services'],

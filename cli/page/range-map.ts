@@ -4,8 +4,8 @@ import { amount } from '../status/columns.ts';
 import { clipped, type Html, html } from './html.ts';
 
 /**
- * The ways to draw a cell, with their texts in the legend: one for each state, and four levels of use for a bucket of items. Each
- * key identifies an SVG pattern.
+ * The ways to draw a cell, with their texts in the legend: one way for each state, and four levels of use for a bucket
+ * of items. Each key identifies an SVG pattern.
  */
 export const LOOKS = {
   ...CELL_STATES,

@@ -43,7 +43,10 @@ export type DeleteResult = 'deleted' | 'conflict' | 'notFound' | 'withheld';
 /** The API server of one cluster. Every call ends at the deadline of the pass, and throws a `ClusterError` if it fails. */
 export interface ClusterPort {
   get<T extends KubernetesObject>(ref: ObjectRef): Promise<T | undefined>;
-  /** Returns a list, which must fit in one small reply. A label selector is, for example, `kubernetes.io/service-name=kubernetes`. */
+  /**
+   * Returns a list. The list must fit in one small reply. A label selector is, for example,
+   * `kubernetes.io/service-name=kubernetes`.
+   */
   list<T extends KubernetesObject>(kind: Kind, namespace: string | undefined, labelSelector?: string): Promise<T[]>;
   create<T extends KubernetesObject>(object: T): Promise<CreateResult<T>>;
   /** Replaces the whole object. `object.metadata.resourceVersion` must be the version that was read. */

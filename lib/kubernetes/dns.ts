@@ -15,7 +15,10 @@ export type RecordLookup = Pick<Resolver, 'resolve4' | 'resolve6'>;
 /** The codes for a host name without a record of the requested kind. */
 const NO_SUCH_RECORD: ReadonlySet<unknown> = new Set(['ENODATA', 'ENOTFOUND']);
 
-/** A query waits 1 s for the answer of each name server of the machine. If none answers, it asks them again and waits 2 s. */
+/**
+ * A query waits 1 s for the answer of each name server of the machine. If no name server answers, the query asks them
+ * again and waits 2 s.
+ */
 const QUERIES = { timeout: 1_000, tries: 2 };
 
 export function dnsLookup(deadline: AbortSignal): RecordLookup {

@@ -152,7 +152,7 @@ export interface EventsReport {
   readonly sightings: Readonly<Record<string, EventSighting>>;
 }
 
-/** Errors after which the other events would fail too. */
+/** Errors after which the writes of all other events would fail too. */
 const HOPELESS: ReadonlySet<unknown> = new Set([
   'Unauthorized',
   'Throttled',

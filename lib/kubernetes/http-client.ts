@@ -13,7 +13,8 @@ export interface HttpClientOptions {
   readonly tls: TlsMaterial;
   readonly lookup?: LookupFunction | undefined;
   /**
-   * The maximum number of open connections, which are kept for later requests. If absent, each request has its own connection.
+   * The maximum number of connections that stay open for later requests. If absent, each request has its own
+   * connection.
    */
   readonly connections?: number;
 }
@@ -52,7 +53,10 @@ const MOST_TICKETS = 16;
  * a key update of TLS 1.3 adds one or two. Servers update keys after millions of records at the earliest.
  */
 const MOST_SECRETS = 32;
-/** The maximum number of replies with a status of 1xx to one request. Kubernetes sends none; proxies send a few. */
+/**
+ * The maximum number of replies with a status of 1xx to one request. Kubernetes sends no such replies, and proxies send
+ * a few.
+ */
 const MOST_INTERIM_REPLIES = 10;
 
 /**

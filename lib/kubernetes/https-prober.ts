@@ -30,7 +30,7 @@ const LATE_MS = 500;
 const AGAIN_MS = 1_000;
 const LONGEST_BODY = 4_096;
 
-/** The key exchange groups except the post-quantum one, whose keys take 2.3 KB of each handshake. */
+/** The key exchange groups except the post-quantum group, because its keys take 2.3 KB of each handshake. */
 const SHORT_KEYS = 'X25519:P-256:P-384';
 
 /**

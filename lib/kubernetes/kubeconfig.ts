@@ -44,7 +44,9 @@ export interface ApiServerAccess {
    * origin of `server`. The writer of the spec chooses the CA and the addresses of the probes, and must not get the token.
    */
   readonly isIssuedForServer?: true;
-  /** Returns the headers with the credential. Throws `BadKubeconfig` if a token file or plugin provides none. */
+  /**
+   * Returns the headers with the credential. Throws `BadKubeconfig` if a token file or plugin provides no credential.
+   */
   readonly authHeaders: () => Promise<Readonly<Record<string, string>>>;
 }
 

@@ -107,7 +107,7 @@ export class ProtobufReader {
     return this.#textAt(start, Math.min(end, start + longest), likely);
   }
 
-  /** Reads a text, and returns true if it is the given one, which has only ASCII characters. */
+  /** Reads a text, and returns true if it is the given text, which has only ASCII characters. */
   isText(text: string): boolean {
     const end = this.#lengthEnd();
     const start = this.#at;

@@ -121,8 +121,8 @@ interface KeptConnection {
 /** The time limit for an answer on a kept connection. It is only a part of the time limit of a probe. */
 export const KEPT_LIMIT_MS = 1_000;
 /**
- * A connection is kept for this time, which is enough for three probes at an interval of ten seconds. Then a new connection
- * verifies the certificate again.
+ * A connection is kept for this time. It is enough for three probes at an interval of ten seconds. Then a new
+ * connection verifies the certificate again.
  */
 const LONGEST_KEPT_MS = 25_000;
 /** The maximum number of kept connections. Each takes about 120 KB. */

@@ -59,8 +59,8 @@ const LONGEST_VALUE = 80;
 const OF_THE_SERVER = new Set(['managedFields', 'resourceVersion', 'uid', 'generation', 'creationTimestamp']);
 
 /**
- * Returns which fields a write would change: `: spec.type "NodePort" -> "ClusterIP"; spec.ports[0].nodePort - 30443`. An
- * object that would be created or deleted is compared with one that has only a name.
+ * Returns which fields a write would change: `: spec.type "NodePort" -> "ClusterIP"; spec.ports[0].nodePort - 30443`.
+ * An object that would be created or deleted is compared with an object that has only a name.
  */
 function changeOf(before: KubernetesObject, after: KubernetesObject): string {
   const parts = [...differences('', written(before), written(after))];

@@ -42,7 +42,7 @@ export async function readAddresses(kubernetes: ClusterPort): Promise<Map<string
   }
 }
 
-/** Reads the Services that only IPAddresses name, such as headless ones, because findings name these Services. */
+/** Reads the Services that only IPAddresses name, such as headless Services, because findings contain their names. */
 export async function readParents(
   kubernetes: ClusterPort,
   services: Services,

@@ -15,7 +15,7 @@ export interface ConfiguredRange {
   readonly emptyAllocator: () => RangeAllocator;
 }
 
-/** Returns the range of the spec with this key; `undefined` for the secondary range if the spec has none. */
+/** Returns the range of the spec with this key; `undefined` if the spec has no secondary range. */
 export function configuredRange(
   { spec, rangesGeneration }: { readonly spec: ClusterSpec; readonly rangesGeneration: number },
   key: RangeKey,

@@ -5,7 +5,7 @@ import { defined } from '../util/values.ts';
  * claims the item, when the owner releases the item, or at `untilMs`. Items that were allocated together share a hold.
  */
 export interface Hold extends HoldTerms {
-  /** The held items: canonical addresses, or ports as text. There is at least one. */
+  /** The held items: canonical addresses, or ports as text. There is at least one item. */
   readonly items: readonly string[];
 }
 
@@ -14,8 +14,8 @@ export interface HoldTerms {
   readonly owner: string;
   readonly untilMs?: number;
   /**
-   * The Services that may claim the items: `any`, or only those whose label `kube-bootstrap-controller/hold-owner` is the
-   * owner.
+   * The Services that may claim the items: `any`, or only Services whose label `kube-bootstrap-controller/hold-owner`
+   * is the owner.
    */
   readonly takenUpBy: 'any' | 'owner';
   readonly requestId?: string;

@@ -22,11 +22,11 @@ export interface EndedHold {
 export type MergeRefusal = 'otherRange' | 'newerSpec' | 'otherAllocator';
 
 /**
- * Returns the range to save if another writer has changed it since the pass read it. `newest` is the current range. Every item
- * that a listed Service claims is taken. The decisions about leaks apply only to items whose strikes have not changed since the
- * pass read the range. An allocation clears the strikes of its item, so an item that was allocated since then is not freed. A
- * hold ends only if it has not changed. Other holds of the newest range continue.
- * @param read the range that the pass read; `undefined` if none was stored
+ * Returns the range to save if another writer has changed it since the pass read it. `newest` is the current range.
+ * Every item that a listed Service claims is taken. The decisions about leaks apply only to items whose strikes have
+ * not changed since the pass read the range. An allocation clears the strikes of its item, so an item that was
+ * allocated since then is not freed. A hold ends only if it has not changed. Other holds of the newest range continue.
+ * @param read the range that the pass read; `undefined` if no range was stored
  */
 export function mergeOntoNewest(
   newest: StoredRange,

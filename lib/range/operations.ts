@@ -44,7 +44,7 @@ export type Released = readonly {
   readonly item: string;
   /** `kept`: the item stays allocated, because the caller may not release it, or because `restore` contains its hold. */
   readonly outcome: 'released' | 'free' | 'kept' | 'notInRange';
-  /** The reason why the item is kept, if its hold is not the reason. */
+  /** The reason why the item stays allocated, if its hold is not the reason. */
   readonly refusal?: Refusal;
 }[];
 
@@ -110,7 +110,7 @@ export function releaseAll(range: Range, items: readonly string[], options: Rele
   return { result, range: next };
 }
 
-/** Returns whether an item has the hold that the caller expects, or no hold if the caller expects none. */
+/** Returns whether an item has the hold that the caller expects, or no hold if the caller expects no hold. */
 export function mayRelease(
   hold: Hold | undefined,
   item: string,

@@ -20,7 +20,7 @@ const MOST_FAULTS = 200;
 const CREATED_FOR_ONE = 5;
 /** The maximum number of IPAddresses in the memory, which is part of a run record. */
 const MOST_SEEN = MOST_FAULTS;
-/** A uid of Kubernetes has 36 characters. An IPAddress with a longer one is never deleted. */
+/** A uid of Kubernetes has 36 characters. An IPAddress with a longer uid is never deleted. */
 const LONGEST_UID = 64;
 
 const memoryShape = z.object({
@@ -40,7 +40,7 @@ const memoryShape = z.object({
 export type AddressMemory = Readonly<z.infer<typeof memoryShape>>;
 
 /**
- * Returns the memory in the state of a run record. Returns an empty memory if the state has none, for example in a
+ * Returns the memory in the state of a run record. Returns an empty memory if the state has no memory, for example in a
  * record of an earlier version.
  */
 export function addressMemoryIn(state: unknown): AddressMemory {
@@ -76,8 +76,8 @@ interface ChosenFaults {
 
 /**
  * Chooses the faults that a pass lists. Faults without a correction do not count against the limit of corrections. If
- * there are too many corrections for one pass, each pass begins where the last one ended. Each correction is then tried
- * within a few passes, even if other corrections fail.
+ * there are too many corrections for one pass, each pass begins where the last pass ended. Each correction is then
+ * tried within a few passes, even if other corrections fail.
  */
 export function chooseFaults(faults: Iterable<AddressFault>, memory: AddressMemory, clocks: Clocks): ChosenFaults {
   const all = [...faults];

@@ -12,12 +12,12 @@ export type RepairErrorCode =
   | 'CorruptSnapshot'
   /** The configured range does not parse, or two ranges have the same family. */
   | 'BadRange'
-  /** The kubeconfig now leads to a different control plane than the one whose Services were listed. */
+  /** The Services were listed from one control plane, but the kubeconfig now leads to a different control plane. */
   | 'ControlPlaneMoved'
   /** The range was saved for a newer spec than the spec of this pass. */
   | 'OlderSpec';
 
-/** The reason why a repair ended without saving. The message is upstream's if upstream has one. */
+/** The reason why a repair ended without saving. The message is upstream's message if upstream has the same error. */
 export class RepairError extends CodedError<RepairErrorCode> {
   override readonly name = 'RepairError';
 }

@@ -5,7 +5,7 @@ import { CodedError } from '../util/values.ts';
 /** The longest time of one pass, however much time the function has. */
 export const PASS_BUDGET_MS: Readonly<Record<Loop, number>> = {
   'system-namespaces': 20_000,
-  // A longer pass would overlap the next one.
+  // A longer pass would overlap the next pass.
   'kubernetes-service': 9_000,
   'cluster-ip-repair': 120_000,
   'node-port-repair': 120_000,
@@ -15,8 +15,8 @@ export const PASS_BUDGET_MS: Readonly<Record<Loop, number>> = {
 export const MEASURING_MS = 2_000;
 export const LISTING_MS = 10_000;
 /**
- * The time limit for queueing ticks. If current ticks cannot be queued, this invocation runs them; later ticks are lost, and the
- * invocation of the next minute queues new ones.
+ * The time limit for queueing ticks. If current ticks cannot be queued, this invocation runs them; later ticks are
+ * lost, and the invocation of the next minute queues new ticks.
  */
 export const QUEUEING_MS = 5_000;
 export const FIGURES_MS = 20_000;
@@ -27,8 +27,8 @@ export const CLOSING_MS = RECORDING_MS + 1_000;
 export const ANSWERING_MS = 1_000;
 
 /**
- * The number of passes that run at the same time: enough that a few hanging clusters do not delay the others, and few enough for
- * a small function.
+ * The number of passes that run at the same time: enough that a few hanging clusters do not delay other clusters, and
+ * few enough for a small function.
  */
 export const CONCURRENT_PASSES = 16;
 

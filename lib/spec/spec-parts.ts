@@ -294,7 +294,7 @@ export const serviceRanges = completed(
 );
 
 /**
- * Parses a port range such as `30000-32767`, `30000+2767`, or one port. An empty range means the default, as with
+ * Parses a port range such as `30000-32767`, `30000+2767`, or a single port. An empty range means the default, as with
  * `--service-node-port-range`.
  */
 export function readNodePortRange(ports: string | number): PortInterval | Refusal {

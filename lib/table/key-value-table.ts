@@ -24,10 +24,10 @@ export interface Item {
   readonly earlierWrites?: Uint8Array;
   /** The number of writes, only for display. It restarts at 1 if a deleted item is created again. */
   readonly version: number;
-  /** The version of the layout of `value`. A version of this program reads its own layout and the previous one. */
+  /** The version of the layout of `value`. A version of this program reads its own layout and the previous layout. */
   readonly schema: number;
   readonly updatedAtMs: number;
-  /** The time at which the item expires. The table keeps it longer, so readers must compare this time. */
+  /** The time at which the item expires. The table keeps the item longer, so readers must compare this time. */
   readonly expiresAtMs?: number;
 }
 

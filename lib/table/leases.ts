@@ -45,7 +45,7 @@ export interface LeasesChanged {
 /**
  * Changes leases with one put. Changes the lease of an address only if the stored lease still equals the lease in
  * `read`. A change by another writer stays. If another writer has changed only leases of other addresses, the put is
- * repeated with those leases, a limited number of times. A put with an unclear outcome is not repeated.
+ * repeated with the changed leases, a limited number of times. A put with an unclear outcome is not repeated.
  * @throws TableError `SchemaTooNew`, `Corrupt`.
  */
 export async function changeLeases(

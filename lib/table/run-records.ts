@@ -29,7 +29,7 @@ const recordShape = z.object({
   durationMs: z.number(),
   outcome: z.enum(['succeeded', 'failed']),
   mode: z.enum(['observe', 'enforce']),
-  /** True if this pass or an earlier one ran in `observe`, and no pass in `enforce` has succeeded since. */
+  /** True if this pass or an earlier pass ran in `observe`, and no pass in `enforce` has succeeded since. */
   observed: z.boolean(),
   counts: z.readonly(z.record(z.string(), z.number())),
   /** The findings for the status page and the commands. Only 20 are kept, with at least one of each type. */

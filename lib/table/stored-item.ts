@@ -56,7 +56,7 @@ export function provenResult(
   return previous !== undefined && isFollowed(current, previous.writeId) ? { outcome: 'lost', current } : undefined;
 }
 
-/** Returns true if the item proves that another write followed this one. */
+/** Returns true if the item proves that another write followed the write with this id. */
 function isFollowed({ earlierWrites = new Uint8Array() }: Item, writeId: string): boolean {
   const trace = traceOf(writeId);
   for (let at = 0; at < earlierWrites.length; at += TRACE_BYTES) {

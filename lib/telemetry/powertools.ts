@@ -53,7 +53,7 @@ const LONGEST_TEXT = 1_000;
  */
 const LONGEST_LINE = 24_000;
 
-/** Bounds each text of one log line and their sum, because they may come from tenants. */
+/** Bounds each text of a log line, and the sum of all texts, because texts may come from tenants. */
 function boundedFields(fields: LogFields): Record<string, FieldValue> {
   let left = LONGEST_LINE;
   const bounded = (text: string): string => {

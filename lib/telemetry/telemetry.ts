@@ -52,7 +52,7 @@ export type CounterName =
   | 'lateProbes'
   /** Ticks that were dropped because they came too late. */
   | 'lateTicks'
-  /** Minutes for which the cluster list could not be read and an earlier one was used. */
+  /** Minutes for which the cluster list could not be read and an earlier cluster list was used. */
   | 'staleClusterLists'
   /** Messages that are not ticks of this version and loop. */
   | 'unreadableTicks'

@@ -3,7 +3,7 @@ export function doubledMs(firstMs: number, attempt: number, longestMs: number): 
   return Math.min(firstMs * 2 ** attempt, longestMs);
 }
 
-/** Returns a random wait, so that callers which failed at the same time do not return at the same time. */
+/** Returns a random wait, so that callers that failed at the same time do not all try again at the same time. */
 export function anyPartOf(longestMs: number, random: () => number): number {
   return longestMs * random();
 }
@@ -20,8 +20,8 @@ const LONGEST_WAIT_IN_ATTEMPTS = 50;
 
 /**
  * Delays callers that change one item at the same time. The longest random wait doubles after a lost attempt and halves
- * after a successful one; this also affects later callers in the same process. Within a request, each further wait is a
- * smaller share of the longest wait, so that new callers do not overtake the request.
+ * after a successful attempt; this also affects later callers in the same process. Within a request, each further wait
+ * is a smaller share of the longest wait, so that new callers do not overtake the request.
  */
 export class SharedBackOff {
   readonly #pause: (ms: number) => Promise<void>;

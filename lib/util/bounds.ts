@@ -103,8 +103,8 @@ const UNREAD: ReadonlySet<string> = new Set([
 export const RECORDS_OF_A_HOST = 32;
 
 /**
- * The maximum number of host names in a cluster spec. With up to 32 addresses for each host name, and the other API servers, the
- * addresses stay below the 1,000 endpoints of an EndpointSlice.
+ * The maximum number of host names in a cluster spec. With up to 32 addresses for each host name, all addresses of the
+ * spec stay below the 1,000 endpoints of an EndpointSlice.
  */
 export const MOST_HOSTS = 25;
 

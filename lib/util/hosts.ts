@@ -63,7 +63,10 @@ export function plainUrl(text: string): URL | undefined {
 
 const OF_AWS = /\.(amazonaws\.com(\.cn)?|api\.aws)\.?$/;
 
-/** Returns whether the URL belongs to AWS STS. STS exchanges a token whose audience is such a URL for credentials of a role. */
+/**
+ * Returns whether the URL belongs to AWS STS. If such a URL is the audience of a token, STS exchanges the token for
+ * credentials of a role.
+ */
 export function isAudienceOfSts({ hostname }: URL): boolean {
   const isSts = hostname.split('.').some((label) => label === 'sts' || label === 'sts-fips');
   return isSts && OF_AWS.test(hostname);
