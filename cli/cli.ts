@@ -34,7 +34,7 @@ export interface Cli {
   openUnmeasured(): Promise<OpenTable>;
 }
 
-/** Operands are in the order of a command's arguments; a variadic argument is last. @returns the exit code */
+/** Runs a command. Operands are in the order of its arguments, a variadic argument last. @returns the exit code */
 export type Work<Options> = (
   cli: Cli,
   operands: readonly string[],

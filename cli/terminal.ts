@@ -19,8 +19,8 @@ export type OutStream = Writable & { readonly isTTY?: boolean; readonly columns?
 export type Style = Parameters<typeof styleText>[0];
 
 /**
- * Replaces the ESC of our own styles while a line is composed, because every ESC of the line is escaped before it is written. It is
- * random, so that no other text contains it.
+ * Replaces the ESC of our own styles while a line is composed, because every ESC of the line is escaped before it is
+ * written. The replacement is random, so that no other text contains it.
  */
 const OWN_ESCAPE = `<${randomUUID()}>`;
 

@@ -76,8 +76,8 @@ function tablePolicy(writtenTo: Fields | undefined, reads = ['dynamodb:GetItem',
 }
 
 /**
- * The permissions of functions whose callers choose the cluster and the content. They cannot write registrations
- * (#clusters).
+ * The permissions of functions whose callers choose the cluster and the content. These functions cannot write
+ * registrations (#clusters).
  */
 const TABLE_OF_CLUSTER = tablePolicy(OF_CLUSTERS);
 

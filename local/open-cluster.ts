@@ -62,8 +62,8 @@ const TABLE_ALLOCATES =
   'allocator table: stock API servers allocate beside the table unless they call the webhook (docs/admission.md).';
 
 /**
- * Returns the kubeconfig for this run. A kubeconfig on the command line takes precedence. It is not written into the spec,
- * because the spec contains the kubeconfig for the functions.
+ * Returns the kubeconfig for this run. A kubeconfig on the command line takes precedence. This kubeconfig is not
+ * written into the spec, because the spec contains the kubeconfig for the functions.
  */
 function kubeconfigFor(spec: ClusterSpec, { specFile, kubeconfigFile, context }: RealCluster) {
   if (kubeconfigFile !== undefined) return { file: path.resolve(kubeconfigFile), context };

@@ -52,7 +52,7 @@ export function page({ title, heading, about, summary, atMs, isOne, isFiltered, 
 /** The link is relative, so that it does not contain the key at the beginning of the path. */
 const TO_ALL_CLUSTERS = html`<nav aria-label="Up"><a href="../">All clusters</a></nav>`;
 
-/** The filter is outside of the content that a refresh replaces. It is hidden where scripts do not run. */
+/** The filter is outside of the content that a refresh replaces. The filter is hidden where scripts do not run. */
 const FILTER = html`<form id="filter" role="search" hidden><label>Filter <input name="text" type="search" autocomplete="off" placeholder="name, loop or code"></label> <label>Health <select name="health"><option value="">all${HEALTHS.map((health) => html`<option>${health}`)}</select></label> <label>Order <select name="order"><option>severity<option>name</select></label> <output class="soft"></output></form>`;
 
 function hashOf(text: string): string {

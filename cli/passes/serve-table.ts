@@ -174,7 +174,7 @@ export async function claimTick(
   const key = `${stack}/${loop}`;
   const previous = await table.get(TICKS, key);
   const claimed = previous && decodeItem(previous, claimShape, SCHEMA).dueAtMs;
-  // A claim that is further ahead was made by a process whose clock was ahead. It must not stop the loop.
+  // A claim that is further ahead was made by a process whose clock was ahead. This claim must not stop the loop.
   if (claimed !== undefined && claimed >= dueAtMs && claimed <= dueAtMs + everyMs) return false;
   const item = { cluster: TICKS, key, schema: SCHEMA, value: { dueAtMs, by }, writesKept: 8 };
   const { outcome } = await table.put(item, previous);

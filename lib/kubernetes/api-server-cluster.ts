@@ -79,8 +79,8 @@ export function clusterPort(options: CallOptions): ClusterPort {
     },
 
     /**
-     * Updates an object. Its uid is required: without it, an update of a deleted Service or Endpoints would create the object
-     * again.
+     * Updates an object. The uid of the object is required: without a uid, an update of a deleted Service or Endpoints
+     * would create the object again.
      */
     async update(object) {
       const ref = refOf(object);

@@ -182,7 +182,7 @@ function endInSilence(reply: IncomingMessage): void {
 
 /**
  * Returns the options with which `node:tls` verifies that a certificate is for this name. SNI cannot contain an
- * address. It is sent without a final dot, because servers in Go refuse names with a final dot.
+ * address. The name is sent without a final dot, because servers in Go refuse a final dot.
  */
 function verifiedAs(name: string): Pick<ConnectionOptions, 'servername' | 'checkServerIdentity'> {
   if (isIP(name) === 0) return { servername: name.replace(/\.$/, '') };

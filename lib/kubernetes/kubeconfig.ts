@@ -61,7 +61,9 @@ export interface PluginCall {
   readonly folder: string;
 }
 
-/** Returns a function that runs the `exec` or auth-provider plugin of one user. It throws the plugin's error. */
+/**
+ * Returns a function that runs the `exec` or auth-provider plugin of one user. The function throws the plugin's error.
+ */
 export type RunPlugin = (call: PluginCall) => () => Promise<PluginCredential>;
 
 export interface KubeconfigOptions {

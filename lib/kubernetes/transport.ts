@@ -64,7 +64,8 @@ export class ApiServerConnections {
     const { server, lookup } = access;
     const options = { tls: access.tls(), lookup, connections: CONNECTIONS_PER_SERVER };
     const client = this.#clients.get(key) ?? new HttpClient(server, options);
-    // A dropped client is not closed, because a pass may still use it. Its idle connections end by themselves.
+    // A dropped client is not closed, because a pass may still use it. The idle connections of the client end by
+    // themselves.
     setLatest(this.#clients, key, client, MOST_POOLS);
     return transportOver(client, access);
   }
@@ -121,11 +122,11 @@ interface KeptConnection {
 /** The time limit for an answer on a kept connection. It is only a part of the time limit of a probe. */
 export const KEPT_LIMIT_MS = 1_000;
 /**
- * A connection is kept for this time. It is enough for three probes at an interval of ten seconds. Then a new
+ * A connection is kept for this time. This time is enough for three probes at an interval of ten seconds. Then a new
  * connection verifies the certificate again.
  */
 const LONGEST_KEPT_MS = 25_000;
-/** The maximum number of kept connections. Each takes about 120 KB. */
+/** The maximum number of kept connections. Each connection takes about 120 KB. */
 const MOST_KEPT = 128;
 
 function mayReuse(openedAtMs: number, nowMs: number): boolean {

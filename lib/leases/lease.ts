@@ -38,8 +38,8 @@ export type Lease = ServerRecord &
         readonly state: 'withdrawn';
         readonly withdrawnUntilMs: number;
         /**
-         * True if a probe has seen the server down or shutting down since the withdrawal. Its next status 200 then ends the
-         * withdrawal.
+         * True if a probe has seen the server down or shutting down since the withdrawal. The server's next status 200
+         * then ends the withdrawal.
          */
         readonly seenDown: boolean;
       }

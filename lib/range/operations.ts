@@ -7,8 +7,8 @@ export type Requested = string | undefined;
 
 export interface AllocateOptions {
   /**
-   * If set, the same write holds the allocated items on these terms. Items that the request in `hold` already holds count as
-   * allocated. A retry then only completes the request and never gets more items.
+   * If set, the write that allocates the items also holds them on these terms. Items that the request in `hold` already
+   * holds count as allocated. A retry then only completes the request and never gets more items.
    */
   readonly hold?: HoldTerms;
   /** Set for a request of a Service. Held values that this Service may claim are then allocated too, and their holds end. */

@@ -4,8 +4,9 @@ import type { IPAddressRecord, ServiceClaim } from '../cluster/kubernetes-object
 import { serviceFinding } from './claim-findings.ts';
 
 /*
- * The repair of IPAddresses (`pkg/registry/core/service/ipallocator/controller/repairip.go`), which record the cluster IPs
- * of Services from Kubernetes 1.33 on. It decides from the listed objects. The findings have upstream's names:
+ * The repair of IPAddresses (`pkg/registry/core/service/ipallocator/controller/repairip.go`), which record the cluster
+ * IPs of Services from Kubernetes 1.33 on. The repair decides from the listed objects. The findings have upstream's
+ * names:
  *
  *   | the address of a Service                         | finding                     | correction |
  *   | ------------------------------------------------ | --------------------------- | ---------- |
@@ -27,8 +28,9 @@ import { serviceFinding } from './claim-findings.ts';
  *   | a missing Service                                | IPAddressNotAllocated       | delete     |
  *   | a Service without the address                    | IPAddressWrongReference     | delete     |
  *
- * A fault whose correction deletes an IPAddress may be a request that is still running. It counts only when the IPAddress is
- * settled (address-turns.ts). Upstream waits for 60 s, 5 s or not at all, because it restores at once what it wrongly deleted.
+ * A fault whose correction deletes an IPAddress may be a request that is still running. The fault counts only when the
+ * IPAddress is settled (address-turns.ts). Upstream waits for 60 s, 5 s or not at all, because upstream restores at
+ * once an IPAddress that it wrongly deleted.
  */
 
 /** The label value that API servers set on the IPAddresses that they allocate. */

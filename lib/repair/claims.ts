@@ -22,7 +22,10 @@ export class RepairError extends CodedError<RepairErrorCode> {
   override readonly name = 'RepairError';
 }
 
-/** The result of a claim. `recorded`: the claim is good. `notRecorded`: the claim is good, and the record lacks the item. */
+/**
+ * The result of a claim. `recorded`: the claim is good. `notRecorded`: the claim is good, but the record lacks the
+ * item.
+ */
 export type ClaimResult = 'recorded' | 'notRecorded' | Refusal;
 
 export interface ClaimedRange {

@@ -110,10 +110,10 @@ export const MAY_USE_ANOTHER: ReadonlySet<Loop> = new Set(['kubernetes-service',
 const HEALTH_PATHS: ReadonlySet<string | undefined> = new Set(['readyz', 'livez', 'healthz']);
 
 /**
- * Returns the probes of the API servers that may receive the kubeconfig's credential. Their addresses or host names are
- * in the spec, or they are at a `probe.url` that answered in this pass. Each must have a certificate of the
- * kubeconfig's CA for the kubeconfig's server name. Returns no probes if the token is for one server only, if the
- * kubeconfig disables verification, or if its URL has a path, because only a proxy has a path.
+ * Returns the probes of the API servers that may receive the kubeconfig's credential. The address or host name of such
+ * an API server is in the spec, or the server is at a `probe.url` that answered in this pass. The server must have a
+ * certificate of the kubeconfig's CA for the kubeconfig's server name. Returns no probes if the token is for one server
+ * only, if the kubeconfig disables verification, or if its URL has a path, because only a proxy has a path.
  */
 export function otherServers(
   spec: ClusterSpec,

@@ -255,7 +255,9 @@ export const servicePort = completed(
 
 export type ServiceRangesText = string | readonly (string | undefined)[];
 
-/** Returns the CIDRs of a text. They are separated by a comma and not trimmed, as in `--service-cluster-ip-range`. */
+/**
+ * Returns the CIDRs of a text. The CIDRs are separated by a comma and not trimmed, as in `--service-cluster-ip-range`.
+ */
 export function serviceRangeEntries(ranges: ServiceRangesText): readonly (string | undefined)[] {
   if (typeof ranges !== 'string') return ranges;
   return (ranges === '' ? DEFAULT_CLUSTER_IP_RANGE : ranges).split(',');

@@ -43,10 +43,10 @@ export type RangeAllocations = ReturnType<typeof rangeAllocations>;
 
 /**
  * Returns the allocator that stores its ranges in the table (`pkg/registry/core/service/allocator/storage/storage.go`).
- * Each operation is one conditional write: it changes all of its items or no item. It returns a refusal as a value. If
- * an operation throws a `TableError`, its write may have happened, and the caller must not repeat the operation.
- * Allocated items without a Service are then freed as leaks or at the end of their hold. Released items may already
- * belong to another owner.
+ * Each operation is one conditional write: it changes all of its items or no item. An operation returns a refusal as a
+ * value. If an operation throws a `TableError`, its write may have happened, and the caller must not repeat the
+ * operation. Allocated items without a Service are then freed as leaks or at the end of their hold. Released items may
+ * already belong to another owner.
  *
  *     const allocations = rangeAllocations(table, range);
  *     await allocations.allocate(['10.0.0.7', undefined]); // { outcome: 'allocated', items: ['10.0.0.7', '10.0.0.142'] }

@@ -32,7 +32,10 @@ export class Turns {
 
 export interface TurnOptions {
   readonly turns: Turns;
-  /** The deadline of the request. It limits the time for attempts; their number is practically unlimited. */
+  /**
+   * The deadline of the request. The deadline limits the time for attempts. The number of attempts is practically
+   * unlimited.
+   */
   readonly signal: AbortSignal;
   readonly nowMs: () => number;
   /**

@@ -100,7 +100,7 @@ export type SampleName = keyof typeof SAMPLE_UNITS;
 
 const PORT_ERRORS: readonly FindingType[] = ['leak', 'repair', 'full', 'outOfRange', 'duplicate', 'unknown'];
 
-/** For each repair, upstream's counters of failed passes and of findings, and the types of the findings that are counted. */
+/** For each repair loop, upstream's counters of failed passes and findings, and the types of findings that count. */
 const ORIGINALS: {
   readonly [loop in Loop]?: { findings: CounterName; failures: CounterName; types: readonly FindingType[] };
 } = {
