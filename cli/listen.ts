@@ -6,7 +6,7 @@ import { closeAtOnce } from '../local/loopback-server.ts';
 import { configurationError } from './errors.ts';
 
 export interface ListenAddress {
-  /** Absent: all addresses of this machine. */
+  /** The address to listen at. If absent, the server listens at all addresses of this machine. */
   readonly host?: string;
   readonly port: number;
 }

@@ -26,7 +26,7 @@ export const TONES: Readonly<Record<Health, Style>> = {
 const GAP = 3;
 const NARROWEST = 12;
 
-/** @param width of the terminal; absent: unlimited */
+/** @param width the width of the terminal. If absent, the width is unlimited */
 export function textTable<Row>(
   shown: readonly Column<Row>[],
   rows: readonly Row[],

@@ -28,7 +28,7 @@ export function attribute(resource: string, name: string): Fields {
   return { 'Fn::GetAtt': [resource, name] };
 }
 
-/** @param text with `${Name}` for a parameter, a resource, a pseudo parameter or one of `variables`. */
+/** @param text a text with `${Name}` for a parameter, a resource, a pseudo parameter or an entry of `variables`. */
 export function substitute(text: string, variables?: Fields): Fields {
   return { 'Fn::Sub': variables === undefined ? text : [text, variables] };
 }

@@ -64,7 +64,9 @@ function setIn(block: Block = {}): Record<string, string> {
   );
 }
 
-/** The name of a stage. The longest function name has 45 characters without the stage, and Lambda accepts 64. */
+/**
+ * The name of a stage. The longest function name has 45 characters without the stage, and Lambda accepts 64 characters.
+ */
 const STAGE = /^[a-zA-Z][a-zA-Z0-9-]{0,18}$/;
 
 /** Returns the faults that CloudFormation does not check, one per line; `undefined` without a fault. */

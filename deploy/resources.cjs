@@ -14,7 +14,7 @@ async function sources() {
   };
 }
 
-/** @param variables of osls: its options, and functions that resolve values of the configuration */
+/** @param variables the variables of osls: its options, and functions that resolve values of the configuration */
 async function inForce({ options, resolveConfigurationProperty, resolveVariable }) {
   const { parametersInForce } = await sources();
   const blocks = (await resolveConfigurationProperty(['params'])) ?? {};

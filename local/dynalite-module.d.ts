@@ -3,7 +3,7 @@ declare module 'dynalite' {
   import type { Server } from 'node:http';
 
   interface DynaliteOptions {
-    /** The folder of the tables; without it they are in memory. */
+    /** The folder of the tables. Without a folder, the tables are in memory. */
     readonly path?: string;
     readonly createTableMs?: number;
     readonly deleteTableMs?: number;

@@ -44,7 +44,7 @@ export function endingWith(end: AbortSignal): StartDeadline {
   };
 }
 
-/** How long running passes may take after the end was requested. */
+/** The time for which running passes may continue after the end was requested. */
 export const ENDING_MS = 5_000;
 
 /** Returns a signal that aborts {@link ENDING_MS} after `ended` aborts. */

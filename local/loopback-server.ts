@@ -3,7 +3,7 @@ import type { IncomingMessage, RequestListener, Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 export interface LoopbackServer {
-  /** `127.0.0.1:<port>` */
+  /** The address of the server: `127.0.0.1:<port>`. */
   readonly host: string;
   /** Closes the server and every connection. */
   close(): Promise<void>;

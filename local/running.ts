@@ -92,7 +92,7 @@ export function writeRunning(folder: string, facts: Omit<Content, 'schema'>): Pr
   return keepFile(path.join(folder, FILE), `${JSON.stringify({ schema: 1, ...facts }, undefined, 2)}\n`);
 }
 
-/** Only a file of this user is trusted: it has the port and the key that commands use. */
+/** Returns the text of a file. Only a file of this user is trusted, because commands use its port and its key. */
 async function ownText(file: string): Promise<string> {
   await using opened = await open(file, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0));
   return isOwn(await opened.stat()) ? await opened.readFile('utf8') : '';

@@ -3,7 +3,7 @@ export interface RealCluster {
   /** The kubeconfig file. Default: the file in the spec, relative to the spec. */
   readonly kubeconfigFile?: string;
   readonly context?: string;
-  /** Serve the admission webhook on this port of the loopback. */
+  /** The port of the loopback for the admission webhook. If absent, the webhook is not served. */
   readonly admissionPort?: number;
 }
 

@@ -1,5 +1,5 @@
-// Bundles kbctl. For the npm package: dist/kbctl.mjs and its parts, because Node strips no types in installed packages;
-// dependencies stay imports. For a release (--whole FILE): one file without local runs.
+// Bundles kbctl. For the npm package: dist/kbctl.mjs and its parts, because Node does not strip types in installed
+// packages; dependencies stay imports. For a release (--whole FILE): one file without local runs.
 import { rmSync } from 'node:fs';
 import path from 'node:path';
 import { build } from 'esbuild';

@@ -119,7 +119,7 @@ function requestItem({ kind, key, item }: ItemPlace): AllocateRequest['items'][n
   return { range: nameOfKey(key) as RangeName, value: kind === 'port' ? Number(item) : item };
 }
 
-/** Returns the end of the hold. A command that is repeated with its request id gets the same end. */
+/** Returns the end of the hold. If a command is repeated with its request id, its hold gets the same end again. */
 async function holdEnd(
   table: KeyValueTable,
   cluster: string,

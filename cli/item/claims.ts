@@ -39,7 +39,7 @@ export interface ItemClaims {
   readonly services: readonly ServiceUse[];
   /** True if the cluster records allocations in IPAddresses, and the IPAddress of the item was looked up. */
   readonly isRecordRead?: boolean;
-  /** Absent: there is no IPAddress, or it was not read. */
+  /** The IPAddress of the item. Absent if it does not exist or was not read. */
   readonly ipAddress?: IpAddress;
   readonly hold?: Hold;
 }

@@ -14,10 +14,10 @@ import { bandOf, bitIn, type ItemPlace } from './item-place.ts';
 export interface ItemFacts {
   readonly cluster: RegisteredCluster;
   readonly place: ItemPlace;
-  /** Absent: no pass has saved the range. */
+  /** The saved range. Absent if no pass has saved the range. */
   readonly saved?: { readonly stored: StoredRange; readonly savedAtMs: number };
   readonly record?: RunRecord;
-  /** Absent: Services were not read. */
+  /** The Services that use the item. Absent if Services were not read. */
   readonly claims?: ItemClaims;
 }
 
@@ -29,7 +29,7 @@ export interface ItemStatus extends ItemPlace, Partial<ItemClaims> {
    */
   readonly band: 'static' | 'dynamic';
   readonly state: 'free' | 'taken' | 'unknown';
-  /** True if anything can be allocated in the item's range. Absent: the API servers allocate. */
+  /** True if items can be allocated from the item's range. Absent if the API servers allocate. */
   readonly ready?: boolean;
   readonly savedAtMs?: number;
   readonly hold?: Hold;

@@ -6,7 +6,7 @@ import { PAGE_SCRIPT } from './page-script.ts';
 import type { CellLook } from './range-map.ts';
 
 export interface PageOptions {
-  /** How often the page refreshes. Absent: the page is a file. */
+  /** The interval at which the page refreshes. Absent if the page is a file. */
   readonly live?: { readonly pollMs: number };
 }
 
@@ -14,7 +14,7 @@ export interface PageParts extends PageOptions {
   readonly title: string;
   readonly heading: string;
   readonly about: Child;
-  /** One sentence. It contains no ages, because a screen reader announces each change of the sentence. */
+  /** The status in one sentence. It contains no ages, because a screen reader announces each change of the sentence. */
   readonly summary: string;
   readonly atMs: number;
   readonly isOne?: boolean;

@@ -14,12 +14,12 @@ type ReadStatus = (signal: AbortSignal, cluster?: string) => Promise<FleetStatus
 
 export interface PageServerOptions {
   readonly read: ReadStatus;
-  /** Default: any free port. */
+  /** The port of the page. Default: any free port. */
   readonly port?: number;
-  /** Default: a random key. */
+  /** The key in the address of the page. Default: a random key. */
   readonly key?: string | undefined;
   readonly pollMs?: number;
-  /** How long a result is used before the table is read again. */
+  /** The time for which a result is used before the table is read again. */
   readonly freshMs?: number;
   readonly nowMs?: () => number;
 }

@@ -34,7 +34,7 @@ function plain(status: number, text: string): LocalReply {
   return { status, headers: { 'content-type': 'text/plain; charset=utf-8' }, body: `${text}\n` };
 }
 
-/** How long a rendered page is used for other scrapes. */
+/** The time for which a rendered page is used for other scrapes. */
 const FRESH_MS = 1_000;
 const MOST_CONNECTIONS = 64;
 

@@ -1,6 +1,6 @@
 import { defined } from '../../lib/util/values.ts';
 
-/** Field names and list indexes. Empty: the whole spec. */
+/** The place in a spec, as field names and list indexes. The path of the whole spec is empty. */
 export type SpecPath = readonly (string | number)[];
 
 export interface SpecFault {

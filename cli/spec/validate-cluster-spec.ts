@@ -48,7 +48,9 @@ function checkBounds(value: unknown, report: Report): void {
   report(['apiServers'], message, `write at most ${MOST_HOSTS} of them`);
 }
 
-/** Each rule checks only parts that have the right shape, so that one fault does not hide another. */
+/**
+ * Checks the rules of all fields. A rule checks only parts with the right shape, so that no fault hides another fault.
+ */
 function checkRules(draft: SpecDraft, report: Report): void {
   const { name, maxEventsPerPass: mostEvents = 0 } = draft;
   if (name !== undefined && !isClusterName(name)) {

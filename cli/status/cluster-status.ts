@@ -42,7 +42,7 @@ export interface Attention {
 }
 
 export interface ApiServerStatus extends Partial<Pick<Lease, 'source' | 'misses' | 'lastProbe'>> {
-  /** Absent for a host name of the spec without a lease. */
+  /** The address of the API server. Absent for a host name of the spec without a lease. */
   readonly address?: string;
   readonly host?: string;
   readonly kind?: ApiServerKind;
@@ -50,7 +50,7 @@ export interface ApiServerStatus extends Partial<Pick<Lease, 'source' | 'misses'
   readonly state: 'active' | 'expired' | 'withdrawn' | 'neverSeen';
   readonly withdrawnUntilMs?: number;
   readonly expiresAtMs?: number;
-  /** Absent if the lease was changed after its last refresh. */
+  /** The time of the last refresh. Absent if the lease was changed after its last refresh. */
   readonly refreshedAtMs?: number;
 }
 
@@ -60,7 +60,7 @@ export interface LoopStatus
   /** `late`: no pass was recorded for three intervals and a minute. `unknown`: the record cannot be read. */
   readonly state: 'good' | 'failing' | 'late' | 'neverRan' | 'paused' | 'unknown';
   readonly intervalSeconds: number;
-  /** When the first pass is due. Absent if it has run, is overdue, or the cluster is paused. */
+  /** The time at which the first pass is due. Absent if the pass has run or is overdue, or if the cluster is paused. */
   readonly firstPassAtMs?: number;
   readonly lastPass?: Pick<RunRecord, 'startedAtMs' | 'durationMs' | 'outcome' | 'mode' | 'counts' | 'error'> & {
     readonly findings: number;
@@ -105,7 +105,7 @@ export interface RangeStatus {
   /** True if there are findings that the run record does not keep: `leaking` and `duplicates` may be too small. */
   readonly atLeast?: true;
   readonly holds: readonly Hold[];
-  /** Absent in a brief status, and for a range whose usage no pass has saved. */
+  /** The map of the range. Absent in a brief status, and if no pass has saved the usage of the range. */
   readonly map?: RangeMap;
 }
 

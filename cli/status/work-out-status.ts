@@ -95,7 +95,7 @@ interface Parts extends Pick<ClusterStatus, 'apiServers' | 'ranges' | 'findings'
   readonly nowMs: number;
 }
 
-/** Findings of probes, which are outdated during a pause. */
+/** The findings of probes. They are outdated during a pause. */
 const OF_PROBES: ReadonlySet<FindingType> = new Set(['noLiveLease', 'oddProbe'] as const);
 
 function attentionFor(parts: Parts): Attention[] {
@@ -115,7 +115,8 @@ function aboutLoops({ inputs, health: { loops, overdue }, nowMs }: Parts): Atten
   const bad = loops.filter(
     (status) => ['failing', 'late'].includes(status.state) || (status.state === 'neverRan' && isOverdue(status)),
   );
-  // An error without a server quotes the request that failed.
+  // The message of an error without a server quotes the request that failed, so quoted texts are removed before
+  // messages are compared.
   const causeOf = ({ state, lastPass }: LoopStatus) =>
     state === 'failing' ? (lastPass?.error?.server ?? errorText(lastPass?.error).replaceAll(/"[^"]*"/g, '')) : state;
   return [...Map.groupBy(bad, causeOf).values()].map((alike): Attention => {

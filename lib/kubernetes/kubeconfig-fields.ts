@@ -1,4 +1,4 @@
-/** The readers of a kubeconfig: a stored text, the file of a registered cluster, and a user's own file (`--kubeconfig`). */
+/** The kind of a kubeconfig: a stored text, the file of a registered cluster, or a user's own file (`--kubeconfig`). */
 export type Reader = 'stored' | 'registered' | 'own';
 const ALL: readonly Reader[] = ['stored', 'registered', 'own'];
 

@@ -151,7 +151,7 @@ class ArrivingList<Item> {
 /** The bytes of a list that have arrived. `head` and `take` wait for more if there are too few. */
 class ArrivingBytes {
   readonly #chunks: AsyncIterator<Uint8Array>;
-  /** One buffer for all pieces, because a buffer for each would be most of the garbage. */
+  /** One buffer for all pieces, because most garbage would come from buffers for single pieces. */
   #buffer: Buffer = Buffer.alloc(0);
   #bytes: Buffer = this.#buffer;
   /** The position of the first byte that was not taken yet. */

@@ -5,8 +5,8 @@ import type { KeyValueTable, TableValue } from '../table/key-value-table.ts';
 import type { RunRecord } from '../table/run-records.ts';
 
 /**
- * Everything that one pass may use. The table and the Kubernetes client end their calls at the deadline, and withhold writes that
- * the pass must not make (`writes.ts`).
+ * The context of one pass: everything that the pass may use. The table and the Kubernetes client end their calls at the
+ * deadline, and withhold writes that the pass must not make (`writes.ts`).
  */
 export interface PassContext {
   readonly spec: ClusterSpec;

@@ -19,7 +19,10 @@ export interface RepairKind {
   readonly enterClaims: (ranges: readonly ClaimedRange[]) => EnterClaims;
 }
 
-/** Upstream's error messages. The texts of `cannotRead`, `cannotList` and `cannotSave` are only their beginnings. */
+/**
+ * Upstream's error messages. The texts of `cannotRead`, `cannotList` and `cannotSave` are only the beginnings of
+ * messages.
+ */
 export interface RepairErrorWords {
   readonly cannotRead: string;
   readonly cannotRestore: (range: string, why: string) => string;

@@ -35,7 +35,7 @@ async function run({ spec, kubernetes }: PassContext): Promise<PassReport> {
 
 /**
  * Returns a finding if the namespace is terminating. Clients can delete only one of the system namespaces,
- * `kube-node-lease`. While it is terminating, the API server creates no node leases in it.
+ * `kube-node-lease`. While this namespace is terminating, the API server creates no node leases in the namespace.
  */
 function terminating({ metadata: { name, deletionTimestamp } }: KubernetesObject): Finding[] {
   if (deletionTimestamp === undefined) return [];

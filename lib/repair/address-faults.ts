@@ -193,7 +193,7 @@ interface Wording {
   readonly message: string;
 }
 
-/** @param wording is called only if the finding is listed */
+/** @param wording a function that is called only if the finding is listed */
 function serviceFault(
   service: ServiceClaim,
   item: string,

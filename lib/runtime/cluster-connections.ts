@@ -47,7 +47,7 @@ interface KnownKubeconfig {
 }
 
 /**
- * A kubeconfig stays in memory for at least this time and at most twice as long, which spreads the reads of a fleet.
+ * A kubeconfig stays in memory for at least this time and at most twice as long, so that a fleet's reads are spread.
  */
 const KEEP_MS = 4 * 60 * 60_000;
 /** A kubeconfig stays in memory for this time if it will soon be renewed, or if reading it costs nothing. */

@@ -12,13 +12,13 @@ const SUSPECTS = 'suspects/';
 const suspectShape = z.object({
   /** The last time at which a process ended or was blocked while it ran passes of the suspect cluster. */
   sinceMs: z.number(),
-  /** Until this time, the passes of the suspect cluster run in a process of their own. */
+  /** Until this time, the passes of the suspect cluster run separately from the passes of other clusters. */
   untilMs: z.number(),
   accidents: count,
   /**
    * `unproven`: it is not known yet whether the suspect cluster is the cause. `proven`: the cluster is cleared, because
-   * a later pass of it did not end or block its process. `again`: the cluster is the cause, because a process that ran
-   * only this cluster ended or was blocked.
+   * its process did not end and was not blocked in a later pass. `again`: the cluster is the cause, because a process
+   * that ran only this cluster ended or was blocked.
    */
   state: z.enum(['unproven', 'proven', 'again']),
 });

@@ -10,7 +10,7 @@ export type TableValue =
   | readonly TableValue[]
   | { readonly [field: string]: TableValue | undefined };
 
-/** One stored item. `cluster` is the partition key; `key` is the same as in etcd, such as `ranges/serviceips`. */
+/** One stored item. `cluster` is the partition key; `key` is the same key as in etcd, such as `ranges/serviceips`. */
 export interface Item {
   readonly cluster: string;
   readonly key: string;
@@ -93,7 +93,7 @@ export const MOST_SKEW_MS = 2_000;
 /** The size up to which every backend stores an item. */
 export const MOST_ITEM_BYTES = 400 * 1024;
 
-/** All that a backend provides. */
+/** The parts of a backend: the table and its clock. */
 export interface Store {
   /** Returns the table. The signal ends its calls. */
   readonly table: (deadline: AbortSignal) => KeyValueTable;

@@ -2,8 +2,8 @@ import type { ItemKey, KeyValueTable } from './key-value-table.ts';
 import { idOf } from './stored-item.ts';
 
 /**
- * Reads items with one call, and returns a view of the table. The first `get` of each item returns what was read. A later `get`, or
- * one after a write through the view, reads the table.
+ * Reads items with one call, and returns a view of the table. The first `get` of each item returns what was read. A
+ * later `get`, or a `get` after a write through the view, reads the table.
  *
  *     const view = await readAhead(table, [lease, range]); // one call
  *     await view.get(lease.cluster, lease.key);            // no call

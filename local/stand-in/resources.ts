@@ -56,7 +56,10 @@ export function requestedTarget(path: string): Target | undefined {
   };
 }
 
-/** A refusal, as a Kubernetes `Status`. The stand-in's storage throws it, and the server replies with it. */
+/**
+ * A refusal, as a Kubernetes `Status`. The stand-in's storage throws the refusal, and the server replies with the
+ * `Status`.
+ */
 export class StatusError extends Error {
   override readonly name = 'StatusError';
   readonly httpStatus: number;

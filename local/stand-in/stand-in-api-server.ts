@@ -66,7 +66,7 @@ export class StandInApiServer {
   readonly store = new ObjectStore();
   readonly #allocation: ServiceAllocator;
   readonly #nowMs: () => number;
-  /** `false`: `/readyz` answers as a server that is shutting down. */
+  /** False if `/readyz` answers in the same way as a server that is shutting down. */
   ready = true;
 
   constructor({ allocation, nowMs }: { readonly allocation: ServiceAllocator; readonly nowMs: () => number }) {

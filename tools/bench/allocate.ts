@@ -71,8 +71,8 @@ async function modelled(callers: number, open: typeof allocations | typeof bareU
 }
 
 /**
- * @param memory the table without delays, in which the cluster is registered before the measurement
- * @param table the same table with the duration of each call, which the measured requests use
+ * @param memory the table without delays. The cluster is registered in this table before the measurement
+ * @param table the same table with delays. The measured requests use this table
  */
 async function allocations(
   memory: KeyValueTable,

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 
-/** Our measurements and those of the compared program in the same run. Less is better. */
+/** The measurements of this project and of the compared program in the same run. Smaller values are better. */
 export interface Figure {
   readonly what: string;
   readonly peer: string;

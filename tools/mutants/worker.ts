@@ -170,7 +170,7 @@ async function isNoticedBy(mutant: number, { candidates, loadTests }: Part): Pro
     [active, evaluations, allowed] = [mutant, 0, each.evaluations * ENDLESS + ALWAYS_ALLOWED];
     if (test !== undefined && (await passes(test))) continue;
     active = undefined;
-    // A test that also fails without the mutant has not detected it.
+    // A test that also fails without the mutant has not detected the mutant.
     if (!(await passes(each.test))) continue;
     each.kills += 1;
     return true;

@@ -24,7 +24,7 @@ import {
 import { attributesOf, itemFrom, keyOf, listedItemFrom } from './dynamodb-items.ts';
 
 export interface DynamoClientOptions extends Partial<CallLimits> {
-  /** Default: the region of the AWS SDK. */
+  /** The AWS region. Default: the region of the AWS SDK. */
   readonly region?: string;
   /** The name of a profile in the configuration of the AWS CLI. */
   readonly profile?: string;
