@@ -24,7 +24,10 @@ export interface OpenTable extends Pick<Store, 'clock'> {
   /** The table until the end of the command. */
   readonly table: KeyValueTable;
   readonly tableUntil: Store['table'];
-  /** Returns a note for users if the table keeps expired items; `undefined` if it deletes them, or if that is not known. */
+  /**
+   * Returns a note for users if the table keeps expired items; `undefined` if the table deletes expired items, or if
+   * the setting is not known.
+   */
   adviceOnTtl(): Promise<string | undefined>;
   close(): Promise<void>;
 }

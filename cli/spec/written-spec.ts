@@ -18,7 +18,7 @@ function writtenApiServer({ probe: { url, path, ...probe }, ...server }: ApiServ
 }
 
 export interface FieldDifference {
-  /** `mode`, `endpoints.leaseSeconds`, `apiServers[203.0.113.10].probe.path`. */
+  /** The path of the field, such as `mode` or `apiServers[203.0.113.10].probe.path`. */
   readonly field: string;
   readonly before?: unknown;
   readonly after?: unknown;

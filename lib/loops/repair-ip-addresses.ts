@@ -64,8 +64,8 @@ export async function repairAddresses(
 }
 
 /**
- * Returns the report of a pass that could not read the IPAddresses. It has the findings that need no IPAddress, with the
- * same texts as in other passes, and the state of the previous pass.
+ * Returns the report of a pass that could not read the IPAddresses. The report has the findings that need no IPAddress,
+ * with the same texts as in other passes. It has the state of the previous pass.
  */
 function withoutAddresses(
   report: PassReport,

@@ -37,7 +37,10 @@ export interface ClaimedRange {
 /** The maximum number of findings that a pass lists. The run record, the log line and the events show far fewer. */
 const MOST_LISTED = 1_000;
 
-/** The first findings about claims, and the number of further findings by type, because every Service may have findings. */
+/**
+ * The findings about claims. Lists only the first findings and counts the others, because every Service may have
+ * findings.
+ */
 export class FindingList {
   readonly listed: Finding[] = [];
   readonly unlisted = new Map<FindingType, number>();

@@ -18,7 +18,7 @@ export interface JudgingPass {
   readonly controlPlane: string;
   /** True if the list of Services is recent enough to free items. */
   readonly mayFree: boolean;
-  /** True if strikes restart at zero, because a pass in `observe` ran after they were counted. */
+  /** True if strikes restart at zero, because a pass in `observe` ran after the strikes were counted. */
   readonly fromZero: boolean;
 }
 

@@ -137,7 +137,7 @@ export function otherServers(
 }
 
 /**
- * Returns whether passes of a loop can use another API server, if each API server has a certificate for all their
+ * Returns whether passes of a loop can use another API server. Assumes that the API servers have certificates for all
  * names.
  */
 export function hasFallBack(loop: Loop, spec: ClusterSpec, access: ApiServerAccess): boolean {

@@ -14,8 +14,8 @@ export const PORT = { minimum: 1, maximum: 65_535 };
 export const DNS_LABEL = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/;
 export const LABEL = { pattern: DNS_LABEL.source, maxLength: 63 };
 /**
- * The URL of an API server that accepts tokens of AWS STS. The URL is the audience of the tokens. It is also an entry
- * of a comma-separated stack parameter, so it contains no comma.
+ * The URL of an API server that accepts tokens of AWS STS. The URL is the audience of the tokens. The URL is also an
+ * entry of a comma-separated stack parameter, so it contains no comma.
  */
 const SERVER_PATTERN = '^https://[^\\s,@?#]{1,500}$';
 export const SERVER_URL = new RegExp(SERVER_PATTERN);

@@ -90,7 +90,9 @@ export interface Accident {
   readonly ofSuspects: boolean;
 }
 
-/** Counts a process that ended or was blocked for a cluster. Returns `undefined` if it was already counted. */
+/**
+ * Counts a process that ended or was blocked for a cluster. Returns `undefined` if this process was already counted.
+ */
 export function afterAccident(
   known: Suspect | undefined,
   { atMs, clusters, ofSuspects }: Accident,
