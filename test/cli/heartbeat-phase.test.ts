@@ -72,7 +72,7 @@ test('no lease expires if 32 agents start in the same second and each call of th
   expect({ puts, lost, few: lost / puts < 0.2 }).toEqual({ puts, lost, few: true });
 });
 
-test('an agent waits for an interval after a refresh, for a part of the interval after its first one, and for at most a second if the write was lost', () => {
+test('an agent waits for an interval after a refresh, for a part of an interval after its first refresh, and for at most a second after a lost write', () => {
   const rest = (isRefreshed: boolean, isFirst: boolean) =>
     restAfter({ isRefreshed, isFirst, everyMs: EVERY_MS }, () => 0.5);
   expect([rest(true, false), rest(true, true), rest(false, false)]).toEqual([EVERY_MS, EVERY_MS / 2, 750]);

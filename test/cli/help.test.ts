@@ -50,6 +50,6 @@ test.each([
     as: "node '../my clone/cli/kbctl.mjs'",
   },
   { by: 'its name', script: '/usr/local/bin/kbctl', as: 'kbctl' },
-])('messages contain $as as the command if kbctl was run by $by', ({ script, as }) => {
+])('if kbctl was run by $by, messages print its command as $as', ({ script, as }) => {
   expect(calledAs(script, '/src')).toBe(as);
 });

@@ -15,7 +15,7 @@ test.each([
   { reply: refused('UnknownOperationException'), advice: /has no TTL: expired items stay/ },
   { reply: refused('AccessDeniedException'), advice: undefined },
 ])(
-  'a table whose database answers $reply to the question about TTL has the advice $advice',
+  'if the database answers $reply to the request for its TTL setting, the advice about the table is $advice',
   async ({ reply, advice }) => {
     const database = await serve((_, response) => {
       response.writeHead('__type' in reply ? 400 : 200, { 'content-type': 'application/x-amz-json-1.0' });

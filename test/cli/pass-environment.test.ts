@@ -41,7 +41,7 @@ async function load(of: ClusterSpec, operands: readonly string[], options: PassE
   return { access, printed };
 }
 
-test('passes connect to the cluster that npm start runs with the kubeconfig of that run', async () => {
+test('passes use the kubeconfig of a running npm start to connect to the cluster of that run', async () => {
   const running = { cluster: 'lab', kubeconfig: join(folder, 'of-the-run') };
   writeFileSync(running.kubeconfig, kubeconfigTo('https://127.0.0.1:2'));
   const { access, printed } = await load(spec, [], {}, { running });

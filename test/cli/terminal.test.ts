@@ -55,7 +55,7 @@ describe('text from a cluster cannot control the terminal', () => {
     expect(written.err.match(/\n/g)).toHaveLength(1);
   });
 
-  test('a line keeps the terminal styles that kbctl sets, and escapes those in a text from a cluster', () => {
+  test('a line keeps the terminal styles that kbctl sets, and escapes the terminal styles in a text from a cluster', () => {
     const { output, written } = anOutput();
     output.lines([`${output.paint('red', 'own')} \u001b[31mforeign`]);
     expect(written.out).toBe('\u001b[31mown\u001b[39m \\u001b[31mforeign\n');
@@ -164,6 +164,9 @@ test.each([
   { columns: 30, title: 'NAME   AGE   ABOUT', row: '茶     5s    a text that is l…' },
   { columns: 20, title: 'NAME   ABOUT', row: '茶     a text that …' },
   { columns: 10, title: 'NAME   ABOUT', row: '茶     a text that…' },
-])('a table of $columns columns first cuts text, then omits columns', ({ columns, title, row }) => {
-  expect(table(columns)).toEqual([title, row]);
-});
+])(
+  'a table in a terminal of $columns characters first cuts texts, and then omits columns',
+  ({ columns, title, row }) => {
+    expect(table(columns)).toEqual([title, row]);
+  },
+);

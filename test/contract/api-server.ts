@@ -113,7 +113,7 @@ export function apiServerContract(name: string, connect: () => Promise<Transport
       expect(rows.map(({ cells }) => cells[0])).toEqual([namespace]);
     });
 
-    test('a Service cannot get another name or namespace, and keeps its namespace, address and node port if they are omitted', async () => {
+    test('an update cannot change the name or namespace of a Service, and keeps its namespace, address and node port if it omits them', async () => {
       const metadata = { name: 'replaced' };
       const spec = { type: 'NodePort', ports: [{ port: 80, nodePort: 30_078 }] };
       await create('Service', { metadata, spec });

@@ -127,7 +127,7 @@ export function clusterPortContract(name: string, connect: () => Promise<Transpo
         expect(read).toEqual(made);
       });
 
-      test('a merge patch changes the given fields, removes those set to null, and keeps the others', async () => {
+      test('a merge patch changes the given fields, removes fields that are set to null, and keeps all other fields', async () => {
         const made = await create(labelled(service(namespace, 'patched'), { keep: 'it', drop: 'it' }));
         const patch = { metadata: { labels: { drop: null, add: 'it' } } };
         const after = updated(await port.mergePatch<Service>({ kind: 'Service', namespace, name: 'patched' }, patch));
@@ -142,7 +142,7 @@ export function clusterPortContract(name: string, connect: () => Promise<Transpo
         });
       });
 
-      test('a delete removes the object that was read, and finds nothing the second time', async () => {
+      test('a delete removes the object that was read, and a second delete finds no object', async () => {
         const made = await create(service(namespace, 'once'));
         await expect(port.delete(made)).resolves.toBe('deleted');
         await expect(port.get({ kind: 'Service', namespace, name: 'once' })).resolves.toBeUndefined();
@@ -156,7 +156,7 @@ export function clusterPortContract(name: string, connect: () => Promise<Transpo
         await expect(port.get({ kind: 'Service', namespace, name: 'changed' })).resolves.toBeDefined();
       });
 
-      test('a delete keeps another object of the same name', async () => {
+      test('a delete keeps a newer object with the same name as the object that was read', async () => {
         const first = await create(endpoints(namespace, 'replaced', []));
         await port.delete(first);
         const second = await create(endpoints(namespace, 'replaced', []));
@@ -283,7 +283,7 @@ export function clusterPortContract(name: string, connect: () => Promise<Transpo
         expect(byName.get('elsewhere')).toMatchObject({ type: 'ExternalName', clusterIP: '', clusterIPs: [] });
       });
 
-      test('a list of the Services with node ports has each of them, and no Service of type ClusterIP', async () => {
+      test('a list of the Services with node ports contains every Service with a node port, and no Service of type ClusterIP', async () => {
         const selected = (await Array.fromAsync(port.services('withNodePorts'))).flat();
         const withPorts = here(await listAllServices(port)).filter(({ ports }) =>
           ports.some(({ nodePort }) => nodePort > 0),
@@ -292,7 +292,7 @@ export function clusterPortContract(name: string, connect: () => Promise<Transpo
         expect(here(selected)).toEqual(withPorts);
       });
 
-      test('a list of the Services with cluster IPs has each of them, and no headless Service', async () => {
+      test('a list of the Services with cluster IPs contains every Service with a cluster IP, and no headless Service', async () => {
         const selected = (await Array.fromAsync(port.services('withClusterIPs'))).flat();
         const all = here(await listAllServices(port));
         expect(here(selected)).toEqual(all.filter(({ clusterIP }) => clusterIP !== '' && clusterIP !== 'None'));

@@ -98,7 +98,7 @@ export function describeAllocate(world: () => KbctlWorld): void {
     });
   });
 
-  test('kbctl release releases held items without a Service, and skips free ones', async () => {
+  test('kbctl release releases held items without a Service, and skips free items', async () => {
     expect(await release('ip', CLUSTER, '10.0.0.9', '10.0.0.4')).toEqual(
       ran(0, '10.0.0.9 released\n10.0.0.4 was free\n', expect.stringContaining(world().server)),
     );

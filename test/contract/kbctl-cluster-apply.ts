@@ -21,7 +21,7 @@ export function describeClusterApply(world: () => KbctlWorld): void {
     expect(await registeredNames()).toEqual([]);
   });
 
-  test('kbctl cluster diff shows only the clusters that would change, and counts all', async () => {
+  test('kbctl cluster diff shows only the clusters that would change, and counts all clusters', async () => {
     await world().register({ name: 'kept' });
     await world().register({ name: 'gone' });
     world().file('both/kept.yml', world().spec({ name: 'kept' }));

@@ -60,7 +60,7 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
     expect(await registered('a')).toMatchObject({ generation: 2 });
   });
 
-  test('kbctl cluster take-over makes the stack the owner, even if another one owns the cluster', async () => {
+  test('kbctl cluster take-over makes the stack the owner, even if another stack owns the cluster', async () => {
     const lines = 'a: owned by new-stack\nowned: owned by new-stack, formerly by a-stack\n';
     expect(await cluster('take-over', 'a', 'owned', '--stack', 'new-stack')).toEqual(ran(0, lines));
     expect((await registered('owned'))?.owner).toEqual({ stack: 'new-stack' });

@@ -56,7 +56,7 @@ export function describePause(world: () => KbctlWorld): void {
     expect(await pausedOf('a')).toBeUndefined();
   });
 
-  test('kbctl pause --all pauses all clusters, and commands that resume or show one of them print the pause', async () => {
+  test('kbctl pause --all pauses all clusters, and commands that resume or show one cluster print this pause', async () => {
     const reason = 'a move';
     const document = documentIn(await kbctl('pause', '--all', '--for', '30m', '--reason', reason, '-o', 'json'));
     expect(document).toMatchObject({ kind: 'PauseOfAll', changed: true, paused: { reason } });
@@ -66,7 +66,7 @@ export function describePause(world: () => KbctlWorld): void {
     expect((await kbctl('cluster', 'get')).stderr).toMatch(note);
   });
 
-  test('kbctl resume --all ends a pause of all clusters, and reports if there is none', async () => {
+  test('kbctl resume --all ends the pause of all clusters, and reports if no such pause exists', async () => {
     expect((await kbctl('resume', '--all')).stdout).toMatch(/^all clusters: resumed/);
     expect(await readPauseOfAll(world().table)).toBeUndefined();
     expectPrinted(await kbctl('resume', '--all'), 0, 'were not paused');

@@ -66,7 +66,7 @@ export function describeRunOnce(world: () => KbctlWorld): void {
     expectPrinted(await repair(CLUSTER), 1, freed, found);
   });
 
-  test('kbctl run-once lists all findings of a pass, and the table and its readers count those that its record does not keep', async () => {
+  test('kbctl run-once lists all findings of a pass, and other commands count the findings that its record does not keep', async () => {
     const { store } = world().standIn;
     const names = Array.from({ length: 25 }, (_, index) => `copy-${index}`);
     for (const name of names) world().restore(name, '10.0.0.77');

@@ -116,7 +116,7 @@ export function describeShow(world: () => KbctlWorld): void {
     expect(await show('port', CLUSTER, '99999')).toMatchObject({ code: 2, stdout: '' });
   });
 
-  test('kbctl show ip prints what Services claim, and a note that the API servers and not the table allocate', async () => {
+  test('if the API servers allocate, kbctl show ip prints what Services claim, and that the table has no usage bitmap', async () => {
     await register({ allocator: 'apiserver' });
     const taken = /^10\.0\.0\.1 {2}taken\n/;
     const written = 'written   not in the table, which has no usage bitmap of this range: the API servers of';

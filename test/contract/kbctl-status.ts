@@ -59,7 +59,7 @@ export function describeStatus(world: () => KbctlWorld): void {
       }
     });
 
-    test('the completion of a shell offers the clusters of the table in the command line', async () => {
+    test('the completion of a shell offers the clusters of the table that the command line names', async () => {
       const { tableName, endpoint } = world();
       const words = ['--table', tableName, '--endpoint-url', endpoint, 'status', 'prod'];
       expect(await world().kbctl(['completion', 'bash', '--', ...words])).toEqual(ran(0, `${CLUSTER}\n`));

@@ -133,7 +133,7 @@ export function describeKeyValueTable(name: string, { open, remove, oddities = [
       expect(await open().get(cluster, 'a')).not.toHaveProperty('expiresAtMs');
     });
 
-    test('a put refuses an item that is too large and keeps the stored one', async () => {
+    test('a put refuses an item that is too large, and keeps the stored item', async () => {
       const first = await put(1);
       const large = { cluster, key: 'a', value: new Uint8Array(410 * 1024), schema: 1 };
       await expect(open().put(large, first)).rejects.toMatchObject({ name: 'TableError', code: 'ItemTooLarge' });

@@ -98,7 +98,7 @@ const ROWS: readonly Row[] = [
     services: { twice: 1 },
   },
   {
-    title: 'a dry run leaves nothing',
+    title: 'a dry run allocates no address',
     steps: async ({ create, change }) => [
       await create('tried', ['10.0.0.6', 'IPv6'], { isDryRun: true }),
       await create('stays', ['IPv4']),
@@ -108,7 +108,7 @@ const ROWS: readonly Row[] = [
     services: { tried: undefined, stays: 1 },
   },
   {
-    title: 'a Service gets the second family, and loses it again',
+    title: 'an update can add the second family to a Service, or remove it',
     steps: async ({ create, change }) => [
       await create('grows', ['IPv4']),
       await change('grows', ['IPv4', 'IPv6']),
@@ -119,7 +119,7 @@ const ROWS: readonly Row[] = [
     services: { grows: 2, shrinks: 1 },
   },
   {
-    title: 'a change of families that admission refuses leaves the Service with what it had',
+    title: 'a change of families that admission refuses does not change the addresses of the Service',
     steps: async ({ create, change }) => [
       await create('may-not-grow', ['IPv4']),
       await change('may-not-grow', ['IPv4', 'IPv6'], { isRefused: true }),
@@ -132,7 +132,7 @@ const ROWS: readonly Row[] = [
     services: { 'may-not-grow': 1, 'may-not-shrink': 2, 'may-not-leave': 1 },
   },
   {
-    title: 'an ExternalName has no IPAddress, and gets one when it becomes a ClusterIP again',
+    title: 'an ExternalName has no IPAddress, and gets an IPAddress when it becomes a ClusterIP again',
     steps: async ({ create, change }) => [
       await create('external', ['IPv4', 'IPv6']),
       await change('external', []),
@@ -144,7 +144,7 @@ const ROWS: readonly Row[] = [
     services: { external: 0, returns: 1 },
   },
   {
-    title: 'a deletion releases the addresses, with a finalizer only at its end',
+    title: 'the deletion of a Service releases its addresses, but not before its finalizers are removed',
     steps: async ({ create, remove, removeFinalizer }) => {
       const outcomes = [
         await create('deleted', ['IPv4', 'IPv6']),
@@ -180,7 +180,8 @@ const ROWS: readonly Row[] = [
     services: { lost: 1 },
   },
   {
-    title: 'the repair of the API server deletes a managed IPAddress that its Service does not list, and keeps others',
+    title:
+      'the repair of the API server deletes a managed IPAddress that its Service does not list, and keeps all other IPAddresses',
     steps: async ({ create, placeRecord, repair }) => {
       const created = await create('lists-another', ['10.0.0.10']);
       await placeRecord('10.0.0.11', 'lists-another');
@@ -193,7 +194,8 @@ const ROWS: readonly Row[] = [
     others: { '10.0.0.12': OF_ANOTHER_KIND },
   },
   {
-    title: 'an API server allocates from a ServiceCIDR from its creation to its deletion, also where two overlap',
+    title:
+      'an API server allocates from a ServiceCIDR between its creation and its deletion, even if two ServiceCIDRs overlap',
     steps: async ({ create, createCidr, removeCidr, eventually }) => {
       await createCidr('comes', '10.7.0.0/28');
       await createCidr('overlaps', '10.0.0.0/23');

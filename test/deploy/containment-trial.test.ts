@@ -85,7 +85,7 @@ function hiddenMsOf(loop: Loop): number {
   'hostile API servers that attack in turn, for minutes, in functions with the CPU share of Lambda',
   () => {
     test.each(LOOPS)(
-      'no pass of %s for a healthy cluster is later than its interval and 60 s',
+      'no pass of %s for a healthy cluster begins more than its interval plus 60 s after the pass before it',
       async (loop) => {
         for (const name of HEALTHY) calledMs.set(name, []);
         const queue = new FunctionQueue(hiddenMsOf(loop));

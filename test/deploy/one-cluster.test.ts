@@ -251,7 +251,7 @@ test.each([
 );
 
 /* A promise that rejects after an answer would write other lines, and the process would lose its next event. */
-test('each process takes a further event, no line contains a credential, and each line is a log line or a metric', async () => {
+test('no output line of a function contains a credential, and each line is a log line or a metric', async () => {
   for (const loop of LOOPS) await our.deployed.run(loop, force);
   const lines = our.world.lines();
   const { logs, metrics } = readLines(lines);

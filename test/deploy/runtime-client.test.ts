@@ -45,7 +45,7 @@ test('an error at import is reported for the event that started the process', as
   expect(await running.invoke({})).toMatchObject({ error: { errorType: 'Error', errorMessage: 'no handler' } });
 });
 
-test('a process that reaches the time limit is killed, and the next event starts another one', async () => {
+test('a process that reaches the time limit is killed, and the next event starts another process', async () => {
   const running = run('async ({ waits }) => { if (waits) for (;;); return "in time"; }');
   expect(await running.invoke({ waits: true }, { killedAfterMs: 200 })).toMatchObject({
     error: { errorType: 'Sandbox.Timedout' },

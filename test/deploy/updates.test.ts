@@ -49,7 +49,7 @@ const environment = () => {
  * Both builds contain this source code. The new build only has another version number. The test verifies that a deployment
  * replaces the code, that a rollback restores it and keeps the parameters, and that each build uses the table of the other.
  */
-test('a new build and a rollback continue with the state of the previous build, and keep the parameters, which a deployment prints', async () => {
+test('a new build and a rollback continue with the state of the previous build, and keep the parameters of the stack', async () => {
   const file = join(our.world.project.folder, 'lib/runtime/version.ts');
   const [, version = ''] = /'([^']+)'/.exec(readFileSync(file, 'utf8')) ?? [];
   const agents = async () => {

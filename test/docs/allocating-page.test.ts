@@ -47,7 +47,7 @@ const story: Story = {
 
 describe('the console blocks of allocating.md', () => testPage(PAGE, text, story));
 
-test('each request on the page succeeds, and its answer is the one on the page', async () => {
+test('each request on the page succeeds with the answer that the page shows', async () => {
   const shown = contentOf('json').map((block) => JSON.parse(block.replaceAll('prod-eu-1', CLUSTER)) as object);
   const exchanges = shown.flatMap((request, index) =>
     'operation' in request && !('outcome' in request) ? [{ request, answer: shown[index + 1] }] : [],

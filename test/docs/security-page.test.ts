@@ -15,7 +15,7 @@ test('SECURITY.md lists the attacks', () => {
 
 describe('npm run guards', () => {
   test.each(rows)(
-    'the test "$title" exists in $file, and npm run guards removes a guard that it must notice',
+    'the test "$title" exists in $file, and npm run guards removes a guard whose absence this test must notice',
     (row) => {
       expect(testFileOf(row)).toBeDefined();
       expect(GUARDS.some((guard) => isOfRow(guard, row))).toBe(true);

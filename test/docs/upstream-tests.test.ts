@@ -17,7 +17,7 @@ const rows = unitTests
   .map(([, , upstream = '', ours = '']) => ({ upstream, ours }));
 
 test.each(rows)(
-  'for the upstream test $upstream, the page names describe blocks that exist, or gives a reason for having none',
+  'for the upstream test $upstream, the page names describe blocks that exist, or gives a reason why it names no block',
   ({ ours }) => {
     const isNone = ours.startsWith('none: ');
     const [named = ''] = isNone ? [ours] : ours.split(';');
@@ -29,7 +29,7 @@ test.each(rows)(
   },
 );
 
-test('the page has one row for each integration test, with its results or a reason for having none', () => {
+test('the page has one row for each integration test, with its results or a reason why it has no results', () => {
   const names = integrationRows().flatMap(({ pack, tests }) => tests.map((name) => `${pack}/${name}`));
   expect(names.filter((name) => !/^(controlplane|dualstack|service|servicecidr)\/Test\w+$/.test(name))).toEqual([]);
   expect(names.filter((name, at) => names.indexOf(name) !== at)).toEqual([]);

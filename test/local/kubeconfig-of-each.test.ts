@@ -19,7 +19,7 @@ const load = kubeconfigOfEach('started', () =>
   parseKubeconfig(kubeconfigTo('https://192.0.2.1:6443'), 'that was named'),
 );
 
-test('a local run reads the kubeconfig file that the changed spec names, unless the command line names one', async () => {
+test('a local run reads the kubeconfig file that the changed spec names, unless the command line names a file', async () => {
   const own = temporaryFolder();
   const file = async (name: string, content: string) => {
     await writeFile(join(own, name), content);

@@ -43,7 +43,7 @@ describe('the stand-in API server', () => {
     expect((await requestLocal(`${namespaces()}/default`, asking)).status).toBe(status);
   });
 
-  test('the stand-in API server answers the health and version paths without the key, as a real one does, but no other path that begins with them', async () => {
+  test('the stand-in API server answers the health and version paths without the key, like a real API server, but not longer paths that begin with them', async () => {
     const anonymous = { headers: { authorization: undefined } };
     const statuses = ['/readyz', '/livez?verbose', '/version', '/readyz/../api/v1/namespaces', '/versions'].map(
       async (path) => (await requestLocal(server.url + path, anonymous)).status,

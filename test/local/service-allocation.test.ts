@@ -35,7 +35,7 @@ async function takenIn(table: KeyValueTable, key: RangeKey): Promise<readonly (s
 }
 
 describe('Services of an API server that allocates through the table', () => {
-  test('a range with a prefix of 29 bits has six addresses, a seventh Service is refused, and a deletion makes room for one', async () => {
+  test('in a range with a prefix of 29 bits, a seventh Service is refused until another Service is deleted', async () => {
     const server = await readyStandIn({ cidr: '10.0.0.0/29' });
     for (let index = 0; index < 6; index++) expect(await create(server, `s${index}`)).toMatchObject({ status: 201 });
 
@@ -49,7 +49,7 @@ describe('Services of an API server that allocates through the table', () => {
     expect(await create(server, 'fits')).toMatchObject({ status: 201, spec: { clusterIP: spec?.clusterIP } });
   });
 
-  test('Services get no items if their ranges were not repaired within three intervals, but can release items', async () => {
+  test('Services get no addresses and ports if their ranges were not repaired within three intervals, but can release them', async () => {
     const table = memoryTable();
     const server = await readyStandIn({ table });
     const spec = { type: 'NodePort', ports: [{ port: 80, nodePort: 30_080 }] };
@@ -69,7 +69,7 @@ describe('Services of an API server that allocates through the table', () => {
     ['to its owner', 'owner', 'billing', 201],
     ['not to another owner', 'owner', 'sales', 422],
     ['not to a Service without the label of an owner', 'owner', undefined, 422],
-    ['to any Service if the hold allows any to claim it', 'any', undefined, 201],
+    ['to any Service if the hold allows every Service to claim it', 'any', undefined, 201],
   ] as const)('a held item is allocated %s', async (_, takenUpBy, label, status) => {
     const table = memoryTable();
     const server = await readyStandIn({ table });
@@ -93,7 +93,7 @@ describe('Services of an API server that allocates through the table', () => {
     expect(await takenIn(table, RANGE_KEYS.nodePorts)).toEqual([]);
   });
 
-  test('a deleted namespace is removed with its Services, whose addresses are free again', async () => {
+  test('the deletion of a namespace deletes its Services, and releases their addresses', async () => {
     const server = await readyStandIn();
     const ofShop = '/api/v1/namespaces/shop';
     const service = { metadata: { name: 'web' }, spec: { clusterIP: '10.0.0.77', ports: [{ port: 80 }] } };

@@ -121,7 +121,7 @@ describe('npm start with the spec of an existing cluster', () => {
     expect(await objectsIn(standIn)).toEqual(before);
   });
 
-  test('npm start keeps its table in the folder from run to run', async () => {
+  test('npm start keeps its table in the folder between runs', async () => {
     const data = join(folder, 'kept');
     const first = await startOn(specOf('enforce', listening.url), data);
     await first.untilItPrints(/took lease 10\.9\.8\.7: answered 200[\s\S]*created endpointslice/);

@@ -147,7 +147,7 @@ describe('a repair pass after the control plane was moved, while its former API 
   });
 });
 
-test('a repair pass frees nothing if the new kubeconfig after a refused credential leads to another control plane', async () => {
+test('a repair pass frees nothing if the kubeconfig that replaces a refused credential leads to another control plane', async () => {
   await allocate([{ items: ['10.0.0.9'], owner: 'shop', takenUpBy: 'any', untilMs: world.clock.nowMs - 60_000 }]);
   before.refuses = true;
   named = () => after;

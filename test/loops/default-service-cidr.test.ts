@@ -57,16 +57,28 @@ describe('the ServiceCIDR kubernetes', () => {
   test.each<
     [string, readonly KubernetesObject[], Partial<ClusterSpec>, readonly string[], readonly string[] | undefined]
   >([
-    ['creates it with both ranges', [kubernetesAt('10.0.0.1')], BOTH, CREATED, [V4, V6]],
-    ['creates it beside another ServiceCIDR', [OTHER], {}, CREATED, [V4]],
-    ['adds the second range', [cidrOf([V4])], BOTH, UPDATED, [V4, V6]],
-    ['does not change it if its first range differs', [cidrOf(['10.1.0.0/24'])], BOTH, [], ['10.1.0.0/24']],
-    ['does not change it if its only range is the second of the spec', [cidrOf([V6])], BOTH, [], [V6]],
-    ['does not remove a second range', [cidrOf([V4, V6])], {}, [], [V4, V6]],
-    ['does not change it while it is being deleted', [DELETED], BOTH, [], [V4]],
-    ['does not change it while it is not ready', [NOT_READY], BOTH, [], [V4]],
-    ['does not create it without repair.ipAddresses', [], OFF, [], undefined],
-    ['does not create it if the table allocates', [], { ...OFF, allocator: 'table' }, [], undefined],
+    ['creates the ServiceCIDR kubernetes with both ranges', [kubernetesAt('10.0.0.1')], BOTH, CREATED, [V4, V6]],
+    ['creates the ServiceCIDR kubernetes even if another ServiceCIDR exists', [OTHER], {}, CREATED, [V4]],
+    ['adds the second range of the spec to the ServiceCIDR', [cidrOf([V4])], BOTH, UPDATED, [V4, V6]],
+    [
+      'does not change the ServiceCIDR if its first range is not the first range of the spec',
+      [cidrOf(['10.1.0.0/24'])],
+      BOTH,
+      [],
+      ['10.1.0.0/24'],
+    ],
+    [
+      'does not change the ServiceCIDR if its only range is the second range of the spec',
+      [cidrOf([V6])],
+      BOTH,
+      [],
+      [V6],
+    ],
+    ['does not remove a second range that the spec does not contain', [cidrOf([V4, V6])], {}, [], [V4, V6]],
+    ['does not change the ServiceCIDR while it is being deleted', [DELETED], BOTH, [], [V4]],
+    ['does not change the ServiceCIDR while it is not ready', [NOT_READY], BOTH, [], [V4]],
+    ['does not create the ServiceCIDR without repair.ipAddresses', [], OFF, [], undefined],
+    ['does not create the ServiceCIDR with allocator: table', [], { ...OFF, allocator: 'table' }, [], undefined],
   ])('a pass %s', async (_, objects, spec, writes, after) => {
     const { report, ...made } = await passOver(objects, spec);
     expect(report.errors).toEqual([]);
@@ -74,7 +86,7 @@ describe('the ServiceCIDR kubernetes', () => {
     expect([made.writes, made.cidrs]).toEqual([writes, after]);
   });
 
-  test('a pass that adds the second range keeps everything else, and repairs with both ranges', async () => {
+  test('a pass that adds the second range keeps the labels and finalizers of the ServiceCIDR, and uses both ranges', async () => {
     const { report, cluster } = await passOver([cidrOf([V4], { labels: { a: 'b' } })], BOTH);
     expect(cluster.find(CIDR)).toMatchObject({ metadata: { labels: { a: 'b' }, finalizers: [FINALIZER] } });
     expect(report).toMatchObject({
@@ -91,7 +103,7 @@ describe('the ServiceCIDR kubernetes', () => {
     ]);
   });
 
-  test('a pass does not create the ServiceCIDR if the Service kubernetes has the address None, because the spec may have another range than the API servers', async () => {
+  test('a pass does not create the ServiceCIDR if the Service kubernetes is headless, because the API servers might have other ranges than the spec', async () => {
     const { report, writes } = await passOver([kubernetesAt('None')]);
     expect(writes).toEqual([]);
     const message = expect.stringMatching(/^ServiceCIDR kubernetes is not corrected \(create\): .* not 10\.0\.0\.1\. /);
@@ -99,7 +111,7 @@ describe('the ServiceCIDR kubernetes', () => {
     expect(report.errors).toEqual([]);
   });
 
-  test('a pass changes and reports nothing if the API server does not serve the kind', async () => {
+  test('a pass changes and reports nothing if the API server does not serve ServiceCIDRs', async () => {
     const { report } = await passOver([], {}, answering('Rejected'));
     expect(report).toMatchObject({ errors: [], findings: [] });
     expect(report.changes.filter((change) => change.includes('servicecidr'))).toEqual([]);
@@ -115,7 +127,7 @@ describe('the ServiceCIDR kubernetes', () => {
     expect(report.counts).toHaveProperty('services');
   });
 
-  test('a pass does not add the second range if another writer has changed the ranges since they were listed', async () => {
+  test('a pass does not add the second range if another writer has changed the ServiceCIDR since the pass listed it', async () => {
     const { writes, cidrs } = await passOver([cidrOf([V4])], BOTH, (cluster) => {
       const { get } = cluster.port;
       Object.assign(cluster.port, {

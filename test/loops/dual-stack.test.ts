@@ -56,7 +56,7 @@ test('a dual-stack cluster gets the IPv4 addresses in the second slice if its fi
   expect(slice(world, sliceRef('IPv4'))).toMatchObject({ addressType: 'IPv4', endpoints: [{ addresses: [A] }] });
 });
 
-test('a dual-stack cluster publishes addresses of both families of a host name, for each family at most half of the limit', async () => {
+test('if a host name has many addresses, a dual-stack cluster publishes addresses of both families, at most half of the limit for each', async () => {
   const world = dual().change({ apiServers: [aHost('api.example.com')] });
   const records = Array.from({ length: 40 }, (_, index) => `10.0.1.${index + 1}`);
   world.records.set('api.example.com', [...records, V6]);
@@ -130,7 +130,7 @@ describe('a family of a dual-stack cluster', () => {
     expect(published(world).second).toEqual([V6]);
   });
 
-  test('if many servers do not answer, one server with an agent in each family is among the first that a tick probes', async () => {
+  test('if many servers do not answer, a tick first probes at least one server with an agent in each family', async () => {
     const silent = Array.from({ length: 16 }, (_, index) => `192.0.2.${100 + index}`);
     const world = dual(A, B, V6, ...silent);
     for (const address of [A, B, V6]) await world.setLease({ address, source: 'agent' });
@@ -139,7 +139,7 @@ describe('a family of a dual-stack cluster', () => {
     expect(first).toEqual(expect.arrayContaining([A, `[${V6}]`]));
   });
 
-  test('an address of the first family that only the slice of the second one has is not published if it does not answer in the first pass', async () => {
+  test('an address of the first family that is only in the slice of the second family is not published if it does not answer in the first pass', async () => {
     const world = dual(A, B, V6).answer(SILENT, B);
     const foreign = aSlice([B]);
     world.cluster.place(anEndpoints([A]));

@@ -39,7 +39,7 @@ describe('endpoints with another writer', () => {
     expect(world.cluster.writes).toEqual([]);
   });
 
-  test('the deletion of the Service, with which the API server deletes the Endpoints, is no change by another writer', async () => {
+  test('the deletion of the Endpoints together with their Service does not count as a change by another writer', async () => {
     const world = await settled(worldOf(A, B));
     world.cluster.place(anEndpoints([A, B, FOREIGN]), 'kubectl');
     await world.tick();

@@ -77,7 +77,7 @@ describe('the kubernetes Service of a cluster', () => {
     expect(world.published()).toEqual([A]);
   });
 
-  test('if another Service has the address, the tick reports the message of the API server and does not retry', async () => {
+  test('if another Service has the address of the kubernetes Service, the tick reports the message of the API server and does not retry', async () => {
     const world = worldOf(A);
     const metadata = { name: 'kubernetes' };
     const cidr = {

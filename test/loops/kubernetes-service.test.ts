@@ -30,7 +30,7 @@ describe('a tick of the kubernetes-service loop', () => {
     ]);
   });
 
-  test('the first tick with an API server reports the published port if the probe is of another port', async () => {
+  test('the first tick that finds an API server reports the published port if the probe uses another port', async () => {
     const url = 'https://127.0.0.1:32764/readyz';
     const world = new EndpointsWorld([aServer(A, { url }), aServer(B)]).answer(READY, '127.0.0.1', B);
     const { changes, findings } = await world.tick();
@@ -41,7 +41,7 @@ describe('a tick of the kubernetes-service loop', () => {
     expect([findings, (await world.tick()).changes]).toEqual([[], []]);
   });
 
-  test('a tick without changes makes three reads and no write of objects, reads and writes the leases once, and returns the same state, so that its run record is not written', async () => {
+  test('a tick without changes makes three reads and no writes in the cluster, one read and one write of the leases, and returns the same state', async () => {
     const world = await settled();
     const { state } = await world.tick();
     const report = await world.tick();
@@ -66,21 +66,21 @@ describe('a tick of the kubernetes-service loop', () => {
 
   test.each<[string, (world: EndpointsWorld) => unknown, RegExp]>([
     [
-      'shuts down',
+      'whose server shuts down',
       (world) => world.answer(SHUTTING_DOWN, B),
       /^its lease expired at \S+Z; answered 500: it is shutting/,
     ],
     [
-      'was deregistered',
+      'that was deregistered',
       (world) => withdraw(world.table, 'demo', { address: B, untilMs: 2_000_000_000, nowMs: world.nowMs }),
       /^it is deregistered until 1970-01-24T03:33:20\.000Z$/,
     ],
     [
-      'left the spec',
+      'that was removed from the spec',
       (world) => world.change({ apiServers: [aServer(A), aServer(C)] }),
       /^it is not an API server of the spec$/,
     ],
-  ])('a tick reports why it removes, or would remove, an address that %s', async (_, leave, reason) => {
+  ])('a tick reports why it removes, or would remove, an address %s', async (_, leave, reason) => {
     const world = await settled();
     await leave(world);
     const kubernetes = withholdWrites(world.cluster.port, () => undefined);
@@ -223,7 +223,7 @@ describe('a change during a tick', () => {
     ]);
   });
 
-  test('if the API server refuses the Endpoints, the tick reports its message and does not write the slice', async () => {
+  test('if the API server refuses the Endpoints, the tick reports the message of the API server and does not write the slice', async () => {
     const world = worldOf(A, B, C);
     const message = 'may not be in the loopback range (127.0.0.0/8, ::1/128)';
     world.cluster.beforeWrite = (_verb, { kind }) =>

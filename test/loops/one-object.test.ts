@@ -48,26 +48,29 @@ function spoil({ cluster }: EndpointsWorld): void {
   }
 }
 
-describe('a fault of one object', () => {
+describe('a failed request for one object', () => {
   test.each<Fault>([
     ['get', 'Service', 'kubernetes', 'ReplyTooLarge'],
     ['update', 'Service', 'kubernetes', 'Unavailable'],
     ['update', 'Service', 'kubernetes', 'DeadlineExceeded'],
     ['list', 'EndpointSlice', '', 'ReplyTooLarge'],
     ['delete', 'EndpointSlice', 'foreign-1', 'Forbidden'],
-  ])('(%s %s %s: %s) fails the pass, and a dead API server still leaves the endpoints', async (...fault) => {
-    const world = (await settled(worldOf(A, B))).change({ endpoints: { prune: true }, service: { reconcile: true } });
-    spoil(world);
-    world.answer(SILENT, B);
-    const kubernetes = failing(world, fault);
-    for (let tick = 0; tick < 4; tick++) {
-      const { errors } = await world.tick(10_000, { kubernetes });
-      expect(errors).toMatchObject([{ code: fault[3] }]);
-    }
-    expect([world.published(), world.inSlice()]).toEqual([[A], [A]]);
-    const slice = { kind: 'EndpointSlice', namespace: 'default', name: 'foreign-2' } as const;
-    if (fault[0] === 'delete') expect(world.cluster.find(slice)).toBeUndefined();
-  });
+  ])(
+    'a failed request (%s %s %s: %s) fails the pass, which still removes a dead API server from the endpoints',
+    async (...fault) => {
+      const world = (await settled(worldOf(A, B))).change({ endpoints: { prune: true }, service: { reconcile: true } });
+      spoil(world);
+      world.answer(SILENT, B);
+      const kubernetes = failing(world, fault);
+      for (let tick = 0; tick < 4; tick++) {
+        const { errors } = await world.tick(10_000, { kubernetes });
+        expect(errors).toMatchObject([{ code: fault[3] }]);
+      }
+      expect([world.published(), world.inSlice()]).toEqual([[A], [A]]);
+      const slice = { kind: 'EndpointSlice', namespace: 'default', name: 'foreign-2' } as const;
+      if (fault[0] === 'delete') expect(world.cluster.find(slice)).toBeUndefined();
+    },
+  );
 
   test.each(['ReplyTooLarge', 'Forbidden', 'MalformedReply'] as const)(
     'if the Endpoints cannot be read (%s), a pass fails, but still removes a dead API server from the slice of its family',
@@ -130,7 +133,7 @@ describe('a fault of one object', () => {
   );
 
   test.each(['Forbidden', 'Unavailable', 'MalformedReply'] as const)(
-    'a list of slices that fails with %s is no fault of one object: the pass fails and writes nothing',
+    'if the list of slices fails with %s, the pass fails and writes nothing',
     async (code) => {
       const world = await settled(worldOf(A));
       const pass = world.tick(10_000, { kubernetes: failing(world, ['list', 'EndpointSlice', '', code]) });

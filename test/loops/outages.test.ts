@@ -33,7 +33,7 @@ describe('a published address without a lease', () => {
     expect(world.published()).toEqual([A, B, C]);
   });
 
-  test('an address that only the slice still has stays published if it does not answer in the first pass', async () => {
+  test('an address that is only in the slice stays published if it does not answer in the first pass', async () => {
     const world = worldOf(A, B, C).answer(SILENT, B);
     for (const object of [anEndpoints([A]), aSlice([A, B])]) world.cluster.place(object);
     const report = await world.tick();
@@ -43,7 +43,7 @@ describe('a published address without a lease', () => {
     expect(world.published()).toEqual([A, C]);
   });
 
-  test('an address that a slice has only as not ready is not published if it does not answer in the first pass', async () => {
+  test('an address that is not ready in the slice is not published if it does not answer in the first pass', async () => {
     const world = worldOf(A, B).answer(SILENT, B);
     const notReady = { addresses: [B], conditions: { ready: false } };
     world.cluster.place(anEndpoints([A]));
@@ -218,7 +218,7 @@ describe('more than 16 API servers that do not answer', () => {
     await world.tick(10_000, { probe, passId: `pass-${pass}` });
   }
 
-  test('39 silent servers of 40 are removed, and added when they answer', async () => {
+  test('servers that do not answer are removed even if they are 39 of 40, and are added when they answer again', async () => {
     const world = await settled(worldOf(...addresses));
     const dead = addresses.slice(0, 39);
     world.answer(SILENT, ...dead);
@@ -243,7 +243,7 @@ describe('a process that is too busy to receive the answers of probes', () => {
   });
 });
 
-test('a server that does not answer is removed if another server, which has an agent, answers a probe', async () => {
+test('a server that does not answer is removed if a server with an agent answers a probe', async () => {
   const world = worldOf(A, B, C);
   for (const address of [B, C]) await world.setLease({ address, source: 'agent', expiresAtMs: world.nowMs + DAY_MS });
   await world.tick();
@@ -276,7 +276,7 @@ describe('a dead API server that is also the server of the kubeconfig', () => {
     return { ...world.cluster.port, get: fail, list: fail };
   };
 
-  test('a pass that cannot remove a dead server reports that it is still published, until it can', async () => {
+  test('passes report that a dead server is still published until they can remove it from the endpoints', async () => {
     const world = await settled(worldOf(A, B));
     world.answer(SILENT, A);
     const kubernetes = failing(world);

@@ -102,19 +102,37 @@ describe('a pass over the IPAddresses of a cluster', () => {
       [WRONG],
       ipAddress('s'),
     ],
-    ['patches wrong labels', [service('s', ITEM), ipAddress('s', ITEM, V6)], ['patch'], [], ipAddress('s')],
-    ['changes nothing for another spelling', [service('s', '10.0.0.005'), ipAddress('s')], [], [], ipAddress('s')],
     [
-      'changes nothing for two spellings',
+      'corrects wrong labels of an IPAddress',
+      [service('s', ITEM), ipAddress('s', ITEM, V6)],
+      ['patch'],
+      [],
+      ipAddress('s'),
+    ],
+    [
+      'changes nothing if a Service has its address in another spelling',
+      [service('s', '10.0.0.005'), ipAddress('s')],
+      [],
+      [],
+      ipAddress('s'),
+    ],
+    [
+      'changes nothing if two Services have one address in two spellings',
       [service('s', '10.0.0.005'), service('t', ITEM), ipAddress('s')],
       [],
       [DUPLICATE],
       ipAddress('s'),
     ],
     ['deletes the IPAddress of a missing Service', [ipAddress('gone')], ['delete'], [UNALLOCATED], undefined],
-    ['deletes that of a headless Service', [service('s', 'None'), ipAddress('s')], ['delete'], [WRONG], undefined],
     [
-      'creates an IPAddress for the first of two Services',
+      'deletes the IPAddress of a headless Service',
+      [service('s', 'None'), ipAddress('s')],
+      ['delete'],
+      [WRONG],
+      undefined,
+    ],
+    [
+      'creates an IPAddress for the first of two Services with the same address',
       [service('s', ITEM), service('t', ITEM)],
       ['create'],
       [NOT_ALLOCATED, DUPLICATE],
@@ -163,7 +181,7 @@ describe('a pass over the IPAddresses of a cluster', () => {
     expect(report).toMatchObject({ findings: [], errors: [] });
   });
 
-  test('a pass does not delete an IPAddress with a wrong reference if the API server refuses the new one, because the address would be free', async () => {
+  test('a pass keeps an IPAddress with a wrong reference if the API server refuses its replacement, because the address would be free', async () => {
     const { report, cluster } = await passOver([service('s', ITEM), ipAddress('gone')], {
       spoil: { create: async () => ({ outcome: 'invalid', message: 'not by policy' }) },
     });
@@ -184,7 +202,7 @@ describe('a pass over the IPAddresses of a cluster', () => {
     expect(cluster.find(IP_ADDRESS)).toBeDefined();
   });
 
-  test('a pass corrects everything else if a correction is forbidden, and reports the refusal', async () => {
+  test('if one correction is forbidden, a pass makes all other corrections and reports the refusal', async () => {
     const { report, cluster } = await passOver([service('s', ITEM), ipAddress('gone', '10.0.0.6'), ...expired], {
       spoil: { create: () => Promise.reject(new ClusterError('Forbidden', 'not allowed')) },
     });
@@ -201,7 +219,7 @@ describe('a pass over the IPAddresses of a cluster', () => {
     expect(cluster.find({ kind: 'IPAddress', name: '10.0.0.6' })).toBeUndefined();
   });
 
-  test('a pass records the address of a Service that it can list but not get', async () => {
+  test('a pass creates the IPAddress of a Service that it can list but not get', async () => {
     const spoil = unreadable(({ kind }) => kind === 'Service');
     const { report } = await passOver([service('odd', ITEM)], { spoil });
     expect(report).toMatchObject({ errors: [], findings: [{ type: 'notRecorded', service: 'a/odd' }] });
@@ -271,7 +289,7 @@ describe('a pass over the IPAddresses of a cluster', () => {
     expect(cluster.find(IP_ADDRESS)).toBeDefined();
   });
 
-  test('a pass that loses the connection keeps what it found and changed, and fails', async () => {
+  test('a pass that loses the connection fails, and still reports its findings and changes', async () => {
     const { report } = await passOver([service('s', ITEM), ipAddress('gone', '10.0.0.6')], {
       spoil: ({ port }) => ({
         create: port.create,
@@ -283,7 +301,7 @@ describe('a pass over the IPAddresses of a cluster', () => {
     expect(report.findings.map(({ type }) => type)).toEqual(['notRecorded', 'leakedRecord']);
   });
 
-  test('a pass over 60,000 IPAddresses counts all of them, lists and corrects at most 200 faults, and remembers 200 others for their turns', async () => {
+  test('a pass over 60,000 IPAddresses counts all of them, corrects at most 200 faults, and remembers 200 others for later passes', async () => {
     const nameOf = (n: number) => `10.5.${n >> 8}.${n & 255}`;
     const range = { ...SERVICE_CIDR, spec: { cidrs: ['10.5.0.0/16'] } };
     const first = Array.from({ length: 200 }, (_, n) => ipAddress('gone', nameOf(n + 1)));
@@ -368,7 +386,7 @@ describe('a pass over held IPAddresses', () => {
     expect(corrected.find({ kind: 'IPAddress', name: '10.0.0.1' })).toMatchObject(ipAddress('s', '10.0.0.1'));
   });
 
-  test('a hold that the API server refuses to end is a finding, and the pass still checks the other addresses', async () => {
+  test('if the API server refuses to end a hold, a pass reports a finding and still checks the other addresses', async () => {
     const denied = new ClusterError('Forbidden', 'no right');
     const { report } = await passOver([...held, service('s', ITEM)], {
       ipAddresses: false,
@@ -386,7 +404,7 @@ describe('a pass over held IPAddresses', () => {
   });
 
   test.each([true, false])(
-    'a pass records whether its role allows it to end holds: %s; if not, an expired hold is a finding',
+    'a pass reports an expired hold as a finding only if its role does not allow it to end holds (allowed: %s)',
     async (may) => {
       const { report, changed } = await passOver(held, { ipAddresses: false, spoil: { allows: async () => may } });
       expect(report).toMatchObject({ errors: [], state: { mayEndHolds: may } });
@@ -406,7 +424,7 @@ describe('a pass over held IPAddresses', () => {
     expect(cluster.reads.filter((read) => read === 'list ipaddresses')).toHaveLength(1);
   });
 
-  test('a pass that cannot ask for its rights repairs everything, ends holds, and records no right', async () => {
+  test('a pass that cannot check its permissions still makes all corrections and ends holds', async () => {
     const passed = await passOver([...held, service('s', ITEM)], {
       spoil: { allows: () => Promise.reject(new ClusterError('Rejected', 'no reviews here')) },
     });

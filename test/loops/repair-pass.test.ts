@@ -44,16 +44,19 @@ describe('the list of Services', () => {
   test.each([
     { loop: clusterIpRepair, key: PRIMARY, message: 'unable to refresh the service IP block: it broke off' },
     { loop: nodePortRepair, key: NODE_PORT_KEY, message: 'unable to refresh the port block: it broke off' },
-  ])('a pass of $loop.id discards an incomplete list, with the error of upstream', async ({ loop, key, message }) => {
-    const cluster = new RepairCluster();
-    const cause = new ClusterError('Unavailable', 'it broke off');
-    const kubernetes = listing(async function* list() {
-      yield* [withAddresses('s', '10.0.0.5'), withNodePorts('t', 30_001)];
-      throw cause;
-    });
-    await expect(cluster.pass(loop, { kubernetes })).rejects.toMatchObject({ code: 'Unavailable', message, cause });
-    expect(await cluster.stored(key)).toBeUndefined();
-  });
+  ])(
+    'if the list of Services is incomplete, a pass of $loop.id discards the list and reports the error of upstream',
+    async ({ loop, key, message }) => {
+      const cluster = new RepairCluster();
+      const cause = new ClusterError('Unavailable', 'it broke off');
+      const kubernetes = listing(async function* list() {
+        yield* [withAddresses('s', '10.0.0.5'), withNodePorts('t', 30_001)];
+        throw cause;
+      });
+      await expect(cluster.pass(loop, { kubernetes })).rejects.toMatchObject({ code: 'Unavailable', message, cause });
+      expect(await cluster.stored(key)).toBeUndefined();
+    },
+  );
 });
 
 describe('a table that fails', () => {
@@ -61,7 +64,7 @@ describe('a table that fails', () => {
     { loop: clusterIpRepair, tried: [PRIMARY], what: 'service IP allocations' },
     { loop: nodePortRepair, tried: [NODE_PORT_KEY], what: 'port allocations' },
   ])(
-    'if a range cannot be saved, a pass of $loop.id reports the error with the message of upstream and its findings, and saves no other range',
+    'if a range cannot be saved, a pass of $loop.id reports its findings and the error of upstream, and saves no other range',
     async ({ loop, tried, what }) => {
       const cluster = new RepairCluster({ serviceClusterIPRanges: [RANGE, 'fd00::/112'], services: SERVICES });
       const keys: string[] = [];
@@ -175,7 +178,7 @@ describe('a snapshot that does not parse', () => {
     },
   );
 
-  test('if the snapshot of one family is corrupt, a pass writes neither family', async () => {
+  test('if the snapshot of one family is corrupt, a pass writes the range of neither family', async () => {
     const cluster = new RepairCluster({ serviceClusterIPRanges: [RANGE, 'fd00::/112'] });
     await cluster.store(SECONDARY, garbage);
     const report = await cluster.pass(clusterIpRepair);

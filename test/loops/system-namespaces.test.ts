@@ -60,7 +60,7 @@ describe('the system-namespaces loop', () => {
     expect(report.changes).toHaveLength(3);
   });
 
-  test('a namespace that is being deleted is a finding, and the other namespaces are created', async () => {
+  test('a namespace that is being deleted is reported as a finding, and the other namespaces are created', async () => {
     const cluster = namespaces([]);
     const deletionTimestamp = '2026-01-01T11:00:00Z';
     const metadata = { name: 'platform', deletionTimestamp };

@@ -59,7 +59,7 @@ async function leakingTable(allocator: AllocatorOfRecord): Promise<KeyValueTable
 
 describe('the writes of a pass', () => {
   test.each(cases)(
-    'a pass of $id with allocator $allocator and writes $writes makes only these writes, and confirms once, before the first one, that it is still allowed to write',
+    'a pass of $id with allocator $allocator makes only the allowed writes ($writes), and confirms once before its first write that it is still allowed to write',
     async (given) => {
       const { loop, allocator, writes } = given;
       const written: string[] = [];
@@ -118,7 +118,7 @@ describe('the writes of a pass', () => {
     expect(cluster.writes).toEqual([]);
   });
 
-  test('a pass that continues to write confirms again after ten seconds, and makes no write after a refusal', async () => {
+  test('a pass that writes for longer than ten seconds confirms again that it is allowed to write, and makes no write after a refusal', async () => {
     let nowMs = NOW;
     const answers = [Promise.resolve(), Promise.resolve(), 'paused', Promise.resolve()];
     const confirmWrites = async () => {

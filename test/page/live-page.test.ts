@@ -97,7 +97,7 @@ test('an update waits while text is selected', async () => {
   await page.getByText('No cluster is registered.').first().waitFor();
 });
 
-test('a page shows that its table cannot be read or its server stopped, and resumes when both work again', async () => {
+test('a page shows if its table cannot be read or its server has stopped, and resumes when both work again', async () => {
   const { page } = await browser.open(server.url);
   const live = page.locator('#live');
 

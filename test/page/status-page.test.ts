@@ -103,7 +103,7 @@ test('a page of 1,000 clusters is not wider than the window, and each unhealthy 
   expect(await page.evaluate('document.querySelector("#all").getBoundingClientRect().top')).toBeLessThan(50);
 });
 
-test('the filter of the page shows only the clusters with a text or a health, by severity or by name', async () => {
+test('the page can show only the clusters with a given text or health, and sort them by severity or by name', async () => {
   const { page } = await browser.view(renderFleetPage(aFleetStatus(fleetOf(60, 30))));
   const names = () => page.locator('tbody th:visible').allTextContents();
   expect((await names()).slice(0, 3)).toEqual([

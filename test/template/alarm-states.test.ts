@@ -109,13 +109,13 @@ const CASES: readonly (readonly [string, string, healthy: Values, broken: Values
 const alarmOf = (name: string) => found(METRIC_ALARMS.find((one) => nameOf(one) === name));
 
 describe('the alarms of a stack', () => {
-  test('every alarm has a case', () => {
+  test('every alarm has a test case', () => {
     const tried = new Set(CASES.map(([name]) => name));
     expect([...tried].sort()).toEqual(METRIC_ALARMS.map(nameOf).sort());
   });
 
   test.each(CASES)(
-    'the alarm %s, with the rule %s, changes from OK at %j to ALARM at %j after the periods that it needs, and back',
+    'the alarm %s, with the rule %s, changes from OK at %j to ALARM at %j after its number of periods, and back to OK',
     (name, rule, healthy, broken) => {
       const alarm = alarmOf(name);
       const { DatapointsToAlarm: needed, EvaluationPeriods: evaluated } = alarm;
@@ -132,7 +132,7 @@ describe('the alarms of a stack', () => {
     },
   );
 
-  test('without any value, only the alarms about missing runs and figures fire', () => {
+  test('if no metric has a value, only the alarms about missing runs and figures fire', () => {
     const firing = METRIC_ALARMS.filter((alarm) => stateAfter(alarm, Array(15).fill([])) === 'ALARM').map(nameOf);
     expect(firing.sort()).toEqual(['figures-missing', ...LOOPS.map((loop) => `nothing-ran-${loop}`)].sort());
   });

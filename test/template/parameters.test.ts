@@ -117,6 +117,6 @@ describe('an update', () => {
   });
 });
 
-test('the table of parameters contains those that only deployments have', () => {
+test('the table of parameters contains the parameters that only deployments have', () => {
   expect(parameterTable().join('\n')).toContain('| `rollbackMinutes` |');
 });

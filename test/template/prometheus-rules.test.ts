@@ -29,12 +29,12 @@ test('promtool accepts the rules', () => {
   expect(run('check', 'rules', rules)).toContain(`SUCCESS: ${Object.keys(RULES).length} rules found`);
 });
 
-test('each alarm has a guide: its severity, its impact and its first command', () => {
+test('each alarm has a guide with its severity, its impact and its first command', () => {
   const sections = Object.entries(ALARMS).map(([name, { section = name }]) => section);
   expect(Object.keys(ALARM_GUIDES).sort()).toEqual([...new Set([...sections, 'release-failing'])].sort());
 });
 
-test('each alarm has a rule, or a reason why it has none', () => {
+test('each alarm has a Prometheus rule, or a reason why it has no rule', () => {
   const sections = new Set(Object.entries(ALARMS).map(([name, { section = name }]) => section));
   expect([...Object.keys(RULES), ...Object.keys(WITHOUT_RULE)].sort()).toEqual([...sections].sort());
 });
@@ -118,7 +118,7 @@ const PANELS: readonly { title: string; targets: readonly { expr: string }[] }[]
 const queries = Object.fromEntries(PANELS.map(({ title, targets }) => [title, targets.map(({ expr }) => expr).join()]));
 
 test.each(Object.entries(queries))(
-  'the panel %s has no error and no NaN without data, and shows 0 where 0 is true',
+  'the panel %s shows no error and no NaN if data is missing or all values are 0',
   (title, expr) => {
     const none = (type: string) => [{ labels: `{${type}="none"}`, value: 0 }];
     const zero: Readonly<Record<string, object[]>> = { Findings: none('type'), 'Firing alarms': none('alertname') };
@@ -136,12 +136,15 @@ test.each(Object.entries(queries))(
   },
 );
 
-test('the situation of each rule is tested', () => {
+test('each rule has a test with metrics that make it fire', () => {
   expect(Object.keys(WRONG).sort()).toEqual(Object.keys(RULES).sort());
 });
 
-test.each(Object.entries(WRONG))('%s fires in its situation, and not before it', (alert, samples) => {
-  expect(run('test', 'rules', alertsOf(samples, '59m', []))).toContain('SUCCESS');
-  const fires = alert === 'range-nearly-full' ? ['range-filling', alert] : [alert];
-  expect(run('test', 'rules', alertsOf(samples, '84m', fires))).toContain('SUCCESS');
-});
+test.each(Object.entries(WRONG))(
+  'the alert %s fires after its metrics became wrong, and not before',
+  (alert, samples) => {
+    expect(run('test', 'rules', alertsOf(samples, '59m', []))).toContain('SUCCESS');
+    const fires = alert === 'range-nearly-full' ? ['range-filling', alert] : [alert];
+    expect(run('test', 'rules', alertsOf(samples, '84m', fires))).toContain('SUCCESS');
+  },
+);

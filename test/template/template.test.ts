@@ -478,7 +478,7 @@ test('parameters configure the admission function', () => {
 
 test.each<[string, Readonly<Record<string, string>>, string]>([
   [
-    'the webhook without a concurrency of its own, which a flood could take from the loops',
+    'the webhook without reserved concurrency, because a flood of reviews could use the concurrency of the loops',
     { Admission: 'on' },
     'set AdmissionConcurrency, too',
   ],

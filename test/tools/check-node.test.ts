@@ -24,7 +24,7 @@ async function startCheck(node: (file: string) => Promise<unknown>) {
 }
 
 test.each<[string, (file: string) => Promise<void>]>([
-  ['if node_modules is a link and the Node in it is this one', (file) => symlink(process.execPath, file)],
+  ['if the Node in node_modules is a link to the running Node', (file) => symlink(process.execPath, file)],
   [
     'after it has started the Node of node_modules once, if that Node is also too old',
     (file) => writeFile(file, `#!/bin/sh\nexec '${process.execPath}' "$@"\n`, { mode: 0o755 }),

@@ -61,7 +61,7 @@ const valuesIn = ({ items }: { readonly items: readonly { readonly value?: unkno
 const find = ({ cluster }: { cluster: MemoryCluster }, name: string) => cluster.find({ kind: 'IPAddress', name });
 
 describe('A request to allocate addresses in a cluster whose API servers allocate', () => {
-  test('a request creates IPAddress objects that hold the requested and the next free addresses of both families, and uses the static band first', async () => {
+  test('a request creates an IPAddress for each requested address and for the next free addresses of both families, from the static band first', async () => {
     const world = await aCluster();
     const answer = await world.ask({ items: [NEXT, ip('10.0.0.1'), NEXT_IPV6, { ...NEXT, count: 2 }] });
     expect(answer).toMatchObject({ outcome: 'done', items: [{ outcome: 'allocated', hold: HELD }, {}, {}, {}, {}] });
@@ -90,7 +90,7 @@ describe('A request to allocate addresses in a cluster whose API servers allocat
     });
   });
 
-  test('a request tries the next address if another writer created the IPAddress of a listed free address', async () => {
+  test('a request tries the next address if another writer has meanwhile created the IPAddress of a free address', async () => {
     const world = await aCluster();
     world.cluster.beforeWrite = (_, { metadata: { name } }) => {
       world.cluster.beforeWrite = undefined;
@@ -101,7 +101,7 @@ describe('A request to allocate addresses in a cluster whose API servers allocat
     expect(find(world, '10.0.0.1')).toMatchObject(ofService('10.0.0.1'));
   });
 
-  test('a request for an address that is taken is refused, and releases the addresses that it has held before the refusal', async () => {
+  test('a request that contains a taken address is refused, and releases the addresses that it held before the refusal', async () => {
     const world = await aCluster();
     world.cluster.place(ofService('10.0.0.7'));
     for (const second of ['10.0.0.7', '10.0.0.5']) {
@@ -143,7 +143,7 @@ describe('A request to allocate addresses in a cluster whose API servers allocat
     expect(world.cluster.writes).toHaveLength(3);
   });
 
-  test('a request holds an address if the reply to the create of its IPAddress was lost and the retry finds that IPAddress', async () => {
+  test('a request holds an address even if the reply to the create of its IPAddress was lost, because the retry finds the IPAddress', async () => {
     const world = await aCluster({
       spoil: (port) => ({
         create: async (object) => {
@@ -176,13 +176,19 @@ describe('A request to allocate addresses in a cluster whose API servers allocat
   const ofOwner = { hold: { owner: 'a', takenUpBy: 'owner' } } as const;
   const ofPort: Partial<AllocateRequest> = { items: [{ range: 'servicenodeports', next: true }] };
   test.each<[string, Options, Partial<AllocateRequest>, string, string]>([
-    ['of a port', {}, ofPort, 'NotSupported', 'no object can hold a node port'],
+    ['for a port', {}, ofPort, 'NotSupported', 'no object can hold a node port'],
     ['that claims a hold for a Service', {}, { takeUp: {} }, 'NotSupported', 'no Service can claim a hold'],
-    ['for a hold that only Services of its owner claim', {}, ofOwner, 'NotSupported', 'no Service can claim a hold'],
+    [
+      'for a hold that only Services of its owner can claim',
+      {},
+      ofOwner,
+      'NotSupported',
+      'no Service can claim a hold',
+    ],
     ['before Kubernetes 1.33', { objects: [] }, {}, 'NotSupported', 'Kubernetes 1.33'],
     ['while passes only observe', { spec: { mode: 'observe' } }, {}, 'ObserveOnly', 'mode: observe'],
     ['in an absent family', { objects: oneFamily }, { items: [NEXT_IPV6] }, 'NoSecondaryRange', '10.0.0.0/27'],
-    ['of an address outside the ServiceCIDRs', {}, { items: [ip('10.9.0.1')] }, 'NotInRange', '10.0.0.0/27'],
+    ['for an address outside the ServiceCIDRs', {}, { items: [ip('10.9.0.1')] }, 'NotInRange', '10.0.0.0/27'],
   ])('a request %s is refused, and nothing is created', async (_, options, request, code, message) => {
     const world = await aCluster(options);
     expect(await world.ask({ items: [NEXT], ...request })).toMatchObject({
@@ -212,7 +218,7 @@ describe('A request to release addresses in a cluster whose API servers allocate
     expect(find(world, '10.0.0.7')).toBeDefined();
   });
 
-  test('a release refuses a held address that a Service has, in any spelling, and releases the others', async () => {
+  test('a release refuses a held address that a Service has, whatever the spelling of the address, and releases the other addresses', async () => {
     const world = await aCluster();
     const held = ['10.0.0.5', '10.0.0.6', 'fd00::5'];
     const [first, second] = [held.slice(0, 2).map(ip), [{ range: 'secondaryserviceips', value: 'fd00::5' } as const]];
@@ -226,7 +232,7 @@ describe('A request to release addresses in a cluster whose API servers allocate
     expect(held.map((name) => find(world, name) !== undefined)).toEqual([true, false, true]);
   });
 
-  test('a request that is undone keeps the IPAddress of an address that a Service got meanwhile', async () => {
+  test('undoing a request does not delete the IPAddress of an address that a Service got meanwhile', async () => {
     const world = await aCluster();
     world.cluster.beforeWrite = (_, { metadata: { name } }) => {
       if (name === '10.0.0.5') world.cluster.place(service('s', '10.0.0.5'));
@@ -238,7 +244,7 @@ describe('A request to release addresses in a cluster whose API servers allocate
     expect(['10.0.0.4', '10.0.0.5'].map((name) => find(world, name) !== undefined)).toEqual([false, true]);
   });
 
-  test('a release does not free an address of another owner, or one whose hold has changed since the release read the hold', async () => {
+  test('a release frees neither an address of another owner nor an address whose hold changed after the release read it', async () => {
     const world = await aCluster();
     await world.ask({ items: [ip('10.0.0.5')], hold: { owner: 'shop' } });
     const releaseBy = (requestId: string, owner?: string) =>

@@ -86,7 +86,7 @@ describe('Spec files', () => {
     expect({ names, faults }).toEqual({ names: ['a', 'b'], faults: [] });
   });
 
-  test('a file outside a folder is not read through a link in it, and its text is not printed', async () => {
+  test('a link in a folder to a file outside that folder is not followed, and the text of the file is not printed', async () => {
     const outside = join(temporaryFolder(), 'outside.yml');
     writeFileSync(outside, specOf('outside'));
     symlinkSync(outside, join(folder, 'link.yml'));
@@ -94,7 +94,7 @@ describe('Spec files', () => {
     expect([names, faults]).toEqual([[], [expect.stringContaining('link.yml is a link to a file outside')]]);
   });
 
-  test('a fault of a file that is only text, such as a token, does not contain the text', async () => {
+  test('the fault for a file that contains only text, such as a token, does not quote the text', async () => {
     const file = join(folder, 'token.yml');
     writeFileSync(file, 'a-token-of-forty-letters-that-is-secret!');
     const { faults } = await read([file]);
@@ -115,7 +115,7 @@ describe('Spec files', () => {
     ]);
   });
 
-  test('a faulty spec file does not prevent that other spec files are read, and each fault is reported', async () => {
+  test('all other spec files are read even if one is faulty, and each fault is reported', async () => {
     write('good.yml', 'good');
     writeFileSync(join(folder, 'empty.yml'), '');
     writeFileSync(join(folder, 'utf16.yml'), '\ufeffname: x\n', 'utf16le');

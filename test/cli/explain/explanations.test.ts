@@ -48,7 +48,7 @@ test.each([
   expect(known(written).word).toBe(word);
 });
 
-test('if a finding and an error code differ only in case, kbctl explain finds the finding, unless the text has the case of the code', () => {
+test('if a finding and an error code differ only in case, kbctl explain finds the finding, unless the text is spelled exactly like the code', () => {
   const kinds = ['Invalid', 'invalid', 'inValid'].map((word) => known(word).kind);
   expect(kinds).toEqual(['error code', 'finding', 'finding']);
 });
@@ -61,7 +61,7 @@ test.each([
 });
 
 test.each(['', 'something quite different', 'x'.repeat(10_000), '42!', '__proto__', 'constructor', 'toString'])(
-  'kbctl explain suggests no term for a text that is similar to none: case %#',
+  'kbctl explain suggests no term for a text that resembles no term: case %#',
   (word) => {
     expect([explain(word), nearestWord(word)]).toEqual([undefined, undefined]);
   },
@@ -82,7 +82,7 @@ describe('an explanation', () => {
     },
   );
 
-  test('no two explanations are for the same term', () => {
+  test('each term has only one explanation', () => {
     expect(new Set(EXPLANATIONS.map(({ word }) => word)).size).toBe(EXPLANATIONS.length);
   });
 });
@@ -110,7 +110,7 @@ describe('a critical finding', () => {
     expect(passing.toSorted()).toEqual([...PASSING_FINDINGS].toSorted());
   });
 
-  test('each critical finding has an alarm, and no other finding has one', () => {
+  test('exactly the critical findings have an alarm', () => {
     const ringing = findings.filter(({ alarm }) => alarm !== undefined).map(({ word }) => word);
     expect(critical.toSorted()).toEqual(ringing.toSorted());
   });
@@ -155,7 +155,7 @@ describe('the event reasons of upstream', () => {
     return found.listed.map(({ type, event }) => `${event?.reason}: ${type}`);
   });
 
-  test('kbctl explain has exactly the reasons of the events that passes write, each with the explanation of its finding', () => {
+  test('kbctl explain knows exactly the event reasons that passes write, and explains the finding of each reason', () => {
     const explained = EXPLANATIONS.flatMap(({ word, reasons }) => reasons.map((reason) => `${reason}: ${word}`));
     const ofRecords = addressFaultsOfAll().map(({ finding, type }) => `${finding?.().event?.reason}: ${type}`);
     expect(explained.toSorted()).toEqual([...new Set([...written, ...ofRecords])].toSorted());

@@ -33,7 +33,7 @@ describe('an API server with an agent', () => {
     expect(world.published()).toEqual([A, B]);
   });
 
-  test('if its API server does not answer, an agent does not change an active lease, and marks a withdrawn lease as seen down', async () => {
+  test('if the API server does not answer, its agent leaves an active lease unchanged, and records in a withdrawn lease that the server was down', async () => {
     const world = aWorld();
     await world.heartbeat(B);
     await world.tick();

@@ -60,7 +60,11 @@ describe('one address', () => {
       { stored: { range: '10.0.0.64/26', data: fromBits([12]) } },
       { state: 'taken', ready: false },
     ],
-    ['has an unknown state if the bitmap is of another allocator', { stored: ofApiServers }, { state: 'unknown' }],
+    [
+      'has an unknown state if the usage bitmap belongs to another allocator',
+      { stored: ofApiServers },
+      { state: 'unknown' },
+    ],
     [
       'is taken if the API servers allocate and a Service has the address',
       { spec: ofApiServers, stored: { data: NONE }, facts: { claims: OF_ONE } },
@@ -77,12 +81,12 @@ describe('one address', () => {
       expect.not.objectContaining({ savedAtMs: expect.anything() }),
     ],
     [
-      'has a fault if two Services have it',
+      'has a fault if two Services have the address',
       { facts: { claims: ofTwo } },
       { faults: ['2 Services have it, and only one may'] },
     ],
     [
-      'has a fault if a Service has the address and the table has it as free',
+      'has a fault if a Service has the address, but the address is free in the table',
       { stored: { data: NONE }, facts: { claims: OF_ONE } },
       { faults: [expect.stringContaining(unrecorded)] },
     ],
@@ -137,7 +141,7 @@ describe('the IPAddress of an address', () => {
     ],
     ['a Service, but with wrong labels', ipAddress('shop/old', { family: 'IPv6' }), wrongLabels],
     ['a Gateway', ipAddress('', { managedBy: 'x', parent: gateway }), ofGateway],
-  ])('the check of an IPAddress recognizes that it belongs to %s', (_, record, fault) => {
+  ])('the check of an IPAddress recognizes that the IPAddress belongs to %s', (_, record, fault) => {
     expect(ipAddressFault({ services, ipAddress: record })).toBe(fault);
     expect(ipAddressFault({ services })).toBeUndefined();
   });
@@ -148,7 +152,7 @@ describe('the IPAddress of an address', () => {
     expect(ipAddressFault({ services: [], isRecordRead: true })).toBeUndefined();
   });
 
-  test('an address is taken if it has an IPAddress of a deleted Service, which is a fault, or of another manager, which is none', () => {
+  test('an address is taken if its IPAddress belongs to a deleted Service or to another manager, but only the deleted Service is a fault', () => {
     const spec = { allocator: 'apiserver' } as const;
     const orphan = { services: [], ipAddress: ipAddress('shop/gone') };
     expect(statusOf({ spec, stored: { data: NONE }, facts: { claims: orphan } })).toMatchObject({

@@ -61,7 +61,7 @@ test.each([
   ['good', 5],
   ['failing', 1],
 ] as const)(
-  'for a loop in the state %s whose last recorded success was at 1 s and whose last run was at 5 s, the metric of its last success is %d s',
+  'if a loop in the state %s has a recorded success at 1 s and last ran at 5 s, the metric of its last success is %d s',
   async (state, seconds) => {
     const loops = loopsOf({ state, lastSuccessAtMs: 1_000, lastRanAtMs: 5_000 });
 

@@ -60,6 +60,6 @@ test('a long list is cut, and shows the number of the other entries and the comm
   expect(String(list([1, 2, 3]))).toBe('1,2<p class="soft">2 of 3; all of them: <code>kbctl get runs</code></p>');
 });
 
-test('the style sheet loads nothing', () => {
+test('the style sheet loads no other resource', () => {
   expect(PAGE_CSS).not.toMatch(/@import|url\((?!"data:|%23)|<\/style/);
 });

@@ -166,7 +166,7 @@ const anyMap: fc.Arbitrary<RangeMap> = fc
   .string({ unit: fc.constantFrom(...letters), minLength: 1, maxLength: 1_024, size: 'max' })
   .map((cells) => ({ cells, first: '10.0.0.0', itemsPerCell: 1 }));
 
-test('the runs of cells on a map contain each cell once, in the order and state of the map, and no run continues on the next row', () => {
+test('the runs of equal cells that draw a map contain each cell once and in order, and no run continues on the next row', () => {
   fc.assert(
     fc.property(anyMap, fc.constantFrom(32, 64), (map, columns) => {
       const runs = runsOf(map, columns);
@@ -176,7 +176,7 @@ test('the runs of cells on a map contain each cell once, in the order and state 
   );
 });
 
-test('a cell of several items shows one of four levels of use, or shows a duplicate, leak or hold if one of its items is one', () => {
+test('a map cell of several items shows one of four levels of use, or the duplicate, leak or hold among its items', () => {
   const fill = [0, 1, 4, 5, 8, 9, 12, 13, 16, 16, 3, 1];
   const map = { first: '10.96.0.0', itemsPerCell: 16, cells: `F${'U'.repeat(8)}DLH`, fill };
   const looks = runsOf(map, 32).flatMap(({ look, length }) => Array<string>(length).fill(look));

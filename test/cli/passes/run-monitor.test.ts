@@ -59,14 +59,14 @@ test('a process is ready while its claims reach the table', async () => {
   expect(await statusOf('/readyz')).toBe(503);
 });
 
-test('other paths and methods are refused', async () => {
+test('the server for metrics and health checks refuses other paths and methods', async () => {
   const { statusOf } = aMonitor();
   expect(await statusOf('/')).toBe(404);
   expect(await statusOf('/metrics?x=1')).toBe(200);
   expect(await statusOf('/metrics', 'POST')).toBe(405);
 });
 
-test('counters of passes add up, and those of alarms exist before the first pass', async () => {
+test('counters of passes add up, and the counters that alarms use exist before the first pass', async () => {
   const { lines, report } = aMonitor();
   expect(await lines()).toContain('late_ticks_total{loop="kubernetes-service"} 0');
   report({ lateTicks: 2, passes: 1 });
@@ -81,7 +81,7 @@ test('counters of passes add up, and those of alarms exist before the first pass
   );
 });
 
-test('the figures of the fleet are those of the last count, and disappear two minutes after another process took over the count', async () => {
+test('the metrics show the fleet figures of the last count until two minutes after another process has taken over the count', async () => {
   const { clock, monitor, lines, report } = aMonitor();
   report({ clustersJudged: 200, clustersFailing: 3 });
   report({ clustersJudged: 200, clustersFailing: 1 });
@@ -94,7 +94,7 @@ test('the figures of the fleet are those of the last count, and disappear two mi
   expect((await lines()).join()).not.toContain('clusters_failing');
 });
 
-test('during an outage of the table the metrics still have the last figures and series, with their time', async () => {
+test('during an outage of the table, the metrics still contain the last figures and the time of these figures', async () => {
   const { clock, monitor, lines, report } = aMonitor();
   report({ clustersJudged: 1, clustersFailing: 1 });
   monitor.show(aFleetStatus([aClusterStatus({ name: 'a' })]));

@@ -64,7 +64,10 @@ describe('a cluster spec', () => {
   ];
   test.each([
     ['a probe over http:// without a credential', { apiServers: [httpProbe] }],
-    ['no API server with the reconciler none', { apiServers: [], endpoints: { reconciler: 'none', leaseSeconds: 1 } }],
+    [
+      'an empty list of API servers if the reconciler is none',
+      { apiServers: [], endpoints: { reconciler: 'none', leaseSeconds: 1 } },
+    ],
     ['a host name with a range of any family', { apiServers: [{ host: 'a.example' }], ...IPV6_RANGE }],
     ['one port number for several protocols', { service: { nodePort: 30443, extraPorts: [quic, ...dns] } }],
   ])('a cluster spec can contain %s', (_what, fields) => {
@@ -221,7 +224,7 @@ describe('API servers', () => {
     { reconciler: 'none', range: IPV4_RANGE, address: '2001:db8::1', agree: true },
     { reconciler: 'lease', range: `${IPV6_RANGE},${IPV4_RANGE}`, address: '192.168.1.1', agree: false },
   ])(
-    'with the reconciler $reconciler, the family of the address $address matches the range $range as required: $agree',
+    'the reconciler $reconciler accepts an API server with the address $address if the range is $range: $agree',
     (row) => {
       const { reconciler, range, address, agree } = row;
       const spec = aSpec({ apiServers: [{ address }], serviceClusterIPRange: range, endpoints: { reconciler } });
@@ -313,7 +316,7 @@ describe('extra ports', () => {
     expect(faultsOf(aSpec({ service: { extraPorts, nodePort } }))).toEqual([`service.extraPorts${fault}`]);
   });
 
-  test('extra ports of the endpoints are checked in the same way', () => {
+  test('extra ports of the endpoints are checked like extra ports of the Service', () => {
     expect(faultsOf(aSpec({ endpoints: { extraPorts: [{ name: 'https', port: 0 }] } }))).toEqual([
       'endpoints.extraPorts[0].port: 0 is not a valid port',
       "endpoints.extraPorts[0].name: https is the API servers' own port",
@@ -403,7 +406,7 @@ describe('a field with any value', () => {
   ];
   const others = ['serviceNodePortRange', 'systemNamespaces', 'intervalSeconds', 'maxEventsPerPass', '__proto__'];
 
-  test('any value of a field is valid or causes a fault of that field, and the faults of other fields are still reported', () => {
+  test('any value of a field is either valid or a fault of that field, and does not hide the faults of other fields', () => {
     fc.assert(
       fc.property(fc.constantFrom(...fields, ...others), fc.jsonValue(), (field, value) => {
         const spec = Object.defineProperty({ ...minimal, colour: 'blue' }, field, { value, enumerable: true });

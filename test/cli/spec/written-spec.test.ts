@@ -78,7 +78,7 @@ const files = fc
     }).map((more) => ({ ...needed, ...more })),
   );
 
-test('a valid spec file matches the schema and keeps every field in the spec, and writtenSpec returns a file that is read as the same spec', () => {
+test('a valid spec file matches the schema, and writtenSpec turns its spec back into a file that is read as the same spec', () => {
   let valid = 0;
   fc.assert(
     fc.property(files, (file) => {
@@ -103,7 +103,7 @@ describe('the path of a fault', () => {
     { at: ['intervalSeconds', 'node-port-repair'], path: 'intervalSeconds.node-port-repair' },
     { at: ['service', 'a b'], path: 'service["a b"]' },
     { at: [''], path: '[""]' },
-  ])('the path $at is "$path"', ({ at, path }) => {
+  ])('the path $at of a fault is printed as "$path"', ({ at, path }) => {
     expect(fault(at, 'is wrong').path).toBe(path);
   });
 });

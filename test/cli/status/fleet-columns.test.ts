@@ -98,7 +98,7 @@ describe('an age in the format of kubectl', () => {
     expect(hours.map((count) => formatAge(count * HOUR))).toEqual(['47h', '2d', '7d23h', '8d', '729d', '2y3d', '8y']);
   });
 
-  test('the age of a time in the future, from another clock, is not shown as that of a past time', () => {
+  test('a time in the future, which a clock difference causes, is not shown as the age of a past time', () => {
     expect([ago(2_000, 0), ago(0, 2_000), ago(undefined, 0)]).toEqual(['<invalid>', '2s ago', '']);
   });
 

@@ -90,7 +90,7 @@ describe('a loop', () => {
     expect(loopOf(status, 'cluster-ip-repair')).toMatchObject({ failuresInARow: 2, lastPass: { error: ERROR } });
   });
 
-  test('loops that fail because of the same API server are one problem; if no server is recorded, errors that differ only in quoted texts are one problem', () => {
+  test('loops are one problem if they fail because of the same API server, or if no server is recorded and their errors differ only in quoted texts', () => {
     const failedWith = (error: RunRecord['error'], failuresInARow = 1) =>
       aRunRecord(NOT_LONG_AGO_MS, { ...failed(NOT_LONG_AGO_MS, failuresInARow), ...defined({ error }) });
     const silent = (purpose: string) => ({ code: 'Unavailable', message: `no answer to "${purpose}".` });
@@ -171,7 +171,7 @@ describe('a paused cluster', () => {
     expect(status.paused).toEqual({ ...pause, by: 'you', all: true });
   });
 
-  test('a paused cluster still shows findings that require action, but no finding about API servers, which the pause makes outdated', () => {
+  test('a paused cluster still shows findings that require action, except findings about API servers, because a pause makes these outdated', () => {
     const findings = (['duplicate', 'noLiveLease'] as const).map((type) => ({ type, message: type }));
     const records = runRecords(NOW_MS, { findings });
     expect(new Set(words(statusOf({ pausedAll: pause, records })))).toEqual(new Set(['unhealthy: duplicate']));
@@ -202,7 +202,7 @@ describe('findings', () => {
   test.each([
     ['a record of this version', { findingCounts: { duplicate: 101 } }, { duplicate: 101 }],
     ['a record of an earlier version', { findingCount: 101 }, { duplicate: 1, unlisted: 100 }],
-  ])('the findings of %s are all counted, although the record keeps fewer', (_, counted, findingCounts) => {
+  ])('all findings of %s are counted, although the record keeps only some of them', (_, counted, findingCounts) => {
     const findings = [{ type: 'duplicate', message: 'twice' }] as const;
     const status = statusOf({ records: recordsWith('cluster-ip-repair', { findings, ...counted }, NOT_LONG_AGO_MS) });
     expect(status).toMatchObject({ findingTotal: 101, findingCounts });
@@ -262,7 +262,7 @@ describe('API servers', () => {
     if ('generation' in lease) expect(status?.expiresAtMs).toBeUndefined();
   });
 
-  test('each API server without a valid lease is reported if another API server has one', () => {
+  test('each API server without a valid lease is reported if another API server has a valid lease', () => {
     const lastProbe = 'no answer: connect ECONNREFUSED';
     const leases = [aLease({ expiresAtMs: NOW_MS - MINUTE_MS, misses: 2, lastProbe })];
     const { health, attention } = statusOf({ cluster: aCluster(spec), leases });
