@@ -60,6 +60,43 @@ test('a long list is cut, and shows the number of the other entries and the comm
   expect(String(list([1, 2, 3]))).toBe('1,2<p class="soft">2 of 3; all of them: <code>kbctl get runs</code></p>');
 });
 
+type Colours = Readonly<Record<string, string>>;
+
+const [LIGHT = {}, DARK = {}] = [...PAGE_CSS.matchAll(/:root\{(.*?)\}/gs)].map(
+  ([, declarations = '']): Colours =>
+    Object.fromEntries([...declarations.matchAll(/--(\w+):(#\w+)/g)].map(([, name, colour]) => [name, colour])),
+);
+
+/** Returns the contrast of two colours as WCAG 2 defines it. */
+function contrast(one = '', other = ''): number {
+  const [lighter = 0, darker = 0] = [luminance(one), luminance(other)].sort((a, b) => b - a);
+  return (lighter + 0.05) / (darker + 0.05);
+}
+
+function luminance(colour: string): number {
+  const hex = colour.length === 4 ? colour.replace(/[\da-f]/g, '$&$&') : colour;
+  const [red = 0, green = 0, blue = 0] = [1, 3, 5]
+    .map((at) => Number.parseInt(hex.slice(at, at + 2), 16) / 255)
+    .map((share) => (share <= 0.03928 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+}
+
+test.each([
+  ['light', LIGHT],
+  ['dark', DARK],
+])('in the %s colours, text can be read, and cells, marks and edges stand out', (_, colours) => {
+  const on = (grounds: readonly string[], names: readonly string[]) =>
+    names.flatMap((name) => grounds.map((ground) => contrast(colours[name], colours[ground])));
+  const texts = ['ink', 'soft', 'link', 'unhealthy', 'warning', 'unknown', 'paused', 'good'];
+  expect(Math.min(...on(['bg', 'card'], texts))).toBeGreaterThanOrEqual(4.5);
+  const shapes = [
+    ...on(['bg', 'card'], ['edge', 'focus']),
+    ...on(['free'], ['used', 'dup', 'leak', 'held', 'band']),
+    ...on(['used', 'dup', 'leak', 'held'], ['mark']),
+  ];
+  expect(Math.min(...shapes)).toBeGreaterThanOrEqual(3);
+});
+
 test('the style sheet loads no other resource', () => {
   expect(PAGE_CSS).not.toMatch(/@import|url\((?!"data:|%23)|<\/style/);
 });
