@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { ADDRESS_MANAGED_BY_LABEL, FAMILY_LABEL, type KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
+import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
 import { addressesIn, ENDPOINTS_REF, SERVICE_REF, SLICE_REF, sliceRef } from '../../lib/cluster/published-objects.ts';
 import type { ObjectRef } from '../../lib/kubernetes/cluster-port.ts';
 import { wrongField } from '../../lib/kubernetes/field-types.ts';
@@ -7,8 +7,9 @@ import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
 import type { PassReport } from '../../lib/loops/pass.ts';
 import { CodedError, isRecord } from '../../lib/util/values.ts';
 import { RepairCluster } from '../repair/repair-cluster.ts';
-import { A, B, type EndpointsWorld, worldOf } from '../support/endpoints-world.ts';
+import { A, B, dualWorldOf, type EndpointsWorld, settled, V6, W6 } from '../support/endpoints-world.ts';
 import { memoryCluster } from '../support/memory-cluster.ts';
+import { stockCidr, stockRecord, stockService } from '../support/stock-objects.ts';
 
 /* Each field of an object that passes read gets values that the API does not accept, or that only another writer sets. */
 
@@ -56,17 +57,15 @@ async function codesOf(passes: number, pass: () => Promise<PassReport>): Promise
   return [...codes];
 }
 
-const [V6, W6] = ['2001:db8::1', '2001:db8::2'] as const;
 const PUBLISHED: readonly ObjectRef[] = [ENDPOINTS_REF, SLICE_REF, sliceRef('IPv6')];
 
-async function settledDual(): Promise<EndpointsWorld> {
-  const world = worldOf(A, B, V6, W6).change({
-    serviceClusterIPRanges: ['10.0.0.0/24', 'fd00::/108'],
-    service: { ipFamilyPolicy: 'PreferDualStack', reconcile: true },
-  });
-  await world.tick();
-  return world;
-}
+const settledDual = () => settled(dualWorldOf(A, B, V6, W6).change({ service: { reconcile: true } }));
+
+const RIGHT = JSON.stringify([
+  [A, B],
+  [A, B],
+  [V6, W6],
+]);
 
 const published = ({ cluster }: EndpointsWorld) =>
   PUBLISHED.map((ref) => {
@@ -82,49 +81,27 @@ describe.each([SERVICE_REF, ...PUBLISHED])('passes that publish API servers', (r
       const world = await settledDual();
       world.cluster.place(object);
       const codes = await codesOf(2, () => world.tick());
-      const isPublished =
-        JSON.stringify(published(world)) ===
-        JSON.stringify([
-          [A, B],
-          [A, B],
-          [V6, W6],
-        ]);
+      const isPublished = JSON.stringify(published(world)) === RIGHT;
       if (codes.length === 0 ? !isPublished : codes.join() !== 'MalformedReply') wrong.push([variant, codes]);
     }
     expect(wrong).toEqual([]);
   });
 });
 
-const metadata = { creationTimestamp: '1970-01-01T00:00:00Z', labels: {} };
-
-function service(name: string, ...clusterIPs: string[]): KubernetesObject {
-  const spec = { type: 'ClusterIP', clusterIP: clusterIPs[0], clusterIPs, ports: [{ port: 80 }] };
-  return { apiVersion: 'v1', kind: 'Service', metadata: { ...metadata, namespace: 'a', name }, ...{ spec } };
-}
-
-function ipAddress(name: string, of: string): KubernetesObject {
-  const labels = {
-    [FAMILY_LABEL]: name.includes(':') ? 'IPv6' : 'IPv4',
-    [ADDRESS_MANAGED_BY_LABEL]: 'ipallocator.k8s.io',
-  };
-  const spec = { parentRef: { group: '', resource: 'services', namespace: 'a', name: of } };
-  const apiVersion = 'networking.k8s.io/v1';
-  return { apiVersion, kind: 'IPAddress', metadata: { ...metadata, labels, name }, ...{ spec } };
-}
+const service = (name: string, ...clusterIPs: string[]) =>
+  changed(stockService(name, ...clusterIPs), ['spec', 'ports'], [{ port: 80 }]) as KubernetesObject;
 
 const CLUSTER: readonly KubernetesObject[] = [
-  {
-    apiVersion: 'networking.k8s.io/v1',
-    kind: 'ServiceCIDR',
-    metadata: { ...metadata, name: 'kubernetes' },
-    ...{ spec: { cidrs: ['10.0.0.0/24', 'fd00::/112'] }, status: { conditions: [{ type: 'Ready', status: 'True' }] } },
-  },
+  { ...stockCidr('10.0.0.0/24', 'fd00::/112'), ...{ status: { conditions: [{ type: 'Ready', status: 'True' }] } } },
   service('s', '10.0.0.5', 'fd00::5'),
-  ipAddress('10.0.0.5', 's'),
-  ipAddress('fd00::5', 's'),
+  stockRecord('10.0.0.5', 'a/s'),
+  stockRecord('fd00::5', 'a/s'),
   service('other', '10.0.0.6'),
-  ipAddress('10.0.0.6', 'other'),
-];
+  stockRecord('10.0.0.6', 'a/other'),
+].map((object) => ({
+  ...object,
+  metadata: { creationTimestamp: '1970-01-01T00:00:00Z', labels: {}, ...object.metadata },
+}));
 
 /** Returns the addresses that a Service of the cluster has, and that have no IPAddress. */
 function unrecorded({ find }: ReturnType<typeof memoryCluster>): string[] {

@@ -1,63 +1,55 @@
 import { describe, expect, test } from '@jest/globals';
-import {
-  addressesIn,
-  type EndpointSliceObject,
-  SERVICE_REF,
-  type ServiceObject,
-  type SLICE_REF,
-  sliceRef,
-} from '../../lib/cluster/published-objects.ts';
+import { SERVICE_REF, type ServiceObject, sliceRef } from '../../lib/cluster/published-objects.ts';
 import { sliceOfFamily } from '../../lib/endpoints/slices.ts';
 import { aHost, aServer } from '../support/a-cluster-spec.ts';
 import { anEndpoints, aSlice } from '../support/an-endpoints.ts';
-import { A, B, type EndpointsWorld, READY, SILENT, settled, worldOf } from '../support/endpoints-world.ts';
+import {
+  A,
+  B,
+  dualWorldOf,
+  type EndpointsWorld,
+  READY,
+  SILENT,
+  settled,
+  V6,
+  W6,
+  worldOf,
+} from '../support/endpoints-world.ts';
 import { found } from '../support/found.ts';
 
-const [V6, W6] = ['2001:db8::1', '2001:db8::2'] as const;
 const SECOND = sliceRef('IPv6');
 const LABELS = {
   'kubernetes.io/service-name': 'kubernetes',
   'endpointslice.kubernetes.io/managed-by': 'kube-bootstrap-controller',
 };
 
-function dual(...addresses: readonly string[]): EndpointsWorld {
-  const serviceClusterIPRanges = ['10.0.0.0/24', 'fd00::/108'] as const;
-  return worldOf(...addresses).change({ serviceClusterIPRanges, service: { ipFamilyPolicy: 'PreferDualStack' } });
-}
-
-const settledDual = () => settled(dual(A, B, V6, W6));
-
-function slice(world: EndpointsWorld, ref: typeof SECOND | typeof SLICE_REF = SECOND): EndpointSliceObject | undefined {
-  return world.cluster.find<EndpointSliceObject>(ref);
-}
+const settledDual = () => settled(dualWorldOf(A, B, V6, W6));
 
 function published(world: EndpointsWorld) {
-  return { first: world.published(), mirror: world.inSlice(), second: addressesIn(slice(world)) };
-}
-
-async function ticks(world: EndpointsWorld, count: number) {
-  const reports = [];
-  for (let tick = 1; tick <= count; tick++) reports.push(await world.tick());
-  return reports;
+  return { first: world.published(), mirror: world.inSlice(), second: world.inSlice(SECOND) };
 }
 
 test('a dual-stack cluster gets a second slice for the second family, and a Service with PreferDualStack', async () => {
   const world = await settledDual();
   expect(published(world)).toEqual({ first: [A, B], mirror: [A, B], second: [V6, W6] });
-  expect(slice(world)).toMatchObject({ addressType: 'IPv6', metadata: { labels: LABELS }, ports: [{ port: 6443 }] });
+  expect(world.cluster.find(SECOND)).toMatchObject({
+    addressType: 'IPv6',
+    metadata: { labels: LABELS },
+    ports: [{ port: 6443 }],
+  });
   expect(world.cluster.find<ServiceObject>(SERVICE_REF)?.spec.ipFamilyPolicy).toBe('PreferDualStack');
   expect(await world.tick()).toMatchObject({ changes: [], findings: [], errors: [] });
   expect(world.cluster.writes).toEqual([]);
 });
 
 test('a dual-stack cluster gets the IPv4 addresses in the second slice if its first range is an IPv6 range', async () => {
-  const world = await settled(dual(A, V6).change({ serviceClusterIPRanges: ['fd00::/108', '10.0.0.0/24'] }));
+  const world = await settled(dualWorldOf(A, V6).change({ serviceClusterIPRanges: ['fd00::/108', '10.0.0.0/24'] }));
   expect(published(world)).toMatchObject({ first: [V6], mirror: [V6] });
-  expect(slice(world, sliceRef('IPv4'))).toMatchObject({ addressType: 'IPv4', endpoints: [{ addresses: [A] }] });
+  expect(world.cluster.find(sliceRef('IPv4'))).toMatchObject({ addressType: 'IPv4', endpoints: [{ addresses: [A] }] });
 });
 
 test('if a host name has many addresses, a dual-stack cluster publishes addresses of both families, at most half of the limit for each', async () => {
-  const world = dual().change({ apiServers: [aHost('api.example.com')] });
+  const world = dualWorldOf().change({ apiServers: [aHost('api.example.com')] });
   const records = Array.from({ length: 40 }, (_, index) => `10.0.1.${index + 1}`);
   world.records.set('api.example.com', [...records, V6]);
   const { findings } = await world.answer(READY, ...records, V6).tick();
@@ -83,7 +75,7 @@ test('the tick changes an existing single-stack Service of a dual-stack cluster,
 describe('a family of a dual-stack cluster', () => {
   test('an address that does not answer is removed if another address of the same family answers', async () => {
     const world = await settledDual();
-    const reports = await ticks(world.answer(SILENT, W6), 3);
+    const reports = await world.answer(SILENT, W6).ticks(3);
     expect(published(world)).toEqual({ first: [A, B], mirror: [A, B], second: [V6] });
     const removed = expect.stringContaining(`removed ${W6} from the endpoints: its lease expired`);
     expect(reports.flatMap(({ changes }) => changes)).toContainEqual(removed);
@@ -91,20 +83,20 @@ describe('a family of a dual-stack cluster', () => {
 
   test('while no address of a family answers, its addresses stay published, even if addresses of the other family answer', async () => {
     const world = await settledDual();
-    const reports = await ticks(world.answer(SILENT, V6, W6), 20);
+    const reports = await world.answer(SILENT, V6, W6).ticks(20);
     expect(published(world).second).toEqual([V6, W6]);
     expect(reports.at(-1)?.errors).toEqual([]);
     world.answer(READY, V6);
     await world.tick();
     expect(published(world).second).toEqual([V6, W6]);
-    await ticks(world, 3);
+    await world.ticks(3);
     expect(published(world)).toEqual({ first: [A, B], mirror: [A, B], second: [V6] });
   });
 
   test('if the last address of a family is removed from the spec, the addresses of that family stay published, and a finding reports this', async () => {
     const world = await settledDual();
     world.change({ apiServers: [aServer(A), aServer(B)] });
-    const reports = await ticks(world, 4);
+    const reports = await world.ticks(4);
     expect(published(world).second).toEqual([V6, W6]);
     const message = expect.stringMatching(/^no IPv6 API server is live: .*set service.ipFamilyPolicy: SingleStack/);
     expect(reports.at(-1)).toMatchObject({ errors: [], findings: [{ type: 'noLiveLease', message }] });
@@ -132,7 +124,7 @@ describe('a family of a dual-stack cluster', () => {
 
   test('if many servers do not answer, a tick first probes at least one server with an agent in each family', async () => {
     const silent = Array.from({ length: 16 }, (_, index) => `192.0.2.${100 + index}`);
-    const world = dual(A, B, V6, ...silent);
+    const world = dualWorldOf(A, B, V6, ...silent);
     for (const address of [A, B, V6]) await world.setLease({ address, source: 'agent' });
     await world.tick();
     const first = world.probed.slice(0, 16).map(({ url }) => new URL(url).hostname);
@@ -140,7 +132,7 @@ describe('a family of a dual-stack cluster', () => {
   });
 
   test('an address of the first family that is only in the slice of the second family is not published if it does not answer in the first pass', async () => {
-    const world = dual(A, B, V6).answer(SILENT, B);
+    const world = dualWorldOf(A, B, V6).answer(SILENT, B);
     const foreign = aSlice([B]);
     world.cluster.place(anEndpoints([A]));
     world.cluster.place({ ...foreign, metadata: { ...foreign.metadata, name: SECOND.name } });
@@ -149,12 +141,12 @@ describe('a family of a dual-stack cluster', () => {
   });
 
   test('a published address of the second family without a lease stays published until it misses two probes', async () => {
-    const world = dual(A, V6, W6).answer(SILENT, W6);
+    const world = dualWorldOf(A, V6, W6).answer(SILENT, W6);
     await world.cluster.port.create(sliceOfFamily(world.spec, 'IPv6', [V6, W6]));
     const { changes } = await world.tick();
     expect(changes).toContainEqual(expect.stringContaining(`remembered ${W6}`));
     expect(published(world).second).toEqual([V6, W6]);
-    await ticks(world, 2);
+    await world.ticks(2);
     expect(published(world).second).toEqual([V6]);
   });
 });
@@ -164,7 +156,7 @@ describe('the second slice', () => {
     const world = await settledDual();
     world.change({ service: { ipFamilyPolicy: 'SingleStack' }, apiServers: [aServer(A), aServer(B)] });
     expect((await world.tick()).changes).toContain('deleted endpointslice default/kubernetes-ipv6');
-    expect(slice(world)).toBeUndefined();
+    expect(world.cluster.find(SECOND)).toBeUndefined();
     expect(published(world)).toMatchObject({ first: [A, B], mirror: [A, B] });
     expect(await world.tick()).toMatchObject({ changes: [], findings: [] });
   });
@@ -172,15 +164,8 @@ describe('the second slice', () => {
   test('a second slice of another manager is not deleted', async () => {
     const world = worldOf(A);
     const labels = { ...LABELS, 'endpointslice.kubernetes.io/managed-by': 'another' };
-    const { kind, namespace, name } = SECOND;
-    const metadata = { namespace, name, labels };
-    world.cluster.place({
-      apiVersion: 'discovery.k8s.io/v1',
-      kind,
-      metadata,
-      addressType: 'IPv6',
-    });
+    world.cluster.place({ ...aSlice([]), addressType: 'IPv6', metadata: { ...SECOND, labels } });
     expect(await world.tick()).toMatchObject({ findings: [{ type: 'foreignSlice', item: SECOND.name }] });
-    expect(slice(world)).toBeDefined();
+    expect(world.cluster.find(SECOND)).toBeDefined();
   });
 });

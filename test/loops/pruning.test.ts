@@ -11,31 +11,21 @@ import {
   sliceRef,
 } from '../../lib/cluster/published-objects.ts';
 import { anEndpoints, aSlice, HTTPS } from '../support/an-endpoints.ts';
-import { A, B, type EndpointsWorld, READY, settled, worldOf } from '../support/endpoints-world.ts';
+import { A, B, dualWorldOf, type EndpointsWorld, READY, settled, V6, worldOf } from '../support/endpoints-world.ts';
 import { found } from '../support/found.ts';
 
 const FOREIGN = { kind: 'EndpointSlice', namespace: 'default', name: 'kubernetes-x7k2p' } as const;
-const V6 = '2001:db8::1';
 const MIRRORED = 'endpointslicemirroring-controller.k8s.io';
 
-function pruning(...addresses: readonly string[]): EndpointsWorld {
-  return worldOf(...addresses).change({ endpoints: { prune: true } });
-}
+const LABELS = { [SERVICE_NAME_LABEL]: 'kubernetes', [MANAGED_BY_LABEL]: MIRRORED };
+const PRUNE = { endpoints: { prune: true } };
 
-function dual(...addresses: readonly string[]): EndpointsWorld {
-  const serviceClusterIPRanges = ['10.0.0.0/24', 'fd00::/108'] as const;
-  return pruning(...addresses).change({ serviceClusterIPRanges, service: { ipFamilyPolicy: 'PreferDualStack' } });
-}
+const pruning = (...addresses: readonly string[]) => settled(worldOf(...addresses).change(PRUNE));
 
-async function addForeign(world: EndpointsWorld, addressType = 'IPv4'): Promise<void> {
-  const labels = { [SERVICE_NAME_LABEL]: 'kubernetes', [MANAGED_BY_LABEL]: MIRRORED };
-  const { namespace, name } = FOREIGN;
-  const managedFields = [{ manager: 'kube-controller-manager', time: new Date(world.nowMs).toISOString() }];
-  await world.cluster.port.create({
-    ...aSlice(['10.0.0.9']),
-    addressType,
-    metadata: { namespace, name, labels, managedFields },
-  });
+async function addForeign({ cluster, nowMs }: EndpointsWorld, addressType = 'IPv4'): Promise<void> {
+  const managedFields = [{ manager: 'kube-controller-manager', time: new Date(nowMs).toISOString() }];
+  const metadata = { ...FOREIGN, labels: LABELS, managedFields };
+  await cluster.port.create({ ...aSlice(['10.0.0.9']), addressType, metadata });
 }
 
 async function writeSubsets(world: EndpointsWorld, subsets: readonly EndpointSubset[]): Promise<void> {
@@ -49,7 +39,7 @@ function isForeignThere(world: EndpointsWorld): boolean {
 
 describe('endpoints.prune: true', () => {
   test('a slice of another writer is deleted once, without a finding', async () => {
-    const world = await settled(pruning(A, B));
+    const world = await pruning(A, B);
     await addForeign(world);
     expect(await world.tick()).toMatchObject({
       changes: ['deleted endpointslice default/kubernetes-x7k2p'],
@@ -65,10 +55,9 @@ describe('endpoints.prune: true', () => {
   ])(
     'a slice of another writer with the name $ref.name and another address type is replaced',
     async ({ ref, ...expected }) => {
-      const world = await settled(dual(A, V6));
+      const world = await settled(dualWorldOf(A, V6).change(PRUNE));
       world.cluster.remove(ref);
-      const labels = { [SERVICE_NAME_LABEL]: 'kubernetes', [MANAGED_BY_LABEL]: MIRRORED };
-      world.cluster.place({ ...aSlice(['10.0.0.9']), addressType: 'FQDN', metadata: { ...ref, labels } });
+      world.cluster.place({ ...aSlice(['10.0.0.9']), addressType: 'FQDN', metadata: { ...ref, labels: LABELS } });
       await world.tick();
       expect(world.cluster.find(ref)).toMatchObject(expected);
       expect(await world.tick()).toMatchObject({ changes: [], findings: [] });
@@ -76,7 +65,7 @@ describe('endpoints.prune: true', () => {
   );
 
   test("prune removes another writer's addresses that are not ready", async () => {
-    const world = await settled(pruning(A));
+    const world = await pruning(A);
     await writeSubsets(world, [{ addresses: [{ ip: A }], notReadyAddresses: [{ ip: '10.0.0.9' }], ports: [HTTPS] }]);
     await world.tick();
     const after = world.cluster.find<EndpointsObject>(ENDPOINTS_REF)?.subsets;
@@ -84,7 +73,7 @@ describe('endpoints.prune: true', () => {
   });
 
   test('a writer that creates its slice again is reported, and the wait before each further deletion doubles', async () => {
-    const world = await settled(pruning(A, B));
+    const world = await pruning(A, B);
     const deletions: boolean[] = [];
     const found: (readonly string[])[] = [];
     for (let tick = 1; tick <= 12; tick++) {
@@ -99,7 +88,7 @@ describe('endpoints.prune: true', () => {
   });
 
   test('a writer that repeatedly creates its slice again does not delay corrections of the Endpoints', async () => {
-    const world = await settled(pruning(A, B));
+    const world = await pruning(A, B);
     for (let tick = 1; tick <= 3; tick++) {
       if (!isForeignThere(world)) await addForeign(world);
       await world.tick();
@@ -110,7 +99,7 @@ describe('endpoints.prune: true', () => {
   });
 
   test('prune keeps a slice of the second family while that family has no live address', async () => {
-    const world = await settled(dual(A));
+    const world = await settled(dualWorldOf(A).change(PRUNE));
     await addForeign(world, 'IPv6');
     const { findings } = await world.answer(READY, A).tick();
     expect(isForeignThere(world)).toBe(true);
@@ -118,7 +107,7 @@ describe('endpoints.prune: true', () => {
   });
 
   test('prune keeps a slice of another writer if the Endpoints could not be written, because that slice might be the only one with addresses', async () => {
-    const world = await settled(pruning(A, B));
+    const world = await pruning(A, B);
     await addForeign(world);
     await writeSubsets(world, []);
     world.cluster.beforeWrite = (verb) => (verb === 'update' ? { outcome: 'conflict' } : undefined);

@@ -35,105 +35,83 @@ function enterAll(enter: EnterClaims, ...services: readonly ServiceClaim[]) {
  * contains such a claim.
  */
 
-const recreate = 'please recreate';
+const ADDRESS = withAddresses('s', '10.0.0.5');
+const OTHER_ADDRESS = withAddresses('s', '010.1.0.5');
+const PORT = withNodePorts('s', 111);
+const [IP, OF] = ['the cluster IP [IPv4]:10.0.0.5 for service a/s', 'for service a/s'];
+const DUPLICATE = 'was assigned to multiple services; please recreate';
+const [NO_ADDRESS, NO_PORT] = ['is not within the service CIDR 10.0.0.0/24', 'is not within the port range 100-200'];
+const [TAKEN, OUTSIDE] = [refusal('AlreadyAllocated'), refusal('NotInRange')];
+
 const findings: readonly (readonly [name: string, EnterClaims, ServiceClaim, type: string, message: string])[] = [
-  [
-    'an address that is not recorded',
-    addresses('notRecorded'),
-    withAddresses('s', '10.0.0.5'),
-    'repair',
-    'the cluster IP [IPv4]:10.0.0.5 for service a/s is not allocated; repairing',
-  ],
-  [
-    'an address that is claimed already',
-    addresses(refusal('AlreadyAllocated')),
-    withAddresses('s', '10.0.0.5'),
-    'duplicate',
-    `the cluster IP [IPv4]:10.0.0.5 for service a/s was assigned to multiple services; ${recreate}`,
-  ],
+  ['an address that is not recorded', addresses('notRecorded'), ADDRESS, 'repair', `${IP} is not allocated; repairing`],
+  ['an address that is claimed already', addresses(TAKEN), ADDRESS, 'duplicate', `${IP} ${DUPLICATE}`],
   [
     'an address out of range, in its canonical form',
-    addresses(refusal('NotInRange')),
-    withAddresses('s', '010.1.0.5'),
+    addresses(OUTSIDE),
+    OTHER_ADDRESS,
     'outOfRange',
-    `the cluster IP [IPv4]:10.1.0.5 for service a/s is not within the service CIDR 10.0.0.0/24; ${recreate}`,
+    `the cluster IP [IPv4]:10.1.0.5 ${OF} ${NO_ADDRESS}; please recreate`,
   ],
   [
     'an invalid address, as the Service contains it',
-    addresses(refusal('NotInRange')),
+    addresses(OUTSIDE),
     withAddresses('s', 'not-b4nd'),
     'invalid',
-    `the cluster IP not-b4nd for service a/s is not a valid IP; ${recreate}`,
+    `the cluster IP not-b4nd ${OF} is not a valid IP; please recreate`,
   ],
   [
     'an address of a family without a range',
     addresses('recorded'),
     withAddresses('s', 'FD00::08'),
     'invalid',
-    `the cluster IP fd00::8(IPv6) for service a/s is of ip family that is no longer configured on cluster; ${recreate}`,
+    `the cluster IP fd00::8(IPv6) ${OF} is of ip family that is no longer configured on cluster; please recreate`,
   ],
   [
     'a port that is not recorded',
     ports('notRecorded'),
-    withNodePorts('s', 111),
+    PORT,
     'repair',
-    'the node port 111 for service a/s is not allocated; repairing',
+    `the node port 111 ${OF} is not allocated; repairing`,
   ],
-  [
-    'a port that is claimed already',
-    ports(refusal('AlreadyAllocated')),
-    withNodePorts('s', 111),
-    'duplicate',
-    `the node port 111 for service a/s was assigned to multiple services; ${recreate}`,
-  ],
-  [
-    'a port out of range',
-    ports(refusal('NotInRange')),
-    withNodePorts('s', 111),
-    'outOfRange',
-    `the port 111 for service a/s is not within the port range 100-200; ${recreate}`,
-  ],
+  ['a port that is claimed already', ports(TAKEN), PORT, 'duplicate', `the node port 111 ${OF} ${DUPLICATE}`],
+  ['a port out of range', ports(OUTSIDE), PORT, 'outOfRange', `the port 111 ${OF} ${NO_PORT}; please recreate`],
 ];
 
-const ends = [
-  {
-    name: 'a full range of addresses',
-    enter: addresses(refusal('Full')),
-    claimed: withAddresses('s', '10.0.0.5', '10.0.0.6'),
-    type: 'full',
-    reason: 'ServiceCIDRFull',
-    note: 'Service CIDR 10.0.0.0/24 is full; you must widen the CIDR in order to create new services for Cluster IP [IPv4]:10.0.0.5',
-    message:
-      'the service CIDR 10.0.0.0/24 is full; you must widen the CIDR in order to create new services for Cluster IP [IPv4]:10.0.0.5',
-  },
-  {
-    name: 'an unknown error of the allocator of addresses',
-    enter: addresses(refusal('NotReady', 'test error'), 'fd00::/112'),
-    claimed: withAddresses('s', 'fd00::5'),
-    type: 'unknown',
-    reason: 'UnknownError',
-    note: 'Unable to allocate cluster IP [IPv6]:fd00::5 due to an unknown error',
-    message:
-      'unable to allocate cluster IP [IPv6]:fd00::5 for service a/s due to an unknown error, exiting: test error',
-  },
-  {
-    name: 'a full range of ports',
-    enter: ports(refusal('Full')),
-    claimed: withNodePorts('s', 111, 112),
-    type: 'full',
-    reason: 'PortRangeFull',
-    note: 'Port range 100-200 is full; you must widen the port range in order to create new services',
-    message: 'the port range 100-200 is full; you must widen the port range in order to create new services',
-  },
-  {
-    name: 'an unknown error of the allocator of ports',
-    enter: ports(refusal('NotReady', 'test error')),
-    claimed: withNodePorts('s', 111, 112),
-    type: 'unknown',
-    reason: 'UnknownError',
-    note: 'Unable to allocate port 111 due to an unknown error',
-    message: 'unable to allocate port 111 for service a/s due to an unknown error, exiting: test error',
-  },
+const [FULL, NOT_READY] = [refusal('Full'), refusal('NotReady', 'test error')];
+const TWO_PORTS = withNodePorts('s', 111, 112);
+const [IPV6, UNKNOWN] = ['cluster IP [IPv6]:fd00::5', 'due to an unknown error'];
+const CIDR_FULL =
+  'CIDR 10.0.0.0/24 is full; you must widen the CIDR in order to create new services for Cluster IP [IPv4]:10.0.0.5';
+const PORTS_FULL = 'range 100-200 is full; you must widen the port range in order to create new services';
+
+type End = readonly [name: string, EnterClaims, ServiceClaim, reason: string, note: string, message: string];
+const ends: readonly End[] = [
+  [
+    'a full range of addresses',
+    addresses(FULL),
+    withAddresses('s', '10.0.0.5', '10.0.0.6'),
+    'ServiceCIDRFull',
+    `Service ${CIDR_FULL}`,
+    `the service ${CIDR_FULL}`,
+  ],
+  [
+    'an unknown error of the allocator of addresses',
+    addresses(NOT_READY, 'fd00::/112'),
+    withAddresses('s', 'fd00::5'),
+    'UnknownError',
+    `Unable to allocate ${IPV6} ${UNKNOWN}`,
+    `unable to allocate ${IPV6} ${OF} ${UNKNOWN}, exiting: test error`,
+  ],
+  ['a full range of ports', ports(FULL), TWO_PORTS, 'PortRangeFull', `Port ${PORTS_FULL}`, `the port ${PORTS_FULL}`],
+  [
+    'an unknown error of the allocator of ports',
+    ports(NOT_READY),
+    TWO_PORTS,
+    'UnknownError',
+    `Unable to allocate port 111 ${UNKNOWN}`,
+    `unable to allocate port 111 ${OF} ${UNKNOWN}, exiting: test error`,
+  ],
 ];
 
 describe('the claims of Services', () => {
@@ -141,12 +119,11 @@ describe('the claims of Services', () => {
     expect(enterAll(enter, claimed)).toMatchObject({ error: undefined, listed: [{ type, message }] });
   });
 
-  test.each(ends)('a pass ends as upstream does after $name', ({ enter, claimed, type, message, reason, note }) => {
+  test.each(ends)('a pass ends as upstream does after %s', (_, enter, claimed, reason, note, message) => {
     const action = claimed.ports.length > 0 ? 'PortAllocation' : 'ClusterIPAllocation';
-    expect(enterAll(enter, claimed)).toMatchObject({
-      error: { code: type === 'full' ? 'Full' : 'Unknown', message },
-      listed: [{ type, message, event: { reason, action, note } }],
-    });
+    const [type, code] = reason === 'UnknownError' ? ['unknown', 'Unknown'] : ['full', 'Full'];
+    const listed = [{ type, message, event: { reason, action, note } }];
+    expect(enterAll(enter, claimed)).toMatchObject({ error: { code, message }, listed });
   });
 
   test('an event about a Service refers to the uid and resourceVersion of the listed Service', () => {
@@ -167,7 +144,7 @@ describe('the claims of Services', () => {
   });
 
   test('a pass reports an IPv4-mapped address as invalid if there is no IPv4 range', () => {
-    const { listed } = enterAll(addresses(refusal('NotInRange'), 'fd00::/112'), withAddresses('s', '::ffff:10.0.0.6'));
+    const { listed } = enterAll(addresses(OUTSIDE, 'fd00::/112'), withAddresses('s', '::ffff:10.0.0.6'));
     expect(listed).toMatchObject([{ type: 'invalid', item: '10.0.0.6' }]);
   });
 

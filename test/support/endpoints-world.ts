@@ -8,7 +8,7 @@ import {
   SLICE_REF,
 } from '../../lib/cluster/published-objects.ts';
 import { type DeregisterRequest, deregister } from '../../lib/deregister/deregister.ts';
-import type { ClusterPort, ProbeTarget } from '../../lib/kubernetes/cluster-port.ts';
+import type { ClusterPort, ObjectRef, ProbeTarget } from '../../lib/kubernetes/cluster-port.ts';
 import type { Lease } from '../../lib/leases/lease.ts';
 import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
 import type { PassContext, PassReport } from '../../lib/loops/pass.ts';
@@ -31,10 +31,17 @@ export const SHUTTING_DOWN: ProbeReply = {
 };
 
 export const [A, B, C] = ['10.0.0.1', '10.0.0.2', '10.0.0.3'] as const;
+export const [V6, W6] = ['2001:db8::1', '2001:db8::2'] as const;
 
 /** Returns a world with API servers at these addresses, which all answer probes. */
 export function worldOf(...addresses: readonly string[]): EndpointsWorld {
   return new EndpointsWorld(addresses.map((address) => aServer(address))).answer(READY, ...addresses);
+}
+
+/** Returns a world of a dual-stack cluster, whose Service must have both families. */
+export function dualWorldOf(...addresses: readonly string[]): EndpointsWorld {
+  const serviceClusterIPRanges = ['10.0.0.0/24', 'fd00::/108'] as const;
+  return worldOf(...addresses).change({ serviceClusterIPRanges, service: { ipFamilyPolicy: 'PreferDualStack' } });
 }
 
 export async function settled(world = worldOf(A, B, C)): Promise<EndpointsWorld> {
@@ -103,12 +110,21 @@ export class EndpointsWorld {
     return report;
   }
 
+  /** Runs this number of ticks, and returns their reports. */
+  async ticks(count: number, context: Partial<PassContext> = {}): Promise<readonly PassReport[]> {
+    const reports: PassReport[] = [];
+    for (let tick = 0; tick < count; tick++) reports.push(await this.tick(10_000, context));
+    return reports;
+  }
+
+  /** Returns the addresses in the Endpoints. */
   published(): string[] {
     return addressesIn(this.cluster.find<EndpointsObject>(ENDPOINTS_REF));
   }
 
-  inSlice(): string[] {
-    return (this.cluster.find<EndpointSliceObject>(SLICE_REF)?.endpoints ?? []).flatMap(({ addresses }) => addresses);
+  /** Returns the addresses in a slice, also those that are not ready. Default: the slice that mirrors the Endpoints. */
+  inSlice(ref: ObjectRef = SLICE_REF): string[] {
+    return (this.cluster.find<EndpointSliceObject>(ref)?.endpoints ?? []).flatMap(({ addresses }) => addresses);
   }
 
   async lease(address: string): Promise<Lease | undefined> {
