@@ -9,27 +9,20 @@ const items: AllocateRequest['items'] = [{ range: 'serviceips', value: '10.0.0.1
 const RECORD = 'put requests/r1';
 const FOUR = ['getAll', RECORD, `put ${RANGE_KEYS.primary}`, RECORD];
 
-/** Returns the calls of the table that a request makes. In the range, the address of the request has the given state. */
-async function callsOf(request: Partial<AllocateRequest>, { isTaken = false, isRepeated = false } = {}) {
+const ONE = ['getAll'];
+
+test.each<[string, Partial<AllocateRequest>, 'free' | 'taken' | 'repeated', string[]]>([
+  ['to allocate an address makes four calls', {}, 'free', FOUR],
+  ['to allocate any address makes four calls', { items: [{ range: 'serviceips', next: true }] }, 'free', FOUR],
+  ['to release an address makes four calls', { operation: 'release' }, 'taken', FOUR],
+  ['to look up an address makes one call', { operation: 'lookUp' }, 'free', ONE],
+  ['that is repeated makes one call', {}, 'repeated', ONE],
+])('a request %s of the table', async (_, fields, before, expected) => {
   const world = await anAllocateWorld();
-  if (isTaken) await world.store(RANGE_KEYS.primary, { data: fromBits([0]) });
-  if (isRepeated) await world.ask({ items, ...request });
+  const request = { items, ...fields };
+  if (before === 'taken') await world.store(RANGE_KEYS.primary, { data: fromBits([0]) });
+  if (before === 'repeated') await world.ask(request);
   const calls = new CutCalls();
-  const { outcome } = await world.ask({ items, ...request }, calls.table(world.table));
-  return { outcome, calls: calls.made };
-}
-
-test.each<[string, Partial<AllocateRequest>, boolean]>([
-  ['to allocate an address', {}, false],
-  ['to allocate any address', { items: [{ range: 'serviceips', next: true }] }, false],
-  ['to release an address', { operation: 'release' }, true],
-])('a request %s makes four calls of the table', async (_, request, isTaken) => {
-  expect(await callsOf(request, { isTaken })).toEqual({ outcome: 'done', calls: FOUR });
-});
-
-test.each<[string, Partial<AllocateRequest>, boolean]>([
-  ['a look-up', { operation: 'lookUp' }, false],
-  ['a repetition', {}, true],
-])('%s makes one call of the table', async (_, request, isRepeated) => {
-  expect(await callsOf(request, { isRepeated })).toEqual({ outcome: 'done', calls: ['getAll'] });
+  const { outcome } = await world.ask(request, calls.table(world.table));
+  expect({ outcome, calls: calls.made }).toEqual({ outcome: 'done', calls: expected });
 });

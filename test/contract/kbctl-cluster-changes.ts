@@ -41,8 +41,6 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
     expect(await cluster('set-mode', 'enforce', 'a', '--dry-run', '--force')).toEqual(
       ran(1, 'a: mode observe -> enforce, generation 2 (dry run)\n'),
     );
-    const { stdout } = await cluster('set-mode', 'enforce', 'a', '--dry-run', '--force', '-o', 'json');
-    expect(JSON.parse(stdout)).toMatchObject({ items: [{ name: 'a', generation: 2, rangesGeneration: 2 }] });
     expect(await registered('a')).toMatchObject({ generation: 1, spec: { mode: 'observe' } });
   });
 
@@ -53,22 +51,11 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
     expect(await registered('a')).toMatchObject({ generation: 2, spec: { mode: 'enforce' } });
   });
 
-  test('kbctl cluster set-mode changes no cluster if one of them is not registered', async () => {
-    const refusal =
-      'error: Cluster "unknown" not found. Registered clusters: a, b, c, owned.\n  Nothing was changed.\n';
-    expect(await cluster('set-mode', 'observe', 'a', 'unknown', 'owned')).toEqual(ran(3, '', refusal));
-    expect(await registered('a')).toMatchObject({ generation: 2 });
-  });
-
   test('kbctl cluster take-over makes the stack the owner, even if another stack owns the cluster', async () => {
     const lines = 'a: owned by new-stack\nowned: owned by new-stack, formerly by a-stack\n';
     expect(await cluster('take-over', 'a', 'owned', '--stack', 'new-stack')).toEqual(ran(0, lines));
     expect((await registered('owned'))?.owner).toEqual({ stack: 'new-stack' });
     expect(await cluster('take-over', 'a', '--stack', 'new-stack')).toEqual(ran(0, 'a: already owned by new-stack\n'));
-  });
-
-  test('kbctl cluster take-over refuses an invalid stack name', async () => {
-    expect(await cluster('take-over', 'a', '--stack', 'no stack')).toMatchObject({ code: 2, stdout: '' });
   });
 
   test('kbctl cluster close-allocation closes the ranges of a cluster until a pass of the next generation', async () => {
@@ -84,18 +71,22 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
     expect(await updateCluster(table, 'closing', unregistered)).toBe(true);
   });
 
-  test('kbctl cluster close-allocation refuses a cluster whose API servers allocate', async () => {
-    await world().register({ name: 'foreign', allocator: 'apiserver' });
-    const reason = 'foreign has "allocator: apiserver": nothing is allocated';
-    expect(await cluster('close-allocation', 'foreign')).toMatchObject(failed(3, reason));
-    expect(await updateCluster(world().table, 'foreign', unregistered)).toBe(true);
-  });
-
-  test('kbctl cluster delete deletes no cluster if one of the named clusters is not registered', async () => {
-    const stderr = 'error: Cluster "ownd" not found. Did you mean owned?\n  Nothing was changed.\n';
-    expect(await cluster('delete', 'a', 'ownd')).toMatchObject({ code: 3, stderr });
-    expect(await registeredNames()).toContain('a');
-  });
+  const notFound = 'Registered clusters: a, b, c, owned.\n  Nothing was changed.\n';
+  test.each<[string, string[], number, string]>([
+    ['set-mode', ['observe', 'a', 'unknown', 'owned'], 3, `error: Cluster "unknown" not found. ${notFound}`],
+    ['delete', ['a', 'ownd'], 3, 'error: Cluster "ownd" not found. Did you mean owned?\n  Nothing was changed.\n'],
+    ['take-over', ['a', '--stack', 'no stack'], 2, ''],
+    ['close-allocation', ['foreign'], 3, 'foreign has "allocator: apiserver": nothing is allocated'],
+  ])(
+    'kbctl cluster %s with the operands %j is refused, and changes no cluster',
+    async (command, words, code, message) => {
+      if (command === 'close-allocation') await world().register({ name: 'foreign', allocator: 'apiserver' });
+      const before = (await listClusters(world().table)).clusters;
+      expect(await cluster(command, ...words)).toEqual(failed(code, message));
+      expect((await listClusters(world().table)).clusters).toEqual(before);
+      await updateCluster(world().table, 'foreign', unregistered);
+    },
+  );
 
   test('kbctl cluster delete refuses the name * and invalid names', async () => {
     for (const name of ['*', '', 'x'.repeat(3000)]) expect((await cluster('delete', name)).code).toBe(3);
@@ -107,14 +98,8 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
     const lines = /^a: deleted; its endpoints and its items in the table stay unchanged\nb: deleted; .*\n$/;
     expectPrinted(await cluster('delete', 'a', 'b'), 0, lines);
     expect(await registeredNames()).toEqual(['c', 'owned']);
-  });
-
-  test('kbctl cluster delete -o json prints one document', async () => {
     const items = [{ name: 'c', changed: true, deleted: true }];
-    expect(documentIn(await cluster('delete', 'c', '-o', 'json'))).toMatchObject({
-      kind: 'ChangedClusterList',
-      dryRun: false,
-      items,
-    });
+    const document = { kind: 'ChangedClusterList', dryRun: false, items };
+    expect(documentIn(await cluster('delete', 'c', '-o', 'json'))).toMatchObject(document);
   });
 }

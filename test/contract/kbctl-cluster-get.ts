@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from '@jest/globals';
-import { CLUSTER, documentIn, failed, type KbctlWorld, ran } from '../support/kbctl-world.ts';
+import { CLUSTER, failed, type KbctlWorld, ran } from '../support/kbctl-world.ts';
 
 export function describeClusterGet(world: () => KbctlWorld): void {
   beforeAll(async () => {
@@ -10,18 +10,6 @@ export function describeClusterGet(world: () => KbctlWorld): void {
     const titles = 'NAME        MODE      ALLOCATOR   GENERATION   OWNER    PAUSED';
     const cluster = 'prod-eu-1   enforce   table       1            <none>';
     expect(await world().kbctl(['cluster', 'get'])).toEqual(ran(0, `${titles}\n${cluster}\n`));
-  });
-
-  test('kbctl cluster get -o json prints the whole spec', async () => {
-    const shown = await world().kbctl(['cluster', 'get', CLUSTER, '-o', 'json']);
-    const spec = { mode: 'enforce', serviceClusterIPRanges: ['10.0.0.0/24'] };
-    expect(documentIn(shown)).toMatchObject({
-      apiVersion: 'kbctl/v1',
-      kind: 'Cluster',
-      name: CLUSTER,
-      generation: 1,
-      spec,
-    });
   });
 
   test.each([

@@ -1,9 +1,8 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
-import { IP_ADDRESSES, SERVICES } from '../../local/stand-in/resources.ts';
+import { IP_ADDRESSES } from '../../local/stand-in/resources.ts';
 import { addressesOf } from '../support/kbctl-ranges.ts';
 import { CLUSTER, documentIn, expectPrinted, failed, type KbctlWorld } from '../support/kbctl-world.ts';
-import { stockRecord, stockService } from '../support/stock-objects.ts';
+import { stockRecord } from '../support/stock-objects.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -61,30 +60,15 @@ export function describeShow(world: () => KbctlWorld): void {
       expectPrinted(await show('ip', CLUSTER, '10.0.0.50'), 1, strikes, finding);
     });
 
-    test('kbctl show ip fails when two Services have the address', async () => {
+    test('kbctl show ip fails when two Services have the address, and prints to which of them its IPAddress belongs', async () => {
       for (const name of ['web', 'web-copy']) world().restore(name, '10.0.0.77');
+      const creationTimestamp = new Date(Date.now() - HOUR_MS).toISOString();
+      const record = stockRecord('10.0.0.77', 'shop/web');
+      const metadata = { ...record.metadata, uid: 'uid', resourceVersion: '1', creationTimestamp };
+      world().standIn.store.insert(IP_ADDRESSES, { ...record, metadata });
+      const lines = ['services  shop/web, shop/web-copy\n', '  ipaddress shop/web (created 60m ago)\n'];
       const faults = ['2 Services have it, and only one may', 'it is not allocated in the table'];
-      expectPrinted(await show('ip', CLUSTER, '10.0.0.77'), 1, /services +shop\/web, shop\/web-copy\n/, ...faults);
-    });
-
-    test('kbctl show ip shows the ages of Services and of the IPAddress, and warns if the IPAddress belongs to a newer Service', async () => {
-      const { store } = world().standIn;
-      const placed = (object: KubernetesObject, hours: number) => {
-        const creationTimestamp = new Date(Date.now() - hours * HOUR_MS).toISOString();
-        return {
-          ...object,
-          metadata: { ...object.metadata, uid: `uid-of-${object.metadata.name}`, creationTimestamp },
-        };
-      };
-      for (const [name, hours] of Object.entries({ old: 3, new: 1 })) {
-        const service = { ...stockService(name, '10.0.0.66'), metadata: { namespace: 'shop', name } };
-        store.insert(SERVICES, placed(service, hours));
-      }
-      store.insert(IP_ADDRESSES, placed(stockRecord('10.0.0.66', 'shop/new'), 1));
-      const services = 'services  shop/new (created 60m ago), shop/old (created 3h ago)\n';
-      const fault = 'its IPAddress belongs to shop/new, although shop/old is older';
-      const ipAddress = '  ipaddress shop/new (created 60m ago)\n';
-      expectPrinted(await show('ip', CLUSTER, '10.0.0.66'), 1, services, ipAddress, fault);
+      expectPrinted(await show('ip', CLUSTER, '10.0.0.77'), 1, ...lines, ...faults);
     });
 
     test('kbctl show ip prints the content of the table when the API server does not answer, and fails', async () => {
@@ -93,16 +77,6 @@ export function describeShow(world: () => KbctlWorld): void {
       expectPrinted(shown, 4, /^10\.0\.0\.1 {2}taken\n/);
       expect(shown.stderr).toContain('Cannot list Services: http://127.0.0.1:1 ');
     });
-
-    const outside = 'is not in the valid range. The range of valid IPs is 10.0.0.0/24';
-    test.each([
-      ['an address outside the range', '10.0.1.1', 1, `the provided IP (10.0.1.1) ${outside}`],
-      ['the broadcast address', '10.0.0.255', 1, `the provided IP (10.0.0.255) ${outside}`],
-      ['another family', 'fd00::1', 1, `Cluster ${CLUSTER} has no IPv6 range, only 10.0.0.0/24.`],
-      ['text that is not an address', 'web', 2, '"web" is not an IP address.'],
-    ])('kbctl show ip refuses %s', async (_, value, code, message) => {
-      expect(await show('ip', CLUSTER, value)).toEqual(failed(code, `error: ${message}`));
-    });
   });
 
   test('kbctl show port reports that a port is free', async () => {
@@ -110,10 +84,16 @@ export function describeShow(world: () => KbctlWorld): void {
     expectPrinted(await show('port', CLUSTER, '30080'), 0, free);
   });
 
-  test('kbctl show port refuses a port outside the range, and a text that is not a port', async () => {
-    const range = 'The range of valid ports is 30000-32767';
-    expect(await show('port', CLUSTER, '80')).toMatchObject(failed(1, range));
-    expect(await show('port', CLUSTER, '99999')).toMatchObject({ code: 2, stdout: '' });
+  const outside = 'is not in the valid range. The range of valid IPs is 10.0.0.0/24';
+  test.each([
+    ['an address outside the range', 'ip', '10.0.1.1', 1, `error: the provided IP (10.0.1.1) ${outside}`],
+    ['the broadcast address', 'ip', '10.0.0.255', 1, `error: the provided IP (10.0.0.255) ${outside}`],
+    ['another family', 'ip', 'fd00::1', 1, `error: Cluster ${CLUSTER} has no IPv6 range, only 10.0.0.0/24.`],
+    ['text that is not an address', 'ip', 'web', 2, 'error: "web" is not an IP address.'],
+    ['a port outside the range', 'port', '80', 1, 'The range of valid ports is 30000-32767'],
+    ['a number that is not a port', 'port', '99999', 2, ''],
+  ])('kbctl show refuses %s', async (_, kind, value, code, message) => {
+    expect(await show(kind, CLUSTER, value)).toEqual(failed(code, message));
   });
 
   test('if the API servers allocate, kbctl show ip prints what Services claim, and that the table has no usage bitmap', async () => {

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { CLUSTERS } from '../../lib/table/clusters.ts';
 import { NAMESPACES } from '../../local/stand-in/resources.ts';
+import { found } from '../support/found.ts';
 import { CLUSTER, documentIn, expectPrinted, type KbctlWorld, ran } from '../support/kbctl-world.ts';
 
 export function describeStatus(world: () => KbctlWorld): void {
@@ -35,8 +36,20 @@ export function describeStatus(world: () => KbctlWorld): void {
       expect(shown.stderr).toBe('');
     });
 
-    test('kbctl status without a name prints a line for each cluster', async () => {
-      expectPrinted(await world().kbctl(['status']), 0, /^NAME +HEALTH .*\nprod-eu-1 +good +enforce +1\/1 /);
+    test.each([
+      ['status', 'a line for each cluster', [], /^NAME +HEALTH .*\nprod-eu-1 +good +enforce +1\/1 /],
+      ['get leases', 'the leases of a cluster', [CLUSTER], /^ADDRESS .*\n203\.0\.113\.10 +valid/],
+      ['get ranges', 'the ranges of a cluster', [CLUSTER], /^RANGE .*\n10\.0\.0\.0\/24 +cluster IPs/],
+      ['get runs', 'the last runs of the loops', [CLUSTER], /^LOOP .*\nsystem-namespaces +good/],
+      [
+        'get leases',
+        'one list of all clusters as YAML',
+        ['-o', 'yaml'],
+        /^.*\nkind: LeaseList\n.*\nitems:\n +- cluster: prod/,
+      ],
+      ['get findings', 'nothing for a healthy cluster', [CLUSTER], /^$/],
+    ])('kbctl %s prints %s', async (command, _, words, pattern) => {
+      expectPrinted(await world().kbctl([...command.split(' '), ...words]), 0, pattern);
     });
 
     test('kbctl status with several names prints each of these clusters, and refuses an unknown one', async () => {
@@ -99,24 +112,6 @@ export function describeStatus(world: () => KbctlWorld): void {
     });
   });
 
-  test.each([
-    ['leases', /^ADDRESS .*\n203\.0\.113\.10 +valid/],
-    ['ranges', /^RANGE .*\n10\.0\.0\.0\/24 +cluster IPs/],
-    ['runs', /^LOOP .*\nsystem-namespaces +good/],
-  ])('kbctl get lists %s', async (what, pattern) => {
-    expectPrinted(await world().kbctl(['get', what, CLUSTER]), 0, pattern);
-  });
-
-  test('kbctl get -o yaml without a cluster name prints the leases of all clusters as one list', async () => {
-    const { stdout } = await world().kbctl(['get', 'leases', '-o', 'yaml']);
-    expect(stdout).toMatch(/^apiVersion: kbctl\/v1\nkind: LeaseList\ntotal: 1\nitems:\n +- cluster: prod-eu-1\n/);
-  });
-
-  test('kbctl get prints no findings for a healthy cluster', async () => {
-    const stderr = 'The last passes have no findings.\n';
-    expect(await world().kbctl(['get', 'findings', CLUSTER])).toEqual({ code: 0, stdout: '', stderr });
-  });
-
   test('kbctl status shows the last writes of passes, and the writes that an observing pass would make', async () => {
     const status = async () => (await world().kbctl(['status', CLUSTER])).stdout;
     expect(await status()).toMatch(/\nLast changes\n(- .*\n|\s+.*\n)*- kubernetes-service, \S+ ago: created service /);
@@ -128,43 +123,24 @@ export function describeStatus(world: () => KbctlWorld): void {
     await world().runAllLoops();
   });
 
-  test('kbctl get fails and names the items that it cannot read, because a later version wrote them', async () => {
+  test('kbctl get fails and names an item that it cannot read, because a later version wrote the item', async () => {
     const { table } = world();
-    const runs = { cluster: CLUSTER, key: 'runs/cluster-ip-repair', schema: 99, value: {} };
-    await table.put(runs, await table.get(CLUSTER, runs.key));
-    await table.put({ ...runs, cluster: CLUSTERS, key: 'later-1' }, undefined);
-    const own = `Cannot read ${CLUSTER}: Item ${CLUSTER}/${runs.key} has schema 99`;
-    const other = `Cannot read later-1: Item ${CLUSTERS}/later-1 has schema 99`;
-    const ofOne = { code: 1, stderr: expect.stringContaining(own) };
-    expect(await world().kbctl(['get', 'findings', CLUSTER])).toMatchObject(ofOne);
+    const later = { cluster: CLUSTERS, key: 'later-1', schema: 99, value: {} };
+    await table.put(later, undefined);
     const { code, stderr } = await world().kbctl(['get', 'findings']);
-    expect([code, stderr]).toEqual([1, expect.stringContaining(other)]);
-    for (const [cluster, key] of [
-      [CLUSTER, runs.key],
-      [CLUSTERS, 'later-1'],
-    ] as const) {
-      const item = await table.get(cluster, key);
-      if (item !== undefined) await world().removeItem(item);
-    }
-    await world().runAllLoops();
+    const reason = `Cannot read later-1: Item ${CLUSTERS}/later-1 has schema 99`;
+    expect([code, stderr]).toEqual([1, expect.stringContaining(reason)]);
+    await world().removeItem(found(await table.get(later.cluster, later.key)));
   });
 
-  describe('two Services have one address', () => {
-    beforeAll(async () => {
-      for (const name of ['web', 'web-copy']) world().restore(name, '10.0.0.77');
-      await world().runAllLoops();
-    });
-
-    test('kbctl status reports that two Services have one address, prints how to fix it, and fails', async () => {
-      const shown = await world().kbctl(['status', CLUSTER]);
-      expectPrinted(shown, 1, /✗ duplicate: .*10\.0\.0\.77/, 'shop/web-copy');
-    });
-
-    test('kbctl get findings names the Service and the address, and exits with 1', async () => {
-      const { code, stdout } = await world().kbctl(['get', 'findings', '-o', 'json']);
-      const finding = { cluster: CLUSTER, type: 'duplicate', service: 'shop/web-copy', item: '10.0.0.77' };
-      expect(code).toBe(1);
-      expect(JSON.parse(stdout).items).toContainEqual(expect.objectContaining(finding));
-    });
+  test('if two Services have one address, kbctl status prints how to fix it, and both kbctl status and kbctl get findings fail', async () => {
+    for (const name of ['web', 'web-copy']) world().restore(name, '10.0.0.77');
+    await world().runAllLoops();
+    const shown = await world().kbctl(['status', CLUSTER]);
+    expectPrinted(shown, 1, /✗ duplicate: .*10\.0\.0\.77/, 'shop/web-copy');
+    const { code, stdout } = await world().kbctl(['get', 'findings', '-o', 'json']);
+    const finding = { cluster: CLUSTER, type: 'duplicate', service: 'shop/web-copy', item: '10.0.0.77' };
+    expect(code).toBe(1);
+    expect(JSON.parse(stdout).items).toContainEqual(expect.objectContaining(finding));
   });
 }

@@ -1,5 +1,4 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { runOnce } from '../../cli/passes/run-once.ts';
 import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
 import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
@@ -15,14 +14,13 @@ import {
   withOwner,
   withPause,
 } from '../../lib/table/cluster-registration.ts';
-import { claimCluster, type Pause, readCluster } from '../../lib/table/clusters.ts';
+import { claimCluster, type Pause } from '../../lib/table/clusters.ts';
 import { type KeyValueTable, TableError } from '../../lib/table/key-value-table.ts';
 import { isRangeKey } from '../../lib/table/ranges.ts';
 import { withAddresses, withNodePorts } from '../repair/services.ts';
 import { aClusterSpec, aServer } from '../support/a-cluster-spec.ts';
 import { aDispatchWorld, aLoop, type DispatchWorld } from '../support/dispatch-world.ts';
 import { READY } from '../support/endpoints-world.ts';
-import { found } from '../support/found.ts';
 import type { MemoryCluster } from '../support/memory-cluster.ts';
 import { memoryQueue } from '../support/memory-queue.ts';
 
@@ -117,17 +115,6 @@ describe('a running pass', () => {
     },
   );
 });
-
-test.each(LOOPS.map((loop) => ({ id: loop.id, loop })))(
-  'a pass of $id that a user starts writes during a pause',
-  async ({ loop }) => {
-    await pauseAllClusters(world.table, pause());
-    await updateCluster(world.table, 'demo', withPause(pause()));
-    const request = { cluster: found(await readCluster(world.table, 'demo')), loop, dryRun: false };
-    await runOnce({ ...world.environment, ...environment() }, { ...request, evenIfPaused: true });
-    expect(cluster.writes.length + ranges.length).toBeGreaterThan(0);
-  },
-);
 
 describe('a pass with an old cluster list', () => {
   test.each(casesOf(CHANGES))('a pass of $id with an old list writes nothing after $what', async ({ loop, change }) => {

@@ -109,24 +109,24 @@ describe('the figures of a stack', () => {
     ]);
   });
 
-  test('no line about unhealthy clusters is logged while all clusters are healthy', async () => {
-    await world.register({ name: 'well' });
-    await invoke(world.schedule());
-    expect(figures()).toMatchObject({ clustersRegistered: 1, clustersFailing: 0 });
-    expect(world.telemetry.lines.map(({ message }) => message)).toEqual(['invocation ended']);
-  });
+  test.each([
+    ['is registered', []],
+    ['is unhealthy', [{ name: 'well' }]],
+  ])(
+    'while no cluster %s, the figures are recorded, and no line about unhealthy clusters is logged',
+    async (_, clusters) => {
+      await world.register(...clusters);
+      await invoke(world.schedule());
+      expect(figures()).toMatchObject({ clustersRegistered: clusters.length, clustersFailing: 0, clustersOverdue: 0 });
+      expect(world.telemetry.lines.map(({ message }) => message)).toEqual(['invocation ended']);
+    },
+  );
 
   test('during a pause of all clusters, no cluster has a pass, and the figures count all clusters as paused', async () => {
     await world.register({ name: 'a' }, { name: 'b' });
     await pauseAllClusters(world.table, pause());
     expect(await invoke(world.schedule())).toEqual({ passes: 0, failed: 0, skipped: 2 });
     expect(figures()).toMatchObject({ clustersRegistered: 2, clustersPaused: 2 });
-  });
-
-  test('the figures are recorded even if no cluster is registered', async () => {
-    await invoke(world.schedule());
-    expect(figures()).toMatchObject({ clustersRegistered: 0, clustersOverdue: 0 });
-    expect(world.telemetry.counters).toMatchObject({ passes: 0, failures: 0 });
   });
 
   test.each([

@@ -202,13 +202,6 @@ describe('a DynamoDB table behind a faulty network', () => {
     test.each<[string, string, Fault[], number, RegExp]>([
       ['that the table does not receive', 'Unavailable', thrice(dropRequest), 3, ON_TABLE],
       ['that is throttled at every attempt', 'Throttled', throttle(9), 3, ON_TABLE],
-      [
-        'that is denied',
-        'AccessDenied',
-        [serviceError(400, 'AccessDeniedException', 'User: x')],
-        1,
-        /allow dynamodb:PutItem on/,
-      ],
       ['that is invalid', 'Unexpected', [serviceError(400, 'ValidationException', 'No key')], 1, /keys/],
     ])('a put %s fails with %s', async (_, code, faults, tries, message) => {
       const previous = await putNew();
@@ -241,15 +234,23 @@ describe('a DynamoDB table behind a faulty network', () => {
       expect(await table.get(cluster, 'a')).toEqual(item);
     });
 
-    test.each<[string, string, Fault[]]>([
-      ['that keep answering 500', 'Unavailable', thrice(serviceError(500, 'InternalServerError'))],
-      ['with an HTML page as reply', 'Unavailable', thrice(answer(502, '<html>Bad Gateway</html>'))],
-      ['with every reply cut off', 'Unavailable', thrice(cutReply)],
-      ['that are always throttled', 'Throttled', throttle(9)],
-    ])('reads %s fail with %s after three attempts', async (_, code, faults) => {
-      proxy.plan('Query', ...faults);
-      await expect(table.list(cluster, '')).rejects.toMatchObject({ code });
-      expect(attempts('Query')).toBe(3);
+    test.each<[string, 'list' | 'getAll', string, Fault[]]>([
+      ['that keep answering 500', 'list', 'Unavailable', thrice(serviceError(500, 'InternalServerError'))],
+      [
+        'of several items that keep answering 500',
+        'getAll',
+        'Unavailable',
+        thrice(serviceError(500, 'InternalServerError')),
+      ],
+      ['with an HTML page as reply', 'list', 'Unavailable', thrice(answer(502, '<html>Bad Gateway</html>'))],
+      ['with every reply cut off', 'list', 'Unavailable', thrice(cutReply)],
+      ['that are always throttled', 'list', 'Throttled', throttle(9)],
+    ])('reads %s fail after three attempts', async (_, call, code, faults) => {
+      const operation = call === 'list' ? 'Query' : 'BatchGetItem';
+      proxy.plan(operation, ...faults);
+      const read = call === 'list' ? table.list(cluster, '') : table.getAll([{ cluster, key: 'a' }]);
+      await expect(read).rejects.toMatchObject({ code });
+      expect(attempts(operation)).toBe(3);
     });
 
     const unprocessed = JSON.stringify({ Responses: {}, UnprocessedKeys: { [TABLE]: { Keys: [] } } });
@@ -262,11 +263,6 @@ describe('a DynamoDB table behind a faulty network', () => {
       const missing = { cluster, key: 'missing' };
       expect(await table.getAll([missing, { cluster, key: 'a' }])).toEqual([undefined, item]);
       expect(proxy.operations).toEqual(['BatchGetItem', 'GetItem', 'GetItem']);
-    });
-
-    test('a batch that keeps answering 500 fails with Unavailable', async () => {
-      proxy.plan('BatchGetItem', ...thrice(serviceError(500, 'InternalServerError')));
-      await expect(table.getAll([{ cluster, key: 'a' }])).rejects.toMatchObject({ code: 'Unavailable' });
     });
 
     test('reads that time out at every attempt fail with Unavailable', async () => {

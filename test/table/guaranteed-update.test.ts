@@ -139,14 +139,6 @@ describe('guaranteedUpdate', () => {
       const change = (current: Item | undefined) => ({ keep: `there is ${JSON.stringify(current?.value)}` });
       expect(await guaranteedUpdate(table, CLUSTER, KEY, change, options)).toBe('there is 10');
     });
-
-    test('guaranteedUpdate does not repeat a write with an unclear outcome if the caller has just read the item', async () => {
-      const { table, options } = await recentlyRead();
-      const lossy: KeyValueTable = { ...table, put: async () => ({ outcome: 'unclear' }) };
-      await expect(guaranteedUpdate(lossy, CLUSTER, KEY, increment, options)).rejects.toMatchObject({
-        code: 'Contended',
-      });
-    });
   });
 
   test('guaranteedUpdate never repeats a write with an unclear outcome', async () => {

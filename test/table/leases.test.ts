@@ -5,7 +5,7 @@ import { changeLeases, LEASES, readLeases } from '../../lib/table/leases.ts';
 import { storedSize } from '../../lib/table/stored-item.ts';
 import { unwrittenTable } from '../../lib/table/unwritten-table.ts';
 import { won } from '../contract/key-value-table.ts';
-import { AT_ONCE, describeInEachTable } from '../support/each-table.ts';
+import { describeInEachTable } from '../support/each-table.ts';
 import { found } from '../support/found.ts';
 import { memoryTable } from '../support/memory-table.ts';
 import { type LeaseFields, aLease as leaseWith, putLease } from '../support/put-lease.ts';
@@ -20,10 +20,6 @@ function newTable(): KeyValueTable {
 
 function aLease(address: string, fields: Partial<LeaseFields> = {}): Lease {
   return leaseWith({ address, expiresAtMs: NOW_MS + 15_000, ...fields });
-}
-
-function refreshed(address: string, expiresAtMs = NOW_MS + 15_000) {
-  return { address, expiresAtMs } as const;
 }
 
 async function itemIn(table: KeyValueTable): Promise<Item> {
@@ -50,8 +46,8 @@ function before(table: KeyValueTable, meanwhile: () => Promise<unknown>): KeyVal
 describeInEachTable('Leases', (open) => {
   test('a read returns all leases of both families in the byte order of their addresses, including expired ones', async () => {
     const table = await open();
-    for (const address of [B, '2001:db8::1', '10.0.0.10']) await putLease(table, 'c', refreshed(address));
-    await putLease(table, 'c', refreshed(C, NOW_MS - DAY_MS));
+    for (const address of [B, '2001:db8::1', '10.0.0.10']) await putLease(table, 'c', aLease(address));
+    await putLease(table, 'c', aLease(C, { expiresAtMs: NOW_MS - DAY_MS }));
     const { leases } = await readLeases(table, 'c');
     expect(leases.map(({ address }) => address)).toEqual(['10.0.0.10', B, C, '2001:db8::1']);
     expect(leases.map((lease) => isActive(lease, NOW_MS))).toEqual([true, true, false, true]);
@@ -82,20 +78,6 @@ describeInEachTable('Leases', (open) => {
       leases: [aLease(B, { generation: 2 })],
       item: { version: 2 },
     });
-  });
-
-  test('no lease is lost if two agents and a tick write at the same time', async () => {
-    const table = await open();
-    for (const address of [A, B, C]) await putLease(table, 'c', aLease(address));
-    const read = await readLeases(table, 'c');
-    const writers = [changes(aLease(A, { generation: 2 })), changes(aLease(B, { generation: 2 })), changes(aLease(C))];
-    const written = await Promise.all(
-      writers.map(async (own) => (await changeLeases(table, 'c', read, own, AT_ONCE)).written),
-    );
-    expect(written.map((addresses) => [...addresses])).toEqual([[A], [B], [C]]);
-    const { leases, item } = await readLeases(table, 'c');
-    expect(leases.map(({ generation }) => generation)).toEqual([2, 2, 1]);
-    expect(item?.version).toBe(6);
   });
 });
 

@@ -4,14 +4,13 @@ import { pauseAllClusters, updateCluster, withPause } from '../../lib/table/clus
 import { readCluster, readPauseOfAll } from '../../lib/table/clusters.ts';
 import { listFleetNotes, writeSuspect } from '../../lib/table/fleet-notes.ts';
 import type { Item, KeyValueTable, TableValue } from '../../lib/table/key-value-table.ts';
-import { LEASES, readLeases } from '../../lib/table/leases.ts';
+import { readLeases } from '../../lib/table/leases.ts';
 import { readRange, saveRange } from '../../lib/table/ranges.ts';
 import { readRequest, writeRequest } from '../../lib/table/requests.ts';
 import { readRunRecord, writeRunRecord } from '../../lib/table/run-records.ts';
 import { fieldsIn, isList } from '../../lib/table/stored-item.ts';
-import { anAllocateWorld, CLUSTER } from '../support/allocate-world.ts';
 import { found } from '../support/found.ts';
-import { memoryStore, memoryTable } from '../support/memory-table.ts';
+import { memoryTable } from '../support/memory-table.ts';
 import { aLease, type LeaseFields, withdraw } from '../support/put-lease.ts';
 import { recordingTelemetry } from '../support/recording-telemetry.ts';
 import { STORED_FORMS, type StoredForm, storedItem } from './stored-items.ts';
@@ -209,33 +208,4 @@ test('tick messages and count messages are parsed even if they contain fields of
   const messages = bodies.map((body) => ({ body: more(body), isRedelivered: false }));
   const received = { ticks: [tick], interrupted: [], counted: ['demo'] };
   expect(receivedTicks(LOOP, messages, 0, recordingTelemetry())).toEqual(received);
-});
-
-/** Returns a table that writes as a newer release might: each item that it writes, except the leases, has an unknown field. */
-function throughNewer(table: KeyValueTable): KeyValueTable {
-  const withMore = (value: Item['value']) => (Object(value) === value ? { ...Object(value), ...NEWER } : value);
-  return {
-    ...table,
-    put: (item, previous) => table.put(item.key === LEASES ? item : { ...item, value: withMore(item.value) }, previous),
-  };
-}
-
-test("two versions of this project on the same table replay each other's answers and release each other's addresses", async () => {
-  const nowMs = () => 0;
-  const store = memoryStore();
-  const [older, newer] = [memoryTable({ store, nowMs }), throughNewer(memoryTable({ store, nowMs }))];
-  const { ask, taken } = await anAllocateWorld({ table: newer, clock: { nowMs: 0 } });
-  const items = (value: string) => [{ range: 'serviceips', value } as const];
-
-  const first = await ask({ requestId: 'r1', items: items('10.0.0.1') }, newer);
-  expect(await ask({ requestId: 'r1', items: items('10.0.0.1') }, older)).toEqual({ ...first, replayed: true });
-  await ask({ requestId: 'r2', items: items('10.0.0.2') }, older);
-  expect(await ask({ requestId: 'r3', items: items('10.0.0.2') }, newer)).toMatchObject({ outcome: 'refused' });
-  expect(await taken()).toEqual({ '10.0.0.1': 'r1', '10.0.0.2': 'r2' });
-  await ask({ requestId: 'r4', operation: 'release', items: items('10.0.0.1') }, older);
-  await ask({ requestId: 'r5', operation: 'release', items: items('10.0.0.2') }, newer);
-  expect(await taken()).toEqual({});
-
-  await updateCluster(older, CLUSTER, withPause(pause));
-  expect(await readCluster(newer, CLUSTER)).toMatchObject({ paused: pause });
 });
