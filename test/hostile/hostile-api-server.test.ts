@@ -1,12 +1,10 @@
 import { describe, expect, jest, test } from '@jest/globals';
 import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import { listAllServices } from '../../lib/kubernetes/item-reader.ts';
-import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
 import { BytesInFlight, readWhole } from '../../lib/kubernetes/reply-bounds.ts';
-import { ApiServerConnections } from '../../lib/kubernetes/transport.ts';
 import { portOver } from '../kubernetes/port-answering.ts';
 import { afterThisTest } from '../support/after-this-test.ts';
-import { kubeconfigTo } from '../support/kubeconfig-to.ts';
+import { accessTo, transportWith } from '../support/transport-to.ts';
 import { ATTACKS, type Attack } from './attacks.ts';
 import { startHostileApiServer } from './hostile-api-server.ts';
 
@@ -19,9 +17,7 @@ const CALLS = {
 async function portTo(attack: Attack) {
   const server = await startHostileApiServer(attack);
   afterThisTest(server.stop);
-  const connections = new ApiServerConnections();
-  afterThisTest(() => connections.close());
-  const transport = connections.transport(await parseKubeconfig(kubeconfigTo(server.url), 'of the test'));
+  const transport = transportWith(await accessTo(server.url));
   // The timeout is long, so that not the timeout but a limit ends a reply that keeps arriving, even on a busy machine.
   const limit = AbortSignal.timeout(attack.everyMs === undefined ? 600_000 : 20);
   const timeout = jest.spyOn(AbortSignal, 'timeout').mockReturnValue(limit);

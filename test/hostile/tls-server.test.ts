@@ -1,38 +1,26 @@
 import { constants } from 'node:crypto';
 import { createServer } from 'node:tls';
 import { expect, test } from '@jest/globals';
-import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
-import { BytesInFlight, readWhole } from '../../lib/kubernetes/reply-bounds.ts';
-import { ApiServerConnections } from '../../lib/kubernetes/transport.ts';
 import { systemNamespaces } from '../../lib/loops/system-namespaces.ts';
 import { makeAuthority } from '../../local/stand-in/identity.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { aProcess } from '../support/a-process.ts';
 import { afterThisTest } from '../support/after-this-test.ts';
-import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 import { aPassContext } from '../support/pass-context.ts';
 import { portOf } from '../support/serve.ts';
+import { accessTo, textOf, transportWith } from '../support/transport-to.ts';
 import { KEY_UPDATE, portOfServerSending, SESSION_TICKET } from './tls-messages.ts';
 
 const authority = makeAuthority('the attacker');
-const { signal } = new AbortController();
 const EMPTY_REPLY = 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n';
 
 /** Sends a request and returns the status. Keeps the connection until `end`. */
 async function statusOf(port: number, end?: Promise<unknown>): Promise<number> {
-  const url = `https://127.0.0.1:${port}`;
-  const connections = new ApiServerConnections();
-  const transport = connections.transport(
-    await parseKubeconfig(kubeconfigTo(url, { ca: authority.ca }), 'of the test'),
-  );
-  try {
-    const { status, body } = await transport({ method: 'GET', path: '/', headers: {} }, signal);
-    await readWhole(body, url, new BytesInFlight());
-    await end;
-    return status;
-  } finally {
-    await connections.close();
-  }
+  const transport = transportWith(await accessTo(`https://127.0.0.1:${port}`, authority));
+  const { status, body } = await transport({ method: 'GET', path: '/', headers: {} }, new AbortController().signal);
+  await textOf(body);
+  await end;
+  return status;
 }
 
 function serverWithChainOf(certificates: number) {
@@ -60,7 +48,7 @@ test('a certificate chain that does not verify is verified once per probe, and a
   });
   const url = `https://127.0.0.1:${await portOf(server)}`;
   const { ca } = makeAuthority('another');
-  const access = await aProcess(() => parseKubeconfig(kubeconfigTo(url, { ca }), 'of the test')).connect();
+  const access = await aProcess(() => accessTo(url, { ca })).connect();
   expect(await access.probe({ url, authenticate: false })).toMatchObject({ kind: 'tlsFailure' });
   expect(handshakes).toBe(1);
   const names = Array.from({ length: 20 }, (_, index) => `system-${index}`);

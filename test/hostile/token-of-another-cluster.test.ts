@@ -1,11 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
 import { probeAddresses, resolveAddresses } from '../../lib/api-servers/probe-addresses.ts';
 import { webIdentityAccess } from '../../lib/kubernetes/credentials.ts';
-import { httpsProber } from '../../lib/kubernetes/https-prober.ts';
 import { makeAuthority } from '../../local/stand-in/identity.ts';
 import { aClusterSpec, aServer } from '../support/a-cluster-spec.ts';
 import { afterThisTest } from '../support/after-this-test.ts';
 import { startFaultServer } from '../support/api-fault-server.ts';
+import { proberWith } from '../support/transport-to.ts';
 
 const authority = makeAuthority('of the attacker');
 const certificateAuthorityData = Buffer.from(authority.ca).toString('base64');
@@ -25,7 +25,7 @@ async function authorizationSeen(
   const spec = { ...base, service: { ...base.service, securePort: Number(new URL(attacker.url).port) } };
   const access = await webIdentityAccess({ server, certificateAuthorityData }, async () => TOKEN, {});
   const { addresses } = await resolveAddresses(spec, async () => undefined, []);
-  await probeAddresses(addresses, httpsProber({ access, deadline: signal, userAgent: 'test' }), signal);
+  await probeAddresses(addresses, proberWith(access), signal);
   return attacker.requests.map(({ headers }) => headers['authorization']);
 }
 

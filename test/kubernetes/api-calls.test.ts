@@ -3,12 +3,10 @@ import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
 import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import type { HttpReply } from '../../lib/kubernetes/http-client.ts';
 import { listAllServices } from '../../lib/kubernetes/item-reader.ts';
-import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
-import { ApiServerConnections } from '../../lib/kubernetes/transport.ts';
 import { type CertifiedKey, makeAuthority } from '../../local/stand-in/identity.ts';
 import { afterThisTest } from '../support/after-this-test.ts';
 import { startFaultServer } from '../support/api-fault-server.ts';
-import { kubeconfigTo } from '../support/kubeconfig-to.ts';
+import { accessTo, transportWith } from '../support/transport-to.ts';
 import { failed, portAnswering, portOver, ref, reply, service } from './port-answering.ts';
 
 const SERVER = 'https://10.0.0.1:6443';
@@ -64,9 +62,8 @@ test.each([
   ['details.causes is a map', { causes: {} }],
   ['details.retryAfterSeconds is a fraction', { retryAfterSeconds: 1.5 }],
 ])('the message and the reason of a Status are read although %s', async (_, details) => {
-  const { port } = portAnswering(
-    reply(409, { kind: 'Status', apiVersion: 'v1', reason: 'Conflict', message: 'x', details }),
-  );
+  const status = { kind: 'Status', apiVersion: 'v1', reason: 'Conflict', message: 'x', details };
+  const { port } = portAnswering(reply(409, status));
   await expect(port.update(service)).resolves.toMatchObject({ outcome: 'conflict' });
 });
 
@@ -80,11 +77,8 @@ describe.each<[string, HttpReply | Error]>([
     const random = jest.spyOn(Math, 'random').mockReturnValue(0);
     afterThisTest(() => random.mockRestore());
     const { port, requests, waits } = portAnswering(answer);
-    await expect(call(port)).rejects.toMatchObject({
-      code: 'Unavailable',
-      message: expect.stringContaining(SERVER),
-      server: SERVER,
-    });
+    const message = expect.stringContaining(SERVER);
+    await expect(call(port)).rejects.toMatchObject({ code: 'Unavailable', message, server: SERVER });
     expect(requests).toHaveLength(5);
     expect(waits).toEqual([100, 200, 400, 800]);
   });
@@ -110,18 +104,17 @@ describe('a reply with an object or list that was not requested', () => {
     await expect(call(portAnswering(answer).port)).rejects.toMatchObject({ code: 'MalformedReply' });
   });
 
-  test.each(calls.filter(([name]) => name === 'list' || name === 'services'))(
-    'the call %s refuses a reply with only a part of the list as malformed',
-    async (_name, call) => {
-      const metadata = { resourceVersion: '9', continue: 'to/ken' };
-      const { port, requests } = portAnswering(listOf('ServiceList', { metadata }));
-      await expect(call(port)).rejects.toMatchObject({
-        code: 'MalformedReply',
-        message: expect.stringMatching(/a part of the list where all of it was requested/),
-      });
-      expect(requests.map(({ path }) => path)).toEqual([expect.not.stringMatching(/limit|continue/)]);
-    },
-  );
+  const lists = [
+    ['list', list],
+    ['services', listAllServices],
+  ] as const;
+  test.each(lists)('the call %s refuses a reply with only a part of the list as malformed', async (_name, call) => {
+    const metadata = { resourceVersion: '9', continue: 'to/ken' };
+    const { port, requests } = portAnswering(listOf('ServiceList', { metadata }));
+    const message = expect.stringContaining('a part of the list where all of it was requested');
+    await expect(call(port)).rejects.toMatchObject({ code: 'MalformedReply', message });
+    expect(requests.map(({ path }) => path)).toEqual([expect.not.stringMatching(/limit|continue/)]);
+  });
 });
 
 describe('429', () => {
@@ -146,23 +139,17 @@ describe('429', () => {
 
   test('a call fails at once if the server requests a wait that would end after the deadline of the pass', async () => {
     const { port, waits } = portAnswering(waiting('120'));
-    await expect(port.get(ref)).rejects.toMatchObject({
-      code: 'Throttled',
-      message: expect.stringMatching(/priority level|longer intervals/),
-    });
+    const message = expect.stringMatching(/priority level|longer intervals/);
+    await expect(port.get(ref)).rejects.toMatchObject({ code: 'Throttled', message });
     expect(waits).toEqual([]);
   });
 });
 
 test('a call sends no request after the deadline of the pass', async () => {
-  const sent: unknown[] = [];
-  const transport = async (request: unknown) => {
-    sent.push(request);
-    return reply(200, service);
-  };
+  const transport = jest.fn(async () => reply(200, service));
   const port = portOver(transport, { deadline: AbortSignal.abort() });
   await expect(port.get(ref)).rejects.toMatchObject({ code: 'DeadlineExceeded', server: SERVER });
-  expect(sent).toEqual([]);
+  expect(transport).not.toHaveBeenCalled();
 });
 
 test.each<[string, string, (port: ClusterPort) => Promise<unknown>, HttpReply | Error, HttpReply]>([
@@ -228,9 +215,8 @@ test('an attempt that gets no answer is ended by the timeout of one attempt, and
 });
 
 test('a call does not retry a connection that timed out, because more attempts would take time from other clusters', async () => {
-  const { port, requests } = portAnswering(
-    Object.assign(new Error('no connection within 3000 ms'), { code: 'CONNECT_TIMEOUT' }),
-  );
+  const timedOut = Object.assign(new Error('no connection within 3000 ms'), { code: 'CONNECT_TIMEOUT' });
+  const { port, requests } = portAnswering(timedOut);
   await expect(port.get(ref)).rejects.toMatchObject({ code: 'Unavailable' });
   expect(requests).toHaveLength(1);
 });
@@ -241,13 +227,10 @@ describe('TLS', () => {
   /** Returns a Kubernetes client for a server that has this certificate and answers with the Service. */
   async function portTo(tls: CertifiedKey, cluster: object = {}) {
     const server = await startFaultServer(() => ({ body: service }), tls);
-    const connections = new ApiServerConnections();
     afterThisTest(server.stop);
-    afterThisTest(() => connections.close());
-    const text = kubeconfigTo(server.url, { ca: authority.ca, cluster, user: { token: 'secret' } });
-    const access = await parseKubeconfig(text, 'of the test');
+    const access = await accessTo(server.url, { ca: authority.ca, cluster, user: { token: 'secret' } });
     const waits: number[] = [];
-    const port = portOver(connections.transport(access), { sleep: async (ms) => void waits.push(ms) });
+    const port = portOver(transportWith(access), { sleep: async (ms) => void waits.push(ms) });
     return { server, port, waits };
   }
 
@@ -263,35 +246,30 @@ describe('TLS', () => {
     ['that expired', authority.issue(['127.0.0.1'], 2021)],
   ])('the client sends nothing to a server with a certificate %s, and does not retry', async (_, certified) => {
     const { port, server, waits } = await portTo(certified);
-    await expect(port.get(ref)).rejects.toMatchObject({
-      code: 'TlsFailure',
-      server: SERVER,
-      message: expect.stringMatching(/certificate-authority-data.*tls-server-name/),
-    });
-    expect(server.requests).toEqual([]);
-    expect(waits).toEqual([]);
+    const message = expect.stringMatching(/certificate-authority-data.*tls-server-name/);
+    await expect(port.get(ref)).rejects.toMatchObject({ code: 'TlsFailure', server: SERVER, message });
+    expect([server.requests, waits]).toEqual([[], []]);
   });
 });
 
-const notServed = 'the server could not find the requested resource';
-const NAMESPACE_REF = { kind: 'Namespace', name: 'kube-system' } as const;
-const CIDR_REF = { kind: 'ServiceCIDR', name: 'kubernetes' } as const;
+const notFound: readonly (readonly [string, HttpReply])[] = [
+  ['a text', raw(404, '404 page not found\n')],
+  ['a Status about the path', failed(404, 'NotFound', 'the server could not find the requested resource')],
+];
 
 test.each([
-  ['a text', raw(404, '404 page not found\n')],
-  ['a Status about the path', failed(404, 'NotFound', notServed)],
+  ...notFound,
   ['a Status of another version', reply(404, { kind: 'Status', apiVersion: 'v2', code: 404, reason: 'NotFound' })],
 ])('a 404 with %s does not mean that a Namespace is absent, because every server has Namespaces', async (_, answer) => {
-  await expect(portAnswering(answer).port.get(NAMESPACE_REF)).rejects.toMatchObject({
+  await expect(portAnswering(answer).port.get({ kind: 'Namespace', name: 'kube-system' })).rejects.toMatchObject({
     code: expect.stringMatching(/^(Rejected|MalformedReply)$/),
     message: expect.stringContaining('server URL in the kubeconfig'),
   });
 });
 
-test.each([
-  ['a text', raw(404, '404 page not found\n')],
-  ['a Status about the path', failed(404, 'NotFound', notServed)],
-  ['a Status about the object', failed(404, 'NotFound')],
-])('a 404 with %s means that a ServiceCIDR is absent, because older servers do not have them', async (_, answer) => {
-  await expect(portAnswering(answer).port.get(CIDR_REF)).resolves.toBeUndefined();
-});
+test.each([...notFound, ['a Status about the object', failed(404, 'NotFound')]])(
+  'a 404 with %s means that a ServiceCIDR is absent, because older servers do not have them',
+  async (_, answer) => {
+    await expect(portAnswering(answer).port.get({ kind: 'ServiceCIDR', name: 'kubernetes' })).resolves.toBeUndefined();
+  },
+);

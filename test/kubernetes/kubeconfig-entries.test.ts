@@ -1,18 +1,15 @@
 import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
-import { createServer } from 'node:https';
 import { join } from 'node:path';
 import { describe, expect, jest, test } from '@jest/globals';
 import { stringify } from 'yaml';
-import { httpsProber } from '../../lib/kubernetes/https-prober.ts';
 import { loadKubeconfigFile, parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
-import { BytesInFlight, readWhole } from '../../lib/kubernetes/reply-bounds.ts';
-import { ApiServerConnections } from '../../lib/kubernetes/transport.ts';
 import { type PluginTerminal, pluginRunner } from '../../local/kubeconfig-plugins.ts';
 import { makeAuthority } from '../../local/stand-in/identity.ts';
-import { kubeconfigTo } from '../support/kubeconfig-to.ts';
-import { portOf } from '../support/serve.ts';
+import { afterThisTest } from '../support/after-this-test.ts';
+import { serve } from '../support/serve.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
+import { accessTo, proberWith, textOf, transportWith } from '../support/transport-to.ts';
 
 const SERVER = 'https://10.0.0.1:6443';
 const { signal } = new AbortController();
@@ -101,26 +98,16 @@ describe('the CA of a kubeconfig', () => {
   ];
 
   async function answersOf(identity: typeof served, ca: string) {
-    const server = createServer(identity, (_, response) => response.end('ok'));
-    const url = `https://127.0.0.1:${await portOf(server)}`;
-    const connections = new ApiServerConnections();
-    try {
-      const access = await accessOf(kubeconfigTo(url, { ca }));
-      const request = connections.transport(access)({ method: 'GET', path: '/', headers: {} }, signal);
-      const status = await request.then(
-        async ({ status, body }) => {
-          await readWhole(body, url, new BytesInFlight());
-          return status;
-        },
-        () => 'refused',
-      );
-      const probe = httpsProber({ access, deadline: signal, userAgent: 'test' });
-      const { kind } = await probe({ url: `${url}/readyz`, authenticate: false });
-      return { status, kind };
-    } finally {
-      await connections.close();
-      server.close();
-    }
+    const { url, close } = await serve((_, response) => response.end('ok'), identity);
+    afterThisTest(close);
+    const access = await accessTo(url, { ca });
+    const request = transportWith(access)({ method: 'GET', path: '/', headers: {} }, signal);
+    const status = await request.then(
+      async ({ status, body }) => ((await textOf(body)) === 'ok' ? status : 'another body'),
+      () => 'refused',
+    );
+    const { kind } = await proberWith(access)({ url: `${url}/readyz`, authenticate: false });
+    return { status, kind };
   }
 
   test.each([

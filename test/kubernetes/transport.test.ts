@@ -5,33 +5,25 @@ import { createServer, type LookupFunction, Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, jest, test } from '@jest/globals';
-import type { HttpReply } from '../../lib/kubernetes/http-client.ts';
-import { httpsProber } from '../../lib/kubernetes/https-prober.ts';
-import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
+import type { ApiServerAccess } from '../../lib/kubernetes/kubeconfig.ts';
 import { describeNetworkError, networkFaultOf } from '../../lib/kubernetes/network-fault.ts';
-import { BytesInFlight, readWhole } from '../../lib/kubernetes/reply-bounds.ts';
 import { ApiServerConnections } from '../../lib/kubernetes/transport.ts';
 import { makeAuthority } from '../../local/stand-in/identity.ts';
 import { startHostileApiServer } from '../hostile/hostile-api-server.ts';
 import { afterThisTest } from '../support/after-this-test.ts';
 import { startFaultServer } from '../support/api-fault-server.ts';
 import { eventually } from '../support/eventually.ts';
-import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 import { portOf, serve } from '../support/serve.ts';
 import { startSilentServer } from '../support/silent-server.ts';
+import { accessTo, proberWith, textOf, transportWith } from '../support/transport-to.ts';
 
 const signal = new AbortController().signal;
 const GET = { method: 'GET', path: '/', headers: {} } as const;
+const OK = 'HTTP/1.1 200 OK\r\n';
 
-function kubeconfigFor(server: string) {
-  return parseKubeconfig(kubeconfigTo(server), 'of the test');
-}
-
-async function transportTo(url: string, stop?: () => Promise<void>, kubeconfigOf = kubeconfigFor) {
-  const connections = new ApiServerConnections();
+async function transportTo(url: string, stop?: () => Promise<void>, changed: Partial<ApiServerAccess> = {}) {
   if (stop !== undefined) afterThisTest(stop);
-  afterThisTest(() => connections.close());
-  return connections.transport(await kubeconfigOf(url));
+  return transportWith({ ...(await accessTo(url)), ...changed });
 }
 
 async function serverAndTransport(prefix = '') {
@@ -63,16 +55,12 @@ async function startHelloServer() {
   return { hello, url: `https://127.0.0.1:${port}` };
 }
 
-async function text(body: HttpReply['body']): Promise<string> {
-  return new TextDecoder().decode(await readWhole(body, 'the test', new BytesInFlight()));
-}
-
 test('a transport sends the request unchanged and returns the whole reply', async () => {
   const { server, transport } = await serverAndTransport();
   const headers = { 'content-type': 'application/json', accept: 'a/b' };
   const reply = await transport({ method: 'PUT', path: '/api/v1/x?y=z', headers, body: '{"a":"é"}' }, signal);
   expect(reply).toMatchObject({ status: 202, headers: { 'x-odd': 'yes' } });
-  expect(await text(reply.body)).toBe('done');
+  expect(await textOf(reply.body)).toBe('done');
   expect(server.requests[0]).toMatchObject({ method: 'PUT', path: '/api/v1/x?y=z', headers, body: '{"a":"é"}' });
 });
 
@@ -90,7 +78,7 @@ test('a reply whose body makes no progress for 20 seconds fails', async () => {
   expect(limited).toHaveLength(1);
   // The time limit is that of Node's own timer, which no fake clock advances.
   for (const socket of limited as Socket[]) socket.emit('timeout');
-  await expect(text(body)).rejects.toThrow('the reply made no progress for 20000 ms');
+  await expect(textOf(body)).rejects.toThrow('the reply made no progress for 20000 ms');
 });
 
 test('a transport puts the path of the server URL before the path of the request', async () => {
@@ -113,16 +101,10 @@ test.each([
   });
   const port = await portOf(server);
   const lookup: LookupFunction = (_host, _options, callback) => callback(null, [{ address: '127.0.0.1', family: 4 }]);
-  const transport = await transportTo(
-    `https://${host}:${port}`,
-    async () => void server.close(),
-    async (url) => ({
-      ...(await parseKubeconfig(kubeconfigTo(url, { ca, cluster }), 'of the test')),
-      lookup,
-    }),
-  );
-  const { body } = await transport(GET, signal);
-  expect(await text(body)).toBe('done');
+  afterThisTest(() => server.close());
+  const access = await accessTo(`https://${host}:${port}`, { ca, cluster });
+  const { body } = await transportWith({ ...access, lookup })(GET, signal);
+  expect(await textOf(body)).toBe('done');
   expect(names).toEqual(['api.example.com']);
 });
 
@@ -138,9 +120,9 @@ test('twenty passes use at most four connections to one server, because later pa
   afterThisTest(server.stop);
   afterThisTest(() => connections.close());
   for (let pass = 0; pass < 20; pass += 1) {
-    const transport = connections.transport(await kubeconfigFor(server.url));
+    const transport = connections.transport(await accessTo(server.url));
     const { body } = await transport({ ...GET, path: '/api' }, signal);
-    expect(await text(body)).toBe('done');
+    expect(await textOf(body)).toBe('done');
   }
   expect(server.connections()).toBeLessThanOrEqual(4);
 });
@@ -159,37 +141,33 @@ test('the pieces of a reply that arrives byte by byte are joined', async () => {
 describe('a request for a list', () => {
   const LIST = Buffer.from(randomBytes(400_000).toString('hex'));
 
-  async function listFrom(body: Uint8Array, kubeconfigOf = kubeconfigFor) {
+  async function listFrom(body: Uint8Array, changed: Partial<ApiServerAccess> = {}) {
     const server = await startFaultServer(() => ({ headers: { 'content-encoding': 'gzip' }, body }));
-    const transport = await transportTo(server.url, server.stop, kubeconfigOf);
+    const transport = await transportTo(server.url, server.stop, changed);
     return { server, list: () => transport({ ...GET, streamed: true }, signal), get: () => transport(GET, signal) };
   }
 
   test('a request for a list accepts gzip, and other requests do not', async () => {
     const { server, list, get } = await listFrom(gzipSync(LIST));
-    expect(await text((await list()).body)).toBe(LIST.toString());
-    await readWhole((await get()).body, 'the test', new BytesInFlight());
+    expect(await textOf((await list()).body)).toBe(LIST.toString());
+    await textOf((await get()).body);
     expect(server.requests.map(({ headers }) => headers['accept-encoding'])).toEqual(['gzip', undefined]);
   });
 
   test('a credential in a gzip reply is masked', async () => {
     const token = randomUUID();
     const authHeaders = async () => ({ Authorization: `Bearer ${token}` });
-    const withToken = async (url: string) => ({ ...(await kubeconfigFor(url)), authHeaders });
-    const { list } = await listFrom(gzipSync(`Bearer ${token} is refused`), withToken);
-    expect(await text((await list()).body)).toMatch(/^Bearer [^-]+ is refused$/);
+    const { list } = await listFrom(gzipSync(`Bearer ${token} is refused`), { authHeaders });
+    expect(await textOf((await list()).body)).toMatch(/^Bearer [^-]+ is refused$/);
   });
 
   test('the read of a gzip reply fails with the error of the connection if the connection breaks', async () => {
     const server = await startHostileApiServer({
-      wire: () => [
-        Buffer.from('HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 900000\r\n\r\n'),
-        gzipSync(LIST),
-      ],
+      wire: () => [Buffer.from(`${OK}content-encoding: gzip\r\ncontent-length: 900000\r\n\r\n`), gzipSync(LIST)],
     });
     const transport = await transportTo(server.url, server.stop);
     const { body } = await transport({ ...GET, streamed: true }, signal);
-    await expect(text(body)).rejects.toMatchObject({ code: 'ECONNRESET' });
+    await expect(textOf(body)).rejects.toMatchObject({ code: 'ECONNRESET' });
   });
 
   test('a request for a list releases its connection if the reader stops early', async () => {
@@ -208,8 +186,7 @@ test('a server cannot select a cipher that slows down the handshake', async () =
   const { hello, url } = await startHelloServer();
   const transport = await transportTo(url);
   await transport(GET, signal).catch(() => undefined);
-  const access = await kubeconfigFor(url);
-  await httpsProber({ access, deadline: signal, userAgent: 'test' })({ url, authenticate: false });
+  await proberWith(await accessTo(url))({ url, authenticate: false });
   expect(hello).toHaveLength(2);
   for (const suites of hello) {
     expect(suites).toContain('c02b');
@@ -217,9 +194,13 @@ test('a server cannot select a cipher that slows down the handshake', async () =
   }
 });
 
-test('a request fails if its connection is not established within 3 s', async () => {
+function useFakeTimers(): void {
   jest.useFakeTimers({ advanceTimers: false, doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask'] });
   afterThisTest(() => jest.useRealTimers());
+}
+
+test('a request fails if its connection is not established within 3 s', async () => {
+  useFakeTimers();
   const silent = await startSilentServer();
   const transport = await transportTo(`https://${silent.authority}`, silent.close);
   const reply = transport(GET, signal);
@@ -230,15 +211,14 @@ test('a request fails if its connection is not established within 3 s', async ()
 });
 
 test('a request that waits for a connection in use is not ended by the timeout of new connections', async () => {
-  jest.useFakeTimers({ advanceTimers: false, doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask'] });
-  afterThisTest(() => jest.useRealTimers());
+  useFakeTimers();
   const authority = makeAuthority('the cluster');
   const react = ({ path }: { path: string }) => (path === '/hang' ? { hang: true } : { body: 'done' });
   const server = await startFaultServer(react, authority.issue(['127.0.0.1']));
-  const trusting = (url: string) => parseKubeconfig(kubeconfigTo(url, authority), 'of the test');
-  const transport = await transportTo(server.url, server.stop, trusting);
+  afterThisTest(server.stop);
+  const transport = transportWith(await accessTo(server.url, authority));
   const deadline = new AbortController();
-  const get = async (path: string) => text((await transport({ ...GET, path }, deadline.signal)).body);
+  const get = async (path: string) => textOf((await transport({ ...GET, path }, deadline.signal)).body);
   const first = ['/1', '/2', '/3', '/4'].map(get);
   const last = get('/hang');
   const ended = expect(last).rejects.toThrow('the pass has ended');
@@ -253,13 +233,13 @@ test('a request that waits for a connection in use is not ended by the timeout o
 
 test('a connection on which the server sends bytes without a request is not kept', async () => {
   const server = await startHostileApiServer({
-    wire: () => [Buffer.from('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'), Buffer.from('HTTP/1.1 200 OK\r\n\r\n')],
+    wire: () => [Buffer.from(`${OK}content-length: 2\r\n\r\nok`), Buffer.from(`${OK}\r\n`)],
     everyMs: 1,
   });
   const transport = await transportTo(server.url, server.stop);
   for (let request = 0; request < 3; request += 1) {
     const { body } = await transport(GET, signal);
-    expect(await text(body)).toBe('ok');
+    expect(await textOf(body)).toBe('ok');
     await eventually(() => expect(server.connections()).toBe(0));
   }
 });

@@ -1,17 +1,17 @@
 import { describe, expect, test } from '@jest/globals';
-import type { ServiceObject } from '../../lib/cluster/published-objects.ts';
+import { SERVICE_REF as SERVICE, type ServiceObject } from '../../lib/cluster/published-objects.ts';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import { A, type EndpointsWorld, settled, worldOf } from '../support/endpoints-world.ts';
+import { found } from '../support/found.ts';
 import { turnHooksOff, type WriteAnswer } from '../support/memory-cluster.ts';
+import { stockCidr } from '../support/stock-objects.ts';
 
-const SERVICE = { kind: 'Service', namespace: 'default', name: 'kubernetes' } as const;
 const SERVICE_CIDR = { kind: 'ServiceCIDR', name: 'kubernetes' } as const;
 
 /** Changes the type of the Service as another writer. */
 function makeNodePort({ cluster }: EndpointsWorld): void {
-  const { name, namespace } = SERVICE;
-  const spec = { ...cluster.find<ServiceObject>(SERVICE)?.spec, type: 'NodePort' };
-  cluster.place({ apiVersion: 'v1', kind: 'Service', metadata: { name, namespace }, spec } as ServiceObject);
+  const service = found(cluster.find<ServiceObject>(SERVICE));
+  cluster.place({ ...service, spec: { ...service.spec, type: 'NodePort' } });
 }
 
 /** Makes each write of the Service have this outcome. */
@@ -79,14 +79,7 @@ describe('the kubernetes Service of a cluster', () => {
 
   test('if another Service has the address of the kubernetes Service, the tick reports the message of the API server and does not retry', async () => {
     const world = worldOf(A);
-    const metadata = { name: 'kubernetes' };
-    const cidr = {
-      apiVersion: 'networking.k8s.io/v1',
-      kind: 'ServiceCIDR',
-      metadata,
-      spec: { cidrs: ['10.0.0.0/24'] },
-    };
-    world.cluster.place(cidr);
+    world.cluster.place(stockCidr('10.0.0.0/24'));
     const message = 'spec.clusterIPs: Invalid value: ["10.0.0.1"]: failed to allocate IP 10.0.0.1: already allocated';
     answerService(world, { outcome: 'invalid', message });
     const pause = () => Promise.reject(new Error('there is nothing to wait for'));

@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
+import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
 import {
   ENDPOINTS_REF,
   type EndpointSliceObject,
@@ -11,12 +12,22 @@ import {
   sliceRef,
 } from '../../lib/cluster/published-objects.ts';
 import { anEndpoints, aSlice, HTTPS } from '../support/an-endpoints.ts';
-import { A, B, dualWorldOf, type EndpointsWorld, READY, settled, V6, worldOf } from '../support/endpoints-world.ts';
+import {
+  A,
+  B,
+  dualWorldOf,
+  type EndpointsWorld,
+  READY,
+  SHUTTING_DOWN,
+  settled,
+  V6,
+  worldOf,
+} from '../support/endpoints-world.ts';
 import { found } from '../support/found.ts';
 
 const FOREIGN = { kind: 'EndpointSlice', namespace: 'default', name: 'kubernetes-x7k2p' } as const;
+const STRANGER = '10.0.0.9';
 const MIRRORED = 'endpointslicemirroring-controller.k8s.io';
-
 const LABELS = { [SERVICE_NAME_LABEL]: 'kubernetes', [MANAGED_BY_LABEL]: MIRRORED };
 const PRUNE = { endpoints: { prune: true } };
 
@@ -25,7 +36,7 @@ const pruning = (...addresses: readonly string[]) => settled(worldOf(...addresse
 async function addForeign({ cluster, nowMs }: EndpointsWorld, addressType = 'IPv4'): Promise<void> {
   const managedFields = [{ manager: 'kube-controller-manager', time: new Date(nowMs).toISOString() }];
   const metadata = { ...FOREIGN, labels: LABELS, managedFields };
-  await cluster.port.create({ ...aSlice(['10.0.0.9']), addressType, metadata });
+  await cluster.port.create({ ...aSlice([STRANGER]), addressType, metadata });
 }
 
 async function writeSubsets(world: EndpointsWorld, subsets: readonly EndpointSubset[]): Promise<void> {
@@ -36,6 +47,70 @@ async function writeSubsets(world: EndpointsWorld, subsets: readonly EndpointSub
 function isForeignThere(world: EndpointsWorld): boolean {
   return world.cluster.find<EndpointSliceObject>(FOREIGN) !== undefined;
 }
+
+/** Writes these addresses to the Endpoints and the slice, as another owner of the endpoints does. */
+function overwrite(world: EndpointsWorld, ...addresses: readonly string[]): void {
+  world.cluster.place(anEndpoints(addresses), 'kube-apiserver');
+  world.cluster.place(aSlice(addresses), 'kube-apiserver');
+}
+
+/** Runs ticks, each after a write of the other owner. Returns the seconds at which the ticks wrote. */
+async function contest(world: EndpointsWorld, ticks: number, ...addresses: readonly string[]): Promise<number[]> {
+  const startMs = world.nowMs;
+  const writtenAt: number[] = [];
+  for (let tick = 0; tick < ticks; tick++) {
+    overwrite(world, ...addresses);
+    await world.tick();
+    if (world.cluster.writes.length > 0) writtenAt.push((world.nowMs - startMs) / 1000);
+  }
+  return writtenAt;
+}
+
+describe('endpoints with another writer', () => {
+  test.each<[string, KubernetesObject]>([
+    ['the subsets', anEndpoints([STRANGER, A])],
+    ['the endpoints of the slice', aSlice([STRANGER])],
+  ])('the tick reports a field manager that changes %s again after the tick corrected them', async (_, object) => {
+    const world = await settled(worldOf(A, B));
+    world.cluster.place(object, 'kubectl');
+    await world.tick();
+    world.cluster.place(object, 'kubectl');
+    const report = await world.tick();
+    expect(report.findings).toMatchObject([{ type: 'twoOwners', item: 'kubectl' }]);
+    expect(report.findings[0]?.message).toContain('kubectl changed what was written here');
+    expect(world.cluster.writes).toEqual([]);
+  });
+
+  test('the deletion of the Endpoints together with their Service does not count as a change by another writer', async () => {
+    const world = await settled(worldOf(A, B));
+    world.cluster.place(anEndpoints([A, B, STRANGER]), 'kubectl');
+    await world.tick();
+    for (const kind of ['Service', 'Endpoints', 'EndpointSlice'] as const) {
+      world.cluster.remove({ kind, namespace: 'default', name: 'kubernetes' });
+    }
+    const { findings } = await world.tick();
+    expect(findings).toEqual([]);
+    expect(world.published()).toEqual([A, B]);
+  });
+
+  test('during a contest, the tick corrects the endpoints at once if the other writer empties them', async () => {
+    const world = await settled(worldOf(A, B));
+    await world.answer(SHUTTING_DOWN, B).tick();
+    // The next correction of a harmless change would be 70 s after the first write of the other owner.
+    expect(await contest(world, 5, A, STRANGER)).toEqual([10, 30]);
+    expect(await contest(world, 1)).toEqual([10]);
+    expect(world.published()).toEqual([A]);
+  });
+
+  test('during a contest, each tick corrects the slice if the other writer changes its port', async () => {
+    const world = await settled(worldOf(A, B));
+    for (let tick = 0; tick < 6; tick++) {
+      world.cluster.place(aSlice([A, B], [{ ...HTTPS, port: 1 }]), 'kubectl');
+      await world.tick();
+      expect(world.cluster.find<EndpointSliceObject>(SLICE_REF)?.ports).toMatchObject([{ port: 6443 }]);
+    }
+  });
+});
 
 describe('endpoints.prune: true', () => {
   test('a slice of another writer is deleted once, without a finding', async () => {
@@ -57,7 +132,7 @@ describe('endpoints.prune: true', () => {
     async ({ ref, ...expected }) => {
       const world = await settled(dualWorldOf(A, V6).change(PRUNE));
       world.cluster.remove(ref);
-      world.cluster.place({ ...aSlice(['10.0.0.9']), addressType: 'FQDN', metadata: { ...ref, labels: LABELS } });
+      world.cluster.place({ ...aSlice([STRANGER]), addressType: 'FQDN', metadata: { ...ref, labels: LABELS } });
       await world.tick();
       expect(world.cluster.find(ref)).toMatchObject(expected);
       expect(await world.tick()).toMatchObject({ changes: [], findings: [] });
@@ -66,7 +141,7 @@ describe('endpoints.prune: true', () => {
 
   test("prune removes another writer's addresses that are not ready", async () => {
     const world = await pruning(A);
-    await writeSubsets(world, [{ addresses: [{ ip: A }], notReadyAddresses: [{ ip: '10.0.0.9' }], ports: [HTTPS] }]);
+    await writeSubsets(world, [{ addresses: [{ ip: A }], notReadyAddresses: [{ ip: STRANGER }], ports: [HTTPS] }]);
     await world.tick();
     const after = world.cluster.find<EndpointsObject>(ENDPOINTS_REF)?.subsets;
     expect(sameJson(after, anEndpoints([A]).subsets)).toBe(true);
