@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
+import type { ProbeReply } from '../../../lib/cluster/probe-reply.ts';
 import { A, B, type EndpointsWorld, READY, SILENT, worldOf } from '../../support/endpoints-world.ts';
 
 function aWorld(): EndpointsWorld {
@@ -33,26 +34,26 @@ describe('an API server with an agent', () => {
     expect(world.published()).toEqual([A, B]);
   });
 
-  test('if the API server does not answer, its agent leaves an active lease unchanged, and records in a withdrawn lease that the server was down', async () => {
+  test.each<[string, ProbeReply]>([
+    ['gets no answer', SILENT],
+    ['has no result', { kind: 'unknown', message: 'the probe was ended' }],
+  ])('an agent whose probe %s does not change an active lease', async (_, reply) => {
+    const world = aWorld();
+    await world.heartbeat(B);
+    const before = await world.lease(B);
+    const { state } = await world.heartbeat(B, { probe: async () => reply });
+    expect([state, await world.lease(B)]).toEqual(['down', before]);
+  });
+
+  test('an agent records in a withdrawn lease that its API server was down, and ends the withdrawal when the server answers', async () => {
     const world = aWorld();
     await world.heartbeat(B);
     await world.tick();
-    const before = await world.lease(B);
-    const silent = { probe: async () => SILENT };
-    expect([(await world.heartbeat(B, silent)).state, await world.lease(B)]).toEqual(['down', before]);
     await world.deregister({ address: B });
-    expect((await world.heartbeat(B)).state).toBe('withdrawn');
-    expect((await world.heartbeat(B, silent)).state).toBe('withdrawn');
-    expect(await world.lease(B)).toMatchObject({ source: 'agent', seenDown: true });
+    for (const probe of [async () => READY, async () => SILENT]) {
+      expect((await world.heartbeat(B, { probe })).state).toBe('withdrawn');
+    }
     expect((await world.heartbeat(B)).state).toBe('active');
-  });
-
-  test('an agent whose probe has no result does not change the lease', async () => {
-    const world = aWorld();
-    await world.heartbeat(B);
-    const before = await world.lease(B);
-    const probe = async () => ({ kind: 'unknown', message: 'the probe was ended' }) as const;
-    expect([(await world.heartbeat(B, { probe })).state, await world.lease(B)]).toEqual(['down', before]);
   });
 
   test('an API server stays withdrawn if it is deregistered while its agent probes it', async () => {

@@ -45,8 +45,6 @@ function statusOf(setting: Setting = {}): ItemStatus {
 
 describe('one address', () => {
   const ofApiServers = { allocator: 'apiserver' } as const;
-  const ofTwo = { services: [{ service: 'a/b' }, { service: 'a/c' }] };
-  const unrecorded = 'a Service has it, and it is not allocated in the table';
   test.each<[string, Setting, object]>([
     ['is in the static band below the reserved size', { address: '10.0.0.16' }, { band: 'static' }],
     ['is in the dynamic band above the reserved size', { address: '10.0.0.17' }, { band: 'dynamic' }],
@@ -79,16 +77,6 @@ describe('one address', () => {
       'has no save time if the API servers allocate and the stored usage bitmap does not contain the address',
       { spec: ofApiServers, stored: { range: '10.0.0.0/26' } },
       expect.not.objectContaining({ savedAtMs: expect.anything() }),
-    ],
-    [
-      'has a fault if two Services have the address',
-      { facts: { claims: ofTwo } },
-      { faults: ['2 Services have it, and only one may'] },
-    ],
-    [
-      'has a fault if a Service has the address, but the address is free in the table',
-      { stored: { data: NONE }, facts: { claims: OF_ONE } },
-      { faults: [expect.stringContaining(unrecorded)] },
     ],
   ])('an address %s', (_, setting, expected) => {
     expect(statusOf(setting)).toMatchObject(expected);

@@ -53,23 +53,6 @@ function watched(table: KeyValueTable, see: (asked: string) => unknown): KeyValu
 }
 
 describe('The status of a cluster', () => {
-  test('the status of a cluster is read from its registration, leases, run records and ranges', async () => {
-    const table = memoryTable();
-    await fill(table);
-    const status = await readOne(table);
-    expect(status).toMatchObject({
-      name: 'demo',
-      health: 'unknown',
-      apiServers: [{ address: '10.9.8.7', state: 'active', refreshedAtMs: 0, lastProbe: 'answered 200' }],
-      ranges: [
-        { key: RANGE_KEYS.primary, used: 2, savedAtMs: 0, map: { itemsPerCell: 1 } },
-        { key: RANGE_KEYS.nodePorts, used: 1, savedAtMs: 0 },
-      ],
-      unreadable: [],
-    });
-    expect(status?.loops.map(({ state }) => state)).toEqual(['neverRan', 'neverRan', 'good', 'neverRan']);
-  });
-
   test('the status of a cluster reports each table item that does not parse, and shows all other items', async () => {
     const table = memoryTable();
     await fill(table);
