@@ -20,26 +20,20 @@ describe('the finding that no API server is live', () => {
   const UNREACHED = 'Start an API server, or make its probe URL reachable from here (apiServers[].probe)';
   const UNDO = '"kbctl deregister prod 10.0.0.1 --undo" ends a withdrawal';
 
-  test.each([
-    {
-      name: 'a spec without an address',
-      outcomes: [],
-      withdrawn: [],
-      why: 'no address is known to probe. Name the API servers in the spec (apiServers)',
-    },
-    {
-      name: 'a withdrawn address and one that did not answer',
-      outcomes: ['10.0.0.1', '10.0.0.2'],
-      withdrawn: ['10.0.0.1'],
-      why: `10.0.0.1 is withdrawn until 1970-01-01T02:46:40.001Z; 10.0.0.2 timed out. The endpoints stay unchanged. ${UNDO}. ${UNREACHED}`,
-    },
-    {
-      name: 'a hundred addresses with one answer',
-      outcomes: Array.from({ length: 100 }, (_, n) => `10.0.1.${n}`),
-      withdrawn: [],
-      why: `100 addresses timed out. The endpoints stay unchanged. ${UNREACHED}`,
-    },
-  ])('the finding for $name contains the reasons and the resolution', ({ outcomes, withdrawn, why }) => {
+  const NO_ADDRESS = 'no address is known to probe. Name the API servers in the spec (apiServers)';
+  const WITHDRAWN = '10.0.0.1 is withdrawn until 1970-01-01T02:46:40.001Z';
+  const STAY = 'The endpoints stay unchanged';
+  const hundred = Array.from({ length: 100 }, (_, n) => `10.0.1.${n}`);
+  test.each<[string, string[], string[], string]>([
+    ['a spec without an address', [], [], NO_ADDRESS],
+    [
+      'a withdrawn address and one that did not answer',
+      ['10.0.0.1', '10.0.0.2'],
+      ['10.0.0.1'],
+      `${WITHDRAWN}; 10.0.0.2 timed out. ${STAY}. ${UNDO}. ${UNREACHED}`,
+    ],
+    ['a hundred addresses without an answer', hundred, [], `100 addresses timed out. ${STAY}. ${UNREACHED}`],
+  ])('the finding for %s contains the reasons and the resolution', (_, outcomes, withdrawn, why) => {
     const finding = noLiveLease({
       spec: aClusterSpec({ name: 'prod' }),
       nowMs: NOW,
@@ -69,52 +63,28 @@ describe('the finding that the server of a withdrawn address was not seen down',
 });
 
 describe('the findings about probes', () => {
-  test.each<{ readonly name: string; readonly other: Partial<ProbeOutcome>; readonly finding: readonly Finding[] }>([
-    {
-      name: 'an answer that cannot be from an API server causes a finding with the settings that the user must check',
-      other: { odd: true },
-      finding: [
-        {
-          type: 'oddProbe',
-          message: 'the probe of 10.0.0.1: timed out. Check its URL, its server name and the CA',
-          item: '10.0.0.1',
-        },
-      ],
-    },
-    {
-      name: 'a probe during which this process was busy causes a finding',
-      other: { late: true, odd: true },
-      finding: [
-        { type: 'other', message: 'this process was busy while it probed 10.0.0.1: timed out', item: '10.0.0.1' },
-      ],
-    },
-    {
-      name: 'a probe that ended before its result was known causes a finding',
-      other: { verdict: 'unknown' },
-      finding: [{ type: 'other', message: 'no result of the probe of 10.0.0.1: timed out', item: '10.0.0.1' }],
-    },
-  ])('the rules for findings of a probe: $name', ({ other, finding }) => {
-    expect(probeFindings(new Map([['10.0.0.1', { ...miss, ...other }]]))).toEqual(finding);
+  const odd = 'the probe of 10.0.0.1: timed out. Check its URL, its server name and the CA';
+  const late = 'this process was busy while it probed 10.0.0.1: timed out';
+  const early = 'no result of the probe of 10.0.0.1: timed out';
+  test.each<[string, Partial<ProbeOutcome>, Finding['type'], string]>([
+    ['with an answer that cannot be from an API server', { odd: true }, 'oddProbe', odd],
+    ['during which this process was busy', { late: true, odd: true }, 'other', late],
+    ['that ended before its result was known', { verdict: 'unknown' }, 'other', early],
+  ])('a probe %s causes a finding', (_, other, type, message) => {
+    const findings = probeFindings(new Map([['10.0.0.1', { ...miss, ...other }]]));
+    expect(findings).toEqual([{ type, message, item: '10.0.0.1' }]);
   });
 });
 
 describe('the finding about a slice of another writer', () => {
-  const named = (name: string, labels?: Readonly<Record<string, string>>) => ({
-    ...aSlice([]),
-    metadata: { name, ...(labels && { labels }) },
-  });
   const MANAGED = { 'endpointslice.kubernetes.io/managed-by': 'mirror' };
 
   test.each([
-    {
-      name: 'reports our slice with the label of another manager',
-      slice: named('kubernetes', MANAGED),
-      why: 'is managed by mirror',
-    },
-    { name: 'reports a slice with another name', slice: named('other'), why: 'is not ours' },
-  ])('the check for foreign slices $name', ({ slice, why }) => {
-    const item = slice.metadata.name;
+    ['our slice with the label of another manager', 'kubernetes', MANAGED, 'is managed by mirror'],
+    ['a slice with another name', 'other', {}, 'is not ours'],
+  ])('the check for foreign slices reports %s', (_, item, labels, why) => {
     const message = `EndpointSlice default/${item} of the kubernetes Service ${why}; this pass does not delete it`;
+    const slice = { ...aSlice([]), metadata: { name: item, labels } };
     expect(foreignSlice(slice)).toEqual([{ type: 'foreignSlice', message, item }]);
   });
 });

@@ -11,21 +11,13 @@ const HTTPS = { name: 'https', protocol: 'TCP', port: 443, targetPort: 6443 };
 
 describe('the kubernetes Service', () => {
   test('a new kubernetes Service has its labels, one IP family, no session affinity, no selector, and the first address of the range', () => {
+    const labels = { provider: 'kubernetes', component: 'apiserver' };
+    const policies = { ipFamilyPolicy: 'SingleStack', sessionAffinity: 'None' };
     expect(desiredService(aClusterSpec())).toEqual({
       apiVersion: 'v1',
       kind: 'Service',
-      metadata: {
-        namespace: 'default',
-        name: 'kubernetes',
-        labels: { provider: 'kubernetes', component: 'apiserver' },
-      },
-      spec: {
-        ports: [HTTPS],
-        clusterIP: '10.0.0.1',
-        ipFamilyPolicy: 'SingleStack',
-        sessionAffinity: 'None',
-        type: 'ClusterIP',
-      },
+      metadata: { namespace: 'default', name: 'kubernetes', labels },
+      spec: { ports: [HTTPS], clusterIP: '10.0.0.1', ...policies, type: 'ClusterIP' },
     });
   });
 
@@ -82,14 +74,15 @@ describe('correcting the kubernetes Service', () => {
     expect(planService(spec, current)).toEqual({ verb: 'update', object, fields: 'type and ports' });
   });
 
-  const dualStack = (fields: object) => {
-    const policy = aClusterSpec({
-      serviceClusterIPRanges: ['10.0.0.0/24', 'fd00::/112'],
-      service: { ipFamilyPolicy: 'PreferDualStack' },
-    });
+  /** Returns the Service in a cluster, with these fields in its spec. */
+  const having = (fields: object): ServiceObject => {
     const current = found([HTTPS]);
-    return planService(policy, { ...current, spec: { ...current.spec, ...fields } });
+    return { ...current, spec: { ...current.spec, ...fields } };
   };
+
+  const ranges = ['10.0.0.0/24', 'fd00::/112'] as const;
+  const policy = aClusterSpec({ serviceClusterIPRanges: ranges, service: { ipFamilyPolicy: 'PreferDualStack' } });
+  const dualStack = (fields: object) => planService(policy, having(fields));
 
   test('a correction of a Service of type ExternalName contains the address of the Service, and not its externalName', () => {
     const current = found(right, 'ExternalName');
@@ -100,19 +93,14 @@ describe('correcting the kubernetes Service', () => {
     expect(planService(spec, leftover)?.object.spec.externalName).toBeUndefined();
   });
 
+  const PREFER = { ipFamilyPolicy: 'PreferDualStack' };
+  const BOTH = { ipFamilies: ['IPv4', 'IPv6'] };
   test.each([
-    ['its policy if the policy is SingleStack', {}, { ipFamilyPolicy: 'PreferDualStack' }],
-    [
-      'its families if the policy alone did not add one',
-      { ipFamilyPolicy: 'PreferDualStack', ipFamilies: ['IPv4'] },
-      { ipFamilies: ['IPv4', 'IPv6'] },
-    ],
-  ])('a Service with one family that must have both gets %s', (_, before, after) => {
+    ['its policy if the policy is SingleStack', {}, PREFER],
+    ['its families if the policy alone did not add one', { ...PREFER, ipFamilies: ['IPv4'] }, BOTH],
+  ])('a Service with one family that must have both gets %s, and one with both is not written', (_, before, after) => {
     expect(dualStack(before)).toMatchObject({ verb: 'update', object: { spec: after } });
-  });
-
-  test('a Service that must have both families and has both needs no write', () => {
-    expect(dualStack({ ipFamilyPolicy: 'PreferDualStack', ipFamilies: ['IPv4', 'IPv6'] })).toBeUndefined();
+    expect(dualStack({ ...PREFER, ...BOTH })).toBeUndefined();
   });
 
   test.each([
@@ -122,19 +110,14 @@ describe('correcting the kubernetes Service', () => {
     ['has 10.0.0.9 in place of 10.0.0.1', { clusterIP: '10.0.0.9' }, 'kubectl -n default delete service kubernetes'],
     ['is of type ExternalName', { type: 'ExternalName' }, 'service.reconcile: true'],
   ])('a Service that %s is reported with its remedy', (what, fields, remedy) => {
-    const current = found([HTTPS]);
-    const findings = serviceFindings(aClusterSpec(), { ...current, spec: { ...current.spec, ...fields } });
+    const findings = serviceFindings(aClusterSpec(), having(fields));
     expect(findings).toMatchObject([{ type: 'serviceDiffers', message: expect.stringContaining(what) }]);
     expect(findings[0]?.message).toContain(remedy);
   });
 
   test.each([{}, { selector: {} }, { selector: null }, { clusterIP: '10.96.0.1' }, { type: 'LoadBalancer' }])(
     'a Service with %j is not reported',
-    (fields) => {
-      const current = found([HTTPS]);
-      const service = { ...current, spec: { ...current.spec, ...fields } } as ServiceObject;
-      expect(serviceFindings(aClusterSpec(), service)).toEqual([]);
-    },
+    (fields) => expect(serviceFindings(aClusterSpec(), having(fields))).toEqual([]),
   );
 
   test('no correction of the Service is necessary for a port whose protocol is omitted, because TCP is the default', () => {

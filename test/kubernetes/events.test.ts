@@ -17,24 +17,19 @@ function draft(change: Partial<EventDraft['regarding']> & { note?: string } = {}
   };
 }
 
-function plan(
-  drafts: readonly EventDraft[],
-  nowMs = start,
-  previous = {},
-  cap = 100,
-  by: Partial<EventPlanInput> = {},
-) {
-  return planEvents({ drafts, loop: 'cluster-ip-repair', instance: 'stack-one', previous, nowMs, cap, ...by });
+function plan(drafts: readonly EventDraft[], nowMs = start, given: Partial<EventPlanInput> = {}) {
+  const input = { drafts, loop: 'cluster-ip-repair', instance: 'stack-one', previous: {}, nowMs, cap: 100 } as const;
+  return planEvents({ ...input, ...given });
 }
 
 function manyDrafts(count: number, prefix = 'item'): EventDraft[] {
   return Array.from({ length: count }, (_, index) => draft({ name: `${prefix}-${index}` }));
 }
 
-const eventIn = (event: EventDraft, by: Partial<EventPlanInput> = {}) =>
-  plan([event], start, {}, 1, by).writes[0]?.object;
+const eventIn = (event: EventDraft, by?: Partial<EventPlanInput>) => plan([event], start, by).writes[0]?.object;
 
 test('an event has the message of upstream, and this project as its reporting controller', () => {
+  expect(eventIn(draft({ namespace: '' }))?.metadata.namespace).toBe('default');
   expect(eventIn(draft({ resourceVersion: '77' }))).toEqual({
     apiVersion: 'events.k8s.io/v1',
     kind: 'Event',
@@ -48,10 +43,6 @@ test('an event has the message of upstream, and this project as its reporting co
     note: 'Cluster IP [IPv4]: 10.0.0.9 is not allocated; repairing',
     regarding: { ...draft().regarding, resourceVersion: '77' },
   });
-});
-
-test('an event about an object without a namespace is in the namespace default', () => {
-  expect(eventIn(draft({ namespace: '' }))?.metadata.namespace).toBe('default');
 });
 
 test('the note of an event is cut to at most 1,024 bytes, but not within a character', () => {
@@ -97,19 +88,14 @@ test('the name of an event is the same in every pass, and is different for anoth
 });
 
 test('an event whose cause persists is written when it first occurs, at the second occurrence, and then every 30 minutes', () => {
-  const written: [minute: number, count: number | undefined][] = [];
+  const written: string[] = [];
   let previous: Readonly<Record<string, EventSighting>> = {};
   for (let minute = 0; minute <= 66; minute += 3) {
-    const { writes, sightings } = plan([draft()], start + minute * MINUTE, previous);
-    written.push(...writes.map(({ object }): [number, number | undefined] => [minute, object.series?.count]));
+    const { writes, sightings } = plan([draft()], start + minute * MINUTE, { previous });
+    written.push(...writes.map(({ object }) => `minute ${minute}: ${object.series?.count}`));
     previous = sightings;
   }
-  expect(written).toEqual([
-    [0, undefined],
-    [3, 2],
-    [33, 12],
-    [63, 22],
-  ]);
+  expect(written).toEqual(['minute 0: undefined', 'minute 3: 2', 'minute 33: 12', 'minute 63: 22']);
 });
 
 test('a pass counts an event once even if several findings of the pass cause it', () => {
@@ -120,29 +106,25 @@ test('a pass counts an event once even if several findings of the pass cause it'
 
 test('the count of an event is reset if its cause is absent for more than an hour', () => {
   const { sightings } = plan([draft()]);
-  expect(plan([], start + 60 * MINUTE, sightings).sightings).toEqual(sightings);
-  expect(plan([], start + 61 * MINUTE, sightings).sightings).toEqual({});
+  expect(plan([], start + 60 * MINUTE, { previous: sightings }).sightings).toEqual(sightings);
+  expect(plan([], start + 61 * MINUTE, { previous: sightings }).sightings).toEqual({});
 });
 
 test('a pass writes at most the maximum number of events, and counts the other events', () => {
-  expect(plan(manyDrafts(20), start, {}, 20)).toMatchObject({ writes: { length: 20 }, dropped: 0 });
-  expect(plan(manyDrafts(250), start, {}, 20)).toMatchObject({ writes: { length: 20 }, dropped: 230 });
+  expect(plan(manyDrafts(20), start, { cap: 20 })).toMatchObject({ writes: { length: 20 }, dropped: 0 });
+  expect(plan(manyDrafts(250), start, { cap: 20 })).toMatchObject({ writes: { length: 20 }, dropped: 230 });
 });
 
 test('the run record remembers at most three hundred events, and no pass writes more events than its maximum', () => {
-  const passes = fc.array(
-    fc.record({ count: fc.nat({ max: 600 }), prefix: fc.constantFrom('a', 'b'), minutes: fc.nat(90) }),
-    {
-      maxLength: 6,
-    },
-  );
+  const pass = fc.record({ count: fc.nat({ max: 600 }), prefix: fc.constantFrom('a', 'b'), minutes: fc.nat(90) });
+  const passes = fc.array(pass, { maxLength: 6 });
   fc.assert(
     fc.property(passes, fc.integer({ min: 1, max: 400 }), (all, cap) => {
       let previous: Readonly<Record<string, EventSighting>> = {};
       let nowMs = start;
       for (const { count, prefix, minutes } of all) {
         nowMs += minutes * MINUTE;
-        const { writes, sightings, dropped } = plan(manyDrafts(count, prefix), nowMs, previous, cap);
+        const { writes, sightings, dropped } = plan(manyDrafts(count, prefix), nowMs, { previous, cap });
         expect(writes.length).toBeLessThanOrEqual(cap);
         expect(Object.keys(sightings).length).toBeLessThanOrEqual(300);
         expect(dropped).toBeLessThanOrEqual(count);
@@ -154,8 +136,8 @@ test('the run record remembers at most three hundred events, and no pass writes 
 });
 
 test('if the run record is full, new events replace events whose cause is gone', () => {
-  const old = plan(manyDrafts(300, 'old'), start, {}, 300);
-  const { writes, sightings } = plan(manyDrafts(5, 'new'), start + MINUTE, old.sightings);
+  const old = plan(manyDrafts(300, 'old'), start, { cap: 300 });
+  const { writes, sightings } = plan(manyDrafts(5, 'new'), start + MINUTE, { previous: old.sightings });
   expect(writes).toHaveLength(5);
   expect(Object.keys(sightings)).toHaveLength(300);
   for (const { object } of writes) expect(sightings).toHaveProperty([object.metadata.name]);
@@ -188,7 +170,7 @@ test('if an event cannot be written, the other events are written, and a later p
 test('if the write of an event fails, the run record keeps its earlier count and the time of its last write', async () => {
   const { port } = portAnswering();
   const first = plan([draft()]);
-  const report = await writeEvents(port, plan([draft()], start + MINUTE, first.sightings));
+  const report = await writeEvents(port, plan([draft()], start + MINUTE, { previous: first.sightings }));
   const before = Object.values(first.sightings)[0];
   expect(Object.values(report.sightings)).toEqual([{ ...before, lastSeenAtMs: start + MINUTE }]);
   expect(report.errors).toHaveLength(1);

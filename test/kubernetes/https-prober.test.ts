@@ -41,17 +41,12 @@ async function hangingServerAnd(set: Set) {
   return serverAnd(react, { expire, ...set });
 }
 
+const noTimeout = () => new AbortController().signal;
+const ok = () => ({ body: 'ok' });
+
 async function serverAnd(
-  react: () => Reaction,
-  {
-    tls = certified,
-    server: named,
-    cluster,
-    user,
-    lagMs = 0,
-    expire = () => new AbortController().signal,
-    ...set
-  }: Set = {},
+  react: () => Reaction = ok,
+  { tls = certified, server: named, cluster, user, lagMs = 0, expire = noTimeout, ...set }: Set = {},
 ) {
   const timeout = jest.spyOn(AbortSignal, 'timeout').mockImplementation(expire);
   afterThisTest(() => timeout.mockRestore());
@@ -76,6 +71,7 @@ test.each<[string, Reaction, object]>([
   ['500', { status: 500, body: '[-]shutdown failed: x' }, { status: 500, body: '[-]shutdown failed: x' }],
   ['at most 4 KB of a body', { body: 'x'.repeat(1_000_000) }, { status: 200, body: 'x'.repeat(4_096) }],
   ['the status of a reply whose body is cut off', { cutOff: 'x'.repeat(1_000) }, { status: 200 }],
+  ['silence if the connection is dropped', { reset: true }, { kind: 'silence' }],
 ])('a probe returns %s', async (_, reaction, reply) => {
   const { probe, target, server } = await serverAnd(() => reaction);
   await expect(probe(target)).resolves.toMatchObject({ kind: 'status', ...reply });
@@ -83,14 +79,14 @@ test.each<[string, Reaction, object]>([
 });
 
 test('a probe opens a connection of its own and closes it', async () => {
-  const { probe, target, server } = await serverAnd(() => ({ body: 'ok' }));
+  const { probe, target, server } = await serverAnd();
   await probe(target);
   await probe(target);
   expect(server.requests.map(({ headers }) => headers['connection'])).toEqual(['close', 'close']);
 });
 
 describe('a kept connection', () => {
-  const OK = { body: 'ok' };
+  const OK = ok();
 
   /** Returns a prober that keeps connections, and its clock. */
   async function keepingServerAnd(react: (request: number) => Reaction = () => OK, set: Set = {}) {
@@ -146,7 +142,7 @@ describe('a kept connection', () => {
       {
         expire: (ms) => {
           limits.push(ms);
-          return ms === 1_000 ? expire() : new AbortController().signal;
+          return ms === 1_000 ? expire() : noTimeout();
         },
       },
     );
@@ -229,19 +225,19 @@ describe('a kept connection', () => {
 
 test('a probe uses post-quantum key exchange if the server accepts nothing else', async () => {
   const tls = { ...certified, ecdhCurve: 'X25519MLKEM768' } as CertifiedKey;
-  const { probe, target } = await serverAnd(() => ({ body: 'ok' }), { tls });
+  const { probe, target } = await serverAnd(ok, { tls });
   await expect(probe(target)).resolves.toMatchObject({ status: 200 });
 });
 
 test('a probe sends the credential only if the target requires it', async () => {
-  const { probe, target, server } = await serverAnd(() => ({ body: 'ok' }));
+  const { probe, target, server } = await serverAnd();
   await probe(target);
   await probe({ ...target, authenticate: true });
   expect(server.requests.map(({ headers }) => headers['authorization'])).toEqual([undefined, 'Bearer secret']);
 });
 
 test('a probe with authenticate: atKubeconfigHost sends the credential only if its URL has the host of the kubeconfig', async () => {
-  const { probe, target, server } = await serverAnd(() => ({ body: 'ok' }), {
+  const { probe, target, server } = await serverAnd(ok, {
     user: {
       'client-certificate-data': base64(certified.cert),
       'client-key-data': base64(certified.key),
@@ -250,13 +246,13 @@ test('a probe with authenticate: atKubeconfigHost sends the credential only if i
   });
   const authenticate = 'atKubeconfigHost';
   await expect(probe({ ...target, authenticate })).resolves.toMatchObject({ status: 200 });
-  const own = await serverAnd(() => ({ body: 'ok' }), { server: server.url });
+  const own = await serverAnd(ok, { server: server.url });
   await own.probe({ ...target, authenticate });
   expect(server.requests.map(({ headers }) => headers['authorization'])).toEqual([undefined, 'Bearer secret']);
 });
 
 test('a probe does not send the credential if the certificate is not verified', async () => {
-  const { probe, target, server } = await serverAnd(() => ({ body: 'ok' }), {
+  const { probe, target, server } = await serverAnd(ok, {
     tls: makeAuthority('anyone').issue(['anything']),
     cluster: { 'insecure-skip-tls-verify': true },
   });
@@ -269,26 +265,21 @@ test.each([
   ['for another server name', authority.issue(['10.0.0.99'])],
   ['that expired', authority.issue(['127.0.0.1'], 2021)],
 ])('a probe of a server with a certificate %s has the result tlsFailure, and sends no request', async (_, tls) => {
-  const { probe, target, server } = await serverAnd(() => ({ body: 'ok' }), { tls });
+  const { probe, target, server } = await serverAnd(ok, { tls });
   await expect(probe({ ...target, authenticate: true })).resolves.toMatchObject({ kind: 'tlsFailure' });
   expect(server.requests).toEqual([]);
 });
 
 test('the certificate is verified for the server name of the target', async () => {
-  const { probe, target } = await serverAnd(() => ({ body: 'ok' }), { tls: authority.issue(['api.example.com']) });
+  const { probe, target } = await serverAnd(ok, { tls: authority.issue(['api.example.com']) });
   await expect(probe({ ...target, serverName: 'api.example.com' })).resolves.toMatchObject({ status: 200 });
   await expect(probe(target)).resolves.toMatchObject({ kind: 'tlsFailure' });
 });
 
 test('a probe whose connection is refused has the result silence, even if our own event loop was late', async () => {
-  const { probe, target, server } = await serverAnd(() => ({}), { lagMs: 2_000 });
+  const { probe, target, server } = await serverAnd(ok, { lagMs: 2_000 });
   await server.stop();
   await expect(probe(target)).resolves.toEqual({ kind: 'silence', message: expect.stringContaining('ECONNREFUSED') });
-});
-
-test('a probe whose connection is dropped has the result silence', async () => {
-  const { probe, target } = await serverAnd(() => ({ reset: true }));
-  await expect(probe(target)).resolves.toMatchObject({ kind: 'silence' });
 });
 
 test.each([0, 499])('a probe without an answer is silence if our event loop was late by %i ms', async (lagMs) => {
@@ -298,7 +289,7 @@ test.each([0, 499])('a probe without an answer is silence if our event loop was 
 
 test('a probe whose connection is never established has the result silence', async () => {
   const { end, expire } = aTime();
-  const { probe } = await serverAnd(() => ({}), { expire });
+  const { probe } = await serverAnd(ok, { expire });
   const silent = await startSilentServer(end);
   afterThisTest(silent.close);
   const answer = await probe({ url: `https://${silent.authority}/readyz`, authenticate: false });
@@ -307,7 +298,7 @@ test('a probe whose connection is never established has the result silence', asy
 });
 
 test('a probe with an invalid URL has the result silence', async () => {
-  const { probe } = await serverAnd(() => ({}));
+  const { probe } = await serverAnd();
   await expect(probe({ url: 'not a URL', authenticate: false })).resolves.toMatchObject({ kind: 'silence' });
 });
 
@@ -330,7 +321,7 @@ describe('a probe during which this process was busy', () => {
     const limits: number[] = [];
     const expireFirst = (ms: number) => {
       limits.push(ms);
-      return limits.length === 1 ? expire() : new AbortController().signal;
+      return limits.length === 1 ? expire() : noTimeout();
     };
     const { probe, target } = await serverAnd(react, { expire: expireFirst, measureLag: busyOnce() });
     await expect(probe(target)).resolves.toEqual({ kind: 'status', status: 200, body: 'ok', late: true });

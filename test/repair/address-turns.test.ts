@@ -8,15 +8,8 @@ const SETTLED_AFTER_MS = 65_000;
 
 function record(n: number, createdAtMs = 0): IPAddressRecord {
   const parent = { group: '', resource: 'services', namespace: 'a', name: 'gone' };
-  return {
-    name: `item-${n}`,
-    uid: `uid-${n}`,
-    resourceVersion: '1',
-    createdAtMs,
-    family: 'IPv4',
-    managedBy: '',
-    parent,
-  };
+  const labels = { family: 'IPv4', managedBy: '' };
+  return { name: `item-${n}`, uid: `uid-${n}`, resourceVersion: '1', createdAtMs, ...labels, parent };
 }
 
 const leaked = (n: number, createdAtMs = 0): AddressFault => {

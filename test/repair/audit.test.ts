@@ -73,10 +73,8 @@ const aNetwork = fc
   .map(([host, bits]) => `${address(host)}/${bits}`);
 
 test('each address is counted once in each ServiceCIDR that contains it, and once in the sum of all ready ServiceCIDRs', () => {
-  const cidrs = fc.array(fc.record({ networks: fc.tuple(aNetwork), ready: fc.boolean() }), {
-    minLength: 1,
-    maxLength: 8,
-  });
+  const aCidr = fc.record({ networks: fc.tuple(aNetwork), ready: fc.boolean() });
+  const cidrs = fc.array(aCidr, { minLength: 1, maxLength: 8 });
   fc.assert(
     fc.property(cidrs, fc.array(fc.nat(255)), (drawn, hosts) => {
       const given = drawn.map(({ networks, ready }, index) => cidr(`c${index}`, networks, ready));
@@ -88,14 +86,8 @@ test('each address is counted once in each ServiceCIDR that contains it, and onc
       const all = Array.from({ length: 256 }, (_, host) => host);
       const served = all.filter((host) => given.some((one) => one.ready && usable(one, host)));
       const usage = serviceCidrUsage(given, hosts.map(address));
-      expect(usage.sums).toEqual([
-        {
-          family: 'IPv4',
-          networks: given.length,
-          used: served.filter((host) => hosts.includes(host)).length,
-          capacity: served.length,
-        },
-      ]);
+      const used = served.filter((host) => hosts.includes(host)).length;
+      expect(usage.sums).toEqual([{ family: 'IPv4', networks: given.length, used, capacity: served.length }]);
       for (const { name, used } of usage.networks) {
         const own = given.find((one) => one.name === name);
         expect(used).toBe(all.filter((host) => own && hosts.includes(host) && usable(own, host)).length);
@@ -128,7 +120,6 @@ test('a family is reported as full if none of its ready ServiceCIDRs has a free 
   const messages = fullFamilies(serviceCidrUsage(full, ['10.0.0.1', '10.0.0.2'])).map(({ message }) => message);
   expect(messages).toEqual([expect.stringContaining('in the ServiceCIDRs 10.0.0.0/30, which have room for 2')]);
   const none = fullFamilies(serviceCidrUsage([cidr('a', ['10.0.0.0/30'], false)], []));
-  expect(none).toMatchObject([
-    { type: 'nothingFree', message: expect.stringContaining('IPv4, none of which is ready') },
-  ]);
+  const message = expect.stringContaining('IPv4, none of which is ready');
+  expect(none).toMatchObject([{ type: 'nothingFree', message }]);
 });
