@@ -63,13 +63,15 @@ export function slicesPublication(
   before: ContestState,
 ): Publication {
   const { prune } = primary.spec.endpoints;
+  const servers = [primary, second].filter((family) => family !== undefined);
   const foreign = slices.filter((slice) => foreignSlice(slice).length > 0);
-  const pruned = prune ? foreign.filter((slice) => isPrunable(slice, primary, second)) : [];
+  const removed = prune ? foreign.filter((slice) => isRemovable(slice, servers)) : [];
+  const pruned = removed.filter((slice) => publisherOf(slice, servers) === undefined);
   const publication = publicationOf(second ?? { ...primary, objects: {}, live: [], excluded: [] }, before, pruned);
   const wanted = second?.refs.EndpointSlice.name;
   const unwanted = slices.filter((slice) => isOwnSecondSlice(slice) && slice.metadata.name !== wanted);
   const isJudged = prune === true || second !== undefined;
-  const kept = publication.verdict?.withhold ? foreign : foreign.filter((slice) => !pruned.includes(slice));
+  const kept = publication.verdict?.withhold ? foreign : foreign.filter((slice) => !removed.includes(slice));
   return {
     ...publication,
     writes: [...publication.writes, ...unwanted.map(deletion)],
@@ -83,16 +85,17 @@ export function slicesPublication(
 }
 
 /**
- * Returns whether a foreign slice may be deleted. If the passes publish the address family of the slice, this family must have a
- * live address.
+ * Returns whether a foreign slice may be deleted or replaced. If the passes publish the address family or the name of the slice, its
+ * family must have a live address.
  */
-function isPrunable(
-  { metadata, addressType }: EndpointSliceObject,
-  ...families: readonly (FamilyServers | undefined)[]
-): boolean {
-  const servers = families.filter((family) => family !== undefined);
-  const isOurs = servers.some(({ objects }) => objects.EndpointSlice?.metadata.name === metadata.name);
-  return !isOurs && !servers.some(({ family, live }) => family === addressType && live.length === 0);
+function isRemovable(slice: EndpointSliceObject, servers: readonly FamilyServers[]): boolean {
+  const publisher = publisherOf(slice, servers) ?? servers.find(({ family }) => family === slice.addressType);
+  return publisher === undefined || publisher.live.length > 0;
+}
+
+/** Returns the family whose slice has the name of this slice. A pass replaces or updates a foreign slice of this name. */
+function publisherOf({ metadata }: EndpointSliceObject, servers: readonly FamilyServers[]): FamilyServers | undefined {
+  return servers.find(({ objects }) => objects.EndpointSlice?.metadata.name === metadata.name);
 }
 
 /** Decides what to write, and whether another writer changed the objects. */
