@@ -73,7 +73,7 @@ async function readFiles(cli: Cli, { filename }: Options): Promise<readonly Spec
   const { files, faults } = await readSpecFiles(filename, cli.output.terminal.in);
   if (faults.length > 0) {
     for (const line of faults.flatMap((block) => block.split('\n'))) cli.output.say(line);
-    throw configurationError('Nothing was changed: correct the faults above, and apply again.');
+    throw configurationError('Nothing was changed: correct the faults above, and try again.');
   }
   if (files.length > 0) return files;
   throw configurationError(

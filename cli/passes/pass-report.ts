@@ -82,7 +82,7 @@ function titleOf({ dryRun, pass: { mode, report } }: RanPass): string {
   const services = report?.counts['services'];
   const seen = services === undefined ? '' : `, ${services} ${services === 1 ? 'Service' : 'Services'} seen`;
   if (dryRun) return `dry run, nothing was written${seen}`;
-  return mode === 'observe' ? `one pass in mode observe, nothing was written${seen}` : `one pass${seen}`;
+  return mode === 'observe' ? `one pass in mode observe, nothing was written to the cluster${seen}` : `one pass${seen}`;
 }
 
 function changesOf({ mode, wouldWrite, report }: EndedPass): string[] {

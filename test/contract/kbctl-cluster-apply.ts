@@ -66,7 +66,7 @@ export function describeClusterApply(world: () => KbctlWorld): void {
 
     test('kbctl cluster apply lists every fault of every file even without a table, and changes nothing', async () => {
       const refused = await apply('-f', 'wrong', 'cluster.yml', '--table', 'no-such-table');
-      expect(refused).toEqual(failed(3, 'error: Nothing was changed: correct the faults above, and apply again.\n'));
+      expect(refused).toEqual(failed(3, 'error: Nothing was changed: correct the faults above, and try again.\n'));
       const faults = 'wrong/ten.yaml: 10 faults\n  mode: is "maybe"\n    write one of observe, enforce\n';
       expect(refused.stderr).toContain(faults);
       expect(refused.stderr).toContain('wrong/one.yml and wrong/two.yml are both specs of twice');
