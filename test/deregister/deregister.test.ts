@@ -3,19 +3,20 @@ import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
 import { addressesIn, type EndpointsObject } from '../../lib/cluster/published-objects.ts';
 import type { DeregisterRequest } from '../../lib/deregister/deregister.ts';
 import { ClusterError, type ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
+import type { ApiServerSpec } from '../../lib/spec/cluster-spec.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { aHost, aServer } from '../support/a-cluster-spec.ts';
 import { anEndpoints, aSlice } from '../support/an-endpoints.ts';
-import { A, B, C, EndpointsWorld, READY, SILENT, worldOf } from '../support/endpoints-world.ts';
+import { A, B, C, EndpointsWorld, READY, SILENT, settled, worldOf } from '../support/endpoints-world.ts';
 import { withdraw } from '../support/put-lease.ts';
 
 const SHARED = '10.0.0.9';
 const HOST = 'api.example.com';
 const HOUR_MS = 3_600_000;
+const FENCED = expect.stringMatching(/^fenced/);
 
-async function settled(servers = [aServer(A), aServer(B)]): Promise<EndpointsWorld> {
-  const world = new EndpointsWorld(servers).answer(READY, A, B, C, SHARED);
-  await world.tick();
+async function settledWith(servers: readonly ApiServerSpec[] = [aServer(A), aServer(B)]): Promise<EndpointsWorld> {
+  const world = await settled(new EndpointsWorld(servers).answer(READY, A, B, C, SHARED));
   world.cluster.writes.length = 0;
   return world;
 }
@@ -25,13 +26,10 @@ const ask = (world: EndpointsWorld, given: Partial<DeregisterRequest> & { readon
 
 describe('deregistering an address', () => {
   test('a deregistration removes the address from Endpoints and slice at once', async () => {
-    const world = await settled();
-    expect(await ask(world)).toEqual({
-      outcome: 'deregistered',
-      untilMs: world.nowMs + HOUR_MS,
-      stillPublished: false,
-      changes: [`updated endpoints default/kubernetes: ${A}`, `updated endpointslice default/kubernetes: ${A}`],
-    });
+    const world = await settledWith();
+    const changes = [`updated endpoints default/kubernetes: ${A}`, `updated endpointslice default/kubernetes: ${A}`];
+    const untilMs = world.nowMs + HOUR_MS;
+    expect(await ask(world)).toEqual({ outcome: 'deregistered', untilMs, stillPublished: false, changes });
     expect([world.published(), world.inSlice()]).toEqual([[A], [A]]);
   });
 
@@ -43,29 +41,18 @@ describe('deregistering an address', () => {
     return world;
   }
 
-  async function withMasterCountOne(): Promise<EndpointsWorld> {
-    const world = worldOf(A, B);
-    world.change({ endpoints: { reconciler: 'master-count', masterCount: 1 } });
-    await world.tick();
-    return world;
-  }
+  const unprobedC = () => unprobed(anEndpoints([A, B]), aSlice([A, B, C]));
+  const withMasterCountOne = () =>
+    settled(worldOf(A, B).change({ endpoints: { reconciler: 'master-count', masterCount: 1 } }));
+  const withAgent = async () => {
+    const world = await settledWith([aServer(A)]);
+    await world.setLease({ address: B, source: 'agent' });
+    return settled(world);
+  };
 
   test.each<[string, () => Promise<EndpointsWorld>, readonly string[]]>([
-    [
-      'keeps an address of the slice that no tick has probed yet',
-      () => unprobed(anEndpoints([A, B]), aSlice([A, B, C])),
-      [A, C],
-    ],
-    [
-      "removes the address of an agent's lease although the spec does not contain it",
-      async () => {
-        const world = await settled([aServer(A)]);
-        await world.setLease({ address: B, source: 'agent' });
-        await world.tick();
-        return world;
-      },
-      [A],
-    ],
+    ['keeps an address of the slice that no tick has probed yet', unprobedC, [A, C]],
+    ["removes the address of an agent's lease although the spec does not contain it", withAgent, [A]],
     ['publishes another live address if the master count is one', withMasterCountOne, [A]],
   ])('a deregistration %s', async (_what, start, published) => {
     const world = await start();
@@ -75,7 +62,7 @@ describe('deregistering an address', () => {
   });
 
   async function removed(): Promise<EndpointsWorld> {
-    const world = await settled();
+    const world = await settledWith();
     await world.setLease({ address: B, expiresAtMs: world.nowMs, misses: 2 });
     await world.answer(SILENT, B).tick();
     expect([world.published(), world.inSlice()]).toEqual([[A], [A]]);
@@ -83,7 +70,7 @@ describe('deregistering an address', () => {
   }
 
   async function missedOnce(): Promise<EndpointsWorld> {
-    const world = await settled();
+    const world = await settledWith();
     await world.answer(SILENT, B).tick(60_000);
     world.cluster.place(anEndpoints([A]));
     return world;
@@ -142,7 +129,7 @@ describe('deregistering an address', () => {
   });
 
   test('a deregistration writes its mark to the Endpoints and the slice again if another writer changed them at the same time', async () => {
-    const world = await settled();
+    const world = await settledWith();
     for (const object of [anEndpoints([A]), aSlice([A])]) world.cluster.place(object);
     let writes = 0;
     world.cluster.beforeWrite = () => (++writes === 1 ? { outcome: 'conflict' } : undefined);
@@ -151,28 +138,19 @@ describe('deregistering an address', () => {
   });
 
   test('a deregistration writes nothing when it is repeated after the lease expired', async () => {
-    const world = await settled();
+    const world = await settledWith();
     await ask(world);
-    expect(await ask(world)).toMatchObject({
-      stillPublished: false,
-      changes: [expect.stringMatching(/^fenced/), expect.stringMatching(/^fenced/)],
-    });
+    expect(await ask(world)).toMatchObject({ stillPublished: false, changes: [FENCED, FENCED] });
     expect([world.published(), world.inSlice()]).toEqual([[A], [A]]);
-    await world.setLease({
-      address: B,
-      expiresAtMs: world.nowMs - 30_000,
-      withdrawnUntilMs: world.nowMs + HOUR_MS,
-    });
+    const { nowMs } = world;
+    await world.setLease({ address: B, expiresAtMs: nowMs - 30_000, withdrawnUntilMs: nowMs + HOUR_MS });
     world.cluster.writes.length = 0;
     expect(await ask(world)).toMatchObject({ outcome: 'deregistered', stillPublished: false, changes: [] });
     expect(world.cluster.writes).toEqual([]);
   });
 
   test('a deregistration reports that the address is still published if a slice of another writer contains it in another spelling', async () => {
-    const world = new EndpointsWorld([aServer('fd00::1'), aServer('fd00::2')], {
-      serviceClusterIPRanges: ['fd00:10::/112'],
-    });
-    await world.answer(READY, 'fd00::1', 'fd00::2').tick();
+    const world = await settled(worldOf('fd00::1', 'fd00::2').change({ serviceClusterIPRanges: ['fd00:10::/112'] }));
     const slice = aSlice(['FD00:0::2']);
     world.cluster.place({ ...slice, addressType: 'IPv6', metadata: { ...slice.metadata, name: 'kubernetes-x7k2p' } });
     expect(await ask(world, { address: 'fd00::2' })).toMatchObject({ outcome: 'deregistered', stillPublished: true });
@@ -181,7 +159,7 @@ describe('deregistering an address', () => {
 
 describe('deregistering the last live address', () => {
   test('the deregistration of the last live address is refused, and changes nothing', async () => {
-    const world = await settled();
+    const world = await settledWith();
     await ask(world, { address: A });
     world.cluster.writes.length = 0;
     expect(await ask(world)).toMatchObject({ outcome: 'refused', reason: 'lastLiveAddress' });
@@ -190,7 +168,7 @@ describe('deregistering the last live address', () => {
   });
 
   test('with lastOne, the deregistration of the last live address empties Endpoints and slice, and the loop leaves them empty', async () => {
-    const world = await settled([aServer(B)]);
+    const world = await settledWith([aServer(B)]);
     expect(await ask(world, { lastOne: true })).toMatchObject({ outcome: 'deregistered', stillPublished: false });
     expect([world.published(), world.inSlice()]).toEqual([[], []]);
     expect(await world.tick()).toMatchObject({ errors: [{ code: 'NoLiveLease' }] });
@@ -198,15 +176,11 @@ describe('deregistering the last live address', () => {
   });
 
   test('a repeated deregistration without lastOne does not empty endpoints that another writer has changed since', async () => {
-    const world = await settled();
+    const world = await settledWith();
     await ask(world);
     await world.setLease({ address: A, expiresAtMs: world.nowMs, misses: 2 });
     world.cluster.place(anEndpoints([A, B]));
-    expect(await ask(world)).toMatchObject({
-      outcome: 'deregistered',
-      stillPublished: true,
-      changes: [expect.stringMatching(/^fenced/)],
-    });
+    expect(await ask(world)).toMatchObject({ outcome: 'deregistered', stillPublished: true, changes: [FENCED] });
     expect(world.published()).toEqual([A, B]);
   });
 });
@@ -219,7 +193,7 @@ describe('a refused deregistration', () => {
     { name: 'ends at an invalid time', given: { untilMs: Number.NaN }, reason: 'badEnd' },
     { name: 'is for an address that several servers share', given: { address: SHARED }, reason: 'shared' },
   ])('a deregistration is refused if it $name', async ({ given, reason }) => {
-    const world = await settled([aServer(A), aServer(B), { ...aServer(SHARED), kind: 'shared' }]);
+    const world = await settledWith([aServer(A), aServer(B), { ...aServer(SHARED), kind: 'shared' }]);
     expect(await ask(world, given)).toMatchObject({ outcome: 'refused', reason });
     expect(world.cluster.writes).toEqual([]);
   });
@@ -228,12 +202,12 @@ describe('a refused deregistration', () => {
     const world = new EndpointsWorld([aServer(A), aHost(HOST)]).answer(READY, A, SHARED);
     world.records.set(HOST, [SHARED]);
     await world.tick();
-    const result = await ask(world, { address: SHARED });
-    expect(result).toMatchObject({ outcome: 'refused', reason: 'shared', message: expect.stringContaining(HOST) });
+    const refusal = { outcome: 'refused', reason: 'shared', message: expect.stringContaining(HOST) };
+    expect(await ask(world, { address: SHARED })).toMatchObject(refusal);
   });
 
   test('a deregistration is not accepted for an unknown address, or in a cluster whose endpoints this program does not manage', async () => {
-    const world = await settled();
+    const world = await settledWith();
     expect(await ask(world, { address: '192.0.2.1' })).toMatchObject({ outcome: 'notRegistered' });
     world.change({ endpoints: { reconciler: 'none' } });
     expect(await ask(world)).toMatchObject({ outcome: 'notRegistered' });
@@ -245,7 +219,7 @@ describe('deregistering while other writers change the endpoints', () => {
     ['reads the endpoints again after a conflict', 2, { stillPublished: false }],
     ['stops after four conflicting writes', 4, { stillPublished: true, error: { code: 'Conflict' } }],
   ])('a deregistration %s', async (_what, conflicts, result) => {
-    const world = await settled();
+    const world = await settledWith();
     let writes = 0;
     world.cluster.beforeWrite = () => (++writes <= conflicts ? { outcome: 'conflict' } : undefined);
     expect(await ask(world)).toMatchObject({ outcome: 'deregistered', ...result });

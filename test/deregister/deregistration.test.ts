@@ -1,13 +1,7 @@
 import { createHash } from 'node:crypto';
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, test } from '@jest/globals';
-import {
-  addressesIn,
-  ENDPOINTS_REF,
-  type EndpointSliceObject,
-  type EndpointsObject,
-  SLICE_REF,
-} from '../../lib/cluster/published-objects.ts';
+import { addressesIn, ENDPOINTS_REF, SLICE_REF } from '../../lib/cluster/published-objects.ts';
 import { undoDeregister } from '../../lib/deregister/deregister.ts';
 import { deregistration } from '../../lib/deregister/deregistration.ts';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
@@ -47,11 +41,8 @@ describe('the deregister function', () => {
   test('the deregister function withdraws the address until the requested time, and logs it', async () => {
     const world = await aWorld();
     const untilMs = world.clock.nowMs + 90 * 60_000;
-    expect(await ask(world, { untilMinutes: 90, lastOne: true })).toMatchObject({
-      outcome: 'deregistered',
-      untilMs,
-      stillPublished: false,
-    });
+    const answer = await ask(world, { untilMinutes: 90, lastOne: true });
+    expect(answer).toMatchObject({ outcome: 'deregistered', untilMs, stillPublished: false });
     expect(await endOfWithdrawal(world)).toBe(untilMs);
     expect(world.telemetry.logged('deregister: deregistered')).toMatchObject([
       { level: 'info', cluster: 'demo', address: ADDRESS, until: '2026-01-01T13:30:00.000Z' },
@@ -83,11 +74,8 @@ describe('the deregister function', () => {
     while ((await endOfWithdrawal(world)) === undefined) await turn();
     expect(world.deadlines.map(({ ms }) => ms)).toEqual([20_000, 20_500]);
     world.deadlines[0]?.expire();
-    await expect(answer).resolves.toMatchObject({
-      outcome: 'deregistered',
-      stillPublished: true,
-      error: { code: 'DeadlineExceeded', message: expect.stringContaining('kubeconfig of cluster demo') },
-    });
+    const error = { code: 'DeadlineExceeded', message: expect.stringContaining('kubeconfig of cluster demo') };
+    expect(await answer).toMatchObject({ outcome: 'deregistered', stillPublished: true, error });
     expect(world.deadlines.every(({ cancelled }) => cancelled)).toBe(true);
   });
 
@@ -106,11 +94,24 @@ describe('the deregister function', () => {
       for (const address of ADDRESSES) {
         await putLease(world.table, 'demo', { address, expiresAtMs: world.clock.nowMs + 15_000 });
       }
-      const published = () => [
-        ...addressesIn(cluster.find<EndpointsObject>(ENDPOINTS_REF)),
-        ...addressesIn(cluster.find<EndpointSliceObject>(SLICE_REF)),
-      ];
+      const published = () => [ENDPOINTS_REF, SLICE_REF].flatMap((ref) => addressesIn(cluster.find(ref)));
       return { cluster, world, published };
+    }
+
+    /** Invokes the deregister function, and returns when it waits because another writer changed the endpoints. */
+    async function aWaitingDeregistration() {
+      const { cluster, world, published } = await aPublishedWorld();
+      cluster.beforeWrite = () => ({ outcome: 'conflict' });
+      const answer = ask(world);
+      while (world.deadlines[2] === undefined) await turn();
+      const [, , wait] = world.deadlines;
+      /** Ends the wait. No other writer changes the endpoints any more. */
+      const resume = () => {
+        cluster.beforeWrite = undefined;
+        wait?.expire();
+        return answer;
+      };
+      return { world, published, answer, wait, resume };
     }
 
     test('if a control plane was moved, the deregister function changes the endpoints of the current control plane', async () => {
@@ -118,54 +119,36 @@ describe('the deregister function', () => {
       const former = memoryCluster([anEndpoints([OTHER])]);
       const { connect } = world.environment;
       const left = [{ kubernetes: former.port, controlPlane: { id: 'left', confirm: async () => false } }];
-      const environment: Environment = {
-        ...world.environment,
-        connect: async (...args) => ({ ...(await connect(...args)), ...left.shift() }),
-      };
+      const moving: Environment['connect'] = async (...args) => ({ ...(await connect(...args)), ...left.shift() });
+      const environment = { ...world.environment, connect: moving };
       expect(await ask({ environment })).toMatchObject({ stillPublished: false });
       expect(published()).toEqual([OTHER, OTHER]);
     });
 
     test('the deregister function retries every second while its writes conflict with those of another writer', async () => {
-      const { world, cluster, published } = await aPublishedWorld();
-      cluster.beforeWrite = () => ({ outcome: 'conflict' });
-      const answer = ask(world);
-      while (world.deadlines[2] === undefined) await turn();
-      expect(world.deadlines[2].ms).toBe(1_000);
-      cluster.beforeWrite = undefined;
-      world.deadlines[2].expire();
-      expect(await answer).toMatchObject({ outcome: 'deregistered', stillPublished: false });
+      const { published, wait, resume } = await aWaitingDeregistration();
+      expect(wait?.ms).toBe(1_000);
+      expect(await resume()).toMatchObject({ outcome: 'deregistered', stillPublished: false });
       expect(published()).toEqual([OTHER, OTHER]);
     });
 
     test('after an undo of the deregistration, the deregister function makes no further attempt to remove the address', async () => {
-      const { world, cluster, published } = await aPublishedWorld();
+      const { world, published, resume } = await aWaitingDeregistration();
       const { table, clock } = world;
-      cluster.beforeWrite = () => ({ outcome: 'conflict' });
-      const answer = ask(world);
-      while (world.deadlines[2] === undefined) await turn();
       const { spec } = (await readCluster(table, 'demo')) as RegisteredCluster;
       // The clock of the user who undoes the deregistration is ahead.
       const nowMs = () => clock.nowMs + 1_500;
       await undoDeregister({ spec, table, address: ADDRESS, nowMs });
-      cluster.beforeWrite = undefined;
-      world.deadlines[2].expire();
-      expect(await answer).toMatchObject({ outcome: 'refused', reason: 'undone' });
+      expect(await resume()).toMatchObject({ outcome: 'refused', reason: 'undone' });
       expect(await endOfWithdrawal(world)).toBe(nowMs());
       expect(published()).toEqual([...ADDRESSES, ...ADDRESSES]);
     });
 
     test('the deregister function reports an address as still published if it could not remove it before the deadline', async () => {
-      const { world, cluster } = await aPublishedWorld();
-      cluster.beforeWrite = () => ({ outcome: 'conflict' });
-      const answer = ask(world);
-      while (world.deadlines[2] === undefined) await turn();
+      const { world, answer } = await aWaitingDeregistration();
       world.deadlines[0]?.expire();
-      expect(await answer).toMatchObject({
-        outcome: 'deregistered',
-        stillPublished: true,
-        error: { code: 'Conflict' },
-      });
+      const error = { code: 'Conflict' };
+      expect(await answer).toMatchObject({ outcome: 'deregistered', stillPublished: true, error });
       expect(await endOfWithdrawal(world)).toBeDefined();
     });
   });
@@ -174,25 +157,19 @@ describe('the deregister function', () => {
     const callerKeys = [createHash('sha256').update('a'.repeat(64)).digest('hex')];
     const world = await aWorld({ stack: 'ours' });
     await world.register({ callerKeys });
+    const refusal = { outcome: 'refused', reason: 'callerRefused' };
     for (const key of [{}, { callerKey: 'b'.repeat(64) }]) {
-      expect(await ask(world, { lastOne: true, ...key })).toMatchObject({
-        outcome: 'refused',
-        reason: 'callerRefused',
-      });
+      expect(await ask(world, { lastOne: true, ...key })).toMatchObject(refusal);
     }
     expect(await endOfWithdrawal(world)).toBeUndefined();
-    const known = await ask(world, { lastOne: true, callerKey: 'a'.repeat(64) });
-    expect(known).not.toMatchObject({ reason: 'callerRefused' });
+    expect(await ask(world, { lastOne: true, callerKey: 'a'.repeat(64) })).not.toMatchObject(refusal);
   });
 
   test('the deregister function refuses a cluster of another stack, and logs the refusal', async () => {
     const world = await aWorld({ stack: 'ours' });
     await claimCluster(world.table, 'demo', 'theirs');
-    expect(await ask(world, { lastOne: true })).toMatchObject({
-      outcome: 'refused',
-      reason: 'otherStack',
-      message: expect.stringContaining('theirs'),
-    });
+    const refusal = { outcome: 'refused', reason: 'otherStack', message: expect.stringContaining('theirs') };
+    expect(await ask(world, { lastOne: true })).toMatchObject(refusal);
     expect(world.telemetry.logged('deregister: refused')).toMatchObject([{ level: 'warn' }]);
     expect(await endOfWithdrawal(world)).toBeUndefined();
   });

@@ -20,15 +20,8 @@ interface Tick {
 function run(ticks: readonly Tick[], before: ContestState = {}) {
   let state = before;
   const outcomes = ticks.map(({ atMs, differs, wanted = 'a', urgent = false, version = differs ? 'other' : 'own' }) => {
-    const facts = {
-      wanted,
-      differs,
-      urgent,
-      isForeign: false,
-      versions: [version],
-      nowMs: atMs,
-      intervalMs: INTERVAL_MS,
-    };
+    const clock = { nowMs: atMs, intervalMs: INTERVAL_MS };
+    const facts = { wanted, differs, urgent, isForeign: false, versions: [version], ...clock };
     const verdict = judgeContest(state, facts);
     const writes = differs && !verdict.withhold;
     const { lastWrite, ...others } = verdict.afterWrite;
@@ -40,21 +33,16 @@ function run(ticks: readonly Tick[], before: ContestState = {}) {
 }
 
 /** Returns a tick that finds that another writer has changed the objects. */
-function changed(atMs: number, given: Partial<Tick> = {}): Tick {
-  return { atMs, differs: true, ...given };
-}
+const changed = (atMs: number, given: Partial<Tick> = {}): Tick => ({ atMs, differs: true, ...given });
 
 /** Returns ticks. Before each tick, another writer has reverted the last write. */
-function contested(count: number): Tick[] {
-  return Array.from({ length: count }, (_, index) => changed(index * INTERVAL_MS));
-}
+const contested = (count: number) => Array.from({ length: count }, (_, index) => changed(index * INTERVAL_MS));
 
 /** The state after a pass that wanted `a` and found it published. */
 const SETTLED: ContestState = { wanted: 'a' };
 
-function quietTicks(count: number): Tick[] {
-  return Array.from({ length: count }, (_, index) => ({ atMs: (index + 1) * INTERVAL_MS, differs: false }));
-}
+const quietTicks = (count: number, intervalMs = INTERVAL_MS): Tick[] =>
+  Array.from({ length: count }, (_, index) => ({ atMs: (index + 1) * intervalMs, differs: false }));
 
 const againAfter = (ms: number) => [changed(NOW_MS), changed(NOW_MS + ms)];
 const [toB, own] = [{ wanted: 'b' }, { version: 'own' }];
@@ -99,8 +87,8 @@ describe('two owners of the endpoints', () => {
 
   test('a contest continues if another writer repeats its change within ten minutes', () => {
     const { state } = run(contested(4), SETTLED);
-    const quiet = Array.from({ length: 5 }, (_, index) => ({ atMs: (index + 1) * MINUTES_MS, differs: false }));
-    expect(run([...quiet, changed(6 * MINUTES_MS)], state).outcomes.at(-1)).toBe('writes, two owners');
+    const ticks = [...quietTicks(5, MINUTES_MS), changed(6 * MINUTES_MS)];
+    expect(run(ticks, state).outcomes.at(-1)).toBe('writes, two owners');
   });
 
   test('ticks that find correct endpoints do not change the saved state', () => {
@@ -122,32 +110,26 @@ test.each([undefined, { lastWrite: { atMs: 1 }, contest: { delayMs: 1 } }])(
 );
 
 describe('the finding twoOwners', () => {
-  const object = (...managers: readonly [string, string?][]) => ({
-    metadata: {
-      name: 'kubernetes',
-      managedFields: managers.map(([manager, time]) => ({ manager, ...(time && { time }) })),
-    },
-  });
+  const object = (...managers: readonly [string, string?][]) => {
+    const managedFields = managers.map(([manager, time]) => ({ manager, ...(time && { time }) }));
+    return { metadata: { name: 'kubernetes', managedFields } };
+  };
   const lastWriter = (...objects: Parameters<typeof twoOwners>[0]) =>
     twoOwners(objects, { withhold: false, state: {} }).item;
 
-  test('the finding twoOwners contains the other field manager with the most recent write', () => {
-    const endpoints = object(
-      ['kube-apiserver', '2026-01-01T00:00:02Z'],
-      ['kubectl', '2026-01-01T00:00:01Z'],
-      ['kube-bootstrap-controller', '2026-01-01T00:00:03Z'],
-    );
-    expect(lastWriter(endpoints, undefined)).toBe('kube-apiserver');
-    expect(lastWriter(endpoints, object(['operator', '2026-01-01T00:00:09Z']))).toBe('operator');
-  });
-
-  test('the finding twoOwners names a field manager whose entry has a time, rather than one whose entry has none', () => {
-    expect(lastWriter(object(['old'], ['kubectl', '2026-01-01T00:00:01Z'], ['older']))).toBe('kubectl');
-  });
-
-  test('the finding twoOwners contains "an unknown field manager" if no other field manager is recorded', () => {
-    expect(lastWriter(object(), object(['kube-bootstrap-controller']))).toBe('an unknown field manager');
-  });
+  const at = (second: number) => `2026-01-01T00:00:0${second}Z`;
+  const endpoints = object(['kube-apiserver', at(2)], ['kubectl', at(1)], ['kube-bootstrap-controller', at(3)]);
+  const untimed = object(['old'], ['kubectl', at(1)], ['older']);
+  test.each([
+    ['the other field manager with the most recent write', [endpoints, undefined], 'kube-apiserver'],
+    ['the field manager with the most recent write to any object', [endpoints, object(['op', at(9)])], 'op'],
+    ['a field manager whose entry has a time, rather than one without', [untimed], 'kubectl'],
+    [
+      'no name of another field manager if none is recorded',
+      [object(), object(['kube-bootstrap-controller'])],
+      'an unknown field manager',
+    ],
+  ])('the finding twoOwners contains %s', (_, objects, manager) => expect(lastWriter(...objects)).toBe(manager));
 
   test('the finding twoOwners reports a deletion if an object is missing and no other field manager is recorded', () => {
     const found = [undefined, object(['kube-bootstrap-controller'])];

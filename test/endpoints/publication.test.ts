@@ -51,7 +51,7 @@ describe('planWrites', () => {
     expect(planWrites(observed({ objects }))).toEqual([{ verb: 'update', object: corrected }, mirror]);
   });
 
-  test('planWrites returns, for correct Endpoints with a missing slice, no write of the Endpoints', () => {
+  test('planWrites only creates the slice if the Endpoints are correct and the slice is missing', () => {
     const objects = { Endpoints: anEndpoints([A]), EndpointSlice: undefined };
     expect(planWrites(observed({ objects }))).toEqual([{ verb: 'create', object: aSlice([A]) }]);
   });
@@ -66,13 +66,11 @@ describe('planWrites', () => {
 
   const both = { Endpoints: anEndpoints([A]), EndpointSlice: aSlice([A]) };
   const slice = aSlice([A]);
+  const unready = (address: string) => ({ addresses: [address], conditions: { ready: false } });
   const emptied = { ...slice, endpoints: null };
-  const notReady = { ...slice, endpoints: [{ addresses: [A], conditions: { ready: false } }] };
-  const oneReady = { ...slice, endpoints: [...notReady.endpoints, { addresses: [C] }] };
-  const excludedNotReady = {
-    ...slice,
-    endpoints: [{ addresses: [B], conditions: { ready: false } }, { addresses: [A] }],
-  };
+  const notReady = { ...slice, endpoints: [unready(A)] };
+  const oneReady = { ...slice, endpoints: [unready(A), { addresses: [C] }] };
+  const excludedNotReady = { ...slice, endpoints: [unready(B), { addresses: [A] }] };
   const unset = { ...slice, endpoints: [{ addresses: [A], conditions: null }] };
   const unlabelled = { ...slice, metadata: { ...slice.metadata, labels: {} } };
   const otherPort = { ...HTTPS, name: 'other', port: 7443 };

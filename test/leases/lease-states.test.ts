@@ -20,13 +20,10 @@ const HOUR_MS = 3_600_000;
 const ADDRESS = '10.0.0.1';
 const OTHER = '10.0.0.2';
 
-function lease(given: Partial<LeaseFields> = {}): Lease {
-  return aLease({ address: ADDRESS, generation: 3, expiresAtMs: NOW_MS + 5_000, ...given });
-}
+const lease = (given: Partial<LeaseFields> = {}): Lease =>
+  aLease({ address: ADDRESS, generation: 3, expiresAtMs: NOW_MS + 5_000, ...given });
 
-function outcome(verdict: ProbeOutcome['verdict']): ProbeOutcome {
-  return { verdict, odd: false, detail: verdict };
-}
+const outcome = (verdict: ProbeOutcome['verdict']): ProbeOutcome => ({ verdict, odd: false, detail: verdict });
 
 const ready = outcome('ready');
 const alive = outcome('alive');
@@ -37,8 +34,10 @@ const silence = outcome('silence');
 const unknown = outcome('unknown');
 const late: ProbeOutcome = { ...unknown, late: true };
 
-function expecting(kind: ApiServerKind = 'server', address = ADDRESS): ExpectedAddress {
-  return { address, kind };
+const expecting = (kind: ApiServerKind = 'server', address = ADDRESS): ExpectedAddress => ({ address, kind });
+
+function outcomesOf(own: ProbeOutcome, other: ProbeOutcome): ReadonlyMap<string, ProbeOutcome> {
+  return new Map(Object.entries({ [ADDRESS]: own, [OTHER]: other }));
 }
 
 /** Returns the changes of leases after a probe of `ADDRESS` had this outcome, and a probe of `OTHER` was answered with 200. */
@@ -46,10 +45,7 @@ function decide(known: Lease | undefined, own: ProbeOutcome, given: Partial<Leas
   const changes = decideLeases({
     leases: known === undefined ? [] : [known],
     expected: [expecting()],
-    outcomes: new Map([
-      [ADDRESS, own],
-      [OTHER, ready],
-    ]),
+    outcomes: outcomesOf(own, ready),
     spec: aClusterSpec(),
     families: publishedFamilies(given.spec ?? aClusterSpec()),
     nowMs: NOW_MS,
@@ -60,10 +56,7 @@ function decide(known: Lease | undefined, own: ProbeOutcome, given: Partial<Leas
 }
 
 /** The outcomes if no server answers. Our own network might be the cause, so the silence does not show that a server is down. */
-const allSilent = new Map([
-  [ADDRESS, silence],
-  [OTHER, silence],
-]);
+const allSilent = outcomesOf(silence, silence);
 
 const PAST_MS = NOW_MS - 1;
 const expired = { expiresAtMs: PAST_MS };
@@ -86,6 +79,8 @@ const endsNow = { expiresAtMs: NOW_MS };
 const firstWithdrawn = withdrawn(newLease(ADDRESS), { untilMs: NOW_MS + 60_000 }, NOW_MS);
 const expiredMissed = (misses: number, agoMs = 0) => ({ ...missed(misses, agoMs), ...expired });
 const expiredAfter = (misses: number, agoMs: number) => lease(expiredMissed(misses, agoMs));
+const lateMissed = (misses: number, agoMs = 0) => lease({ ...lateFor(30_000), ...expiredMissed(misses, agoMs) });
+const down = { ...expiredMissed(2), lateSinceMs: 0 };
 
 type Row = readonly [
   title: string,
@@ -136,19 +131,9 @@ const PROBED: readonly Row[] = [
   // Late answers.
   ['the second late answer is no miss', lease(lateFor(14_999)), late, 'unchanged'],
   ['the third late answer is a miss', lease(lateFor(15_000)), late, { ...lateFor(15_000), ...missed(1) }],
-  [
-    'the fourth is the second miss',
-    lease({ ...lateFor(30_000), ...expiredMissed(1, 10_000) }),
-    late,
-    { ...lateFor(30_000), ...expiredMissed(2) },
-  ],
+  ['the fourth late answer is the second miss', lateMissed(1, 10_000), late, lateMissed(2)],
   ['an answer in time ends a series of late answers', lease({ ...lateFor(30_000), ...missed(1) }), ready, refreshed(4)],
-  [
-    'late answers end the state shuttingDown, as silence does',
-    lease({ ...expired, ...missed(2), seenDown: true, lateSinceMs: 0 }),
-    late,
-    { ...expired, ...missed(2), lateSinceMs: 0, state: 'leased' },
-  ],
+  ['late answers end the state shuttingDown', lease({ ...down, seenDown: true }), late, { ...down, state: 'leased' }],
   ['a probe that the pass ended early is no miss', lease({ lateSinceMs: 0 }), unknown, 'unchanged'],
 ];
 
@@ -169,8 +154,7 @@ describe('a probe by a tick', () => {
 
   test('a withdrawn server that does not answer is marked as seen down if it is the only probed server', () => {
     const outcomes = new Map([[ADDRESS, silence]]);
-    const seenDown = written(silence, { ...until, seenDown: true });
-    expect(decide(lease(until), silence, { outcomes })).toEqual(seenDown);
+    expect(decide(lease(until), silence, { outcomes })).toEqual(written(silence, seenDown));
   });
 
   test('the lease stores the detail of the probe as one short line', () => {
@@ -258,7 +242,7 @@ describe('the deletion of leases', () => {
 
 describe('a withdrawal', () => {
   const untilMs = NOW_MS + 60_000;
-  const removed = missed(2, 2);
+  const removedAt = (ms: number) => ({ ...missed(2, 2), expiresAtMs: PAST_MS + ms });
   const later = { withdrawnUntilMs: untilMs + 1 };
 
   test.each<readonly [string, Lease, Partial<LeaseFields>]>([
@@ -268,11 +252,7 @@ describe('a withdrawal', () => {
     ['removes the mark seenDown of an earlier withdrawal', lease({ ...over, seenDown: true }), until],
     ['does not keep the mark seenDown of a shutdown before it', shuttingDown, { ...missed(2), ...until, ...endsNow }],
     ['ends an expired lease with one miss now', lease(expiredMissed(1)), { ...missed(1), ...until, ...endsNow }],
-    [
-      'sets the end of an expired lease to the time of its second miss',
-      lease({ ...removed, expiresAtMs: PAST_MS - 2 }),
-      { ...removed, ...until, expiresAtMs: PAST_MS - 1 },
-    ],
+    ['sets the end of an expired lease to its second miss', lease(removedAt(-2)), { ...until, ...removedAt(-1) }],
   ])('a withdrawal %s', (_title, before, after) => {
     expect(withdrawn(before, { untilMs }, NOW_MS)).toEqual(lease(after));
   });
@@ -318,12 +298,12 @@ describe('the published addresses', () => {
 
   test('the reconciler "lease" excludes all addresses without an active lease, and "master-count" only addresses that are withdrawn or whose server reported a shutdown', () => {
     const [shutDown, withdrawn] = ['10.0.0.3', '10.0.0.4'] as const;
-    const leases = [
-      lease(),
-      lease({ address: OTHER, misses: 2 }),
-      lease({ address: shutDown, seenDown: true }),
-      lease({ address: withdrawn, ...until }),
+    const others = [
+      { address: OTHER, misses: 2 },
+      { address: shutDown, seenDown: true },
+      { address: withdrawn, ...until },
     ];
+    const leases = [lease(), ...others.map(lease)];
     expect(excludedAddresses(leases, [ADDRESS], 'lease', NOW_MS)).toEqual([OTHER, shutDown, withdrawn]);
     expect(excludedAddresses(leases, [ADDRESS], 'master-count', NOW_MS)).toEqual([shutDown, withdrawn]);
   });
@@ -331,11 +311,8 @@ describe('the published addresses', () => {
 
 test('knownAddresses returns the addresses of the spec, and the addresses of the leases whose host name is in the spec', () => {
   const spec = aClusterSpec({ apiServers: [aServer(ADDRESS), aHost('api.example.com')] });
-  const leases = [
-    lease({ host: 'api.example.com' }),
-    lease({ address: OTHER, host: 'api.example.com' }),
-    lease({ address: '10.0.0.3', host: 'gone.example.com' }),
-  ];
+  const known = [{ host: 'api.example.com' }, { address: OTHER, host: 'api.example.com' }];
+  const leases = [...known, { address: '10.0.0.3', host: 'gone.example.com' }].map(lease);
   expect(knownAddresses(spec, leases)).toMatchObject([
     { address: ADDRESS, kind: 'server' },
     { address: OTHER, kind: 'shared', host: 'api.example.com' },

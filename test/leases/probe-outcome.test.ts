@@ -47,20 +47,13 @@ describe('the answer of a probe', () => {
   });
 
   test('a probe whose answer might only be late because this process was busy has the verdict unknown', () => {
-    expect(probeOutcome({ kind: 'unknown', message: 'busy', late: true })).toEqual({
-      verdict: 'unknown',
-      odd: false,
-      late: true,
-      detail: 'not known: busy',
-    });
+    const outcome = { verdict: 'unknown', odd: false, late: true, detail: 'not known: busy' };
+    expect(probeOutcome({ kind: 'unknown', message: 'busy', late: true })).toEqual(outcome);
   });
 
-  test.each([
-    { length: 200, text: 'a'.repeat(200) },
-    { length: 201, text: `${'a'.repeat(199)}…` },
-  ])('a detail of $length characters is cut to at most 200', ({ length, text }) => {
-    const outcome = { verdict: 'error', odd: false, detail: 'a'.repeat(length) } as const;
-    expect(shortDetail(outcome)).toBe(text);
+  test('a detail is cut to at most 200 characters', () => {
+    const shortOf = (length: number) => shortDetail({ verdict: 'error', odd: false, detail: 'a'.repeat(length) });
+    expect([shortOf(200), shortOf(201)]).toEqual(['a'.repeat(200), `${'a'.repeat(199)}…`]);
   });
 
   test.each([
