@@ -18,49 +18,36 @@ import {
 import { claimOf, isSelected, type ServiceJson } from '../repair/services.ts';
 import { goldenTests } from './golden.ts';
 
-type ParentRef = Partial<IPAddressRecord['parent']>;
-type Labels = Readonly<Record<string, string>>;
+interface IPAddressJson {
+  readonly name: string;
+  readonly labels?: Readonly<Record<string, string>> | null;
+  readonly parentRef?: Partial<IPAddressRecord['parent']> | null;
+}
 
 interface Scenario {
   readonly serviceCIDRs: readonly { readonly name: string; readonly cidrs: readonly string[] }[] | null;
   readonly services: readonly (ServiceJson & { readonly ageSeconds: number })[] | null;
-  readonly ipAddresses:
-    | readonly {
-        readonly name: string;
-        readonly labels?: Labels | null;
-        readonly ageSeconds: number;
-        readonly parentRef?: ParentRef | null;
-      }[]
-    | null;
+  readonly ipAddresses: readonly (IPAddressJson & { readonly ageSeconds: number })[] | null;
   readonly passes: number;
 }
 
 interface ExpectedPass {
   readonly events: readonly object[] | null;
-  readonly ipAddresses:
-    | readonly {
-        readonly name: string;
-        readonly labels?: Labels;
-        readonly parentRef?: ParentRef;
-        readonly kept: boolean;
-      }[]
-    | null;
+  readonly ipAddresses: readonly (IPAddressJson & { readonly kept: boolean })[] | null;
 }
 
 const NOW_MS = 1_800_000_000_000;
 const NEW = 'created by a pass';
 
-function recordOf({ name, labels, ageSeconds, parentRef }: NonNullable<Scenario['ipAddresses']>[number]) {
-  const record: IPAddressRecord = {
-    name,
-    uid: 'uid',
-    resourceVersion: '1',
-    createdAtMs: NOW_MS - ageSeconds * 1000,
-    family: labels?.[FAMILY_LABEL] ?? '',
-    managedBy: labels?.[ADDRESS_MANAGED_BY_LABEL] ?? '',
-    parent: { group: '', resource: '', namespace: '', name: '', ...parentRef },
-  };
-  return [name, record] as const;
+/** Returns the fields of an IPAddress that a repair reads. */
+function contentOf({ name, labels, parentRef }: IPAddressJson) {
+  const parent = { group: '', resource: '', namespace: '', name: '', ...parentRef };
+  return { name, family: labels?.[FAMILY_LABEL] ?? '', managedBy: labels?.[ADDRESS_MANAGED_BY_LABEL] ?? '', parent };
+}
+
+function recordOf(json: IPAddressJson & { readonly ageSeconds: number }): readonly [string, IPAddressRecord] {
+  const createdAtMs = NOW_MS - json.ageSeconds * 1000;
+  return [json.name, { ...contentOf(json), uid: 'uid', resourceVersion: '1', createdAtMs }];
 }
 
 /**
@@ -112,19 +99,9 @@ function inOrder(objects: readonly object[] | null): string[] {
   return (objects ?? []).map((object) => JSON.stringify(object, Object.keys(object).sort())).sort();
 }
 
-function summaryOf({ name, uid, family, managedBy, parent }: IPAddressRecord): object {
-  return { name, family, managedBy, parent: Object.values(parent).join('/'), kept: uid !== NEW };
-}
-
-function expectedSummary({ name, labels, parentRef, kept }: NonNullable<ExpectedPass['ipAddresses']>[number]): object {
-  const { group = '', resource = '', namespace = '', name: parent = '' } = parentRef ?? {};
-  return {
-    name,
-    family: labels?.[FAMILY_LABEL] ?? '',
-    managedBy: labels?.[ADDRESS_MANAGED_BY_LABEL] ?? '',
-    parent: [group, resource, namespace, parent].join('/'),
-    kept,
-  };
+/** Returns one text for an IPAddress after a pass, and whether the pass kept it. */
+function summaryOf({ name, family, managedBy, parent }: ReturnType<typeof contentOf>, kept: boolean): object {
+  return { name, family, managedBy, kept, parent: `${parent.group}/${parent.resource}/${serviceKey(parent)}` };
 }
 
 goldenTests<Scenario, readonly ExpectedPass[]>(
@@ -163,12 +140,15 @@ goldenTests<Scenario, readonly ExpectedPass[]>(
     expect(
       answers.map(({ faults, addresses: after }) => ({
         events: inOrder(eventsOf(faults.filter(({ item }) => !waiting.has(item)))),
-        addresses: inOrder(after.filter(({ name }) => !waiting.has(name)).map(summaryOf)),
+        addresses: inOrder(
+          after.filter(({ name }) => !waiting.has(name)).map((each) => summaryOf(each, each.uid !== NEW)),
+        ),
       })),
     ).toEqual(
       expected.map((pass) => {
         const { events, ipAddresses } = without(waiting, pass);
-        return { events: inOrder(events), addresses: inOrder(ipAddresses.map(expectedSummary)) };
+        const summaries = ipAddresses.map((each) => summaryOf(contentOf(each), each.kept));
+        return { events: inOrder(events), addresses: inOrder(summaries) };
       }),
     );
   },

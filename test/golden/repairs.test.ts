@@ -8,7 +8,7 @@ import { nodePortRepair } from '../../lib/loops/node-port-repair.ts';
 import type { LoopDefinition, PassReport } from '../../lib/loops/pass.ts';
 import { emptyRange, type StoredRange } from '../../lib/range/stored-range.ts';
 import { RANGE_KEYS, type RangeKey } from '../../lib/spec/spec-ranges.ts';
-import { RepairCluster } from '../repair/repair-cluster.ts';
+import { countsByType, RepairCluster } from '../repair/repair-cluster.ts';
 import { claimOf, type ServiceJson } from '../repair/services.ts';
 import { ipRange, portRange } from '../support/ranges.ts';
 import { goldenTests } from './golden.ts';
@@ -32,15 +32,7 @@ interface ExpectedSnapshot {
 
 interface ExpectedRun {
   readonly error?: string;
-  readonly events?:
-    | readonly {
-        readonly service: string;
-        readonly type: string;
-        readonly reason: string;
-        readonly action: string;
-        readonly note: string;
-      }[]
-    | null;
+  readonly events?: readonly object[] | null;
   readonly counts?: Readonly<Record<string, number>> | null;
   readonly snapshots: Readonly<Record<string, ExpectedSnapshot>>;
 }
@@ -86,26 +78,20 @@ function expectedAnswers(runs: readonly ExpectedRun[]): object[] {
     failed: (error ?? '') !== '',
     events: events ?? [],
     counts: counts ?? {},
-    snapshots: Object.fromEntries(
-      Object.entries(snapshots).map(([name, { range, data, allocated }]) => [
-        name,
-        { range, data: data ?? '', ...(allocated && allocated.length > 0 && { allocated }) },
-      ]),
-    ),
+    snapshots: Object.fromEntries(Object.entries(snapshots).map(([name, snapshot]) => [name, withLists(snapshot)])),
   }));
 }
 
-function reportOf({ findings, errors }: PassReport): object {
-  const counts: Partial<Record<FindingType, number>> = {};
-  for (const { type } of findings) if (COUNTED.includes(type)) counts[type] = (counts[type] ?? 0) + 1;
+function reportOf(report: PassReport): object {
+  const findings = report.findings.filter(({ type }) => COUNTED.includes(type));
   return {
-    failed: errors.length > 0,
-    events: findings.flatMap(({ event }) => {
+    failed: report.errors.length > 0,
+    events: report.findings.flatMap(({ event }) => {
       if (event === undefined) return [];
       const { regarding, reason, action, note } = event;
       return [{ service: `${regarding.namespace}/${regarding.name}`, type: 'Warning', reason, action, note }];
     }),
-    counts,
+    counts: countsByType({ ...report, findings }),
   };
 }
 
@@ -119,10 +105,12 @@ async function snapshotsOf({ cluster, keys }: GoldenRepair): Promise<object> {
 }
 
 function shown({ range, data }: StoredRange, named: RangeAllocator | Refusal): object {
-  const base64 = Buffer.from(data).toString('base64');
-  if (isRefused(named)) return { range, data: base64 };
-  const allocated = [...bitsOf(data)].map((bit) => named.itemAt(bit));
-  return { range, data: base64, ...(allocated.length > 0 && { allocated }) };
+  const allocated = isRefused(named) ? [] : bitsOf(data).map((bit) => named.itemAt(bit));
+  return withLists({ range, data: Buffer.from(data).toString('base64'), allocated });
+}
+
+function withLists({ range, data = '', allocated }: ExpectedSnapshot): ExpectedSnapshot {
+  return { range, data, allocated: allocated ?? [] };
 }
 
 interface Family {
@@ -139,9 +127,8 @@ interface Scenario {
 const { primary: PRIMARY, secondary: SECONDARY } = RANGE_KEYS;
 
 async function clusterOf({ primary, secondary }: Scenario): Promise<RepairCluster> {
-  const cluster = new RepairCluster({
-    serviceClusterIPRanges: secondary ? [primary.cidr, secondary.cidr] : [primary.cidr],
-  });
+  const ranges = secondary ? ([primary.cidr, secondary.cidr] as const) : ([primary.cidr] as const);
+  const cluster = new RepairCluster({ serviceClusterIPRanges: ranges });
   if (primary.snapshot) await cluster.store(PRIMARY, snapshotOf(primary.snapshot, ipRange(primary.cidr)));
   if (secondary?.snapshot) await cluster.store(SECONDARY, snapshotOf(secondary.snapshot, ipRange(secondary.cidr)));
   return cluster;
@@ -152,11 +139,8 @@ describe('cluster IP repair', () => {
     'repair-cluster-ips.jsonl',
     'the cluster IP repair has the results of upstream: $scenario.name',
     async ({ scenario, expected }) => {
-      const repair = {
-        loop: clusterIpRepair,
-        cluster: await clusterOf(scenario),
-        keys: { primary: PRIMARY, secondary: SECONDARY },
-      };
+      const keys = { primary: PRIMARY, secondary: SECONDARY };
+      const repair = { loop: clusterIpRepair, cluster: await clusterOf(scenario), keys };
       expect(await answersTo(repair, scenario.runs)).toEqual(expectedAnswers(expected));
     },
   );
@@ -179,11 +163,8 @@ describe('node port repair', () => {
     'repair-node-ports.jsonl',
     'the node port repair has the results of upstream: $scenario.name',
     async ({ scenario, expected }) => {
-      const repair = {
-        loop: nodePortRepair,
-        cluster: await clusterOfPorts(scenario),
-        keys: { nodePorts: RANGE_KEYS.nodePorts },
-      };
+      const keys = { nodePorts: RANGE_KEYS.nodePorts };
+      const repair = { loop: nodePortRepair, cluster: await clusterOfPorts(scenario), keys };
       expect(await answersTo(repair, scenario.runs)).toEqual(expectedAnswers(expected));
     },
   );
