@@ -2,11 +2,13 @@ import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { Cli } from '../../cli/cli.ts';
-import type { OpenTable } from '../../cli/open-table.ts';
+import { type OpenTable, openTable } from '../../cli/open-table.ts';
 import { type PassEnvironmentOptions, passEnvironment } from '../../cli/pass-environment.ts';
 import type { ClusterSpec } from '../../lib/spec/cluster-spec.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
+import { afterThisTest } from '../support/after-this-test.ts';
 import { kubeconfigTo } from '../support/kubeconfig-to.ts';
+import { serve } from '../support/serve.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const folder = temporaryFolder();
@@ -77,3 +79,31 @@ describe('the credential plugin of the kubeconfig in a cluster spec', () => {
     expect(existsSync(marker)).toBe(runs);
   });
 });
+
+Object.assign(process.env, { AWS_ACCESS_KEY_ID: 'none', AWS_SECRET_ACCESS_KEY: 'none' });
+
+const on = (AttributeName: string) => ({ TimeToLiveDescription: { TimeToLiveStatus: 'ENABLED', AttributeName } });
+const refused = (code: string) => ({ __type: `com.amazon.coral.service#${code}`, message: 'refused' });
+
+test.each([
+  { reply: on('ttl'), advice: undefined },
+  { reply: on('expires'), advice: /TTL on its attribute "ttl" is off/ },
+  { reply: { TimeToLiveDescription: { TimeToLiveStatus: 'DISABLED' } }, advice: /is off: turn it on/ },
+  { reply: refused('UnknownOperationException'), advice: /has no TTL: expired items stay/ },
+  { reply: refused('AccessDeniedException'), advice: undefined },
+])(
+  'if the database answers $reply to the request for its TTL setting, the advice about the table is $advice',
+  async ({ reply, advice }) => {
+    const database = await serve((_, response) => {
+      response.writeHead('__type' in reply ? 400 : 200, { 'content-type': 'application/x-amz-json-1.0' });
+      response.end(JSON.stringify(reply));
+    });
+    afterThisTest(database.close);
+    const options = { table: 'clusters', region: 'eu-test-1', endpointUrl: database.url };
+    const opened = await openTable(options, [], new AbortController().signal, () => 0);
+    afterThisTest(opened.close);
+    const found = await opened.adviceOnTtl();
+    if (advice === undefined) expect(found).toBeUndefined();
+    else expect(found).toMatch(advice);
+  },
+);

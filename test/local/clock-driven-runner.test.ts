@@ -9,6 +9,8 @@ import {
   type ScheduledHandler,
   scheduledLoops,
 } from '../../local/clock-driven-runner.ts';
+import { playStory, type StoryEvent } from '../../local/demo.ts';
+import type { EmbeddedWorld } from '../../local/local-cluster.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { aDispatchWorld } from '../support/dispatch-world.ts';
 import { jumpingClock } from './jumping-clock.ts';
@@ -77,4 +79,21 @@ test.each(LOOPS)('%s ends the run once its cluster is no longer registered', asy
     exitCode: 3,
     message: expect.stringContaining(`${spec.name} is no longer registered`),
   });
+});
+
+test('the demo prints each event with its result and what to watch for, reports an event that fails, and stops after the last event', async () => {
+  const { clock, signal } = jumpingClock(9_000, 1);
+  const lines: string[] = [];
+  const print = (sentence: string) => void lines.push(`${clock.nowMs() / 1000} ${sentence}`);
+  const event = (atSeconds: number, act: StoryEvent['act']) => ({
+    atSeconds,
+    what: `event ${atSeconds}`,
+    act,
+    outlook: 'look',
+  });
+  const fails = () => Promise.reject(new Error('it is gone'));
+  // `playStory` only passes the world to events, and these events do not use it.
+  const stage = { world: {} as EmbeddedWorld, clock, print };
+  await playStory([event(1, async () => '10.0.0.7'), event(5, fails), event(9, fails)], stage, signal);
+  expect(lines).toEqual(['1 event 1: 10.0.0.7', '1 look', '5 event 5: not done, it is gone', '5 look']);
 });

@@ -75,6 +75,22 @@ test.each([
   });
 });
 
+test('the kbctl of a release checks the version of Node.js before anything else', () => {
+  const file = join(temporaryFolder(), 'kbctl.mjs');
+  const node = (...args: readonly string[]) => spawnSync(process.execPath, args, { cwd: REPOSITORY, encoding: 'utf8' });
+  expect(node('tools/build-cli.mjs', '--whole', file).status).toBe(0);
+  expect(node(file, 'version').status).toBe(0);
+  const refused = node(...pretend.split(' '), file, 'status', '--table', 'x');
+  expect(refused).toMatchObject({ status: 1, stderr: expect.stringContaining('kbctl needs Node.js 22.19 or later') });
+});
+
+test('the steps of the Dockerfile work in a clean folder, and the command of the image prints its help', () => {
+  const PATH = `${current}:${process.env['PATH']}`;
+  const env = { ...process.env, PATH };
+  const script = join(REPOSITORY, 'test/template/image-steps.sh');
+  expect(execFileSync('bash', [script], { env, encoding: 'utf8' })).toContain('Usage: kbctl');
+});
+
 test('the package contains the files of the command, and no source files', () => {
   const root = join(folder, 'lib/node_modules/kube-bootstrap-controller');
   const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter(

@@ -1,0 +1,107 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { expect, test } from '@jest/globals';
+import type { Command } from 'commander';
+import { program } from '../../cli/program.ts';
+import { generatedPages } from '../../tools/write-docs.ts';
+import { isWhatIsPrinted, pages } from '../support/console-blocks.ts';
+import { REPOSITORY, readInRepository } from '../support/repository.ts';
+
+const markdownFiles = ['', 'docs', 'docs/adr', 'docs/tasks', 'test'].flatMap((folder) =>
+  readdirSync(path.join(REPOSITORY, folder))
+    .filter((file) => file.endsWith('.md'))
+    .map((file) => path.join(folder, file)),
+);
+
+test.each(markdownFiles)('every relative link in %s leads to a file, and every anchor to a heading', (page) => {
+  expect(deadLinks(page, readInRepository(page))).toEqual([]);
+});
+
+test('every path in CONTRIBUTING.md exists, and its diagram contains every folder of lib', () => {
+  const text = readInRepository('CONTRIBUTING.md');
+  const paths = [...text.matchAll(/(?<=[`\s])(?:lib|functions|cli|test|local|tools|deploy)\/[\w./-]*/g)].map(
+    ([name]) => name,
+  );
+  expect(paths.filter((name) => !existsSync(path.join(REPOSITORY, name)))).toEqual([]);
+  const folders = readdirSync(path.join(REPOSITORY, 'lib')).map((folder) => `lib/${folder}`);
+  expect(folders.filter((folder) => !paths.includes(folder))).toEqual([]);
+});
+
+/** Returns the relative links of a page whose file or heading does not exist. */
+function deadLinks(page: string, text: string): string[] {
+  return text.split('\n').flatMap((line, index) =>
+    [...line.matchAll(/\]\((?!\w+:)([^)\s]+)\)/g)]
+      .map(([, link = '']) => link)
+      .filter((link) => !exists(page, text, link))
+      .map((link) => `${page}:${index + 1}: ${link}`),
+  );
+}
+
+function exists(page: string, text: string, link: string): boolean {
+  const [file = '', anchor] = link.split('#');
+  const target = path.join(REPOSITORY, path.dirname(page), file);
+  if (file !== '' && !existsSync(target)) return false;
+  return anchor === undefined || anchorsOf(file === '' ? text : readFileSync(target, 'utf8')).has(anchor);
+}
+
+/** Returns the anchors of GitHub for the headings of a page. */
+function anchorsOf(text: string): ReadonlySet<string> {
+  const withoutCode = text.replaceAll(/^ *```[\s\S]*?^ *```/gm, '');
+  const titles = [...withoutCode.matchAll(/^#+ (.+)$/gm)].map(([, title = '']) => title);
+  return new Set(
+    titles.map((title) =>
+      title
+        .toLowerCase()
+        .replaceAll(/[^\p{L}\p{N}_ -]/gu, '')
+        .replaceAll(' ', '-'),
+    ),
+  );
+}
+
+const texts = new Map(pages());
+for (const page of ['CHANGELOG.md', 'CONTRIBUTING.md']) texts.set(page, readInRepository(page));
+const kbctl = program(() => () => Promise.resolve());
+
+test.each([...texts])('page %s names only commands and options that kbctl has', (_page, text) => {
+  const lines = [...text.matchAll(/(?<=^|[\s`])(?<!^#.*)kbctl ((?!\.)[a-z-][^`|&;\n]*)(?=[`|&;\n])/gm)].map(
+    ([, line = '']) => line,
+  );
+  expect(lines.filter((line) => !isKnown(line.split(/\s+/)))).toEqual([]);
+});
+
+function isKnown(words: readonly string[], command: Command = kbctl): boolean {
+  const [word = '', ...others] = words;
+  const next = command.commands.find((one) => one.name() === word || one.aliases().includes(word));
+  if (next !== undefined) return isKnown(others, next);
+  const takesCommand = command.commands.length > 0 && !word.startsWith('-') && word !== '';
+  return !takesCommand && words.every((each) => !each.startsWith('--') || hasOption(command, each));
+}
+
+function hasOption(command: Command, word: string): boolean {
+  const [name] = word.split('=');
+  if (name === '--help' || name === '--version') return true;
+  const isHere = command.options.some(({ long }) => long === name);
+  return isHere || (command.parent !== null && hasOption(command.parent, word));
+}
+
+const PRINTED =
+  'ADDRESS   ENDS\n10.0.0.1   in 9m58s\n\nat http://127.0.0.1:34009/ until 2026-11-21T08:22:12.891Z\n3 seen\n';
+const AT = 'at http://127.0.0.1:1/ until 2026-01-01T00:00:00Z';
+
+test.each<[string, boolean, string[]]>([
+  ['other ages, widths, ports and times', true, ['ADDRESS  ENDS', '10.0.0.1  in 14s', AT, '3 seen']],
+  ['... for the rest of a line, for lines and for none', true, ['...', '10.0.0.1  ...', '...', '3 seen', '...']],
+  ['another number', false, ['ADDRESS  ENDS', '10.0.0.1  in 14s', AT, '4 seen']],
+  ['another address', false, ['ADDRESS  ENDS', '10.0.0.2  in 14s', '...']],
+  ['a line less', false, ['ADDRESS  ENDS', '10.0.0.1  in 14s', AT]],
+  ['a line more', false, ['...', '3 seen', 'more']],
+  ['no output', false, []],
+])('the check of a page that shows %s has the result %p', (_, isRight, page) => {
+  expect(isWhatIsPrinted(PRINTED, page)).toBe(isRight);
+});
+
+test.each(generatedPages())('docs/$page is up to date: npm run docs writes it', ({ page, current, generated }) => {
+  // `npm run docs` also formats the JSON.
+  const parsed = (text: string) => (page.endsWith('.json') ? JSON.parse(text) : text);
+  expect(parsed(generated)).toEqual(parsed(current));
+});
