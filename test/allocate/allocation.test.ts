@@ -182,7 +182,7 @@ test.each<[string, (world: AllocateWorld) => Promise<unknown>]>([
   ['in mode observe', ({ table }) => updateCluster(table, CLUSTER, withMode('observe'))],
   ['after three intervals without a repair', async ({ clock }) => (clock.nowMs += 10 * MINUTE_MS)],
 ])(
-  'a repetition of an unfinished request %s is told to try again and not refused, because the request might hold items',
+  'an unfinished request that is repeated %s is not refused, because it might hold items, and the error suggests another repetition',
   async (_, close) => {
     const request = { items: [ip('10.0.0.1'), port(30_002)] };
     const world = await anAllocateWorld({ isRepaired: false });

@@ -17,10 +17,10 @@ const NOT_READY = {
 };
 
 test.each([
-  ['more than three intervals ago', -INTERVALS_MS - 1],
-  ['later than the present time of this clock', INTERVALS_MS + 1],
-  ['never', undefined],
-])('a table whose last repair was %s allocates nothing for requests until a pass has succeeded', async (_, sinceMs) => {
+  ['was last repaired more than three intervals ago', -INTERVALS_MS - 1],
+  ['was last repaired later than the present time of this clock', INTERVALS_MS + 1],
+  ['was never repaired', undefined],
+])('a table that %s allocates nothing for requests until a pass has succeeded', async (_, sinceMs) => {
   const world = await anAllocateWorld({ isRepaired: false });
   if (sinceMs !== undefined) await world.repair(world.clock.nowMs + sinceMs);
   const before = await world.items();

@@ -93,7 +93,7 @@ test('a reader uses the AWS profile and the region of the user to read secrets a
   ]);
 });
 
-describe('a kubeconfig that cannot be read is reported with its resolution:', () => {
+describe('a kubeconfig that cannot be read', () => {
   const denied = 'AccessDeniedException';
   const ofRole = { ...parameter, roleArn: role };
 

@@ -130,7 +130,7 @@ describe('a target group', () => {
     expect(aws.calls).toMatchObject([{ action: 'DescribeTargetHealth', body: { TargetGroupArn: ARN } }]);
   });
 
-  test.each(['unavailable', 'of a later version'])('a target whose health is %s may be healthy', async (state) => {
+  test.each(['unavailable', 'of a later version'])('a target whose health is %s is counted as not read', async (state) => {
     const found = await targets(describedTargets({ '10.9.8.7': 'healthy', '10.9.8.8': state }));
     expect(found).toEqual({ addresses: ['10.9.8.7'], unread: 'the health of 1 targets is unavailable' });
   });

@@ -55,33 +55,35 @@ test('a new Service gets its address and node port from the table, and the API s
   expect(await takenIn(RANGE_KEYS.nodePorts)).toContain(String(ports[0]?.nodePort));
 });
 
-test('the webhook refuses an allocated address with the message of the API server', async () => {
-  const [, address = ''] = await takenIn(RANGE_KEYS.primary);
-  const message = `Service "copy" is invalid: spec.clusterIPs: Invalid value: ["${address}"]: failed to allocate IP ${address}: provided IP is already allocated`;
+test.each<[string, RangeKey, string, (item: string) => StoredServiceSpec]>([
+  [
+    'address',
+    RANGE_KEYS.primary,
+    'spec.clusterIPs: Invalid value: ["ITEM"]: failed to allocate IP ITEM: provided IP is already allocated',
+    (clusterIP) => ({ clusterIP }),
+  ],
+  [
+    'node port',
+    RANGE_KEYS.nodePorts,
+    'spec.ports[0].nodePort: Invalid value: ITEM: provided port is already allocated',
+    (nodePort) => ({ type: 'NodePort', ports: [{ port: 80, nodePort: Number(nodePort) }] }),
+  ],
+])(
+  'the webhook refuses an allocated %s with the message of the API server, and allocates nothing',
+  async (_, key, fault, specOf) => {
+    const item = (await takenIn(key)).at(-1) ?? '';
+    const message = `Service "copy" is invalid: ${fault.replaceAll('ITEM', item)}`;
+    const before = await takenIn(RANGE_KEYS.primary);
 
-  expect(await create('copy', { clusterIP: address })).toMatchObject({
-    status: 422,
-    body: { reason: 'Invalid', message: expect.stringContaining(message) },
-  });
+    expect(await create('copy', specOf(item))).toMatchObject({
+      status: 422,
+      body: { reason: 'Invalid', message: expect.stringContaining(message) },
+    });
 
-  const removed = await withoutWebhook(() => create('copy', { clusterIP: address }));
-  expect(removed.body.message).toBe(message);
-});
-
-test('the webhook refuses an allocated node port with the message of the API server, and allocates no address', async () => {
-  const [port = ''] = await takenIn(RANGE_KEYS.nodePorts);
-  const message = `Service "copy" is invalid: spec.ports[0].nodePort: Invalid value: ${port}: provided port is already allocated`;
-  const spec = { type: 'NodePort', ports: [{ port: 80, nodePort: Number(port) }] };
-  const before = await takenIn(RANGE_KEYS.primary);
-
-  expect(await create('copy', spec)).toMatchObject({
-    status: 422,
-    body: { reason: 'Invalid', message: expect.stringContaining(message) },
-  });
-
-  expect((await withoutWebhook(() => create('copy', spec))).body.message).toBe(message);
-  expect(await takenIn(RANGE_KEYS.primary)).toEqual(before);
-});
+    expect((await withoutWebhook(() => create('copy', specOf(item)))).body.message).toBe(message);
+    expect(await takenIn(RANGE_KEYS.primary)).toEqual(before);
+  },
+);
 
 /** Runs `work` while the API server does not call the webhook. */
 async function withoutWebhook(work: () => Promise<Reply>): Promise<Reply> {
@@ -192,27 +194,6 @@ test('if the API server calls the webhook again with the Service that the first 
   expect(await request('POST', services, asking(other))).toMatchObject({ status: 201 });
 
   expect(await request('DELETE', `${group}/zzz-the-same-again`)).toMatchObject({ status: 200 });
-});
-
-test('if twenty concurrent clients create a thousand Services, each gets its own address and port, and the table contains exactly these', async () => {
-  const indexes = Array.from({ length: 1_000 }, (_, index) => index).values();
-  const statuses: number[] = [];
-  const client = async () => {
-    for (const index of indexes) statuses.push((await create(`s${index}`, { type: 'NodePort' })).status);
-  };
-  await Promise.all(Array.from({ length: 20 }, client));
-  expect(verdicts('failed').map(({ fields }) => fields['reason'])).toEqual([]);
-  expect(statuses.filter((status) => status !== 201)).toEqual([]);
-
-  const { body } = await request<{ items: StoredService[] }>('GET', services);
-  const addresses = body.items.flatMap(({ spec }) => spec.clusterIPs ?? []).filter((address) => address !== 'None');
-  expect(new Set(addresses).size).toBe(addresses.length);
-  const [ofTable, secondary] = [await takenIn(RANGE_KEYS.primary), await takenIn(RANGE_KEYS.secondary)];
-  expect(new Set([...ofTable, ...secondary])).toEqual(new Set(addresses));
-  const created = body.items.filter(({ metadata }) => /^s\d+$/.test(metadata.name));
-  const ports = created.flatMap(nodePortsOf);
-  expect(new Set(ports).size).toBe(1_000);
-  expect(await takenIn(RANGE_KEYS.nodePorts)).toEqual(expect.arrayContaining(ports));
 });
 
 test('the only finding of the repair passes is a node port that its Service no longer has', async () => {

@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { FIELD_MANAGER, type KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
+import type { ServiceObject } from '../../lib/cluster/published-objects.ts';
 import { initialiseNodePorts } from '../support/etcd-client.ts';
 import { runAllLoops } from '../support/handlers.ts';
 import {
@@ -113,6 +114,17 @@ test('a deleted Service kubernetes is created again with its address and its End
     expect(await published(apiserver)).toEqual({ endpoints: ['10.9.8.7'], slice: ['10.9.8.7'] });
     expect([findings, (await handlers.run('kubernetes-service')).findings]).toEqual([[], []]);
   }
+});
+
+test('a Service kubernetes that became of type ExternalName gets its address again', async () => {
+  const service = async () => (await apiserver.request<ServiceObject>('GET', SERVICE_PATH)).body;
+  const before = await service();
+  const { clusterIP: _, clusterIPs: __, ...fields } = before.spec;
+  const external = { ...before, spec: { ...fields, type: 'ExternalName', externalName: 'api.example.com' } };
+  expect(await apiserver.request('PUT', SERVICE_PATH, external)).toMatchObject({ status: 200 });
+  await handlers.register({ service: { securePort: apiserver.port, reconcile: true } });
+  expect(await handlers.run('kubernetes-service')).toMatchObject({ errors: [] });
+  expect((await service()).spec).toEqual(before.spec);
 });
 
 test('the API server refuses node ports until their range is in its storage', async () => {

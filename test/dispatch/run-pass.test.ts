@@ -218,14 +218,13 @@ describe('the record of the kubernetes-service loop', () => {
     expect(await recordedAfter(...Array.from({ length: 8 }, () => quiet))).toEqual([0, 0, 0, 0, 0, 0, 60, 60]);
   });
 
-  test.each([
-    { name: 'changes something', run: () => aReport({ changes: ['published 10.0.0.1'] }) },
-    { name: 'has a finding', run: () => aReport({ findings: [{ type: 'oddProbe', message: 'teapot' }] }) },
-    { name: 'fails', run: trouble },
-    { name: 'returns another state', run: () => aReport({ state: { since: 1 } }) },
-  ])('the record is written at once when a pass $name, and again when that ends', async ({ name, run }) => {
-    const back = name === 'changes something' ? 10 : 20;
-    expect(await recordedAfter(quiet, run, quiet)).toEqual([0, 10, back]);
+  test.each<[string, string, () => PassReport | Promise<PassReport>, number]>([
+    ['changes something', 'does not write it', () => aReport({ changes: ['published 10.0.0.1'] }), 10],
+    ['has a finding', 'writes it again', () => aReport({ findings: [{ type: 'oddProbe', message: 'teapot' }] }), 20],
+    ['fails', 'writes it again', trouble, 20],
+    ['returns another state', 'writes it again', () => aReport({ state: { since: 1 } }), 20],
+  ])('the record is written at once when a pass %s, and the next quiet pass %s', async (_, _next, run, atSeconds) => {
+    expect(await recordedAfter(quiet, run, quiet)).toEqual([0, 10, atSeconds]);
   });
 
   test('a pass without changes and findings is counted, but not logged', async () => {

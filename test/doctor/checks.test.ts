@@ -142,12 +142,15 @@ describe('the connection to the API server', () => {
     ['the only API server', 'https://10.9.8.7:6443', 1, []],
     ['a load balancer', 'https://api.demo.example.com', 2, []],
     ['the host name at which one of two API servers is probed', 'https://one.demo.example.com', 2, ['warn']],
-  ] as const)('if a kubeconfig names %s (%s; spec: %d servers), doctor reports %j', (_, server, count, levels) => {
-    const probed = aServer('10.9.8.7', server.includes('one.') ? { url: `${server}/readyz` } : {});
-    const apiServers = [probed, aServer('10.9.8.8')].slice(0, count);
-    const lines = checkServer(aClusterSpec({ apiServers }), anAccess({ server }));
-    expect(lines.map(({ level }) => level)).toEqual(levels);
-  });
+  ] as const)(
+    'if a kubeconfig names %s (%s) and the spec has %d servers, the lines of the doctor have the levels %j',
+    (_, server, count, levels) => {
+      const probed = aServer('10.9.8.7', server.includes('one.') ? { url: `${server}/readyz` } : {});
+      const apiServers = [probed, aServer('10.9.8.8')].slice(0, count);
+      const lines = checkServer(aClusterSpec({ apiServers }), anAccess({ server }));
+      expect(lines.map(({ level }) => level)).toEqual(levels);
+    },
+  );
 
   test.each([
     ['10.9.8.7', {}, 'system-namespaces, kubernetes-service, cluster-ip-repair, node-port-repair stand still, and it'],
@@ -158,17 +161,6 @@ describe('the connection to the API server', () => {
     const [line] = checkServer(spec, anAccess({ server: `https://${host}:6443`, tls }));
     expect(line?.message).toContain(`while it is down, ${still}`);
     expect(line?.message.endsWith('still')).toBe('servername' in name);
-  });
-
-  test('the line about a probe of another port than the published one contains both ports', async () => {
-    const apiServers = [aServer('10.9.8.7', { url: 'https://127.0.0.1:32764/readyz' })];
-    const probe = async () => ({ kind: 'status', status: 200, body: 'ok' }) as const;
-    const lines = await checkProbes(aClusterSpec({ apiServers }), [], {
-      ...{ probe, lookUp: async () => undefined, signal: never },
-    });
-    expect(lines.map(({ message }) => message)).toEqual([
-      '10.9.8.7, probed at https://127.0.0.1:32764/readyz and published with port 6443, answered 200',
-    ]);
   });
 
   test('no renewal is suggested for a token that is renewed automatically', async () => {
@@ -208,29 +200,32 @@ describe('the connection to the API server', () => {
     ['table', undefined, []],
     ['apiserver', false, []],
   ] as const)(
-    'with allocator %s and a webhook (%s), the check of the webhook warns: %j',
+    'with allocator %s and a webhook: %s, the lines about the webhook have the levels %j',
     async (allocator, has, levels) => {
       const lines = await checkWebhook(aClusterSpec({ allocator }), aReview({ hasWebhook: async () => has }));
       expect(lines.map(({ level }) => level)).toEqual(levels);
     },
   );
 
-  test.each<{ reply: ProbeReply; level: string; fix?: unknown }>([
-    { reply: { kind: 'status', status: 200, body: 'ok' }, level: 'ok' },
+  const OK: ProbeReply = { kind: 'status', status: 200, body: 'ok' };
+  const SHUTTING_DOWN: ProbeReply = { kind: 'status', status: 500, body: '[-]shutdown failed: x' };
+  test.each<{ reply: ProbeReply; level: string; fix?: unknown; url?: string }>([
+    { reply: OK, level: 'ok' },
+    { reply: OK, level: 'ok', url: 'https://127.0.0.1:32764/readyz' },
     { reply: { kind: 'status', status: 401, body: '' }, level: 'warn', fix: expect.stringContaining('authenticate') },
-    { reply: { kind: 'status', status: 500, body: '[-]shutdown failed: x' }, level: 'warn', fix: expect.any(String) },
+    { reply: SHUTTING_DOWN, level: 'warn', fix: expect.any(String) },
     { reply: { kind: 'status', status: 503, body: '' }, level: 'fail', fix: expect.stringContaining('probe.path') },
     { reply: { kind: 'tlsFailure', message: 'x' }, level: 'fail', fix: expect.stringContaining('serverName') },
     { reply: { kind: 'unknown', message: 'x' }, level: 'warn', fix: 'Run the doctor again' },
     { reply: { kind: 'silence', message: 'x' }, level: 'fail', fix: expect.stringContaining('firewall') },
-  ])('the line about a probe with the result $reply has level $level', async ({ reply, level, fix }) => {
-    const lines = await checkProbes(aClusterSpec(), [], {
-      probe: async () => reply,
-      lookUp: async () => undefined,
-      signal: new AbortController().signal,
-    });
+  ])('the line about a probe of $url with the result $reply has level $level', async ({ reply, level, fix, url }) => {
+    const apiServers = [aServer('10.9.8.7', url === undefined ? {} : { url })];
+    const environment = { probe: async () => reply, lookUp: async () => undefined, signal: never };
+    const lines = await checkProbes(aClusterSpec({ apiServers }), [], environment);
     expect(lines).toMatchObject([{ check: 'probe', level, ...(fix !== undefined && { fix }) }]);
-    expect(lines[0]?.message).toContain('10.9.8.7, probed at https://10.9.8.7:6443/readyz');
+    const place =
+      url === undefined ? 'https://10.9.8.7:6443/readyz' : `${url} and published with port 6443, answered 200`;
+    expect(lines[0]?.message).toContain(`10.9.8.7, probed at ${place}`);
   });
 });
 
@@ -256,10 +251,13 @@ describe('the permissions of the credential', () => {
     },
   );
 
-  test.each(['Rejected', 'Forbidden'] as const)('IPAddresses that cannot be listed (%s) are no holds', async (code) => {
-    const list = () => Promise.reject(new ClusterError(code, 'no'));
-    expect(await checkHolds(aReview(), aClusterSpec(), { list })).toEqual([]);
-  });
+  test.each(['Rejected', 'Forbidden'] as const)(
+    'IPAddresses that cannot be listed (%s) do not count as holds',
+    async (code) => {
+      const list = () => Promise.reject(new ClusterError(code, 'no'));
+      expect(await checkHolds(aReview(), aClusterSpec(), { list })).toEqual([]);
+    },
+  );
 
   test('the doctor does not warn about a credential with exactly the required permissions', async () => {
     const lines = await checkRights(reviewing(justEnough), aClusterSpec(), SERVER);

@@ -15,7 +15,7 @@ import type { Item, KeyValueTable, TableValue } from '../../lib/table/key-value-
 import { plainValue } from '../../lib/table/stored-item.ts';
 import { won } from '../contract/key-value-table.ts';
 import { aClusterSpec, aHost, aServer } from '../support/a-cluster-spec.ts';
-import { AT_ONCE } from '../support/each-table.ts';
+import { AT_ONCE } from '../support/at-once.ts';
 import { memoryTable } from '../support/memory-table.ts';
 
 const SPEC = aClusterSpec({
@@ -62,15 +62,18 @@ describe('registerCluster', () => {
     [{ generation: 7 }, 8],
     [{ generation: 1 }, 2],
     ['not a range', 1],
-  ])('a missing registration gets the generation after that of its range: %j', async (value, generation) => {
-    const table = memoryTable();
-    const put = (key: string, of: TableValue) =>
-      table.put({ cluster: SPEC.name, key, value: of, schema: 1 }, undefined);
-    won(await put('ranges/serviceips', value));
-    won(await put('other', { generation: 99 }));
-    await registerCluster(table, SPEC);
-    expect(await readCluster(table, SPEC.name)).toMatchObject({ generation, rangesGeneration: generation });
-  });
+  ])(
+    'a cluster that is registered again gets the generation after that of its stored range: %j',
+    async (value, generation) => {
+      const table = memoryTable();
+      const put = (key: string, of: TableValue) =>
+        table.put({ cluster: SPEC.name, key, value: of, schema: 1 }, undefined);
+      won(await put('ranges/serviceips', value));
+      won(await put('other', { generation: 99 }));
+      await registerCluster(table, SPEC);
+      expect(await readCluster(table, SPEC.name)).toMatchObject({ generation, rangesGeneration: generation });
+    },
+  );
 
   test('registerCluster does not change a registration that a later version wrote', async () => {
     const table = memoryTable();

@@ -92,7 +92,7 @@ describe('a DynamoDB item', () => {
     });
   });
 
-  test('an item of another writer among the registrations does not prevent that they are listed', async () => {
+  test('registrations are listed even if another writer has stored an item among them', async () => {
     const table = openTable(server.client);
     const { spec } = await registerCluster(table, aClusterSpec({ name: 'beside' }));
     const Item = { cluster: { S: '#clusters' }, key: { S: 'another' }, note: { S: 'by hand' } };
@@ -154,7 +154,12 @@ describe('a DynamoDB table behind a faulty network', () => {
       ['without any reply', 'won', 'ours', thrice(dropReply)],
       ['with every reply cut off', 'won', 'ours', thrice(cutReply)],
       ['with every reply truncated at its end', 'won', 'ours', thrice(truncateReply)],
-      ['that succeeds at last, then overwritten', 'won', 'theirs', [dropRequest, dropRequest, overwrittenTimes(1)]],
+      [
+        'that succeeds at its last attempt and is then overwritten',
+        'won',
+        'theirs',
+        [dropRequest, dropRequest, overwrittenTimes(1)],
+      ],
       ['that succeeds before its retries are throttled', 'won', 'ours', [dropReply, ...throttle(2)]],
     ])('a put %s has the outcome "%s"', async (_, outcome, value, faults) => {
       const previous = await putNew();
@@ -255,7 +260,7 @@ describe('a DynamoDB table behind a faulty network', () => {
 
     const unprocessed = JSON.stringify({ Responses: {}, UnprocessedKeys: { [TABLE]: { Keys: [] } } });
     test.each([
-      ['of which the table leaves out items', answer(200, unprocessed)],
+      ['from which the table omits items', answer(200, unprocessed)],
       ['that an older role denies', serviceError(400, 'AccessDeniedException', 'User: x is not authorized')],
     ])('a batch %s is completed by reads of single items', async (_, fault) => {
       const item = await putNew();

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { guaranteedUpdate } from '../../lib/table/guaranteed-update.ts';
 import type { Item, KeyValueTable, TableValue, WriteResult } from '../../lib/table/key-value-table.ts';
 import { changesInTurn, Turns } from '../../lib/table/turns.ts';
-import { AT_ONCE } from '../support/each-table.ts';
+import { AT_ONCE } from '../support/at-once.ts';
 import { memoryTable } from '../support/memory-table.ts';
 
 const CLUSTER = 'c';

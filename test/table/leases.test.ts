@@ -5,7 +5,6 @@ import { changeLeases, LEASES, readLeases } from '../../lib/table/leases.ts';
 import { storedSize } from '../../lib/table/stored-item.ts';
 import { unwrittenTable } from '../../lib/table/unwritten-table.ts';
 import { won } from '../contract/key-value-table.ts';
-import { describeInEachTable } from '../support/each-table.ts';
 import { found } from '../support/found.ts';
 import { memoryTable } from '../support/memory-table.ts';
 import { type LeaseFields, aLease as leaseWith, putLease } from '../support/put-lease.ts';
@@ -43,9 +42,9 @@ function before(table: KeyValueTable, meanwhile: () => Promise<unknown>): KeyVal
   return { ...table, put };
 }
 
-describeInEachTable('Leases', (open) => {
+describe('the leases of a cluster', () => {
   test('a read returns all leases of both families in the byte order of their addresses, including expired ones', async () => {
-    const table = await open();
+    const table = newTable();
     for (const address of [B, '2001:db8::1', '10.0.0.10']) await putLease(table, 'c', aLease(address));
     await putLease(table, 'c', aLease(C, { expiresAtMs: NOW_MS - DAY_MS }));
     const { leases } = await readLeases(table, 'c');
@@ -58,7 +57,7 @@ describeInEachTable('Leases', (open) => {
     ['shuttingDown', { seenDown: true }, { seenDown: true }],
     ['withdrawn', { withdrawnUntilMs: 7 }, { withdrawnUntilMs: 7 }],
   ])('a lease in the state %s is stored without defaults, and read back unchanged', async (_, fields, stored) => {
-    const table = await open();
+    const table = newTable();
     await putLease(table, 'c', aLease(A, fields));
     const { leases, item } = await readLeases(table, 'c');
     expect(leases).toEqual([aLease(A, fields)]);
@@ -66,7 +65,7 @@ describeInEachTable('Leases', (open) => {
   });
 
   test('changeLeases writes, changes and removes leases of several addresses with one put', async () => {
-    const table = await open();
+    const table = newTable();
     const { present } = await changeLeases(table, 'c', await readLeases(table, 'c'), changes(aLease(A), aLease(B)));
     const both = new Map([
       [A, undefined],

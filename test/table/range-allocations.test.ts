@@ -11,7 +11,7 @@ import { MOST_HOLD_BYTES, readRange, saveRange, sizeOfHolds } from '../../lib/ta
 import { won } from '../contract/key-value-table.ts';
 import { storedRange } from '../repair/repair-cluster.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
-import { AT_ONCE } from '../support/each-table.ts';
+import { AT_ONCE } from '../support/at-once.ts';
 import { found } from '../support/found.ts';
 import { memoryTable } from '../support/memory-table.ts';
 import { itemsIn, made, pickLowest } from '../support/ranges.ts';

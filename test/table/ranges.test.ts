@@ -12,7 +12,6 @@ import {
   sizeOfHolds,
 } from '../../lib/table/ranges.ts';
 import { won } from '../contract/key-value-table.ts';
-import { describeInEachTable } from '../support/each-table.ts';
 import { found } from '../support/found.ts';
 import { memoryTable } from '../support/memory-table.ts';
 
@@ -57,25 +56,23 @@ test('the items that admission allocated for Services of several namespaces are 
   expect((await readItem(table)).stored).toEqual({ ...STORED, unclaimed });
 });
 
-describeInEachTable('A stored range', (open) => {
-  test('a /12 with the largest holds and a leak at every address fits into a table item, because the strikes of the highest addresses are dropped', async () => {
-    const holds = Array.from({ length: 700 }, (_, index) => ({
-      ...{ owner: `team-${index}`, takenUpBy: 'any' as const, requestId: 'r'.repeat(30) },
-      items: [`10.0.${index >> 8}.${index & 255}`],
-    }));
-    expect(sizeOfHolds(holds)).toBeGreaterThan(60_000);
-    expect(sizeOfHolds(holds)).toBeLessThan(MOST_HOLD_BYTES);
-    const all = new Uint8Array(2 ** 17).fill(0xff);
-    const strikes = { once: all.map((byte) => byte & 0x55), twice: all.map((byte) => byte & 0xaa) };
-    const table = await open();
-    won(await saveRange(table, 'c', KEY, { ...UNSTRUCK, range: '10.0.0.0/12', data: all, strikes, holds }, undefined));
-    const { stored } = await readItem(table);
-    expect(bytesAsText({ ...stored, strikes: undefined })).toMatchObject({ data: bytesAsText(all), holds });
-    expect(equalBits(stored.strikes.twice, strikes.twice)).toBe(true);
-    const { length } = stored.strikes.once;
-    expect(length).toBeGreaterThan(60_000);
-    expect(equalBits(stored.strikes.once, strikes.once.subarray(2 ** 17 - length))).toBe(true);
-  });
+test('a /12 with the largest holds and a leak at every address fits into a table item, because the strikes of the highest addresses are dropped', async () => {
+  const holds = Array.from({ length: 700 }, (_, index) => ({
+    ...{ owner: `team-${index}`, takenUpBy: 'any' as const, requestId: 'r'.repeat(30) },
+    items: [`10.0.${index >> 8}.${index & 255}`],
+  }));
+  expect(sizeOfHolds(holds)).toBeGreaterThan(60_000);
+  expect(sizeOfHolds(holds)).toBeLessThan(MOST_HOLD_BYTES);
+  const all = new Uint8Array(2 ** 17).fill(0xff);
+  const strikes = { once: all.map((byte) => byte & 0x55), twice: all.map((byte) => byte & 0xaa) };
+  const table = memoryTable();
+  won(await saveRange(table, 'c', KEY, { ...UNSTRUCK, range: '10.0.0.0/12', data: all, strikes, holds }, undefined));
+  const { stored } = await readItem(table);
+  expect(bytesAsText({ ...stored, strikes: undefined })).toMatchObject({ data: bytesAsText(all), holds });
+  expect(equalBits(stored.strikes.twice, strikes.twice)).toBe(true);
+  const { length } = stored.strikes.once;
+  expect(length).toBeGreaterThan(60_000);
+  expect(equalBits(stored.strikes.once, strikes.once.subarray(2 ** 17 - length))).toBe(true);
 });
 
 test('saveRange writes nothing if the range is unchanged', async () => {

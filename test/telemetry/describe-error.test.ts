@@ -3,65 +3,56 @@ import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import { describeError, errorSentence, stackOfFault } from '../../lib/telemetry/telemetry.ts';
 
 describe('describeError', () => {
-  test('an expected error is described by its code, its message and its causes', () => {
-    const error = new ClusterError('Unavailable', 'GET /api/v1/services failed', {
-      cause: new Error('fetch failed', { cause: new Error('connect ECONNREFUSED 10.0.0.1:6443') }),
-    });
-    expect(describeError(error)).toEqual({
-      code: 'Unavailable',
-      message: 'GET /api/v1/services failed: fetch failed: connect ECONNREFUSED 10.0.0.1:6443',
-    });
-  });
-
-  test('a cause whose message is already part of the error is not repeated', () => {
-    const cause = new Error('no route to host');
-    expect(errorSentence(new ClusterError('Unavailable', 'unreachable: no route to host', { cause }))).toBe(
-      'Unavailable: unreachable: no route to host',
-    );
-  });
-
-  test('the description of an error contains only its code and message, and no other field such as headers or a body', () => {
-    const error = Object.assign(new Error('refused'), {
-      code: 'Rejected',
-      headers: { authorization: 'Bearer abc' },
-      body: 'password',
-    });
-    expect(describeError(error)).toEqual({ code: 'Rejected', message: 'refused' });
-  });
-
-  test.each([
-    {
-      name: 'text that a parser quotes in its message',
-      error: new ClusterError('BadKubeconfig', 'the kubeconfig does not parse', {
+  const NOT_PARSED = 'the kubeconfig does not parse';
+  const refused = { code: 'Rejected', headers: { authorization: 'Bearer abc' }, body: 'password' };
+  const parts = [new Error('connect ECONNREFUSED ::1'), new Error('connect ECONNREFUSED 127.0.0.1')];
+  test.each<[string, unknown, string, string]>([
+    [
+      'code, message and causes of an expected error',
+      new ClusterError('Unavailable', 'GET /api/v1/services failed', {
+        cause: new Error('fetch failed', { cause: new Error('connect ECONNREFUSED 10.0.0.1:6443') }),
+      }),
+      'Unavailable',
+      'GET /api/v1/services failed: fetch failed: connect ECONNREFUSED 10.0.0.1:6443',
+    ],
+    [
+      'no cause whose message is already part of the error',
+      new ClusterError('Unavailable', 'unreachable: no route to host', { cause: new Error('no route to host') }),
+      'Unavailable',
+      'unreachable: no route to host',
+    ],
+    ['no headers or body of the error', Object.assign(new Error('refused'), refused), 'Rejected', 'refused'],
+    [
+      'no text that a parser quotes in its message',
+      new ClusterError('BadKubeconfig', NOT_PARSED, {
         cause: new SyntaxError('Unexpected token s in "token: s3cret"'),
       }),
-      message: 'the kubeconfig does not parse: SyntaxError',
-    },
-    {
-      name: 'lines that a parser quotes below its message',
-      error: new ClusterError('BadKubeconfig', 'the kubeconfig does not parse', {
+      'BadKubeconfig',
+      `${NOT_PARSED}: SyntaxError`,
+    ],
+    [
+      'no lines that a parser quotes below its message',
+      new ClusterError('BadKubeconfig', NOT_PARSED, {
         cause: new Error('Bad indentation at line 3:\n\n    token: s3cret\n    ^'),
       }),
-      message: 'the kubeconfig does not parse: Bad indentation at line 3:',
-    },
-  ])('the description of an error never contains $name', ({ error, message }) => {
-    expect(describeError(error).message).toBe(message);
-  });
-
-  test('the description of an aggregate error contains the messages of its errors', () => {
-    const parts = [new Error('connect ECONNREFUSED ::1'), new Error('connect ECONNREFUSED 127.0.0.1')];
-    const error = Object.assign(new AggregateError(parts, 'as Node throws it'), { message: '' });
-    expect(describeError(error)).toEqual({
-      code: 'AggregateError',
-      message: 'connect ECONNREFUSED ::1, connect ECONNREFUSED 127.0.0.1',
-    });
-  });
-
-  test('a thrown value that is not an error is described only by its type', () => {
-    expect(describeError('s3cret')).toEqual({
-      code: 'Unexpected',
-      message: 'something that is not an error was thrown: string',
-    });
+      'BadKubeconfig',
+      `${NOT_PARSED}: Bad indentation at line 3:`,
+    ],
+    [
+      'the messages of the errors in an aggregate error',
+      Object.assign(new AggregateError(parts, 'as Node throws it'), { message: '' }),
+      'AggregateError',
+      'connect ECONNREFUSED ::1, connect ECONNREFUSED 127.0.0.1',
+    ],
+    [
+      'only the type of a thrown value that is not an error',
+      's3cret',
+      'Unexpected',
+      'something that is not an error was thrown: string',
+    ],
+  ])('the description of an error contains %s', (_, error, code, message) => {
+    expect(describeError(error)).toEqual({ code, message });
+    expect(errorSentence(error)).toBe(`${code}: ${message}`);
   });
 
   test('a very long message is shortened before a regular expression searches it', () => {
