@@ -51,12 +51,7 @@ beforeEach(async () => {
   reads = 0;
   world = aDispatchWorld({ connect: (spec, options) => connections.connect(spec, options) });
   connections = newProcess();
-  await world.register({
-    mode: 'enforce',
-    allocator: 'table',
-    kubeconfig: { ssm: '/kubeconfig' },
-    serviceClusterIPRanges: [RANGE],
-  });
+  await world.register({ allocator: 'table', kubeconfig: { ssm: '/kubeconfig' }, serviceClusterIPRanges: [RANGE] });
   await pass();
   await pass();
 });
@@ -90,6 +85,10 @@ async function allocate(holds: readonly Hold[] = []): Promise<void> {
   const range = storedRange({ range: RANGE, data: fromBits([BIT]), holds });
   await saveRange(world.table, 'demo', RANGE_KEYS.primary, range, read?.item);
 }
+
+const expiredHold = (): Hold => {
+  return { items: ['10.0.0.9'], owner: 'shop', takenUpBy: 'any', untilMs: world.clock.nowMs - 60_000 };
+};
 
 const isTaken = async () => hasBit((await stored()).data, BIT);
 
@@ -139,16 +138,14 @@ describe('a repair pass after the control plane was moved, while its former API 
   test('a repair pass does not initialise a missing range from a Service list of the former control plane', async () => {
     world.table.remove('demo', RANGE_KEYS.primary);
     move();
-    expect([await pass(), await readRange(world.table, 'demo', RANGE_KEYS.primary)]).toEqual([
-      'ControlPlaneMoved',
-      undefined,
-    ]);
+    const outcome = [await pass(), await readRange(world.table, 'demo', RANGE_KEYS.primary)];
+    expect(outcome).toEqual(['ControlPlaneMoved', undefined]);
     expect([await pass(), await isTaken()]).toEqual([undefined, true]);
   });
 });
 
 test('a repair pass frees nothing if the kubeconfig that replaces a refused credential leads to another control plane', async () => {
-  await allocate([{ items: ['10.0.0.9'], owner: 'shop', takenUpBy: 'any', untilMs: world.clock.nowMs - 60_000 }]);
+  await allocate([expiredHold()]);
   before.refuses = true;
   named = () => after;
   expect([await pass(), await isTaken()]).toEqual(['ControlPlaneMoved', true]);
@@ -162,7 +159,7 @@ test('a repair pass with an old kubeconfig reads the kubeconfig again only befor
 });
 
 test('a repair pass with an old kubeconfig that cannot be read again frees no item, and still records the claims of Services', async () => {
-  await allocate([{ items: ['10.0.0.9'], owner: 'shop', takenUpBy: 'any', untilMs: world.clock.nowMs - 60_000 }]);
+  await allocate([expiredHold()]);
   before.services.push('10.0.0.20');
   named = () => {
     throw new ClusterError('Throttled', 'too many reads');

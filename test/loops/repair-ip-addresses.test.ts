@@ -84,6 +84,7 @@ const expired = [ipAddressOfHold('10.0.0.1', { owner: 'shop', takenUpBy: 'any', 
 const [NOT_ALLOCATED, DUPLICATE] = ['ClusterIPNotAllocated', 'ClusterIPAlreadyAllocated'];
 const [UNALLOCATED, WRONG] = ['IPAddressNotAllocated', 'IPAddressWrongReference'];
 const V6 = { [FAMILY_LABEL]: 'IPv6' };
+const [odd, headless] = [service('s', '10.0.0.005'), service('s', 'None')];
 
 describe('a pass over the IPAddresses of a cluster', () => {
   test('a pass without repair.ipAddresses only reports an address without an IPAddress, and writes neither the IPAddress nor an event', async () => {
@@ -109,28 +110,16 @@ describe('a pass over the IPAddresses of a cluster', () => {
       [],
       ipAddress('s'),
     ],
-    [
-      'changes nothing if a Service has its address in another spelling',
-      [service('s', '10.0.0.005'), ipAddress('s')],
-      [],
-      [],
-      ipAddress('s'),
-    ],
+    ['changes nothing if a Service has its address in another spelling', [odd, ipAddress('s')], [], [], ipAddress('s')],
     [
       'changes nothing if two Services have one address in two spellings',
-      [service('s', '10.0.0.005'), service('t', ITEM), ipAddress('s')],
+      [odd, service('t', ITEM), ipAddress('s')],
       [],
       [DUPLICATE],
       ipAddress('s'),
     ],
     ['deletes the IPAddress of a missing Service', [ipAddress('gone')], ['delete'], [UNALLOCATED], undefined],
-    [
-      'deletes the IPAddress of a headless Service',
-      [service('s', 'None'), ipAddress('s')],
-      ['delete'],
-      [WRONG],
-      undefined,
-    ],
+    ['deletes the IPAddress of a headless Service', [headless, ipAddress('s')], ['delete'], [WRONG], undefined],
     [
       'creates an IPAddress for the first of two Services with the same address',
       [service('s', ITEM), service('t', ITEM)],
@@ -149,42 +138,28 @@ describe('a pass over the IPAddresses of a cluster', () => {
   });
 
   test('a pass counts the addresses with an IPAddress in each ServiceCIDR, and adds up these numbers', async () => {
-    const taken = [
-      service('s', ITEM),
-      ipAddress('s'),
-      ipAddress('gateway', '10.5.0.7', { [ADDRESS_MANAGED_BY_LABEL]: 'other' }),
-    ];
-    const { report } = await passOver(taken);
-    expect(report).toMatchObject({
-      counts: { allocated: 2, capacity: 508 },
-      state: {
-        sums: [{ family: 'IPv4', networks: 2, used: 2, capacity: 508 }],
-        networks: [
-          { name: 'kubernetes', cidr: '10.0.0.0/24', ready: true, used: 1 },
-          { name: 'second', cidr: '10.5.0.0/24', ready: true, used: 1 },
-        ],
-      },
-    });
+    const gateway = ipAddress('gateway', '10.5.0.7', { [ADDRESS_MANAGED_BY_LABEL]: 'other' });
+    const { report } = await passOver([service('s', ITEM), ipAddress('s'), gateway]);
+    const sums = [{ family: 'IPv4', networks: 2, used: 2, capacity: 508 }];
+    const networks = ['kubernetes', 'second'].map((name) => ({ name, ready: true, used: 1 }));
+    expect(report).toMatchObject({ counts: { allocated: 2, capacity: 508 }, state: { sums, networks } });
   });
 
   test('a pass does not report an address in a ServiceCIDR that was created during the pass', async () => {
     const objects = [SERVICE_CIDR, service('s', '10.5.0.9'), ipAddress('s', '10.5.0.9')];
-    const { report } = await passOver(objects, {
-      ownCidrs: true,
-      spoil: (cluster) => ({
-        services: (listed) => {
-          cluster.place(SECOND_CIDR);
-          return cluster.port.services(listed);
-        },
-      }),
+    const spoil = ({ place, port }: MemoryCluster): Partial<ClusterPort> => ({
+      services: (listed) => {
+        place(SECOND_CIDR);
+        return port.services(listed);
+      },
     });
+    const { report } = await passOver(objects, { ownCidrs: true, spoil });
     expect(report).toMatchObject({ findings: [], errors: [] });
   });
 
   test('a pass keeps an IPAddress with a wrong reference if the API server refuses its replacement, because the address would be free', async () => {
-    const { report, cluster } = await passOver([service('s', ITEM), ipAddress('gone')], {
-      spoil: { create: async () => ({ outcome: 'invalid', message: 'not by policy' }) },
-    });
+    const spoil: Partial<ClusterPort> = { create: async () => ({ outcome: 'invalid', message: 'not by policy' }) };
+    const { report, cluster } = await passOver([service('s', ITEM), ipAddress('gone')], { spoil });
     expect(report.findings.map(({ type }) => type)).toContain('notCorrected');
     expect(cluster.find(IP_ADDRESS)).toMatchObject(ipAddress('gone'));
   });
@@ -203,20 +178,13 @@ describe('a pass over the IPAddresses of a cluster', () => {
   });
 
   test('if one correction is forbidden, a pass makes all other corrections and reports the refusal', async () => {
-    const { report, cluster } = await passOver([service('s', ITEM), ipAddress('gone', '10.0.0.6'), ...expired], {
-      spoil: { create: () => Promise.reject(new ClusterError('Forbidden', 'not allowed')) },
-    });
+    const spoil = { create: () => Promise.reject(new ClusterError('Forbidden', 'not allowed')) };
+    const { report } = await passOver([service('s', ITEM), ipAddress('gone', '10.0.0.6'), ...expired], { spoil });
     expect(report.errors).toEqual([]);
-    expect(report.findings).toContainEqual({
-      type: 'notCorrected',
-      message: `IPAddress ${ITEM} is not corrected (create): not allowed`,
-      item: ITEM,
-      service: 'a/s',
-    });
-    expect(report.changes).toEqual(
-      expect.arrayContaining(['deleted IPAddress 10.0.0.6', 'released 10.0.0.1, whose hold of shop expired']),
-    );
-    expect(cluster.find({ kind: 'IPAddress', name: '10.0.0.6' })).toBeUndefined();
+    const message = `IPAddress ${ITEM} is not corrected (create): not allowed`;
+    expect(report.findings).toContainEqual({ type: 'notCorrected', message, item: ITEM, service: 'a/s' });
+    const others = ['deleted IPAddress 10.0.0.6', 'released 10.0.0.1, whose hold of shop expired'];
+    expect(report.changes).toEqual(expect.arrayContaining(others));
   });
 
   test('a pass creates the IPAddress of a Service that it can list but not get', async () => {
@@ -237,9 +205,8 @@ describe('a pass over the IPAddresses of a cluster', () => {
     const missing = [service('s', ITEM), service('t', '10.0.0.7'), ipAddress('gone', '10.0.0.6')];
     const { report } = await passOver(missing, { spoil: { create } });
     const message = `IPAddresses are not corrected (create): ${why}`;
-    expect(report.findings.filter(({ type }) => type === 'notCorrected')).toEqual([
-      { type: 'notCorrected', item: 'ipaddresses', message },
-    ]);
+    const finding = { type: 'notCorrected', item: 'ipaddresses', message };
+    expect(report.findings.filter(({ type }) => type === 'notCorrected')).toEqual([finding]);
     expect([tries, report.errors]).toEqual([1, []]);
     expect(report.changes).toContain('deleted IPAddress 10.0.0.6');
   });
@@ -290,12 +257,8 @@ describe('a pass over the IPAddresses of a cluster', () => {
   });
 
   test('a pass that loses the connection fails, and still reports its findings and changes', async () => {
-    const { report } = await passOver([service('s', ITEM), ipAddress('gone', '10.0.0.6')], {
-      spoil: ({ port }) => ({
-        create: port.create,
-        delete: () => Promise.reject(new ClusterError('Unavailable', 'no answer')),
-      }),
-    });
+    const spoil = { delete: () => Promise.reject(new ClusterError('Unavailable', 'no answer')) };
+    const { report } = await passOver([service('s', ITEM), ipAddress('gone', '10.0.0.6')], { spoil });
     expect(report.errors).toMatchObject([{ code: 'Unavailable' }]);
     expect(report.changes).toContain(`created IPAddress ${ITEM} for Service a/s`);
     expect(report.findings.map(({ type }) => type)).toEqual(['notRecorded', 'leakedRecord']);
@@ -321,20 +284,15 @@ describe('a pass over the IPAddresses of a cluster', () => {
   });
 
   test('a pass without the permission to list IPAddresses succeeds, reports the resolution, and counts only the addresses of Services', async () => {
-    const { report } = await passOver([service('s', ITEM), ipAddress('t', '10.0.0.6')], {
-      spoil: { ipAddresses: () => brokenList('Forbidden') },
-    });
-    expect(report).toMatchObject({
-      findings: [{ type: 'other', message: expect.stringContaining('deploy/rbac.yaml') }],
-      errors: [],
-      counts: { allocated: 1, capacity: 508 },
-    });
+    const spoil = { ipAddresses: () => brokenList('Forbidden') };
+    const { report } = await passOver([service('s', ITEM), ipAddress('t', '10.0.0.6')], { spoil });
+    const findings = [{ type: 'other', message: expect.stringContaining('deploy/rbac.yaml') }];
+    expect(report).toMatchObject({ findings, errors: [], counts: { allocated: 1, capacity: 508 } });
   });
 
   test('a pass fails and corrects nothing if the list of IPAddresses is incomplete', async () => {
-    const { report, changed } = await passOver([service('s', ITEM)], {
-      spoil: { ipAddresses: () => brokenList('Unavailable') },
-    });
+    const spoil = { ipAddresses: () => brokenList('Unavailable') };
+    const { report, changed } = await passOver([service('s', ITEM)], { spoil });
     expect(report.errors).toMatchObject([{ code: 'Unavailable' }]);
     expect(changed).toEqual([]);
   });
@@ -387,20 +345,12 @@ describe('a pass over held IPAddresses', () => {
   });
 
   test('if the API server refuses to end a hold, a pass reports a finding and still checks the other addresses', async () => {
-    const denied = new ClusterError('Forbidden', 'no right');
-    const { report } = await passOver([...held, service('s', ITEM)], {
-      ipAddresses: false,
-      spoil: { delete: () => Promise.reject(denied) },
-    });
+    const spoil = { delete: () => Promise.reject(new ClusterError('Forbidden', 'no right')) };
+    const { report } = await passOver([...held, service('s', ITEM)], { ipAddresses: false, spoil });
     expect(report.errors).toEqual([]);
-    expect(report.findings).toMatchObject([
-      { type: 'notRecorded' },
-      {
-        type: 'notCorrected',
-        item: '10.0.0.1',
-        message: 'The hold of shop on 10.0.0.1 expired and is not released: no right',
-      },
-    ]);
+    const message = 'The hold of shop on 10.0.0.1 expired and is not released: no right';
+    const finding = { type: 'notCorrected', item: '10.0.0.1', message };
+    expect(report.findings).toMatchObject([{ type: 'notRecorded' }, finding]);
   });
 
   test.each([true, false])(
@@ -408,11 +358,8 @@ describe('a pass over held IPAddresses', () => {
     async (may) => {
       const { report, changed } = await passOver(held, { ipAddresses: false, spoil: { allows: async () => may } });
       expect(report).toMatchObject({ errors: [], state: { mayEndHolds: may } });
-      const finding = {
-        type: 'notCorrected',
-        item: '10.0.0.1',
-        message: expect.stringContaining('Allow them "delete"'),
-      };
+      const message = expect.stringContaining('Allow them "delete"');
+      const finding = { type: 'notCorrected', item: '10.0.0.1', message };
       expect(report.findings).toEqual(may ? [] : [finding]);
       expect(changed).toEqual(may ? ['delete ipaddresses'] : []);
     },
@@ -425,9 +372,8 @@ describe('a pass over held IPAddresses', () => {
   });
 
   test('a pass that cannot check its permissions still makes all corrections and ends holds', async () => {
-    const passed = await passOver([...held, service('s', ITEM)], {
-      spoil: { allows: () => Promise.reject(new ClusterError('Rejected', 'no reviews here')) },
-    });
+    const spoil = { allows: () => Promise.reject(new ClusterError('Rejected', 'no reviews here')) };
+    const passed = await passOver([...held, service('s', ITEM)], { spoil });
     expect(passed.report).toMatchObject({ errors: [] });
     expect(passed.report.state).not.toHaveProperty('mayEndHolds');
     expect(passed.report.changes).toContain('released 10.0.0.1, whose hold of shop expired');

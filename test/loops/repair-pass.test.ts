@@ -9,7 +9,7 @@ import type { RepairKind } from '../../lib/loops/repair-kind.ts';
 import type { HoldTerms } from '../../lib/range/hold.ts';
 import type { ClaimedRange } from '../../lib/repair/claims.ts';
 import type { ClusterSpec } from '../../lib/spec/cluster-spec.ts';
-import { RANGE_KEYS, type RangeKey } from '../../lib/spec/spec-ranges.ts';
+import { RANGE_KEYS } from '../../lib/spec/spec-ranges.ts';
 import { type KeyValueTable, TableError } from '../../lib/table/key-value-table.ts';
 import { countsByType, listing, RepairCluster } from '../repair/repair-cluster.ts';
 import { withAddresses, withNodePorts } from '../repair/services.ts';
@@ -26,18 +26,15 @@ describe('the list of Services', () => {
   test('the list of Services is read after the ranges', async () => {
     const cluster = new RepairCluster({ serviceClusterIPRanges: [RANGE, 'fd00::/112'] });
     const calls: string[] = [];
-    const table: KeyValueTable = {
-      ...cluster.table,
-      get: (name, key) => {
-        calls.push(key);
-        return cluster.table.get(name, key);
-      },
+    const get: KeyValueTable['get'] = (name, key) => {
+      calls.push(key);
+      return cluster.table.get(name, key);
     };
     const kubernetes = listing(() => {
       calls.push('services');
       return [];
     });
-    await cluster.pass(clusterIpRepair, { table, kubernetes });
+    await cluster.pass(clusterIpRepair, { table: { ...cluster.table, get }, kubernetes });
     expect(calls).toEqual([PRIMARY, SECONDARY, 'services']);
   });
 
@@ -139,31 +136,20 @@ describe('the claims of Services in a pass', () => {
 
 describe('a snapshot that does not parse', () => {
   const garbage = { range: 'garbage', data: Uint8Array.of(4) };
-  const storeText = (cluster: RepairCluster) =>
-    cluster.table.put({ cluster: 'test', key: PRIMARY, value: 'half a bitmap', schema: 1 }, undefined);
-  const storeGarbage = (cluster: RepairCluster, key: RangeKey) => cluster.store(key, garbage);
   const advice =
     'is left unchanged: restore its last good content, or remove it, and the next pass rebuilds it from the Services';
 
   test.each([
-    {
-      ...{ what: 'with an invalid range', loop: clusterIpRepair, key: PRIMARY, store: storeGarbage },
-      why: 'unable to rebuild allocator from snapshots for family:IPv4 with error:invalid CIDR address: garbage',
-    },
-    {
-      ...{ what: 'with an invalid range', loop: nodePortRepair, key: NODE_PORT_KEY, store: storeGarbage },
-      why: 'unable to rebuild allocator from snapshot: ',
-    },
-  ])('a snapshot $what ends the pass of $loop.id and stays unchanged', async ({ loop, key, store, why }) => {
+    { loop: clusterIpRepair, key: PRIMARY, why: 's for family:IPv4 with error:invalid CIDR address: garbage' },
+    { loop: nodePortRepair, key: NODE_PORT_KEY, why: ': ' },
+  ])('a snapshot with an invalid range ends the pass of $loop.id and stays unchanged', async ({ loop, key, why }) => {
     const cluster = new RepairCluster({ services: [withAddresses('s', '10.0.0.5'), withNodePorts('t', 30_000)] });
-    await store(cluster, key);
+    await cluster.store(key, garbage);
     const before = await cluster.table.get('test', key);
     const report = await cluster.pass(loop);
-    expect(report).toMatchObject({
-      changes: [],
-      findings: [{ type: 'corruptSnapshot' }],
-      errors: [{ code: 'CorruptSnapshot', message: expect.stringContaining(why) }],
-    });
+    const message = expect.stringContaining(`unable to rebuild allocator from snapshot${why}`);
+    const errors = [{ code: 'CorruptSnapshot', message }];
+    expect(report).toMatchObject({ changes: [], findings: [{ type: 'corruptSnapshot' }], errors });
     expect(report.errors[0]?.message).toContain(`${key} ${advice}`);
     expect(await cluster.table.get('test', key)).toEqual(before);
   });
@@ -188,7 +174,8 @@ describe('a snapshot that does not parse', () => {
 
   test('an audit does not replace a corrupt snapshot, and still checks the Services', async () => {
     const cluster = new RepairCluster({ allocator: 'apiserver', services: [withAddresses('s', '10.1.0.5')] });
-    await storeText(cluster);
+    const text = { cluster: 'test', key: PRIMARY, value: 'half a bitmap', schema: 1 };
+    await cluster.table.put(text, undefined);
     const report = await cluster.pass(clusterIpRepair);
     expect(countsByType(report)).toEqual({ outOfRange: 1, corruptSnapshot: 1 });
     expect(report.errors).toMatchObject([{ code: 'Corrupt' }]);
@@ -200,12 +187,9 @@ describe('a range that was saved under another spec or by an audit', () => {
     const cluster = new RepairCluster();
     await cluster.store(PRIMARY, { range: RANGE, data: fromBits([1]), generation: 2 });
     const before = await cluster.table.get('test', PRIMARY);
-    await expect(cluster.pass(clusterIpRepair)).rejects.toMatchObject({
-      code: 'OlderSpec',
-      message: expect.stringContaining(
-        'was saved under generation 2 of the cluster spec, but this pass has generation 1',
-      ),
-    });
+    const why = 'was saved under generation 2 of the cluster spec, but this pass has generation 1';
+    const error = { code: 'OlderSpec', message: expect.stringContaining(why) };
+    await expect(cluster.pass(clusterIpRepair)).rejects.toMatchObject(error);
     expect(await cluster.table.get('test', PRIMARY)).toEqual(before);
   });
 
@@ -226,16 +210,15 @@ describe('a range that was saved under another spec or by an audit', () => {
   });
 });
 
-describe('a range that is written while the Services are listed', () => {
-  /** Runs `meanwhile` when the list starts. */
-  function whileListing(cluster: RepairCluster, meanwhile: () => Promise<void>) {
-    async function* list() {
-      await meanwhile();
-      yield* cluster.services;
-    }
-    return listing(list);
-  }
+/** Returns a Kubernetes client that runs `meanwhile` when the list of Services starts. */
+function whileListing(cluster: RepairCluster, meanwhile: () => Promise<void>) {
+  return listing(async function* list() {
+    await meanwhile();
+    yield* cluster.services;
+  });
+}
 
+describe('a range that is written while the Services are listed', () => {
   test('the pass adds the addresses of the listed Services to the newer range, and keeps addresses that were allocated since it read the range', async () => {
     const cluster = new RepairCluster();
     await cluster.pass(clusterIpRepair);
@@ -259,10 +242,8 @@ describe('a range that is written while the Services are listed', () => {
     const other = { range: RANGE, data: fromBits([20]), generation: 2 };
     const kubernetes = whileListing(cluster, () => cluster.store(PRIMARY, other));
     const report = await cluster.pass(clusterIpRepair, { kubernetes });
-    expect(report).toMatchObject({
-      changes: [],
-      errors: [{ code: 'OlderSpec', message: expect.stringContaining('nothing was written') }],
-    });
+    const errors = [{ code: 'OlderSpec', message: expect.stringContaining('nothing was written') }];
+    expect(report).toMatchObject({ changes: [], errors });
     expect(await cluster.stored(PRIMARY)).toMatchObject(other);
   });
 
@@ -281,10 +262,8 @@ describe('a pass that only observes', () => {
     const cluster = new RepairCluster({ mode: 'observe' });
     await cluster.store(PRIMARY, { range: RANGE, data: fromBits([1]) });
     const other = { range: RANGE, data: fromBits([1, 20]) };
-    const kubernetes = listing(async function* list() {
-      await cluster.store(PRIMARY, other);
-      yield withAddresses('s', '10.0.0.5');
-    });
+    cluster.services = [withAddresses('s', '10.0.0.5')];
+    const kubernetes = whileListing(cluster, () => cluster.store(PRIMARY, other));
     expect(await cluster.pass(clusterIpRepair, { kubernetes })).toMatchObject({ changes: [], errors: [] });
     expect(cluster.wouldWrite).toEqual(['save ranges/serviceips: 3 taken in 10.0.0.0/24, 1 without a Service']);
     expect(await cluster.stored(PRIMARY)).toMatchObject(other);
@@ -304,19 +283,10 @@ describe('held items', () => {
   test('a pass counts the held items of each range, and reports how many items it freed because their holds had expired', async () => {
     const cluster = new RepairCluster({ serviceClusterIPRanges: [RANGE, 'fd00::/112'] });
     const over = { ...ANY, untilMs: cluster.nowMs - HOLD_END_MARGIN_MS };
-    await cluster.store(PRIMARY, {
-      range: RANGE,
-      data: fromBits([0, 1, 2]),
-      holds: [
-        { ...ANY, items: ['10.0.0.1'] },
-        { ...over, items: ['10.0.0.2'] },
-      ],
-    });
-    await cluster.store(SECONDARY, {
-      range: 'fd00::/112',
-      data: fromBits([0]),
-      holds: [{ ...ANY, items: ['fd00::1'] }],
-    });
+    const holdOn = (item: string, terms = ANY) => ({ ...terms, items: [item] });
+    const holds = [holdOn('10.0.0.1'), holdOn('10.0.0.2', over)];
+    await cluster.store(PRIMARY, { range: RANGE, data: fromBits([0, 1, 2]), holds });
+    await cluster.store(SECONDARY, { range: 'fd00::/112', data: fromBits([0]), holds: [holdOn('fd00::1')] });
     cluster.services = [withAddresses('a', '10.0.0.3', 'fd00::1')];
     const report = await cluster.pass(clusterIpRepair);
     expect(report).toMatchObject({
@@ -334,9 +304,8 @@ describe('held items', () => {
     const cluster = new RepairCluster();
     const holds = [{ ...ANY, untilMs: cluster.nowMs + 1 - HOLD_END_MARGIN_MS, items: ['30001'] }];
     await cluster.store(NODE_PORT_KEY, { range: '30000-32767', data: fromBits([1]), holds });
-    const kubernetes = listing(() => {
+    const kubernetes = whileListing(cluster, async () => {
       cluster.nowMs += 10;
-      return [];
     });
     await cluster.pass(nodePortRepair, { kubernetes });
     expect(await cluster.stored(NODE_PORT_KEY)).toMatchObject({ data: fromBits([1]), holds });

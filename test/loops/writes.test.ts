@@ -12,7 +12,7 @@ import { RANGE_KEYS } from '../../lib/spec/spec-ranges.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { LEASES } from '../../lib/table/leases.ts';
 import { isRangeKey, saveRange } from '../../lib/table/ranges.ts';
-import { storedRange } from '../repair/repair-cluster.ts';
+import { listing, storedRange } from '../repair/repair-cluster.ts';
 import { withAddresses, withNodePorts } from '../repair/services.ts';
 import { aSlice } from '../support/an-endpoints.ts';
 import { READY } from '../support/endpoints-world.ts';
@@ -67,20 +67,14 @@ describe('the writes of a pass', () => {
       /** The number of writes before each confirmation. */
       const confirmed: number[] = [];
       const below = await leakingTable(allocator);
-      const table: KeyValueTable = {
-        ...below,
-        put: (item, previous) => {
-          written.push(item.key);
-          return below.put(item, previous);
-        },
+      const put: KeyValueTable['put'] = (item, previous) => {
+        written.push(item.key);
+        return below.put(item, previous);
       };
+      const table = { ...below, put };
       const cluster = memoryCluster();
-      const kubernetes: ClusterPort = {
-        ...cluster.port,
-        async *services() {
-          yield [withAddresses('a', '10.0.0.5'), withNodePorts('b', 30_001)];
-        },
-      };
+      const { services } = listing(() => [withAddresses('a', '10.0.0.5'), withNodePorts('b', 30_001)]);
+      const kubernetes = { ...cluster.port, services };
       const ids = {
         nowMs: () => NOW,
         wouldWrite: (line: string) => wouldWrite.push(line),
