@@ -26,21 +26,15 @@ async function replace(key: string, change: (value: object) => object, schema?: 
 }
 
 const garbage = () => ({ nonsense: true });
-const badAnswer = (value: object) => ({ ...value, answer: '{"outcome":"perhaps"}' });
+const spoilAnswer = async () => {
+  await world.ask(request);
+  await replace('requests/r1', (value) => ({ ...value, answer: '{"outcome":"perhaps"}' }));
+};
 
 test.each<[string, string, () => Promise<void>, string, string]>([
   ['a corrupt record of a request', 'requests/r1', () => replace('requests/r1', garbage), 'Corrupt', 'state is '],
   ['a corrupt range', 'ranges/serviceips', () => replace('ranges/serviceips', garbage), 'Corrupt', 'range is not of'],
-  [
-    'a corrupt stored answer',
-    'requests/r1',
-    async () => {
-      await world.ask(request);
-      await replace('requests/r1', badAnswer);
-    },
-    'Corrupt',
-    'its answer is not valid',
-  ],
+  ['a corrupt stored answer', 'requests/r1', spoilAnswer, 'Corrupt', 'its answer is not valid'],
   ['a record of a later version', 'requests/r1', () => replace('requests/r1', garbage, 2), 'SchemaTooNew', 'schema 2'],
 ])('a request fails if it reads %s, and leaves that item unchanged', async (_, key, spoil, code, pattern) => {
   await spoil();

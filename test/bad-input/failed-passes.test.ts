@@ -4,7 +4,6 @@ import { ClusterConnections } from '../../lib/runtime/cluster-connections.ts';
 import { type ClusterSpec, LOOPS, type Loop } from '../../lib/spec/cluster-spec.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import type { Item, KeyValueTable, TableValue } from '../../lib/table/key-value-table.ts';
-import { readRunRecord } from '../../lib/table/run-records.ts';
 import { plainValue } from '../../lib/table/stored-item.ts';
 import { LOOP_HANDLERS } from '../../local/loop-handlers.ts';
 import { won } from '../contract/key-value-table.ts';
@@ -24,7 +23,7 @@ type MisbehavingWorld = Awaited<ReturnType<typeof aMisbehavingWorld>>;
  */
 async function aMisbehavingWorld() {
   const cluster = await startMisbehavingCluster();
-  const { environment, telemetry, clock, deadlines, table } = aDispatchWorld({
+  const { environment, telemetry, clock, deadlines, table, recordOf, schedule } = aDispatchWorld({
     connect: (wanted, options) => connections.connect(wanted, options),
   });
   const connections = new ClusterConnections({
@@ -47,28 +46,20 @@ async function aMisbehavingWorld() {
     expect(JSON.stringify([telemetry.lines, await itemsIn(table)])).not.toContain(TOKEN);
   });
 
+  /** Invokes the loop's handler once, an interval after the last invocation. */
   const tick = (loop: Loop) => {
     clock.nowMs += specOf().intervalSeconds[loop] * 1000;
-    const event = { 'detail-type': 'Scheduled Event', time: new Date(clock.nowMs).toISOString() };
-    return LOOP_HANDLERS[loop](event, { environment, getRemainingTimeInMillis: () => 60_000 });
+    return LOOP_HANDLERS[loop](schedule(), { environment, getRemainingTimeInMillis: () => 60_000 });
   };
-  const record = async (loop: Loop) => (await readRunRecord(table, CLUSTER, loop))?.record;
+  const record = (loop: Loop) => recordOf(CLUSTER, loop);
+  /** Returns the objects of the cluster and the items of the table, except run records and leases. */
   const state = async () => ({
     objects: await cluster.objects(),
     items: (await itemsIn(table)).filter(({ key }) => !/^(runs\/|masterleases$)/.test(key)),
   });
 
   return {
-    cluster,
-    telemetry,
-    table,
-    spec: specOf,
-    /** Invokes the loop's handler once, an interval after the last invocation. */
-    tick,
-    deadlines,
-    record,
-    /** Returns the objects of the cluster and the items of the table, except run records and leases. */
-    state,
+    ...{ cluster, telemetry, table, spec: specOf, tick, deadlines, record, state },
     /** Runs a pass that must fail, change nothing and log this error. */
     expectFailedPass: async (loop: Loop, pattern: RegExp) => {
       const before = await state();
@@ -99,13 +90,7 @@ async function itemsIn(table: KeyValueTable): Promise<Item[]> {
   return partitions.flat();
 }
 
-interface Put {
-  readonly cluster?: string;
-  readonly key: string;
-  readonly value: TableValue;
-}
-
-async function put({ table }: MisbehavingWorld, { cluster = CLUSTER, key, value }: Put): Promise<Item> {
+async function put({ table }: MisbehavingWorld, key: string, value: TableValue, cluster = CLUSTER): Promise<Item> {
   return won(await table.put({ cluster, key, value, schema: 1 }, undefined));
 }
 
@@ -130,7 +115,7 @@ test('a pass that reads a range whose snapshot is not binary fails and saves not
   const world = await aMisbehavingWorld();
   const strikes = { once: new Uint8Array(), twice: new Uint8Array() };
   const value = { range: '10.0.0.0/24', data: 'AAAA', allocator: 'table', generation: 1, strikes };
-  const item = await put(world, { key: 'ranges/serviceips', value });
+  const item = await put(world, 'ranges/serviceips', value);
   const pattern =
     /serviceips does not parse: data is not of type Uint8Array.*restore its last good content, or remove it/;
   await world.expectFailedPass('cluster-ip-repair', pattern);
@@ -143,7 +128,7 @@ test('a pass that reads a range whose snapshot is not binary fails and saves not
 test.each(LOOPS)('while the run record of %s is corrupt, no pass of that loop runs', async (loop) => {
   const world = await aMisbehavingWorld();
   const key = `runs/${loop}`;
-  const item = await put(world, { key, value: { passId: 7 } });
+  const item = await put(world, key, { passId: 7 });
   await world.expectFailedPass(loop, /^Corrupt: Item .*passId/);
   expect(await world.table.get(CLUSTER, key)).toEqual(item);
   world.table.remove(item.cluster, item.key);
@@ -157,16 +142,14 @@ describe('a registration', () => {
   test('a registration whose spec lacks a field is not changed, and only the pass of that cluster fails', async () => {
     const world = await aMisbehavingWorld();
     const value = registered(world, { endpoints: undefined });
-    const item = await put(world, { cluster: '#clusters', key: 'bad', value });
+    const item = await put(world, 'bad', value, '#clusters');
 
     expect(await world.tick('system-namespaces')).toEqual({ passes: 2, failed: 1, skipped: 0 });
 
     const error = /^Corrupt: .*spec\.endpoints is not of type object.*register the cluster again, with its whole spec/;
-    expect(world.telemetry.lines.find(({ fields }) => fields['cluster'] === 'bad')).toEqual({
-      level: 'error',
-      message: 'pass failed',
-      fields: { cluster: 'bad', errors: [expect.stringMatching(error)] },
-    });
+    const line = world.telemetry.lines.find(({ fields }) => fields['cluster'] === 'bad');
+    const fields = { cluster: 'bad', errors: [expect.stringMatching(error)] };
+    expect(line).toEqual({ level: 'error', message: 'pass failed', fields });
     expect(await world.record('system-namespaces')).toMatchObject({ outcome: 'succeeded' });
     expect(await world.table.list('bad', '')).toEqual([]);
     expect(await world.table.get('#clusters', 'bad')).toEqual(item);
@@ -174,7 +157,7 @@ describe('a registration', () => {
 
   test('a new registration replaces a corrupt one, and has the next generation', async () => {
     const world = await aMisbehavingWorld();
-    await put(world, { cluster: '#clusters', key: 'bad', value: registered(world, { endpoints: 'none' }) });
+    await put(world, 'bad', registered(world, { endpoints: 'none' }), '#clusters');
     const spec = world.spec({ name: 'bad' });
     expect(await registerCluster(world.table, spec)).toEqual({ spec, generation: 5, rangesGeneration: 5 });
   });
@@ -182,12 +165,10 @@ describe('a registration', () => {
 
 test('if the pause of all clusters is corrupt, the invocation fails and runs no pass, because all clusters might be paused', async () => {
   const world = await aMisbehavingWorld();
-  const item = await put(world, { cluster: '#clusters', key: '*', value: { paused: 'yes' } });
+  const item = await put(world, '*', { paused: 'yes' }, '#clusters');
   const before = await world.state();
-  await expect(world.tick('system-namespaces')).rejects.toMatchObject({
-    code: 'Corrupt',
-    message: expect.stringMatching(/#clusters\/\* does not parse.*correct it, or remove it/),
-  });
+  const message = expect.stringMatching(/#clusters\/\* does not parse.*correct it, or remove it/);
+  await expect(world.tick('system-namespaces')).rejects.toMatchObject({ code: 'Corrupt', message });
   expect(await world.state()).toEqual(before);
   world.table.remove(item.cluster, item.key);
   expect(await world.tick('system-namespaces')).toMatchObject({ failed: 0 });

@@ -17,10 +17,8 @@ const MIB = 1024 * 1024;
 const JSON_TYPE = 'application/json';
 const PROTOBUF_TYPE = 'application/vnd.kubernetes.protobuf';
 const LIST_START = '{"kind":"ServiceList","apiVersion":"v1","metadata":{"resourceVersion":"9"},"items":[';
-const BAD_SERVICE = {
-  metadata: { name: 's', namespace: 'default' },
-  spec: { clusterIP: 'bad', clusterIPs: ['bad', 'worse'] },
-};
+const BAD_SPEC = { clusterIP: 'bad', clusterIPs: ['bad', 'worse'] };
+const BAD_SERVICE = { metadata: { name: 's', namespace: 'default' }, spec: BAD_SPEC };
 const TOO_LARGE = { get: 'ReplyTooLarge', services: 'ReplyTooLarge' };
 const MALFORMED = { get: 'MalformedReply', services: 'MalformedReply' };
 const UNAVAILABLE = { get: 'Unavailable', services: 'Unavailable' };
@@ -86,10 +84,9 @@ function withGzipEnd(at: -8 | -4): Buffer {
 
 type Wire = Attack['wire'];
 
-const attack = (name: string, ends: Attack['ends'], wire: Wire, more: Partial<Attack> = {}): Attack => ({
-  ...{ name, ends, wire },
-  ...more,
-});
+const attack = (name: string, ends: Attack['ends'], wire: Wire, more: Partial<Attack> = {}): Attack => {
+  return { name, ends, wire, ...more };
+};
 const inJson = (...parts: readonly Part[]) => following(head(JSON_TYPE), ...parts);
 const inJsonWith = (header: string, ...parts: readonly Part[]) => following(head(JSON_TYPE, [header]), ...parts);
 /** The end of a Service that is too large, which a call for one object does not expect. */
@@ -105,6 +102,8 @@ function endlessServicesInGzip(): Iterable<Buffer> {
   const start = [envelopeStart('v1', 'ServiceList', 2 ** 31 - 1), message([1, message([2, '9'])])];
   return endlessGzip(Buffer.concat(start), Buffer.concat(Array.from({ length: 1_000 }, () => BAD_PROTOBUF_SERVICE)));
 }
+
+const slowHandshake = () => following('\x16\x03\x03\x40\x00', ...'\0'.repeat(100_000));
 
 export const ATTACKS: readonly Attack[] = [
   attack('a reply of 256 MiB', TOO_LARGE, () => inJsonWith(`content-length: ${256 * MIB}`, endless(' '))),
@@ -163,13 +162,6 @@ export const ATTACKS: readonly Attack[] = [
   attack('a body without an end in chunks of one byte', TOO_LARGE, () =>
     inJsonWith('transfer-encoding: chunked', endless('1\r\n \r\n')),
   ),
-  attack(
-    'a TLS handshake that arrives one byte every 5 ms',
-    UNAVAILABLE,
-    () => following('\x16\x03\x03\x40\x00', ...'\0'.repeat(100_000)),
-    { ...SLOWLY, tls: true },
-  ),
-  attack('headers that stop after one byte', UNAVAILABLE, () => [Buffer.from('H'), Buffer.from('T')], {
-    everyMs: 3_600_000,
-  }),
+  attack('a TLS handshake that arrives one byte every 5 ms', UNAVAILABLE, slowHandshake, { ...SLOWLY, tls: true }),
+  attack('headers that stop after one byte', UNAVAILABLE, () => following('H', 'T'), { everyMs: 3_600_000 }),
 ];

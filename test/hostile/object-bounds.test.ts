@@ -1,7 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { parseClusterSpec } from '../../cli/spec/parse-cluster-spec.ts';
 import { validateClusterSpec } from '../../cli/spec/validate-cluster-spec.ts';
-import type { EndpointSubset } from '../../lib/cluster/published-objects.ts';
 import { type Kind, RESOURCES } from '../../lib/kubernetes/cluster-port.ts';
 import { listAllServices } from '../../lib/kubernetes/item-reader.ts';
 import { CLUSTERS, clusterContent, readCluster } from '../../lib/table/clusters.ts';
@@ -26,21 +25,17 @@ const addresses = (count: number, from = 0) =>
   Array.from({ length: count }, (_, index) => ({ ip: `10.1.${(from + index) >> 8}.${(from + index) & 255}` }));
 const ports = (count: number) => Array.from({ length: count }, (_, index) => ({ name: `p${index}`, port: index + 1 }));
 
-const names = Array.from({ length: 300 }, (_, index) => `n${index}`);
+const tooLarge = (message: string) => ({ code: 'ReplyTooLarge', message: expect.stringContaining(message) });
 
-function endpoints(subsets: readonly EndpointSubset[]) {
-  return { ...objectOf('Endpoints', 'subsets', 0), subsets };
-}
+const names = Array.from({ length: 300 }, (_, index) => `n${index}`);
 
 describe.each(BOUNDED)('an object of kind %s', (kind) => {
   test.each(Object.entries<number>(BOUNDS[kind]))(
     'the field %s can have %i entries, and the error for one entry more contains the field, the number and the limit',
     async (field, most) => {
       await expect(read(kind, objectOf(kind, field, most))).resolves.toMatchObject({ kind });
-      await expect(read(kind, objectOf(kind, field, most + 1))).rejects.toMatchObject({
-        code: 'ReplyTooLarge',
-        message: expect.stringContaining(`${most + 1} entries in ${field} of ${kind} (the limit is ${most})`),
-      });
+      const error = tooLarge(`${most + 1} entries in ${field} of ${kind} (the limit is ${most})`);
+      await expect(read(kind, objectOf(kind, field, most + 1))).rejects.toMatchObject(error);
     },
   );
 
@@ -49,10 +44,8 @@ describe.each(BOUNDED)('an object of kind %s', (kind) => {
     const object = objectOf(kind, 'spec', 0);
     const metadata = Object(object['metadata']);
     await expect(read(kind, { ...object, metadata: { ...metadata, annotations: { long } } })).resolves.toBeDefined();
-    await expect(read(kind, { ...object, metadata: { ...metadata, labels: { long } } })).rejects.toMatchObject({
-      code: 'ReplyTooLarge',
-      message: expect.stringContaining(`more than ${LONGEST_TEXT} characters in metadata.labels.long of ${kind}`),
-    });
+    const error = tooLarge(`more than ${LONGEST_TEXT} characters in metadata.labels.long of ${kind}`);
+    await expect(read(kind, { ...object, metadata: { ...metadata, labels: { long } } })).rejects.toMatchObject(error);
   });
 });
 
@@ -63,12 +56,7 @@ test.each(KINDS)(
       labels: Object.fromEntries(names.map((name) => [name, ''])),
       annotations: Object.fromEntries(names.map((name) => [name, 'x'.repeat(LONGEST_TEXT)])),
       finalizers: names,
-      ownerReferences: names.map((name) => ({
-        apiVersion: 'v1',
-        kind: 'ConfigMap',
-        name: name.repeat(500),
-        uid: name,
-      })),
+      ownerReferences: names.map((uid) => ({ apiVersion: 'v1', kind: 'ConfigMap', name: uid.repeat(500), uid })),
       managedFields: names.map((manager) => ({ manager })),
     };
     const object = objectOf(kind, 'status.conditions', 300);
@@ -86,10 +74,8 @@ test.each(['EndpointSlice', 'ServiceCIDR'] as const)('a list of kind %s above it
   });
   const most = BOUNDS['each list'][kind];
   await expect(portAnswering(reply(200, list(most))).port.list(kind, 'default')).resolves.toHaveLength(most);
-  await expect(portAnswering(reply(200, list(most + 1))).port.list(kind, 'default')).rejects.toMatchObject({
-    code: 'ReplyTooLarge',
-    message: expect.stringContaining(`${most + 1} entries in items of a list of ${kind} (the limit is ${most})`),
-  });
+  const error = tooLarge(`${most + 1} entries in items of a list of ${kind} (the limit is ${most})`);
+  await expect(portAnswering(reply(200, list(most + 1))).port.list(kind, 'default')).rejects.toMatchObject(error);
 });
 
 describe('a list that is parsed while it arrives', () => {
@@ -105,12 +91,8 @@ describe('a list that is parsed while it arrives', () => {
     return listAllServices(listing('v1', 'Service', service, items));
   };
   const ipAddresses = async (items: number) => {
-    const port = listing(
-      'networking.k8s.io/v1',
-      'IPAddress',
-      message([2, message([1, message([1, '10.0.0.1'])])]),
-      items,
-    );
+    const address = message([2, message([1, message([1, '10.0.0.1'])])]);
+    const port = listing('networking.k8s.io/v1', 'IPAddress', address, items);
     return (await Array.fromAsync(port.ipAddresses())).flat();
   };
   const most = BOUNDS['each list'];
@@ -121,20 +103,16 @@ describe('a list that is parsed while it arrives', () => {
     ['IPAddresses', (more: number) => ipAddresses(most.IPAddress + more), most.IPAddress],
   ])('a streamed list with one more than the allowed number of %s is refused', async (_, listed, limit) => {
     await expect(listed(0)).resolves.not.toHaveLength(0);
-    const message = expect.stringContaining(`more than ${limit} `);
-    await expect(listed(1)).rejects.toMatchObject({ code: 'ReplyTooLarge', message });
+    await expect(listed(1)).rejects.toMatchObject(tooLarge(`more than ${limit} `));
   });
 });
 
 test('Endpoints that would have too many addresses after repacking are refused, although each of their lists is short', async () => {
   const shared = { addresses: addresses(900), ports: ports(50) };
   const own = ports(50).map((port, index) => ({ addresses: addresses(1, 2_000 + index), ports: [port] }));
-  await expect(read('Endpoints', endpoints([shared, ...own]))).rejects.toMatchObject({
-    code: 'ReplyTooLarge',
-    message: expect.stringContaining(
-      '45050 entries in subsets[].addresses of Endpoints, repacked, (the limit is 10000)',
-    ),
-  });
+  const error = tooLarge('45050 entries in subsets[].addresses of Endpoints, repacked, (the limit is 10000)');
+  const endpoints = { ...objectOf('Endpoints', 'subsets', 0), subsets: [shared, ...own] };
+  await expect(read('Endpoints', endpoints)).rejects.toMatchObject(error);
 });
 
 /** Returns an object of the kind, as in the JSON of an API server, with this number of entries in a field of `BOUNDS`. */
@@ -174,23 +152,20 @@ test.each(Object.entries<number>(BOUNDS['cluster spec']))(
     const spec = { ...aClusterSpec({ name: 'a' }), ...specWith(field, entries) };
     const content = clusterContent({ spec: aClusterSpec({ name: 'a' }), generation: 1, rangesGeneration: 1 });
     await table.put({ ...content, cluster: CLUSTERS, key: 'a', value: { ...Object(content.value), spec } }, undefined);
-    await expect(readCluster(table, 'a')).rejects.toMatchObject({
-      code: 'Corrupt',
-      message: expect.stringContaining(`${ATTACK} entries in ${field} of its spec, and at most ${most} are accepted`),
-    });
+    const why = `${ATTACK} entries in ${field} of its spec, and at most ${most} are accepted`;
+    const error = { code: 'Corrupt', message: expect.stringContaining(why) };
+    await expect(readCluster(table, 'a')).rejects.toMatchObject(error);
   },
 );
 
 test('a cluster spec is refused if the addresses of its host names might not fit into one EndpointSlice', () => {
   const apiServers = Array.from({ length: MOST_HOSTS + 1 }, (_, index) => ({ host: `api-${index}.example.com` }));
   expect(validateClusterSpec({ ...minimal, apiServers: apiServers.slice(1) })).toHaveProperty('spec');
-  expect(validateClusterSpec({ ...minimal, apiServers })).toMatchObject({
-    faults: [{ fix: 'write at most 25 of them' }],
-  });
+  const faults = [{ fix: 'write at most 25 of them' }];
+  expect(validateClusterSpec({ ...minimal, apiServers })).toMatchObject({ faults });
 });
 
 test('a cluster spec that is too long is not parsed', () => {
-  expect(parseClusterSpec('a: {}\n'.repeat(LONGEST_SPEC_TEXT))).toMatchObject({
-    faults: [{ message: expect.stringContaining(`at most ${LONGEST_SPEC_TEXT} are read`) }],
-  });
+  const faults = [{ message: expect.stringContaining(`at most ${LONGEST_SPEC_TEXT} are read`) }];
+  expect(parseClusterSpec('a: {}\n'.repeat(LONGEST_SPEC_TEXT))).toMatchObject({ faults });
 });

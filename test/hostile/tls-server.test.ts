@@ -35,9 +35,7 @@ function serverWithChainOf(certificates: number) {
 
 test('a certificate chain of more than 100 KB ends the handshake before it is verified', async () => {
   await expect(statusOf(await portOf(serverWithChainOf(10)))).resolves.toBe(200);
-  await expect(statusOf(await portOf(serverWithChainOf(1_000)))).rejects.toMatchObject({
-    message: expect.stringMatching(/excessive message size/i),
-  });
+  await expect(statusOf(await portOf(serverWithChainOf(1_000)))).rejects.toThrow(/excessive message size/i);
 });
 
 test('a certificate chain that does not verify is verified once per probe, and at most four times for all calls of a pass', async () => {
@@ -96,8 +94,6 @@ test('a connection ends if a TLS 1.2 server requests another handshake', async (
     });
   });
   afterThisTest(() => server.close());
-  await expect(statusOf(await portOf(server))).rejects.toMatchObject({
-    name: 'OverBound',
-    message: 'more than 1 handshake of TLS',
-  });
+  const error = { name: 'OverBound', message: 'more than 1 handshake of TLS' };
+  await expect(statusOf(await portOf(server))).rejects.toMatchObject(error);
 });
