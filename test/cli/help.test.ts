@@ -11,10 +11,8 @@ const kbctl = program(actor({ ...unused, nowMs: () => 0, sleep: async () => {}, 
 
 test('an unknown command is a usage error, which suggests the most similar command', async () => {
   const ran = await callKbctl(['statu'], { cwd: '.', env: {} });
-  expect(ran).toMatchObject({
-    code: 2,
-    stderr: expect.stringMatching(/unknown command 'statu'\n\(Did you mean status\?\)/),
-  });
+  const stderr = expect.stringMatching(/unknown command 'statu'\n\(Did you mean status\?\)/);
+  expect(ran).toMatchObject({ code: 2, stderr });
 });
 
 test.each([

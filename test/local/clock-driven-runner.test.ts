@@ -85,12 +85,7 @@ test('the demo prints each event with its result and what to watch for, reports 
   const { clock, signal } = jumpingClock(9_000, 1);
   const lines: string[] = [];
   const print = (sentence: string) => void lines.push(`${clock.nowMs() / 1000} ${sentence}`);
-  const event = (atSeconds: number, act: StoryEvent['act']) => ({
-    atSeconds,
-    what: `event ${atSeconds}`,
-    act,
-    outlook: 'look',
-  });
+  const event = (at: number, act: StoryEvent['act']) => ({ atSeconds: at, what: `event ${at}`, act, outlook: 'look' });
   const fails = () => Promise.reject(new Error('it is gone'));
   // `playStory` only passes the world to events, and these events do not use it.
   const stage = { world: {} as EmbeddedWorld, clock, print };

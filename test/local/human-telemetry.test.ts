@@ -31,17 +31,6 @@ function written(...invocations: readonly (readonly Line[])[]): string[] {
 }
 
 describe('log lines for people', () => {
-  test('the log has a line for each change, with time and loop, and without figures and ids', () => {
-    const fields = {
-      cluster: 'demo',
-      passId: 'p',
-      durationMs: 3,
-      counts: { namespaces: 4 },
-      changes: ['created a', 'created b'],
-    };
-    expect(written([['info', 'pass succeeded', fields], END])).toEqual(['created a', 'created b']);
-  });
-
   test.each<[string, LogFields, string]>([
     ['a write that mode observe does not make', { wouldWrite: ['create Namespace a'] }, 'would create Namespace a'],
     ['how full a range is', { fullest: ['demo: 93.5 per cent'] }, 'a range fills up: 93.5 per cent'],
@@ -53,23 +42,16 @@ describe('log lines for people', () => {
     expect(written([warned(fields)])).toEqual([line]);
   });
 
-  test('log lines begin with the name of the cluster, except for the cluster of the run, and do not repeat a change', () => {
-    const lines: string[] = [];
-    const factory = sentenceTelemetry({
-      nowMs: () => 0,
-      own: 'demo',
-      paint,
-      write: (line) => lines.push(line.slice(30)),
-    });
-    const change = { changes: ['created a'] };
-    for (let tick = 0; tick < 2; tick++) {
-      const { log } = factory({ loop: 'system-namespaces' });
-      for (const cluster of ['demo', 'other']) log('info', 'pass succeeded', { cluster, ...change });
-    }
-    expect(lines).toEqual(['created a', 'other: created a']);
-  });
-
+  const SUCCESS = { passId: 'p', durationMs: 3, counts: { namespaces: 4 }, changes: ['created a', 'created b'] };
+  const changeOf = (cluster: string): Line => ['info', 'pass succeeded', { cluster, changes: ['created a'] }];
+  const BOTH = [changeOf('demo'), changeOf('other')];
   test.each<[string, (readonly Line[])[], string[]]>([
+    ['contain each change, without figures and ids', [[['info', 'pass succeeded', SUCCESS], END]], SUCCESS.changes],
+    [
+      'begin with the name of the cluster, except for the cluster of the run, and do not repeat a change',
+      [BOTH, BOTH],
+      ['created a', 'other: created a'],
+    ],
     [
       'report a finding that made the pass fail only once, as the error',
       [

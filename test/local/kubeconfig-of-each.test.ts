@@ -27,13 +27,8 @@ test('a local run reads the kubeconfig file that the changed spec names, unless 
   };
   const first = await file('first.kubeconfig', kubeconfigTo('https://192.0.2.1:6443'));
   await file('second.kubeconfig', kubeconfigTo('https://192.0.2.2:6443'));
-  const lines = [
-    'name: demo',
-    'mode: observe',
-    'kubeconfig: { file: first.kubeconfig }',
-    'apiServers: [{ address: 10.9.8.7 }]',
-  ];
-  const specFile = await file('cluster.yml', lines.join('\n'));
+  const fields = { mode: 'observe', kubeconfig: { file: 'first.kubeconfig' }, apiServers: [{ address: '10.9.8.7' }] };
+  const specFile = await file('cluster.yml', JSON.stringify({ name: 'demo', ...fields }));
   const terminal = { signal, say: () => undefined };
   const serverOf = async (kubeconfigFile?: string) => {
     const real = { specFile, ...(kubeconfigFile !== undefined && { kubeconfigFile }) };

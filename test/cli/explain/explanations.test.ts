@@ -53,19 +53,16 @@ test('if a finding and an error code differ only in case, kbctl explain finds th
   expect(kinds).toEqual(['error code', 'finding', 'finding']);
 });
 
-test.each([
-  ['ClusterIPOutOfRage', 'ClusterIPOutOfRange'],
-  ['palsed', 'paused'],
-])('for the misspelled %s, kbctl explain suggests the most similar term', (written, nearest) => {
-  expect([explain(written), nearestWord(written)]).toEqual([undefined, nearest]);
+test('kbctl explain suggests the most similar term for a misspelled one, and no term for a text that resembles none', () => {
+  const none = ['', 'something quite different', 'x'.repeat(10_000), '42!', '__proto__', 'constructor', 'toString'];
+  const suggestions = { ClusterIPOutOfRage: 'ClusterIPOutOfRange', palsed: 'paused' };
+  for (const [written, nearest] of [
+    ...Object.entries(suggestions),
+    ...none.map((text) => [text, undefined] as const),
+  ]) {
+    expect([written, explain(written), nearestWord(written)]).toEqual([written, undefined, nearest]);
+  }
 });
-
-test.each(['', 'something quite different', 'x'.repeat(10_000), '42!', '__proto__', 'constructor', 'toString'])(
-  'kbctl explain suggests no term for a text that resembles no term: case %#',
-  (word) => {
-    expect([explain(word), nearestWord(word)]).toEqual([undefined, undefined]);
-  },
-);
 
 describe('an explanation', () => {
   test.each(EXPLANATIONS.map((one) => [one.word, one] as const))(
@@ -234,9 +231,14 @@ test('docs/findings.md links to every page of docs/tasks', () => {
 
 const kbctlExplain = (...words: string[]) => callKbctl(['explain', ...words], { cwd: '.', env: {} });
 
-test('kbctl explain prints the meaning, causes and resolution of a finding', async () => {
-  const explained = await kbctlExplain('ClusterIPAlreadyAllocated');
-  expectPrinted(explained, 0, /^duplicate \(finding, action required\): /, /Causes\n- [\s\S]*Resolution\n1\. /);
+const ofFinding = [/^duplicate \(finding, action required\): /, /Causes\n- [\s\S]*Resolution\n1\. /];
+const command = 'npm run deploy -- --param tickConcurrency=40';
+const ofAlarm = ['clusters-overdue (alarm, page)', command, 'With kbctl run: kbctl doctor <cluster>'];
+test.each([
+  ['the meaning, causes and resolution of a finding', 'ClusterIPAlreadyAllocated', ofFinding],
+  ['the severity, the impact and the first commands of an alarm', 'clusters-overdue', ofAlarm],
+])('kbctl explain prints %s', async (_, word, parts) => {
+  expectPrinted(await kbctlExplain(word), 0, ...parts);
 });
 
 test('kbctl explain suggests the nearest term for an unknown one', async () => {
@@ -256,12 +258,4 @@ test('kbctl explain knows each alarm by its name in CloudWatch, and lists alarms
       expect.objectContaining({ word: 'leak', wordKind: 'finding' }),
     ]),
   );
-});
-
-test('kbctl explain prints the severity, the impact and the first commands of an alarm', async () => {
-  const { code, stdout } = await kbctlExplain('clusters-overdue');
-  expect(code).toBe(0);
-  expect(stdout).toContain('clusters-overdue (alarm, page)');
-  expect(stdout).toContain('npm run deploy -- --param tickConcurrency=40');
-  expect(stdout).toContain('With kbctl run: kbctl doctor <cluster>');
 });

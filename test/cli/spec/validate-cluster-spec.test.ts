@@ -13,6 +13,8 @@ const TWO = [{ address: '203.0.113.10' }, { address: '203.0.113.11' }];
 const at = (address: string) => ({ apiServers: [{ address }] });
 const reconciler = (name: string) => ({ endpoints: { reconciler: name } });
 
+const outside = (range: string, port: number) => `kubernetes service node port range ${range} doesn't contain ${port}`;
+
 type Row = [fields: object, ...faults: string[]];
 
 /** Defines a test for each row, which expects that the spec with these fields has exactly these faults. */
@@ -103,8 +105,8 @@ describe('a fault', () => {
     [{ serviceNodePortRange: 'many' }, 'serviceNodePortRange: "many" is not a range of ports'],
     [{ serviceNodePortRange: '200-100' }, 'serviceNodePortRange: end port cannot be less than start port: 200-100'],
     [
-      { serviceNodePortRange: '60000-70000' },
-      'serviceNodePortRange: the port range cannot be greater than 65535: 60000-70000',
+      { serviceNodePortRange: '60-70000' },
+      'serviceNodePortRange: the port range cannot be greater than 65535: 60-70000',
     ],
   );
 
@@ -149,10 +151,7 @@ describe('an API server', () => {
     server({ host: 'a.example', kind: 'server' }, `.kind: ${ALWAYS_SHARED}`),
     probe({ url: 'tcp://10.0.0.1:6443' }, 'url: "tcp://10.0.0.1:6443" is not an http or https URL'),
     probe({ url: '10.0.0.1:6443/readyz' }, 'url: "10.0.0.1:6443/readyz" is not an http or https URL'),
-    probe(
-      { url: 'http://10.0.0.1/readyz', authenticate: true },
-      'url: would send the credential of probe.authenticate unencrypted',
-    ),
+    probe({ url: 'http://a/', authenticate: true }, 'url: would send the credential of probe.authenticate unencrypted'),
     probe({ url: 'https://admin:s@10.0.0.1/' }, 'url: contains a credential, which would be stored and logged'),
     probe({ path: 'readyz' }, 'path: "readyz" is not a path'),
     probe({ url: 'https://10.0.0.1/readyz', path: '/livez' }, 'path: has no meaning beside probe.url'),
@@ -200,11 +199,7 @@ describe('API servers', () => {
     ['has one range', oneFamily, [/requires two ranges/]],
     ['has the reconciler master-count', byCount, [/requires leases/]],
     ['has the policy SingleStack', policy('SingleStack'), [/must match/]],
-    [
-      'has the policy RequireDualStack',
-      policy('RequireDualStack'),
-      [/ipFamilyPolicy: is "RequireDualStack"/, /must match/],
-    ],
+    ['has the policy RequireDualStack', policy('RequireDualStack'), [/is "RequireDualStack"/, /must match/]],
   ])(
     'the spec can contain API servers of both families only with PreferDualStack, leases and two ranges; here, it %s',
     (_what, fields, faults) => {
@@ -222,12 +217,11 @@ describe('the node port of the Service', () => {
   ];
   const bounds = (port: number) =>
     `--kubernetes-service-node-port ${port} must be between 0 and 65535, inclusive. If 0, the Kubernetes master service will be of type ClusterIP`;
-  const outside = (port: number) => `kubernetes service node port range 30065-30065 doesn't contain ${port}`;
   testFaults(
     nodePort(-1, '30065', bounds(-1)),
-    nodePort(65536, '30065', bounds(65536), outside(65536)),
+    nodePort(65536, '30065', bounds(65536), outside('30065-30065', 65536)),
     nodePort(0, '30065'),
-    nodePort(30064, '30065', outside(30064)),
+    nodePort(30064, '30065', outside('30065-30065', 30064)),
     nodePort(30067, '30065-30069'),
   );
 });
@@ -247,11 +241,7 @@ describe('extra ports', () => {
     of([port('a', 443)], '[0].port: service.port has TCP port 443 already'),
     of([port('a', 1, UDP), port('b', 1, UDP)], '[1].port: service.extraPorts[0] has UDP port 1 already'),
     of([port('a', 1, { nodePort: 30001 })], '[0].nodePort: a Service of type ClusterIP has no node ports'),
-    of(
-      [port('a', 1, { nodePort: 80 })],
-      "[0].nodePort: kubernetes service node port range 30000-32767 doesn't contain 80",
-      30443,
-    ),
+    of([port('a', 1, { nodePort: 80 })], `[0].nodePort: ${outside('30000-32767', 80)}`, 30443),
     of([port('a', 1, { nodePort: 30443 })], '[0].nodePort: service.nodePort has TCP node port 30443 already', 30443),
     [
       {
@@ -295,7 +285,7 @@ describe('the kubeconfig', () => {
   const ca = Buffer.from('-----BEGIN CERTIFICATE-----').toString('base64');
   const of = (kubeconfig: object, ...faults: string[]): Row => [
     { kubeconfig },
-    ...faults.map((fault) => `kubeconfig${fault}`),
+    ...faults.map((one) => `kubeconfig${one}`),
   ];
   const webIdentity = (server: string, fault: string) =>
     of({ webIdentity: { server } }, `.webIdentity.server: "${server}" ${fault}`);
