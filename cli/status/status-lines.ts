@@ -13,9 +13,14 @@ function listTitle(title: string, shown: number, all: number): string {
   return shown < all ? `${title} (${shown} of ${all})` : `${title} (${all})`;
 }
 
-/** The command that lists all findings, because the table keeps only 20 findings of each loop. */
-export function allFindingsCommand({ name, findings }: ClusterStatus): string {
-  return `kbctl run-once ${findings[0]?.loop} ${name} --dry-run`;
+/**
+ * Returns the command that lists all findings of a loop whose record does not keep all of them: the table keeps only 20
+ * findings of each loop.
+ */
+export function allFindingsCommand({ name, loops, findings }: ClusterStatus): string {
+  const kept = (loop: LoopStatus['loop']) => findings.filter((finding) => finding.loop === loop).length;
+  const cut = loops.find(({ loop, lastPass }) => (lastPass?.findings ?? 0) > kept(loop));
+  return `kbctl run-once ${cut?.loop} ${name} --dry-run`;
 }
 
 export function statusLines(status: ClusterStatus, nowMs: number, output: Output): string[] {

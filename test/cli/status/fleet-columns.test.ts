@@ -5,8 +5,10 @@ import { Output } from '../../../cli/output.ts';
 import type { ClusterStatus, LoopStatus } from '../../../cli/status/cluster-status.ts';
 import { ago, fleetColumns, loopColumns, RANGE_COLUMNS } from '../../../cli/status/columns.ts';
 import { statusLines } from '../../../cli/status/status-lines.ts';
+import type { Loop } from '../../../lib/spec/cluster-spec.ts';
 import { formatAge, formatDuration } from '../../../lib/util/age.ts';
-import { aClusterStatus, aSlash24, loopsOf, NOW_MS } from '../../support/a-fleet-status.ts';
+import { aClusterStatus, aFinding, aSlash24, loopsOf, NOW_MS } from '../../support/a-fleet-status.ts';
+import { found } from '../../support/found.ts';
 
 const cell = (name: string, status: Partial<ClusterStatus>) =>
   fleetColumns(NOW_MS)
@@ -106,4 +108,15 @@ test('durations are shown with at most two units', () => {
   const shown = { '0ms': 0, '13ms': 12.5, '412ms': 412, '1s': 1_000, '1.2s': 1_290, '45s': 45_900, '3m20s': 200_000 };
   expect(Object.values(shown).map(formatDuration)).toEqual(Object.keys(shown));
   expect([formatDuration(-3), formatDuration(119_999)]).toEqual(['0ms', '119s']);
+});
+
+test('the status of a cluster names the loop whose findings the table does not keep, even if another loop has findings too', () => {
+  const findings = [aFinding({ loop: 'kubernetes-service' }), aFinding({ loop: 'cluster-ip-repair' })];
+  const counts: Partial<Record<Loop, number>> = { 'kubernetes-service': 1, 'cluster-ip-repair': 7 };
+  const loops = loopsOf().map((one) => ({
+    ...one,
+    lastPass: { ...found(one.lastPass), findings: counts[one.loop] ?? 0 },
+  }));
+  const lines = statusLines(aClusterStatus({ loops, findings, findingTotal: 8 }), NOW_MS, output);
+  expect(lines.at(-1)).toBe('... and 6 more: kbctl run-once cluster-ip-repair demo --dry-run');
 });
