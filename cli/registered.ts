@@ -1,5 +1,12 @@
+import { pauseInForce } from '../lib/dispatch/due.ts';
 import type { ClusterSpec } from '../lib/spec/cluster-spec.ts';
-import { listClusters, type Pause, type RegisteredCluster, readCluster } from '../lib/table/clusters.ts';
+import {
+  listClusters,
+  type Pause,
+  type RegisteredCluster,
+  readCluster,
+  readPauseOfAll,
+} from '../lib/table/clusters.ts';
 import type { KeyValueTable } from '../lib/table/key-value-table.ts';
 import type { Cli } from './cli.ts';
 import { type CliError, configurationError } from './errors.ts';
@@ -52,6 +59,12 @@ export async function statusOfAll(cli: Cli, nowMs: number, details: StatusDetail
 
 export function plainCluster({ spec, generation, rangesGeneration, paused, owner }: RegisteredCluster) {
   return { name: spec.name, generation, rangesGeneration, owner, paused, spec };
+}
+
+/** Returns the pause that applies to the cluster now: that of all clusters, or its own. */
+export async function readPauseOf(cli: Cli, cluster: RegisteredCluster): Promise<Pause | undefined> {
+  const { table } = await cli.openTable();
+  return pauseInForce([await readPauseOfAll(table), cluster.paused], await cli.nowMs());
 }
 
 export function describePause({ untilMs, reason, by }: Pause): string {

@@ -5,7 +5,7 @@ import { readLeases } from '../../lib/table/leases.ts';
 import type { Act, Cli, GlobalOptions } from '../cli.ts';
 import { configurationError, EXIT, type ExitCode } from '../errors.ts';
 import { type ConnectionOptions, DRY_RUN, parseDuration, withConnectionOptions } from '../options.ts';
-import { listAddresses, registeredCluster } from '../registered.ts';
+import { describePause, listAddresses, readPauseOf, registeredCluster } from '../registered.ts';
 
 interface Options extends GlobalOptions, ConnectionOptions {
   readonly for: number;
@@ -54,7 +54,9 @@ export function deregisterCommand(act: Act): Command {
 async function deregister(cli: Cli, name: string, address: string, options: Options): Promise<ExitCode> {
   const { dryRun = false, lastOne } = options;
   const opened = dryRun ? await cli.openTable() : await cli.openForWriting();
-  const { spec } = await registeredCluster(opened.table, name);
+  const cluster = await registeredCluster(opened.table, name);
+  const { spec } = cluster;
+  const pause = await readPauseOf(cli, cluster);
   const [{ passEnvironment }, { deregisterNow }] = await Promise.all([
     import('../pass-environment.ts'),
     import('../../lib/deregister/deregistration.ts'),
@@ -79,8 +81,17 @@ async function deregister(cli: Cli, name: string, address: string, options: Opti
     await close();
   }
   if (result.outcome !== 'deregistered') throw await refusal(cli, spec, address, result);
-  if (spec.mode === 'observe') cli.output.say(`${name} is in mode observe: its endpoints stay unchanged.`);
-  return report(cli, { name, address, wouldWrite: [...wouldWrite] }, result, options);
+  const exitCode = report(cli, { name, address, wouldWrite: [...wouldWrite] }, result, options);
+  if (spec.mode === 'observe') {
+    cli.output.say(`${name} is in mode observe: its endpoints stay unchanged.`);
+  } else if (result.stillPublished && !dryRun) {
+    cli.output.say(
+      pause === undefined
+        ? 'The kubernetes-service loop removes it at its next tick. Run the command again to check.'
+        : `${name} is ${describePause(pause)}. Run the command again to remove it during the pause.`,
+    );
+  }
+  return exitCode;
 }
 
 function report(
@@ -113,9 +124,6 @@ function report(
     ...(error === undefined ? [] : [`  ${error.message}`]),
   ]);
   if (dryRun) return EXIT.findings;
-  if (stillPublished) {
-    cli.output.say('The kubernetes-service loop removes it at its next tick. Run the command again to check.');
-  }
   if (cli.ended.aborted) return EXIT.interrupted;
   return stillPublished ? EXIT.findings : EXIT.fine;
 }
@@ -154,7 +162,9 @@ function parseWithdrawal(text: string): number {
 /** Writes only to the table; the next tick of the loop publishes the address. */
 async function undo(cli: Cli, name: string, text: string): Promise<ExitCode> {
   const { table, clock } = await cli.openForWriting();
-  const { spec } = await registeredCluster(table, name);
+  const cluster = await registeredCluster(table, name);
+  const { spec } = cluster;
+  const isPaused = (await readPauseOf(cli, cluster)) !== undefined;
   const { undoDeregister } = await import('../../lib/deregister/deregister.ts');
   const result = await undoDeregister({ spec, table, address: text, nowMs: clock.nowMs });
   if (result.outcome === 'notAnAddress') {
@@ -166,7 +176,9 @@ async function undo(cli: Cli, name: string, text: string): Promise<ExitCode> {
   const next =
     spec.endpoints.reconciler === 'none'
       ? 'nothing is published (reconciler none)'
-      : 'the next tick publishes it if it answers';
+      : spec.mode === 'observe'
+        ? 'nothing is published (mode observe)'
+        : `the ${isPaused ? 'first tick after the pause' : 'next tick'} publishes it if it answers`;
   cli.output.object({ kind: 'WithdrawalEnd', cluster: name, address, wasUntilMs }, () => [
     result.outcome === 'undone'
       ? `${address} is no longer withdrawn from ${name}: ${next}`

@@ -1,13 +1,12 @@
 import { Argument, Command } from 'commander';
-import { pauseInForce } from '../../lib/dispatch/due.ts';
 import type { EndedPass } from '../../lib/dispatch/record-pass.ts';
 import { LOOPS, type Loop } from '../../lib/spec/cluster-spec.ts';
-import { type RegisteredCluster, readPauseOfAll } from '../../lib/table/clusters.ts';
+import type { RegisteredCluster } from '../../lib/table/clusters.ts';
 import { defined } from '../../lib/util/values.ts';
 import type { Act, Cli, GlobalOptions } from '../cli.ts';
 import { configurationError, EXIT, type ExitCode } from '../errors.ts';
 import { type ConnectionOptions, withConnectionOptions } from '../options.ts';
-import { describePause, registeredCluster } from '../registered.ts';
+import { describePause, readPauseOf, registeredCluster } from '../registered.ts';
 
 interface Options extends GlobalOptions, ConnectionOptions {
   readonly dryRun?: boolean;
@@ -58,9 +57,8 @@ async function runPassOnce(cli: Cli, loopId: Loop, name: string, options: Option
 }
 
 async function heedPause(cli: Cli, loop: Loop, cluster: RegisteredCluster, options: Options): Promise<void> {
-  const { table } = await cli.openTable();
   const { name } = cluster.spec;
-  const pause = pauseInForce([await readPauseOfAll(table), cluster.paused], await cli.nowMs());
+  const pause = await readPauseOf(cli, cluster);
   if (pause === undefined) return;
   const paused = `${name} is ${describePause(pause)}`;
   if (options.dryRun || options.evenIfPaused) {

@@ -15,10 +15,11 @@ export function describeDeregister(world: () => KbctlWorld): void {
   };
   const published = () => world().published();
 
+  const apiServers = () =>
+    [FIRST, SECOND, THIRD].map((address) => ({ address, probe: { url: `${world().server}/readyz` } }));
+
   beforeAll(async () => {
-    const probe = { url: `${world().server}/readyz` };
-    const apiServers = [FIRST, SECOND, THIRD].map((address) => ({ address, probe }));
-    await world().register({ apiServers });
+    await world().register({ apiServers: apiServers() });
     await world().runAllLoops();
   });
 
@@ -104,4 +105,33 @@ export function describeDeregister(world: () => KbctlWorld): void {
     const document = { kind: 'WithdrawalEnd', cluster: CLUSTER, address: THIRD };
     expect(documentIn(await deregister(THIRD, '--undo', '-o', 'json'))).toMatchObject(document);
   });
+
+  test.each([
+    [
+      'in mode observe',
+      { mode: 'observe' },
+      [],
+      /^prod-eu-1 is in mode observe: its endpoints stay unchanged\.$/m,
+      'nothing is published (mode observe)',
+    ],
+    [
+      'paused, and its API server is not reached',
+      {},
+      ['pause', CLUSTER, '--reason', 'an upgrade', '--by', 'me'],
+      /^prod-eu-1 is paused until \S+Z by me: an upgrade\. Run the command again to remove it during the pause\.$/m,
+      'the first tick after the pause publishes it if it answers',
+    ],
+  ])(
+    'kbctl deregister and its --undo promise nothing for the next tick if the cluster is %s',
+    async (_, fields, pause, said, next) => {
+      await world().register({ apiServers: apiServers(), ...fields });
+      if (pause.length > 0) await world().kbctl(pause);
+      const ended = await deregister(THIRD, '--last-one', '--kubeconfig', world().file('no-cluster', '{}'));
+      expectPrinted(ended, 1, /^203\.0\.113\.30 is withdrawn until \S+Z, and still published\n/);
+      expect(ended.stderr).toMatch(said);
+      expect(ended.stderr).not.toContain('next tick');
+      const undone = `${THIRD} is no longer withdrawn from ${CLUSTER}: ${next}\n`;
+      expect(await deregister(THIRD, '--undo')).toEqual(ran(0, undone));
+    },
+  );
 }
