@@ -201,7 +201,7 @@ async function pem<Name extends string>(fields: PemFields<Name>, name: Name, sou
   );
 }
 
-const CERTIFICATE = /^-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/gm;
+const BEGIN = '-----BEGIN CERTIFICATE-----';
 
 /**
  * Returns the certificates in a PEM text. Like client-go, ignores a certificate that does not parse if another
@@ -209,9 +209,11 @@ const CERTIFICATE = /^-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/
  */
 function authoritiesIn(pem: Buffer | undefined, source: KubeconfigSource): string | undefined {
   if (pem === undefined) return undefined;
-  const texts = pem.toString('latin1').match(CERTIFICATE) ?? [];
-  const certificates = texts.filter((one) => attempt(() => new X509Certificate(one)));
-  if (certificates.length > 0) return `${certificates.join('\n')}\n`;
+  const texts = pem.toString('latin1').split(/^(?=-----BEGIN CERTIFICATE-----)/m);
+  const certificates = texts
+    .filter((one) => one.startsWith(BEGIN))
+    .flatMap((one) => attempt(() => new X509Certificate(one).toString()) ?? []);
+  if (certificates.length > 0) return certificates.join('');
   const problem = 'its CA does not parse: it has no PEM certificate';
   throw badKubeconfig(source, problem, 'Embed PEM files as base64 (for DER: openssl x509 -inform der)');
 }
