@@ -7,15 +7,12 @@ type Answer = readonly string[] | string;
 
 /** Returns a resolver whose look-ups return these addresses, or fail with this code. */
 function resolver(ipv4: Answer, ipv6: Answer) {
-  const answer = (given: Answer) =>
-    typeof given === 'string'
-      ? Promise.reject(Object.assign(new Error(given), { code: given }))
-      : Promise.resolve([...given]);
-  return dnsHostResolver({
-    resolve4: (() => answer(ipv4)) as never,
-    resolve6: (() => answer(ipv6)) as never,
-  });
+  const answer = (given: Answer) => (typeof given === 'string' ? failing(given)() : Promise.resolve([...given]));
+  return dnsHostResolver({ resolve4: (() => answer(ipv4)) as never, resolve6: (() => answer(ipv6)) as never });
 }
+
+const failing = (code: string) => () => Promise.reject(Object.assign(new Error(code), { code }));
+const many = Array.from({ length: 4_000 }, (_, n) => `10.0.${n >> 8}.${n & 255}`);
 
 const [A, B, SIX] = ['10.0.0.1', '10.0.0.2', '2001:db8::1'];
 
@@ -32,7 +29,6 @@ test.each<[string, Answer, Answer, readonly string[] | undefined]>([
 });
 
 test('the resolver returns at most 1,000 addresses of each family, because more would keep the process busy', async () => {
-  const many = Array.from({ length: 4_000 }, (_, n) => `10.0.${n >> 8}.${n & 255}`);
   await expect(resolver(many, ['2001:db8::1'])('api.example.com')).resolves.toHaveLength(1_001);
 });
 
@@ -55,7 +51,6 @@ describe('the look-up for a connection', () => {
     jest.spyOn(Resolver.prototype, 'resolve4').mockImplementation(ipv4 as never);
     jest.spyOn(Resolver.prototype, 'resolve6').mockImplementation(ipv6 as never);
   }
-  const failing = (code: string) => () => Promise.reject(Object.assign(new Error(code), { code }));
   const find = promisify(remoteLookup);
 
   test('if the name servers of one tenant do not answer, look-ups for other clusters are not delayed', async () => {
@@ -76,7 +71,6 @@ describe('the look-up for a connection', () => {
   });
 
   test('a look-up for a connection returns at most 1,000 addresses, because more would keep the process busy', async () => {
-    const many = Array.from({ length: 4_000 }, (_, n) => `10.0.${n >> 8}.${n & 255}`);
     nameServers(() => Promise.resolve(many), failing('ENODATA'));
     expect(await find('api.example.com', { all: true })).toHaveLength(1_000);
   });

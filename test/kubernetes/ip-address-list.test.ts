@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { ADDRESS_MANAGED_BY_LABEL, FAMILY_LABEL, type IPAddressRecord } from '../../lib/cluster/kubernetes-objects.ts';
 import type { HttpReply } from '../../lib/kubernetes/http-client.ts';
-import { portAnswering, reply } from './port-answering.ts';
+import { portAnswering, protobuf, reply } from './port-answering.ts';
 import { envelope, type Field, message } from './protobuf-writer.ts';
 
 const GROUP_VERSION = 'networking.k8s.io/v1';
@@ -28,8 +28,7 @@ function inProtobuf(records: readonly IPAddressRecord[]): HttpReply {
     const parentRef = message([1, parent.group], [2, parent.resource], [3, parent.namespace], [4, parent.name], [9, 7]);
     return [2, message([1, metadata], [2, message([1, parentRef], [9, 'new'])])];
   });
-  const list = envelope(GROUP_VERSION, 'IPAddressList', message([1, message([2, '9'])], ...items));
-  return { status: 200, headers: { 'content-type': 'application/vnd.kubernetes.protobuf' }, body: [list] };
+  return protobuf(envelope(GROUP_VERSION, 'IPAddressList', message([1, message([2, '9'])], ...items)));
 }
 
 function inJson(records: readonly IPAddressRecord[]): HttpReply {
@@ -44,6 +43,7 @@ function inJson(records: readonly IPAddressRecord[]): HttpReply {
 
 const text = fc.string({ maxLength: 40, unit: 'grapheme' });
 const likely = (...texts: readonly string[]) => fc.oneof(fc.constantFrom(...texts), text);
+const namespace = likely('default', 'kube-system');
 const aRecord = fc.record({
   name: fc.string({ minLength: 1, maxLength: 40, unit: 'grapheme' }),
   uid: text,
@@ -51,12 +51,7 @@ const aRecord = fc.record({
   createdAtMs: fc.nat({ max: 4_294_967_295 }).map((seconds) => seconds * 1000),
   family: likely('IPv4', 'IPv6'),
   managedBy: likely('ipallocator.k8s.io'),
-  parent: fc.record({
-    group: text,
-    resource: likely('services'),
-    namespace: likely('default', 'kube-system'),
-    name: text,
-  }),
+  parent: fc.record({ group: text, resource: likely('services'), namespace, name: text }),
 });
 
 test('a list of IPAddresses is read back unchanged from protobuf and from JSON', async () => {
@@ -71,10 +66,9 @@ test('a list of IPAddresses is read back unchanged from protobuf and from JSON',
 test('the absent fields of an IPAddress are empty in protobuf and in JSON', async () => {
   const bare = message([1, message([1, '10.0.0.1'])], [2, message([1, message([4, 's'])])]);
   const list = envelope(GROUP_VERSION, 'IPAddressList', message([1, message([2, '9'])], [2, bare], [2, bare]));
-  const headers = { 'content-type': 'application/vnd.kubernetes.protobuf' };
   const expected = { name: '10.0.0.1', uid: '', resourceVersion: '', createdAtMs: 0, family: '', managedBy: '' };
   const record = { ...expected, parent: { group: '', resource: '', namespace: '', name: 's' } };
-  await expect(listed({ status: 200, headers, body: [list] })).resolves.toEqual([record, record]);
+  await expect(listed(protobuf(list))).resolves.toEqual([record, record]);
   const items = [{ metadata: { name: '10.0.0.1' }, spec: { parentRef: { name: 's' } } }];
   const json = { apiVersion: GROUP_VERSION, kind: 'IPAddressList', metadata: { resourceVersion: '9' }, items };
   await expect(listed(reply(200, json))).resolves.toEqual([record]);
@@ -84,10 +78,7 @@ test('very long texts of a parentRef are cut, so that one IPAddress does not mak
   const long = 'x'.repeat(2_000);
   const parent = { group: long, resource: long, namespace: long, name: long };
   const record = { uid: 'u', resourceVersion: '1', createdAtMs: 0, family: 'IPv4', managedBy: '', parent };
-  const records = [
-    { ...record, name: '10.0.0.1' },
-    { ...record, name: '10.0.0.2' },
-  ];
+  const records = ['10.0.0.1', '10.0.0.2'].map((name) => ({ ...record, name }));
   const start = 'x'.repeat(1_024);
   const read = { parent: { group: start, resource: start, namespace: start, name: start } };
   await expect(listed(inProtobuf(records))).resolves.toMatchObject([read, read]);

@@ -31,9 +31,8 @@ const accessOf = (text: string) => parseKubeconfig(text, 'of a test');
 
 test('unknown fields are ignored, and their names are returned', async () => {
   const text = kubeconfig({ 'api-version': 'v1' }, { id: 'a' }, { organisation: 'x', 'not a name: secret': 1 });
-  await expect(accessOf(text)).resolves.toMatchObject({
-    ignored: ['kubeconfig.organisation', 'kubeconfig.(a key)', 'cluster.api-version', 'user.id'],
-  });
+  const ignored = ['kubeconfig.organisation', 'kubeconfig.(a key)', 'cluster.api-version', 'user.id'];
+  await expect(accessOf(text)).resolves.toMatchObject({ ignored });
 });
 
 test.each<[string, object, object]>([
@@ -92,10 +91,8 @@ describe('the CA of a kubeconfig', () => {
   const served = authority.issue(['127.0.0.1']);
   const impostor = other.issue(['127.0.0.1']);
   const NO_CERTIFICATE = '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n';
-  const [TRUSTED, REFUSED] = [
-    { status: 200, kind: 'status' },
-    { status: 'refused', kind: 'tlsFailure' },
-  ];
+  const TRUSTED = { status: 200, kind: 'status' };
+  const REFUSED = { status: 'refused', kind: 'tlsFailure' };
 
   async function answersOf(identity: typeof served, ca: string) {
     const { url, close } = await serve((_, response) => response.end('ok'), identity);
@@ -147,15 +144,9 @@ describe('an exec plugin', () => {
     const extensions = [{ name: 'client.authentication.k8s.io/exec', extension: { audience: 'a' } }];
     const cluster = { 'certificate-authority': 'ca.crt', 'tls-server-name': 'api', extensions };
     const [, spec = ''] = (await tokenOf({ ...node(script), provideClusterInfo: true }, cluster)).split(' ');
-    expect(JSON.parse(Buffer.from(spec, 'base64').toString())).toEqual({
-      interactive: false,
-      cluster: {
-        server: SERVER,
-        'certificate-authority-data': base64(authority.ca),
-        'tls-server-name': 'api',
-        config: { audience: 'a' },
-      },
-    });
+    const ca = { 'certificate-authority-data': base64(authority.ca) };
+    const info = { server: SERVER, ...ca, 'tls-server-name': 'api', config: { audience: 'a' } };
+    expect(JSON.parse(Buffer.from(spec, 'base64').toString())).toEqual({ interactive: false, cluster: info });
   });
 
   test('the relative path of an exec plugin begins at the folder of the kubeconfig, and the plugin gets the variables of its entry', async () => {
@@ -212,9 +203,7 @@ describe('an exec plugin', () => {
     ['has no interactive mode', { ...node(''), interactiveMode: '' }, /exec.interactiveMode is missing/],
     ['has an unknown version', { ...node(''), apiVersion: 'v0' }, /exec.apiVersion is missing or is not supported/],
   ])('the error for an exec plugin that %s states the problem', async (_, exec, message) => {
-    await expect(tokenOf(exec)).rejects.toMatchObject({
-      code: 'BadKubeconfig',
-      message: expect.stringMatching(message),
-    });
+    const error = { code: 'BadKubeconfig', message: expect.stringMatching(message) };
+    await expect(tokenOf(exec)).rejects.toMatchObject(error);
   });
 });

@@ -17,9 +17,7 @@ const SECRET = 'fhqwhgads-not-to-be-shown';
 /** V8 has no strings of this length. The file has no blocks, so that it takes no space. */
 const LONGER_THAN_A_TEXT = 600 * 1024 * 1024;
 
-function base64(text: string): string {
-  return Buffer.from(text).toString('base64');
-}
+const base64 = (text: string) => Buffer.from(text).toString('base64');
 
 function kubeconfig(cluster: object, user: object, more: object = {}) {
   return stringify({
@@ -115,32 +113,26 @@ describe('a kubeconfig file', () => {
     const apiVersion = 'client.authentication.k8s.io/v1';
     const credential = { apiVersion, kind: 'ExecCredential', status: withToken };
     const args = ['-e', `console.log('${JSON.stringify(credential)}')`];
-    const file = await fileWith(
-      kubeconfig({}, { exec: { apiVersion, command: process.execPath, args, interactiveMode: 'Never' } }),
-    );
-    await expect(loadKubeconfigFile(file)).rejects.toMatchObject({
-      code: 'BadKubeconfig',
-      message: expect.stringMatching(/has exec, and a plugin runs only.*Use a token/),
-    });
+    const exec = { apiVersion, command: process.execPath, args, interactiveMode: 'Never' };
+    const file = await fileWith(kubeconfig({}, { exec }));
+    const message = expect.stringMatching(/has exec, and a plugin runs only.*Use a token/);
+    await expect(loadKubeconfigFile(file)).rejects.toMatchObject({ code: 'BadKubeconfig', message });
     const runPlugin = pluginRunner({ signal: new AbortController().signal, say: () => undefined });
     const access = await loadKubeconfigFile(file, { runPlugin });
     await expect(access.authHeaders()).resolves.toEqual({ Authorization: `Bearer ${SECRET}` });
   });
 
+  const longFile = async () => {
+    const file = await fileWith('');
+    await truncate(file, LONGER_THAN_A_TEXT);
+    return file;
+  };
   const missing = join(folder, 'missing');
   test.each<[string, () => string | Promise<string>, string]>([
     ['that does not exist', () => missing, `cannot read ${missing} (ENOENT). Name a file that exists`],
     ['with a missing CA', () => fileWith(kubeconfig({ 'certificate-authority': 'missing.pem' }, {})), 'missing.pem'],
     ['with a token file of two lines', () => fileWith(kubeconfig({}, { tokenFile: 'two-lines' })), 'line break'],
-    [
-      'that is too long to be a text of this process',
-      async () => {
-        const file = await fileWith('');
-        await truncate(file, LONGER_THAN_A_TEXT);
-        return file;
-      },
-      'is longer than 1048576 characters',
-    ],
+    ['that is too long to be a text of this process', longFile, 'is longer than 1048576 characters'],
   ])('a kubeconfig file %s is refused', async (_, file, message) => {
     const error = { code: 'BadKubeconfig', message: expect.stringContaining(message) };
     await expect(loadKubeconfigFile(await file())).rejects.toMatchObject(error);
@@ -159,11 +151,7 @@ describe('the error for a refused kubeconfig contains a resolution, but no conte
     ['is not YAML', `users:\n- user: {token: "${SECRET}\n`, /not YAML \(line \d+.*kubectl config view --raw/],
     ['has a cluster without a server', withCluster({ server: '' }), /server of cluster "one" is missing/],
     ['has a field of the wrong type', withCluster({ server: 5 }), /server of cluster "one" has the wrong type/],
-    [
-      'has no such context',
-      withTop({ 'current-context': 'nowhere' }),
-      /has no context "nowhere".*contexts: here, there/,
-    ],
+    ['has no such context', withTop({ 'current-context': 'nowhere' }), /has no context "nowhere".*: here, there/],
     ['has no current context', withTop({ 'current-context': '' }), /names no context to use.*contexts: here, there/],
     ['lacks the user', withTop({ 'current-context': 'torn' }), /has no user "unlisted".*its users: admin/],
     ['has no clusters', withTop({ clusters: [] }), /has no cluster "one".*it has none/],

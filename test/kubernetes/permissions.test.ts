@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { PERMISSION_GROUPS, permissionsOf, permissionText, selfReview } from '../../lib/kubernetes/permissions.ts';
 import { grantsOf, shippedRbac } from '../support/shipped-rbac.ts';
+import { failed } from './port-answering.ts';
 
 describe('deploy/rbac.yaml', () => {
   const objects = shippedRbac();
@@ -18,27 +19,19 @@ describe('deploy/rbac.yaml', () => {
       { kind: 'RoleBinding', roleRef: { apiGroup, kind: 'Role' }, subjects: [account] },
       { kind: 'ClusterRoleBinding', roleRef: { apiGroup, kind: 'ClusterRole' }, subjects: [account] },
     ]);
-    expect(objects.find(({ kind }) => kind === 'ServiceAccount')?.metadata).toMatchObject({
-      name: account.name,
-      namespace: account.namespace,
-    });
+    const { name, namespace } = account;
+    expect(objects.find(({ kind }) => kind === 'ServiceAccount')?.metadata).toMatchObject({ name, namespace });
   });
 });
 
 test('the user name is read from the error message if the API server forbids an anonymous user the SelfSubjectReview', async () => {
   const message =
     'selfsubjectreviews.authentication.k8s.io is forbidden: User "system:anonymous" cannot create resource "selfsubjectreviews" in API group "authentication.k8s.io" at the cluster scope';
-  const replied = (body: object) =>
-    selfReview({
-      transport: async () => ({ status: 403, headers: {}, body: [Buffer.from(JSON.stringify(body))] }),
-      server: 'https://10.0.0.1',
-      deadline: AbortSignal.timeout(10_000),
-      userAgent: 'test',
-    }).user();
-  await expect(replied({ apiVersion: 'v1', kind: 'Status', reason: 'Forbidden', message })).resolves.toBe(
-    'system:anonymous',
-  );
-  await expect(
-    replied({ apiVersion: 'v1', kind: 'Status', reason: 'Forbidden', message: 'no' }),
-  ).resolves.toBeUndefined();
+  const replied = (text: string) => {
+    const transport = async () => failed(403, 'Forbidden', text);
+    const deadline = AbortSignal.timeout(10_000);
+    return selfReview({ transport, server: 'https://10.0.0.1', deadline, userAgent: 'test' }).user();
+  };
+  await expect(replied(message)).resolves.toBe('system:anonymous');
+  await expect(replied('no')).resolves.toBeUndefined();
 });

@@ -14,6 +14,15 @@ export function reply(status: number, body: unknown): HttpReply {
   return { status, headers: { 'content-type': 'application/json' }, body: [Buffer.from(JSON.stringify(body))] };
 }
 
+export const PROTOBUF = 'application/vnd.kubernetes.protobuf';
+
+/** Returns a reply in protobuf, in pieces of this size. */
+export function protobuf(bytes: Uint8Array, status = 200, size = bytes.length || 1): HttpReply {
+  const starts = Array.from({ length: Math.ceil(bytes.length / size) }, (_, piece) => piece * size);
+  const body = starts.map((at) => bytes.subarray(at, at + size));
+  return { status, headers: { 'content-type': PROTOBUF }, body };
+}
+
 /** Returns the reply to a failed request, which contains a `Status`. */
 export function failed(code: number, reason: string, message = reason, details: object = {}): HttpReply {
   return reply(code, { kind: 'Status', apiVersion: 'v1', code, reason, message, details });

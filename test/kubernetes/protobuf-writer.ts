@@ -48,6 +48,12 @@ export function serviceList(
   return envelope('v1', 'ServiceList', message([1, meta], ...services.map((each): Field => [2, service(each)])));
 }
 
+/** Returns a list of Services that are given as bytes. */
+export function listOf(...services: readonly Buffer[]): Buffer {
+  const items = services.map((each): Field => [2, each]);
+  return envelope('v1', 'ServiceList', message([1, message([2, '9'])], ...items));
+}
+
 /** Returns a Service with additional fields, some of them of a later version. */
 function service(claim: ServiceClaim): Buffer {
   const timestamp = message([1, claim.createdAtMs / 1000], [2, 0]);
@@ -67,11 +73,9 @@ function service(claim: ServiceClaim): Buffer {
     label('kube-bootstrap-controller/hold-other', 'team-z'),
     [17, message([1, 'kubectl'], [7, message([1, '{"f:spec":{}}'])])],
   );
-  const ports = claim.ports.map((port): Field => {
-    return [
-      1,
-      message([1, 'web'], [2, port.protocol], [3, 80], [4, message([1, 0], [2, 80], [3, ''])], [5, port.nodePort]),
-    ];
+  const targetPort = message([1, 0], [2, 80], [3, '']);
+  const ports = claim.ports.map(({ protocol, nodePort }): Field => {
+    return [1, message([1, 'web'], [2, protocol], [3, 80], [4, targetPort], [5, nodePort])];
   });
   const spec = message(
     [1, message([1, 'web'], [2, 'TCP'], [3, 80], [5, 0])],

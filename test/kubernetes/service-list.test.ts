@@ -8,11 +8,10 @@ import { listAllServices } from '../../lib/kubernetes/item-reader.ts';
 import { servedAddresses } from '../../lib/kubernetes/service-cidrs.ts';
 import { LONGEST_TEXT } from '../../lib/util/bounds.ts';
 import { runs } from '../support/properties.ts';
-import { failed, portAnswering, reply } from './port-answering.ts';
-import { envelope, type Field, message, serviceList, status } from './protobuf-writer.ts';
+import { failed, PROTOBUF, portAnswering, protobuf, reply } from './port-answering.ts';
+import { envelope, type Field, listOf, message, serviceList, status } from './protobuf-writer.ts';
 
 const CREATED_AT_MS = Date.parse('2026-01-02T03:04:05Z');
-const PROTOBUF = 'application/vnd.kubernetes.protobuf';
 
 function claim(name: string): ServiceClaim {
   return {
@@ -27,13 +26,6 @@ function claim(name: string): ServiceClaim {
     healthCheckNodePort: 0,
     createdAtMs: CREATED_AT_MS,
   };
-}
-
-/** Returns a reply in protobuf, in pieces of this size. */
-function protobuf(bytes: Uint8Array, code = 200, size = bytes.length || 1): HttpReply {
-  const starts = Array.from({ length: Math.ceil(bytes.length / size) }, (_, piece) => piece * size);
-  const body = starts.map((at) => bytes.subarray(at, at + size));
-  return { status: code, headers: { 'content-type': PROTOBUF }, body };
 }
 
 const readServices = (bytes: Uint8Array, size?: number) =>
@@ -52,13 +44,12 @@ test('the client requests all Services in protobuf with one request, without lim
 
 test('the absent fields of a Service are empty in protobuf and in JSON', async () => {
   const bare = message([1, message([1, 'a'], [3, 'b'])], [2, message([1, message([5, 30_000])])]);
-  const list = envelope('v1', 'ServiceList', message([1, message([2, '9'])], [2, bare]));
   const metadata = { name: 'a', namespace: 'b' };
   const { port } = portAnswering(jsonList([{ metadata, spec: { ports: [{ nodePort: 30_000 }] } }]));
   const own = { namespace: 'b', name: 'a', ports: [{ protocol: '', nodePort: 30_000 }] };
   const empty = { uid: '', resourceVersion: '', type: '', clusterIP: '', clusterIPs: [] };
   const service = { ...own, ...empty, healthCheckNodePort: 0, createdAtMs: 0 };
-  expect(await readServices(list)).toEqual([service]);
+  expect(await readServices(listOf(bare))).toEqual([service]);
   expect(await listAllServices(port)).toEqual([service]);
 });
 
@@ -68,10 +59,8 @@ test('a list in protobuf is read although a Service has 300 labels and ports', a
     [1, message([1, 'odd'], [3, 'default'], ...oddFields(names))],
     [2, message(...names.map((name): Field => [1, message([1, name], [3, 80])]), [3, '10.0.0.9'], [18, '10.0.0.9'])],
   );
-  const good = names.slice(0, 200).map((name): Field => [2, message([1, message([1, name], [3, 'default'])])]);
-  const services = await readServices(
-    envelope('v1', 'ServiceList', message([1, message([2, '9'])], ...good, [2, odd])),
-  );
+  const good = names.slice(0, 200).map((name) => message([1, message([1, name], [3, 'default'])]));
+  const services = await readServices(listOf(...good, odd));
   expect(services).toHaveLength(201);
   expect(services.at(-1)).toMatchObject({ name: 'odd', clusterIPs: ['10.0.0.9'], ports: [] });
 });
@@ -233,7 +222,7 @@ test('a text in a list is not mistaken for a likely text whose bytes equal the c
   await expect(readServices(serviceList([service]))).resolves.toEqual([service]);
   const invalid = message([3, 'é'], [18, Buffer.of(0xe9)]);
   const item = message([1, message([1, 'a'], [3, 'b'])], [2, invalid]);
-  const [read] = await readServices(envelope('v1', 'ServiceList', message([1, message([2, '9'])], [2, item])));
+  const [read] = await readServices(listOf(item));
   expect(read).toMatchObject({ clusterIP: 'é', clusterIPs: ['\ufffd'] });
 });
 
