@@ -2,12 +2,13 @@ import { describe, expect, test } from '@jest/globals';
 import type { ServiceObject, ServicePort } from '../../lib/cluster/published-objects.ts';
 import { endpointPorts, planService, serviceFindings } from '../../lib/endpoints/kubernetes-service.ts';
 import type { ClusterSpec } from '../../lib/spec/cluster-spec.ts';
-import { aClusterSpec } from '../support/a-cluster-spec.ts';
+import { aClusterSpec, type SpecFields } from '../support/a-cluster-spec.ts';
 import { found } from '../support/found.ts';
 
 const desiredService = (spec: ClusterSpec) => found(planService(spec, undefined)).object;
 
 const HTTPS = { name: 'https', protocol: 'TCP', port: 443, targetPort: 6443 };
+const EXTRA = { name: 'extra', protocol: 'TCP', port: 1000, targetPort: 1010 } as const;
 
 describe('the kubernetes Service', () => {
   test('a new kubernetes Service has its labels, one IP family, no session affinity, no selector, and the first address of the range', () => {
@@ -21,19 +22,13 @@ describe('the kubernetes Service', () => {
     });
   });
 
-  test('the kubernetes Service is of type NodePort if the spec sets a node port', () => {
-    const { spec } = desiredService(aClusterSpec({ service: { nodePort: 30443 } }));
-    expect(spec).toMatchObject({ type: 'NodePort', ports: [{ ...HTTPS, nodePort: 30443 }] });
-  });
-
-  test('the kubernetes Service has the extra ports of the spec after its own port', () => {
-    const extra = { name: 'extra', protocol: 'TCP', port: 1000, targetPort: 1010 } as const;
-    expect(desiredService(aClusterSpec({ service: { extraPorts: [extra] } })).spec.ports).toEqual([HTTPS, extra]);
-  });
-
-  test('the kubernetes Service has the first address of an IPv6 range', () => {
-    const spec = aClusterSpec({ serviceClusterIPRanges: ['fd00:10::/108'] });
-    expect(desiredService(spec).spec.clusterIP).toBe('fd00:10::1');
+  const nodePort = { type: 'NodePort', ports: [{ ...HTTPS, nodePort: 30443 }] };
+  test.each<[string, SpecFields, object]>([
+    ['is of type NodePort if the spec sets a node port', { service: { nodePort: 30443 } }, nodePort],
+    ['has the extra ports of the spec after its own', { service: { extraPorts: [EXTRA] } }, { ports: [HTTPS, EXTRA] }],
+    ['has the first address of a range', { serviceClusterIPRanges: ['fd00:10::/108'] }, { clusterIP: 'fd00:10::1' }],
+  ])('the kubernetes Service %s', (_, spec, fields) => {
+    expect(desiredService(aClusterSpec(spec)).spec).toMatchObject(fields);
   });
 
   test('planService throws an error for a spec that was not validated', () => {
@@ -42,17 +37,14 @@ describe('the kubernetes Service', () => {
 
   test('the endpoints of the kubernetes Service have the port of the API servers and the extra ports', () => {
     const extra = { name: 'extra', protocol: 'UDP', port: 1000 } as const;
-    expect(endpointPorts(aClusterSpec({ endpoints: { extraPorts: [extra] } }))).toEqual([
-      { name: 'https', port: 6443, protocol: 'TCP' },
-      extra,
-    ]);
+    const https = { name: 'https', port: 6443, protocol: 'TCP' };
+    expect(endpointPorts(aClusterSpec({ endpoints: { extraPorts: [extra] } }))).toEqual([https, extra]);
   });
 });
 
 describe('correcting the kubernetes Service', () => {
-  const second = { name: 'extra', protocol: 'TCP', port: 1000, targetPort: 1010 } as const;
-  const spec = aClusterSpec({ service: { extraPorts: [second], reconcile: true } });
-  const right: readonly ServicePort[] = [HTTPS, second];
+  const spec = aClusterSpec({ service: { extraPorts: [EXTRA], reconcile: true } });
+  const right: readonly ServicePort[] = [HTTPS, EXTRA];
 
   function found(ports: readonly ServicePort[], type = 'ClusterIP'): ServiceObject {
     return {
@@ -62,11 +54,11 @@ describe('correcting the kubernetes Service', () => {
   }
 
   test.each([
-    { name: 'one port too many', ports: [HTTPS, second, { ...second, name: 'third', port: 3 }] },
-    { name: 'ports in another order', ports: [second, HTTPS] },
-    { name: 'a target port by name', ports: [{ ...HTTPS, targetPort: 'https' }, second] },
-    { name: 'a wrong protocol', ports: [{ ...HTTPS, protocol: 'UDP' }, second] },
-    { name: 'an application protocol', ports: [{ ...HTTPS, appProtocol: 'http' }, second] },
+    { name: 'one port too many', ports: [HTTPS, EXTRA, { ...EXTRA, name: 'third', port: 3 }] },
+    { name: 'ports in another order', ports: [EXTRA, HTTPS] },
+    { name: 'a target port by name', ports: [{ ...HTTPS, targetPort: 'https' }, EXTRA] },
+    { name: 'a wrong protocol', ports: [{ ...HTTPS, protocol: 'UDP' }, EXTRA] },
+    { name: 'an application protocol', ports: [{ ...HTTPS, appProtocol: 'http' }, EXTRA] },
     { name: 'a wrong type', ports: right, type: 'NodePort' },
   ])('a correction of the Service replaces $name, and keeps all other fields', ({ ports, type }) => {
     const current = found(ports, type);
@@ -121,7 +113,7 @@ describe('correcting the kubernetes Service', () => {
   );
 
   test('no correction of the Service is necessary for a port whose protocol is omitted, because TCP is the default', () => {
-    const ports = [{ name: 'https', port: 443, targetPort: 6443 }, second];
+    const ports = [{ name: 'https', port: 443, targetPort: 6443 }, EXTRA];
     expect(planService(spec, found(ports))).toBeUndefined();
   });
 });

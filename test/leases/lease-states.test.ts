@@ -198,45 +198,39 @@ describe('a probe by a tick', () => {
 
 describe('the deletion of leases', () => {
   const others = { expected: [expecting('server', OTHER)], outcomes: new Map([[OTHER, ready]]) };
-  const gone = [ADDRESS, undefined];
+  const noneLive = { ...others, outcomes: new Map([[OTHER, silence]]) };
+  const withAgent = { expected: [], leases: [lease(), lease({ address: OTHER, source: 'agent' })] };
+  const ofHost = lease({ host: 'api.example.com' });
+  const withHost = { ...others, spec: aClusterSpec({ apiServers: [aHost('api.example.com')] }) };
+  const silent = { outcomes: outcomesOf(silence, ready) };
+  const dead = lease({ expiresAtMs: NOW_MS - HOUR_MS, misses: 2 });
+  const remembered = { ...dead, misses: 0, lastProbe: 'silence' };
 
-  test('the lease of an address that was removed from the spec is deleted at once if another address is live', () => {
-    expect(decide(lease(), ready, others)).toContainEqual(gone);
-  });
-
-  test('the lease of an address that was removed from the spec is deleted while an agent keeps the lease of another address active', () => {
-    const given = { expected: [], leases: [lease(), lease({ address: OTHER, source: 'agent' })] };
-    expect(decide(undefined, ready, given)).toEqual([gone]);
-  });
-
-  test('the lease of an address that was removed from the spec is kept while no other address is live', () => {
-    expect(decide(lease(), ready, { expected: [] })).toEqual([]);
-    const noneLive = { ...others, outcomes: new Map([[OTHER, silence]]) };
-    expect(decide(lease(), ready, noneLive)).toEqual([]);
-  });
-
-  test('the lease of a withdrawn address that was removed from the spec is kept until the end of the withdrawal', () => {
-    expect(decide(lease({ withdrawnUntilMs: NOW_MS + 1 }), ready, others)).not.toContainEqual(gone);
-  });
-
-  test('the lease of an address that a host name no longer resolves to is deleted when the lease expires', () => {
-    const known = lease({ host: 'api.example.com' });
-    const given = { ...others, spec: aClusterSpec({ apiServers: [aHost('api.example.com')] }) };
-    expect(decide(known, ready, given)).not.toContainEqual(gone);
-    const afterExpiry = { ...given, nowMs: known.expiresAtMs };
-    expect(decide(known, ready, afterExpiry)).toContainEqual(gone);
-    expect(decide(lease({ host: 'gone.example.com' }), ready, given)).toContainEqual(gone);
-  });
-
-  test('a lease is deleted an hour after its expiry or the end of its withdrawal', () => {
-    const dead = lease({ expiresAtMs: NOW_MS - HOUR_MS, misses: 2 });
-    expect(decide(dead, silence)).toEqual([gone]);
-    const agent = { ...dead, source: 'agent' as const };
-    expect(decide(agent, silence)).toEqual([gone]);
-    const withdrawnLater = lease({ ...dead, withdrawnUntilMs: NOW_MS - 1 });
-    expect(decide(withdrawnLater, silence)).toEqual([]);
-    const remembered = { ...dead, misses: 0, lastProbe: 'silence' };
-    expect(decide(remembered, silence, { outcomes: allSilent })).toEqual([]);
+  test.each<[string, Lease, Partial<LeaseObservation>, boolean]>([
+    ['that was removed from the spec is deleted at once if another address is live', lease(), others, true],
+    ['that was removed from the spec is deleted while an agent refreshes another lease', lease(), withAgent, true],
+    ['that was removed from the spec is kept if no other address is known', lease(), { expected: [] }, false],
+    ['that was removed from the spec is kept while no other address is live', lease(), noneLive, false],
+    ['that was removed from the spec is kept until the end of its withdrawal', lease(until), others, false],
+    ['that a host name no longer resolves to is kept until the lease expires', ofHost, withHost, false],
+    [
+      'that a host name no longer resolves to is deleted when the lease expires',
+      { ...ofHost, ...endsNow },
+      withHost,
+      true,
+    ],
+    ['of a host name that was removed from the spec is deleted', lease({ host: 'gone.example.com' }), withHost, true],
+    ['is deleted an hour after its expiry', dead, silent, true],
+    ['with an agent is deleted an hour after its expiry', { ...dead, source: 'agent' }, silent, true],
+    [
+      'is kept for an hour after the end of its withdrawal',
+      lease({ ...dead, withdrawnUntilMs: PAST_MS }),
+      silent,
+      false,
+    ],
+    ['is kept if no server answers and no miss was counted', remembered, { outcomes: allSilent }, false],
+  ])('the lease of an address %s', (_title, known, given, isDeleted) => {
+    expect(decide(known, ready, given).filter(([, after]) => after === undefined)).toHaveLength(isDeleted ? 1 : 0);
   });
 });
 

@@ -36,10 +36,6 @@ describe('the addresses of an audited network', () => {
     const { allocated, free, capacity } = range.counts();
     expect([allocated, capacity - free]).toEqual([1, 1]);
   });
-
-  test('startAudit refuses a text that is not a network', () => {
-    expect(startAudit(RANGE_KEYS.primary, 'garbage')).toMatchObject({ code: 'Unparsable' });
-  });
 });
 
 describe('the audit of a range', () => {
@@ -52,11 +48,10 @@ describe('the audit of a range', () => {
     expect([counts, findings]).toEqual([{ allocated: 0, free: capacity, capacity }, []]);
   });
 
-  test.each(['10.0.0.0/15', 'fd00::/108'])('the audit of %s, which has over 65,536 bits, returns no bitmap', (cidr) => {
-    expect(auditRange(rangeOf(cidr), WORDS, undefined, 1).next).toBeUndefined();
-  });
-
-  test('the audit of a range returns a usage bitmap even for all 65,536 ports', () => {
+  test('the audit of a range returns a usage bitmap for all 65,536 ports, and none for a range with more bits', () => {
+    for (const cidr of ['10.0.0.0/15', 'fd00::/108']) {
+      expect(auditRange(rangeOf(cidr), WORDS, undefined, 1).next).toBeUndefined();
+    }
     const range = made(startAudit(RANGE_KEYS.nodePorts, '0-65535'));
     range.claim('65535', BY);
     expect([...bitsOf(auditRange(range, WORDS, undefined, 1).next?.data ?? new Uint8Array(0))]).toEqual([65_535]);
