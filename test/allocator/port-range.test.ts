@@ -11,10 +11,8 @@ describe('A range of node ports', () => {
     (port) => {
       const range = portRange('10000-10200');
       range.release(port);
-      expect(range.allocate(port)).toMatchObject({
-        code: 'NotInRange',
-        message: 'provided port is not in the valid range. The range of valid ports is 10000-10200',
-      });
+      const message = 'provided port is not in the valid range. The range of valid ports is 10000-10200';
+      expect(range.allocate(port)).toMatchObject({ code: 'NotInRange', message });
       expect([range.has(port), range.indexOf(port), range.used]).toEqual([false, undefined, 0]);
     },
   );

@@ -120,10 +120,8 @@ test.each(CLUSTER.slice(0, 4).map((object) => [object.kind, object] as const))(
     const wrong: unknown[] = [];
     for (const { variant, object } of variants(whole)) {
       const repair = new RepairCluster({ allocator: 'apiserver', mode: 'enforce', repair: { ipAddresses: true } });
-      const cluster = memoryCluster(
-        CLUSTER.map((each) => (each === whole ? object : each)),
-        () => repair.nowMs,
-      );
+      const objects = CLUSTER.map((each) => (each === whole ? object : each));
+      const cluster = memoryCluster(objects, () => repair.nowMs);
       const left = new Set<string>();
       const codes = await codesOf(3, async () => {
         const report = await repair.pass(clusterIpRepair, { kubernetes: cluster.port });

@@ -85,18 +85,17 @@ describe('deregistering an address', () => {
       const world = await from();
       const { port } = world.cluster;
       const answers: unknown[] = [];
-      const kubernetes: ClusterPort = {
-        ...port,
-        update: async (object) => {
-          if (object.kind !== kind) return port.update(object);
-          const { nowMs, table } = world;
-          if (isWithdrawn) await withdraw(table, 'demo', { address: B, untilMs: nowMs + HOUR_MS, nowMs });
-          answers.push(await ask(world));
-          await port.update(object);
-          throw new ClusterError('Unavailable', 'the process ended');
-        },
+      const update: ClusterPort['update'] = async (object) => {
+        if (object.kind !== kind) return port.update(object);
+        const { nowMs, table } = world;
+        if (isWithdrawn) await withdraw(table, 'demo', { address: B, untilMs: nowMs + HOUR_MS, nowMs });
+        answers.push(await ask(world));
+        await port.update(object);
+        throw new ClusterError('Unavailable', 'the process ended');
       };
-      await expect(world.tick(1_000, { kubernetes })).rejects.toMatchObject({ code: 'Unavailable' });
+      await expect(world.tick(1_000, { kubernetes: { ...port, update } })).rejects.toMatchObject({
+        code: 'Unavailable',
+      });
       expect(answers).toEqual([expect.objectContaining({ outcome: 'deregistered', stillPublished: false })]);
       expect([world.published(), world.inSlice()]).toEqual([[A], [A]]);
       await world.tick();
@@ -108,22 +107,19 @@ describe('deregistering an address', () => {
     const world = await removed();
     const { port } = world.cluster;
     const late: EndpointsObject[] = [];
-    const kubernetes: ClusterPort = {
-      ...port,
-      update: async (object) => {
-        late.push(object as EndpointsObject);
-        throw new ClusterError('Unavailable', 'the process ended');
-      },
+    const update: ClusterPort['update'] = async (object) => {
+      late.push(object as EndpointsObject);
+      throw new ClusterError('Unavailable', 'the process ended');
     };
-    const table: KeyValueTable = {
-      ...world.table,
-      get: async (cluster, key) => {
-        const item = await world.table.get(cluster, key);
-        if (late.length === 0) await world.tick(20_000, { kubernetes }).catch(() => undefined);
-        return item;
-      },
+    const get: KeyValueTable['get'] = async (cluster, key) => {
+      const item = await world.table.get(cluster, key);
+      if (late.length === 0) await world.tick(20_000, { kubernetes: { ...port, update } }).catch(() => undefined);
+      return item;
     };
-    expect(await ask(world, { table })).toMatchObject({ outcome: 'deregistered', stillPublished: false });
+    expect(await ask(world, { table: { ...world.table, get } })).toMatchObject({
+      outcome: 'deregistered',
+      stillPublished: false,
+    });
     expect(late.map(addressesIn)).toEqual([[A, B]]);
     for (const object of late) expect(await port.update(object)).toMatchObject({ outcome: 'conflict' });
   });

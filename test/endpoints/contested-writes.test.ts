@@ -133,10 +133,8 @@ describe('the finding twoOwners', () => {
 
   test('the finding twoOwners reports a deletion if an object is missing and no other field manager is recorded', () => {
     const found = [undefined, object(['kube-bootstrap-controller'])];
-    expect(twoOwners(found, { withhold: false, state: {} })).toMatchObject({
-      message: expect.stringContaining('another client deleted what was written here; it is written again.'),
-      item: 'another client',
-    });
+    const message = expect.stringContaining('another client deleted what was written here; it is written again.');
+    expect(twoOwners(found, { withhold: false, state: {} })).toMatchObject({ message, item: 'another client' });
   });
 
   test.each([

@@ -32,10 +32,8 @@ describe('planWrites', () => {
 
   test('planWrites corrects wrong ports of the Endpoints, and then the slice', () => {
     const objects = { Endpoints: anEndpoints([A], [EXTRA]), EndpointSlice: aSlice([A]) };
-    expect(planWrites(observed({ objects }))).toEqual([
-      { verb: 'update', object: anEndpoints([A]) },
-      { ...mirror, object: aSlice([A]) },
-    ]);
+    const update = { verb: 'update', object: anEndpoints([A]) };
+    expect(planWrites(observed({ objects }))).toEqual([update, { ...mirror, object: aSlice([A]) }]);
   });
 
   test('planWrites makes a live address ready that is not, and leaves another address in that list', () => {

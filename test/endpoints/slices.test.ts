@@ -37,23 +37,6 @@ describe('sliceWrites', () => {
     metadata: { ...slice.metadata, uid: 'u', resourceVersion: '7', annotations: { mine: 'kept' } },
   });
 
-  test('the slice is not written if endpoints, ports and labels are the same, and an absent list equals an empty one', () => {
-    expect(sliceWrites(desired, found(desired))).toEqual([]);
-    const { endpoints: _, ports: __, ...empty } = aSlice([]);
-    expect(sliceWrites(aSlice([]), found(empty))).toEqual([]);
-  });
-
-  const notReady = { ...desired, endpoints: [{ addresses: ['1.2.3.4'], conditions: { ready: false } }] };
-  test.each([
-    ['one address too many', aSlice(['1.2.3.4', '9.9.9.9'])],
-    ['an address that another writer marked as not ready', notReady],
-  ])('the update of a slice corrects %s, and keeps the other fields', (_, slice) => {
-    const current = found(slice);
-    const { endpoints, ports, metadata } = desired;
-    const object = { ...current, endpoints, ports, metadata: { ...current.metadata, labels: metadata.labels } };
-    expect(sliceWrites(desired, current)).toEqual([{ verb: 'update', object }]);
-  });
-
   test.each([
     { name: 'no labels', labels: undefined, prune: false, isReplaced: true },
     { name: 'another manager', labels: { [MANAGED_BY_LABEL]: 'x' }, prune: false, isReplaced: false },

@@ -8,14 +8,8 @@ export interface GoldenCase<Scenario, Expected> {
   readonly expected: Expected;
 }
 
-const KINDS = [
-  'ip-range',
-  'port-range',
-  'repair-cluster-ips',
-  'repair-node-ports',
-  'repair-ip-addresses',
-  'reconcile-endpoints',
-] as const;
+const REPAIRS = ['repair-cluster-ips', 'repair-node-ports', 'repair-ip-addresses'] as const;
+const KINDS = ['ip-range', 'port-range', ...REPAIRS, 'reconcile-endpoints'] as const;
 type Kind = (typeof KINDS)[number];
 
 /**

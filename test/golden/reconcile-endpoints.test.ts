@@ -52,19 +52,13 @@ describe('the endpoints that both reconcilers write', () => {
 });
 
 async function run(scenario: Scenario): Promise<Result[]> {
-  const cluster = memoryCluster([
-    ...(scenario.endpoints ? [{ ...scenario.endpoints, apiVersion: 'v1', kind: 'Endpoints' }] : []),
-    ...(scenario.endpointSlice
-      ? [{ ...scenario.endpointSlice, apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice' }]
-      : []),
-  ]);
-  const reconciler: AddressReconciler = {
-    type: scenario.reconciler,
-    active: new Set(scenario.leases),
-    kubernetes: cluster.port,
-    masterCount: scenario.masterCount ?? 1,
-    stopped: false,
-  };
+  const cluster = memoryCluster();
+  const { endpoints, endpointSlice } = scenario;
+  if (endpoints) cluster.place({ ...endpoints, apiVersion: 'v1', kind: 'Endpoints' });
+  if (endpointSlice) cluster.place({ ...endpointSlice, apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice' });
+  const { reconciler: type, leases, masterCount = 1 } = scenario;
+  const kubernetes = cluster.port;
+  const reconciler: AddressReconciler = { type, active: new Set(leases), kubernetes, masterCount, stopped: false };
   const results: Result[] = [];
   for (const operation of scenario.ops) {
     cluster.writes.length = 0;

@@ -42,9 +42,7 @@ test('the addresses of a host are unknown if no name server answers before the l
 });
 
 describe('the look-up for a connection', () => {
-  afterEach(() => {
-    jest.restoreAllMocks();
-  });
+  afterEach(() => void jest.restoreAllMocks());
 
   /** Replaces the answers of name servers. A promise that never resolves simulates a name server that does not answer. */
   function nameServers(ipv4: (host: string) => Promise<string[]>, ipv6: () => Promise<string[]>): void {
@@ -54,10 +52,8 @@ describe('the look-up for a connection', () => {
   const find = promisify(remoteLookup);
 
   test('if the name servers of one tenant do not answer, look-ups for other clusters are not delayed', async () => {
-    nameServers(
-      (host) => (host.startsWith('silent') ? new Promise(() => {}) : Promise.resolve(['203.0.113.9', '127.0.0.1'])),
-      failing('ENODATA'),
-    );
+    const found = Promise.resolve(['203.0.113.9', '127.0.0.1']);
+    nameServers((host) => (host.startsWith('silent') ? new Promise(() => {}) : found), failing('ENODATA'));
     for (let n = 0; n < 100; n += 1) remoteLookup(`silent-${n}.example.com`, { all: true }, () => undefined);
     expect(await find('api.example.com', { all: true })).toEqual([{ address: '203.0.113.9', family: 4 }]);
     expect(await find('api.example.com', {})).toBe('203.0.113.9');

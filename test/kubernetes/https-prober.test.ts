@@ -237,13 +237,8 @@ test('a probe sends the credential only if the target requires it', async () => 
 });
 
 test('a probe with authenticate: atKubeconfigHost sends the credential only if its URL has the host of the kubeconfig', async () => {
-  const { probe, target, server } = await serverAnd(ok, {
-    user: {
-      'client-certificate-data': base64(certified.cert),
-      'client-key-data': base64(certified.key),
-      token: 'secret',
-    },
-  });
+  const certificate = { 'client-certificate-data': base64(certified.cert), 'client-key-data': base64(certified.key) };
+  const { probe, target, server } = await serverAnd(ok, { user: { ...certificate, token: 'secret' } });
   const authenticate = 'atKubeconfigHost';
   await expect(probe({ ...target, authenticate })).resolves.toMatchObject({ status: 200 });
   const own = await serverAnd(ok, { server: server.url });
@@ -252,10 +247,8 @@ test('a probe with authenticate: atKubeconfigHost sends the credential only if i
 });
 
 test('a probe does not send the credential if the certificate is not verified', async () => {
-  const { probe, target, server } = await serverAnd(ok, {
-    tls: makeAuthority('anyone').issue(['anything']),
-    cluster: { 'insecure-skip-tls-verify': true },
-  });
+  const tls = makeAuthority('anyone').issue(['anything']);
+  const { probe, target, server } = await serverAnd(ok, { tls, cluster: { 'insecure-skip-tls-verify': true } });
   await expect(probe({ ...target, authenticate: true })).resolves.toMatchObject({ status: 200 });
   expect(server.requests[0]?.headers['authorization']).toBeUndefined();
 });

@@ -35,15 +35,6 @@ test('unknown fields are ignored, and their names are returned', async () => {
   await expect(accessOf(text)).resolves.toMatchObject({ ignored });
 });
 
-test.each<[string, object, object]>([
-  ['impersonation', {}, { as: '', 'as-groups': [], 'as-uid': null, 'as-user-extra': {} }],
-  ['a proxy and a CA', { 'proxy-url': '', 'certificate-authority': '', 'certificate-authority-data': null }, {}],
-  ['plugins', {}, { exec: null, 'auth-provider': null }],
-  ['verification', { 'insecure-skip-tls-verify': false, 'certificate-authority-data': base64(authority.ca) }, {}],
-])('empty fields are absent: %s', async (_, cluster, user) => {
-  await expect(accessOf(kubeconfig(cluster, user))).resolves.toMatchObject({ server: SERVER });
-});
-
 describe('checks of the used fields', () => {
   const [mine, theirs] = [authority.issue(['a-user']), authority.issue(['a-user'])];
   const certificate = { 'client-certificate-data': base64(mine.cert) };
@@ -80,11 +71,6 @@ describe('checks of the used fields', () => {
   ])('a text with %s is refused by that name', async (_, text, message) => {
     await expect(accessOf(text)).rejects.toMatchObject({ message: expect.stringMatching(message) });
   });
-});
-
-test('the booleans of a kubeconfig are those of YAML 1.1', async () => {
-  const unverified = kubeconfig().replace('cluster:\n', 'cluster:\n      insecure-skip-tls-verify: yes\n');
-  expect((await accessOf(unverified)).tls().rejectUnauthorized).toBe(false);
 });
 
 describe('the CA of a kubeconfig', () => {

@@ -73,10 +73,8 @@ describe('the ServiceCIDR kubernetes', () => {
   test('a pass that adds the second range keeps the labels and finalizers of the ServiceCIDR, and uses both ranges', async () => {
     const { report, cluster } = await passOver([cidrOf([V4], { labels: { a: 'b' } })], BOTH);
     expect(cluster.find(CIDR)).toMatchObject({ metadata: { labels: { a: 'b' }, finalizers: [FINALIZER] } });
-    expect(report).toMatchObject({
-      changes: expect.arrayContaining([`updated servicecidr kubernetes: ${V4} ${V6}`]),
-      state: { networks: [{ cidr: V4 }, { cidr: V6 }] },
-    });
+    expect(report.changes).toContain(`updated servicecidr kubernetes: ${V4} ${V6}`);
+    expect(report.state).toMatchObject({ networks: [{ cidr: V4 }, { cidr: V6 }] });
   });
 
   test('a pass that creates the ServiceCIDR also creates the IPAddresses of Services in its range', async () => {
@@ -114,12 +112,11 @@ describe('the ServiceCIDR kubernetes', () => {
   test('a pass does not add the second range if another writer has changed the ServiceCIDR since the pass listed it', async () => {
     const { writes, cidrs } = await passOver([cidrOf([V4])], BOTH, (cluster) => {
       const { get } = cluster.port;
-      Object.assign(cluster.port, {
-        get: async (ref: Parameters<typeof get>[0]) => {
-          cluster.place(cidrOf([V4, 'fd01::/112']));
-          return get(ref);
-        },
-      });
+      const changedFirst: typeof get = (ref) => {
+        cluster.place(cidrOf([V4, 'fd01::/112']));
+        return get(ref);
+      };
+      Object.assign(cluster.port, { get: changedFirst });
     });
     expect([writes, cidrs]).toEqual([[], [V4, 'fd01::/112']]);
   });

@@ -60,16 +60,11 @@ test('if a host name has many addresses, a dual-stack cluster publishes addresse
 test('the tick changes an existing single-stack Service of a dual-stack cluster, and keeps its other fields', async () => {
   const world = await settledDual();
   const service = found(world.cluster.find<ServiceObject>(SERVICE_REF));
-  const single = {
-    ...service,
-    spec: { ...service.spec, ipFamilyPolicy: 'SingleStack', sessionAffinity: 'ClientIP' },
-  };
-  await world.cluster.port.update(single);
+  const spec = { ...service.spec, ipFamilyPolicy: 'SingleStack', sessionAffinity: 'ClientIP' };
+  await world.cluster.port.update({ ...service, spec });
   expect((await world.tick()).changes).toEqual(['updated service default/kubernetes: ipFamilyPolicy']);
-  expect(world.cluster.find<ServiceObject>(SERVICE_REF)?.spec).toEqual({
-    ...single.spec,
-    ipFamilyPolicy: 'PreferDualStack',
-  });
+  const corrected = { ...spec, ipFamilyPolicy: 'PreferDualStack' };
+  expect(world.cluster.find<ServiceObject>(SERVICE_REF)?.spec).toEqual(corrected);
 });
 
 describe('a family of a dual-stack cluster', () => {

@@ -112,10 +112,7 @@ describe('a failed request for one object', () => {
     world.answer(SILENT, B);
     const kubernetes = failing(world, ['get', 'Endpoints', 'kubernetes', 'ReplyTooLarge']);
     await world.ticks(4, { kubernetes });
-    expect([world.published(), world.inSlice()]).toEqual([
-      [A, B],
-      [A, B],
-    ]);
+    expect({ endpoints: world.published(), slice: world.inSlice() }).toEqual({ endpoints: [A, B], slice: [A, B] });
   });
 
   test.each([

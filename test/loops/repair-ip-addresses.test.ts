@@ -81,10 +81,9 @@ const webhookIsDown: MemoryCluster['beforeWrite'] = (_, { metadata: { name } }) 
 };
 
 const expired = [ipAddressOfHold('10.0.0.1', { owner: 'shop', takenUpBy: 'any', untilMs: NOW_MS - 5_000 })];
-const [NOT_ALLOCATED, DUPLICATE] = ['ClusterIPNotAllocated', 'ClusterIPAlreadyAllocated'];
+const NOT_ALLOCATED = 'ClusterIPNotAllocated';
 const [UNALLOCATED, WRONG] = ['IPAddressNotAllocated', 'IPAddressWrongReference'];
 const V6 = { [FAMILY_LABEL]: 'IPv6' };
-const [odd, headless] = [service('s', '10.0.0.005'), service('s', 'None')];
 
 describe('a pass over the IPAddresses of a cluster', () => {
   test('a pass without repair.ipAddresses only reports an address without an IPAddress, and writes neither the IPAddress nor an event', async () => {
@@ -110,23 +109,7 @@ describe('a pass over the IPAddresses of a cluster', () => {
       [],
       ipAddress('s'),
     ],
-    ['changes nothing if a Service has its address in another spelling', [odd, ipAddress('s')], [], [], ipAddress('s')],
-    [
-      'changes nothing if two Services have one address in two spellings',
-      [odd, service('t', ITEM), ipAddress('s')],
-      [],
-      [DUPLICATE],
-      ipAddress('s'),
-    ],
     ['deletes the IPAddress of a missing Service', [ipAddress('gone')], ['delete'], [UNALLOCATED], undefined],
-    ['deletes the IPAddress of a headless Service', [headless, ipAddress('s')], ['delete'], [WRONG], undefined],
-    [
-      'creates an IPAddress for the first of two Services with the same address',
-      [service('s', ITEM), service('t', ITEM)],
-      ['create'],
-      [NOT_ALLOCATED, DUPLICATE],
-      ipAddress('s'),
-    ],
   ])('a pass with repair.ipAddresses %s', async (_, objects, verbs, reasons, after) => {
     const { report, cluster, changed } = await passOver(objects);
     expect(changed).toEqual(verbs.map((verb) => `${verb} ipaddresses`));

@@ -120,13 +120,11 @@ describe('the writes of a pass', () => {
       if (answer === 'paused') throw new OlderSpecError('OlderSpec', 'the cluster was paused');
     };
     const deletedAtMs: number[] = [];
-    const port: ClusterPort = {
-      ...memoryCluster().port,
-      delete: async () => {
-        deletedAtMs.push(nowMs - NOW);
-        return 'deleted';
-      },
+    const record: ClusterPort['delete'] = async () => {
+      deletedAtMs.push(nowMs - NOW);
+      return 'deleted';
     };
+    const port = { ...memoryCluster().port, delete: record };
     const options = { nowMs: () => nowMs, wouldWrite: () => {}, confirmWrites };
     const { kubernetes } = portsFor('all', { table: memoryTable(), kubernetes: port }, 'apiserver', options);
     const left: number[] = [];

@@ -111,11 +111,8 @@ law('contains only holds of the newest range that had not expired', ({ newest, r
 
 test('a merged range has no strike on an item that was allocated again after the pass read the range', () => {
   const read = rangeOf(['once', 'twice', 'once']);
-  const again: readonly Change[] = [0, 1].flatMap((bit): Change[] => [
-    ['release', bit],
-    ['take', bit],
-  ]);
-  const newest = again.reduce(changed, read);
+  const again = (range: StoredRange, bit: number) => changed(changed(range, ['release', bit]), ['take', bit]);
+  const newest = [0, 1].reduce(again, read);
   expect(strikesOf(merged(newest, read, decide(read, [], true)))).toEqual([[2], []]);
 });
 

@@ -78,16 +78,12 @@ export function changed(stored: StoredRange, [what, bit]: Change, turn = 0): Sto
   return what === 'take' ? taken.range.content : taken.range.hold([port], terms).content;
 }
 
-export const standings = fc.array(
-  fc.constantFrom<Standing>('free', 'taken', 'once', 'twice', 'held', 'owned', 'over'),
-  { minLength: SIZE, maxLength: SIZE },
-);
+const aStanding = fc.constantFrom<Standing>('free', 'taken', 'once', 'twice', 'held', 'owned', 'over');
+export const standings = fc.array(aStanding, { minLength: SIZE, maxLength: SIZE });
 const aBit = fc.nat({ max: SIZE - 1 });
 export const claims = fc.uniqueArray(aBit);
-export const aChange = fc.tuple(
-  fc.constantFrom('release', 'take', 'hold', 'holdAgain', 'claim'),
-  aBit,
-) satisfies fc.Arbitrary<Change>;
+const aKind = fc.constantFrom('release', 'take', 'hold', 'holdAgain', 'claim');
+export const aChange = fc.tuple(aKind, aBit) satisfies fc.Arbitrary<Change>;
 
 /** Expects that the range meets the invariants in the comment of `StoredRange`. */
 export function expectSound({ data, strikes: { once, twice }, holds, unclaimed }: StoredRange): void {

@@ -97,9 +97,9 @@ test('the usage of a network has one cell per address, or 256 cells if the netwo
   const { sums, networks } = usage;
   expect(networks.map(({ cells }) => cells.length)).toEqual([8, 256, 256]);
   expect(networks.map(({ cells }) => cells.replace(/0+/g, '.'))).toEqual(['.4.', '1.1', '1.']);
-  expect(sums.map(({ used, capacity }) => [used, capacity])).toEqual([
-    [1, 6],
-    [3, Number.MAX_SAFE_INTEGER],
+  expect(sums).toMatchObject([
+    { used: 1, capacity: 6 },
+    { used: 3, capacity: Number.MAX_SAFE_INTEGER },
   ]);
 });
 

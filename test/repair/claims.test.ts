@@ -9,14 +9,11 @@ import { service, withAddresses, withNodePorts } from './services.ts';
 /** Returns a range that answers every claim in the same way, and the claimed items. */
 function answering(spec: string, answer: ClaimResult): ClaimedRange & { readonly claims: string[] } {
   const claims: string[] = [];
-  return {
-    spec,
-    claims,
-    claim: (item) => {
-      claims.push(item);
-      return answer;
-    },
+  const claim = (item: string) => {
+    claims.push(item);
+    return answer;
   };
+  return { spec, claims, claim };
 }
 
 const refusal = (code: RefusalCode, message = 'no') => refused(code, message);
@@ -137,10 +134,7 @@ describe('the claims of Services', () => {
     const services = Array.from({ length: 1_000 }, (_, at) => withAddresses(`s-${at}`, 'bad', 'worse', '10.0.0.5'));
     const { listed, unlisted } = enterAll(addresses('notRecorded'), ...services);
     expect(listed).toHaveLength(1_000);
-    expect([...unlisted]).toEqual([
-      ['invalid', 1_333],
-      ['repair', 667],
-    ]);
+    expect(Object.fromEntries(unlisted)).toEqual({ invalid: 1_333, repair: 667 });
   });
 
   test('a pass reports an IPv4-mapped address as invalid if there is no IPv4 range', () => {

@@ -42,11 +42,8 @@ export class RepairCluster {
       previous: this.#previous,
       ...changed,
     });
-    const options = {
-      nowMs: () => this.nowMs,
-      wouldWrite: (line: string) => void this.wouldWrite.push(line),
-      confirmWrites: async () => {},
-    };
+    const wouldWrite = (line: string) => void this.wouldWrite.push(line);
+    const options = { nowMs: () => this.nowMs, wouldWrite, confirmWrites: async () => {} };
     return { ...given, ...portsFor(writesOf(this.spec.mode), given, this.spec.allocator, options) };
   }
 
@@ -77,14 +74,8 @@ export function countsByType({ findings }: PassReport): Partial<Record<FindingTy
 
 export function storedRange(fields: Partial<StoredRange> & Pick<StoredRange, 'range' | 'data'>): StoredRange {
   const none = new Uint8Array(0);
-  return {
-    allocator: 'table',
-    generation: 1,
-    strikes: { once: none, twice: none },
-    holds: [],
-    unclaimed: [],
-    ...fields,
-  };
+  const strikes = { once: none, twice: none };
+  return { allocator: 'table', generation: 1, strikes, holds: [], unclaimed: [], ...fields };
 }
 
 /** Returns a list that fails when it is read. */
