@@ -20,7 +20,7 @@ interface Options extends GlobalOptions {
   readonly listen?: ListenAddress;
 }
 
-const DESCRIPTION = `Run the four loops on this machine until Ctrl-C, with a live status page
+const DESCRIPTION = `Run the four loops on this machine until Ctrl-C or --timeout, with a live status page
 
 With --table NAME, run them for all registered clusters of that table, as the functions do, without a status page. Run two
 or more processes: each tick runs in one of them, and if a process dies, the others run the next tick. The clusters belong to the
@@ -51,7 +51,7 @@ export function runCommand(act: Act): Command {
 async function run(cli: Cli, _: readonly string[], options: Options) {
   if (options.table !== undefined) return runTable(cli, options);
   if (options.listen !== undefined) throw usageError('--listen needs --table NAME.');
-  const { ended, output } = cli;
+  const { signal, output } = cli;
   const start = startOptions(options);
   const [{ run: runLoops }, { servePage, statusReader }] = await Promise.all([
     import('../../local/run.ts'),
@@ -60,7 +60,7 @@ async function run(cli: Cli, _: readonly string[], options: Options) {
   // The table is in this process, so its clock is the clock of this process.
   const nowMs = Date.now;
   const kbctl = calledAs(process.argv[1] ?? '', process.cwd());
-  await runLoops(start, ended, {
+  await runLoops(start, signal, {
     write: (line) => output.lines([line]),
     paint: output.paint,
     hints: [`${kbctl} status${toFolder(options.data)}`, `${kbctl} explain${toFolder(options.data)}`],
@@ -87,7 +87,7 @@ async function runTable(cli: Cli, { filename, kubeconfig, context, admission, de
   const advice = await opened.adviceOnTtl();
   if (advice !== undefined) cli.output.say(advice);
   // A full disk of the log must not end the loops.
-  await completeAlways(() => serveTable(opened, cli.options, { listen, ended: cli.ended }));
+  await completeAlways(() => serveTable(opened, cli.options, { listen, ended: cli.signal }));
   cli.output.say('ended; the endpoints are unchanged.');
   return EXIT.fine;
 }

@@ -114,6 +114,14 @@ describe('running the loops on an embedded cluster', () => {
     await running.end('SIGINT');
   });
 
+  test('a run ends after --timeout as it ends at Ctrl-C', async () => {
+    const ended = await callKbctl(['run', '--no-page', '--data', data, '--timeout', '2s'], { cwd: root, env: {} });
+    expect(ended).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/\nending: .*\nended, and the embedded cluster/),
+    });
+  });
+
   test('the demo prints the shortened intervals and its events', async () => {
     const { printed } = await begin(/demo: +4 Services of a shop are created/, {}, { demo: true });
     const text = printed.join('\n');
