@@ -60,7 +60,7 @@ export async function passEnvironment(
     startDeadline: endingWith(cli.signal),
     telemetry: options.telemetry ?? warningTelemetry((line) => cli.output.say(line)),
     reportingInstance: 'kbctl',
-    healthyTargets: targetGroups(),
+    healthyTargets: targetGroups({ profile }),
     ...defined({ stack: options.stack }),
     table: tableUntil,
   });

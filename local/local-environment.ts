@@ -1,4 +1,5 @@
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import type { AwsAccount } from '../lib/aws/sdk.ts';
 import { type KubeconfigSources, kubeconfigLoader, type LoadKubeconfig } from '../lib/aws/stored-kubeconfig.ts';
 import type { HealthyTargets } from '../lib/aws/target-group.ts';
 import { createEnvironment } from '../lib/runtime/cluster-connections.ts';
@@ -23,7 +24,7 @@ export function localEnvironment({ client, loadKubeconfig, telemetry, end }: Loc
     telemetry,
     ...(end !== undefined && { startDeadline: endingWith(end) }),
     reportingInstance: 'local',
-    healthyTargets: targetGroups(),
+    healthyTargets: targetGroups({}),
     table: dynamoDbStore(client, LOCAL_TABLE, Date.now).table,
   });
 }
@@ -82,10 +83,10 @@ function awsSources(): KubeconfigSources {
 }
 
 /** Returns a reader of target groups. The SDK for load balancers is loaded only when a spec contains a target group. */
-export function targetGroups(): HealthyTargets {
+export function targetGroups(account: AwsAccount): HealthyTargets {
   let loaded: Promise<HealthyTargets> | undefined;
   return async (arn, signal) => {
-    loaded ??= import('../lib/aws/target-group.ts').then(({ targetGroupReader }) => targetGroupReader());
+    loaded ??= import('../lib/aws/target-group.ts').then(({ targetGroupReader }) => targetGroupReader(account));
     return (await loaded)(arn, signal);
   };
 }

@@ -65,7 +65,7 @@ export async function serveTable(
     telemetry: monitor.telemetry,
     stack: RUN_STACK,
     reportingInstance: RUN_STACK,
-    healthyTargets: targetGroups(),
+    healthyTargets: targetGroups({ profile }),
     clustersPerTick: CLUSTERS_AT_ONCE,
     table: tableUntil,
   });

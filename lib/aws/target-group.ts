@@ -1,7 +1,7 @@
 import { DescribeTargetHealthCommand, ElasticLoadBalancingV2Client } from '@aws-sdk/client-elastic-load-balancing-v2';
 import type { FoundAddresses } from '../kubernetes/cluster-port.ts';
 import { badConfiguration, callFailure } from './call-failure.ts';
-import { nameOfError } from './sdk.ts';
+import { type AwsAccount, nameOfError } from './sdk.ts';
 import { storeClientOptions } from './store-client.ts';
 
 /**
@@ -13,12 +13,12 @@ export type HealthyTargets = (arn: string, signal: AbortSignal) => Promise<Found
 /** The states of targets to which a load balancer sends no requests. A target in any other state may be healthy. */
 const NOT_HEALTHY: ReadonlySet<string> = new Set(['initial', 'unhealthy', 'unhealthy.draining', 'draining', 'unused']);
 
-/** Reads target groups in the regions of their ARNs, with the identity of this process. */
-export function targetGroupReader(): HealthyTargets {
+/** Reads target groups in the regions of their ARNs. The AWS SDK chooses the identity unless a profile is set. */
+export function targetGroupReader({ profile }: Pick<AwsAccount, 'profile'> = {}): HealthyTargets {
   const clients = new Map<string, ElasticLoadBalancingV2Client>();
   return async (arn, abortSignal) => {
     const region = arn.split(':')[3] ?? '';
-    const client = clients.get(region) ?? new ElasticLoadBalancingV2Client(storeClientOptions({ region }));
+    const client = clients.get(region) ?? new ElasticLoadBalancingV2Client(storeClientOptions({ region, profile }));
     clients.set(region, client);
     const command = new DescribeTargetHealthCommand({ TargetGroupArn: arn });
     const { TargetHealthDescriptions: targets = [] } = await client
@@ -43,6 +43,6 @@ function failure(arn: string, region: string, error: unknown, signal: AbortSigna
   if (nameOfError(error) === 'TargetGroupNotFoundException') {
     return badConfiguration(`${call}: there is no such target group. Correct targetGroupArn in the spec.`);
   }
-  const ifDenied = 'Allow it to the role of this function';
+  const ifDenied = 'Allow it to the role of this function, or to your own identity';
   return callFailure({ call, service: 'elasticloadbalancing', region, ifDenied }, error, signal);
 }

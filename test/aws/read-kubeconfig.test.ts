@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { kubeconfigReader } from '../../lib/aws/read-kubeconfig.ts';
 import type { StoredKubeconfig } from '../../lib/aws/stored-kubeconfig.ts';
+import { targetGroupReader } from '../../lib/aws/target-group.ts';
 import { errorSentence } from '../../lib/telemetry/telemetry.ts';
 import { type AwsAnswer, type AwsCall, assumedRole, awsError, fakeAws, stsError } from '../support/fake-aws.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -74,9 +75,13 @@ test('a reader keeps the credentials of the hundred roles that it used last, and
   expect(await assumedFor(...roles.slice(0, 1))).toBe(1);
 });
 
-test('a reader uses the AWS profile and the region of the user to read secrets and to assume roles', async () => {
+test('the AWS profile of the user decides who reads secrets and target groups and assumes roles', async () => {
   const { calls } = await fakeAws((call) =>
-    call.action === 'AmazonSSM.GetParameter' ? awsError('ParameterNotFound') : echo(call),
+    call.action === 'AmazonSSM.GetParameter'
+      ? awsError('ParameterNotFound')
+      : call.action === 'DescribeTargetHealth'
+        ? stsError('TargetGroupNotFound', 400)
+        : echo(call),
   );
   const file = join(temporaryFolder(), 'credentials');
   writeFileSync(file, '[mine]\naws_access_key_id = MINE\naws_secret_access_key = my-secret-key\n');
@@ -86,10 +91,13 @@ test('a reader uses the AWS profile and the region of the user to read secrets a
   const read = kubeconfigReader({ maxAttempts: 1, profile: 'mine', region: 'eu-test-2' });
   await read(secret, never);
   await expect(read({ ...parameter, roleArn: role }, never)).rejects.toThrow('not found in region eu-test-2');
+  const arn = 'arn:aws:elasticloadbalancing:eu-west-1:123456789012:targetgroup/prod/0123456789abcdef';
+  await expect(targetGroupReader({ profile: 'mine' })(arn, never)).rejects.toThrow('no such target group');
   expect(calls.map(({ action, accessKey }) => [action, accessKey])).toEqual([
     ['secretsmanager.GetSecretValue', 'MINE'],
     ['AssumeRole', 'MINE'],
     ['AmazonSSM.GetParameter', 'KEY-OF-reader'],
+    ['DescribeTargetHealth', 'MINE'],
   ]);
 });
 

@@ -56,6 +56,13 @@ test.each(['allocate:live', 'deregister'])(
   },
 );
 
+test.each([
+  ['dynamodb:DescribeTimeToLive', arn('dynamodb', `table/${STACK}`)],
+  ['elasticloadbalancing:DescribeTargetHealth', arn('elasticloadbalancing', 'targetgroup/prod/0123456789abcdef')],
+])('the policy of operators allows the call %s of kbctl', (action, resource) => {
+  expect(isGranted({ action, resource }, shippedPolicy('operator').Statement)).toBe(true);
+});
+
 test('the policy deployer-boundary denies only roles without a permissions boundary', () => {
   const [within, removal, ...others] = shippedPolicy('deployer-boundary').Statement;
   expect(others).toEqual([]);
