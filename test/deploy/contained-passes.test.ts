@@ -39,7 +39,7 @@ beforeAll(async () => {
 
 async function startFunction(attack: string, cpuShare: number, queue: FunctionQueue): Promise<RunningFunction> {
   const table = await startFleetTable();
-  for (const [name, { kubeconfigFile, url }] of clusters) await table.register(name, kubeconfigFile, url);
+  await table.registerAll(clusters);
   const hook = join(folder, `${createHash('md5').update(attack).digest('hex')}.mjs`);
   const { port } = new URL(clusters.get(HOSTILE)?.url ?? '');
   await writeFile(

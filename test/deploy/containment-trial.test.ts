@@ -1,16 +1,12 @@
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 import { queueOf } from '../../deploy/cloudformation.ts';
 import { LOOPS, type Loop, SCHEDULE_SECONDS } from '../../lib/spec/cluster-spec.ts';
-import { ATTACKS } from '../hostile/attacks.ts';
-import { type HostileApiServer, startHostileApiServer } from '../hostile/hostile-api-server.ts';
+import type { HostileApiServer } from '../hostile/hostile-api-server.ts';
 import { bundleFunctions } from '../support/bundled-functions.ts';
-import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 import { readInRepository } from '../support/repository.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
-import { ADDRESS, afterTheseTests, startClusters, startFleetTable } from './fleet-functions.ts';
+import { afterTheseTests, attackNumber, startClusters, startFleetTable, startHostile } from './fleet-functions.ts';
 import { FunctionQueue, longestGapMs } from './function-queue.ts';
 
 /** The minutes for each loop. `npm run containment` sets them; without them, the trial does not run. */
@@ -22,7 +18,6 @@ const ATTACK_MS = 2_000;
 const LATEST_MS = 60_000;
 /** Fifteen healthy clusters, which is as many as share a message with a hostile one. */
 const HEALTHY = Array.from({ length: 15 }, (_, index) => `healthy-${index}`);
-const HOSTILE = ['http', 'https'] as const;
 
 const functions: Readonly<Record<string, { memorySize: number; timeout: number }>> = parse(
   readInRepository('serverless.yml'),
@@ -39,8 +34,7 @@ beforeAll(async () => {
   if (MINUTES === 0) return;
   await bundleFunctions(folder, LOOPS);
   clusters = await startClusters(HEALTHY, (name) => calledMs.get(name)?.push(Date.now()));
-  hostile = await startHostileApiServer(attackNumber(0), ADDRESS);
-  afterTheseTests(() => hostile.stop());
+  hostile = await startHostile();
   let attack = 0;
   const timer = setInterval(() => {
     attack += 1;
@@ -49,22 +43,10 @@ beforeAll(async () => {
   afterTheseTests(() => clearInterval(timer));
 });
 
-function attackNumber(number: number) {
-  const attack = ATTACKS[number % ATTACKS.length];
-  if (attack === undefined) throw new Error('there are no attacks');
-  return attack;
-}
-
 async function startFunction(loop: Loop, queue: FunctionQueue) {
   const table = await startFleetTable();
-  const register = (name: string, file: string, url: string) => table.register(name, file, url, { allocator: 'table' });
-  for (const [name, { kubeconfigFile, url }] of clusters) await register(name, kubeconfigFile, url);
-  for (const scheme of HOSTILE) {
-    const file = join(folder, `${scheme}.json`);
-    const url = hostile.url.replace(/^https?/, scheme);
-    await writeFile(file, kubeconfigTo(url));
-    await register(`hostile-${scheme}`, file, url);
-  }
+  await table.registerAll(clusters);
+  await table.registerHostile(hostile);
   const sqs = await queue.start();
   const { memorySize = 0, timeout = 0 } = functions[loop] ?? {};
   return table.run(loop, {

@@ -14,17 +14,14 @@ export type Emulator = Awaited<ReturnType<typeof startEmulator>>;
 
 /** Starts moto's server. @throws Error when `test/deploy/install.sh` has not installed it. */
 export async function startEmulator() {
-  const script = join(deployTests, 'install.sh');
-  const python = join(
-    execFileSync('bash', [script, 'emulator', '--folder'], { encoding: 'utf8' }).trim(),
-    'bin/python',
-  );
+  const words = [join(deployTests, 'install.sh'), 'emulator', '--folder'];
+  const python = join(execFileSync('bash', words, { encoding: 'utf8' }).trim(), 'bin/python');
   if (!existsSync(python)) throw new Error(`${python} is not there: "npm run test:deploy" installs it`);
   const port = await freePort('127.0.0.1');
   const endpoint = `http://127.0.0.1:${port}`;
   const isReady = async () => (await fetch(`${endpoint}/moto-api/`)).ok;
-  const words = [join(deployTests, 'emulator.py'), '-p', String(port)];
-  const server = await startServer(python, words, temporaryFolder(), isReady);
+  const program = [join(deployTests, 'emulator.py'), '-p', String(port)];
+  const server = await startServer(python, program, temporaryFolder(), isReady);
   const recorder = await startCallRecorder(endpoint);
   const credentials = { accessKeyId: 'test', secretAccessKey: 'test' };
   const config = { endpoint, region: REGION, credentials };

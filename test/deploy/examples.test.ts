@@ -26,7 +26,7 @@ const api = running(async () => {
   const server = await startFaultServer(async ({ path, body }) => {
     if (decodeURIComponent(path) !== `/2015-03-31/functions/${FUNCTION}/invocations`) return { status: 404 };
     try {
-      return { body: await world.send(JSON.parse(body), fails ? unavailable() : world.table) };
+      return { body: await world.send(JSON.parse(body), fails ? { ...world.table, put } : world.table) };
     } catch (error) {
       const { name, message } = error as Error;
       const thrown = { errorType: name, errorMessage: message };
@@ -47,10 +47,7 @@ beforeEach(async () => {
   world = await anAllocateWorld();
 });
 
-const unavailable = () => ({
-  ...world.table,
-  put: () => Promise.reject(new TableError('Throttled', 'the table is busy')),
-});
+const put = () => Promise.reject(new TableError('Throttled', 'the table is busy'));
 
 function run(command: string, args: readonly string[]): Promise<Ran> {
   const env = { PATH: process.env['PATH'], HOME: folder, ...emulatedAws(api.url, 'test') };
@@ -61,14 +58,8 @@ function run(command: string, args: readonly string[]): Promise<Ran> {
 }
 
 describe.each<{ language: string; call: (requestId: string) => Promise<Ran> }>([
-  {
-    language: 'Go',
-    call: (requestId) => run(join(folder, 'allocate'), [FUNCTION, CLUSTER, requestId]),
-  },
-  {
-    language: 'Python',
-    call: (requestId) => run(python, [join(examples, 'allocate.py'), FUNCTION, CLUSTER, requestId]),
-  },
+  { language: 'Go', call: (id) => run(join(folder, 'allocate'), [FUNCTION, CLUSTER, id]) },
+  { language: 'Python', call: (id) => run(python, [join(examples, 'allocate.py'), FUNCTION, CLUSTER, id]) },
 ])('the caller in $language', ({ call }) => {
   const GIVEN = 'serviceips 10.0.0.17\nservicenodeports 30016\nservicenodeports 30017\n';
 

@@ -1,13 +1,20 @@
+import { writeFile } from 'node:fs/promises';
 import { getPriority, setPriority } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect } from '@jest/globals';
-import type { ClusterSpec, Loop } from '../../lib/spec/cluster-spec.ts';
+import type { Loop } from '../../lib/spec/cluster-spec.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { claimCluster } from '../../lib/table/clusters.ts';
 import { LOCAL_TABLE, localTable } from '../../local/local-environment.ts';
 import { startTableServer } from '../../local/table-server.ts';
+import { ATTACKS, type Attack } from '../hostile/attacks.ts';
+import { type HostileApiServer, startHostileApiServer } from '../hostile/hostile-api-server.ts';
 import { aClusterSpec, aServer } from '../support/a-cluster-spec.ts';
 import { heapOptions } from '../support/bundled-functions.ts';
+import { found } from '../support/found.ts';
+import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 import { type MisbehavingCluster, startMisbehavingCluster } from '../support/misbehaving-cluster.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { type Runnable, runFunction } from './emulator-function.ts';
 
 /** The address of the API server of each cluster, in the network namespace of the tests. */
@@ -63,17 +70,40 @@ export async function startClusters(
   return new Map(await Promise.all(starts));
 }
 
+export function attackNumber(number: number): Attack {
+  return found(ATTACKS[number % ATTACKS.length]);
+}
+
+/** Starts an API server that attacks in the first way until a test sets another attack. */
+export async function startHostile(): Promise<HostileApiServer> {
+  const hostile = await startHostileApiServer(attackNumber(0), ADDRESS);
+  afterTheseTests(() => hostile.stop());
+  return hostile;
+}
+
 /** Starts the table of a fleet on loopback. */
 export async function startFleetTable() {
   const server = await startTableServer({ key: 'local' });
   afterTheseTests(() => server.close());
   const table = localTable(server.client);
+  /** Registers a cluster of the stack, so that each loop has passes for it. @param url The URL of its API server. */
+  const register = async (name: string, file: string, url: string) => {
+    const apiServers = [aServer(ADDRESS, { url: `${url}/readyz` })];
+    await registerCluster(table, aClusterSpec({ name, allocator: 'table', kubeconfig: { file }, apiServers }));
+    await claimCluster(table, name, STACK);
+  };
   return {
-    /** Registers a cluster of the stack, so that each loop has passes for it. @param url The URL of its API server. */
-    register: async (name: string, file: string, url: string, spec: Partial<ClusterSpec> = {}) => {
-      const apiServers = [aServer(ADDRESS, { url: `${url}/readyz` })];
-      await registerCluster(table, aClusterSpec({ name, kubeconfig: { file }, apiServers, ...spec }));
-      await claimCluster(table, name, STACK);
+    registerAll: async (clusters: ReadonlyMap<string, MisbehavingCluster>) => {
+      for (const [name, { kubeconfigFile, url }] of clusters) await register(name, kubeconfigFile, url);
+    },
+    /** Registers the hostile API server as the clusters `hostile-http` and `hostile-https`, with these schemes in its URL. */
+    registerHostile: async (hostile: HostileApiServer) => {
+      for (const scheme of ['http', 'https']) {
+        const file = join(temporaryFolder(), 'kubeconfig.json');
+        const url = hostile.url.replace(/^https?/, scheme);
+        await writeFile(file, kubeconfigTo(url));
+        await register(`hostile-${scheme}`, file, url);
+      }
     },
     /** Runs the function of a loop from its bundle in `folder`, with the heap size for its memory. */
     run: (loop: Loop, { memoryMb, nodeOptions = '', environment, folder, ...options }: FunctionOptions) => {

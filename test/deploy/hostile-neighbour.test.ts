@@ -1,19 +1,14 @@
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { ATTACKS, type Attack } from '../hostile/attacks.ts';
-import { type HostileApiServer, startHostileApiServer } from '../hostile/hostile-api-server.ts';
+import type { HostileApiServer } from '../hostile/hostile-api-server.ts';
 import { bundleFunctions } from '../support/bundled-functions.ts';
-import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 import type { MisbehavingCluster } from '../support/misbehaving-cluster.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import type { RunningFunction } from './emulator-function.ts';
-import { ADDRESS, afterTheseTests, startClusters, startFleetTable } from './fleet-functions.ts';
+import { ADDRESS, startClusters, startFleetTable, startHostile } from './fleet-functions.ts';
 
 /** The interval of the kubernetes-service loop, which is the shortest. */
 const INTERVAL_MS = 10_000;
-/** The names of the clusters of the hostile API server, by the scheme of its URL. */
-const HOSTILE = { http: 'hostile', https: 'hostile-tls' } as const;
 const HEALTHY = Array.from({ length: 15 }, (_, index) => `healthy-${index}`);
 /** The values of `memorySize` in serverless.yml. */
 const MEMORY_MB = { 'kubernetes-service': 256, 'cluster-ip-repair': 512 } as const;
@@ -30,8 +25,9 @@ const functions = new Map<TestedLoop, RunningFunction>();
 beforeAll(async () => {
   table = await startFleetTable();
   clusters = await startClusters(HEALTHY, (name) => lastRequestMs.set(name, Date.now()));
-  for (const [name, { kubeconfigFile, url }] of clusters) await register(name, kubeconfigFile, url);
-  await registerHostile();
+  await table.registerAll(clusters);
+  hostile = await startHostile();
+  await table.registerHostile(hostile);
   // The functions are bundled as serverless.yml does, and each runs in one process.
   const loops = Object.keys(MEMORY_MB) as TestedLoop[];
   await bundleFunctions(folder, loops);
@@ -39,23 +35,6 @@ beforeAll(async () => {
     functions.set(loop, table.run(loop, { folder, memoryMb: MEMORY_MB[loop], limitMs: 150_000 }));
   }
 });
-
-function register(name: string, file: string, url: string): Promise<unknown> {
-  return table.register(name, file, url, { allocator: 'table' });
-}
-
-async function registerHostile(): Promise<void> {
-  const [first] = ATTACKS;
-  if (first === undefined) throw new Error('there are no attacks');
-  hostile = await startHostileApiServer(first, ADDRESS);
-  afterTheseTests(() => hostile.stop());
-  for (const [scheme, name] of Object.entries(HOSTILE)) {
-    const file = join(folder, `${name}.json`);
-    const url = hostile.url.replace(/^http/, scheme);
-    await writeFile(file, kubeconfigTo(url));
-    await register(name, file, url);
-  }
-}
 
 async function published(cluster: MisbehavingCluster): Promise<string> {
   const path = '/api/v1/namespaces/default/endpoints/kubernetes';
@@ -68,7 +47,7 @@ async function published(cluster: MisbehavingCluster): Promise<string> {
 async function tick(loop: TestedLoop): Promise<void> {
   const startedAtMs = Date.now();
   const { answer, error, peakMemoryMb } = (await functions.get(loop)?.invoke({
-    clusters: [HOSTILE[hostile.attack.tls ? 'https' : 'http'], ...HEALTHY],
+    clusters: [`hostile-${hostile.attack.tls ? 'https' : 'http'}`, ...HEALTHY],
     force: true,
   })) ?? { answer: 'no function' };
   expect({ answer, error }).toEqual({ answer: { passes: 16, failed: 1, skipped: 0 }, error: undefined });

@@ -43,17 +43,14 @@ test('the first scheduled event publishes the API servers of a registered cluste
   expect(sumOf(metrics, 'activeLeases')).toBe(2);
 });
 
+const withIp = (clusterIP: string) => ({ clusterIP, clusterIPs: [clusterIP] });
+
 test('the other loops create the missing namespace, and report wrong claims of Services', async () => {
   await our.controlPlane.etcd.putServices([
-    storedService('default', 'stray-ip', {
-      clusterIP: '192.168.77.7',
-      clusterIPs: ['192.168.77.7'],
-      ports: [{ port: 80 }],
-    }),
+    storedService('default', 'stray-ip', { ...withIp('192.168.77.7'), ports: [{ port: 80 }] }),
     storedService('default', 'stray-port', {
+      ...withIp('None'),
       type: 'NodePort',
-      clusterIP: 'None',
-      clusterIPs: ['None'],
       ports: [{ port: 80, nodePort: 20_000 }],
     }),
   ]);

@@ -75,12 +75,8 @@ test('an update of only parameters turns the webhook on, moves the alias to a ve
   const items = await world.table().list('#clusters', '');
   expect(level()).toBe('DEBUG');
   const SecretsPrefix = 'kube-bootstrap-controller/';
-  deployed = await world.deployRelease({
-    Admission: 'on',
-    AdmissionConcurrency: '5',
-    SecretsPrefix,
-    LogLevel: 'ERROR',
-  });
+  const admission = { Admission: 'on', AdmissionConcurrency: '5' };
+  deployed = await world.deployRelease({ ...admission, SecretsPrefix, LogLevel: 'ERROR' });
   expect(deployed.function('admission').runnable.environment).toMatchObject({ SECRETS_PREFIX: SecretsPrefix });
   expect(level()).toBe('ERROR');
   expect(await world.table().list('#clusters', '')).toEqual(items);

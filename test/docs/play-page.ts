@@ -53,19 +53,14 @@ export function testPage(page: string, text: string, story: Story): void {
   });
 }
 
-async function run(
-  page: string,
-  { line, lines }: FencedBlock,
-  { after, random: randomOf }: Story,
-  world: TaskWorld,
-): Promise<void> {
+async function run(page: string, { line, lines }: FencedBlock, story: Story, world: TaskWorld): Promise<void> {
   for (const { at, command, output } of commandsOf(page, line, lines)) {
     const ran = await world.run(command);
-    const random = randomOf?.[command];
+    const random = story.random?.[command];
     const known = (text: string) => (random === undefined ? text : text.replace(random, 'random'));
     const isAsShown = ran.code <= 1 && isWhatIsPrinted(known(ran.output), output.map(known));
     expect({ at, command, ...(!isAsShown && { ...ran, expected: output.join('\n') }) }).toEqual({ at, command });
-    await after?.[command]?.(world);
+    await story.after?.[command]?.(world);
   }
 }
 
@@ -108,13 +103,9 @@ async function openTaskWorld(endpoint: string) {
   /** Sends a request to the API server. @throws Error if it is refused */
   const call = async (method: string, path: string, body?: object, manager = 'kubectl') => {
     const text = body === undefined ? {} : { body: JSON.stringify(body) };
-    const { status, body: answer } = await standIn.handle({
-      method,
-      path,
-      headers: { 'user-agent': manager },
-      ...text,
-    });
-    if (status >= 300) throw new Error(`${method} ${path} was answered ${status}: ${answer}`);
+    const headers = { 'user-agent': manager };
+    const reply = await standIn.handle({ method, path, headers, ...text });
+    if (reply.status >= 300) throw new Error(`${method} ${path} was answered ${reply.status}: ${reply.body}`);
   };
   world.allocateBy(ownAllocation());
   return {

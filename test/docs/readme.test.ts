@@ -1,4 +1,4 @@
-import { execFile, spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -21,12 +21,8 @@ beforeAll(() => {
   for (const name of ['cli', 'package.json']) symlinkSync(join(REPOSITORY, name), join(folder, name));
   mkdirSync(join(folder, 'node_modules/.bin'), { recursive: true });
   symlinkSync(join(REPOSITORY, 'cli/kbctl.mjs'), join(folder, 'node_modules/.bin/kbctl'));
-  start = spawn('npm', ['start'], {
-    cwd: folder,
-    env: environment(),
-    stdio: ['ignore', 'pipe', 'pipe'],
-    detached: true,
-  });
+  const env = environment();
+  start = spawn('npm', ['start'], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
   for (const stream of [start.stdout, start.stderr]) {
     stream?.setEncoding('utf8').on('data', (chunk: string) => {
       printed += chunk;
@@ -55,7 +51,7 @@ test('kbctl prints the output in README.md while npm start runs', async () => {
   for (const { at, command, output } of commands) {
     // The first passes may not have ended yet.
     await eventually(async () => {
-      const answer = await run(command);
+      const answer = run(command);
       if (!isWhatIsPrinted(answer, output)) throw new Error(`${at}: it prints\n${answer}`);
     });
   }
@@ -67,21 +63,14 @@ test('README.md has fewer than 150 lines, and begins with its two npm commands',
   expect(commands.slice(0, 2)).toEqual([INSTALL_AND_START, 'npm test']);
 });
 
-function run(command: string): Promise<string> {
-  return new Promise((resolve) => {
-    execFile('bash', ['-c', `exec 2>&1\n${command}`], { cwd: folder, env: environment() }, (_error, output) => {
-      resolve(output);
-    });
-  });
+function run(command: string): string {
+  const words = ['-c', `exec 2>&1\n${command}`];
+  return spawnSync('bash', words, { cwd: folder, env: environment(), encoding: 'utf8' }).stdout;
 }
 
 /** Returns the environment without the variables that npm sets for this process. */
 function environment(): Record<string, string> {
   const { PATH = '', HOME = '' } = process.env;
-  return {
-    PATH: `${dirname(process.execPath)}:${PATH}`,
-    HOME,
-    npm_config_loglevel: 'error',
-    npm_config_update_notifier: 'false',
-  };
+  const settings = { npm_config_loglevel: 'error', npm_config_update_notifier: 'false' };
+  return { PATH: `${dirname(process.execPath)}:${PATH}`, HOME, ...settings };
 }

@@ -28,11 +28,8 @@ const received: string[] = [];
 
 beforeAll(async () => {
   const said: string[] = [];
-  loops = run({ dataFolder: folder }, ended.signal, {
-    hints: [],
-    write: (line) => void said.push(line),
-    paint: (_, text) => text,
-  });
+  const write = (line: string) => void said.push(line);
+  loops = run({ dataFolder: folder }, ended.signal, { hints: [], write, paint: (_, text) => text });
   await eventually(() => expect(said.join('\n')).toContain('created endpointslice'));
   ({ running, client } = await openRunning(folder));
   const { tableName } = running;

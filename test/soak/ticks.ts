@@ -129,14 +129,8 @@ async function main(): Promise<void> {
     failed += await runTenth(loopback);
     const held = await heldNow();
     samples.push(held);
-    console.log(
-      JSON.stringify({
-        ticks: samples.length * ROUNDS_PER_HALF * 2 * LOOPS.length,
-        failed,
-        seconds: seconds(),
-        ...held,
-      }),
-    );
+    const ticks = samples.length * ROUNDS_PER_HALF * 2 * LOOPS.length;
+    console.log(JSON.stringify({ ticks, failed, seconds: seconds(), ...held }));
   }
   console.log(`connection faults: ${JSON.stringify(loopback.proxy.counts)}`);
   const growth = growthOf(samples);

@@ -29,14 +29,14 @@ test('promtool accepts the rules', () => {
   expect(run('check', 'rules', rules)).toContain(`SUCCESS: ${Object.keys(RULES).length} rules found`);
 });
 
+const sections = Object.entries(ALARMS).map(([name, { section = name }]) => section);
+
 test('each alarm has a guide with its severity, its impact and its first command', () => {
-  const sections = Object.entries(ALARMS).map(([name, { section = name }]) => section);
   expect(Object.keys(ALARM_GUIDES).sort()).toEqual([...new Set([...sections, 'release-failing'])].sort());
 });
 
 test('each alarm has a Prometheus rule, or a reason why it has no rule', () => {
-  const sections = new Set(Object.entries(ALARMS).map(([name, { section = name }]) => section));
-  expect([...Object.keys(RULES), ...Object.keys(WITHOUT_RULE)].sort()).toEqual([...sections].sort());
+  expect([...Object.keys(RULES), ...Object.keys(WITHOUT_RULE)].sort()).toEqual([...new Set(sections)].sort());
 });
 
 const P = 'kube_bootstrap_controller_';
@@ -50,11 +50,7 @@ const HEALTHY: Readonly<Record<string, string>> = {
   ...{ clusters_registered: '200x90', clusters_judged: '200x90', clusters_overdue: '0x90', clusters_failing: '0x90' },
   ...{ clusters_without_live_lease: '0x90', clusters_with_findings: '0x90', clusters_with_two_owners: '0x90' },
   ...{ clusters_with_credentials_ending: '0x90', fullest_range_of_fleet_percent: '40x90' },
-  ...{
-    [`late_ticks_total${LOOP}`]: '0x90',
-    [`late_probes_total${LOOP}`]: '0x90',
-    [`clock_skewed_total${LOOP}`]: '0x90',
-  },
+  ...Object.fromEntries(['late_ticks', 'late_probes', 'clock_skewed'].map((name) => [`${name}_total${LOOP}`, '0x90'])),
   'api_server_lease_valid{cluster="prod-eu-1",address="192.0.2.1"}': '1x90',
 };
 
@@ -80,14 +76,20 @@ const WRONG: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'clusters-lost': { clusters_registered: '200x60 90x30', clusters_judged: '200x60 90x30' },
 };
 
+function seriesOf(samples: Readonly<Record<string, string>>) {
+  return Object.entries(samples).map(([name, values]) => ({ series: `${P}${name}`, values }));
+}
+
 function alertsOf(samples: Readonly<Record<string, string>>, at: string, wanted: readonly string[]) {
-  const series = Object.entries({ ...HEALTHY, ...samples }).map(([name, values]) => ({
-    series: `${P}${name}`,
-    values,
-  }));
   const query = { expr: 'count by (alertname) (ALERTS{alertstate="firing"})', eval_time: at };
   const exp_samples = wanted.map((alertname) => ({ labels: `{alertname="${alertname}"}`, value: 1 }));
-  const tests = [{ interval: '1m', input_series: series, promql_expr_test: [{ ...query, exp_samples }] }];
+  const tests = [
+    {
+      interval: '1m',
+      input_series: seriesOf({ ...HEALTHY, ...samples }),
+      promql_expr_test: [{ ...query, exp_samples }],
+    },
+  ];
   return written('test.yml', { rule_files: [rules], evaluation_interval: '1m', tests });
 }
 
@@ -124,7 +126,7 @@ test.each(Object.entries(queries))(
     const zero: Readonly<Record<string, object[]>> = { Findings: none('type'), 'Firing alarms': none('alertname') };
     const testsOf = (samples: Readonly<Record<string, string>>, expected: readonly object[]) => ({
       interval: '1m',
-      input_series: Object.entries(samples).map(([name, values]) => ({ series: `${P}${name}`, values })),
+      input_series: seriesOf(samples),
       promql_expr_test: [
         ...(expected.length > 0 ? [{ expr, eval_time: '85m', exp_samples: expected }] : []),
         { expr: `sum(${expr}) != sum(${expr})`, eval_time: '85m', exp_samples: [] },

@@ -31,10 +31,8 @@ test.each<[string, (file: string) => Promise<void>]>([
   ],
 ])('check-node ends with an error %s', async (_, node) => {
   const { running } = await startCheck(node);
-  await expect(running).rejects.toMatchObject({
-    code: 1,
-    stderr: expect.stringContaining('needs Node.js 24 or later'),
-  });
+  const stderr = expect.stringContaining('needs Node.js 24 or later');
+  await expect(running).rejects.toMatchObject({ code: 1, stderr });
 });
 
 test.each(['SIGINT', 'SIGTERM'] as const)(

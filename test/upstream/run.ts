@@ -36,11 +36,8 @@ const env = {
 
 /** Returns the names of the tests that a binary has and the table does not, or the table has and the binary does not. */
 function differences(pack: string, rows: readonly IntegrationRow[]): string[] {
-  const listed = execFileSync(join(folder, `${pack}.test`), ['-test.list', '.'], {
-    cwd: tmpdir(),
-    env,
-    encoding: 'utf8',
-  });
+  const options = { cwd: tmpdir(), env, encoding: 'utf8' } as const;
+  const listed = execFileSync(join(folder, `${pack}.test`), ['-test.list', '.'], options);
   const built = new Set(listed.split('\n').filter((line) => line.startsWith('Test')));
   const inTable = new Set(rows.filter((row) => row.pack === pack).flatMap(({ tests }) => tests));
   return [...new Set([...built, ...inTable])]

@@ -45,12 +45,8 @@ export async function serveTableWebhook(table: KeyValueTable, post: Post): Promi
     authority.issue(['127.0.0.1']),
   );
   const port = Number(new URL(server.url).port);
-  const { webhook } = await writeAdmissionFiles(temporaryFolder(), {
-    cluster: CLUSTER,
-    port,
-    token: TOKEN,
-    ca: authority.ca,
-  });
+  const settings = { cluster: CLUSTER, port, token: TOKEN, ca: authority.ca };
+  const { webhook } = await writeAdmissionFiles(temporaryFolder(), settings);
   const status = await post(CONFIGURATIONS, parse(await readFile(webhook, 'utf8')));
   if (status !== 201) throw new Error(`the API server answered ${status} to the webhook's configuration`);
   const endsAtMs = Date.now() + LIMIT_MS;

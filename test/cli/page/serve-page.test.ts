@@ -1,12 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { answerPageRequest } from '../../../cli/page/page-requests.ts';
-import {
-  type PageServer,
-  type PageServerOptions,
-  servePage,
-  sharedRead,
-  statusReader,
-} from '../../../cli/page/serve-page.ts';
+import { type PageServer, servePage, sharedRead, statusReader } from '../../../cli/page/serve-page.ts';
 import type { FleetStatus } from '../../../cli/status/cluster-status.ts';
 import { registerCluster } from '../../../lib/table/cluster-registration.ts';
 import type { KeyValueTable } from '../../../lib/table/key-value-table.ts';
@@ -22,7 +16,7 @@ const read = async (_: AbortSignal, name?: string): Promise<FleetStatus> => ({
   clusters: FLEET.clusters.filter((cluster) => name === undefined || cluster.name === name),
 });
 
-async function serve(options: Partial<PageServerOptions> = {}): Promise<PageServer> {
+async function serve(options: Partial<Parameters<typeof servePage>[0]> = {}): Promise<PageServer> {
   const server = await servePage({ read, ...options });
   afterThisTest(() => server.close());
   return server;

@@ -11,11 +11,8 @@ import { portOf } from '../../support/serve.ts';
 
 function aMonitor() {
   const clock = { nowMs: 1_000_000, steadyMs: 0 };
-  const monitor = runMonitor({
-    telemetry: () => recordingTelemetry(),
-    nowMs: () => clock.nowMs,
-    steadyMs: () => clock.steadyMs,
-  });
+  const times = { nowMs: () => clock.nowMs, steadyMs: () => clock.steadyMs };
+  const monitor = runMonitor({ telemetry: () => recordingTelemetry(), ...times });
   const lines = async () => {
     const { text } = await monitor.metrics();
     return text.split('\n').map((line) => line.replace('kube_bootstrap_controller_', ''));

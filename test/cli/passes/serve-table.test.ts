@@ -33,10 +33,8 @@ function processes(endMs: number, count: number) {
       if (labels.requestId !== undefined) ran.push({ by, loop: labels.loop, atS: clock.nowMs() / 1000 });
       return world.telemetry;
     };
-    const monitor = {
-      tried: () => undefined,
-      claimed: (loop: Loop, outcome: string) => claims.push([by, loop, outcome]),
-    };
+    const claimed = (loop: Loop, outcome: string) => claims.push([by, loop, outcome]);
+    const monitor = { tried: () => undefined, claimed };
     return runClaimedTicks({ ...world.environment, telemetry, ...changes }, { by, clock, monitor }, signal);
   };
   const timesOf = (loop: string) => ran.filter((one) => one.loop === loop).map(({ atS }) => atS);

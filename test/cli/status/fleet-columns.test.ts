@@ -42,11 +42,15 @@ describe('the line of a cluster', () => {
   });
 
   test('the line of a cluster shows the fullest range, even if less than one per cent of the range is in use', () => {
-    const ranges = [
-      { ...aSlash24(), used: 0, usedPercent: 0 },
-      { ...aSlash24(), used: 1, capacity: 2_768, usedPercent: 0 },
-    ];
-    expect(cell('FULLEST', { ranges })).toMatch(/^▏ +<1%$/);
+    const range = { ...aSlash24(), usedPercent: 0 };
+    expect(
+      cell('FULLEST', {
+        ranges: [
+          { ...range, used: 0 },
+          { ...range, used: 1 },
+        ],
+      }),
+    ).toMatch(/^▏ +<1%$/);
   });
 
   const later = { lastRanAtMs: NOW_MS - 4_000 };

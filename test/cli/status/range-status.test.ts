@@ -4,16 +4,7 @@ import { fromBits } from '../../../lib/allocator/snapshot-bytes.ts';
 import { RANGE_KEYS } from '../../../lib/spec/spec-ranges.ts';
 import type { TableValue } from '../../../lib/table/key-value-table.ts';
 import type { RunRecord } from '../../../lib/table/run-records.ts';
-import {
-  aCluster,
-  aStoredRange,
-  inputs,
-  MINUTE_MS,
-  NOW_MS,
-  recordsWith,
-  saved,
-  statusOf,
-} from '../../support/a-fleet-status.ts';
+import { aCluster, aStoredRange, inputs, NOW_MS, recordsWith, saved, statusOf } from '../../support/a-fleet-status.ts';
 
 const { primary, secondary, nodePorts } = RANGE_KEYS;
 
@@ -37,7 +28,7 @@ describe('a saved range', () => {
     const figures = { capacity: 254, used: 7, free: 247, usedPercent: 2.7, reserved: 16 };
     const problems = { leaking: 2, held: 2, duplicates: 1, holds: [hold] };
     const map = { itemsPerCell: 1, first: '10.0.0.0', cells: `XDLLHHUU${'R'.repeat(9)}${'F'.repeat(238)}X` };
-    expect(ranges).toEqual([{ ...range, savedAtMs: NOW_MS - MINUTE_MS, ...figures, ...problems, map }]);
+    expect(ranges).toEqual([{ ...range, savedAtMs: NOW_MS - 60_000, ...figures, ...problems, map }]);
   });
 
   test('each range of the spec is shown, in the order of the keys', () => {
@@ -186,16 +177,13 @@ describe('ServiceCIDRs in a cluster whose API servers allocate', () => {
   const network = (name: string, cidr: string, used: number, rest: object = {}) => {
     return { name, cidr, ready: true, used, cells: '4'.repeat(used), ...rest };
   };
+  const FULL = network('kubernetes', '10.5.0.0/28', 14);
   const TWO = {
     sums: [
       { family: 'IPv4', networks: 2, used: 28, capacity: 28 },
       { family: 'IPv6', networks: 1, used: 3, capacity: Number.MAX_SAFE_INTEGER },
     ],
-    networks: [
-      network('kubernetes', '10.5.0.0/28', 14),
-      network('kubernetes', 'fd00::/64', 3),
-      network('more', '10.5.0.128/28', 14),
-    ],
+    networks: [FULL, network('kubernetes', 'fd00::/64', 3), network('more', '10.5.0.128/28', 14)],
   };
   const recorded = (state: TableValue, findings: RunRecord['findings'] = []) =>
     recordsWith('cluster-ip-repair', { state, findings });
@@ -217,7 +205,7 @@ describe('ServiceCIDRs in a cluster whose API servers allocate', () => {
 
   test('a full ServiceCIDR is not a problem while another ServiceCIDR has free addresses', () => {
     const sums = [{ family: 'IPv4', networks: 2, used: 14, capacity: 28 }];
-    const networks = [network('kubernetes', '10.5.0.0/28', 14), network('more', '10.5.0.128/28', 0, { ready: false })];
+    const networks = [FULL, network('more', '10.5.0.128/28', 0, { ready: false })];
     const { ranges, attention } = statusOf({ records: recorded({ sums, networks }) });
     expect(attention).toEqual([]);
     expect(ranges.map(({ usedPercent, part, ready }) => [usedPercent, part, ready])).toEqual([
