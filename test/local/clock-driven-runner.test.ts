@@ -13,10 +13,10 @@ import { playStory, type StoryEvent } from '../../local/demo.ts';
 import type { EmbeddedWorld } from '../../local/local-cluster.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { aDispatchWorld } from '../support/dispatch-world.ts';
-import { jumpingClock } from './jumping-clock.ts';
+import { runnerClock } from './runner-clock.ts';
 
 test('the clock-driven runner invokes every job once in the given order, starts the additional work, and then invokes each job at the multiples of its period', async () => {
-  const { clock, signal } = jumpingClock(40_000, 2);
+  const { clock, signal, run } = runnerClock(40_000);
   const calls: string[] = [];
   const job = (id: string, everyMs: number): ScheduledHandler => ({
     id,
@@ -25,7 +25,8 @@ test('the clock-driven runner invokes every job once in the given order, starts 
   });
   const jobs = [job('slow', 20_000), job('fast', 10_000)];
 
-  await runOnSchedules(jobs, clock, signal, async () => void calls.push('additional'));
+  const running = runOnSchedules(jobs, clock, signal, async () => void calls.push('additional'));
+  await Promise.all([running, run()]);
 
   expect(calls).toEqual(['slow@0', 'fast@0', 'additional', 'fast@10', 'slow@20', 'fast@20', 'fast@30']);
 });
@@ -82,13 +83,14 @@ test.each(LOOPS)('%s ends the run once its cluster is no longer registered', asy
 });
 
 test('the demo prints each event with its result and what to watch for, reports an event that fails, and stops after the last event', async () => {
-  const { clock, signal } = jumpingClock(9_000, 1);
+  const { clock, signal, run } = runnerClock(9_000);
   const lines: string[] = [];
   const print = (sentence: string) => void lines.push(`${clock.nowMs() / 1000} ${sentence}`);
   const event = (at: number, act: StoryEvent['act']) => ({ atSeconds: at, what: `event ${at}`, act, outlook: 'look' });
   const fails = () => Promise.reject(new Error('it is gone'));
   // `playStory` only passes the world to events, and these events do not use it.
   const stage = { world: {} as EmbeddedWorld, clock, print };
-  await playStory([event(1, async () => '10.0.0.7'), event(5, fails), event(9, fails)], stage, signal);
+  const playing = playStory([event(1, async () => '10.0.0.7'), event(5, fails), event(9, fails)], stage, signal);
+  await Promise.all([playing, run()]);
   expect(lines).toEqual(['1 event 1: 10.0.0.7', '1 look', '5 event 5: not done, it is gone', '5 look']);
 });

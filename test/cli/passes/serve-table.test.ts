@@ -1,30 +1,18 @@
 import { once } from 'node:events';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
 import { claimTick, runClaimedTicks } from '../../../cli/passes/serve-table.ts';
 import type { Environment } from '../../../lib/runtime/environment.ts';
 import { LOOPS, type Loop } from '../../../lib/spec/cluster-spec.ts';
 import type { KeyValueTable } from '../../../lib/table/key-value-table.ts';
-import type { RunnerClock } from '../../../local/clock-driven-runner.ts';
-import { jumpingClock } from '../../local/jumping-clock.ts';
+import { runnerClock } from '../../local/runner-clock.ts';
 import { aDispatchWorld } from '../../support/dispatch-world.ts';
 import { memoryTable } from '../../support/memory-table.ts';
 
 const STACK = 's';
 
-/**
- * Returns functions to start processes that share one table and one clock. The clock jumps to the next tick once all work of a
- * tick is done.
- */
-function processes(endMs: number, count: number) {
-  const { clock: jumping, signal } = jumpingClock(endMs, count * LOOPS.length);
-  const clock: RunnerClock = {
-    nowMs: jumping.nowMs,
-    sleepUntil: async (untilMs, ended) => {
-      for (let turns = 0; turns < 20; turns += 1) await nextTurn();
-      await jumping.sleepUntil(untilMs, ended);
-    },
-  };
+/** Returns functions to start processes that share one table and one clock, and to let them run until `endMs`. */
+function processes(endMs: number) {
+  const { clock, signal, run } = runnerClock(endMs);
   const world = aDispatchWorld({ nowMs: clock.nowMs, stack: STACK });
   const claims: string[][] = [];
   const ran: { readonly by: string; readonly loop: string; readonly atS: number }[] = [];
@@ -38,12 +26,12 @@ function processes(endMs: number, count: number) {
     return runClaimedTicks({ ...world.environment, telemetry, ...changes }, { by, clock, monitor }, signal);
   };
   const timesOf = (loop: string) => ran.filter((one) => one.loop === loop).map(({ atS }) => atS);
-  return { world, start, timesOf, signal, claims };
+  return { world, start, run, timesOf, signal, claims };
 }
 
 test('two processes on one table together run each tick of each loop exactly once', async () => {
-  const { start, timesOf, claims } = processes(200_000, 2);
-  await Promise.all([start('a'), start('b')]);
+  const { start, run, timesOf, claims } = processes(200_000);
+  await Promise.all([start('a'), start('b'), run()]);
   expect(timesOf('kubernetes-service')).toEqual(Array.from({ length: 20 }, (_, at) => at * 10));
   expect(timesOf('system-namespaces')).toEqual([0, 60, 120, 180]);
   expect(timesOf('cluster-ip-repair')).toEqual([0, 180]);
@@ -54,15 +42,15 @@ test('two processes on one table together run each tick of each loop exactly onc
 });
 
 test('after a process has claimed a tick and died, another process runs the next tick', async () => {
-  const { world, start, timesOf } = processes(40_000, 1);
+  const { world, start, run, timesOf } = processes(40_000);
   const tick = { stack: STACK, loop: 'kubernetes-service', everyMs: 10_000, dueAtMs: 0 } as const;
   await claimTick(world.table, tick, 'dead');
-  await start('alive');
+  await Promise.all([start('alive'), run()]);
   expect(timesOf('kubernetes-service')).toEqual([10, 20, 30]);
 });
 
 test('a tick that never ends does not delay other ticks', async () => {
-  const { world, start, timesOf, signal } = processes(40_000, 1);
+  const { world, start, run, timesOf, signal } = processes(40_000);
   await world.register({ name: 'silent' });
   let connections = 0;
   const untilTheEnd = async () => {
@@ -70,20 +58,21 @@ test('a tick that never ends does not delay other ticks', async () => {
     await once(signal, 'abort');
     throw new Error('the end');
   };
-  await start('a', { connect: untilTheEnd });
+  await Promise.all([start('a', { connect: untilTheEnd }), run()]);
   expect(connections).toBeGreaterThan(0);
   expect(timesOf('kubernetes-service')).toEqual([0, 10, 20, 30]);
 });
 
 test('a process that cannot claim a tick logs this, and tries to claim the next tick', async () => {
-  const { world, start, timesOf, claims } = processes(30_000, 1);
+  const { world, start, run, timesOf, claims } = processes(30_000);
   let reads = 0;
   const get: KeyValueTable['get'] = async (cluster, key) => {
     reads += 1;
     if (reads <= LOOPS.length) throw new Error('the table is gone');
     return world.table.get(cluster, key);
   };
-  await start('a', { table: (signal) => ({ ...world.environment.table(signal), get }) });
+  const table: Environment['table'] = (deadline) => ({ ...world.environment.table(deadline), get });
+  await Promise.all([start('a', { table }), run()]);
   expect(timesOf('kubernetes-service')).toEqual([10, 20]);
   expect(world.telemetry.lines.map(({ message }) => message)).toContain('tick not claimed');
   expect(claims.slice(0, LOOPS.length).map(([, , outcome]) => outcome)).toEqual(LOOPS.map(() => 'failed'));
