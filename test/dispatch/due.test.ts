@@ -21,14 +21,17 @@ describe('isDue', () => {
     { withoutAnswer: 2, dueAfterSeconds: 20 },
     { withoutAnswer: 3, dueAfterSeconds: 40 },
     { withoutAnswer: 4, dueAfterSeconds: 60 },
-  ])('after $withoutAnswer passes without an answer, the next is due after $dueAfterSeconds s', ({ withoutAnswer, dueAfterSeconds }) => {
-    const last = { startedAtMs: 0, withoutAnswer };
-    const spec = specWith('kubernetes-service', 10);
-    const isDueAt = (seconds: number, backsOff = true) =>
-      isDue('kubernetes-service', spec, { nowMs: seconds * 1000, last, backsOff });
-    expect([isDueAt(dueAfterSeconds - 10), isDueAt(dueAfterSeconds)]).toEqual([false, true]);
-    expect(isDueAt(10, false)).toBe(true);
-  });
+  ])(
+    'after $withoutAnswer passes without an answer, the next is due after $dueAfterSeconds s',
+    ({ withoutAnswer, dueAfterSeconds }) => {
+      const last = { startedAtMs: 0, withoutAnswer };
+      const spec = specWith('kubernetes-service', 10);
+      const isDueAt = (seconds: number, backsOff = true) =>
+        isDue('kubernetes-service', spec, { nowMs: seconds * 1000, last, backsOff });
+      expect([isDueAt(dueAfterSeconds - 10), isDueAt(dueAfterSeconds)]).toEqual([false, true]);
+      expect(isDueAt(10, false)).toBe(true);
+    },
+  );
 
   test.each([
     ['counts as unanswered if the API server gives no answer', new ClusterError('Unavailable', 'refused'), false, true],
@@ -36,7 +39,12 @@ describe('isDue', () => {
     ['counts as answered if a probe was answered', new ClusterError('Unavailable', 'refused'), true, false],
     ['counts as answered if the API server refuses a request', new ClusterError('Forbidden', '403'), false, false],
     ['counts as answered if only the table gives no answer', new TableError('Unavailable', 'no answer'), false, false],
-    ['counts as answered if a call to the table exceeded its deadline', new TableError('DeadlineExceeded', ''), false, false],
+    [
+      'counts as answered if a call to the table exceeded its deadline',
+      new TableError('DeadlineExceeded', ''),
+      false,
+      false,
+    ],
     ['counts as answered if nothing failed', undefined, false, false],
   ])('a pass %s', (_, error, isAnyProbeAnswered, expected) => {
     expect(isWithoutAnswer(error, isAnyProbeAnswered)).toBe(expected);
