@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { loadKubeconfigFile } from '../../lib/kubernetes/kubeconfig.ts';
 import { ClusterConnections } from '../../lib/runtime/cluster-connections.ts';
 import { type ClusterSpec, LOOPS, type Loop } from '../../lib/spec/cluster-spec.ts';
@@ -135,32 +135,30 @@ test.each(LOOPS)('while the run record of %s is corrupt, no pass of that loop ru
   await world.expectNextPass(loop);
 });
 
-describe('a registration', () => {
-  const registered = (world: MisbehavingWorld, spec: object) =>
-    plainValue({ generation: 4, rangesGeneration: 3, spec: { ...world.spec({ name: 'bad' }), ...spec } });
+const registered = (world: MisbehavingWorld, spec: object) =>
+  plainValue({ generation: 4, rangesGeneration: 3, spec: { ...world.spec({ name: 'bad' }), ...spec } });
 
-  test('a registration whose spec lacks a field is not changed, and only the pass of that cluster fails', async () => {
-    const world = await aMisbehavingWorld();
-    const value = registered(world, { endpoints: undefined });
-    const item = await put(world, 'bad', value, '#clusters');
+test('a registration whose spec lacks a field is not changed, and only the pass of that cluster fails', async () => {
+  const world = await aMisbehavingWorld();
+  const value = registered(world, { endpoints: undefined });
+  const item = await put(world, 'bad', value, '#clusters');
 
-    expect(await world.tick('system-namespaces')).toEqual({ passes: 2, failed: 1, skipped: 0 });
+  expect(await world.tick('system-namespaces')).toEqual({ passes: 2, failed: 1, skipped: 0 });
 
-    const error = /^Corrupt: .*spec\.endpoints is not of type object.*register the cluster again, with its whole spec/;
-    const line = world.telemetry.lines.find(({ fields }) => fields['cluster'] === 'bad');
-    const fields = { cluster: 'bad', errors: [expect.stringMatching(error)] };
-    expect(line).toEqual({ level: 'error', message: 'pass failed', fields });
-    expect(await world.record('system-namespaces')).toMatchObject({ outcome: 'succeeded' });
-    expect(await world.table.list('bad', '')).toEqual([]);
-    expect(await world.table.get('#clusters', 'bad')).toEqual(item);
-  });
+  const error = /^Corrupt: .*spec\.endpoints is not of type object.*register the cluster again, with its whole spec/;
+  const line = world.telemetry.lines.find(({ fields }) => fields['cluster'] === 'bad');
+  const fields = { cluster: 'bad', errors: [expect.stringMatching(error)] };
+  expect(line).toEqual({ level: 'error', message: 'pass failed', fields });
+  expect(await world.record('system-namespaces')).toMatchObject({ outcome: 'succeeded' });
+  expect(await world.table.list('bad', '')).toEqual([]);
+  expect(await world.table.get('#clusters', 'bad')).toEqual(item);
+});
 
-  test('a new registration replaces a corrupt one, and has the next generation', async () => {
-    const world = await aMisbehavingWorld();
-    await put(world, 'bad', registered(world, { endpoints: 'none' }), '#clusters');
-    const spec = world.spec({ name: 'bad' });
-    expect(await registerCluster(world.table, spec)).toEqual({ spec, generation: 5, rangesGeneration: 5 });
-  });
+test('a new registration replaces a corrupt one, and has the next generation', async () => {
+  const world = await aMisbehavingWorld();
+  await put(world, 'bad', registered(world, { endpoints: 'none' }), '#clusters');
+  const spec = world.spec({ name: 'bad' });
+  expect(await registerCluster(world.table, spec)).toEqual({ spec, generation: 5, rangesGeneration: 5 });
 });
 
 test('if the pause of all clusters is corrupt, the invocation fails and runs no pass, because all clusters might be paused', async () => {

@@ -153,72 +153,66 @@ describe('deregistering an address', () => {
   });
 });
 
-describe('deregistering the last live address', () => {
-  test('the deregistration of the last live address is refused, and changes nothing', async () => {
-    const world = await settledWith();
-    await ask(world, { address: A });
-    world.cluster.writes.length = 0;
-    expect(await ask(world)).toMatchObject({ outcome: 'refused', reason: 'lastLiveAddress' });
-    expect(await world.lease(B)).not.toHaveProperty('withdrawnUntilMs');
-    expect(world.cluster.writes).toEqual([]);
-  });
-
-  test('with lastOne, the deregistration of the last live address empties Endpoints and slice, and the loop leaves them empty', async () => {
-    const world = await settledWith([aServer(B)]);
-    expect(await ask(world, { lastOne: true })).toMatchObject({ outcome: 'deregistered', stillPublished: false });
-    expect([world.published(), world.inSlice()]).toEqual([[], []]);
-    expect(await world.tick()).toMatchObject({ errors: [{ code: 'NoLiveLease' }] });
-    expect(world.cluster.writes).toEqual([]);
-  });
-
-  test('a repeated deregistration without lastOne does not empty endpoints that another writer has changed since', async () => {
-    const world = await settledWith();
-    await ask(world);
-    await world.setLease({ address: A, expiresAtMs: world.nowMs, misses: 2 });
-    world.cluster.place(anEndpoints([A, B]));
-    expect(await ask(world)).toMatchObject({ outcome: 'deregistered', stillPublished: true, changes: [FENCED] });
-    expect(world.published()).toEqual([A, B]);
-  });
+test('the deregistration of the last live address is refused, and changes nothing', async () => {
+  const world = await settledWith();
+  await ask(world, { address: A });
+  world.cluster.writes.length = 0;
+  expect(await ask(world)).toMatchObject({ outcome: 'refused', reason: 'lastLiveAddress' });
+  expect(await world.lease(B)).not.toHaveProperty('withdrawnUntilMs');
+  expect(world.cluster.writes).toEqual([]);
 });
 
-describe('a refused deregistration', () => {
-  test.each([
-    { name: 'contains a text that is not an address', given: { address: 'server-1' }, reason: 'notAnAddress' },
-    { name: 'ends in the past', given: { untilMs: 5 }, reason: 'badEnd' },
-    { name: 'ends more than a day from now', given: { untilMs: 1_000_010_001 + 24 * HOUR_MS }, reason: 'badEnd' },
-    { name: 'ends at an invalid time', given: { untilMs: Number.NaN }, reason: 'badEnd' },
-    { name: 'is for an address that several servers share', given: { address: SHARED }, reason: 'shared' },
-  ])('a deregistration is refused if it $name', async ({ given, reason }) => {
-    const world = await settledWith([aServer(A), aServer(B), { ...aServer(SHARED), kind: 'shared' }]);
-    expect(await ask(world, given)).toMatchObject({ outcome: 'refused', reason });
-    expect(world.cluster.writes).toEqual([]);
-  });
-
-  test('a deregistration of an address that a host name of the spec resolves to is refused', async () => {
-    const world = new EndpointsWorld([aServer(A), aHost(HOST)]).answer(READY, A, SHARED);
-    world.records.set(HOST, [SHARED]);
-    await world.tick();
-    const refusal = { outcome: 'refused', reason: 'shared', message: expect.stringContaining(HOST) };
-    expect(await ask(world, { address: SHARED })).toMatchObject(refusal);
-  });
-
-  test('a deregistration is not accepted for an unknown address, or in a cluster whose endpoints this program does not manage', async () => {
-    const world = await settledWith();
-    expect(await ask(world, { address: '192.0.2.1' })).toMatchObject({ outcome: 'notRegistered' });
-    world.change({ endpoints: { reconciler: 'none' } });
-    expect(await ask(world)).toMatchObject({ outcome: 'notRegistered' });
-  });
+test('with lastOne, the deregistration of the last live address empties Endpoints and slice, and the loop leaves them empty', async () => {
+  const world = await settledWith([aServer(B)]);
+  expect(await ask(world, { lastOne: true })).toMatchObject({ outcome: 'deregistered', stillPublished: false });
+  expect([world.published(), world.inSlice()]).toEqual([[], []]);
+  expect(await world.tick()).toMatchObject({ errors: [{ code: 'NoLiveLease' }] });
+  expect(world.cluster.writes).toEqual([]);
 });
 
-describe('deregistering while other writers change the endpoints', () => {
-  test.each([
-    ['reads the endpoints again after a conflict', 2, { stillPublished: false }],
-    ['stops after four conflicting writes', 4, { stillPublished: true, error: { code: 'Conflict' } }],
-  ])('a deregistration %s', async (_what, conflicts, result) => {
-    const world = await settledWith();
-    let writes = 0;
-    world.cluster.beforeWrite = () => (++writes <= conflicts ? { outcome: 'conflict' } : undefined);
-    expect(await ask(world)).toMatchObject({ outcome: 'deregistered', ...result });
-    expect(writes).toBe(4);
-  });
+test('a repeated deregistration without lastOne does not empty endpoints that another writer has changed since', async () => {
+  const world = await settledWith();
+  await ask(world);
+  await world.setLease({ address: A, expiresAtMs: world.nowMs, misses: 2 });
+  world.cluster.place(anEndpoints([A, B]));
+  expect(await ask(world)).toMatchObject({ outcome: 'deregistered', stillPublished: true, changes: [FENCED] });
+  expect(world.published()).toEqual([A, B]);
+});
+
+test.each([
+  { name: 'contains a text that is not an address', given: { address: 'server-1' }, reason: 'notAnAddress' },
+  { name: 'ends in the past', given: { untilMs: 5 }, reason: 'badEnd' },
+  { name: 'ends more than a day from now', given: { untilMs: 1_000_010_001 + 24 * HOUR_MS }, reason: 'badEnd' },
+  { name: 'ends at an invalid time', given: { untilMs: Number.NaN }, reason: 'badEnd' },
+  { name: 'is for an address that several servers share', given: { address: SHARED }, reason: 'shared' },
+])('a deregistration is refused if it $name', async ({ given, reason }) => {
+  const world = await settledWith([aServer(A), aServer(B), { ...aServer(SHARED), kind: 'shared' }]);
+  expect(await ask(world, given)).toMatchObject({ outcome: 'refused', reason });
+  expect(world.cluster.writes).toEqual([]);
+});
+
+test('a deregistration of an address that a host name of the spec resolves to is refused', async () => {
+  const world = new EndpointsWorld([aServer(A), aHost(HOST)]).answer(READY, A, SHARED);
+  world.records.set(HOST, [SHARED]);
+  await world.tick();
+  const refusal = { outcome: 'refused', reason: 'shared', message: expect.stringContaining(HOST) };
+  expect(await ask(world, { address: SHARED })).toMatchObject(refusal);
+});
+
+test('a deregistration is not accepted for an unknown address, or in a cluster whose endpoints this program does not manage', async () => {
+  const world = await settledWith();
+  expect(await ask(world, { address: '192.0.2.1' })).toMatchObject({ outcome: 'notRegistered' });
+  world.change({ endpoints: { reconciler: 'none' } });
+  expect(await ask(world)).toMatchObject({ outcome: 'notRegistered' });
+});
+
+test.each([
+  ['reads the endpoints again after a conflict', 2, { stillPublished: false }],
+  ['stops after four conflicting writes', 4, { stillPublished: true, error: { code: 'Conflict' } }],
+])('a deregistration %s', async (_what, conflicts, result) => {
+  const world = await settledWith();
+  let writes = 0;
+  world.cluster.beforeWrite = () => (++writes <= conflicts ? { outcome: 'conflict' } : undefined);
+  expect(await ask(world)).toMatchObject({ outcome: 'deregistered', ...result });
+  expect(writes).toBe(4);
 });

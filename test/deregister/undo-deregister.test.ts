@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { undoDeregister } from '../../lib/deregister/deregister.ts';
 import { anEndpoints } from '../support/an-endpoints.ts';
 import { A, B, type EndpointsWorld, READY, SILENT, settled, worldOf } from '../support/endpoints-world.ts';
@@ -15,66 +15,64 @@ function undo({ spec, table, nowMs }: EndpointsWorld, address: string = B, ahead
   return undoDeregister({ spec, table, address, nowMs: () => nowMs + aheadMs });
 }
 
-describe('undoing a deregistration', () => {
-  test('the undo of a deregistration lets the next tick publish the address again', async () => {
-    const world = await withdrawn();
-    expect(await undo(world)).toEqual({ outcome: 'undone', address: B, wasUntilMs: world.nowMs + HOUR_MS });
-    expect(world.published()).toEqual([A]);
-    await world.tick();
-    expect(world.published()).toEqual([A, B]);
-    expect(await world.lease(B)).not.toHaveProperty('withdrawnUntilMs');
-  });
+test('the undo of a deregistration lets the next tick publish the address again', async () => {
+  const world = await withdrawn();
+  expect(await undo(world)).toEqual({ outcome: 'undone', address: B, wasUntilMs: world.nowMs + HOUR_MS });
+  expect(world.published()).toEqual([A]);
+  await world.tick();
+  expect(world.published()).toEqual([A, B]);
+  expect(await world.lease(B)).not.toHaveProperty('withdrawnUntilMs');
+});
 
-  test('the undo of a deregistration changes nothing when it is repeated', async () => {
-    const world = await withdrawn();
-    await undo(world);
-    const before = await world.lease(B);
-    expect(await undo(world)).toEqual({ outcome: 'notWithdrawn', address: B });
-    expect(await world.lease(B)).toEqual(before);
-  });
+test('the undo of a deregistration changes nothing when it is repeated', async () => {
+  const world = await withdrawn();
+  await undo(world);
+  const before = await world.lease(B);
+  expect(await undo(world)).toEqual({ outcome: 'notWithdrawn', address: B });
+  expect(await world.lease(B)).toEqual(before);
+});
 
-  test('after the undo, a server whose agent refreshes the lease is published until the lease expires and the server misses two probes', async () => {
-    const world = await withdrawn();
-    await world.setLease({ address: B, source: 'agent' });
-    await undo(world);
-    await world.tick(5_000);
-    expect(world.published()).toEqual([A, B]);
-    await world.answer(SILENT, B).tick(20_000);
-    expect(world.published()).toEqual([A, B]);
-    await world.tick();
-    expect(world.published()).toEqual([A]);
-  });
+test('after the undo, a server whose agent refreshes the lease is published until the lease expires and the server misses two probes', async () => {
+  const world = await withdrawn();
+  await world.setLease({ address: B, source: 'agent' });
+  await undo(world);
+  await world.tick(5_000);
+  expect(world.published()).toEqual([A, B]);
+  await world.answer(SILENT, B).tick(20_000);
+  expect(world.published()).toEqual([A, B]);
+  await world.tick();
+  expect(world.published()).toEqual([A]);
+});
 
-  test('an undo is in effect at once for another caller whose clock is a second behind, so that this caller cannot remove the last live address', async () => {
-    const world = await withdrawn();
-    await world.setLease({ address: B, source: 'agent' });
-    await undo(world, B, 1_000);
-    await world.deregister({ address: A, lastOne: true });
-    expect(await world.deregister({ address: B })).toMatchObject({ outcome: 'refused', reason: 'lastLiveAddress' });
-  });
+test('an undo is in effect at once for another caller whose clock is a second behind, so that this caller cannot remove the last live address', async () => {
+  const world = await withdrawn();
+  await world.setLease({ address: B, source: 'agent' });
+  await undo(world, B, 1_000);
+  await world.deregister({ address: A, lastOne: true });
+  expect(await world.deregister({ address: B })).toMatchObject({ outcome: 'refused', reason: 'lastLiveAddress' });
+});
 
-  test.each([
-    { name: 'a text that is no address', address: 'server-1', result: { outcome: 'notAnAddress' } },
-    { name: 'an unknown address', address: '192.0.2.1', result: { outcome: 'notRegistered' } },
-  ])('the undo of a deregistration reports $name', async ({ address, result }) => {
-    expect(await undo(await withdrawn(), address)).toEqual(result);
-  });
+test.each([
+  { name: 'a text that is no address', address: 'server-1', result: { outcome: 'notAnAddress' } },
+  { name: 'an unknown address', address: '192.0.2.1', result: { outcome: 'notRegistered' } },
+])('the undo of a deregistration reports $name', async ({ address, result }) => {
+  expect(await undo(await withdrawn(), address)).toEqual(result);
+});
 
-  test('a published server that answers a probe stays published although another pass counts a miss of that server at the same time', async () => {
-    const world = await withdrawn();
-    await undo(world);
-    world.cluster.place(anEndpoints([A, B]));
-    world.whileProbing = () => world.setLease({ address: B, misses: 1, missedAtMs: world.nowMs });
-    await world.tick();
-    expect(world.published()).toEqual([A, B]);
-  });
+test('a published server that answers a probe stays published although another pass counts a miss of that server at the same time', async () => {
+  const world = await withdrawn();
+  await undo(world);
+  world.cluster.place(anEndpoints([A, B]));
+  world.whileProbing = () => world.setLease({ address: B, misses: 1, missedAtMs: world.nowMs });
+  await world.tick();
+  expect(world.published()).toEqual([A, B]);
+});
 
-  test('the undo of a deregistration ends the withdrawal although a running pass had read the lease before the undo', async () => {
-    const world = await withdrawn();
-    world.whileProbing = () => undo(world);
-    await world.answer(SILENT, B).tick();
-    expect(await world.lease(B)).toMatchObject({ withdrawnUntilMs: world.nowMs, seenDown: false });
-    await world.answer(READY, B).tick();
-    expect(world.published()).toEqual([A, B]);
-  });
+test('the undo of a deregistration ends the withdrawal although a running pass had read the lease before the undo', async () => {
+  const world = await withdrawn();
+  world.whileProbing = () => undo(world);
+  await world.answer(SILENT, B).tick();
+  expect(await world.lease(B)).toMatchObject({ withdrawnUntilMs: world.nowMs, seenDown: false });
+  await world.answer(READY, B).tick();
+  expect(world.published()).toEqual([A, B]);
 });

@@ -78,33 +78,31 @@ test.each(['EndpointSlice', 'ServiceCIDR'] as const)('a list of kind %s above it
   await expect(portAnswering(reply(200, list(most + 1))).port.list(kind, 'default')).rejects.toMatchObject(error);
 });
 
-describe('a list that is parsed while it arrives', () => {
-  /** Returns a list in protobuf that contains one object many times. */
-  const listing = (apiVersion: string, kind: string, item: Buffer, items: number) => {
-    const meta = message([1, message([2, '9'])]);
-    const body = envelope(apiVersion, `${kind}List`, Buffer.concat([meta, Buffer.alloc(items * item.length, item)]));
-    return portAnswering({ status: 200, headers: { 'content-type': PROTOBUF }, body: [body] }).port;
-  };
-  const services = (ports: number, items: number) => {
-    const spec = message(...Array.from({ length: ports }, () => [1, message([5, 1])] as const));
-    const service = message([2, message([1, message([1, 's'], [3, 'default'])], [2, spec])]);
-    return listAllServices(listing('v1', 'Service', service, items));
-  };
-  const ipAddresses = async (items: number) => {
-    const address = message([2, message([1, message([1, '10.0.0.1'])])]);
-    const port = listing('networking.k8s.io/v1', 'IPAddress', address, items);
-    return (await Array.fromAsync(port.ipAddresses())).flat();
-  };
-  const most = BOUNDS['each list'];
+/** Returns a list in protobuf that contains one object many times. */
+const listing = (apiVersion: string, kind: string, item: Buffer, items: number) => {
+  const meta = message([1, message([2, '9'])]);
+  const body = envelope(apiVersion, `${kind}List`, Buffer.concat([meta, Buffer.alloc(items * item.length, item)]));
+  return portAnswering({ status: 200, headers: { 'content-type': PROTOBUF }, body: [body] }).port;
+};
+const services = (ports: number, items: number) => {
+  const spec = message(...Array.from({ length: ports }, () => [1, message([5, 1])] as const));
+  const service = message([2, message([1, message([1, 's'], [3, 'default'])], [2, spec])]);
+  return listAllServices(listing('v1', 'Service', service, items));
+};
+const ipAddresses = async (items: number) => {
+  const address = message([2, message([1, message([1, '10.0.0.1'])])]);
+  const port = listing('networking.k8s.io/v1', 'IPAddress', address, items);
+  return (await Array.fromAsync(port.ipAddresses())).flat();
+};
+const most = BOUNDS['each list'];
 
-  test.each([
-    ['Services', (more: number) => services(0, most.Service + more), most.Service],
-    ['node ports of Services', (more: number) => services(25, most[ENTRIES] / 25 + more), most[ENTRIES]],
-    ['IPAddresses', (more: number) => ipAddresses(most.IPAddress + more), most.IPAddress],
-  ])('a streamed list with one more than the allowed number of %s is refused', async (_, listed, limit) => {
-    await expect(listed(0)).resolves.not.toHaveLength(0);
-    await expect(listed(1)).rejects.toMatchObject(tooLarge(`more than ${limit} `));
-  });
+test.each([
+  ['Services', (more: number) => services(0, most.Service + more), most.Service],
+  ['node ports of Services', (more: number) => services(25, most[ENTRIES] / 25 + more), most[ENTRIES]],
+  ['IPAddresses', (more: number) => ipAddresses(most.IPAddress + more), most.IPAddress],
+])('a streamed list with one more than the allowed number of %s is refused', async (_, listed, limit) => {
+  await expect(listed(0)).resolves.not.toHaveLength(0);
+  await expect(listed(1)).rejects.toMatchObject(tooLarge(`more than ${limit} `));
 });
 
 test('Endpoints that would have too many addresses after repacking are refused, although each of their lists is short', async () => {

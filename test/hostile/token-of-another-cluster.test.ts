@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { probeAddresses, resolveAddresses } from '../../lib/api-servers/probe-addresses.ts';
 import { webIdentityAccess } from '../../lib/kubernetes/credentials.ts';
 import { makeAuthority } from '../../local/stand-in/identity.ts';
@@ -29,22 +29,20 @@ async function authorizationSeen(
   return attacker.requests.map(({ headers }) => headers['authorization']);
 }
 
-describe('a spec that contains the API server of another cluster, B, and a CA and addresses of an attacker', () => {
-  const ofB = () => 'https://b.example:6443';
+const ofB = () => 'https://b.example:6443';
 
-  test.each([
-    ['an address of the attacker', ofB, undefined],
-    ['an address of the attacker and the server name of B', ofB, () => ({ serverName: 'b.example' })],
-    ['a probe.url of the attacker', ofB, (origin: string) => ({ url: `${origin}/readyz` })],
-    ['an address of the attacker on the host of B, with another port', () => 'https://127.0.0.1:6443', undefined],
-  ])(
-    'the servers of a spec do not get the token for the API server of cluster B if the spec has %s',
-    async (_, serverOf, probeOf) => {
-      expect(await authorizationSeen(serverOf, probeOf)).toEqual([undefined]);
-    },
-  );
+test.each([
+  ['an address of the attacker', ofB, undefined],
+  ['an address of the attacker and the server name of B', ofB, () => ({ serverName: 'b.example' })],
+  ['a probe.url of the attacker', ofB, (origin: string) => ({ url: `${origin}/readyz` })],
+  ['an address of the attacker on the host of B, with another port', () => 'https://127.0.0.1:6443', undefined],
+])(
+  'the servers of a spec do not get the token for the API server of cluster B if the spec has %s',
+  async (_, serverOf, probeOf) => {
+    expect(await authorizationSeen(serverOf, probeOf)).toEqual([undefined]);
+  },
+);
 
-  test('the server in webIdentity.server gets the token for that server', async () => {
-    expect(await authorizationSeen((origin) => origin)).toEqual([`Bearer ${TOKEN}`]);
-  });
+test('the server in webIdentity.server gets the token for that server', async () => {
+  expect(await authorizationSeen((origin) => origin)).toEqual([`Bearer ${TOKEN}`]);
 });

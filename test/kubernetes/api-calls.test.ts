@@ -84,65 +84,61 @@ describe.each<[string, HttpReply | Error]>([
   });
 });
 
-describe('a reply with an object or list that was not requested', () => {
-  const get = (port: ClusterPort) => port.get(ref);
-  const list = (port: ClusterPort) => port.list('Service', 'default');
-  const named = (change: object) => reply(200, { ...service, metadata: { ...service.metadata, ...change } });
-  test.each<[string, (port: ClusterPort) => Promise<unknown>, HttpReply]>([
-    ['an object of another kind', get, reply(200, { ...service, kind: 'Pod' })],
-    ['an object of another version', get, reply(200, { ...service, apiVersion: 'v2' })],
-    ['an object with another name', get, named({ name: 'x' })],
-    ['an object in another namespace', get, named({ namespace: 'x' })],
-    ['a list instead of an object', get, listOf('ServiceList')],
-    ['an object instead of a list', list, reply(200, service)],
-    ['a list of another kind', list, listOf('PodList')],
-    ['a list without items', list, listOf('ServiceList', { items: undefined })],
-    ['a list with a null item', list, listOf('ServiceList', { items: [null] })],
-    ['a list of another kind instead of a list of Services', listAllServices, listOf('PodList')],
-    ['a list of Services without a resourceVersion', listAllServices, listOf('ServiceList', { metadata: {} })],
-  ])('a reply with %s is refused', async (_, call, answer) => {
-    await expect(call(portAnswering(answer).port)).rejects.toMatchObject({ code: 'MalformedReply' });
-  });
-
-  const lists = [
-    ['list', list],
-    ['services', listAllServices],
-  ] as const;
-  test.each(lists)('the call %s refuses a reply with only a part of the list as malformed', async (_name, call) => {
-    const metadata = { resourceVersion: '9', continue: 'to/ken' };
-    const { port, requests } = portAnswering(listOf('ServiceList', { metadata }));
-    const message = expect.stringContaining('a part of the list where all of it was requested');
-    await expect(call(port)).rejects.toMatchObject({ code: 'MalformedReply', message });
-    expect(requests.map(({ path }) => path)).toEqual([expect.not.stringMatching(/limit|continue/)]);
-  });
+const get = (port: ClusterPort) => port.get(ref);
+const list = (port: ClusterPort) => port.list('Service', 'default');
+const named = (change: object) => reply(200, { ...service, metadata: { ...service.metadata, ...change } });
+test.each<[string, (port: ClusterPort) => Promise<unknown>, HttpReply]>([
+  ['an object of another kind', get, reply(200, { ...service, kind: 'Pod' })],
+  ['an object of another version', get, reply(200, { ...service, apiVersion: 'v2' })],
+  ['an object with another name', get, named({ name: 'x' })],
+  ['an object in another namespace', get, named({ namespace: 'x' })],
+  ['a list instead of an object', get, listOf('ServiceList')],
+  ['an object instead of a list', list, reply(200, service)],
+  ['a list of another kind', list, listOf('PodList')],
+  ['a list without items', list, listOf('ServiceList', { items: undefined })],
+  ['a list with a null item', list, listOf('ServiceList', { items: [null] })],
+  ['a list of another kind instead of a list of Services', listAllServices, listOf('PodList')],
+  ['a list of Services without a resourceVersion', listAllServices, listOf('ServiceList', { metadata: {} })],
+])('a reply with %s is refused', async (_, call, answer) => {
+  await expect(call(portAnswering(answer).port)).rejects.toMatchObject({ code: 'MalformedReply' });
 });
 
-describe('429', () => {
-  const throttled = failed(429, 'TooManyRequests', 'please slow down', { retryAfterSeconds: 3 });
-  const waiting = (seconds: string) => raw(429, 'slow', { 'retry-after': seconds });
+const lists = [
+  ['list', list],
+  ['services', listAllServices],
+] as const;
+test.each(lists)('the call %s refuses a reply with only a part of the list as malformed', async (_name, call) => {
+  const metadata = { resourceVersion: '9', continue: 'to/ken' };
+  const { port, requests } = portAnswering(listOf('ServiceList', { metadata }));
+  const message = expect.stringContaining('a part of the list where all of it was requested');
+  await expect(call(port)).rejects.toMatchObject({ code: 'MalformedReply', message });
+  expect(requests.map(({ path }) => path)).toEqual([expect.not.stringMatching(/limit|continue/)]);
+});
 
-  test.each(calls.filter(([name]) => name === 'get' || name === 'services'))(
-    'the call %s waits as long as a reply 429 requests, and repeats the request',
-    async (name, call) => {
-      const last = name === 'get' ? reply(200, service) : listOf('ServiceList');
-      const { port, waits } = portAnswering(waiting('2'), throttled, last);
-      await expect(call(port)).resolves.toBeDefined();
-      expect(waits).toEqual([2_000, 3_000]);
-    },
-  );
+const throttled = failed(429, 'TooManyRequests', 'please slow down', { retryAfterSeconds: 3 });
+const waiting = (seconds: string) => raw(429, 'slow', { 'retry-after': seconds });
 
-  test('a write is repeated after a reply 429, because the server did not execute the write', async () => {
-    const { port, requests } = portAnswering(throttled, reply(201, service));
-    await expect(port.create(service)).resolves.toMatchObject({ outcome: 'created' });
-    expect(requests.map((request) => request.method)).toEqual(['POST', 'POST']);
-  });
+test.each(calls.filter(([name]) => name === 'get' || name === 'services'))(
+  'the call %s waits as long as a reply 429 requests, and repeats the request',
+  async (name, call) => {
+    const last = name === 'get' ? reply(200, service) : listOf('ServiceList');
+    const { port, waits } = portAnswering(waiting('2'), throttled, last);
+    await expect(call(port)).resolves.toBeDefined();
+    expect(waits).toEqual([2_000, 3_000]);
+  },
+);
 
-  test('a call fails at once if the server requests a wait that would end after the deadline of the pass', async () => {
-    const { port, waits } = portAnswering(waiting('120'));
-    const message = expect.stringMatching(/priority level|longer intervals/);
-    await expect(port.get(ref)).rejects.toMatchObject({ code: 'Throttled', message });
-    expect(waits).toEqual([]);
-  });
+test('a write is repeated after a reply 429, because the server did not execute the write', async () => {
+  const { port, requests } = portAnswering(throttled, reply(201, service));
+  await expect(port.create(service)).resolves.toMatchObject({ outcome: 'created' });
+  expect(requests.map((request) => request.method)).toEqual(['POST', 'POST']);
+});
+
+test('a call fails at once if the server requests a wait that would end after the deadline of the pass', async () => {
+  const { port, waits } = portAnswering(waiting('120'));
+  const message = expect.stringMatching(/priority level|longer intervals/);
+  await expect(port.get(ref)).rejects.toMatchObject({ code: 'Throttled', message });
+  expect(waits).toEqual([]);
 });
 
 test('a call sends no request after the deadline of the pass', async () => {
@@ -221,35 +217,33 @@ test('a call does not retry a connection that timed out, because more attempts w
   expect(requests).toHaveLength(1);
 });
 
-describe('TLS', () => {
-  const authority = makeAuthority('the cluster');
+const authority = makeAuthority('the cluster');
 
-  /** Returns a Kubernetes client for a server that has this certificate and answers with the Service. */
-  async function portTo(tls: CertifiedKey, cluster: object = {}) {
-    const server = await startFaultServer(() => ({ body: service }), tls);
-    afterThisTest(server.stop);
-    const access = await accessTo(server.url, { ca: authority.ca, cluster, user: { token: 'secret' } });
-    const waits: number[] = [];
-    const port = portOver(transportWith(access), { sleep: async (ms) => void waits.push(ms) });
-    return { server, port, waits };
-  }
+/** Returns a Kubernetes client for a server that has this certificate and answers with the Service. */
+async function portTo(tls: CertifiedKey, cluster: object = {}) {
+  const server = await startFaultServer(() => ({ body: service }), tls);
+  afterThisTest(server.stop);
+  const access = await accessTo(server.url, { ca: authority.ca, cluster, user: { token: 'secret' } });
+  const waits: number[] = [];
+  const port = portOver(transportWith(access), { sleep: async (ms) => void waits.push(ms) });
+  return { server, port, waits };
+}
 
-  test("a server with a certificate of the kubeconfig's CA gets the request and the credential", async () => {
-    const { port, server } = await portTo(authority.issue(['127.0.0.1']));
-    await expect(port.get(ref)).resolves.toEqual(service);
-    expect(server.requests[0]?.headers).toMatchObject({ authorization: 'Bearer secret', 'user-agent': 'test' });
-  });
+test("a server with a certificate of the kubeconfig's CA gets the request and the credential", async () => {
+  const { port, server } = await portTo(authority.issue(['127.0.0.1']));
+  await expect(port.get(ref)).resolves.toEqual(service);
+  expect(server.requests[0]?.headers).toMatchObject({ authorization: 'Bearer secret', 'user-agent': 'test' });
+});
 
-  test.each([
-    ['of another CA', makeAuthority('somebody else').issue(['127.0.0.1'])],
-    ['for another server name', authority.issue(['10.0.0.99'])],
-    ['that expired', authority.issue(['127.0.0.1'], 2021)],
-  ])('the client sends nothing to a server with a certificate %s, and does not retry', async (_, certified) => {
-    const { port, server, waits } = await portTo(certified);
-    const message = expect.stringMatching(/certificate-authority-data.*tls-server-name/);
-    await expect(port.get(ref)).rejects.toMatchObject({ code: 'TlsFailure', server: SERVER, message });
-    expect([server.requests, waits]).toEqual([[], []]);
-  });
+test.each([
+  ['of another CA', makeAuthority('somebody else').issue(['127.0.0.1'])],
+  ['for another server name', authority.issue(['10.0.0.99'])],
+  ['that expired', authority.issue(['127.0.0.1'], 2021)],
+])('the client sends nothing to a server with a certificate %s, and does not retry', async (_, certified) => {
+  const { port, server, waits } = await portTo(certified);
+  const message = expect.stringMatching(/certificate-authority-data.*tls-server-name/);
+  await expect(port.get(ref)).rejects.toMatchObject({ code: 'TlsFailure', server: SERVER, message });
+  expect([server.requests, waits]).toEqual([[], []]);
 });
 
 const notFound: readonly (readonly [string, HttpReply])[] = [

@@ -85,142 +85,140 @@ test('a probe opens a connection of its own and closes it', async () => {
   expect(server.requests.map(({ headers }) => headers['connection'])).toEqual(['close', 'close']);
 });
 
-describe('a kept connection', () => {
-  const OK = ok();
+const OK = ok();
 
-  /** Returns a prober that keeps connections, and its clock. */
-  async function keepingServerAnd(react: (request: number) => Reaction = () => OK, set: Set = {}) {
-    const clock = { nowMs: 0 };
-    let requests = 0;
-    const kept = new KeptConnections(() => clock.nowMs);
-    afterThisTest(() => kept.close());
-    const next = () => {
-      requests += 1;
-      return react(requests);
-    };
-    const world = await serverAnd(next, { kept, ...set });
-    return { ...world, clock, target: { ...world.target, isOneServer: true as const } };
+/** Returns a prober that keeps connections, and its clock. */
+async function keepingServerAnd(react: (request: number) => Reaction = () => OK, set: Set = {}) {
+  const clock = { nowMs: 0 };
+  let requests = 0;
+  const kept = new KeptConnections(() => clock.nowMs);
+  afterThisTest(() => kept.close());
+  const next = () => {
+    requests += 1;
+    return react(requests);
+  };
+  const world = await serverAnd(next, { kept, ...set });
+  return { ...world, clock, target: { ...world.target, isOneServer: true as const } };
+}
+
+test('a connection is kept for the probes of two more ticks, so that every third tick opens a new connection', async () => {
+  const { probe, target, server, clock } = await keepingServerAnd();
+  const made: number[] = [];
+  for (let tick = 0; tick < 7; tick += 1) {
+    clock.nowMs = tick * 10_000;
+    await expect(probe(target)).resolves.toEqual({ kind: 'status', status: 200, body: 'ok' });
+    made.push(server.connections());
   }
+  expect(made).toEqual([1, 1, 1, 2, 2, 2, 3]);
+});
 
-  test('a connection is kept for the probes of two more ticks, so that every third tick opens a new connection', async () => {
-    const { probe, target, server, clock } = await keepingServerAnd();
-    const made: number[] = [];
-    for (let tick = 0; tick < 7; tick += 1) {
-      clock.nowMs = tick * 10_000;
-      await expect(probe(target)).resolves.toEqual({ kind: 'status', status: 200, body: 'ok' });
-      made.push(server.connections());
-    }
-    expect(made).toEqual([1, 1, 1, 2, 2, 2, 3]);
-  });
+test.each([
+  ['is dropped', { reset: true }, OK, { status: 200 }],
+  ['answers 500', { status: 500, body: 'no' }, OK, { status: 200 }],
+  ['answers 401', { status: 401, body: 'no' }, OK, { status: 200 }],
+  ['is dropped', { reset: true }, { status: 500, body: 'no' }, { status: 500, body: 'no' }],
+  ['answers 500', { status: 500, body: 'no' }, { reset: true }, { kind: 'silence' }],
+] as const)('if a kept connection %s, a new connection has the result', async (_, onKept, onNew, reply) => {
+  const { probe, target, server } = await keepingServerAnd((request) => [OK, onKept, onNew][request - 1] ?? OK);
+  await probe(target);
+  await expect(probe(target)).resolves.toMatchObject(reply);
+  expect([server.requests.length, server.connections()]).toEqual([3, 2]);
+});
 
-  test.each([
-    ['is dropped', { reset: true }, OK, { status: 200 }],
-    ['answers 500', { status: 500, body: 'no' }, OK, { status: 200 }],
-    ['answers 401', { status: 401, body: 'no' }, OK, { status: 200 }],
-    ['is dropped', { reset: true }, { status: 500, body: 'no' }, { status: 500, body: 'no' }],
-    ['answers 500', { status: 500, body: 'no' }, { reset: true }, { kind: 'silence' }],
-  ] as const)('if a kept connection %s, a new connection has the result', async (_, onKept, onNew, reply) => {
-    const { probe, target, server } = await keepingServerAnd((request) => [OK, onKept, onNew][request - 1] ?? OK);
-    await probe(target);
-    await expect(probe(target)).resolves.toMatchObject(reply);
-    expect([server.requests.length, server.connections()]).toEqual([3, 2]);
-  });
-
-  test.each([
-    { name: 'the result is the answer on the new connection', isDown: false, reply: { status: 200 } },
-    { name: 'the result is silence if the server refuses it', isDown: true, reply: { kind: 'silence' } },
-  ])('if a kept connection is silent for a second, a new one is opened: $name', async ({ isDown, reply }) => {
-    const { end, expire } = aTime();
-    const limits: number[] = [];
-    const world = await keepingServerAnd(
-      (request) => {
-        if (request !== 2) return OK;
-        if (isDown) world.server.refuse();
-        end();
-        return { hang: true };
+test.each([
+  { name: 'the result is the answer on the new connection', isDown: false, reply: { status: 200 } },
+  { name: 'the result is silence if the server refuses it', isDown: true, reply: { kind: 'silence' } },
+])('if a kept connection is silent for a second, a new one is opened: $name', async ({ isDown, reply }) => {
+  const { end, expire } = aTime();
+  const limits: number[] = [];
+  const world = await keepingServerAnd(
+    (request) => {
+      if (request !== 2) return OK;
+      if (isDown) world.server.refuse();
+      end();
+      return { hang: true };
+    },
+    {
+      expire: (ms) => {
+        limits.push(ms);
+        return ms === 1_000 ? expire() : noTimeout();
       },
-      {
-        expire: (ms) => {
-          limits.push(ms);
-          return ms === 1_000 ? expire() : noTimeout();
-        },
-      },
-    );
-    await world.probe(world.target);
-    await expect(world.probe(world.target)).resolves.toMatchObject(reply);
-    expect(limits).toEqual([3_000, 3_000, 1_000]);
-  });
-
-  const refuse = (server: FaultServer) => server.refuse();
-  const recertify = (server: FaultServer) => server.setCertificate(authority.issue(['10.0.0.99']));
-  test.each([
-    { name: 'a server that accepts no new connection', change: refuse, kind: 'silence' },
-    { name: 'a replaced certificate', change: recertify, kind: 'tlsFailure' },
-  ])(
-    'because a connection is kept for less than 25 seconds, probes detect $name after that time at the latest',
-    async ({ change, kind }) => {
-      const { probe, target, server, clock } = await keepingServerAnd();
-      await probe(target);
-      change(server);
-      clock.nowMs = 24_999;
-      await expect(probe(target)).resolves.toMatchObject({ status: 200 });
-      clock.nowMs = 25_000;
-      await expect(probe(target)).resolves.toMatchObject({ kind });
     },
   );
+  await world.probe(world.target);
+  await expect(world.probe(world.target)).resolves.toMatchObject(reply);
+  expect(limits).toEqual([3_000, 3_000, 1_000]);
+});
 
-  test('a kept connection is not reused after the clock was set back', async () => {
+const refuse = (server: FaultServer) => server.refuse();
+const recertify = (server: FaultServer) => server.setCertificate(authority.issue(['10.0.0.99']));
+test.each([
+  { name: 'a server that accepts no new connection', change: refuse, kind: 'silence' },
+  { name: 'a replaced certificate', change: recertify, kind: 'tlsFailure' },
+])(
+  'because a connection is kept for less than 25 seconds, probes detect $name after that time at the latest',
+  async ({ change, kind }) => {
     const { probe, target, server, clock } = await keepingServerAnd();
     await probe(target);
-    clock.nowMs = -1;
-    await probe(target);
-    expect(server.connections()).toBe(2);
-  });
-
-  test.each([
-    { name: 'a shared address', change: { isOneServer: undefined } },
-    { name: 'an address with the credential', change: { authenticate: true } },
-    { name: 'a server that refuses the probe', react: () => ({ status: 401 }) },
-    { name: 'a server that answers after a second', tookMs: 1_000 },
-  ])('no connection is kept after a probe of $name', async ({ change, react = () => OK, tookMs = 0 }) => {
-    const { probe, target, server, clock } = await keepingServerAnd(() => {
-      clock.nowMs += tookMs;
-      return react();
-    });
-    const changed = { ...target, ...change } as ProbeTarget;
-    await probe(changed);
-    await probe(changed);
-    expect(server.connections()).toBe(2);
-  });
-
-  test('a probe of a cluster with another CA or server name does not use a kept connection', async () => {
-    const kept = new KeptConnections(() => 0);
-    afterThisTest(() => kept.close());
-    const { probe, target, server } = await keepingServerAnd(() => OK, { kept });
+    change(server);
+    clock.nowMs = 24_999;
     await expect(probe(target)).resolves.toMatchObject({ status: 200 });
-    const other = await keepingServerAnd(() => OK, { kept, cluster: caOf(makeAuthority('another cluster')) });
-    await expect(other.probe(target)).resolves.toMatchObject({ kind: 'tlsFailure' });
-    await expect(probe({ ...target, serverName: 'other' })).resolves.toMatchObject({ kind: 'tlsFailure' });
-    await expect(probe(target)).resolves.toMatchObject({ status: 200 });
-    expect(server.requests).toHaveLength(2);
-  });
+    clock.nowMs = 25_000;
+    await expect(probe(target)).resolves.toMatchObject({ kind });
+  },
+);
 
-  test('a process keeps at most 128 connections, and does not close one of them to keep a connection to another server', async () => {
-    const plain = await startFaultServer(() => OK);
-    afterThisTest(plain.stop);
-    const kept = new KeptConnections(() => 0);
-    afterThisTest(() => kept.close());
-    const get = async (client: HttpClient) => {
-      const reply = await client.request({ method: 'GET', path: '/', headers: {} }, new AbortController().signal);
-      for await (const piece of reply.body) expect(piece.length).toBeGreaterThan(0);
-      return reply;
-    };
-    const tls = { rejectUnauthorized: true };
-    const keys = Array.from({ length: 129 }, (_, index) => String(index));
-    for (const key of keys) await kept.askNew(key, new HttpClient(plain.url, { tls, connections: 1 }), get);
-    const answers = await Promise.all(keys.map((key) => kept.askKept(key, get)));
-    expect(answers.map((answer) => answer?.status)).toEqual([...keys.slice(1).map(() => 200), undefined]);
+test('a kept connection is not reused after the clock was set back', async () => {
+  const { probe, target, server, clock } = await keepingServerAnd();
+  await probe(target);
+  clock.nowMs = -1;
+  await probe(target);
+  expect(server.connections()).toBe(2);
+});
+
+test.each([
+  { name: 'a shared address', change: { isOneServer: undefined } },
+  { name: 'an address with the credential', change: { authenticate: true } },
+  { name: 'a server that refuses the probe', react: () => ({ status: 401 }) },
+  { name: 'a server that answers after a second', tookMs: 1_000 },
+])('no connection is kept after a probe of $name', async ({ change, react = () => OK, tookMs = 0 }) => {
+  const { probe, target, server, clock } = await keepingServerAnd(() => {
+    clock.nowMs += tookMs;
+    return react();
   });
+  const changed = { ...target, ...change } as ProbeTarget;
+  await probe(changed);
+  await probe(changed);
+  expect(server.connections()).toBe(2);
+});
+
+test('a probe of a cluster with another CA or server name does not use a kept connection', async () => {
+  const kept = new KeptConnections(() => 0);
+  afterThisTest(() => kept.close());
+  const { probe, target, server } = await keepingServerAnd(() => OK, { kept });
+  await expect(probe(target)).resolves.toMatchObject({ status: 200 });
+  const other = await keepingServerAnd(() => OK, { kept, cluster: caOf(makeAuthority('another cluster')) });
+  await expect(other.probe(target)).resolves.toMatchObject({ kind: 'tlsFailure' });
+  await expect(probe({ ...target, serverName: 'other' })).resolves.toMatchObject({ kind: 'tlsFailure' });
+  await expect(probe(target)).resolves.toMatchObject({ status: 200 });
+  expect(server.requests).toHaveLength(2);
+});
+
+test('a process keeps at most 128 connections, and does not close one of them to keep a connection to another server', async () => {
+  const plain = await startFaultServer(() => OK);
+  afterThisTest(plain.stop);
+  const kept = new KeptConnections(() => 0);
+  afterThisTest(() => kept.close());
+  const get = async (client: HttpClient) => {
+    const reply = await client.request({ method: 'GET', path: '/', headers: {} }, new AbortController().signal);
+    for await (const piece of reply.body) expect(piece.length).toBeGreaterThan(0);
+    return reply;
+  };
+  const tls = { rejectUnauthorized: true };
+  const keys = Array.from({ length: 129 }, (_, index) => String(index));
+  for (const key of keys) await kept.askNew(key, new HttpClient(plain.url, { tls, connections: 1 }), get);
+  const answers = await Promise.all(keys.map((key) => kept.askKept(key, get)));
+  expect(answers.map((answer) => answer?.status)).toEqual([...keys.slice(1).map(() => 200), undefined]);
 });
 
 test('a probe uses post-quantum key exchange if the server accepts nothing else', async () => {
@@ -295,36 +293,34 @@ test('a probe with an invalid URL has the result silence', async () => {
   await expect(probe({ url: 'not a URL', authenticate: false })).resolves.toMatchObject({ kind: 'silence' });
 });
 
-describe('a probe during which this process was busy', () => {
-  /** Returns a function that measures lag. Only the first probe has lag, because the clock jumps once by 2 s. */
-  function busyOnce() {
-    const times = [0].values();
-    return () => measureLag(() => times.next().value ?? 2_000);
-  }
+/** Returns a function that measures lag. Only the first probe has lag, because the clock jumps once by 2 s. */
+function busyOnce() {
+  const times = [0].values();
+  return () => measureLag(() => times.next().value ?? 2_000);
+}
 
-  test('if this process was busy during a probe, it probes again at once, and the second answer is the result', async () => {
-    const { end, expire } = aTime();
-    let requests = 0;
-    const react = (): Reaction => {
-      requests += 1;
-      if (requests > 1) return { body: 'ok' };
-      end();
-      return { hang: true };
-    };
-    const limits: number[] = [];
-    const expireFirst = (ms: number) => {
-      limits.push(ms);
-      return limits.length === 1 ? expire() : noTimeout();
-    };
-    const { probe, target } = await serverAnd(react, { expire: expireFirst, measureLag: busyOnce() });
-    await expect(probe(target)).resolves.toEqual({ kind: 'status', status: 200, body: 'ok', late: true });
-    expect(limits).toEqual([3_000, 1_000]);
-  });
+test('if this process was busy during a probe, it probes again at once, and the second answer is the result', async () => {
+  const { end, expire } = aTime();
+  let requests = 0;
+  const react = (): Reaction => {
+    requests += 1;
+    if (requests > 1) return { body: 'ok' };
+    end();
+    return { hang: true };
+  };
+  const limits: number[] = [];
+  const expireFirst = (ms: number) => {
+    limits.push(ms);
+    return limits.length === 1 ? expire() : noTimeout();
+  };
+  const { probe, target } = await serverAnd(react, { expire: expireFirst, measureLag: busyOnce() });
+  await expect(probe(target)).resolves.toEqual({ kind: 'status', status: 200, body: 'ok', late: true });
+  expect(limits).toEqual([3_000, 1_000]);
+});
 
-  test('if this process was busy during a probe, it probes again at once, and the result is silence if the second probe times out too', async () => {
-    const { probe, target } = await hangingServerAnd({ measureLag: busyOnce() });
-    await expect(probe(target)).resolves.toEqual({ kind: 'silence', message: 'no answer within 1000 ms', late: true });
-  });
+test('if this process was busy during a probe, it probes again at once, and the result is silence if the second probe times out too', async () => {
+  const { probe, target } = await hangingServerAnd({ measureLag: busyOnce() });
+  await expect(probe(target)).resolves.toEqual({ kind: 'silence', message: 'no answer within 1000 ms', late: true });
 });
 
 test('a probe that timed out while our own event loop was late has the result unknown', async () => {

@@ -139,40 +139,38 @@ describe('a kubeconfig file', () => {
   });
 });
 
-describe('the error for a refused kubeconfig contains a resolution, but no contents of the kubeconfig', () => {
-  const withUser = (fields: object) => kubeconfig({}, fields);
-  const withCluster = (fields: object) => kubeconfig(fields, withToken);
-  const withTop = (fields: object) => kubeconfig({}, withToken, fields);
-  const key = { 'client-certificate-data': base64(cert), 'client-key-data': base64(SECRET) };
-  const longToken = SECRET.padEnd(LONGEST_TOKEN + 1, 'x');
-  test.each<[string, string, RegExp]>([
-    ['is empty', '', /not a kubeconfig.*kind Config/],
-    ['is a list', '- token: fhqwhgads-not-to-be-shown', /not a kubeconfig/],
-    ['is not YAML', `users:\n- user: {token: "${SECRET}\n`, /not YAML \(line \d+.*kubectl config view --raw/],
-    ['has a cluster without a server', withCluster({ server: '' }), /server of cluster "one" is missing/],
-    ['has a field of the wrong type', withCluster({ server: 5 }), /server of cluster "one" has the wrong type/],
-    ['has no such context', withTop({ 'current-context': 'nowhere' }), /has no context "nowhere".*: here, there/],
-    ['has no current context', withTop({ 'current-context': '' }), /names no context to use.*contexts: here, there/],
-    ['lacks the user', withTop({ 'current-context': 'torn' }), /has no user "unlisted".*its users: admin/],
-    ['has no clusters', withTop({ clusters: [] }), /has no cluster "one".*it has none/],
-    ['has a server that is no URL', withCluster({ server: '10.0.0.1:6443' }), /not the URL.*https:\/\/10/],
-    ['has a password in its URL', withCluster({ server: `https://me:${SECRET}@10.0.0.1` }), /not the URL/],
-    ['would send a token without TLS', withCluster({ server: 'http://10.0.0.1' }), /over http:\/\/.*Use https/],
-    ['names a proxy', withCluster({ 'proxy-url': 'http://10.0.0.9' }), /has proxy-url, and a proxy is not supported/],
-    ['impersonates a user', withUser({ ...withToken, as: 'admin' }), /has as, and impersonation is not supported/],
-    ['impersonates groups', withUser({ ...withToken, 'as-groups': ['a'] }), /as-groups, and impersonation is not/],
-    ['has a password', withUser({ username: 'admin', password: SECRET }), /user name and a password/],
-    ['has an auth provider', withUser({ 'auth-provider': { name: 'oidc' } }), /auth-provider, and a plugin runs only/],
-    ['has a CA and verifies nothing', withCluster({ ...withCa, 'insecure-skip-tls-verify': true }), /Remove insecure/],
-    ['names a CA file', withCluster({ 'certificate-authority': '/etc/ca' }), /Embed it.*--flatten/],
-    ['names a token file', withUser({ tokenFile: '/etc/token' }), /tokenFile, and a stored kubeconfig has no files/],
-    ['has a CA that is no PEM', withCluster({ 'certificate-authority-data': base64(SECRET) }), /does not parse.*PEM/],
-    ['has a key that is no PEM', withUser(key), /does not parse/],
-    ['has a token of two lines', withUser({ token: `${SECRET}\nX-Remote-User: admin` }), /user "admin".*line break/],
-    ['has a token with a space', withUser({ token: `${SECRET} x` }), /user "admin".*line break/],
-    ['has a token of more than 4 KB', withUser({ token: longToken }), /user "admin" has more than 4096 characters/],
-  ])('a kubeconfig is refused if it %s', (_, text, message) => expectRefused(text, message));
-});
+const withUser = (fields: object) => kubeconfig({}, fields);
+const withCluster = (fields: object) => kubeconfig(fields, withToken);
+const withTop = (fields: object) => kubeconfig({}, withToken, fields);
+const key = { 'client-certificate-data': base64(cert), 'client-key-data': base64(SECRET) };
+const longToken = SECRET.padEnd(LONGEST_TOKEN + 1, 'x');
+test.each<[string, string, RegExp]>([
+  ['is empty', '', /not a kubeconfig.*kind Config/],
+  ['is a list', '- token: fhqwhgads-not-to-be-shown', /not a kubeconfig/],
+  ['is not YAML', `users:\n- user: {token: "${SECRET}\n`, /not YAML \(line \d+.*kubectl config view --raw/],
+  ['has a cluster without a server', withCluster({ server: '' }), /server of cluster "one" is missing/],
+  ['has a field of the wrong type', withCluster({ server: 5 }), /server of cluster "one" has the wrong type/],
+  ['has no such context', withTop({ 'current-context': 'nowhere' }), /has no context "nowhere".*: here, there/],
+  ['has no current context', withTop({ 'current-context': '' }), /names no context to use.*contexts: here, there/],
+  ['lacks the user', withTop({ 'current-context': 'torn' }), /has no user "unlisted".*its users: admin/],
+  ['has no clusters', withTop({ clusters: [] }), /has no cluster "one".*it has none/],
+  ['has a server that is no URL', withCluster({ server: '10.0.0.1:6443' }), /not the URL.*https:\/\/10/],
+  ['has a password in its URL', withCluster({ server: `https://me:${SECRET}@10.0.0.1` }), /not the URL/],
+  ['would send a token without TLS', withCluster({ server: 'http://10.0.0.1' }), /over http:\/\/.*Use https/],
+  ['names a proxy', withCluster({ 'proxy-url': 'http://10.0.0.9' }), /has proxy-url, and a proxy is not supported/],
+  ['impersonates a user', withUser({ ...withToken, as: 'admin' }), /has as, and impersonation is not supported/],
+  ['impersonates groups', withUser({ ...withToken, 'as-groups': ['a'] }), /as-groups, and impersonation is not/],
+  ['has a password', withUser({ username: 'admin', password: SECRET }), /user name and a password/],
+  ['has an auth provider', withUser({ 'auth-provider': { name: 'oidc' } }), /auth-provider, and a plugin runs only/],
+  ['has a CA and verifies nothing', withCluster({ ...withCa, 'insecure-skip-tls-verify': true }), /Remove insecure/],
+  ['names a CA file', withCluster({ 'certificate-authority': '/etc/ca' }), /Embed it.*--flatten/],
+  ['names a token file', withUser({ tokenFile: '/etc/token' }), /tokenFile, and a stored kubeconfig has no files/],
+  ['has a CA that is no PEM', withCluster({ 'certificate-authority-data': base64(SECRET) }), /does not parse.*PEM/],
+  ['has a key that is no PEM', withUser(key), /does not parse/],
+  ['has a token of two lines', withUser({ token: `${SECRET}\nX-Remote-User: admin` }), /user "admin".*line break/],
+  ['has a token with a space', withUser({ token: `${SECRET} x` }), /user "admin".*line break/],
+  ['has a token of more than 4 KB', withUser({ token: longToken }), /user "admin" has more than 4096 characters/],
+])('a kubeconfig is refused if it %s', (_, text, message) => expectRefused(text, message));
 
 describe('a stored kubeconfig cannot execute a command or read a file', () => {
   const folder = temporaryFolder();

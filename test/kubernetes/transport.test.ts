@@ -4,7 +4,7 @@ import { createServer as createTlsServer, get } from 'node:https';
 import { createServer, type LookupFunction, Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { gzipSync } from 'node:zlib';
-import { describe, expect, jest, test } from '@jest/globals';
+import { expect, jest, test } from '@jest/globals';
 import type { ApiServerAccess } from '../../lib/kubernetes/kubeconfig.ts';
 import { describeNetworkError, networkFaultOf } from '../../lib/kubernetes/network-fault.ts';
 import { ApiServerConnections } from '../../lib/kubernetes/transport.ts';
@@ -138,48 +138,46 @@ test('the pieces of a reply that arrives byte by byte are joined', async () => {
   expect(pieces).toBe(1);
 });
 
-describe('a request for a list', () => {
-  const LIST = Buffer.from(randomBytes(400_000).toString('hex'));
+const LIST = Buffer.from(randomBytes(400_000).toString('hex'));
 
-  async function listFrom(body: Uint8Array, changed: Partial<ApiServerAccess> = {}) {
-    const server = await startFaultServer(() => ({ headers: { 'content-encoding': 'gzip' }, body }));
-    const transport = await transportTo(server.url, server.stop, changed);
-    return { server, list: () => transport({ ...GET, streamed: true }, signal), get: () => transport(GET, signal) };
-  }
+async function listFrom(body: Uint8Array, changed: Partial<ApiServerAccess> = {}) {
+  const server = await startFaultServer(() => ({ headers: { 'content-encoding': 'gzip' }, body }));
+  const transport = await transportTo(server.url, server.stop, changed);
+  return { server, list: () => transport({ ...GET, streamed: true }, signal), get: () => transport(GET, signal) };
+}
 
-  test('a request for a list accepts gzip, and other requests do not', async () => {
-    const { server, list, get } = await listFrom(gzipSync(LIST));
-    expect(await textOf((await list()).body)).toBe(LIST.toString());
-    await textOf((await get()).body);
-    expect(server.requests.map(({ headers }) => headers['accept-encoding'])).toEqual(['gzip', undefined]);
+test('a request for a list accepts gzip, and other requests do not', async () => {
+  const { server, list, get } = await listFrom(gzipSync(LIST));
+  expect(await textOf((await list()).body)).toBe(LIST.toString());
+  await textOf((await get()).body);
+  expect(server.requests.map(({ headers }) => headers['accept-encoding'])).toEqual(['gzip', undefined]);
+});
+
+test('a credential in a gzip reply is masked', async () => {
+  const token = randomUUID();
+  const authHeaders = async () => ({ Authorization: `Bearer ${token}` });
+  const { list } = await listFrom(gzipSync(`Bearer ${token} is refused`), { authHeaders });
+  expect(await textOf((await list()).body)).toMatch(/^Bearer [^-]+ is refused$/);
+});
+
+test('the read of a gzip reply fails with the error of the connection if the connection breaks', async () => {
+  const server = await startHostileApiServer({
+    wire: () => [Buffer.from(`${OK}content-encoding: gzip\r\ncontent-length: 900000\r\n\r\n`), gzipSync(LIST)],
   });
+  const transport = await transportTo(server.url, server.stop);
+  const { body } = await transport({ ...GET, streamed: true }, signal);
+  await expect(textOf(body)).rejects.toMatchObject({ code: 'ECONNRESET' });
+});
 
-  test('a credential in a gzip reply is masked', async () => {
-    const token = randomUUID();
-    const authHeaders = async () => ({ Authorization: `Bearer ${token}` });
-    const { list } = await listFrom(gzipSync(`Bearer ${token} is refused`), { authHeaders });
-    expect(await textOf((await list()).body)).toMatch(/^Bearer [^-]+ is refused$/);
-  });
-
-  test('the read of a gzip reply fails with the error of the connection if the connection breaks', async () => {
-    const server = await startHostileApiServer({
-      wire: () => [Buffer.from(`${OK}content-encoding: gzip\r\ncontent-length: 900000\r\n\r\n`), gzipSync(LIST)],
-    });
-    const transport = await transportTo(server.url, server.stop);
-    const { body } = await transport({ ...GET, streamed: true }, signal);
-    await expect(textOf(body)).rejects.toMatchObject({ code: 'ECONNRESET' });
-  });
-
-  test('a request for a list releases its connection if the reader stops early', async () => {
-    const { server, list } = await listFrom(gzipSync(LIST));
-    for (let pass = 0; pass < 8; pass += 1) {
-      for await (const piece of (await list()).body) {
-        expect(piece.length).toBeGreaterThan(0);
-        break;
-      }
+test('a request for a list releases its connection if the reader stops early', async () => {
+  const { server, list } = await listFrom(gzipSync(LIST));
+  for (let pass = 0; pass < 8; pass += 1) {
+    for await (const piece of (await list()).body) {
+      expect(piece.length).toBeGreaterThan(0);
+      break;
     }
-    expect(server.requests).toHaveLength(8);
-  });
+  }
+  expect(server.requests).toHaveLength(8);
 });
 
 test('a server cannot select a cipher that slows down the handshake', async () => {
@@ -254,27 +252,23 @@ test('a request ends when its signal aborts, even if it has no connection yet', 
   await expect(reply).rejects.toThrow('the pass has ended');
 });
 
-describe('the description of a network error', () => {
-  const unreachable = (address: string, code: string) =>
-    Object.assign(new Error(`connect ${code} ${address}:6443`), { code, address });
+const unreachable = (address: string, code: string) =>
+  Object.assign(new Error(`connect ${code} ${address}:6443`), { code, address });
 
-  test.each([
-    { address: '2001:db8::1', code: 'ENETUNREACH', explains: true },
-    { address: '2001:db8::1', code: 'EAFNOSUPPORT', explains: true },
-    { address: '2001:db8::1', code: 'ECONNREFUSED', explains: false },
-    { address: '10.0.0.1', code: 'ENETUNREACH', explains: false },
-  ])('the error $code at $address suggests a missing IPv6 route: $explains', ({ address, code, explains }) => {
-    const described = describeNetworkError(unreachable(address, code));
-    expect(described).toMatch(new RegExp(`^connect ${code} ${address}:6443`));
-    expect(described.includes('dual-stack subnets (vpcSubnetIds) with vpcIpv6=true')).toBe(explains);
-  });
+test.each([
+  { address: '2001:db8::1', code: 'ENETUNREACH', explains: true },
+  { address: '2001:db8::1', code: 'EAFNOSUPPORT', explains: true },
+  { address: '2001:db8::1', code: 'ECONNREFUSED', explains: false },
+  { address: '10.0.0.1', code: 'ENETUNREACH', explains: false },
+])('the error $code at $address suggests a missing IPv6 route: $explains', ({ address, code, explains }) => {
+  const described = describeNetworkError(unreachable(address, code));
+  expect(described).toMatch(new RegExp(`^connect ${code} ${address}:6443`));
+  expect(described.includes('dual-stack subnets (vpcSubnetIds) with vpcIpv6=true')).toBe(explains);
+});
 
-  test('the description of a certificate of an unknown authority has no advice about options of Node.js', async () => {
-    const server = await serve((_, response) => response.end(), makeAuthority('unknown').issue(['127.0.0.1']));
-    afterThisTest(server.close);
-    const [error] = await once(get(server.url), 'error');
-    expect(describeNetworkError(error)).toBe(
-      'unable to verify the first certificate (UNABLE_TO_VERIFY_LEAF_SIGNATURE)',
-    );
-  });
+test('the description of a certificate of an unknown authority has no advice about options of Node.js', async () => {
+  const server = await serve((_, response) => response.end(), makeAuthority('unknown').issue(['127.0.0.1']));
+  afterThisTest(server.close);
+  const [error] = await once(get(server.url), 'error');
+  expect(describeNetworkError(error)).toBe('unable to verify the first certificate (UNABLE_TO_VERIFY_LEAF_SIGNATURE)');
 });

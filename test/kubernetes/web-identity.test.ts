@@ -1,4 +1,4 @@
-import { describe, expect, jest, test } from '@jest/globals';
+import { expect, jest, test } from '@jest/globals';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import { renewedToken, webIdentityAccess } from '../../lib/kubernetes/credentials.ts';
 import { makeAuthority } from '../../local/stand-in/identity.ts';
@@ -51,37 +51,35 @@ const STS = [
   ...['https://sts.eu-west-1.api.aws'],
 ] as const;
 
-describe('an API server that is reached by web identity', () => {
-  const server = 'https://203.0.113.10:6443';
+const server = 'https://203.0.113.10:6443';
 
-  test('the credential of webIdentity is a token of AWS STS, and the CA of the spec verifies the API server', async () => {
-    const access = await webIdentityAccess({ server, certificateAuthorityData }, async () => 'a-token', {});
-    expect(access).toMatchObject({ server, isIssuedForServer: true });
-    expect(await access.authHeaders()).toEqual({ Authorization: 'Bearer a-token' });
-    expect(access.tls()).toMatchObject({ rejectUnauthorized: true });
-    expect(access.tls().ca?.toString()).toContain('BEGIN CERTIFICATE');
-    expect(JSON.stringify(access)).not.toContain('a-token');
-  });
+test('the credential of webIdentity is a token of AWS STS, and the CA of the spec verifies the API server', async () => {
+  const access = await webIdentityAccess({ server, certificateAuthorityData }, async () => 'a-token', {});
+  expect(access).toMatchObject({ server, isIssuedForServer: true });
+  expect(await access.authHeaders()).toEqual({ Authorization: 'Bearer a-token' });
+  expect(access.tls()).toMatchObject({ rejectUnauthorized: true });
+  expect(access.tls().ca?.toString()).toContain('BEGIN CERTIFICATE');
+  expect(JSON.stringify(access)).not.toContain('a-token');
+});
 
-  test.each([
-    ['with an http URL', { server: 'http://203.0.113.10:6443' }, 'would send the credential'],
-    ['with a link-local address', { server: 'https://169.254.169.254' }, 'loopback, link-local or metadata address'],
-    ['with the name localhost', { server: 'https://localhost:6443' }, 'loopback, link-local or metadata address'],
-    ['with an invalid CA', { server, certificateAuthorityData: 'AAAA' }, 'does not parse'],
-    ...STS.map((audience) => [`with ${audience}`, { server: audience }, 'AWS STS is the audience'] as const),
-  ])('a webIdentity.server %s is refused, and no token of AWS STS is requested', async (_, webIdentity, problem) => {
-    const requestToken = jest.fn(async () => 'a-token');
-    const access = webIdentityAccess(webIdentity, requestToken, { refuseLocal: true });
-    await expect(access).rejects.toMatchObject({ code: 'BadKubeconfig', message: expect.stringContaining(problem) });
-    expect(requestToken).not.toHaveBeenCalled();
-  });
+test.each([
+  ['with an http URL', { server: 'http://203.0.113.10:6443' }, 'would send the credential'],
+  ['with a link-local address', { server: 'https://169.254.169.254' }, 'loopback, link-local or metadata address'],
+  ['with the name localhost', { server: 'https://localhost:6443' }, 'loopback, link-local or metadata address'],
+  ['with an invalid CA', { server, certificateAuthorityData: 'AAAA' }, 'does not parse'],
+  ...STS.map((audience) => [`with ${audience}`, { server: audience }, 'AWS STS is the audience'] as const),
+])('a webIdentity.server %s is refused, and no token of AWS STS is requested', async (_, webIdentity, problem) => {
+  const requestToken = jest.fn(async () => 'a-token');
+  const access = webIdentityAccess(webIdentity, requestToken, { refuseLocal: true });
+  await expect(access).rejects.toMatchObject({ code: 'BadKubeconfig', message: expect.stringContaining(problem) });
+  expect(requestToken).not.toHaveBeenCalled();
+});
 
-  test('if the host name in webIdentity.server cannot be resolved, the error has the code Unavailable, and no token is requested', async () => {
-    const requestToken = jest.fn(async () => 'a-token');
-    // The first label is longer than 63 letters, so that no query is sent to a name server.
-    const unresolved = { server: `https://${'a'.repeat(64)}.example:6443` };
-    const access = webIdentityAccess(unresolved, requestToken, { refuseLocal: true });
-    await expect(access).rejects.toMatchObject({ code: 'Unavailable' });
-    expect(requestToken).not.toHaveBeenCalled();
-  });
+test('if the host name in webIdentity.server cannot be resolved, the error has the code Unavailable, and no token is requested', async () => {
+  const requestToken = jest.fn(async () => 'a-token');
+  // The first label is longer than 63 letters, so that no query is sent to a name server.
+  const unresolved = { server: `https://${'a'.repeat(64)}.example:6443` };
+  const access = webIdentityAccess(unresolved, requestToken, { refuseLocal: true });
+  await expect(access).rejects.toMatchObject({ code: 'Unavailable' });
+  expect(requestToken).not.toHaveBeenCalled();
 });

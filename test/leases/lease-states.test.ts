@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { publishedFamilies } from '../../lib/cluster/published-objects.ts';
 import { decideLeases, type LeaseObservation } from '../../lib/endpoints/lease-decisions.ts';
 import {
@@ -137,170 +137,157 @@ const PROBED: readonly Row[] = [
   ['a probe that the pass ended early is no miss', lease({ lateSinceMs: 0 }), unknown, 'unchanged'],
 ];
 
-describe('a probe by a tick', () => {
-  test.each(PROBED)('after a probe: %s', (...row) => {
-    const [, before, own, after, outcomes] = row;
-    const changes = after === 'unchanged' ? [] : written(own, after);
-    expect(decide(before, own, outcomes && { outcomes })).toEqual(changes);
-  });
-
-  test('the first late answer is recorded with its time, and changes nothing else in the lease', () => {
-    expect(decide(lease(), late)).toEqual([[ADDRESS, lease({ lateSinceMs: NOW_MS })]]);
-  });
-
-  test('an answer that reports a shutdown refreshes the lease of an address that several servers share', () => {
-    expect(decide(lease(), shutsDown, { expected: [expecting('shared')] })).toEqual(written(shutsDown, refreshed(4)));
-  });
-
-  test('a withdrawn server that does not answer is marked as seen down if it is the only probed server', () => {
-    const outcomes = new Map([[ADDRESS, silence]]);
-    expect(decide(lease(until), silence, { outcomes })).toEqual(written(silence, seenDown));
-  });
-
-  test('the lease stores the detail of the probe as one short line', () => {
-    const detail = `answered 500: etcd\u001b[31m\n\u2028${'😀'.repeat(150)}`;
-    const [change] = decide(lease(), { ...silence, detail });
-    expect(change?.[1]?.lastProbe).toMatch(/^answered 500: etcd \[31m 😀+\u{fffd}?…$/u);
-    expect(change?.[1]?.lastProbe?.length).toBeLessThanOrEqual(200);
-    expect(change?.[1]?.lastProbe?.isWellFormed()).toBe(true);
-  });
-
-  test.each([
-    ['is valid', { expiresAtMs: NOW_MS + 1 }],
-    ['is withdrawn', { expiresAtMs: PAST_MS, withdrawnUntilMs: NOW_MS + 1, seenDown: true }],
-  ])("a probe does not change an agent's lease that %s", (_name, given) => {
-    expect(decide(lease({ source: 'agent', ...given }), ready)).toEqual([]);
-    expect(decide(lease({ source: 'agent', ...given }), silence)).toEqual([]);
-  });
-
-  test("a probe by a tick refreshes an agent's expired lease if the server answers, and counts a miss if not", () => {
-    const known = lease({ source: 'agent', ...expired });
-    expect(decide(known, ready)).toEqual(written(ready, refreshed(4)));
-    expect(decide(known, silence)).toEqual(written(silence, { source: 'agent', ...expired, ...missed(1) }));
-  });
-
-  test.each([
-    ['a silent address', 'probe', [], 0],
-    ['a silent address, while an agent of another address runs', 'probe', ['agent'], 0],
-    ['the address of a stopped agent', 'agent', [], 0],
-    ['the address of a stopped agent, while another agent runs', 'agent', ['agent'], 1],
-  ] as const)('without any answer, the lease of %s (%s, others %j) has %i misses', (_name, source, others, misses) => {
-    const known = lease({ source, ...expired });
-    const leases = [known, ...others.map((other) => lease({ address: '10.0.0.3', source: other }))];
-    expect(decide(undefined, silence, { leases, outcomes: allSilent })).toMatchObject([[ADDRESS, { misses }]]);
-  });
-
-  test('an error is a miss, whether or not another API server answers', () => {
-    const outcomes = new Map([[ADDRESS, error]]);
-    expect(decide(lease(), silence, { outcomes })).toMatchObject([[ADDRESS, missed(1)]]);
-  });
+test.each(PROBED)('after a probe: %s', (...row) => {
+  const [, before, own, after, outcomes] = row;
+  const changes = after === 'unchanged' ? [] : written(own, after);
+  expect(decide(before, own, outcomes && { outcomes })).toEqual(changes);
 });
 
-describe('the deletion of leases', () => {
-  const others = { expected: [expecting('server', OTHER)], outcomes: new Map([[OTHER, ready]]) };
-  const noneLive = { ...others, outcomes: new Map([[OTHER, silence]]) };
-  const withAgent = { expected: [], leases: [lease(), lease({ address: OTHER, source: 'agent' })] };
-  const ofHost = lease({ host: 'api.example.com' });
-  const withHost = { ...others, spec: aClusterSpec({ apiServers: [aHost('api.example.com')] }) };
-  const silent = { outcomes: outcomesOf(silence, ready) };
-  const dead = lease({ expiresAtMs: NOW_MS - HOUR_MS, misses: 2 });
-  const remembered = { ...dead, misses: 0, lastProbe: 'silence' };
-
-  test.each<[string, Lease, Partial<LeaseObservation>, boolean]>([
-    ['that was removed from the spec is deleted at once if another address is live', lease(), others, true],
-    ['that was removed from the spec is deleted while an agent refreshes another lease', lease(), withAgent, true],
-    ['that was removed from the spec is kept if no other address is known', lease(), { expected: [] }, false],
-    ['that was removed from the spec is kept while no other address is live', lease(), noneLive, false],
-    ['that was removed from the spec is kept until the end of its withdrawal', lease(until), others, false],
-    ['that a host name no longer resolves to is kept until the lease expires', ofHost, withHost, false],
-    [
-      'that a host name no longer resolves to is deleted when the lease expires',
-      { ...ofHost, ...endsNow },
-      withHost,
-      true,
-    ],
-    ['of a host name that was removed from the spec is deleted', lease({ host: 'gone.example.com' }), withHost, true],
-    ['is deleted an hour after its expiry', dead, silent, true],
-    ['with an agent is deleted an hour after its expiry', { ...dead, source: 'agent' }, silent, true],
-    [
-      'is kept for an hour after the end of its withdrawal',
-      lease({ ...dead, withdrawnUntilMs: PAST_MS }),
-      silent,
-      false,
-    ],
-    ['is kept if no server answers and no miss was counted', remembered, { outcomes: allSilent }, false],
-  ])('the lease of an address %s', (_title, known, given, isDeleted) => {
-    expect(decide(known, ready, given).filter(([, after]) => after === undefined)).toHaveLength(isDeleted ? 1 : 0);
-  });
+test('the first late answer is recorded with its time, and changes nothing else in the lease', () => {
+  expect(decide(lease(), late)).toEqual([[ADDRESS, lease({ lateSinceMs: NOW_MS })]]);
 });
 
-describe('a withdrawal', () => {
-  const untilMs = NOW_MS + 60_000;
-  const removedAt = (ms: number) => ({ ...missed(2, 2), expiresAtMs: PAST_MS + ms });
-  const later = { withdrawnUntilMs: untilMs + 1 };
-
-  test.each<readonly [string, Lease, Partial<LeaseFields>]>([
-    ['keeps the counted misses', lease(missed(1)), { ...missed(1), ...until }],
-    ['stores a new lease without a refresh', newLease(ADDRESS), { generation: 0, expiresAtMs: 0, ...until }],
-    ['that is repeated with an earlier end keeps the later end', lease(later), later],
-    ['removes the mark seenDown of an earlier withdrawal', lease({ ...over, seenDown: true }), until],
-    ['does not keep the mark seenDown of a shutdown before it', shuttingDown, { ...missed(2), ...until, ...endsNow }],
-    ['ends an expired lease with one miss now', lease(expiredMissed(1)), { ...missed(1), ...until, ...endsNow }],
-    ['sets the end of an expired lease to its second miss', lease(removedAt(-2)), { ...until, ...removedAt(-1) }],
-  ])('a withdrawal %s', (_title, before, after) => {
-    expect(withdrawn(before, { untilMs }, NOW_MS)).toEqual(lease(after));
-  });
-
-  test('a withdrawal ends the lease if its reason is that the server shuts down', () => {
-    const released = { ...until, seenDown: true, source: 'agent' } as const;
-    const going = { untilMs, goingDown: true };
-    expect(withdrawn(lease(), going, NOW_MS)).toEqual(lease({ ...released, expiresAtMs: NOW_MS }));
-    expect(withdrawn(lease({ ...until, ...expired }), going, NOW_MS)).toEqual(lease({ ...released, ...expired }));
-  });
+test('an answer that reports a shutdown refreshes the lease of an address that several servers share', () => {
+  expect(decide(lease(), shutsDown, { expected: [expecting('shared')] })).toEqual(written(shutsDown, refreshed(4)));
 });
 
-describe('the published addresses', () => {
-  const agent = { source: 'agent' } as const;
-  const isPublished = (given: Partial<LeaseFields>) =>
-    publishedAddresses([lease(given)], [{ address: ADDRESS }], NOW_MS).length > 0;
+test('a withdrawn server that does not answer is marked as seen down if it is the only probed server', () => {
+  const outcomes = new Map([[ADDRESS, silence]]);
+  expect(decide(lease(until), silence, { outcomes })).toEqual(written(silence, seenDown));
+});
 
-  // Without two misses, our own network might have failed.
-  test.each<[string, Partial<LeaseFields>]>([
-    ['an address with a valid lease and two misses', { misses: 2 }],
-    ['an address with an expired lease and one miss', { ...expired, misses: 1 }],
-    ['an address with an expired lease and two misses from before the expiry', { ...missed(2, 10_000), ...expired }],
-    ['an address with a valid lease of an agent after its withdrawal', { ...agent, withdrawnUntilMs: NOW_MS }],
-    ['an address with an expired lease of an agent without a miss', { ...agent, ...expired }],
-    ['an address that was removed from the spec and has a valid lease', { address: OTHER }],
-  ])('the published addresses contain %s', (_name, given) => expect(isPublished(given)).toBe(true));
+test('the lease stores the detail of the probe as one short line', () => {
+  const detail = `answered 500: etcd\u001b[31m\n\u2028${'😀'.repeat(150)}`;
+  const [change] = decide(lease(), { ...silence, detail });
+  expect(change?.[1]?.lastProbe).toMatch(/^answered 500: etcd \[31m 😀+\u{fffd}?…$/u);
+  expect(change?.[1]?.lastProbe?.length).toBeLessThanOrEqual(200);
+  expect(change?.[1]?.lastProbe?.isWellFormed()).toBe(true);
+});
 
-  test.each<[string, Partial<LeaseFields>]>([
-    ['an address with an expired lease and two misses', { ...expired, misses: 2 }],
-    ['an address with an expired lease and two misses, one of them after the expiry', { ...missed(2), ...expired }],
-    ['an address whose lease was never refreshed', { generation: 0, ...expired }],
-    ['a withdrawn address', { withdrawnUntilMs: NOW_MS + 1 }],
-    ['an address whose withdrawal is over and whose valid lease was not refreshed since', { withdrawnUntilMs: NOW_MS }],
-    ['an address whose withdrawal is over and whose lease has expired', { ...expired, withdrawnUntilMs: NOW_MS }],
-    ['an address outside the spec with an expired lease of an agent', { address: OTHER, ...agent, ...expired }],
-    ['an address that was removed from the spec and has an expired lease', { address: OTHER, ...expired }],
-  ])('the published addresses do not contain %s', (_name, given) => expect(isPublished(given)).toBe(false));
+test.each([
+  ['is valid', { expiresAtMs: NOW_MS + 1 }],
+  ['is withdrawn', { expiresAtMs: PAST_MS, withdrawnUntilMs: NOW_MS + 1, seenDown: true }],
+])("a probe does not change an agent's lease that %s", (_name, given) => {
+  expect(decide(lease({ source: 'agent', ...given }), ready)).toEqual([]);
+  expect(decide(lease({ source: 'agent', ...given }), silence)).toEqual([]);
+});
 
-  test('the published addresses are in byte order', () => {
-    const leases = ['10.0.0.2', '10.0.0.10', '10.0.0.1'].map((address) => lease({ address }));
-    expect(publishedAddresses(leases, [], NOW_MS)).toEqual(['10.0.0.1', '10.0.0.10', '10.0.0.2']);
-  });
+test("a probe by a tick refreshes an agent's expired lease if the server answers, and counts a miss if not", () => {
+  const known = lease({ source: 'agent', ...expired });
+  expect(decide(known, ready)).toEqual(written(ready, refreshed(4)));
+  expect(decide(known, silence)).toEqual(written(silence, { source: 'agent', ...expired, ...missed(1) }));
+});
 
-  test('the reconciler "lease" excludes all addresses without an active lease, and "master-count" only addresses that are withdrawn or whose server reported a shutdown', () => {
-    const [shutDown, withdrawn] = ['10.0.0.3', '10.0.0.4'] as const;
-    const others = [
-      { address: OTHER, misses: 2 },
-      { address: shutDown, seenDown: true },
-      { address: withdrawn, ...until },
-    ];
-    const leases = [lease(), ...others.map(lease)];
-    expect(excludedAddresses(leases, [ADDRESS], 'lease', NOW_MS)).toEqual([OTHER, shutDown, withdrawn]);
-    expect(excludedAddresses(leases, [ADDRESS], 'master-count', NOW_MS)).toEqual([shutDown, withdrawn]);
-  });
+test.each([
+  ['a silent address', 'probe', [], 0],
+  ['a silent address, while an agent of another address runs', 'probe', ['agent'], 0],
+  ['the address of a stopped agent', 'agent', [], 0],
+  ['the address of a stopped agent, while another agent runs', 'agent', ['agent'], 1],
+] as const)('without any answer, the lease of %s (%s, others %j) has %i misses', (_name, source, others, misses) => {
+  const known = lease({ source, ...expired });
+  const leases = [known, ...others.map((other) => lease({ address: '10.0.0.3', source: other }))];
+  expect(decide(undefined, silence, { leases, outcomes: allSilent })).toMatchObject([[ADDRESS, { misses }]]);
+});
+
+test('an error is a miss, whether or not another API server answers', () => {
+  const outcomes = new Map([[ADDRESS, error]]);
+  expect(decide(lease(), silence, { outcomes })).toMatchObject([[ADDRESS, missed(1)]]);
+});
+
+const others = { expected: [expecting('server', OTHER)], outcomes: new Map([[OTHER, ready]]) };
+const noneLive = { ...others, outcomes: new Map([[OTHER, silence]]) };
+const withAgent = { expected: [], leases: [lease(), lease({ address: OTHER, source: 'agent' })] };
+const ofHost = lease({ host: 'api.example.com' });
+const withHost = { ...others, spec: aClusterSpec({ apiServers: [aHost('api.example.com')] }) };
+const silent = { outcomes: outcomesOf(silence, ready) };
+const dead = lease({ expiresAtMs: NOW_MS - HOUR_MS, misses: 2 });
+const remembered = { ...dead, misses: 0, lastProbe: 'silence' };
+
+test.each<[string, Lease, Partial<LeaseObservation>, boolean]>([
+  ['that was removed from the spec is deleted at once if another address is live', lease(), others, true],
+  ['that was removed from the spec is deleted while an agent refreshes another lease', lease(), withAgent, true],
+  ['that was removed from the spec is kept if no other address is known', lease(), { expected: [] }, false],
+  ['that was removed from the spec is kept while no other address is live', lease(), noneLive, false],
+  ['that was removed from the spec is kept until the end of its withdrawal', lease(until), others, false],
+  ['that a host name no longer resolves to is kept until the lease expires', ofHost, withHost, false],
+  [
+    'that a host name no longer resolves to is deleted when the lease expires',
+    { ...ofHost, ...endsNow },
+    withHost,
+    true,
+  ],
+  ['of a host name that was removed from the spec is deleted', lease({ host: 'gone.example.com' }), withHost, true],
+  ['is deleted an hour after its expiry', dead, silent, true],
+  ['with an agent is deleted an hour after its expiry', { ...dead, source: 'agent' }, silent, true],
+  ['is kept for an hour after the end of its withdrawal', lease({ ...dead, withdrawnUntilMs: PAST_MS }), silent, false],
+  ['is kept if no server answers and no miss was counted', remembered, { outcomes: allSilent }, false],
+])('the lease of an address %s', (_title, known, given, isDeleted) => {
+  expect(decide(known, ready, given).filter(([, after]) => after === undefined)).toHaveLength(isDeleted ? 1 : 0);
+});
+
+const untilMs = NOW_MS + 60_000;
+const removedAt = (ms: number) => ({ ...missed(2, 2), expiresAtMs: PAST_MS + ms });
+const later = { withdrawnUntilMs: untilMs + 1 };
+
+test.each<readonly [string, Lease, Partial<LeaseFields>]>([
+  ['keeps the counted misses', lease(missed(1)), { ...missed(1), ...until }],
+  ['stores a new lease without a refresh', newLease(ADDRESS), { generation: 0, expiresAtMs: 0, ...until }],
+  ['that is repeated with an earlier end keeps the later end', lease(later), later],
+  ['removes the mark seenDown of an earlier withdrawal', lease({ ...over, seenDown: true }), until],
+  ['does not keep the mark seenDown of a shutdown before it', shuttingDown, { ...missed(2), ...until, ...endsNow }],
+  ['ends an expired lease with one miss now', lease(expiredMissed(1)), { ...missed(1), ...until, ...endsNow }],
+  ['sets the end of an expired lease to its second miss', lease(removedAt(-2)), { ...until, ...removedAt(-1) }],
+])('a withdrawal %s', (_title, before, after) => {
+  expect(withdrawn(before, { untilMs }, NOW_MS)).toEqual(lease(after));
+});
+
+test('a withdrawal ends the lease if its reason is that the server shuts down', () => {
+  const released = { ...until, seenDown: true, source: 'agent' } as const;
+  const going = { untilMs, goingDown: true };
+  expect(withdrawn(lease(), going, NOW_MS)).toEqual(lease({ ...released, expiresAtMs: NOW_MS }));
+  expect(withdrawn(lease({ ...until, ...expired }), going, NOW_MS)).toEqual(lease({ ...released, ...expired }));
+});
+
+const agent = { source: 'agent' } as const;
+const isPublished = (given: Partial<LeaseFields>) =>
+  publishedAddresses([lease(given)], [{ address: ADDRESS }], NOW_MS).length > 0;
+
+// Without two misses, our own network might have failed.
+test.each<[string, Partial<LeaseFields>]>([
+  ['an address with a valid lease and two misses', { misses: 2 }],
+  ['an address with an expired lease and one miss', { ...expired, misses: 1 }],
+  ['an address with an expired lease and two misses from before the expiry', { ...missed(2, 10_000), ...expired }],
+  ['an address with a valid lease of an agent after its withdrawal', { ...agent, withdrawnUntilMs: NOW_MS }],
+  ['an address with an expired lease of an agent without a miss', { ...agent, ...expired }],
+  ['an address that was removed from the spec and has a valid lease', { address: OTHER }],
+])('the published addresses contain %s', (_name, given) => expect(isPublished(given)).toBe(true));
+
+test.each<[string, Partial<LeaseFields>]>([
+  ['an address with an expired lease and two misses', { ...expired, misses: 2 }],
+  ['an address with an expired lease and two misses, one of them after the expiry', { ...missed(2), ...expired }],
+  ['an address whose lease was never refreshed', { generation: 0, ...expired }],
+  ['a withdrawn address', { withdrawnUntilMs: NOW_MS + 1 }],
+  ['an address whose withdrawal is over and whose valid lease was not refreshed since', { withdrawnUntilMs: NOW_MS }],
+  ['an address whose withdrawal is over and whose lease has expired', { ...expired, withdrawnUntilMs: NOW_MS }],
+  ['an address outside the spec with an expired lease of an agent', { address: OTHER, ...agent, ...expired }],
+  ['an address that was removed from the spec and has an expired lease', { address: OTHER, ...expired }],
+])('the published addresses do not contain %s', (_name, given) => expect(isPublished(given)).toBe(false));
+
+test('the published addresses are in byte order', () => {
+  const leases = ['10.0.0.2', '10.0.0.10', '10.0.0.1'].map((address) => lease({ address }));
+  expect(publishedAddresses(leases, [], NOW_MS)).toEqual(['10.0.0.1', '10.0.0.10', '10.0.0.2']);
+});
+
+test('the reconciler "lease" excludes all addresses without an active lease, and "master-count" only addresses that are withdrawn or whose server reported a shutdown', () => {
+  const [shutDown, withdrawn] = ['10.0.0.3', '10.0.0.4'] as const;
+  const others = [
+    { address: OTHER, misses: 2 },
+    { address: shutDown, seenDown: true },
+    { address: withdrawn, ...until },
+  ];
+  const leases = [lease(), ...others.map(lease)];
+  expect(excludedAddresses(leases, [ADDRESS], 'lease', NOW_MS)).toEqual([OTHER, shutDown, withdrawn]);
+  expect(excludedAddresses(leases, [ADDRESS], 'master-count', NOW_MS)).toEqual([shutDown, withdrawn]);
 });
 
 test('knownAddresses returns the addresses of the spec, and the addresses of the leases whose host name is in the spec', () => {

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { fromBits, hasBit } from '../../lib/allocator/snapshot-bytes.ts';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
@@ -101,47 +101,45 @@ function move(): void {
   after.services.push('10.0.0.9');
 }
 
-describe('a repair pass after the control plane was moved, while its former API server still answers', () => {
-  test('a repair pass keeps the address of a Service that only the new control plane has', async () => {
-    await allocate();
-    move();
-    const codes: (string | undefined)[] = [];
-    for (let passes = 0; passes < 120; passes += 1) {
-      codes.push(await pass());
-      expect({ passes, taken: await isTaken() }).toEqual({ passes, taken: true });
-    }
-    expect(codes.slice(0, 5)).toEqual([undefined, undefined, 'ControlPlaneMoved', undefined, undefined]);
-    expect(reads).toBe(2);
-  });
+test('a repair pass keeps the address of a Service that only the new control plane has', async () => {
+  await allocate();
+  move();
+  const codes: (string | undefined)[] = [];
+  for (let passes = 0; passes < 120; passes += 1) {
+    codes.push(await pass());
+    expect({ passes, taken: await isTaken() }).toEqual({ passes, taken: true });
+  }
+  expect(codes.slice(0, 5)).toEqual([undefined, undefined, 'ControlPlaneMoved', undefined, undefined]);
+  expect(reads).toBe(2);
+});
 
-  test('a repair pass resets the strikes of a leak only once, although one of two warm processes still uses the former control plane', async () => {
-    await allocate();
-    await pass();
-    const [former, current] = [connections, newProcess()];
-    named = () => after;
-    const codes: (string | undefined)[] = [];
-    while (codes.length < 12 && (await isTaken())) {
-      connections = codes.length % 2 === 0 ? current : former;
-      codes.push(await pass());
-    }
-    await Promise.all([former.close(), current.close()]);
-    expect(codes).toEqual([undefined, 'ControlPlaneMoved', undefined, undefined]);
-  });
+test('a repair pass resets the strikes of a leak only once, although one of two warm processes still uses the former control plane', async () => {
+  await allocate();
+  await pass();
+  const [former, current] = [connections, newProcess()];
+  named = () => after;
+  const codes: (string | undefined)[] = [];
+  while (codes.length < 12 && (await isTaken())) {
+    connections = codes.length % 2 === 0 ? current : former;
+    codes.push(await pass());
+  }
+  await Promise.all([former.close(), current.close()]);
+  expect(codes).toEqual([undefined, 'ControlPlaneMoved', undefined, undefined]);
+});
 
-  test('after three intervals without a repair, a Service list of the former control plane does not open allocation again', async () => {
-    world.clock.nowMs += 3 * INTERVAL_MS;
-    move();
-    expect([await pass(), await isTaken()]).toEqual(['ControlPlaneMoved', false]);
-    expect([await pass(), await isTaken()]).toEqual([undefined, true]);
-  });
+test('after three intervals without a repair, a Service list of the former control plane does not open allocation again', async () => {
+  world.clock.nowMs += 3 * INTERVAL_MS;
+  move();
+  expect([await pass(), await isTaken()]).toEqual(['ControlPlaneMoved', false]);
+  expect([await pass(), await isTaken()]).toEqual([undefined, true]);
+});
 
-  test('a repair pass does not initialise a missing range from a Service list of the former control plane', async () => {
-    world.table.remove('demo', RANGE_KEYS.primary);
-    move();
-    const outcome = [await pass(), await readRange(world.table, 'demo', RANGE_KEYS.primary)];
-    expect(outcome).toEqual(['ControlPlaneMoved', undefined]);
-    expect([await pass(), await isTaken()]).toEqual([undefined, true]);
-  });
+test('a repair pass does not initialise a missing range from a Service list of the former control plane', async () => {
+  world.table.remove('demo', RANGE_KEYS.primary);
+  move();
+  const outcome = [await pass(), await readRange(world.table, 'demo', RANGE_KEYS.primary)];
+  expect(outcome).toEqual(['ControlPlaneMoved', undefined]);
+  expect([await pass(), await isTaken()]).toEqual([undefined, true]);
 });
 
 test('a repair pass frees nothing if the kubeconfig that replaces a refused credential leads to another control plane', async () => {

@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { SERVICE_REF, type ServiceObject, sliceRef } from '../../lib/cluster/published-objects.ts';
 import { sliceOfFamily } from '../../lib/endpoints/slices.ts';
 import { aHost, aServer } from '../support/a-cluster-spec.ts';
@@ -67,100 +67,96 @@ test('the tick changes an existing single-stack Service of a dual-stack cluster,
   expect(world.cluster.find<ServiceObject>(SERVICE_REF)?.spec).toEqual(corrected);
 });
 
-describe('a family of a dual-stack cluster', () => {
-  test('an address that does not answer is removed if another address of the same family answers', async () => {
-    const world = await settledDual();
-    const reports = await world.answer(SILENT, W6).ticks(3);
-    expect(published(world)).toEqual({ first: [A, B], mirror: [A, B], second: [V6] });
-    const removed = expect.stringContaining(`removed ${W6} from the endpoints: its lease expired`);
-    expect(reports.flatMap(({ changes }) => changes)).toContainEqual(removed);
-  });
-
-  test('while no address of a family answers, its addresses stay published, even if addresses of the other family answer', async () => {
-    const world = await settledDual();
-    const reports = await world.answer(SILENT, V6, W6).ticks(20);
-    expect(published(world).second).toEqual([V6, W6]);
-    expect(reports.at(-1)?.errors).toEqual([]);
-    world.answer(READY, V6);
-    await world.tick();
-    expect(published(world).second).toEqual([V6, W6]);
-    await world.ticks(3);
-    expect(published(world)).toEqual({ first: [A, B], mirror: [A, B], second: [V6] });
-  });
-
-  test('if the last address of a family is removed from the spec, the addresses of that family stay published, and a finding reports this', async () => {
-    const world = await settledDual();
-    world.change({ apiServers: [aServer(A), aServer(B)] });
-    const reports = await world.ticks(4);
-    expect(published(world).second).toEqual([V6, W6]);
-    const message = expect.stringMatching(/^no IPv6 API server is live: .*set service.ipFamilyPolicy: SingleStack/);
-    expect(reports.at(-1)).toMatchObject({ errors: [], findings: [{ type: 'noLiveLease', message }] });
-  });
-
-  test('a deregistration of the last live address of either family is refused without lastOne', async () => {
-    const world = await settledDual();
-    expect(await world.deregister({ address: W6 })).toMatchObject({ outcome: 'deregistered', stillPublished: false });
-    expect(published(world)).toEqual({ first: [A, B], mirror: [A, B], second: [V6] });
-    expect(await world.deregister({ address: V6 })).toMatchObject({ outcome: 'refused', reason: 'lastLiveAddress' });
-    expect(await world.deregister({ address: V6, lastOne: true })).toMatchObject({ stillPublished: false });
-    expect(published(world)).toEqual({ first: [A, B], mirror: [A, B], second: [] });
-    expect(await world.deregister({ address: A })).toMatchObject({ outcome: 'deregistered', stillPublished: false });
-    expect(published(world)).toMatchObject({ first: [B], mirror: [B] });
-  });
-
-  test('a deregistration reports that an address of the second family might still be published if the second slice is missing', async () => {
-    const world = await settledDual();
-    world.cluster.remove(SECOND);
-    expect(await world.deregister({ address: W6 })).toMatchObject({ outcome: 'deregistered', stillPublished: true });
-    await world.tick();
-    expect(await world.deregister({ address: W6 })).toMatchObject({ outcome: 'deregistered', stillPublished: false });
-    expect(published(world).second).toEqual([V6]);
-  });
-
-  test('if many servers do not answer, a tick first probes at least one server with an agent in each family', async () => {
-    const silent = Array.from({ length: 16 }, (_, index) => `192.0.2.${100 + index}`);
-    const world = dualWorldOf(A, B, V6, ...silent);
-    for (const address of [A, B, V6]) await world.setLease({ address, source: 'agent' });
-    await world.tick();
-    const first = world.probed.slice(0, 16).map(({ url }) => new URL(url).hostname);
-    expect(first).toEqual(expect.arrayContaining([A, `[${V6}]`]));
-  });
-
-  test('an address of the first family that is only in the slice of the second family is not published if it does not answer in the first pass', async () => {
-    const world = dualWorldOf(A, B, V6).answer(SILENT, B);
-    const foreign = aSlice([B]);
-    world.cluster.place(anEndpoints([A]));
-    world.cluster.place({ ...foreign, metadata: { ...foreign.metadata, name: SECOND.name } });
-    await world.tick();
-    expect(published(world)).toMatchObject({ first: [A], mirror: [A] });
-  });
-
-  test('a published address of the second family without a lease stays published until it misses two probes', async () => {
-    const world = dualWorldOf(A, V6, W6).answer(SILENT, W6);
-    await world.cluster.port.create(sliceOfFamily(world.spec, 'IPv6', [V6, W6]));
-    const { changes } = await world.tick();
-    expect(changes).toContainEqual(expect.stringContaining(`remembered ${W6}`));
-    expect(published(world).second).toEqual([V6, W6]);
-    await world.ticks(2);
-    expect(published(world).second).toEqual([V6]);
-  });
+test('an address that does not answer is removed if another address of the same family answers', async () => {
+  const world = await settledDual();
+  const reports = await world.answer(SILENT, W6).ticks(3);
+  expect(published(world)).toEqual({ first: [A, B], mirror: [A, B], second: [V6] });
+  const removed = expect.stringContaining(`removed ${W6} from the endpoints: its lease expired`);
+  expect(reports.flatMap(({ changes }) => changes)).toContainEqual(removed);
 });
 
-describe('the second slice', () => {
-  test('the second slice is deleted when the spec has only one family again', async () => {
-    const world = await settledDual();
-    world.change({ service: { ipFamilyPolicy: 'SingleStack' }, apiServers: [aServer(A), aServer(B)] });
-    expect((await world.tick()).changes).toContain('deleted endpointslice default/kubernetes-ipv6');
-    expect(world.cluster.find(SECOND)).toBeUndefined();
-    expect(published(world)).toMatchObject({ first: [A, B], mirror: [A, B] });
-    expect(await world.tick()).toMatchObject({ changes: [], findings: [] });
-  });
+test('while no address of a family answers, its addresses stay published, even if addresses of the other family answer', async () => {
+  const world = await settledDual();
+  const reports = await world.answer(SILENT, V6, W6).ticks(20);
+  expect(published(world).second).toEqual([V6, W6]);
+  expect(reports.at(-1)?.errors).toEqual([]);
+  world.answer(READY, V6);
+  await world.tick();
+  expect(published(world).second).toEqual([V6, W6]);
+  await world.ticks(3);
+  expect(published(world)).toEqual({ first: [A, B], mirror: [A, B], second: [V6] });
+});
 
-  test('a second slice of another manager is not deleted', async () => {
-    const world = worldOf(A);
-    const labels = { ...LABELS, 'endpointslice.kubernetes.io/managed-by': 'another' };
-    world.cluster.place({ ...aSlice([]), addressType: 'IPv6', metadata: { ...SECOND, labels } });
-    expect(await world.tick()).toMatchObject({ findings: [{ type: 'foreignSlice', item: SECOND.name }] });
-    expect(world.cluster.find(SECOND)).toBeDefined();
-  });
+test('if the last address of a family is removed from the spec, the addresses of that family stay published, and a finding reports this', async () => {
+  const world = await settledDual();
+  world.change({ apiServers: [aServer(A), aServer(B)] });
+  const reports = await world.ticks(4);
+  expect(published(world).second).toEqual([V6, W6]);
+  const message = expect.stringMatching(/^no IPv6 API server is live: .*set service.ipFamilyPolicy: SingleStack/);
+  expect(reports.at(-1)).toMatchObject({ errors: [], findings: [{ type: 'noLiveLease', message }] });
+});
+
+test('a deregistration of the last live address of either family is refused without lastOne', async () => {
+  const world = await settledDual();
+  expect(await world.deregister({ address: W6 })).toMatchObject({ outcome: 'deregistered', stillPublished: false });
+  expect(published(world)).toEqual({ first: [A, B], mirror: [A, B], second: [V6] });
+  expect(await world.deregister({ address: V6 })).toMatchObject({ outcome: 'refused', reason: 'lastLiveAddress' });
+  expect(await world.deregister({ address: V6, lastOne: true })).toMatchObject({ stillPublished: false });
+  expect(published(world)).toEqual({ first: [A, B], mirror: [A, B], second: [] });
+  expect(await world.deregister({ address: A })).toMatchObject({ outcome: 'deregistered', stillPublished: false });
+  expect(published(world)).toMatchObject({ first: [B], mirror: [B] });
+});
+
+test('a deregistration reports that an address of the second family might still be published if the second slice is missing', async () => {
+  const world = await settledDual();
+  world.cluster.remove(SECOND);
+  expect(await world.deregister({ address: W6 })).toMatchObject({ outcome: 'deregistered', stillPublished: true });
+  await world.tick();
+  expect(await world.deregister({ address: W6 })).toMatchObject({ outcome: 'deregistered', stillPublished: false });
+  expect(published(world).second).toEqual([V6]);
+});
+
+test('if many servers do not answer, a tick first probes at least one server with an agent in each family', async () => {
+  const silent = Array.from({ length: 16 }, (_, index) => `192.0.2.${100 + index}`);
+  const world = dualWorldOf(A, B, V6, ...silent);
+  for (const address of [A, B, V6]) await world.setLease({ address, source: 'agent' });
+  await world.tick();
+  const first = world.probed.slice(0, 16).map(({ url }) => new URL(url).hostname);
+  expect(first).toEqual(expect.arrayContaining([A, `[${V6}]`]));
+});
+
+test('an address of the first family that is only in the slice of the second family is not published if it does not answer in the first pass', async () => {
+  const world = dualWorldOf(A, B, V6).answer(SILENT, B);
+  const foreign = aSlice([B]);
+  world.cluster.place(anEndpoints([A]));
+  world.cluster.place({ ...foreign, metadata: { ...foreign.metadata, name: SECOND.name } });
+  await world.tick();
+  expect(published(world)).toMatchObject({ first: [A], mirror: [A] });
+});
+
+test('a published address of the second family without a lease stays published until it misses two probes', async () => {
+  const world = dualWorldOf(A, V6, W6).answer(SILENT, W6);
+  await world.cluster.port.create(sliceOfFamily(world.spec, 'IPv6', [V6, W6]));
+  const { changes } = await world.tick();
+  expect(changes).toContainEqual(expect.stringContaining(`remembered ${W6}`));
+  expect(published(world).second).toEqual([V6, W6]);
+  await world.ticks(2);
+  expect(published(world).second).toEqual([V6]);
+});
+
+test('the second slice is deleted when the spec has only one family again', async () => {
+  const world = await settledDual();
+  world.change({ service: { ipFamilyPolicy: 'SingleStack' }, apiServers: [aServer(A), aServer(B)] });
+  expect((await world.tick()).changes).toContain('deleted endpointslice default/kubernetes-ipv6');
+  expect(world.cluster.find(SECOND)).toBeUndefined();
+  expect(published(world)).toMatchObject({ first: [A, B], mirror: [A, B] });
+  expect(await world.tick()).toMatchObject({ changes: [], findings: [] });
+});
+
+test('a second slice of another manager is not deleted', async () => {
+  const world = worldOf(A);
+  const labels = { ...LABELS, 'endpointslice.kubernetes.io/managed-by': 'another' };
+  world.cluster.place({ ...aSlice([]), addressType: 'IPv6', metadata: { ...SECOND, labels } });
+  expect(await world.tick()).toMatchObject({ findings: [{ type: 'foreignSlice', item: SECOND.name }] });
+  expect(world.cluster.find(SECOND)).toBeDefined();
 });

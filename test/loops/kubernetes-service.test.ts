@@ -120,106 +120,99 @@ describe('a tick of the kubernetes-service loop', () => {
   });
 });
 
-describe('an API server that starts', () => {
-  const FORBIDDEN = { kind: 'status', status: 403, body: '' } as const;
-  const withCredential = () =>
-    new EndpointsWorld([A, B].map((address) => aServer(address, { authenticate: true }))).answer(READY, A, B);
+const FORBIDDEN = { kind: 'status', status: 403, body: '' } as const;
+const withCredential = () =>
+  new EndpointsWorld([A, B].map((address) => aServer(address, { authenticate: true }))).answer(READY, A, B);
 
-  test('a server that refuses a credential that another server accepts is published only after it accepts the credential', async () => {
-    const world = withCredential().answer(FORBIDDEN, B);
-    const { findings } = await world.tick();
-    expectPublished(world, A);
-    expect(findings).toMatchObject([{ type: 'other', item: B, message: expect.stringContaining('answered 403') }]);
-    world.answer(READY, B);
-    await world.tick();
-    expectPublished(world, A, B);
-  });
-
-  test('if every server refuses the credential, a server that answers 403 counts as alive', async () => {
-    const world = withCredential().answer(FORBIDDEN, A, B);
-    await world.tick();
-    expectPublished(world, A, B);
-  });
+test('a server that refuses a credential that another server accepts is published only after it accepts the credential', async () => {
+  const world = withCredential().answer(FORBIDDEN, B);
+  const { findings } = await world.tick();
+  expectPublished(world, A);
+  expect(findings).toMatchObject([{ type: 'other', item: B, message: expect.stringContaining('answered 403') }]);
+  world.answer(READY, B);
+  await world.tick();
+  expectPublished(world, A, B);
 });
 
-describe('addresses of a host name', () => {
-  test('if a host name resolves only to a loopback address, the tick does not probe or publish that address, reports it, and keeps the known addresses', async () => {
-    const record = '127.0.0.1';
-    const world = new EndpointsWorld([aHost(HOST), aServer(C)]).answer(READY, A, B, C, record);
-    world.records.set(HOST, [A, B]);
-    await settled(world);
-    world.records.set(HOST, [record]);
-    for (let tick = 0; tick < 4; tick++) {
-      const report = await world.tick();
-      const unfit = expect.stringContaining(`${HOST} resolves to ${record}, which Endpoints must not`);
-      const known = expect.stringContaining(`its known addresses stay: ${A} ${B}`);
-      expect(report.findings).toMatchObject([
-        { item: record, message: unfit },
-        { item: HOST, message: known },
-      ]);
-      expect([world.published(), world.probed.length]).toEqual([[A, B, C], 3]);
-    }
-  });
+test('if every server refuses the credential, a server that answers 403 counts as alive', async () => {
+  const world = withCredential().answer(FORBIDDEN, A, B);
+  await world.tick();
+  expectPublished(world, A, B);
 });
 
-describe('a change during a tick', () => {
-  test('a tick reads the leases again before it reports that no lease is valid', async () => {
-    const world = await settled();
-    await world.answer(SILENT, A, B, C).tick();
-    const { port } = world.cluster;
-    const get: typeof port.get = async (ref) => {
-      if (ref.kind === 'Endpoints') await world.heartbeat(B);
-      return port.get(ref);
-    };
-    const report = await world.tick(10_000, { kubernetes: { ...port, get } });
-    expect(report).toMatchObject({ errors: [], counts: { activeLeases: 3 } });
-  });
-
-  test('the tick does not overwrite Endpoints that another writer changed after the tick read them', async () => {
-    const world = await settled();
-    await world.answer(SILENT, B).tick();
-    world.beforeNext('update Endpoints', () => world.cluster.place(anEndpoints(['9.9.9.9'])));
+test('if a host name resolves only to a loopback address, the tick does not probe or publish that address, reports it, and keeps the known addresses', async () => {
+  const record = '127.0.0.1';
+  const world = new EndpointsWorld([aHost(HOST), aServer(C)]).answer(READY, A, B, C, record);
+  world.records.set(HOST, [A, B]);
+  await settled(world);
+  world.records.set(HOST, [record]);
+  for (let tick = 0; tick < 4; tick++) {
     const report = await world.tick();
-    expect(report.errors).toMatchObject([{ code: 'Conflict' }]);
-    expect(world.published()).toEqual(['9.9.9.9']);
-    await world.tick();
-    expect(world.published()).toEqual([A, C]);
-  });
+    const unfit = expect.stringContaining(`${HOST} resolves to ${record}, which Endpoints must not`);
+    const known = expect.stringContaining(`its known addresses stay: ${A} ${B}`);
+    expect(report.findings).toMatchObject([
+      { item: record, message: unfit },
+      { item: HOST, message: known },
+    ]);
+    expect([world.published(), world.probed.length]).toEqual([[A, B, C], 3]);
+  }
+});
 
-  test('if another writer creates the Endpoints during a tick, the tick writes no slice, and the next tick corrects them', async () => {
-    const world = worldOf(A, B, C);
-    world.beforeNext('create Endpoints', () => world.cluster.place(anEndpoints([A])));
-    expect(await world.tick()).toMatchObject({ errors: [{ code: 'AlreadyExists' }] });
-    expect([world.published(), world.inSlice()]).toEqual([[A], []]);
-    await world.tick();
-    expectPublished(world, A, B, C);
-  });
+test('a tick reads the leases again before it reports that no lease is valid', async () => {
+  const world = await settled();
+  await world.answer(SILENT, A, B, C).tick();
+  const { port } = world.cluster;
+  const get: typeof port.get = async (ref) => {
+    if (ref.kind === 'Endpoints') await world.heartbeat(B);
+    return port.get(ref);
+  };
+  const report = await world.tick(10_000, { kubernetes: { ...port, get } });
+  expect(report).toMatchObject({ errors: [], counts: { activeLeases: 3 } });
+});
 
-  test('if another writer creates the slice during a tick, the tick does not change that slice and reports no error', async () => {
-    const world = worldOf(A, B, C);
-    world.beforeNext('create EndpointSlice', () => world.cluster.place(aSlice([A])));
-    expect(await world.tick()).toMatchObject({ errors: [] });
-    expect([world.published(), world.inSlice()]).toEqual([[A, B, C], [A]]);
-  });
+test('the tick does not overwrite Endpoints that another writer changed after the tick read them', async () => {
+  const world = await settled();
+  await world.answer(SILENT, B).tick();
+  world.beforeNext('update Endpoints', () => world.cluster.place(anEndpoints(['9.9.9.9'])));
+  const report = await world.tick();
+  expect(report.errors).toMatchObject([{ code: 'Conflict' }]);
+  expect(world.published()).toEqual(['9.9.9.9']);
+  await world.tick();
+  expect(world.published()).toEqual([A, C]);
+});
 
-  test('a tick deletes a slice of another address type only if the slice has not changed since the tick read it', async () => {
-    const world = await settled();
-    world.cluster.remove(SLICE_REF);
-    world.cluster.place({ ...aSlice([A]), addressType: 'IPv6' });
-    world.cluster.beforeWrite = (verb) => (verb === 'delete' ? { outcome: 'conflict' } : undefined);
-    expect(await world.tick()).toMatchObject({ changes: [], errors: [{ code: 'Conflict' }] });
-    world.cluster.beforeWrite = undefined;
-    const created = `created endpointslice default/kubernetes: ${A} ${B} ${C}`;
-    expect((await world.tick()).changes).toEqual(['deleted endpointslice IPv6', created]);
-  });
+test('if another writer creates the Endpoints during a tick, the tick writes no slice, and the next tick corrects them', async () => {
+  const world = worldOf(A, B, C);
+  world.beforeNext('create Endpoints', () => world.cluster.place(anEndpoints([A])));
+  expect(await world.tick()).toMatchObject({ errors: [{ code: 'AlreadyExists' }] });
+  expect([world.published(), world.inSlice()]).toEqual([[A], []]);
+  await world.tick();
+  expectPublished(world, A, B, C);
+});
 
-  test('if the API server refuses the Endpoints, the tick reports the message of the API server and does not write the slice', async () => {
-    const world = worldOf(A, B, C);
-    const message = 'may not be in the loopback range (127.0.0.0/8, ::1/128)';
-    world.cluster.beforeWrite = (_verb, { kind }) =>
-      kind === 'Endpoints' ? { outcome: 'invalid', message } : undefined;
-    const report = await world.tick();
-    expect(report.errors).toMatchObject([{ code: 'Invalid', message: expect.stringContaining(message) }]);
-    expect(world.cluster.writes).toEqual(['create services']);
-  });
+test('if another writer creates the slice during a tick, the tick does not change that slice and reports no error', async () => {
+  const world = worldOf(A, B, C);
+  world.beforeNext('create EndpointSlice', () => world.cluster.place(aSlice([A])));
+  expect(await world.tick()).toMatchObject({ errors: [] });
+  expect([world.published(), world.inSlice()]).toEqual([[A, B, C], [A]]);
+});
+
+test('a tick deletes a slice of another address type only if the slice has not changed since the tick read it', async () => {
+  const world = await settled();
+  world.cluster.remove(SLICE_REF);
+  world.cluster.place({ ...aSlice([A]), addressType: 'IPv6' });
+  world.cluster.beforeWrite = (verb) => (verb === 'delete' ? { outcome: 'conflict' } : undefined);
+  expect(await world.tick()).toMatchObject({ changes: [], errors: [{ code: 'Conflict' }] });
+  world.cluster.beforeWrite = undefined;
+  const created = `created endpointslice default/kubernetes: ${A} ${B} ${C}`;
+  expect((await world.tick()).changes).toEqual(['deleted endpointslice IPv6', created]);
+});
+
+test('if the API server refuses the Endpoints, the tick reports the message of the API server and does not write the slice', async () => {
+  const world = worldOf(A, B, C);
+  const message = 'may not be in the loopback range (127.0.0.0/8, ::1/128)';
+  world.cluster.beforeWrite = (_verb, { kind }) => (kind === 'Endpoints' ? { outcome: 'invalid', message } : undefined);
+  const report = await world.tick();
+  expect(report.errors).toMatchObject([{ code: 'Invalid', message: expect.stringContaining(message) }]);
+  expect(world.cluster.writes).toEqual(['create services']);
 });

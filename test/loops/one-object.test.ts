@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import {
   type EndpointSliceObject,
   KUBERNETES_SERVICE,
@@ -59,81 +59,79 @@ async function spoilt(world: EndpointsWorld): Promise<EndpointsWorld> {
   return world.change({ endpoints: { prune: true }, service: { reconcile: true } });
 }
 
-describe('a failed request for one object', () => {
-  test.each<Fault>([
-    ['get', 'Service', 'kubernetes', 'ReplyTooLarge'],
-    ['update', 'Service', 'kubernetes', 'Unavailable'],
-    ['update', 'Service', 'kubernetes', 'DeadlineExceeded'],
-    ['list', 'EndpointSlice', '', 'ReplyTooLarge'],
-    ['delete', 'EndpointSlice', 'foreign-1', 'Forbidden'],
-  ])(
-    'a failed request (%s %s %s: %s) fails the pass, which still removes a dead API server from the endpoints',
-    async (...fault) => {
-      const world = await spoilt(worldOf(A, B));
-      world.answer(SILENT, B);
-      const kubernetes = failing(world, fault);
-      for (const { errors } of await world.ticks(4, { kubernetes })) expect(errors).toMatchObject([{ code: fault[3] }]);
-      expect([world.published(), world.inSlice()]).toEqual([[A], [A]]);
-      const slice = { kind: 'EndpointSlice', namespace: 'default', name: 'foreign-2' } as const;
-      if (fault[0] === 'delete') expect(world.cluster.find(slice)).toBeUndefined();
-    },
-  );
-
-  test.each(['ReplyTooLarge', 'Forbidden', 'MalformedReply'] as const)(
-    'if the Endpoints cannot be read (%s), a pass fails, but still removes a dead API server from the slice of its family',
-    async (code) => {
-      const world = await spoilt(dualWorldOf(A, B, V6, W6));
-      world.answer(SILENT, B, W6);
-      const kubernetes = failing(world, ['get', 'Endpoints', 'kubernetes', code]);
-      for (const { errors } of await world.ticks(4, { kubernetes })) expect(errors).toMatchObject([{ code }]);
-      expect([world.published(), world.inSlice(), world.inSlice(sliceRef('IPv6'))]).toEqual([[A, B], [A], [V6]]);
-      expect(world.cluster.find<ServiceObject>(SERVICE_REF)?.spec.type).toBe('ClusterIP');
-      expect(world.cluster.find({ kind: 'EndpointSlice', namespace: 'default', name: 'foreign-1' })).toBeDefined();
-      const { errors, findings } = await world.tick();
-      expect([world.published(), errors, findings.filter(({ type }) => type === 'twoOwners')]).toEqual([[A], [], []]);
-    },
-  );
-
-  test('a slice that cannot be read stays unchanged, and a pass still removes a dead API server from the Endpoints', async () => {
-    const world = await settled(worldOf(A, B));
-    const slice = world.cluster.find<EndpointSliceObject>(SLICE_REF);
-    world.cluster.place({ ...slice, metadata: { ...slice?.metadata, labels: {} } } as EndpointSliceObject);
+test.each<Fault>([
+  ['get', 'Service', 'kubernetes', 'ReplyTooLarge'],
+  ['update', 'Service', 'kubernetes', 'Unavailable'],
+  ['update', 'Service', 'kubernetes', 'DeadlineExceeded'],
+  ['list', 'EndpointSlice', '', 'ReplyTooLarge'],
+  ['delete', 'EndpointSlice', 'foreign-1', 'Forbidden'],
+])(
+  'a failed request (%s %s %s: %s) fails the pass, which still removes a dead API server from the endpoints',
+  async (...fault) => {
+    const world = await spoilt(worldOf(A, B));
     world.answer(SILENT, B);
-    const kubernetes = failing(world, ['get', 'EndpointSlice', 'kubernetes', 'ReplyTooLarge']);
-    const reports = await world.ticks(4, { kubernetes });
-    expect(reports.flatMap(({ errors }) => errors)).toMatchObject(Array(4).fill({ code: 'ReplyTooLarge' }));
-    expect([world.published(), world.inSlice()]).toEqual([[A], [A, B]]);
-    await world.tick();
+    const kubernetes = failing(world, fault);
+    for (const { errors } of await world.ticks(4, { kubernetes })) expect(errors).toMatchObject([{ code: fault[3] }]);
     expect([world.published(), world.inSlice()]).toEqual([[A], [A]]);
-  });
+    const slice = { kind: 'EndpointSlice', namespace: 'default', name: 'foreign-2' } as const;
+    if (fault[0] === 'delete') expect(world.cluster.find(slice)).toBeUndefined();
+  },
+);
 
-  test('with a master count, a slice stays unchanged while the Endpoints cannot be read', async () => {
-    const world = (await settled(worldOf(A, B))).change({ endpoints: { reconciler: 'master-count', masterCount: 2 } });
-    world.answer(SILENT, B);
-    const kubernetes = failing(world, ['get', 'Endpoints', 'kubernetes', 'ReplyTooLarge']);
-    await world.ticks(4, { kubernetes });
-    expect({ endpoints: world.published(), slice: world.inSlice() }).toEqual({ endpoints: [A, B], slice: [A, B] });
-  });
+test.each(['ReplyTooLarge', 'Forbidden', 'MalformedReply'] as const)(
+  'if the Endpoints cannot be read (%s), a pass fails, but still removes a dead API server from the slice of its family',
+  async (code) => {
+    const world = await spoilt(dualWorldOf(A, B, V6, W6));
+    world.answer(SILENT, B, W6);
+    const kubernetes = failing(world, ['get', 'Endpoints', 'kubernetes', code]);
+    for (const { errors } of await world.ticks(4, { kubernetes })) expect(errors).toMatchObject([{ code }]);
+    expect([world.published(), world.inSlice(), world.inSlice(sliceRef('IPv6'))]).toEqual([[A, B], [A], [V6]]);
+    expect(world.cluster.find<ServiceObject>(SERVICE_REF)?.spec.type).toBe('ClusterIP');
+    expect(world.cluster.find({ kind: 'EndpointSlice', namespace: 'default', name: 'foreign-1' })).toBeDefined();
+    const { errors, findings } = await world.tick();
+    expect([world.published(), errors, findings.filter(({ type }) => type === 'twoOwners')]).toEqual([[A], [], []]);
+  },
+);
 
-  test.each([
-    ['Endpoints', [[A, B], [A]]],
-    ['EndpointSlice', [[A], [A, B]]],
-  ] as const)(
-    'if the object of kind %s cannot be read, a deregistration still removes the address from the other object',
-    async (kind, left) => {
-      const world = await settled(worldOf(A, B));
-      const kubernetes = failing(world, ['get', kind, 'kubernetes', 'ReplyTooLarge']);
-      expect(await world.deregister({ address: B, kubernetes })).toMatchObject({ stillPublished: true });
-      expect([world.published(), world.inSlice()]).toEqual(left);
-    },
-  );
-
-  test.each(['Forbidden', 'Unavailable', 'MalformedReply'] as const)(
-    'if the list of slices fails with %s, the pass fails and writes nothing',
-    async (code) => {
-      const world = await settled(worldOf(A));
-      const pass = world.tick(10_000, { kubernetes: failing(world, ['list', 'EndpointSlice', '', code]) });
-      await expect(pass).rejects.toMatchObject({ code });
-    },
-  );
+test('a slice that cannot be read stays unchanged, and a pass still removes a dead API server from the Endpoints', async () => {
+  const world = await settled(worldOf(A, B));
+  const slice = world.cluster.find<EndpointSliceObject>(SLICE_REF);
+  world.cluster.place({ ...slice, metadata: { ...slice?.metadata, labels: {} } } as EndpointSliceObject);
+  world.answer(SILENT, B);
+  const kubernetes = failing(world, ['get', 'EndpointSlice', 'kubernetes', 'ReplyTooLarge']);
+  const reports = await world.ticks(4, { kubernetes });
+  expect(reports.flatMap(({ errors }) => errors)).toMatchObject(Array(4).fill({ code: 'ReplyTooLarge' }));
+  expect([world.published(), world.inSlice()]).toEqual([[A], [A, B]]);
+  await world.tick();
+  expect([world.published(), world.inSlice()]).toEqual([[A], [A]]);
 });
+
+test('with a master count, a slice stays unchanged while the Endpoints cannot be read', async () => {
+  const world = (await settled(worldOf(A, B))).change({ endpoints: { reconciler: 'master-count', masterCount: 2 } });
+  world.answer(SILENT, B);
+  const kubernetes = failing(world, ['get', 'Endpoints', 'kubernetes', 'ReplyTooLarge']);
+  await world.ticks(4, { kubernetes });
+  expect({ endpoints: world.published(), slice: world.inSlice() }).toEqual({ endpoints: [A, B], slice: [A, B] });
+});
+
+test.each([
+  ['Endpoints', [[A, B], [A]]],
+  ['EndpointSlice', [[A], [A, B]]],
+] as const)(
+  'if the object of kind %s cannot be read, a deregistration still removes the address from the other object',
+  async (kind, left) => {
+    const world = await settled(worldOf(A, B));
+    const kubernetes = failing(world, ['get', kind, 'kubernetes', 'ReplyTooLarge']);
+    expect(await world.deregister({ address: B, kubernetes })).toMatchObject({ stillPublished: true });
+    expect([world.published(), world.inSlice()]).toEqual(left);
+  },
+);
+
+test.each(['Forbidden', 'Unavailable', 'MalformedReply'] as const)(
+  'if the list of slices fails with %s, the pass fails and writes nothing',
+  async (code) => {
+    const world = await settled(worldOf(A));
+    const pass = world.tick(10_000, { kubernetes: failing(world, ['list', 'EndpointSlice', '', code]) });
+    await expect(pass).rejects.toMatchObject({ code });
+  },
+);

@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import type { ProbeReply } from '../../lib/cluster/probe-reply.ts';
 import { ClusterError, type ClusterPort, type LookUp } from '../../lib/kubernetes/cluster-port.ts';
 import type { Lease } from '../../lib/leases/lease.ts';
@@ -25,216 +25,206 @@ async function tickThatLoses(world: EndpointsWorld): Promise<void> {
   expect(isLost).toBe(false);
 }
 
-describe('a published address without a lease', () => {
-  test('an address that was published before the first pass stays published if that pass cannot write the lease of the address', async () => {
-    const world = worldOf(A, B, C);
-    world.cluster.place(anEndpoints([A, B, C]));
-    await tickThatLoses(world);
-    expect(world.published()).toEqual([A, B, C]);
-  });
-
-  test('an address that is only in the slice stays published if it does not answer in the first pass', async () => {
-    const world = worldOf(A, B, C).answer(SILENT, B);
-    for (const object of [anEndpoints([A]), aSlice([A, B])]) world.cluster.place(object);
-    const report = await world.tick();
-    expect([world.published(), report.counts]).toMatchObject([[A, B, C], { addresses: 3 }]);
-    expect(report.changes).toContain(`remembered ${B}, which is published: no answer: connect ECONNREFUSED`);
-    await world.tick();
-    expect(world.published()).toEqual([A, C]);
-  });
-
-  test('an address that is not ready in the slice is not published if it does not answer in the first pass', async () => {
-    const world = worldOf(A, B).answer(SILENT, B);
-    const notReady = { addresses: [B], conditions: { ready: false } };
-    world.cluster.place(anEndpoints([A]));
-    world.cluster.place({ ...aSlice([A]), endpoints: [...(aSlice([A]).endpoints ?? []), notReady] });
-    await world.tick();
-    expect([world.published(), world.inSlice()]).toEqual([[A], [A]]);
-  });
-
-  test('a published address without a lease is removed at once if its server reports a shutdown or the spec does not contain the address', async () => {
-    const world = worldOf(A, B, C).answer(SHUTTING_DOWN, B);
-    world.cluster.place(anEndpoints([A, B, C, '10.0.0.4']));
-    await world.tick();
-    expect(world.published()).toEqual([A, C]);
-  });
-
-  test('a published address stays published while a host name that might resolve to that address cannot be resolved', async () => {
-    const world = new EndpointsWorld([aHost(HOST), aServer(C)]).answer(READY, C);
-    world.cluster.place(anEndpoints([A, C]));
-    await world.ticks(2);
-    expect(world.published()).toEqual([A, C]);
-    world.records.set(HOST, [B]);
-    await world.answer(READY, B).tick();
-    expect(world.published()).toEqual([B, C]);
-  });
-
-  test('an address of two host names stays published if one host name no longer resolves to it and the other cannot be resolved', async () => {
-    const world = new EndpointsWorld([aHost('one.example'), aHost('two.example')]).answer(READY, A, B, C);
-    world.records.set('one.example', [A, B]).set('two.example', [A, C]);
-    await world.tick();
-    world.records.set('one.example', [B]).delete('two.example');
-    for (let tick = 0; tick < 6; tick++) {
-      await world.tick();
-      expect(world.published()).toEqual([A, B, C]);
-    }
-    world.records.set('two.example', [C]);
-    await world.ticks(2);
-    expect(world.published()).toEqual([B, C]);
-  });
-
-  test('at most 32 published addresses without a lease are kept for an unresolved host name', async () => {
-    const world = new EndpointsWorld([aHost(HOST), aServer(C)]).answer(READY, C);
-    world.cluster.place(anEndpoints([C, ...Array.from({ length: 100 }, (_, n) => `10.1.0.${n}`)]));
-    await world.tick();
-    const { leases } = await readLeases(world.table, world.spec.name);
-    expect([leases.length, leases.filter(({ host }) => host === HOST).length]).toEqual([33, 32]);
-  });
+test('an address that was published before the first pass stays published if that pass cannot write the lease of the address', async () => {
+  const world = worldOf(A, B, C);
+  world.cluster.place(anEndpoints([A, B, C]));
+  await tickThatLoses(world);
+  expect(world.published()).toEqual([A, B, C]);
 });
 
-describe('a published address whose restored lease is older than the endpoints', () => {
-  /** Returns a world in which the restored table has this lease of B. */
-  async function restored(given: (nowMs: number) => Partial<Lease>): Promise<EndpointsWorld> {
-    const world = await settled();
-    await world.setLease({ address: B, expiresAtMs: world.nowMs - 600_000, ...given(world.nowMs) });
-    return world;
-  }
-  const missedTwice = (nowMs: number) => ({ misses: 2, missedAtMs: nowMs - 600_000, seenDown: true });
-  const withdrawnFor = (ms: number) => (nowMs: number) => ({ withdrawnUntilMs: nowMs + ms, seenDown: true });
-
-  test.each([
-    ['stays published if its restored lease has a withdrawal that has ended', withdrawnFor(-300_000), [A, B, C]],
-    ['stays published if its restored lease has two misses', missedTwice, [A, B, C]],
-    ['is removed if its restored lease has an active withdrawal', withdrawnFor(300_000), [A, C]],
-  ])('an address that answers, and whose new lease cannot be written, %s', async (_, given, published) => {
-    const world = await restored(given);
-    await tickThatLoses(world);
-    expect(world.published()).toEqual(published);
-  });
-
-  test('an address whose restored withdrawal has ended is removed if it is deregistered again during the probes', async () => {
-    const world = await restored(withdrawnFor(-300_000));
-    const withdrawnUntilMs = world.nowMs + 300_000;
-    world.whileProbing = () => world.setLease({ address: B, withdrawnUntilMs });
-    await tickThatLoses(world);
-    expect(world.published()).toEqual([A, C]);
-  });
-
-  test('an address that was removed is published again only after its new lease has been written', async () => {
-    const world = await settled();
-    await world.answer(SHUTTING_DOWN, B).tick();
-    await tickThatLoses(world.answer(READY, B));
-    expect(world.published()).toEqual([A, C]);
-    await world.tick();
-    expect(world.published()).toEqual([A, B, C]);
-  });
+test('an address that is only in the slice stays published if it does not answer in the first pass', async () => {
+  const world = worldOf(A, B, C).answer(SILENT, B);
+  for (const object of [anEndpoints([A]), aSlice([A, B])]) world.cluster.place(object);
+  const report = await world.tick();
+  expect([world.published(), report.counts]).toMatchObject([[A, B, C], { addresses: 3 }]);
+  expect(report.changes).toContain(`remembered ${B}, which is published: no answer: connect ECONNREFUSED`);
+  await world.tick();
+  expect(world.published()).toEqual([A, C]);
 });
 
-describe('slow name servers and many records', () => {
-  const records = (many: number) => Array.from({ length: many }, (_, n) => `10.0.${n >> 8}.${n & 255}`).sort();
+test('an address that is not ready in the slice is not published if it does not answer in the first pass', async () => {
+  const world = worldOf(A, B).answer(SILENT, B);
+  const notReady = { addresses: [B], conditions: { ready: false } };
+  world.cluster.place(anEndpoints([A]));
+  world.cluster.place({ ...aSlice([A]), endpoints: [...(aSlice([A]).endpoints ?? []), notReady] });
+  await world.tick();
+  expect([world.published(), world.inSlice()]).toEqual([[A], [A]]);
+});
 
-  function budgets(world: EndpointsWorld, spent: (ms: number) => boolean) {
-    const asked: number[] = [];
-    const startDeadline = (ms: number) => {
-      asked.push(ms);
-      return { signal: spent(ms) ? AbortSignal.abort() : new AbortController().signal, cancel: () => {} };
-    };
-    const tick = (context: Partial<PassContext> = {}) => world.tick(10_000, { startDeadline, ...context });
-    return { asked, tick };
+test('a published address without a lease is removed at once if its server reports a shutdown or the spec does not contain the address', async () => {
+  const world = worldOf(A, B, C).answer(SHUTTING_DOWN, B);
+  world.cluster.place(anEndpoints([A, B, C, '10.0.0.4']));
+  await world.tick();
+  expect(world.published()).toEqual([A, C]);
+});
+
+test('a published address stays published while a host name that might resolve to that address cannot be resolved', async () => {
+  const world = new EndpointsWorld([aHost(HOST), aServer(C)]).answer(READY, C);
+  world.cluster.place(anEndpoints([A, C]));
+  await world.ticks(2);
+  expect(world.published()).toEqual([A, C]);
+  world.records.set(HOST, [B]);
+  await world.answer(READY, B).tick();
+  expect(world.published()).toEqual([B, C]);
+});
+
+test('an address of two host names stays published if one host name no longer resolves to it and the other cannot be resolved', async () => {
+  const world = new EndpointsWorld([aHost('one.example'), aHost('two.example')]).answer(READY, A, B, C);
+  world.records.set('one.example', [A, B]).set('two.example', [A, C]);
+  await world.tick();
+  world.records.set('one.example', [B]).delete('two.example');
+  for (let tick = 0; tick < 6; tick++) {
+    await world.tick();
+    expect(world.published()).toEqual([A, B, C]);
   }
+  world.records.set('two.example', [C]);
+  await world.ticks(2);
+  expect(world.published()).toEqual([B, C]);
+});
 
-  test('slow name servers leave a tick enough time for probes, and for the reads and writes after the probes', async () => {
-    const world = await settled(new EndpointsWorld([aHost(HOST), aServer(C)]).answer(READY, C));
-    const { asked, tick } = budgets(world, (ms) => ms < 3_000);
-    const lookUp: LookUp = (_source, signal) =>
-      new Promise((resolve) => {
-        if (signal?.aborted) resolve(undefined);
-      });
-    const report = await tick({ lookUp });
-    expect(report.findings).toMatchObject([{ item: HOST }]);
-    expect(world.published()).toEqual([C]);
-    const [all = 0, lookUps = 0] = asked;
-    expect(all).toBeLessThanOrEqual(PASS_BUDGET_MS['kubernetes-service'] - 3_000);
-    expect(all - lookUps).toBeGreaterThanOrEqual(3_000);
-  });
+test('at most 32 published addresses without a lease are kept for an unresolved host name', async () => {
+  const world = new EndpointsWorld([aHost(HOST), aServer(C)]).answer(READY, C);
+  world.cluster.place(anEndpoints([C, ...Array.from({ length: 100 }, (_, n) => `10.1.0.${n}`)]));
+  await world.tick();
+  const { leases } = await readLeases(world.table, world.spec.name);
+  expect([leases.length, leases.filter(({ host }) => host === HOST).length]).toEqual([33, 32]);
+});
 
-  test('the known addresses of a host name stay published while they answer, even if the host name now resolves to a hundred addresses', async () => {
-    const [one, other] = ['10.0.0.98', '10.0.0.99'];
-    const world = new EndpointsWorld([aHost(HOST)]).answer(READY, one, other);
-    world.records.set(HOST, [one, other]);
-    await settled(world);
-    world.records.set(HOST, records(100));
-    for (let tick = 0; tick < 4; tick += 1) {
-      const report = await world.tick();
-      expect(world.published()).toEqual([one, other]);
-      expect(report.findings).toMatchObject([{ item: HOST, message: expect.stringContaining('resolves to 100 add') }]);
-    }
-    world.answer(SILENT, one).answer(READY, '10.0.0.50');
-    await world.ticks(4);
-    expect(world.published()).toEqual([other]);
-    expect([world.probed.length, world.probed.some(({ url }) => url.includes(one))]).toEqual([32, false]);
-  });
+/** Returns a world in which the restored table has this lease of B. */
+async function restored(given: (nowMs: number) => Partial<Lease>): Promise<EndpointsWorld> {
+  const world = await settled();
+  await world.setLease({ address: B, expiresAtMs: world.nowMs - 600_000, ...given(world.nowMs) });
+  return world;
+}
+const missedTwice = (nowMs: number) => ({ misses: 2, missedAtMs: nowMs - 600_000, seenDown: true });
+const withdrawnFor = (ms: number) => (nowMs: number) => ({ withdrawnUntilMs: nowMs + ms, seenDown: true });
 
-  test('a pass runs at most 16 probes at a time', async () => {
-    const world = new EndpointsWorld([aHost(HOST)]);
-    world.records.set(HOST, records(32));
-    let [now, most] = [0, 0];
-    await world.tick(10_000, {
-      probe: async () => {
-        now += 1;
-        most = Math.max(most, now);
-        await Promise.resolve();
-        now -= 1;
-        return SILENT;
-      },
+test.each([
+  ['stays published if its restored lease has a withdrawal that has ended', withdrawnFor(-300_000), [A, B, C]],
+  ['stays published if its restored lease has two misses', missedTwice, [A, B, C]],
+  ['is removed if its restored lease has an active withdrawal', withdrawnFor(300_000), [A, C]],
+])('an address that answers, and whose new lease cannot be written, %s', async (_, given, published) => {
+  const world = await restored(given);
+  await tickThatLoses(world);
+  expect(world.published()).toEqual(published);
+});
+
+test('an address whose restored withdrawal has ended is removed if it is deregistered again during the probes', async () => {
+  const world = await restored(withdrawnFor(-300_000));
+  const withdrawnUntilMs = world.nowMs + 300_000;
+  world.whileProbing = () => world.setLease({ address: B, withdrawnUntilMs });
+  await tickThatLoses(world);
+  expect(world.published()).toEqual([A, C]);
+});
+
+test('an address that was removed is published again only after its new lease has been written', async () => {
+  const world = await settled();
+  await world.answer(SHUTTING_DOWN, B).tick();
+  await tickThatLoses(world.answer(READY, B));
+  expect(world.published()).toEqual([A, C]);
+  await world.tick();
+  expect(world.published()).toEqual([A, B, C]);
+});
+
+const records = (many: number) => Array.from({ length: many }, (_, n) => `10.0.${n >> 8}.${n & 255}`).sort();
+
+function budgets(world: EndpointsWorld, spent: (ms: number) => boolean) {
+  const asked: number[] = [];
+  const startDeadline = (ms: number) => {
+    asked.push(ms);
+    return { signal: spent(ms) ? AbortSignal.abort() : new AbortController().signal, cancel: () => {} };
+  };
+  const tick = (context: Partial<PassContext> = {}) => world.tick(10_000, { startDeadline, ...context });
+  return { asked, tick };
+}
+
+test('slow name servers leave a tick enough time for probes, and for the reads and writes after the probes', async () => {
+  const world = await settled(new EndpointsWorld([aHost(HOST), aServer(C)]).answer(READY, C));
+  const { asked, tick } = budgets(world, (ms) => ms < 3_000);
+  const lookUp: LookUp = (_source, signal) =>
+    new Promise((resolve) => {
+      if (signal?.aborted) resolve(undefined);
     });
-    expect(most).toBe(16);
-  });
+  const report = await tick({ lookUp });
+  expect(report.findings).toMatchObject([{ item: HOST }]);
+  expect(world.published()).toEqual([C]);
+  const [all = 0, lookUps = 0] = asked;
+  expect(all).toBeLessThanOrEqual(PASS_BUDGET_MS['kubernetes-service'] - 3_000);
+  expect(all - lookUps).toBeGreaterThanOrEqual(3_000);
 });
 
-describe('more than 16 API servers that do not answer', () => {
-  const addresses = Array.from({ length: 40 }, (_, n) => `10.0.1.${n + 10}`);
-  const STILL_OPEN = { kind: 'unknown', message: 'the time for probes was over' } as const;
-
-  /**
-   * Runs a tick in which each server that does not answer takes 3 s of the 5 to 6 s for probes. The first 16 have the result
-   * silence, the next 16 have no result in time, and the others are not probed.
-   */
-  async function tickInTime(world: EndpointsWorld, pass: number): Promise<void> {
-    let silent = 0;
-    const probe: PassContext['probe'] = async ({ url }) => {
-      if (silent >= 32) return STILL_OPEN;
-      const answer = world.answers.get(new URL(url).hostname) ?? SILENT;
-      if (answer !== SILENT) return answer;
-      silent += 1;
-      return silent <= 16 ? SILENT : STILL_OPEN;
-    };
-    await world.tick(10_000, { probe, passId: `pass-${pass}` });
+test('the known addresses of a host name stay published while they answer, even if the host name now resolves to a hundred addresses', async () => {
+  const [one, other] = ['10.0.0.98', '10.0.0.99'];
+  const world = new EndpointsWorld([aHost(HOST)]).answer(READY, one, other);
+  world.records.set(HOST, [one, other]);
+  await settled(world);
+  world.records.set(HOST, records(100));
+  for (let tick = 0; tick < 4; tick += 1) {
+    const report = await world.tick();
+    expect(world.published()).toEqual([one, other]);
+    expect(report.findings).toMatchObject([{ item: HOST, message: expect.stringContaining('resolves to 100 add') }]);
   }
-
-  test('servers that do not answer are removed even if they are 39 of 40, and are added when they answer again', async () => {
-    const world = await settled(worldOf(...addresses));
-    const dead = addresses.slice(0, 39);
-    world.answer(SILENT, ...dead);
-    for (let pass = 0; pass < 12; pass += 1) await tickInTime(world, pass);
-    expect(world.published()).toEqual(addresses.slice(39));
-    world.answer(READY, ...dead.slice(-3));
-    for (let pass = 12; pass < 24; pass += 1) await tickInTime(world, pass);
-    expect(world.published()).toEqual(addresses.slice(36));
-  });
+  world.answer(SILENT, one).answer(READY, '10.0.0.50');
+  await world.ticks(4);
+  expect(world.published()).toEqual([other]);
+  expect([world.probed.length, world.probed.some(({ url }) => url.includes(one))]).toEqual([32, false]);
 });
 
-describe('a process that is too busy to receive the answers of probes', () => {
-  const LATE = { kind: 'unknown', message: 'this process was busy', late: true } as const;
-
-  test('a busy process does not remove an API server if every third answer is in time', async () => {
-    const world = await settled();
-    for (const reply of [LATE, LATE, READY, LATE, LATE, READY, LATE, LATE, READY]) {
-      const { counts, findings } = await world.answer(reply, B).tick();
-      expect([counts['lateProbes'], findings.length]).toEqual(reply === LATE ? [1, 1] : [undefined, 0]);
-      expect(world.published()).toEqual([A, B, C]);
-    }
+test('a pass runs at most 16 probes at a time', async () => {
+  const world = new EndpointsWorld([aHost(HOST)]);
+  world.records.set(HOST, records(32));
+  let [now, most] = [0, 0];
+  await world.tick(10_000, {
+    probe: async () => {
+      now += 1;
+      most = Math.max(most, now);
+      await Promise.resolve();
+      now -= 1;
+      return SILENT;
+    },
   });
+  expect(most).toBe(16);
+});
+
+const addresses = Array.from({ length: 40 }, (_, n) => `10.0.1.${n + 10}`);
+const STILL_OPEN = { kind: 'unknown', message: 'the time for probes was over' } as const;
+
+/**
+ * Runs a tick in which each server that does not answer takes 3 s of the 5 to 6 s for probes. The first 16 have the result
+ * silence, the next 16 have no result in time, and the others are not probed.
+ */
+async function tickInTime(world: EndpointsWorld, pass: number): Promise<void> {
+  let silent = 0;
+  const probe: PassContext['probe'] = async ({ url }) => {
+    if (silent >= 32) return STILL_OPEN;
+    const answer = world.answers.get(new URL(url).hostname) ?? SILENT;
+    if (answer !== SILENT) return answer;
+    silent += 1;
+    return silent <= 16 ? SILENT : STILL_OPEN;
+  };
+  await world.tick(10_000, { probe, passId: `pass-${pass}` });
+}
+
+test('servers that do not answer are removed even if they are 39 of 40, and are added when they answer again', async () => {
+  const world = await settled(worldOf(...addresses));
+  const dead = addresses.slice(0, 39);
+  world.answer(SILENT, ...dead);
+  for (let pass = 0; pass < 12; pass += 1) await tickInTime(world, pass);
+  expect(world.published()).toEqual(addresses.slice(39));
+  world.answer(READY, ...dead.slice(-3));
+  for (let pass = 12; pass < 24; pass += 1) await tickInTime(world, pass);
+  expect(world.published()).toEqual(addresses.slice(36));
+});
+
+const LATE = { kind: 'unknown', message: 'this process was busy', late: true } as const;
+
+test('a busy process does not remove an API server if every third answer is in time', async () => {
+  const world = await settled();
+  for (const reply of [LATE, LATE, READY, LATE, LATE, READY, LATE, LATE, READY]) {
+    const { counts, findings } = await world.answer(reply, B).tick();
+    expect([counts['lateProbes'], findings.length]).toEqual(reply === LATE ? [1, 1] : [undefined, 0]);
+    expect(world.published()).toEqual([A, B, C]);
+  }
 });
 
 test('a server that does not answer is removed if a server with an agent answers a probe', async () => {
@@ -264,37 +254,34 @@ test('a pass that removes an API server from the endpoints, or adds it again, wr
   ]);
 });
 
-describe('a dead API server that is also the server of the kubeconfig', () => {
-  const failing = (world: EndpointsWorld): ClusterPort => {
-    const fail = () => Promise.reject(new ClusterError('Unavailable', 'connect ECONNREFUSED 10.0.0.1:6443'));
-    return { ...world.cluster.port, get: fail, list: fail };
-  };
+const failing = (world: EndpointsWorld): ClusterPort => {
+  const fail = () => Promise.reject(new ClusterError('Unavailable', 'connect ECONNREFUSED 10.0.0.1:6443'));
+  return { ...world.cluster.port, get: fail, list: fail };
+};
 
-  test('passes report that a dead server is still published until they can remove it from the endpoints', async () => {
-    const world = (await settled(worldOf(A, B))).answer(SILENT, A);
-    const kubernetes = failing(world);
-    await expect(world.tick(10_000, { kubernetes })).rejects.toThrow('ECONNREFUSED');
-    const message = expect.stringContaining('10.0.0.1 is still published');
-    const finding = { type: 'deadServerPublished', item: A, message };
-    for (const report of await world.ticks(3, { kubernetes })) {
-      expect(report).toMatchObject({ errors: [{ code: 'Unavailable' }], findings: [finding] });
-    }
-    const { changes, findings } = await world.tick();
-    expect(findings).toEqual([]);
-    expect(changes).toContainEqual(expect.stringMatching(/^removed 10\.0\.0\.1 from the endpoints/));
-  });
+test('passes report that a dead server is still published until they can remove it from the endpoints', async () => {
+  const world = (await settled(worldOf(A, B))).answer(SILENT, A);
+  const kubernetes = failing(world);
+  await expect(world.tick(10_000, { kubernetes })).rejects.toThrow('ECONNREFUSED');
+  const message = expect.stringContaining('10.0.0.1 is still published');
+  const finding = { type: 'deadServerPublished', item: A, message };
+  for (const report of await world.ticks(3, { kubernetes })) {
+    expect(report).toMatchObject({ errors: [{ code: 'Unavailable' }], findings: [finding] });
+  }
+  const { changes, findings } = await world.tick();
+  expect(findings).toEqual([]);
+  expect(changes).toContainEqual(expect.stringMatching(/^removed 10\.0\.0\.1 from the endpoints/));
+});
 
-  test('an observing pass whose cluster does not answer reports no dead server', async () => {
-    const world = await settled(worldOf(A, B));
-    world.answer(SILENT, A).change({ mode: 'observe' });
-    const kubernetes = failing(world);
-    for (let tick = 0; tick < 4; tick++)
-      await expect(world.tick(10_000, { kubernetes })).rejects.toThrow('ECONNREFUSED');
-  });
+test('an observing pass whose cluster does not answer reports no dead server', async () => {
+  const world = await settled(worldOf(A, B));
+  world.answer(SILENT, A).change({ mode: 'observe' });
+  const kubernetes = failing(world);
+  for (let tick = 0; tick < 4; tick++) await expect(world.tick(10_000, { kubernetes })).rejects.toThrow('ECONNREFUSED');
+});
 
-  test('a pass whose cluster never answered counts no active lease', async () => {
-    const world = worldOf(A, B).answer(SILENT, A, B);
-    const report = await world.tick(10_000, { kubernetes: failing(world) });
-    expect(report).toMatchObject({ counts: { activeLeases: 0 }, findings: [], errors: [{ code: 'Unavailable' }] });
-  });
+test('a pass whose cluster never answered counts no active lease', async () => {
+  const world = worldOf(A, B).answer(SILENT, A, B);
+  const report = await world.tick(10_000, { kubernetes: failing(world) });
+  expect(report).toMatchObject({ counts: { activeLeases: 0 }, findings: [], errors: [{ code: 'Unavailable' }] });
 });

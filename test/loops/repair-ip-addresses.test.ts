@@ -290,76 +290,74 @@ describe('a pass over the IPAddresses of a cluster', () => {
   });
 });
 
-describe('a pass over held IPAddresses', () => {
-  const ended = { owner: 'shop', takenUpBy: 'any', untilMs: NOW_MS - 5_000 } as const;
-  const held = [
-    ipAddressOfHold('10.0.0.1', ended),
-    ipAddressOfHold('10.0.0.2', { ...ended, untilMs: ended.untilMs + 1 }),
-    ipAddressOfHold('10.0.0.3', { owner: 'shop', takenUpBy: 'any' }),
-  ];
-  const remaining = ({ cluster }: { readonly cluster: MemoryCluster }) =>
-    [1, 2, 3].filter((host) => cluster.find({ kind: 'IPAddress', name: `10.0.0.${host}` }) !== undefined);
+const ended = { owner: 'shop', takenUpBy: 'any', untilMs: NOW_MS - 5_000 } as const;
+const held = [
+  ipAddressOfHold('10.0.0.1', ended),
+  ipAddressOfHold('10.0.0.2', { ...ended, untilMs: ended.untilMs + 1 }),
+  ipAddressOfHold('10.0.0.3', { owner: 'shop', takenUpBy: 'any' }),
+];
+const remaining = ({ cluster }: { readonly cluster: MemoryCluster }) =>
+  [1, 2, 3].filter((host) => cluster.find({ kind: 'IPAddress', name: `10.0.0.${host}` }) !== undefined);
 
-  test('a pass releases an address whose hold expired longer ago than clocks can differ, whether repair.ipAddresses is set or not', async () => {
-    for (const ipAddresses of [false, true]) {
-      const passed = await passOver(held, { ipAddresses });
-      expect(passed.report).toMatchObject({ findings: [], errors: [], counts: { ipAddresses: 3 } });
-      expect(passed.report.changes).toContain('released 10.0.0.1, whose hold of shop expired');
-      expect(remaining(passed)).toEqual([2, 3]);
-    }
-  });
-
-  test('a pass in mode observe only reports which IPAddresses it would create and release', async () => {
-    const passed = await passOver([...held, service('s', ITEM)], { mode: 'observe' });
-    expect(passed.wouldWrite).toEqual([
-      `create IPAddress ${ITEM}: metadata.labels.ipaddress.kubernetes.io/ip-family + "IPv4"; metadata.labels.ipaddress.kubernetes.io/managed-by + "ipallocator.k8s.io"; spec.parentRef.group + ""; spec.parentRef.resource + "services"; spec.parentRef.namespace + "a"; spec.parentRef.name + "s"`,
-      expect.stringMatching(/^delete IPAddress 10\.0\.0\.1: .*spec\.parentRef\.name - "shop"$/),
-    ]);
-    expect(passed.changed).toEqual([]);
-  });
-
-  test('a pass does not end the hold of an address that a Service has, because the address would be free', async () => {
-    const { report, cluster } = await passOver([...held, service('s', '10.0.0.001')], { ipAddresses: false });
-    expect(remaining({ cluster })).toEqual([1, 2, 3]);
-    const message = 'The hold of shop on 10.0.0.1 expired and is not released: Service a/s has the address.';
-    expect(report.findings).toMatchObject([{ type: 'notRecorded' }, { type: 'notCorrected', message }]);
-    const { cluster: corrected } = await passOver([...held, service('s', '10.0.0.001')]);
-    expect(corrected.find({ kind: 'IPAddress', name: '10.0.0.1' })).toMatchObject(ipAddress('s', '10.0.0.1'));
-  });
-
-  test('if the API server refuses to end a hold, a pass reports a finding and still checks the other addresses', async () => {
-    const spoil = { delete: () => Promise.reject(new ClusterError('Forbidden', 'no right')) };
-    const { report } = await passOver([...held, service('s', ITEM)], { ipAddresses: false, spoil });
-    expect(report.errors).toEqual([]);
-    const message = 'The hold of shop on 10.0.0.1 expired and is not released: no right';
-    const finding = { type: 'notCorrected', item: '10.0.0.1', message };
-    expect(report.findings).toMatchObject([{ type: 'notRecorded' }, finding]);
-  });
-
-  test.each([true, false])(
-    'a pass reports an expired hold as a finding only if its role does not allow it to end holds (allowed: %s)',
-    async (may) => {
-      const { report, changed } = await passOver(held, { ipAddresses: false, spoil: { allows: async () => may } });
-      expect(report).toMatchObject({ errors: [], state: { mayEndHolds: may } });
-      const message = expect.stringContaining('Allow them "delete"');
-      const finding = { type: 'notCorrected', item: '10.0.0.1', message };
-      expect(report.findings).toEqual(may ? [] : [finding]);
-      expect(changed).toEqual(may ? ['delete ipaddresses'] : []);
-    },
-  );
-
-  test('a pass reads the IPAddresses only once if none of them is held', async () => {
-    const { cluster } = await passOver([service('s', ITEM), ipAddress('s')]);
-    // `cluster.reads` contains `list ipaddresses` for each time that the IPAddresses are read.
-    expect(cluster.reads.filter((read) => read === 'list ipaddresses')).toHaveLength(1);
-  });
-
-  test('a pass that cannot check its permissions still makes all corrections and ends holds', async () => {
-    const spoil = { allows: () => Promise.reject(new ClusterError('Rejected', 'no reviews here')) };
-    const passed = await passOver([...held, service('s', ITEM)], { spoil });
-    expect(passed.report).toMatchObject({ errors: [] });
-    expect(passed.report.state).not.toHaveProperty('mayEndHolds');
+test('a pass releases an address whose hold expired longer ago than clocks can differ, whether repair.ipAddresses is set or not', async () => {
+  for (const ipAddresses of [false, true]) {
+    const passed = await passOver(held, { ipAddresses });
+    expect(passed.report).toMatchObject({ findings: [], errors: [], counts: { ipAddresses: 3 } });
     expect(passed.report.changes).toContain('released 10.0.0.1, whose hold of shop expired');
-    expect(passed.changed).toContain('create ipaddresses');
-  });
+    expect(remaining(passed)).toEqual([2, 3]);
+  }
+});
+
+test('a pass in mode observe only reports which IPAddresses it would create and release', async () => {
+  const passed = await passOver([...held, service('s', ITEM)], { mode: 'observe' });
+  expect(passed.wouldWrite).toEqual([
+    `create IPAddress ${ITEM}: metadata.labels.ipaddress.kubernetes.io/ip-family + "IPv4"; metadata.labels.ipaddress.kubernetes.io/managed-by + "ipallocator.k8s.io"; spec.parentRef.group + ""; spec.parentRef.resource + "services"; spec.parentRef.namespace + "a"; spec.parentRef.name + "s"`,
+    expect.stringMatching(/^delete IPAddress 10\.0\.0\.1: .*spec\.parentRef\.name - "shop"$/),
+  ]);
+  expect(passed.changed).toEqual([]);
+});
+
+test('a pass does not end the hold of an address that a Service has, because the address would be free', async () => {
+  const { report, cluster } = await passOver([...held, service('s', '10.0.0.001')], { ipAddresses: false });
+  expect(remaining({ cluster })).toEqual([1, 2, 3]);
+  const message = 'The hold of shop on 10.0.0.1 expired and is not released: Service a/s has the address.';
+  expect(report.findings).toMatchObject([{ type: 'notRecorded' }, { type: 'notCorrected', message }]);
+  const { cluster: corrected } = await passOver([...held, service('s', '10.0.0.001')]);
+  expect(corrected.find({ kind: 'IPAddress', name: '10.0.0.1' })).toMatchObject(ipAddress('s', '10.0.0.1'));
+});
+
+test('if the API server refuses to end a hold, a pass reports a finding and still checks the other addresses', async () => {
+  const spoil = { delete: () => Promise.reject(new ClusterError('Forbidden', 'no right')) };
+  const { report } = await passOver([...held, service('s', ITEM)], { ipAddresses: false, spoil });
+  expect(report.errors).toEqual([]);
+  const message = 'The hold of shop on 10.0.0.1 expired and is not released: no right';
+  const finding = { type: 'notCorrected', item: '10.0.0.1', message };
+  expect(report.findings).toMatchObject([{ type: 'notRecorded' }, finding]);
+});
+
+test.each([true, false])(
+  'a pass reports an expired hold as a finding only if its role does not allow it to end holds (allowed: %s)',
+  async (may) => {
+    const { report, changed } = await passOver(held, { ipAddresses: false, spoil: { allows: async () => may } });
+    expect(report).toMatchObject({ errors: [], state: { mayEndHolds: may } });
+    const message = expect.stringContaining('Allow them "delete"');
+    const finding = { type: 'notCorrected', item: '10.0.0.1', message };
+    expect(report.findings).toEqual(may ? [] : [finding]);
+    expect(changed).toEqual(may ? ['delete ipaddresses'] : []);
+  },
+);
+
+test('a pass reads the IPAddresses only once if none of them is held', async () => {
+  const { cluster } = await passOver([service('s', ITEM), ipAddress('s')]);
+  // `cluster.reads` contains `list ipaddresses` for each time that the IPAddresses are read.
+  expect(cluster.reads.filter((read) => read === 'list ipaddresses')).toHaveLength(1);
+});
+
+test('a pass that cannot check its permissions still makes all corrections and ends holds', async () => {
+  const spoil = { allows: () => Promise.reject(new ClusterError('Rejected', 'no reviews here')) };
+  const passed = await passOver([...held, service('s', ITEM)], { spoil });
+  expect(passed.report).toMatchObject({ errors: [] });
+  expect(passed.report.state).not.toHaveProperty('mayEndHolds');
+  expect(passed.report.changes).toContain('released 10.0.0.1, whose hold of shop expired');
+  expect(passed.changed).toContain('create ipaddresses');
 });

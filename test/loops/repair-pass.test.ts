@@ -22,83 +22,79 @@ const ANY: HoldTerms = { owner: 'team-a', takenUpBy: 'any' };
 const THROTTLED = new TableError('Throttled', 'test error');
 const SERVICES = [withAddresses('a', '10.0.0.5'), withAddresses('b', '10.0.0.6'), withNodePorts('c', 30_001, 30_002)];
 
-describe('the list of Services', () => {
-  test('the list of Services is read after the ranges', async () => {
-    const cluster = new RepairCluster({ serviceClusterIPRanges: [RANGE, 'fd00::/112'] });
-    const calls: string[] = [];
-    const get: KeyValueTable['get'] = (name, key) => {
-      calls.push(key);
-      return cluster.table.get(name, key);
-    };
-    const kubernetes = listing(() => {
-      calls.push('services');
-      return [];
-    });
-    await cluster.pass(clusterIpRepair, { table: { ...cluster.table, get }, kubernetes });
-    expect(calls).toEqual([PRIMARY, SECONDARY, 'services']);
+test('the list of Services is read after the ranges', async () => {
+  const cluster = new RepairCluster({ serviceClusterIPRanges: [RANGE, 'fd00::/112'] });
+  const calls: string[] = [];
+  const get: KeyValueTable['get'] = (name, key) => {
+    calls.push(key);
+    return cluster.table.get(name, key);
+  };
+  const kubernetes = listing(() => {
+    calls.push('services');
+    return [];
   });
-
-  test.each([
-    { loop: clusterIpRepair, key: PRIMARY, message: 'unable to refresh the service IP block: it broke off' },
-    { loop: nodePortRepair, key: NODE_PORT_KEY, message: 'unable to refresh the port block: it broke off' },
-  ])(
-    'if the list of Services is incomplete, a pass of $loop.id discards the list and reports the error of upstream',
-    async ({ loop, key, message }) => {
-      const cluster = new RepairCluster();
-      const cause = new ClusterError('Unavailable', 'it broke off');
-      const kubernetes = listing(async function* list() {
-        yield* [withAddresses('s', '10.0.0.5'), withNodePorts('t', 30_001)];
-        throw cause;
-      });
-      await expect(cluster.pass(loop, { kubernetes })).rejects.toMatchObject({ code: 'Unavailable', message, cause });
-      expect(await cluster.stored(key)).toBeUndefined();
-    },
-  );
+  await cluster.pass(clusterIpRepair, { table: { ...cluster.table, get }, kubernetes });
+  expect(calls).toEqual([PRIMARY, SECONDARY, 'services']);
 });
 
-describe('a table that fails', () => {
-  test.each([
-    { loop: clusterIpRepair, tried: [PRIMARY], what: 'service IP allocations' },
-    { loop: nodePortRepair, tried: [NODE_PORT_KEY], what: 'port allocations' },
-  ])(
-    'if a range cannot be saved, a pass of $loop.id reports its findings and the error of upstream, and saves no other range',
-    async ({ loop, tried, what }) => {
-      const cluster = new RepairCluster({ serviceClusterIPRanges: [RANGE, 'fd00::/112'], services: SERVICES });
-      const keys: string[] = [];
-      const put: KeyValueTable['put'] = ({ key }) => {
-        keys.push(key);
-        return Promise.reject(THROTTLED);
-      };
-      const report = await cluster.pass(loop, { table: { ...cluster.table, put } });
-      const message = `unable to persist the updated ${what}: test error`;
-      expect(report.errors).toMatchObject([{ code: 'Throttled', message, cause: THROTTLED }]);
-      expect(countsByType(report)).toEqual({ repair: 2 });
-      expect(keys).toEqual(tried);
-    },
-  );
-
-  test.each([
-    { loop: clusterIpRepair, cause: THROTTLED, message: 'unable to refresh the service IP block: test error' },
-    { loop: nodePortRepair, cause: THROTTLED, message: 'unable to refresh the port allocations: test error' },
-    { loop: clusterIpRepair, cause: new RangeError('odd'), message: 'unable to refresh the service IP block: odd' },
-  ])('a pass of $loop.id that cannot read a range fails as upstream: $cause', async ({ loop, message, cause }) => {
+test.each([
+  { loop: clusterIpRepair, key: PRIMARY, message: 'unable to refresh the service IP block: it broke off' },
+  { loop: nodePortRepair, key: NODE_PORT_KEY, message: 'unable to refresh the port block: it broke off' },
+])(
+  'if the list of Services is incomplete, a pass of $loop.id discards the list and reports the error of upstream',
+  async ({ loop, key, message }) => {
     const cluster = new RepairCluster();
-    const table: KeyValueTable = { ...cluster.table, get: () => Promise.reject(cause) };
-    const code = cause === THROTTLED ? { code: 'Throttled' } : {};
-    await expect(cluster.pass(loop, { table })).rejects.toMatchObject({ ...code, message, cause });
-  });
+    const cause = new ClusterError('Unavailable', 'it broke off');
+    const kubernetes = listing(async function* list() {
+      yield* [withAddresses('s', '10.0.0.5'), withNodePorts('t', 30_001)];
+      throw cause;
+    });
+    await expect(cluster.pass(loop, { kubernetes })).rejects.toMatchObject({ code: 'Unavailable', message, cause });
+    expect(await cluster.stored(key)).toBeUndefined();
+  },
+);
 
-  test('a pass does not repeat a save whose reply is lost, and the next one succeeds', async () => {
-    const cluster = new RepairCluster({ services: [withAddresses('s', '10.0.0.5')] });
-    let puts = 0;
-    const put: KeyValueTable['put'] = async () => {
-      puts += 1;
-      return { outcome: 'unclear' };
+test.each([
+  { loop: clusterIpRepair, tried: [PRIMARY], what: 'service IP allocations' },
+  { loop: nodePortRepair, tried: [NODE_PORT_KEY], what: 'port allocations' },
+])(
+  'if a range cannot be saved, a pass of $loop.id reports its findings and the error of upstream, and saves no other range',
+  async ({ loop, tried, what }) => {
+    const cluster = new RepairCluster({ serviceClusterIPRanges: [RANGE, 'fd00::/112'], services: SERVICES });
+    const keys: string[] = [];
+    const put: KeyValueTable['put'] = ({ key }) => {
+      keys.push(key);
+      return Promise.reject(THROTTLED);
     };
-    const { errors } = await cluster.pass(clusterIpRepair, { table: { ...cluster.table, put } });
-    expect([errors, puts]).toMatchObject([[{ code: 'Contended' }], 1]);
-    expect((await cluster.pass(clusterIpRepair)).errors).toEqual([]);
-  });
+    const report = await cluster.pass(loop, { table: { ...cluster.table, put } });
+    const message = `unable to persist the updated ${what}: test error`;
+    expect(report.errors).toMatchObject([{ code: 'Throttled', message, cause: THROTTLED }]);
+    expect(countsByType(report)).toEqual({ repair: 2 });
+    expect(keys).toEqual(tried);
+  },
+);
+
+test.each([
+  { loop: clusterIpRepair, cause: THROTTLED, message: 'unable to refresh the service IP block: test error' },
+  { loop: nodePortRepair, cause: THROTTLED, message: 'unable to refresh the port allocations: test error' },
+  { loop: clusterIpRepair, cause: new RangeError('odd'), message: 'unable to refresh the service IP block: odd' },
+])('a pass of $loop.id that cannot read a range fails as upstream: $cause', async ({ loop, message, cause }) => {
+  const cluster = new RepairCluster();
+  const table: KeyValueTable = { ...cluster.table, get: () => Promise.reject(cause) };
+  const code = cause === THROTTLED ? { code: 'Throttled' } : {};
+  await expect(cluster.pass(loop, { table })).rejects.toMatchObject({ ...code, message, cause });
+});
+
+test('a pass does not repeat a save whose reply is lost, and the next one succeeds', async () => {
+  const cluster = new RepairCluster({ services: [withAddresses('s', '10.0.0.5')] });
+  let puts = 0;
+  const put: KeyValueTable['put'] = async () => {
+    puts += 1;
+    return { outcome: 'unclear' };
+  };
+  const { errors } = await cluster.pass(clusterIpRepair, { table: { ...cluster.table, put } });
+  expect([errors, puts]).toMatchObject([[{ code: 'Contended' }], 1]);
+  expect((await cluster.pass(clusterIpRepair)).errors).toEqual([]);
 });
 
 /** Returns a range that refuses every claim after the first. */
@@ -107,107 +103,101 @@ function failing(range: ClaimedRange): ClaimedRange {
   return { ...range, claim: (item, by) => (claims++ > 0 ? refused('NotReady', 'test error') : range.claim(item, by)) };
 }
 
-describe('the claims of Services in a pass', () => {
-  test('a pass saves nothing if an allocator refuses an item with NotReady', async () => {
-    const cluster = new RepairCluster({ services: SERVICES });
-    const enterClaims: RepairKind['enterClaims'] = (ranges) => NODE_PORTS.enterClaims(ranges.map(failing));
-    const report = await repairPass({ ...NODE_PORTS, enterClaims }, cluster.context());
-    expect(report.errors).toMatchObject([{ code: 'Unknown' }]);
-    expect(countsByType(report)).toEqual({ repair: 1, unknown: 1 });
-    expect(await cluster.stored(NODE_PORT_KEY)).toBeUndefined();
-  });
-
-  test('a pass does not report an item of a Service that was allocated after the pass read the range', async () => {
-    const cluster = new RepairCluster({ services: SERVICES });
-    await repairPass(NODE_PORTS, cluster.context());
-    const newest = found(await cluster.stored(NODE_PORT_KEY));
-    await cluster.store(NODE_PORT_KEY, { ...newest, data: new Uint8Array(0) });
-    let reads = 0;
-    const get: KeyValueTable['get'] = async (name, item) => {
-      const old = await cluster.table.get(name, item);
-      if (item === NODE_PORT_KEY && ++reads === 1) await cluster.store(NODE_PORT_KEY, newest);
-      return old;
-    };
-    const report = await repairPass(NODE_PORTS, cluster.context({ table: { ...cluster.table, get } }));
-    expect(report.findings).toEqual([]);
-    expect(await cluster.stored(NODE_PORT_KEY)).toEqual(newest);
-  });
+test('a pass saves nothing if an allocator refuses an item with NotReady', async () => {
+  const cluster = new RepairCluster({ services: SERVICES });
+  const enterClaims: RepairKind['enterClaims'] = (ranges) => NODE_PORTS.enterClaims(ranges.map(failing));
+  const report = await repairPass({ ...NODE_PORTS, enterClaims }, cluster.context());
+  expect(report.errors).toMatchObject([{ code: 'Unknown' }]);
+  expect(countsByType(report)).toEqual({ repair: 1, unknown: 1 });
+  expect(await cluster.stored(NODE_PORT_KEY)).toBeUndefined();
 });
 
-describe('a snapshot that does not parse', () => {
-  const garbage = { range: 'garbage', data: Uint8Array.of(4) };
-  const advice =
-    'is left unchanged: restore its last good content, or remove it, and the next pass rebuilds it from the Services';
-
-  test.each([
-    { loop: clusterIpRepair, key: PRIMARY, why: 's for family:IPv4 with error:invalid CIDR address: garbage' },
-    { loop: nodePortRepair, key: NODE_PORT_KEY, why: ': ' },
-  ])('a snapshot with an invalid range ends the pass of $loop.id and stays unchanged', async ({ loop, key, why }) => {
-    const cluster = new RepairCluster({ services: [withAddresses('s', '10.0.0.5'), withNodePorts('t', 30_000)] });
-    await cluster.store(key, garbage);
-    const before = await cluster.table.get('test', key);
-    const report = await cluster.pass(loop);
-    const message = expect.stringContaining(`unable to rebuild allocator from snapshot${why}`);
-    const errors = [{ code: 'CorruptSnapshot', message }];
-    expect(report).toMatchObject({ changes: [], findings: [{ type: 'corruptSnapshot' }], errors });
-    expect(report.errors[0]?.message).toContain(`${key} ${advice}`);
-    expect(await cluster.table.get('test', key)).toEqual(before);
-  });
-
-  test.each<[ClusterSpec['allocator']]>([['table'], ['apiserver']])(
-    'with allocator %s, a range of the spec that does not parse fails the pass, and is not reported as a corrupt snapshot',
-    async (allocator) => {
-      const cluster = new RepairCluster({ allocator, serviceNodePortRange: '9-1' });
-      await cluster.store(NODE_PORT_KEY, { range: '30000-32767', data: fromBits([1]) });
-      const message = expect.stringMatching(/^unable to create port allocator: end port cannot be less/);
-      await expect(cluster.pass(nodePortRepair)).rejects.toMatchObject({ code: 'BadRange', message });
-    },
-  );
-
-  test('if the snapshot of one family is corrupt, a pass writes the range of neither family', async () => {
-    const cluster = new RepairCluster({ serviceClusterIPRanges: [RANGE, 'fd00::/112'] });
-    await cluster.store(SECONDARY, garbage);
-    const report = await cluster.pass(clusterIpRepair);
-    expect(report.errors[0]?.message).toContain('for family:IPv6 with error');
-    expect(await cluster.stored(PRIMARY)).toBeUndefined();
-  });
-
-  test('an audit does not replace a corrupt snapshot, and still checks the Services', async () => {
-    const cluster = new RepairCluster({ allocator: 'apiserver', services: [withAddresses('s', '10.1.0.5')] });
-    const text = { cluster: 'test', key: PRIMARY, value: 'half a bitmap', schema: 1 };
-    await cluster.table.put(text, undefined);
-    const report = await cluster.pass(clusterIpRepair);
-    expect(countsByType(report)).toEqual({ outOfRange: 1, corruptSnapshot: 1 });
-    expect(report.errors).toMatchObject([{ code: 'Corrupt' }]);
-  });
+test('a pass does not report an item of a Service that was allocated after the pass read the range', async () => {
+  const cluster = new RepairCluster({ services: SERVICES });
+  await repairPass(NODE_PORTS, cluster.context());
+  const newest = found(await cluster.stored(NODE_PORT_KEY));
+  await cluster.store(NODE_PORT_KEY, { ...newest, data: new Uint8Array(0) });
+  let reads = 0;
+  const get: KeyValueTable['get'] = async (name, item) => {
+    const old = await cluster.table.get(name, item);
+    if (item === NODE_PORT_KEY && ++reads === 1) await cluster.store(NODE_PORT_KEY, newest);
+    return old;
+  };
+  const report = await repairPass(NODE_PORTS, cluster.context({ table: { ...cluster.table, get } }));
+  expect(report.findings).toEqual([]);
+  expect(await cluster.stored(NODE_PORT_KEY)).toEqual(newest);
 });
 
-describe('a range that was saved under another spec or by an audit', () => {
-  test('a pass ends without a write if a range was saved under a newer spec', async () => {
-    const cluster = new RepairCluster();
-    await cluster.store(PRIMARY, { range: RANGE, data: fromBits([1]), generation: 2 });
-    const before = await cluster.table.get('test', PRIMARY);
-    const why = 'was saved under generation 2 of the cluster spec, but this pass has generation 1';
-    const error = { code: 'OlderSpec', message: expect.stringContaining(why) };
-    await expect(cluster.pass(clusterIpRepair)).rejects.toMatchObject(error);
-    expect(await cluster.table.get('test', PRIMARY)).toEqual(before);
-  });
+const garbage = { range: 'garbage', data: Uint8Array.of(4) };
+const advice =
+  'is left unchanged: restore its last good content, or remove it, and the next pass rebuilds it from the Services';
 
-  test('the usage bitmap of an audit is ignored, and the range is initialised only from the Services', async () => {
-    const cluster = new RepairCluster({ services: [withAddresses('s', '10.0.0.5')] });
-    await cluster.store(PRIMARY, { range: RANGE, data: fromBits([1, 4]), allocator: 'apiserver' });
-    const report = await cluster.pass(clusterIpRepair);
-    expect(countsByType(report)).toEqual({ repair: 1 });
-    expect(await cluster.stored(PRIMARY)).toMatchObject({ data: fromBits([4]), allocator: 'table' });
-  });
+test.each([
+  { loop: clusterIpRepair, key: PRIMARY, why: 's for family:IPv4 with error:invalid CIDR address: garbage' },
+  { loop: nodePortRepair, key: NODE_PORT_KEY, why: ': ' },
+])('a snapshot with an invalid range ends the pass of $loop.id and stays unchanged', async ({ loop, key, why }) => {
+  const cluster = new RepairCluster({ services: [withAddresses('s', '10.0.0.5'), withNodePorts('t', 30_000)] });
+  await cluster.store(key, garbage);
+  const before = await cluster.table.get('test', key);
+  const report = await cluster.pass(loop);
+  const message = expect.stringContaining(`unable to rebuild allocator from snapshot${why}`);
+  const errors = [{ code: 'CorruptSnapshot', message }];
+  expect(report).toMatchObject({ changes: [], findings: [{ type: 'corruptSnapshot' }], errors });
+  expect(report.errors[0]?.message).toContain(`${key} ${advice}`);
+  expect(await cluster.table.get('test', key)).toEqual(before);
+});
 
-  test('a snapshot without a range is used for the range of the spec', async () => {
-    const cluster = new RepairCluster({ services: [withAddresses('s', '10.0.0.5')] });
-    await cluster.store(PRIMARY, { range: '', data: fromBits([4]) });
-    const report = await cluster.pass(clusterIpRepair);
-    expect([report.findings, report.errors]).toEqual([[], []]);
-    expect(await cluster.stored(PRIMARY)).toMatchObject({ range: RANGE, data: fromBits([4]) });
-  });
+test.each<[ClusterSpec['allocator']]>([['table'], ['apiserver']])(
+  'with allocator %s, a range of the spec that does not parse fails the pass, and is not reported as a corrupt snapshot',
+  async (allocator) => {
+    const cluster = new RepairCluster({ allocator, serviceNodePortRange: '9-1' });
+    await cluster.store(NODE_PORT_KEY, { range: '30000-32767', data: fromBits([1]) });
+    const message = expect.stringMatching(/^unable to create port allocator: end port cannot be less/);
+    await expect(cluster.pass(nodePortRepair)).rejects.toMatchObject({ code: 'BadRange', message });
+  },
+);
+
+test('if the snapshot of one family is corrupt, a pass writes the range of neither family', async () => {
+  const cluster = new RepairCluster({ serviceClusterIPRanges: [RANGE, 'fd00::/112'] });
+  await cluster.store(SECONDARY, garbage);
+  const report = await cluster.pass(clusterIpRepair);
+  expect(report.errors[0]?.message).toContain('for family:IPv6 with error');
+  expect(await cluster.stored(PRIMARY)).toBeUndefined();
+});
+
+test('an audit does not replace a corrupt snapshot, and still checks the Services', async () => {
+  const cluster = new RepairCluster({ allocator: 'apiserver', services: [withAddresses('s', '10.1.0.5')] });
+  const text = { cluster: 'test', key: PRIMARY, value: 'half a bitmap', schema: 1 };
+  await cluster.table.put(text, undefined);
+  const report = await cluster.pass(clusterIpRepair);
+  expect(countsByType(report)).toEqual({ outOfRange: 1, corruptSnapshot: 1 });
+  expect(report.errors).toMatchObject([{ code: 'Corrupt' }]);
+});
+
+test('a pass ends without a write if a range was saved under a newer spec', async () => {
+  const cluster = new RepairCluster();
+  await cluster.store(PRIMARY, { range: RANGE, data: fromBits([1]), generation: 2 });
+  const before = await cluster.table.get('test', PRIMARY);
+  const why = 'was saved under generation 2 of the cluster spec, but this pass has generation 1';
+  const error = { code: 'OlderSpec', message: expect.stringContaining(why) };
+  await expect(cluster.pass(clusterIpRepair)).rejects.toMatchObject(error);
+  expect(await cluster.table.get('test', PRIMARY)).toEqual(before);
+});
+
+test('the usage bitmap of an audit is ignored, and the range is initialised only from the Services', async () => {
+  const cluster = new RepairCluster({ services: [withAddresses('s', '10.0.0.5')] });
+  await cluster.store(PRIMARY, { range: RANGE, data: fromBits([1, 4]), allocator: 'apiserver' });
+  const report = await cluster.pass(clusterIpRepair);
+  expect(countsByType(report)).toEqual({ repair: 1 });
+  expect(await cluster.stored(PRIMARY)).toMatchObject({ data: fromBits([4]), allocator: 'table' });
+});
+
+test('a snapshot without a range is used for the range of the spec', async () => {
+  const cluster = new RepairCluster({ services: [withAddresses('s', '10.0.0.5')] });
+  await cluster.store(PRIMARY, { range: '', data: fromBits([4]) });
+  const report = await cluster.pass(clusterIpRepair);
+  expect([report.findings, report.errors]).toEqual([[], []]);
+  expect(await cluster.stored(PRIMARY)).toMatchObject({ range: RANGE, data: fromBits([4]) });
 });
 
 /** Returns a Kubernetes client that runs `meanwhile` when the list of Services starts. */
@@ -257,59 +247,55 @@ describe('a range that is written while the Services are listed', () => {
   });
 });
 
-describe('a pass that only observes', () => {
-  test('an observing pass does not change a range that another writer wrote while the Services were listed', async () => {
-    const cluster = new RepairCluster({ mode: 'observe' });
-    await cluster.store(PRIMARY, { range: RANGE, data: fromBits([1]) });
-    const other = { range: RANGE, data: fromBits([1, 20]) };
-    cluster.services = [withAddresses('s', '10.0.0.5')];
-    const kubernetes = whileListing(cluster, () => cluster.store(PRIMARY, other));
-    expect(await cluster.pass(clusterIpRepair, { kubernetes })).toMatchObject({ changes: [], errors: [] });
-    expect(cluster.wouldWrite).toEqual(['save ranges/serviceips: 3 taken in 10.0.0.0/24, 1 without a Service']);
-    expect(await cluster.stored(PRIMARY)).toMatchObject(other);
-  });
-
-  test('a pass that finds a leak with two strikes does not free it if the previous pass only observed', async () => {
-    const cluster = new RepairCluster();
-    await cluster.store(PRIMARY, { range: RANGE, data: fromBits([20]) });
-    await cluster.pass(clusterIpRepair);
-    await cluster.pass(clusterIpRepair);
-    await cluster.pass(clusterIpRepair, { previous: { observed: true } });
-    expect((await cluster.stored(PRIMARY))?.data).toEqual(fromBits([20]));
-  });
+test('an observing pass does not change a range that another writer wrote while the Services were listed', async () => {
+  const cluster = new RepairCluster({ mode: 'observe' });
+  await cluster.store(PRIMARY, { range: RANGE, data: fromBits([1]) });
+  const other = { range: RANGE, data: fromBits([1, 20]) };
+  cluster.services = [withAddresses('s', '10.0.0.5')];
+  const kubernetes = whileListing(cluster, () => cluster.store(PRIMARY, other));
+  expect(await cluster.pass(clusterIpRepair, { kubernetes })).toMatchObject({ changes: [], errors: [] });
+  expect(cluster.wouldWrite).toEqual(['save ranges/serviceips: 3 taken in 10.0.0.0/24, 1 without a Service']);
+  expect(await cluster.stored(PRIMARY)).toMatchObject(other);
 });
 
-describe('held items', () => {
-  test('a pass counts the held items of each range, and reports how many items it freed because their holds had expired', async () => {
-    const cluster = new RepairCluster({ serviceClusterIPRanges: [RANGE, 'fd00::/112'] });
-    const over = { ...ANY, untilMs: cluster.nowMs - HOLD_END_MARGIN_MS };
-    const holdOn = (item: string, terms = ANY) => ({ ...terms, items: [item] });
-    const holds = [holdOn('10.0.0.1'), holdOn('10.0.0.2', over)];
-    await cluster.store(PRIMARY, { range: RANGE, data: fromBits([0, 1, 2]), holds });
-    await cluster.store(SECONDARY, { range: 'fd00::/112', data: fromBits([0]), holds: [holdOn('fd00::1')] });
-    cluster.services = [withAddresses('a', '10.0.0.3', 'fd00::1')];
-    const report = await cluster.pass(clusterIpRepair);
-    expect(report).toMatchObject({
-      changes: [
-        'saved ranges/serviceips: 2 of 254 taken in 10.0.0.0/24, 1 held, 1 freed after their hold',
-        'saved ranges/secondaryserviceips: 1 of 65535 taken in fd00::/112',
-      ],
-      findings: [],
-      counts: { held: 1, holdsEnded: 1, secondaryHeld: 0, secondaryHoldsEnded: 0, leaks: 0 },
-    });
-    expect((await cluster.stored(SECONDARY))?.holds).toEqual([]);
-  });
+test('a pass that finds a leak with two strikes does not free it if the previous pass only observed', async () => {
+  const cluster = new RepairCluster();
+  await cluster.store(PRIMARY, { range: RANGE, data: fromBits([20]) });
+  await cluster.pass(clusterIpRepair);
+  await cluster.pass(clusterIpRepair);
+  await cluster.pass(clusterIpRepair, { previous: { observed: true } });
+  expect((await cluster.stored(PRIMARY))?.data).toEqual(fromBits([20]));
+});
 
-  test('a pass ends a hold only if the hold had expired before the pass read the range', async () => {
-    const cluster = new RepairCluster();
-    const holds = [{ ...ANY, untilMs: cluster.nowMs + 1 - HOLD_END_MARGIN_MS, items: ['30001'] }];
-    await cluster.store(NODE_PORT_KEY, { range: '30000-32767', data: fromBits([1]), holds });
-    const kubernetes = whileListing(cluster, async () => {
-      cluster.nowMs += 10;
-    });
-    await cluster.pass(nodePortRepair, { kubernetes });
-    expect(await cluster.stored(NODE_PORT_KEY)).toMatchObject({ data: fromBits([1]), holds });
-    await cluster.pass(nodePortRepair);
-    expect(await cluster.stored(NODE_PORT_KEY)).toMatchObject({ data: new Uint8Array(0), holds: [] });
+test('a pass counts the held items of each range, and reports how many items it freed because their holds had expired', async () => {
+  const cluster = new RepairCluster({ serviceClusterIPRanges: [RANGE, 'fd00::/112'] });
+  const over = { ...ANY, untilMs: cluster.nowMs - HOLD_END_MARGIN_MS };
+  const holdOn = (item: string, terms = ANY) => ({ ...terms, items: [item] });
+  const holds = [holdOn('10.0.0.1'), holdOn('10.0.0.2', over)];
+  await cluster.store(PRIMARY, { range: RANGE, data: fromBits([0, 1, 2]), holds });
+  await cluster.store(SECONDARY, { range: 'fd00::/112', data: fromBits([0]), holds: [holdOn('fd00::1')] });
+  cluster.services = [withAddresses('a', '10.0.0.3', 'fd00::1')];
+  const report = await cluster.pass(clusterIpRepair);
+  expect(report).toMatchObject({
+    changes: [
+      'saved ranges/serviceips: 2 of 254 taken in 10.0.0.0/24, 1 held, 1 freed after their hold',
+      'saved ranges/secondaryserviceips: 1 of 65535 taken in fd00::/112',
+    ],
+    findings: [],
+    counts: { held: 1, holdsEnded: 1, secondaryHeld: 0, secondaryHoldsEnded: 0, leaks: 0 },
   });
+  expect((await cluster.stored(SECONDARY))?.holds).toEqual([]);
+});
+
+test('a pass ends a hold only if the hold had expired before the pass read the range', async () => {
+  const cluster = new RepairCluster();
+  const holds = [{ ...ANY, untilMs: cluster.nowMs + 1 - HOLD_END_MARGIN_MS, items: ['30001'] }];
+  await cluster.store(NODE_PORT_KEY, { range: '30000-32767', data: fromBits([1]), holds });
+  const kubernetes = whileListing(cluster, async () => {
+    cluster.nowMs += 10;
+  });
+  await cluster.pass(nodePortRepair, { kubernetes });
+  expect(await cluster.stored(NODE_PORT_KEY)).toMatchObject({ data: fromBits([1]), holds });
+  await cluster.pass(nodePortRepair);
+  expect(await cluster.stored(NODE_PORT_KEY)).toMatchObject({ data: new Uint8Array(0), holds: [] });
 });

@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
 import { SLICE_REF } from '../../lib/cluster/published-objects.ts';
 import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
@@ -57,83 +57,81 @@ async function leakingTable(allocator: AllocatorOfRecord): Promise<KeyValueTable
   return table;
 }
 
-describe('the writes of a pass', () => {
-  test.each(cases)(
-    'a pass of $id with allocator $allocator makes only the allowed writes ($writes), and confirms once before its first write that it is still allowed to write',
-    async (given) => {
-      const { loop, allocator, writes } = given;
-      const written: string[] = [];
-      const wouldWrite: string[] = [];
-      /** The number of writes before each confirmation. */
-      const confirmed: number[] = [];
-      const below = await leakingTable(allocator);
-      const put: KeyValueTable['put'] = (item, previous) => {
-        written.push(item.key);
-        return below.put(item, previous);
-      };
-      const table = { ...below, put };
-      const cluster = memoryCluster();
-      const { services } = listing(() => [withAddresses('a', '10.0.0.5'), withNodePorts('b', 30_001)]);
-      const kubernetes = { ...cluster.port, services };
-      const ids = {
-        nowMs: () => NOW,
-        wouldWrite: (line: string) => wouldWrite.push(line),
-        confirmWrites: async () => void confirmed.push(written.filter(isRangeKey).length + cluster.writes.length),
-      };
-      const ports = portsFor(writes, { table, kubernetes }, allocator, ids);
-      const report = await loop.run(
-        aPassContext({ spec: { allocator }, nowMs: () => NOW, probe: async () => READY, ...ports }),
-      );
-
-      expect(report.errors).toEqual([]);
-      expect([...new Set(written)]).toEqual(allowed(loop.id, writes, allocator));
-      const isOfCluster = loop === systemNamespaces || loop === kubernetesService;
-      expect(cluster.writes.length > 0).toBe(writes === 'all' && isOfCluster);
-      const isRangeWithheld = !isOfCluster && allocator === 'table' && writes !== 'all';
-      expect(wouldWrite.length > 0).toBe((writes !== 'all' && isOfCluster) || isRangeWithheld);
-      const hasChanges = writes === 'all' || allowed(loop.id, writes, allocator).length > 0;
-      expect(report.changes.length > 0).toBe(hasChanges);
-      const needsConfirmation = cluster.writes.length > 0 || written.some(isRangeKey);
-      expect(confirmed).toEqual(needsConfirmation ? [0] : []);
-    },
-  );
-
-  test.each<[string, (port: ClusterPort) => Promise<unknown>]>([
-    ['create', (port) => port.create(aSlice([]))],
-    ['update', (port) => port.update(aSlice([]))],
-    ['merge patch', (port) => port.mergePatch(SLICE_REF, {})],
-    ['delete', (port) => port.delete(aSlice([]))],
-  ])('a pass that is no longer allowed to write makes no %s in its cluster', async (_, write) => {
-    const cluster = memoryCluster([aSlice([])]);
-    const ended = new OlderSpecError('OlderSpec', 'the spec was changed');
-    const options = { nowMs: () => NOW, wouldWrite: () => {}, confirmWrites: () => Promise.reject(ended) };
-    const ports = portsFor('all', { table: memoryTable(), kubernetes: cluster.port }, 'table', options);
-    await expect(write(ports.kubernetes)).rejects.toBe(ended);
-    expect(cluster.writes).toEqual([]);
-  });
-
-  test('a pass that writes for longer than ten seconds confirms again that it is allowed to write, and makes no write after a refusal', async () => {
-    let nowMs = NOW;
-    const answers = [Promise.resolve(), Promise.resolve(), 'paused', Promise.resolve()];
-    const confirmWrites = async () => {
-      const answer = await answers.shift();
-      if (answer === 'paused') throw new OlderSpecError('OlderSpec', 'the cluster was paused');
+test.each(cases)(
+  'a pass of $id with allocator $allocator makes only the allowed writes ($writes), and confirms once before its first write that it is still allowed to write',
+  async (given) => {
+    const { loop, allocator, writes } = given;
+    const written: string[] = [];
+    const wouldWrite: string[] = [];
+    /** The number of writes before each confirmation. */
+    const confirmed: number[] = [];
+    const below = await leakingTable(allocator);
+    const put: KeyValueTable['put'] = (item, previous) => {
+      written.push(item.key);
+      return below.put(item, previous);
     };
-    const deletedAtMs: number[] = [];
-    const record: ClusterPort['delete'] = async () => {
-      deletedAtMs.push(nowMs - NOW);
-      return 'deleted';
+    const table = { ...below, put };
+    const cluster = memoryCluster();
+    const { services } = listing(() => [withAddresses('a', '10.0.0.5'), withNodePorts('b', 30_001)]);
+    const kubernetes = { ...cluster.port, services };
+    const ids = {
+      nowMs: () => NOW,
+      wouldWrite: (line: string) => wouldWrite.push(line),
+      confirmWrites: async () => void confirmed.push(written.filter(isRangeKey).length + cluster.writes.length),
     };
-    const port = { ...memoryCluster().port, delete: record };
-    const options = { nowMs: () => nowMs, wouldWrite: () => {}, confirmWrites };
-    const { kubernetes } = portsFor('all', { table: memoryTable(), kubernetes: port }, 'apiserver', options);
-    const left: number[] = [];
-    for (const afterMs of [0, 9_999, 1, 10_000, 20_000]) {
-      nowMs += afterMs;
-      await kubernetes.delete(aSlice([])).catch((error: Error) => expect(error.message).toBe('the cluster was paused'));
-      left.push(answers.length);
-    }
-    expect(left).toEqual([3, 3, 2, 1, 1]);
-    expect(deletedAtMs).toEqual([0, 9_999, 10_000]);
-  });
+    const ports = portsFor(writes, { table, kubernetes }, allocator, ids);
+    const report = await loop.run(
+      aPassContext({ spec: { allocator }, nowMs: () => NOW, probe: async () => READY, ...ports }),
+    );
+
+    expect(report.errors).toEqual([]);
+    expect([...new Set(written)]).toEqual(allowed(loop.id, writes, allocator));
+    const isOfCluster = loop === systemNamespaces || loop === kubernetesService;
+    expect(cluster.writes.length > 0).toBe(writes === 'all' && isOfCluster);
+    const isRangeWithheld = !isOfCluster && allocator === 'table' && writes !== 'all';
+    expect(wouldWrite.length > 0).toBe((writes !== 'all' && isOfCluster) || isRangeWithheld);
+    const hasChanges = writes === 'all' || allowed(loop.id, writes, allocator).length > 0;
+    expect(report.changes.length > 0).toBe(hasChanges);
+    const needsConfirmation = cluster.writes.length > 0 || written.some(isRangeKey);
+    expect(confirmed).toEqual(needsConfirmation ? [0] : []);
+  },
+);
+
+test.each<[string, (port: ClusterPort) => Promise<unknown>]>([
+  ['create', (port) => port.create(aSlice([]))],
+  ['update', (port) => port.update(aSlice([]))],
+  ['merge patch', (port) => port.mergePatch(SLICE_REF, {})],
+  ['delete', (port) => port.delete(aSlice([]))],
+])('a pass that is no longer allowed to write makes no %s in its cluster', async (_, write) => {
+  const cluster = memoryCluster([aSlice([])]);
+  const ended = new OlderSpecError('OlderSpec', 'the spec was changed');
+  const options = { nowMs: () => NOW, wouldWrite: () => {}, confirmWrites: () => Promise.reject(ended) };
+  const ports = portsFor('all', { table: memoryTable(), kubernetes: cluster.port }, 'table', options);
+  await expect(write(ports.kubernetes)).rejects.toBe(ended);
+  expect(cluster.writes).toEqual([]);
+});
+
+test('a pass that writes for longer than ten seconds confirms again that it is allowed to write, and makes no write after a refusal', async () => {
+  let nowMs = NOW;
+  const answers = [Promise.resolve(), Promise.resolve(), 'paused', Promise.resolve()];
+  const confirmWrites = async () => {
+    const answer = await answers.shift();
+    if (answer === 'paused') throw new OlderSpecError('OlderSpec', 'the cluster was paused');
+  };
+  const deletedAtMs: number[] = [];
+  const record: ClusterPort['delete'] = async () => {
+    deletedAtMs.push(nowMs - NOW);
+    return 'deleted';
+  };
+  const port = { ...memoryCluster().port, delete: record };
+  const options = { nowMs: () => nowMs, wouldWrite: () => {}, confirmWrites };
+  const { kubernetes } = portsFor('all', { table: memoryTable(), kubernetes: port }, 'apiserver', options);
+  const left: number[] = [];
+  for (const afterMs of [0, 9_999, 1, 10_000, 20_000]) {
+    nowMs += afterMs;
+    await kubernetes.delete(aSlice([])).catch((error: Error) => expect(error.message).toBe('the cluster was paused'));
+    left.push(answers.length);
+  }
+  expect(left).toEqual([3, 3, 2, 1, 1]);
+  expect(deletedAtMs).toEqual([0, 9_999, 10_000]);
 });

@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import type { IPAddressRecord } from '../../lib/cluster/kubernetes-objects.ts';
 import type { AddressFault } from '../../lib/repair/address-faults.ts';
 import { type AddressMemory, addressMemoryIn, chooseFaults } from '../../lib/repair/address-turns.ts';
@@ -26,31 +26,29 @@ const untimed = { nowMs: NOW_MS, servedAtMs: undefined };
 const seen = (sinceMs: number): AddressMemory => ({ seen: { 'uid-1': sinceMs } });
 const items = (faults: readonly AddressFault[]) => faults.map(({ item }) => item);
 
-describe('an IPAddress that a correction deletes', () => {
-  test.each<[string, AddressMemory, number, ReturnType<typeof at>, boolean]>([
-    ['no pass has seen it', { seen: {} }, 0, at(NOW_MS), false],
-    ['another uid of the name was seen', { seen: { 'uid-2': 0 } }, 0, at(NOW_MS), false],
-    ['a pass saw it a moment too late', seen(NOW_MS - SETTLED_AFTER_MS + 1), 0, at(NOW_MS), false],
-    ['a pass saw it 65 s ago', seen(NOW_MS - SETTLED_AFTER_MS), 0, at(NOW_MS), true],
-    ['it is a moment too young by the API server', seen(0), NOW_MS - SETTLED_AFTER_MS + 1, at(NOW_MS), false],
-    ['it is 65 s old by the API server', seen(0), NOW_MS - SETTLED_AFTER_MS, at(NOW_MS), true],
-    ['the clock of the API server is behind', seen(0), NOW_MS - 100_000, at(NOW_MS, NOW_MS - 70_000), false],
-    ['replies have no time, and it is too young by the table', seen(0), NOW_MS - 64_999, untimed, false],
-    ['replies have no time, and it is old by the table', seen(0), 0, untimed, true],
-    ['its creation time is not a time', seen(0), Number.NaN, at(NOW_MS), false],
-    ['the clock of the table went back', seen(NOW_MS + 1), 0, at(NOW_MS), false],
-  ])('if %s, its fault is listed only when no running request can have made it', (_, memory, created, clocks, is) => {
-    const { listed, unlisted } = chooseFaults([leaked(1, created)], memory, clocks);
-    expect(items(listed)).toEqual(is ? ['item-1'] : []);
-    expect(unlisted.size).toBe(0);
-  });
+test.each<[string, AddressMemory, number, ReturnType<typeof at>, boolean]>([
+  ['no pass has seen it', { seen: {} }, 0, at(NOW_MS), false],
+  ['another uid of the name was seen', { seen: { 'uid-2': 0 } }, 0, at(NOW_MS), false],
+  ['a pass saw it a moment too late', seen(NOW_MS - SETTLED_AFTER_MS + 1), 0, at(NOW_MS), false],
+  ['a pass saw it 65 s ago', seen(NOW_MS - SETTLED_AFTER_MS), 0, at(NOW_MS), true],
+  ['it is a moment too young by the API server', seen(0), NOW_MS - SETTLED_AFTER_MS + 1, at(NOW_MS), false],
+  ['it is 65 s old by the API server', seen(0), NOW_MS - SETTLED_AFTER_MS, at(NOW_MS), true],
+  ['the clock of the API server is behind', seen(0), NOW_MS - 100_000, at(NOW_MS, NOW_MS - 70_000), false],
+  ['replies have no time, and it is too young by the table', seen(0), NOW_MS - 64_999, untimed, false],
+  ['replies have no time, and it is old by the table', seen(0), 0, untimed, true],
+  ['its creation time is not a time', seen(0), Number.NaN, at(NOW_MS), false],
+  ['the clock of the table went back', seen(NOW_MS + 1), 0, at(NOW_MS), false],
+])('if %s, its fault is listed only when no running request can have made it', (_, memory, created, clocks, is) => {
+  const { listed, unlisted } = chooseFaults([leaked(1, created)], memory, clocks);
+  expect(items(listed)).toEqual(is ? ['item-1'] : []);
+  expect(unlisted.size).toBe(0);
+});
 
-  test('an IPAddress with a fault is remembered from the first pass that saw it, and forgotten when it has no fault', () => {
-    const first = chooseFaults([leaked(1)], { seen: {} }, at(NOW_MS)).memory;
-    const second = chooseFaults([leaked(1), leaked(2)], first, at(NOW_MS + 180_000)).memory;
-    expect(second).toEqual({ seen: { 'uid-1': NOW_MS, 'uid-2': NOW_MS + 180_000 } });
-    expect(chooseFaults([leaked(2)], second, at(NOW_MS + 360_000)).memory.seen).toEqual({ 'uid-2': NOW_MS + 180_000 });
-  });
+test('an IPAddress with a fault is remembered from the first pass that saw it, and forgotten when it has no fault', () => {
+  const first = chooseFaults([leaked(1)], { seen: {} }, at(NOW_MS)).memory;
+  const second = chooseFaults([leaked(1), leaked(2)], first, at(NOW_MS + 180_000)).memory;
+  expect(second).toEqual({ seen: { 'uid-1': NOW_MS, 'uid-2': NOW_MS + 180_000 } });
+  expect(chooseFaults([leaked(2)], second, at(NOW_MS + 360_000)).memory.seen).toEqual({ 'uid-2': NOW_MS + 180_000 });
 });
 
 /** Runs passes until no correction is left. Corrections of the items that match `refused` are refused. */
@@ -75,35 +73,33 @@ function passesOver(faults: readonly AddressFault[], refused = /^$/) {
   throw new Error('a fault was never corrected');
 }
 
-describe('the corrections of passes', () => {
-  test('a correction is made at once although there are a thousand faults that cannot be corrected', () => {
-    const faults = [...many(1_000, outOfRange), missing(1)];
-    const { listed, unlisted } = chooseFaults(faults, { seen: {} }, at(NOW_MS));
-    expect(items(listed)).toContain('missing-1');
-    expect(listed).toHaveLength(201);
-    expect(unlisted).toEqual(new Map([['outOfRange', 800]]));
-  });
+test('a correction is made at once although there are a thousand faults that cannot be corrected', () => {
+  const faults = [...many(1_000, outOfRange), missing(1)];
+  const { listed, unlisted } = chooseFaults(faults, { seen: {} }, at(NOW_MS));
+  expect(items(listed)).toContain('missing-1');
+  expect(listed).toHaveLength(201);
+  expect(unlisted).toEqual(new Map([['outOfRange', 800]]));
+});
 
-  test.each([
-    ['missing IPAddresses', many(1_000, missing), /^$/, 1],
-    ['leaked IPAddresses, which each pass saw once before', many(1_000, leaked), /^$/, 6],
-    ['both, of which 600 are refused', [...many(600, missing), ...many(600, leaked)], /^missing/, 12],
-    ['leaked ones of which 600 are refused', many(1_000, leaked), /^item-[0-5]?\d?\d$/, 12],
-  ])('corrections take turns, so that each is tried within a few passes: %s', (_, faults, refused, most) => {
-    const { passes, largestMemory } = passesOver(faults, refused);
-    expect(passes).toBeLessThanOrEqual(most);
-    expect(largestMemory).toBeLessThanOrEqual(200);
-  });
+test.each([
+  ['missing IPAddresses', many(1_000, missing), /^$/, 1],
+  ['leaked IPAddresses, which each pass saw once before', many(1_000, leaked), /^$/, 6],
+  ['both, of which 600 are refused', [...many(600, missing), ...many(600, leaked)], /^missing/, 12],
+  ['leaked ones of which 600 are refused', many(1_000, leaked), /^item-[0-5]?\d?\d$/, 12],
+])('corrections take turns, so that each is tried within a few passes: %s', (_, faults, refused, most) => {
+  const { passes, largestMemory } = passesOver(faults, refused);
+  expect(passes).toBeLessThanOrEqual(most);
+  expect(largestMemory).toBeLessThanOrEqual(200);
+});
 
-  test('faults that passes do not correct are reported in each pass', () => {
-    const faults = many(150, leaked);
-    let { memory } = chooseFaults(faults, { seen: {} }, at(NOW_MS));
-    for (let pass = 1; pass <= 3; pass += 1) {
-      const chosen = chooseFaults(faults, memory, at(NOW_MS + pass * 180_000));
-      expect(chosen.listed).toHaveLength(150);
-      ({ memory } = chosen);
-    }
-  });
+test('faults that passes do not correct are reported in each pass', () => {
+  const faults = many(150, leaked);
+  let { memory } = chooseFaults(faults, { seen: {} }, at(NOW_MS));
+  for (let pass = 1; pass <= 3; pass += 1) {
+    const chosen = chooseFaults(faults, memory, at(NOW_MS + pass * 180_000));
+    expect(chosen.listed).toHaveLength(150);
+    ({ memory } = chosen);
+  }
 });
 
 test.each([undefined, { addresses: { seen: { a: 'b' } } }])(

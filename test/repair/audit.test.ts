@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { type Network, parseCidr } from '../../lib/allocator/network.ts';
 import { isRefused } from '../../lib/allocator/refusal.ts';
@@ -19,43 +19,39 @@ function rangeOf(cidr: string): AuditedRange {
 
 const codeOf = (result: ClaimResult) => (isRefused(result) ? result.code : result);
 
-describe('the addresses of an audited network', () => {
-  test.each([
-    { address: '10.15.255.255', cidr: '10.0.0.0/12', why: 'the broadcast address of a large range', inside: false },
-    { address: '::ffff:10.1.2.3', cidr: '10.0.0.0/12', why: 'an IPv4-mapped spelling', inside: true },
-    { address: 'fd00::1:0', cidr: 'fd00::/64', why: 'an address above the maximum size of a bitmap', inside: true },
-    { address: 'garbage', cidr: '10.0.0.0/12', why: 'not an address', inside: false },
-  ])('$address is inside $cidr: $inside ($why)', ({ address, cidr, inside }) => {
-    expect(codeOf(rangeOf(cidr).claim(address, BY))).toBe(inside ? 'recorded' : 'NotInRange');
-  });
-
-  test('a second claim of an address is a duplicate even in another spelling', () => {
-    const range = rangeOf('10.0.0.0/12');
-    const claims = ['10.0.0.5', '::ffff:10.0.0.5'].map((text) => codeOf(range.claim(text, BY)));
-    expect(claims).toEqual(['recorded', 'AlreadyAllocated']);
-    const { allocated, free, capacity } = range.counts();
-    expect([allocated, capacity - free]).toEqual([1, 1]);
-  });
+test.each([
+  { address: '10.15.255.255', cidr: '10.0.0.0/12', why: 'the broadcast address of a large range', inside: false },
+  { address: '::ffff:10.1.2.3', cidr: '10.0.0.0/12', why: 'an IPv4-mapped spelling', inside: true },
+  { address: 'fd00::1:0', cidr: 'fd00::/64', why: 'an address above the maximum size of a bitmap', inside: true },
+  { address: 'garbage', cidr: '10.0.0.0/12', why: 'not an address', inside: false },
+])('$address is inside $cidr: $inside ($why)', ({ address, cidr, inside }) => {
+  expect(codeOf(rangeOf(cidr).claim(address, BY))).toBe(inside ? 'recorded' : 'NotInRange');
 });
 
-describe('the audit of a range', () => {
-  test.each([
-    { cidr: '10.0.0.0/12', capacity: 1_048_574 },
-    { cidr: 'fd00::/108', capacity: 1_048_575 },
-    { cidr: 'fd00::/64', capacity: Number.MAX_SAFE_INTEGER },
-  ])('the audit of a range returns the capacity of $cidr', ({ cidr, capacity }) => {
-    const { counts, findings } = auditRange(rangeOf(cidr), WORDS, undefined, 1);
-    expect([counts, findings]).toEqual([{ allocated: 0, free: capacity, capacity }, []]);
-  });
+test('a second claim of an address is a duplicate even in another spelling', () => {
+  const range = rangeOf('10.0.0.0/12');
+  const claims = ['10.0.0.5', '::ffff:10.0.0.5'].map((text) => codeOf(range.claim(text, BY)));
+  expect(claims).toEqual(['recorded', 'AlreadyAllocated']);
+  const { allocated, free, capacity } = range.counts();
+  expect([allocated, capacity - free]).toEqual([1, 1]);
+});
 
-  test('the audit of a range returns a usage bitmap for all 65,536 ports, and none for a range with more bits', () => {
-    for (const cidr of ['10.0.0.0/15', 'fd00::/108']) {
-      expect(auditRange(rangeOf(cidr), WORDS, undefined, 1).next).toBeUndefined();
-    }
-    const range = made(startAudit(RANGE_KEYS.nodePorts, '0-65535'));
-    range.claim('65535', BY);
-    expect([...bitsOf(auditRange(range, WORDS, undefined, 1).next?.data ?? new Uint8Array(0))]).toEqual([65_535]);
-  });
+test.each([
+  { cidr: '10.0.0.0/12', capacity: 1_048_574 },
+  { cidr: 'fd00::/108', capacity: 1_048_575 },
+  { cidr: 'fd00::/64', capacity: Number.MAX_SAFE_INTEGER },
+])('the audit of a range returns the capacity of $cidr', ({ cidr, capacity }) => {
+  const { counts, findings } = auditRange(rangeOf(cidr), WORDS, undefined, 1);
+  expect([counts, findings]).toEqual([{ allocated: 0, free: capacity, capacity }, []]);
+});
+
+test('the audit of a range returns a usage bitmap for all 65,536 ports, and none for a range with more bits', () => {
+  for (const cidr of ['10.0.0.0/15', 'fd00::/108']) {
+    expect(auditRange(rangeOf(cidr), WORDS, undefined, 1).next).toBeUndefined();
+  }
+  const range = made(startAudit(RANGE_KEYS.nodePorts, '0-65535'));
+  range.claim('65535', BY);
+  expect([...bitsOf(auditRange(range, WORDS, undefined, 1).next?.data ?? new Uint8Array(0))]).toEqual([65_535]);
 });
 
 function cidr(name: string, texts: readonly string[], ready = true) {

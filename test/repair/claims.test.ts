@@ -111,52 +111,50 @@ const ends: readonly End[] = [
   ],
 ];
 
-describe('the claims of Services', () => {
-  test.each(findings)('a pass logs %s with the message of upstream', (_, enter, claimed, type, message) => {
-    expect(enterAll(enter, claimed)).toMatchObject({ error: undefined, listed: [{ type, message }] });
-  });
+test.each(findings)('a pass logs %s with the message of upstream', (_, enter, claimed, type, message) => {
+  expect(enterAll(enter, claimed)).toMatchObject({ error: undefined, listed: [{ type, message }] });
+});
 
-  test.each(ends)('a pass ends as upstream does after %s', (_, enter, claimed, reason, note, message) => {
-    const action = claimed.ports.length > 0 ? 'PortAllocation' : 'ClusterIPAllocation';
-    const [type, code] = reason === 'UnknownError' ? ['unknown', 'Unknown'] : ['full', 'Full'];
-    const listed = [{ type, message, event: { reason, action, note } }];
-    expect(enterAll(enter, claimed)).toMatchObject({ error: { code, message }, listed });
-  });
+test.each(ends)('a pass ends as upstream does after %s', (_, enter, claimed, reason, note, message) => {
+  const action = claimed.ports.length > 0 ? 'PortAllocation' : 'ClusterIPAllocation';
+  const [type, code] = reason === 'UnknownError' ? ['unknown', 'Unknown'] : ['full', 'Full'];
+  const listed = [{ type, message, event: { reason, action, note } }];
+  expect(enterAll(enter, claimed)).toMatchObject({ error: { code, message }, listed });
+});
 
-  test('an event about a Service refers to the uid and resourceVersion of the listed Service', () => {
-    const listed = service('s', { clusterIP: '10.0.0.5', clusterIPs: ['10.0.0.5'], uid: 'u', resourceVersion: '7' });
-    const found = enterAll(addresses('notRecorded'), listed);
-    const regarding = { apiVersion: 'v1', kind: 'Service', namespace: 'a', name: 's', uid: 'u', resourceVersion: '7' };
-    expect(found.listed[0]?.event?.regarding).toEqual(regarding);
-  });
+test('an event about a Service refers to the uid and resourceVersion of the listed Service', () => {
+  const listed = service('s', { clusterIP: '10.0.0.5', clusterIPs: ['10.0.0.5'], uid: 'u', resourceVersion: '7' });
+  const found = enterAll(addresses('notRecorded'), listed);
+  const regarding = { apiVersion: 'v1', kind: 'Service', namespace: 'a', name: 's', uid: 'u', resourceVersion: '7' };
+  expect(found.listed[0]?.event?.regarding).toEqual(regarding);
+});
 
-  test('a pass lists its first 1,000 findings, and counts the others by type', () => {
-    const services = Array.from({ length: 1_000 }, (_, at) => withAddresses(`s-${at}`, 'bad', 'worse', '10.0.0.5'));
-    const { listed, unlisted } = enterAll(addresses('notRecorded'), ...services);
-    expect(listed).toHaveLength(1_000);
-    expect(Object.fromEntries(unlisted)).toEqual({ invalid: 1_333, repair: 667 });
-  });
+test('a pass lists its first 1,000 findings, and counts the others by type', () => {
+  const services = Array.from({ length: 1_000 }, (_, at) => withAddresses(`s-${at}`, 'bad', 'worse', '10.0.0.5'));
+  const { listed, unlisted } = enterAll(addresses('notRecorded'), ...services);
+  expect(listed).toHaveLength(1_000);
+  expect(Object.fromEntries(unlisted)).toEqual({ invalid: 1_333, repair: 667 });
+});
 
-  test('a pass reports an IPv4-mapped address as invalid if there is no IPv4 range', () => {
-    const { listed } = enterAll(addresses(OUTSIDE, 'fd00::/112'), withAddresses('s', '::ffff:10.0.0.6'));
-    expect(listed).toMatchObject([{ type: 'invalid', item: '10.0.0.6' }]);
-  });
+test('a pass reports an IPv4-mapped address as invalid if there is no IPv4 range', () => {
+  const { listed } = enterAll(addresses(OUTSIDE, 'fd00::/112'), withAddresses('s', '::ffff:10.0.0.6'));
+  expect(listed).toMatchObject([{ type: 'invalid', item: '10.0.0.6' }]);
+});
 
-  test('a pass claims no address for a Service without a cluster IP', () => {
-    const range = answering('10.0.0.0/24', 'recorded');
-    const { listed } = enterAll(clusterIpClaims([range]), service('s', { clusterIP: '', clusterIPs: ['10.0.0.5'] }));
-    expect([range.claims, listed]).toEqual([[], []]);
-  });
+test('a pass claims no address for a Service without a cluster IP', () => {
+  const range = answering('10.0.0.0/24', 'recorded');
+  const { listed } = enterAll(clusterIpClaims([range]), service('s', { clusterIP: '', clusterIPs: ['10.0.0.5'] }));
+  expect([range.claims, listed]).toEqual([[], []]);
+});
 
-  test.each(['10.1.0.0/24', '10.0.0.0'])('a pass does not start with the ranges 10.0.0.0/24 and %s', (other) => {
-    const ranges = ['10.0.0.0/24', other].map((spec) => answering(spec, 'recorded'));
-    const message = `10.0.0.0/24 and ${other} are not ranges of different families: correct the cluster spec`;
-    expect(() => clusterIpClaims(ranges)).toThrow(expect.objectContaining({ code: 'BadRange', message }));
-  });
+test.each(['10.1.0.0/24', '10.0.0.0'])('a pass does not start with the ranges 10.0.0.0/24 and %s', (other) => {
+  const ranges = ['10.0.0.0/24', other].map((spec) => answering(spec, 'recorded'));
+  const message = `10.0.0.0/24 and ${other} are not ranges of different families: correct the cluster spec`;
+  expect(() => clusterIpClaims(ranges)).toThrow(expect.objectContaining({ code: 'BadRange', message }));
+});
 
-  test('a pass does not start without a range of node ports', () => {
-    expect(() => nodePortClaims([])).toThrow('node ports have one range');
-  });
+test('a pass does not start without a range of node ports', () => {
+  expect(() => nodePortClaims([])).toThrow('node ports have one range');
 });
 
 type Port = readonly [protocol: string, nodePort: number];

@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { bitsOf, fromBits } from '../../lib/allocator/snapshot-bytes.ts';
 import type { ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
 import type { Hold, HoldTerms } from '../../lib/range/hold.ts';
@@ -81,71 +81,65 @@ test('an item with two strikes keeps them if the pass is not allowed to free ite
   expect(decided.counts).toMatchObject({ leaks: 0, mayHaveLeaked: 2 });
 });
 
-describe('when an item gets a strike', () => {
-  const twoThirds = (INTERVAL * 2) / 3;
+const twoThirds = (INTERVAL * 2) / 3;
 
-  test.each([
-    { name: 'is recorded two thirds of an interval after the last strikes', last: ago(twoThirds), falls: true },
-    { name: 'is not recorded earlier after the last strikes', last: ago(twoThirds - 1), falls: false },
-    { name: 'is not recorded twice by one pass', last: ago(INTERVAL, 'this'), falls: false },
-    { name: 'is not recorded if the last strikes are dated slightly in the future', last: ago(-1000), falls: false },
-  ])('a strike $name', ({ last, falls }) => {
-    const decided = compared({ taken: [2, 5], stored: struck([2], [5], last) });
-    const after = falls ? { taken: [2], once: [], twice: [2] } : { taken: [2, 5], once: [2], twice: [5] };
-    expect(bits(decided)).toEqual(after);
-    expect(decided.changed).toBe(falls);
-    expect(messages(decided)).toEqual(falls ? ['the node port 30005 appears to have leaked: cleaning up'] : []);
-  });
-
-  test('if the last strikes of the range are dated far in the future, they get the present date, and no item is freed', () => {
-    const decided = compared({ taken: [5], stored: struck([], [5], ago(-10 * INTERVAL)) });
-    expect(bits(decided)).toEqual({ taken: [5], once: [], twice: [5] });
-    expect(decided.next.strikes.last).toEqual({ atMs: NOW, passId: 'this' });
-    expect(decided.changed).toBe(true);
-  });
+test.each([
+  { name: 'is recorded two thirds of an interval after the last strikes', last: ago(twoThirds), falls: true },
+  { name: 'is not recorded earlier after the last strikes', last: ago(twoThirds - 1), falls: false },
+  { name: 'is not recorded twice by one pass', last: ago(INTERVAL, 'this'), falls: false },
+  { name: 'is not recorded if the last strikes are dated slightly in the future', last: ago(-1000), falls: false },
+])('a strike $name', ({ last, falls }) => {
+  const decided = compared({ taken: [2, 5], stored: struck([2], [5], last) });
+  const after = falls ? { taken: [2], once: [], twice: [2] } : { taken: [2, 5], once: [2], twice: [5] };
+  expect(bits(decided)).toEqual(after);
+  expect(decided.changed).toBe(falls);
+  expect(messages(decided)).toEqual(falls ? ['the node port 30005 appears to have leaked: cleaning up'] : []);
 });
 
-describe('a range that was saved with other bounds', () => {
-  const other: Partial<StoredRange> = { range: '29995-30004' };
-
-  test('items within the new bounds of a range stay allocated and keep their strikes, although their bits change', () => {
-    const decided = compared({
-      stored: { ...other, ...struck([6], [7], ago(INTERVAL)) },
-      taken: [6, 7, 8, 9],
-      claims: [30003],
-    });
-    expect(bits(decided)).toEqual({ taken: [1, 3, 4], once: [4], twice: [1] });
-    expect([...bitsOf(decided.freed)]).toEqual([2]);
-    expect(decided.next.range).toBe('30000-30009');
-  });
-
-  test('items outside the new bounds of a range are reported and removed, with their strikes', () => {
-    const decided = compared({ stored: { ...other, ...struck([], [0], ago(INTERVAL)) }, taken: [0] });
-    expect(messages(decided)).toEqual([
-      'the node port 29995 may have leaked: flagging for later clean up',
-      'the node port 29995 may have leaked, but can not be allocated: provided port is not in the valid range. The range of valid ports is 30000-30009',
-    ]);
-    expect(bits(decided)).toEqual({ taken: [], once: [], twice: [] });
-    expect(decided.counts.leaks).toBe(0);
-  });
+test('if the last strikes of the range are dated far in the future, they get the present date, and no item is freed', () => {
+  const decided = compared({ taken: [5], stored: struck([], [5], ago(-10 * INTERVAL)) });
+  expect(bits(decided)).toEqual({ taken: [5], once: [], twice: [5] });
+  expect(decided.next.strikes.last).toEqual({ atMs: NOW, passId: 'this' });
+  expect(decided.changed).toBe(true);
 });
 
-describe('a comparison', () => {
-  test('a range whose items are all allocated or leaking is reported as full', () => {
-    const decided = compared({ taken: [0, 1], claims: Array.from({ length: 9 }, (_, port) => 30001 + port) });
-    const message =
-      'nothing is free in the port range 30000-30009, which has room for 10; widen it in the cluster spec to create new Services';
-    expect(decided.findings.at(-1)).toEqual({ type: 'nothingFree', message });
-  });
+const other: Partial<StoredRange> = { range: '29995-30004' };
 
-  test.each([
-    { name: 'no difference', stored: {}, changed: false },
-    { name: 'only other padding', stored: { data: Uint8Array.of(0, 0, 4) }, changed: false },
-    { name: 'another generation', stored: { generation: 0 }, changed: true },
-    { name: 'another bit', stored: { data: Uint8Array.of(0) }, changed: true },
-  ])('a comparison with $name reports a change: $changed', ({ stored, changed }) => {
-    expect(compared({ taken: [2], claims: [30002], stored }).changed).toBe(changed);
+test('items within the new bounds of a range stay allocated and keep their strikes, although their bits change', () => {
+  const decided = compared({
+    stored: { ...other, ...struck([6], [7], ago(INTERVAL)) },
+    taken: [6, 7, 8, 9],
+    claims: [30003],
   });
+  expect(bits(decided)).toEqual({ taken: [1, 3, 4], once: [4], twice: [1] });
+  expect([...bitsOf(decided.freed)]).toEqual([2]);
+  expect(decided.next.range).toBe('30000-30009');
+});
+
+test('items outside the new bounds of a range are reported and removed, with their strikes', () => {
+  const decided = compared({ stored: { ...other, ...struck([], [0], ago(INTERVAL)) }, taken: [0] });
+  expect(messages(decided)).toEqual([
+    'the node port 29995 may have leaked: flagging for later clean up',
+    'the node port 29995 may have leaked, but can not be allocated: provided port is not in the valid range. The range of valid ports is 30000-30009',
+  ]);
+  expect(bits(decided)).toEqual({ taken: [], once: [], twice: [] });
+  expect(decided.counts.leaks).toBe(0);
+});
+
+test('a range whose items are all allocated or leaking is reported as full', () => {
+  const decided = compared({ taken: [0, 1], claims: Array.from({ length: 9 }, (_, port) => 30001 + port) });
+  const message =
+    'nothing is free in the port range 30000-30009, which has room for 10; widen it in the cluster spec to create new Services';
+  expect(decided.findings.at(-1)).toEqual({ type: 'nothingFree', message });
+});
+
+test.each([
+  { name: 'no difference', stored: {}, changed: false },
+  { name: 'only other padding', stored: { data: Uint8Array.of(0, 0, 4) }, changed: false },
+  { name: 'another generation', stored: { generation: 0 }, changed: true },
+  { name: 'another bit', stored: { data: Uint8Array.of(0) }, changed: true },
+])('a comparison with $name reports a change: $changed', ({ stored, changed }) => {
+  expect(compared({ taken: [2], claims: [30002], stored }).changed).toBe(changed);
 });
 
 test('an item that admission allocated is recorded as unclaimed until a Service has that item or a pass frees it', () => {
@@ -173,62 +167,60 @@ const shown = ({ next, findings, counts }: Comparison) => ({
   holdsEnded: counts.holdsEnded,
 });
 
-describe('a held item', () => {
-  test('an item that is held without an end and has no Service stays allocated, without a strike or a finding', () => {
-    const holds = [{ owner: 'team-a', takenUpBy: 'owner', items: ['30002', '30004'] } as const];
-    const decided = compared({ holds });
-    expect(shown(decided)).toEqual({ taken: [2, 4], struck: [], holds, findings: [], held: 2, holdsEnded: 0 });
-    expect(decided.changed).toBe(false);
-  });
+test('an item that is held without an end and has no Service stays allocated, without a strike or a finding', () => {
+  const holds = [{ owner: 'team-a', takenUpBy: 'owner', items: ['30002', '30004'] } as const];
+  const decided = compared({ holds });
+  expect(shown(decided)).toEqual({ taken: [2, 4], struck: [], holds, findings: [], held: 2, holdsEnded: 0 });
+  expect(decided.changed).toBe(false);
+});
 
-  test('a held item without a Service is freed without strikes when its hold has expired, and any other leak gets a strike', () => {
-    const holds = [
-      { ...ANY, untilMs: OVER, items: ['30002', '30004'] },
-      { ...ANY, items: ['30005'] },
-    ];
-    const decided = compared({ holds, stored: { data: fromBits([2, 4, 5, 6]) } });
-    const kept = { taken: [5, 6], struck: [6], holds: [holds[1]], findings: ['mayHaveLeaked'] };
-    expect(shown(decided)).toEqual({ ...kept, held: 1, holdsEnded: 2 });
-    expect(decided.changed).toBe(true);
-  });
+test('a held item without a Service is freed without strikes when its hold has expired, and any other leak gets a strike', () => {
+  const holds = [
+    { ...ANY, untilMs: OVER, items: ['30002', '30004'] },
+    { ...ANY, items: ['30005'] },
+  ];
+  const decided = compared({ holds, stored: { data: fromBits([2, 4, 5, 6]) } });
+  const kept = { taken: [5, 6], struck: [6], holds: [holds[1]], findings: ['mayHaveLeaked'] };
+  expect(shown(decided)).toEqual({ ...kept, held: 1, holdsEnded: 2 });
+  expect(decided.changed).toBe(true);
+});
 
-  test('a claim by a Service with the label of the owner ends the hold of the claimed item, and other held items stay held', () => {
-    const holds = [{ ...OWNERS, items: ['30002', '30005'] }];
-    const decided = compared({ holds, claims: [[30_002, service('s', { holdOwner: 'team-a' })]] });
-    const kept = [{ ...OWNERS, items: ['30005'] }];
-    expect(shown(decided)).toEqual({ taken: [2, 5], struck: [], holds: kept, findings: [], held: 1, holdsEnded: 0 });
-  });
+test('a claim by a Service with the label of the owner ends the hold of the claimed item, and other held items stay held', () => {
+  const holds = [{ ...OWNERS, items: ['30002', '30005'] }];
+  const decided = compared({ holds, claims: [[30_002, service('s', { holdOwner: 'team-a' })]] });
+  const kept = [{ ...OWNERS, items: ['30005'] }];
+  expect(shown(decided)).toEqual({ taken: [2, 5], struck: [], holds: kept, findings: [], held: 1, holdsEnded: 0 });
+});
 
-  test('a held item of a Service without its label is reported', () => {
-    const holds = [{ ...OWNERS, items: ['30002'] }];
-    const decided = compared({ holds, claims: [[30_002, service('s')]] });
-    const message =
-      'the node port 30002 for service a/s is held by team-a, and the Service does not have its label. Label it "kube-bootstrap-controller/hold-owner: team-a", and the next pass ends the hold; or recreate the Service';
-    expect(decided.findings).toEqual([{ type: 'heldByAnother', message, item: '30002', service: 'a/s' }]);
-    expect(shown(decided)).toMatchObject({ taken: [2], holds, held: 1 });
-    expect([...bitsOf(decided.proved)]).toEqual([2]);
-  });
+test('a held item of a Service without its label is reported', () => {
+  const holds = [{ ...OWNERS, items: ['30002'] }];
+  const decided = compared({ holds, claims: [[30_002, service('s')]] });
+  const message =
+    'the node port 30002 for service a/s is held by team-a, and the Service does not have its label. Label it "kube-bootstrap-controller/hold-owner: team-a", and the next pass ends the hold; or recreate the Service';
+  expect(decided.findings).toEqual([{ type: 'heldByAnother', message, item: '30002', service: 'a/s' }]);
+  expect(shown(decided)).toMatchObject({ taken: [2], holds, held: 1 });
+  expect([...bitsOf(decided.proved)]).toEqual([2]);
+});
 
-  test('a held item within the new bounds of a range stays held, and a held item outside them is reported and removed', () => {
-    const holds = [
-      { ...ANY, items: ['30002', '30008'] },
-      { ...ANY, untilMs: OVER, items: ['30003', '30009'] },
-    ];
-    const decided = compared({ holds, range: '30005-30014' });
-    const kept = { taken: [3], struck: [], holds: [{ ...ANY, items: ['30008'] }] };
-    expect(shown(decided)).toEqual({ ...kept, findings: ['other'], held: 1, holdsEnded: 1 });
-    expect(decided.findings[0]?.message).toBe(
-      'the node port 30002 is held by team-a and is not in 30005-30014, the range that the cluster spec has now: its hold ends',
-    );
-  });
+test('a held item within the new bounds of a range stays held, and a held item outside them is reported and removed', () => {
+  const holds = [
+    { ...ANY, items: ['30002', '30008'] },
+    { ...ANY, untilMs: OVER, items: ['30003', '30009'] },
+  ];
+  const decided = compared({ holds, range: '30005-30014' });
+  const kept = { taken: [3], struck: [], holds: [{ ...ANY, items: ['30008'] }] };
+  expect(shown(decided)).toEqual({ ...kept, findings: ['other'], held: 1, holdsEnded: 1 });
+  expect(decided.findings[0]?.message).toBe(
+    'the node port 30002 is held by team-a and is not in 30005-30014, the range that the cluster spec has now: its hold ends',
+  );
+});
 
-  test('the comparison keeps a held address, and removes an entry of a hold that is not an address', () => {
-    const holds = [{ ...ANY, items: ['fd00::a', 'nonsense'] }];
-    const stored = storedRange({ range: 'fd00::/120', data: fromBits([9]), holds });
-    const rebuild = made(startRebuild(primary, stored.range, stored));
-    const { next, bitOf } = compareRange(rebuild, WORDS, PASS, 1);
-    expect(next.holds).toEqual([{ ...ANY, items: ['fd00::a'] }]);
-    expect([bitOf('fd00::a'), bitOf('FD00:0::a'), bitOf('fd00::'), bitOf('x')]).toEqual([9, 9, undefined, undefined]);
-    expect(rebuild.recorded.itemOf('fd00:0::A')).toBe('fd00::a');
-  });
+test('the comparison keeps a held address, and removes an entry of a hold that is not an address', () => {
+  const holds = [{ ...ANY, items: ['fd00::a', 'nonsense'] }];
+  const stored = storedRange({ range: 'fd00::/120', data: fromBits([9]), holds });
+  const rebuild = made(startRebuild(primary, stored.range, stored));
+  const { next, bitOf } = compareRange(rebuild, WORDS, PASS, 1);
+  expect(next.holds).toEqual([{ ...ANY, items: ['fd00::a'] }]);
+  expect([bitOf('fd00::a'), bitOf('FD00:0::a'), bitOf('fd00::'), bitOf('x')]).toEqual([9, 9, undefined, undefined]);
+  expect(rebuild.recorded.itemOf('fd00:0::A')).toBe('fd00::a');
 });
