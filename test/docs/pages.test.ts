@@ -93,8 +93,8 @@ test.each<[string, boolean, string[]]>([
   ['... for the rest of a line, for lines and for none', true, ['...', '10.0.0.1  ...', '...', '3 seen', '...']],
   ['another number', false, ['ADDRESS  ENDS', '10.0.0.1  in 14s', AT, '4 seen']],
   ['another address', false, ['ADDRESS  ENDS', '10.0.0.2  in 14s', '...']],
-  ['a line less', false, ['ADDRESS  ENDS', '10.0.0.1  in 14s', AT]],
-  ['a line more', false, ['...', '3 seen', 'more']],
+  ['one line fewer', false, ['ADDRESS  ENDS', '10.0.0.1  in 14s', AT]],
+  ['one line more', false, ['...', '3 seen', 'more']],
   ['no output', false, []],
 ])('the check of a page that shows %s has the result %p', (_, isRight, page) => {
   expect(isWhatIsPrinted(PRINTED, page)).toBe(isRight);

@@ -23,7 +23,7 @@ let table: KeyValueTable;
 let running: Running;
 let loops: Promise<void>;
 const ended = new AbortController();
-/** What the server of another user received: address and headers of each request. */
+/** The address and the headers of each request that the server of another user received. */
 const received: string[] = [];
 
 beforeAll(async () => {

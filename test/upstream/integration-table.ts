@@ -4,10 +4,10 @@ import { readInRepository } from '../support/repository.ts';
 export interface IntegrationRow {
   readonly pack: string;
   readonly tests: readonly string[];
-  /** What the test does with the loops of upstream, and with those of this project: `passes`, or `none: ` and the reason. */
+  /** The result with the loops of upstream, and with those of this project: `passes`, or `none: ` and the reason. */
   readonly upstream: string;
   readonly ours: string;
-  /** A part of the names of the subtests that are left out with the loops of this project. */
+  /** A part of the names of the subtests that do not run with the loops of this project. */
   readonly without?: string;
 }
 

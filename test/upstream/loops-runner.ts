@@ -89,7 +89,7 @@ interface Following {
   readonly log: Log;
 }
 
-/** Takes a new API server into its cluster, or removes one that stops, and answers it. */
+/** Adds a new API server to its cluster, or removes one that stops, and writes the file that the server waits for. */
 async function followServer({ folder, id, clusters, allocator, log }: Following): Promise<void> {
   const file = (suffix: string) => join(folder, `${id}.${suffix}`);
   if (existsSync(file('stopped'))) return;
@@ -180,7 +180,7 @@ function specOf(servers: ReadonlyMap<string, AnnouncedServer>, allocator: Alloca
   };
 }
 
-/** Returns the address of an API server. In place of one that a spec may not have, returns one for documentation. */
+/** Returns the address of an API server, or an address for documentation if a spec may not have that of the server. */
 function publishedAddress({ Address, ServiceRanges }: AnnouncedServer): string {
   const isRefused = isLoopback(Address) || ServiceRanges.some((range) => isInRange(Address, range));
   if (!isRefused) return Address;

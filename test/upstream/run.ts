@@ -22,7 +22,7 @@ interface IntegrationTest extends IntegrationRow {
   readonly test: string;
 }
 
-/** Without it, the tests start one that serves on a socket, to which `fetch` cannot connect. */
+/** The etcd of the tests. Without this one, the tests start one that serves on a socket, to which `fetch` cannot connect. */
 const etcd = await startEtcd();
 
 /** The variables by which the tests find etcd and their folder of certificates. */

@@ -99,7 +99,6 @@ describe('a critical finding', () => {
     expect(counted.length).toBeGreaterThan(3);
     const named = findings.filter(({ alarm }) => alarms.has(alarm ?? ''));
     expect(named.map(({ word, alarm }) => `${word}: ${alarm}`).toSorted()).toEqual(counted.toSorted());
-    for (const { word } of named) expect(critical).toContain(word);
   });
 
   test('a finding is critical unless it may resolve automatically', () => {

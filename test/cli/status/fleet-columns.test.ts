@@ -42,15 +42,8 @@ describe('the line of a cluster', () => {
   });
 
   test('the line of a cluster shows the fullest range, even if less than one per cent of the range is in use', () => {
-    const range = { ...aSlash24(), usedPercent: 0 };
-    expect(
-      cell('FULLEST', {
-        ranges: [
-          { ...range, used: 0 },
-          { ...range, used: 1 },
-        ],
-      }),
-    ).toMatch(/^▏ +<1%$/);
+    const ranges = [0, 1].map((used) => ({ ...aSlash24(), used, usedPercent: 0 }));
+    expect(cell('FULLEST', { ranges })).toMatch(/^▏ +<1%$/);
   });
 
   const later = { lastRanAtMs: NOW_MS - 4_000 };

@@ -1,3 +1,0 @@
-import { describeOnDynalite } from './kbctl-on-dynalite.ts';
-
-describeOnDynalite('looking');
