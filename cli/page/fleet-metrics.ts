@@ -87,7 +87,7 @@ export function addClusterMetrics(registry: Registry<OpenMetricsContentType>, fl
     const all = fleet.clusters.flatMap((cluster) =>
       samplesOf(cluster).map(({ labels, value }) => ({ labels: { cluster: cluster.name, ...labels }, value })),
     );
-    const metric = gauge(name, help, Object.keys(all[0]?.labels ?? {}));
+    const metric = gauge(name, help, Object.keys(all[0]?.labels ?? { cluster: '' }));
     for (const { labels, value } of all) metric.set(labels, value);
   }
   gauge('clusters_unreadable', 'Clusters whose spec cannot be read.', []).set(fleet.unreadable.length);

@@ -49,6 +49,10 @@ test('the metrics of a cluster have the values of its status', async () => {
   );
 });
 
+test('without clusters, the metrics of each cluster have no values', async () => {
+  expect(await samplesOf()).toEqual(['clusters_unreadable 1']);
+});
+
 test('the metrics end with the last line that OpenMetrics requires', async () => {
   const { contentType, text } = await fleetMetrics(aFleetStatus([]));
 
