@@ -131,7 +131,7 @@ const OF_LATER_PASSES = group(
     DeadlineExceeded: {
       title: 'The deadline of the pass was exceeded',
       what: 'The error names the call, which was answered slowly; a write may have been made. The function may have too little memory for many Services, or a tick too many clusters.',
-      resolution: [REPEATS, step('Raise `memorySize` in `serverless.yml`, or the parameter `tickConcurrency`.')],
+      resolution: [REPEATS, step('Raise the parameter `loopMemory`, `repairMemory` or `tickConcurrency`.')],
     },
     Contended: {
       title: 'Other writers wrote the same item first',

@@ -3,6 +3,7 @@ import { ERROR_CODES, OTHER_CODES } from '../../../cli/explain/explain-error-cod
 import { FINDINGS } from '../../../cli/explain/explain-findings.ts';
 import { EXPLANATIONS, explain, findingHint, nearestWord, stateHint } from '../../../cli/explain/explanations.ts';
 import { ALARMS } from '../../../deploy/alarm-list.ts';
+import { parameterTable } from '../../../deploy/parameters.ts';
 import { refused } from '../../../lib/allocator/refusal.ts';
 import { FINDINGS_THAT_STAY, PASSING_FINDINGS } from '../../../lib/cluster/finding.ts';
 import type { IPAddressRecord } from '../../../lib/cluster/kubernetes-objects.ts';
@@ -78,6 +79,12 @@ describe('an explanation', () => {
       expect(hint ?? 'none').toMatch(/^[^\n]+[^.\n]$/);
     },
   );
+
+  test('an explanation names memory and concurrency by parameters of the stack, because these replace the numbers in serverless.yml', () => {
+    const named = JSON.stringify(EXPLANATIONS).matchAll(/`(\w+(?:Memory|Size|Concurrency))`/g);
+    const parameters = parameterTable().join('\n');
+    for (const [, name] of named) expect(parameters).toContain(`| \`${name}\` |`);
+  });
 
   test('each term has only one explanation', () => {
     expect(new Set(EXPLANATIONS.map(({ word }) => word)).size).toBe(EXPLANATIONS.length);
