@@ -31,28 +31,12 @@ async function takenIn(world: AdmissionWorld): Promise<readonly string[]> {
 
 test('a Service gets an address and a node port that are allocated to it', async () => {
   const world = await anAdmissionWorld();
-  expect(await world.ask(NODE_PORT)).toEqual({
-    uid: 'u-1',
-    allowed: true,
-    patchType: 'JSONPatch',
-    patch: [...set('10.0.0.17'), port(30_016)],
-  });
+  const patch = [...set('10.0.0.17'), port(30_016)];
+  expect(await world.ask(NODE_PORT)).toEqual({ uid: 'u-1', allowed: true, patchType: 'JSONPatch', patch });
   expect(await takenIn(world)).toEqual(['10.0.0.17', '30016']);
-  expect(world.telemetry.lines).toEqual([
-    {
-      level: 'info',
-      message: 'admission: allocated',
-      fields: {
-        cluster: 'demo',
-        request: 'u-1',
-        operation: 'CREATE',
-        service: 'default/web',
-        clusterIPs: ['10.0.0.17'],
-        nodePorts: ['30016'],
-        retries: 0,
-      },
-    },
-  ]);
+  const allocated = { clusterIPs: ['10.0.0.17'], nodePorts: ['30016'], retries: 0 };
+  const fields = { cluster: 'demo', request: 'u-1', operation: 'CREATE', service: 'default/web', ...allocated };
+  expect(world.telemetry.lines).toEqual([{ level: 'info', message: 'admission: allocated', fields }]);
   expect(world.telemetry.counters).toEqual({ allocations: 2, allocationRetries: 0 });
   expect(world.telemetry.flushes.count).toBe(1);
 });
@@ -67,10 +51,7 @@ test("a Service keeps a requested value in the client's notation", async () => {
 
 test('a Service that needs no address or port is allowed without a read of the table', async () => {
   const world = await anAdmissionWorld();
-  const unreachable = {
-    ...world.table,
-    get: () => Promise.reject(new TableError('Unavailable', 'the table does not answer')),
-  };
+  const unreachable = { ...world.table, get: () => Promise.reject(new TableError('Unavailable', 'no answer')) };
   await world.send({ body: '{}' }); // the webhook knows the token from now on
   for (const spec of [{ clusterIP: 'None' }, { type: 'ExternalName', ports: [] }]) {
     expect(await world.ask({ spec }, unreachable)).toEqual({ uid: 'u-1', allowed: true });
@@ -208,12 +189,9 @@ test('a dry run returns values and refusals, and writes nothing', async () => {
   expect(world.telemetry.counters['allocations']).toBe(1);
 });
 
+const IF_ENFORCED = { wouldBe: 'allocated', clusterIPs: ['10.0.0.17'], nodePorts: ['30016'] };
 test.each([
-  [
-    'mode: observe, but the log has the answer of enforce',
-    { mode: 'observe' },
-    { wouldBe: 'allocated', clusterIPs: ['10.0.0.17'], nodePorts: ['30016'] },
-  ],
+  ['mode: observe, but the log has the answer of enforce', { mode: 'observe' }, IF_ENFORCED],
   ['allocator: apiserver', { allocator: 'apiserver' }, { reason: 'allocator: apiserver' }],
 ] as const)(
   'a Service is allowed unchanged in a cluster with %s, and nothing is written',
@@ -283,10 +261,8 @@ describe('a table that cannot allocate', () => {
     );
     expect(status).toMatchObject(unavailable);
     expect(await takenIn(world)).toEqual(['10.0.0.17']);
-    expect(world.telemetry.lines.map(({ message }) => message)).toEqual([
-      'admission: not released',
-      'admission: failed',
-    ]);
+    const messages = world.telemetry.lines.map(({ message }) => message);
+    expect(messages).toEqual(['admission: not released', 'admission: failed']);
   });
 
   test.each([

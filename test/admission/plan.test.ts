@@ -82,11 +82,7 @@ describe('a new Service', () => {
   test.each<[string, ServiceFields, string]>([
     ['of type NodePort gets a node port for each port', nodePorts(port(80), port(443)), 'next@0 next@1'],
     ['gets one node port for ports with the same number', nodePorts(port(53), udp(53)), 'next@0+1'],
-    [
-      'gets the requested node port for ports with the same number',
-      nodePorts(port(53), udp(53, { nodePort: 30053 })),
-      '30053@0+1',
-    ],
+    ['gets the node port that one of its protocols requests', nodePorts(port(81), udp(81, AT_30081)), '30081@0+1'],
     [
       'gets two node ports for ports with the same number if they request two',
       nodePorts(port(53, { nodePort: 30001 }), udp(53, { nodePort: 30002 })),
@@ -113,6 +109,8 @@ describe('a Service that is changed', () => {
   const exposed = { ...one, ...nodePorts(port(80, { nodePort: 30080 })) };
   const balanced = { ...one, ...LOCAL, ports: [port(80, { nodePort: 30080 })], healthCheckNodePort: 31000 };
   const refused = 'because the API server refuses it';
+  const ofProtocols = nodePorts(port(80, AT_30081), udp(80, AT_30081));
+  const ofNumbers = nodePorts(port(80, AT_30081), port(81, AT_30081));
 
   test.each<[string, ServiceFields, ServiceFields, string]>([
     ['with the same spec needs nothing', one, one, ''],
@@ -122,32 +120,12 @@ describe('a Service that is changed', () => {
     [`with another address needs nothing, ${refused}`, ips('10.0.0.6'), one, ''],
     ['that was an ExternalName gets an address and a node port', { type: 'NodePort' }, EXTERNAL_NAME, 'IPv4@0 next@0'],
     ['that becomes an ExternalName gets only the node ports that it requests', NAMING_30081, exposed, '30081@1'],
-    [
-      'that was an ExternalName keeps its node port',
-      { ...NAMING_30081, type: 'NodePort' },
-      NAMING_30081,
-      'IPv4@0 next@0',
-    ],
+    ['that was an ExternalName keeps its port', { ...NAMING_30081, type: 'NodePort' }, NAMING_30081, 'IPv4@0 next@0'],
     ['that becomes a NodePort gets a node port', { ...one, type: 'NodePort' }, one, 'next@0'],
-    [
-      'that becomes a NodePort gets two for TCP and UDP',
-      { ...one, ...nodePorts(port(53), udp(53)) },
-      one,
-      'next@0 next@1',
-    ],
+    ['that becomes a NodePort gets two with UDP', { ...one, ...nodePorts(port(53), udp(53)) }, one, 'next@0 next@1'],
     ['gets another node port that it requests', { ...one, ...nodePorts(port(80, AT_30081)) }, exposed, '30081@0'],
-    [
-      'gets one node port that two protocols request',
-      { ...one, ...nodePorts(port(80, AT_30081), udp(80, AT_30081)) },
-      exposed,
-      '30081@0',
-    ],
-    [
-      `with one node port for two port numbers needs nothing, ${refused}`,
-      { ...one, ...nodePorts(port(80, AT_30081), port(81, AT_30081)) },
-      exposed,
-      '',
-    ],
+    ['gets one node port that two protocols request', { ...one, ...ofProtocols }, exposed, '30081@0'],
+    [`with one node port for two port numbers needs nothing, ${refused}`, { ...one, ...ofNumbers }, exposed, ''],
     [
       'with the new traffic policy Local gets a health check port',
       { ...balanced, healthCheckNodePort: 0 },
@@ -162,12 +140,7 @@ describe('a Service that is changed', () => {
     ['that already prefers dual-stack gets no second address', { ...one, ...PREFER }, { ...one, ...PREFER }, ''],
     ['that was stored without families gets a node port', { type: 'NodePort' }, { clusterIP: '10.0.0.5' }, 'next@0'],
     ['that is headless stays headless', { type: 'ClusterIP' }, HEADLESS, ''],
-    [
-      `that drops an address needs nothing, ${refused}`,
-      { ...two, clusterIPs: ['10.0.0.5'], type: 'NodePort' },
-      two,
-      '',
-    ],
+    [`that drops an address needs nothing, ${refused}`, { ...two, ...ips('10.0.0.5'), type: 'NodePort' }, two, ''],
   ])('a changed Service %s', (_what, fields, old, expected) => {
     expect(wanted(fields, old, DUAL)).toBe(expected);
   });

@@ -64,13 +64,11 @@ async function everythingWritten(secret: string): Promise<string> {
   const origin = /server: (\S+)/.exec(secret)?.[1] ?? 'https://127.0.0.1:1';
   const probe = { url: `${origin}/readyz`, authenticate: true };
   const apiServers = [aServer('10.9.8.7', probe), aServer('10.9.8.8', probe)];
+  const { certificateAuthorityData } = cluster;
   for (const [name, kubeconfig] of [
     ['of-secrets-manager', { secretsManager: 'kbc/demo' }],
     ['of-parameter-store', { ssm: '/kbc/demo' }],
-    [
-      'of-web-identity',
-      { webIdentity: { server: origin, certificateAuthorityData: cluster.certificateAuthorityData } },
-    ],
+    ['of-web-identity', { webIdentity: { server: origin, certificateAuthorityData } }],
   ] as const) {
     await register({ name, kubeconfig, apiServers });
   }
@@ -104,7 +102,8 @@ const secrets = [
   ROLE_KEY,
 ];
 
-const foreignCa = inBase64(makeAuthority('another authority').ca);
+const FOREIGN_CA = { 'certificate-authority-data': inBase64(makeAuthority('another authority').ca) };
+const UNAUTHORIZED = { kind: 'Status', reason: 'Unauthorized' };
 const forbidden = (message: string) => ({ kind: 'Status', reason: 'Forbidden', message });
 
 /** Makes the API server answer each request with a reply that contains the credential of the request. */
@@ -116,33 +115,21 @@ function repeating(status: number, reply: (said: string) => object): string {
 describe('no log line, record, answer or table item contains a credential', () => {
   test.each<[string, () => string, string]>([
     ['passes succeed', () => kubeconfig(), '"failed":0'],
-    [
-      'the API server refuses the token',
-      () => repeating(401, () => ({ kind: 'Status', reason: 'Unauthorized' })),
-      'Unauthorized',
-    ],
+    ['the API server refuses the token', () => repeating(401, () => UNAUTHORIZED), 'Unauthorized'],
     ['the API server refuses the token and repeats it', () => repeating(403, forbidden), 'Forbidden'],
     [
       'the API server refuses the token and repeats it in base64, after a user name',
       () => repeating(403, (said) => forbidden(inBase64(`me:${said.replace('Bearer ', '')}`))),
       'Forbidden',
     ],
-    [
-      'the API server returns the token as a kind',
-      () => repeating(200, (said) => ({ kind: said, apiVersion: said })),
-      'MalformedReply',
-    ],
+    ['the API server returns the token as a kind', () => repeating(200, (kind) => ({ kind })), 'MalformedReply'],
     [
       'the API server repeats the token at the position where long messages are cut off',
       () => repeating(500, (said) => ({ kind: 'Status', message: `${'x'.repeat(275)}${said}` })),
       'Unavailable',
     ],
     ['the API server is unreachable', () => kubeconfig({ server: 'https://127.0.0.1:1' }), 'ECONNREFUSED'],
-    [
-      'the certificate of the API server is of another CA',
-      () => kubeconfig({ 'certificate-authority-data': foreignCa }),
-      'TlsFailure',
-    ],
+    ['the certificate of the API server is of another CA', () => kubeconfig(FOREIGN_CA), 'TlsFailure'],
     ['the stored kubeconfig is not YAML', () => `users:\n  - user: { token: ${TOKEN}\n- :`, 'BadKubeconfig'],
     ['the stored kubeconfig is only the token', () => TOKEN, 'BadKubeconfig'],
     [

@@ -112,11 +112,8 @@ test('a Service gets a node port when it becomes a NodePort, and the port stays 
 
   const nodePort = String(changed.body.spec.ports?.[0]?.nodePort);
   expect(await takenIn(RANGE_KEYS.nodePorts)).toContain(nodePort);
-  expect(verdicts('allocated').at(-1)?.fields).toMatchObject({
-    operation: 'UPDATE',
-    nodePorts: [nodePort],
-    clusterIPs: [],
-  });
+  const allocated = { operation: 'UPDATE', nodePorts: [nodePort], clusterIPs: [] };
+  expect(verdicts('allocated').at(-1)?.fields).toMatchObject(allocated);
   const back = await request('PATCH', `${services}/plain`, { spec: { type: 'ClusterIP' } });
   expect(back).toMatchObject({ status: 200, body: { spec: { ports: [{ port: 80 }] } } });
   expect(await takenIn(RANGE_KEYS.nodePorts)).toContain(nodePort);

@@ -24,12 +24,8 @@ export async function startAdmittedControlPlane(serviceClusterIPRange: string, c
   const port = await freePort('127.0.0.1');
   const etcd = await startEtcd();
   const authority = makeAuthority('admission of the test');
-  const files = await writeAdmissionFiles(temporaryFolder(), {
-    cluster: CLUSTER,
-    port,
-    token: TOKEN,
-    ca: authority.ca,
-  });
+  const caller = { cluster: CLUSTER, port, token: TOKEN };
+  const files = await writeAdmissionFiles(temporaryFolder(), { ...caller, ca: authority.ca });
   const extraArgs = [`--admission-control-config-file=${files.config}`];
   const apiserver = await startKubeApiserver({ etcd, serviceClusterIPRange, extraArgs });
   const handlers = await startHandlers({
@@ -51,18 +47,13 @@ export async function startAdmittedControlPlane(serviceClusterIPRange: string, c
     handler = newProcess();
     const context = { environment: world.environment, getRemainingTimeInMillis: () => 30_000 };
     for (let sent = 0; sent < 200; sent++) {
-      await handler(
-        urlEvent({ path: `/invented-${sent}`, headers: { authorization: `Bearer ${TOKEN}-not` } }),
-        context,
-      );
+      const headers = { authorization: `Bearer ${TOKEN}-not` };
+      await handler(urlEvent({ path: `/invented-${sent}`, headers }), context);
     }
   };
   const certified = authority.issue(['127.0.0.1']);
-  const endWebhook = await serveAdmission((...call) => handler(...call), world.environment, {
-    certified,
-    port,
-    token: TOKEN,
-  });
+  const served = { certified, port, token: TOKEN };
+  const endWebhook = await serveAdmission((...call) => handler(...call), world.environment, served);
   /** Returns the number of requests to the webhook. */
   const reviewed = () => world.telemetry.invocations.length;
   /** Waits until the API server calls the webhook `times` times for each Service. */

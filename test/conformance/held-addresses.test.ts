@@ -16,15 +16,14 @@ import { runningControlPlane, runningHandlers } from './running-control-plane.ts
 /** A stock API server, which runs its own repair of IPAddresses. */
 const { apiserver } = runningControlPlane();
 let kubeconfigFile: string;
-const connections = new ClusterConnections({
-  nowMs: Date.now,
-  loadKubeconfig: async () => loadKubeconfigFile(kubeconfigFile),
-});
+const loadKubeconfig = () => loadKubeconfigFile(kubeconfigFile);
+const connections = new ClusterConnections({ nowMs: Date.now, loadKubeconfig });
 
 const IP_ADDRESSES = '/apis/networking.k8s.io/v1/ipaddresses';
 const SERVICES = '/api/v1/namespaces/default/services';
 const ACCOUNT = { name: 'kube-bootstrap-controller', namespace: 'kube-system' };
 const MINUTE_MS = 60_000;
+const NEXT = { range: 'serviceips', next: true } as const;
 
 const handlers = runningHandlers(async () => {
   ({ kubeconfigFile } = await applyShippedRbac(apiserver));
@@ -41,21 +40,15 @@ function ask(request: Omit<AllocateRequest, 'cluster'>): Promise<Answer> {
       return openServiceCidrs(kubernetes, spec, range, options);
     },
   });
-  const environment = {
-    nowMs: Date.now,
-    startDeadline,
-    telemetry: recordingTelemetry,
-    table: () => handlers.table,
-  };
+  const table = () => handlers.table;
+  const environment = { nowMs: Date.now, startDeadline, telemetry: recordingTelemetry, table };
   return handler({ cluster: CLUSTER, ...request }, { environment, getRemainingTimeInMillis: () => 60_000 });
 }
 
 function createService(name: string, clusterIP?: string) {
   const spec = { ports: [{ port: 80 }], ...(clusterIP !== undefined && { clusterIP }) };
-  return apiserver.request<{ message?: string; spec?: { clusterIP: string } }>('POST', SERVICES, {
-    metadata: { name },
-    spec,
-  });
+  const service = { metadata: { name }, spec };
+  return apiserver.request<{ message?: string; spec?: { clusterIP: string } }>('POST', SERVICES, service);
 }
 
 async function heldUid(address: string): Promise<string | undefined> {
@@ -86,29 +79,27 @@ test('an API server refuses a held address to a Service, keeps the hold, and all
 });
 
 test('a pass releases only the expired hold', async () => {
-  const hold = (owner: string, until: string) => ({ owner, until });
   const inAMinute = new Date(Date.now() + MINUTE_MS).toISOString();
-  const items = [{ range: 'serviceips', next: true }] as const;
-  const [ending] = (
-    await ask({ requestId: 'e1', operation: 'allocate', items: [...items], hold: hold('a', inAMinute) })
-  ).items;
-  const [staying] = (
-    await ask({ requestId: 'e2', operation: 'allocate', items: [...items], hold: hold('b', 'forever') })
-  ).items;
+  const askHeld = async (requestId: string, owner: string, until: string) => {
+    const { items } = await ask({ requestId, operation: 'allocate', items: [NEXT], hold: { owner, until } });
+    return String(items[0]?.value);
+  };
+  const ending = await askHeld('e1', 'a', inAMinute);
+  const staying = await askHeld('e2', 'b', 'forever');
   expect((await handlers.run('cluster-ip-repair')).changes).not.toContainEqual(expect.stringContaining('released'));
   handlers.advance(2 * MINUTE_MS);
   const { changes, errors } = await handlers.run('cluster-ip-repair');
   expect(errors).toEqual([]);
-  expect(changes).toContain(`released ${ending?.value}, whose hold of a expired`);
-  expect(await heldUid(String(ending?.value))).toBeUndefined();
-  expect(await heldUid(String(staying?.value))).toBeDefined();
+  expect(changes).toContain(`released ${ending}, whose hold of a expired`);
+  expect(await heldUid(ending)).toBeUndefined();
+  expect(await heldUid(staying)).toBeDefined();
 });
 
 test('two allocators and the API server never allocate the same address', async () => {
   const names = Array.from({ length: 20 }, (_, index) => `s${index}`);
   const [first, second, ...services] = await Promise.all([
-    ask({ requestId: 'c1', operation: 'allocate', items: [{ range: 'serviceips', next: true, count: 60 }] }),
-    ask({ requestId: 'c2', operation: 'allocate', items: [{ range: 'serviceips', next: true, count: 60 }] }),
+    ask({ requestId: 'c1', operation: 'allocate', items: [{ ...NEXT, count: 60 }] }),
+    ask({ requestId: 'c2', operation: 'allocate', items: [{ ...NEXT, count: 60 }] }),
     ...names.map((name) => createService(name)),
   ]);
   const held = [...first.items, ...second.items].map(({ value }) => String(value));

@@ -1,13 +1,16 @@
 import { expect, test } from '@jest/globals';
 import type { EndpointSliceObject, ServiceObject } from '../../lib/cluster/published-objects.ts';
+import { afterThisTest } from '../support/after-this-test.ts';
+import { startEtcd, startKubeApiserver } from '../support/control-plane.ts';
 import { eventually } from '../support/eventually.ts';
-import type { Invoked } from '../support/handlers.ts';
+import { type Invoked, startHandlers } from '../support/handlers.ts';
 import { published, SERVICE_PATH, SLICE_PATH } from '../support/kubernetes-service-objects.ts';
 import { applyShippedRbac } from '../support/shipped-rbac.ts';
 import { runningControlPlane, runningHandlers } from './running-control-plane.ts';
 
 const LOOP = 'kubernetes-service';
-const RANGES = '10.0.0.0/24,fd00:10::/112';
+const RANGE = '10.0.0.0/24';
+const RANGES = `${RANGE},fd00:10::/112`;
 const [FIRST, SECOND] = ['10.9.8.7', '2001:db8::7'] as const;
 const SECOND_PATH = `${SLICE_PATH}-ipv6`;
 const ROLE = '/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles/kube-bootstrap-controller';
@@ -95,4 +98,36 @@ test('with prune, a pass deletes a slice of another writer; if the writer create
   handlers.advance(30_000);
   expect((await pass()).changes).toContain('deleted endpointslice default/kubernetes-x7k2p');
   expect(await published(apiserver)).toEqual({ endpoints: [FIRST], slice: [FIRST] });
+});
+
+/** Runs two passes by an API server with this range. Returns the result of the second, and the addresses of the Service. */
+async function passesBy(etcd: Awaited<ReturnType<typeof startEtcd>>, serviceClusterIPRange: string) {
+  const apiserver = await startKubeApiserver({ etcd, serviceClusterIPRange });
+  const probe = { url: `${apiserver.url}/readyz` };
+  const handlers = await startHandlers({
+    kubeconfigFile: apiserver.kubeconfigFile,
+    spec: {
+      mode: 'enforce',
+      serviceClusterIPRange: RANGES,
+      apiServers: [FIRST, SECOND].map((address) => ({ address, probe })),
+      service: { securePort: apiserver.port, ipFamilyPolicy: 'PreferDualStack' },
+    },
+  });
+  await handlers.run('kubernetes-service');
+  handlers.advance(10_000);
+  const { errors, findings } = await handlers.run('kubernetes-service');
+  const { clusterIPs } = (await apiserver.request<ServiceObject>('GET', SERVICE_PATH)).body.spec;
+  await handlers.close();
+  return { errors, findings, clusterIPs };
+}
+
+test('a Service with PreferDualStack and one family gets the other when the API server gets a second range', async () => {
+  const etcd = await startEtcd();
+  afterThisTest(() => etcd.close());
+  const refused = expect.stringMatching(/^serviceDiffers: .*has one family, and the API server refuses the other/);
+  const before = await passesBy(etcd, RANGE);
+  expect(before).toEqual({ errors: [], findings: [refused], clusterIPs: ['10.0.0.1'] });
+  const after = await passesBy(etcd, RANGES);
+  const second = expect.stringMatching(/^fd00:10::/);
+  expect(after).toEqual({ errors: [], findings: [], clusterIPs: ['10.0.0.1', second] });
 });

@@ -48,12 +48,8 @@ const cluster: StockCluster = {
     const isNamed = wanted.some((each) => !each.startsWith('IPv'));
     const clusterIPs = isNamed ? wanted.filter((each) => !each.startsWith('IPv')) : undefined;
     const ipFamilyPolicy = wanted.length > 1 ? 'RequireDualStack' : 'SingleStack';
-    const spec = {
-      ports: PORTS,
-      ipFamilies,
-      ipFamilyPolicy,
-      ...(clusterIPs && { clusterIP: clusterIPs[0], clusterIPs }),
-    };
+    const addresses = clusterIPs && { clusterIP: clusterIPs[0], clusterIPs };
+    const spec = { ports: PORTS, ipFamilies, ipFamilyPolicy, ...addresses };
     return outcomeOf('POST', SERVICES + query(asked), { metadata: metadataOf(name, asked), spec });
   },
   async change(name, families: readonly Family[], asked = {}) {

@@ -173,10 +173,9 @@ export function clusterPortContract(name: string, connect: () => Promise<Transpo
       expect(listed.map((item) => item.metadata.name)).toEqual(
         expect.arrayContaining(['default', 'kube-system', made.metadata.name]),
       );
-      await expect(port.get({ kind: 'Namespace', name: made.metadata.name })).resolves.toMatchObject({
-        kind: 'Namespace',
-        metadata: { name: made.metadata.name },
-      });
+      const { name: namespace } = made.metadata;
+      const read = await port.get({ kind: 'Namespace', name: namespace });
+      expect(read).toMatchObject({ kind: 'Namespace', metadata: { name: namespace } });
     });
 
     test('no object is created in a missing namespace', async () => {
@@ -357,12 +356,8 @@ export function clusterPortContract(name: string, connect: () => Promise<Transpo
         await port.delete(made);
         const regarding = { ...draft.regarding, namespace: made.metadata.name };
         const late = plan(firstMs, {}, [{ ...draft, regarding }]);
-        await expect(writeEvents(port, late)).resolves.toMatchObject({
-          written: 0,
-          dropped: 1,
-          errors: [],
-          sightings: late.sightings,
-        });
+        const dropped = { written: 0, dropped: 1, errors: [], sightings: late.sightings };
+        await expect(writeEvents(port, late)).resolves.toMatchObject(dropped);
       });
     });
   });
@@ -383,12 +378,8 @@ function labelled<T extends KubernetesObject>(object: T, labels: Readonly<Record
 }
 
 function service(namespace: string, name: string): Service {
-  return {
-    apiVersion: 'v1',
-    kind: 'Service',
-    metadata: { name, namespace },
-    spec: { ports: [{ name: 'web', port: 80 }] },
-  };
+  const spec = { ports: [{ name: 'web', port: 80 }] };
+  return { apiVersion: 'v1', kind: 'Service', metadata: { name, namespace }, spec };
 }
 
 function endpoints(namespace: string, name: string, ips: readonly string[]): EndpointsObject {

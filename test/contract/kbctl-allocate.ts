@@ -35,10 +35,8 @@ export function describeAllocate(world: () => KbctlWorld): void {
       const allocated = await allocate('ip', CLUSTER, '--owner', 'ci');
       expectPrinted(allocated, 0, /^10\.0\.0\.\d+\n$/);
       expect(allocated.stderr).toMatch(/^Held for ci until \S+Z \(15m from now\)\.\n$/);
-      expect(await lookUp(allocated.stdout.trim())).toMatchObject({
-        taken: true,
-        hold: { owner: 'ci', takenUpBy: 'any' },
-      });
+      const hold = { owner: 'ci', takenUpBy: 'any' };
+      expect(await lookUp(allocated.stdout.trim())).toMatchObject({ taken: true, hold });
     });
 
     test('kbctl allocate allocates the given values, in canonical form and in their order', async () => {

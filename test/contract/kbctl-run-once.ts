@@ -73,12 +73,8 @@ export function describeRunOnce(world: () => KbctlWorld): void {
     const { stdout } = await repair(CLUSTER);
     expect(stdout.match(/ {4}duplicate: /g)).toHaveLength(25);
     const all = `kbctl run-once cluster-ip-repair ${CLUSTER} --dry-run`;
-    expectPrinted(
-      await world().kbctl(['status', CLUSTER]),
-      1,
-      'Findings of the last passes (20 of 25)',
-      `5 more: ${all}`,
-    );
+    const lines = ['Findings of the last passes (20 of 25)', `5 more: ${all}`];
+    expectPrinted(await world().kbctl(['status', CLUSTER]), 1, ...lines);
     const got = await world().kbctl(['get', 'findings', CLUSTER, '-o', 'json']);
     expect(JSON.parse(got.stdout)).toMatchObject({ total: 25, items: { length: 20 } });
     expect(got.stderr).toContain(`20 of 25 findings. List all with "${all}".\n`);

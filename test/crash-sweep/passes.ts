@@ -171,13 +171,9 @@ const all = (fields: Partial<StoredRange>) => ({
   [RANGE_KEYS.secondary]: { ...V6, ...fields },
   [RANGE_KEYS.nodePorts]: { ...NODE_PORTS, ...fields },
 });
-const heldItem = (items: readonly string[], untilMs: number) => ({
-  items,
-  owner: 'team-a',
-  takenUpBy: 'any' as const,
-  untilMs,
-});
 const ENDED_MS = Date.parse('2026-01-01T11:00:00Z');
+const ended = (items: readonly string[]) =>
+  ({ holds: [{ items, owner: 'team-a', takenUpBy: 'any', untilMs: ENDED_MS }] }) as const;
 
 /** Makes another writer allocate for a new Service once, while the pass lists the Services. */
 async function allocatedMeanwhile(world: LoopWorld, key: RangeKey, service: ServiceClaim): Promise<LoopWorld> {
@@ -219,8 +215,8 @@ const repairs = [
     repairWorld({
       services,
       stored: {
-        [RANGE_KEYS.primary]: { ...V4, holds: [heldItem(['10.0.0.9', '10.0.0.5'], ENDED_MS)] },
-        [RANGE_KEYS.nodePorts]: { ...NODE_PORTS, holds: [heldItem(['30008', '30004'], ENDED_MS)] },
+        [RANGE_KEYS.primary]: { ...V4, ...ended(['10.0.0.9', '10.0.0.5']) },
+        [RANGE_KEYS.nodePorts]: { ...NODE_PORTS, ...ended(['30008', '30004']) },
       },
     }),
   ),

@@ -19,23 +19,13 @@ import type { Subject } from './sweep.ts';
 
 type Request = Parameters<AllocateWorld['ask']>[0];
 
-const THREE_RANGES: Request = {
-  items: [
-    { range: 'serviceips', value: '10.0.0.1' },
-    { range: 'secondaryserviceips', next: true, count: 2 },
-    { range: 'servicenodeports', value: 30_002 },
-  ],
-};
-const REFUSED_LAST: Request = {
-  items: [
-    { range: 'serviceips', next: true },
-    { range: 'servicenodeports', value: 30_001 },
-  ],
-};
-const NAMED: NonNullable<Request['items']> = [
-  { range: 'serviceips', value: '10.0.0.1' },
-  { range: 'servicenodeports', value: 30_001 },
-];
+const NAMED_IP = { range: 'serviceips', value: '10.0.0.1' } as const;
+const TWO_IPV6 = { range: 'secondaryserviceips', next: true, count: 2 } as const;
+const THREE_RANGES: Request = { items: [NAMED_IP, TWO_IPV6, { range: 'servicenodeports', value: 30_002 }] };
+const NEXT_IP = { range: 'serviceips', next: true } as const;
+const TAKEN_PORT = { range: 'servicenodeports', value: 30_001 } as const;
+const REFUSED_LAST: Request = { items: [NEXT_IP, TAKEN_PORT] };
+const NAMED: NonNullable<Request['items']> = [NAMED_IP, TAKEN_PORT];
 
 /** Returns a world in which `10.0.0.1` and port 30001 are taken. */
 async function takenWorld(): Promise<AllocateWorld> {

@@ -15,14 +15,13 @@ import {
   withPause,
 } from '../../lib/table/cluster-registration.ts';
 import { claimCluster, type Pause } from '../../lib/table/clusters.ts';
-import { type KeyValueTable, TableError } from '../../lib/table/key-value-table.ts';
+import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { isRangeKey } from '../../lib/table/ranges.ts';
 import { withAddresses, withNodePorts } from '../repair/services.ts';
 import { aClusterSpec, aServer } from '../support/a-cluster-spec.ts';
-import { aDispatchWorld, aLoop, type DispatchWorld } from '../support/dispatch-world.ts';
+import { aDispatchWorld, type DispatchWorld } from '../support/dispatch-world.ts';
 import { READY } from '../support/endpoints-world.ts';
 import type { MemoryCluster } from '../support/memory-cluster.ts';
-import { memoryQueue } from '../support/memory-queue.ts';
 
 const SPEC = { name: 'demo', mode: 'enforce', allocator: 'table', apiServers: [aServer('10.0.0.1')] } as const;
 const MINUTE = 60_000;
@@ -35,12 +34,13 @@ const CHANGES: readonly [string, Change][] = [
   ['the cluster was set to observe', (table) => updateCluster(table, 'demo', withMode('observe'))],
   ['the cluster was unregistered', (table) => updateCluster(table, 'demo', unregistered)],
   ['another stack took over the cluster', (table) => updateCluster(table, 'demo', withOwner('second'))],
+  [
+    'the spec of the cluster was changed',
+    (table) => registerCluster(table, aClusterSpec({ ...SPEC, maxEventsPerPass: 7 })),
+  ],
 ];
-const NEW_SPEC: Change = (table) => registerCluster(table, aClusterSpec({ ...SPEC, maxEventsPerPass: 7 }));
 
 const LOOPS = [systemNamespaces, kubernetesService, clusterIpRepair, nodePortRepair];
-const casesOf = (changes: typeof CHANGES) =>
-  LOOPS.flatMap((loop) => changes.map(([what, change]) => ({ id: loop.id, loop, what, change })));
 
 let world: DispatchWorld;
 let cluster: MemoryCluster;
@@ -96,7 +96,7 @@ beforeEach(async () => {
 });
 
 describe('a running pass', () => {
-  test.each(casesOf([...CHANGES, ['the spec of the cluster was changed', NEW_SPEC]]))(
+  test.each(LOOPS.flatMap((loop) => CHANGES.map(([what, change]) => ({ id: loop.id, loop, what, change }))))(
     'a running pass of $id writes neither to the cluster nor to a range after $what',
     async ({ loop, change }) => {
       whileReading = () => change(world.table, pause());
@@ -114,28 +114,4 @@ describe('a running pass', () => {
       expect(cluster.writes.length + ranges.length).toBeGreaterThan(0);
     },
   );
-});
-
-describe('a pass with an old cluster list', () => {
-  test.each(casesOf(CHANGES))('a pass of $id with an old list writes nothing after $what', async ({ loop, change }) => {
-    const memory = {};
-    await world.dispatch(aLoop({}, loop.id).loop, world.schedule(), { environment: environment(), memory });
-    world.clock.nowMs += 6 * MINUTE;
-    await change(world.table, pause());
-    const unlisted = (signal: AbortSignal): KeyValueTable => {
-      const { pages: _, ...table } = recorded(world.environment.table(signal));
-      const list = (partition: string, prefix: string) =>
-        partition === '#clusters'
-          ? Promise.reject(new TableError('Throttled', 'too many'))
-          : table.list(partition, prefix);
-      return { ...table, list };
-    };
-    const tickQueue = memoryQueue(() => world.clock.nowMs).queue;
-    await world.dispatch(loop, world.schedule(), {
-      environment: { ...environment(), table: unlisted, tickQueue },
-      memory,
-    });
-    expect(world.telemetry.counters).toMatchObject({ staleClusterLists: 1 });
-    expect([cluster.writes, ranges]).toEqual([[], []]);
-  });
 });

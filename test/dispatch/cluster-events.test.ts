@@ -44,11 +44,8 @@ describe('events about the changes of a cluster', () => {
   /** Runs a pass, and returns the published events. */
   async function pass(run: () => Promise<PassReport> | PassReport, overrides: Partial<Environment> = {}) {
     published = [];
-    await world.dispatch(
-      aLoop(run, 'node-port-repair').loop,
-      { force: true },
-      { environment: { ...environment, ...overrides } },
-    );
+    const { loop } = aLoop(run, 'node-port-repair');
+    await world.dispatch(loop, { force: true }, { environment: { ...environment, ...overrides } });
     for (const event of published)
       expect(schemaFaults(clusterEventJsonSchema(), JSON.parse(JSON.stringify(event)))).toEqual([]);
     return published;
@@ -75,10 +72,8 @@ describe('events about the changes of a cluster', () => {
     expect(await finds(duplicate('a/a', 'in other words'))).toEqual([]);
     expect(await pass(down)).toMatchObject([{ change: 'failing' }]);
     expect(await pass(down)).toEqual([]);
-    expect(await finds(duplicate('a/a'), duplicate('b/b'))).toMatchObject([
-      { change: 'healthy' },
-      { change: 'findingOpened', finding: { service: 'b/b' } },
-    ]);
+    const opened = { change: 'findingOpened', finding: { service: 'b/b' } };
+    expect(await finds(duplicate('a/a'), duplicate('b/b'))).toMatchObject([{ change: 'healthy' }, opened]);
     expect(await finds(duplicate('b/b'))).toMatchObject([{ change: 'findingClosed', finding: { service: 'a/a' } }]);
   });
 
@@ -113,12 +108,8 @@ describe('events about the changes of a cluster', () => {
     const whole = { ...world.environment, ...environment, connect };
     const endpoints = () => published.filter(({ change }) => change === 'endpointsChanged');
     for (const _ of [1, 2]) await world.dispatch(kubernetesService, { force: true }, { environment: whole });
-    expect(endpoints()).toMatchObject([
-      {
-        function: 'kubernetes-service',
-        changes: [expect.stringMatching(/endpoints/), expect.stringMatching(/endpointslice/)],
-      },
-    ]);
+    const changes = [expect.stringMatching(/endpoints/), expect.stringMatching(/endpointslice/)];
+    expect(endpoints()).toMatchObject([{ function: 'kubernetes-service', changes }]);
     const [address] = JSON.stringify(endpoints()).match(/\d+\.\d+\.\d+\.\d+/) ?? [];
     published = [];
     const context = { environment: whole, getRemainingTimeInMillis: () => 20_000 };

@@ -22,7 +22,7 @@ describe('isDue', () => {
     { withoutAnswer: 3, dueAfterSeconds: 40 },
     { withoutAnswer: 4, dueAfterSeconds: 60 },
   ])(
-    'after $withoutAnswer passes without an answer, the next is due after $dueAfterSeconds s',
+    'after $withoutAnswer unanswered passes, the next is due after $dueAfterSeconds s',
     ({ withoutAnswer, dueAfterSeconds }) => {
       const last = { startedAtMs: 0, withoutAnswer };
       const spec = specWith('kubernetes-service', 10);
@@ -39,12 +39,7 @@ describe('isDue', () => {
     ['counts as answered if a probe was answered', new ClusterError('Unavailable', 'refused'), true, false],
     ['counts as answered if the API server refuses a request', new ClusterError('Forbidden', '403'), false, false],
     ['counts as answered if only the table gives no answer', new TableError('Unavailable', 'no answer'), false, false],
-    [
-      'counts as answered if a call to the table exceeded its deadline',
-      new TableError('DeadlineExceeded', ''),
-      false,
-      false,
-    ],
+    ['counts as answered if a call to the table timed out', new TableError('DeadlineExceeded', ''), false, false],
     ['counts as answered if nothing failed', undefined, false, false],
   ])('a pass %s', (_, error, isAnyProbeAnswered, expected) => {
     expect(isWithoutAnswer(error, isAnyProbeAnswered)).toBe(expected);

@@ -34,22 +34,15 @@ const draft: EventDraft = {
   action: 'PortAllocation',
   note: 'Port 30001 is not allocated; repairing',
 };
-const found: Finding = {
-  type: 'repair',
-  message: 'the node port 30001 is not allocated; repairing',
-  item: '30001',
-  service: 'shop/web',
-  event: draft,
-};
+const message = 'the node port 30001 is not allocated; repairing';
+const found: Finding = { type: 'repair', message, item: '30001', service: 'shop/web', event: draft };
 
 describe('the input of a pass', () => {
   test('the run record contains the number of findings that require action, and a failed pass does not change that number', async () => {
     const world = await aDispatchWorldOf({});
-    const found = {
-      findings: [{ type: 'duplicate', message: 'm' } as const],
-      unlisted: new Map([['outOfRange', 2] as const]),
-    };
-    await pass(world, () => aReport({ ...found, counts: { allocated: 3, capacity: 4, leaking: 1 } }));
+    const findings = [{ type: 'duplicate', message: 'm' } as const];
+    const unlisted = new Map([['outOfRange', 2] as const]);
+    await pass(world, () => aReport({ findings, unlisted, counts: { allocated: 3, capacity: 4, leaking: 1 } }));
     expect((await world.recordOf('demo'))?.counts).toEqual({ allocated: 3, capacity: 4, leaking: 1, needAttention: 3 });
     await pass(world, trouble);
     expect((await world.recordOf('demo'))?.counts).toEqual({ allocated: 3, capacity: 4, needAttention: 3 });
@@ -80,16 +73,11 @@ describe('mode observe', () => {
     const world = await aDispatchWorldOf({ mode: 'observe', allocator: 'table' });
     await pass(world, writes);
     expect(world.cluster().writes).toEqual([]);
-    expect((await world.table.list('demo', '')).map(({ key }) => key)).toEqual([
-      'masterleases',
-      'runs/system-namespaces',
-    ]);
+    const keys = (await world.table.list('demo', '')).map(({ key }) => key);
+    expect(keys).toEqual(['masterleases', 'runs/system-namespaces']);
     const changes = ['took lease 10.0.0.1'];
-    const wouldWrite = [
-      'create Namespace kube-public',
-      'save ranges/serviceips: 0 taken in 10.0.0.0/24',
-      'remove 10.0.0.2 from the endpoints',
-    ];
+    const saves = 'save ranges/serviceips: 0 taken in 10.0.0.0/24';
+    const wouldWrite = ['create Namespace kube-public', saves, 'remove 10.0.0.2 from the endpoints'];
     expect(world.telemetry.logged('pass succeeded')).toMatchObject([{ mode: 'observe', wouldWrite, changes }]);
     expect(await world.recordOf('demo')).toMatchObject({ wouldWrite, lastChange: { changes } });
   });
@@ -131,12 +119,12 @@ describe('the findings of a pass', () => {
       { kind: 'Event', reason: 'PortNotAllocated', note: draft.note, reportingInstance: 'test' },
     ]);
     expect(world.telemetry.counters).toMatchObject({ 'apiserver_nodeport_repair_port_errors_total{type=repair}': 1 });
-    const findings = [`repair: ${found.message}`];
+    const findings = [`repair: ${message}`];
     expect(world.telemetry.logged('pass succeeded')).toMatchObject([
       { level: 'warn', findings, eventErrors: undefined },
     ]);
     const record = await world.recordOf('demo', 'node-port-repair');
-    expect(record?.findings).toEqual([{ type: 'repair', message: found.message, item: '30001', service: 'shop/web' }]);
+    expect(record?.findings).toEqual([{ type: 'repair', message, item: '30001', service: 'shop/web' }]);
     expect(record?.findingCounts).toBeUndefined();
     await pass(world, () => aReport({ findings: [found] }), 'node-port-repair');
     const { events = {} } = (await world.recordOf('demo', 'node-port-repair')) ?? {};

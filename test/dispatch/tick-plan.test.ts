@@ -99,12 +99,8 @@ describe('planTicks', () => {
     const names = clusters(count).map(({ name }) => name);
     const ticked = Array.from({ length: 10 }, (_, minute) => {
       const nowMs = MINUTE + minute * 60_000;
-      const plan = planTicks('kubernetes-service', clusters(100), {
-        ...AT,
-        nowMs,
-        dueAtMs: nowMs,
-        apart: suspects(names, state),
-      });
+      const options = { ...AT, nowMs, dueAtMs: nowMs, apart: suspects(names, state) };
+      const plan = planTicks('kubernetes-service', clusters(100), options);
       return plan.flatMap((tick) => (tick.tick.followedUntilMs === undefined ? [] : namesOf(tick)));
     });
     const inTurn = count === 30 && state !== 'proven';
@@ -150,15 +146,10 @@ describe('planTicks', () => {
   test('every cluster is in exactly one message of each tick, and no message has more clusters than can run at the same time', () => {
     fc.assert(
       fc.property(fc.nat(200), fc.nat(59_999), fc.integer({ min: 1, max: 16 }), (count, lateMs, clustersPerTick) => {
-        const plan = planTicks('kubernetes-service', clusters(count), {
-          ...AT,
-          clustersPerTick,
-          nowMs: MINUTE + lateMs,
-        });
-        const ticksOf = Map.groupBy(
-          plan.flatMap((tick) => namesOf(tick).map((name) => ({ ...tick, name }))),
-          ({ name }) => name,
-        );
+        const options = { ...AT, clustersPerTick, nowMs: MINUTE + lateMs };
+        const plan = planTicks('kubernetes-service', clusters(count), options);
+        const ticks = plan.flatMap((tick) => namesOf(tick).map((name) => ({ ...tick, name })));
+        const ticksOf = Map.groupBy(ticks, ({ name }) => name);
         const unequal = clusters(count).filter(({ name }) => {
           const ticks = ticksOf.get(name) ?? [];
           const later = ticks.flatMap(({ tick, isFirst }) => (isFirst ? [] : [tick.dueAtMs]));

@@ -30,6 +30,7 @@ import { anAccess } from '../support/an-access.ts';
 import { anEndpoints, aSlice } from '../support/an-endpoints.ts';
 import { memoryCluster } from '../support/memory-cluster.ts';
 import { memoryTable } from '../support/memory-table.ts';
+import { stockCidr } from '../support/stock-objects.ts';
 
 const SERVER = 'https://10.20.0.1:6443';
 
@@ -130,11 +131,8 @@ describe('the expiry of a credential', () => {
 describe('the connection to the API server', () => {
   test('the doctor warns about a kubeconfig that disables TLS verification', async () => {
     const lines = await checkKubeconfig(anAccess({ tls: () => ({ rejectUnauthorized: false }) }), NOW_MS);
-    expect(lines.map(({ check, level }) => `${check} ${level}`)).toEqual([
-      'kubeconfig ok',
-      'kubeconfig warn',
-      'token ok',
-    ]);
+    const levels = lines.map(({ check, level }) => `${check} ${level}`);
+    expect(levels).toEqual(['kubeconfig ok', 'kubeconfig warn', 'token ok']);
   });
 
   test.each([
@@ -372,20 +370,12 @@ describe('the registration and the Service of a cluster', () => {
       'its passes are paused until 2026-01-01T13:00:00.000Z by me: work',
     ]);
     const fixes = lines.flatMap((line) => ('fix' in line ? [line.fix] : []));
-    expect(fixes).toEqual(
-      expect.arrayContaining([
-        expect.stringContaining('kbctl cluster take-over demo --stack ours'),
-        expect.stringContaining('kbctl resume demo'),
-      ]),
-    );
+    for (const command of ['kbctl cluster take-over demo --stack ours', 'kbctl resume demo']) {
+      expect(fixes).toContainEqual(expect.stringContaining(command));
+    }
   });
 
-  const served = (name: string, ...cidrs: string[]) => ({
-    apiVersion: 'networking.k8s.io/v1',
-    kind: 'ServiceCIDR',
-    metadata: { name },
-    spec: { cidrs },
-  });
+  const served = (name: string, ...cidrs: string[]) => ({ ...stockCidr(...cidrs), metadata: { name } });
   const serviceAt = (clusterIP: string, port = 443) => ({
     apiVersion: 'v1',
     kind: 'Service',
@@ -408,16 +398,13 @@ describe('the registration and the Service of a cluster', () => {
 
   const MORE = served('more', '10.0.1.0/24');
   const FIRST = served('kubernetes', '10.0.0.0/24');
+  const DUAL = served('kubernetes', '10.0.0.0/24', 'fd00::/112');
 
   test.each<{ range: string; cidrs: ReturnType<typeof served>[]; allocator?: 'table'; missing?: string }>([
     { range: '10.0.0.0/22', cidrs: [FIRST, MORE] },
     { range: '10.0.0.0/24', cidrs: [FIRST, MORE], allocator: 'table', missing: 'more (10.0.1.0/24)' },
     { range: '10.0.0.0/24', cidrs: [FIRST, MORE] },
-    {
-      range: '10.0.0.0/23',
-      cidrs: [served('kubernetes', '10.0.0.0/24', 'fd00::/112')],
-      missing: 'kubernetes (fd00::/112)',
-    },
+    { range: '10.0.0.0/23', cidrs: [DUAL], missing: 'kubernetes (fd00::/112)' },
   ])('the doctor reports the ServiceCIDRs outside the range $range of the spec: $missing', async (given) => {
     const { range, cidrs, allocator = 'apiserver', missing } = given;
     const [first] = cidrs.flatMap(({ spec }) => spec.cidrs);

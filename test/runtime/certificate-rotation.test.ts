@@ -9,11 +9,7 @@ import { afterThisTest } from '../support/after-this-test.ts';
 import { type FaultServer, startFaultServer } from '../support/api-fault-server.ts';
 import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 
-const [before, after, stranger] = ['before', 'after', 'stranger'].map(makeAuthority) as [
-  Authority,
-  Authority,
-  Authority,
-];
+const [before, after, stranger] = [makeAuthority('before'), makeAuthority('after'), makeAuthority('stranger')];
 type Authority = ReturnType<typeof makeAuthority>;
 
 const STORED = aClusterSpec({ kubeconfig: { ssm: '/x' } });
@@ -34,10 +30,8 @@ function aStoringProcess({ server, ca, token = 'new' }: { server: string; ca: st
   const stored = { server, ca, token, isThere: true };
   const process = aProcess(async () => {
     if (!stored.isThere) throw new ClusterError('Unavailable', 'the store gives no answer');
-    return parseKubeconfig(
-      kubeconfigTo(stored.server, { ca: stored.ca, user: { token: stored.token } }),
-      'in the store',
-    );
+    const text = kubeconfigTo(stored.server, { ca: stored.ca, user: { token: stored.token } });
+    return parseKubeconfig(text, 'in the store');
   });
   /** Opens the connection for a pass that begins this many seconds after the last pass. */
   const pass = (seconds: number) => {

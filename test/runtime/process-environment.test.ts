@@ -8,11 +8,7 @@ import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 import { readInRepository } from '../support/repository.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
-const complete = {
-  TABLE_NAME: 'clusters',
-  REPORTING_INSTANCE: 'kube-bootstrap-controller-test',
-  STACK: 'kube-bootstrap-controller-test',
-};
+const complete = { TABLE_NAME: 'clusters', REPORTING_INSTANCE: 'kbc-test', STACK: 'kbc-test' };
 
 test.each(['TABLE_NAME', 'REPORTING_INSTANCE', 'STACK'])('environmentFrom refuses variables without %s', (name) => {
   const build = () => environmentFrom({ ...complete, [name]: '' });

@@ -29,6 +29,7 @@ export interface AdmissionWorldOptions extends Pick<AllocateWorldOptions, 'spec'
 const tokenOfDemo: ReadSecretText = async (name) =>
   name === 'p/admission/demo' ? { outcome: 'read', text: TOKEN } : { outcome: 'absent' };
 
+const SETTINGS = { onFailure: 'refuse', deadlineMs: 8_000, tokenStore: 'secretsManager', secretsPrefix: 'p/' } as const;
 const AUTHORIZED = { authorization: `Bearer ${TOKEN}` };
 
 /** Returns one cluster in mode enforce, whose ranges a pass has saved, and the handler of the webhook URL. */
@@ -38,13 +39,7 @@ export async function anAdmissionWorld(options: AdmissionWorldOptions = {}) {
   const world = await anAllocateWorld({ environment, ...(spec && { spec }) });
   let generated = 0;
   const settled: AdmissionOptions = {
-    settings: {
-      onFailure: 'refuse',
-      deadlineMs: 8_000,
-      tokenStore: 'secretsManager',
-      secretsPrefix: 'p/',
-      ...settings,
-    },
+    settings: { ...SETTINGS, ...settings },
     readTokens,
     pick: pickLowest,
     newSuffix: () => `0000${++generated}`,

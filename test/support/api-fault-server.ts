@@ -61,10 +61,8 @@ export async function startFaultServer(
 
 /** Returns a `Status`, with which the API answers a failed request. */
 export function failure(code: number, reason: string, message = reason, details: object = {}): Reaction {
-  return {
-    status: code,
-    body: { kind: 'Status', apiVersion: 'v1', status: 'Failure', code, reason, message, details },
-  };
+  const body = { kind: 'Status', apiVersion: 'v1', status: 'Failure', code, reason, message, details };
+  return { status: code, body };
 }
 
 function perform(reaction: Reaction, response: ServerResponse): void {

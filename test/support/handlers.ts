@@ -50,11 +50,8 @@ export async function startHandlers(options: HandlersOptions) {
     dynamoDbTable({ client: by, tableName: LOCAL_TABLE, deadline, nowMs, newWriteId: randomUUID });
   const openTable = tableOf(client);
   const table = tableOf(direct)(new AbortController().signal);
-  const local = localEnvironment({
-    client,
-    loadKubeconfig: kubeconfigLoader('.', kubeconfigSources()),
-    telemetry: recordingTelemetry,
-  });
+  const loadKubeconfig = kubeconfigLoader('.', kubeconfigSources());
+  const local = localEnvironment({ client, loadKubeconfig, telemetry: recordingTelemetry });
   const environment: Environment = {
     ...local.environment,
     nowMs,

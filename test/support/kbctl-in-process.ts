@@ -51,14 +51,11 @@ async function call(
   ended: AbortSignal,
 ): Promise<number> {
   const { PATH = '', HOME = '' } = process.env;
+  const input = Readable.from([Buffer.from(stdin)]);
   const restore = replaceEnvironment({ PATH, HOME, ...env }, cwd);
   try {
     return await runKbctl(words, {
-      terminal: {
-        in: Readable.from([Buffer.from(stdin)]),
-        out: collector('out', written),
-        err: collector('err', written),
-      },
+      terminal: { in: input, out: collector('out', written), err: collector('err', written) },
       ended,
       nowMs: () => Date.now() + aheadMs,
       // Waits are short, but other work of the process can still run.

@@ -82,11 +82,8 @@ export async function openKbctlWorld(endpoint: string) {
     aheadMs,
     ...(stdin !== undefined && { stdin }),
   });
-  const local = localEnvironment({
-    client,
-    loadKubeconfig: () => loadKubeconfigFile(kubeconfigFile),
-    telemetry: recordingTelemetry,
-  });
+  const loadKubeconfig = () => loadKubeconfigFile(kubeconfigFile);
+  const local = localEnvironment({ client, loadKubeconfig, telemetry: recordingTelemetry });
   const environmentOf = ({ stack }: PassesOptions, nowMs: () => number) => ({
     ...local.environment,
     ...(stack !== undefined && { stack }),

@@ -17,10 +17,8 @@ export function rawRequests(server: { url: string; caFile: string; token: string
   const trustingClient = () => {
     if (answered && client) return client;
     client?.destroy();
-    client = new HttpClient(server.url, {
-      tls: { ca: readFileSync(server.caFile), rejectUnauthorized: true },
-      connections: 100,
-    });
+    const tls = { ca: readFileSync(server.caFile), rejectUnauthorized: true };
+    client = new HttpClient(server.url, { tls, connections: 100 });
     return client;
   };
   return {

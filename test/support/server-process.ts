@@ -87,10 +87,8 @@ function spawnServer(command: string, args: readonly string[], folder: string) {
  */
 function guard(pid: number, folder: string, gone: Promise<void>): void {
   const script = 'cat >/dev/null; kill -KILL "$1"; rm -rf "$2"';
-  const watcher = spawn('sh', ['-c', script, 'guard', String(pid), folder], {
-    detached: true,
-    stdio: ['pipe', 'ignore', 'ignore'],
-  });
+  const args = ['-c', script, 'guard', String(pid), folder];
+  const watcher = spawn('sh', args, { detached: true, stdio: ['pipe', 'ignore', 'ignore'] });
   watcher.unref();
   void gone.then(() => watcher.kill('SIGKILL'));
 }

@@ -76,10 +76,8 @@ describe('the error of a call to the table', () => {
     ...['LimitExceededException', 'TooManyRequests'],
   ])('a call to the table that fails with %s has the error code Throttled', (name) => {
     const error = answered(name, { status: name === 'TooManyRequests' ? 429 : 400 });
-    expect(errorOf(error)).toMatchObject({
-      code: 'Throttled',
-      message: `${WHAT} failed (${name}, attempts: 2)${THROTTLED}`,
-    });
+    const message = `${WHAT}${failedWith(name, 2, THROTTLED)}`;
+    expect(errorOf(error)).toMatchObject({ code: 'Throttled', message });
   });
 
   test.each([

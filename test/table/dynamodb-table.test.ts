@@ -67,13 +67,8 @@ describe('a DynamoDB item', () => {
     });
   });
 
-  const whole = {
-    value: { S: 'x' },
-    writeId: { S: 'w' },
-    version: { N: '1' },
-    schema: { N: '1' },
-    updatedAt: { S: '2026-11-21T03:00:00.123Z' },
-  };
+  const numbers = { version: { N: '1' }, schema: { N: '1' } };
+  const whole = { value: { S: 'x' }, writeId: { S: 'w' }, updatedAt: { S: '2026-11-21T03:00:00.123Z' }, ...numbers };
 
   test.each([
     ['no write id', { ...whole, writeId: undefined }, 'writeId'],
@@ -154,12 +149,7 @@ describe('a DynamoDB table behind a faulty network', () => {
       ['without any reply', 'won', 'ours', thrice(dropReply)],
       ['with every reply cut off', 'won', 'ours', thrice(cutReply)],
       ['with every reply truncated at its end', 'won', 'ours', thrice(truncateReply)],
-      [
-        'that succeeds at its last attempt and is then overwritten',
-        'won',
-        'theirs',
-        [dropRequest, dropRequest, overwrittenTimes(1)],
-      ],
+      ['that succeeds last and is then overwritten', 'won', 'theirs', [dropRequest, dropRequest, overwrittenTimes(1)]],
       ['that succeeds before its retries are throttled', 'won', 'ours', [dropReply, ...throttle(2)]],
     ])('a put %s has the outcome "%s"', async (_, outcome, value, faults) => {
       const previous = await putNew();
@@ -221,10 +211,8 @@ describe('a DynamoDB table behind a faulty network', () => {
       const previous = await putNew();
       proxy.plan('PutItem', ...thrice(dropRequest));
       proxy.plan('GetItem', ...thrice(dropRequest));
-      await expect(table.put(ours(), previous)).rejects.toMatchObject({
-        code: 'Unavailable',
-        message: expect.stringContaining('dynamodb:PutItem'),
-      });
+      const message = expect.stringContaining('dynamodb:PutItem');
+      await expect(table.put(ours(), previous)).rejects.toMatchObject({ code: 'Unavailable', message });
     });
   });
 
@@ -239,14 +227,10 @@ describe('a DynamoDB table behind a faulty network', () => {
       expect(await table.get(cluster, 'a')).toEqual(item);
     });
 
+    const failing = serviceError(500, 'InternalServerError');
     test.each<[string, 'list' | 'getAll', string, Fault[]]>([
-      ['that keep answering 500', 'list', 'Unavailable', thrice(serviceError(500, 'InternalServerError'))],
-      [
-        'of several items that keep answering 500',
-        'getAll',
-        'Unavailable',
-        thrice(serviceError(500, 'InternalServerError')),
-      ],
+      ['that keep answering 500', 'list', 'Unavailable', thrice(failing)],
+      ['of items that keep answering 500', 'getAll', 'Unavailable', thrice(failing)],
       ['with an HTML page as reply', 'list', 'Unavailable', thrice(answer(502, '<html>Bad Gateway</html>'))],
       ['with every reply cut off', 'list', 'Unavailable', thrice(cutReply)],
       ['that are always throttled', 'list', 'Throttled', throttle(9)],

@@ -51,10 +51,8 @@ describe('guaranteedUpdate', () => {
     const table = memoryTable();
     await write(table, { bytes: new Uint8Array([1]), at: { x: 1 } });
     const before = await table.get(CLUSTER, KEY);
-    const same = {
-      write: { value: { at: { x: 1, y: undefined }, bytes: new Uint8Array([1]) }, schema: 1 },
-      result: 'r',
-    };
+    const value = { at: { x: 1, y: undefined }, bytes: new Uint8Array([1]) };
+    const same = { write: { value, schema: 1 }, result: 'r' };
     expect(await guaranteedUpdate(table, CLUSTER, KEY, () => same, AT_ONCE)).toBe('r');
     expect(await table.get(CLUSTER, KEY)).toEqual(before);
   });

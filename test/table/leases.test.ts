@@ -73,10 +73,8 @@ describe('the leases of a cluster', () => {
     ]);
     const { written } = await changeLeases(table, 'c', present, both);
     expect([...written]).toEqual([A, B]);
-    expect(await readLeases(table, 'c')).toMatchObject({
-      leases: [aLease(B, { generation: 2 })],
-      item: { version: 2 },
-    });
+    const leases = [aLease(B, { generation: 2 })];
+    expect(await readLeases(table, 'c')).toMatchObject({ leases, item: { version: 2 } });
   });
 });
 
@@ -90,11 +88,8 @@ describe('changeLeases', () => {
   test('changeLeases writes nothing if no address is given', async () => {
     const table = newTable();
     const read = await readLeases(table, 'c');
-    expect(await changeLeases(table, 'c', read, new Map())).toEqual({
-      written: new Set(),
-      present: read,
-      unwritten: new Map(),
-    });
+    const nothing = { written: new Set(), present: read, unwritten: new Map() };
+    expect(await changeLeases(table, 'c', read, new Map())).toEqual(nothing);
   });
 
   const withdrawn = aLease(A, { withdrawnUntilMs: NOW_MS + DAY_MS });
@@ -175,11 +170,8 @@ describe('the item of the leases', () => {
     const table = newTable();
     const expiresAtMs = 1_800_000_000_123;
     for (let n = 0; n < servers; n++) {
-      await putLease(
-        table,
-        'c',
-        aLease(addressOf(n), { generation: 3_153_600, expiresAtMs, lastProbe: 'answered 200' }),
-      );
+      const fields = { generation: 3_153_600, expiresAtMs, lastProbe: 'answered 200' };
+      await putLease(table, 'c', aLease(addressOf(n), fields));
     }
     const { value, schema } = await itemIn(table);
     const times = { updatedAt: '2027-01-15T08:00:00.123Z', expiresAtMs, ttl: 1_800_090_000 };

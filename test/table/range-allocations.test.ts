@@ -52,10 +52,7 @@ function unasked(): never {
 }
 
 const MISMATCHED = { code: 'MismatchedRange', message: 'the provided range does not match the current range' };
-const TOO_NEW = {
-  code: 'NotReady',
-  message: expect.stringMatching(/generation 3 of its spec, and this is generation 2/),
-};
+const TOO_NEW = { code: 'NotReady', message: expect.stringMatching(/generation 3 of its spec, .* generation 2/) };
 const NOT_READY = {
   code: 'NotReady',
   message: 'cannot allocate resources of type serviceipallocations at this time',
@@ -65,10 +62,8 @@ describe('Allocations from a stored range', () => {
   test('an allocation refuses an address outside the range, a release ignores it, and neither reads the table', async () => {
     const table: KeyValueTable = { get: unasked, getAll: unasked, list: unasked, put: unasked };
     const service = { service: { namespace: 'a', name: 'b' }, isNew: true, named: [], claim: { nowMs: () => 0 } };
-    for (const refusal of [
-      await over(table).allocate([NEXT, 'fd00::']),
-      await over(table).allocateFor([NEXT, 'fd00::'], service),
-    ]) {
+    const items = [NEXT, 'fd00::'];
+    for (const refusal of [await over(table).allocate(items), await over(table).allocateFor(items, service)]) {
       expect(refusal).toMatchObject({
         index: 1,
         code: 'NotInRange',
@@ -170,10 +165,8 @@ describe('a retry of a request', () => {
     expect(await over(table).allocate(wanted, retry)).toEqual({ outcome: 'allocated', items });
     const before = await table.get('c', KEY);
     expect(await over(table).allocate(wanted, retry)).toEqual({ outcome: 'allocated', items });
-    expect(await over(table).allocate(['FD00:0::101', 'fd00::101', NEXT], retry)).toMatchObject({
-      index: 1,
-      code: 'AlreadyAllocated',
-    });
+    const twice = await over(table).allocate(['FD00:0::101', 'fd00::101', NEXT], retry);
+    expect(twice).toMatchObject({ index: 1, code: 'AlreadyAllocated' });
     expect(await table.get('c', KEY)).toEqual(before);
     await over(table).release(['fd00::101']);
     await over(table).allocate(['fd00::3', NEXT, NEXT, NEXT], retry);
@@ -218,11 +211,8 @@ describe('the limit of 64 KB for holds', () => {
     const full = { ...EMPTY, data, holds: ownHolds(many) };
     const table = await newTable(full);
     const refusal = await over(table).allocate([NEXT], { hold: aHold(many) });
-    expect(refusal).toMatchObject({
-      outcome: 'refused',
-      code: 'HoldsFull',
-      message: expect.stringMatching(/room for 65536: release some/),
-    });
+    const message = expect.stringContaining('room for 65536: release some');
+    expect(refusal).toMatchObject({ outcome: 'refused', code: 'HoldsFull', message });
     expect(refusal).not.toHaveProperty('index');
     expect(await saved(table)).toEqual(full);
     expect(await over(table).allocate([NEXT])).toMatchObject({ outcome: 'allocated' });

@@ -36,31 +36,15 @@ async function correctionBy(replies: readonly Reply[]): Promise<number> {
 }
 
 describe('the correction of the clock from the dates of replies', () => {
-  test.each([
-    { name: 'is zero without a reply', replies: [], correctionMs: 0 },
-    { name: 'is zero if the date is in the same second', replies: [reply(5_100, 5_200, 5_000)], correctionMs: 0 },
-    {
-      name: 'is zero if the date is between request and reply',
-      replies: [reply(5_100, 9_900, 8_000)],
-      correctionMs: 0,
-    },
-    { name: 'is positive if the date is after the reply', replies: [reply(5_100, 5_200, 9_000)], correctionMs: 3_800 },
-    {
-      name: 'is negative if the date is before the request',
-      replies: [reply(5_100, 5_200, 1_000)],
-      correctionMs: -3_100,
-    },
-    {
-      name: 'does not change if the next date fits',
-      replies: [reply(5_100, 5_200, 6_000), reply(6_900, 6_950, 7_000)],
-      correctionMs: 800,
-    },
-    {
-      name: 'follows a date that does not fit',
-      replies: [reply(5_100, 5_200, 60_000), reply(61_100, 61_200, 61_000)],
-      correctionMs: 0,
-    },
-  ])('the correction $name', async ({ replies, correctionMs }) => {
+  test.each<[string, Reply[], number]>([
+    ['is zero without a reply', [], 0],
+    ['is zero if the date is in the same second', [reply(5_100, 5_200, 5_000)], 0],
+    ['is zero if the date is between request and reply', [reply(5_100, 9_900, 8_000)], 0],
+    ['is positive if the date is after the reply', [reply(5_100, 5_200, 9_000)], 3_800],
+    ['is negative if the date is before the request', [reply(5_100, 5_200, 1_000)], -3_100],
+    ['does not change if the next date fits', [reply(5_100, 5_200, 6_000), reply(6_900, 6_950, 7_000)], 800],
+    ['changes if the next date does not fit', [reply(5_100, 5_200, 60_000), reply(61_100, 61_200, 61_000)], 0],
+  ])('the correction %s', async (_, replies, correctionMs) => {
     expect(await correctionBy(replies)).toBe(correctionMs);
   });
 
