@@ -70,13 +70,11 @@ describe('A network', () => {
     expect(parseCidr(text)?.text).toBe(canonical);
   });
 
-  test.each(['', '10.0.0.0/', '10.0.0.0/-1', '10.0.0.0/+8', '/24', '10.0.0.0/24/8', '10.0.0.0/ 8'])(
-    "%j is not a network, and the error is upstream's",
-    (text) => {
-      expect(parseCidr(text)).toBeUndefined();
-      expect(networkOf(text)).toMatchObject({ code: 'Unparsable', message: `invalid CIDR address: ${text}` });
-    },
-  );
+  const INVALID = ['', '10.0.0.0/', '10.0.0.0/-1', '10.0.0.0/+8', '/24', '10.0.0.0/24/8', '10.0.0.0/ 8'];
+  test.each(INVALID)("%j is not a network, and the error is upstream's", (text) => {
+    expect(parseCidr(text)).toBeUndefined();
+    expect(networkOf(text)).toMatchObject({ code: 'Unparsable', message: `invalid CIDR address: ${text}` });
+  });
 
   test.each([
     { cidr: '192.168.1.0/32', size: 1n },

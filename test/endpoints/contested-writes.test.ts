@@ -100,12 +100,10 @@ test('the state of a contest is read back unchanged', () => {
   expect(contestStateFrom(JSON.parse(JSON.stringify(state)))).toEqual(state);
 });
 
-test.each([undefined, { lastWrite: { atMs: 1 }, contest: { delayMs: 1 } }])(
-  'the state of a contest is empty if the saved value has another layout: %j',
-  (value) => {
-    expect(contestStateFrom(value)).toEqual({});
-  },
-);
+const OTHER_LAYOUTS = [undefined, { lastWrite: { atMs: 1 }, contest: { delayMs: 1 } }];
+test.each(OTHER_LAYOUTS)('the state of a contest is empty if the saved value has another layout: %j', (value) => {
+  expect(contestStateFrom(value)).toEqual({});
+});
 
 const object = (...managers: readonly [string, string?][]) => {
   const managedFields = managers.map(([manager, time]) => ({ manager, ...(time && { time }) }));

@@ -54,13 +54,11 @@ describe('planWrites', () => {
     expect(planWrites(observed({ objects }))).toEqual([{ verb: 'create', object: aSlice([A]) }]);
   });
 
-  test.each(['lease', 'master-count'] as const)(
-    'planWrites with the reconciler %s creates no Endpoints if there is no address',
-    (reconciler) => {
-      const spec = aClusterSpec({ endpoints: { reconciler } });
-      expect(planWrites(observed({ spec, live: [], objects: { Endpoints: undefined } }))).toEqual([]);
-    },
-  );
+  const reconcilers = ['lease', 'master-count'] as const;
+  test.each(reconcilers)('planWrites with reconciler %s creates no Endpoints without an address', (reconciler) => {
+    const spec = aClusterSpec({ endpoints: { reconciler } });
+    expect(planWrites(observed({ spec, live: [], objects: { Endpoints: undefined } }))).toEqual([]);
+  });
 
   const both = { Endpoints: anEndpoints([A]), EndpointSlice: aSlice([A]) };
   const slice = aSlice([A]);

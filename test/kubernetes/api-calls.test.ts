@@ -118,15 +118,13 @@ test.each(lists)('the call %s refuses a reply with only a part of the list as ma
 const throttled = failed(429, 'TooManyRequests', 'please slow down', { retryAfterSeconds: 3 });
 const waiting = (seconds: string) => raw(429, 'slow', { 'retry-after': seconds });
 
-test.each(calls.filter(([name]) => name === 'get' || name === 'services'))(
-  'the call %s waits as long as a reply 429 requests, and repeats the request',
-  async (name, call) => {
-    const last = name === 'get' ? reply(200, service) : listOf('ServiceList');
-    const { port, waits } = portAnswering(waiting('2'), throttled, last);
-    await expect(call(port)).resolves.toBeDefined();
-    expect(waits).toEqual([2_000, 3_000]);
-  },
-);
+const readers = calls.filter(([name]) => name === 'get' || name === 'services');
+test.each(readers)('the call %s waits as long as a reply 429 requests, and repeats the request', async (name, call) => {
+  const last = name === 'get' ? reply(200, service) : listOf('ServiceList');
+  const { port, waits } = portAnswering(waiting('2'), throttled, last);
+  await expect(call(port)).resolves.toBeDefined();
+  expect(waits).toEqual([2_000, 3_000]);
+});
 
 test('a write is repeated after a reply 429, because the server did not execute the write', async () => {
   const { port, requests } = portAnswering(throttled, reply(201, service));
@@ -260,9 +258,7 @@ test.each([
   await expect(portAnswering(answer).port.get({ kind: 'Namespace', name: 'kube-system' })).rejects.toMatchObject(error);
 });
 
-test.each([...notFound, ['a Status about the object', failed(404, 'NotFound')]])(
-  'a 404 with %s means that a ServiceCIDR is absent, because older servers do not have them',
-  async (_, answer) => {
-    await expect(portAnswering(answer).port.get({ kind: 'ServiceCIDR', name: 'kubernetes' })).resolves.toBeUndefined();
-  },
-);
+const notServed = [...notFound, ['a Status about the object', failed(404, 'NotFound')] as const];
+test.each(notServed)('a 404 with %s means that a ServiceCIDR is absent, as in older clusters', async (_, answer) => {
+  await expect(portAnswering(answer).port.get({ kind: 'ServiceCIDR', name: 'kubernetes' })).resolves.toBeUndefined();
+});

@@ -80,8 +80,9 @@ describe('the kubernetes Service of a cluster', () => {
     expect(world.cluster.writes).toEqual([]);
   });
 
-  test.each(['Rejected', 'Forbidden'] as const)(
-    'if the creation of the ServiceCIDR fails with %s, the tick reports that the API server refuses the Service',
+  const refusals = ['Rejected', 'Forbidden'] as const;
+  test.each(refusals)(
+    'if creating the ServiceCIDR fails with %s, the tick reports that the Service is refused',
     async (code) => {
       const world = worldOf(A);
       world.cluster.beforeWrite = (_verb, { kind }) => {

@@ -123,17 +123,14 @@ describe('endpoints.prune: true', () => {
   test.each([
     { ref: SLICE_REF, addressType: 'IPv4', endpoints: [{ addresses: [A] }] },
     { ref: sliceRef('IPv6'), addressType: 'IPv6', endpoints: [{ addresses: [V6] }] },
-  ])(
-    'a slice of another writer with the name $ref.name and another address type is replaced',
-    async ({ ref, ...expected }) => {
-      const world = await settled(dualWorldOf(A, V6).change(PRUNE));
-      world.cluster.remove(ref);
-      world.cluster.place({ ...aSlice([STRANGER]), addressType: 'FQDN', metadata: { ...ref, labels: LABELS } });
-      expect((await world.tick()).findings).toEqual([]);
-      expect(world.cluster.find(ref)).toMatchObject(expected);
-      expect(await world.tick()).toMatchObject({ changes: [], findings: [] });
-    },
-  );
+  ])('a slice of another writer with the name $ref.name and another type is replaced', async ({ ref, ...expected }) => {
+    const world = await settled(dualWorldOf(A, V6).change(PRUNE));
+    world.cluster.remove(ref);
+    world.cluster.place({ ...aSlice([STRANGER]), addressType: 'FQDN', metadata: { ...ref, labels: LABELS } });
+    expect((await world.tick()).findings).toEqual([]);
+    expect(world.cluster.find(ref)).toMatchObject(expected);
+    expect(await world.tick()).toMatchObject({ changes: [], findings: [] });
+  });
 
   test("prune removes another writer's addresses that are not ready", async () => {
     const world = await pruning(A);

@@ -335,17 +335,14 @@ test('if the API server refuses to end a hold, a pass reports a finding and stil
   expect(report.findings).toMatchObject([{ type: 'notRecorded' }, finding]);
 });
 
-test.each([true, false])(
-  'a pass reports an expired hold as a finding only if its role does not allow it to end holds (allowed: %s)',
-  async (may) => {
-    const { report, changed } = await passOver(held, { ipAddresses: false, spoil: { allows: async () => may } });
-    expect(report).toMatchObject({ errors: [], state: { mayEndHolds: may } });
-    const message = expect.stringContaining('Allow them "delete"');
-    const finding = { type: 'notCorrected', item: '10.0.0.1', message };
-    expect(report.findings).toEqual(may ? [] : [finding]);
-    expect(changed).toEqual(may ? ['delete ipaddresses'] : []);
-  },
-);
+test.each([true, false])('a pass reports an expired hold only if its role cannot end it (allowed: %s)', async (may) => {
+  const { report, changed } = await passOver(held, { ipAddresses: false, spoil: { allows: async () => may } });
+  expect(report).toMatchObject({ errors: [], state: { mayEndHolds: may } });
+  const message = expect.stringContaining('Allow them "delete"');
+  const finding = { type: 'notCorrected', item: '10.0.0.1', message };
+  expect(report.findings).toEqual(may ? [] : [finding]);
+  expect(changed).toEqual(may ? ['delete ipaddresses'] : []);
+});
 
 test('a pass reads the IPAddresses only once if none of them is held', async () => {
   const { cluster } = await passOver([service('s', ITEM), ipAddress('s')]);

@@ -102,9 +102,7 @@ test('faults that passes do not correct are reported in each pass', () => {
   }
 });
 
-test.each([undefined, { addresses: { seen: { a: 'b' } } }])(
-  'a state of an earlier version, or one that does not parse, is an empty memory: %j',
-  (state) => {
-    expect(addressMemoryIn(state)).toEqual({ seen: {} });
-  },
-);
+const STATES = [undefined, { addresses: { seen: { a: 'b' } } }];
+test.each(STATES)('a state of an earlier version, or one that does not parse, is an empty memory: %j', (state) => {
+  expect(addressMemoryIn(state)).toEqual({ seen: {} });
+});
