@@ -64,7 +64,7 @@ export async function refreshOnce(options: AgentOptions, ended: AbortSignal): Pr
 async function refresh(options: AgentOptions, ended: AbortSignal): Promise<Heartbeat> {
   const { cluster: name, address, everyMs, tableUntil, clock, ask } = options;
   const cluster = await readRegistered(options, ended);
-  ownServer(cluster.spec, address, everyMs);
+  const server = ownServer(cluster.spec, address, everyMs);
   const leaseMs = cluster.spec.endpoints.leaseSeconds * 1000;
   const signal = AbortSignal.any([ended, AbortSignal.timeout(Math.max(SHORTEST_REFRESH_MS, leaseMs - everyMs))]);
   refuseSkew(clock);
@@ -74,7 +74,7 @@ async function refresh(options: AgentOptions, ended: AbortSignal): Promise<Heart
     address,
     leaseMs,
     nowMs: clock.nowMs,
-    probe: () => ask(signal),
+    probe: () => ask(cluster.spec, server, signal),
   });
 }
 

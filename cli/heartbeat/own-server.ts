@@ -2,7 +2,7 @@ import { canonicalAddress } from '../../lib/allocator/ip-address.ts';
 import { targetOf } from '../../lib/api-servers/probe-addresses.ts';
 import type { LoadKubeconfig } from '../../lib/aws/stored-kubeconfig.ts';
 import type { ProbeReply } from '../../lib/cluster/probe-reply.ts';
-import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
+import { ClusterError, type ProbeTarget } from '../../lib/kubernetes/cluster-port.ts';
 import { httpsProber } from '../../lib/kubernetes/https-prober.ts';
 import type { ApiServerAccess } from '../../lib/kubernetes/kubeconfig.ts';
 import { VERSION } from '../../lib/runtime/version.ts';
@@ -42,7 +42,8 @@ export function ownServer(spec: ClusterSpec, address: string, everyMs: number): 
   );
 }
 
-export type AskReadyz = (signal: AbortSignal) => Promise<ProbeReply>;
+/** Probes the API server as the spec says now: its port and its probe may have changed since the agent started. */
+export type AskReadyz = (spec: ClusterSpec, server: OwnServer, signal: AbortSignal) => Promise<ProbeReply>;
 
 /** The kubeconfig is read again after this time, because its certificate may have been renewed. */
 const KUBECONFIG_KEPT_MS = 5 * 60_000;
@@ -68,13 +69,15 @@ export interface ReadyzOptions {
  */
 export async function readyzOf(options: ReadyzOptions, signal: AbortSignal): Promise<AskReadyz> {
   const { spec, server, loadKubeconfig, nowMs } = options;
-  const target = targetOf(server.address, server.probe, spec);
-  const isPlain = new URL(target.url).protocol === 'http:';
-  let access = isPlain ? PLAIN : await loadKubeconfig(spec, signal).catch(withAdvice);
+  const isPlain = (target: ProbeTarget) => new URL(target.url).protocol === 'http:';
+  let access = isPlain(targetOf(server.address, server.probe, spec))
+    ? PLAIN
+    : await loadKubeconfig(spec, signal).catch(withAdvice);
   let readAtMs = nowMs();
-  return async (deadline) => {
-    if (!isPlain && nowMs() - readAtMs >= KUBECONFIG_KEPT_MS) {
-      access = await loadKubeconfig(spec, deadline).catch(() => access);
+  return async (current, { address, probe }, deadline) => {
+    const target = targetOf(address, probe, current);
+    if (!isPlain(target) && (access === PLAIN || nowMs() - readAtMs >= KUBECONFIG_KEPT_MS)) {
+      access = await loadKubeconfig(current, deadline).catch(() => access);
       readAtMs = nowMs();
     }
     return httpsProber({ access, deadline, userAgent: `kube-bootstrap-controller/${VERSION} (heartbeat)` })(target);
