@@ -147,17 +147,16 @@ describe('a pass over the IPAddresses of a cluster', () => {
     expect(cluster.find(IP_ADDRESS)).toMatchObject(ipAddress('gone'));
   });
 
-  test('a pass does not report a Service that was deleted after the Services were listed', async () => {
-    const spoil = afterList(({ remove }) => remove({ kind: 'Service', namespace: 'a', name: 's' }));
-    const { report } = await passOver([service('s', ITEM)], { spoil });
-    expect(report.findings).toEqual([]);
-  });
-
-  test('a pass neither reports nor deletes the IPAddress of a Service that was created after the Services were listed', async () => {
-    const spoil = afterList(({ place }) => place(service('s', ITEM)));
-    const { report, cluster } = await passOver([ipAddress('s')], { spoil });
-    expect(report.findings).toEqual([]);
-    expect(cluster.find(IP_ADDRESS)).toBeDefined();
+  test.each<[string, KubernetesObject, (cluster: MemoryCluster) => void]>([
+    [
+      'a Service that was deleted',
+      service('s', ITEM),
+      ({ remove }) => remove({ kind: 'Service', namespace: 'a', name: 's' }),
+    ],
+    ['the IPAddress of a Service that was created', ipAddress('s'), ({ place }) => place(service('s', ITEM))],
+  ])('a pass neither reports nor changes %s after the Services were listed', async (_, object, change) => {
+    const { report, changed } = await passOver([object], { spoil: afterList(change) });
+    expect([report.findings, changed]).toEqual([[], []]);
   });
 
   test('if one correction is forbidden, a pass makes all other corrections and reports the refusal', async () => {
@@ -203,33 +202,30 @@ describe('a pass over the IPAddresses of a cluster', () => {
     expect(report.changes).toContain('deleted IPAddress 10.0.0.6');
   });
 
-  test('if a webhook does not answer a correction, the next pass begins with the correction after it', async () => {
+  /** Runs passes over these objects while a webhook does not answer writes of the first of three IPAddresses. */
+  async function passesWithoutWebhook(passes: number, ofItem: (item: string) => KubernetesObject) {
     const repair = new RepairCluster({ allocator: 'apiserver', repair: { ipAddresses: true } });
     const items = [ITEM, '10.0.0.6', '10.0.0.7'];
-    const cluster = memoryCluster([SERVICE_CIDR, ...items.map((item, index) => service(`s${index}`, item))]);
+    const cluster = memoryCluster([SERVICE_CIDR, ...items.map(ofItem)]);
     cluster.beforeWrite = webhookIsDown;
-    for (let pass = 1; pass <= 2; pass++) {
-      const { errors } = await repair.pass(clusterIpRepair, { kubernetes: cluster.port });
-      expect(errors).toMatchObject([{ code: 'Unavailable' }]);
-    }
-    const isRecorded = (name: string) => cluster.find({ kind: 'IPAddress', name }) !== undefined;
-    expect(items.map(isRecorded)).toEqual([false, true, true]);
+    const pass = () => repair.pass(clusterIpRepair, { kubernetes: cluster.port });
+    for (let count = 1; count <= passes; count++)
+      expect((await pass()).errors).toMatchObject([{ code: 'Unavailable' }]);
     cluster.beforeWrite = undefined;
-    await repair.pass(clusterIpRepair, { kubernetes: cluster.port });
-    expect(items.every(isRecorded)).toBe(true);
+    return { pass, recorded: () => items.map((name) => cluster.find({ kind: 'IPAddress', name }) !== undefined) };
+  }
+
+  test('if a webhook does not answer a correction, the next pass begins with the correction after it', async () => {
+    const { pass, recorded } = await passesWithoutWebhook(2, (item) => service(`s-${item}`, item));
+    expect(recorded()).toEqual([false, true, true]);
+    await pass();
+    expect(recorded()).toEqual([true, true, true]);
   });
 
   test('if a webhook does not answer when a pass ends a hold, other passes still end the other expired holds', async () => {
-    const repair = new RepairCluster({ allocator: 'apiserver' });
-    const items = [ITEM, '10.0.0.6', '10.0.0.7'];
-    const held = items.map((item) => ipAddressOfHold(item, { owner: 'shop', takenUpBy: 'any', untilMs: 1 }));
-    const cluster = memoryCluster([SERVICE_CIDR, ...held]);
-    cluster.beforeWrite = webhookIsDown;
-    for (let pass = 1; pass <= items.length; pass++) {
-      repair.nowMs += 1;
-      await repair.pass(clusterIpRepair, { kubernetes: cluster.port });
-    }
-    expect(items.map((name) => cluster.find({ kind: 'IPAddress', name }) !== undefined)).toEqual([true, false, false]);
+    const ended = { owner: 'shop', takenUpBy: 'any', untilMs: 1 } as const;
+    const { recorded } = await passesWithoutWebhook(3, (item) => ipAddressOfHold(item, ended));
+    expect(recorded()).toEqual([true, false, false]);
   });
 
   test('a pass keeps the IPAddress of a missing Service while a Service that it cannot read again has the address', async () => {
