@@ -1,6 +1,5 @@
 import { expect, test } from '@jest/globals';
 import { loadKubeconfigFile } from '../../lib/kubernetes/kubeconfig.ts';
-import { ClusterConnections } from '../../lib/runtime/cluster-connections.ts';
 import { type ClusterSpec, LOOPS, type Loop } from '../../lib/spec/cluster-spec.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import type { Item, KeyValueTable, TableValue } from '../../lib/table/key-value-table.ts';
@@ -8,6 +7,7 @@ import { plainValue } from '../../lib/table/stored-item.ts';
 import { LOOP_HANDLERS } from '../../local/loop-handlers.ts';
 import { won } from '../contract/key-value-table.ts';
 import { aClusterSpec, aServer } from '../support/a-cluster-spec.ts';
+import { aProcess } from '../support/a-process.ts';
 import { afterThisTest } from '../support/after-this-test.ts';
 import { aDispatchWorld } from '../support/dispatch-world.ts';
 import { startMisbehavingCluster, TOKEN } from '../support/misbehaving-cluster.ts';
@@ -26,11 +26,8 @@ async function aMisbehavingWorld() {
   const { environment, telemetry, clock, deadlines, table, recordOf, schedule } = aDispatchWorld({
     connect: (wanted, options) => connections.connect(wanted, options),
   });
-  const connections = new ClusterConnections({
-    nowMs: environment.nowMs,
-    loadKubeconfig: () => loadKubeconfigFile(cluster.kubeconfigFile),
-    sleep: async () => undefined,
-  });
+  const { nowMs } = environment;
+  const connections = aProcess(() => loadKubeconfigFile(cluster.kubeconfigFile), { nowMs }).clusters;
   const specOf = (change: Partial<ClusterSpec> = {}) =>
     aClusterSpec({
       name: CLUSTER,
@@ -41,7 +38,6 @@ async function aMisbehavingWorld() {
     });
   await registerCluster(table, specOf());
   afterThisTest(async () => {
-    await connections.close();
     await cluster.stop();
     expect(JSON.stringify([telemetry.lines, await itemsIn(table)])).not.toContain(TOKEN);
   });

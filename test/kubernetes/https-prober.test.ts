@@ -2,13 +2,12 @@ import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globa
 import type { ProbeTarget } from '../../lib/kubernetes/cluster-port.ts';
 import { HttpClient } from '../../lib/kubernetes/http-client.ts';
 import { type HttpsProberOptions, httpsProber, measureLag } from '../../lib/kubernetes/https-prober.ts';
-import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
 import { KeptConnections } from '../../lib/kubernetes/transport.ts';
 import { type CertifiedKey, makeAuthority } from '../../local/stand-in/identity.ts';
 import { afterThisTest } from '../support/after-this-test.ts';
 import { type FaultServer, type Reaction, startFaultServer } from '../support/api-fault-server.ts';
-import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 import { startSilentServer } from '../support/silent-server.ts';
+import { accessTo } from '../support/transport-to.ts';
 
 const authority = makeAuthority('the cluster');
 const certified = authority.issue(['127.0.0.1']);
@@ -53,14 +52,9 @@ async function serverAnd(
   const server = await startFaultServer(react, tls);
   afterThisTest(server.stop);
   const trust = cluster === undefined ? { ca: authority.ca } : { cluster };
-  const text = kubeconfigTo(named ?? 'https://10.0.0.1:6443', { user: user ?? { token: 'secret' }, ...trust });
-  const probe = httpsProber({
-    access: await parseKubeconfig(text, 'of the test'),
-    deadline: new AbortController().signal,
-    userAgent: 'test',
-    measureLag: () => () => lagMs,
-    ...set,
-  });
+  const access = await accessTo(named ?? 'https://10.0.0.1:6443', { user: user ?? { token: 'secret' }, ...trust });
+  const deadline = new AbortController().signal;
+  const probe = httpsProber({ access, deadline, userAgent: 'test', measureLag: () => () => lagMs, ...set });
   return { server, probe, target: { url: `${server.url}/readyz?verbose`, authenticate: false } };
 }
 
@@ -87,12 +81,17 @@ test('a probe opens a connection of its own and closes it', async () => {
 
 const OK = ok();
 
+function keptConnections(nowMs = () => 0): KeptConnections {
+  const kept = new KeptConnections(nowMs);
+  afterThisTest(() => kept.close());
+  return kept;
+}
+
 /** Returns a prober that keeps connections, and its clock. */
 async function keepingServerAnd(react: (request: number) => Reaction = () => OK, set: Set = {}) {
   const clock = { nowMs: 0 };
   let requests = 0;
-  const kept = new KeptConnections(() => clock.nowMs);
-  afterThisTest(() => kept.close());
+  const kept = keptConnections(() => clock.nowMs);
   const next = () => {
     requests += 1;
     return react(requests);
@@ -193,8 +192,7 @@ test.each([
 });
 
 test('a probe of a cluster with another CA or server name does not use a kept connection', async () => {
-  const kept = new KeptConnections(() => 0);
-  afterThisTest(() => kept.close());
+  const kept = keptConnections();
   const { probe, target, server } = await keepingServerAnd(() => OK, { kept });
   await expect(probe(target)).resolves.toMatchObject({ status: 200 });
   const other = await keepingServerAnd(() => OK, { kept, cluster: caOf(makeAuthority('another cluster')) });
@@ -207,8 +205,7 @@ test('a probe of a cluster with another CA or server name does not use a kept co
 test('a process keeps at most 128 connections, and does not close one of them to keep a connection to another server', async () => {
   const plain = await startFaultServer(() => OK);
   afterThisTest(plain.stop);
-  const kept = new KeptConnections(() => 0);
-  afterThisTest(() => kept.close());
+  const kept = keptConnections();
   const get = async (client: HttpClient) => {
     const reply = await client.request({ method: 'GET', path: '/', headers: {} }, new AbortController().signal);
     for await (const piece of reply.body) expect(piece.length).toBeGreaterThan(0);

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { beforeEach, expect, test } from '@jest/globals';
 import { fromBits, hasBit } from '../../lib/allocator/snapshot-bytes.ts';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
@@ -9,6 +9,7 @@ import { RANGE_KEYS } from '../../lib/spec/spec-ranges.ts';
 import { readRange, saveRange } from '../../lib/table/ranges.ts';
 import { storedRange } from '../repair/repair-cluster.ts';
 import { aProcess } from '../support/a-process.ts';
+import { afterThisTest } from '../support/after-this-test.ts';
 import { anAccess } from '../support/an-access.ts';
 import { failure, startFaultServer } from '../support/api-fault-server.ts';
 import { aDispatchWorld, type DispatchWorld } from '../support/dispatch-world.ts';
@@ -31,7 +32,8 @@ async function anApiServer() {
     }));
     return { body: { kind: 'ServiceList', apiVersion: 'v1', metadata: { resourceVersion: '1' }, items } };
   });
-  return Object.assign(state, server);
+  afterThisTest(server.stop);
+  return Object.assign(state, { url: server.url });
 }
 
 type AnApiServer = Awaited<ReturnType<typeof anApiServer>>;
@@ -54,11 +56,6 @@ beforeEach(async () => {
   await world.register({ allocator: 'table', kubeconfig: { ssm: '/kubeconfig' }, serviceClusterIPRanges: [RANGE] });
   await pass();
   await pass();
-});
-
-afterEach(async () => {
-  await connections.close();
-  await Promise.all([before.stop(), after.stop()]);
 });
 
 function newProcess(): ClusterConnections {
@@ -123,7 +120,6 @@ test('a repair pass resets the strikes of a leak only once, although one of two 
     connections = codes.length % 2 === 0 ? current : former;
     codes.push(await pass());
   }
-  await Promise.all([former.close(), current.close()]);
   expect(codes).toEqual([undefined, 'ControlPlaneMoved', undefined, undefined]);
 });
 
