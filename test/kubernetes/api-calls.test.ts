@@ -259,6 +259,6 @@ test.each([
 });
 
 const notServed = [...notFound, ['a Status about the object', failed(404, 'NotFound')] as const];
-test.each(notServed)('a 404 with %s means that a ServiceCIDR is absent, as in older clusters', async (_, answer) => {
+test.each(notServed)('a 404 with %s means that a ServiceCIDR is absent, as on older servers', async (_, answer) => {
   await expect(portAnswering(answer).port.get({ kind: 'ServiceCIDR', name: 'kubernetes' })).resolves.toBeUndefined();
 });

@@ -117,7 +117,7 @@ test.each([
   ['answers 401', { status: 401, body: 'no' }, OK, { status: 200 }],
   ['is dropped', { reset: true }, { status: 500, body: 'no' }, { status: 500, body: 'no' }],
   ['answers 500', { status: 500, body: 'no' }, { reset: true }, { kind: 'silence' }],
-] as const)('if a kept connection %s, a new connection has the result', async (_, onKept, onNew, reply) => {
+] as const)('if a kept connection %s, the result is that of a new connection', async (_, onKept, onNew, reply) => {
   const { probe, target, server } = await keepingServerAnd((request) => [OK, onKept, onNew][request - 1] ?? OK);
   await probe(target);
   await expect(probe(target)).resolves.toMatchObject(reply);

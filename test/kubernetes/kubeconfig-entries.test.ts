@@ -29,7 +29,7 @@ function kubeconfig(cluster: object = {}, user: object = {}, more: object = {}):
 
 const accessOf = (text: string) => parseKubeconfig(text, 'of a test');
 
-test('unknown fields are ignored, and their names are returned', async () => {
+test('unknown fields of a kubeconfig are ignored, and their names are returned', async () => {
   const text = kubeconfig({ 'api-version': 'v1' }, { id: 'a' }, { organisation: 'x', 'not a name: secret': 1 });
   const ignored = ['kubeconfig.organisation', 'kubeconfig.(a key)', 'cluster.api-version', 'user.id'];
   await expect(accessOf(text)).resolves.toMatchObject({ ignored });
@@ -67,7 +67,7 @@ test.each([
   ['a key twice', `${kubeconfig()}current-context: there\n`, /key twice \(line \d+\)/],
   ['an unknown tag', kubeconfig().replace('token: x', 'token: !secret x'), /YAML tag/],
   ['UTF-16 that was read as UTF-8', Buffer.from(kubeconfig(), 'utf16le').toString(), /probably UTF-16/],
-])('a text with %s is refused by that name', async (_, text, message) => {
+])('the error for a text with %s states the problem', async (_, text, message) => {
   await expect(accessOf(text)).rejects.toMatchObject({ message: expect.stringMatching(message) });
 });
 

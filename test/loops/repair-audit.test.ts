@@ -64,17 +64,20 @@ describe.each(['apiserver', 'table'] as const)('an audit with ServiceCIDRs and a
     { name: 'a range in the spec that contains both ServiceCIDRs', range: '10.0.0.0/23', outside: 0 },
     { name: 'a range in the spec that is within the first ServiceCIDR', range: '10.0.0.0/28', outside: 1 },
     { name: 'a range in the spec that is outside both ServiceCIDRs', range: '10.7.0.0/24', outside: 2 },
-  ])('with $name, an audit reports no address in that range or a ServiceCIDR', async ({ range, outside }) => {
-    const cluster = new RepairCluster({ allocator, serviceClusterIPRanges: [range] });
-    const services = [withAddresses('first', '10.0.0.5'), withAddresses('second', '10.0.1.5')];
-    const report = await cluster.pass(clusterIpRepair, { kubernetes: listing(() => services, TWO) });
-    const inside = 2 - outside;
-    expect(countsByType(report)).toEqual(allocator === 'table' && inside > 0 ? { repair: inside } : {});
-    // With `allocator: apiserver`, the counts are of both ServiceCIDRs, whatever range the spec contains.
-    const counts = allocator === 'table' ? { allocated: inside } : { allocated: 2, capacity: 508 };
-    expect(report).toMatchObject({ errors: [], counts: { ...counts, ...(outside > 0 && { outside }) } });
-    expect(await cluster.stored(PRIMARY)).toMatchObject({ range });
-  });
+  ])(
+    'with $name, an audit does not report addresses in that range or in a ServiceCIDR as out of range',
+    async ({ range, outside }) => {
+      const cluster = new RepairCluster({ allocator, serviceClusterIPRanges: [range] });
+      const services = [withAddresses('first', '10.0.0.5'), withAddresses('second', '10.0.1.5')];
+      const report = await cluster.pass(clusterIpRepair, { kubernetes: listing(() => services, TWO) });
+      const inside = 2 - outside;
+      expect(countsByType(report)).toEqual(allocator === 'table' && inside > 0 ? { repair: inside } : {});
+      // With `allocator: apiserver`, the counts are of both ServiceCIDRs, whatever range the spec contains.
+      const counts = allocator === 'table' ? { allocated: inside } : { allocated: 2, capacity: 508 };
+      expect(report).toMatchObject({ errors: [], counts: { ...counts, ...(outside > 0 && { outside }) } });
+      expect(await cluster.stored(PRIMARY)).toMatchObject({ range });
+    },
+  );
 
   test('an address outside the range of the spec and outside every ServiceCIDR is reported as out of range', async () => {
     const cluster = new RepairCluster({ allocator, serviceClusterIPRanges: ['10.0.0.0/23'] });

@@ -39,7 +39,7 @@ test('the list of Services is read after the ranges', async () => {
 test.each([
   { loop: clusterIpRepair, key: PRIMARY, message: 'unable to refresh the service IP block: it broke off' },
   { loop: nodePortRepair, key: NODE_PORT_KEY, message: 'unable to refresh the port block: it broke off' },
-])('a pass of $loop.id discards an incomplete list, with the error of upstream', async ({ loop, key, message }) => {
+])('a pass of $loop.id with an incomplete list fails as upstream and saves nothing', async ({ loop, key, message }) => {
   const cluster = new RepairCluster();
   const cause = new ClusterError('Unavailable', 'it broke off');
   const kubernetes = listing(async function* list() {

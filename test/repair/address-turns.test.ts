@@ -27,18 +27,18 @@ const seen = (sinceMs: number): AddressMemory => ({ seen: { 'uid-1': sinceMs } }
 const items = (faults: readonly AddressFault[]) => faults.map(({ item }) => item);
 
 test.each<[string, AddressMemory, number, ReturnType<typeof at>, boolean]>([
-  ['no pass has seen it', { seen: {} }, 0, at(NOW_MS), false],
-  ['another uid of the name was seen', { seen: { 'uid-2': 0 } }, 0, at(NOW_MS), false],
-  ['a pass saw it a moment too late', seen(NOW_MS - SETTLED_AFTER_MS + 1), 0, at(NOW_MS), false],
-  ['a pass saw it 65 s ago', seen(NOW_MS - SETTLED_AFTER_MS), 0, at(NOW_MS), true],
-  ['it is a moment too young by the API server', seen(0), NOW_MS - SETTLED_AFTER_MS + 1, at(NOW_MS), false],
-  ['it is 65 s old by the API server', seen(0), NOW_MS - SETTLED_AFTER_MS, at(NOW_MS), true],
+  ['no pass has seen the IPAddress', { seen: {} }, 0, at(NOW_MS), false],
+  ['a pass saw another uid of the name', { seen: { 'uid-2': 0 } }, 0, at(NOW_MS), false],
+  ['a pass saw the IPAddress a moment too late', seen(NOW_MS - SETTLED_AFTER_MS + 1), 0, at(NOW_MS), false],
+  ['a pass saw the IPAddress 65 s ago', seen(NOW_MS - SETTLED_AFTER_MS), 0, at(NOW_MS), true],
+  ['the API server dates it a moment too late', seen(0), NOW_MS - SETTLED_AFTER_MS + 1, at(NOW_MS), false],
+  ['the API server created it 65 s ago', seen(0), NOW_MS - SETTLED_AFTER_MS, at(NOW_MS), true],
   ['the clock of the API server is behind', seen(0), NOW_MS - 100_000, at(NOW_MS, NOW_MS - 70_000), false],
-  ['replies have no time, and it is too young by the table', seen(0), NOW_MS - 64_999, untimed, false],
-  ['replies have no time, and it is old by the table', seen(0), 0, untimed, true],
-  ['its creation time is not a time', seen(0), Number.NaN, at(NOW_MS), false],
+  ['replies have no time, and the table dates it too late', seen(0), NOW_MS - 64_999, untimed, false],
+  ['replies have no time, and the table dates it early', seen(0), 0, untimed, true],
+  ['the creation time is not a time', seen(0), Number.NaN, at(NOW_MS), false],
   ['the clock of the table went back', seen(NOW_MS + 1), 0, at(NOW_MS), false],
-])('if %s, its fault is listed only when no running request can have made it', (_, memory, created, clocks, is) => {
+])('a fault is listed only if no running request can have caused it: %s', (_, memory, created, clocks, is) => {
   const { listed, unlisted } = chooseFaults([leaked(1, created)], memory, clocks);
   expect(items(listed)).toEqual(is ? ['item-1'] : []);
   expect(unlisted.size).toBe(0);
