@@ -22,15 +22,11 @@ const UNDO = '"kbctl deregister prod 10.0.0.1 --undo" ends a withdrawal';
 const NO_ADDRESS = 'no address is known to probe. Name the API servers in the spec (apiServers)';
 const WITHDRAWN = '10.0.0.1 is withdrawn until 1970-01-01T02:46:40.001Z';
 const STAY = 'The endpoints stay unchanged';
+const ONE_WITHDRAWN = `${WITHDRAWN}; 10.0.0.2 timed out. ${STAY}. ${UNDO}. ${UNREACHED}`;
 const hundred = Array.from({ length: 100 }, (_, n) => `10.0.1.${n}`);
 test.each<[string, string[], string[], string]>([
   ['a spec without an address', [], [], NO_ADDRESS],
-  [
-    'a withdrawn address and one that did not answer',
-    ['10.0.0.1', '10.0.0.2'],
-    ['10.0.0.1'],
-    `${WITHDRAWN}; 10.0.0.2 timed out. ${STAY}. ${UNDO}. ${UNREACHED}`,
-  ],
+  ['a withdrawn address and one that did not answer', ['10.0.0.1', '10.0.0.2'], ['10.0.0.1'], ONE_WITHDRAWN],
   ['a hundred addresses without an answer', hundred, [], `100 addresses timed out. ${STAY}. ${UNREACHED}`],
 ])('the finding for %s contains the reasons and the resolution', (_, outcomes, withdrawn, why) => {
   const finding = noLiveLease({

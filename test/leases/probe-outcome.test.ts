@@ -3,6 +3,7 @@ import { hasAnswered, probeOutcome, shortDetail } from '../../lib/leases/probe-o
 
 const SHUTTING_DOWN = '[+]ping ok\n[+]etcd ok\n[-]shutdown failed: reason withheld\nreadyz check failed';
 
+const SIX_FAILED = ['a', 'b', 'c', 'd', 'e', 'f'].map((check) => `[-]${check} failed`).join('\n');
 const ETCD_FAILED = '[+]ping ok\n[-]etcd failed: reason withheld\n[+]shutdown ok\nreadyz check failed';
 
 test.each([
@@ -30,11 +31,7 @@ test.each([
 test.each([
   { name: 'one failed check', body: ETCD_FAILED, detail: 'answered 500: etcd' },
   { name: 'no failed check', body: 'x', detail: 'answered 500' },
-  {
-    name: 'the first five of six failed checks',
-    body: ['a', 'b', 'c', 'd', 'e', 'f'].map((check) => `[-]${check} failed`).join('\n'),
-    detail: 'answered 500: a, b, c, d, e',
-  },
+  { name: 'the first five of six failed checks', body: SIX_FAILED, detail: 'answered 500: a, b, c, d, e' },
 ])('the detail of an answer lists $name', ({ body, detail }) => {
   expect(probeOutcome({ kind: 'status', status: 500, body }).detail).toBe(detail);
 });

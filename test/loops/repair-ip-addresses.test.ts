@@ -83,7 +83,7 @@ const webhookIsDown: MemoryCluster['beforeWrite'] = (_, { metadata: { name } }) 
 const expired = [ipAddressOfHold('10.0.0.1', { owner: 'shop', takenUpBy: 'any', untilMs: NOW_MS - 5_000 })];
 const NOT_ALLOCATED = 'ClusterIPNotAllocated';
 const [UNALLOCATED, WRONG] = ['IPAddressNotAllocated', 'IPAddressWrongReference'];
-const V6 = { [FAMILY_LABEL]: 'IPv6' };
+const mislabelled = ipAddress('s', ITEM, { [FAMILY_LABEL]: 'IPv6' });
 
 describe('a pass over the IPAddresses of a cluster', () => {
   test('a pass without repair.ipAddresses only reports an address without an IPAddress, and writes neither the IPAddress nor an event', async () => {
@@ -102,13 +102,7 @@ describe('a pass over the IPAddresses of a cluster', () => {
       [WRONG],
       ipAddress('s'),
     ],
-    [
-      'corrects wrong labels of an IPAddress',
-      [service('s', ITEM), ipAddress('s', ITEM, V6)],
-      ['patch'],
-      [],
-      ipAddress('s'),
-    ],
+    ['corrects wrong labels of an IPAddress', [service('s', ITEM), mislabelled], ['patch'], [], ipAddress('s')],
     ['deletes the IPAddress of a missing Service', [ipAddress('gone')], ['delete'], [UNALLOCATED], undefined],
   ])('a pass with repair.ipAddresses %s', async (_, objects, verbs, reasons, after) => {
     const { report, cluster, changed } = await passOver(objects);

@@ -16,15 +16,10 @@ import { holdIn, ipAddressOfHold } from '../../lib/range/hold-ip-address.ts';
 const TERMS: HoldTerms = { owner: 'team-a', takenUpBy: 'any' };
 
 const item = fc.constantFrom('1', '2', '3', '4', '5', '6');
-const terms = fc.record(
-  {
-    owner: fc.constantFrom('a', 'b'),
-    takenUpBy: fc.constantFrom('any' as const, 'owner' as const),
-    untilMs: fc.constantFrom(1, 2),
-    requestId: fc.constantFrom('r', 's'),
-  },
-  { requiredKeys: ['owner', 'takenUpBy'] },
-);
+const takenUpBy = fc.constantFrom('any' as const, 'owner' as const);
+const optional = { untilMs: fc.constantFrom(1, 2), requestId: fc.constantFrom('r', 's') };
+const fields = { owner: fc.constantFrom('a', 'b'), takenUpBy, ...optional };
+const terms = fc.record(fields, { requiredKeys: ['owner', 'takenUpBy'] });
 /** Generates steps. Each step holds items with the given terms, or releases them if it has no terms. */
 const steps = fc.array(fc.tuple(fc.uniqueArray(item, { maxLength: 4 }), fc.option(terms)), { maxLength: 12 });
 

@@ -34,36 +34,23 @@ function enterAll(enter: EnterClaims, ...services: readonly ServiceClaim[]) {
 
 const ADDRESS = withAddresses('s', '10.0.0.5');
 const OTHER_ADDRESS = withAddresses('s', '010.1.0.5');
+const INVALID_ADDRESS = withAddresses('s', 'not-b4nd');
+const IPV6_ADDRESS = withAddresses('s', 'FD00::08');
 const PORT = withNodePorts('s', 111);
 const [IP, OF] = ['the cluster IP [IPv4]:10.0.0.5 for service a/s', 'for service a/s'];
 const DUPLICATE = 'was assigned to multiple services; please recreate';
 const [NO_ADDRESS, NO_PORT] = ['is not within the service CIDR 10.0.0.0/24', 'is not within the port range 100-200'];
+const OUT_OF_RANGE = `the cluster IP [IPv4]:10.1.0.5 ${OF} ${NO_ADDRESS}; please recreate`;
+const INVALID = `the cluster IP not-b4nd ${OF} is not a valid IP; please recreate`;
+const NO_FAMILY = `the cluster IP fd00::8(IPv6) ${OF} is of ip family that is no longer configured on cluster; please recreate`;
 const [TAKEN, OUTSIDE] = [refusal('AlreadyAllocated'), refusal('NotInRange')];
 
 const findings: readonly (readonly [name: string, EnterClaims, ServiceClaim, type: string, message: string])[] = [
   ['an address that is not recorded', addresses('notRecorded'), ADDRESS, 'repair', `${IP} is not allocated; repairing`],
   ['an address that is claimed already', addresses(TAKEN), ADDRESS, 'duplicate', `${IP} ${DUPLICATE}`],
-  [
-    'an address out of range, in its canonical form',
-    addresses(OUTSIDE),
-    OTHER_ADDRESS,
-    'outOfRange',
-    `the cluster IP [IPv4]:10.1.0.5 ${OF} ${NO_ADDRESS}; please recreate`,
-  ],
-  [
-    'an invalid address, as the Service contains it',
-    addresses(OUTSIDE),
-    withAddresses('s', 'not-b4nd'),
-    'invalid',
-    `the cluster IP not-b4nd ${OF} is not a valid IP; please recreate`,
-  ],
-  [
-    'an address of a family without a range',
-    addresses('recorded'),
-    withAddresses('s', 'FD00::08'),
-    'invalid',
-    `the cluster IP fd00::8(IPv6) ${OF} is of ip family that is no longer configured on cluster; please recreate`,
-  ],
+  ['an address out of range, in its canonical form', addresses(OUTSIDE), OTHER_ADDRESS, 'outOfRange', OUT_OF_RANGE],
+  ['an invalid address, as the Service contains it', addresses(OUTSIDE), INVALID_ADDRESS, 'invalid', INVALID],
+  ['an address of a family without a range', addresses('recorded'), IPV6_ADDRESS, 'invalid', NO_FAMILY],
   [
     'a port that is not recorded',
     ports('notRecorded'),
