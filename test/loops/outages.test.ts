@@ -88,6 +88,15 @@ async function restored(given: (nowMs: number) => Partial<Lease>): Promise<Endpo
 }
 const missedTwice = (nowMs: number) => ({ misses: 2, missedAtMs: nowMs - 600_000, seenDown: true });
 const withdrawnFor = (ms: number) => (nowMs: number) => ({ withdrawnUntilMs: nowMs + ms, seenDown: true });
+const ENDED = withdrawnFor(-300_000);
+
+async function deregisteredAgain(): Promise<EndpointsWorld> {
+  const world = await restored(ENDED);
+  const withdrawnUntilMs = world.nowMs + 300_000;
+  world.whileProbing = () => world.setLease({ address: B, withdrawnUntilMs });
+  return world;
+}
+
 async function firstPass(): Promise<EndpointsWorld> {
   const world = worldOf(A, B, C);
   world.cluster.place(anEndpoints([A, B, C]));
@@ -96,25 +105,14 @@ async function firstPass(): Promise<EndpointsWorld> {
 
 test.each([
   ['stays published if it was published before the first pass', firstPass, [A, B, C]],
-  [
-    'stays published if its restored lease has a withdrawal that has ended',
-    () => restored(withdrawnFor(-300_000)),
-    [A, B, C],
-  ],
+  ['stays published if the withdrawal in its restored lease has ended', () => restored(ENDED), [A, B, C]],
   ['stays published if its restored lease has two misses', () => restored(missedTwice), [A, B, C]],
   ['is removed if its restored lease has an active withdrawal', () => restored(withdrawnFor(300_000)), [A, C]],
+  ['is removed if it is deregistered again during the probes', deregisteredAgain, [A, C]],
 ])('an address that answers, and whose new lease cannot be written, %s', async (_, start, published) => {
   const world = await start();
   await tickThatLoses(world);
   expect(world.published()).toEqual(published);
-});
-
-test('an address whose restored withdrawal has ended is removed if it is deregistered again during the probes', async () => {
-  const world = await restored(withdrawnFor(-300_000));
-  const withdrawnUntilMs = world.nowMs + 300_000;
-  world.whileProbing = () => world.setLease({ address: B, withdrawnUntilMs });
-  await tickThatLoses(world);
-  expect(world.published()).toEqual([A, C]);
 });
 
 test('an address that was removed is published again only after its new lease has been written', async () => {
