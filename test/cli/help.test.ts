@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import type { Command } from 'commander';
 import { actor } from '../../cli/cli.ts';
 import { calledAs } from '../../cli/commands/run.ts';
@@ -28,16 +28,14 @@ test.each([
   expect(ran).toEqual({ code: 0, stdout: printed, stderr: '' });
 });
 
-describe('the help', () => {
-  const leaves = (command: Command): Command[] =>
-    command.commands.length === 0 ? [command] : command.commands.flatMap(leaves);
-  const named = leaves(kbctl).map((command) => [`${command.parent?.name()} ${command.name()}`, command] as const);
+const leaves = (command: Command): Command[] =>
+  command.commands.length === 0 ? [command] : command.commands.flatMap(leaves);
+const named = leaves(kbctl).map((command) => [`${command.parent?.name()} ${command.name()}`, command] as const);
 
-  test.each(named)('the help of %s contains its description', (_, command) => {
-    expect(command.description()).toMatch(/^[A-Z][^\n]{10,}/);
-    // The help wraps the description to the width of the terminal.
-    expect(command.description()).not.toMatch(/\S\n\S/);
-  });
+test.each(named)('the help of %s contains its description', (_, command) => {
+  expect(command.description()).toMatch(/^[A-Z][^\n]{10,}/);
+  // The help wraps the description to the width of the terminal.
+  expect(command.description()).not.toMatch(/\S\n\S/);
 });
 
 test.each([

@@ -1,6 +1,6 @@
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, expect, test } from '@jest/globals';
 import type { Cli } from '../../cli/cli.ts';
 import { type OpenTable, openTable } from '../../cli/open-table.ts';
 import { type PassEnvironmentOptions, passEnvironment } from '../../cli/pass-environment.ts';
@@ -66,18 +66,16 @@ test('an empty --context is refused, and is not replaced by the current context'
   await expect(loaded).rejects.toMatchObject({ code: 'BadKubeconfig' });
 });
 
-describe('the credential plugin of the kubeconfig in a cluster spec', () => {
-  test.each<[string, boolean, readonly string[], string | undefined, PassEnvironmentOptions]>([
-    ['does not run for a cluster that the user did not name in the command', false, [], undefined, {}],
-    ['does not run if the user named another cluster in the command', false, ['prod'], undefined, {}],
-    ['does not run for a cluster in a table in AWS, even if it is named', false, ['lab'], 'kbc-prod', {}],
-    ['runs for a cluster that the user named in the command', true, ['lab'], undefined, {}],
-    ['runs for a kubeconfig that the user named in an option', true, [], 'kbc-prod', { kubeconfig }],
-  ])('the credential plugin %s', async (_, runs, operands, table, options) => {
-    const loaded = load(spec, operands, options, { table });
-    await loaded.then(({ access }) => access.authHeaders()).catch(() => undefined);
-    expect(existsSync(marker)).toBe(runs);
-  });
+test.each<[string, boolean, readonly string[], string | undefined, PassEnvironmentOptions]>([
+  ['does not run for a cluster that the user did not name in the command', false, [], undefined, {}],
+  ['does not run if the user named another cluster in the command', false, ['prod'], undefined, {}],
+  ['does not run for a cluster in a table in AWS, even if it is named', false, ['lab'], 'kbc-prod', {}],
+  ['runs for a cluster that the user named in the command', true, ['lab'], undefined, {}],
+  ['runs for a kubeconfig that the user named in an option', true, [], 'kbc-prod', { kubeconfig }],
+])('the credential plugin %s', async (_, runs, operands, table, options) => {
+  const loaded = load(spec, operands, options, { table });
+  await loaded.then(({ access }) => access.authHeaders()).catch(() => undefined);
+  expect(existsSync(marker)).toBe(runs);
 });
 
 Object.assign(process.env, { AWS_ACCESS_KEY_ID: 'none', AWS_SECRET_ACCESS_KEY: 'none' });

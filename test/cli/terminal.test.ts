@@ -62,20 +62,18 @@ describe('text from a cluster cannot control the terminal', () => {
   });
 });
 
-describe('JSON and YAML output', () => {
-  test.each(['json', 'yaml'] as const)(
-    'a document in %s contains no control character, and is parsed to the same value',
-    (format) => {
-      const { output, written } = anOutput(format);
-      const items = HOSTILE.map((text) => text.toWellFormed());
-      const keyed = { 'key \u202e': 'a: "\u001b"', time: '2026-01-02T03:04:05Z', lines: 'two\nlines' };
-      output.document({ kind: 'Thing', items, keyed });
-      expect(written.out).not.toMatch(UNSAFE);
-      const read: unknown = format === 'json' ? JSON.parse(written.out) : parse(written.out);
-      expect(read).toEqual({ apiVersion: 'kbctl/v1', kind: 'Thing', items, keyed });
-    },
-  );
-});
+test.each(['json', 'yaml'] as const)(
+  'a document in %s contains no control character, and is parsed to the same value',
+  (format) => {
+    const { output, written } = anOutput(format);
+    const items = HOSTILE.map((text) => text.toWellFormed());
+    const keyed = { 'key \u202e': 'a: "\u001b"', time: '2026-01-02T03:04:05Z', lines: 'two\nlines' };
+    output.document({ kind: 'Thing', items, keyed });
+    expect(written.out).not.toMatch(UNSAFE);
+    const read: unknown = format === 'json' ? JSON.parse(written.out) : parse(written.out);
+    expect(read).toEqual({ apiVersion: 'kbctl/v1', kind: 'Thing', items, keyed });
+  },
+);
 
 test('a command fails without a stack trace if the disk of its output is full', () => {
   const stdio = ['ignore', openSync('/dev/full', 'w'), 'pipe'] as const;

@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, expect, test } from '@jest/globals';
 import { ATTACKS, type Attack } from '../hostile/attacks.ts';
 import type { HostileApiServer } from '../hostile/hostile-api-server.ts';
 import { bundleFunctions } from '../support/bundled-functions.ts';
@@ -62,15 +62,13 @@ async function tick(loop: TestedLoop): Promise<void> {
   expect(harmed).toEqual([]);
 }
 
-describe('a hostile API server in a fleet with fifteen healthy clusters, in functions with their deployed memory size', () => {
-  test.each(ATTACKS)(
-    'an API server with $name causes no lost address and no failed or late pass of another cluster',
-    async (attack: Attack) => {
-      hostile.attack = attack;
-      await tick('kubernetes-service');
-      // The repair is not tested with attacks that reply slowly: its list is allowed to take a minute, which delays only the
-      // hostile cluster itself.
-      if (attack.everyMs === undefined) await tick('cluster-ip-repair');
-    },
-  );
-});
+test.each(ATTACKS)(
+  'an API server with $name causes no lost address and no failed or late pass of another cluster',
+  async (attack: Attack) => {
+    hostile.attack = attack;
+    await tick('kubernetes-service');
+    // The repair is not tested with attacks that reply slowly: its list is allowed to take a minute, which delays only the
+    // hostile cluster itself.
+    if (attack.everyMs === undefined) await tick('cluster-ip-repair');
+  },
+);

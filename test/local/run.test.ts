@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, expect, test } from '@jest/globals';
 import { loadKubeconfigFile } from '../../lib/kubernetes/kubeconfig.ts';
 import { readCluster } from '../../lib/table/clusters.ts';
 import { localTable } from '../../local/local-environment.ts';
@@ -48,109 +48,103 @@ async function begin(until: RegExp, hooks: Partial<RunHooks> = {}, options: Star
 
 const ALL_DONE = /created endpointslice/;
 
-describe('running the loops on an embedded cluster', () => {
-  test('other commands find the process and the table of a run, and find its API server in the kubeconfig of the spec', async () => {
-    const { end } = await begin(ALL_DONE);
-    const running = await readRunning(data);
-    expect(running).toMatchObject({ schema: 1, pid: process.pid, cluster: 'embedded', folder: data });
-    expect(await findRunning(root)).toEqual([running]);
+test('other commands find the process and the table of a run, and find its API server in the kubeconfig of the spec', async () => {
+  const { end } = await begin(ALL_DONE);
+  const running = await readRunning(data);
+  expect(running).toMatchObject({ schema: 1, pid: process.pid, cluster: 'embedded', folder: data });
+  expect(await findRunning(root)).toEqual([running]);
 
-    const { client } = await openRunning(data);
-    const registered = await readCluster(localTable(client), 'embedded');
-    const kubeconfig = registered?.spec.kubeconfig;
-    const file = kubeconfig !== undefined && 'file' in kubeconfig ? kubeconfig.file : '';
-    expect(file).toBe(join(data, 'kubeconfig'));
-    const { server } = await loadKubeconfigFile(file);
-    expect(running).toMatchObject({ apiServer: server, kubeconfig: file });
-    expect((await requestLocal(`${server}/readyz`)).status).toBe(200);
-    client.destroy();
+  const { client } = await openRunning(data);
+  const registered = await readCluster(localTable(client), 'embedded');
+  const kubeconfig = registered?.spec.kubeconfig;
+  const file = kubeconfig !== undefined && 'file' in kubeconfig ? kubeconfig.file : '';
+  expect(file).toBe(join(data, 'kubeconfig'));
+  const { server } = await loadKubeconfigFile(file);
+  expect(running).toMatchObject({ apiServer: server, kubeconfig: file });
+  expect((await requestLocal(`${server}/readyz`)).status).toBe(200);
+  client.destroy();
 
-    await end();
-    expect(await readdir(data)).toEqual([]);
+  await end();
+  expect(await readdir(data)).toEqual([]);
+});
+
+test('kbctl doctor prints no warning about the cluster of a local run', async () => {
+  data = join(root, '.kbctl', 'embedded');
+  const { end } = await begin(ALL_DONE);
+  const ran = await callKbctl(['doctor'], { cwd: root, env: {} });
+  expect(ran).toMatchObject({ code: 0, stdout: expect.stringContaining('api server: https://127.0.0.1') });
+  expect(ran.stdout.split('\n').filter((line) => /^[!✗]/.test(line))).toEqual([]);
+  await end();
+});
+
+test('a second run in the same folder is refused, and the first continues', async () => {
+  await begin(ALL_DONE, { servePage: async () => ({ url: 'http://127.0.0.1:8080/', close: async () => undefined }) });
+  const running = await readRunning(data);
+  await expect(begin(ALL_DONE)).rejects.toMatchObject({
+    exitCode: 3,
+    message: `embedded is already running (process ${process.pid}, since ${running?.startedAt}, and its status page is http://127.0.0.1:8080/). End that one with Ctrl-C first, or name another folder with --data.`,
   });
+  expect(await readRunning(data)).toEqual(running);
+  expect((await readFile(join(data, 'kubeconfig'), 'utf8')).includes(running?.apiServer ?? 'none')).toBe(true);
+});
 
-  test('kbctl doctor prints no warning about the cluster of a local run', async () => {
-    data = join(root, '.kbctl', 'embedded');
-    const { end } = await begin(ALL_DONE);
-    const ran = await callKbctl(['doctor'], { cwd: root, env: {} });
-    expect(ran).toMatchObject({ code: 0, stdout: expect.stringContaining('api server: https://127.0.0.1') });
-    expect(ran.stdout.split('\n').filter((line) => /^[!✗]/.test(line))).toEqual([]);
-    await end();
-  });
-
-  test('a second run in the same folder is refused, and the first continues', async () => {
-    await begin(ALL_DONE, { servePage: async () => ({ url: 'http://127.0.0.1:8080/', close: async () => undefined }) });
-    const running = await readRunning(data);
-    await expect(begin(ALL_DONE)).rejects.toMatchObject({
-      exitCode: 3,
-      message: `embedded is already running (process ${process.pid}, since ${running?.startedAt}, and its status page is http://127.0.0.1:8080/). End that one with Ctrl-C first, or name another folder with --data.`,
-    });
-    expect(await readRunning(data)).toEqual(running);
-    expect((await readFile(join(data, 'kubeconfig'), 'utf8')).includes(running?.apiServer ?? 'none')).toBe(true);
-  });
-
-  test('a command with a cluster name uses the run of that cluster, and deleting the cluster ends the run', async () => {
-    const cwd = join(root, 'several');
-    data = join(cwd, '.kbctl', 'embedded');
-    await begin(ALL_DONE);
-    data = join(cwd, '.kbctl', 'demo');
-    await begin(/demo: +4 Services/, {}, { demo: true });
-    const kbctl = (...words: string[]) => callKbctl(words, { cwd, env: {} });
-    const stderr = expect.stringContaining(
-      'Several local runs are active: choose one with --data, or name its cluster',
-    );
-    expect(await kbctl('status')).toMatchObject({ code: 2, stderr });
-    expect(await kbctl('status', 'demo')).toMatchObject({ stdout: expect.stringMatching(/^demo/) });
-    expect(await kbctl('cluster', 'delete', 'demo')).toMatchObject({
-      stdout: `demo: deleted; its endpoints and its items in the table stay unchanged, and its local run (process ${process.pid}) ends\n`,
-    });
-  });
-
-  test('a run prints commands that work when pasted, even from another folder', async () => {
-    const running = beginKbctl(['run', '--no-page', '--data', data], { cwd: root, env: {} });
-    await running.untilItPrints(ALL_DONE);
-    expect(running.stdout()).toMatch(/echo '\{.*\}' \| kubectl --kubeconfig \S+ apply -f - /);
-    expect(running.stdout()).toMatch(new RegExp(`node \\S+ status --data \\S*${folders}\\n`));
-    await running.end('SIGINT');
-  });
-
-  test('a run ends after --timeout as it ends at Ctrl-C', async () => {
-    const ended = await callKbctl(['run', '--no-page', '--data', data, '--timeout', '2s'], { cwd: root, env: {} });
-    expect(ended).toMatchObject({
-      code: 0,
-      stdout: expect.stringMatching(/\nending: .*\nended, and the embedded cluster/),
-    });
-  });
-
-  test('the demo prints the shortened intervals and its events', async () => {
-    const { printed } = await begin(/demo: +4 Services of a shop are created/, {}, { demo: true });
-    const text = printed.join('\n');
-    expect(text).toContain('This is a demo: ');
-    expect(text).toContain('run every 15 s');
-    expect(text).toContain('created endpoints default/kubernetes: 192.0.2.1 192.0.2.2 192.0.2.3');
-    expect(await readRunning(data)).toMatchObject({ cluster: 'demo' });
+test('a command with a cluster name uses the run of that cluster, and deleting the cluster ends the run', async () => {
+  const cwd = join(root, 'several');
+  data = join(cwd, '.kbctl', 'embedded');
+  await begin(ALL_DONE);
+  data = join(cwd, '.kbctl', 'demo');
+  await begin(/demo: +4 Services/, {}, { demo: true });
+  const kbctl = (...words: string[]) => callKbctl(words, { cwd, env: {} });
+  const stderr = expect.stringContaining('Several local runs are active: choose one with --data, or name its cluster');
+  expect(await kbctl('status')).toMatchObject({ code: 2, stderr });
+  expect(await kbctl('status', 'demo')).toMatchObject({ stdout: expect.stringMatching(/^demo/) });
+  expect(await kbctl('cluster', 'delete', 'demo')).toMatchObject({
+    stdout: `demo: deleted; its endpoints and its items in the table stay unchanged, and its local run (process ${process.pid}) ends\n`,
   });
 });
 
-describe('the status page of a local run', () => {
-  test('a run prints the URL of its status page near the top, other commands find this URL, and the end of the run closes the page', async () => {
-    const calls: string[] = [];
-    const servePage: RunHooks['servePage'] = async (environment, cluster) => {
-      const registered = await readCluster(environment.table(new AbortController().signal), cluster);
-      calls.push(`${registered?.spec.name} ${typeof environment.nowMs()}`);
-      return { url: 'http://127.0.0.1:8080/', close: async () => void calls.push('closed') };
-    };
-    const { printed, end } = await begin(ALL_DONE, { servePage, hints: ['node cli/kbctl.mjs status'] });
-    expect(printed[1]).toBe('Status page: http://127.0.0.1:8080/');
-    expect(printed).toContain('  node cli/kbctl.mjs status');
-    expect(await readRunning(data)).toMatchObject({ page: 'http://127.0.0.1:8080/' });
-    await end();
-    expect(calls).toEqual(['embedded number', 'closed']);
-  });
+test('a run prints commands that work when pasted, even from another folder', async () => {
+  const running = beginKbctl(['run', '--no-page', '--data', data], { cwd: root, env: {} });
+  await running.untilItPrints(ALL_DONE);
+  expect(running.stdout()).toMatch(/echo '\{.*\}' \| kubectl --kubeconfig \S+ apply -f - /);
+  expect(running.stdout()).toMatch(new RegExp(`node \\S+ status --data \\S*${folders}\\n`));
+  await running.end('SIGINT');
+});
 
-  test('if the status page cannot be served, the run ends before its first pass', async () => {
-    const servePage = () => Promise.reject(new Error('its port is in use'));
-    await expect(begin(ALL_DONE, { servePage })).rejects.toThrow('its port is in use');
-    expect(await readRunning(data)).toBeUndefined();
+test('a run ends after --timeout as it ends at Ctrl-C', async () => {
+  const ended = await callKbctl(['run', '--no-page', '--data', data, '--timeout', '2s'], { cwd: root, env: {} });
+  expect(ended).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/\nending: .*\nended, and the embedded cluster/),
   });
+});
+
+test('the demo prints the shortened intervals and its events', async () => {
+  const { printed } = await begin(/demo: +4 Services of a shop are created/, {}, { demo: true });
+  const text = printed.join('\n');
+  expect(text).toContain('This is a demo: ');
+  expect(text).toContain('run every 15 s');
+  expect(text).toContain('created endpoints default/kubernetes: 192.0.2.1 192.0.2.2 192.0.2.3');
+  expect(await readRunning(data)).toMatchObject({ cluster: 'demo' });
+});
+
+test('a run prints the URL of its status page near the top, other commands find this URL, and the end of the run closes the page', async () => {
+  const calls: string[] = [];
+  const servePage: RunHooks['servePage'] = async (environment, cluster) => {
+    const registered = await readCluster(environment.table(new AbortController().signal), cluster);
+    calls.push(`${registered?.spec.name} ${typeof environment.nowMs()}`);
+    return { url: 'http://127.0.0.1:8080/', close: async () => void calls.push('closed') };
+  };
+  const { printed, end } = await begin(ALL_DONE, { servePage, hints: ['node cli/kbctl.mjs status'] });
+  expect(printed[1]).toBe('Status page: http://127.0.0.1:8080/');
+  expect(printed).toContain('  node cli/kbctl.mjs status');
+  expect(await readRunning(data)).toMatchObject({ page: 'http://127.0.0.1:8080/' });
+  await end();
+  expect(calls).toEqual(['embedded number', 'closed']);
+});
+
+test('if the status page cannot be served, the run ends before its first pass', async () => {
+  const servePage = () => Promise.reject(new Error('its port is in use'));
+  await expect(begin(ALL_DONE, { servePage })).rejects.toThrow('its port is in use');
+  expect(await readRunning(data)).toBeUndefined();
 });

@@ -1,6 +1,6 @@
 import { chown, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { newRunKey } from '../../local/local-request.ts';
 import { findRunning, openRunning, readRunning, refuseSecond, writeRunning } from '../../local/running.ts';
 import { startTableServer } from '../../local/table-server.ts';
@@ -39,65 +39,63 @@ async function leave(content: object | string, where = folder): Promise<void> {
   await writeFile(join(where, 'running.json'), typeof content === 'string' ? content : JSON.stringify(content));
 }
 
-describe('the file running.json in a data folder', () => {
-  test('writeRunning writes a file that only this user can read, and readRunning finds the process until the file is removed', async () => {
-    const callOff = await writeRunning(folder, { ...facts, page: 'http://127.0.0.1:8080/' });
-    expect(await readdir(folder)).toEqual(['running.json']);
-    expect((await stat(join(folder, 'running.json'))).mode & 0o777).toBe(0o600);
-    expect(await readRunning(folder)).toEqual({ schema: 1, ...facts, page: 'http://127.0.0.1:8080/', folder });
-    callOff();
-    expect(await readdir(folder)).toEqual([]);
+test('writeRunning writes a file that only this user can read, and readRunning finds the process until the file is removed', async () => {
+  const callOff = await writeRunning(folder, { ...facts, page: 'http://127.0.0.1:8080/' });
+  expect(await readdir(folder)).toEqual(['running.json']);
+  expect((await stat(join(folder, 'running.json'))).mode & 0o777).toBe(0o600);
+  expect(await readRunning(folder)).toEqual({ schema: 1, ...facts, page: 'http://127.0.0.1:8080/', folder });
+  callOff();
+  expect(await readdir(folder)).toEqual([]);
+  expect(await readRunning(folder)).toBeUndefined();
+});
+
+test.each<[string, () => object | string]>([
+  ['whose table does not answer', () => ({ schema: 1, ...facts, tableEndpoint: 'http://127.0.0.1:1' })],
+  ['whose table is on another host', () => ({ schema: 1, ...facts, tableEndpoint: 'http://192.0.2.1:80' })],
+  ['of an unknown layout', () => ({ schema: 2, ...facts })],
+  ['that is empty', () => ''],
+])('readRunning ignores a file %s, and the next process replaces the file', async (_, content) => {
+  await leave(content());
+  expect(await readRunning(folder)).toBeUndefined();
+  await expect(refuseSecond(folder)).resolves.toBeUndefined();
+  afterThisTest(await writeRunning(folder, facts));
+  expect(await readRunning(folder)).toMatchObject({ cluster: 'prod-eu-1', pid: process.pid });
+});
+
+(process.getuid?.() === 0 ? test : test.skip)('readRunning ignores a file of another user', async () => {
+  await leave({ schema: 1, ...facts });
+  expect(await readRunning(folder)).toMatchObject({ cluster: 'prod-eu-1' });
+  await chown(join(folder, 'running.json'), 12_345, 12_345);
+  expect(await readRunning(folder)).toBeUndefined();
+});
+
+test('readRunning returns no process if the port of its table belongs to another server, or does not answer', async () => {
+  const [other, silent] = [await serve((_, response) => response.end('hello')), await startSilentServer()];
+  for (const tableEndpoint of [other.url, `http://${silent.authority}`]) {
+    await leave({ schema: 1, ...facts, tableEndpoint });
     expect(await readRunning(folder)).toBeUndefined();
-  });
+  }
+  await Promise.all([other.close(), silent.close()]);
+});
 
-  test.each<[string, () => object | string]>([
-    ['whose table does not answer', () => ({ schema: 1, ...facts, tableEndpoint: 'http://127.0.0.1:1' })],
-    ['whose table is on another host', () => ({ schema: 1, ...facts, tableEndpoint: 'http://192.0.2.1:80' })],
-    ['of an unknown layout', () => ({ schema: 2, ...facts })],
-    ['that is empty', () => ''],
-  ])('readRunning ignores a file %s, and the next process replaces the file', async (_, content) => {
-    await leave(content());
-    expect(await readRunning(folder)).toBeUndefined();
-    await expect(refuseSecond(folder)).resolves.toBeUndefined();
-    afterThisTest(await writeRunning(folder, facts));
-    expect(await readRunning(folder)).toMatchObject({ cluster: 'prod-eu-1', pid: process.pid });
-  });
+test('a process that ends late does not remove the file of the process that replaced it', async () => {
+  const first = await writeRunning(folder, facts);
+  const second = await writeRunning(folder, { ...facts, startedAt: '2026-01-02T04:00:00.000Z' });
+  first();
+  expect(await readRunning(folder)).toMatchObject({ startedAt: '2026-01-02T04:00:00.000Z' });
+  second();
+});
 
-  (process.getuid?.() === 0 ? test : test.skip)('readRunning ignores a file of another user', async () => {
-    await leave({ schema: 1, ...facts });
-    expect(await readRunning(folder)).toMatchObject({ cluster: 'prod-eu-1' });
-    await chown(join(folder, 'running.json'), 12_345, 12_345);
-    expect(await readRunning(folder)).toBeUndefined();
+test('for a folder that is not writable, the error of writeRunning contains the resolution', async () => {
+  await leave('');
+  const file = join(folder, 'running.json');
+  await expect(writeRunning(join(file, 'below'), facts)).rejects.toMatchObject({
+    exitCode: 3,
+    message: expect.stringMatching(
+      /below\/running\.json cannot be written \([A-Z]+\): name a folder that can be written to with --data\.$/,
+    ),
   });
-
-  test('readRunning returns no process if the port of its table belongs to another server, or does not answer', async () => {
-    const [other, silent] = [await serve((_, response) => response.end('hello')), await startSilentServer()];
-    for (const tableEndpoint of [other.url, `http://${silent.authority}`]) {
-      await leave({ schema: 1, ...facts, tableEndpoint });
-      expect(await readRunning(folder)).toBeUndefined();
-    }
-    await Promise.all([other.close(), silent.close()]);
-  });
-
-  test('a process that ends late does not remove the file of the process that replaced it', async () => {
-    const first = await writeRunning(folder, facts);
-    const second = await writeRunning(folder, { ...facts, startedAt: '2026-01-02T04:00:00.000Z' });
-    first();
-    expect(await readRunning(folder)).toMatchObject({ startedAt: '2026-01-02T04:00:00.000Z' });
-    second();
-  });
-
-  test('for a folder that is not writable, the error of writeRunning contains the resolution', async () => {
-    await leave('');
-    const file = join(folder, 'running.json');
-    await expect(writeRunning(join(file, 'below'), facts)).rejects.toMatchObject({
-      exitCode: 3,
-      message: expect.stringMatching(
-        /below\/running\.json cannot be written \([A-Z]+\): name a folder that can be written to with --data\.$/,
-      ),
-    });
-    expect(await readFile(file, 'utf8')).toBe('');
-  });
+  expect(await readFile(file, 'utf8')).toBe('');
 });
 
 test('findRunning returns the live processes below a root folder, sorted by the names of their clusters', async () => {

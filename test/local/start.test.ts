@@ -66,21 +66,19 @@ async function expectCleanEnd(child: KbctlProcess, signal: 'SIGINT' | 'SIGTERM',
   expect(code).toBe(0);
 }
 
-describe('npm start', () => {
-  test('npm start runs the loops on an embedded cluster until Ctrl-C, and ignores KUBECONFIG', async () => {
-    const elsewhere = await startSilentServer();
-    const KUBECONFIG = await file('elsewhere.json', kubeconfigTo(`http://${elsewhere.authority}`));
-    const data = join(folder, 'embedded');
-    const child = start(['--data', data], { KUBECONFIG });
-    await child.untilItPrints(/created endpointslice default\/kubernetes/);
-    expect(child.output()).toContain('created endpoints default/kubernetes: 192.0.2.1');
-    expect(child.output()).toContain('KUBECONFIG is set but ignored');
+test('npm start runs the loops on an embedded cluster until Ctrl-C, and ignores KUBECONFIG', async () => {
+  const elsewhere = await startSilentServer();
+  const KUBECONFIG = await file('elsewhere.json', kubeconfigTo(`http://${elsewhere.authority}`));
+  const data = join(folder, 'embedded');
+  const child = start(['--data', data], { KUBECONFIG });
+  await child.untilItPrints(/created endpointslice default\/kubernetes/);
+  expect(child.output()).toContain('created endpoints default/kubernetes: 192.0.2.1');
+  expect(child.output()).toContain('KUBECONFIG is set but ignored');
 
-    await expectCleanEnd(child, 'SIGINT', ENDED_EMBEDDED);
-    expect(await readdir(data)).toEqual([]);
-    expect(elsewhere.connections()).toBe(0);
-    await elsewhere.close();
-  });
+  await expectCleanEnd(child, 'SIGINT', ENDED_EMBEDDED);
+  expect(await readdir(data)).toEqual([]);
+  expect(elsewhere.connections()).toBe(0);
+  await elsewhere.close();
 });
 
 describe('npm start with the spec of an existing cluster', () => {

@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { LOOPS } from '../../lib/spec/cluster-spec.ts';
 import { found } from '../support/found.ts';
 import { COMPOSITES, METRIC_ALARMS, metricsOf, nameOf, type StackAlarm } from './stack-alarms.ts';
@@ -108,56 +108,54 @@ const CASES: readonly (readonly [string, string, healthy: Values, broken: Values
 
 const alarmOf = (name: string) => found(METRIC_ALARMS.find((one) => nameOf(one) === name));
 
-describe('the alarms of a stack', () => {
-  test('every alarm has a test case', () => {
-    const tried = new Set(CASES.map(([name]) => name));
-    expect([...tried].sort()).toEqual(METRIC_ALARMS.map(nameOf).sort());
-  });
+test('every alarm has a test case', () => {
+  const tried = new Set(CASES.map(([name]) => name));
+  expect([...tried].sort()).toEqual(METRIC_ALARMS.map(nameOf).sort());
+});
 
-  test.each(CASES)(
-    'the alarm %s, with the rule %s, changes from OK at %j to ALARM at %j after its number of periods, and back to OK',
-    (name, rule, healthy, broken) => {
-      const alarm = alarmOf(name);
-      const { DatapointsToAlarm: needed, EvaluationPeriods: evaluated } = alarm;
-      const stats = metricsOf(alarm);
-      const measured = [...new Set(stats.map(({ Stat }) => Stat)), stats[0]?.Period].join(' ');
-      expect(`${measured}, ${needed} of ${evaluated} ${alarm.TreatMissingData}`).toBe(rule);
-      const well = Array<Values>(evaluated + EXTRA_PERIODS + 1).fill(healthy);
-      const brokenFor = (periods: number) => stateAfter(alarm, [...well, ...Array<Values>(periods).fill(broken)]);
-      expect([brokenFor(0), brokenFor(needed - 1)]).toEqual(['OK', 'OK']);
-      // Earlier values replace missing ones, so that an alarm on missing values comes later. FILL prevents that.
-      const late = name.startsWith('nothing-ran') ? EXTRA_PERIODS : 0;
-      expect(brokenFor(needed + late)).toBe('ALARM');
-      expect(stateAfter(alarm, [...Array<Values>(needed).fill(broken), ...well])).toBe('OK');
-    },
+test.each(CASES)(
+  'the alarm %s, with the rule %s, changes from OK at %j to ALARM at %j after its number of periods, and back to OK',
+  (name, rule, healthy, broken) => {
+    const alarm = alarmOf(name);
+    const { DatapointsToAlarm: needed, EvaluationPeriods: evaluated } = alarm;
+    const stats = metricsOf(alarm);
+    const measured = [...new Set(stats.map(({ Stat }) => Stat)), stats[0]?.Period].join(' ');
+    expect(`${measured}, ${needed} of ${evaluated} ${alarm.TreatMissingData}`).toBe(rule);
+    const well = Array<Values>(evaluated + EXTRA_PERIODS + 1).fill(healthy);
+    const brokenFor = (periods: number) => stateAfter(alarm, [...well, ...Array<Values>(periods).fill(broken)]);
+    expect([brokenFor(0), brokenFor(needed - 1)]).toEqual(['OK', 'OK']);
+    // Earlier values replace missing ones, so that an alarm on missing values comes later. FILL prevents that.
+    const late = name.startsWith('nothing-ran') ? EXTRA_PERIODS : 0;
+    expect(brokenFor(needed + late)).toBe('ALARM');
+    expect(stateAfter(alarm, [...Array<Values>(needed).fill(broken), ...well])).toBe('OK');
+  },
+);
+
+test('if no metric has a value, only the alarms about missing runs and figures fire', () => {
+  const firing = METRIC_ALARMS.filter((alarm) => stateAfter(alarm, Array(15).fill([])) === 'ALARM').map(nameOf);
+  expect(firing.sort()).toEqual(['figures-missing', ...LOOPS.map((loop) => `nothing-ran-${loop}`)].sort());
+});
+
+test.each<[string, string, Values, ...Values[]]>([
+  ['a part of the fleet that is counted one minute late', 'figures-missing', [10, 10], [10, 7], [10, 13]],
+  ['a growing fleet', 'clusters-lost', [1], [90]],
+  ['the deletion of half of the clusters', 'clusters-lost', [90], [45]],
+])('%s does not cause the alarm %s', (_, name, before, ...periods) => {
+  expect(stateAfter(alarmOf(name), [...Array<Values>(15).fill(before), ...periods])).toBe('OK');
+});
+
+test('the composite alarms release-failing and nothing-ran combine exactly the expected alarms', () => {
+  const combined = Object.fromEntries(
+    COMPOSITES.map((alarm) => [
+      nameOf(alarm),
+      alarm.AlarmRule.split(' OR ').map((term) => nameOf({ AlarmName: term.slice('ALARM("'.length, -'")'.length) })),
+    ]),
   );
-
-  test('if no metric has a value, only the alarms about missing runs and figures fire', () => {
-    const firing = METRIC_ALARMS.filter((alarm) => stateAfter(alarm, Array(15).fill([])) === 'ALARM').map(nameOf);
-    expect(firing.sort()).toEqual(['figures-missing', ...LOOPS.map((loop) => `nothing-ran-${loop}`)].sort());
-  });
-
-  test.each<[string, string, Values, ...Values[]]>([
-    ['a part of the fleet that is counted one minute late', 'figures-missing', [10, 10], [10, 7], [10, 13]],
-    ['a growing fleet', 'clusters-lost', [1], [90]],
-    ['the deletion of half of the clusters', 'clusters-lost', [90], [45]],
-  ])('%s does not cause the alarm %s', (_, name, before, ...periods) => {
-    expect(stateAfter(alarmOf(name), [...Array<Values>(15).fill(before), ...periods])).toBe('OK');
-  });
-
-  test('the composite alarms release-failing and nothing-ran combine exactly the expected alarms', () => {
-    const combined = Object.fromEntries(
-      COMPOSITES.map((alarm) => [
-        nameOf(alarm),
-        alarm.AlarmRule.split(' OR ').map((term) => nameOf({ AlarmName: term.slice('ALARM("'.length, -'")'.length) })),
-      ]),
-    );
-    const silent = LOOPS.map((loop) => `nothing-ran-${loop}`);
-    const errors = CASES.flatMap(([name]) => (name.endsWith('-errors') ? [name] : []));
-    const admission = ['throttled', 'slow', 'url-failing'].map((name) => `admission-${name}`);
-    expect(combined['nothing-ran']?.sort()).toEqual(silent.sort());
-    expect(combined['release-failing']?.sort()).toEqual(
-      [...silent, ...errors, ...admission, 'figures-missing', 'clusters-overdue', 'clusters-lost'].sort(),
-    );
-  });
+  const silent = LOOPS.map((loop) => `nothing-ran-${loop}`);
+  const errors = CASES.flatMap(([name]) => (name.endsWith('-errors') ? [name] : []));
+  const admission = ['throttled', 'slow', 'url-failing'].map((name) => `admission-${name}`);
+  expect(combined['nothing-ran']?.sort()).toEqual(silent.sort());
+  expect(combined['release-failing']?.sort()).toEqual(
+    [...silent, ...errors, ...admission, 'figures-missing', 'clusters-overdue', 'clusters-lost'].sort(),
+  );
 });

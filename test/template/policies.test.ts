@@ -31,19 +31,17 @@ describe.each(filesInRepository('deploy/policies').map((file) => path.basename(f
   },
 );
 
-describe('the policy of deployers', () => {
-  const { Statement } = shippedPolicy('deployer');
+const { Statement } = shippedPolicy('deployer');
 
-  // CloudFormation cuts the name of the stack in a long name to 24 or 25 characters.
-  test.each([
-    `kbc-prod-eu-west-1-allocate`,
-    `${STACK.slice(0, 24)}-SystemNamespacesRole-A`,
-    `platform/${STACK}-AllocateRole-A`,
-  ])('the policy of deployers allows the creation of the role %s and passing it to Lambda', (role) => {
-    for (const action of ['iam:CreateRole', 'iam:PutRolePolicy', 'iam:PassRole']) {
-      expect(isGranted({ action, resource: `arn:aws:iam::123456789012:role/${role}` }, Statement)).toBe(true);
-    }
-  });
+// CloudFormation cuts the name of the stack in a long name to 24 or 25 characters.
+test.each([
+  `kbc-prod-eu-west-1-allocate`,
+  `${STACK.slice(0, 24)}-SystemNamespacesRole-A`,
+  `platform/${STACK}-AllocateRole-A`,
+])('the policy of deployers allows the creation of the role %s and passing it to Lambda', (role) => {
+  for (const action of ['iam:CreateRole', 'iam:PutRolePolicy', 'iam:PassRole']) {
+    expect(isGranted({ action, resource: `arn:aws:iam::123456789012:role/${role}` }, Statement)).toBe(true);
+  }
 });
 
 test.each(['allocate:live', 'deregister'])(

@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 import { parseClusterSpec } from '../../cli/spec/parse-cluster-spec.ts';
 import { validateClusterSpec } from '../../cli/spec/validate-cluster-spec.ts';
@@ -75,46 +75,42 @@ function itemOf(field: JsonSchema): JsonSchema {
 }
 
 /* test/cli/spec/written-spec.test.ts has a property for usual values. */
-describe('the schema accepts unusual specs that the rules accept', () => {
-  test.each([
-    { mode: 'enforce', allocator: 'table', callerKeys: ['a'.repeat(64)], maxEventsPerPass: 0 },
-    { apiServers: [{ address: '::ffff:10.0.0.2', probe: { url: 'HTTP://a' } }] },
-    { serviceClusterIPRange: '10.0.0.0/16,fd00::/112', serviceNodePortRange: '30000+1' },
-    { endpoints: { reconciler: 'master-count', masterCount: 86_401 } },
-    { endpoints: { leaseSeconds: 86_400 }, intervalSeconds: { 'kubernetes-service': 60, 'node-port-repair': 180 } },
-    { kubeconfig: { ssm: '/a/b', context: 'admin' } },
-    { apiServers: [{ host: 'api.example.com', kind: 'shared' }] },
-    { apiServers: [{ serviceRef: { namespace: 'a', name: 'b', kubeconfig: { ssm: '/a/b' } }, kind: 'shared' }] },
-    { apiServers: [{ address: '010.0.0.1', kind: 'shared' }] },
-    { apiServers: [], endpoints: { reconciler: 'none', leaseSeconds: 0 } },
-    { serviceClusterIPRange: '', serviceNodePortRange: '' },
-  ])('the schema accepts a spec with %j', (given) => {
-    expect(faultsOf(aSpec(given))).toEqual([]);
-    expect(schemaFaults(schema, aSpec(given))).toEqual([]);
-  });
+test.each([
+  { mode: 'enforce', allocator: 'table', callerKeys: ['a'.repeat(64)], maxEventsPerPass: 0 },
+  { apiServers: [{ address: '::ffff:10.0.0.2', probe: { url: 'HTTP://a' } }] },
+  { serviceClusterIPRange: '10.0.0.0/16,fd00::/112', serviceNodePortRange: '30000+1' },
+  { endpoints: { reconciler: 'master-count', masterCount: 86_401 } },
+  { endpoints: { leaseSeconds: 86_400 }, intervalSeconds: { 'kubernetes-service': 60, 'node-port-repair': 180 } },
+  { kubeconfig: { ssm: '/a/b', context: 'admin' } },
+  { apiServers: [{ host: 'api.example.com', kind: 'shared' }] },
+  { apiServers: [{ serviceRef: { namespace: 'a', name: 'b', kubeconfig: { ssm: '/a/b' } }, kind: 'shared' }] },
+  { apiServers: [{ address: '010.0.0.1', kind: 'shared' }] },
+  { apiServers: [], endpoints: { reconciler: 'none', leaseSeconds: 0 } },
+  { serviceClusterIPRange: '', serviceNodePortRange: '' },
+])('the schema accepts a spec with %j', (given) => {
+  expect(faultsOf(aSpec(given))).toEqual([]);
+  expect(schemaFaults(schema, aSpec(given))).toEqual([]);
 });
 
-describe('a fault that an editor shows', () => {
-  const { apiServers: _, ...withoutServers } = minimal;
-  const ONE_OF = '/apiServers/0: must match exactly one schema in oneOf';
-  test.each([
-    [null, ': must be object'],
-    [aSpec({ naem: 'x' }), ': must NOT have additional properties'],
-    [withoutServers, ": must have required property 'apiServers'"],
-    [aSpec({ apiServers: [] }), '/apiServers: must NOT have fewer than 1 items'],
-    [aSpec({ kubeconfig: { file: 'a', ssm: 'b' } }), '/kubeconfig: must match exactly one schema in oneOf'],
-    [aSpec({ apiServers: [{ address: '10.0.0.1', host: 'a.b' }] }), ONE_OF],
-    [aSpec({ apiServers: [{ host: 'a.b', kind: 'server' }] }), ONE_OF],
-    [aSpec({ serviceClusterIPRange: ['a', 'b', 'c'] }), '/serviceClusterIPRange: must match a schema in anyOf'],
-    [
-      aSpec({ intervalSeconds: { 'node-port-repair': 15 } }),
-      '/intervalSeconds/node-port-repair: must be multiple of 180',
-    ],
-    [aSpec({ service: { securePort: 70_000 } }), '/service/securePort: must be <= 65535'],
-  ])('the schema refuses %j with the fault "%s"', (value, fault) => {
-    expect(faultsOf(value)).not.toEqual([]);
-    expect(schemaFaults(schema, value)).toContain(fault);
-  });
+const { apiServers: _, ...withoutServers } = minimal;
+const ONE_OF = '/apiServers/0: must match exactly one schema in oneOf';
+test.each([
+  [null, ': must be object'],
+  [aSpec({ naem: 'x' }), ': must NOT have additional properties'],
+  [withoutServers, ": must have required property 'apiServers'"],
+  [aSpec({ apiServers: [] }), '/apiServers: must NOT have fewer than 1 items'],
+  [aSpec({ kubeconfig: { file: 'a', ssm: 'b' } }), '/kubeconfig: must match exactly one schema in oneOf'],
+  [aSpec({ apiServers: [{ address: '10.0.0.1', host: 'a.b' }] }), ONE_OF],
+  [aSpec({ apiServers: [{ host: 'a.b', kind: 'server' }] }), ONE_OF],
+  [aSpec({ serviceClusterIPRange: ['a', 'b', 'c'] }), '/serviceClusterIPRange: must match a schema in anyOf'],
+  [
+    aSpec({ intervalSeconds: { 'node-port-repair': 15 } }),
+    '/intervalSeconds/node-port-repair: must be multiple of 180',
+  ],
+  [aSpec({ service: { securePort: 70_000 } }), '/service/securePort: must be <= 65535'],
+])('the schema refuses %j with the fault "%s"', (value, fault) => {
+  expect(faultsOf(value)).not.toEqual([]);
+  expect(schemaFaults(schema, value)).toContain(fault);
 });
 
 test('the page about the spec has a row for each field', () => {

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { Readable } from 'node:stream';
-import { beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, expect, test } from '@jest/globals';
 import { stringify } from 'yaml';
 import { planApply } from '../../../cli/apply/apply-steps.ts';
 import { readSpecFiles, type SpecFile } from '../../../cli/apply/spec-files.ts';
@@ -34,93 +34,91 @@ async function read(named: readonly string[], { stdin = '' } = {}) {
   return { names: files.map(({ spec }) => spec.name), faults, files };
 }
 
-describe('Spec files', () => {
-  test('the spec files of a folder are its files that end in yml, yaml or json, in the natural order of their names, without subfolders', async () => {
-    const all = ['b-10.yaml', 'b-2.yml', 'a.json', 'D.YML', 'notes.txt', 'deeper/e.yml'];
-    for (const [at, name] of all.entries()) write(name, `c${at}`);
-    const { faults, files } = await read([folder]);
-    expect(faults).toEqual([]);
-    expect(files.map(({ place }) => basename(place))).toEqual(['a.json', 'b-2.yml', 'b-10.yaml', 'D.YML']);
-  });
+test('the spec files of a folder are its files that end in yml, yaml or json, in the natural order of their names, without subfolders', async () => {
+  const all = ['b-10.yaml', 'b-2.yml', 'a.json', 'D.YML', 'notes.txt', 'deeper/e.yml'];
+  for (const [at, name] of all.entries()) write(name, `c${at}`);
+  const { faults, files } = await read([folder]);
+  expect(faults).toEqual([]);
+  expect(files.map(({ place }) => basename(place))).toEqual(['a.json', 'b-2.yml', 'b-10.yaml', 'D.YML']);
+});
 
-  test('a document that has the apiVersion of kbctl output but no valid content is a fault', async () => {
-    for (const rest of ['kind: Cluster', 'kind: ClusterList, items: [7]']) {
-      const { names, faults } = await read(['-'], { stdin: `{apiVersion: kbctl/v1, ${rest}}` });
-      expect([names, faults]).toEqual([[], [expect.stringContaining('apiVersion')]]);
-    }
-  });
+test('a document that has the apiVersion of kbctl output but no valid content is a fault', async () => {
+  for (const rest of ['kind: Cluster', 'kind: ClusterList, items: [7]']) {
+    const { names, faults } = await read(['-'], { stdin: `{apiVersion: kbctl/v1, ${rest}}` });
+    expect([names, faults]).toEqual([[], [expect.stringContaining('apiVersion')]]);
+  }
+});
 
-  test('spec files are read from standard input, and can begin with a byte order mark', async () => {
-    const { names, files } = await read(['-'], { stdin: `\ufeff${specOf('piped')}` });
-    expect(names).toEqual(['piped']);
-    expect(files).toMatchObject([{ place: 'standard input' }]);
-  });
+test('spec files are read from standard input, and can begin with a byte order mark', async () => {
+  const { names, files } = await read(['-'], { stdin: `\ufeff${specOf('piped')}` });
+  expect(names).toEqual(['piped']);
+  expect(files).toMatchObject([{ place: 'standard input' }]);
+});
 
-  test('each YAML document of a file is read as one spec', async () => {
-    const stdin = `# the fleet\n${specOf('a')}---\n---\n# another\n${specOf('b')}...\n`;
-    expect(await read(['-'], { stdin })).toMatchObject({ names: ['a', 'b'], faults: [] });
-    const faults = [expect.stringMatching(/^standard input, spec 3: [\s\S]*nmae/)];
-    expect(await read(['-'], { stdin: `${stdin}---\nnmae: c\n` })).toMatchObject({ names: ['a', 'b'], faults });
-  });
+test('each YAML document of a file is read as one spec', async () => {
+  const stdin = `# the fleet\n${specOf('a')}---\n---\n# another\n${specOf('b')}...\n`;
+  expect(await read(['-'], { stdin })).toMatchObject({ names: ['a', 'b'], faults: [] });
+  const faults = [expect.stringMatching(/^standard input, spec 3: [\s\S]*nmae/)];
+  expect(await read(['-'], { stdin: `${stdin}---\nnmae: c\n` })).toMatchObject({ names: ['a', 'b'], faults });
+});
 
-  test('faults in a ClusterList in the format that kbctl prints contain the names of the faulty fields', async () => {
-    const items = [{ spec: aClusterSpec({ maxEventsPerPass: -7 }) }, { spec: aClusterSpec({ name: 'B' }) }];
-    const list = { apiVersion: 'kbctl/v1', kind: 'ClusterList', items };
-    expect(await read(['-'], { stdin: stringify(list) })).toMatchObject({
-      names: [],
-      faults: [expect.stringContaining('maxEventsPerPass: -7 is not'), expect.stringContaining('name: "B" is not')],
-    });
+test('faults in a ClusterList in the format that kbctl prints contain the names of the faulty fields', async () => {
+  const items = [{ spec: aClusterSpec({ maxEventsPerPass: -7 }) }, { spec: aClusterSpec({ name: 'B' }) }];
+  const list = { apiVersion: 'kbctl/v1', kind: 'ClusterList', items };
+  expect(await read(['-'], { stdin: stringify(list) })).toMatchObject({
+    names: [],
+    faults: [expect.stringContaining('maxEventsPerPass: -7 is not'), expect.stringContaining('name: "B" is not')],
   });
+});
 
-  test('a file is read once even if it is named twice, through its folder or through a link', async () => {
-    const file = write('a.yml', 'a');
-    symlinkSync(file, join(folder, 'link.yml'));
-    const { names, faults } = await read([file, file, folder, '-', '-'], { stdin: specOf('b') });
-    expect({ names, faults }).toEqual({ names: ['a', 'b'], faults: [] });
-  });
+test('a file is read once even if it is named twice, through its folder or through a link', async () => {
+  const file = write('a.yml', 'a');
+  symlinkSync(file, join(folder, 'link.yml'));
+  const { names, faults } = await read([file, file, folder, '-', '-'], { stdin: specOf('b') });
+  expect({ names, faults }).toEqual({ names: ['a', 'b'], faults: [] });
+});
 
-  test('a link in a folder to a file outside that folder is not followed, and the text of the file is not printed', async () => {
-    const outside = join(temporaryFolder(), 'outside.yml');
-    writeFileSync(outside, specOf('outside'));
-    symlinkSync(outside, join(folder, 'link.yml'));
-    const { names, faults } = await read([folder]);
-    expect([names, faults]).toEqual([[], [expect.stringContaining('link.yml is a link to a file outside')]]);
-  });
+test('a link in a folder to a file outside that folder is not followed, and the text of the file is not printed', async () => {
+  const outside = join(temporaryFolder(), 'outside.yml');
+  writeFileSync(outside, specOf('outside'));
+  symlinkSync(outside, join(folder, 'link.yml'));
+  const { names, faults } = await read([folder]);
+  expect([names, faults]).toEqual([[], [expect.stringContaining('link.yml is a link to a file outside')]]);
+});
 
-  test('the fault for a file that contains only text, such as a token, does not quote the text', async () => {
-    const file = join(folder, 'token.yml');
-    writeFileSync(file, 'a-token-of-forty-letters-that-is-secret!');
-    const { faults } = await read([file]);
-    expect(faults).toEqual([expect.stringContaining('is text')]);
-    expect(faults.join()).not.toContain('forty-letters');
-  });
+test('the fault for a file that contains only text, such as a token, does not quote the text', async () => {
+  const file = join(folder, 'token.yml');
+  writeFileSync(file, 'a-token-of-forty-letters-that-is-secret!');
+  const { faults } = await read([file]);
+  expect(faults).toEqual([expect.stringContaining('is text')]);
+  expect(faults.join()).not.toContain('forty-letters');
+});
 
-  test('a FIFO, and a file or standard input of more than 16 MiB, are not read', async () => {
-    const large = Buffer.alloc(16 * 1024 * 1024 + 1);
-    execFileSync('mkfifo', [join(folder, 'pipe.yml')]);
-    writeFileSync(join(folder, 'large.yml'), large);
-    const { names, faults } = await read([folder, '-'], { stdin: large.toString() });
-    expect(names).toEqual([]);
-    expect(faults).toEqual([
-      expect.stringContaining('large.yml has more than 16777216 bytes: split it'),
-      expect.stringContaining('pipe.yml is not a regular file'),
-      'standard input has more than 16777216 bytes: split it',
-    ]);
-  });
+test('a FIFO, and a file or standard input of more than 16 MiB, are not read', async () => {
+  const large = Buffer.alloc(16 * 1024 * 1024 + 1);
+  execFileSync('mkfifo', [join(folder, 'pipe.yml')]);
+  writeFileSync(join(folder, 'large.yml'), large);
+  const { names, faults } = await read([folder, '-'], { stdin: large.toString() });
+  expect(names).toEqual([]);
+  expect(faults).toEqual([
+    expect.stringContaining('large.yml has more than 16777216 bytes: split it'),
+    expect.stringContaining('pipe.yml is not a regular file'),
+    'standard input has more than 16777216 bytes: split it',
+  ]);
+});
 
-  test('all other spec files are read even if one is faulty, and each fault is reported', async () => {
-    write('good.yml', 'good');
-    writeFileSync(join(folder, 'empty.yml'), '');
-    writeFileSync(join(folder, 'utf16.yml'), '\ufeffname: x\n', 'utf16le');
-    symlinkSync('nowhere', join(folder, 'dead.yml'));
-    const { names, faults } = await read([folder]);
-    expect(names).toEqual(['good']);
-    expect(faults).toEqual([
-      expect.stringContaining('dead.yml (ENOENT)'),
-      expect.stringMatching(/empty\.yml: 1 fault\n/),
-      expect.stringContaining('utf16.yml is not UTF-8 text'),
-    ]);
-  });
+test('all other spec files are read even if one is faulty, and each fault is reported', async () => {
+  write('good.yml', 'good');
+  writeFileSync(join(folder, 'empty.yml'), '');
+  writeFileSync(join(folder, 'utf16.yml'), '\ufeffname: x\n', 'utf16le');
+  symlinkSync('nowhere', join(folder, 'dead.yml'));
+  const { names, faults } = await read([folder]);
+  expect(names).toEqual(['good']);
+  expect(faults).toEqual([
+    expect.stringContaining('dead.yml (ENOENT)'),
+    expect.stringMatching(/empty\.yml: 1 fault\n/),
+    expect.stringContaining('utf16.yml is not UTF-8 text'),
+  ]);
 });
 
 function fileOf(name: string, fields: Partial<ClusterSpec> = {}): SpecFile {

@@ -65,30 +65,28 @@ test('kbctl explain suggests the most similar term for a misspelled one, and no 
   }
 });
 
-describe('an explanation', () => {
-  test.each(EXPLANATIONS.map((one) => [one.word, one] as const))(
-    'an explanation is complete, with at most three causes and four commands: %s',
-    (_word, one) => {
-      const { title, what, causes, resolution, hint } = one;
-      expect(title).toMatch(/^[A-Z].*[^.]$/);
-      for (const text of [what, ...causes, ...resolution.map((step) => step.text)])
-        expect(text).toMatch(/^[A-Z`].*[.]$/s);
-      expect(causes.length).toBeLessThanOrEqual(3);
-      expect(resolution.length).toBeGreaterThan(0);
-      expect(resolution.flatMap(({ commands }) => commands).length).toBeLessThanOrEqual(4);
-      expect(hint ?? 'none').toMatch(/^[^\n]+[^.\n]$/);
-    },
-  );
+test.each(EXPLANATIONS.map((one) => [one.word, one] as const))(
+  'an explanation is complete, with at most three causes and four commands: %s',
+  (_word, one) => {
+    const { title, what, causes, resolution, hint } = one;
+    expect(title).toMatch(/^[A-Z].*[^.]$/);
+    for (const text of [what, ...causes, ...resolution.map((step) => step.text)])
+      expect(text).toMatch(/^[A-Z`].*[.]$/s);
+    expect(causes.length).toBeLessThanOrEqual(3);
+    expect(resolution.length).toBeGreaterThan(0);
+    expect(resolution.flatMap(({ commands }) => commands).length).toBeLessThanOrEqual(4);
+    expect(hint ?? 'none').toMatch(/^[^\n]+[^.\n]$/);
+  },
+);
 
-  test('an explanation names memory and concurrency by parameters of the stack, because these replace the numbers in serverless.yml', () => {
-    const named = JSON.stringify(EXPLANATIONS).matchAll(/`(\w+(?:Memory|Size|Concurrency))`/g);
-    const parameters = parameterTable().join('\n');
-    for (const [, name] of named) expect(parameters).toContain(`| \`${name}\` |`);
-  });
+test('an explanation names memory and concurrency by parameters of the stack, because these replace the numbers in serverless.yml', () => {
+  const named = JSON.stringify(EXPLANATIONS).matchAll(/`(\w+(?:Memory|Size|Concurrency))`/g);
+  const parameters = parameterTable().join('\n');
+  for (const [, name] of named) expect(parameters).toContain(`| \`${name}\` |`);
+});
 
-  test('each term has only one explanation', () => {
-    expect(new Set(EXPLANATIONS.map(({ word }) => word)).size).toBe(EXPLANATIONS.length);
-  });
+test('each term has only one explanation', () => {
+  expect(new Set(EXPLANATIONS.map(({ word }) => word)).size).toBe(EXPLANATIONS.length);
 });
 
 /** The alarms that count findings, and the types of findings that each counts. */
@@ -145,48 +143,42 @@ function addressFaultsOfAll(): AddressFault[] {
   return [...addressFaults({ services, addresses, isServed: () => true })];
 }
 
-describe('the event reasons of upstream', () => {
-  const refusals = (['AlreadyAllocated', 'NotInRange', 'Full', 'NotReady'] as const).map((code) =>
-    refused(code, 'test'),
-  );
-  const written = ['notRecorded' as const, ...refusals].flatMap((result) => {
-    const addresses = clusterIpClaims([{ spec: '10.0.0.0/24', claim: () => result }]);
-    const found = new FindingList();
-    addresses(withAddresses('s', 'x', 'fd00::1', '10.0.0.1'), found);
-    const ports = nodePortClaims([{ spec: '2-3', claim: () => result }]);
-    ports(withNodePorts('s', 1), found);
-    return found.listed.map(({ type, event }) => `${event?.reason}: ${type}`);
-  });
-
-  test('kbctl explain knows exactly the event reasons that passes write, and explains the finding of each reason', () => {
-    const explained = EXPLANATIONS.flatMap(({ word, reasons }) => reasons.map((reason) => `${reason}: ${word}`));
-    const ofRecords = addressFaultsOfAll().map(({ finding, type }) => `${finding?.().event?.reason}: ${type}`);
-    expect(explained.toSorted()).toEqual([...new Set([...written, ...ofRecords])].toSorted());
-    expect(known('ClusterIPNotAllocated').word).toBe('notRecorded');
-  });
+const refusals = (['AlreadyAllocated', 'NotInRange', 'Full', 'NotReady'] as const).map((code) => refused(code, 'test'));
+const written = ['notRecorded' as const, ...refusals].flatMap((result) => {
+  const addresses = clusterIpClaims([{ spec: '10.0.0.0/24', claim: () => result }]);
+  const found = new FindingList();
+  addresses(withAddresses('s', 'x', 'fd00::1', '10.0.0.1'), found);
+  const ports = nodePortClaims([{ spec: '2-3', claim: () => result }]);
+  ports(withNodePorts('s', 1), found);
+  return found.listed.map(({ type, event }) => `${event?.reason}: ${type}`);
 });
 
-describe('a pasted message', () => {
-  test('the message of an event or a log line gets the explanation of its finding', () => {
-    for (const { finding, type } of addressFaultsOfAll()) {
-      const { message, event } = finding?.() ?? {};
-      for (const text of [message, event?.note]) expect([text, known(text ?? '').word]).toEqual([text, type]);
-    }
-  });
+test('kbctl explain knows exactly the event reasons that passes write, and explains the finding of each reason', () => {
+  const explained = EXPLANATIONS.flatMap(({ word, reasons }) => reasons.map((reason) => `${reason}: ${word}`));
+  const ofRecords = addressFaultsOfAll().map(({ finding, type }) => `${finding?.().event?.reason}: ${type}`);
+  expect(explained.toSorted()).toEqual([...new Set([...written, ...ofRecords])].toSorted());
+  expect(known('ClusterIPNotAllocated').word).toBe('notRecorded');
+});
 
-  test.each([
-    ['the cluster IP [IPv4]:10.0.0.1 for service s/a is not allocated; repairing', 'repair'],
-    ['IPAddress 10.0.0.5 appears to have been modified, not referencing a Service &P{}: cleaning up', 'leakedRecord'],
-    ['twoOwners: the endpoints of default/kubernetes have two owners', 'twoOwners'],
-    ['3m  Warning  IPAddressNotAllocated  ipaddress/10.0.0.5  leaked', 'leakedRecord'],
-    ['failed: Forbidden: https://10.0.0.1:6443 answered 403', 'Forbidden'],
-    [
-      'Service "x" is invalid: spec.clusterIPs: Invalid value: ["10.0.0.5"]: failed to allocate IP 10.0.0.5: provided IP is already allocated',
-      'AlreadyAllocated',
-    ],
-  ])('a pasted message is explained: %s', (text, word) => {
-    expect(known(text).word).toBe(word);
-  });
+test('the message of an event or a log line gets the explanation of its finding', () => {
+  for (const { finding, type } of addressFaultsOfAll()) {
+    const { message, event } = finding?.() ?? {};
+    for (const text of [message, event?.note]) expect([text, known(text ?? '').word]).toEqual([text, type]);
+  }
+});
+
+test.each([
+  ['the cluster IP [IPv4]:10.0.0.1 for service s/a is not allocated; repairing', 'repair'],
+  ['IPAddress 10.0.0.5 appears to have been modified, not referencing a Service &P{}: cleaning up', 'leakedRecord'],
+  ['twoOwners: the endpoints of default/kubernetes have two owners', 'twoOwners'],
+  ['3m  Warning  IPAddressNotAllocated  ipaddress/10.0.0.5  leaked', 'leakedRecord'],
+  ['failed: Forbidden: https://10.0.0.1:6443 answered 403', 'Forbidden'],
+  [
+    'Service "x" is invalid: spec.clusterIPs: Invalid value: ["10.0.0.5"]: failed to allocate IP 10.0.0.5: provided IP is already allocated',
+    'AlreadyAllocated',
+  ],
+])('a pasted message is explained: %s', (text, word) => {
+  expect(known(text).word).toBe(word);
 });
 
 describe('a hint', () => {

@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { clipped, firstOf, html } from '../../../cli/page/html.ts';
 import { PAGE_CSS } from '../../../cli/page/page-css.ts';
@@ -11,23 +11,21 @@ const markup = fc.oneof(
   fc.uint16Array().map((units) => String.fromCharCode(...units)),
 );
 
-describe('a value in a template', () => {
-  test.each([
-    ['markup', '<script>alert(1)</script>', '&lt;script&gt;alert(1)&lt;/script&gt;'],
-    ['quotes', `" onclick='x'`, '&quot; onclick=&#39;x&#39;'],
-    ['an entity', '&lt;', '&amp;lt;'],
-    ['a character that reverses the direction of text', 'a\u202eb', 'a\\u{202e}b'],
-    ['a control character', 'a\0b\u0085', 'a\\u{0}b\\u{85}'],
-    ['a line break', 'a\nb', 'a\\nb'],
-    ['half of a surrogate pair', 'a\ud800b', 'a\ufffdb'],
-    ['letters of any script', 'čaj 茶 🍵', 'čaj 茶 🍵'],
-  ])('a value with %s is shown as text', (_, text, markup) => {
-    expect(String(html`<p>${text}</p>`)).toBe(`<p>${markup}</p>`);
-  });
+test.each([
+  ['markup', '<script>alert(1)</script>', '&lt;script&gt;alert(1)&lt;/script&gt;'],
+  ['quotes', `" onclick='x'`, '&quot; onclick=&#39;x&#39;'],
+  ['an entity', '&lt;', '&amp;lt;'],
+  ['a character that reverses the direction of text', 'a\u202eb', 'a\\u{202e}b'],
+  ['a control character', 'a\0b\u0085', 'a\\u{0}b\\u{85}'],
+  ['a line break', 'a\nb', 'a\\nb'],
+  ['half of a surrogate pair', 'a\ud800b', 'a\ufffdb'],
+  ['letters of any script', 'čaj 茶 🍵', 'čaj 茶 🍵'],
+])('a value with %s is shown as text', (_, text, markup) => {
+  expect(String(html`<p>${text}</p>`)).toBe(`<p>${markup}</p>`);
+});
 
-  test('every invisible character of a value becomes visible', () => {
-    fc.assert(fc.property(markup, (text) => !/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u.test(String(html`${text}`))));
-  });
+test('every invisible character of a value becomes visible', () => {
+  fc.assert(fc.property(markup, (text) => !/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u.test(String(html`${text}`))));
 });
 
 test('a template within a template is not escaped again, and absent values add no text', () => {

@@ -144,28 +144,26 @@ describe('the page of all clusters', () => {
   });
 });
 
-describe('the page of a cluster', () => {
-  test.each([
-    ['a lease with its last probe', endpointsDown, '192.0.2.20 expired 65s ago no answer: connect ECONNREFUSED'],
-    ['a withdrawal', endpointsDown, '192.0.2.21 withdrawn back in 30m answered 500'],
-    ['a failed pass with its error', endpointsDown, 'kubernetes-service failing 9s ago 5s 1 Unavailable: GET /api/v1/'],
-    ['a hold', contested, '10.0.0.0/24 migration-7 in 90m Services of the owner 10.0.0.200,10.0.0.201,10.0.0.202'],
-    ['a range', contested, '10.0.0.0/24 cluster IPs 48% 122 of 254 4 3 1'],
-    ['a finding with its Service', contested, 'duplicate reports/batch 10.0.0.37 46s ago the cluster IP [IPv4]:10.0'],
-    ['a pause', paused, 'paused until 2026-11-21T08:05:39.000Z (110m from now) by jo: control plane moves'],
-  ])('the page shows %s', (_, text, words) => {
-    expect(text).toContain(words);
-  });
+test.each([
+  ['a lease with its last probe', endpointsDown, '192.0.2.20 expired 65s ago no answer: connect ECONNREFUSED'],
+  ['a withdrawal', endpointsDown, '192.0.2.21 withdrawn back in 30m answered 500'],
+  ['a failed pass with its error', endpointsDown, 'kubernetes-service failing 9s ago 5s 1 Unavailable: GET /api/v1/'],
+  ['a hold', contested, '10.0.0.0/24 migration-7 in 90m Services of the owner 10.0.0.200,10.0.0.201,10.0.0.202'],
+  ['a range', contested, '10.0.0.0/24 cluster IPs 48% 122 of 254 4 3 1'],
+  ['a finding with its Service', contested, 'duplicate reports/batch 10.0.0.37 46s ago the cluster IP [IPv4]:10.0'],
+  ['a pause', paused, 'paused until 2026-11-21T08:05:39.000Z (110m from now) by jo: control plane moves'],
+])('the page shows %s', (_, text, words) => {
+  expect(text).toContain(words);
+});
 
-  test('the page shows the last changes, the latest first, and the writes that the next pass would make in mode enforce', () => {
-    const lastChange = { atMs: NOW_MS - 60_000, changes: ['updated Endpoints default/kubernetes: 192.0.2.1'] };
-    const [first, second] = loopsOf({ lastChange, wouldWrite: ['create Namespace kube-public'] });
-    const later = { ...found(second), wouldWrite: [], lastChange: { atMs: NOW_MS, changes: ['created Service'] } };
+test('the page shows the last changes, the latest first, and the writes that the next pass would make in mode enforce', () => {
+  const lastChange = { atMs: NOW_MS - 60_000, changes: ['updated Endpoints default/kubernetes: 192.0.2.1'] };
+  const [first, second] = loopsOf({ lastChange, wouldWrite: ['create Namespace kube-public'] });
+  const later = { ...found(second), wouldWrite: [], lastChange: { atMs: NOW_MS, changes: ['created Service'] } };
 
-    expect(textOf(pageOf(aClusterStatus({ loops: [found(first), later] })))).toContain(
-      'Would write system-namespaces: would create Namespace kube-public Last changes kubernetes-service, 0s ago: created Service system-namespaces, 60s ago: updated Endpoints default/kubernetes: 192.0.2.1',
-    );
-  });
+  expect(textOf(pageOf(aClusterStatus({ loops: [found(first), later] })))).toContain(
+    'Would write system-namespaces: would create Namespace kube-public Last changes kubernetes-service, 0s ago: created Service system-namespaces, 60s ago: updated Endpoints default/kubernetes: 192.0.2.1',
+  );
 });
 
 test('the page loads no other resource, and runs only its inline script', () => {

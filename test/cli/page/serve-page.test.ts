@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { answerPageRequest } from '../../../cli/page/page-requests.ts';
 import { type PageServer, servePage, sharedRead, statusReader } from '../../../cli/page/serve-page.ts';
 import type { FleetStatus } from '../../../cli/status/cluster-status.ts';
@@ -65,40 +65,38 @@ test.each(['POST', 'DELETE', 'OPTIONS'])('the method %s is refused and changes n
   expect(await ask(server, '/', { method })).toMatchObject({ status: 405, headers: { allow: 'GET, HEAD' } });
 });
 
-describe('the key of the page', () => {
-  test('the key of the page is in no cookie, link or text of the page', async () => {
-    const server = await serve();
+test('the key of the page is in no cookie, link or text of the page', async () => {
+  const server = await serve();
 
-    for (const path of ['/', '/clusters/lab-2', '/clusters/unknown', '/metrics', '/elsewhere']) {
-      const { headers, body } = await ask(server, path);
-      expect(JSON.stringify([headers, body])).not.toContain(keyOf(server));
-      expect(headers).not.toHaveProperty('set-cookie');
-    }
-  });
+  for (const path of ['/', '/clusters/lab-2', '/clusters/unknown', '/metrics', '/elsewhere']) {
+    const { headers, body } = await ask(server, path);
+    expect(JSON.stringify([headers, body])).not.toContain(keyOf(server));
+    expect(headers).not.toHaveProperty('set-cookie');
+  }
+});
 
-  test.each<[string, string, Asked]>([
-    ['none', '/', {}],
-    ['an empty key', '//', {}],
-    ['another key', '/secret/clusters/lab-2', {}],
-    ['only the start of the key', '/kkkkkkkkkkkkkkkk/', {}],
-    ['the key in a query', '/?key=kkkkkkkkkkkkkkkkkkkk', {}],
-    ['the key in a cookie', '/', { cookie: 'kbctl-page=kkkkkkkkkkkkkkkkkkkk; key=kkkkkkkkkkkkkkkkkkkk' }],
-    ['another bearer token', '/metrics', { authorization: 'Bearer secret' }],
-  ])('the status page refuses a request without the right key: %s', async (_, path, headers) => {
-    const body = 'Open the link that kbctl printed: it has the key of this page.\n';
-    const answer = await askWithoutKey(await serve({ key: 'k'.repeat(20) }), path, headers);
+test.each<[string, string, Asked]>([
+  ['none', '/', {}],
+  ['an empty key', '//', {}],
+  ['another key', '/secret/clusters/lab-2', {}],
+  ['only the start of the key', '/kkkkkkkkkkkkkkkk/', {}],
+  ['the key in a query', '/?key=kkkkkkkkkkkkkkkkkkkk', {}],
+  ['the key in a cookie', '/', { cookie: 'kbctl-page=kkkkkkkkkkkkkkkkkkkk; key=kkkkkkkkkkkkkkkkkkkk' }],
+  ['another bearer token', '/metrics', { authorization: 'Bearer secret' }],
+])('the status page refuses a request without the right key: %s', async (_, path, headers) => {
+  const body = 'Open the link that kbctl printed: it has the key of this page.\n';
+  const answer = await askWithoutKey(await serve({ key: 'k'.repeat(20) }), path, headers);
 
-    expect(answer).toMatchObject({ status: 401, body });
-  });
+  expect(answer).toMatchObject({ status: 401, body });
+});
 
-  test('the key of the page can be set, and a scraper can send the key as a bearer token', async () => {
-    const key = 'k'.repeat(16);
-    const server = await serve({ key });
+test('the key of the page can be set, and a scraper can send the key as a bearer token', async () => {
+  const key = 'k'.repeat(16);
+  const server = await serve({ key });
 
-    const answer = await askWithoutKey(server, '/metrics', { authorization: `Bearer ${key}` });
-    expect(answer).toMatchObject(shows('kube_bootstrap_controller_cluster_health{cluster="lab-2",health="good"}'));
-    expect(answer.headers['content-type']).toBe('application/openmetrics-text; version=1.0.0; charset=utf-8');
-  });
+  const answer = await askWithoutKey(server, '/metrics', { authorization: `Bearer ${key}` });
+  expect(answer).toMatchObject(shows('kube_bootstrap_controller_cluster_health{cluster="lab-2",health="good"}'));
+  expect(answer.headers['content-type']).toBe('application/openmetrics-text; version=1.0.0; charset=utf-8');
 });
 
 test.each([

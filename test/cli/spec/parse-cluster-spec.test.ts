@@ -38,71 +38,68 @@ test('the commented fields of the example file have their default values', () =>
   expect(shown).toEqual(standard);
 });
 
-describe('a YAML file', () => {
-  const port = { name: 'konnectivity', protocol: 'TCP', port: 8132 };
-  test.each([
-    ['a hexadecimal port', 'service: { port: 0x1BB }\n', { service: { port: 443 } }],
-    ['a number with an exponent', 'maxEventsPerPass: 1e2\n', { maxEventsPerPass: 100 }],
-    [
-      'an anchor, and an alias that uses its value again',
-      'endpoints: { extraPorts: &ports [{ name: konnectivity, port: 8132 }] }\nservice: { extraPorts: *ports }\n',
-      { endpoints: { extraPorts: [port] }, service: { extraPorts: [{ ...port, targetPort: 8132 }] } },
-    ],
-  ])('a YAML file can contain %s', (_, text, fields) => {
-    expect(specIn(`${head}${servers}${text}`)).toMatchObject(fields);
-  });
+const port = { name: 'konnectivity', protocol: 'TCP', port: 8132 };
+test.each([
+  ['a hexadecimal port', 'service: { port: 0x1BB }\n', { service: { port: 443 } }],
+  ['a number with an exponent', 'maxEventsPerPass: 1e2\n', { maxEventsPerPass: 100 }],
+  [
+    'an anchor, and an alias that uses its value again',
+    'endpoints: { extraPorts: &ports [{ name: konnectivity, port: 8132 }] }\nservice: { extraPorts: *ports }\n',
+    { endpoints: { extraPorts: [port] }, service: { extraPorts: [{ ...port, targetPort: 8132 }] } },
+  ],
+])('a YAML file can contain %s', (_, text, fields) => {
+  expect(specIn(`${head}${servers}${text}`)).toMatchObject(fields);
+});
 
-  test('a YAML file can begin with a byte order mark and have Windows line breaks', () => {
-    expect(faultsIn(`\uFEFF${head}${servers}`.replaceAll('\n', '\r\n'))).toEqual([]);
-  });
+test('a YAML file can begin with a byte order mark and have Windows line breaks', () => {
+  expect(faultsIn(`\uFEFF${head}${servers}`.replaceAll('\n', '\r\n'))).toEqual([]);
+});
 
-  test.each([
-    ['', 'is empty'],
-    ['- name: x\n', 'is a list'],
-    ['name = x\n', 'is text'],
-  ])('the text %j, which is valid YAML but no spec, has this fault: %s', (text, fault) => {
-    expect(faultsIn(text)).toEqual([`: ${fault}`]);
-  });
+test.each([
+  ['', 'is empty'],
+  ['- name: x\n', 'is a list'],
+  ['name = x\n', 'is text'],
+])('the text %j, which is valid YAML but no spec, has this fault: %s', (text, fault) => {
+  expect(faultsIn(text)).toEqual([`: ${fault}`]);
+});
 
-  test.each([
-    ['name: a\nmode: observe\nname: b\n', 'Map keys must be unique at line 3, column 1'],
-    ['kubeconfig:\n\tfile: x\n', 'Tabs are not allowed as indentation at line 2, column 1'],
-    ['name: a\n---\nname: b\n', 'A second document begins at line 2'],
-    ['name: !secret x\n', 'Unresolved tag: !secret at line 1, column 7'],
-    ['name: *other\n', 'Unresolved alias (the anchor must be set before the alias): other'],
-  ])('the text %j is not valid YAML: %s', (text, message) => {
-    expect(faultsIn(text)).toEqual([`: is not the YAML of a cluster spec: ${message}`]);
-  });
+test.each([
+  ['name: a\nmode: observe\nname: b\n', 'Map keys must be unique at line 3, column 1'],
+  ['kubeconfig:\n\tfile: x\n', 'Tabs are not allowed as indentation at line 2, column 1'],
+  ['name: a\n---\nname: b\n', 'A second document begins at line 2'],
+  ['name: !secret x\n', 'Unresolved tag: !secret at line 1, column 7'],
+  ['name: *other\n', 'Unresolved alias (the anchor must be set before the alias): other'],
+])('the text %j is not valid YAML: %s', (text, message) => {
+  expect(faultsIn(text)).toEqual([`: is not the YAML of a cluster spec: ${message}`]);
+});
 
-  test('a YAML bomb, whose aliases multiply, is a fault', () => {
-    const row = (name: string, of: string) =>
-      `${name}: &${name} [${Array.from({ length: 10 }, () => of).join(', ')}]\n`;
-    const text = row('a', '1') + row('b', '*a') + row('c', '*b') + row('d', '*c');
-    expect(faultsIn(text)).toEqual([expect.stringContaining('Excessive alias count')]);
-  });
+test('a YAML bomb, whose aliases multiply, is a fault', () => {
+  const row = (name: string, of: string) => `${name}: &${name} [${Array.from({ length: 10 }, () => of).join(', ')}]\n`;
+  const text = row('a', '1') + row('b', '*a') + row('c', '*b') + row('d', '*c');
+  expect(faultsIn(text)).toEqual([expect.stringContaining('Excessive alias count')]);
+});
 
-  test('a document that is nested too deeply is refused with at most two faults', () => {
-    expect(faultsIn('['.repeat(50_000)).length).toBeLessThan(3);
-    expect(faultsIn('['.repeat(50_000))).not.toEqual([]);
-  });
+test('a document that is nested too deeply is refused with at most two faults', () => {
+  expect(faultsIn('['.repeat(50_000)).length).toBeLessThan(3);
+  expect(faultsIn('['.repeat(50_000))).not.toEqual([]);
+});
 
-  test('a list that contains an alias of itself is a fault', () => {
-    expect(faultsIn(`${head}apiServers: &all [*all]\n`)).toEqual(['apiServers[0]: is a list']);
-  });
+test('a list that contains an alias of itself is a fault', () => {
+  expect(faultsIn(`${head}apiServers: &all [*all]\n`)).toEqual(['apiServers[0]: is a list']);
+});
 
-  test.each([
-    ['mode: on', 'mode: is "on"'],
-    ['maxEventsPerPass: 99999999999999999999', 'maxEventsPerPass: is 100000000000000000000'],
-    ['maxEventsPerPass: .inf', 'maxEventsPerPass: is Infinity'],
-    ['service: { reconcile: yes }', 'service.reconcile: is "yes"'],
-    ['__proto__: { mode: enforce }', '__proto__: is not a field'],
-    ['<<: { mode: enforce }', '["<<"]: is not a field'],
-    ['systemNamespaces: [1.0]', 'systemNamespaces[0]: is 1'],
-  ])('a spec with %s has one fault: %s', (text, fault) => {
-    const mode = text.startsWith('mode') ? '' : 'mode: observe\n';
-    const whole = `name: prod-1\n${mode}kubeconfig: { file: x }\napiServers: [{ address: 10.0.0.1 }]\n${text}\n`;
-    expect(faultsIn(whole)).toEqual([expect.stringContaining(fault)]);
-  });
+test.each([
+  ['mode: on', 'mode: is "on"'],
+  ['maxEventsPerPass: 99999999999999999999', 'maxEventsPerPass: is 100000000000000000000'],
+  ['maxEventsPerPass: .inf', 'maxEventsPerPass: is Infinity'],
+  ['service: { reconcile: yes }', 'service.reconcile: is "yes"'],
+  ['__proto__: { mode: enforce }', '__proto__: is not a field'],
+  ['<<: { mode: enforce }', '["<<"]: is not a field'],
+  ['systemNamespaces: [1.0]', 'systemNamespaces[0]: is 1'],
+])('a spec with %s has one fault: %s', (text, fault) => {
+  const mode = text.startsWith('mode') ? '' : 'mode: observe\n';
+  const whole = `name: prod-1\n${mode}kubeconfig: { file: x }\napiServers: [{ address: 10.0.0.1 }]\n${text}\n`;
+  expect(faultsIn(whole)).toEqual([expect.stringContaining(fault)]);
 });
 
 function rangeFaults(text: string | readonly string[], allocator: 'table' | 'apiserver' = 'apiserver'): SpecFault[] {

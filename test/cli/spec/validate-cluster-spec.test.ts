@@ -27,138 +27,129 @@ function testFaults(...rows: readonly Row[]): void {
   );
 }
 
-describe('a cluster spec', () => {
-  test("a spec with only the required fields has upstream's defaults", () => {
-    const kubeconfig = { file: './admin.kubeconfig' };
-    const apiServers = [aServer('203.0.113.10')];
-    expect(validSpec(minimal)).toEqual(aClusterSpec({ name: 'prod-1', mode: 'observe', kubeconfig, apiServers }));
-  });
-
-  const ofHost = (stored: object) => ({
-    apiServers: [{ kind: 'shared', probe: { path: '/readyz', authenticate: false }, ...stored }],
-  });
-  const [OF_GROUP, OF_SERVICE] = [{ targetGroupArn: TARGET_GROUP }, { serviceRef: SERVICE_REF }];
-  const SHARED = { address: '203.0.113.10', kind: 'shared' };
-  const PROBE_BY_URL = { url: 'https://10.1.0.4:6443/livez', serverName: 'kubernetes', authenticate: true };
-  const RANGES = ['10.0.0.0/16', 'fd00::/112'];
-  const ports = (serviceNodePortRange: unknown) => ({ serviceNodePortRange });
-  const extra = (port: object) => ({ service: { extraPorts: [{ name: 'metrics', port: 9443, ...port }] } });
-  test.each<[string, object, object]>([
-    ['an address with leading zeros', at('010.001.000.9'), at('10.1.0.9')],
-    ['an IPv4-mapped address', at('::ffff:10.0.0.9'), at('10.0.0.9')],
-    ['an IPv6 address in capitals', { ...at('2001:DB8:0::9'), ...IPV6 }, at('2001:db8::9')],
-    ['a host name in capitals', { apiServers: [{ host: 'API.a.example' }] }, ofHost({ host: 'api.a.example' })],
-    ['a target group', { apiServers: [OF_GROUP] }, ofHost({ ...OF_GROUP, host: TARGET_GROUP })],
-    ['a Service', { apiServers: [OF_SERVICE] }, ofHost({ ...OF_SERVICE, host: 'service tenants/prod' })],
-    ['ranges', { serviceClusterIPRange: ['10.0.0.9/16', 'FD00:0::/112'] }, { serviceClusterIPRanges: RANGES }],
-    ['a number of node ports', ports(' 30000+999 '), ports('30000-30999')],
-    [
-      'the URL of a probe',
-      { apiServers: [{ ...SHARED, probe: PROBE_BY_URL }] },
-      { apiServers: [{ ...SHARED, probe: { ...PROBE_BY_URL, path: '/readyz' } }] },
-    ],
-    [
-      'a probe of a Service',
-      { apiServers: [{ ...OF_SERVICE, probe: { serverName: 'kubernetes' } }] },
-      ofHost({ ...OF_SERVICE, probe: { path: '/readyz', serverName: 'kubernetes', authenticate: false } }),
-    ],
-    [
-      'the path of a probe',
-      { apiServers: [{ host: 'a.example', probe: { path: '/healthz?verbose' } }] },
-      ofHost({ host: 'a.example', probe: { path: '/healthz?verbose', authenticate: false } }),
-    ],
-    ['an extra port', extra({}), extra({ protocol: 'TCP', targetPort: 9443 })],
-    ['an empty node port range', ports(''), ports('30000-32767')],
-    ['one node port as a number', ports(30080), ports('30080-30080')],
-  ])('a cluster spec with %s is stored in canonical form', (_, fields, stored) => {
-    expect(validSpec(aSpec(fields as Record<string, unknown>))).toMatchObject(stored);
-  });
+test("a spec with only the required fields has upstream's defaults", () => {
+  const kubeconfig = { file: './admin.kubeconfig' };
+  const apiServers = [aServer('203.0.113.10')];
+  expect(validSpec(minimal)).toEqual(aClusterSpec({ name: 'prod-1', mode: 'observe', kubeconfig, apiServers }));
 });
 
-describe('a fault', () => {
-  testFaults(
-    [{ name: '#clusters' }, 'name: "#clusters" is not a valid cluster name'],
-    [{ name: 'a'.repeat(64) }, `name: "${'a'.repeat(64)}" is not a valid cluster name`],
-    [{ mode: 'dry-run' }, 'mode: is "dry-run"'],
-    [{ endpoints: null }, 'endpoints: is empty'],
-    [{ endpoints: { leaseSeconds: 1e300 } }, 'endpoints.leaseSeconds: is 1e+300'],
-    [reconciler('etcd'), 'endpoints.reconciler: Reconciler not implemented: etcd'],
-    [
-      { endpoints: { masterCount: 0 } },
-      "endpoints.masterCount: --apiserver-count should be a positive number, but value '0' provided",
-    ],
-    [
-      { endpoints: { reconciler: 'master-count' }, apiServers: TWO },
-      'endpoints.masterCount: 1 is less than the 2 API servers in apiServers',
-    ],
-    [{ service: { port: 443.5 } }, 'service.port: is 443.5'],
-    [{ service: { port: 65536 } }, 'service.port: 65536 is not a valid port'],
-    [
-      { service: { securePort: 0 } },
-      'service.securePort: --secure-port 0 must be between 1 and 65535, inclusive. It cannot be turned off with 0',
-    ],
-    [{ maxEventsPerPass: -1 }, 'maxEventsPerPass: -1 is not a valid number of events'],
-    [{ systemNamespaces: ['Kube'] }, 'systemNamespaces[0]: "Kube" is not a valid namespace name'],
-    [{ systemNamespaces: ['a', 'a'] }, 'systemNamespaces[1]: "a" is listed twice'],
-    [{ callerKeys: ['secret'] }, 'callerKeys[0]: is not a SHA-256 hash in hex'],
-    [{ callerKeys: ['a'.repeat(64), 'a'.repeat(64)] }, 'callerKeys[1]: is listed twice'],
-    [{ serviceNodePortRange: 'many' }, 'serviceNodePortRange: "many" is not a range of ports'],
-    [{ serviceNodePortRange: '200-100' }, 'serviceNodePortRange: end port cannot be less than start port: 200-100'],
-    [
-      { serviceNodePortRange: '60-70000' },
-      'serviceNodePortRange: the port range cannot be greater than 65535: 60-70000',
-    ],
-  );
+const ofHost = (stored: object) => ({
+  apiServers: [{ kind: 'shared', probe: { path: '/readyz', authenticate: false }, ...stored }],
+});
+const [OF_GROUP, OF_SERVICE] = [{ targetGroupArn: TARGET_GROUP }, { serviceRef: SERVICE_REF }];
+const SHARED = { address: '203.0.113.10', kind: 'shared' };
+const PROBE_BY_URL = { url: 'https://10.1.0.4:6443/livez', serverName: 'kubernetes', authenticate: true };
+const RANGES = ['10.0.0.0/16', 'fd00::/112'];
+const ports = (serviceNodePortRange: unknown) => ({ serviceNodePortRange });
+const extra = (port: object) => ({ service: { extraPorts: [{ name: 'metrics', port: 9443, ...port }] } });
+test.each<[string, object, object]>([
+  ['an address with leading zeros', at('010.001.000.9'), at('10.1.0.9')],
+  ['an IPv4-mapped address', at('::ffff:10.0.0.9'), at('10.0.0.9')],
+  ['an IPv6 address in capitals', { ...at('2001:DB8:0::9'), ...IPV6 }, at('2001:db8::9')],
+  ['a host name in capitals', { apiServers: [{ host: 'API.a.example' }] }, ofHost({ host: 'api.a.example' })],
+  ['a target group', { apiServers: [OF_GROUP] }, ofHost({ ...OF_GROUP, host: TARGET_GROUP })],
+  ['a Service', { apiServers: [OF_SERVICE] }, ofHost({ ...OF_SERVICE, host: 'service tenants/prod' })],
+  ['ranges', { serviceClusterIPRange: ['10.0.0.9/16', 'FD00:0::/112'] }, { serviceClusterIPRanges: RANGES }],
+  ['a number of node ports', ports(' 30000+999 '), ports('30000-30999')],
+  [
+    'the URL of a probe',
+    { apiServers: [{ ...SHARED, probe: PROBE_BY_URL }] },
+    { apiServers: [{ ...SHARED, probe: { ...PROBE_BY_URL, path: '/readyz' } }] },
+  ],
+  [
+    'a probe of a Service',
+    { apiServers: [{ ...OF_SERVICE, probe: { serverName: 'kubernetes' } }] },
+    ofHost({ ...OF_SERVICE, probe: { path: '/readyz', serverName: 'kubernetes', authenticate: false } }),
+  ],
+  [
+    'the path of a probe',
+    { apiServers: [{ host: 'a.example', probe: { path: '/healthz?verbose' } }] },
+    ofHost({ host: 'a.example', probe: { path: '/healthz?verbose', authenticate: false } }),
+  ],
+  ['an extra port', extra({}), extra({ protocol: 'TCP', targetPort: 9443 })],
+  ['an empty node port range', ports(''), ports('30000-32767')],
+  ['one node port as a number', ports(30080), ports('30080-30080')],
+])('a cluster spec with %s is stored in canonical form', (_, fields, stored) => {
+  expect(validSpec(aSpec(fields as Record<string, unknown>))).toMatchObject(stored);
+});
 
-  test('each fault contains how to fix it', () => {
-    const faulty = { mode: 'enforced', endpoints: { leaseSecond: 15, reconciler: 'x' }, foo: 1 };
-    const result = validateClusterSpec(aSpec(faulty));
-    expect('faults' in result && result.faults.map(({ path, fix }) => [path, fix])).toEqual(
-      expect.arrayContaining([
-        ['mode', 'write one of observe, enforce'],
-        ['endpoints.leaseSecond', 'write leaseSeconds'],
-        ['endpoints.reconciler', 'write one of lease, master-count, none'],
-        ['foo', expect.stringMatching(/^the fields here are name, mode, /)],
-      ]),
-    );
-  });
+testFaults(
+  [{ name: '#clusters' }, 'name: "#clusters" is not a valid cluster name'],
+  [{ name: 'a'.repeat(64) }, `name: "${'a'.repeat(64)}" is not a valid cluster name`],
+  [{ mode: 'dry-run' }, 'mode: is "dry-run"'],
+  [{ endpoints: null }, 'endpoints: is empty'],
+  [{ endpoints: { leaseSeconds: 1e300 } }, 'endpoints.leaseSeconds: is 1e+300'],
+  [reconciler('etcd'), 'endpoints.reconciler: Reconciler not implemented: etcd'],
+  [
+    { endpoints: { masterCount: 0 } },
+    "endpoints.masterCount: --apiserver-count should be a positive number, but value '0' provided",
+  ],
+  [
+    { endpoints: { reconciler: 'master-count' }, apiServers: TWO },
+    'endpoints.masterCount: 1 is less than the 2 API servers in apiServers',
+  ],
+  [{ service: { port: 443.5 } }, 'service.port: is 443.5'],
+  [{ service: { port: 65536 } }, 'service.port: 65536 is not a valid port'],
+  [
+    { service: { securePort: 0 } },
+    'service.securePort: --secure-port 0 must be between 1 and 65535, inclusive. It cannot be turned off with 0',
+  ],
+  [{ maxEventsPerPass: -1 }, 'maxEventsPerPass: -1 is not a valid number of events'],
+  [{ systemNamespaces: ['Kube'] }, 'systemNamespaces[0]: "Kube" is not a valid namespace name'],
+  [{ systemNamespaces: ['a', 'a'] }, 'systemNamespaces[1]: "a" is listed twice'],
+  [{ callerKeys: ['secret'] }, 'callerKeys[0]: is not a SHA-256 hash in hex'],
+  [{ callerKeys: ['a'.repeat(64), 'a'.repeat(64)] }, 'callerKeys[1]: is listed twice'],
+  [{ serviceNodePortRange: 'many' }, 'serviceNodePortRange: "many" is not a range of ports'],
+  [{ serviceNodePortRange: '200-100' }, 'serviceNodePortRange: end port cannot be less than start port: 200-100'],
+  [{ serviceNodePortRange: '60-70000' }, 'serviceNodePortRange: the port range cannot be greater than 65535: 60-70000'],
+);
+
+test('each fault contains how to fix it', () => {
+  const faulty = { mode: 'enforced', endpoints: { leaseSecond: 15, reconciler: 'x' }, foo: 1 };
+  const result = validateClusterSpec(aSpec(faulty));
+  expect('faults' in result && result.faults.map(({ path, fix }) => [path, fix])).toEqual(
+    expect.arrayContaining([
+      ['mode', 'write one of observe, enforce'],
+      ['endpoints.leaseSecond', 'write leaseSeconds'],
+      ['endpoints.reconciler', 'write one of lease, master-count, none'],
+      ['foo', expect.stringMatching(/^the fields here are name, mode, /)],
+    ]),
+  );
 });
 
 const NO_KUBECONFIG = 'has neither file, secretsManager, ssm nor webIdentity';
 const ALWAYS_SHARED = 'an entry without an address is always shared: its addresses change';
 
-describe('an API server', () => {
-  const server = (fields: object, fault: string): Row => [{ apiServers: [fields] }, `apiServers[0]${fault}`];
-  const probe = (fields: object, fault: string) => server({ address: '10.0.0.1', probe: fields }, `.probe.${fault}`);
-  testFaults(
-    server({ address: '10.0.0.1', host: 'a.example' }, ': has both address and host'),
-    server({ host: 'a.example', serviceRef: SERVICE_REF }, ': has both host and serviceRef'),
-    server({ targetGroupArn: 'prod' }, '.targetGroupArn: "prod" is not the ARN of a target group'),
-    server({ targetGroupArn: TARGET_GROUP, kind: 'server' }, `.kind: ${ALWAYS_SHARED}`),
-    server({ serviceRef: { ...SERVICE_REF, name: 'A b' } }, '.serviceRef.name: "A b" is not a valid name'),
-    server({ serviceRef: { ...SERVICE_REF, kubeconfig: {} } }, `.serviceRef.kubeconfig: ${NO_KUBECONFIG}`),
-    server({ address: '10.0.0.256' }, '.address: "10.0.0.256" is not an IP address'),
-    server({ address: 'fe80::1%eth0' }, '.address: "fe80::1%eth0" is not an IP address'),
-    server({}, ': has neither an address, a host, a targetGroupArn nor a serviceRef'),
-    server({ address: '127.0.0.1' }, '.address: may not be in the loopback range (127.0.0.0/8, ::1/128)'),
-    server({ address: '0.0.0.0' }, '.address: may not be unspecified (0.0.0.0)'),
-    server({ address: '169.254.1.1' }, '.address: may not be in the link-local range (169.254.0.0/16, fe80::/10)'),
-    server({ address: 'ff02::1' }, '.address: may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)'),
-    server({ address: '239.1.1.1' }, '.address: may not be a multicast address'),
-    server({ host: '10.0.0.1' }, '.host: 10.0.0.1 is an address'),
-    server({ host: 'a.example:6443' }, '.host: "a.example:6443" is not a valid host name'),
-    server({ host: '10.0.0.256' }, '.host: "10.0.0.256" is not a valid host name'),
-    server({ host: 'a.example', kind: 'server' }, `.kind: ${ALWAYS_SHARED}`),
-    probe({ url: 'tcp://10.0.0.1:6443' }, 'url: "tcp://10.0.0.1:6443" is not an http or https URL'),
-    probe({ url: '10.0.0.1:6443/readyz' }, 'url: "10.0.0.1:6443/readyz" is not an http or https URL'),
-    probe({ url: 'http://a/', authenticate: true }, 'url: would send the credential of probe.authenticate unencrypted'),
-    probe({ url: 'https://admin:s@10.0.0.1/' }, 'url: contains a credential, which would be stored and logged'),
-    probe({ path: 'readyz' }, 'path: "readyz" is not a path'),
-    probe({ url: 'https://10.0.0.1/readyz', path: '/livez' }, 'path: has no meaning beside probe.url'),
-    // A probe over http:// without a credential is valid.
-    [{ apiServers: [{ address: '10.0.0.1', probe: { url: 'http://10.0.0.1:8080/readyz' } }] }],
-  );
-});
+const server = (fields: object, fault: string): Row => [{ apiServers: [fields] }, `apiServers[0]${fault}`];
+const probe = (fields: object, fault: string) => server({ address: '10.0.0.1', probe: fields }, `.probe.${fault}`);
+testFaults(
+  server({ address: '10.0.0.1', host: 'a.example' }, ': has both address and host'),
+  server({ host: 'a.example', serviceRef: SERVICE_REF }, ': has both host and serviceRef'),
+  server({ targetGroupArn: 'prod' }, '.targetGroupArn: "prod" is not the ARN of a target group'),
+  server({ targetGroupArn: TARGET_GROUP, kind: 'server' }, `.kind: ${ALWAYS_SHARED}`),
+  server({ serviceRef: { ...SERVICE_REF, name: 'A b' } }, '.serviceRef.name: "A b" is not a valid name'),
+  server({ serviceRef: { ...SERVICE_REF, kubeconfig: {} } }, `.serviceRef.kubeconfig: ${NO_KUBECONFIG}`),
+  server({ address: '10.0.0.256' }, '.address: "10.0.0.256" is not an IP address'),
+  server({ address: 'fe80::1%eth0' }, '.address: "fe80::1%eth0" is not an IP address'),
+  server({}, ': has neither an address, a host, a targetGroupArn nor a serviceRef'),
+  server({ address: '127.0.0.1' }, '.address: may not be in the loopback range (127.0.0.0/8, ::1/128)'),
+  server({ address: '0.0.0.0' }, '.address: may not be unspecified (0.0.0.0)'),
+  server({ address: '169.254.1.1' }, '.address: may not be in the link-local range (169.254.0.0/16, fe80::/10)'),
+  server({ address: 'ff02::1' }, '.address: may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)'),
+  server({ address: '239.1.1.1' }, '.address: may not be a multicast address'),
+  server({ host: '10.0.0.1' }, '.host: 10.0.0.1 is an address'),
+  server({ host: 'a.example:6443' }, '.host: "a.example:6443" is not a valid host name'),
+  server({ host: '10.0.0.256' }, '.host: "10.0.0.256" is not a valid host name'),
+  server({ host: 'a.example', kind: 'server' }, `.kind: ${ALWAYS_SHARED}`),
+  probe({ url: 'tcp://10.0.0.1:6443' }, 'url: "tcp://10.0.0.1:6443" is not an http or https URL'),
+  probe({ url: '10.0.0.1:6443/readyz' }, 'url: "10.0.0.1:6443/readyz" is not an http or https URL'),
+  probe({ url: 'http://a/', authenticate: true }, 'url: would send the credential of probe.authenticate unencrypted'),
+  probe({ url: 'https://admin:s@10.0.0.1/' }, 'url: contains a credential, which would be stored and logged'),
+  probe({ path: 'readyz' }, 'path: "readyz" is not a path'),
+  probe({ url: 'https://10.0.0.1/readyz', path: '/livez' }, 'path: has no meaning beside probe.url'),
+  // A probe over http:// without a credential is valid.
+  [{ apiServers: [{ address: '10.0.0.1', probe: { url: 'http://10.0.0.1:8080/readyz' } }] }],
+);
 
 describe('API servers', () => {
   const twice = (first: object, second: object, name: string): Row => [
@@ -259,26 +250,24 @@ describe('extra ports', () => {
   );
 });
 
-describe('intervals and lease durations', () => {
-  const interval = (loop: Loop, seconds: number): Row => [
-    { intervalSeconds: { [loop]: seconds }, endpoints: { leaseSeconds: 60 } },
-    `intervalSeconds.${loop}: ${loop} cannot run every ${seconds} s: its schedule is every ${SCHEDULE_SECONDS[loop]} s`,
-  ];
-  const lease = (leaseSeconds: number, ...faults: string[]): Row => [
-    { endpoints: { leaseSeconds } },
-    ...faults.map((fault) => `endpoints.leaseSeconds: ${leaseSeconds} s ${fault}`),
-  ];
-  testFaults(
-    interval('kubernetes-service', 15),
-    interval('kubernetes-service', 0),
-    interval('node-port-repair', 200),
-    interval('node-port-repair', 86580),
-    lease(14, 'is less than 1.5 times the interval of kubernetes-service, 10 s'),
-    lease(15),
-    lease(0, 'is not a valid time for a lease'),
-    lease(86_401, 'is not a valid time for a lease'),
-  );
-});
+const interval = (loop: Loop, seconds: number): Row => [
+  { intervalSeconds: { [loop]: seconds }, endpoints: { leaseSeconds: 60 } },
+  `intervalSeconds.${loop}: ${loop} cannot run every ${seconds} s: its schedule is every ${SCHEDULE_SECONDS[loop]} s`,
+];
+const lease = (leaseSeconds: number, ...faults: string[]): Row => [
+  { endpoints: { leaseSeconds } },
+  ...faults.map((fault) => `endpoints.leaseSeconds: ${leaseSeconds} s ${fault}`),
+];
+testFaults(
+  interval('kubernetes-service', 15),
+  interval('kubernetes-service', 0),
+  interval('node-port-repair', 200),
+  interval('node-port-repair', 86580),
+  lease(14, 'is less than 1.5 times the interval of kubernetes-service, 10 s'),
+  lease(15),
+  lease(0, 'is not a valid time for a lease'),
+  lease(86_401, 'is not a valid time for a lease'),
+);
 
 describe('the kubeconfig', () => {
   const role = 'arn:aws:iam::123456789012:role/teams/read-kubeconfigs';
@@ -312,18 +301,16 @@ describe('the kubeconfig', () => {
   );
 });
 
-describe('a field with any value', () => {
-  const fields = [...Object.keys(writtenSpecShape.shape), '__proto__'];
+const fields = [...Object.keys(writtenSpecShape.shape), '__proto__'];
 
-  test('any value of a field is either valid or a fault of that field, and does not hide the faults of other fields', () => {
-    fc.assert(
-      fc.property(fc.constantFrom(...fields), fc.jsonValue(), (field, value) => {
-        const spec = Object.defineProperty({ ...minimal, colour: 'blue' }, field, { value, enumerable: true });
-        const faults = faultsOf(spec);
-        expect(faults).toContain('colour: is not a field');
-        const ofOthers = faults.filter((fault) => !/^(colour|apiServers|endpoints|service)/.test(fault));
-        expect(ofOthers.filter((fault) => !fault.startsWith(field))).toEqual([]);
-      }),
-    );
-  });
+test('any value of a field is either valid or a fault of that field, and does not hide the faults of other fields', () => {
+  fc.assert(
+    fc.property(fc.constantFrom(...fields), fc.jsonValue(), (field, value) => {
+      const spec = Object.defineProperty({ ...minimal, colour: 'blue' }, field, { value, enumerable: true });
+      const faults = faultsOf(spec);
+      expect(faults).toContain('colour: is not a field');
+      const ofOthers = faults.filter((fault) => !/^(colour|apiServers|endpoints|service)/.test(fault));
+      expect(ofOthers.filter((fault) => !fault.startsWith(field))).toEqual([]);
+    }),
+  );
 });

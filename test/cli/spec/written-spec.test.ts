@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { stringify } from 'yaml';
 import { parseClusterSpec } from '../../../cli/spec/parse-cluster-spec.ts';
@@ -97,15 +97,13 @@ test('a valid spec file matches the schema, and writtenSpec turns its spec back 
   expect(valid).toBe(runs(30));
 });
 
-describe('the path of a fault', () => {
-  test.each([
-    { at: ['apiServers', 1, 'probe', 'url'], path: 'apiServers[1].probe.url' },
-    { at: ['intervalSeconds', 'node-port-repair'], path: 'intervalSeconds.node-port-repair' },
-    { at: ['service', 'a b'], path: 'service["a b"]' },
-    { at: [''], path: '[""]' },
-  ])('the path $at of a fault is printed as "$path"', ({ at, path }) => {
-    expect(fault(at, 'is wrong').path).toBe(path);
-  });
+test.each([
+  { at: ['apiServers', 1, 'probe', 'url'], path: 'apiServers[1].probe.url' },
+  { at: ['intervalSeconds', 'node-port-repair'], path: 'intervalSeconds.node-port-repair' },
+  { at: ['service', 'a b'], path: 'service["a b"]' },
+  { at: [''], path: '[""]' },
+])('the path $at of a fault is printed as "$path"', ({ at, path }) => {
+  expect(fault(at, 'is wrong').path).toBe(path);
 });
 
 test('the description of faults has a line for each fault, and below it a line with the fix', () => {

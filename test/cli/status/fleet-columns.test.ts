@@ -1,5 +1,5 @@
 import { PassThrough } from 'node:stream';
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { Output } from '../../../cli/output.ts';
 import type { ClusterStatus, LoopStatus } from '../../../cli/status/cluster-status.ts';
@@ -17,47 +17,45 @@ const cell = (name: string, status: Partial<ClusterStatus>) =>
 
 const output = new Output('table', { in: new PassThrough(), out: new PassThrough(), err: new PassThrough() });
 
-describe('the line of a cluster', () => {
-  const problem = { level: 'warning', message: 'm', next: 'n' } as const;
-  const attention = ['leak', 'duplicate', 'leak', 'leak'].map((word) => ({ ...problem, word }));
+const problem = { level: 'warning', message: 'm', next: 'n' } as const;
+const attention = ['leak', 'duplicate', 'leak', 'leak'].map((word) => ({ ...problem, word }));
 
-  test('the line of a cluster shows each type of problem once, with the number of problems of that type', () => {
-    expect(cell('ATTENTION', { attention })).toBe('leak (3),duplicate');
-    expect(cell('ATTENTION', { attention: [] })).toBe('');
-  });
+test('the line of a cluster shows each type of problem once, with the number of problems of that type', () => {
+  expect(cell('ATTENTION', { attention })).toBe('leak (3),duplicate');
+  expect(cell('ATTENTION', { attention: [] })).toBe('');
+});
 
-  test('the problems in the line of a cluster begin with "paused" if the cluster is paused and its health is not paused', () => {
-    const paused = { untilMs: NOW_MS + 60_000, reason: 'an upgrade', by: 'me', all: false };
-    expect(cell('ATTENTION', { health: 'unhealthy', attention, paused })).toBe('paused,leak (3),duplicate');
-    expect(cell('ATTENTION', { health: 'paused', attention: [], paused })).toBe('');
-  });
+test('the problems in the line of a cluster begin with "paused" if the cluster is paused and its health is not paused', () => {
+  const paused = { untilMs: NOW_MS + 60_000, reason: 'an upgrade', by: 'me', all: false };
+  expect(cell('ATTENTION', { health: 'unhealthy', attention, paused })).toBe('paused,leak (3),duplicate');
+  expect(cell('ATTENTION', { health: 'paused', attention: [], paused })).toBe('');
+});
 
-  test('the line and the loops of a cluster without a pass show when its first passes are due', () => {
-    const loops = loopsOf().map((loop, at) => ({ ...loop, firstPassAtMs: NOW_MS + (at + 1) * 30_000 }));
-    expect(cell('ATTENTION', { health: 'unknown', attention: [], loops })).toBe('first passes in 2m');
-    const [, , lastPass] = loopColumns(NOW_MS);
-    expect(loops.map((loop) => lastPass?.text(loop))).toEqual(
-      ['30s', '60s', '90s', '2m'].map((at) => `first pass in ${at}`),
-    );
-  });
+test('the line and the loops of a cluster without a pass show when its first passes are due', () => {
+  const loops = loopsOf().map((loop, at) => ({ ...loop, firstPassAtMs: NOW_MS + (at + 1) * 30_000 }));
+  expect(cell('ATTENTION', { health: 'unknown', attention: [], loops })).toBe('first passes in 2m');
+  const [, , lastPass] = loopColumns(NOW_MS);
+  expect(loops.map((loop) => lastPass?.text(loop))).toEqual(
+    ['30s', '60s', '90s', '2m'].map((at) => `first pass in ${at}`),
+  );
+});
 
-  test('the line of a cluster shows the fullest range, even if less than one per cent of the range is in use', () => {
-    const ranges = [0, 1].map((used) => ({ ...aSlash24(), used, usedPercent: 0 }));
-    expect(cell('FULLEST', { ranges })).toMatch(/^▏ +<1%$/);
-  });
+test('the line of a cluster shows the fullest range, even if less than one per cent of the range is in use', () => {
+  const ranges = [0, 1].map((used) => ({ ...aSlash24(), used, usedPercent: 0 }));
+  expect(cell('FULLEST', { ranges })).toMatch(/^▏ +<1%$/);
+});
 
-  const later = { lastRanAtMs: NOW_MS - 4_000 };
-  test.each([
-    ['a pass of a loop whose passes are recorded once a minute', {}, 39_000, '<1m ago'],
-    ['a pass that was not recorded, but that refreshed a lease after the recorded pass', later, 39_000, '4s ago'],
-    ['a pass that is late', {}, 61_000, '61s ago'],
-    ['a pass that failed', { state: 'failing' }, 39_000, '39s ago'],
-    ['a pass of a loop that is rarely due', { intervalSeconds: 60 }, 39_000, '39s ago'],
-  ])('the line of a cluster shows when the last pass was: %s', (_, loop, ageMs, shown) => {
-    const [status] = loopsOf({ loop: 'kubernetes-service', intervalSeconds: 10 });
-    const lastPass = status?.lastPass && { ...status.lastPass, startedAtMs: NOW_MS - ageMs };
-    expect(cell('LAST PASS', { loops: [{ ...status, lastPass, ...loop } as LoopStatus] })).toBe(shown);
-  });
+const later = { lastRanAtMs: NOW_MS - 4_000 };
+test.each([
+  ['a pass of a loop whose passes are recorded once a minute', {}, 39_000, '<1m ago'],
+  ['a pass that was not recorded, but that refreshed a lease after the recorded pass', later, 39_000, '4s ago'],
+  ['a pass that is late', {}, 61_000, '61s ago'],
+  ['a pass that failed', { state: 'failing' }, 39_000, '39s ago'],
+  ['a pass of a loop that is rarely due', { intervalSeconds: 60 }, 39_000, '39s ago'],
+])('the line of a cluster shows when the last pass was: %s', (_, loop, ageMs, shown) => {
+  const [status] = loopsOf({ loop: 'kubernetes-service', intervalSeconds: 10 });
+  const lastPass = status?.lastPass && { ...status.lastPass, startedAtMs: NOW_MS - ageMs };
+  expect(cell('LAST PASS', { loops: [{ ...status, lastPass, ...loop } as LoopStatus] })).toBe(shown);
 });
 
 test('the status of a cluster lists at most ten pending writes', () => {
@@ -79,26 +77,24 @@ const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 
-describe('an age in the format of kubectl', () => {
-  test('ages have the format of kubectl', () => {
-    expect([-2_000, -1_999, 0, 999, 5 * SECOND, 119 * SECOND].map(formatAge)).toEqual([
-      ...['<invalid>', '0s', '0s', '0s', '5s', '119s'],
-    ]);
-    const minutes = [2, 3 + 1 / 3, 10 - 1 / 60_000, 10.99, 179, 180, 7 * 60 + 59, 8 * 60 + 59];
-    expect(minutes.map((count) => formatAge(count * MINUTE))).toEqual([
-      ...['2m', '3m20s', '9m59s', '10m', '179m', '3h', '7h59m', '8h'],
-    ]);
-    const hours = [47, 48, 7 * 24 + 23, 8 * 24 + 23, 729 * 24, 733 * 24, 8 * 365 * 24 + 72];
-    expect(hours.map((count) => formatAge(count * HOUR))).toEqual(['47h', '2d', '7d23h', '8d', '729d', '2y3d', '8y']);
-  });
+test('ages have the format of kubectl', () => {
+  expect([-2_000, -1_999, 0, 999, 5 * SECOND, 119 * SECOND].map(formatAge)).toEqual([
+    ...['<invalid>', '0s', '0s', '0s', '5s', '119s'],
+  ]);
+  const minutes = [2, 3 + 1 / 3, 10 - 1 / 60_000, 10.99, 179, 180, 7 * 60 + 59, 8 * 60 + 59];
+  expect(minutes.map((count) => formatAge(count * MINUTE))).toEqual([
+    ...['2m', '3m20s', '9m59s', '10m', '179m', '3h', '7h59m', '8h'],
+  ]);
+  const hours = [47, 48, 7 * 24 + 23, 8 * 24 + 23, 729 * 24, 733 * 24, 8 * 365 * 24 + 72];
+  expect(hours.map((count) => formatAge(count * HOUR))).toEqual(['47h', '2d', '7d23h', '8d', '729d', '2y3d', '8y']);
+});
 
-  test('a time in the future, which a clock difference causes, is not shown as the age of a past time', () => {
-    expect([ago(2_000, 0), ago(0, 2_000), ago(undefined, 0)]).toEqual(['<invalid>', '2s ago', '']);
-  });
+test('a time in the future, which a clock difference causes, is not shown as the age of a past time', () => {
+  expect([ago(2_000, 0), ago(0, 2_000), ago(undefined, 0)]).toEqual(['<invalid>', '2s ago', '']);
+});
 
-  test('the age of a past time has at most seven characters', () => {
-    fc.assert(fc.property(fc.nat(2 ** 31 - 1), (seconds) => formatAge(seconds * SECOND).length <= 7));
-  });
+test('the age of a past time has at most seven characters', () => {
+  fc.assert(fc.property(fc.nat(2 ** 31 - 1), (seconds) => formatAge(seconds * SECOND).length <= 7));
 });
 
 test('durations are shown with at most two units', () => {

@@ -53,159 +53,153 @@ test.each([
   expect(statusOf(given)).toMatchObject({ health: 'good', attention: [] });
 });
 
-describe('a loop', () => {
-  const minutesAgoMs = (minutes: number) => NOW_MS - minutes * MINUTE_MS;
-  test.each([
-    ['that succeeded is good', aRunRecord(minutesAgoMs(10)), 'good', 'good'],
-    ['that last ran three intervals and a minute ago is late', aRunRecord(minutesAgoMs(10) - 1), 'late', 'unhealthy'],
-    ['that failed once is only a warning', failed(NOT_LONG_AGO_MS, 1), 'failing', 'warning'],
-    ['that failed three times needs attention', failed(NOT_LONG_AGO_MS, 3), 'failing', 'unhealthy'],
-    ['that failed and was not run again is late', failed(minutesAgoMs(20), 1), 'late', 'unhealthy'],
-    ['that never ran although it was due needs attention', undefined, 'neverRan', 'unhealthy'],
-  ] as const)('a loop %s', (_, record, state, health) => {
-    const { 'cluster-ip-repair': _replaced, ...others } = runRecords(NOT_LONG_AGO_MS);
-    const status = statusOf({ records: { ...others, ...(record && { 'cluster-ip-repair': record }) } });
-    expect([loopOf(status, 'cluster-ip-repair')?.state, status.health]).toEqual([state, health]);
-    expect(words(status)).toEqual(health === 'good' ? [] : [`${health}: ${state}`]);
-  });
-
-  test('a late loop is shown with its last run and its interval', () => {
-    const records = { ...runRecords(NOT_LONG_AGO_MS), 'node-port-repair': aRunRecord(minutesAgoMs(120)) };
-    const message = 'node-port-repair ran 120m ago; it is due every 3m';
-    const next = expect.stringContaining('kbctl doctor demo');
-    expect(statusOf({ records }).attention).toMatchObject([{ message, next }]);
-  });
-
-  test('a failing loop is shown with its number of failures and the error, in one line', () => {
-    const records = { ...runRecords(NOT_LONG_AGO_MS), 'cluster-ip-repair': failed(NOT_LONG_AGO_MS, 2) };
-    const status = statusOf({ records });
-    expect(status.attention).toMatchObject([
-      { message: 'cluster-ip-repair failed 2 times in a row: Unavailable: the API server did not answer' },
-    ]);
-    expect(loopOf(status, 'cluster-ip-repair')).toMatchObject({ failuresInARow: 2, lastPass: { error: ERROR } });
-  });
-
-  test('loops are one problem if they fail because of the same API server, or if no server is recorded and their errors differ only in quoted texts', () => {
-    const failedWith = (error: RunRecord['error'], failuresInARow = 1) =>
-      aRunRecord(NOT_LONG_AGO_MS, { ...failed(NOT_LONG_AGO_MS, failuresInARow), ...defined({ error }) });
-    const silent = (purpose: string) => ({ code: 'Unavailable', message: `no answer to "${purpose}".` });
-    const server = 'https://192.0.2.1';
-    const records = {
-      'system-namespaces': failedWith({ ...silent('list Namespaces'), server }),
-      'kubernetes-service': failedWith({ code: 'DeadlineExceeded', message: 'too late', server }, 7),
-      'cluster-ip-repair': failedWith(silent('list servicecidrs')),
-      'node-port-repair': failedWith(silent('list services')),
-    };
-    expect(statusOf({ records }).attention.map(({ level, message }) => [level, message])).toEqual([
-      [
-        'unhealthy',
-        'system-namespaces, kubernetes-service failed up to 7 times in a row: Unavailable: no answer to "list Namespaces".',
-      ],
-      ['warning', 'cluster-ip-repair, node-port-repair failed: Unavailable: no answer to "list servicecidrs".'],
-    ]);
-  });
-
-  test('the last refresh of a lease by a probe is shown as the last run of kubernetes-service', () => {
-    const records = runRecords(NOW_MS - 50_000);
-    const at = (leases: StatusInputs['leases']) =>
-      loopOf(statusOf({ records, leases }), 'kubernetes-service')?.lastRanAtMs;
-
-    expect(at([aLease()])).toBe(NOW_MS - 5_000);
-    expect(at([aLease({ source: 'agent' })])).toBeUndefined();
-    expect(at([])).toBeUndefined();
-    expect(loopOf(statusOf({ records }), 'system-namespaces')?.lastRanAtMs).toBeUndefined();
-  });
-
-  test('the status of a loop without a pass contains the time at which its first pass is due', () => {
-    const shown = (rest: Partial<ListedCluster>, nowMs = NOW_MS) => {
-      const cluster = aCluster({}, { writtenAtMs: NOW_MS, ...rest });
-      const status = workOutStatus(inputs({ cluster, records: {}, leases: [] }), nowMs);
-      return status.loops.map(
-        ({ firstPassAtMs }) => firstPassAtMs && new Date(firstPassAtMs).toISOString().slice(11, 19),
-      );
-    };
-    // It is 06:15:39. The repairs have a tick every three minutes.
-    expect(shown({ owner: { stack: 'prod' } })).toEqual(['06:16:00', '06:16:00', '06:18:00', '06:18:00']);
-    expect(shown({})).toEqual(['06:17:00', '06:16:00', '06:18:00', '06:18:00']);
-    expect(shown({}, NOW_MS + 100 * MINUTE_MS)).toEqual([undefined, undefined, undefined, undefined]);
-    const paused = { untilMs: NOW_MS + MINUTE_MS, reason: 'an upgrade', by: 'me' };
-    expect(shown({ paused })).toEqual([undefined, undefined, undefined, undefined]);
-  });
-
-  test('if the run record of a loop cannot be read, the state of that loop is unknown, and the other loops are still shown', () => {
-    const { 'system-namespaces': _, ...records } = runRecords(NOT_LONG_AGO_MS);
-    const message = 'Item demo/runs/system-namespaces does not parse: it is text.';
-    const status = statusOf({ records, unreadable: [{ key: 'runs/system-namespaces', message }] });
-    expect(status.loops.map(({ state }) => state)).toEqual(['unknown', 'good', 'good', 'good']);
-    expect(status).toMatchObject({ health: 'unhealthy', unreadable: [message] });
-    expect(status.attention).toMatchObject([{ word: 'unreadable', message }]);
-  });
+const minutesAgoMs = (minutes: number) => NOW_MS - minutes * MINUTE_MS;
+test.each([
+  ['that succeeded is good', aRunRecord(minutesAgoMs(10)), 'good', 'good'],
+  ['that last ran three intervals and a minute ago is late', aRunRecord(minutesAgoMs(10) - 1), 'late', 'unhealthy'],
+  ['that failed once is only a warning', failed(NOT_LONG_AGO_MS, 1), 'failing', 'warning'],
+  ['that failed three times needs attention', failed(NOT_LONG_AGO_MS, 3), 'failing', 'unhealthy'],
+  ['that failed and was not run again is late', failed(minutesAgoMs(20), 1), 'late', 'unhealthy'],
+  ['that never ran although it was due needs attention', undefined, 'neverRan', 'unhealthy'],
+] as const)('a loop %s', (_, record, state, health) => {
+  const { 'cluster-ip-repair': _replaced, ...others } = runRecords(NOT_LONG_AGO_MS);
+  const status = statusOf({ records: { ...others, ...(record && { 'cluster-ip-repair': record }) } });
+  expect([loopOf(status, 'cluster-ip-repair')?.state, status.health]).toEqual([state, health]);
+  expect(words(status)).toEqual(health === 'good' ? [] : [`${health}: ${state}`]);
 });
 
-describe('a paused cluster', () => {
-  const pause = { untilMs: NOW_MS + MINUTE_MS, reason: 'an upgrade', by: 'me' };
-  const lateRecords = runRecords(NOW_MS - 600 * MINUTE_MS);
-
-  test('a paused cluster is shown as paused, not as late, even if its leases expire', () => {
-    const leases = [aLease({ expiresAtMs: NOW_MS - MINUTE_MS, misses: 2 })];
-    const status = statusOf({ cluster: aCluster({}, { paused: pause }), records: lateRecords, leases });
-    expect(status).toMatchObject({ health: 'paused', attention: [], paused: { ...pause, all: false } });
-    expect(new Set(status.loops.map(({ state }) => state))).toEqual(new Set(['paused']));
-  });
-
-  test('a paused cluster still shows a lease that had expired before its last pass', () => {
-    const startedAtMs = NOW_MS - 10 * MINUTE_MS;
-    const leases = [aLease({ expiresAtMs: startedAtMs - MINUTE_MS, misses: 2 })];
-    const status = statusOf({ pausedAll: pause, records: runRecords(startedAtMs), leases });
-    expect(words(status)).toEqual(words(statusOf({ records: runRecords(NOW_MS), leases })));
-    expect(words(status)).not.toEqual([]);
-  });
-
-  test('a paused cluster shows the pause of all clusters if both that pause and its own pause are in force', () => {
-    const status = statusOf({ cluster: aCluster({}, { paused: pause }), pausedAll: { ...pause, by: 'you' } });
-    expect(status.paused).toEqual({ ...pause, by: 'you', all: true });
-  });
-
-  test('a paused cluster still shows findings that require action, except findings about API servers, because a pause makes these outdated', () => {
-    const findings = (['duplicate', 'noLiveLease'] as const).map((type) => ({ type, message: type }));
-    const records = runRecords(NOW_MS, { findings });
-    expect(new Set(words(statusOf({ pausedAll: pause, records })))).toEqual(new Set(['unhealthy: duplicate']));
-  });
+test('a late loop is shown with its last run and its interval', () => {
+  const records = { ...runRecords(NOT_LONG_AGO_MS), 'node-port-repair': aRunRecord(minutesAgoMs(120)) };
+  const message = 'node-port-repair ran 120m ago; it is due every 3m';
+  const next = expect.stringContaining('kbctl doctor demo');
+  expect(statusOf({ records }).attention).toMatchObject([{ message, next }]);
 });
 
-describe('findings', () => {
-  const found = (...types: readonly FindingType[]) => {
-    const findings = types.map((type, n) => ({ type, message: `${type} ${n}`, item: `10.0.0.${n}`, service: 'a/web' }));
-    const fields = { findings, findingCount: 40 };
-    return recordsWith('cluster-ip-repair', fields, NOT_LONG_AGO_MS);
+test('a failing loop is shown with its number of failures and the error, in one line', () => {
+  const records = { ...runRecords(NOT_LONG_AGO_MS), 'cluster-ip-repair': failed(NOT_LONG_AGO_MS, 2) };
+  const status = statusOf({ records });
+  expect(status.attention).toMatchObject([
+    { message: 'cluster-ip-repair failed 2 times in a row: Unavailable: the API server did not answer' },
+  ]);
+  expect(loopOf(status, 'cluster-ip-repair')).toMatchObject({ failuresInARow: 2, lastPass: { error: ERROR } });
+});
+
+test('loops are one problem if they fail because of the same API server, or if no server is recorded and their errors differ only in quoted texts', () => {
+  const failedWith = (error: RunRecord['error'], failuresInARow = 1) =>
+    aRunRecord(NOT_LONG_AGO_MS, { ...failed(NOT_LONG_AGO_MS, failuresInARow), ...defined({ error }) });
+  const silent = (purpose: string) => ({ code: 'Unavailable', message: `no answer to "${purpose}".` });
+  const server = 'https://192.0.2.1';
+  const records = {
+    'system-namespaces': failedWith({ ...silent('list Namespaces'), server }),
+    'kubernetes-service': failedWith({ code: 'DeadlineExceeded', message: 'too late', server }, 7),
+    'cluster-ip-repair': failedWith(silent('list servicecidrs')),
+    'node-port-repair': failedWith(silent('list services')),
   };
+  expect(statusOf({ records }).attention.map(({ level, message }) => [level, message])).toEqual([
+    [
+      'unhealthy',
+      'system-namespaces, kubernetes-service failed up to 7 times in a row: Unavailable: no answer to "list Namespaces".',
+    ],
+    ['warning', 'cluster-ip-repair, node-port-repair failed: Unavailable: no answer to "list servicecidrs".'],
+  ]);
+});
 
-  test.each<[FindingType, ClusterStatus['health']]>([
-    ['duplicate', 'unhealthy'],
-    ['mayHaveLeaked', 'warning'],
-    ['foreignSlice', 'good'],
-    ["a later version's" as FindingType, 'warning'],
-  ])('findings of type %s make a cluster %s', (type, health) => {
-    expect(statusOf({ records: found(type) }).health).toBe(health);
-  });
+test('the last refresh of a lease by a probe is shown as the last run of kubernetes-service', () => {
+  const records = runRecords(NOW_MS - 50_000);
+  const at = (leases: StatusInputs['leases']) =>
+    loopOf(statusOf({ records, leases }), 'kubernetes-service')?.lastRanAtMs;
 
-  test.each([
-    ['a record of this version', { findingCounts: { duplicate: 101 } }, { duplicate: 101 }],
-    ['a record of an earlier version', { findingCount: 101 }, { duplicate: 1, unlisted: 100 }],
-  ])('all findings of %s are counted, although the record keeps only some of them', (_, counted, findingCounts) => {
-    const findings = [{ type: 'duplicate', message: 'twice' }] as const;
-    const status = statusOf({ records: recordsWith('cluster-ip-repair', { findings, ...counted }, NOT_LONG_AGO_MS) });
-    expect(status).toMatchObject({ findingTotal: 101, findingCounts });
-    expect(status.loops[2]?.lastPass?.findings).toBe(101);
-  });
+  expect(at([aLease()])).toBe(NOW_MS - 5_000);
+  expect(at([aLease({ source: 'agent' })])).toBeUndefined();
+  expect(at([])).toBeUndefined();
+  expect(loopOf(statusOf({ records }), 'system-namespaces')?.lastRanAtMs).toBeUndefined();
+});
 
-  test('the findings of one type are one problem of the cluster, and the problem with the highest severity is listed first', () => {
-    const { attention } = statusOf({ records: found('repair', 'duplicate', 'repair', 'duplicate', 'duplicate') });
-    expect(attention.map(({ level, message }) => [level, message])).toEqual([
-      ['unhealthy', 'duplicate 1 (and 2 more)'],
-      ['warning', 'repair 0 (and 1 more)'],
-    ]);
-  });
+test('the status of a loop without a pass contains the time at which its first pass is due', () => {
+  const shown = (rest: Partial<ListedCluster>, nowMs = NOW_MS) => {
+    const cluster = aCluster({}, { writtenAtMs: NOW_MS, ...rest });
+    const status = workOutStatus(inputs({ cluster, records: {}, leases: [] }), nowMs);
+    return status.loops.map(
+      ({ firstPassAtMs }) => firstPassAtMs && new Date(firstPassAtMs).toISOString().slice(11, 19),
+    );
+  };
+  // It is 06:15:39. The repairs have a tick every three minutes.
+  expect(shown({ owner: { stack: 'prod' } })).toEqual(['06:16:00', '06:16:00', '06:18:00', '06:18:00']);
+  expect(shown({})).toEqual(['06:17:00', '06:16:00', '06:18:00', '06:18:00']);
+  expect(shown({}, NOW_MS + 100 * MINUTE_MS)).toEqual([undefined, undefined, undefined, undefined]);
+  const paused = { untilMs: NOW_MS + MINUTE_MS, reason: 'an upgrade', by: 'me' };
+  expect(shown({ paused })).toEqual([undefined, undefined, undefined, undefined]);
+});
+
+test('if the run record of a loop cannot be read, the state of that loop is unknown, and the other loops are still shown', () => {
+  const { 'system-namespaces': _, ...records } = runRecords(NOT_LONG_AGO_MS);
+  const message = 'Item demo/runs/system-namespaces does not parse: it is text.';
+  const status = statusOf({ records, unreadable: [{ key: 'runs/system-namespaces', message }] });
+  expect(status.loops.map(({ state }) => state)).toEqual(['unknown', 'good', 'good', 'good']);
+  expect(status).toMatchObject({ health: 'unhealthy', unreadable: [message] });
+  expect(status.attention).toMatchObject([{ word: 'unreadable', message }]);
+});
+
+const pause = { untilMs: NOW_MS + MINUTE_MS, reason: 'an upgrade', by: 'me' };
+const lateRecords = runRecords(NOW_MS - 600 * MINUTE_MS);
+
+test('a paused cluster is shown as paused, not as late, even if its leases expire', () => {
+  const leases = [aLease({ expiresAtMs: NOW_MS - MINUTE_MS, misses: 2 })];
+  const status = statusOf({ cluster: aCluster({}, { paused: pause }), records: lateRecords, leases });
+  expect(status).toMatchObject({ health: 'paused', attention: [], paused: { ...pause, all: false } });
+  expect(new Set(status.loops.map(({ state }) => state))).toEqual(new Set(['paused']));
+});
+
+test('a paused cluster still shows a lease that had expired before its last pass', () => {
+  const startedAtMs = NOW_MS - 10 * MINUTE_MS;
+  const leases = [aLease({ expiresAtMs: startedAtMs - MINUTE_MS, misses: 2 })];
+  const status = statusOf({ pausedAll: pause, records: runRecords(startedAtMs), leases });
+  expect(words(status)).toEqual(words(statusOf({ records: runRecords(NOW_MS), leases })));
+  expect(words(status)).not.toEqual([]);
+});
+
+test('a paused cluster shows the pause of all clusters if both that pause and its own pause are in force', () => {
+  const status = statusOf({ cluster: aCluster({}, { paused: pause }), pausedAll: { ...pause, by: 'you' } });
+  expect(status.paused).toEqual({ ...pause, by: 'you', all: true });
+});
+
+test('a paused cluster still shows findings that require action, except findings about API servers, because a pause makes these outdated', () => {
+  const findings = (['duplicate', 'noLiveLease'] as const).map((type) => ({ type, message: type }));
+  const records = runRecords(NOW_MS, { findings });
+  expect(new Set(words(statusOf({ pausedAll: pause, records })))).toEqual(new Set(['unhealthy: duplicate']));
+});
+
+const found = (...types: readonly FindingType[]) => {
+  const findings = types.map((type, n) => ({ type, message: `${type} ${n}`, item: `10.0.0.${n}`, service: 'a/web' }));
+  const fields = { findings, findingCount: 40 };
+  return recordsWith('cluster-ip-repair', fields, NOT_LONG_AGO_MS);
+};
+
+test.each<[FindingType, ClusterStatus['health']]>([
+  ['duplicate', 'unhealthy'],
+  ['mayHaveLeaked', 'warning'],
+  ['foreignSlice', 'good'],
+  ["a later version's" as FindingType, 'warning'],
+])('findings of type %s make a cluster %s', (type, health) => {
+  expect(statusOf({ records: found(type) }).health).toBe(health);
+});
+
+test.each([
+  ['a record of this version', { findingCounts: { duplicate: 101 } }, { duplicate: 101 }],
+  ['a record of an earlier version', { findingCount: 101 }, { duplicate: 1, unlisted: 100 }],
+])('all findings of %s are counted, although the record keeps only some of them', (_, counted, findingCounts) => {
+  const findings = [{ type: 'duplicate', message: 'twice' }] as const;
+  const status = statusOf({ records: recordsWith('cluster-ip-repair', { findings, ...counted }, NOT_LONG_AGO_MS) });
+  expect(status).toMatchObject({ findingTotal: 101, findingCounts });
+  expect(status.loops[2]?.lastPass?.findings).toBe(101);
+});
+
+test('the findings of one type are one problem of the cluster, and the problem with the highest severity is listed first', () => {
+  const { attention } = statusOf({ records: found('repair', 'duplicate', 'repair', 'duplicate', 'duplicate') });
+  expect(attention.map(({ level, message }) => [level, message])).toEqual([
+    ['unhealthy', 'duplicate 1 (and 2 more)'],
+    ['warning', 'repair 0 (and 1 more)'],
+  ]);
 });
 
 describe('API servers', () => {
