@@ -1,7 +1,7 @@
 import { Readable, Writable } from 'node:stream';
 import { setTimeout as timer } from 'node:timers/promises';
 import { runKbctl } from '../../cli/run-kbctl.ts';
-import { type KbctlOptions, type Ran, type RunningKbctl, untilOutput } from './kbctl-process.ts';
+import { collectOutput, type KbctlOptions, type Ran, type RunningKbctl } from './kbctl-process.ts';
 
 export interface CallOptions extends KbctlOptions {
   /** The time by which the clock of the host is ahead. Default: 0. */
@@ -20,34 +20,25 @@ export function callKbctl(words: readonly string[], options: CallOptions): Promi
 
 /** Starts `kbctl` in this process and does not wait for its end. A signal ends it as Ctrl-C does. */
 export function beginKbctl(words: readonly string[], options: CallOptions): RunningKbctl {
-  const written: Written[] = [];
+  const { add, ...printed } = collectOutput();
   const ended = new AbortController();
-  const code = last.then(() => call(words, options, written, ended.signal));
+  const code = last.then(() => call(words, options, add, ended.signal));
   last = code.catch(() => undefined);
-  const stdout = () => textOf(written, 'out');
-  const stderr = () => textOf(written, 'err');
-  const output = () => textOf(written);
   return {
-    stdout,
-    stderr,
-    output,
-    untilItPrints: untilOutput(output),
+    ...printed,
     end: async (signal) => {
       if (signal !== undefined) ended.abort();
-      return { code: await code, stdout: stdout(), stderr: stderr() };
+      return { code: await code, stdout: printed.stdout(), stderr: printed.stderr() };
     },
   };
 }
 
-interface Written {
-  readonly to: 'out' | 'err';
-  readonly chunk: Buffer;
-}
+type Add = ReturnType<typeof collectOutput>['add'];
 
 async function call(
   words: readonly string[],
   { cwd, env, stdin = '', aheadMs = 0 }: CallOptions,
-  written: Written[],
+  add: Add,
   ended: AbortSignal,
 ): Promise<number> {
   const { PATH = '', HOME = '' } = process.env;
@@ -55,7 +46,7 @@ async function call(
   const restore = replaceEnvironment({ PATH, HOME, ...env }, cwd);
   try {
     return await runKbctl(words, {
-      terminal: { in: input, out: collector('out', written), err: collector('err', written) },
+      terminal: { in: input, out: collector('stdout', add), err: collector('stderr', add) },
       ended,
       nowMs: () => Date.now() + aheadMs,
       // Waits are short, but other work of the process can still run.
@@ -66,18 +57,12 @@ async function call(
   }
 }
 
-function textOf(written: readonly Written[], stream?: Written['to']): string {
-  const chunks = written.filter(({ to }) => stream === undefined || to === stream).map(({ chunk }) => chunk);
-  return Buffer.concat(chunks).toString('utf8');
-}
-
-function collector(to: Written['to'], written: Written[]): Writable {
-  return new Writable({
-    write(chunk: Buffer, _encoding, done) {
-      written.push({ to, chunk });
-      done();
-    },
-  });
+function collector(stream: Parameters<Add>[0], add: Add): Writable {
+  const write = (text: string, _encoding: string, done: () => void) => {
+    add(stream, text);
+    done();
+  };
+  return new Writable({ decodeStrings: false, write });
 }
 
 /** Replaces the environment and the folder. @returns a function that restores the former ones */

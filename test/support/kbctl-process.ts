@@ -33,11 +33,23 @@ export interface KbctlProcess extends RunningKbctl {
   readonly child: ChildProcess;
 }
 
-export function untilOutput(output: () => string): (pattern: RegExp) => Promise<void> {
-  return (pattern) =>
-    eventually(() => {
-      if (!pattern.test(output())) throw new Error(`it printed nothing like ${pattern}, but\n${output()}`);
-    });
+/** Collects the output of a command. `add` adds text to a stream. */
+export function collectOutput() {
+  const written = { stdout: '', stderr: '', output: '' };
+  return {
+    add: (stream: 'stdout' | 'stderr', text: string) => {
+      written[stream] += text;
+      written.output += text;
+    },
+    stdout: () => written.stdout,
+    stderr: () => written.stderr,
+    output: () => written.output,
+    untilItPrints: (pattern: RegExp) =>
+      eventually(() => {
+        const { output } = written;
+        if (!pattern.test(output)) throw new Error(`it printed nothing like ${pattern}, but\n${output}`);
+      }),
+  };
 }
 
 export function startKbctl(words: readonly string[], { cwd, env, stdin = '' }: KbctlOptions): KbctlProcess {
@@ -47,13 +59,9 @@ export function startKbctl(words: readonly string[], { cwd, env, stdin = '' }: K
     env: { PATH, HOME, ...env },
     stdio: ['pipe', 'pipe', 'pipe'],
   });
-  const written = { stdout: '', stderr: '' };
-  let output = '';
+  const { add, ...printed } = collectOutput();
   for (const stream of ['stdout', 'stderr'] as const) {
-    child[stream].setEncoding('utf8').on('data', (text: string) => {
-      written[stream] += text;
-      output += text;
-    });
+    child[stream].setEncoding('utf8').on('data', (text: string) => add(stream, text));
   }
   // A process that does not read its standard input may have ended already.
   child.stdin.on('error', () => undefined);
@@ -61,14 +69,11 @@ export function startKbctl(words: readonly string[], { cwd, env, stdin = '' }: K
   const closed = once(child, 'close');
   return {
     child,
-    stdout: () => written.stdout,
-    stderr: () => written.stderr,
-    output: () => output,
-    untilItPrints: untilOutput(() => output),
+    ...printed,
     async end(signal) {
       if (signal !== undefined) child.kill(signal);
       await closed;
-      return { code: child.exitCode, ...written };
+      return { code: child.exitCode, stdout: printed.stdout(), stderr: printed.stderr() };
     },
   };
 }

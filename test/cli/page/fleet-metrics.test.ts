@@ -55,7 +55,6 @@ test('without clusters, the metrics of each cluster have no values', async () =>
 
 test('the metrics end with the last line that OpenMetrics requires', async () => {
   const { contentType, text } = await fleetMetrics(aFleetStatus([]));
-
   expect(contentType).toContain('application/openmetrics-text');
   expect(text).toMatch(/# EOF\n$/);
 });
@@ -67,7 +66,6 @@ test.each([
   'if a loop in the state %s has a recorded success at 1 s and last ran at 5 s, the metric of its last success is %d s',
   async (state, seconds) => {
     const loops = loopsOf({ state, lastSuccessAtMs: 1_000, lastRanAtMs: 5_000 });
-
     expect(await samplesOf(aClusterStatus({ name: 'a', loops }))).toContain(
       `loop_last_success_timestamp_seconds{cluster="a",loop="system-namespaces"} ${seconds}`,
     );
@@ -76,7 +74,6 @@ test.each([
 
 test('the text of a cluster in a metric is escaped, so that it cannot end the value of the label', async () => {
   const cluster = aClusterStatus({ name: 'a', apiServers: [anApiServer('x"} 1\nevil{a="\\')] });
-
   expect(await samplesOf(cluster)).toContain(
     'api_server_lease_valid{cluster="a",address="x\\"} 1\\nevil{a=\\"\\\\"} 1',
   );

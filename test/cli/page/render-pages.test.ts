@@ -160,7 +160,6 @@ test('the page shows the last changes, the latest first, and the writes that the
   const lastChange = { atMs: NOW_MS - 60_000, changes: ['updated Endpoints default/kubernetes: 192.0.2.1'] };
   const [first, second] = loopsOf({ lastChange, wouldWrite: ['create Namespace kube-public'] });
   const later = { ...found(second), wouldWrite: [], lastChange: { atMs: NOW_MS, changes: ['created Service'] } };
-
   expect(textOf(pageOf(aClusterStatus({ loops: [found(first), later] })))).toContain(
     'Would write system-namespaces: would create Namespace kube-public Last changes kubernetes-service, 0s ago: created Service system-namespaces, 60s ago: updated Endpoints default/kubernetes: 192.0.2.1',
   );
@@ -168,7 +167,6 @@ test('the page shows the last changes, the latest first, and the writes that the
 
 test('the page loads no other resource, and runs only its inline script', () => {
   const page = renderFleetPage(aFleetStatus(clustersOfEachKind()), { live: { pollMs: 2_000 } });
-
   expect(page).toMatch(
     /content="default-src &#39;none&#39;; style-src &#39;sha256-[^;]+&#39;; script-src &#39;sha256-[^;]+&#39;; img-src data:; connect-src &#39;self&#39;; base-uri/,
   );
@@ -195,7 +193,6 @@ test('a map cell of several items shows one of four levels of use, or the duplic
   const fill = [0, 1, 4, 5, 8, 9, 12, 13, 16, 16, 3, 1];
   const map = { first: '10.96.0.0', itemsPerCell: 16, cells: `F${'U'.repeat(8)}DLH`, fill };
   const looks = runsOf(map, 32).flatMap(({ look, length }) => Array<string>(length).fill(look));
-
   expect(looks).toEqual(['F', 'U1', 'U1', 'U2', 'U2', 'U3', 'U3', 'U4', 'U4', 'D', 'L', 'H']);
 });
 
@@ -213,7 +210,6 @@ test('the legend of a map explains the pattern of each state of a cell', () => {
   const range = { ...nodePorts(), map: { itemsPerCell: 1, first: '30000', cells: letters.join('') } };
   const fills = { itemsPerCell: 16, first: '10.0.0.0', cells: 'UUUU', fill: [1, 5, 9, 16] };
   const page = renderClusterPage(aClusterStatus({ ranges: [range, { ...range, map: fills }] }), { atMs: NOW_MS });
-
   for (const [look, word] of Object.entries(LOOKS)) {
     expect(page).toContain(`<pattern id="p${look}"`);
     expect(page).toContain(`fill="url(#p${look})"/></svg>${word} <b>`);
@@ -231,7 +227,6 @@ test('the legend of a map with several items per cell counts the items of the ra
 test('a map has a text alternative, and each cell has a title with its items and state', () => {
   const [contested = aClusterStatus()] = clustersOfEachKind();
   const page = renderClusterPage(contested, { atMs: NOW_MS });
-
   expect(page).toMatch(/aria-label="Map of the cluster IPs 10\.0\.0\.0\/24: \d+ of 254 in use"/);
   expect(page).toContain('<title>10.0.0.37: duplicate</title>');
 });

@@ -39,7 +39,6 @@ const shows = (body: string) => ({ status: 200, body: expect.stringContaining(bo
 
 test('the URL of the server shows all clusters, each cluster has its page on a path below that URL, and the reply to HEAD has no body', async () => {
   const server = await serve();
-
   expect(server.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/[\w-]{24}\/$/);
   expect(await ask(server, '/')).toMatchObject(shows('6 clusters: 2 unhealthy'));
   expect(await ask(server, '/clusters/lab-2?x=1')).toMatchObject(shows('<h1>lab-2</h1>'));
@@ -61,13 +60,11 @@ test.each([
 
 test.each(['POST', 'DELETE', 'OPTIONS'])('the method %s is refused and changes nothing', async (method) => {
   const server = await serve({ read: () => Promise.reject(new Error('the table was read')) });
-
   expect(await ask(server, '/', { method })).toMatchObject({ status: 405, headers: { allow: 'GET, HEAD' } });
 });
 
 test('the key of the page is in no cookie, link or text of the page', async () => {
   const server = await serve();
-
   for (const path of ['/', '/clusters/lab-2', '/clusters/unknown', '/metrics', '/elsewhere']) {
     const { headers, body } = await ask(server, path);
     expect(JSON.stringify([headers, body])).not.toContain(keyOf(server));
@@ -86,14 +83,12 @@ test.each<[string, string, Asked]>([
 ])('the status page refuses a request without the right key: %s', async (_, path, headers) => {
   const body = 'Open the link that kbctl printed: it has the key of this page.\n';
   const answer = await askWithoutKey(await serve({ key: 'k'.repeat(20) }), path, headers);
-
   expect(answer).toMatchObject({ status: 401, body });
 });
 
 test('the key of the page can be set, and a scraper can send the key as a bearer token', async () => {
   const key = 'k'.repeat(16);
   const server = await serve({ key });
-
   const answer = await askWithoutKey(server, '/metrics', { authorization: `Bearer ${key}` });
   expect(answer).toMatchObject(shows('kube_bootstrap_controller_cluster_health{cluster="lab-2",health="good"}'));
   expect(answer.headers['content-type']).toBe('application/openmetrics-text; version=1.0.0; charset=utf-8');
@@ -106,7 +101,6 @@ test.each([
   { headers: { origin: 'https://evil.example' }, status: 403 },
 ])('a request with $headers is refused with $status, and its answer contains no cluster name', async (refused) => {
   const answer = await ask(await serve(), '/', refused.headers);
-
   expect(answer.status).toBe(refused.status);
   expect(answer.body).not.toContain('prod-eu-1');
 });
@@ -118,13 +112,11 @@ test.each([
 ])('a request with the host $host gets the status $status at port $port', async ({ host, port, status }) => {
   const sources = { read: async () => FLEET, pollMs: 1_000, port, key: 'k' };
   const request = { method: 'GET', url: '/k/', headers: { host } };
-
   expect(await answerPageRequest(request, sources)).toMatchObject({ status });
 });
 
 test('no other site can frame or read the page, and no cache stores it', async () => {
   const { headers } = await ask(await serve(), '/');
-
   expect(headers).toMatchObject({
     'cache-control': 'no-store',
     'content-security-policy': expect.stringMatching(/^default-src 'none'; .*; frame-ancestors 'none'$/),
@@ -154,7 +146,6 @@ test('concurrent requests to the page cause one read of the table', async () => 
 test('the page answers with an error while the table cannot be read', async () => {
   const answers = [() => Promise.reject(new Error('no answer'))];
   const server = await serve({ read: () => (answers.shift() ?? (async () => FLEET))(), freshMs: 0 });
-
   expect(await ask(server, '/')).toMatchObject({ status: 503, body: 'The table cannot be read: no answer\n' });
   expect(await ask(server, '/')).toMatchObject({ status: 200 });
 });
@@ -162,7 +153,6 @@ test('the page answers with an error while the table cannot be read', async () =
 test('if the port is in use, the server does not start and the error contains the resolution', async () => {
   const server = await serve();
   const port = Number(new URL(server.url).port);
-
   await expect(serve({ port })).rejects.toThrow(
     /^The page cannot be served at port \d+ of 127\.0\.0\.1 \(EADDRINUSE\): choose another port or address\.$/,
   );

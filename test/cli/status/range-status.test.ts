@@ -31,20 +31,16 @@ test('a range that was saved is shown with its figures, holds and cells', () => 
 });
 
 test('each range of the spec is shown, in the order of the keys', () => {
-  const given = {
-    ranges: [
-      saved(nodePorts, aStoredRange([0], { range: '30000-32767' })),
-      saved(secondary, aStoredRange([0], { range: 'fd00::/112' })),
-      saved(primary, aStoredRange([0])),
-    ],
-  };
-  const cluster = aCluster({ serviceClusterIPRanges: ['10.0.0.0/24', 'fd00::/112'] });
-  expect(statusOf({ ...given, cluster }).ranges).toMatchObject([
-    { title: 'cluster IPs', range: '10.0.0.0/24' },
-    { title: 'secondary cluster IPs', range: 'fd00::/112' },
-    { title: 'node ports', range: '30000-32767' },
-  ]);
-  expect(statusOf(given).ranges.map(({ title }) => title)).toEqual(['cluster IPs', 'node ports']);
+  const cidrs = [
+    [nodePorts, '30000-32767'],
+    [secondary, 'fd00::/112'],
+    [primary, '10.0.0.0/24'],
+  ] as const;
+  const ranges = cidrs.map(([key, range]) => saved(key, aStoredRange([0], { range })));
+  const titles = (cluster = aCluster()) => statusOf({ ranges, cluster }).ranges.map(({ title }) => title);
+  const dualStack = aCluster({ serviceClusterIPRanges: ['10.0.0.0/24', 'fd00::/112'] });
+  expect(titles(dualStack)).toEqual(['cluster IPs', 'secondary cluster IPs', 'node ports']);
+  expect(titles()).toEqual(['cluster IPs', 'node ports']);
 });
 
 test.each([
