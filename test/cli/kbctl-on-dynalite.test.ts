@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { describeAllocate } from '../contract/kbctl-allocate.ts';
 import { describeClock } from '../contract/kbctl-clock.ts';
 import { describeClusterApply } from '../contract/kbctl-cluster-apply.ts';
@@ -14,7 +14,7 @@ import { describeShow } from '../contract/kbctl-show.ts';
 import { describeStatus } from '../contract/kbctl-status.ts';
 import { startCallRecorder } from '../deploy/emulator-calls.ts';
 import { notGranted, shippedPolicy } from '../support/emulator-policy.ts';
-import { type KbctlWorld, openKbctlWorld } from '../support/kbctl-world.ts';
+import { openKbctlWorld } from '../support/kbctl-world.ts';
 import { running } from '../support/running.ts';
 import { runningTableServer } from '../support/running-table-server.ts';
 
@@ -28,11 +28,7 @@ const server = runningTableServer();
 const recorder = running(() => startCallRecorder(server.endpoint, { host: new URL(server.endpoint).host }));
 
 describe.each(SUITES.map((suite) => ({ suite })))('with a new table and API server', ({ suite }) => {
-  let world: KbctlWorld;
-  beforeAll(async () => {
-    world = await openKbctlWorld(recorder.endpoint);
-  });
-  afterAll(() => world?.close());
+  const world = running(() => openKbctlWorld(recorder.endpoint));
   suite(() => world);
 });
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { claimCluster } from '../../lib/table/clusters.ts';
 import { startApiServers } from '../../local/stand-in/api-servers.ts';
@@ -8,6 +8,7 @@ import { specIn } from '../support/a-cluster-spec.ts';
 import { anEndpoints } from '../support/an-endpoints.ts';
 import { commandsOf, type FencedBlock, fencedBlocks, isWhatIsPrinted } from '../support/console-blocks.ts';
 import { CLUSTER, openKbctlWorld } from '../support/kbctl-world.ts';
+import { running } from '../support/running.ts';
 import { runningTableServer } from '../support/running-table-server.ts';
 import { IDENTITY } from '../support/stand-in.ts';
 
@@ -27,15 +28,10 @@ export interface Story {
 /** Defines the tests of a page with a story. */
 export function testPage(page: string, text: string, story: Story): void {
   const server = runningTableServer();
-  let world: TaskWorld;
-
-  beforeAll(async () => {
-    world = await openTaskWorld(server.endpoint);
-    await story.begins(world);
-  });
-
-  afterAll(async () => {
-    await world?.close();
+  const world = running(async () => {
+    const opened = await openTaskWorld(server.endpoint);
+    await story.begins(opened);
+    return opened;
   });
 
   test('every command on the page prints the output that the page shows', async () => {

@@ -1,55 +1,46 @@
-import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
-import { type PageServer, servePage } from '../../cli/page/serve-page.ts';
-import { dynamoDbTable } from '../../lib/table/dynamodb/dynamodb-table.ts';
-import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
+import { expect, jest, test } from '@jest/globals';
+import { servePage } from '../../cli/page/serve-page.ts';
+import { localTable } from '../../local/local-environment.ts';
 import { run } from '../../local/run.ts';
-import { openRunning, type Running } from '../../local/running.ts';
+import { openRunning } from '../../local/running.ts';
 import { aFleetStatus } from '../support/a-fleet-status.ts';
+import { afterThisTest } from '../support/after-this-test.ts';
 import { eventually } from '../support/eventually.ts';
 import { requestLocal } from '../support/request-local.ts';
+import { running } from '../support/running.ts';
 import { serve } from '../support/serve.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
-import { REBOUND_HOST, startBrowser, type TestBrowser } from './browser.ts';
+import { REBOUND_HOST, startBrowser } from './browser.ts';
 
 jest.setTimeout(60_000);
 
-const folder = temporaryFolder();
-let attacker: Awaited<ReturnType<typeof serve>>;
-let browser: TestBrowser;
-let statusPage: PageServer | undefined;
-let client: DynamoDBClient;
-let table: KeyValueTable;
-let running: Running;
-let loops: Promise<void>;
-const ended = new AbortController();
+const browser = running(startBrowser);
 /** The address and the headers of each request that the server of another user received. */
 const received: string[] = [];
-
-beforeAll(async () => {
-  const said: string[] = [];
-  const write = (line: string) => void said.push(line);
-  loops = run({ dataFolder: folder }, ended.signal, { hints: [], write, paint: (_, text) => text });
-  await eventually(() => expect(said.join('\n')).toContain('created endpointslice'));
-  ({ running, client } = await openRunning(folder));
-  const { tableName } = running;
-  const deadline = new AbortController().signal;
-  table = dynamoDbTable({ client, tableName, deadline, nowMs: Date.now, newWriteId: () => 'none' });
-  attacker = await serve(({ url, rawHeaders }, response) => {
+const attacker = running(() =>
+  serve(({ url, rawHeaders }, response) => {
     received.push(JSON.stringify([url, rawHeaders]));
     response.writeHead(200, { 'content-type': 'text/html' }).end('<h1>Hello');
-  });
-  browser = await startBrowser();
-});
+  }),
+);
+const local = running(startLocalRun);
 
-afterAll(async () => {
-  await browser?.close();
-  await statusPage?.close();
-  await attacker?.close();
-  client?.destroy();
-  ended.abort();
-  await loops;
-});
+/** Runs the loops on an embedded cluster. */
+async function startLocalRun() {
+  const dataFolder = temporaryFolder();
+  const ended = new AbortController();
+  const printed: string[] = [];
+  const write = (line: string) => void printed.push(line);
+  const loops = run({ dataFolder }, ended.signal, { hints: [], write, paint: (_, text) => text });
+  await eventually(() => expect(printed.join('\n')).toContain('created endpointslice'));
+  const { running: found, client } = await openRunning(dataFolder);
+  const close = async () => {
+    client.destroy();
+    ended.abort();
+    await loops;
+  };
+  return { ...found, table: localTable(client), close };
+}
 
 interface Sent {
   readonly method?: 'POST';
@@ -84,7 +75,7 @@ test('a page of another origin, or behind DNS rebinding, cannot write to a local
   const put = (contentType: string): Sent => ({
     method: 'POST',
     headers: { ...awsHeaders, 'content-type': contentType },
-    body: JSON.stringify({ TableName: running.tableName, Item: item }),
+    body: JSON.stringify({ TableName: local.tableName, Item: item }),
   });
   const create = (mode: 'cors' | 'no-cors'): Sent => ({
     method: 'POST',
@@ -92,7 +83,7 @@ test('a page of another origin, or behind DNS rebinding, cannot write to a local
     headers: { 'content-type': mode === 'no-cors' ? 'text/plain' : 'application/json' },
     body: JSON.stringify({ metadata: { name: 'evil' } }),
   });
-  const { tableEndpoint, apiServer } = running;
+  const { tableEndpoint, apiServer } = local;
   const rebound = (url: string) => url.replace('127.0.0.1', REBOUND_HOST);
 
   const came = await page.evaluate(sendAll, [
@@ -107,14 +98,14 @@ test('a page of another origin, or behind DNS rebinding, cannot write to a local
   ] as Requests);
 
   expect(came).toEqual(Array(8).fill('unreadable'));
-  expect(await table.get('#clusters', 'evil')).toBeUndefined();
-  const { body } = await requestLocal(`${apiServer}/api/v1/namespaces`, { key: running.key });
+  expect(await local.table.get('#clusters', 'evil')).toBeUndefined();
+  const { body } = await requestLocal(`${apiServer}/api/v1/namespaces`, { key: local.key });
   expect(body).toContain('kube-system');
   expect(body).not.toContain('evil');
 });
 
 test('a page whose host name now resolves to the API server can neither read from it nor write to it', async () => {
-  const page = await browser.visit(running.apiServer.replace('127.0.0.1', REBOUND_HOST));
+  const page = await browser.visit(local.apiServer.replace('127.0.0.1', REBOUND_HOST));
 
   expect(await page.content()).toContain('Send the request to 127.0.0.1:');
   expect(
@@ -126,8 +117,8 @@ test('a page whose host name now resolves to the API server can neither read fro
 });
 
 test('a server of another user at another port does not receive the key of the status page', async () => {
-  statusPage = await servePage({ read: async () => aFleetStatus([]) });
-  const { url } = statusPage;
+  const { url, close } = await servePage({ read: async () => aFleetStatus([]) });
+  afterThisTest(close);
   const page = await browser.visit(url);
   await page.reload();
   expect(await page.locator('h1').textContent()).toBe('Clusters');

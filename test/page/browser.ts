@@ -31,11 +31,8 @@ interface WatchedPage {
   close(): Promise<void>;
 }
 
-/** A headless Chromium, and the pages that a test opens in it. The browser ends with this process. */
-export type TestBrowser = Awaited<ReturnType<typeof startBrowser>>;
-
 /**
- * Starts the Chromium that `test/page/install-browser.sh` finds.
+ * Starts the headless Chromium that `test/page/install-browser.sh` finds. The browser ends with this process.
  * @throws Error if the script finds no Chromium
  */
 export async function startBrowser() {

@@ -1,13 +1,14 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { type PageServer, servePage } from '../../cli/page/serve-page.ts';
 import type { ClusterStatus } from '../../cli/status/cluster-status.ts';
 import { aClusterStatus, aFleetStatus, anApiServer, fleetOf, NOW_MS } from '../support/a-fleet-status.ts';
 import { eventually } from '../support/eventually.ts';
-import { startBrowser, type TestBrowser } from './browser.ts';
+import { running } from '../support/running.ts';
+import { startBrowser } from './browser.ts';
 
 const KEY = 'a-key-that-stays';
 
-let browser: TestBrowser;
+const browser = running(startBrowser);
 let server: PageServer;
 /** The content of the table, and the number of its reads. */
 let clusters: readonly ClusterStatus[];
@@ -22,9 +23,6 @@ const read = async (_: AbortSignal, name?: string) => {
 };
 const serve = (port = 0, pollMs = 30) => servePage({ read, key: KEY, freshMs: 0, pollMs, port });
 
-beforeAll(async () => {
-  browser = await startBrowser();
-});
 beforeEach(async () => {
   clusters = [aClusterStatus({ name: 'prod-eu-1' }), aClusterStatus({ name: 'prod-eu-2' })];
   failure = undefined;
@@ -35,7 +33,6 @@ afterEach(async () => {
   await browser.closePages();
   await server.close();
 });
-afterAll(() => browser?.close());
 
 /** Waits until the page has sent two more requests. The page then shows the answer to the first of them. */
 async function twoReads(): Promise<void> {

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, expect, jest, test } from '@jest/globals';
+import { afterEach, expect, jest, test } from '@jest/globals';
 import type { BrowserContextOptions } from 'playwright-core';
 import { renderClusterPage, renderFleetPage } from '../../cli/page/render-pages.ts';
 import {
@@ -10,18 +10,15 @@ import {
   fleetOf,
   NOW_MS,
 } from '../support/a-fleet-status.ts';
-import { checkAccessibility, screenshot, sidewaysScroll, startBrowser, type TestBrowser } from './browser.ts';
+import { running } from '../support/running.ts';
+import { checkAccessibility, screenshot, sidewaysScroll, startBrowser } from './browser.ts';
 
 jest.setTimeout(120_000);
 
-let browser: TestBrowser;
-beforeAll(async () => {
-  browser = await startBrowser();
-});
+const browser = running(startBrowser);
 afterEach(async () => {
   expect(await browser.closePages()).toEqual([]);
 });
-afterAll(() => browser?.close());
 
 const NARROW: BrowserContextOptions = { colorScheme: 'light', viewport: { width: 390, height: 900 } };
 const WIDE: BrowserContextOptions = { colorScheme: 'dark', viewport: { width: 1280, height: 900 } };
