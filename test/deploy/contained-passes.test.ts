@@ -5,8 +5,7 @@ import { beforeAll, expect, test } from '@jest/globals';
 import { bundleFunctions } from '../support/bundled-functions.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import type { RunningFunction } from './emulator-function.ts';
-import { startClusters, startFleetTable } from './fleet-functions.ts';
-import { FunctionQueue, longestGapMs } from './function-queue.ts';
+import { FunctionQueue, longestGapMs, startClusters, startFleetTable } from './fleet-functions.ts';
 
 const LOOP = 'kubernetes-service';
 const MEMORY_MB = 256;

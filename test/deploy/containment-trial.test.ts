@@ -6,8 +6,15 @@ import type { HostileApiServer } from '../hostile/hostile-api-server.ts';
 import { bundleFunctions } from '../support/bundled-functions.ts';
 import { readInRepository } from '../support/repository.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
-import { afterTheseTests, attackNumber, startClusters, startFleetTable, startHostile } from './fleet-functions.ts';
-import { FunctionQueue, longestGapMs } from './function-queue.ts';
+import {
+  afterTheseTests,
+  attackNumber,
+  FunctionQueue,
+  longestGapMs,
+  startClusters,
+  startFleetTable,
+  startHostile,
+} from './fleet-functions.ts';
 
 /** The minutes for each loop. `npm run containment` sets them; without them, the trial does not run. */
 const MINUTES = Number(process.env['CONTAINMENT_MINUTES'] ?? 0);

@@ -75,9 +75,10 @@ function callOf({ headers, method = '', url = '' }: IncomingMessage, body: Buffe
     const resource = stack === null ? '*' : `arn:aws:${service}:${REGION}:${ACCOUNT}:stack/${stack}/id`;
     return { caller, action: `${service}:${form.get('Action') ?? '?'}`, resource };
   }
-  const operation = target.slice(target.lastIndexOf('.') + 1);
+  // IAM has no permission for a batch operation of SQS, only for the operation on a single message.
+  const operation = target.slice(target.lastIndexOf('.') + 1).replace(/^(SendMessage|DeleteMessage)Batch$/, '$1');
   const fields: Readonly<Record<string, unknown>> = JSON.parse(body.toString() || '{}');
-  return { caller, action: `${service}:${permissionFor(operation)}`, resource: resourceOf(service, fields) };
+  return { caller, action: `${service}:${operation}`, resource: resourceOf(service, fields) };
 }
 
 const S3_ACTIONS: Readonly<Record<string, string>> = {
@@ -112,14 +113,6 @@ function lambdaCall(method: string, url: string): Omit<AwsCall, 'caller'> {
   const operation = LAMBDA_ACTIONS[`${method} ${sub}`];
   const resource = `arn:aws:lambda:${REGION}:${ACCOUNT}:function:${name}`;
   return { action: `lambda:${operation ?? `${method} ${url}`}`, resource };
-}
-
-/**
- * Returns the IAM permission for an operation. IAM has no permission for a batch operation of SQS, only for the operation on a
- * single message.
- */
-function permissionFor(operation: string): string {
-  return operation.replace(/^(SendMessage|DeleteMessage)Batch$/, '$1');
 }
 
 function resourceOf(service: string, fields: Readonly<Record<string, unknown>>): string {

@@ -12,9 +12,8 @@ import { copyProject, DEPLOYER, type Release } from '../support/emulator-project
 import { eventually } from '../support/eventually.ts';
 import { found } from '../support/found.ts';
 import { queueEvent } from '../support/memory-queue.ts';
-import { type Emulator, startEmulator } from './emulator.ts';
 import { type LogLine, readLines } from './emulator-logs.ts';
-import { type DeployedFunction, type Functions, readStack } from './emulator-stack.ts';
+import { type DeployedFunction, type Emulator, type Functions, readStack, startEmulator } from './emulator-stack.ts';
 
 export const STACK = 'kube-bootstrap-controller-dev';
 
