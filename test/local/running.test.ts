@@ -10,9 +10,7 @@ import { serve } from '../support/serve.ts';
 import { startSilentServer } from '../support/silent-server.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
-const root = temporaryFolder();
 let folder: string;
-let folders = 0;
 const server = running(() => startTableServer({ key: newRunKey() }));
 let facts: Parameters<typeof writeRunning>[1];
 
@@ -30,8 +28,7 @@ beforeAll(() => {
 });
 
 beforeEach(() => {
-  folders += 1;
-  folder = join(root, `case-${folders}`, 'data');
+  folder = join(temporaryFolder(), 'data');
 });
 
 async function leave(content: object | string, where = folder): Promise<void> {

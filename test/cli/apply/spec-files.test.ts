@@ -10,6 +10,7 @@ import type { ClusterSpec } from '../../../lib/spec/cluster-spec.ts';
 import type { ListedCluster } from '../../../lib/table/clusters.ts';
 import { TableError } from '../../../lib/table/key-value-table.ts';
 import { aClusterSpec } from '../../support/a-cluster-spec.ts';
+import { aCluster } from '../../support/a-fleet-status.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 let folder: string;
@@ -125,16 +126,12 @@ function fileOf(name: string, fields: Partial<ClusterSpec> = {}): SpecFile {
   return { place: `${name}.yml`, spec: aClusterSpec({ name, ...fields }) };
 }
 
-function registered(name: string): ListedCluster {
-  return { spec: aClusterSpec({ name }), generation: 1, rangesGeneration: 1, writtenAtMs: 0 };
-}
-
 const plan = (files: readonly SpecFile[], clusters: readonly ListedCluster[], prune: boolean) =>
   planApply(files, { clusters, unreadable: [] }, prune).map(({ action, name }) => `${action} ${name}`);
 
 test('the plan of cluster apply lists the changes in the order of the files, and then the removals', () => {
   const files = [fileOf('new'), fileOf('same'), fileOf('other', { mode: 'observe' })];
-  const known = [registered('gone'), registered('other'), registered('same')];
+  const known = [aCluster({ name: 'gone' }), aCluster({ name: 'other' }), aCluster({ name: 'same' })];
   expect(plan(files, known, true)).toEqual(['create new', 'keep same', 'change other', 'remove gone']);
   expect(plan(files.slice(1, 2), known, false)).toEqual(['keep same']);
 });

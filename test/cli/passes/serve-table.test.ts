@@ -9,6 +9,7 @@ import { aDispatchWorld } from '../../support/dispatch-world.ts';
 import { memoryTable } from '../../support/memory-table.ts';
 
 const STACK = 's';
+const TICK = { stack: STACK, loop: 'kubernetes-service', everyMs: 10_000, dueAtMs: 50_000 } as const;
 
 /** Returns functions to start processes that share one table and one clock, and to let them run until `endMs`. */
 function processes(endMs: number) {
@@ -43,8 +44,7 @@ test('two processes on one table together run each tick of each loop exactly onc
 
 test('after a process has claimed a tick and died, another process runs the next tick', async () => {
   const { world, start, run, timesOf } = processes(40_000);
-  const tick = { stack: STACK, loop: 'kubernetes-service', everyMs: 10_000, dueAtMs: 0 } as const;
-  await claimTick(world.table, tick, 'dead');
+  await claimTick(world.table, { ...TICK, dueAtMs: 0 }, 'dead');
   await Promise.all([start('alive'), run()]);
   expect(timesOf('kubernetes-service')).toEqual([10, 20, 30]);
 });
@@ -77,8 +77,6 @@ test('a process that cannot claim a tick logs this, and tries to claim the next 
   expect(world.telemetry.lines.map(({ message }) => message)).toContain('tick not claimed');
   expect(claims.slice(0, LOOPS.length).map(([, , outcome]) => outcome)).toEqual(LOOPS.map(() => 'failed'));
 });
-
-const TICK = { stack: 's', loop: 'kubernetes-service', everyMs: 10_000, dueAtMs: 50_000 } as const;
 
 const LATER_MS = TICK.dueAtMs + 3_600_000;
 test.each([

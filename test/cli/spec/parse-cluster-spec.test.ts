@@ -5,6 +5,7 @@ import { parseClusterSpec } from '../../../cli/spec/parse-cluster-spec.ts';
 import { fault, type SpecFault } from '../../../cli/spec/spec-fault.ts';
 import { writtenSpecShape } from '../../../lib/spec/cluster-spec.ts';
 import { readServiceRanges } from '../../../lib/spec/spec-parts.ts';
+import { specIn } from '../../support/a-cluster-spec.ts';
 import { readInRepository } from '../../support/repository.ts';
 
 const example = readInRepository('cluster.example.yml');
@@ -19,11 +20,6 @@ const servers = 'apiServers: [{ address: "10.0.0.1" }]\n';
 function faultsIn(text: string): string[] {
   const result = parseClusterSpec(text);
   return 'faults' in result ? result.faults.map(({ path, message }) => `${path}: ${message}`) : [];
-}
-
-function specIn(text: string): unknown {
-  const result = parseClusterSpec(text);
-  return 'spec' in result ? result.spec : result.faults;
 }
 
 test('the commented fields of the example file have their default values', () => {

@@ -1,5 +1,4 @@
 import { validateClusterSpec } from '../../../cli/spec/validate-cluster-spec.ts';
-import type { ClusterSpec } from '../../../lib/spec/cluster-spec.ts';
 
 /** The required fields of a spec. All other fields have their defaults. */
 export const minimal = {
@@ -16,10 +15,4 @@ export function aSpec(fields: Readonly<Record<string, unknown>>): Readonly<Recor
 export function faultsOf(value: unknown): string[] {
   const result = validateClusterSpec(value);
   return 'faults' in result ? result.faults.map(({ path, message }) => `${path}: ${message}`) : [];
-}
-
-export function validSpec(value: unknown): ClusterSpec {
-  const result = validateClusterSpec(value);
-  if ('faults' in result) throw new Error(`the spec has faults: ${JSON.stringify(result.faults)}`);
-  return result.spec;
 }
