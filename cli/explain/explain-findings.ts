@@ -35,7 +35,7 @@ const OF_SERVICES = group(
         step(
           'Delete the other, and change the remaining one: either deletion deletes the IPAddress, and a change restores it.',
           'kubectl -n <namespace> get service <name> -o yaml > service.yaml',
-          'kubectl -n <namespace> delete service <name> && kubectl -n <namespace> annotate service <remaining> recorded-again=true',
+          'kubectl -n <namespace> delete service <name> && kubectl -n <namespace> annotate service <remaining> recorded-again=$RANDOM --overwrite',
         ),
         step('Create it again, without `clusterIP`, `clusterIPs` and `nodePort`.', 'kubectl create -f service.yaml'),
       ],
@@ -83,12 +83,12 @@ const OF_SERVICES = group(
         step('Check the IPAddress and the Service.', 'kbctl show ip <cluster> <item>'),
         step(
           'The API servers correct it within minutes. If they do not, change the Service: the API server records the address again.',
-          'kubectl -n <namespace> annotate service <name> recorded-again=true',
+          'kubectl -n <namespace> annotate service <name> recorded-again=$RANDOM --overwrite',
         ),
         step('For API servers without that repair, set `repair.ipAddresses: true` in the spec and apply it.'),
       ],
       reasons: ['ClusterIPNotAllocated'],
-      hint: 'kubectl -n <namespace> annotate service <name> recorded-again=true records it again, if the API servers do not',
+      hint: 'kubectl -n <namespace> annotate service <name> recorded-again=$RANDOM --overwrite records it again, if the API servers do not',
     },
     heldByAnother: {
       title: 'A Service has an address or port that is held for another owner',

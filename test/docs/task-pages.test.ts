@@ -22,7 +22,7 @@ const STORIES: Readonly<Record<string, Story>> = {
         nothing,
       'kubectl get ipaddress 10.0.0.77 -o yaml': nothing,
       'kubectl -n shop get service web-copy -o yaml > service.yaml': nothing,
-      'kubectl -n shop delete service web-copy && kubectl -n shop annotate service web recorded-again=true --overwrite':
+      'kubectl -n shop delete service web-copy && kubectl -n shop annotate service web recorded-again=$RANDOM --overwrite':
         ({ call }) => call('DELETE', `${SHOP}/web-copy`),
       'kubectl create -f service.yaml': ({ call }) =>
         call('POST', SHOP, { metadata: { name: 'web-copy' }, spec: { ports: [{ port: 80 }] } }),

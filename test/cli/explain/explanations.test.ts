@@ -85,6 +85,11 @@ test('an explanation names memory and concurrency by parameters of the stack, be
   for (const [, name] of named) expect(parameters).toContain(`| \`${name}\` |`);
 });
 
+test('a command that changes a Service, so that its address is recorded again, writes another value each time', () => {
+  const commands = JSON.stringify(EXPLANATIONS).match(/recorded-again=.{19}/g);
+  expect(new Set(commands)).toEqual(new Set(['recorded-again=$RANDOM --overwrite']));
+});
+
 test('each term has only one explanation', () => {
   expect(new Set(EXPLANATIONS.map(({ word }) => word)).size).toBe(EXPLANATIONS.length);
 });
