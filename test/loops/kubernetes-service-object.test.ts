@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
+import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
 import { SERVICE_REF as SERVICE, type ServiceObject } from '../../lib/cluster/published-objects.ts';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import { A, type EndpointsWorld, settled, worldOf } from '../support/endpoints-world.ts';
@@ -69,19 +70,34 @@ describe('the kubernetes Service of a cluster', () => {
     expect(world.published()).toEqual([A]);
   });
 
-  test('if another Service has the address of the kubernetes Service, the tick reports the message of the API server and does not retry', async () => {
+  const TAKEN = 'spec.clusterIPs: Invalid value: ["10.0.0.1"]: failed to allocate IP 10.0.0.1: already allocated';
+  const DEFAULT = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'default' } };
+  const error = (code: string, message: string) => ({ code, message: expect.stringContaining(message) });
+  test.each<[string, KubernetesObject[], WriteAnswer, object[]]>([
+    [
+      'reports the message of the API server if another Service has its address',
+      [stockCidr('10.0.0.0/24')],
+      { outcome: 'invalid', message: TAKEN },
+      [error('Invalid', TAKEN)],
+    ],
+    [
+      'reports that the namespace of the Service is being deleted',
+      [DEFAULT],
+      { outcome: 'namespaceUnavailable', message: 'is being terminated' },
+      [error('NamespaceUnavailable', 'system-namespaces')],
+    ],
+    ['reports no error if another writer creates the Service first', [], { outcome: 'alreadyExists' }, []],
+  ])('the tick does not retry the creation of the kubernetes Service, and %s', async (_, objects, answer, errors) => {
     const world = worldOf(A);
-    world.cluster.place(stockCidr('10.0.0.0/24'));
-    const message = 'spec.clusterIPs: Invalid value: ["10.0.0.1"]: failed to allocate IP 10.0.0.1: already allocated';
-    answerService(world, { outcome: 'invalid', message });
+    for (const object of objects) world.cluster.place(object);
+    answerService(world, answer);
     const pause = () => Promise.reject(new Error('there is nothing to wait for'));
-    const report = await world.tick(10_000, { pause });
-    expect(report.errors).toMatchObject([{ code: 'Invalid', message: expect.stringContaining(message) }]);
-    expect(world.cluster.writes).toEqual([]);
+    expect((await world.tick(10_000, { pause })).errors).toMatchObject(errors);
+    expect(world.published()).toEqual(errors.length > 0 ? [] : [A]);
+    expect(world.cluster.writes).not.toContain('create services');
   });
 
-  const refusals = ['Rejected', 'Forbidden'] as const;
-  test.each(refusals)(
+  test.each(['Rejected', 'Forbidden'] as const)(
     'if creating the ServiceCIDR fails with %s, the tick reports that the Service is refused',
     async (code) => {
       const world = worldOf(A);
@@ -92,26 +108,6 @@ describe('the kubernetes Service of a cluster', () => {
       expect(await world.tick()).toMatchObject({ errors: [{ code: 'Invalid', cause: { code } }] });
     },
   );
-
-  test('the tick reports that the namespace of the Service is being deleted', async () => {
-    const world = worldOf(A);
-    world.cluster.place({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'default' } });
-    answerService(world, { outcome: 'namespaceUnavailable', message: 'is being terminated' });
-    const errors = [{ code: 'NamespaceUnavailable', message: expect.stringContaining('system-namespaces') }];
-    expect(await world.tick()).toMatchObject({ errors });
-  });
-
-  test('if another writer creates the Service first, the tick does not change the Service and does not retry', async () => {
-    const world = worldOf(A);
-    let tries = 0;
-    world.cluster.beforeWrite = (_verb, { kind }) => {
-      if (kind !== 'Service') return undefined;
-      tries += 1;
-      return { outcome: 'alreadyExists' };
-    };
-    const report = await world.tick();
-    expect([report.errors, tries, world.published()]).toEqual([[], 1, [A]]);
-  });
 
   test('the tick corrects a changed Service only if the spec sets service.reconcile', async () => {
     const world = await settled(worldOf(A));
