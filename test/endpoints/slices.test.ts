@@ -37,6 +37,12 @@ describe('sliceWrites', () => {
     metadata: { ...slice.metadata, uid: 'u', resourceVersion: '7', annotations: { mine: 'kept' } },
   });
 
+  test('the update of a slice corrects its endpoints, and keeps the fields that other writers set', () => {
+    const current = found({ ...desired, endpoints: [{ addresses: ['1.2.3.4'], conditions: { ready: false } }] });
+    const object = { ...current, endpoints: desired.endpoints };
+    expect(sliceWrites(desired, current)).toEqual([{ verb: 'update', object }]);
+  });
+
   test.each([
     { name: 'no labels', labels: undefined, prune: false, isReplaced: true },
     { name: 'another manager', labels: { [MANAGED_BY_LABEL]: 'x' }, prune: false, isReplaced: false },

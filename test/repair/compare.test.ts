@@ -164,13 +164,6 @@ const shown = ({ next, findings, counts }: Comparison) => ({
   holdsEnded: counts.holdsEnded,
 });
 
-test('an item that is held without an end and has no Service stays allocated, without a strike or a finding', () => {
-  const holds = [{ owner: 'team-a', takenUpBy: 'owner', items: ['30002', '30004'] } as const];
-  const decided = compared({ holds });
-  expect(shown(decided)).toEqual({ taken: [2, 4], struck: [], holds, findings: [], held: 2, holdsEnded: 0 });
-  expect(decided.changed).toBe(false);
-});
-
 test('a held item without a Service is freed without strikes when its hold has expired, and any other leak gets a strike', () => {
   const left = { ...ANY, items: ['30005'] };
   const holds = [{ ...ANY, untilMs: OVER, items: ['30002', '30004'] }, left];
