@@ -32,11 +32,8 @@ function published(world: EndpointsWorld) {
 test('a dual-stack cluster gets a second slice for the second family, and a Service with PreferDualStack', async () => {
   const world = await settledDual();
   expect(published(world)).toEqual({ first: [A, B], mirror: [A, B], second: [V6, W6] });
-  expect(world.cluster.find(SECOND)).toMatchObject({
-    addressType: 'IPv6',
-    metadata: { labels: LABELS },
-    ports: [{ port: 6443 }],
-  });
+  const slice = { addressType: 'IPv6', metadata: { labels: LABELS }, ports: [{ port: 6443 }] };
+  expect(world.cluster.find(SECOND)).toMatchObject(slice);
   expect(world.cluster.find<ServiceObject>(SERVICE_REF)?.spec.ipFamilyPolicy).toBe('PreferDualStack');
   expect(await world.tick()).toMatchObject({ changes: [], findings: [], errors: [] });
   expect(world.cluster.writes).toEqual([]);

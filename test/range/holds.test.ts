@@ -31,11 +31,8 @@ function heldAfter(all: readonly (readonly [string[], HoldTerms | null])[]): rea
 }
 
 test('a hold expires at its end, and a hold without an end does not expire', () => {
-  expect([{}, { untilMs: 11 }, { untilMs: 10 }].map((end) => isOver({ ...TERMS, ...end }, 10))).toEqual([
-    false,
-    false,
-    true,
-  ]);
+  const isOverAt10 = (end: { untilMs?: number }) => isOver({ ...TERMS, ...end }, 10);
+  expect([{}, { untilMs: 11 }, { untilMs: 10 }].map(isOverAt10)).toEqual([false, false, true]);
 });
 
 test.each([
