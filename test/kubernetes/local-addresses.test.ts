@@ -4,7 +4,7 @@ import { startFaultServer } from '../support/api-fault-server.ts';
 import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 import { accessTo, proberWith, transportWith } from '../support/transport-to.ts';
 
-const LOCAL_HOSTS = [
+const LOCAL = [
   ...['127.0.0.1', '127.9.9.9', '2130706433', '0x7f.1', '0.0.0.0', '169.254.169.254', '169.254.170.2', '[::1]', '[::]'],
   ...['[fe80::1]', '[fd00:ec2::254]', '[::ffff:169.254.169.254]', '[::ffff:7f00:1]', '[::127.0.0.1]'],
   ...['[64:ff9b::169.254.169.254]', '[2002:a9fe:a9fe::1]', '[::ffff:0:169.254.169.254]'],
@@ -26,17 +26,14 @@ const probe = async (url: string) => {
 };
 
 describe('a function does not connect to a loopback or metadata address', () => {
-  test.each(LOCAL_HOSTS)(
-    'a function does not connect to %s, as the server of a kubeconfig or as the URL of a probe',
-    async (host) => {
-      const message = expect.stringContaining('to which functions do not connect');
-      const refused = REPAIRED.includes(host) ? expect.stringContaining('is not the URL of an API server') : message;
-      const error = { code: 'BadKubeconfig', message: refused };
-      await expect(inFunction(`http://${host}:9001`)).rejects.toMatchObject(error);
-      const url = `http://${host}:9001/2018-06-01/runtime/invocation/next`;
-      await expect(probe(url)).resolves.toMatchObject({ kind: 'silence', message });
-    },
-  );
+  test.each(LOCAL)('a function does not connect to %s, in a kubeconfig or as the URL of a probe', async (host) => {
+    const message = expect.stringContaining('to which functions do not connect');
+    const refused = REPAIRED.includes(host) ? expect.stringContaining('is not the URL of an API server') : message;
+    const error = { code: 'BadKubeconfig', message: refused };
+    await expect(inFunction(`http://${host}:9001`)).rejects.toMatchObject(error);
+    const url = `http://${host}:9001/2018-06-01/runtime/invocation/next`;
+    await expect(probe(url)).resolves.toMatchObject({ kind: 'silence', message });
+  });
 
   test('a function does not connect to a host name that resolves to a loopback or metadata address', async () => {
     const url = server.url.replace('127.0.0.1', 'localhost');

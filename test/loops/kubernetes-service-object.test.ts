@@ -9,6 +9,8 @@ import { stockCidr } from '../support/stock-objects.ts';
 
 const SERVICE_CIDR = { kind: 'ServiceCIDR', name: 'kubernetes' } as const;
 
+const REFUSED = ['Rejected', 'Forbidden'] as const;
+
 /** Changes the type of the Service as another writer. */
 function makeNodePort({ cluster }: EndpointsWorld): void {
   const service = found(cluster.find<ServiceObject>(SERVICE));
@@ -97,17 +99,14 @@ describe('the kubernetes Service of a cluster', () => {
     expect(world.cluster.writes).not.toContain('create services');
   });
 
-  test.each(['Rejected', 'Forbidden'] as const)(
-    'if creating the ServiceCIDR fails with %s, the tick reports that the Service is refused',
-    async (code) => {
-      const world = worldOf(A);
-      world.cluster.beforeWrite = (_verb, { kind }) => {
-        if (kind === 'Service') return { outcome: 'invalid', message: 'bad address' };
-        throw new ClusterError(code, 'no ServiceCIDR here');
-      };
-      expect(await world.tick()).toMatchObject({ errors: [{ code: 'Invalid', cause: { code } }] });
-    },
-  );
+  test.each(REFUSED)('if creating the ServiceCIDR fails with %s, the Service is reported as refused', async (code) => {
+    const world = worldOf(A);
+    world.cluster.beforeWrite = (_verb, { kind }) => {
+      if (kind === 'Service') return { outcome: 'invalid', message: 'bad address' };
+      throw new ClusterError(code, 'no ServiceCIDR here');
+    };
+    expect(await world.tick()).toMatchObject({ errors: [{ code: 'Invalid', cause: { code } }] });
+  });
 
   test('the tick corrects a changed Service only if the spec sets service.reconcile', async () => {
     const world = await settled(worldOf(A));

@@ -29,17 +29,14 @@ test('an audit uses the default range if the ServiceCIDR kubernetes is narrower 
 test.each([
   { where: 'are forbidden', code: 'Forbidden', findings: [{ type: 'other', item: 'servicecidrs' }], outside: 1 },
   { where: 'do not exist', code: 'Rejected', findings: [{ type: 'outOfRange', item: '10.9.0.5' }], outside: 0 },
-] as const)(
-  'if ServiceCIDRs $where, an audit counts $outside addresses that might be in a ServiceCIDR outside the range of the spec',
-  async (given) => {
-    const cluster = new RepairCluster({ allocator: 'apiserver' });
-    const list = () => Promise.reject(new ClusterError(given.code, 'no'));
-    const services = [withAddresses('good', '10.0.0.5'), withAddresses('unknown', '10.9.0.5')];
-    const report = await cluster.pass(clusterIpRepair, { kubernetes: { ...listing(() => services), list } });
-    expect(report).toMatchObject({ findings: given.findings, errors: [], counts: { allocated: 1 } });
-    expect(report.counts['outside'] ?? 0).toBe(given.outside);
-  },
-);
+] as const)('if ServiceCIDRs $where, an audit counts $outside addresses that one might contain', async (given) => {
+  const cluster = new RepairCluster({ allocator: 'apiserver' });
+  const list = () => Promise.reject(new ClusterError(given.code, 'no'));
+  const services = [withAddresses('good', '10.0.0.5'), withAddresses('unknown', '10.9.0.5')];
+  const report = await cluster.pass(clusterIpRepair, { kubernetes: { ...listing(() => services), list } });
+  expect(report).toMatchObject({ findings: given.findings, errors: [], counts: { allocated: 1 } });
+  expect(report.counts['outside'] ?? 0).toBe(given.outside);
+});
 
 test('an audit counts only the addresses that Services claim now, and reports no leak', async () => {
   const services = [withAddresses('a', '10.0.0.5'), withAddresses('b', '10.0.0.6')];
@@ -64,20 +61,17 @@ describe.each(['apiserver', 'table'] as const)('an audit with ServiceCIDRs and a
     { name: 'a range in the spec that contains both ServiceCIDRs', range: '10.0.0.0/23', outside: 0 },
     { name: 'a range in the spec that is within the first ServiceCIDR', range: '10.0.0.0/28', outside: 1 },
     { name: 'a range in the spec that is outside both ServiceCIDRs', range: '10.7.0.0/24', outside: 2 },
-  ])(
-    'with $name, an audit does not report addresses in that range or in a ServiceCIDR as out of range',
-    async ({ range, outside }) => {
-      const cluster = new RepairCluster({ allocator, serviceClusterIPRanges: [range] });
-      const services = [withAddresses('first', '10.0.0.5'), withAddresses('second', '10.0.1.5')];
-      const report = await cluster.pass(clusterIpRepair, { kubernetes: listing(() => services, TWO) });
-      const inside = 2 - outside;
-      expect(countsByType(report)).toEqual(allocator === 'table' && inside > 0 ? { repair: inside } : {});
-      // With `allocator: apiserver`, the counts are of both ServiceCIDRs, whatever range the spec contains.
-      const counts = allocator === 'table' ? { allocated: inside } : { allocated: 2, capacity: 508 };
-      expect(report).toMatchObject({ errors: [], counts: { ...counts, ...(outside > 0 && { outside }) } });
-      expect(await cluster.stored(PRIMARY)).toMatchObject({ range });
-    },
-  );
+  ])('with $name, an audit accepts the addresses in that range and in ServiceCIDRs', async ({ range, outside }) => {
+    const cluster = new RepairCluster({ allocator, serviceClusterIPRanges: [range] });
+    const services = [withAddresses('first', '10.0.0.5'), withAddresses('second', '10.0.1.5')];
+    const report = await cluster.pass(clusterIpRepair, { kubernetes: listing(() => services, TWO) });
+    const inside = 2 - outside;
+    expect(countsByType(report)).toEqual(allocator === 'table' && inside > 0 ? { repair: inside } : {});
+    // With `allocator: apiserver`, the counts are of both ServiceCIDRs, whatever range the spec contains.
+    const counts = allocator === 'table' ? { allocated: inside } : { allocated: 2, capacity: 508 };
+    expect(report).toMatchObject({ errors: [], counts: { ...counts, ...(outside > 0 && { outside }) } });
+    expect(await cluster.stored(PRIMARY)).toMatchObject({ range });
+  });
 
   test('an address outside the range of the spec and outside every ServiceCIDR is reported as out of range', async () => {
     const cluster = new RepairCluster({ allocator, serviceClusterIPRanges: ['10.0.0.0/23'] });
