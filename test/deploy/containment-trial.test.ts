@@ -82,10 +82,8 @@ function hiddenMsOf(loop: Loop): number {
         const startMs = Date.now();
         const endMs = startMs + MINUTES * MINUTE_MS;
         const periodMs = Math.max(MINUTE_MS, SCHEDULE_SECONDS[loop] * 1_000);
-        const events = Array.from(
-          { length: Math.ceil((MINUTES * MINUTE_MS) / periodMs) },
-          (_, n) => startMs + n * periodMs,
-        );
+        const count = Math.ceil((MINUTES * MINUTE_MS) / periodMs);
+        const events = Array.from({ length: count }, (_, n) => startMs + n * periodMs);
         await queue.run(running, events, endMs);
         await running.stop();
         const gaps = HEALTHY.map((name) => longestGapMs(calledMs.get(name) ?? [], startMs, endMs));

@@ -103,14 +103,10 @@ function s3Call(method: string, { pathname, searchParams }: URL): Omit<AwsCall, 
   return { action: `s3:${S3_ACTIONS[request] ?? request}`, resource };
 }
 
-const LAMBDA_ACTIONS: Readonly<Record<string, string>> = {
-  'GET ': 'GetFunction',
-  'POST invocations': 'InvokeFunction',
-};
-
 function lambdaCall(method: string, url: string): Omit<AwsCall, 'caller'> {
   const [, name = '?', sub = ''] = /\/functions\/([^/?]+)\/?([^?]*)/.exec(url) ?? [];
-  const operation = LAMBDA_ACTIONS[`${method} ${sub}`];
+  const actions: Readonly<Record<string, string>> = { GET: 'GetFunction', 'POST invocations': 'InvokeFunction' };
+  const operation = actions[`${method} ${sub}`.trim()];
   const resource = `arn:aws:lambda:${REGION}:${ACCOUNT}:function:${name}`;
   return { action: `lambda:${operation ?? `${method} ${url}`}`, resource };
 }

@@ -46,13 +46,10 @@ test('the first scheduled event publishes the API servers of a registered cluste
 const withIp = (clusterIP: string) => ({ clusterIP, clusterIPs: [clusterIP] });
 
 test('the other loops create the missing namespace, and report wrong claims of Services', async () => {
+  const nodePorts = [{ port: 80, nodePort: 20_000 }];
   await our.controlPlane.etcd.putServices([
     storedService('default', 'stray-ip', { ...withIp('192.168.77.7'), ports: [{ port: 80 }] }),
-    storedService('default', 'stray-port', {
-      ...withIp('None'),
-      type: 'NodePort',
-      ports: [{ port: 80, nodePort: 20_000 }],
-    }),
+    storedService('default', 'stray-port', { ...withIp('None'), type: 'NodePort', ports: nodePorts }),
   ]);
 
   const namespaces = await our.deployed.fire('system-namespaces');

@@ -21,15 +21,13 @@ async function startControlPlane() {
     const first = await startKubeApiserver({ ...common, bindAddress: FIRST, advertiseAddress: FIRST });
     const second = await startKubeApiserver({ ...common, bindAddress: SECOND, advertiseAddress: SECOND });
     const { token } = await applyShippedRbac(first, 'platform');
+    const url = `https://kubernetes.default.svc:${first.port}`;
     return {
       ...{ etcd, first, second },
       /** The token of the service account in deploy/rbac.yaml. */
       token,
       /** A kubeconfig with that token and the CAs of both API servers. */
-      kubeconfigYaml: kubeconfigTo(`https://kubernetes.default.svc:${first.port}`, {
-        ca: first.ca + second.ca,
-        user: { token },
-      }),
+      kubeconfigYaml: kubeconfigTo(url, { ca: first.ca + second.ca, user: { token } }),
       async expectPublished(...addresses: readonly string[]) {
         expect(await published(first)).toEqual({ endpoints: addresses, slice: addresses });
       },

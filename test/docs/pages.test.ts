@@ -47,15 +47,8 @@ function exists(page: string, text: string, link: string): boolean {
 /** Returns the anchors of GitHub for the headings of a page. */
 function anchorsOf(text: string): ReadonlySet<string> {
   const withoutCode = text.replaceAll(/^ *```[\s\S]*?^ *```/gm, '');
-  const titles = [...withoutCode.matchAll(/^#+ (.+)$/gm)].map(([, title = '']) => title);
-  return new Set(
-    titles.map((title) =>
-      title
-        .toLowerCase()
-        .replaceAll(/[^\p{L}\p{N}_ -]/gu, '')
-        .replaceAll(' ', '-'),
-    ),
-  );
+  const titles = [...withoutCode.matchAll(/^#+ (.+)$/gm)].map(([, title = '']) => title.toLowerCase());
+  return new Set(titles.map((title) => title.replaceAll(/[^\p{L}\p{N}_ -]/gu, '').replaceAll(' ', '-')));
 }
 
 const texts = new Map(pages());

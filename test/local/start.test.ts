@@ -162,12 +162,8 @@ describe('npm start with the spec of an existing cluster', () => {
     const review = (bearer: string) => {
       const authorization = `Bearer ${bearer}`;
       const headers = { 'content-type': 'application/json', connection: 'keep-alive', authorization };
-      const request = {
-        method: 'POST',
-        path: new URL(url).pathname,
-        headers,
-        body: JSON.stringify(aReview()),
-      } as const;
+      const body = JSON.stringify(aReview());
+      const request = { method: 'POST', path: new URL(url).pathname, headers, body } as const;
       return client.request(request, new AbortController().signal);
     };
 

@@ -131,240 +131,234 @@ const ticksOf = (loop: string) =>
     (action) => `sqs:${action} on ${queueOf(loop)}.Arn`,
   );
 
-describe('functions', () => {
-  test.each([
-    ['without the admission function', () => byDefault, NAMES],
-    ['with the admission function', () => withAdmission, HANDLERS],
-  ])('a stack %s contains a function for each file of functions/, with the name of the file', (_, template, names) => {
-    const deployed = ofType(template(), 'AWS::Lambda::Function').map(({ Properties }) => Properties.Handler);
-    expect(deployed.sort()).toEqual(names.map((name) => `functions/${name}.handler`).sort());
-  });
-
-  test.each(LOOPS)('the timeout of %s is long enough for a whole pass, and shorter than its schedule', (loop) => {
-    const timeoutMs = functionOf(byDefault, loop).Timeout * 1000;
-    expect(timeoutMs).toBeGreaterThan(LISTING_MS + listPausesMs(loop) + PASS_BUDGET_MS[loop] + CLOSING_MS);
-    expect(timeoutMs).toBeLessThan(Math.max(60, SCHEDULE_SECONDS[loop]) * 1000);
-  });
-
-  test('Lambda does not retry an invocation, because the next tick is the retry', () => {
-    const configured = ofType(byDefault, 'AWS::Lambda::EventInvokeConfig');
-    expect(configured).toHaveLength(NAMES.length);
-    for (const { Properties } of configured) {
-      expect(Properties).toMatchObject({ MaximumRetryAttempts: 0, MaximumEventAgeInSeconds: 60 });
-    }
-  });
-
-  test('a parameter sets the memory of all functions except the repairs', () => {
-    const memory = (template: ResolvedTemplate) => NAMES.map((name) => [name, functionOf(template, name).MemorySize]);
-    expect(new Set(memory(byDefault).map(([name, mb]) => `${name?.endsWith('-repair')} ${mb}`))).toEqual(
-      new Set(['true 512', 'false 256']),
-    );
-    expect(memory(everything)).toContainEqual(['kubernetes-service', '1024']);
-  });
-
-  test.each(NAMES)('the log lines of %s expire', (name) => {
-    const group = (template: ResolvedTemplate) => propertiesOf(template, `${logicalId(name)}LogGroup`);
-    const LogGroupName = `/aws/lambda/${STACK}-${name}`;
-    expect(group(byDefault)).toEqual({ LogGroupName, RetentionInDays: '30' });
-    expect(group(everything)).toEqual({ LogGroupName, RetentionInDays: '7', KmsKeyId: EVERYTHING.LogsKeyArn });
-  });
+test.each([
+  ['without the admission function', () => byDefault, NAMES],
+  ['with the admission function', () => withAdmission, HANDLERS],
+])('a stack %s contains a function for each file of functions/, with the name of the file', (_, template, names) => {
+  const deployed = ofType(template(), 'AWS::Lambda::Function').map(({ Properties }) => Properties.Handler);
+  expect(deployed.sort()).toEqual(names.map((name) => `functions/${name}.handler`).sort());
 });
 
-describe('ticks', () => {
-  test.each(LOOPS)(
-    'a rule invokes %s at the interval of the loop, but at most once a minute, and retries for a minute',
-    (loop) => {
-      const minutes = Math.max(1, SCHEDULE_SECONDS[loop] / 60);
-      const rule = propertiesOf(byDefault, `${logicalId(loop)}EventsRuleSchedule1`);
-      expect(rule).toMatchObject({
-        ScheduleExpression: minutes === 1 ? 'rate(1 minute)' : `rate(${minutes} minutes)`,
-        State: 'ENABLED',
-      });
-      expect(rule.Targets).toEqual([
-        expect.objectContaining({
-          Arn: { 'Fn::GetAtt': [`${logicalId(loop)}LambdaFunction`, 'Arn'] },
-          RetryPolicy: { MaximumEventAgeInSeconds: 60, MaximumRetryAttempts: 2 },
-        }),
-      ]);
-      expect(ofType(byDefault, 'AWS::Events::Rule')).toHaveLength(LOOPS.length);
-    },
-  );
-
-  test.each(LOOPS)(
-    '%s receives the messages of its own queue, one message per invocation, and a parameter limits the number of simultaneous invocations',
-    (loop) => {
-      const sourceIn = (template: ResolvedTemplate) =>
-        propertiesOf(template, `${logicalId(loop)}EventSourceMappingSQS${queueOf(loop)}`);
-      expect(sourceIn(byDefault)).toMatchObject({
-        FunctionName: { 'Fn::GetAtt': [`${logicalId(loop)}LambdaFunction`, 'Arn'] },
-        EventSourceArn: { 'Fn::GetAtt': [queueOf(loop), 'Arn'] },
-        BatchSize: 1,
-        Enabled: true,
-        ScalingConfig: { MaximumConcurrency: '10' },
-      });
-      expect(sourceIn(everything)).toMatchObject({ ScalingConfig: { MaximumConcurrency: '50' } });
-    },
-  );
-
-  test.each(LOOPS)(
-    'a message of %s stays hidden until its function has timed out, and is then received again if the process ended',
-    (loop) => {
-      const Properties = propertiesOf(byDefault, queueOf(loop));
-      // The queue has no name, because SQS refuses the name of a queue that was deleted less than a minute ago.
-      expect(Properties).toEqual({
-        MessageRetentionPeriod: expect.any(Number),
-        SqsManagedSseEnabled: true,
-        VisibilityTimeout: expect.any(Number),
-      });
-      expect(Properties.VisibilityTimeout).toBeGreaterThanOrEqual(functionOf(byDefault, loop).Timeout);
-      const longestDelay = 60;
-      expect(Properties.MessageRetentionPeriod).toBeGreaterThan(longestDelay + Properties.VisibilityTimeout);
-    },
-  );
+test.each(LOOPS)('the timeout of %s is long enough for a whole pass, and shorter than its schedule', (loop) => {
+  const timeoutMs = functionOf(byDefault, loop).Timeout * 1000;
+  expect(timeoutMs).toBeGreaterThan(LISTING_MS + listPausesMs(loop) + PASS_BUDGET_MS[loop] + CLOSING_MS);
+  expect(timeoutMs).toBeLessThan(Math.max(60, SCHEDULE_SECONDS[loop]) * 1000);
 });
 
-describe('roles', () => {
-  test('each function has its own role', () => {
-    for (const name of NAMES) {
-      expect(functionOf(byDefault, name).Role).toEqual({ 'Fn::GetAtt': [`${pascalCase(name)}Role`, 'Arn'] });
-    }
-    expect(ofType(byDefault, 'AWS::IAM::Role')).toHaveLength(NAMES.length);
-  });
+test('Lambda does not retry an invocation, because the next tick is the retry', () => {
+  const configured = ofType(byDefault, 'AWS::Lambda::EventInvokeConfig');
+  expect(configured).toHaveLength(NAMES.length);
+  for (const { Properties } of configured) {
+    expect(Properties).toMatchObject({ MaximumRetryAttempts: 0, MaximumEventAgeInSeconds: 60 });
+  }
+});
 
-  const table = tableActions('GetItem', 'PutItem', 'Query');
-  const asksQueues = LOOPS.map((loop) => `sqs:GetQueueAttributes on ${queueOf(loop)}.Arn`);
-  const publishes = 'events:PutEvents on arn:aws:events:REGION:ACCOUNT:event-bus/default';
-  const targets = 'elasticloadbalancing:DescribeTargetHealth on *';
-  test.each([
-    ...LOOPS.map((loop) => {
-      const own = loop === 'kubernetes-service' ? [targets] : [];
-      return [loop, [...table, ...READS_KUBECONFIGS, ...ticksOf(loop), publishes, ...own]] as const;
-    }),
-    ['deregister', [...table, ...READS_KUBECONFIGS, publishes]] as const,
-    // The function connects to no cluster.
-    ['allocate', tableActions('BatchGetItem', 'GetItem', 'PutItem')] as const,
-    ['doctor', [...table, ...READS_KUBECONFIGS, ...asksQueues, targets]] as const,
-  ])('the role of %s allows only logging and %j', (name, actions) => {
-    expect(granted(byDefault, name)).toEqual([...logsOf(name), ...actions].sort());
-  });
-
-  test('only IAM decides which caller may invoke the functions, because no function has a URL or its own policy', () => {
-    for (const type of ['AWS::Lambda::Url', 'AWS::ApiGateway::RestApi', 'AWS::ApiGatewayV2::Api']) {
-      expect(ofType(byDefault, type)).toEqual([]);
-    }
-    const invokers = ofType(byDefault, 'AWS::Lambda::Permission').map(({ Properties }) => Properties.Principal);
-    expect(invokers).toEqual(LOOPS.map(() => 'events.amazonaws.com'));
-  });
-
-  test.each([
-    ['allocate', 'prod', '#clusters'],
-    ['deregister', 'prod', '#clusters'],
-    ['doctor', '#doctor', 'prod'],
-  ])('the role of %s allows writes to the partition %s and not to %s', (name, allowed, refused) => {
-    expect(mayWrite(byDefault, name, allowed)).toBe(true);
-    expect(mayWrite(byDefault, name, refused)).toBe(false);
-  });
-
-  test.each(LOOPS)(
-    'the role of %s allows writes to clusters and fleet notes, and only kubernetes-service may claim a cluster',
-    (loop) => {
-      const written = ['prod', '#fleet', '#clusters'].filter((key) => mayWrite(byDefault, loop, key));
-      expect(written).toEqual(['prod', '#fleet', ...(loop === 'kubernetes-service' ? ['#clusters'] : [])]);
-    },
+test('a parameter sets the memory of all functions except the repairs', () => {
+  const memory = (template: ResolvedTemplate) => NAMES.map((name) => [name, functionOf(template, name).MemorySize]);
+  expect(new Set(memory(byDefault).map(([name, mb]) => `${name?.endsWith('-repair')} ${mb}`))).toEqual(
+    new Set(['true 512', 'false 256']),
   );
+  expect(memory(everything)).toContainEqual(['kubernetes-service', '1024']);
+});
 
-  test('a stack cannot read the kubeconfigs or the table of another stage', () => {
-    const policies = JSON.stringify(ofType(nothing, 'AWS::IAM::Role').map(({ Properties }) => Properties.Policies));
-    expect(policies).toContain(':secret:other/*');
-    expect(policies.replaceAll('{"events:source":"kube-bootstrap-controller"}', '')).not.toContain(
-      'kube-bootstrap-controller',
-    );
-  });
+test.each(NAMES)('the log lines of %s expire', (name) => {
+  const group = (template: ResolvedTemplate) => propertiesOf(template, `${logicalId(name)}LogGroup`);
+  const LogGroupName = `/aws/lambda/${STACK}-${name}`;
+  expect(group(byDefault)).toEqual({ LogGroupName, RetentionInDays: '30' });
+  expect(group(everything)).toEqual({ LogGroupName, RetentionInDays: '7', KmsKeyId: EVERYTHING.LogsKeyArn });
+});
 
-  test('parameters give every role a path and a permissions boundary', () => {
-    for (const { Properties } of ofType(byDefault, 'AWS::IAM::Role')) {
-      expect(Properties).toMatchObject({ Path: '/' });
-      expect(Properties).not.toHaveProperty('PermissionsBoundary');
-    }
-    for (const { Properties } of ofType(everything, 'AWS::IAM::Role')) {
-      expect(Properties).toMatchObject({ Path: '/platform/', PermissionsBoundary: EVERYTHING.PermissionsBoundaryArn });
-    }
-  });
-
-  test.each(NAMES)('parameters put %s into a VPC, and give it access to kubeconfigs if it needs them', (name) => {
-    expect(functionOf(byDefault, name)).not.toHaveProperty('VpcConfig');
-    expect(functionOf(everything, name).VpcConfig).toEqual({
-      SubnetIds: ['subnet-1', 'subnet-2'],
-      SecurityGroupIds: ['sg-1'],
-      Ipv6AllowedForDualStack: 'true',
+test.each(LOOPS)(
+  'a rule invokes %s at the interval of the loop, but at most once a minute, and retries for a minute',
+  (loop) => {
+    const minutes = Math.max(1, SCHEDULE_SECONDS[loop] / 60);
+    const rule = propertiesOf(byDefault, `${logicalId(loop)}EventsRuleSchedule1`);
+    expect(rule).toMatchObject({
+      ScheduleExpression: minutes === 1 ? 'rate(1 minute)' : `rate(${minutes} minutes)`,
+      State: 'ENABLED',
     });
-    const added = granted(everything, name).filter((line) => /^-?(kms|sts|ec2):/.test(line));
-    const interfaces = [
-      'AssignIpv6Addresses',
-      'AssignPrivateIpAddresses',
-      'CreateNetworkInterface',
-      'DeleteNetworkInterface',
-      'DescribeNetworkInterfaces',
-      'DescribeSubnets',
-      'UnassignIpv6Addresses',
-      'UnassignPrivateIpAddresses',
-    ];
-    const forKubeconfigs = [
-      `kms:Decrypt on ${EVERYTHING.KmsKeyArn}`,
-      'sts:AssumeRole on arn:aws:iam::*:role/platform/kubeconfigs-*',
-      'sts:AssumeRole on arn:aws:iam::210987654321:role/a',
-      'sts:AssumeRole on arn:aws:iam::210987654321:role/b',
-      'sts:GetWebIdentityToken on *',
-    ];
-    expect(added).toEqual([
-      ...interfaces.map((action) => `-ec2:${action} on *`),
-      ...interfaces.map((action) => `ec2:${action} on *`),
-      ...(READS_NO_KUBECONFIG.has(name) ? [] : forKubeconfigs),
+    expect(rule.Targets).toEqual([
+      expect.objectContaining({
+        Arn: { 'Fn::GetAtt': [`${logicalId(loop)}LambdaFunction`, 'Arn'] },
+        RetryPolicy: { MaximumEventAgeInSeconds: 60, MaximumRetryAttempts: 2 },
+      }),
     ]);
-  });
+    expect(ofType(byDefault, 'AWS::Events::Rule')).toHaveLength(LOOPS.length);
+  },
+);
 
-  test.each([
-    [
-      'roles that match a pattern can be assumed only in accounts of the organization',
-      'arn:aws:iam::*:role/platform/kubeconfigs-*',
-      { 'ForAnyValue:StringLike': { 'aws:ResourceOrgPaths': EVERYTHING.AssumableOrgPaths.split(',') } },
-    ],
-    [
-      'tokens can be requested only for the audiences in a parameter, and for at most five minutes',
-      'sts:GetWebIdentityToken',
-      {
-        'ForAllValues:StringLike': { 'sts:IdentityTokenAudience': EVERYTHING.WebIdentityServers.split(',') },
-        Null: { 'sts:IdentityTokenAudience': 'false' },
-        NumericLessThanEquals: { 'sts:DurationSeconds': 300 },
-      },
-    ],
-    [
-      'Lambda can create network interfaces for functions, but the code of functions cannot',
-      'ec2:CreateNetworkInterface',
-      undefined,
-      { ArnLike: { 'lambda:SourceFunctionArn': expect.anything() } },
-    ],
-  ])('%s', (_, of, ...conditions) => {
-    const statements = statementsOf(everything, 'deregister').filter(
-      ({ Action, Resource: on }) => Action.includes(of) || on.includes(of),
-    );
-    expect(statements.map(({ Condition }) => Condition)).toEqual(conditions);
-  });
+test.each(LOOPS)(
+  '%s receives the messages of its own queue, one message per invocation, and a parameter limits the number of simultaneous invocations',
+  (loop) => {
+    const sourceIn = (template: ResolvedTemplate) =>
+      propertiesOf(template, `${logicalId(loop)}EventSourceMappingSQS${queueOf(loop)}`);
+    expect(sourceIn(byDefault)).toMatchObject({
+      FunctionName: { 'Fn::GetAtt': [`${logicalId(loop)}LambdaFunction`, 'Arn'] },
+      EventSourceArn: { 'Fn::GetAtt': [queueOf(loop), 'Arn'] },
+      BatchSize: 1,
+      Enabled: true,
+      ScalingConfig: { MaximumConcurrency: '10' },
+    });
+    expect(sourceIn(everything)).toMatchObject({ ScalingConfig: { MaximumConcurrency: '50' } });
+  },
+);
 
-  test('a policy condition with ForAllValues does not allow a request that lacks the condition key', () => {
-    const conditions = JSON.stringify(everything).matchAll(/"ForAllValues:\w+":{"([^"]+)":[^}]*}(.{0,80})/g);
-    const unguarded = [...conditions].filter(([, key, next]) => !next?.includes(`"Null":{"${key}":"false"}`));
-    expect(unguarded.map(([text]) => text)).toEqual([]);
-    expect(JSON.stringify(everything)).toContain('"ForAllValues:');
-  });
+test.each(LOOPS)(
+  'a message of %s stays hidden until its function has timed out, and is then received again if the process ended',
+  (loop) => {
+    const Properties = propertiesOf(byDefault, queueOf(loop));
+    // The queue has no name, because SQS refuses the name of a queue that was deleted less than a minute ago.
+    expect(Properties).toEqual({
+      MessageRetentionPeriod: expect.any(Number),
+      SqsManagedSseEnabled: true,
+      VisibilityTimeout: expect.any(Number),
+    });
+    expect(Properties.VisibilityTimeout).toBeGreaterThanOrEqual(functionOf(byDefault, loop).Timeout);
+    const longestDelay = 60;
+    expect(Properties.MessageRetentionPeriod).toBeGreaterThan(longestDelay + Properties.VisibilityTimeout);
+  },
+);
 
-  test('functions can read only secrets that are in the region of a parameter and have the prefix of a parameter', () => {
-    const read = granted(everything, 'deregister').filter((line) => /^(secretsmanager|ssm):/.test(line));
-    expect(read).toEqual([
-      'secretsmanager:GetSecretValue on arn:aws:secretsmanager:eu-north-1:ACCOUNT:secret:clusters/*',
-      'ssm:GetParameter on arn:aws:ssm:eu-north-1:ACCOUNT:parameter/clusters/*',
-    ]);
+test('each function has its own role', () => {
+  for (const name of NAMES) {
+    expect(functionOf(byDefault, name).Role).toEqual({ 'Fn::GetAtt': [`${pascalCase(name)}Role`, 'Arn'] });
+  }
+  expect(ofType(byDefault, 'AWS::IAM::Role')).toHaveLength(NAMES.length);
+});
+
+const table = tableActions('GetItem', 'PutItem', 'Query');
+const asksQueues = LOOPS.map((loop) => `sqs:GetQueueAttributes on ${queueOf(loop)}.Arn`);
+const publishes = 'events:PutEvents on arn:aws:events:REGION:ACCOUNT:event-bus/default';
+const targets = 'elasticloadbalancing:DescribeTargetHealth on *';
+test.each([
+  ...LOOPS.map((loop) => {
+    const own = loop === 'kubernetes-service' ? [targets] : [];
+    return [loop, [...table, ...READS_KUBECONFIGS, ...ticksOf(loop), publishes, ...own]] as const;
+  }),
+  ['deregister', [...table, ...READS_KUBECONFIGS, publishes]] as const,
+  // The function connects to no cluster.
+  ['allocate', tableActions('BatchGetItem', 'GetItem', 'PutItem')] as const,
+  ['doctor', [...table, ...READS_KUBECONFIGS, ...asksQueues, targets]] as const,
+])('the role of %s allows only logging and %j', (name, actions) => {
+  expect(granted(byDefault, name)).toEqual([...logsOf(name), ...actions].sort());
+});
+
+test('only IAM decides which caller may invoke the functions, because no function has a URL or its own policy', () => {
+  for (const type of ['AWS::Lambda::Url', 'AWS::ApiGateway::RestApi', 'AWS::ApiGatewayV2::Api']) {
+    expect(ofType(byDefault, type)).toEqual([]);
+  }
+  const invokers = ofType(byDefault, 'AWS::Lambda::Permission').map(({ Properties }) => Properties.Principal);
+  expect(invokers).toEqual(LOOPS.map(() => 'events.amazonaws.com'));
+});
+
+test.each([
+  ['allocate', 'prod', '#clusters'],
+  ['deregister', 'prod', '#clusters'],
+  ['doctor', '#doctor', 'prod'],
+])('the role of %s allows writes to the partition %s and not to %s', (name, allowed, refused) => {
+  expect(mayWrite(byDefault, name, allowed)).toBe(true);
+  expect(mayWrite(byDefault, name, refused)).toBe(false);
+});
+
+test.each(LOOPS)(
+  'the role of %s allows writes to clusters and fleet notes, and only kubernetes-service may claim a cluster',
+  (loop) => {
+    const written = ['prod', '#fleet', '#clusters'].filter((key) => mayWrite(byDefault, loop, key));
+    expect(written).toEqual(['prod', '#fleet', ...(loop === 'kubernetes-service' ? ['#clusters'] : [])]);
+  },
+);
+
+test('a stack cannot read the kubeconfigs or the table of another stage', () => {
+  const policies = JSON.stringify(ofType(nothing, 'AWS::IAM::Role').map(({ Properties }) => Properties.Policies));
+  expect(policies).toContain(':secret:other/*');
+  expect(policies.replaceAll('{"events:source":"kube-bootstrap-controller"}', '')).not.toContain(
+    'kube-bootstrap-controller',
+  );
+});
+
+test('parameters give every role a path and a permissions boundary', () => {
+  for (const { Properties } of ofType(byDefault, 'AWS::IAM::Role')) {
+    expect(Properties).toMatchObject({ Path: '/' });
+    expect(Properties).not.toHaveProperty('PermissionsBoundary');
+  }
+  for (const { Properties } of ofType(everything, 'AWS::IAM::Role')) {
+    expect(Properties).toMatchObject({ Path: '/platform/', PermissionsBoundary: EVERYTHING.PermissionsBoundaryArn });
+  }
+});
+
+test.each(NAMES)('parameters put %s into a VPC, and give it access to kubeconfigs if it needs them', (name) => {
+  expect(functionOf(byDefault, name)).not.toHaveProperty('VpcConfig');
+  expect(functionOf(everything, name).VpcConfig).toEqual({
+    SubnetIds: ['subnet-1', 'subnet-2'],
+    SecurityGroupIds: ['sg-1'],
+    Ipv6AllowedForDualStack: 'true',
   });
+  const added = granted(everything, name).filter((line) => /^-?(kms|sts|ec2):/.test(line));
+  const interfaces = [
+    'AssignIpv6Addresses',
+    'AssignPrivateIpAddresses',
+    'CreateNetworkInterface',
+    'DeleteNetworkInterface',
+    'DescribeNetworkInterfaces',
+    'DescribeSubnets',
+    'UnassignIpv6Addresses',
+    'UnassignPrivateIpAddresses',
+  ];
+  const forKubeconfigs = [
+    `kms:Decrypt on ${EVERYTHING.KmsKeyArn}`,
+    'sts:AssumeRole on arn:aws:iam::*:role/platform/kubeconfigs-*',
+    'sts:AssumeRole on arn:aws:iam::210987654321:role/a',
+    'sts:AssumeRole on arn:aws:iam::210987654321:role/b',
+    'sts:GetWebIdentityToken on *',
+  ];
+  expect(added).toEqual([
+    ...interfaces.map((action) => `-ec2:${action} on *`),
+    ...interfaces.map((action) => `ec2:${action} on *`),
+    ...(READS_NO_KUBECONFIG.has(name) ? [] : forKubeconfigs),
+  ]);
+});
+
+test.each([
+  [
+    'roles that match a pattern can be assumed only in accounts of the organization',
+    'arn:aws:iam::*:role/platform/kubeconfigs-*',
+    { 'ForAnyValue:StringLike': { 'aws:ResourceOrgPaths': EVERYTHING.AssumableOrgPaths.split(',') } },
+  ],
+  [
+    'tokens can be requested only for the audiences in a parameter, and for at most five minutes',
+    'sts:GetWebIdentityToken',
+    {
+      'ForAllValues:StringLike': { 'sts:IdentityTokenAudience': EVERYTHING.WebIdentityServers.split(',') },
+      Null: { 'sts:IdentityTokenAudience': 'false' },
+      NumericLessThanEquals: { 'sts:DurationSeconds': 300 },
+    },
+  ],
+  [
+    'Lambda can create network interfaces for functions, but the code of functions cannot',
+    'ec2:CreateNetworkInterface',
+    undefined,
+    { ArnLike: { 'lambda:SourceFunctionArn': expect.anything() } },
+  ],
+])('%s', (_, of, ...conditions) => {
+  const statements = statementsOf(everything, 'deregister').filter(
+    ({ Action, Resource: on }) => Action.includes(of) || on.includes(of),
+  );
+  expect(statements.map(({ Condition }) => Condition)).toEqual(conditions);
+});
+
+test('a policy condition with ForAllValues does not allow a request that lacks the condition key', () => {
+  const conditions = JSON.stringify(everything).matchAll(/"ForAllValues:\w+":{"([^"]+)":[^}]*}(.{0,80})/g);
+  const unguarded = [...conditions].filter(([, key, next]) => !next?.includes(`"Null":{"${key}":"false"}`));
+  expect(unguarded.map(([text]) => text)).toEqual([]);
+  expect(JSON.stringify(everything)).toContain('"ForAllValues:');
+});
+
+test('functions can read only secrets that are in the region of a parameter and have the prefix of a parameter', () => {
+  const read = granted(everything, 'deregister').filter((line) => /^(secretsmanager|ssm):/.test(line));
+  expect(read).toEqual([
+    'secretsmanager:GetSecretValue on arn:aws:secretsmanager:eu-north-1:ACCOUNT:secret:clusters/*',
+    'ssm:GetParameter on arn:aws:ssm:eu-north-1:ACCOUNT:parameter/clusters/*',
+  ]);
 });
 
 test('the table has on-demand capacity, the keys and the TTL attribute that the code uses, and is retained when the stack is deleted', () => {
@@ -572,34 +566,32 @@ test('the template of a release creates the same resources as a deployment from 
   expect(role).toEqual({ ...original, RoleName: undefined });
 });
 
-describe('packages', () => {
-  /** The maximum size of a gzipped bundle in KB. It is smaller for the functions that connect to no cluster. */
-  const MOST_KB = 215;
-  const MOST_KB_OF: Readonly<Record<string, number>> = { allocate: 115, admission: 130 };
-  /**
-   * Modules that no function may contain. The allocator is in the layer, client-node runs the plugins of a kubeconfig, and the
-   * SDK's nested clients get credentials.
-   */
-  const NOT_IN_A_BUNDLE =
-    /node_modules\/(@kubernetes|@aws-sdk\/nested-clients|openid-client|dynalite|classic-level|level|jest|fast-check)\/|\/(local|test|cli|lib\/allocator)\//;
-  const zipOf = (name: string) => found(packaged.archives.get(name));
+/** The maximum size of a gzipped bundle in KB. It is smaller for the functions that connect to no cluster. */
+const MOST_KB = 215;
+const MOST_KB_OF: Readonly<Record<string, number>> = { allocate: 115, admission: 130 };
+/**
+ * Modules that no function may contain. The allocator is in the layer, client-node runs the plugins of a kubeconfig, and the
+ * SDK's nested clients get credentials.
+ */
+const NOT_IN_A_BUNDLE =
+  /node_modules\/(@kubernetes|@aws-sdk\/nested-clients|openid-client|dynalite|classic-level|level|jest|fast-check)\/|\/(local|test|cli|lib\/allocator)\//;
+const zipOf = (name: string) => found(packaged.archives.get(name));
 
-  test('the layer contains only the allocator library', () => {
-    expect([...readZip(zipOf('allocator')).keys()]).toEqual(['nodejs/allocator.mjs']);
-  });
+test('the layer contains only the allocator library', () => {
+  expect([...readZip(zipOf('allocator')).keys()]).toEqual(['nodejs/allocator.mjs']);
+});
 
-  test('Lambda can read all files of the packages', () => {
-    for (const zip of packaged.archives.values()) expect(unreadableIn(zip)).toEqual([]);
-  });
+test('Lambda can read all files of the packages', () => {
+  for (const zip of packaged.archives.values()) expect(unreadableIn(zip)).toEqual([]);
+});
 
-  test.each(HANDLERS)('the package of %s contains only a small bundle with the modules of the function', (name) => {
-    const [[file, bundle], ...others] = [...readZip(zipOf(name))] as [[string, Buffer], ...unknown[]];
-    expect({ file, others }).toEqual({ file: `functions/${name}.mjs`, others: [] });
-    expect(gzipSync(bundle, { level: 9 }).length).toBeLessThanOrEqual((MOST_KB_OF[name] ?? MOST_KB) * 1024);
-    const sources = packaged.maps.get(name)?.sources ?? [];
-    expect(sources.filter((source) => source.endsWith(`/functions/${name}.ts`))).toHaveLength(1);
-    expect(sources.filter((source) => NOT_IN_A_BUNDLE.test(source))).toEqual([]);
-  });
+test.each(HANDLERS)('the package of %s contains only a small bundle with the modules of the function', (name) => {
+  const [[file, bundle], ...others] = [...readZip(zipOf(name))] as [[string, Buffer], ...unknown[]];
+  expect({ file, others }).toEqual({ file: `functions/${name}.mjs`, others: [] });
+  expect(gzipSync(bundle, { level: 9 }).length).toBeLessThanOrEqual((MOST_KB_OF[name] ?? MOST_KB) * 1024);
+  const sources = packaged.maps.get(name)?.sources ?? [];
+  expect(sources.filter((source) => source.endsWith(`/functions/${name}.ts`))).toHaveLength(1);
+  expect(sources.filter((source) => NOT_IN_A_BUNDLE.test(source))).toEqual([]);
 });
 
 test('packaging fails if a parameter does not exist', async () => {

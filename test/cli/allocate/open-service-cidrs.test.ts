@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { openServiceCidrs } from '../../../cli/allocate/open-service-cidrs.ts';
 import { allocation } from '../../../lib/allocate/allocation.ts';
 import type { AllocateRequest } from '../../../lib/allocate/request.ts';
@@ -49,217 +49,205 @@ const valuesIn = ({ items }: { readonly items: readonly { readonly value?: unkno
   items.map(({ value }) => value);
 const find = ({ cluster }: { cluster: MemoryCluster }, name: string) => cluster.find({ kind: 'IPAddress', name });
 
-describe('A request to allocate addresses in a cluster whose API servers allocate', () => {
-  test('a request creates an IPAddress for each requested address and for the next free addresses of both families, from the static band first', async () => {
-    const world = await aCluster();
-    const answer = await world.ask({ items: [NEXT, ip('10.0.0.1'), NEXT_IPV6, { ...NEXT, count: 2 }] });
-    expect(answer).toMatchObject({ outcome: 'done', items: [{ outcome: 'allocated', hold: HELD }, {}, {}, {}, {}] });
-    expect(valuesIn(answer)).toEqual(['10.0.0.2', '10.0.0.1', 'fd00::1', '10.0.0.3', '10.0.0.4']);
-    const untilMs = Date.parse(HELD.until);
-    expect(find(world, '10.0.0.1')).toMatchObject(
-      ipAddressOfHold('10.0.0.1', { owner: 'r1', takenUpBy: 'any', untilMs, requestId: 'r1' }),
-    );
-  });
-
-  test('a request skips addresses with an IPAddress in every ready ServiceCIDR, and is refused when all ready ServiceCIDRs are full', async () => {
-    const objects = [
-      cidr('kubernetes', ['10.0.0.0/30']),
-      cidr('second', ['10.5.0.0/30']),
-      cidr('deleted', ['10.6.0.0/30'], false),
-      stockRecord('10.0.0.1', 'a/s'),
-    ];
-    const world = await aCluster({ objects });
-    expect(await world.ask({ requestId: 'r0', items: [{ ...NEXT, count: 4 }] })).toMatchObject({
-      error: { code: 'Full', message: 'range is full: 3 free, 4 requested' },
-    });
-    expect(valuesIn(await world.ask({ items: [{ ...NEXT, count: 3 }] }))).toEqual(['10.0.0.2', '10.5.0.1', '10.5.0.2']);
-    const { error } = await world.ask({ requestId: 'r2', items: [ip('10.6.0.1')] });
-    expect(error?.code).toBe('NotInRange');
-  });
-
-  test('a request tries the next address if another writer has meanwhile created the IPAddress of a free address', async () => {
-    const world = await aCluster();
-    world.cluster.beforeWrite = (_, { metadata: { name } }) => {
-      world.cluster.beforeWrite = undefined;
-      world.cluster.place(stockRecord(name, 'a/s'));
-      return undefined;
-    };
-    expect(valuesIn(await world.ask({ items: [NEXT] }))).toEqual(['10.0.0.2']);
-    expect(find(world, '10.0.0.1')).toMatchObject(stockRecord('10.0.0.1', 'a/s'));
-  });
-
-  test('a request that contains a taken address is refused, and releases the addresses that it held before the refusal', async () => {
-    const world = await aCluster();
-    world.cluster.place(stockRecord('10.0.0.7', 'a/s'));
-    for (const second of ['10.0.0.7', '10.0.0.5']) {
-      const answer = await world.ask({ requestId: `r-${second}`, items: [ip('10.0.0.5'), ip(second)] });
-      expect(answer.error).toEqual({ code: 'AlreadyAllocated', message: 'provided IP is already allocated' });
-      expect(answer.items[1]).toMatchObject({ outcome: 'refused', error: { code: 'AlreadyAllocated' } });
-      expect(find(world, '10.0.0.5')).toBeUndefined();
-    }
-  });
-
-  test('a request does not hold the address of a Service whose IPAddress is missing', async () => {
-    const world = await aCluster();
-    world.cluster.place(stockService('s', '10.0.0.1', 'fd00:0::2'));
-    expect(valuesIn(await world.ask({ items: [NEXT] }))).toEqual(['10.0.0.2']);
-    const second = { range: 'secondaryserviceips', value: 'fd00::2' } as const;
-    for (const item of [ip('10.0.0.1'), second]) {
-      const { error } = await world.ask({ requestId: `r-${item.range}`, items: [item] });
-      expect(error?.code).toBe('AlreadyAllocated');
-      expect(find(world, item.value)).toBeUndefined();
-    }
-  });
-
-  test('a repetition of a request that failed halfway holds no more addresses than were requested', async () => {
-    let calls = 0;
-    const world = await aCluster({
-      spoil: (port) => ({
-        create: async (object) => {
-          calls += 1;
-          const result = await port.create(object);
-          if (calls === 2) throw new ClusterError('Unavailable', 'the reply was lost');
-          return result;
-        },
-      }),
-    });
-    const request = { items: [{ ...NEXT, count: 3 }] };
-    await expect(world.ask(request)).rejects.toMatchObject({ code: 'Unavailable' });
-    expect(valuesIn(await world.ask(request))).toEqual(['10.0.0.1', '10.0.0.2', '10.0.0.3']);
-    expect(world.cluster.writes).toHaveLength(3);
-  });
-
-  test('a request holds an address even if the reply to the create of its IPAddress was lost, because the retry finds the IPAddress', async () => {
-    const createTwice: Options['spoil'] = ({ create }) => ({
-      create: (object) => create(object).then(() => create(object)),
-    });
-    const world = await aCluster({ spoil: createTwice });
-    expect(await world.ask({ items: [ip('10.0.0.9')] })).toMatchObject({ outcome: 'done' });
-  });
-
-  test('a dry run returns the same answer as the request, and creates nothing', async () => {
-    const world = await aCluster({ objects: [cidr('kubernetes', ['10.0.0.0/27']), stockRecord('10.0.0.1', 'a/s')] });
-    const answer = await world.ask({ dryRun: true, items: [{ ...NEXT, count: 2 }] });
-    expect(answer).toMatchObject({ outcome: 'done', dryRun: true });
-    expect(valuesIn(answer)).toEqual(['10.0.0.2', '10.0.0.3']);
-    expect(await world.ask({ dryRun: true, items: [ip('10.0.0.1')] })).toMatchObject({ outcome: 'refused' });
-    expect(world.cluster.writes).toEqual([]);
-  });
-
-  test('a request that exceeds the space for holds is refused', async () => {
-    const held = Array.from({ length: 1_000 }, (_, index) =>
-      ipAddressOfHold(`10.0.${index >> 8}.${index & 255}`, { owner: 'a', takenUpBy: 'any' }),
-    );
-    const world = await aCluster({ objects: [cidr('kubernetes', ['10.0.0.0/16']), ...held] });
-    expect(await world.ask({ items: [NEXT] })).toMatchObject({ outcome: 'refused', error: { code: 'HoldsFull' } });
-  });
-
-  const oneFamily = [cidr('kubernetes', ['10.0.0.0/27'])];
-  const ofOwner = { hold: { owner: 'a', takenUpBy: 'owner' } } as const;
-  const ofPort: Partial<AllocateRequest> = { items: [{ range: 'servicenodeports', next: true }] };
-  test.each<[string, Options, Partial<AllocateRequest>, string, string]>([
-    ['for a port', {}, ofPort, 'NotSupported', 'no object can hold a node port'],
-    ['that claims a hold for a Service', {}, { takeUp: {} }, 'NotSupported', 'no Service can claim a hold'],
-    [
-      'for a hold that only Services of its owner can claim',
-      {},
-      ofOwner,
-      'NotSupported',
-      'no Service can claim a hold',
-    ],
-    ['before Kubernetes 1.33', { objects: [] }, {}, 'NotSupported', 'Kubernetes 1.33'],
-    ['while passes only observe', { spec: { mode: 'observe' } }, {}, 'ObserveOnly', 'mode: observe'],
-    ['in an absent family', { objects: oneFamily }, { items: [NEXT_IPV6] }, 'NoSecondaryRange', '10.0.0.0/27'],
-    ['for an address outside the ServiceCIDRs', {}, { items: [ip('10.9.0.1')] }, 'NotInRange', '10.0.0.0/27'],
-  ])('a request %s is refused, and nothing is created', async (_, options, request, code, message) => {
-    const world = await aCluster(options);
-    expect(await world.ask({ items: [NEXT], ...request })).toMatchObject({
-      outcome: 'refused',
-      error: { code, message: expect.stringContaining(message) },
-    });
-    expect(world.cluster.writes).toEqual([]);
-  });
-
-  test('a user without the permission to list ServiceCIDRs gets an error that contains the resolution', async () => {
-    const list = () => Promise.reject(new ClusterError('Forbidden', 'no'));
-    const world = await aCluster({ spoil: () => ({ list }) });
-    await expect(world.ask({ items: [NEXT] })).rejects.toThrow('Apply deploy/rbac.yaml');
-  });
+test('a request creates an IPAddress for each requested address and for the next free addresses of both families, from the static band first', async () => {
+  const world = await aCluster();
+  const answer = await world.ask({ items: [NEXT, ip('10.0.0.1'), NEXT_IPV6, { ...NEXT, count: 2 }] });
+  expect(answer).toMatchObject({ outcome: 'done', items: [{ outcome: 'allocated', hold: HELD }, {}, {}, {}, {}] });
+  expect(valuesIn(answer)).toEqual(['10.0.0.2', '10.0.0.1', 'fd00::1', '10.0.0.3', '10.0.0.4']);
+  const untilMs = Date.parse(HELD.until);
+  expect(find(world, '10.0.0.1')).toMatchObject(
+    ipAddressOfHold('10.0.0.1', { owner: 'r1', takenUpBy: 'any', untilMs, requestId: 'r1' }),
+  );
 });
 
-describe('A request to release addresses in a cluster whose API servers allocate', () => {
-  test('a release frees only held addresses, and never the address of a Service', async () => {
-    const world = await aCluster();
-    world.cluster.place(stockRecord('10.0.0.7', 'a/s'));
-    await world.ask({ items: [ip('10.0.0.5')] });
-    const items = ['10.0.0.5', '10.0.0.6', '10.0.0.7', '10.9.0.1'].map(ip);
-    const answer = await world.ask({ requestId: 'r2', ...release(...items) });
-    expect(answer.items.map(({ outcome }) => outcome)).toEqual(['released', 'free', 'refused', 'notInRange']);
-    expect(answer).toMatchObject({ outcome: 'refused', error: { code: 'NotHeld' } });
-    expect(find(world, '10.0.0.5')).toBeUndefined();
-    expect(find(world, '10.0.0.7')).toBeDefined();
+test('a request skips addresses with an IPAddress in every ready ServiceCIDR, and is refused when all ready ServiceCIDRs are full', async () => {
+  const objects = [
+    cidr('kubernetes', ['10.0.0.0/30']),
+    cidr('second', ['10.5.0.0/30']),
+    cidr('deleted', ['10.6.0.0/30'], false),
+    stockRecord('10.0.0.1', 'a/s'),
+  ];
+  const world = await aCluster({ objects });
+  expect(await world.ask({ requestId: 'r0', items: [{ ...NEXT, count: 4 }] })).toMatchObject({
+    error: { code: 'Full', message: 'range is full: 3 free, 4 requested' },
   });
+  expect(valuesIn(await world.ask({ items: [{ ...NEXT, count: 3 }] }))).toEqual(['10.0.0.2', '10.5.0.1', '10.5.0.2']);
+  const { error } = await world.ask({ requestId: 'r2', items: [ip('10.6.0.1')] });
+  expect(error?.code).toBe('NotInRange');
+});
 
-  test('a release refuses a held address that a Service has, whatever the spelling of the address, and releases the other addresses', async () => {
-    const world = await aCluster();
-    const held = ['10.0.0.5', '10.0.0.6', 'fd00::5'];
-    const [first, second] = [held.slice(0, 2).map(ip), [{ range: 'secondaryserviceips', value: 'fd00::5' } as const]];
-    await world.ask({ items: [...first, ...second] });
-    world.cluster.place(stockService('s', '10.0.0.5', 'fd00:0::5'));
-    for (const dryRun of [true, false]) {
-      const answer = await world.ask({ requestId: 'r2', ...release(...first, ...second), dryRun });
-      expect(answer.items.map(({ outcome }) => outcome)).toEqual(['refused', 'released', 'refused']);
-      expect(answer.error).toMatchObject({ code: 'NotHeld', message: expect.stringContaining('Service a/s has') });
-    }
-    expect(held.map((name) => find(world, name) !== undefined)).toEqual([true, false, true]);
-  });
-
-  test('undoing a request does not delete the IPAddress of an address that a Service got meanwhile', async () => {
-    const world = await aCluster();
-    world.cluster.beforeWrite = (_, { metadata: { name } }) => {
-      if (name === '10.0.0.5') world.cluster.place(stockService('s', '10.0.0.5'));
-      return name === '10.0.0.6' ? { outcome: 'alreadyExists' } : undefined;
-    };
-    const { error } = await world.ask({ items: ['10.0.0.4', '10.0.0.5', '10.0.0.6'].map(ip) });
-    expect(error?.code).toBe('AlreadyAllocated');
-    expect(['10.0.0.4', '10.0.0.5'].map((name) => find(world, name) !== undefined)).toEqual([false, true]);
-  });
-
-  test('a release frees neither an address of another owner nor an address whose hold changed after the release read it', async () => {
-    const world = await aCluster();
-    await world.ask({ items: [ip('10.0.0.5')], hold: { owner: 'shop' } });
-    const releaseBy = (requestId: string, owner?: string) =>
-      world.ask({ requestId, ...(owner && { owner }), ...release(ip('10.0.0.5')) });
-    const notHeld = { error: { code: 'NotHeld' } };
-    expect(await releaseBy('r2', 'ci')).toMatchObject(notHeld);
-    world.cluster.beforeWrite = (verb) => (verb === 'delete' ? { outcome: 'conflict' } : undefined);
-    expect(await releaseBy('r3')).toMatchObject(notHeld);
+test('a request tries the next address if another writer has meanwhile created the IPAddress of a free address', async () => {
+  const world = await aCluster();
+  world.cluster.beforeWrite = (_, { metadata: { name } }) => {
     world.cluster.beforeWrite = undefined;
-    expect(await releaseBy('r4', 'shop')).toMatchObject({ outcome: 'done' });
-    expect(find(world, '10.0.0.5')).toBeUndefined();
-  });
-
-  test('a release frees a hold in a ServiceCIDR that is being deleted', async () => {
-    const hold = { owner: 'a', takenUpBy: 'any' } as const;
-    const cidrs = [cidr('kubernetes', ['10.0.0.0/27']), cidr('old', ['10.6.0.0/27'], false)];
-    const world = await aCluster({ objects: [...cidrs, ipAddressOfHold('10.6.0.1', hold)] });
-    expect(await world.ask(release(ip('10.6.0.1')))).toMatchObject({ items: [{ outcome: 'released' }] });
-  });
+    world.cluster.place(stockRecord(name, 'a/s'));
+    return undefined;
+  };
+  expect(valuesIn(await world.ask({ items: [NEXT] }))).toEqual(['10.0.0.2']);
+  expect(find(world, '10.0.0.1')).toMatchObject(stockRecord('10.0.0.1', 'a/s'));
 });
 
-describe('A request to look up addresses in a cluster whose API servers allocate', () => {
-  test('a look-up returns which addresses are taken, held and free', async () => {
-    const world = await aCluster();
-    world.cluster.place(stockRecord('10.0.0.20', 'a/s'));
-    await world.ask({ items: [ip('10.0.0.5')], hold: { owner: 'shop', until: 'forever' } });
-    const items = [ip('10.0.0.5'), ip('10.0.0.20'), ip('10.0.0.21'), ip('10.9.0.1')];
-    const answer = await world.ask({ requestId: 'r2', operation: 'lookUp', items });
-    expect(answer).toMatchObject({ cluster: CLUSTER, outcome: 'done' });
-    expect(answer.items).toMatchObject([
-      { outcome: 'taken', hold: { owner: 'shop', until: 'forever', requestId: 'r1' } },
-      { outcome: 'taken' },
-      { outcome: 'free' },
-      { outcome: 'notInRange' },
-    ]);
+test('a request that contains a taken address is refused, and releases the addresses that it held before the refusal', async () => {
+  const world = await aCluster();
+  world.cluster.place(stockRecord('10.0.0.7', 'a/s'));
+  for (const second of ['10.0.0.7', '10.0.0.5']) {
+    const answer = await world.ask({ requestId: `r-${second}`, items: [ip('10.0.0.5'), ip(second)] });
+    expect(answer.error).toEqual({ code: 'AlreadyAllocated', message: 'provided IP is already allocated' });
+    expect(answer.items[1]).toMatchObject({ outcome: 'refused', error: { code: 'AlreadyAllocated' } });
+    expect(find(world, '10.0.0.5')).toBeUndefined();
+  }
+});
+
+test('a request does not hold the address of a Service whose IPAddress is missing', async () => {
+  const world = await aCluster();
+  world.cluster.place(stockService('s', '10.0.0.1', 'fd00:0::2'));
+  expect(valuesIn(await world.ask({ items: [NEXT] }))).toEqual(['10.0.0.2']);
+  const second = { range: 'secondaryserviceips', value: 'fd00::2' } as const;
+  for (const item of [ip('10.0.0.1'), second]) {
+    const { error } = await world.ask({ requestId: `r-${item.range}`, items: [item] });
+    expect(error?.code).toBe('AlreadyAllocated');
+    expect(find(world, item.value)).toBeUndefined();
+  }
+});
+
+test('a repetition of a request that failed halfway holds no more addresses than were requested', async () => {
+  let calls = 0;
+  const world = await aCluster({
+    spoil: (port) => ({
+      create: async (object) => {
+        calls += 1;
+        const result = await port.create(object);
+        if (calls === 2) throw new ClusterError('Unavailable', 'the reply was lost');
+        return result;
+      },
+    }),
   });
+  const request = { items: [{ ...NEXT, count: 3 }] };
+  await expect(world.ask(request)).rejects.toMatchObject({ code: 'Unavailable' });
+  expect(valuesIn(await world.ask(request))).toEqual(['10.0.0.1', '10.0.0.2', '10.0.0.3']);
+  expect(world.cluster.writes).toHaveLength(3);
+});
+
+test('a request holds an address even if the reply to the create of its IPAddress was lost, because the retry finds the IPAddress', async () => {
+  const createTwice: Options['spoil'] = ({ create }) => ({
+    create: (object) => create(object).then(() => create(object)),
+  });
+  const world = await aCluster({ spoil: createTwice });
+  expect(await world.ask({ items: [ip('10.0.0.9')] })).toMatchObject({ outcome: 'done' });
+});
+
+test('a dry run returns the same answer as the request, and creates nothing', async () => {
+  const world = await aCluster({ objects: [cidr('kubernetes', ['10.0.0.0/27']), stockRecord('10.0.0.1', 'a/s')] });
+  const answer = await world.ask({ dryRun: true, items: [{ ...NEXT, count: 2 }] });
+  expect(answer).toMatchObject({ outcome: 'done', dryRun: true });
+  expect(valuesIn(answer)).toEqual(['10.0.0.2', '10.0.0.3']);
+  expect(await world.ask({ dryRun: true, items: [ip('10.0.0.1')] })).toMatchObject({ outcome: 'refused' });
+  expect(world.cluster.writes).toEqual([]);
+});
+
+test('a request that exceeds the space for holds is refused', async () => {
+  const held = Array.from({ length: 1_000 }, (_, index) =>
+    ipAddressOfHold(`10.0.${index >> 8}.${index & 255}`, { owner: 'a', takenUpBy: 'any' }),
+  );
+  const world = await aCluster({ objects: [cidr('kubernetes', ['10.0.0.0/16']), ...held] });
+  expect(await world.ask({ items: [NEXT] })).toMatchObject({ outcome: 'refused', error: { code: 'HoldsFull' } });
+});
+
+const oneFamily = [cidr('kubernetes', ['10.0.0.0/27'])];
+const ofOwner = { hold: { owner: 'a', takenUpBy: 'owner' } } as const;
+const ofPort: Partial<AllocateRequest> = { items: [{ range: 'servicenodeports', next: true }] };
+test.each<[string, Options, Partial<AllocateRequest>, string, string]>([
+  ['for a port', {}, ofPort, 'NotSupported', 'no object can hold a node port'],
+  ['that claims a hold for a Service', {}, { takeUp: {} }, 'NotSupported', 'no Service can claim a hold'],
+  ['for a hold that only Services of its owner can claim', {}, ofOwner, 'NotSupported', 'no Service can claim a hold'],
+  ['before Kubernetes 1.33', { objects: [] }, {}, 'NotSupported', 'Kubernetes 1.33'],
+  ['while passes only observe', { spec: { mode: 'observe' } }, {}, 'ObserveOnly', 'mode: observe'],
+  ['in an absent family', { objects: oneFamily }, { items: [NEXT_IPV6] }, 'NoSecondaryRange', '10.0.0.0/27'],
+  ['for an address outside the ServiceCIDRs', {}, { items: [ip('10.9.0.1')] }, 'NotInRange', '10.0.0.0/27'],
+])('a request %s is refused, and nothing is created', async (_, options, request, code, message) => {
+  const world = await aCluster(options);
+  expect(await world.ask({ items: [NEXT], ...request })).toMatchObject({
+    outcome: 'refused',
+    error: { code, message: expect.stringContaining(message) },
+  });
+  expect(world.cluster.writes).toEqual([]);
+});
+
+test('a user without the permission to list ServiceCIDRs gets an error that contains the resolution', async () => {
+  const list = () => Promise.reject(new ClusterError('Forbidden', 'no'));
+  const world = await aCluster({ spoil: () => ({ list }) });
+  await expect(world.ask({ items: [NEXT] })).rejects.toThrow('Apply deploy/rbac.yaml');
+});
+
+test('a release frees only held addresses, and never the address of a Service', async () => {
+  const world = await aCluster();
+  world.cluster.place(stockRecord('10.0.0.7', 'a/s'));
+  await world.ask({ items: [ip('10.0.0.5')] });
+  const items = ['10.0.0.5', '10.0.0.6', '10.0.0.7', '10.9.0.1'].map(ip);
+  const answer = await world.ask({ requestId: 'r2', ...release(...items) });
+  expect(answer.items.map(({ outcome }) => outcome)).toEqual(['released', 'free', 'refused', 'notInRange']);
+  expect(answer).toMatchObject({ outcome: 'refused', error: { code: 'NotHeld' } });
+  expect(find(world, '10.0.0.5')).toBeUndefined();
+  expect(find(world, '10.0.0.7')).toBeDefined();
+});
+
+test('a release refuses a held address that a Service has, whatever the spelling of the address, and releases the other addresses', async () => {
+  const world = await aCluster();
+  const held = ['10.0.0.5', '10.0.0.6', 'fd00::5'];
+  const [first, second] = [held.slice(0, 2).map(ip), [{ range: 'secondaryserviceips', value: 'fd00::5' } as const]];
+  await world.ask({ items: [...first, ...second] });
+  world.cluster.place(stockService('s', '10.0.0.5', 'fd00:0::5'));
+  for (const dryRun of [true, false]) {
+    const answer = await world.ask({ requestId: 'r2', ...release(...first, ...second), dryRun });
+    expect(answer.items.map(({ outcome }) => outcome)).toEqual(['refused', 'released', 'refused']);
+    expect(answer.error).toMatchObject({ code: 'NotHeld', message: expect.stringContaining('Service a/s has') });
+  }
+  expect(held.map((name) => find(world, name) !== undefined)).toEqual([true, false, true]);
+});
+
+test('undoing a request does not delete the IPAddress of an address that a Service got meanwhile', async () => {
+  const world = await aCluster();
+  world.cluster.beforeWrite = (_, { metadata: { name } }) => {
+    if (name === '10.0.0.5') world.cluster.place(stockService('s', '10.0.0.5'));
+    return name === '10.0.0.6' ? { outcome: 'alreadyExists' } : undefined;
+  };
+  const { error } = await world.ask({ items: ['10.0.0.4', '10.0.0.5', '10.0.0.6'].map(ip) });
+  expect(error?.code).toBe('AlreadyAllocated');
+  expect(['10.0.0.4', '10.0.0.5'].map((name) => find(world, name) !== undefined)).toEqual([false, true]);
+});
+
+test('a release frees neither an address of another owner nor an address whose hold changed after the release read it', async () => {
+  const world = await aCluster();
+  await world.ask({ items: [ip('10.0.0.5')], hold: { owner: 'shop' } });
+  const releaseBy = (requestId: string, owner?: string) =>
+    world.ask({ requestId, ...(owner && { owner }), ...release(ip('10.0.0.5')) });
+  const notHeld = { error: { code: 'NotHeld' } };
+  expect(await releaseBy('r2', 'ci')).toMatchObject(notHeld);
+  world.cluster.beforeWrite = (verb) => (verb === 'delete' ? { outcome: 'conflict' } : undefined);
+  expect(await releaseBy('r3')).toMatchObject(notHeld);
+  world.cluster.beforeWrite = undefined;
+  expect(await releaseBy('r4', 'shop')).toMatchObject({ outcome: 'done' });
+  expect(find(world, '10.0.0.5')).toBeUndefined();
+});
+
+test('a release frees a hold in a ServiceCIDR that is being deleted', async () => {
+  const hold = { owner: 'a', takenUpBy: 'any' } as const;
+  const cidrs = [cidr('kubernetes', ['10.0.0.0/27']), cidr('old', ['10.6.0.0/27'], false)];
+  const world = await aCluster({ objects: [...cidrs, ipAddressOfHold('10.6.0.1', hold)] });
+  expect(await world.ask(release(ip('10.6.0.1')))).toMatchObject({ items: [{ outcome: 'released' }] });
+});
+
+test('a look-up returns which addresses are taken, held and free', async () => {
+  const world = await aCluster();
+  world.cluster.place(stockRecord('10.0.0.20', 'a/s'));
+  await world.ask({ items: [ip('10.0.0.5')], hold: { owner: 'shop', until: 'forever' } });
+  const items = [ip('10.0.0.5'), ip('10.0.0.20'), ip('10.0.0.21'), ip('10.9.0.1')];
+  const answer = await world.ask({ requestId: 'r2', operation: 'lookUp', items });
+  expect(answer).toMatchObject({ cluster: CLUSTER, outcome: 'done' });
+  expect(answer.items).toMatchObject([
+    { outcome: 'taken', hold: { owner: 'shop', until: 'forever', requestId: 'r1' } },
+    { outcome: 'taken' },
+    { outcome: 'free' },
+    { outcome: 'notInRange' },
+  ]);
 });

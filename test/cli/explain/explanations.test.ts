@@ -57,12 +57,10 @@ test('if a finding and an error code differ only in case, kbctl explain finds th
 test('kbctl explain suggests the most similar term for a misspelled one, and no term for a text that resembles none', () => {
   const none = ['', 'something quite different', 'x'.repeat(10_000), '42!', '__proto__', 'constructor', 'toString'];
   const suggestions = { ClusterIPOutOfRage: 'ClusterIPOutOfRange', palsed: 'paused' };
-  for (const [written, nearest] of [
-    ...Object.entries(suggestions),
-    ...none.map((text) => [text, undefined] as const),
-  ]) {
-    expect([written, explain(written), nearestWord(written)]).toEqual([written, undefined, nearest]);
+  for (const [written, nearest] of Object.entries(suggestions)) {
+    expect([explain(written), nearestWord(written)]).toEqual([undefined, nearest]);
   }
+  for (const text of none) expect([text, explain(text), nearestWord(text)]).toEqual([text, undefined, undefined]);
 });
 
 test.each(EXPLANATIONS.map((one) => [one.word, one] as const))(

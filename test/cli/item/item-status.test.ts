@@ -12,11 +12,7 @@ import { aStoredRange } from '../../support/a-fleet-status.ts';
 const NONE = new Uint8Array(0);
 const OF_ONE = { services: [{ service: 'a/b' }] };
 
-const SPEC: Partial<ClusterSpec> = {
-  allocator: 'table',
-  mode: 'enforce',
-  serviceClusterIPRanges: ['10.0.0.0/24', 'fd00::/64'],
-};
+const SPEC: Partial<ClusterSpec> = { allocator: 'table', serviceClusterIPRanges: ['10.0.0.0/24', 'fd00::/64'] };
 
 /** The bitmap in which only the address 10.0.0.77 is allocated. */
 const BITS = fromBits([76]);

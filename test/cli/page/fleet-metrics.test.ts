@@ -24,7 +24,7 @@ test('the metrics of a cluster have the values of its status', async () => {
     health: 'unhealthy',
     apiServers: [anApiServer('192.0.2.1'), anApiServer('192.0.2.2', { state: 'expired' })],
     loops: loopsOf({ failuresInARow: 2, lastSuccessAtMs: 1_500 }).slice(0, 1),
-    findings: [aFinding({ type: 'duplicate' })],
+    findings: [aFinding()],
     findingCounts: { duplicate: 101, leak: 1 },
     ranges: [nodePorts()],
   });

@@ -274,10 +274,8 @@ testFaults(
 describe('the kubeconfig', () => {
   const role = 'arn:aws:iam::123456789012:role/teams/read-kubeconfigs';
   const ca = Buffer.from('-----BEGIN CERTIFICATE-----').toString('base64');
-  const of = (kubeconfig: object, ...faults: string[]): Row => [
-    { kubeconfig },
-    ...faults.map((one) => `kubeconfig${one}`),
-  ];
+  const of = (kubeconfig: object, fault?: string): Row =>
+    fault === undefined ? [{ kubeconfig }] : [{ kubeconfig }, `kubeconfig${fault}`];
   const webIdentity = (server: string, fault: string) =>
     of({ webIdentity: { server } }, `.webIdentity.server: "${server}" ${fault}`);
   testFaults(
