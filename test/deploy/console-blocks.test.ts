@@ -1,14 +1,12 @@
 import { expect, test } from '@jest/globals';
-import { type ConsoleBlock, consoleBlocks, fencedBlocks, pages, showsThat } from '../support/console-blocks.ts';
+import { consoleCommands, fencedBlocks, pages, showsThat } from '../support/console-blocks.ts';
 import { running } from '../support/running.ts';
 import { startWorld } from './world.ts';
 
 const texts = pages();
 /** The pages that the tests in test/docs cover. */
 const ELSEWHERE = /^(?:README\.md|docs\/allocating\.md|docs\/tasks\/.*)$/;
-const blocks: ConsoleBlock[] = [...texts]
-  .filter(([page]) => !ELSEWHERE.test(page))
-  .flatMap(([page, text]) => consoleBlocks(page, text));
+const commands = [...texts].flatMap(([page, text]) => (ELSEWHERE.test(page) ? [] : consoleCommands(page, text)));
 
 /** The languages of blocks that the test does not run: text to read, and contents of files. */
 const NOT_RUN = new Set(['text', 'yaml', 'json', 'hcl']);
@@ -28,11 +26,9 @@ test('every fenced block of the pages has a language', () => {
  * from the state that the previous block of its page left.
  */
 test('the commands in every console block print the output that the page shows', async () => {
-  for (const { commands } of blocks) {
-    for (const { at, command, output } of commands) {
-      const ran = await world.project.run(command);
-      const isAsSaid = ran.code === 0 && showsThat(ran.output, output);
-      expect({ at, command, ...(!isAsSaid && { ...ran, expected: output }) }).toEqual({ at, command });
-    }
+  for (const { at, command, output } of commands) {
+    const ran = await world.project.run(command);
+    const isAsShown = ran.code === 0 && showsThat(ran.output, output);
+    expect({ at, command, ...(!isAsShown && { ...ran, expected: output }) }).toEqual({ at, command });
   }
 });

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { mkdirSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { consoleBlocks, fencedBlocks, isWhatIsPrinted, showsThat } from '../support/console-blocks.ts';
+import { consoleCommands, fencedBlocks, isWhatIsPrinted, showsThat } from '../support/console-blocks.ts';
 import { eventually } from '../support/eventually.ts';
 import { REPOSITORY, readInRepository } from '../support/repository.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -46,7 +46,7 @@ test('npm start prints the output in README.md', async () => {
 });
 
 test('kbctl prints the output in README.md while npm start runs', async () => {
-  const commands = consoleBlocks('README.md', text).flatMap((block) => block.commands);
+  const commands = consoleCommands('README.md', text);
   expect(commands).not.toEqual([]);
   for (const { at, command, output } of commands) {
     // The first passes may not have ended yet.

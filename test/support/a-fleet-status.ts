@@ -26,13 +26,8 @@ export const NOW_MS = Date.UTC(2026, 10, 21, 6, 15, 39);
 export const MINUTE_MS = 60_000;
 
 export function aCluster(spec: Partial<ClusterSpec> = {}, rest: Partial<ListedCluster> = {}): ListedCluster {
-  return {
-    spec: aClusterSpec(spec),
-    generation: 3,
-    rangesGeneration: 2,
-    writtenAtMs: NOW_MS - 60 * MINUTE_MS,
-    ...rest,
-  };
+  const usual = { generation: 3, rangesGeneration: 2, writtenAtMs: NOW_MS - 60 * MINUTE_MS };
+  return { spec: aClusterSpec(spec), ...usual, ...rest };
 }
 
 /** Returns a lease that was refreshed five seconds ago. */
@@ -52,15 +47,8 @@ export function saved(key: SavedRange['key'], stored: StoredRange): SavedRange {
 
 /** Returns the inputs of a healthy cluster: each loop ran ten seconds ago. */
 export function inputs(given: Partial<StatusInputs> = {}): StatusInputs {
-  return {
-    cluster: aCluster(),
-    pausedAll: undefined,
-    leases: [aLease()],
-    records: runRecords(NOW_MS - 10_000),
-    ranges: [],
-    unreadable: [],
-    ...given,
-  };
+  const usual = { cluster: aCluster(), leases: [aLease()], records: runRecords(NOW_MS - 10_000) };
+  return { pausedAll: undefined, ranges: [], unreadable: [], ...usual, ...given };
 }
 
 export function statusOf(given: Partial<StatusInputs> = {}): ClusterStatus {
@@ -77,21 +65,10 @@ function scattered(max: number, share: number): number[] {
   return [...Array(max).keys()].filter((bit) => (bit * 89) % 233 < share * 233);
 }
 
-interface Shares {
-  readonly primary?: number;
-  readonly nodePorts?: number;
-}
-
-/** Returns a healthy cluster with ranges. The shares of its addresses and node ports are in use. */
-function inputsOf(
-  name: string,
-  spec: Partial<ClusterSpec> = {},
-  { primary = 0.45, nodePorts = 0.1 }: Shares = {},
-): StatusInputs {
-  const cluster = aCluster(
-    { name, allocator: 'table', ...spec },
-    { owner: { stack: 'kube-bootstrap-controller-prod' } },
-  );
+/** Returns a healthy cluster with ranges. `primary` and `ports` are the shares of its addresses and node ports in use. */
+function inputsOf(name: string, spec: Partial<ClusterSpec> = {}, primary = 0.45, ports = 0.1): StatusInputs {
+  const owner = { stack: 'kube-bootstrap-controller-prod' };
+  const cluster = aCluster({ name, allocator: 'table', ...spec }, { owner });
   const { allocator, serviceClusterIPRanges, serviceNodePortRange } = cluster.spec;
   const [range] = serviceClusterIPRanges;
   const size = range.includes(':') ? 65_535 : 254;
@@ -99,7 +76,7 @@ function inputsOf(
     cluster,
     ranges: [
       saved(RANGE_KEYS.primary, aStoredRange(scattered(size, primary), { allocator, range })),
-      saved(RANGE_KEYS.nodePorts, aStoredRange(scattered(2768, nodePorts), { allocator, range: serviceNodePortRange })),
+      saved(RANGE_KEYS.nodePorts, aStoredRange(scattered(2768, ports), { allocator, range: serviceNodePortRange })),
     ],
   });
 }
@@ -150,28 +127,16 @@ function contested(): ClusterStatus {
   const strikes = { once: fromBits([89, 90, 172]), twice: fromBits([]) };
   const taken = new Set([...scattered(254, 0.46), 36, 89, 90, 172, 199, 200, 201, 202]);
   const range = aStoredRange([...taken], { allocator: 'table', strikes, holds: [hold] });
+  const message =
+    'the cluster IP [IPv4]:10.0.0.37 for service reports/batch was assigned to multiple services; please recreate';
+  const leak = 'the cluster IP: 10.0.0.90 may have leaked: flagging for later clean up';
   const findings: RunRecord['findings'] = [
-    {
-      type: 'duplicate',
-      message:
-        'the cluster IP [IPv4]:10.0.0.37 for service reports/batch was assigned to multiple services; please recreate',
-      service: 'reports/batch',
-      item: '10.0.0.37',
-    },
-    {
-      type: 'mayHaveLeaked',
-      message: 'the cluster IP: 10.0.0.90 may have leaked: flagging for later clean up',
-      item: '10.0.0.90',
-    },
+    { type: 'duplicate', message, service: 'reports/batch', item: '10.0.0.37' },
+    { type: 'mayHaveLeaked', message: leak, item: '10.0.0.90' },
   ];
-  return workOutStatus(
-    {
-      ...given,
-      records: recordsWith('cluster-ip-repair', { findings }, NOW_MS - 46_000),
-      ranges: [saved(RANGE_KEYS.primary, range), ...(given.ranges ?? []).slice(1)],
-    },
-    NOW_MS,
-  );
+  const records = recordsWith('cluster-ip-repair', { findings }, NOW_MS - 46_000);
+  const ranges = [saved(RANGE_KEYS.primary, range), ...(given.ranges ?? []).slice(1)];
+  return workOutStatus({ ...given, records, ranges }, NOW_MS);
 }
 
 function endpointsDown(): ClusterStatus {
@@ -195,7 +160,7 @@ function endpointsDown(): ClusterStatus {
     'kubernetes-service': failed,
     'node-port-repair': aRunRecord(NOW_MS - 12 * MINUTE_MS),
   };
-  const given = inputsOf('prod-us-2', { ...IPV6, apiServers }, { primary: 0.05, nodePorts: 0.03 });
+  const given = inputsOf('prod-us-2', { ...IPV6, apiServers }, 0.05, 0.03);
   return workOutStatus({ ...given, leases, records }, NOW_MS);
 }
 
@@ -205,7 +170,7 @@ function filling(): ClusterStatus {
     aLease({ address: '198.51.100.7', host: 'api.ap-3.example.com' }),
     aLease({ address: '198.51.100.8', source: 'agent' }),
   ];
-  const given = inputsOf('edge-ap-3', { allocator: 'apiserver', apiServers }, { primary: 0.94, nodePorts: 0.02 });
+  const given = inputsOf('edge-ap-3', { allocator: 'apiserver', apiServers }, 0.94, 0.02);
   return workOutStatus({ ...given, leases }, NOW_MS);
 }
 
@@ -221,7 +186,7 @@ function paused(): ClusterStatus {
 }
 
 function healthy(): ClusterStatus {
-  return workOutStatus(inputsOf('prod-eu-2', IPV6, { primary: 0.02, nodePorts: 0.06 }), NOW_MS);
+  return workOutStatus(inputsOf('prod-eu-2', IPV6, 0.02, 0.06), NOW_MS);
 }
 
 /** Returns healthy clusters, and `ill` ones of which a third each has a duplicate, has no API server, or has a full range. */

@@ -1,16 +1,11 @@
 import { filesInRepository, readInRepository } from './repository.ts';
 
-export interface ConsoleCommand {
+interface ConsoleCommand {
   /** The place of the command, such as `README.md:42`. */
   readonly at: string;
   readonly command: string;
   /** The lines of the output. A line `...` stands for any number of lines. */
   readonly output: readonly string[];
-}
-
-export interface ConsoleBlock {
-  readonly at: string;
-  readonly commands: readonly ConsoleCommand[];
 }
 
 export interface FencedBlock {
@@ -25,11 +20,10 @@ export function pages(): ReadonlyMap<string, string> {
   return new Map(paths.sort().map((path) => [path, readInRepository(path)]));
 }
 
-/** Returns the blocks of a page that tests run: those fenced as `console`. */
-export function consoleBlocks(page: string, text: string): ConsoleBlock[] {
-  return fencedBlocks(text)
-    .filter(({ language }) => language === 'console')
-    .map(({ line, lines }) => ({ at: `${page}:${line}`, commands: commandsOf(page, line, lines) }));
+/** Returns the commands of a page that tests run: those in blocks that are fenced as `console`. */
+export function consoleCommands(page: string, text: string): ConsoleCommand[] {
+  const blocks = fencedBlocks(text).filter(({ language }) => language === 'console');
+  return blocks.flatMap(({ line, lines }) => commandsOf(page, line, lines));
 }
 
 export function fencedBlocks(text: string): FencedBlock[] {
