@@ -1,35 +1,43 @@
-import { beforeAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { isRefused } from '../../lib/allocator/refusal.ts';
 import { readRunRecord, writeRunRecord } from '../../lib/table/run-records.ts';
 import { SERVICE_CIDRS } from '../../local/stand-in/resources.ts';
 import { addressesOf, portsOf } from '../support/kbctl-ranges.ts';
-import { CLUSTER, documentIn, expectPrinted, failed, type KbctlWorld, ran } from '../support/kbctl-world.ts';
+import {
+  CLUSTER,
+  documentIn,
+  expectPrinted,
+  failed,
+  type KbctlWorld,
+  type KbctlWorlds,
+  passed,
+  ran,
+  registered,
+} from '../support/kbctl-world.ts';
 import { aRunRecord } from '../support/run-records.ts';
 
-export function describeAllocate(world: () => KbctlWorld): void {
-  const allocate = (...words: readonly string[]) => world().kbctl(['allocate', ...words]);
-  const release = (...words: readonly string[]) => world().kbctl(['release', ...words]);
-  const register = (fields?: object) => world().register(fields);
-  const lookUp = async (address: string) => {
-    const states = await (await addressesOf(world().table)).lookUp([address]);
-    return isRefused(states) ? states : states[0];
-  };
+export function describeAllocate(worlds: KbctlWorlds): void {
+  describe('before the first pass', () => {
+    const { allocate, release } = commandsOf(worlds.each(registered));
 
-  test('before the first pass, kbctl allocate fails with the message of upstream', async () => {
-    await register();
-    const message =
-      'error: cannot allocate resources of type serviceipallocations at this time. Nothing was allocated.';
-    const next = 'An enforcing pass has to save the range first: wait for the next one, or run';
-    const command = `"kbctl run-once cluster-ip-repair ${CLUSTER}"`;
-    expect(await allocate('ip', CLUSTER)).toEqual(ran(3, '', `${message} ${next} ${command}.\n`));
-    expect((await allocate('port', CLUSTER)).stderr).toContain(`"kbctl run-once node-port-repair ${CLUSTER}"`);
-    expect(await release('ip', CLUSTER, '10.0.0.9', '--yes')).toEqual(failed(3, command));
+    test('before the first pass, kbctl allocate fails with the message of upstream', async () => {
+      const message =
+        'error: cannot allocate resources of type serviceipallocations at this time. Nothing was allocated.';
+      const next = 'An enforcing pass has to save the range first: wait for the next one, or run';
+      const command = `"kbctl run-once cluster-ip-repair ${CLUSTER}"`;
+      expect(await allocate('ip', CLUSTER)).toEqual(ran(3, '', `${message} ${next} ${command}.\n`));
+      expect((await allocate('port', CLUSTER)).stderr).toContain(`"kbctl run-once node-port-repair ${CLUSTER}"`);
+      expect(await release('ip', CLUSTER, '10.0.0.9', '--yes')).toEqual(failed(3, command));
+    });
   });
 
-  describe('kbctl allocate', () => {
-    beforeAll(async () => {
-      await world().runAllLoops();
-    });
+  describe('after the first passes', () => {
+    const world = worlds.each(passed);
+    const { allocate, release } = commandsOf(world);
+    const lookUp = async (address: string) => {
+      const states = await (await addressesOf(world().table)).lookUp([address]);
+      return isRefused(states) ? states : states[0];
+    };
 
     test('kbctl allocate prints a free address, its owner and the end of its hold', async () => {
       const allocated = await allocate('ip', CLUSTER, '--owner', 'ci');
@@ -49,8 +57,8 @@ export function describeAllocate(world: () => KbctlWorld): void {
     });
 
     test('if one of the items is already allocated, kbctl allocate allocates nothing, and the error names this item', async () => {
-      expect(await allocate('ip', CLUSTER, '10.0.0.11', '10.0.0.9')).toEqual(
-        ran(1, '', 'error: 10.0.0.9: provided IP is already allocated. Nothing was allocated.\n'),
+      expect(await allocate('ip', CLUSTER, '10.0.0.11', '10.0.0.1')).toEqual(
+        ran(1, '', 'error: 10.0.0.1: provided IP is already allocated. Nothing was allocated.\n'),
       );
       expect(await lookUp('10.0.0.11')).toMatchObject({ taken: false });
     });
@@ -81,90 +89,100 @@ export function describeAllocate(world: () => KbctlWorld): void {
     ])('kbctl allocate refuses %s', async (_, words, code, message) => {
       expect(await allocate('ip', CLUSTER, ...words)).toMatchObject(failed(code, message));
     });
-  });
 
-  test('kbctl release releases held items without a Service, and skips free items', async () => {
-    expect(await release('ip', CLUSTER, '10.0.0.9', '10.0.0.4')).toEqual(
-      ran(0, '10.0.0.9 released\n10.0.0.4 was free\n', expect.stringContaining(world().server)),
-    );
-    const found = await lookUp('10.0.0.9');
-    expect(found).toMatchObject({ taken: false });
-    expect(found).not.toHaveProperty('hold');
-  });
+    test('kbctl release releases held items without a Service, and skips free items', async () => {
+      await allocate('ip', CLUSTER, '10.0.0.9');
+      expect(await release('ip', CLUSTER, '10.0.0.9', '10.0.0.4')).toEqual(
+        ran(0, '10.0.0.9 released\n10.0.0.4 was free\n', expect.stringContaining(world().server)),
+      );
+      const found = await lookUp('10.0.0.9');
+      expect(found).toMatchObject({ taken: false });
+      expect(found).not.toHaveProperty('hold');
+    });
 
-  test('kbctl release --dry-run prints the items to release, and neither asks for confirmation nor releases them', async () => {
-    expect(await release('ip', CLUSTER, '10.0.0.1', '--dry-run')).toEqual(
-      ran(0, '10.0.0.1 released (dry run)\n', 'Dry run: nothing was released. Services were not read.\n'),
-    );
-  });
+    test('kbctl release --dry-run prints the items to release, and neither asks for confirmation nor releases them', async () => {
+      expect(await release('ip', CLUSTER, '10.0.0.1', '--dry-run')).toEqual(
+        ran(0, '10.0.0.1 released (dry run)\n', 'Dry run: nothing was released. Services were not read.\n'),
+      );
+    });
 
-  test('kbctl release --owner releases only items of that owner', async () => {
-    expect(await allocate('ip', CLUSTER, '10.0.0.5', '--owner', 'ci')).toMatchObject({ code: 0 });
-    const held = async () => ((await lookUp('10.0.0.5')) as { readonly hold?: object }).hold;
-    const refused = failed(1, 'Not all were released.');
-    expect(await release('ip', CLUSTER, '10.0.0.5', '--owner', 'somebody')).toEqual(refused);
-    expect(await held()).toMatchObject({ owner: 'ci' });
-    expect(await release('ip', CLUSTER, '10.0.0.5', '--owner', 'ci')).toMatchObject({ code: 0 });
-    expect(await held()).toBeUndefined();
-  });
+    test('kbctl release --owner releases only items of that owner', async () => {
+      expect(await allocate('ip', CLUSTER, '10.0.0.5', '--owner', 'ci')).toMatchObject({ code: 0 });
+      const held = async () => ((await lookUp('10.0.0.5')) as { readonly hold?: object }).hold;
+      const refused = failed(1, 'Not all were released.');
+      expect(await release('ip', CLUSTER, '10.0.0.5', '--owner', 'somebody')).toEqual(refused);
+      expect(await held()).toMatchObject({ owner: 'ci' });
+      expect(await release('ip', CLUSTER, '10.0.0.5', '--owner', 'ci')).toMatchObject({ code: 0 });
+      expect(await held()).toBeUndefined();
+    });
 
-  test('kbctl release releases an item of a Service only after confirmation', async () => {
-    expect(await release('ip', CLUSTER, '10.0.0.1')).toMatchObject(
-      ran(2, '', expect.stringMatching(/Service default\/kubernetes has 10\.0\.0\.1\.\nerror: .*--yes/)),
-    );
-    expect(await lookUp('10.0.0.1')).toMatchObject({ taken: true });
-    expect(documentIn(await release('ip', CLUSTER, '10.0.0.1', '--yes', '-o', 'json'))).toMatchObject({
-      kind: 'Release',
-      items: [{ range: 'serviceips', value: '10.0.0.1', outcome: 'released' }],
+    test('kbctl release releases an item of a Service only after confirmation', async () => {
+      expect(await release('ip', CLUSTER, '10.0.0.1')).toMatchObject(
+        ran(2, '', expect.stringMatching(/Service default\/kubernetes has 10\.0\.0\.1\.\nerror: .*--yes/)),
+      );
+      expect(await lookUp('10.0.0.1')).toMatchObject({ taken: true });
+      expect(documentIn(await release('ip', CLUSTER, '10.0.0.1', '--yes', '-o', 'json'))).toMatchObject({
+        kind: 'Release',
+        items: [{ range: 'serviceips', value: '10.0.0.1', outcome: 'released' }],
+      });
+    });
+
+    test.each([
+      ['the cluster is in mode observe', { mode: 'observe' }, 'nothing is allocated or released until its spec has'],
+      ['API servers allocate without ServiceCIDRs', { allocator: 'apiserver' }, 'have no ServiceCIDRs'],
+    ])('kbctl neither allocates nor releases an address if %s', async (_, fields, message) => {
+      await world().register(fields);
+      expect(await allocate('ip', CLUSTER)).toEqual(failed(3, message));
+      expect(await release('ip', CLUSTER, '10.0.0.10')).toEqual(failed(3, message));
+    });
+
+    test('if the API servers allocate, kbctl allocate holds an address in the API server, and kbctl get holds lists the address until its release', async () => {
+      await world().register({ allocator: 'apiserver' });
+      const { store } = world().standIn;
+      const metadata = { name: 'kubernetes', uid: 'cidr', resourceVersion: '1' };
+      store.insert(SERVICE_CIDRS, { metadata, ...{ spec: { cidrs: ['10.0.0.0/24'] } } });
+      expect(await allocate('ip', CLUSTER, '10.0.0.12', '--owner', 'shop', '--hold', 'forever')).toMatchObject(
+        ran(0, '10.0.0.12\n', expect.stringContaining('Held for shop without end.')),
+      );
+      expect(await allocate('ip', CLUSTER, '10.0.0.13', '--hold', '1h')).toEqual(
+        failed(3, 'this hold would never end. Allow them'),
+      );
+      const before = await readRunRecord(world().table, CLUSTER, 'cluster-ip-repair');
+      const record = aRunRecord(Date.now(), { state: { mayEndHolds: true } });
+      await writeRunRecord(world().table, CLUSTER, 'cluster-ip-repair', record, before?.item);
+      expect(await allocate('ip', CLUSTER, '10.0.0.12')).toMatchObject(
+        failed(1, '10.0.0.12: provided IP is already allocated. Nothing was allocated.'),
+      );
+      const hold = /\nServiceCIDRs +shop +never +any Service, after release +10\.0\.0\.12\n/;
+      expectPrinted(await world().kbctl(['get', 'holds', CLUSTER]), 0, hold);
+      const terms = /hold +by shop, without end; release it for its Service; request\s+kbctl-/;
+      expectPrinted(await world().kbctl(['show', 'ip', CLUSTER, '10.0.0.12']), 0, /^10\.0\.0\.12 {2}held\n/, terms);
+      expect(await allocate('port', CLUSTER)).toMatchObject(failed(3, 'no object can hold a node port'));
+      expect(await release('ip', CLUSTER, '10.0.0.12')).toMatchObject({ code: 0, stdout: '10.0.0.12 released\n' });
+      expect((await world().kbctl(['get', 'holds', CLUSTER])).stdout).not.toContain('ServiceCIDRs');
+    });
+
+    test('kbctl allocate reports an unknown outcome if the API server does not answer, and prints how to repeat the request', async () => {
+      await world().register({ allocator: 'apiserver' });
+      const kubeconfig = world().unreachableCluster();
+      const unknown =
+        /^.* \(kubeconfig .*\)\nerror: .* Its outcome is unknown: run the command again with --request-id kbctl-\S+ .*\n$/;
+      const allocated = await allocate('ip', CLUSTER, '--kubeconfig', kubeconfig);
+      expect(allocated).toMatchObject(ran(4, '', expect.stringMatching(unknown)));
+    });
+
+    test('kbctl allocate with a kubeconfig that cannot be read prints only why', async () => {
+      await world().register({ allocator: 'apiserver' });
+      const why = /^error: kubeconfig \S+missing: cannot read \S+ \(ENOENT\)\. Name a file .* may read\.\n$/;
+      const allocated = await allocate('ip', CLUSTER, '--kubeconfig', 'missing');
+      expect(allocated).toMatchObject(ran(3, '', expect.stringMatching(why)));
     });
   });
+}
 
-  test.each([
-    ['the cluster is in mode observe', { mode: 'observe' }, 'nothing is allocated or released until its spec has'],
-    ['API servers allocate without ServiceCIDRs', { allocator: 'apiserver' }, 'have no ServiceCIDRs'],
-  ])('kbctl neither allocates nor releases an address if %s', async (_, fields, message) => {
-    await register(fields);
-    expect(await allocate('ip', CLUSTER)).toEqual(failed(3, message));
-    expect(await release('ip', CLUSTER, '10.0.0.10')).toEqual(failed(3, message));
-  });
-
-  test('if the API servers allocate, kbctl allocate holds an address in the API server, and kbctl get holds lists the address until its release', async () => {
-    await register({ allocator: 'apiserver' });
-    const { store } = world().standIn;
-    const metadata = { name: 'kubernetes', uid: 'cidr', resourceVersion: '1' };
-    store.insert(SERVICE_CIDRS, { metadata, ...{ spec: { cidrs: ['10.0.0.0/24'] } } });
-    expect(await allocate('ip', CLUSTER, '10.0.0.12', '--owner', 'shop', '--hold', 'forever')).toMatchObject(
-      ran(0, '10.0.0.12\n', expect.stringContaining('Held for shop without end.')),
-    );
-    expect(await allocate('ip', CLUSTER, '10.0.0.13', '--hold', '1h')).toEqual(
-      failed(3, 'this hold would never end. Allow them'),
-    );
-    const before = await readRunRecord(world().table, CLUSTER, 'cluster-ip-repair');
-    const record = aRunRecord(Date.now(), { state: { mayEndHolds: true } });
-    await writeRunRecord(world().table, CLUSTER, 'cluster-ip-repair', record, before?.item);
-    expect(await allocate('ip', CLUSTER, '10.0.0.12')).toMatchObject(
-      failed(1, '10.0.0.12: provided IP is already allocated. Nothing was allocated.'),
-    );
-    const hold = /\nServiceCIDRs +shop +never +any Service, after release +10\.0\.0\.12\n/;
-    expectPrinted(await world().kbctl(['get', 'holds', CLUSTER]), 0, hold);
-    const terms = /hold +by shop, without end; release it for its Service; request\s+kbctl-/;
-    expectPrinted(await world().kbctl(['show', 'ip', CLUSTER, '10.0.0.12']), 0, /^10\.0\.0\.12 {2}held\n/, terms);
-    expect(await allocate('port', CLUSTER)).toMatchObject(failed(3, 'no object can hold a node port'));
-    expect(await release('ip', CLUSTER, '10.0.0.12')).toMatchObject({ code: 0, stdout: '10.0.0.12 released\n' });
-    expect((await world().kbctl(['get', 'holds', CLUSTER])).stdout).not.toContain('ServiceCIDRs');
-  });
-
-  test('kbctl allocate reports an unknown outcome if the API server does not answer, and prints how to repeat the request', async () => {
-    const kubeconfig = world().unreachableCluster();
-    const unknown =
-      /^.* \(kubeconfig .*\)\nerror: .* Its outcome is unknown: run the command again with --request-id kbctl-\S+ .*\n$/;
-    const allocated = await allocate('ip', CLUSTER, '--kubeconfig', kubeconfig);
-    expect(allocated).toMatchObject(ran(4, '', expect.stringMatching(unknown)));
-  });
-
-  test('kbctl allocate with a kubeconfig that cannot be read prints only why', async () => {
-    const why = /^error: kubeconfig \S+missing: cannot read \S+ \(ENOENT\)\. Name a file .* may read\.\n$/;
-    const allocated = await allocate('ip', CLUSTER, '--kubeconfig', 'missing');
-    expect(allocated).toMatchObject(ran(3, '', expect.stringMatching(why)));
-  });
+function commandsOf(world: () => KbctlWorld) {
+  return {
+    allocate: (...words: readonly string[]) => world().kbctl(['allocate', ...words]),
+    release: (...words: readonly string[]) => world().kbctl(['release', ...words]),
+  };
 }

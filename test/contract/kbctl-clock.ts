@@ -1,18 +1,14 @@
-import { beforeAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { readPauseOfAll } from '../../lib/table/clusters.ts';
-import { CLUSTER, expectPrinted, type KbctlWorld, ran } from '../support/kbctl-world.ts';
+import { CLUSTER, expectPrinted, type KbctlWorlds, passed, ran } from '../support/kbctl-world.ts';
 
 const MINUTE_MS = 60_000;
 const QUARTER_MS = 16 * MINUTE_MS;
 const ADDRESS = '203.0.113.10';
 
-export function describeClock(world: () => KbctlWorld): void {
+export function describeClock(worlds: KbctlWorlds): void {
+  const world = worlds.shared(passed);
   const stored = () => world().table.list(CLUSTER, '');
-
-  beforeAll(async () => {
-    await world().register();
-    await world().runAllLoops();
-  });
 
   test.each([
     { aheadMs: QUARTER_MS, words: ['run-once', 'cluster-ip-repair', CLUSTER] },

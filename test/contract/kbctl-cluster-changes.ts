@@ -1,24 +1,23 @@
-import { beforeAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { LOOPS } from '../../lib/spec/cluster-spec.ts';
-import { unregistered, updateCluster, withOwner } from '../../lib/table/cluster-registration.ts';
+import { updateCluster, withOwner } from '../../lib/table/cluster-registration.ts';
 import { listClusters, readCluster } from '../../lib/table/clusters.ts';
 import { type RunRecord, readRunRecord, writeRunRecord } from '../../lib/table/run-records.ts';
-import { documentIn, expectPrinted, failed, type KbctlWorld, ran } from '../support/kbctl-world.ts';
+import { documentIn, expectPrinted, failed, type KbctlWorlds, ran } from '../support/kbctl-world.ts';
 
-export function describeClusterChanges(world: () => KbctlWorld): void {
+export function describeClusterChanges(worlds: KbctlWorlds): void {
+  const world = worlds.each(async ({ table, register }) => {
+    for (const name of ['a', 'b', 'c']) await register({ name, mode: 'observe' });
+    await register({ name: 'owned' });
+    await updateCluster(table, 'owned', withOwner('a-stack'));
+  });
   const cluster = (...words: string[]) => world().kbctl(['cluster', ...words]);
   const registered = (name: string) => readCluster(world().table, name);
   const registeredNames = async () => (await listClusters(world().table)).clusters.map(({ spec }) => spec.name);
 
-  beforeAll(async () => {
-    const { table } = world();
-    for (const name of ['a', 'b', 'c', 'd']) await world().register({ name, mode: 'observe' });
-    await world().register({ name: 'owned' });
-    await updateCluster(table, 'owned', withOwner('a-stack'));
-  });
-
   test('kbctl cluster set-mode changes the mode to enforce only if the last pass of every loop succeeded', async () => {
     const { table } = world();
+    await world().register({ name: 'd', mode: 'observe' });
     const run = { passId: 'p', startedAtMs: 1, durationMs: 1, mode: 'observe', observed: true } as const;
     const record = { ...run, outcome: 'succeeded', counts: {}, findings: [], failuresInARow: 0, events: {} } as const;
     const save = async (fields: Partial<RunRecord> = {}) => {
@@ -34,7 +33,6 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
     );
     await save();
     expect(await cluster('set-mode', 'enforce', 'd')).toMatchObject({ code: 0 });
-    await updateCluster(table, 'd', unregistered);
   });
 
   test('kbctl cluster set-mode --dry-run prints the change and changes nothing', async () => {
@@ -59,7 +57,6 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
   });
 
   test('kbctl cluster close-allocation closes the ranges of a cluster until a pass of the next generation', async () => {
-    const { table } = world();
     await world().register({ name: 'closing' });
     const { generation = 0 } = (await registered('closing')) ?? {};
     const words = `closing: closed until a pass of generation ${generation + 1} has saved its ranges`;
@@ -68,7 +65,6 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
     expect(await cluster('close-allocation', 'closing')).toMatchObject(ran(0, `${words}\n`));
     const after = generation + 1;
     expect(await registered('closing')).toMatchObject({ generation: after, rangesGeneration: after });
-    expect(await updateCluster(table, 'closing', unregistered)).toBe(true);
   });
 
   const notFound = 'Registered clusters: a, b, c, owned.\n  Nothing was changed.\n';
@@ -84,7 +80,6 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
       const before = (await listClusters(world().table)).clusters;
       expect(await cluster(command, ...words)).toEqual(failed(code, message));
       expect((await listClusters(world().table)).clusters).toEqual(before);
-      await updateCluster(world().table, 'foreign', unregistered);
     },
   );
 

@@ -1,10 +1,8 @@
-import { beforeAll, expect, test } from '@jest/globals';
-import { CLUSTER, failed, type KbctlWorld, ran } from '../support/kbctl-world.ts';
+import { expect, test } from '@jest/globals';
+import { CLUSTER, failed, type KbctlWorlds, ran, registered } from '../support/kbctl-world.ts';
 
-export function describeClusterGet(world: () => KbctlWorld): void {
-  beforeAll(async () => {
-    await world().register();
-  });
+export function describeClusterGet(worlds: KbctlWorlds): void {
+  const world = worlds.shared(registered);
 
   test('kbctl cluster get prints the registered clusters', async () => {
     const titles = 'NAME        MODE      ALLOCATOR   GENERATION   OWNER    PAUSED';

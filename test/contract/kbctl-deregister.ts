@@ -1,12 +1,24 @@
-import { beforeAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { withdrawnUntil } from '../../lib/leases/lease.ts';
 import { leaseOf, readLeases } from '../../lib/table/leases.ts';
 import { ENDPOINTS } from '../../local/stand-in/resources.ts';
-import { CLUSTER, documentIn, expectPrinted, failed, type KbctlWorld, ran } from '../support/kbctl-world.ts';
+import {
+  CLUSTER,
+  documentIn,
+  expectPrinted,
+  failed,
+  type KbctlWorld,
+  type KbctlWorlds,
+  ran,
+} from '../support/kbctl-world.ts';
 
 const [FIRST, SECOND, THIRD] = ['203.0.113.10', '203.0.113.20', '203.0.113.30'] as const;
 
-export function describeDeregister(world: () => KbctlWorld): void {
+export function describeDeregister(worlds: KbctlWorlds): void {
+  const world = worlds.each(async (opened) => {
+    await opened.register({ apiServers: apiServersOf(opened) });
+    await opened.runAllLoops();
+  });
   const deregister = (...words: string[]) => world().kbctl(['deregister', CLUSTER, ...words]);
   const leases = async () => (await readLeases(world().table, CLUSTER)).leases;
   const endOfWithdrawal = async (address: string) => {
@@ -14,14 +26,6 @@ export function describeDeregister(world: () => KbctlWorld): void {
     return lease && withdrawnUntil(lease, 0);
   };
   const published = () => world().published();
-
-  const apiServers = () =>
-    [FIRST, SECOND, THIRD].map((address) => ({ address, probe: { url: `${world().server}/readyz` } }));
-
-  beforeAll(async () => {
-    await world().register({ apiServers: apiServers() });
-    await world().runAllLoops();
-  });
 
   test.each<[string, string[], number, string]>([
     ['an unknown address', ['203.0.113.11'], 3, `203.0.113.11 is not an API server of ${CLUSTER}: it has ${FIRST}, `],
@@ -50,6 +54,7 @@ export function describeDeregister(world: () => KbctlWorld): void {
   });
 
   test('kbctl deregister can be repeated, and with -o json prints one document', async () => {
+    await deregister(FIRST);
     expect(documentIn(await deregister(FIRST, '-o', 'json'))).toEqual({
       apiVersion: 'kbctl/v1',
       kind: 'Deregistration',
@@ -69,7 +74,7 @@ export function describeDeregister(world: () => KbctlWorld): void {
     await running.untilItPrints(/prod-eu-1: http/);
     const title = /^203\.0\.113\.20 is withdrawn until \S+Z, and still published\n/;
     expectPrinted(await running.end('SIGINT'), 130, title);
-    expect(published()).toEqual([SECOND, THIRD]);
+    expect(published()).toEqual([FIRST, SECOND, THIRD]);
   });
 
   test('kbctl deregister reports that the address is still published if it cannot reach the API server', async () => {
@@ -79,11 +84,12 @@ export function describeDeregister(world: () => KbctlWorld): void {
     expect(ended.stderr).toContain('The kubernetes-service loop removes it at its next tick.');
     expect(await endOfWithdrawal(SECOND)).toBeGreaterThan(Date.now());
     await world().runAllLoops();
-    expect(published()).toEqual([THIRD]);
+    expect(published()).toEqual([FIRST, THIRD]);
   });
 
   test('kbctl deregister refuses the last live address, and the error suggests --last-one', async () => {
     const refusal = /203\.0\.113\.30 is the last live address of prod-eu-1: .* or use --last-one\. Nothing was/;
+    for (const address of [FIRST, SECOND]) await deregister(address);
     expect(await deregister(THIRD)).toEqual(ran(3, '', expect.stringMatching(refusal)));
     expect(published()).toEqual([THIRD]);
     expect(await deregister(THIRD, '--last-one')).toMatchObject({ code: 0 });
@@ -92,11 +98,12 @@ export function describeDeregister(world: () => KbctlWorld): void {
 
   test('kbctl deregister ends a withdrawal with --undo, so that the next tick publishes the address again', async () => {
     const result = `${THIRD} is no longer withdrawn from ${CLUSTER}: the next tick publishes it if it answers\n`;
+    await deregister(THIRD);
     expect(await deregister(THIRD, '--undo')).toEqual(ran(0, result));
     const shown = await world().kbctl(['get', 'leases', CLUSTER]);
     expectPrinted(shown, 0, /203\.0\.113\.30 +withdrawn +when it answers/);
     await world().runAllLoops();
-    expect(published()).toEqual([THIRD]);
+    expect(published()).toEqual([FIRST, SECOND, THIRD]);
     const document = { kind: 'WithdrawalEnd', cluster: CLUSTER, address: THIRD };
     expect(documentIn(await deregister(THIRD, '--undo', '-o', 'json'))).toMatchObject(document);
   });
@@ -119,7 +126,7 @@ export function describeDeregister(world: () => KbctlWorld): void {
   ])(
     'kbctl deregister and its --undo promise nothing for the next tick if the cluster is %s',
     async (_, fields, pause, said, next) => {
-      await world().register({ apiServers: apiServers(), ...fields });
+      await world().register({ apiServers: apiServersOf(world()), ...fields });
       if (pause.length > 0) await world().kbctl(pause);
       const ended = await deregister(THIRD, '--last-one', '--kubeconfig', world().file('no-cluster', '{}'));
       expectPrinted(ended, 1, /^203\.0\.113\.30 is withdrawn until \S+Z, and still published\n/);
@@ -129,4 +136,8 @@ export function describeDeregister(world: () => KbctlWorld): void {
       expect(await deregister(THIRD, '--undo')).toEqual(ran(0, undone));
     },
   );
+}
+
+function apiServersOf({ server }: KbctlWorld) {
+  return [FIRST, SECOND, THIRD].map((address) => ({ address, probe: { url: `${server}/readyz` } }));
 }

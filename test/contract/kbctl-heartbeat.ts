@@ -1,18 +1,19 @@
-import { beforeAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { unregistered, updateCluster } from '../../lib/table/cluster-registration.ts';
 import { readLeases } from '../../lib/table/leases.ts';
 import { afterThisTest } from '../support/after-this-test.ts';
 import { eventually } from '../support/eventually.ts';
 import { serviceError, startFaultProxy } from '../support/fault-proxy.ts';
 import type { RunningKbctl } from '../support/kbctl-process.ts';
-import { CLUSTER, failed, type KbctlWorld, ran } from '../support/kbctl-world.ts';
+import { CLUSTER, failed, type KbctlWorld, type KbctlWorlds, ran } from '../support/kbctl-world.ts';
 import { withdraw } from '../support/put-lease.ts';
 
 const OWN = '203.0.113.10';
 const OTHER = '203.0.113.20';
 const HELD = /203\.0\.113\.10 has a valid lease \(its API server answered 200\)/;
 
-export function describeHeartbeat(world: () => KbctlWorld): void {
+export function describeHeartbeat(worlds: KbctlWorlds): void {
+  const world = worlds.each(register);
   const heartbeat = (...words: string[]) => world().kbctl(['heartbeat', CLUSTER, ...words]);
   const start = (how: 'start' | 'spawn' = 'start', endpoint?: string): RunningKbctl => {
     const env = endpoint === undefined ? {} : { env: { AWS_ENDPOINT_URL: endpoint } };
@@ -23,19 +24,6 @@ export function describeHeartbeat(world: () => KbctlWorld): void {
   const leaseOf = async (address: string) =>
     (await readLeases(world().table, CLUSTER)).leases.find((lease) => lease.address === address);
   const published = () => world().published();
-  const register = (fields: object = {}) => {
-    const probe = { url: `${world().server}/readyz` };
-    const apiServers = [
-      { address: OWN, probe },
-      { address: OTHER, probe },
-      { address: '203.0.113.30', kind: 'shared', probe },
-    ];
-    return world().register({ apiServers, ...fields });
-  };
-
-  beforeAll(async () => {
-    await register();
-  });
 
   test('kbctl heartbeat refreshes the lease of its API server, and the loops publish the address of that server', async () => {
     const running = start('spawn');
@@ -69,6 +57,9 @@ export function describeHeartbeat(world: () => KbctlWorld): void {
   });
 
   test('kbctl heartbeat --once refreshes the lease of an ended agent once, and the loops publish its address again', async () => {
+    const running = start();
+    await running.untilItPrints(HELD);
+    await running.end('SIGTERM');
     expect(await heartbeat('--address', OWN, '--once')).toEqual(ran(0, '', expect.stringMatching(HELD)));
     await world().runAllLoops();
     expect(published()).toContain(OWN);
@@ -79,14 +70,13 @@ export function describeHeartbeat(world: () => KbctlWorld): void {
     await withdraw(world().table, CLUSTER, { address: OWN, untilMs: nowMs + 3_600_000, nowMs });
     const reason = /203\.0\.113\.10 is withdrawn until \S+Z: its lease is not refreshed before/;
     expect(await heartbeat('--address', OWN, '--once')).toEqual(ran(1, '', expect.stringMatching(reason)));
-    await world().kbctl(['deregister', CLUSTER, OWN, '--undo']);
   });
 
   test('kbctl heartbeat writes no lease for an API server that does not answer', async () => {
-    await register({ apiServers: [{ address: OWN, probe: { url: 'http://127.0.0.1:1/readyz' } }] });
+    await world().register({ apiServers: [{ address: OWN, probe: { url: 'http://127.0.0.1:1/readyz' } }] });
     const refused = failed(4, 'its lease expires (its API server gave no answer: ');
     expect(await heartbeat('--address', OWN, '--once')).toEqual(refused);
-    await register();
+    expect(await leaseOf(OWN)).toBeUndefined();
   });
 
   test('kbctl heartbeat probes its API server as the spec says now, not as it said at the start', async () => {
@@ -116,7 +106,6 @@ export function describeHeartbeat(world: () => KbctlWorld): void {
     await running.untilItPrints(HELD);
     await updateCluster(world().table, CLUSTER, unregistered);
     expect(await running.end()).toMatchObject(failed(3, `${CLUSTER} is no longer registered`));
-    await register();
   });
 
   test('kbctl heartbeat ends when the clock becomes wrong', async () => {
@@ -141,7 +130,18 @@ export function describeHeartbeat(world: () => KbctlWorld): void {
     ['has no kubeconfig with a CA', { kubeconfig: { file: './nowhere' } }, 'use another one with --kubeconfig FILE.'],
     ['has the reconciler none, and so no leases', { endpoints: { reconciler: 'none' } }, 'publishes no endpoints'],
   ])('kbctl heartbeat refuses a cluster that %s', async (_, fields, reason) => {
-    await register({ apiServers: [{ address: OWN }], ...fields });
+    await world().register({ apiServers: [{ address: OWN }], ...fields });
     expect(await heartbeat('--address', OWN)).toMatchObject(failed(3, reason));
   });
+}
+
+/** Registers the cluster with two API servers, and with an address that several API servers share. */
+function register(world: KbctlWorld): Promise<unknown> {
+  const probe = { url: `${world.server}/readyz` };
+  const apiServers = [
+    { address: OWN, probe },
+    { address: OTHER, probe },
+    { address: '203.0.113.30', kind: 'shared', probe },
+  ];
+  return world.register({ apiServers });
 }

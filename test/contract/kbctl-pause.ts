@@ -1,17 +1,16 @@
 import { userInfo } from 'node:os';
-import { beforeAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { readCluster, readPauseOfAll } from '../../lib/table/clusters.ts';
-import { documentIn, expectPrinted, failed, type KbctlWorld, ran } from '../support/kbctl-world.ts';
+import { documentIn, expectPrinted, failed, type KbctlWorlds, ran } from '../support/kbctl-world.ts';
 
 const HOUR_MS = 3_600_000;
 
-export function describePause(world: () => KbctlWorld): void {
+export function describePause(worlds: KbctlWorlds): void {
+  const world = worlds.each(async ({ register }) => {
+    for (const name of ['a', 'b']) await register({ name });
+  });
   const kbctl = (...words: string[]) => world().kbctl(words);
   const pausedOf = async (name: string) => (await readCluster(world().table, name))?.paused;
-
-  beforeAll(async () => {
-    for (const name of ['a', 'b']) await world().register({ name });
-  });
 
   test('kbctl pause pauses a cluster for a day by default, in the name of the user', async () => {
     const beforeMs = Date.now();
@@ -32,7 +31,6 @@ export function describePause(world: () => KbctlWorld): void {
   });
 
   test('kbctl pause --dry-run prints the pause, and pauses nothing', async () => {
-    await kbctl('resume', 'b');
     expectPrinted(await kbctl('pause', 'b', '--reason', 'x', '--dry-run'), 1, /: x \(dry run\)\n$/);
     expect(await pausedOf('b')).toBeUndefined();
   });
@@ -52,6 +50,7 @@ export function describePause(world: () => KbctlWorld): void {
   });
 
   test('kbctl resume resumes a paused cluster, and reports a cluster that was not paused', async () => {
+    await kbctl('pause', 'a', '--reason', 'x');
     expect(await kbctl('resume', 'a', 'b')).toEqual(ran(0, 'a: resumed\nb: was not paused\n'));
     expect(await pausedOf('a')).toBeUndefined();
   });
@@ -67,6 +66,7 @@ export function describePause(world: () => KbctlWorld): void {
   });
 
   test('kbctl resume --all ends the pause of all clusters, and reports if no such pause exists', async () => {
+    await kbctl('pause', '--all', '--reason', 'x');
     expect((await kbctl('resume', '--all')).stdout).toMatch(/^all clusters: resumed/);
     expect(await readPauseOfAll(world().table)).toBeUndefined();
     expectPrinted(await kbctl('resume', '--all'), 0, 'were not paused');

@@ -1,15 +1,12 @@
-import { beforeAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { addressesOf, portsOf } from '../support/kbctl-ranges.ts';
-import { CLUSTER, documentIn, expectPrinted, type KbctlWorld, ran } from '../support/kbctl-world.ts';
+import { CLUSTER, documentIn, expectPrinted, type KbctlWorlds, ran, registered } from '../support/kbctl-world.ts';
 
 const HOUR_MS = 3_600_000;
 
-export function describeRanges(world: () => KbctlWorld): void {
+export function describeRanges(worlds: KbctlWorlds): void {
+  const world = worlds.each(registered);
   const untilMs = Date.now() + HOUR_MS;
-
-  beforeAll(async () => {
-    await world().register();
-  });
 
   test('kbctl get holds reports that nothing is held', async () => {
     expect(await world().kbctl(['get', 'holds'])).toEqual(

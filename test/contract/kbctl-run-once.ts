@@ -1,4 +1,4 @@
-import { beforeAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { fromBits, union } from '../../lib/allocator/snapshot-bytes.ts';
 import { RANGE_KEYS } from '../../lib/spec/spec-ranges.ts';
 import { updateCluster, withOwner, withPause } from '../../lib/table/cluster-registration.ts';
@@ -6,11 +6,12 @@ import { readRange, saveRange } from '../../lib/table/ranges.ts';
 import { readRunRecord } from '../../lib/table/run-records.ts';
 import { SERVICES } from '../../local/stand-in/resources.ts';
 import { found } from '../support/found.ts';
-import { CLUSTER, documentIn, expectPrinted, failed, type KbctlWorld } from '../support/kbctl-world.ts';
+import { CLUSTER, documentIn, expectPrinted, failed, type KbctlWorlds, passed } from '../support/kbctl-world.ts';
 
 const KEY = RANGE_KEYS.primary;
 
-export function describeRunOnce(world: () => KbctlWorld): void {
+export function describeRunOnce(worlds: KbctlWorlds): void {
+  const world = worlds.each(passed);
   const repair = (...words: string[]) => world().kbctl(['run-once', 'cluster-ip-repair', ...words]);
   const snapshot = async () => found(await readRange(world().table, CLUSTER, KEY));
   const everything = async () => [
@@ -22,11 +23,6 @@ export function describeRunOnce(world: () => KbctlWorld): void {
     const { stored, item } = await snapshot();
     await saveRange(world().table, CLUSTER, KEY, { ...stored, data: union(stored.data, fromBits([9])) }, item);
   };
-
-  beforeAll(async () => {
-    await world().register();
-    await world().runAllLoops();
-  });
 
   test('kbctl run-once finds nothing to do in a healthy cluster, and records the pass', async () => {
     const before = await readRunRecord(world().table, CLUSTER, 'cluster-ip-repair');
@@ -46,6 +42,7 @@ export function describeRunOnce(world: () => KbctlWorld): void {
   });
 
   test('kbctl run-once gives a leak one strike, and prints that the third strike frees it', async () => {
+    await leak();
     expect((await repair(CLUSTER)).stdout).toContain('Left: 1 allocated without a Service; the third pass in a row');
     expect(documentIn(await repair(CLUSTER, '-o', 'json'))).toMatchObject({
       kind: 'Pass',
@@ -57,6 +54,7 @@ export function describeRunOnce(world: () => KbctlWorld): void {
   });
 
   test('kbctl run-once frees a leak at its third strike, records an unrecorded address, and prints both', async () => {
+    await leak();
     const { stored, item } = await snapshot();
     const strikes = { once: new Uint8Array(0), twice: fromBits([9]) };
     await saveRange(world().table, CLUSTER, KEY, { ...stored, strikes }, item);
@@ -67,9 +65,9 @@ export function describeRunOnce(world: () => KbctlWorld): void {
   });
 
   test('kbctl run-once lists all findings of a pass, and other commands count the findings that its record does not keep', async () => {
-    const { store } = world().standIn;
-    const names = Array.from({ length: 25 }, (_, index) => `copy-${index}`);
-    for (const name of names) world().restore(name, '10.0.0.77');
+    world().restore('web', '10.0.0.77');
+    await repair(CLUSTER);
+    for (let copy = 1; copy <= 25; copy++) world().restore(`copy-${copy}`, '10.0.0.77');
     const { stdout } = await repair(CLUSTER);
     expect(stdout.match(/ {4}duplicate: /g)).toHaveLength(25);
     const all = `kbctl run-once cluster-ip-repair ${CLUSTER} --dry-run`;
@@ -78,7 +76,6 @@ export function describeRunOnce(world: () => KbctlWorld): void {
     const got = await world().kbctl(['get', 'findings', CLUSTER, '-o', 'json']);
     expect(JSON.parse(got.stdout)).toMatchObject({ total: 25, items: { length: 20 } });
     expect(got.stderr).toContain(`20 of 25 findings. List all with "${all}".\n`);
-    for (const name of names) store.remove(SERVICES, store.get(SERVICES, 'shop', name));
   });
 
   test('kbctl run-once reports that the API server does not answer, and records nothing', async () => {
@@ -109,7 +106,6 @@ export function describeRunOnce(world: () => KbctlWorld): void {
     expect(await repair(CLUSTER)).toEqual({ code: 3, stdout: '', stderr: expect.stringMatching(refusal) });
     expect(await repair(CLUSTER, '--even-if-paused')).toMatchObject({ code: 0 });
     expect(await repair(CLUSTER, '--dry-run')).toMatchObject({ code: 0 });
-    await updateCluster(world().table, CLUSTER, withPause(undefined));
   });
 
   test('kbctl run-once runs for the stack that owns the cluster, and prints the name of the stack', async () => {

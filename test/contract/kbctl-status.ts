@@ -1,26 +1,27 @@
 import { readFileSync } from 'node:fs';
-import { beforeAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { CLUSTERS } from '../../lib/table/clusters.ts';
 import { NAMESPACES } from '../../local/stand-in/resources.ts';
-import { found } from '../support/found.ts';
-import { CLUSTER, documentIn, expectPrinted, type KbctlWorld, ran } from '../support/kbctl-world.ts';
+import { CLUSTER, documentIn, expectPrinted, type KbctlWorlds, passed, ran } from '../support/kbctl-world.ts';
 
-export function describeStatus(world: () => KbctlWorld): void {
-  test('kbctl status prints how to register a cluster if none is registered', async () => {
-    const advice = ran(0, '', expect.stringContaining('Register one with "kbctl cluster apply -f FILE"'));
-    expect(await world().kbctl(['status'])).toEqual(advice);
-  });
+export function describeStatus(worlds: KbctlWorlds): void {
+  describe('kbctl status before the first passes', () => {
+    const world = worlds.each();
 
-  test('kbctl status shows a cluster that has had no pass yet', async () => {
-    await world().register();
-    const shown = await world().kbctl(['status', CLUSTER]);
-    expectPrinted(shown, 0, /203\.0\.113\.10 +never seen/, /cluster-ip-repair +never ran/);
+    test('kbctl status prints how to register a cluster if none is registered', async () => {
+      const advice = ran(0, '', expect.stringContaining('Register one with "kbctl cluster apply -f FILE"'));
+      expect(await world().kbctl(['status'])).toEqual(advice);
+    });
+
+    test('kbctl status shows a cluster that has had no pass yet', async () => {
+      await world().register();
+      const shown = await world().kbctl(['status', CLUSTER]);
+      expectPrinted(shown, 0, /203\.0\.113\.10 +never seen/, /cluster-ip-repair +never ran/);
+    });
   });
 
   describe('kbctl status after the first passes of a cluster', () => {
-    beforeAll(async () => {
-      await world().runAllLoops();
-    });
+    const world = worlds.shared(passed);
 
     test('kbctl status of a healthy cluster shows leases, loops and ranges', async () => {
       const shown = await world().kbctl(['status', CLUSTER]);
@@ -82,48 +83,51 @@ export function describeStatus(world: () => KbctlWorld): void {
         apiServers: [{ address: '203.0.113.10', state: 'active', lastProbe: 'answered 200' }],
       });
     });
-  });
 
-  test('kbctl page writes a file for one cluster or for all, and reports a file that it cannot write', async () => {
-    const file = world().file('status.html', '');
-    expect(await world().kbctl(['page', CLUSTER, '-f', file])).toMatchObject({ code: 0, stdout: '' });
-    expect(readFileSync(file, 'utf8')).toMatch(/<h1>prod-eu-1<\/h1>[\s\S]*203\.0\.113\.10/);
-    expect((await world().kbctl(['page', '-f', '-'])).stdout).toContain('1 cluster: 1 good.');
-    expect(await world().kbctl(['page', '-f', 'none/status.html'])).toMatchObject({
-      code: 3,
-      stderr: 'error: Cannot write none/status.html (ENOENT): use a file in a writable folder.\n',
+    test('kbctl page writes a file for one cluster or for all, and reports a file that it cannot write', async () => {
+      const file = world().file('status.html', '');
+      expect(await world().kbctl(['page', CLUSTER, '-f', file])).toMatchObject({ code: 0, stdout: '' });
+      expect(readFileSync(file, 'utf8')).toMatch(/<h1>prod-eu-1<\/h1>[\s\S]*203\.0\.113\.10/);
+      expect((await world().kbctl(['page', '-f', '-'])).stdout).toContain('1 cluster: 1 good.');
+      expect(await world().kbctl(['page', '-f', 'none/status.html'])).toMatchObject({
+        code: 3,
+        stderr: 'error: Cannot write none/status.html (ENOENT): use a file in a writable folder.\n',
+      });
     });
   });
 
-  test('kbctl status shows the last writes of passes, and the writes that an observing pass would make', async () => {
-    const status = async () => (await world().kbctl(['status', CLUSTER])).stdout;
-    expect(await status()).toMatch(/\nLast changes\n(- .*\n|\s+.*\n)*- kubernetes-service, \S+ ago: created service /);
-    await world().register({ mode: 'observe' });
-    world().standIn.store.remove(NAMESPACES, world().standIn.store.get(NAMESPACES, undefined, 'kube-node-lease'));
-    await world().runAllLoops();
-    expect(await status()).toContain('\nWould write\n- system-namespaces: would create Namespace kube-node-lease\n');
-    await world().register();
-    await world().runAllLoops();
-  });
+  describe('kbctl status after changes', () => {
+    const world = worlds.each(passed);
 
-  test('kbctl get fails and names an item that it cannot read, because a later version wrote the item', async () => {
-    const { table } = world();
-    const later = { cluster: CLUSTERS, key: 'later-1', schema: 99, value: {} };
-    await table.put(later, undefined);
-    const { code, stderr } = await world().kbctl(['get', 'findings']);
-    const reason = `Cannot read later-1: Item ${CLUSTERS}/later-1 has schema 99`;
-    expect([code, stderr]).toEqual([1, expect.stringContaining(reason)]);
-    await world().removeItem(found(await table.get(later.cluster, later.key)));
-  });
+    test('kbctl status shows the last writes of passes, and the writes that an observing pass would make', async () => {
+      const status = async () => (await world().kbctl(['status', CLUSTER])).stdout;
+      expect(await status()).toMatch(
+        /\nLast changes\n(- .*\n|\s+.*\n)*- kubernetes-service, \S+ ago: created service /,
+      );
+      await world().register({ mode: 'observe' });
+      world().standIn.store.remove(NAMESPACES, world().standIn.store.get(NAMESPACES, undefined, 'kube-node-lease'));
+      await world().runAllLoops();
+      expect(await status()).toContain('\nWould write\n- system-namespaces: would create Namespace kube-node-lease\n');
+    });
 
-  test('if two Services have one address, kbctl status prints how to fix it, and both kbctl status and kbctl get findings fail', async () => {
-    for (const name of ['web', 'web-copy']) world().restore(name, '10.0.0.77');
-    await world().runAllLoops();
-    const shown = await world().kbctl(['status', CLUSTER]);
-    expectPrinted(shown, 1, /✗ duplicate: .*10\.0\.0\.77/, 'shop/web-copy');
-    const { code, stdout } = await world().kbctl(['get', 'findings', '-o', 'json']);
-    const finding = { cluster: CLUSTER, type: 'duplicate', service: 'shop/web-copy', item: '10.0.0.77' };
-    expect(code).toBe(1);
-    expect(JSON.parse(stdout).items).toContainEqual(expect.objectContaining(finding));
+    test('kbctl get fails and names an item that it cannot read, because a later version wrote the item', async () => {
+      const { table } = world();
+      const later = { cluster: CLUSTERS, key: 'later-1', schema: 99, value: {} };
+      await table.put(later, undefined);
+      const { code, stderr } = await world().kbctl(['get', 'findings']);
+      const reason = `Cannot read later-1: Item ${CLUSTERS}/later-1 has schema 99`;
+      expect([code, stderr]).toEqual([1, expect.stringContaining(reason)]);
+    });
+
+    test('if two Services have one address, kbctl status prints how to fix it, and both kbctl status and kbctl get findings fail', async () => {
+      for (const name of ['web', 'web-copy']) world().restore(name, '10.0.0.77');
+      await world().runAllLoops();
+      const shown = await world().kbctl(['status', CLUSTER]);
+      expectPrinted(shown, 1, /✗ duplicate: .*10\.0\.0\.77/, 'shop/web-copy');
+      const { code, stdout } = await world().kbctl(['get', 'findings', '-o', 'json']);
+      const finding = { cluster: CLUSTER, type: 'duplicate', service: 'shop/web-copy', item: '10.0.0.77' };
+      expect(code).toBe(1);
+      expect(JSON.parse(stdout).items).toContainEqual(expect.objectContaining(finding));
+    });
   });
 }

@@ -2,7 +2,7 @@ import { randomInt, randomUUID } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { DeleteItemCommand } from '@aws-sdk/client-dynamodb';
-import { expect } from '@jest/globals';
+import { beforeEach, expect } from '@jest/globals';
 import { addressesIn, type EndpointsObject } from '../../lib/cluster/published-objects.ts';
 import { loadKubeconfigFile } from '../../lib/kubernetes/kubeconfig.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
@@ -19,12 +19,14 @@ import type { ServiceAllocator } from '../../local/stand-in/service-storage.ts';
 import { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
 import { tableAllocation } from '../../local/stand-in/table-allocation.ts';
 import { specIn } from './a-cluster-spec.ts';
+import { afterThisTest } from './after-this-test.ts';
 import { REGION } from './emulator-aws.ts';
 import { emulatedAws } from './emulator-project.ts';
 import { beginKbctl, callKbctl } from './kbctl-in-process.ts';
 import { type Ran, startKbctl } from './kbctl-process.ts';
 import { kubeconfigTo } from './kubeconfig-to.ts';
 import { recordingTelemetry } from './recording-telemetry.ts';
+import { running } from './running.ts';
 import { startSilentServer } from './silent-server.ts';
 import { IDENTITY } from './stand-in.ts';
 import { temporaryFolder } from './temporary-folder.ts';
@@ -130,7 +132,7 @@ export async function openKbctlWorld(endpoint: string) {
         const kubeconfig = file('silent', kubeconfigTo(`http://${silent.authority}`));
         const running = start([...words, '--kubeconfig', kubeconfig]);
         await running.untilItPrints(/prod-eu-1: http/);
-        return await running.end('SIGINT');
+        return await silenced.end('SIGINT');
       } finally {
         await silent.close();
       }
@@ -144,6 +146,48 @@ export async function openKbctlWorld(endpoint: string) {
     },
   };
 }
+
+type Prepare = (world: KbctlWorld) => Promise<unknown>;
+
+/** Opens worlds for the tests of a group. Each function returns a function that returns the world during a test. */
+export interface KbctlWorlds {
+  /** Opens a new world for each test. */
+  readonly each: (prepare?: Prepare) => () => KbctlWorld;
+  /** Opens one world for all tests of the group. None of them may change what another one reads. */
+  readonly shared: (prepare?: Prepare) => () => KbctlWorld;
+}
+
+/** @param endpointOf returns the endpoint of dynalite or of an AWS emulator */
+export function kbctlWorlds(endpointOf: () => string): KbctlWorlds {
+  const opened = async (prepare: Prepare = async () => {}) => {
+    const world = await openKbctlWorld(endpointOf());
+    await prepare(world);
+    return world;
+  };
+  return {
+    each: (prepare) => {
+      let world: KbctlWorld;
+      beforeEach(async () => {
+        world = await opened(prepare);
+        afterThisTest(world.close);
+      });
+      return () => world;
+    },
+    shared: (prepare) => {
+      const world = running(() => opened(prepare));
+      return () => world;
+    },
+  };
+}
+
+/** Registers the cluster. */
+export const registered: Prepare = (world) => world.register();
+
+/** Registers the cluster, and runs each loop once. */
+export const passed: Prepare = async (world) => {
+  await world.register();
+  await world.runAllLoops();
+};
 
 /** Returns the expected result of a command. Each text can be a string or a matcher of jest. */
 export function ran(code: number, stdout: unknown, stderr: unknown = '') {
