@@ -15,6 +15,8 @@ const LOOKS = 2;
 const LAST_REQUESTS_MS = 20_000;
 /** A Service of a stock cluster changes for two more minutes, and an IPAddress without a Service is deleted only after a minute. */
 const RECORDS_MS = 180_000;
+/** The ticks of a minute in which a cluster is not yet known to end its process share messages with that cluster. */
+const MINUTE_MS = 60_000;
 const FAMILIES = ['IPv4', 'IPv6'] as const;
 
 /** Waits until the state of the world is correct, and reports what is still wrong when the time is over. */
@@ -41,9 +43,10 @@ function longestMs(world: World): number {
   const intervals = startAgain(servers) ? 2 * INTERVALS_TO_CONVERGE : ofRanges;
   // On a lossy path, a third of the passes get no answer.
   const lateMs = (has('slowReads') ? LONGEST_LIST_MS : 0) + (has('lossyPath') ? INTERVAL_MS : 0);
+  const sharedMs = has('attacker') ? MINUTE_MS : 0;
   const failsMs = has('storeFails') ? STORE_FAILS_MS : 0;
   const recordsMs = stock === undefined ? 0 : RECORDS_MS + Math.abs(stock.skewMs);
-  return intervals * INTERVAL_MS + LAST_REQUESTS_MS + lateMs + failsMs + recordsMs;
+  return intervals * INTERVAL_MS + LAST_REQUESTS_MS + lateMs + sharedMs + failsMs + recordsMs;
 }
 
 /** Returns whether strikes started from zero: after a rotation or a move, the kubeconfig is that of another control plane. */
