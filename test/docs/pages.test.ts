@@ -93,6 +93,12 @@ test.each<[string, boolean, string[]]>([
   expect(isWhatIsPrinted(PRINTED, page)).toBe(isRight);
 });
 
+test('ADR 6 lists every counter and figure that functions write', () => {
+  const declared = readInRepository('lib/telemetry/telemetry.ts').matchAll(/^ {2}\| '(\w+)'/gm);
+  const listed = readInRepository('docs/adr/0006-telemetry.md');
+  expect([...declared].flatMap(([, name = '']) => (listed.includes(`\`${name}`) ? [] : name))).toEqual([]);
+});
+
 test.each(generatedPages())('docs/$page is up to date: npm run docs writes it', ({ page, current, generated }) => {
   // `npm run docs` also formats the JSON.
   const parsed = (text: string) => (page.endsWith('.json') ? JSON.parse(text) : text);
