@@ -1,27 +1,25 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { PERMISSION_GROUPS, permissionsOf, permissionText, selfReview } from '../../lib/kubernetes/permissions.ts';
 import { grantsOf, shippedRbac } from '../support/shipped-rbac.ts';
 import { failed } from './port-answering.ts';
 
-describe('deploy/rbac.yaml', () => {
-  const objects = shippedRbac();
+const objects = shippedRbac();
 
-  test('deploy/rbac.yaml grants exactly the permissions that the loops need', () => {
-    const needed = PERMISSION_GROUPS.flatMap(permissionsOf).map(permissionText);
-    expect(objects.flatMap(grantsOf).map(permissionText).sort()).toEqual(needed.sort());
-  });
+test('deploy/rbac.yaml grants exactly the permissions that the loops need', () => {
+  const needed = PERMISSION_GROUPS.flatMap(permissionsOf).map(permissionText);
+  expect(objects.flatMap(grantsOf).map(permissionText).sort()).toEqual(needed.sort());
+});
 
-  test('deploy/rbac.yaml binds each role to the service account kube-bootstrap-controller alone', () => {
-    const account = { kind: 'ServiceAccount', name: 'kube-bootstrap-controller', namespace: 'kube-system' };
-    const bindings = objects.filter(({ kind }) => kind.endsWith('RoleBinding'));
-    const apiGroup = 'rbac.authorization.k8s.io';
-    expect(bindings).toMatchObject([
-      { kind: 'RoleBinding', roleRef: { apiGroup, kind: 'Role' }, subjects: [account] },
-      { kind: 'ClusterRoleBinding', roleRef: { apiGroup, kind: 'ClusterRole' }, subjects: [account] },
-    ]);
-    const { name, namespace } = account;
-    expect(objects.find(({ kind }) => kind === 'ServiceAccount')?.metadata).toMatchObject({ name, namespace });
-  });
+test('deploy/rbac.yaml binds each role to the service account kube-bootstrap-controller alone', () => {
+  const account = { kind: 'ServiceAccount', name: 'kube-bootstrap-controller', namespace: 'kube-system' };
+  const bindings = objects.filter(({ kind }) => kind.endsWith('RoleBinding'));
+  const apiGroup = 'rbac.authorization.k8s.io';
+  expect(bindings).toMatchObject([
+    { kind: 'RoleBinding', roleRef: { apiGroup, kind: 'Role' }, subjects: [account] },
+    { kind: 'ClusterRoleBinding', roleRef: { apiGroup, kind: 'ClusterRole' }, subjects: [account] },
+  ]);
+  const { name, namespace } = account;
+  expect(objects.find(({ kind }) => kind === 'ServiceAccount')?.metadata).toMatchObject({ name, namespace });
 });
 
 test('the user name is read from the error message if the API server forbids an anonymous user the SelfSubjectReview', async () => {

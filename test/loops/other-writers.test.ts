@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
 import {
   ENDPOINTS_REF,
@@ -7,6 +7,7 @@ import {
   type EndpointsObject,
   MANAGED_BY_LABEL,
   SERVICE_NAME_LABEL,
+  SERVICE_REF,
   SLICE_REF,
   sameJson,
   sliceRef,
@@ -44,9 +45,7 @@ async function writeSubsets(world: EndpointsWorld, subsets: readonly EndpointSub
   await world.cluster.port.update({ ...current, subsets });
 }
 
-function isForeignThere(world: EndpointsWorld): boolean {
-  return world.cluster.find<EndpointSliceObject>(FOREIGN) !== undefined;
-}
+const isForeignThere = ({ cluster }: EndpointsWorld) => cluster.find(FOREIGN) !== undefined;
 
 /** Writes these addresses to the Endpoints and the slice, as another owner of the endpoints does. */
 function overwrite(world: EndpointsWorld, ...addresses: readonly string[]): void {
@@ -84,11 +83,8 @@ test('the deletion of the Endpoints together with their Service does not count a
   const world = await settled(worldOf(A, B));
   world.cluster.place(anEndpoints([A, B, STRANGER]), 'kubectl');
   await world.tick();
-  for (const kind of ['Service', 'Endpoints', 'EndpointSlice'] as const) {
-    world.cluster.remove({ kind, namespace: 'default', name: 'kubernetes' });
-  }
-  const { findings } = await world.tick();
-  expect(findings).toEqual([]);
+  for (const ref of [SERVICE_REF, ENDPOINTS_REF, SLICE_REF]) world.cluster.remove(ref);
+  expect(await world.tick()).toMatchObject({ findings: [] });
   expect(world.published()).toEqual([A, B]);
 });
 
@@ -110,78 +106,79 @@ test('during a contest, each tick corrects the slice if the other writer changes
   }
 });
 
-describe('endpoints.prune: true', () => {
-  test('a slice of another writer is deleted once, without a finding', async () => {
-    const world = await pruning(A, B);
-    await addForeign(world);
-    const changes = ['deleted endpointslice default/kubernetes-x7k2p'];
-    expect(await world.tick()).toMatchObject({ changes, findings: [] });
-    expect([isForeignThere(world), world.inSlice()]).toEqual([false, [A, B]]);
-    expect(await world.tick()).toMatchObject({ changes: [], findings: [] });
-  });
+test('with endpoints.prune: true, a slice of another writer is deleted once, without a finding', async () => {
+  const world = await pruning(A, B);
+  await addForeign(world);
+  const changes = ['deleted endpointslice default/kubernetes-x7k2p'];
+  expect(await world.tick()).toMatchObject({ changes, findings: [] });
+  expect([isForeignThere(world), world.inSlice()]).toEqual([false, [A, B]]);
+  expect(await world.tick()).toMatchObject({ changes: [], findings: [] });
+});
 
-  test.each([
-    { ref: SLICE_REF, addressType: 'IPv4', endpoints: [{ addresses: [A] }] },
-    { ref: sliceRef('IPv6'), addressType: 'IPv6', endpoints: [{ addresses: [V6] }] },
-  ])('a slice of another writer with the name $ref.name and another type is replaced', async ({ ref, ...expected }) => {
+test.each([
+  { ref: SLICE_REF, addressType: 'IPv4', endpoints: [{ addresses: [A] }] },
+  { ref: sliceRef('IPv6'), addressType: 'IPv6', endpoints: [{ addresses: [V6] }] },
+])(
+  'prune replaces a slice of another writer with the name $ref.name and another type',
+  async ({ ref, ...expected }) => {
     const world = await settled(dualWorldOf(A, V6).change(PRUNE));
     world.cluster.remove(ref);
     world.cluster.place({ ...aSlice([STRANGER]), addressType: 'FQDN', metadata: { ...ref, labels: LABELS } });
     expect((await world.tick()).findings).toEqual([]);
     expect(world.cluster.find(ref)).toMatchObject(expected);
     expect(await world.tick()).toMatchObject({ changes: [], findings: [] });
-  });
+  },
+);
 
-  test("prune removes another writer's addresses that are not ready", async () => {
-    const world = await pruning(A);
-    await writeSubsets(world, [{ addresses: [{ ip: A }], notReadyAddresses: [{ ip: STRANGER }], ports: [HTTPS] }]);
+test("prune removes another writer's addresses that are not ready", async () => {
+  const world = await pruning(A);
+  await writeSubsets(world, [{ addresses: [{ ip: A }], notReadyAddresses: [{ ip: STRANGER }], ports: [HTTPS] }]);
+  await world.tick();
+  const after = world.cluster.find<EndpointsObject>(ENDPOINTS_REF)?.subsets;
+  expect(sameJson(after, anEndpoints([A]).subsets)).toBe(true);
+});
+
+test('prune reports a writer that creates its slice again, and the wait before each further deletion doubles', async () => {
+  const world = await pruning(A, B);
+  const deletions: boolean[] = [];
+  const found: (readonly string[])[] = [];
+  for (let tick = 1; tick <= 12; tick++) {
+    if (!isForeignThere(world)) await addForeign(world);
+    const { findings } = await world.tick();
+    deletions.push(!isForeignThere(world));
+    found.push(findings.map(({ type, item }) => `${type} ${item}`));
+  }
+  const [first, second] = found;
+  expect(deletions).toEqual([true, false, true, false, false, false, true, false, false, false, false, false]);
+  expect([first, second]).toEqual([[], ['foreignSlice kubernetes-x7k2p', 'twoOwners kube-controller-manager']]);
+});
+
+test('a writer that repeatedly creates a pruned slice again does not delay corrections of the Endpoints', async () => {
+  const world = await pruning(A, B);
+  for (let tick = 1; tick <= 3; tick++) {
+    if (!isForeignThere(world)) await addForeign(world);
     await world.tick();
-    const after = world.cluster.find<EndpointsObject>(ENDPOINTS_REF)?.subsets;
-    expect(sameJson(after, anEndpoints([A]).subsets)).toBe(true);
-  });
+  }
+  await writeSubsets(world, anEndpoints([A]).subsets ?? []);
+  await world.tick();
+  expect(world.published()).toEqual([A, B]);
+});
 
-  test('a writer that creates its slice again is reported, and the wait before each further deletion doubles', async () => {
-    const world = await pruning(A, B);
-    const deletions: boolean[] = [];
-    const found: (readonly string[])[] = [];
-    for (let tick = 1; tick <= 12; tick++) {
-      if (!isForeignThere(world)) await addForeign(world);
-      const { findings } = await world.tick();
-      deletions.push(!isForeignThere(world));
-      found.push(findings.map(({ type, item }) => `${type} ${item}`));
-    }
-    const [first, second] = found;
-    expect(deletions).toEqual([true, false, true, false, false, false, true, false, false, false, false, false]);
-    expect([first, second]).toEqual([[], ['foreignSlice kubernetes-x7k2p', 'twoOwners kube-controller-manager']]);
-  });
+test('prune keeps a slice of the second family while that family has no live address', async () => {
+  const world = await settled(dualWorldOf(A).change(PRUNE));
+  await addForeign(world, 'IPv6');
+  const { findings } = await world.answer(READY, A).tick();
+  expect(isForeignThere(world)).toBe(true);
+  expect(findings.map(({ type }) => type)).toEqual(['foreignSlice', 'noLiveLease']);
+});
 
-  test('a writer that repeatedly creates its slice again does not delay corrections of the Endpoints', async () => {
-    const world = await pruning(A, B);
-    for (let tick = 1; tick <= 3; tick++) {
-      if (!isForeignThere(world)) await addForeign(world);
-      await world.tick();
-    }
-    await writeSubsets(world, anEndpoints([A]).subsets ?? []);
-    await world.tick();
-    expect(world.published()).toEqual([A, B]);
-  });
-
-  test('prune keeps a slice of the second family while that family has no live address', async () => {
-    const world = await settled(dualWorldOf(A).change(PRUNE));
-    await addForeign(world, 'IPv6');
-    const { findings } = await world.answer(READY, A).tick();
-    expect(isForeignThere(world)).toBe(true);
-    expect(findings.map(({ type }) => type)).toEqual(['foreignSlice', 'noLiveLease']);
-  });
-
-  test('prune keeps a slice of another writer if the Endpoints could not be written, because that slice might be the only one with addresses', async () => {
-    const world = await pruning(A, B);
-    await addForeign(world);
-    await writeSubsets(world, []);
-    world.cluster.beforeWrite = (verb) => (verb === 'update' ? { outcome: 'conflict' } : undefined);
-    expect(await world.tick()).toMatchObject({ errors: [{ code: 'Conflict' }] });
-    expect(isForeignThere(world)).toBe(true);
-  });
+test('prune keeps a slice of another writer if the Endpoints could not be written, because that slice might be the only one with addresses', async () => {
+  const world = await pruning(A, B);
+  await addForeign(world);
+  await writeSubsets(world, []);
+  world.cluster.beforeWrite = (verb) => (verb === 'update' ? { outcome: 'conflict' } : undefined);
+  expect(await world.tick()).toMatchObject({ errors: [{ code: 'Conflict' }] });
+  expect(isForeignThere(world)).toBe(true);
 });
 
 test('with endpoints.prune: false, a slice of another writer is not deleted, and a finding reports it', async () => {
