@@ -48,12 +48,6 @@ test('the deregister function withdraws the address until the requested time, an
   expect(world.telemetry.flushes.count).toBe(1);
 });
 
-test('the deregister function withdraws nothing if the address is the last live one and lastOne is not set', async () => {
-  const world = await aWorld();
-  expect(await ask(world)).toMatchObject({ outcome: 'refused', reason: 'lastLiveAddress' });
-  expect(await endOfWithdrawal(world)).toBeUndefined();
-});
-
 test('the deregister function withdraws an address although the kubeconfig cannot be read', async () => {
   const connect = () => Promise.reject(new ClusterError('BadKubeconfig', 'cannot be read'));
   const world = await aWorld({ connect });

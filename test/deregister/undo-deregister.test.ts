@@ -15,18 +15,9 @@ function undo({ spec, table, nowMs }: EndpointsWorld, address: string = B, ahead
   return undoDeregister({ spec, table, address, nowMs: () => nowMs + aheadMs });
 }
 
-test('the undo of a deregistration lets the next tick publish the address again', async () => {
-  const world = await withdrawn();
-  expect(await undo(world)).toEqual({ outcome: 'undone', address: B, wasUntilMs: world.nowMs + HOUR_MS });
-  expect(world.published()).toEqual([A]);
-  await world.tick();
-  expect(world.published()).toEqual([A, B]);
-  expect(await world.lease(B)).not.toHaveProperty('withdrawnUntilMs');
-});
-
 test('the undo of a deregistration changes nothing when it is repeated', async () => {
   const world = await withdrawn();
-  await undo(world);
+  expect(await undo(world)).toEqual({ outcome: 'undone', address: B, wasUntilMs: world.nowMs + HOUR_MS });
   const before = await world.lease(B);
   expect(await undo(world)).toEqual({ outcome: 'notWithdrawn', address: B });
   expect(await world.lease(B)).toEqual(before);
