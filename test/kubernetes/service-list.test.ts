@@ -7,6 +7,7 @@ import type { HttpReply } from '../../lib/kubernetes/http-client.ts';
 import { listAllServices } from '../../lib/kubernetes/item-reader.ts';
 import { servedAddresses } from '../../lib/kubernetes/service-cidrs.ts';
 import { LONGEST_TEXT } from '../../lib/util/bounds.ts';
+import { service } from '../repair/services.ts';
 import { runs } from '../support/properties.ts';
 import { failed, PROTOBUF, portAnswering, protobuf, reply } from './port-answering.ts';
 import { envelope, type Field, listOf, message, serviceList, status } from './protobuf-writer.ts';
@@ -14,18 +15,8 @@ import { envelope, type Field, listOf, message, serviceList, status } from './pr
 const CREATED_AT_MS = Date.parse('2026-01-02T03:04:05Z');
 
 function claim(name: string): ServiceClaim {
-  return {
-    namespace: 'default',
-    name,
-    uid: `u-${name}`,
-    resourceVersion: '5',
-    type: 'NodePort',
-    clusterIP: '10.0.0.7',
-    clusterIPs: ['10.0.0.7', 'fd00::7'],
-    ports: [{ protocol: 'UDP', nodePort: 30_007 }],
-    healthCheckNodePort: 0,
-    createdAtMs: CREATED_AT_MS,
-  };
+  const claims = { clusterIP: '10.0.0.7', clusterIPs: ['10.0.0.7', 'fd00::7'], createdAtMs: CREATED_AT_MS };
+  return service(name, { type: 'NodePort', ...claims, ports: [{ protocol: 'UDP', nodePort: 30_007 }] });
 }
 
 const readServices = (bytes: Uint8Array, size?: number) =>
@@ -53,27 +44,22 @@ test('the absent fields of a Service are empty in protobuf and in JSON', async (
   expect(await listAllServices(port)).toEqual([service]);
 });
 
-test('a list in protobuf is read although a Service has 300 labels and ports', async () => {
+test('a list in protobuf is read although a Service has 300 labels, annotations, owners, finalizers and ports', async () => {
   const names = Array.from({ length: 300 }, (_, index) => `n${index}`);
-  const odd = message(
-    [1, message([1, 'odd'], [3, 'default'], ...oddFields(names))],
-    [2, message(...names.map((name): Field => [1, message([1, name], [3, 80])]), [3, '10.0.0.9'], [18, '10.0.0.9'])],
-  );
+  const ofEach = (name: string): Field[] => [
+    [11, message([1, name], [2, name])],
+    [12, message([1, name], [2, name])],
+    [13, message([1, 'ConfigMap'], [3, name.repeat(1_000)], [4, name])],
+    [14, name],
+  ];
+  const ports = names.map((name): Field => [1, message([1, name], [3, 80])]);
+  const spec = message(...ports, [3, '10.0.0.9'], [18, '10.0.0.9']);
+  const odd = message([1, message([1, 'odd'], [3, 'default'], ...names.flatMap(ofEach))], [2, spec]);
   const good = names.slice(0, 200).map((name) => message([1, message([1, name], [3, 'default'])]));
   const services = await readServices(listOf(...good, odd));
   expect(services).toHaveLength(201);
   expect(services.at(-1)).toMatchObject({ name: 'odd', clusterIPs: ['10.0.0.9'], ports: [] });
 });
-
-/** Returns labels, annotations, owners and finalizers with these names. */
-function oddFields(names: readonly string[]): Field[] {
-  return names.flatMap((name): Field[] => [
-    [11, message([1, name], [2, name])],
-    [12, message([1, name], [2, name])],
-    [13, message([1, 'ConfigMap'], [3, name.repeat(1_000)], [4, name])],
-    [14, name],
-  ]);
-}
 
 test('a protobuf list of Services is not read if a label is longer than the longest text', async () => {
   const services = (length: number) => readServices(serviceList([{ ...claim('a'), holdOwner: 'x'.repeat(length) }]));
