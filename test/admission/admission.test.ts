@@ -215,19 +215,20 @@ describe('a table that cannot allocate', () => {
       return table.get(cluster, key);
     },
   });
+  const OTHERS = withOwner('other');
   const OTHER_RANGE = aClusterSpec({ allocator: 'table', serviceClusterIPRanges: ['10.1.0.0/24'] });
 
   test.each<[string, string, (world: AdmissionWorld) => KeyValueTable | Promise<KeyValueTable>]>([
-    ['it throttles requests', 'Throttled', ({ table }) => failingPuts(table, 'Throttled', RANGES)],
-    ['it cannot be reached', 'Unavailable', unreachable],
+    ['the table throttles requests', 'Throttled', ({ table }) => failingPuts(table, 'Throttled', RANGES)],
+    ['the table cannot be reached', 'Unavailable', unreachable],
     ['no pass has saved the ranges', 'NotReady', ({ table }) => registerCluster(table, OTHER_RANGE).then(() => table)],
     [
       'another stack owns the cluster',
       'OtherStack',
-      ({ table }) => updateCluster(table, 'demo', withOwner('other')).then(() => table),
+      ({ table }) => updateCluster(table, 'demo', OTHERS).then(() => table),
     ],
   ])(
-    'if the table cannot allocate because %s, ADMISSION_ON_FAILURE decides whether the Service is refused or allowed, and no item stays allocated',
+    'if the table cannot allocate for a cluster because %s, ADMISSION_ON_FAILURE decides whether the Service is refused or allowed, and no item stays allocated',
     async (_what, code, spoil) => {
       for (const onFailure of ['refuse', 'allow'] as const) {
         const world = await anAdmissionWorld({ settings: { onFailure }, environment: { stack: 'mine' } });

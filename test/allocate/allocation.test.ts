@@ -273,13 +273,9 @@ test('the metrics count refusals by their code, and count neither replays nor dr
   await world.ask({ ...request, dryRun: true });
   await world.ask(request);
   await world.ask(request);
-  const fields = { cluster: CLUSTER, request: 'r1', operation: 'allocate', items: 1, retries: 0 };
   const reason = expect.stringMatching(/^NotInRange: the provided IP \(10\.0\.1\.1\) is not in the valid range/);
-  const line = (how: object) => ({
-    level: 'warn',
-    message: 'allocate: refused',
-    fields: { ...fields, reason, ...how },
-  });
+  const fields = { cluster: CLUSTER, request: 'r1', operation: 'allocate', items: 1, retries: 0, reason };
+  const line = (how: object) => ({ level: 'warn', message: 'allocate: refused', fields: { ...fields, ...how } });
   expect(world.telemetry.lines).toEqual([line({ dryRun: true }), line({}), line({ replayed: true })]);
   const counted = { allocations: 0, allocationRetries: 0, 'allocationsRefused{type=NotInRange}': 1 };
   expect(world.telemetry.counters).toEqual(counted);

@@ -72,9 +72,9 @@ test.each<[string, unknown, string]>([
 
 test.each<[string, unknown, string]>([
   [
-    'for two times 200 addresses',
+    'for twice 200 addresses',
     { ...good, items: Array(2).fill({ ...NEXT, count: 200 }) },
-    'items requests 400 addr',
+    'items requests 400 addresses',
   ],
   ['to release any address', { ...good, operation: 'release' }, 'items.0.next is only for "allocate"'],
   ['to release with a hold', released({ hold: { owner: 'a' } }), 'hold is only for "allocate"'],

@@ -23,13 +23,11 @@ let aws: FakeAws | undefined;
 /** Returns the calls with the largest batches first, because calls arrive in any order. */
 const calls = () => [...(aws?.calls ?? [])].sort((one, other) => entriesOf(other).length - entriesOf(one).length);
 
-async function send(
-  open: typeof queue | typeof defaultEventBus,
-  react: (call: AwsCall) => AwsAnswer,
-  signal?: AbortSignal,
-) {
+type Open = typeof queue | typeof defaultEventBus;
+
+async function send(open: Open, react: (call: AwsCall) => AwsAnswer, { signal } = new AbortController()) {
   aws = await fakeAws(react);
-  return open().send(MESSAGES, signal ?? new AbortController().signal);
+  return open().send(MESSAGES, signal);
 }
 
 test('a queue of SQS gets at most ten messages in a call, each with its delay', async () => {
@@ -46,10 +44,8 @@ test('a queue of SQS gets at most ten messages in a call, each with its delay', 
 
 test('the default event bus gets at most ten events in a call, with one source and type', async () => {
   expect(await send(defaultEventBus, () => OK)).toEqual([]);
-  expect(calls().map((call) => [call.action, entriesOf(call).length])).toEqual([
-    ['AWSEvents.PutEvents', 10],
-    ['AWSEvents.PutEvents', 2],
-  ]);
+  const sizes = calls().map((call) => `${call.action} ${entriesOf(call).length}`);
+  expect(sizes).toEqual(['AWSEvents.PutEvents 10', 'AWSEvents.PutEvents 2']);
   const sent = calls().flatMap(entriesOf);
   expect(sent.map(({ Detail }) => JSON.parse(Detail))).toEqual(MESSAGES);
   expect(sent[0]).toMatchObject({ Source: 'kube-bootstrap-controller', DetailType: 'Cluster State Change' });
@@ -67,10 +63,8 @@ describe.each([
     );
     expect(unsent.map(({ message }) => message)).toEqual([...MESSAGES.slice(0, 10), MESSAGES[11]]);
     expect(unsent[0]?.error.message).toContain('failed (AccessDeniedException)');
-    expect(unsent.at(-1)?.error).toMatchObject({
-      code: 'Unavailable',
-      message: expect.stringMatching(/failed \(InternalError: try later\).*private network/),
-    });
+    const message = expect.stringMatching(/failed \(InternalError: try later\).*private network/);
+    expect(unsent.at(-1)?.error).toMatchObject({ code: 'Unavailable', message });
   });
 
   test(`a send to ${sender} ends at its deadline, and returns the messages that were not sent`, async () => {
@@ -79,7 +73,7 @@ describe.each([
       controller.abort(new Error('time is over'));
       return { hang: true } as const;
     };
-    const unsent = await send(open, hang, controller.signal);
+    const unsent = await send(open, hang, controller);
     expect(unsent).toHaveLength(12);
     expect(unsent[0]?.error.message).toContain('failed (ended at its deadline)');
     const before = calls().length;

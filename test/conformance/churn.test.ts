@@ -150,10 +150,8 @@ type Plane = Pick<AdmittedControlPlane, 'etcd' | 'apiserver' | 'handlers' | 'clo
 async function startStockPlane(): Promise<Plane> {
   const etcd = await startEtcd();
   const apiserver = await startKubeApiserver({ etcd, serviceClusterIPRange: RANGES });
-  const handlers = await startHandlers({
-    kubeconfigFile: apiserver.kubeconfigFile,
-    spec: { allocator: 'apiserver', apiServers: [{ address: '10.9.8.7' }] },
-  });
+  const spec = { allocator: 'apiserver', apiServers: [{ address: '10.9.8.7' }] };
+  const handlers = await startHandlers({ kubeconfigFile: apiserver.kubeconfigFile, spec });
   const close = async () => {
     await handlers.close();
     await etcd.close();

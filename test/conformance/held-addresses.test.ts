@@ -60,22 +60,17 @@ test('an API server refuses a held address to a Service, keeps the hold, and all
   const item = { range: 'serviceips', value: '10.0.0.9' } as const;
   expect(await ask({ requestId: 'r1', operation: 'allocate', items: [item] })).toMatchObject({ outcome: 'done' });
   const uid = await heldUid('10.0.0.9');
-  expect(await createService('early', '10.0.0.9')).toMatchObject({
-    status: 422,
-    body: { message: expect.stringContaining('provided IP is already allocated') },
-  });
+  const message = expect.stringContaining('provided IP is already allocated');
+  expect(await createService('early', '10.0.0.9')).toMatchObject({ status: 422, body: { message } });
   const { findings, errors } = await handlers.run('cluster-ip-repair');
   expect({ findings, errors }).toEqual({ findings: [], errors: [] });
   expect(await heldUid('10.0.0.9')).toBe(uid);
 
-  expect(await ask({ requestId: 'r2', operation: 'release', items: [item] })).toMatchObject({
-    outcome: 'done',
-    items: [{ outcome: 'released' }],
-  });
+  const released = await ask({ requestId: 'r2', operation: 'release', items: [item] });
+  expect(released).toMatchObject({ outcome: 'done', items: [{ outcome: 'released' }] });
   await eventually(async () => expect(await createService('late', '10.0.0.9')).toMatchObject({ status: 201 }));
-  expect(await ask({ requestId: 'r3', operation: 'release', items: [item] })).toMatchObject({
-    error: { code: 'NotHeld' },
-  });
+  const again = await ask({ requestId: 'r3', operation: 'release', items: [item] });
+  expect(again).toMatchObject({ error: { code: 'NotHeld' } });
 });
 
 test('a pass releases only the expired hold', async () => {

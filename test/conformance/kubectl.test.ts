@@ -43,13 +43,10 @@ function run({ kubeconfigFile }: Server, words: readonly string[]): Promise<Ran>
   });
 }
 
-const service = (ports: readonly object[]) =>
-  JSON.stringify({
-    apiVersion: 'v1',
-    kind: 'Service',
-    metadata: { name: 'web', labels: { app: 'web' } },
-    spec: { selector: { app: 'web' }, ports },
-  });
+function service(ports: readonly object[]): string {
+  const metadata = { name: 'web', labels: { app: 'web' } };
+  return JSON.stringify({ apiVersion: 'v1', kind: 'Service', metadata, spec: { selector: { app: 'web' }, ports } });
+}
 
 beforeAll(async () => {
   const [http, https, admin] = [80, 443, 8080].map((port) => ({ name: `port-${port}`, port }));

@@ -97,14 +97,11 @@ const cluster: StockCluster = {
 };
 
 beforeAll(async () => {
+  const rule = { apiGroups: [''], apiVersions: ['v1'], resources: ['services'], operations: ['CREATE', 'UPDATE'] };
   const policy = {
     metadata: { name: 'refuse' },
     spec: {
-      matchConstraints: {
-        resourceRules: [
-          { apiGroups: [''], apiVersions: ['v1'], resources: ['services'], operations: ['CREATE', 'UPDATE'] },
-        ],
-      },
+      matchConstraints: { resourceRules: [rule] },
       validations: [{ expression: "!('refuse' in object.metadata.?labels.orValue({}))" }],
     },
   };

@@ -61,13 +61,13 @@ const ROWS: readonly Row[] = [
     services: { one: 1, two: 2 },
   },
   {
-    title: 'a Service gets the address that it names',
+    title: 'a Service gets the address that it requests',
     steps: ({ create }) => stored(create('names', ['10.0.0.2'])),
     services: { names: 1 },
   },
   {
     // If only the second family is refused, a real API server may leave the IPAddress of the first.
-    title: 'a named address that another Service has is refused',
+    title: 'a requested address that another Service has is refused',
     steps: async ({ create }) => {
       await stored(create('has', ['10.0.0.3', 'fd00:10::21']));
       await refused(create('wants', ['10.0.0.3']));

@@ -1,5 +1,5 @@
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
-import type { KubernetesObject, ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
+import type { ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
 import { KUBERNETES_SERVICE, type ServiceObject } from '../../lib/cluster/published-objects.ts';
 import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
 import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
@@ -40,25 +40,14 @@ function pass(loop: LoopDefinition, what: string, world: () => Promise<LoopWorld
   };
 }
 
-const namespace = (name: string): KubernetesObject => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
-
-const namespaces = [
-  pass(systemNamespaces, 'an empty cluster', () => new LoopWorld().registerClaimed()),
-  pass(systemNamespaces, 'a cluster with one of its namespaces', () =>
-    new LoopWorld([namespace('kube-public')]).registerClaimed(),
-  ),
-];
+const namespaces = [pass(systemNamespaces, 'an empty cluster', () => new LoopWorld().registerClaimed())];
 
 /** The Service of a cluster whose port differs from that of the spec. */
 const ANOTHER_PORT: ServiceObject = {
   apiVersion: 'v1',
   kind: 'Service',
   metadata: { ...KUBERNETES_SERVICE },
-  spec: {
-    type: 'ClusterIP',
-    clusterIP: '10.0.0.1',
-    ports: [{ name: 'https', port: 8443, targetPort: 6443, protocol: 'TCP' }],
-  },
+  spec: { type: 'ClusterIP', clusterIP: '10.0.0.1', ports: [{ name: 'https', port: 8443, protocol: 'TCP' }] },
 };
 
 /** Returns a world after two passes, one interval later. */

@@ -53,14 +53,11 @@ describe('planTicks', () => {
   test('clusters that do not answer share one message per minute, which is queued after the first messages of all clusters that answer', () => {
     const unreachable = new Set(['c-1', 'c-18']);
     const fleet = planTicks('kubernetes-service', clusters(20), { ...AT, apart: { ...NONE_APART, unreachable } });
-    expect(fleet.slice(0, 3).map(({ tick, isFirst }) => [tick.clusters.length, isFirst])).toEqual([
-      [16, true],
-      [2, true],
-      [2, true],
-    ]);
-    expect(fleet.filter((tick) => namesOf(tick).some((name) => unreachable.has(name))).map(namesOf)).toEqual([
-      ['c-1', 'c-18'],
-    ]);
+    const first = fleet.filter(({ isFirst }) => isFirst).map(namesOf);
+    expect(first.map((names) => names.length)).toEqual([16, 2, 2]);
+    const withUnreachable = fleet.map(namesOf).filter((names) => names.some((name) => unreachable.has(name)));
+    expect(withUnreachable).toEqual([['c-1', 'c-18']]);
+    expect(first.at(-1)).toEqual(['c-1', 'c-18']);
     const few = planTicks('kubernetes-service', clusters(2), { ...AT, apart: { ...NONE_APART, unreachable } });
     expect(few.map((tick) => [tick.delaySeconds, ...namesOf(tick)])).toEqual([
       [0, 'c-0'],
@@ -129,10 +126,8 @@ describe('planTicks', () => {
     (loop) => {
       expect(planTicks(loop, clusters(1), AT)).toEqual([]);
       const plan = planTicks(loop, clusters(AT.clustersPerTick + 1), AT);
-      expect(plan.map(({ tick, isFirst, delaySeconds }) => [tick.clusters.length, isFirst, delaySeconds])).toEqual([
-        [AT.clustersPerTick, true, 0],
-        [1, true, 0],
-      ]);
+      expect(plan).toMatchObject(Array(2).fill({ isFirst: true, delaySeconds: 0 }));
+      expect(plan.map((tick) => namesOf(tick).length)).toEqual([AT.clustersPerTick, 1]);
     },
   );
 

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect, test } from '@jest/globals';
 import { loopHandler } from '../../lib/dispatch/dispatch.ts';
+import type { Prober } from '../../lib/kubernetes/cluster-port.ts';
 import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
 import { environmentFrom } from '../../lib/runtime/cluster-environment.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
@@ -41,14 +42,11 @@ test('a function whose clock is 16 minutes ahead of the table runs the passes of
     process.env = variables;
   });
   process.env = { ...variables, ...emulatedAws(proxy.endpoint, 'test') };
+  const probe: Prober = async () => ({ kind: 'silence', message: 'nothing is probed' });
   const environment: Environment = {
     ...environmentFrom({ TABLE_NAME, REPORTING_INSTANCE: 'test', STACK: 'prod' }),
     telemetry: () => telemetry,
-    connect: async () => ({
-      kubernetes: listing(() => []),
-      probe: async () => ({ kind: 'silence', message: 'nothing is probed' }),
-      controlPlane: CONTROL_PLANE,
-    }),
+    connect: async () => ({ kubernetes: listing(() => []), probe, controlPlane: CONTROL_PLANE }),
   };
   const event = { 'detail-type': 'Scheduled Event', time: new Date(tableNowMs()).toISOString() };
   const context = { environment, getRemainingTimeInMillis: () => MINUTE_MS };

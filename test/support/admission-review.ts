@@ -17,11 +17,8 @@ export interface ReviewFields {
 export function aReview(fields: ReviewFields = {}) {
   const { uid = 'u-1', name = 'web', generateName, namespace = 'default', labels, dryRun = false } = fields;
   const { spec = {}, oldSpec } = fields;
-  const metadata = {
-    namespace,
-    ...(generateName === undefined ? { name } : { generateName }),
-    ...(labels && { labels }),
-  };
+  const names = generateName === undefined ? { name } : { generateName };
+  const metadata = { namespace, ...names, ...(labels && { labels }) };
   const service = (given: ServiceFields) => ({
     apiVersion: 'v1',
     kind: 'Service',

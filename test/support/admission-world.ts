@@ -38,13 +38,8 @@ export async function anAdmissionWorld(options: AdmissionWorldOptions = {}) {
   const { readTokens = tokenOfDemo } = options;
   const world = await anAllocateWorld({ environment, ...(spec && { spec }) });
   let generated = 0;
-  const settled: AdmissionOptions = {
-    settings: { ...SETTINGS, ...settings },
-    readTokens,
-    pick: pickLowest,
-    newSuffix: () => `0000${++generated}`,
-    wait,
-  };
+  const newSuffix = () => `0000${++generated}`;
+  const settled = { settings: { ...SETTINGS, ...settings }, readTokens, pick: pickLowest, newSuffix, wait };
   let handler = admission(settled);
   const restart = () => {
     handler = admission(settled);

@@ -43,13 +43,8 @@ export async function anAllocateWorld(options: AllocateWorldOptions = {}) {
   const clock = options.clock ?? world.clock;
   const nowMs = () => clock.nowMs;
   const table = options.table ?? memoryTable({ nowMs });
-  const spec = aClusterSpec({
-    name: CLUSTER,
-    allocator: 'table',
-    serviceClusterIPRanges: [PRIMARY, SECONDARY],
-    serviceNodePortRange: PORTS,
-    ...options.spec,
-  });
+  const ranges = { serviceClusterIPRanges: [PRIMARY, SECONDARY], serviceNodePortRange: PORTS } as const;
+  const spec = aClusterSpec({ name: CLUSTER, allocator: 'table', ...ranges, ...options.spec });
   await registerCluster(table, spec);
 
   const store = async (key: RangeKey, changed: Partial<StoredRange>) => {

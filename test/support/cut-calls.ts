@@ -106,23 +106,17 @@ export class CutCalls {
   }
 
   resolver(resolve: HostResolver): HostResolver {
-    return (host, signal) =>
-      this.call(
-        `resolve ${host}`,
-        () => resolve(host, signal),
-        () => undefined,
-      );
+    const fail = () => undefined;
+    return (host, signal) => this.call(`resolve ${host}`, () => resolve(host, signal), fail);
   }
 
   queue(queue: MessageQueue): MessageQueue {
     const error = new SendError('Unavailable', 'the reply was lost');
     return {
-      send: (messages, ...rest) =>
-        this.call(
-          'queue',
-          () => queue.send(messages, ...rest),
-          () => messages.map((message) => ({ message, error })),
-        ),
+      send: (messages, ...rest) => {
+        const fail = () => messages.map((message) => ({ message, error }));
+        return this.call('queue', () => queue.send(messages, ...rest), fail);
+      },
     };
   }
 }

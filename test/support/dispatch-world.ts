@@ -68,7 +68,7 @@ export function aDispatchWorld(overrides: Partial<Environment> = {}) {
     table: openTable,
     connect: async ({ name }) => ({
       kubernetes: clusterOf(name).port,
-      probe: async () => ({ kind: 'silence', message: 'nobody is asked' }),
+      probe: async () => ({ kind: 'silence', message: 'nothing is probed' }),
       controlPlane: CONTROL_PLANE,
     }),
     resolveHost: () => () => Promise.resolve(undefined),

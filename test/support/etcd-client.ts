@@ -69,10 +69,7 @@ export interface StoredService extends KubernetesObject {
 
 /** Returns a Service as etcd stores it, with a spec that no API server has checked. */
 export function storedService(namespace: string, name: string, spec: object): StoredService {
-  return {
-    apiVersion: 'v1',
-    kind: 'Service',
-    metadata: { namespace, name, uid: `uid-of-${namespace}-${name}`, creationTimestamp: '2026-01-01T00:00:00Z' },
-    spec,
-  };
+  const uid = `uid-of-${namespace}-${name}`;
+  const metadata = { namespace, name, uid, creationTimestamp: '2026-01-01T00:00:00Z' };
+  return { apiVersion: 'v1', kind: 'Service', metadata, spec };
 }

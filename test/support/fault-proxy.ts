@@ -90,11 +90,8 @@ async function forward(target: string, headers: SeenRequest['headers'], body: st
     headers: Object.fromEntries(passed.flatMap((name) => (headers[name] ? [[name, String(headers[name])]] : []))),
     body,
   });
-  return {
-    status: reply.status,
-    headers: { 'content-type': reply.headers.get('content-type') ?? '' },
-    body: Buffer.from(await reply.arrayBuffer()),
-  };
+  const type = reply.headers.get('content-type') ?? '';
+  return { status: reply.status, headers: { 'content-type': type }, body: Buffer.from(await reply.arrayBuffer()) };
 }
 
 /** Returns the operation in a header such as `X-Amz-Target: DynamoDB_20120810.PutItem`. */

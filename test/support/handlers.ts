@@ -66,10 +66,8 @@ export async function startHandlers(options: HandlersOptions) {
   };
   const register = async (changed: object) => {
     fields = { ...fields, ...changed };
-    await registerCluster(
-      table,
-      specIn(JSON.stringify({ name: CLUSTER, mode: 'enforce', kubeconfig: { file: kubeconfigFile }, ...fields })),
-    );
+    const spec = { name: CLUSTER, mode: 'enforce', kubeconfig: { file: kubeconfigFile }, ...fields };
+    await registerCluster(table, specIn(JSON.stringify(spec)));
   };
   try {
     await register({});
@@ -105,10 +103,11 @@ export async function runAllLoops(handlers: Handlers): Promise<Invoked[]> {
 
 async function invoke(environment: Environment, loop: Loop, event: object) {
   const telemetry = recordingTelemetry();
-  const summary = await LOOP_HANDLERS[loop](event, {
+  const context = {
     environment: { ...environment, telemetry: () => telemetry },
     getRemainingTimeInMillis: () => 60_000,
-  });
+  };
+  const summary = await LOOP_HANDLERS[loop](event, context);
   const fields = telemetry.lines.find(({ message }) => message.startsWith('pass '))?.fields ?? {};
   return {
     summary,

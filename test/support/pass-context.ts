@@ -15,7 +15,7 @@ export function aPassContext(
     spec: aClusterSpec(spec),
     rangesGeneration: 1,
     table: memoryTable({ nowMs }),
-    probe: () => Promise.resolve({ kind: 'silence', message: 'nobody is asked' }),
+    probe: () => Promise.resolve({ kind: 'silence', message: 'nothing is probed' }),
     lookUp: () => Promise.resolve(undefined),
     controlPlane: CONTROL_PLANE,
     passId: 'pass',

@@ -27,10 +27,8 @@ export function rawRequests(server: { url: string; caFile: string; token: string
      * it is not JSON. Rejects only if no answer comes.
      */
     async request<T = unknown>(method: HttpRequest['method'], path: string, body?: object) {
-      const headers = {
-        authorization: `Bearer ${server.token}`,
-        'content-type': method === 'PATCH' ? 'application/merge-patch+json' : 'application/json',
-      };
+      const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
+      const headers = { authorization: `Bearer ${server.token}`, 'content-type': type };
       const request = { method, path, headers, ...(body && { body: JSON.stringify(body) }) };
       const reply = await trustingClient().request(request, signal);
       answered = true;

@@ -23,11 +23,8 @@ export function requestLocal(
   { method = 'GET', body, key = 'test', headers }: LocalRequest = {},
 ): Promise<LocalAnswer> {
   const { protocol, hostname, port, host, pathname, search } = new URL(url);
-  const own = {
-    host,
-    authorization: `Bearer ${key}`,
-    ...(body !== undefined && { 'content-type': 'application/json' }),
-  };
+  const type = body === undefined ? undefined : 'application/json';
+  const own = { host, authorization: `Bearer ${key}`, 'content-type': type };
   const sent = Object.entries({ ...own, ...headers }).filter(
     (entry): entry is [string, string] => entry[1] !== undefined,
   );

@@ -23,12 +23,8 @@ const KEY = RANGE_KEYS.primary;
 const EMPTY = storedRange({ range: CIDR, data: new Uint8Array(0) });
 const HOLD: HoldTerms = { owner: 'team-a', untilMs: 900, takenUpBy: 'owner', requestId: 'r1' };
 
-const RANGE: ConfiguredRange = {
-  cluster: 'c',
-  key: KEY,
-  rangesGeneration: 1,
-  emptyAllocator: () => made(ipRangeOf(CIDR, pickLowest)),
-};
+const emptyAllocator = () => made(ipRangeOf(CIDR, pickLowest));
+const RANGE: ConfiguredRange = { cluster: 'c', key: KEY, rangesGeneration: 1, emptyAllocator };
 
 const over = (table: KeyValueTable, configured: Partial<ConfiguredRange> = {}) =>
   rangeAllocations(table, { ...RANGE, ...configured }, AT_ONCE);

@@ -18,6 +18,7 @@ export interface StoredForm {
 }
 
 const bytes = (...values: number[]) => new Uint8Array(values);
+const range = { range: '10.0.0.0/24', allocator: 'table', generation: 3 };
 const hold = { items: ['10.0.0.9'], owner: 'someone', takenUpBy: 'owner' };
 const record = {
   passId: 'pass-1',
@@ -119,19 +120,10 @@ export const STORED_FORMS = {
     cluster: 'demo',
     key: 'ranges/serviceips',
     schema: 2,
-    least: {
-      range: '10.0.0.0/24',
-      data: bytes(1),
-      allocator: 'table',
-      generation: 3,
-      strikes: { once: bytes(), twice: bytes() },
-      holds: [],
-    },
+    least: { ...range, data: bytes(1), strikes: { once: bytes(), twice: bytes() }, holds: [] },
     most: (newer) => ({
-      range: '10.0.0.0/24',
+      ...range,
       data: bytes(3, 1),
-      allocator: 'table',
-      generation: 3,
       strikes: {
         once: bytes(1),
         twice: bytes(2),

@@ -5,7 +5,11 @@ import { describeError, errorSentence, stackOfFault } from '../../lib/telemetry/
 describe('describeError', () => {
   const NOT_PARSED = 'the kubeconfig does not parse';
   const refused = { code: 'Rejected', headers: { authorization: 'Bearer abc' }, body: 'password' };
-  const parts = [new Error('connect ECONNREFUSED ::1'), new Error('connect ECONNREFUSED 127.0.0.1')];
+  const QUOTING = new SyntaxError('Unexpected token s in "token: s3cret"');
+  const LINES = new Error('Bad indentation:\n\n    token: s3cret\n    ^');
+  const notParsed = (cause: Error) => new ClusterError('BadKubeconfig', NOT_PARSED, { cause });
+  const parts = [new Error('refused ::1'), new Error('refused 127.0.0.1')];
+  const together = Object.assign(new AggregateError(parts, 'as Node throws it'), { message: '' });
   test.each<[string, unknown, string, string]>([
     [
       'code, message and causes of an expected error',
@@ -22,34 +26,10 @@ describe('describeError', () => {
       'unreachable: no route to host',
     ],
     ['no headers or body of the error', Object.assign(new Error('refused'), refused), 'Rejected', 'refused'],
-    [
-      'no text that a parser quotes in its message',
-      new ClusterError('BadKubeconfig', NOT_PARSED, {
-        cause: new SyntaxError('Unexpected token s in "token: s3cret"'),
-      }),
-      'BadKubeconfig',
-      `${NOT_PARSED}: SyntaxError`,
-    ],
-    [
-      'no lines that a parser quotes below its message',
-      new ClusterError('BadKubeconfig', NOT_PARSED, {
-        cause: new Error('Bad indentation at line 3:\n\n    token: s3cret\n    ^'),
-      }),
-      'BadKubeconfig',
-      `${NOT_PARSED}: Bad indentation at line 3:`,
-    ],
-    [
-      'the messages of the errors in an aggregate error',
-      Object.assign(new AggregateError(parts, 'as Node throws it'), { message: '' }),
-      'AggregateError',
-      'connect ECONNREFUSED ::1, connect ECONNREFUSED 127.0.0.1',
-    ],
-    [
-      'only the type of a thrown value that is not an error',
-      's3cret',
-      'Unexpected',
-      'something that is not an error was thrown: string',
-    ],
+    ['no text that a parser quotes', notParsed(QUOTING), 'BadKubeconfig', `${NOT_PARSED}: SyntaxError`],
+    ['no lines below the message of a parser', notParsed(LINES), 'BadKubeconfig', `${NOT_PARSED}: Bad indentation:`],
+    ['the messages of the errors in an aggregate error', together, 'AggregateError', 'refused ::1, refused 127.0.0.1'],
+    ['only the type of a thrown text', 's3cret', 'Unexpected', 'something that is not an error was thrown: string'],
   ])('the description of an error contains %s', (_, error, code, message) => {
     expect(describeError(error)).toEqual({ code, message });
     expect(errorSentence(error)).toBe(`${code}: ${message}`);

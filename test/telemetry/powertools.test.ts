@@ -56,14 +56,11 @@ describe('the output of a function', () => {
   test('metrics are added up and written once, in one line for each type', () => {
     const metrics = lines.filter((line) => '_aws' in line);
     const service = { service: 'kube-bootstrap-controller', loop: 'node-port-repair' };
+    const count = (Name: string) => ({ Name, Unit: 'Count' });
     const directive = {
       Namespace: 'kube-bootstrap-controller',
       Dimensions: [['service', 'loop']],
-      Metrics: [
-        { Name: 'durationMs', Unit: 'Milliseconds' },
-        { Name: 'passes', Unit: 'Count' },
-        { Name: 'failures', Unit: 'Count' },
-      ],
+      Metrics: [{ Name: 'durationMs', Unit: 'Milliseconds' }, count('passes'), count('failures')],
     };
     expect(metrics).toMatchObject([
       { ...service, passes: 2, failures: 0, durationMs: [12, 34], _aws: { CloudWatchMetrics: [directive] } },
