@@ -82,10 +82,9 @@ export function describeHeartbeat(worlds: KbctlWorlds): void {
   test('kbctl heartbeat probes its API server as the spec says now, not as it said at the start', async () => {
     const running = start();
     await running.untilItPrints(HELD);
-    await register({ apiServers: [{ address: OWN, probe: { url: 'http://127.0.0.1:1/readyz' } }] });
+    await world().register({ apiServers: [{ address: OWN, probe: { url: 'http://127.0.0.1:1/readyz' } }] });
     await running.untilItPrints(/its lease expires \(its API server gave no answer/);
     await running.end('SIGTERM');
-    await register();
   });
 
   test('kbctl heartbeat reports a table failure once, continues, and reports the recovery', async () => {

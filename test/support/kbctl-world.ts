@@ -132,7 +132,7 @@ export async function openKbctlWorld(endpoint: string) {
         const kubeconfig = file('silent', kubeconfigTo(`http://${silent.authority}`));
         const running = start([...words, '--kubeconfig', kubeconfig]);
         await running.untilItPrints(/prod-eu-1: http/);
-        return await silenced.end('SIGINT');
+        return await running.end('SIGINT');
       } finally {
         await silent.close();
       }
