@@ -52,8 +52,7 @@ test('the deregister function withdraws an address although the kubeconfig canno
   const connect = () => Promise.reject(new ClusterError('BadKubeconfig', 'cannot be read'));
   const world = await aWorld({ connect });
   const error = { code: 'BadKubeconfig', message: 'cannot be read' };
-  const answer = await ask(world, { lastOne: true });
-  expect(answer).toMatchObject({ outcome: 'deregistered', stillPublished: true, error });
+  expect(await ask(world, { lastOne: true })).toMatchObject({ outcome: 'deregistered', stillPublished: true, error });
   expect(await endOfWithdrawal(world)).toBeDefined();
   const line = { level: 'warn', errors: ['BadKubeconfig: cannot be read'] };
   expect(world.telemetry.logged('deregister: deregistered')).toMatchObject([line]);

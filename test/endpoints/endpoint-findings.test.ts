@@ -62,8 +62,7 @@ test.each<[string, Partial<ProbeOutcome>, Finding['type'], string]>([
   ['during which this process was busy', { late: true, odd: true }, 'other', late],
   ['that ended before its result was known', { verdict: 'unknown' }, 'other', early],
 ])('a probe %s causes a finding', (_, other, type, message) => {
-  const findings = probeFindings(new Map([['10.0.0.1', { ...miss, ...other }]]));
-  expect(findings).toEqual([{ type, message, item: '10.0.0.1' }]);
+  expect(probeFindings(new Map([['10.0.0.1', { ...miss, ...other }]]))).toEqual([{ type, message, item: '10.0.0.1' }]);
 });
 
 const MANAGED = { 'endpointslice.kubernetes.io/managed-by': 'mirror' };

@@ -45,8 +45,7 @@ describe('the endpoints that both reconcilers write', () => {
     'reconcile-endpoints.jsonl',
     'the reconciler $scenario.reconciler writes the same endpoints as upstream: $scenario.name',
     async ({ scenario, expected }) => {
-      const results = await run(scenario);
-      expect(results.map(comparable)).toEqual(expected.map(comparable));
+      expect((await run(scenario)).map(comparable)).toEqual(expected.map(comparable));
     },
   );
 });

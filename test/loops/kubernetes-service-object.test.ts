@@ -115,8 +115,7 @@ describe('the kubernetes Service of a cluster', () => {
     await world.tick();
     expect(world.cluster.find<ServiceObject>(SERVICE)?.spec.type).toBe('NodePort');
     world.change({ service: { reconcile: true } });
-    const report = await world.tick();
-    expect(report.changes).toEqual(['updated service default/kubernetes: type and ports']);
+    expect((await world.tick()).changes).toEqual(['updated service default/kubernetes: type and ports']);
     expect(world.cluster.find<ServiceObject>(SERVICE)?.spec).toEqual(made?.spec);
   });
 });

@@ -169,8 +169,7 @@ test('the tick does not overwrite Endpoints that another writer changed after th
   const world = await settled();
   await world.answer(SILENT, B).tick();
   world.beforeNext('update Endpoints', () => world.cluster.place(anEndpoints(['9.9.9.9'])));
-  const report = await world.tick();
-  expect(report.errors).toMatchObject([{ code: 'Conflict' }]);
+  expect((await world.tick()).errors).toMatchObject([{ code: 'Conflict' }]);
   expect(world.published()).toEqual(['9.9.9.9']);
   await world.tick();
   expect(world.published()).toEqual([A, C]);
@@ -207,7 +206,6 @@ test('if the API server refuses the Endpoints, the tick reports the message of t
   const world = worldOf(A, B, C);
   const message = 'may not be in the loopback range (127.0.0.0/8, ::1/128)';
   world.cluster.beforeWrite = (_verb, { kind }) => (kind === 'Endpoints' ? { outcome: 'invalid', message } : undefined);
-  const report = await world.tick();
-  expect(report.errors).toMatchObject([{ code: 'Invalid', message: expect.stringContaining(message) }]);
+  expect((await world.tick()).errors).toMatchObject([{ code: 'Invalid', message: expect.stringContaining(message) }]);
   expect(world.cluster.writes).toEqual(['create services']);
 });

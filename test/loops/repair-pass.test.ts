@@ -116,8 +116,7 @@ test('a pass does not report an item of a Service that was allocated after the p
     if (item === NODE_PORT_KEY && ++reads === 1) await cluster.store(NODE_PORT_KEY, newest);
     return old;
   };
-  const report = await repairPass(NODE_PORTS, cluster.context({ table: { ...cluster.table, get } }));
-  expect(report.findings).toEqual([]);
+  expect((await repairPass(NODE_PORTS, cluster.context({ table: { ...cluster.table, get } }))).findings).toEqual([]);
   expect(await cluster.stored(NODE_PORT_KEY)).toEqual(newest);
 });
 
@@ -153,8 +152,7 @@ test.each(['table', 'apiserver'] as const)(
 test('if the snapshot of one family is corrupt, a pass writes the range of neither family', async () => {
   const cluster = new RepairCluster({ serviceClusterIPRanges: [RANGE, 'fd00::/112'] });
   await cluster.store(SECONDARY, garbage);
-  const report = await cluster.pass(clusterIpRepair);
-  expect(report.errors[0]?.message).toContain('for family:IPv6 with error');
+  expect((await cluster.pass(clusterIpRepair)).errors[0]?.message).toContain('for family:IPv6 with error');
   expect(await cluster.stored(PRIMARY)).toBeUndefined();
 });
 
@@ -234,8 +232,7 @@ describe('a range that is written while the Services are listed', () => {
     const cluster = new RepairCluster();
     await cluster.store(PRIMARY, { range: RANGE, data: fromBits([20]) });
     const kubernetes = whileListing(cluster, async () => cluster.table.remove('test', PRIMARY));
-    const report = await cluster.pass(clusterIpRepair, { kubernetes });
-    expect(report.errors).toMatchObject([{ code: 'Contended' }]);
+    expect((await cluster.pass(clusterIpRepair, { kubernetes })).errors).toMatchObject([{ code: 'Contended' }]);
     expect(await cluster.stored(PRIMARY)).toBeUndefined();
   });
 });
@@ -268,8 +265,7 @@ test('a pass counts the held items of each range, and reports how many items it 
   await cluster.store(PRIMARY, { range: RANGE, data: fromBits([0, 1, 2]), holds });
   await cluster.store(SECONDARY, { range: 'fd00::/112', data: fromBits([0]), holds: [holdOn('fd00::1')] });
   cluster.services = [withAddresses('a', '10.0.0.3', 'fd00::1')];
-  const report = await cluster.pass(clusterIpRepair);
-  expect(report).toMatchObject({
+  expect(await cluster.pass(clusterIpRepair)).toMatchObject({
     changes: [
       'saved ranges/serviceips: 2 of 254 taken in 10.0.0.0/24, 1 held, 1 freed after their hold',
       'saved ranges/secondaryserviceips: 1 of 65535 taken in fd00::/112',
