@@ -101,7 +101,24 @@ async function readRanges(
     }),
   );
   for (const range of read) refuseNewerSpec(range, rangesGeneration);
-  return read;
+  return inOrderOfSpec(read);
+}
+
+/**
+ * Returns the ranges with the records of their families. If the spec now lists the two families in the other order, each
+ * range has the record of the other: a hold or an address without a Service would be lost.
+ */
+function inOrderOfSpec(read: readonly RangeAtStart[]): readonly RangeAtStart[] {
+  const [one, other] = read;
+  if (one?.state !== 'read' || other?.state !== 'read' || isOfFamily(one) || isOfFamily(other)) return read;
+  return [
+    { ...one, stored: other.stored },
+    { ...other, stored: one.stored },
+  ];
+}
+
+function isOfFamily({ configured, stored }: Extract<RangeAtStart, { state: 'read' }>): boolean {
+  return configured.includes(':') === stored.range.includes(':');
 }
 
 function refuseNewerSpec(range: RangeAtStart, generation: number): void {

@@ -276,6 +276,21 @@ test('a pass counts the held items of each range, and reports how many items it 
   expect((await cluster.stored(SECONDARY))?.holds).toEqual([]);
 });
 
+test('if the spec lists the two families in the other order, a pass moves holds and addresses without a Service to the other range', async () => {
+  const cluster = new RepairCluster({ serviceClusterIPRanges: ['fd00::/112', RANGE] });
+  cluster.rangesGeneration = 2;
+  const holdOn = (item: string) => [{ ...ANY, items: [item] }];
+  const [ofIPv4, ofIPv6] = [
+    { range: RANGE, data: fromBits([0, 8]), holds: holdOn('10.0.0.1') },
+    { range: 'fd00::/112', data: fromBits([0, 6]), holds: holdOn('fd00::1') },
+  ];
+  await cluster.store(PRIMARY, ofIPv4);
+  await cluster.store(SECONDARY, ofIPv6);
+  expect(countsByType(await cluster.pass(clusterIpRepair))).toEqual({ mayHaveLeaked: 2 });
+  expect(await cluster.stored(PRIMARY)).toMatchObject({ ...ofIPv6, generation: 2 });
+  expect(await cluster.stored(SECONDARY)).toMatchObject({ ...ofIPv4, generation: 2 });
+});
+
 test('a pass ends a hold only if the hold had expired before the pass read the range', async () => {
   const cluster = new RepairCluster();
   const holds = [{ ...ANY, untilMs: cluster.nowMs + 1 - HOLD_END_MARGIN_MS, items: ['30001'] }];
