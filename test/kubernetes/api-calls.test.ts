@@ -63,8 +63,7 @@ test.each([
   ['details.retryAfterSeconds is a fraction', { retryAfterSeconds: 1.5 }],
 ])('the message and the reason of a Status are read although %s', async (_, details) => {
   const status = { kind: 'Status', apiVersion: 'v1', reason: 'Conflict', message: 'x', details };
-  const { port } = portAnswering(reply(409, status));
-  await expect(port.update(service)).resolves.toMatchObject({ outcome: 'conflict' });
+  await expect(portAnswering(reply(409, status)).port.update(service)).resolves.toMatchObject({ outcome: 'conflict' });
 });
 
 describe.each<[string, HttpReply | Error]>([
@@ -163,8 +162,7 @@ test.each([
   ['notFound after a refused connection', refused, 'notFound'],
   ['notFound after a reply 429', failed(429, 'TooManyRequests'), 'notFound'],
 ])('a delete whose second request finds no object returns %s', async (_, first, outcome) => {
-  const { port } = portAnswering(first, failed(404, 'NotFound'));
-  await expect(port.delete(service)).resolves.toBe(outcome);
+  await expect(portAnswering(first, failed(404, 'NotFound')).port.delete(service)).resolves.toBe(outcome);
 });
 
 test.each<[string, Partial<KubernetesObject>, 'update' | 'delete']>([

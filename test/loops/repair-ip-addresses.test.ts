@@ -130,8 +130,7 @@ describe('a pass over the IPAddresses of a cluster', () => {
         return port.services(listed);
       },
     });
-    const { report } = await passOver(objects, { ownCidrs: true, spoil });
-    expect(report).toMatchObject({ findings: [], errors: [] });
+    expect((await passOver(objects, { ownCidrs: true, spoil })).report).toMatchObject({ findings: [], errors: [] });
   });
 
   test('a pass keeps an IPAddress with a wrong reference if the API server refuses its replacement, because the address would be free', async () => {
