@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
 import { addressesIn, ENDPOINTS_REF, SERVICE_REF, SLICE_REF, sliceRef } from '../../lib/cluster/published-objects.ts';
 import type { ObjectRef } from '../../lib/kubernetes/cluster-port.ts';
@@ -73,19 +73,19 @@ const published = ({ cluster }: EndpointsWorld) =>
     return object && wrongField(ref.kind, { ...object }) ? 'not of the API' : addressesIn(object);
   });
 
-describe.each([SERVICE_REF, ...PUBLISHED])('passes that publish API servers', (ref) => {
-  test(`passes correct ${ref.kind} ${ref.name}, or name it in an error, whatever value one of its fields has`, async () => {
-    const whole = (await settledDual()).cluster.find(ref) as KubernetesObject;
-    const wrong: unknown[] = [];
-    for (const { variant, object } of variants(whole)) {
-      const world = await settledDual();
-      world.cluster.place(object);
-      const codes = await codesOf(2, () => world.tick());
-      const isPublished = JSON.stringify(published(world)) === RIGHT;
-      if (codes.length === 0 ? !isPublished : codes.join() !== 'MalformedReply') wrong.push([variant, codes]);
-    }
-    expect(wrong).toEqual([]);
-  });
+const READ = [SERVICE_REF, ...PUBLISHED];
+
+test.each(READ)('passes correct the $kind $name, or an error names it, whatever value one field has', async (ref) => {
+  const whole = (await settledDual()).cluster.find(ref) as KubernetesObject;
+  const wrong: unknown[] = [];
+  for (const { variant, object } of variants(whole)) {
+    const world = await settledDual();
+    world.cluster.place(object);
+    const codes = await codesOf(2, () => world.tick());
+    const isPublished = JSON.stringify(published(world)) === RIGHT;
+    if (codes.length === 0 ? !isPublished : codes.join() !== 'MalformedReply') wrong.push([variant, codes]);
+  }
+  expect(wrong).toEqual([]);
 });
 
 const service = (name: string, ...clusterIPs: string[]) =>

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { setImmediate as turn } from 'node:timers/promises';
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { addressesIn, ENDPOINTS_REF, SLICE_REF } from '../../lib/cluster/published-objects.ts';
 import { undoDeregister } from '../../lib/deregister/deregister.ts';
 import { deregistration } from '../../lib/deregister/deregistration.ts';
@@ -75,72 +75,70 @@ test('the deregister function stops a second before its invocation ends', async 
   expect(world.deadlines.map(({ ms }) => ms)).toEqual([4_000, 4_500]);
 });
 
-describe('an address in the endpoints', () => {
-  /** Returns a world of two live API servers, and the endpoints of the kubernetes Service in memory. */
-  async function aPublishedWorld() {
-    const world = await aWorld();
-    const cluster = world.cluster();
-    for (const object of [anEndpoints(ADDRESSES), aSlice(ADDRESSES)]) cluster.place(object);
-    for (const address of ADDRESSES) {
-      await putLease(world.table, 'demo', { address, expiresAtMs: world.clock.nowMs + 15_000 });
-    }
-    const published = () => [ENDPOINTS_REF, SLICE_REF].flatMap((ref) => addressesIn(cluster.find(ref)));
-    return { cluster, world, published };
+/** Returns a world of two live API servers, and the endpoints of the kubernetes Service in memory. */
+async function aPublishedWorld() {
+  const world = await aWorld();
+  const cluster = world.cluster();
+  for (const object of [anEndpoints(ADDRESSES), aSlice(ADDRESSES)]) cluster.place(object);
+  for (const address of ADDRESSES) {
+    await putLease(world.table, 'demo', { address, expiresAtMs: world.clock.nowMs + 15_000 });
   }
+  const published = () => [ENDPOINTS_REF, SLICE_REF].flatMap((ref) => addressesIn(cluster.find(ref)));
+  return { cluster, world, published };
+}
 
-  /** Invokes the deregister function, and returns when it waits because another writer changed the endpoints. */
-  async function aWaitingDeregistration() {
-    const { cluster, world, published } = await aPublishedWorld();
-    cluster.beforeWrite = () => ({ outcome: 'conflict' });
-    const answer = ask(world);
-    while (world.deadlines[2] === undefined) await turn();
-    const [, , wait] = world.deadlines;
-    /** Ends the wait. No other writer changes the endpoints any more. */
-    const resume = () => {
-      cluster.beforeWrite = undefined;
-      wait?.expire();
-      return answer;
-    };
-    return { world, published, answer, wait, resume };
-  }
+/** Invokes the deregister function, and returns when it waits because another writer changed the endpoints. */
+async function aWaitingDeregistration() {
+  const { cluster, world, published } = await aPublishedWorld();
+  cluster.beforeWrite = () => ({ outcome: 'conflict' });
+  const answer = ask(world);
+  while (world.deadlines[2] === undefined) await turn();
+  const [, , wait] = world.deadlines;
+  /** Ends the wait. No other writer changes the endpoints any more. */
+  const resume = () => {
+    cluster.beforeWrite = undefined;
+    wait?.expire();
+    return answer;
+  };
+  return { world, published, answer, wait, resume };
+}
 
-  test('if a control plane was moved, the deregister function changes the endpoints of the current control plane', async () => {
-    const { world, published } = await aPublishedWorld();
-    const former = memoryCluster([anEndpoints([OTHER])]);
-    const { connect } = world.environment;
-    const left = [{ kubernetes: former.port, controlPlane: { id: 'left', confirm: async () => false } }];
-    const moving: Environment['connect'] = async (...args) => ({ ...(await connect(...args)), ...left.shift() });
-    const environment = { ...world.environment, connect: moving };
-    expect(await ask({ environment })).toMatchObject({ stillPublished: false });
-    expect(published()).toEqual([OTHER, OTHER]);
-  });
+test('if a control plane was moved, the deregister function changes the endpoints of the current control plane', async () => {
+  const { world, published } = await aPublishedWorld();
+  const former = memoryCluster([anEndpoints([OTHER])]);
+  const { connect } = world.environment;
+  const left = [{ kubernetes: former.port, controlPlane: { id: 'left', confirm: async () => false } }];
+  const moving: Environment['connect'] = async (...args) => ({ ...(await connect(...args)), ...left.shift() });
+  const environment = { ...world.environment, connect: moving };
+  expect(await ask({ environment })).toMatchObject({ stillPublished: false });
+  expect(published()).toEqual([OTHER, OTHER]);
+});
 
-  test('the deregister function retries every second while its writes conflict with those of another writer', async () => {
-    const { published, wait, resume } = await aWaitingDeregistration();
-    expect(wait?.ms).toBe(1_000);
-    expect(await resume()).toMatchObject({ outcome: 'deregistered', stillPublished: false });
-    expect(published()).toEqual([OTHER, OTHER]);
-  });
+test('the deregister function retries every second while its writes conflict with those of another writer', async () => {
+  const { published, wait, resume } = await aWaitingDeregistration();
+  expect(wait?.ms).toBe(1_000);
+  expect(await resume()).toMatchObject({ outcome: 'deregistered', stillPublished: false });
+  expect(published()).toEqual([OTHER, OTHER]);
+});
 
-  test('after an undo of the deregistration, the deregister function makes no further attempt to remove the address', async () => {
-    const { world, published, resume } = await aWaitingDeregistration();
-    const { table, clock } = world;
-    const { spec } = (await readCluster(table, 'demo')) as RegisteredCluster;
-    // The clock of the user who undoes the deregistration is ahead.
-    const nowMs = () => clock.nowMs + 1_500;
-    await undoDeregister({ spec, table, address: ADDRESS, nowMs });
-    expect(await resume()).toMatchObject({ outcome: 'refused', reason: 'undone' });
-    expect(await endOfWithdrawal(world)).toBe(nowMs());
-    expect(published()).toEqual([...ADDRESSES, ...ADDRESSES]);
-  });
+test('after an undo of the deregistration, the deregister function makes no further attempt to remove the address', async () => {
+  const { world, published, resume } = await aWaitingDeregistration();
+  const { table, clock } = world;
+  const { spec } = (await readCluster(table, 'demo')) as RegisteredCluster;
+  // The clock of the user who undoes the deregistration is ahead.
+  const nowMs = () => clock.nowMs + 1_500;
+  await undoDeregister({ spec, table, address: ADDRESS, nowMs });
+  expect(await resume()).toMatchObject({ outcome: 'refused', reason: 'undone' });
+  expect(await endOfWithdrawal(world)).toBe(nowMs());
+  expect(published()).toEqual([...ADDRESSES, ...ADDRESSES]);
+});
 
-  test('the deregister function reports an address as still published if it could not remove it before the deadline', async () => {
-    const { world, answer } = await aWaitingDeregistration();
-    world.deadlines[0]?.expire();
-    const error = { code: 'Conflict' };
-    expect(await answer).toMatchObject({ outcome: 'deregistered', stillPublished: true, error });
-    expect(await endOfWithdrawal(world)).toBeDefined();
-  });
+test('the deregister function reports an address as still published if it could not remove it before the deadline', async () => {
+  const { world, answer } = await aWaitingDeregistration();
+  world.deadlines[0]?.expire();
+  const error = { code: 'Conflict' };
+  expect(await answer).toMatchObject({ outcome: 'deregistered', stillPublished: true, error });
+  expect(await endOfWithdrawal(world)).toBeDefined();
 });
 
 test('the deregister function refuses a caller without a key of the cluster', async () => {

@@ -1,7 +1,8 @@
 import { Resolver } from 'node:dns/promises';
 import { promisify } from 'node:util';
-import { afterEach, describe, expect, jest, test } from '@jest/globals';
+import { expect, jest, test } from '@jest/globals';
 import { dnsHostResolver, remoteLookup } from '../../lib/kubernetes/dns.ts';
+import { afterThisTest } from '../support/after-this-test.ts';
 
 type Answer = readonly string[] | string;
 
@@ -41,51 +42,48 @@ test('the addresses of a host are unknown if no name server answers before the l
   await expect(resolve('api.example.com', end.signal)).resolves.toBeUndefined();
 });
 
-describe('the look-up for a connection', () => {
-  afterEach(() => void jest.restoreAllMocks());
+/** Replaces the answers of name servers. A promise that never resolves simulates a name server that does not answer. */
+function nameServers(ipv4: (host: string) => Promise<string[]>, ipv6: () => Promise<string[]>): void {
+  afterThisTest(() => jest.restoreAllMocks());
+  jest.spyOn(Resolver.prototype, 'resolve4').mockImplementation(ipv4 as never);
+  jest.spyOn(Resolver.prototype, 'resolve6').mockImplementation(ipv6 as never);
+}
+const find = promisify(remoteLookup);
 
-  /** Replaces the answers of name servers. A promise that never resolves simulates a name server that does not answer. */
-  function nameServers(ipv4: (host: string) => Promise<string[]>, ipv6: () => Promise<string[]>): void {
-    jest.spyOn(Resolver.prototype, 'resolve4').mockImplementation(ipv4 as never);
-    jest.spyOn(Resolver.prototype, 'resolve6').mockImplementation(ipv6 as never);
-  }
-  const find = promisify(remoteLookup);
+test('if the name servers of one tenant do not answer, look-ups for other clusters are not delayed', async () => {
+  const found = Promise.resolve(['203.0.113.9', '127.0.0.1']);
+  nameServers((host) => (host.startsWith('silent') ? new Promise(() => {}) : found), failing('ENODATA'));
+  for (let n = 0; n < 100; n += 1) remoteLookup(`silent-${n}.example.com`, { all: true }, () => undefined);
+  expect(await find('api.example.com', { all: true })).toEqual([{ address: '203.0.113.9', family: 4 }]);
+  expect(await find('api.example.com', {})).toBe('203.0.113.9');
+});
 
-  test('if the name servers of one tenant do not answer, look-ups for other clusters are not delayed', async () => {
-    const found = Promise.resolve(['203.0.113.9', '127.0.0.1']);
-    nameServers((host) => (host.startsWith('silent') ? new Promise(() => {}) : found), failing('ENODATA'));
-    for (let n = 0; n < 100; n += 1) remoteLookup(`silent-${n}.example.com`, { all: true }, () => undefined);
-    expect(await find('api.example.com', { all: true })).toEqual([{ address: '203.0.113.9', family: 4 }]);
-    expect(await find('api.example.com', {})).toBe('203.0.113.9');
-  });
+test('each look-up for a connection has a resolver of its own, so that it shares no sockets with a look-up that gets no answer', async () => {
+  nameServers(() => Promise.resolve(['203.0.113.9']), failing('ENODATA'));
+  for (const host of ['silent.example.com', 'api.example.com']) await find(host, { all: true });
+  const { contexts } = jest.mocked(Resolver.prototype.resolve4).mock;
+  expect(new Set(contexts).size).toBe(2);
+});
 
-  test('each look-up for a connection has a resolver of its own, so that it shares no sockets with a look-up that gets no answer', async () => {
-    nameServers(() => Promise.resolve(['203.0.113.9']), failing('ENODATA'));
-    for (const host of ['silent.example.com', 'api.example.com']) await find(host, { all: true });
-    const { contexts } = jest.mocked(Resolver.prototype.resolve4).mock;
-    expect(new Set(contexts).size).toBe(2);
-  });
+test('a look-up for a connection returns at most 1,000 addresses, because more would keep the process busy', async () => {
+  nameServers(() => Promise.resolve(many), failing('ENODATA'));
+  expect(await find('api.example.com', { all: true })).toHaveLength(1_000);
+});
 
-  test('a look-up for a connection returns at most 1,000 addresses, because more would keep the process busy', async () => {
-    nameServers(() => Promise.resolve(many), failing('ENODATA'));
-    expect(await find('api.example.com', { all: true })).toHaveLength(1_000);
-  });
+test.each([
+  ['ENOTFOUND', 'ENODATA', 'ENOTFOUND'],
+  ['ENODATA', 'ESERVFAIL', 'EAI_AGAIN'],
+  ['ETIMEOUT', 'ETIMEOUT', 'EAI_AGAIN'],
+])('if the two queries of a look-up fail with %s and %s, the look-up fails with %s', async (ipv4, ipv6, code) => {
+  nameServers(failing(ipv4), failing(ipv6));
+  await expect(find('api.example.com', { all: true })).rejects.toMatchObject({ code });
+});
 
-  test.each([
-    ['ENOTFOUND', 'ENODATA', 'ENOTFOUND'],
-    ['ENODATA', 'ESERVFAIL', 'EAI_AGAIN'],
-    ['ETIMEOUT', 'ETIMEOUT', 'EAI_AGAIN'],
-  ])('if the two queries of a look-up fail with %s and %s, the look-up fails with %s', async (ipv4, ipv6, code) => {
-    nameServers(failing(ipv4), failing(ipv6));
-    await expect(find('api.example.com', { all: true })).rejects.toMatchObject({ code });
-  });
+test('a look-up for a connection returns the addresses of one family if the query for the other family fails', async () => {
+  nameServers(failing('ESERVFAIL'), () => Promise.resolve(['2001:db8::1']));
+  expect(await find('api.example.com', { all: true })).toEqual([{ address: '2001:db8::1', family: 6 }]);
+});
 
-  test('a look-up for a connection returns the addresses of one family if the query for the other family fails', async () => {
-    nameServers(failing('ESERVFAIL'), () => Promise.resolve(['2001:db8::1']));
-    expect(await find('api.example.com', { all: true })).toEqual([{ address: '2001:db8::1', family: 6 }]);
-  });
-
-  test('a look-up for a connection returns an address unchanged without a query', async () => {
-    expect(await find('203.0.113.9', {})).toBe('203.0.113.9');
-  });
+test('a look-up for a connection returns an address unchanged without a query', async () => {
+  expect(await find('203.0.113.9', {})).toBe('203.0.113.9');
 });

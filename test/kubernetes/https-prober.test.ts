@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { expect, jest, test } from '@jest/globals';
 import type { ProbeTarget } from '../../lib/kubernetes/cluster-port.ts';
 import { HttpClient } from '../../lib/kubernetes/http-client.ts';
 import { type HttpsProberOptions, httpsProber, measureLag } from '../../lib/kubernetes/https-prober.ts';
@@ -341,22 +341,19 @@ test.each(['pass', 'time for probes'])('a probe that the end of the %s ends has 
  * In these tests, the clock advances with the timers of jest, and jumps once by `blockedMs`, as if the event loop had been
  * blocked.
  */
-describe('the lag of the event loop', () => {
-  beforeEach(() => void jest.useFakeTimers());
-  afterEach(() => void jest.useRealTimers());
-
-  test.each([
-    { name: 'is zero while timers fire in time', blockedMs: 0, atEnd: false, lagMs: 0 },
-    { name: 'is the delay of a late timer', blockedMs: 700, atEnd: false, lagMs: 700 },
-    { name: 'is measured even before the late timer fires', blockedMs: 700, atEnd: true, lagMs: 700 },
-  ])('the lag of the event loop $name', ({ blockedMs, atEnd, lagMs }) => {
-    let extraMs = 0;
-    const worst = measureLag(() => jest.now() + extraMs);
-    jest.advanceTimersByTime(1_000);
-    extraMs = blockedMs;
-    jest.advanceTimersByTime(atEnd ? 99 : 1_000);
-    expect(worst()).toBeGreaterThanOrEqual(lagMs === 0 ? 0 : lagMs - 1);
-    expect(worst()).toBeLessThanOrEqual(lagMs);
-    expect(jest.getTimerCount()).toBe(0);
-  });
+test.each([
+  { name: 'is zero while timers fire in time', blockedMs: 0, atEnd: false, lagMs: 0 },
+  { name: 'is the delay of a late timer', blockedMs: 700, atEnd: false, lagMs: 700 },
+  { name: 'is measured even before the late timer fires', blockedMs: 700, atEnd: true, lagMs: 700 },
+])('the lag of the event loop $name', ({ blockedMs, atEnd, lagMs }) => {
+  jest.useFakeTimers();
+  afterThisTest(() => jest.useRealTimers());
+  let extraMs = 0;
+  const worst = measureLag(() => jest.now() + extraMs);
+  jest.advanceTimersByTime(1_000);
+  extraMs = blockedMs;
+  jest.advanceTimersByTime(atEnd ? 99 : 1_000);
+  expect(worst()).toBeGreaterThanOrEqual(lagMs === 0 ? 0 : lagMs - 1);
+  expect(worst()).toBeLessThanOrEqual(lagMs);
+  expect(jest.getTimerCount()).toBe(0);
 });
