@@ -87,8 +87,13 @@ type Row = readonly [
   before: Lease | undefined,
   own: ProbeOutcome,
   after: Partial<LeaseFields> | 'unchanged',
-  outcomes?: LeaseObservation['outcomes'],
+  given?: Partial<LeaseObservation>,
 ];
+
+const ALL_SILENT = { outcomes: allSilent };
+const SHARED = { expected: [expecting('shared')] };
+const ALONE = { outcomes: new Map([[ADDRESS, silence]]) };
+const ALONE_WITH_ERROR = { outcomes: new Map([[ADDRESS, error]]) };
 
 const PROBED: readonly Row[] = [
   ['the answer 200 of an address without a lease creates its lease', undefined, ready, refreshed(1)],
@@ -98,7 +103,7 @@ const PROBED: readonly Row[] = [
   ['a 200 refreshes an expired lease and resets its misses', lease({ ...expired, misses: 2 }), ready, refreshed(4)],
   ['the first silence is a miss', lease(), silence, missed(1)],
   ['an error is a miss', lease(), error, missed(1)],
-  ['silence of all addresses does not change an active lease', lease(), silence, 'unchanged', allSilent],
+  ['silence of all addresses does not change an active lease', lease(), silence, 'unchanged', ALL_SILENT],
   ['a miss half an interval after the first one is the second miss', lease(missed(1, 5_000)), silence, missed(2)],
   ['if a tick is delivered twice, only one miss is counted', lease(missed(1, 4_999)), silence, 'unchanged'],
   ['the miss after one of three intervals ago is the second', lease(missed(1, 30_000)), silence, missed(2)],
@@ -116,12 +121,12 @@ const PROBED: readonly Row[] = [
   ['a 200 refreshes the lease of a server that shut down', shuttingDown, ready, refreshed(4)],
   ['a 401 does not end the state shuttingDown', shuttingDown, alive, 'unchanged'],
   ['silence ends the state shuttingDown', shuttingDown, silence, { ...expired, ...missed(2), state: 'leased' }],
-  ['silence of all addresses does not end the state shuttingDown', shuttingDown, silence, 'unchanged', allSilent],
+  ['silence of all addresses does not end the state shuttingDown', shuttingDown, silence, 'unchanged', ALL_SILENT],
   ['a 200 does not end a withdrawal', lease(until), ready, 'unchanged'],
   ['the first answer of a server does not end its withdrawal', firstWithdrawn, ready, 'unchanged'],
   ['after a reported shutdown during a withdrawal, the server is seen down', lease(until), shutsDown, seenDown],
   ['after silence during a withdrawal, the server is seen down', lease(until), silence, seenDown],
-  ['silence of all addresses during a withdrawal changes nothing', lease(until), silence, 'unchanged', allSilent],
+  ['silence of all addresses during a withdrawal changes nothing', lease(until), silence, 'unchanged', ALL_SILENT],
   ['a late answer during a withdrawal changes nothing', lease({ ...until, lateSinceMs: 0 }), late, 'unchanged'],
   ['a 200 ends the withdrawal of a server that was seen down', lease(seenDown), ready, refreshed(4)],
   ['a 200 after the end of a withdrawal refreshes the lease', lease(over), ready, refreshed(4)],
@@ -135,25 +140,19 @@ const PROBED: readonly Row[] = [
   ['an answer in time ends a series of late answers', lease({ ...lateFor(30_000), ...missed(1) }), ready, refreshed(4)],
   ['late answers end the state shuttingDown', lease({ ...down, seenDown: true }), late, { ...down, state: 'leased' }],
   ['a probe that the pass ended early is no miss', lease({ lateSinceMs: 0 }), unknown, 'unchanged'],
+  ['a reported shutdown behind a shared address refreshes the lease', lease(), shutsDown, refreshed(4), SHARED],
+  ['silence of the only probed server is seen down during its withdrawal', lease(until), silence, seenDown, ALONE],
+  ['an error is a miss even if no other API server answers', lease(), error, missed(1), ALONE_WITH_ERROR],
 ];
 
 test.each(PROBED)('after a probe: %s', (...row) => {
-  const [, before, own, after, outcomes] = row;
+  const [, before, own, after, given] = row;
   const changes = after === 'unchanged' ? [] : written(own, after);
-  expect(decide(before, own, outcomes && { outcomes })).toEqual(changes);
+  expect(decide(before, own, given)).toEqual(changes);
 });
 
 test('the first late answer is recorded with its time, and changes nothing else in the lease', () => {
   expect(decide(lease(), late)).toEqual([[ADDRESS, lease({ lateSinceMs: NOW_MS })]]);
-});
-
-test('an answer that reports a shutdown refreshes the lease of an address that several servers share', () => {
-  expect(decide(lease(), shutsDown, { expected: [expecting('shared')] })).toEqual(written(shutsDown, refreshed(4)));
-});
-
-test('a withdrawn server that does not answer is marked as seen down if it is the only probed server', () => {
-  const outcomes = new Map([[ADDRESS, silence]]);
-  expect(decide(lease(until), silence, { outcomes })).toEqual(written(silence, seenDown));
 });
 
 test('the lease stores the detail of the probe as one short line', () => {
@@ -187,11 +186,6 @@ test.each([
   const known = lease({ source, ...expired });
   const leases = [known, ...others.map((other) => lease({ address: '10.0.0.3', source: other }))];
   expect(decide(undefined, silence, { leases, outcomes: allSilent })).toMatchObject([[ADDRESS, { misses }]]);
-});
-
-test('an error is a miss, whether or not another API server answers', () => {
-  const outcomes = new Map([[ADDRESS, error]]);
-  expect(decide(lease(), silence, { outcomes })).toMatchObject([[ADDRESS, missed(1)]]);
 });
 
 const others = { expected: [expecting('server', OTHER)], outcomes: new Map([[OTHER, ready]]) };
