@@ -53,10 +53,10 @@ async function expectRefused(text: string, message = /./): Promise<void> {
   expect(inspect(outcome, { depth: 9 })).not.toContain(SECRET);
 }
 
-test('the server, the CA and the token are read from the current context of a kubeconfig', async () => {
+test('the server, the CA and the token are read from the current context of a kubeconfig, and the object with them is printed without the token', async () => {
   const access = await accessOf(kubeconfig(withCa, withToken));
-  const of = { server: 'https://10.0.0.1:6443', basePath: '', context: 'here' };
-  expect(access).toMatchObject(of);
+  expect(access).toMatchObject({ server: 'https://10.0.0.1:6443', basePath: '', context: 'here' });
+  expect(inspect(access, { depth: 9 }) + JSON.stringify(access)).not.toContain(SECRET);
   expect(access.tls().ca?.toString()).toBe(authority.ca);
   expect(access.tls().rejectUnauthorized).toBe(true);
   await expect(access.authHeaders()).resolves.toEqual({ Authorization: `Bearer ${SECRET}` });
@@ -75,11 +75,6 @@ test('a client certificate and a server name are read from a kubeconfig, and the
   expect(access.tls().key?.toString()).toBe(keyPem);
   await expect(access.authHeaders()).resolves.toEqual({});
   expect(inspect(access, { depth: 9 }) + JSON.stringify(access)).not.toContain('PRIVATE KEY');
-});
-
-test('the object that contains the token of a kubeconfig is printed without the token', async () => {
-  const access = await accessOf(kubeconfig(withCa, withToken));
-  expect(inspect(access, { depth: 9 }) + JSON.stringify(access)).not.toContain(SECRET);
 });
 
 test('the line break at the end of a token in a kubeconfig is ignored', async () => {
