@@ -136,11 +136,8 @@ async function runTest(copy: string, guard: Plant): Promise<Outcome> {
   // Node sometimes hangs while it exits, after jest has written its report.
   // The tests create folders of their own. In that of this process, the paths of a browser's sockets would be too long.
   const env = { ...process.env, TMPDIR: path.dirname(tmpdir()) };
-  const limits = {
-    timeout: project === 'unit' ? 180_000 : 3_600_000,
-    killSignal: 'SIGKILL',
-    maxBuffer: 2 ** 28,
-  } as const;
+  const timeout = project === 'unit' ? 180_000 : 3_600_000;
+  const limits = { timeout, killSignal: 'SIGKILL', maxBuffer: 2 ** 28 } as const;
   await new Promise<void>((done) => {
     execFile(process.execPath, node, { cwd: copy, env, ...limits }, () => done()).stdin?.end();
   });

@@ -93,10 +93,8 @@ export class FleetModel {
   /** The start of each pass, and the end of each pass that its process completed. */
   readonly passes: { readonly name: string; readonly atMs: number }[] = [];
   readonly completed: { readonly name: string; readonly atMs: number }[] = [];
-  readonly #names: readonly string[];
-  readonly #slots: number;
+  readonly #options: FleetOptions;
   #busySlots = 0;
-  readonly #ramp: boolean;
   #pollers: number;
   #scaledAtMs = 0;
   readonly #telemetry = recordingTelemetry();
@@ -107,18 +105,16 @@ export class FleetModel {
   readonly #clusters = new Map<string, ClusterPort>();
   #figures = noFigures();
 
-  constructor({ names, slots, ramp = false }: FleetOptions) {
-    this.#names = names;
-    this.#slots = slots;
-    this.#ramp = ramp;
-    this.#pollers = ramp ? LEAST_POLLERS : slots;
+  constructor(options: FleetOptions) {
+    this.#options = options;
+    this.#pollers = options.ramp ? LEAST_POLLERS : options.slots;
     const store = memoryStore();
     const nowMs = () => this.clock.nowMs;
     this.#table = (deadline) => this.#counted(memoryTable({ nowMs, store, ...(deadline && { deadline }) }));
   }
 
   async register(): Promise<void> {
-    for (const name of this.#names) {
+    for (const name of this.#options.names) {
       await registerCluster(this.#table(), aClusterSpec({ name, kubeconfig: { secretsManager: name } }));
     }
   }
@@ -211,10 +207,10 @@ export class FleetModel {
   }
 
   #scale(): void {
-    if (!this.#ramp || this.clock.nowMs < this.#scaledAtMs + 1_000) return;
+    if (!this.#options.ramp || this.clock.nowMs < this.#scaledAtMs + 1_000) return;
     this.#scaledAtMs = this.clock.nowMs;
     const step = this.#isWaiting() ? LEAST_POLLERS : -LEAST_POLLERS;
-    this.#pollers = Math.min(this.#slots, Math.max(LEAST_POLLERS, this.#busySlots, this.#pollers + step));
+    this.#pollers = Math.min(this.#options.slots, Math.max(LEAST_POLLERS, this.#busySlots, this.#pollers + step));
   }
 
   #isWaiting(): boolean {

@@ -20,12 +20,7 @@ export interface KbctlOptions {
   readonly stdin?: string | Uint8Array;
 }
 
-export interface RunningKbctl {
-  stdout(): string;
-  stderr(): string;
-  /** Returns the output of both streams, in the order in which it was written. */
-  output(): string;
-  untilItPrints(pattern: RegExp): Promise<void>;
+export interface RunningKbctl extends Omit<ReturnType<typeof collectOutput>, 'add'> {
   end(signal?: 'SIGINT' | 'SIGTERM' | 'SIGKILL'): Promise<Ran>;
 }
 
@@ -43,6 +38,7 @@ export function collectOutput() {
     },
     stdout: () => written.stdout,
     stderr: () => written.stderr,
+    /** Returns the output of both streams, in the order in which it was written. */
     output: () => written.output,
     untilItPrints: (pattern: RegExp) =>
       eventually(() => {

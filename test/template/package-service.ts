@@ -19,9 +19,10 @@ export async function packageService(parameters: Readonly<Record<string, string>
     const packaged = path.join(folder, '.serverless');
     const read = (name: string) => readFile(path.join(packaged, name));
     const template: object = JSON.parse((await read('cloudformation-template-update-stack.json')).toString());
-    const names = ['allocator', ...handlersIn(template)];
+    const handlers = handlersIn(template);
+    const names = ['allocator', ...handlers];
     const archives = await Promise.all(names.map(async (name) => [name, await read(`${name}.zip`)] as const));
-    const maps = handlersIn(template).map(async (name) => {
+    const maps = handlers.map(async (name) => {
       const map = await readFile(path.join(folder, '.cache/maps/functions', `${name}.mjs.map`), 'utf8');
       return [name, JSON.parse(map) as { readonly sources: readonly string[] }] as const;
     });
@@ -40,13 +41,8 @@ function handlersIn(template: object): string[] {
 async function serverlessPackage(folder: string, parameters: Readonly<Record<string, string>>): Promise<void> {
   const program = path.join(REPOSITORY, 'node_modules', 'serverless', 'bin', 'serverless.js');
   const given = Object.entries(parameters).flatMap(([name, value]) => ['--param', `${name}=${value}`]);
-  const env = {
-    PATH: process.env['PATH'],
-    HOME: folder,
-    AWS_REGION: 'eu-west-1',
-    AWS_ACCESS_KEY_ID: 'none',
-    AWS_SECRET_ACCESS_KEY: 'none',
-  };
+  const aws = { AWS_REGION: 'eu-west-1', AWS_ACCESS_KEY_ID: 'none', AWS_SECRET_ACCESS_KEY: 'none' };
+  const env = { PATH: process.env['PATH'], HOME: folder, ...aws };
   // The umask is that of docs/kubeconfig-secret.md, because a user may deploy from the same shell.
   const command = ['-c', 'umask 077 && exec "$0" "$@"', process.execPath, program, 'package', '--stage', 'dev'];
   const running = promisify(execFile)('/bin/sh', [...command, ...given], { cwd: folder, env });

@@ -81,15 +81,10 @@ function seriesOf(samples: Readonly<Record<string, string>>) {
 }
 
 function alertsOf(samples: Readonly<Record<string, string>>, at: string, wanted: readonly string[]) {
-  const query = { expr: 'count by (alertname) (ALERTS{alertstate="firing"})', eval_time: at };
   const exp_samples = wanted.map((alertname) => ({ labels: `{alertname="${alertname}"}`, value: 1 }));
-  const tests = [
-    {
-      interval: '1m',
-      input_series: seriesOf({ ...HEALTHY, ...samples }),
-      promql_expr_test: [{ ...query, exp_samples }],
-    },
-  ];
+  const expr = 'count by (alertname) (ALERTS{alertstate="firing"})';
+  const input_series = seriesOf({ ...HEALTHY, ...samples });
+  const tests = [{ interval: '1m', input_series, promql_expr_test: [{ expr, eval_time: at, exp_samples }] }];
   return written('test.yml', { rule_files: [rules], evaluation_interval: '1m', tests });
 }
 

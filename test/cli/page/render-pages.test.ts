@@ -56,12 +56,7 @@ function withText(text: string): ClusterStatus {
     paused: { untilMs: NOW_MS + 1, reason: text, by: text, all: true },
     attention: [{ level: 'unhealthy', word: text, message: text, next: text }],
     apiServers: [anApiServer(text, { host: text, lastProbe: text }), { host: text, state: 'neverSeen' }],
-    loops: loopsOf({
-      state: 'failing',
-      lastPass,
-      wouldWrite: [text],
-      lastChange: { atMs: NOW_MS, changes: [text] },
-    }),
+    loops: loopsOf({ state: 'failing', lastPass, wouldWrite: [text], lastChange: { atMs: NOW_MS, changes: [text] } }),
     ranges: [{ ...nodePorts(), title: text, range: text, holds: [{ owner: text, takenUpBy: 'any', items: [text] }] }],
     findings: [aFinding({ message: text, service: text, item: text, resolution: text })],
     unreadable: [text],
