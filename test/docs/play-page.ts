@@ -8,6 +8,7 @@ import { specIn } from '../support/a-cluster-spec.ts';
 import { anEndpoints } from '../support/an-endpoints.ts';
 import { commandsOf, type FencedBlock, fencedBlocks, isWhatIsPrinted } from '../support/console-blocks.ts';
 import { CLUSTER, openKbctlWorld } from '../support/kbctl-world.ts';
+import { readInRepository } from '../support/repository.ts';
 import { running } from '../support/running.ts';
 import { runningTableServer } from '../support/running-table-server.ts';
 import { IDENTITY } from '../support/stand-in.ts';
@@ -26,7 +27,8 @@ export interface Story {
 }
 
 /** Defines the tests of a page with a story. */
-export function testPage(page: string, text: string, story: Story): void {
+export function testPage(page: string, story: Story): void {
+  const text = readInRepository(page);
   const server = runningTableServer();
   const world = running(async () => {
     const opened = await openTaskWorld(server.endpoint);
