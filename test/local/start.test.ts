@@ -103,17 +103,14 @@ describe('npm start with the spec of an existing cluster', () => {
     const child = start(['-f', await file('cluster.yml', spec), '--data', join(folder, 'observed')]);
     await child.untilItPrints(/would create EndpointSlice default\/kubernetes/);
     await expectCleanEnd(child, 'SIGINT');
-    for (const told of [
-      `cluster demo at ${listening.url} (kubeconfig ${kubeconfig})`,
-      'mode observe, allocator table',
+    const cluster = `cluster demo at ${listening.url} (kubeconfig ${kubeconfig})`;
+    for (const text of [
+      cluster,
       'Nothing is written to the cluster.',
-      'would create Namespace kube-node-lease',
-      'would save ranges/serviceips: ',
-      'would save ranges/servicenodeports: ',
-      'would create Service default/kubernetes',
-      'would create Endpoints default/kubernetes',
+      'would save ranges/',
+      'would create Endpoints',
     ]) {
-      expect(child.output()).toContain(told);
+      expect(child.output()).toContain(text);
     }
     expect(child.output()).not.toMatch(/ {2}(created|saved) /);
     expect(await objectsIn(standIn)).toEqual(before);

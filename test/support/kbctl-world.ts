@@ -29,6 +29,7 @@ import { recordingTelemetry } from './recording-telemetry.ts';
 import { running } from './running.ts';
 import { startSilentServer } from './silent-server.ts';
 import { IDENTITY } from './stand-in.ts';
+import { stockService } from './stock-objects.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 import { testDynamoClient } from './test-dynamo-client.ts';
 
@@ -230,10 +231,6 @@ function specText(kubeconfigFile: string, server: string, fields: object): strin
 }
 
 function restoredService(name: string, clusterIP: string) {
-  return {
-    apiVersion: 'v1',
-    kind: 'Service',
-    metadata: { namespace: 'shop', name, uid: `uid-of-${name}`, resourceVersion: '1' },
-    spec: { type: 'ClusterIP', clusterIP, clusterIPs: [clusterIP], ports: [{ port: 80 }] },
-  };
+  const metadata = { namespace: 'shop', name, uid: `uid-of-${name}`, resourceVersion: '1' };
+  return { ...stockService(name, clusterIP), metadata };
 }
