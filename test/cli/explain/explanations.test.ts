@@ -98,33 +98,31 @@ const alarms = new Map<string, ReadonlySet<string>>([
   ['two-owners', new Set(['twoOwners'])],
 ]);
 
-describe('a critical finding', () => {
-  const findings = EXPLANATIONS.filter(({ kind }) => kind === 'finding');
-  const critical = findings.filter(({ severity }) => severity === 'action required').map(({ word }) => word);
+const ofFindings = EXPLANATIONS.filter(({ kind }) => kind === 'finding');
+const critical = ofFindings.filter(({ severity }) => severity === 'action required').map(({ word }) => word);
 
-  test('the explanation of each finding that an alarm counts contains the name of that alarm', () => {
-    const counted = [...alarms].flatMap(([alarm, types]) => [...types].map((type) => `${type}: ${alarm}`));
-    expect(counted.length).toBeGreaterThan(3);
-    const named = findings.filter(({ alarm }) => alarms.has(alarm ?? ''));
-    expect(named.map(({ word, alarm }) => `${word}: ${alarm}`).toSorted()).toEqual(counted.toSorted());
-  });
+test('the explanation of each finding that an alarm counts contains the name of that alarm', () => {
+  const counted = [...alarms].flatMap(([alarm, types]) => [...types].map((type) => `${type}: ${alarm}`));
+  expect(counted.length).toBeGreaterThan(3);
+  const named = ofFindings.filter(({ alarm }) => alarms.has(alarm ?? ''));
+  expect(named.map(({ word, alarm }) => `${word}: ${alarm}`).toSorted()).toEqual(counted.toSorted());
+});
 
-  test('a finding is critical unless it may resolve automatically', () => {
-    const passing = findings.map(({ word }) => word).filter((word) => !critical.includes(word));
-    expect(passing.toSorted()).toEqual([...PASSING_FINDINGS].toSorted());
-  });
+test('a finding is critical unless it may resolve automatically', () => {
+  const passing = ofFindings.map(({ word }) => word).filter((word) => !critical.includes(word));
+  expect(passing.toSorted()).toEqual([...PASSING_FINDINGS].toSorted());
+});
 
-  test('exactly the critical findings have an alarm', () => {
-    const ringing = findings.filter(({ alarm }) => alarm !== undefined).map(({ word }) => word);
-    expect(critical.toSorted()).toEqual(ringing.toSorted());
-  });
+test('exactly the critical findings have an alarm', () => {
+  const ringing = ofFindings.filter(({ alarm }) => alarm !== undefined).map(({ word }) => word);
+  expect(critical.toSorted()).toEqual(ringing.toSorted());
+});
 
-  test('the log query of an alarm selects exactly the findings that the alarm counts', () => {
-    for (const [alarm, types] of alarms) {
-      const [, named = ''] = /\/"\(?([\w|]+)\)?: \//.exec(ALARMS[alarm]?.query ?? '') ?? [];
-      expect(named.split('|').toSorted()).toEqual([...types].toSorted());
-    }
-  });
+test('the log query of an alarm selects exactly the findings that the alarm counts', () => {
+  for (const [alarm, types] of alarms) {
+    const [, named = ''] = /\/"\(?([\w|]+)\)?: \//.exec(ALARMS[alarm]?.query ?? '') ?? [];
+    expect(named.split('|').toSorted()).toEqual([...types].toSorted());
+  }
 });
 
 /**

@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { ipAddressFault, ipAddressOf } from '../../../cli/item/claims.ts';
 import { itemPlaceOf } from '../../../cli/item/item-place.ts';
 import { type ItemFacts, type ItemStatus, itemStatus } from '../../../cli/item/item-status.ts';
@@ -130,26 +130,24 @@ test('an address is taken if its IPAddress belongs to a deleted Service or to an
   expect(statusOf({ spec, facts: { claims: foreign } })).toMatchObject({ state: 'taken', faults: [] });
 });
 
-describe('ServiceCIDRs in a cluster with allocator: apiserver', () => {
-  const spec = aClusterSpec({ allocator: 'apiserver' });
-  const servedBy = (...cidrs: readonly string[]) => {
-    const family = cidrs[0]?.includes(':') ? ('IPv6' as const) : ('IPv4' as const);
-    const sums = [{ family, networks: cidrs.length, used: 0, capacity: 9 }];
-    return { sums, networks: cidrs.map((cidr) => ({ name: 'kubernetes', ready: true, used: 0, cells: '', cidr })) };
-  };
+const STOCK_SPEC = aClusterSpec({ allocator: 'apiserver' });
+const servedBy = (...cidrs: readonly string[]) => {
+  const family = cidrs[0]?.includes(':') ? ('IPv6' as const) : ('IPv4' as const);
+  const sums = [{ family, networks: cidrs.length, used: 0, capacity: 9 }];
+  return { sums, networks: cidrs.map((cidr) => ({ name: 'kubernetes', ready: true, used: 0, cells: '', cidr })) };
+};
 
-  test('an address is looked up in the ServiceCIDR that contains it', () => {
-    const place = itemPlaceOf(spec, 'ip', '10.5.0.9', servedBy('fd00::/64', '10.5.0.0/24'));
-    expect(place).toMatchObject({ range: '10.5.0.0/24', key: 'ranges/secondaryserviceips' });
-    expect(() => itemPlaceOf(spec, 'ip', '10.5.0.9')).toThrow('is not in the valid range');
-  });
+test('an address is looked up in the ServiceCIDR that contains it', () => {
+  const place = itemPlaceOf(STOCK_SPEC, 'ip', '10.5.0.9', servedBy('fd00::/64', '10.5.0.0/24'));
+  expect(place).toMatchObject({ range: '10.5.0.0/24', key: 'ranges/secondaryserviceips' });
+  expect(() => itemPlaceOf(STOCK_SPEC, 'ip', '10.5.0.9')).toThrow('is not in the valid range');
+});
 
-  test('the error for an address outside every ServiceCIDR lists the ServiceCIDRs of its family and not the range of the spec', () => {
-    const served = servedBy('10.96.0.0/16', 'fd00::/108', '10.5.0.0/28');
-    expect(() => itemPlaceOf(spec, 'ip', '10.5.0.200', served)).toThrow('valid IPs is 10.96.0.0/16, 10.5.0.0/28');
-    expect(() => itemPlaceOf(spec, 'ip', 'fd01::1', served)).toThrow('valid IPs is fd00::/108');
-    expect(() => itemPlaceOf(spec, 'ip', 'fd01::1', servedBy('10.96.0.0/16'))).toThrow(
-      'no IPv6 range, only 10.96.0.0/16',
-    );
-  });
+test('the error for an address outside every ServiceCIDR lists the ServiceCIDRs of its family and not the range of the spec', () => {
+  const served = servedBy('10.96.0.0/16', 'fd00::/108', '10.5.0.0/28');
+  expect(() => itemPlaceOf(STOCK_SPEC, 'ip', '10.5.0.200', served)).toThrow('valid IPs is 10.96.0.0/16, 10.5.0.0/28');
+  expect(() => itemPlaceOf(STOCK_SPEC, 'ip', 'fd01::1', served)).toThrow('valid IPs is fd00::/108');
+  expect(() => itemPlaceOf(STOCK_SPEC, 'ip', 'fd01::1', servedBy('10.96.0.0/16'))).toThrow(
+    'no IPv6 range, only 10.96.0.0/16',
+  );
 });

@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { itemsOf, LOOKS, runsOf } from '../../../cli/page/range-map.ts';
 import { renderClusterPage, renderFleetPage } from '../../../cli/page/render-pages.ts';
@@ -99,44 +99,42 @@ test('the size of a page is limited, whatever the table contains', () => {
   expect(Buffer.byteLength(renderFleetPage(fleet))).toBeLessThan(1_000_000);
 });
 
-describe('the page of all clusters', () => {
-  const page = renderFleetPage(aFleetStatus(clustersOfEachKind()));
-  const text = textOf(page);
+const fleetPage = renderFleetPage(aFleetStatus(clustersOfEachKind()));
+const text = textOf(fleetPage);
 
-  test('the page begins with the number of clusters in each state of health, then the problems and their resolutions', () => {
-    expect(text).toContain(
-      '6 clusters: 2 unhealthy, 1 warning, 1 unknown, 1 paused, 1 good. All clusters Needs attention prod-eu-1 duplicate ',
-    );
-    expect(text).toMatch(/the cluster IP \[IPv4\]:10\.0\.0\.37 .*? recreate the newer one.*? kbctl explain duplicate/);
-    expect(page).toContain('<title>2 of 6 need attention – kube-bootstrap-controller-prod</title>');
-  });
+test('the page begins with the number of clusters in each state of health, then the problems and their resolutions', () => {
+  expect(text).toContain(
+    '6 clusters: 2 unhealthy, 1 warning, 1 unknown, 1 paused, 1 good. All clusters Needs attention prod-eu-1 duplicate ',
+  );
+  expect(text).toMatch(/the cluster IP \[IPv4\]:10\.0\.0\.37 .*? recreate the newer one.*? kbctl explain duplicate/);
+  expect(fleetPage).toContain('<title>2 of 6 need attention – kube-bootstrap-controller-prod</title>');
+});
 
-  test('the page shows the table, the time of its read, and the output of kbctl status for each cluster', () => {
-    expect(text).toContain('Table kube-bootstrap-controller-prod, read 2026-11-21T06:15:39Z');
-    expect(text).toContain('edge-ap-3 warning almostFull enforce 2/2 5s ago 94% 0 ');
-  });
+test('the page shows the table, the time of its read, and the output of kbctl status for each cluster', () => {
+  expect(text).toContain('Table kube-bootstrap-controller-prod, read 2026-11-21T06:15:39Z');
+  expect(text).toContain('edge-ap-3 warning almostFull enforce 2/2 5s ago 94% 0 ');
+});
 
-  const unreadable = [{ name: 'prod-eu-9', message: 'a later version wrote it' }];
-  const pausedAll = { untilMs: NOW_MS + 60_000, reason: 'maintenance', by: 'jo' };
-  test.each([
-    ['that nothing needs attention', aFleetStatus([aClusterStatus()]), 'Needs attention Nothing right now.'],
-    ['that nothing needs attention in an empty table', aFleetStatus([]), 'Needs attention Nothing right now.'],
-    ['unreadable specs', aFleetStatus([], { unreadable }), 'prod-eu-9 Corrupt Its spec cannot be read: a later'],
-    [
-      'the pause of all clusters',
-      aFleetStatus([], { pausedAll }),
-      'all clusters are paused until 2026-11-21T06:16:39.000Z (60s from now) by jo: maintenance',
-    ],
-  ])('the page shows %s', (_, fleet, words) => {
-    expect(textOf(renderFleetPage(fleet))).toContain(words);
-  });
+const unreadable = [{ name: 'prod-eu-9', message: 'a later version wrote it' }];
+const pausedAll = { untilMs: NOW_MS + 60_000, reason: 'maintenance', by: 'jo' };
+test.each([
+  ['that nothing needs attention', aFleetStatus([aClusterStatus()]), 'Needs attention Nothing right now.'],
+  ['that nothing needs attention in an empty table', aFleetStatus([]), 'Needs attention Nothing right now.'],
+  ['unreadable specs', aFleetStatus([], { unreadable }), 'prod-eu-9 Corrupt Its spec cannot be read: a later'],
+  [
+    'the pause of all clusters',
+    aFleetStatus([], { pausedAll }),
+    'all clusters are paused until 2026-11-21T06:16:39.000Z (60s from now) by jo: maintenance',
+  ],
+])('the page shows %s', (_, fleet, words) => {
+  expect(textOf(renderFleetPage(fleet))).toContain(words);
+});
 
-  test('a page from the server links to the page of each cluster, and a page in a file does not', () => {
-    const fleet = aFleetStatus(fleetOf(100, 30));
+test('a page from the server links to the page of each cluster, and a page in a file does not', () => {
+  const fleet = aFleetStatus(fleetOf(100, 30));
 
-    expect(renderFleetPage(fleet, { live: { pollMs: 1 } })).toContain('<a href="clusters/tenant-99-eu-central-1">');
-    expect(renderFleetPage(fleet)).not.toContain('href="clusters/');
-  });
+  expect(renderFleetPage(fleet, { live: { pollMs: 1 } })).toContain('<a href="clusters/tenant-99-eu-central-1">');
+  expect(renderFleetPage(fleet)).not.toContain('href="clusters/');
 });
 
 test.each([

@@ -271,35 +271,33 @@ testFaults(
   lease(86_401, 'is not a valid time for a lease'),
 );
 
-describe('the kubeconfig', () => {
-  const role = 'arn:aws:iam::123456789012:role/teams/read-kubeconfigs';
-  const ca = Buffer.from('-----BEGIN CERTIFICATE-----').toString('base64');
-  const of = (kubeconfig: object, fault?: string): Row =>
-    fault === undefined ? [{ kubeconfig }] : [{ kubeconfig }, `kubeconfig${fault}`];
-  const webIdentity = (server: string, fault: string) =>
-    of({ webIdentity: { server } }, `.webIdentity.server: "${server}" ${fault}`);
-  testFaults(
-    of({ secretsManager: 'kbc/prod-1', roleArn: role, context: 'admin@prod' }),
-    of({ secretsManager: 'arn:aws-cn:secretsmanager:cn-north-1:123456789012:secret:kbc/prod-1-AbCdEf' }),
-    of({ ssm: '/kbc/prod-1', roleArn: role }),
-    of({ ssm: 'arn:aws:ssm:eu-west-1:123456789012:parameter/kbc/prod-1' }),
-    of({ webIdentity: { server: 'https://203.0.113.10:6443' } }),
-    of({ webIdentity: { server: 'https://[2001:db8::1]/clusters/a', certificateAuthorityData: ca } }),
-    of({}, `: ${NO_KUBECONFIG}`),
-    of({ file: '' }, '.file: is empty'),
-    of({ file: './x', ssm: '/kbc/x' }, ': has both file and ssm'),
-    of({ file: './x', roleArn: role }, '.roleArn: has no meaning beside a file'),
-    of({ ssm: '/kbc/x', roleArn: 'reader' }, '.roleArn: "reader" is not the ARN of a role'),
-    of({ secretsManager: 'a b' }, '.secretsManager: "a b" is not a valid name of a secret'),
-    of({ ssm: 'arn:aws:s3:::x' }, '.ssm: "arn:aws:s3:::x" is not a valid name of a parameter'),
-    ...['https://sts.amazonaws.com', 'https://sts.eu-west-1.amazonaws.com:443/'].map((server) =>
-      webIdentity(server, 'is AWS STS, where a token of this audience could be exchanged for credentials'),
-    ),
-    ...['https://127.0.0.1:6443', 'https://localhost:6443', 'https://[::1]:6443', 'https://169.254.169.254'].map(
-      (server) => webIdentity(server, 'is a loopback, link-local or metadata address, which every machine has'),
-    ),
-  );
-});
+const role = 'arn:aws:iam::123456789012:role/teams/read-kubeconfigs';
+const ca = Buffer.from('-----BEGIN CERTIFICATE-----').toString('base64');
+const access = (kubeconfig: object, fault?: string): Row =>
+  fault === undefined ? [{ kubeconfig }] : [{ kubeconfig }, `kubeconfig${fault}`];
+const webIdentity = (server: string, fault: string) =>
+  access({ webIdentity: { server } }, `.webIdentity.server: "${server}" ${fault}`);
+testFaults(
+  access({ secretsManager: 'kbc/prod-1', roleArn: role, context: 'admin@prod' }),
+  access({ secretsManager: 'arn:aws-cn:secretsmanager:cn-north-1:123456789012:secret:kbc/prod-1-AbCdEf' }),
+  access({ ssm: '/kbc/prod-1', roleArn: role }),
+  access({ ssm: 'arn:aws:ssm:eu-west-1:123456789012:parameter/kbc/prod-1' }),
+  access({ webIdentity: { server: 'https://203.0.113.10:6443' } }),
+  access({ webIdentity: { server: 'https://[2001:db8::1]/clusters/a', certificateAuthorityData: ca } }),
+  access({}, `: ${NO_KUBECONFIG}`),
+  access({ file: '' }, '.file: is empty'),
+  access({ file: './x', ssm: '/kbc/x' }, ': has both file and ssm'),
+  access({ file: './x', roleArn: role }, '.roleArn: has no meaning beside a file'),
+  access({ ssm: '/kbc/x', roleArn: 'reader' }, '.roleArn: "reader" is not the ARN of a role'),
+  access({ secretsManager: 'a b' }, '.secretsManager: "a b" is not a valid name of a secret'),
+  access({ ssm: 'arn:aws:s3:::x' }, '.ssm: "arn:aws:s3:::x" is not a valid name of a parameter'),
+  ...['https://sts.amazonaws.com', 'https://sts.eu-west-1.amazonaws.com:443/'].map((server) =>
+    webIdentity(server, 'is AWS STS, where a token of this audience could be exchanged for credentials'),
+  ),
+  ...['https://127.0.0.1:6443', 'https://localhost:6443', 'https://[::1]:6443', 'https://169.254.169.254'].map(
+    (server) => webIdentity(server, 'is a loopback, link-local or metadata address, which every machine has'),
+  ),
+);
 
 const fields = [...Object.keys(writtenSpecShape.shape), '__proto__'];
 
