@@ -12,6 +12,8 @@ export interface ClockEvent {
 }
 
 const STEPS_OF_A_TURN = 64;
+/** A world in which more events than this run at one time does not end. */
+const MOST_STEPS_NOW = 100_000;
 
 export class Chance {
   readonly pick: (below: number) => number;
@@ -59,6 +61,8 @@ export class Clock {
   readonly #waiting: ClockEvent[] = [];
   readonly #turns: number;
   #planned = 0;
+  /** The number of events that ran since the time last passed. */
+  #stepsNow = 0;
 
   /** @param turns the number of turns of Node's event loop to wait after each event; 0 if the world replaces `setImmediate` */
   constructor(startMs = Date.parse('2026-01-01T00:00:00Z'), turns = 0) {
@@ -138,6 +142,8 @@ export class Clock {
       while (next?.isCancelled) next = this.#waiting.pop();
       if (next === undefined) return;
       this.steps++;
+      this.#stepsNow = next.dueMs > this.reachedMs ? 0 : this.#stepsNow + 1;
+      if (this.#stepsNow > MOST_STEPS_NOW) throw new Error(`an endless loop at ${new Date(this.nowMs).toISOString()}`);
       this.reachedMs = Math.max(this.reachedMs, next.dueMs);
       this.nowMs = Math.max(this.nowMs, next.dueMs);
       next.run();

@@ -58,7 +58,9 @@ export async function run(
   void keepCopies(world);
   void sweep(world);
   void makeTrouble(world);
-  await clock.run(() => world.violations.length > 0 || world.hasEnded || clock.nowMs > beganAtMs + longestMs);
+  await clock
+    .run(() => world.violations.length > 0 || world.hasEnded || clock.nowMs > beganAtMs + longestMs)
+    .catch((error: unknown) => world.violate('stuck', String(error)));
   const { violations, history } = world;
   return { settings, violations, history, virtualMs: clock.nowMs - beganAtMs };
 }

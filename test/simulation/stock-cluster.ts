@@ -94,7 +94,7 @@ export class StockCluster {
   /** Runs the own repair of the API servers from time to time. */
   async repair(): Promise<void> {
     while (this.#world.has('ownRepair') && !this.#world.hasEnded) {
-      await this.#world.clock.wait(this.#chance.of(`repair at ${this.#world.clock.nowMs}`).pick(20_000));
+      await this.#world.clock.wait(Math.max(1, this.#chance.of(`repair at ${this.#world.clock.nowMs}`).pick(20_000)));
       this.api.repair();
     }
   }
