@@ -10,18 +10,15 @@ const ADDRESS = '10.9.8.6';
 const dnsName = aHost('api.example.com');
 const group = aHost('arn:aws', { targetGroupArn: 'arn:aws' });
 
+type Records = readonly unknown[] | Error;
+
 /** Resolves the addresses of these API servers, whose sources have these records. */
-function resolve(
-  apiServers: readonly ApiServerSpec[],
-  records: readonly unknown[] | Error,
-  leases: readonly Lease[] = [],
-  unread?: string,
-): ReturnType<typeof resolveAddresses> {
+function resolve(apiServers: readonly ApiServerSpec[], records: Records, leases?: readonly Lease[], unread?: string) {
   const lookUp = async () => {
     if (records instanceof Error) throw records;
     return { addresses: records as string[], ...(unread !== undefined && { unread }) };
   };
-  return resolveAddresses(aClusterSpec({ apiServers: [...apiServers] }), lookUp, leases);
+  return resolveAddresses(aClusterSpec({ apiServers: [...apiServers] }), lookUp, leases ?? []);
 }
 
 test.each([

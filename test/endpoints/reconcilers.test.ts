@@ -41,11 +41,7 @@ const somePorts = fc.constantFrom([HTTPS], [{ ...HTTPS, port: 1 }], [HTTPS, { na
 const aSubset = fc.record({ addresses: someAddresses, ports: somePorts });
 
 /** Adds each server in turn, in more rounds than are necessary. */
-function oneByOne(
-  current: EndpointsObject | undefined,
-  live: readonly string[],
-  rules: MasterRules,
-): EndpointsObject | undefined {
+function oneByOne(current: EndpointsObject | undefined, live: readonly string[], rules: MasterRules) {
   let endpoints = current;
   for (let sequence = 0; sequence <= live.length + 2; sequence++) {
     for (const address of live) endpoints = addMaster(endpoints, address, rules);

@@ -30,7 +30,7 @@ function expectAnswers(
   range: RangeAllocator | Refusal,
   operations: readonly RangeOperation[],
   expected: ExpectedRange,
-): void {
+) {
   expect(isRefused(range)).toBe(expected.error !== '');
   if (!isRefused(range)) expect(answered(range, operations)).toEqual(withLists(expected));
 }

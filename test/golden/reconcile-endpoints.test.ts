@@ -159,15 +159,11 @@ async function publishActive({ active, kubernetes, stopped }: AddressReconciler,
   return apply(kubernetes, current, leaseEndpoints(current, live, rules));
 }
 
-async function apply(
-  kubernetes: ClusterPort,
-  current: EndpointsObject | undefined,
-  endpoints: EndpointsObject,
-): Refusal {
+async function apply(kubernetes: ClusterPort, current: EndpointsObject | undefined, next: EndpointsObject): Refusal {
   const slice = await kubernetes.get<EndpointSliceObject>(SLICE_REF);
-  if (endpoints === current) {
+  if (next === current) {
     return (await writeObjects(kubernetes, sliceWrites(sliceFromEndpoints(current), slice))).failure;
   }
-  const write = { verb: current === undefined ? 'create' : 'update', object: endpoints } as const;
+  const write = { verb: current === undefined ? 'create' : 'update', object: next } as const;
   return (await writeObjects(kubernetes, [write, { verb: 'mirror', object: slice, prune: false }])).failure;
 }

@@ -3,7 +3,7 @@ import { connect, createServer as createTcpServer } from 'node:net';
 import { createServer } from 'node:tls';
 import { expect, test } from '@jest/globals';
 import { systemNamespaces } from '../../lib/loops/system-namespaces.ts';
-import { makeAuthority } from '../../local/stand-in/identity.ts';
+import { type CertifiedKey, makeAuthority } from '../../local/stand-in/identity.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { aProcess } from '../support/a-process.ts';
 import { afterThisTest } from '../support/after-this-test.ts';
@@ -74,10 +74,7 @@ class ServerRecords {
  * Starts a server that sends these messages within its reply. A server of Node cannot send them, so that the records of this server
  * pass a relay, which then encrypts further ones itself. Returns the port.
  */
-async function portOfServerSending(
-  messages: readonly Buffer[],
-  identity: { readonly key: string; readonly cert: string },
-): Promise<number> {
+async function portOfServerSending(messages: readonly Buffer[], identity: CertifiedKey): Promise<number> {
   let records: ServerRecords | undefined;
   const settings = { ciphers: 'TLS_AES_128_GCM_SHA256', minVersion: 'TLSv1.3' } as const;
   const server = createServer({ ...identity, ...settings }, (socket) => {

@@ -82,13 +82,9 @@ const expiredAfter = (misses: number, agoMs: number) => lease(expiredMissed(miss
 const lateMissed = (misses: number, agoMs = 0) => lease({ ...lateFor(30_000), ...expiredMissed(misses, agoMs) });
 const down = { ...expiredMissed(2), lateSinceMs: 0 };
 
-type Row = readonly [
-  title: string,
-  before: Lease | undefined,
-  own: ProbeOutcome,
-  after: Partial<LeaseFields> | 'unchanged',
-  given?: Partial<LeaseObservation>,
-];
+type Given = Partial<LeaseObservation>;
+type After = Partial<LeaseFields> | 'unchanged';
+type Row = readonly [title: string, before: Lease | undefined, own: ProbeOutcome, after: After, given?: Given];
 
 const ALL_SILENT = { outcomes: allSilent };
 const SHARED = { expected: [expecting('shared')] };
