@@ -61,11 +61,8 @@ const PUBLISHED: readonly ObjectRef[] = [ENDPOINTS_REF, SLICE_REF, sliceRef('IPv
 
 const settledDual = () => settled(dualWorldOf(A, B, V6, W6).change({ service: { reconcile: true } }));
 
-const RIGHT = JSON.stringify([
-  [A, B],
-  [A, B],
-  [V6, W6],
-]);
+const FIRST_FAMILY = [A, B];
+const RIGHT = JSON.stringify([FIRST_FAMILY, FIRST_FAMILY, [V6, W6]]);
 
 const published = ({ cluster }: EndpointsWorld) =>
   PUBLISHED.map((ref) => {

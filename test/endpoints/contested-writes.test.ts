@@ -112,18 +112,15 @@ const object = (...managers: readonly [string, string?][]) => {
 const lastWriter = (...objects: Parameters<typeof twoOwners>[0]) =>
   twoOwners(objects, { withhold: false, state: {} }).item;
 
+const OURS = 'kube-bootstrap-controller';
 const at = (second: number) => `2026-01-01T00:00:0${second}Z`;
-const endpoints = object(['kube-apiserver', at(2)], ['kubectl', at(1)], ['kube-bootstrap-controller', at(3)]);
+const endpoints = object(['kube-apiserver', at(2)], ['kubectl', at(1)], [OURS, at(3)]);
 const untimed = object(['old'], ['kubectl', at(1)], ['older']);
 test.each([
   ['the other field manager with the most recent write', [endpoints, undefined], 'kube-apiserver'],
   ['the field manager with the most recent write to any object', [endpoints, object(['op', at(9)])], 'op'],
   ['a field manager whose entry has a time, rather than one without', [untimed], 'kubectl'],
-  [
-    'no name of another field manager if none is recorded',
-    [object(), object(['kube-bootstrap-controller'])],
-    'an unknown field manager',
-  ],
+  ['no other field manager if none is recorded', [object(), object([OURS])], 'an unknown field manager'],
 ])('the finding twoOwners contains %s', (_, objects, manager) => expect(lastWriter(...objects)).toBe(manager));
 
 test('the finding twoOwners reports a deletion if an object is missing and no other field manager is recorded', () => {

@@ -176,13 +176,7 @@ test('if the write of an event fails, the run record keeps its earlier count and
   expect(report.errors).toHaveLength(1);
 });
 
-const FATAL: readonly ClusterErrorCode[] = [
-  'Unauthorized',
-  'Throttled',
-  'Unavailable',
-  'TlsFailure',
-  'DeadlineExceeded',
-];
+const FATAL = ['Unauthorized', 'Throttled', 'Unavailable', 'TlsFailure', 'DeadlineExceeded'] as const;
 test.each(FATAL)('after the error %s, a pass writes no further event but does not fail', async (code) => {
   const { port, calls } = portAnswering(code);
   const report = await writeEvents(port, plan(manyDrafts(50)));

@@ -200,12 +200,7 @@ test.each<[string, Lease, Partial<LeaseObservation>, boolean]>([
   ['that was removed from the spec is kept while no other address is live', lease(), noneLive, false],
   ['that was removed from the spec is kept until the end of its withdrawal', lease(until), others, false],
   ['that a host name no longer resolves to is kept until the lease expires', ofHost, withHost, false],
-  [
-    'that a host name no longer resolves to is deleted when the lease expires',
-    { ...ofHost, ...endsNow },
-    withHost,
-    true,
-  ],
+  ['that a host name no longer resolves to is deleted at its expiry', { ...ofHost, ...endsNow }, withHost, true],
   ['of a host name that was removed from the spec is deleted', lease({ host: 'gone.example.com' }), withHost, true],
   ['is deleted an hour after its expiry', dead, silent, true],
   ['with an agent is deleted an hour after its expiry', { ...dead, source: 'agent' }, silent, true],

@@ -9,6 +9,7 @@ import { type MemoryCluster, memoryCluster } from '../support/memory-cluster.ts'
 import { stockCidr, stockRecord, stockService } from '../support/stock-objects.ts';
 
 const ITEM = '10.0.0.5';
+const S = { kind: 'Service', namespace: 'a', name: 's' } as const;
 const IP_ADDRESS = { kind: 'IPAddress', name: ITEM } as const;
 const SERVICE_CIDR = stockCidr('10.0.0.0/24');
 const SECOND_CIDR = { ...stockCidr('10.5.0.0/24'), metadata: { name: 'second' } };
@@ -141,11 +142,7 @@ describe('a pass over the IPAddresses of a cluster', () => {
   });
 
   test.each<[string, KubernetesObject, (cluster: MemoryCluster) => void]>([
-    [
-      'a Service that was deleted',
-      service('s', ITEM),
-      ({ remove }) => remove({ kind: 'Service', namespace: 'a', name: 's' }),
-    ],
+    ['a Service that was deleted', service('s', ITEM), ({ remove }) => remove(S)],
     ['the IPAddress of a Service that was created', ipAddress('s'), ({ place }) => place(service('s', ITEM))],
   ])('a pass neither reports nor changes %s after the Services were listed', async (_, object, change) => {
     const { report, changed } = await passOver([object], { spoil: afterList(change) });

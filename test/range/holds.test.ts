@@ -41,12 +41,9 @@ test.each([
   { takenUpBy: 'owner', label: 'team-b', may: false },
   { takenUpBy: 'owner', label: '', may: false },
   { takenUpBy: 'owner', label: undefined, may: false },
-] as const)(
-  'the label $label claims an item of a hold with takenUpBy: $takenUpBy: $may',
-  ({ takenUpBy, label, may }) => {
-    expect(mayClaim({ ...TERMS, takenUpBy }, label)).toBe(may);
-  },
-);
+] as const)('the label $label claims an item of a hold for $takenUpBy: $may', ({ takenUpBy, label, may }) => {
+  expect(mayClaim({ ...TERMS, takenUpBy }, label)).toBe(may);
+});
 
 test('every held item has the owner, end and claimers of its last hold, and no other item is held', () => {
   fc.assert(

@@ -43,6 +43,7 @@ const [NO_ADDRESS, NO_PORT] = ['is not within the service CIDR 10.0.0.0/24', 'is
 const OUT_OF_RANGE = `the cluster IP [IPv4]:10.1.0.5 ${OF} ${NO_ADDRESS}; please recreate`;
 const INVALID = `the cluster IP not-b4nd ${OF} is not a valid IP; please recreate`;
 const NO_FAMILY = `the cluster IP fd00::8(IPv6) ${OF} is of ip family that is no longer configured on cluster; please recreate`;
+const UNRECORDED_PORT = `the node port 111 ${OF} is not allocated; repairing`;
 const [TAKEN, OUTSIDE] = [refusal('AlreadyAllocated'), refusal('NotInRange')];
 
 const findings: readonly (readonly [name: string, EnterClaims, ServiceClaim, type: string, message: string])[] = [
@@ -51,13 +52,7 @@ const findings: readonly (readonly [name: string, EnterClaims, ServiceClaim, typ
   ['an address out of range, in its canonical form', addresses(OUTSIDE), OTHER_ADDRESS, 'outOfRange', OUT_OF_RANGE],
   ['an invalid address, as the Service contains it', addresses(OUTSIDE), INVALID_ADDRESS, 'invalid', INVALID],
   ['an address of a family without a range', addresses('recorded'), IPV6_ADDRESS, 'invalid', NO_FAMILY],
-  [
-    'a port that is not recorded',
-    ports('notRecorded'),
-    PORT,
-    'repair',
-    `the node port 111 ${OF} is not allocated; repairing`,
-  ],
+  ['a port that is not recorded', ports('notRecorded'), PORT, 'repair', UNRECORDED_PORT],
   ['a port that is claimed already', ports(TAKEN), PORT, 'duplicate', `the node port 111 ${OF} ${DUPLICATE}`],
   ['a port out of range', ports(OUTSIDE), PORT, 'outOfRange', `the port 111 ${OF} ${NO_PORT}; please recreate`],
 ];

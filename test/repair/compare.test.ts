@@ -48,6 +48,7 @@ const struck = (once: number[], twice: number[], last?: { atMs: number; passId: 
   strikes: { once: fromBits(once), twice: fromBits(twice), ...(last && { last }) },
 });
 const ago = (ms: number, passId = 'earlier') => ({ atMs: NOW - ms, passId });
+const EARLIER = ago(INTERVAL);
 const messages = ({ findings }: Comparison) => findings.map(({ message }) => message);
 const bits = ({ next }: Comparison) => ({
   taken: [...bitsOf(next.data)],
@@ -56,13 +57,8 @@ const bits = ({ next }: Comparison) => ({
 });
 
 test.each([
-  { strike: '2nd', stored: struck([2], [], ago(INTERVAL)), after: { taken: [2], once: [], twice: [2] }, leaks: 0 },
-  {
-    strike: '3rd and last',
-    stored: struck([], [2], ago(INTERVAL)),
-    after: { taken: [], once: [], twice: [] },
-    leaks: 1,
-  },
+  { strike: '2nd', stored: struck([2], [], EARLIER), after: { taken: [2], once: [], twice: [2] }, leaks: 0 },
+  { strike: '3rd and last', stored: struck([], [2], EARLIER), after: { taken: [], once: [], twice: [] }, leaks: 1 },
 ])('an allocated item without a Service gets the $strike strike', ({ stored, after, leaks }) => {
   const decided = compared({ taken: [2], stored });
   expect(bits(decided)).toEqual(after);
