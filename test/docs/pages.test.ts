@@ -93,6 +93,12 @@ test.each<[string, boolean, string[]]>([
   expect(isWhatIsPrinted(PRINTED, page)).toBe(isRight);
 });
 
+test('every invocation of a function in the docs names the format of its payload, as AWS CLI v2 requires', () => {
+  const invocations = [...texts.values()].flatMap((text) => text.match(/aws lambda invoke .*--payload.*/g) ?? []);
+  expect(invocations.length).toBeGreaterThan(3);
+  for (const invocation of invocations) expect(invocation).toContain('--cli-binary-format raw-in-base64-out');
+});
+
 test('ADR 6 lists every counter and figure that functions write', () => {
   const declared = readInRepository('lib/telemetry/telemetry.ts').matchAll(/^ {2}\| '(\w+)'/gm);
   const listed = readInRepository('docs/adr/0006-telemetry.md');
