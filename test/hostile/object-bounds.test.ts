@@ -6,12 +6,11 @@ import { listAllServices } from '../../lib/kubernetes/item-reader.ts';
 import { CLUSTERS, clusterContent, readCluster } from '../../lib/table/clusters.ts';
 import { BOUNDS, LONGEST_SPEC_TEXT, LONGEST_TEXT, MOST_HOSTS } from '../../lib/util/bounds.ts';
 import { minimal } from '../cli/spec/spec-support.ts';
-import { portAnswering, reply } from '../kubernetes/port-answering.ts';
+import { portAnswering, protobuf, reply } from '../kubernetes/port-answering.ts';
 import { envelope, message } from '../kubernetes/protobuf-writer.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { memoryTable } from '../support/memory-table.ts';
 
-const PROTOBUF = 'application/vnd.kubernetes.protobuf';
 const ENTRIES = 'node ports and cluster IPs of Services';
 const KINDS = Object.keys(RESOURCES) as Kind[];
 const BOUNDED = ['Endpoints', 'EndpointSlice', 'ServiceCIDR'] as const;
@@ -79,7 +78,7 @@ test.each(['EndpointSlice', 'ServiceCIDR'] as const)('a list of kind %s above it
 const listing = (apiVersion: string, kind: string, item: Buffer, items: number) => {
   const meta = message([1, message([2, '9'])]);
   const body = envelope(apiVersion, `${kind}List`, Buffer.concat([meta, Buffer.alloc(items * item.length, item)]));
-  return portAnswering({ status: 200, headers: { 'content-type': PROTOBUF }, body: [body] }).port;
+  return portAnswering(protobuf(body)).port;
 };
 const services = (ports: number, items: number) => {
   const spec = message(...Array.from({ length: ports }, () => [1, message([5, 1])] as const));

@@ -18,10 +18,8 @@ import {
 import { found } from '../support/found.ts';
 
 const SECOND = sliceRef('IPv6');
-const LABELS = {
-  'kubernetes.io/service-name': 'kubernetes',
-  'endpointslice.kubernetes.io/managed-by': 'kube-bootstrap-controller',
-};
+const MANAGER = 'endpointslice.kubernetes.io/managed-by';
+const LABELS = { 'kubernetes.io/service-name': 'kubernetes', [MANAGER]: 'kube-bootstrap-controller' };
 
 const settledDual = () => settled(dualWorldOf(A, B, V6, W6));
 
@@ -145,7 +143,7 @@ test('the second slice is deleted when the spec has only one family again', asyn
 
 test('a second slice of another manager is not deleted', async () => {
   const world = worldOf(A);
-  const labels = { ...LABELS, 'endpointslice.kubernetes.io/managed-by': 'another' };
+  const labels = { ...LABELS, [MANAGER]: 'another' };
   world.cluster.place({ ...aSlice([]), addressType: 'IPv6', metadata: { ...SECOND, labels } });
   expect(await world.tick()).toMatchObject({ findings: [{ type: 'foreignSlice', item: SECOND.name }] });
   expect(world.cluster.find(SECOND)).toBeDefined();
