@@ -2,6 +2,8 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, test } from '@jest/globals';
 import { CLUSTERS } from '../../lib/table/clusters.ts';
 import { NAMESPACES } from '../../local/stand-in/resources.ts';
+import { afterThisTest } from '../support/after-this-test.ts';
+import { serviceError, startFaultProxy } from '../support/fault-proxy.ts';
 import { CLUSTER, documentIn, expectPrinted, type KbctlWorlds, passed, ran } from '../support/kbctl-world.ts';
 
 export function describeStatus(worlds: KbctlWorlds): void {
@@ -66,6 +68,16 @@ export function describeStatus(worlds: KbctlWorlds): void {
         await watching.untilItPrints(/\n\n.*\n.*\n\n/);
         expect(await watching.end('SIGINT')).toMatchObject({ code: 130, stderr: '' });
       }
+    });
+
+    test('kbctl status with --watch continues after a read of the table that fails', async () => {
+      const proxy = await startFaultProxy(world().endpoint);
+      afterThisTest(proxy.close);
+      const watching = world().start(['status', '--watch'], { env: { AWS_ENDPOINT_URL: proxy.endpoint } });
+      await watching.untilItPrints(/prod-eu-1 +good/);
+      proxy.plan('Query', serviceError(400, 'AccessDeniedException', 'not allowed'));
+      await watching.untilItPrints(/The table does not answer, retrying: .*\n[\s\S]*prod-eu-1 +good/);
+      expect((await watching.end('SIGINT')).code).toBe(130);
     });
 
     test('the completion of a shell offers the clusters of the table that the command line names', async () => {
