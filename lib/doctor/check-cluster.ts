@@ -7,7 +7,7 @@ import {
   SERVICE_NAME_LABEL,
 } from '../cluster/published-objects.ts';
 import { addressLookUp } from '../dispatch/address-look-up.ts';
-import { foreignSlice } from '../endpoints/endpoint-findings.ts';
+import { foreignOwner } from '../endpoints/endpoint-findings.ts';
 import { clusterPort } from '../kubernetes/api-server-cluster.ts';
 import type { ClusterPort } from '../kubernetes/cluster-port.ts';
 import { httpsProber } from '../kubernetes/https-prober.ts';
@@ -117,8 +117,8 @@ export async function checkOwners(
     kubernetes.list<EndpointSliceObject>('EndpointSlice', namespace, `${SERVICE_NAME_LABEL}=${name}`),
   ]);
   const foreign = slices
-    .flatMap((slice) => foreignSlice(slice))
-    .map(({ message }) => warn('owner', message, ONE_WRITER));
+    .flatMap((slice) => foreignOwner(slice) ?? [])
+    .map((message) => warn('owner', message, ONE_WRITER));
   const found = [endpoints, ...slices].filter((object) => object !== undefined);
   const others = found.flatMap((object) => recentWriters(object, nowMs));
   if (foreign.length + others.length > 0) return [...foreign, ...others];

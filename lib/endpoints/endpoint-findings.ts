@@ -154,13 +154,19 @@ export function probeFindings(outcomes: ReadonlyMap<string, ProbeOutcome>): Find
 
 /** Returns a finding if another owner created the slice, or set its own label on the slice. */
 export function foreignSlice(slice: EndpointSliceObject): Finding[] {
+  const owner = foreignOwner(slice);
+  if (owner === undefined) return [];
+  return [{ type: 'foreignSlice', message: `${owner}; this pass does not delete it`, item: slice.metadata.name }];
+}
+
+/** Returns a sentence about the owner of a slice of another writer; `undefined` for a slice of this project. */
+export function foreignOwner(slice: EndpointSliceObject): string | undefined {
   const { metadata } = slice;
   const manager = metadata.labels?.[MANAGED_BY_LABEL];
-  if (metadata.name === KUBERNETES_SERVICE.name && manager === undefined) return [];
-  if (isOwnSecondSlice(slice)) return [];
+  if (metadata.name === KUBERNETES_SERVICE.name && manager === undefined) return undefined;
+  if (isOwnSecondSlice(slice)) return undefined;
   const by = manager === undefined ? 'is not ours' : `is managed by ${manager}`;
-  const message = `EndpointSlice default/${metadata.name} of the kubernetes Service ${by}; this pass does not delete it`;
-  return [{ type: 'foreignSlice', message, item: metadata.name }];
+  return `EndpointSlice default/${metadata.name} of the kubernetes Service ${by}`;
 }
 
 export type EndpointsErrorCode =
