@@ -23,8 +23,8 @@ export interface RangeKind {
 
 /**
  * A bitmap of a range of cluster IPs or node ports (`pkg/registry/core/service/allocator/bitmap.go`). Items are texts:
- * addresses, or ports in decimal. Methods accept any spelling of an item, and return its canonical form. Only one pass
- * uses an allocator.
+ * addresses, or ports in decimal. Methods accept any spelling of an item, and return its canonical form. An allocator
+ * belongs to one pass or request.
  *
  * Invariant: `used` is the number of set bits. Restored data may have bits at `max` and above. These bits stay set and
  * are counted, so `free` can be negative.

@@ -4,7 +4,7 @@ export type RefusalCode =
   | 'NotInRange'
   /** The stored range has another CIDR or port range than the spec. */
   | 'MismatchedRange'
-  /** No item can be allocated yet, because no pass has saved the range. */
+  /** No item can be allocated now, because no pass has saved the range for this spec, or has repaired it recently. */
   | 'NotReady'
   | 'Unparsable'
   | 'BadHold'

@@ -294,7 +294,10 @@ function inTurn(
     .map(({ probed }) => probed);
 }
 
-/** Returns a map from each address that was probed before the signal aborted to its outcome, in the given order. */
+/**
+ * Probes the addresses and returns the outcome of each, in the order of `addresses`. Omits addresses whose probe had not started
+ * when the signal aborted.
+ */
 export async function probeAddresses(
   addresses: readonly ProbedAddress[],
   probe: Prober,

@@ -18,9 +18,9 @@ const FINDINGS = {
   nothingFree: 'acute',
   /** A Service has an address or port that is held for another owner. */
   heldByAnother: 'stays',
-  /** A Service has an address without an IPAddress. */
+  /** A Service has an address without an IPAddress, or with an IPAddress that references no existing Service. */
   notRecorded: 'stays',
-  /** An IPAddress has no Service. */
+  /** An IPAddress references no Service, or a Service without its address. */
   leakedRecord: 'passes',
   /** An object cannot be read or corrected, and the pass continued without it. */
   notCorrected: 'stays',
@@ -68,7 +68,7 @@ export interface EventDraft {
    * this project.
    */
   readonly reason: string;
-  /** Upstream's action: `ClusterIPAllocation`, `ClusterIPValidation` or `PortAllocation`; or `EndpointsUpdate`. */
+  /** Upstream's action, such as `ClusterIPAllocation`. Events about API servers have the action `EndpointsUpdate`. */
   readonly action: string;
   readonly note: string;
 }

@@ -73,8 +73,8 @@ const QUIET_MS = 600_000;
 
 /**
  * Judges a change by another writer. Our first correction is immediate. If the other writer undoes it within two ticks,
- * the endpoints have two owners. Each further correction then waits twice as long as the previous correction, unless it
- * also adds or removes an address. The contest ends when the objects have not changed for ten minutes.
+ * the endpoints have two owners. Each further correction then waits twice as long as the previous correction, unless it is
+ * urgent, or also adds or removes an address. The contest ends when the objects have not changed for ten minutes.
  */
 export function judgeContest(before: ContestState, observation: ContestObservation): ContestVerdict {
   const { nowMs, differs, wanted } = observation;

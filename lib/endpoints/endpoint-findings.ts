@@ -65,8 +65,8 @@ const DRAINED_WITHIN_MS = 600_000;
 
 /**
  * Returns a finding for each address that is still withdrawn although its server has not shut down. These are the
- * withdrawn addresses whose leases expired more than ten minutes ago, and whose servers no probe has seen down. A table
- * that was restored from a backup may contain withdrawals that were undone after the backup.
+ * withdrawn addresses whose leases expired more than ten minutes ago, and whose servers no probe has seen down. One cause is
+ * a table that was restored from a backup and contains withdrawals that were undone after the backup.
  */
 export function standingWithdrawals(cluster: string, leases: readonly Lease[], nowMs: number): Finding[] {
   const standing = leases.filter(

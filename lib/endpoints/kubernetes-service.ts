@@ -72,7 +72,7 @@ export function serviceFaults(spec: ClusterSpec, { spec: fields }: ServiceObject
   }
   const network = parseCidr(spec.serviceClusterIPRanges[0]);
   const address = parseAddress(clusterIP);
-  // An address outside the range usually means that the spec has another range than the API servers.
+  // An address outside the range is no fault of the Service: usually the spec has another range than the API servers.
   const isForeign =
     network !== undefined &&
     address !== undefined &&

@@ -165,7 +165,8 @@ export function planWrites(observation: FamilyObservation): readonly PlannedWrit
 }
 
 /**
- * Returns whether a slice needs no Endpoints. With the reconciler master-count, only Endpoints list which servers stay.
+ * Returns whether the slice can be written without reading Endpoints. With the reconciler master-count, only Endpoints list which
+ * servers stay.
  */
 function mayLackEndpoints(spec: ClusterSpec, family: IPFamily): boolean {
   return spec.endpoints.reconciler !== 'master-count' || publishedFamilies(spec)[0].family !== family;

@@ -60,7 +60,7 @@ export function publishedServers(seen: ServersSeen) {
     second: other && serversOf(other, seen, leases, expected),
     leases,
     remembered,
-    /** The number of addresses of the spec, plus the published addresses of `ofUnresolvedHost`. */
+    /** The number of expected addresses, including those that `ofUnresolvedHost` returns. */
     addresses: expected.length,
   };
 }
@@ -189,7 +189,7 @@ function isPublished(lease: Lease, probed: boolean, nowMs: number): boolean {
   return wasActive && probed && lease.generation > 0 && !hasMissedTwice(lease);
 }
 
-/** Returns the addresses of the spec, and the addresses in leases of its host names. */
+/** Returns the addresses of the spec, and the addresses of leases that belong to its host names. */
 export function knownAddresses({ apiServers }: ClusterSpec, leases: readonly Lease[]): ExpectedAddress[] {
   const hosts = new Set(apiServers.flatMap((server) => ('host' in server ? server.host : [])));
   const named = apiServers.flatMap((server): ExpectedAddress[] => ('address' in server ? [server] : []));

@@ -69,12 +69,12 @@ interface Failure {
 }
 
 /**
- * Sends calls until the deadline. Retries after a 429 (when `Retry-After` allows), a 5xx, or a network fault other than
- * a connection timeout. A retry is safe for every call of a `ClusterPort`, including writes: a create contains a name,
- * an update and a delete contain the version that was read, and a repeated merge patch has no further effect. Only the
- * answer to the second attempt may differ. `afterLostReply` reports this.
+ * Sends calls until the deadline. Retries after a 429 (when `Retry-After` allows), a 5xx, or a network fault other than a
+ * connection timeout or a TLS failure. A retry is safe for every call of a `ClusterPort`, including writes: a create contains a
+ * name, an update and a delete contain the version that was read, and a repeated merge patch has no further effect. If the reply
+ * to an earlier attempt was lost, the answer to a later attempt may differ. `afterLostReply` is then true.
  *
- * Returns any reply from 200 to 499 except 429. Throws `Throttled`, `Unavailable`, `TlsFailure`, `DeadlineExceeded`.
+ * Returns any reply from 200 to 499 except 429. Throws a `ClusterError` after any other outcome.
  */
 export function apiCalls(options: CallOptions): SendCall {
   const { deadline, server, userAgent, tries = 5, inFlight = new BytesInFlight() } = options;

@@ -78,7 +78,7 @@ export type ServiceSelection = 'all' | 'withClusterIPs' | 'withNodePorts';
 export type ClusterErrorCode =
   | 'Unauthorized'
   | 'Forbidden'
-  /** The API server answered 429 to all attempts. */
+  /** The API server answered 429 to the last attempt. */
   | 'Throttled'
   /** The API server was not reached, answered 5xx, or sent an incomplete reply. A write may have happened. */
   | 'Unavailable'
@@ -138,8 +138,8 @@ export async function resultOrFault<Result>(call: Promise<Result>): Promise<Resu
 }
 
 /**
- * Returns true if the caller's role does not allow the call for any object of the kind. Returns false if an admission
- * policy refused a single object.
+ * Returns true if the caller has no permission for the call on this kind. Returns false if, for example, an admission policy
+ * refused a single object.
  */
 export function isFaultOfKind({ code, message }: ClusterError): boolean {
   return code === 'Forbidden' && / cannot [a-z]+ resource "/.test(message);
@@ -200,8 +200,8 @@ export interface ProbeTarget extends Omit<ProbeSpec, 'url' | 'path' | 'authentic
   /** The whole URL, such as `https://10.0.0.1:6443/readyz`. */
   readonly url: string;
   /**
-   * True if the probe sends the kubeconfig's credential. `atKubeconfigHost`: the probe sends it only to the host of the
-   * kubeconfig. A token of AWS STS is sent only to the server that is its audience.
+   * Whether the probe sends the kubeconfig's credential: always, never, or only to the host of the kubeconfig
+   * (`atKubeconfigHost`). A token of AWS STS is sent only to the server that is its audience.
    */
   readonly authenticate: boolean | 'atKubeconfigHost';
   /**

@@ -61,8 +61,8 @@ async function checkServer(server: string, { lookup }: ApiServerAccess): Promise
 }
 
 /**
- * Returns a function that returns a valid token. Requests at the same time share one call. If a renewal fails, the old token is
- * used until it expires.
+ * Returns a function that returns a valid token. Concurrent calls share one request for a token. If a renewal fails, the old
+ * token is used until it expires.
  */
 export function renewedToken(requestToken: () => Promise<string>, nowMs: () => number): () => Promise<string> {
   let current: { readonly token: string; readonly requestedAtMs: number } | undefined;

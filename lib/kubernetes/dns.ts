@@ -63,7 +63,7 @@ export function localRefused(host: string): ClusterError {
 /**
  * Looks up a host and omits local addresses, so that no name can lead to a local address. `dns.lookup` has two threads
  * for all look-ups of a process, and a silent name server blocks a thread for ten seconds. So `dns.lookup` is used only
- * for addresses and for names without a dot, which no name server of a tenant answers.
+ * for addresses and for names without a dot, because no name server of a tenant can delay their look-up.
  */
 export const remoteLookup: LookupFunction = (hostname, options, callback) => {
   const isAsked = hostname.includes('.') && isIP(hostname) === 0;

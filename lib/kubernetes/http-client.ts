@@ -34,10 +34,7 @@ export interface HttpReply {
   readonly body: Body;
 }
 
-/**
- * Idle connections stay open for longer than two ticks of kubernetes-service, but not until load balancers drop them
- * (60 s).
- */
+/** Idle connections stay open for more than two ticks of kubernetes-service, but for less than load balancers allow (60 s). */
 const KEEP_ALIVE_MS = 30_000;
 /** The time limit for TCP connect and TLS handshake. It allows for one lost SYN, which is sent again after one second. */
 const CONNECT_TIMEOUT_MS = 3_000;

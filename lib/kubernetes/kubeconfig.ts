@@ -31,7 +31,7 @@ export interface ApiServerAccess {
   readonly server: string;
   /** The path of the kubeconfig's server URL, which precedes the path of every request. Usually empty. */
   readonly basePath: string;
-  /** The kubeconfig, such as `kubeconfig in secret kbc/prod-eu-1`. */
+  /** The name of the kubeconfig in messages, such as `kubeconfig in secret kbc/prod-eu-1`. */
   readonly source: string;
   readonly context: string;
   /** The unknown fields of the entries in use, such as `cluster.api-version`. They are ignored. */

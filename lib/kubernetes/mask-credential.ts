@@ -27,8 +27,9 @@ export class CredentialMask {
   }
 
   /**
-   * Returns the masked body. Delays bytes that may be the beginning of the credential, until the next bytes have arrived. Only the
-   * credential itself is masked in a list of objects, because the search for each form takes time, and no proxy sends such a list.
+   * Returns the masked body. Delays bytes that may be the beginning of the credential until the next bytes arrive. In a list of
+   * objects, masks the credential itself but not its other forms (`formsOf`): searching for them takes time, and proxies, which
+   * print these forms, do not send such lists.
    */
   body(body: Body, isList = false): Body {
     const searches = this.#searches(isList ? 1 : this.#forms.length);

@@ -80,7 +80,7 @@ async function* batchesIn<Item>(
   }
 }
 
-/** Reads the envelope of a list up to its first field, and returns the length of the list. */
+/** Reads the envelope up to the first field of the list in it. Returns the number of bytes of the list. */
 async function listStart(bytes: ArrivingBytes, kind: Kind): Promise<number> {
   const expected = `${RESOURCES[kind].apiVersion} ${kind}List`;
   (await bytes.take(MAGIC.length)).requireMagic();

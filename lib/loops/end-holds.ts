@@ -43,8 +43,8 @@ export async function endHolds(
       return hold !== undefined && isSurelyOver(hold, nowMs()) ? [{ object, hold }] : [];
     });
     const owners = addressOwners(expired.length === 0 ? [] : services.values());
-    // The pass begins with any of the holds. Otherwise a webhook that does not answer for one hold would block all
-    // later holds.
+    // Each pass begins with another hold. Otherwise a webhook that does not answer for one hold would block all later
+    // holds.
     const first = nowMs() % (expired.length || 1);
     for (const { object, hold } of [...expired.slice(first), ...expired.slice(0, first)]) {
       const { name: item } = object.metadata;

@@ -62,7 +62,7 @@ export async function readParents(
 
 /**
  * Returns the fault with the current objects; `undefined` if it no longer exists. If one of the objects cannot be read,
- * returns a finding instead, so that the pass does not correct it.
+ * returns a finding instead, so that the pass does not correct the fault.
  */
 export async function readAgain(
   kubernetes: ClusterPort,

@@ -32,8 +32,8 @@ import { defined, isRecord } from '../util/values.ts';
 import type { LoopDefinition, PassContext, PassReport } from './pass.ts';
 
 /*
- * Maintains the Service `default/kubernetes`, and publishes the API servers that answer in its Endpoints and
- * EndpointSlice (`pkg/controlplane/controller/kubernetesservice/controller.go`, `pkg/controlplane/reconcilers`). A pass
+ * Maintains the Service `default/kubernetes`. Its Endpoints and EndpointSlice publish the API servers that answer
+ * (`pkg/controlplane/controller/kubernetesservice/controller.go`, `pkg/controlplane/reconcilers`). A pass
  *
  *   1. probes the API servers, saves their leases, and reads the Service, the Endpoints and the slices;
  *   2. decides which addresses to publish, and what to write;

@@ -21,7 +21,7 @@ export interface PassContext {
   readonly nowMs: () => number;
   /** The time from one pass of the loop to the next: the loop's interval, or longer while the cluster does not answer. */
   readonly triesEveryMs: number;
-  /** Starts a deadline. The caller must cancel it after use, or the process waits for its end. */
+  /** Starts a deadline. The caller must cancel it after use; otherwise its timer keeps the process running until the deadline. */
   readonly startDeadline: (ms: number) => { readonly signal: AbortSignal; readonly cancel: () => void };
   /** Waits for this time, but no longer than until the deadline of the pass. */
   readonly pause: (ms: number) => Promise<void>;

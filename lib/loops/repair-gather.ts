@@ -105,8 +105,8 @@ async function readRanges(
 }
 
 /**
- * Returns the ranges with the records of their families. If the spec now lists the two families in the other order, each
- * range has the record of the other: a hold or an address without a Service would be lost.
+ * Returns the ranges with the records of their families. If the spec now lists the two families in the other order, exchanges
+ * the two records, because otherwise holds and addresses without a Service would be lost.
  */
 function inOrderOfSpec(read: readonly RangeAtStart[]): readonly RangeAtStart[] {
   const [one, other] = read;

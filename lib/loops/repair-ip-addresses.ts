@@ -164,7 +164,7 @@ function withState(report: PassReport, added: { addresses?: AddressMemory; mayEn
 /**
  * Corrects faults one by one. An object that cannot be corrected is a finding, and the pass continues. A kind of
  * correction that the role does not allow is a single finding.
- * @param replaced the addresses whose IPAddress is only replaced, but not deleted
+ * @param replaced the addresses whose IPAddress is replaced, and must not be deleted without a replacement
  * @returns in `last` the fault whose correction failed with an error that ended the corrections
  */
 async function correctEach(
@@ -174,7 +174,7 @@ async function correctEach(
   replaced: ReadonlySet<string>,
 ): Promise<Pick<PassReport, 'changes' | 'findings' | 'errors'> & { readonly last?: AddressFault }> {
   const unread = confirmed.flatMap((one) => ('fault' in one ? [] : [one]));
-  // A Service that cannot be read again may have the address, so its IPAddress stays.
+  // A Service that cannot be read again may have the address, so the IPAddress stays.
   const isUnread = ({ item }: AddressFault) => unread.some((finding) => finding.item === item);
   const faults = confirmed.filter((one) => 'fault' in one).filter(({ fault }) => !isUnread(fault));
   const findings = [...unread, ...faults.flatMap(({ fault }) => findingOf(fault, writes))];

@@ -32,12 +32,12 @@ export function writesOf(mode: Mode): Writes {
   return mode === 'observe' ? 'bookkeeping' : 'all';
 }
 
-/** A pass may list objects for half a minute between two writes, or make a thousand writes. */
+/** For this long, writes need no new confirmation. A pass may make a thousand writes, or list objects for half a minute first. */
 const CONFIRMED_FOR_MS = 10_000;
 
 /**
  * Returns a table and a Kubernetes client for a pass. They withhold and report the writes that the pass must not make.
- * Before all other writes, they call `confirmWrites`.
+ * Before other writes to ranges and to the cluster, they call `confirmWrites`.
  */
 export function portsFor(
   writes: Writes,
@@ -55,7 +55,7 @@ export function portsFor(
   };
 }
 
-/** Writes of leases need no confirmation, because they only record what the pass observed. */
+/** Returns ports that confirm writes. Writes of leases need no confirmation, because they only record what the pass observed. */
 function confirmedPorts({ table, kubernetes }: Ports, confirmWrites: () => Promise<void>, nowMs: () => number): Ports {
   let confirmedAtMs = Number.NEGATIVE_INFINITY;
   let isConfirmed = Promise.resolve();

@@ -51,7 +51,7 @@ export type Released = readonly {
 /** The result of an allocation. `items` are in canonical form, in the order of the request. */
 export type Allocated = { readonly outcome: 'allocated'; readonly items: readonly string[] } | Refusal;
 
-/** The result of an operation, and the range after it. If nothing changed, `range` is the range object from before. */
+/** The result of an operation, and the range after it. If nothing changed, `range` is the same object as before. */
 export interface Changed<Result> {
   readonly result: Result;
   readonly range: Range;
@@ -132,7 +132,7 @@ export function valuesFirst(requested: readonly Requested[]): readonly number[] 
 }
 
 /**
- * Returns an item that the request already holds, and removes it from `own`. A request for any item gets any item of `own`, so
+ * Returns an item that the request already holds, and removes it from `own`. A request without a value gets any item of `own`, so
  * the caller must first handle the requests for a value (see `valuesFirst`).
  */
 function ownItem(range: Range, own: Set<string>, value: Requested): string | undefined {

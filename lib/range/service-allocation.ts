@@ -7,11 +7,11 @@ import { countUnclaimed, type ServiceName, type Unclaimed, unclaimedOf } from '.
 export interface ServiceAllocationOptions {
   readonly service: ServiceName;
   /**
-   * True if the review creates a Service. The items in `Unclaimed.first` may then belong to an existing Service of this
-   * name, so a request for any item gets an item of `first` only if the limit of unclaimed items is reached.
+   * True if the review creates a Service. The items in `Unclaimed.first` may then belong to an existing Service of this name, so
+   * a request without a value gets an item of `first` only if the limit of unclaimed items is reached.
    */
   readonly isNew: boolean;
-  /** The items that the Service has or requests by value. A request for any item does not get them. */
+  /** The items that the Service has or requests by value. A request without a value does not get them. */
   readonly named: readonly string[];
   readonly claim: HoldClaim;
 }
@@ -31,7 +31,7 @@ export interface Undo {
   readonly items: readonly string[];
 }
 
-/** A namespace may always have this many unclaimed items, so that the last items of a range can be allocated. */
+/** A namespace may have this many unclaimed items even if fewer items remain free, so that the last items can be allocated. */
 const LEAST_UNCLAIMED = 16;
 /**
  * The maximum number of bytes that unclaimed items take in the stored range. It is enough for about 2,000 Services. One namespace

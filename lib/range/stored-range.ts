@@ -15,7 +15,10 @@ import { type Hold, sameHolds } from './hold.ts';
  * hold, and is unclaimed by at most one Service. A held item has no strike.
  */
 export interface StoredRange extends RangeSnapshot {
-  /** The allocator of the items in `data`. With `apiserver`, the range is only a usage bitmap for maps and not a record. */
+  /**
+   * The allocator of the items in `data`. With `apiserver`, passes save `data` only to show usage, for example in range maps;
+   * nothing is allocated from it.
+   */
   readonly allocator: AllocatorOfRecord;
   /**
    * The generation of the spec for which the range was saved. A pass or an allocation with an older generation does not

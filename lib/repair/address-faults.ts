@@ -13,7 +13,7 @@ import { serviceFinding } from './claim-findings.ts';
  *   | does not parse                                   | ClusterIPNotValid           | none       |
  *   | is in no ServiceCIDR                             | ClusterIPOutOfRange         | none       |
  *   | has no IPAddress                                 | ClusterIPNotAllocated       | create     |
- *   | has no IPAddress, and an earlier Service has it  | ClusterIPAlreadyAllocated   | none       |
+ *   | has no IPAddress; an earlier Service claims it   | ClusterIPAlreadyAllocated   | none       |
  *   | has an IPAddress that references no existing     | ClusterIPNotAllocated       | replace    |
  *   |   Service                                        |                             |            |
  *   | has an IPAddress that references another Service | ClusterIPAlreadyAllocated   | none       |
@@ -28,7 +28,7 @@ import { serviceFinding } from './claim-findings.ts';
  *   | a missing Service                                | IPAddressNotAllocated       | delete     |
  *   | a Service without the address                    | IPAddressWrongReference     | delete     |
  *
- * A fault whose correction deletes an IPAddress may be a request that is still running. The fault counts only when the
+ * A fault whose correction deletes an IPAddress may come from a request that is still running. It counts only when the
  * IPAddress is settled (address-turns.ts). Upstream waits for 60 s, 5 s or not at all, because upstream restores at
  * once an IPAddress that it wrongly deleted.
  */

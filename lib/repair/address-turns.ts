@@ -9,8 +9,8 @@ import type { AddressFault } from './address-faults.ts';
  */
 const SETTLED_AFTER_MS = 65_000;
 /**
- * The maximum number of faults that a pass corrects, and of faults without a correction that it lists. A pass only counts
- * further faults.
+ * The maximum number of faults that a pass corrects (more if corrections only create: `CREATED_FOR_ONE`), and of faults without a
+ * correction that it lists. A pass only counts further faults.
  */
 const MOST_FAULTS = 200;
 /**
@@ -75,9 +75,9 @@ interface ChosenFaults {
 }
 
 /**
- * Chooses the faults that a pass lists. Faults without a correction do not count against the limit of corrections. If
- * there are too many corrections for one pass, each pass begins where the last pass ended. Each correction is then
- * tried within a few passes, even if other corrections fail.
+ * Chooses the faults that this pass handles. Faults without a correction have their own limit. If there are too many corrections
+ * for one pass, the next pass continues after the last correction of this one, so that each is tried within a few passes even if
+ * others fail.
  */
 export function chooseFaults(faults: Iterable<AddressFault>, memory: AddressMemory, clocks: Clocks): ChosenFaults {
   const all = [...faults];

@@ -57,5 +57,5 @@ export class FindingList {
   }
 }
 
-/** Enters the claims of one Service. If it returns an error, the pass ends without saving. */
+/** Enters the claims of one Service into the ranges. If it returns an error, the pass ends without saving. */
 export type EnterClaims = (service: ServiceClaim, findings: FindingList) => RepairError | undefined;

@@ -12,7 +12,7 @@ const pauseShape = z.object({
 });
 
 const nameShape = z.object({
-  /** Increases with every change of the spec. */
+  /** Increases with every change of the spec, and when allocation is closed. */
   generation: count,
   /** If absent, the first stack that runs a pass of kubernetes-service for the cluster becomes the owner. */
   owner: z.exactOptional(z.object({ stack: z.string() })),

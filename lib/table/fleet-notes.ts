@@ -35,7 +35,7 @@ export interface KnownSuspect {
 }
 
 export interface FleetNotes {
-  /** Clusters that did not answer at least one pass of the loop within the last day. */
+  /** Clusters that did not answer a pass of the loop within about the last day. They may have answered since. */
   readonly unreachable: readonly string[];
   /**
    * Suspect and former suspect clusters. For a former suspect cluster, `accidents` continues from its earlier number.
@@ -76,8 +76,8 @@ const HOUR_MS = 60 * 60_000;
 const LONGEST_ALONE_MS = 24 * HOUR_MS;
 const REMEMBERED_MS = 7 * 24 * HOUR_MS;
 /**
- * For this long after a cluster became a suspect, a process that also ran other clusters is not counted for the suspect
- * cluster. The message for that process was queued before the suspect cluster got separate messages.
+ * For this long after a cluster became a suspect, an accident counts for it only if the process ran only suspects. The messages
+ * of other processes may have been queued before the suspect got separate messages.
  */
 const QUEUED_BEFORE_MS = 60_000;
 
@@ -90,9 +90,7 @@ export interface Accident {
   readonly ofSuspects: boolean;
 }
 
-/**
- * Counts a process that ended or was blocked for a cluster. Returns `undefined` if this process was already counted.
- */
+/** Returns the suspect after one more accident; `undefined` if this accident does not count, or was already counted. */
 export function afterAccident(
   known: Suspect | undefined,
   { atMs, clusters, ofSuspects }: Accident,
@@ -125,12 +123,12 @@ export async function writeSuspect(
   return outcome === 'won';
 }
 
-/** The item expires after this time, unless it is written again. */
+/** The item expires after this time. When the table has removed it, the next pass without an answer writes it again. */
 const KEPT_MS = 24 * 60 * 60_000;
 
 /**
- * Notes in `#fleet/<stack>/<loop>/<cluster>` that a pass of the loop got no answer from the cluster. The item stays when the
- * cluster answers again, because the run record has the current state.
+ * Writes the item `#fleet/<stack>/<loop>/<cluster>`, which records that the cluster did not answer a pass of the loop. The item
+ * is not removed when the cluster answers again, because the run record has the current state.
  */
 export async function writeUnreachable(
   table: KeyValueTable,

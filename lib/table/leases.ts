@@ -31,9 +31,9 @@ export async function readLeases(table: KeyValueTable, cluster: string): Promise
 }
 
 export interface LeasesChanged {
-  /** The addresses whose lease was written. Empty if the outcome of the put is unclear, or if the table withholds writes. */
+  /** The addresses whose lease was written. Empty if the put was lost, has an unclear outcome, or was withheld. */
   readonly written: ReadonlySet<string>;
-  /** The leases after the put, including a withheld put. If there was no put, the leases are read again. */
+  /** The leases after the put, including a withheld put. Without a successful put, the leases that were read last. */
   readonly present: StoredLeases;
   /**
    * The changes that were not written and may still be written. Omits a change if another writer has changed that lease,
@@ -44,8 +44,8 @@ export interface LeasesChanged {
 
 /**
  * Changes leases with one put. Changes the lease of an address only if the stored lease still equals the lease in
- * `read`. A change by another writer stays. If another writer has changed only leases of other addresses, the put is
- * repeated with the changed leases, a limited number of times. A put with an unclear outcome is not repeated.
+ * `read`. A change by another writer stays. If another writer was faster, the put is repeated with the changes of the leases that
+ * this writer left unchanged, a limited number of times. A put with an unclear outcome is not repeated.
  * @throws TableError `SchemaTooNew`, `Corrupt`.
  */
 export async function changeLeases(

@@ -17,8 +17,8 @@ import {
 import { binary, decodeItem, storedSize } from './stored-item.ts';
 
 /**
- * Schema 2 added holds. `given` is optional, because an older version drops this field when it writes. The loss of `given` is
- * safe.
+ * Schema 2 added holds. `given` (the unclaimed items) is optional, because an older version drops this field when it writes. The
+ * loss of the field is safe.
  */
 const SCHEMA = 2;
 

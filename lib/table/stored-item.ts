@@ -43,8 +43,8 @@ function writesUpTo({ writeId, earlierWrites = new Uint8Array() }: Item, writesK
 }
 
 /**
- * Returns the result of a write of `item` over `previous`, as the current item proves it; `undefined` if the current item does
- * not prove whether the write happened.
+ * Determines from the current item whether the write of `item` over `previous` won or lost. Returns `undefined` if the current
+ * item does not show this.
  */
 export function provenResult(
   item: Item,
@@ -132,8 +132,8 @@ const FIRST_SCHEMA = 1;
 const CORRECT_IT = 'correct it, or remove it to start again';
 
 /**
- * Returns the value of an item if it has the shape of `schema` or of the previous schema. The caller chooses the shape by
- * `item.schema`. Unknown fields are dropped. `remedy` is the advice in the error if the value does not parse.
+ * Decodes an item that was written with version `schema` or the version before it. The caller passes the `shape` of the item's
+ * version (`item.schema`). Drops unknown fields. `remedy` is the advice in the error.
  * @throws TableError `SchemaTooNew` if a later version wrote the item, `Corrupt` if the value does not parse.
  */
 export function decodeItem<Value>(item: Item, shape: z.ZodMiniType<Value>, schema: number, remedy?: string): Value {

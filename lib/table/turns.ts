@@ -32,10 +32,7 @@ export class Turns {
 
 export interface TurnOptions {
   readonly turns: Turns;
-  /**
-   * The deadline of the request. The deadline limits the time for attempts. The number of attempts is practically
-   * unlimited.
-   */
+  /** The deadline of the request. Only the deadline ends the attempts, because their number is practically unlimited. */
   readonly signal: AbortSignal;
   readonly nowMs: () => number;
   /**

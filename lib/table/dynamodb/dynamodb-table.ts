@@ -40,8 +40,8 @@ const LIMITS: CallLimits = {
 };
 
 /**
- * Creates the client of a process. With the default limits a call ends within about 7 s, less than the 10 s of a pass. The
- * deadline of the pass can end it earlier.
+ * Creates the client of a process. With the default limits a call ends within about 7 s, less than the 9 s of kubernetes-service.
+ * The deadline of the pass can end a call earlier.
  */
 export function createDynamoClient(options: DynamoClientOptions = {}): DynamoDBClient {
   return new DynamoDBClient({ ...options, logger: QUIET, ...clientOptions({ ...LIMITS, ...options }) });
