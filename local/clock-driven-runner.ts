@@ -67,7 +67,14 @@ async function keepInvoking(job: ScheduledHandler, clock: RunnerClock, signal: A
   }
 }
 
-const INVOCATION_MS = 60_000;
+/** The time of an invocation. A repair has as much as its function, so that a pass can use its whole budget. */
+const INVOCATION_MS: Readonly<Record<Loop, number>> = {
+  'system-namespaces': 60_000,
+  'kubernetes-service': 60_000,
+  'cluster-ip-repair': 170_000,
+  'node-port-repair': 170_000,
+};
+const READ_MS = 60_000;
 
 /**
  * Returns a handler for each loop. A handler runs at the interval in the spec or on the loop's schedule, whichever is
@@ -98,7 +105,7 @@ export function scheduledLoops(
 /** Invokes a loop. Never throws, because the handler logs its failure, and the next tick tries again. */
 export async function invokeLoop(environment: Environment, loop: Loop, event: object): Promise<void> {
   const { nowMs } = environment;
-  const endMs = nowMs() + INVOCATION_MS;
+  const endMs = nowMs() + INVOCATION_MS[loop];
   const context = { environment, awsRequestId: randomUUID(), getRemainingTimeInMillis: () => endMs - nowMs() };
   await LOOP_HANDLERS[loop](event, context).catch(() => undefined);
 }
@@ -109,7 +116,7 @@ export function scheduledEvent(tickMs: number): object {
 
 async function isDeleted({ table }: Environment, cluster: string): Promise<boolean> {
   try {
-    return (await readCluster(table(AbortSignal.timeout(INVOCATION_MS)), cluster)) === undefined;
+    return (await readCluster(table(AbortSignal.timeout(READ_MS)), cluster)) === undefined;
   } catch {
     // A table that cannot be read is not reported here, because the passes report it.
     return false;

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { expect, test } from '@jest/globals';
 import { nextTickMs } from '../../lib/dispatch/due.ts';
+import { PASS_BUDGET_MS, type StartDeadline } from '../../lib/runtime/deadline.ts';
 import { LOOPS } from '../../lib/spec/cluster-spec.ts';
 import { unregistered, updateCluster } from '../../lib/table/cluster-registration.ts';
 import {
@@ -80,6 +81,21 @@ test.each(LOOPS)('%s ends the run once its cluster is no longer registered', asy
     exitCode: 3,
     message: expect.stringContaining(`${spec.name} is no longer registered`),
   });
+});
+
+test.each(LOOPS)('a pass of %s in a local run has the whole time that a pass may take', async (loop) => {
+  const { environment, register } = aDispatchWorld();
+  const spec = aClusterSpec();
+  const limits: number[] = [];
+  const startDeadline: StartDeadline = (ms) => {
+    limits.push(ms);
+    return environment.startDeadline(ms);
+  };
+  await register(spec);
+  await scheduledLoops({ ...environment, startDeadline }, spec)
+    .find(({ id }) => id === loop)
+    ?.invoke(0);
+  expect(limits).toContain(PASS_BUDGET_MS[loop]);
 });
 
 test('the demo prints each event with its result and what to watch for, reports an event that fails, and stops after the last event', async () => {
