@@ -23,7 +23,7 @@ interface Change {
   readonly after: RegisteredCluster | undefined;
 }
 
-/** Checks all clusters before it changes any of them. If a cluster is not registered or is refused, changes nothing. */
+/** Checks all clusters before it changes any. If one is not registered, or `refusal` returns a reason, changes nothing. */
 export async function changeClusters(
   cli: Cli,
   names: readonly string[],
@@ -135,7 +135,7 @@ export function concluded(cli: Cli, { left, failed }: Progressed<{ readonly name
   throw new CliError(EXIT.table, 'Timed out: run the command again with a longer --timeout.');
 }
 
-/** Asks for confirmation on a terminal. Any answer but yes means no. Without a terminal, --yes is required. */
+/** Asks for confirmation on a terminal. Any answer other than `y` or `yes` means no. Without a terminal, --yes is required. */
 export async function confirmed(cli: Cli, question: string, yes = false): Promise<boolean> {
   if (yes) return true;
   const { in: stdin, err } = cli.output.terminal;

@@ -21,7 +21,7 @@ export interface OpenTable extends Pick<Store, 'clock'> {
   /** The name of the table for users: `table kbc-prod`, or `the local table in .kbctl/embedded`. */
   readonly title: string;
   readonly running?: Running;
-  /** The table until the end of the command. */
+  /** The table. Its requests end when the command ends. */
   readonly table: KeyValueTable;
   readonly tableUntil: Store['table'];
   /**
@@ -128,8 +128,9 @@ async function refuseWithoutAccess(
 }
 
 /**
- * Returns the folder of the only local run, or of the only local run whose cluster is an operand.
- * @throws CliError if there is no such run
+ * Returns the folder of the local run whose cluster is named in `operands`. If the operands do not name exactly one, there must
+ * be only one local run.
+ * @throws CliError if no run or several runs remain
  */
 async function onlyLocalFolder(operands: readonly string[]): Promise<string> {
   const running = await findRunning();

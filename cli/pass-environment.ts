@@ -38,7 +38,7 @@ export async function passEnvironment(
   const { kubeconfig, context } = options;
   const { table, region, profile } = cli.options;
   const namedFile = kubeconfig === undefined ? undefined : inFile(kubeconfig, context);
-  // A management cluster always has its own kubeconfig.
+  // --kubeconfig does not apply to a management cluster, which has its own kubeconfig.
   const namedFor = ({ name }: ClusterSpec) => (isClusterName(name) ? namedFile : undefined);
   const ofRun = ({ name }: ClusterSpec) =>
     running?.cluster === name ? inFile(running.kubeconfig, running.context) : undefined;

@@ -55,7 +55,7 @@ export function writePrompt(stream: OutStream, question: string): void {
   stream.write(`${escapeLine(question)} `);
 }
 
-/** Line breaks and tabs stay; JSON and strings of {@link yamlOf} have the escapes of their format. */
+/** Writes data. Escapes control characters except line breaks and tabs, in a form that JSON and {@link yamlOf} allow. */
 export function writeData(stream: OutStream, data: string | Uint8Array): void {
   stream.write(typeof data === 'string' ? escaped(data, CONTROLS_IN_DATA) : data);
 }

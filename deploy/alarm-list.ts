@@ -169,8 +169,8 @@ const lambdaMetric = (name: string, functionName: string): Fields => ({
 });
 
 /**
- * Returns an alarm for invocations that fail: with an error, at their timeout, or because memory ran out. A failed pass makes its
- * invocation fail only if the table was the cause.
+ * Returns an alarm for invocations that fail: with an error, at their timeout, or because memory ran out. A failed pass does not
+ * make its invocation fail, but a cluster list that cannot be read can.
  */
 function errorsAlarm(functionName: string): Alarm {
   const periodSeconds = isLoop(functionName) ? Math.max(60, SCHEDULE_SECONDS[functionName]) : 60;
@@ -189,7 +189,7 @@ function errorsAlarm(functionName: string): Alarm {
   };
 }
 
-/** Returns an alarm that fires if two of the last three minutes fail. API servers wait for the webhook's function. */
+/** Returns an alarm that fires if the metric exceeds `threshold` in two of the last three minutes. */
 function admissionAlarm(description: string, metric: Fields, threshold = 0): Alarm {
   return {
     description,

@@ -27,7 +27,7 @@ export interface EmbeddedKind {
   readonly notes: readonly string[];
 }
 
-/** Addresses for documentation (RFC 5737): no host has them. */
+/** The addresses are for documentation (RFC 5737), so no host has them. */
 export const EMBEDDED: EmbeddedKind = {
   name: 'embedded',
   addresses: ['192.0.2.1'],
@@ -92,7 +92,7 @@ const EXAMPLE_SERVICE =
   '{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "shop"}, "spec": {"ports": [{"port": 80}]}}';
 const KUBECONFIG_IGNORED = 'KUBECONFIG is set but ignored: name a cluster with --kubeconfig FILE and -f cluster.yml.';
 
-/** Returns a spec with defaults, except that the table allocates, and probes go to this process. */
+/** Returns a spec in mode enforce. It has defaults, except that the table allocates, and probes go to this process. */
 function embeddedSpec(
   { name, addresses, serviceClusterIPRange, intervalSeconds }: EmbeddedKind,
   kubeconfigFile: string,

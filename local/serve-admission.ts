@@ -49,8 +49,8 @@ export async function openAdmission(
 }
 
 /**
- * Writes the files of deploy/ that an API server on this machine needs into a folder of this user, and fills in their values.
- * `ca` is PEM.
+ * Fills in the admission files of `deploy/` for an API server on this machine, and writes them to `folder`, which belongs to
+ * this user. `ca` is PEM.
  * @returns the files for the API server's flag `--admission-control-config-file`, and for `kubectl apply -f`
  * @throws StartError if the folder is not safe
  */

@@ -151,8 +151,8 @@ async function createHeld(kubernetes: ClusterPort, item: string, hold: HoldTerms
 }
 
 /**
- * Releases only held addresses, never the address of a Service. Reads the Services after the IPAddress. While the
- * IPAddress exists, no API server allocates the address.
+ * Releases only held addresses, never the address of a Service. Reads the Services after the IPAddress, because no API
+ * server allocates the address to another Service while the IPAddress exists.
  */
 async function releaseAddresses(
   kubernetes: ClusterPort,

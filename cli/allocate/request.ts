@@ -21,7 +21,7 @@ const LONGEST_MS = 30_000;
 /**
  * Runs a request in the same way as the function, with the caller's rights on the table, and on the API server if the
  * API servers allocate. Ctrl-C does not end the request, because a request that ends halfway would have to be undone.
- * @param next the user's next step if the outcome is unknown, for the end of the error's message
+ * @param next the user's next step if the outcome is unknown. It is the end of the error's message
  * @throws CliError for an invalid request; TableError or ClusterError if the outcome is unknown
  */
 export async function runRequest(
@@ -93,7 +93,7 @@ const EXIT_CODES: Readonly<Record<string, ExitCode>> = {
   ObserveOnly: EXIT.configuration,
 };
 
-/** @throws CliError if the request was refused. The error's message ends with `result` */
+/** @throws CliError if the request was refused. The error's message contains `result` after the reason. */
 export function throwIfRefused({ cluster, items, error, outcome }: Answer, result: string): void {
   if (outcome === 'done') return;
   const refused = items.find((item) => item.error !== undefined && item.value !== undefined);
@@ -116,7 +116,7 @@ function passFirst(cluster: string, range: string | undefined): string {
  */
 function warningsOf({ output }: Cli): TelemetryFactory {
   const log: Telemetry['log'] = (level, _message, { errors } = {}) => {
-    // An error of the whole request is thrown, too.
+    // An error of the whole request is not printed here, because it is also thrown.
     if (level !== 'warn') return;
     for (const error of Array.isArray(errors) ? errors : []) output.say(`warning: ${error}`);
   };

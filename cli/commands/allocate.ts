@@ -192,7 +192,7 @@ async function release(cli: Cli, { kind, name, values }: NamedItems, options: Re
   return EXIT.fine;
 }
 
-/** @throws CliError if the request was refused. The error's message ends with `refused` */
+/** @throws CliError if the request was refused. The error's message contains `refused` after the reason. */
 function report(
   output: Output,
   kind: string,

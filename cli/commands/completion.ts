@@ -3,7 +3,7 @@ import { clusterNames } from '../../lib/table/clusters.ts';
 import type { Act, Cli } from '../cli.ts';
 import { EXIT } from '../errors.ts';
 
-/** The completions of the shells. Each script asks `kbctl completion` for the candidates of the last word. */
+/** The completion script of each shell. A script calls `kbctl completion` for the candidates of the last word. */
 const SCRIPTS = {
   bash: `_kbctl() {
   local IFS=$'\\n'
@@ -67,7 +67,7 @@ function isNamed({ short, long }: Option, word: string | undefined): boolean {
   return word !== undefined && (word === short || word === long);
 }
 
-/** Returns the clusters of the table that the words name; no clusters if the table does not answer soon. */
+/** Returns the names of all clusters in the table that options in `words` select; none if the table does not answer soon. */
 async function namesInTable(root: Command, words: readonly string[], cli: Cli): Promise<readonly string[]> {
   const given = root.options.flatMap((option) => {
     const at = words.findIndex((word) => option.required && isNamed(option, word));

@@ -159,7 +159,7 @@ function parseWithdrawal(text: string): number {
   throw new InvalidArgumentError('A withdrawal lasts at most 24h.');
 }
 
-/** Writes only to the table; the next tick of the loop publishes the address. */
+/** Ends a withdrawal in the table. The next tick of kubernetes-service publishes the address if the API server answers. */
 async function undo(cli: Cli, name: string, text: string): Promise<ExitCode> {
   const { table, clock } = await cli.openForWriting();
   const cluster = await registeredCluster(table, name);

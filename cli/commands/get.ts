@@ -142,7 +142,7 @@ async function print<Row extends object>(
     none: cluster === undefined ? noneOfAll : none,
     ...cutOf(kind, statuses),
   });
-  // An incomplete list must not look like a whole one, such as "There are no holds".
+  // An incomplete list must not look like a complete one: "There are no holds" could be wrong.
   const missing = [
     ...unreadable,
     ...statuses.flatMap((status) => status.unreadable.map((message) => ({ name: status.name, message }))),
@@ -151,7 +151,7 @@ async function print<Row extends object>(
   return missing.length > 0 || (kind === FINDINGS.kind && items.length > 0) ? EXIT.findings : EXIT.fine;
 }
 
-/** The table keeps only 20 findings of each loop. */
+/** Returns the number of all findings, and how to list them, because the table keeps only 20 findings of each loop. */
 function cutOf(kind: string, statuses: readonly ClusterStatus[]) {
   const cut = kind === FINDINGS.kind && statuses.find(({ findings, findingTotal }) => findings.length < findingTotal);
   if (!cut) return {};

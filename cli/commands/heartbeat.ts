@@ -66,7 +66,7 @@ async function run(cli: Cli, name: string, options: Options): Promise<ExitCode> 
     say(
       `${name}: refreshing the lease of ${address} (${spec.endpoints.leaseSeconds}s) every ${options.every / 1000}s until Ctrl-C.`,
     );
-    // An output that cannot be written, as to a reader that Ctrl-C ended too, must not leave the address published.
+    // The address must be removed even if the output cannot be written, for example because Ctrl-C also ended its reader.
     return await completeAlways(async () => {
       if (!(await keepLease(agent, cli.signal))) return EXIT.fine;
       return deregisterSelf({ environment, cluster: name, address, say });

@@ -68,7 +68,7 @@ async function serve(cli: Cli, name: string | undefined, { filename: file, port 
   return EXIT.fine;
 }
 
-/** Returns a fixed key, for a scraper of `/metrics`. Default: a random key. */
+/** Returns the key that the variable sets, for scrapers of `/metrics`; `undefined` if it is not set: the key is then random. */
 function keyOf(variable: string | undefined): string | undefined {
   if (variable === undefined || variable === '') return undefined;
   if (/^[\w-]{16,}$/.test(variable)) return variable;

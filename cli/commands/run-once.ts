@@ -78,7 +78,7 @@ function heedMode(cli: Cli, { spec, owner }: RegisteredCluster, { dryRun }: Opti
   if (owner !== undefined) cli.output.say(`The pass runs for stack ${owner.stack}, which owns ${spec.name}.`);
 }
 
-/** Reports a pass that failed before it decided anything. Such a pass is not recorded. */
+/** Reports that Ctrl-C ended the pass before it decided anything. Throws the error of the pass if Ctrl-C was not the cause. */
 function notRun(cli: Cli, error: unknown): ExitCode {
   if (cli.ended.aborted) {
     cli.output.say('Interrupted before anything was decided: nothing was changed.');

@@ -86,7 +86,7 @@ async function runTable(cli: Cli, { filename, kubeconfig, context, admission, de
   cli.output.say(`serving the clusters of ${opened.title}`);
   const advice = await opened.adviceOnTtl();
   if (advice !== undefined) cli.output.say(advice);
-  // A full disk of the log must not end the loops.
+  // The loops must not end if their output cannot be written, for example because the disk is full.
   await completeAlways(() => serveTable(opened, cli.options, { listen, ended: cli.signal }));
   cli.output.say('ended; the endpoints are unchanged.');
   return EXIT.fine;

@@ -3,9 +3,9 @@ export interface AlarmGuide {
   readonly severity: 'page' | 'ticket';
   /** The effect that users of the clusters notice. */
   readonly impact: string;
-  /** The first command for the functions. */
+  /** The first command to run, if Lambda functions run the loops. */
   readonly stack: string;
-  /** The first command for `kbctl run --table`. Default: the value of `stack`. Empty if `kbctl run` does not have the alarm. */
+  /** The same if `kbctl run --table` runs the loops. Default: the value of `stack`. Empty if `kbctl run` has no such alarm. */
   readonly run?: string;
 }
 

@@ -196,7 +196,7 @@ const OF_REFUSED_SERVICES = group(
   },
 );
 
-/** The findings explain `Full`, `Unknown`, `CorruptSnapshot` and `NoLiveLease`, and docs/ explains all other refusals. */
+/** The explanations of findings cover `Full`, `Unknown`, `CorruptSnapshot` and `NoLiveLease`. docs/ has all other refusals. */
 export const ERROR_CODES = { ...OF_FAILING_PASSES, ...OF_LATER_PASSES, ...OF_REFUSED_SERVICES };
 
 export const OTHER_CODES = {

@@ -28,7 +28,7 @@ const MESSAGES: readonly (readonly [word: string, ...parts: readonly string[]])[
   ['NotInRange', 'is not in the valid range'],
 ];
 
-/** Matches words such as `Forbidden` and `twoOwners`, but no ordinary word. */
+/** Matches words such as `Forbidden` and `twoOwners`, but no short word and no word in lower case. */
 const A_CODE = /^(?=.*[A-Z]).{6,}$/;
 
 /**

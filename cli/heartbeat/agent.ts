@@ -124,7 +124,7 @@ export interface DeregisterSelfOptions extends Pick<AgentOptions, 'cluster' | 'a
   readonly environment: Environment;
 }
 
-/** Removes the address from the endpoints, until the next start of the agent. */
+/** Withdraws the address, and removes it from the endpoints. The next heartbeat of an agent ends the withdrawal. */
 export async function deregisterSelf(options: DeregisterSelfOptions): Promise<ExitCode> {
   const { environment, cluster, address, say } = options;
   say(`Ending: removing ${address} from the endpoints. Press Ctrl-C again to end at once.`);

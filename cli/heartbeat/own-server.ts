@@ -42,7 +42,7 @@ export function ownServer(spec: ClusterSpec, address: string, everyMs: number): 
   );
 }
 
-/** Probes the API server as the spec says now: its port and its probe may have changed since the agent started. */
+/** Probes the API server by the current spec, because its port and its probe may have changed since the agent started. */
 export type AskReadyz = (spec: ClusterSpec, server: OwnServer, signal: AbortSignal) => Promise<ProbeReply>;
 
 /** The kubeconfig is read again after this time, because its certificate may have been renewed. */

@@ -81,7 +81,7 @@ function placeOfPort(spec: ClusterSpec, text: string): ItemPlace {
   return { kind: 'port', item, key: RANGE_KEYS.nodePorts, range, loop: 'node-port-repair' };
 }
 
-/** Returns a name such as `serviceips`. */
+/** Returns the name of a range without the prefix of its key, such as `serviceips` for `ranges/serviceips`. */
 export function nameOfKey(key: RangeKey): string {
   return key.slice('ranges/'.length);
 }

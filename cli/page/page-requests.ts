@@ -15,8 +15,8 @@ export interface PageSources {
   readonly pollMs: number;
   readonly port: number;
   /**
-   * The key of a request: the first part of its path, or a bearer token of a scraper. A cookie would be sent to the
-   * servers of all users of this machine, because cookies ignore ports.
+   * The key that a request must contain, as the first part of its path or as a scraper's bearer token. It is not a
+   * cookie: a browser would send a cookie to the servers of all users of this machine, because cookies ignore ports.
    */
   readonly key: string;
 }
@@ -78,7 +78,7 @@ async function metrics(fleet: FleetStatus): Promise<LocalReply> {
   return { status: 200, headers: { ...HEADERS, 'content-type': contentType }, body: text };
 }
 
-/** A request with another host name is DNS rebinding: another site reads the page through the user's browser. */
+/** Returns whether `host` is this server. Another name can mean that another site tries to read the page by DNS rebinding. */
 function isOurHost(host: string | undefined, port: number): boolean {
   const given = host?.toLowerCase();
   // Browsers leave out port 80.

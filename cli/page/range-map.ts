@@ -74,8 +74,8 @@ function itemAt(first: string, index: number): string {
 }
 
 /**
- * Returns the legend with the number of items of each look. If a cell stands for several items, takes the numbers from
- * the figures of the range.
+ * Returns the legend with the number of items of each look. If a cell stands for several items, the numbers are the
+ * figures of the range, and a look without a figure has no number.
  */
 function legend(runs: readonly Run[], { itemsPerCell }: RangeMap, range: RangeStatus): Html {
   const { used, duplicates, leaking, held, free } = range;

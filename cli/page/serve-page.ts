@@ -71,7 +71,7 @@ function sharedReads(
 
 const TIMEOUT_MS = 10_000;
 
-/** Shares one read among all requests: a result is used for `freshMs` before the table is read again. */
+/** Shares one read among all requests, which use its result for `freshMs`. The first request after this time reads again. */
 export function sharedRead<T>(
   read: (signal: AbortSignal) => Promise<T>,
   { freshMs, nowMs, ended }: { readonly freshMs: number; readonly nowMs: () => number; readonly ended: AbortSignal },

@@ -5,21 +5,18 @@ import { defined } from '../../lib/util/values.ts';
 import { addClusterMetrics, newRegistry, PREFIX } from '../page/fleet-metrics.ts';
 import type { FleetStatus } from '../status/cluster-status.ts';
 
-/** `failed`: the table did not answer, so no process is known to run the tick. */
+/** `failed`: the claim ended with an error, for example of the table, so it is unknown whether a process runs the tick. */
 export type ClaimOutcome = 'won' | 'lost' | 'failed';
 
 /** The state of a `kbctl run --table`, for its metrics and probes. It has no secrets. */
 export interface RunMonitor {
   readonly telemetry: TelemetryFactory;
-  /** Notes that this process tries to claim a tick. */
+  /** Records that this process tries to claim a tick. */
   tried(loop: Loop): void;
   claimed(loop: Loop, outcome: ClaimOutcome): void;
   /** Replaces the series of each cluster. With `undefined`, removes them, because there are too many clusters. */
   show(status: FleetStatus | undefined): void;
-  /**
-   * Returns the loops for which this process made no claim within two intervals. A lost or failed claim counts as a
-   * claim.
-   */
+  /** Returns the loops of which this process tried to claim no tick for two intervals. A lost or failed claim counts as a try. */
   stuckLoops(): readonly Loop[];
   /** Returns whether the last claim reached the table. */
   isReady(): boolean;
@@ -145,7 +142,7 @@ function passCounters(registry: Registry<OpenMetricsContentType>) {
   return { count, duration };
 }
 
-/** Upstream's counters keep their names. The gauge of findings of each cluster already has the name `findings`. */
+/** Returns a counter's name. Upstream's names stay. `findings` is renamed, because a gauge of each cluster has this name. */
 function nameOf(counter: CounterName): string {
   if (counter.startsWith('apiserver_')) return counter;
   return `${PREFIX}${counter === 'findings' ? 'other_findings' : snakeCase(counter)}_total`;

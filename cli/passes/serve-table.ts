@@ -93,7 +93,7 @@ async function keepReading({ tableUntil, tableName, clock }: OpenTable, monitor:
       const request = { nowMs: clock.nowMs(), tableName, details: 'brief' } as const;
       monitor.show(isTooLong ? undefined : await statusOfList(table, list, request));
     } catch {
-      // The claims of ticks report that the table does not answer.
+      // Not reported here, because the claims of ticks report that the table does not answer.
     }
     await sleep(READ_EVERY_MS, undefined, { signal: ended }).catch(() => undefined);
   }
@@ -101,7 +101,7 @@ async function keepReading({ tableUntil, tableName, clock }: OpenTable, monitor:
 
 type ClaimMonitor = Pick<RunMonitor, 'tried' | 'claimed'>;
 
-/** Claims each tick of each loop, and runs the ticks that this process gets. A slow tick delays no other tick. */
+/** Tries to claim each tick of each loop, and runs the ticks that it claimed. A slow tick does not delay other ticks. */
 export async function runClaimedTicks(
   environment: Environment,
   { by, clock, monitor }: { readonly by: string; readonly clock: RunnerClock; readonly monitor: ClaimMonitor },
@@ -162,8 +162,8 @@ export interface Tick {
 }
 
 /**
- * Writes `#ticks/<stack>/<loop>`, the last claimed tick of a loop. If several processes claim a tick, only one of them
- * gets it.
+ * Writes `#ticks/<stack>/<loop>`, the last claimed tick of a loop. If several processes claim a tick, only one claim
+ * succeeds.
  * @returns whether the caller runs the tick
  */
 export async function claimTick(
@@ -174,7 +174,7 @@ export async function claimTick(
   const key = `${stack}/${loop}`;
   const previous = await table.get(TICKS, key);
   const claimed = previous && decodeItem(previous, claimShape, SCHEMA).dueAtMs;
-  // A claim that is further ahead was made by a process whose clock was ahead. This claim must not stop the loop.
+  // A process whose clock is ahead may have claimed a tick after the next one. Such a claim must not stop the loop.
   if (claimed !== undefined && claimed >= dueAtMs && claimed <= dueAtMs + everyMs) return false;
   const item = { cluster: TICKS, key, schema: SCHEMA, value: { dueAtMs, by }, writesKept: 8 };
   const { outcome } = await table.put(item, previous);

@@ -104,8 +104,8 @@ export function unfitForEndpoints(address: Address, text: string): string | unde
 }
 
 /**
- * Checks that an address is outside the cluster IPs, and has a family of the kubernetes Service: the family of the
- * primary range, or either family. With the reconciler `none`, no address is published, so nothing is checked.
+ * Checks that an address is outside the cluster IPs, and has a family of the kubernetes Service: that of the primary
+ * range or, with PreferDualStack, of either range. The reconciler `none` publishes no address, so nothing is checked.
  */
 function checkFamily(at: SpecPath, text: string, address: Address, draft: SpecDraft, report: Report): void {
   const reconciler = draft.endpoints?.reconciler;

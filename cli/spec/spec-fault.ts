@@ -25,7 +25,7 @@ function pathText(at: SpecPath): string {
   }, '');
 }
 
-/** Returns a line for each fault. A second line shows the fix, such as a valid value. */
+/** Returns a heading and a line for each fault. A second line shows the fix, such as a valid value. */
 export function describeFaults(fileName: string, faults: readonly SpecFault[]): string {
   const lines = faults.flatMap(({ path, message, fix }) => [
     `  ${path === '' ? '' : `${path}: `}${message}`,

@@ -90,7 +90,7 @@ function checkIntervals({ intervalSeconds }: SpecDraft, report: Report): void {
   }
 }
 
-/** Checks that a lease outlives several intervals. Otherwise, a slightly late tick would find every lease expired. */
+/** Checks that leases last at least `LEASE_INTERVALS` intervals. Otherwise, a slightly late tick would find them expired. */
 function checkLeases({ endpoints, intervalSeconds }: SpecDraft, report: Report): void {
   const { leaseSeconds, reconciler } = endpoints ?? {};
   if (leaseSeconds === undefined || reconciler === undefined || reconciler === 'none') return;

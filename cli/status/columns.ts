@@ -29,7 +29,7 @@ export function percentText(percent: number): string {
   return percent > 0 && percent < 1 ? '<1%' : `${Math.floor(percent)}%`;
 }
 
-/** `usedPercent` is rounded down to 0.1: without this, a few items of a large range would show 0. */
+/** Returns the percentage to show: the exact one if `usedPercent`, rounded down to a tenth, is 0 although items are in use. */
 function shownPercent({ usedPercent, used, capacity }: RangeStatus): number {
   return usedPercent === 0 && used > 0 ? (100 * used) / capacity : usedPercent;
 }

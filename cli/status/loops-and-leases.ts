@@ -62,8 +62,8 @@ function loopStatus(
 }
 
 /**
- * Returns the time of the last probe as the time of the last pass: a pass without changes refreshes leases, but is not always
- * recorded.
+ * Returns the time of the last probe. It stands for the time of the last pass, because a pass without changes refreshes leases,
+ * but is not always recorded.
  */
 function lastProbeAtMs(apiServers: readonly ApiServerStatus[]): number {
   return Math.max(0, ...apiServers.map(({ source, refreshedAtMs = 0 }) => (source === 'probe' ? refreshedAtMs : 0)));

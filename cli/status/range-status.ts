@@ -90,7 +90,7 @@ function savedStatus(
   });
 }
 
-/** Returns the counts of the last pass, if the pass counted the same range. */
+/** Returns the counts of the last pass, unless the pass counted a range of another size. */
 function countedStatus(
   { key, configured }: SpecRange,
   { cluster, ranges }: StatusInputs,

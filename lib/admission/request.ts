@@ -168,8 +168,8 @@ const DEEPEST = 64;
 type OtherReview = { readonly uid: string; readonly other: string };
 
 /**
- * Returns the review of a Service. For an object or operation that never gets addresses or ports, returns its
- * description as `other`.
+ * Returns the review of a Service, or the fault of the body. For an object or operation that never gets addresses or
+ * ports, returns its description as `other`.
  */
 export function reviewIn(text: string): Review | OtherReview | { readonly fault: string } {
   const exceeded = exceededBound(text, { levels: DEEPEST, values: MOST_VALUES });

@@ -133,7 +133,7 @@ async function assumeRole(client: STSClient, command: AssumeRoleCommand) {
   };
 }
 
-/** The maximum number of cached values. 1,000 clients, each with a role, take 157 MB. */
+/** The maximum number of cached values, because clients take memory: 1,000 clients, each with a role, take 157 MB. */
 const MOST_KEPT = 100;
 
 /** Returns the cached value of a key, or creates it. A full cache then loses its least recently used value. */

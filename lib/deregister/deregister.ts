@@ -126,8 +126,8 @@ export type UndoResult =
   | { readonly outcome: 'notRegistered' };
 
 /**
- * Undoes a deregistration in the table. The next pass of kubernetes-service, or the next heartbeat of the server's agent,
- * publishes the address again when the server answers.
+ * Undoes a deregistration in the table. Once the server answers a probe of a pass or of its agent, a pass of kubernetes-service
+ * publishes the address again.
  * @throws TableError
  */
 export async function undoDeregister({ spec, table, address: text, nowMs }: UndoRequest): Promise<UndoResult> {

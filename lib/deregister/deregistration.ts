@@ -158,7 +158,7 @@ export async function deregisterAddress(
   return observing ? first : untilRemoved(first, removal, invocation, signal);
 }
 
-/** Deregisters an address for a caller without an invocation. The function `deregister` has the same time limit. */
+/** Deregisters an address for a caller that is not a Lambda function, with the time limit of the function `deregister`. */
 export function deregisterNow(
   request: DeregistrationRequest,
   environment: Environment,

@@ -129,7 +129,7 @@ async function ownerOf(
   return stack === undefined ? undefined : claimCluster(table(signal), spec.name, stack);
 }
 
-/** Runs the passes of suspect clusters one at a time, after the passes of the other clusters. */
+/** Runs the passes of the named clusters: those of suspect clusters one at a time, after those of the other clusters. */
 export async function attemptApart(
   batch: Batch,
   names: readonly string[],

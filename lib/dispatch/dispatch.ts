@@ -23,7 +23,7 @@ export function loopHandler(loop: LoopDefinition): Handler<Summary> {
 /**
  * Runs the passes of one loop for an event. If one cluster fails or hangs, the invocation still succeeds and the other clusters
  * are not delayed.
- * @throws DispatchError `BadEvent`, and a `TableError` if the clusters cannot be listed and no list is remembered
+ * @throws DispatchError `BadEvent`; DispatchError or TableError if the clusters cannot be listed and no earlier list can be used
  */
 export async function dispatch(
   loop: LoopDefinition,
@@ -165,7 +165,7 @@ export interface Summary {
   readonly skipped: number;
 }
 
-/** Returns the summary and, for the log line, the due clusters that got no pass. */
+/** Returns the summary and, for the log line, the clusters that were paused, not reached, or are no longer registered. */
 function summaryOf(attempts: readonly Attempt[]) {
   const namesOf = (...outcomes: readonly Attempt['outcome'][]) =>
     attempts.flatMap(({ name, outcome }) => (outcomes.includes(outcome) ? [name] : []));

@@ -101,7 +101,7 @@ export function overdueAfterMs(loop: Loop, spec: Intervals): number {
   return OVERDUE_PERIODS * spec.intervalSeconds[loop] * 1000 + unrecordedMs;
 }
 
-/** Returns the pause of a cluster that is in force now: the cluster's own pause, or the pause of all clusters. */
+/** Returns the first of the given pauses (of a cluster, or of all clusters) that is in force now. */
 export function pauseInForce(pauses: readonly (Pause | undefined)[], nowMs: number): Pause | undefined {
   return pauses.find((pause) => pause !== undefined && pause.untilMs > nowMs);
 }

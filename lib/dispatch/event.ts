@@ -105,7 +105,7 @@ export function countBody(dueAtMs: number, names: readonly string[]): string {
   return JSON.stringify({ schema: SCHEMA, dueAtMs, count: names });
 }
 
-/** A message to count clusters is ignored if it is older. The next minute's message counts the same clusters. */
+/** The greatest age of a message to count clusters. Older messages are ignored, because each minute has a new one. */
 const LONGEST_COUNT_MS = 60_000;
 
 /** Returns the tick of a message, or the reason why `loop` cannot process it. */

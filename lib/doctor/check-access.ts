@@ -87,7 +87,7 @@ export async function checkName(access: ApiServerAccess, resolve: HostResolver):
   return [fail('dns', `${host} has no address here`, fix)];
 }
 
-/** Checks the version and the user. The version alone does not prove the credential, because any caller may read it. */
+/** Checks the version and the user. Any caller may read the version, so it does not show that the credential is accepted. */
 export async function checkApiServer({ server }: ApiServerAccess, review: SelfReview): Promise<readonly DoctorLine[]> {
   const version = await review.version();
   const user = await review.user();
@@ -136,7 +136,7 @@ export async function checkHolds(
   kubernetes: Pick<ClusterPort, 'list'>,
 ): Promise<readonly DoctorLine[]> {
   if (allocator !== 'apiserver' || repair.ipAddresses) return [];
-  // Before Kubernetes 1.33 there are no IPAddresses. The check of the rights reports if they may not be listed.
+  // Before Kubernetes 1.33 there are no IPAddresses. If they may not be listed, the check of the rights reports it.
   const held = await kubernetes.list('IPAddress', undefined, HOLDS_SELECTOR).catch((error: unknown) => {
     if (error instanceof ClusterError && (error.code === 'Rejected' || error.code === 'Forbidden')) return [];
     throw error;

@@ -50,7 +50,7 @@ interface KnownKubeconfig {
  * A kubeconfig stays in memory for at least this time and at most twice as long, so that a fleet's reads are spread.
  */
 const KEEP_MS = 4 * 60 * 60_000;
-/** A kubeconfig stays in memory for this time if it will soon be renewed, or if reading it costs nothing. */
+/** A kubeconfig stays in memory for this time if its credential ends soon, or if reading it costs nothing. */
 const KEEP_BRIEFLY_MS = 5 * 60_000;
 /**
  * The shortest time between two reads from a store while the API server refuses requests or does not answer. AWS charges for each

@@ -137,12 +137,11 @@ export function otherServers(
 }
 
 /**
- * Returns whether passes of a loop can use another API server. Assumes that the API servers have certificates for all
- * names.
+ * Returns whether passes of a loop can use another API server. Assumes that the certificates of all API servers contain the
+ * kubeconfig's server name, unless this name is an address.
  */
 export function hasFallBack(loop: Loop, spec: ClusterSpec, access: ApiServerAccess): boolean {
   const answered = loop === 'kubernetes-service' ? { has: () => true } : undefined;
-  // If the server name is an address, the certificates of the other API servers do not contain it.
   const isForAll = parseAddress(serverNameOf(access)) === undefined;
   return MAY_USE_ANOTHER.has(loop) && isForAll && otherServers(spec, access, answered).length > 0;
 }
@@ -168,7 +167,7 @@ export async function answeringServer(
 }
 
 /**
- * Returns a transport that uses `first`. If `first` gives no answer, the rest of the pass uses the server that `find`
+ * Returns a transport that uses `first`. After no answer or a server error, the rest of the pass uses the server that `find`
  * returns. The transport repeats only requests that cannot have been carried out. The caller repeats other requests.
  */
 export function orOther(

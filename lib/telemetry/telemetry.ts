@@ -76,12 +76,12 @@ export type FleetFigure =
   | 'clustersRegistered'
   /** Clusters whose health was counted. */
   | 'clustersJudged'
-  /** Clusters with a loop that had no success for three of its intervals. */
+  /** Clusters with a loop that failed three times in a row, or had no success for three of its intervals. */
   | 'clustersOverdue'
   | 'clustersFailing'
   | 'clustersWithoutLiveLease'
   | 'clustersPaused'
-  /** Clusters with a repair loop whose last pass has findings that do not resolve automatically. */
+  /** Clusters with a loop whose last pass has findings that do not resolve automatically. */
   | 'clustersWithFindings'
   | 'clustersWithTwoOwners'
   /** Clusters whose kubeconfig has a token or client certificate in the last third of its life. */
@@ -203,7 +203,7 @@ function ownMessage(error: unknown): string {
   return error.message.slice(0, MAX_MESSAGE_LENGTH);
 }
 
-/** A parser's message quotes the text that it could not parse, which may be a kubeconfig. */
+/** Returns the first line of the message; for a parser's error only the name, because its message may quote a kubeconfig. */
 function causeMessage(cause: unknown): string {
   return cause instanceof SyntaxError ? cause.name : (ownMessage(cause).split('\n', 1)[0] ?? '');
 }

@@ -43,7 +43,7 @@ export class SharedBackOff {
     if (!this.isCalm) await this.#wait(1);
   }
 
-  /** Waits after an attempt lost to another writer. The first attempt of a request has number 0. */
+  /** Waits after an attempt was lost to another writer. The first attempt of a request has number 0. */
   async lost(attempt: number, tookMs: number): Promise<void> {
     const { least, most } = LONGEST_WINDOW_MS;
     const longestMs = Math.min(Math.max(least, LONGEST_WAIT_IN_ATTEMPTS * tookMs), most);

@@ -79,9 +79,9 @@ export function cutText(text: string, longest: number): string {
 const LONGEST_TEXT = 300;
 
 /**
- * Returns one line of at most `longest` characters and an ellipsis. Every text from an API server, a name server or a
- * certificate passes through here before it becomes part of a message. The text is cut first, so that the cost does not
- * depend on its length.
+ * Returns one line of at most `longest` characters, followed by an ellipsis if the text was cut. Every text from an API
+ * server, a name server or a certificate passes through here before it becomes part of a message. The text is cut
+ * first, so that the cost does not depend on its length.
  */
 export function boundedText(value: unknown, longest = LONGEST_TEXT): string {
   const text = typeof value === 'object' && value !== null ? 'an object' : String(value);

@@ -19,7 +19,7 @@ export async function startApiServers(standIn: StandInApiServer, identity: Ident
     urls.set(address, server.url);
   };
   for (const address of addresses) await start(address);
-  /** Returns the URL `https://127.0.0.1:<port>`, which never changes. */
+  /** Returns the URL of an API server, `https://127.0.0.1:<port>`, which never changes. */
   const urlOf = (address: string) => {
     const url = urls.get(address);
     if (url === undefined) throw new Error(`${address} is not an API server of this control plane`);
