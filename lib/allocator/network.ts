@@ -92,8 +92,8 @@ export function usableIntervals(networks: readonly Network[], family: IPFamily):
 }
 
 /**
- * Finds by binary search how many elements at the beginning of a list satisfy `isBefore`. No element after them may
- * satisfy `isBefore`.
+ * Finds by binary search how many elements at the beginning of a list satisfy `isBefore`. The list must be sorted so that no
+ * element after them satisfies `isBefore`.
  *
  *     countBefore([1, 3, 5], (number) => number < 4) // 2
  */

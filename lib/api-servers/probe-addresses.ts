@@ -21,7 +21,7 @@ import { MOST_RECORDS, RECORDS_OF_A_HOST } from '../util/bounds.ts';
 import { hostOf } from '../util/hosts.ts';
 import { boundedText } from '../util/values.ts';
 
-/** The maximum number of probes that a pass sends at the same time. An invocation runs at most 16 passes at a time. */
+/** The maximum number of probes that a pass sends at the same time. The up to 16 passes of an invocation send at most 256. */
 const PROBES_AT_ONCE = 16;
 const WITNESSES_AT_ONCE = 2;
 /** The time for look-ups. Like `PROBES_MS`, it is a part of the 9 s of a pass. A probe without an answer takes 3 to 4 s. */
@@ -261,7 +261,7 @@ export function isHostOf({ apiServers }: ClusterSpec, url: string): boolean {
   return apiServers.some((server) => ('address' in server ? server.address : server.host) === host);
 }
 
-/** Returns how many passes may be necessary to probe all addresses. A pass may probe only `PROBES_AT_ONCE` of them. */
+/** Returns how many passes are necessary to probe all addresses if each pass probes only `PROBES_AT_ONCE` of them. */
 export function ticksOfATurn(addresses: number): number {
   return Math.max(1, Math.ceil(addresses / PROBES_AT_ONCE));
 }

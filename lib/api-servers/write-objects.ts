@@ -216,7 +216,7 @@ async function createService(pass: ServicePass, desired: ServiceObject): Promise
   return { changes, errors: [failureOf(result, `Service ${SERVICE}`, cause)], isMissing: true };
 }
 
-/** Creates the Service as soon as the API server can allocate. After the last wait, the next pass tries again. */
+/** Creates the Service as soon as the API server can allocate. If the last attempt fails too, the next pass tries again. */
 async function createOnceAllocatable(
   { kubernetes, pause }: ServicePass,
   desired: ServiceObject,

@@ -18,7 +18,7 @@ export interface KubernetesObject {
   readonly metadata: FromJson<V1ObjectMeta> & { readonly name: string };
 }
 
-/** A whole object. An update also keeps the fields that client-node does not know. */
+/** A whole object, including the fields that client-node does not know, because an update must keep them. */
 export type WholeObject<T> = Omit<FromJson<T>, keyof KubernetesObject> & KubernetesObject;
 
 /** The fields of a Service that allocation depends on. An absent list is empty, and an absent number is 0. */

@@ -117,9 +117,9 @@ function desiredService(spec: ClusterSpec): ServiceObject {
 }
 
 /**
- * Returns the Service with its type and ports corrected; `undefined` if both are correct. Ports are compared by
- * position. A Service of type ExternalName has no address. The write sets the address, because otherwise the API server
- * would allocate any address.
+ * Returns the Service with its type and ports corrected; `undefined` if both are correct. Ports are compared by position.
+ * Also sets the address of a Service of type ExternalName, which has none, because otherwise the API server would allocate
+ * an arbitrary address.
  */
 function correctedService(current: ServiceObject, desired: ServiceObject): ServiceObject | undefined {
   const { type, clusterIP = '', ports = [] } = desired.spec;

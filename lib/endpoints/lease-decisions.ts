@@ -152,7 +152,7 @@ function answerOf(
 function departs(lease: Lease, othersLive: boolean, { spec, nowMs }: LeaseObservation): boolean {
   if (isWithdrawn(lease, nowMs)) return false;
   if (lease.expiresAtMs <= nowMs) return true;
-  // If the address was a record of a host name of the spec, its lease stays until it expires.
+  // An address that was a record of a host name of the spec keeps its lease until the lease expires.
   const lapses = spec.apiServers.some((server) => 'host' in server && server.host === lease.host);
   return othersLive && !lapses;
 }

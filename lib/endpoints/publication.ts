@@ -85,8 +85,8 @@ export function slicesPublication(
 }
 
 /**
- * Returns whether a foreign slice may be deleted or replaced. If the passes publish the address family or the name of the slice, its
- * family must have a live address.
+ * Returns whether a foreign slice may be deleted or replaced. If the passes publish the address family or the name of the slice,
+ * its family must have a live address.
  */
 function isRemovable(slice: EndpointSliceObject, servers: readonly FamilyServers[]): boolean {
   const publisher = publisherOf(slice, servers) ?? servers.find(({ family }) => family === slice.addressType);

@@ -133,10 +133,10 @@ function serversOf(
   all: readonly Lease[],
   expected: readonly ExpectedAddress[],
 ): FamilyServers {
-  // A family that is no longer published may still have active leases.
+  // Not `family.isOf`, because a family that is no longer published may still have active leases.
   const isOf = (address: string) => familyOf(address) === family.family;
   const leases = all.filter(({ address }) => isOf(address));
-  // If no lease is active, no address is published.
+  // If no lease is active, no address counts as live, so that the endpoints stay unchanged.
   const live = leases.some((lease) => isActive(lease, nowMs)) ? publishedAddresses(leases, expected, nowMs) : [];
   const excluded = excludedAddresses(leases, live, spec.endpoints.reconciler, nowMs);
   return { ...family, spec, nowMs, live, excluded, leases, outcomes: outcomesOf(outcomes, isOf) };

@@ -44,7 +44,7 @@ export type DeleteResult = 'deleted' | 'conflict' | 'notFound' | 'withheld';
 export interface ClusterPort {
   get<T extends KubernetesObject>(ref: ObjectRef): Promise<T | undefined>;
   /**
-   * Returns a list. The list must fit in one small reply. A label selector is, for example,
+   * Returns a list. The list must fit in one reply of at most 2 MiB. A label selector is, for example,
    * `kubernetes.io/service-name=kubernetes`.
    */
   list<T extends KubernetesObject>(kind: Kind, namespace: string | undefined, labelSelector?: string): Promise<T[]>;
@@ -58,8 +58,8 @@ export interface ClusterPort {
   /**
    * Iterates over all Services of one consistent snapshot in the order of the API, in batches as the list arrives. If
    * the list is incomplete, the iteration throws, and the caller must discard the Services.
-   * @param selection the Services that the API server may omit: with `withClusterIPs`, Services without a cluster IP;
-   * with `withNodePorts`, Services of a type that has no node ports
+   * @param selection allows the API server to omit Services: with `withClusterIPs`, Services without a cluster IP; with
+   * `withNodePorts`, Services of a type that has no node ports
    */
   services(selection?: ServiceSelection): AsyncIterable<readonly ServiceClaim[]>;
   /** Iterates over all IPAddresses in the same way as `services`. Throws `Rejected` for Kubernetes before 1.33. */

@@ -41,8 +41,8 @@ const CONNECT_TIMEOUT_MS = 3_000;
 const SILENCE_MS = 20_000;
 const LARGEST_HEADERS = 16 * 1024;
 /**
- * The maximum number of session tickets of one connection. Servers send one or two, and Node stores each with the whole certificate
- * chain.
+ * The maximum number of session tickets of one connection. Servers send one or two, and Node stores each with the whole
+ * certificate chain.
  */
 const MOST_TICKETS = 16;
 /**

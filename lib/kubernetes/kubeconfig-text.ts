@@ -82,7 +82,7 @@ const mapWithoutMerge = {
   addPair: (map: Record<string, unknown>, key: unknown, value: unknown) =>
     key === '<<' ? 'merge key' : yaml.mapTag.addPair(map, key, value),
 };
-/** YAML with the words of kubectl's parser, such as `yes` and `on`. */
+/** YAML in which words such as `yes` and `on` are booleans, as in kubectl's parser. */
 const SCHEMA = yaml.CORE_SCHEMA.withTags(yaml.boolYaml11Tag, binaryText, mapWithoutMerge);
 
 /**

@@ -19,7 +19,7 @@ export class CredentialMask {
     this.#forms = forms.map((form) => Buffer.from(form)).filter(({ length }) => length >= SHORTEST);
   }
 
-  /** Returns the masked headers. They are searched as one text, because a search of each value would take more time than the call. */
+  /** Returns the masked headers. Searches them as one text, because searching each value would take longer than the call. */
   headers(headers: Headers): Headers {
     const values = Buffer.from(Object.values(headers).join(BETWEEN_HEADERS));
     const masked = maskAll(this.#searches(this.#forms.length), values).toString().split(BETWEEN_HEADERS);

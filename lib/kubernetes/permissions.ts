@@ -94,7 +94,7 @@ export interface PermissionGroup {
   readonly namespace?: string;
   readonly rules: readonly {
     readonly verbs: readonly string[];
-    /** The only object that the permission covers. Absent for `list` and `create`, which RBAC cannot limit to a name. */
+    /** The only object that the permission covers. Absent for all objects. RBAC cannot limit `list` and `create` to a name. */
     readonly name?: string;
   }[];
 }

@@ -37,7 +37,7 @@ export function poolKey(origin: string, tls: TlsMaterial): string {
 }
 
 function transportOver(client: HttpClient, access: ApiServerAccess): Transport {
-  // A request that waits for a free connection would notice only later that the signal aborted.
+  // Without `unlessAborted`, a request that waits for a free connection would notice only later that the signal aborted.
   return ({ streamed, ...request }, signal) =>
     unlessAborted(signal, async () => {
       const credential = await access.authHeaders();

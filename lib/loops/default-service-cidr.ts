@@ -52,7 +52,7 @@ export async function keepDefaultServiceCidr(
 async function create(kubernetes: ClusterPort, spec: ClusterSpec) {
   const service = await kubernetes.get<ServiceObject>(SERVICE_REF);
   const { clusterIP = '' } = service?.spec ?? {};
-  // If the spec has another range than the API servers, the API servers would allocate from both ranges.
+  // The address of the Service shows the range of the API servers. With a second range, they would allocate from both.
   if (service !== undefined && canonicalAddress(clusterIP) !== serviceAddress(spec)) {
     const message = `Service default/kubernetes has ${clusterIP}, not ${serviceAddress(spec)}. Set serviceClusterIPRange to that of the API servers (--service-cluster-ip-range)`;
     return { outcome: 'invalid', message } as const;

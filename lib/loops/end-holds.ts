@@ -26,8 +26,8 @@ export function mayEndHoldsIn(state: unknown): boolean {
 }
 
 /**
- * Ends expired holds: deletes the IPAddress of each hold if it has not changed since it was read, and no Service has the address. A
- * hold that cannot be ended is a finding.
+ * Ends expired holds: deletes the IPAddress of each hold if it has not changed since it was read, and no Service has the
+ * address. A hold that cannot be ended is a finding.
  */
 export async function endHolds(
   report: PassReport,

@@ -182,8 +182,8 @@ async function readObjects(kubernetes: ClusterPort, families: Families<Published
 }
 
 /**
- * Lists the slices with the Service's label. Reads our slices by name if they lost the label, or if a slice of another writer makes
- * the list too large.
+ * Lists the slices with the Service's label. Reads our slices by name if they lost the label, or if a slice of another writer
+ * makes the list too large.
  */
 async function readSlices(kubernetes: ClusterPort, families: readonly PublishedFamily[]) {
   const { namespace, name: service } = KUBERNETES_SERVICE;

@@ -24,7 +24,7 @@ export class OlderSpecError extends CodedError<'OlderSpec'> {
 
 export interface PortOptions extends Omit<UnwrittenOptions, 'isWithheld'> {
   readonly wouldWrite: (description: string) => void;
-  /** Throws if the pass must stop writing. Called before the first write, and before a write ten seconds or more after the last call. */
+  /** Throws if the pass must stop writing. Called before the first write, and before writes at least 10 s after the last call. */
   readonly confirmWrites: () => Promise<void>;
 }
 
@@ -32,7 +32,7 @@ export function writesOf(mode: Mode): Writes {
   return mode === 'observe' ? 'bookkeeping' : 'all';
 }
 
-/** For this long, writes need no new confirmation. A pass may make a thousand writes, or list objects for half a minute first. */
+/** A confirmation is valid for this long. A pass may make a thousand writes, or list objects for half a minute before a write. */
 const CONFIRMED_FOR_MS = 10_000;
 
 /**

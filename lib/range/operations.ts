@@ -28,7 +28,7 @@ export interface HoldClaim {
 }
 
 export interface ReleaseOptions {
-  /** If set, only items that this request still holds are released. The other items already have other owners. */
+  /** If set, only items that this request still holds are released. Other items may already have other owners. */
   readonly requestId?: string;
   /** Holds to restore: their items are not freed. */
   readonly restore?: readonly Hold[];

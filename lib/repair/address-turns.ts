@@ -4,8 +4,8 @@ import type { IPAddressRecord } from '../cluster/kubernetes-objects.ts';
 import type { AddressFault } from './address-faults.ts';
 
 /**
- * A pass deletes or replaces an IPAddress only if it is at least this old, and an earlier pass saw it at least this long ago. The time
- * is longer than any request of an API server (60 s), because a request creates the IPAddress before it stores the Service.
+ * A pass deletes or replaces an IPAddress only if it is at least this old, and an earlier pass saw it at least this long ago.
+ * This is longer than any request of an API server (60 s), which creates the IPAddress before it stores the Service.
  */
 const SETTLED_AFTER_MS = 65_000;
 /**

@@ -27,8 +27,8 @@ export interface AuditedRange extends ClaimedRange {
 }
 
 /**
- * Returns the findings and numbers about a range, and the usage bitmap to save. `next` is `undefined` if there is no bitmap, or if
- * the bitmap has not changed. A new or removed claim is not a finding, because the API servers allocate.
+ * Returns the findings and numbers about a range, and the usage bitmap to save. `next` is `undefined` if there is no bitmap, or
+ * if the bitmap has not changed. A new or removed claim is not a finding, because the API servers allocate.
  */
 export function auditRange(
   range: AuditedRange,

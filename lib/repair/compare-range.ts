@@ -55,8 +55,8 @@ export function recordedRange(
 }
 
 /**
- * Starts to rebuild a range from which the table allocates. The claims of Services fill `rebuilt`. Returns a refusal if the stored
- * or the configured CIDR or port range does not parse.
+ * Starts to rebuild a range from which the table allocates. The claims of Services fill `rebuilt`. Returns a refusal if the
+ * stored or the configured CIDR or port range does not parse.
  */
 export function startRebuild(key: RangeKey, configured: string, stored: StoredRange | undefined): Rebuild | Refusal {
   const recorded = recordedRange(key, configured, stored);

@@ -74,7 +74,7 @@ export function rangeContent(stored: StoredRange): Omit<NewItem, 'cluster' | 'ke
   };
 }
 
-/** The number of bytes that are reserved for all parts of the table item except bitmaps and holds. */
+/** The number of bytes that are reserved for all parts of the table item except bitmaps, holds and unclaimed items. */
 const OTHER_BYTES = 4 * 1024;
 /**
  * The maximum number of bytes that holds take in the table item of their range. This is enough if each address of a /24 is held

@@ -44,7 +44,7 @@ export interface ReadRequest {
 }
 
 const SCHEMA = 1;
-/** A record counts for this long after its last step. */
+/** A record is valid for this long after its last step. */
 const KEPT_MS = 24 * 60 * 60 * 1000;
 
 /** @throws TableError `SchemaTooNew`, `Corrupt`. */

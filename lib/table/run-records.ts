@@ -38,7 +38,7 @@ const recordShape = z.object({
   findingCounts: z.exactOptional(z.readonly(z.record(z.string(), count))),
   /** The number of all findings, in a record of an earlier version. */
   findingCount: z.exactOptional(z.number()),
-  /** `server`: the API server whose error made the pass fail. Absent in a record of an earlier version. */
+  /** `server`: the API server whose error made the pass fail. Absent for other errors, and in a record of an earlier version. */
   error: z.exactOptional(
     z.readonly(z.object({ code: z.string(), message: z.string(), server: z.exactOptional(z.string()) })),
   ),
