@@ -1,4 +1,4 @@
-import { isIPv6 } from './control-plane.ts';
+import { isIPv6, itemsOf } from './control-plane.ts';
 import { FOREIGN } from './endpoint-truth.ts';
 import { STORE_FAILS_MS } from './functions.ts';
 import { LONGEST_LIST_MS } from './network.ts';
@@ -70,7 +70,8 @@ function wrongIn(world: World): Violation[] {
 function leaked(world: World): Violation[] {
   const { servers, clock } = world;
   const freedLateMs = (startAgain(servers) ? INTERVALS_TO_CONVERGE : 2) * INTERVAL_MS;
-  const owned = ownedIn(world);
+  const ofFormer = servers.formerPlane?.services().flatMap(itemsOf) ?? [];
+  const owned = new Set([...ownedIn(world), ...ofFormer]);
   return keysOf(world).flatMap((key) => {
     const { taken, holds } = world.table.stored(key);
     // If a caller does not know that its item was allocated, a pass frees the item only after the end of the hold.

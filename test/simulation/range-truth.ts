@@ -156,17 +156,17 @@ export class RangeTruth {
       );
     }
     if (write.by.kind === 'admission') this.#checkShares(before, after);
-    if (!write.by.kind.endsWith('epair')) this.#checkClaims(before, after, write.by);
+    if (!write.by.kind.endsWith('epair')) this.#checkClaims(before, after, write);
     if (before.range !== after.range) this.#checkAllTaken(key);
     for (const item of before.taken) if (!after.taken.has(item)) this.#freed(item, write, before, after.range);
     for (const item of after.taken) this.#checkStrikes(item, before, after, write);
   }
 
-  /** Checks that no expired hold is claimed, because another Service may have its item, which only a pass finds out. */
-  #checkClaims(before: StoredRangeItem, after: StoredRangeItem, by: Process): void {
+  /** Checks that no write claims a hold that had expired when the write was sent, because another Service may have its item. */
+  #checkClaims(before: StoredRangeItem, after: StoredRangeItem, { by, sentAtMs }: TableWrite): void {
     for (const [item, { requestId, owner, untilMs }] of before.holds) {
       const isClaimed = after.taken.has(item) && after.holds.get(item)?.requestId !== requestId;
-      if (isClaimed && untilMs + SKEWS_MS < this.#now)
+      if (isClaimed && untilMs + SKEWS_MS < sentAtMs)
         this.#world.violate('expired', `${by.name} claimed ${item} from ${owner}, whose hold has ended`);
     }
   }

@@ -254,7 +254,6 @@ export async function rotate(world: World, chance: Chance): Promise<void> {
 export async function moveControlPlane(world: World, chance: Chance): Promise<void> {
   const { servers, clock } = world;
   if (world.has('oneServerKubeconfig') || world.has('dns') || world.cluster.isAway || servers.hasMoved) return;
-  servers.hasMoved = true;
   const named = world.cluster.named();
   const others = ADDRESSES.filter((address) => !named.includes(address));
   world.note('the control plane moves');

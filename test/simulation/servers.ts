@@ -35,7 +35,8 @@ export class ApiServers {
   readonly cutOff = new Set<string>();
   /** The control plane that the people use. */
   plane = new ControlPlane();
-  hasMoved = false;
+  /** The control plane before a move. Passes may use it as long as it answers. */
+  formerPlane: ControlPlane | undefined;
   /** True while the CA and the token are being rotated. */
   isRotating = false;
   hasRotated = false;
@@ -90,6 +91,10 @@ export class ApiServers {
     return behind.find(({ state }) => state === 'up') ?? behind.find(connectable);
   }
 
+  get hasMoved(): boolean {
+    return this.formerPlane !== undefined;
+  }
+
   /**
    * Gives these servers a control plane of their own with a copy of all objects, and writes its address into the secret, perhaps
    * with another CA and token. The old one still answers.
@@ -98,6 +103,7 @@ export class ApiServers {
     const { onWrite } = this.plane;
     const plane = new ControlPlane(this.plane);
     this.plane.onWrite = () => {};
+    this.formerPlane = this.plane;
     this.plane = Object.assign(plane, { onWrite });
     const balancer = `${BALANCER.slice(0, -1)}${this.#balancers.size}`;
     if (isRenewed) this.renew({ ca: `ca of ${balancer}`, token: `Bearer ${balancer}` });
