@@ -34,9 +34,13 @@ const PRUNE = { endpoints: { prune: true } };
 
 const pruning = (...addresses: readonly string[]) => settled(worldOf(...addresses).change(PRUNE));
 
-async function addForeign({ cluster, nowMs }: EndpointsWorld, addressType = 'IPv4'): Promise<void> {
+async function addForeign(
+  { cluster, nowMs }: EndpointsWorld,
+  addressType = 'IPv4',
+  name: string = FOREIGN.name,
+): Promise<void> {
   const managedFields = [{ manager: 'kube-controller-manager', time: new Date(nowMs).toISOString() }];
-  const metadata = { ...FOREIGN, labels: LABELS, managedFields };
+  const metadata = { ...FOREIGN, name, labels: LABELS, managedFields };
   await cluster.port.create({ ...aSlice([STRANGER]), addressType, metadata });
 }
 
@@ -164,13 +168,19 @@ test('a writer that repeatedly creates a pruned slice again does not delay corre
   expect(world.published()).toEqual([A, B]);
 });
 
-test('prune keeps a slice of the second family while that family has no live address', async () => {
-  const world = await settled(dualWorldOf(A).change(PRUNE));
-  await addForeign(world, 'IPv6');
-  const { findings } = await world.answer(READY, A).tick();
-  expect(isForeignThere(world)).toBe(true);
-  expect(findings.map(({ type }) => type)).toEqual(['foreignSlice', 'noLiveLease']);
-});
+test.each([
+  { name: FOREIGN.name, addressType: 'IPv6' },
+  { name: sliceRef('IPv6').name, addressType: 'FQDN' },
+])(
+  'prune keeps the slice $name of the address type $addressType while no address of the second family is live',
+  async ({ name, addressType }) => {
+    const world = await settled(dualWorldOf(A).change(PRUNE));
+    await addForeign(world, addressType, name);
+    const { changes, findings } = await world.answer(READY, A).tick();
+    expect(changes).toEqual([]);
+    expect(findings.map(({ type }) => type)).toEqual(['foreignSlice', 'noLiveLease']);
+  },
+);
 
 test('prune keeps a slice of another writer if the Endpoints could not be written, because that slice might be the only one with addresses', async () => {
   const world = await pruning(A, B);
