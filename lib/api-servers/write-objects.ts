@@ -104,8 +104,8 @@ async function writeObject(kubernetes: ClusterPort, { verb, object }: ObjectWrit
   if (verb === 'delete' || verb === 'replace') {
     const outcome = await kubernetes.delete(object);
     if (outcome === 'conflict') return failed({ outcome });
-    const what = verb === 'replace' ? object.addressType : `${namespace}/${name}`;
-    const changes = outcome === 'deleted' ? [`deleted endpointslice ${what}`] : [];
+    const type = verb === 'replace' ? ` of address type ${object.addressType}` : '';
+    const changes = outcome === 'deleted' ? [`deleted endpointslice ${namespace}/${name}${type}`] : [];
     return { ...nothing, changes, isWithheld: outcome === 'withheld' };
   }
   const result: CreateResult<Published> | UpdateResult<Published> =

@@ -199,7 +199,10 @@ test('a tick deletes a slice of another address type only if the slice has not c
   expect(await world.tick()).toMatchObject({ changes: [], errors: [{ code: 'Conflict' }] });
   world.cluster.beforeWrite = undefined;
   const created = `created endpointslice default/kubernetes: ${A} ${B} ${C}`;
-  expect((await world.tick()).changes).toEqual(['deleted endpointslice IPv6', created]);
+  expect((await world.tick()).changes).toEqual([
+    'deleted endpointslice default/kubernetes of address type IPv6',
+    created,
+  ]);
 });
 
 test('if the API server refuses the Endpoints, the tick reports the message of the API server and does not write the slice', async () => {
