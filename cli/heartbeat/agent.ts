@@ -137,7 +137,9 @@ export async function deregisterSelf(options: DeregisterSelfOptions): Promise<Ex
       say(result.message);
     } else if (result.stillPublished) {
       const reason = result.error === undefined ? '' : ` (${result.error.message})`;
-      say(`${address} is withdrawn, and still published${reason}: the next tick of kubernetes-service removes it.`);
+      say(
+        `${address} is withdrawn, and still published${reason}: the next tick of kubernetes-service removes it, but none in mode observe or during a pause.`,
+      );
     } else {
       say(`${address} is removed from the endpoints.`);
     }

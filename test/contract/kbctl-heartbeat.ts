@@ -13,7 +13,7 @@ const OTHER = '203.0.113.20';
 const HELD = /203\.0\.113\.10 has a valid lease \(its API server answered 200\)/;
 
 export function describeHeartbeat(worlds: KbctlWorlds): void {
-  const world = worlds.each(register);
+  const world = worlds.each((one) => register(one));
   const heartbeat = (...words: string[]) => world().kbctl(['heartbeat', CLUSTER, ...words]);
   const start = (how: 'start' | 'spawn' = 'start', endpoint?: string): RunningKbctl => {
     const env = endpoint === undefined ? {} : { env: { AWS_ENDPOINT_URL: endpoint } };
@@ -87,6 +87,15 @@ export function describeHeartbeat(worlds: KbctlWorlds): void {
     await running.end('SIGTERM');
   });
 
+  test('an agent that ends does not promise that its address is removed if the cluster is only observed', async () => {
+    await world().runAllLoops();
+    await register(world(), { mode: 'observe' });
+    const running = start();
+    await running.untilItPrints(HELD);
+    const { stderr } = await running.end('SIGTERM');
+    expect(stderr).toMatch(/is withdrawn, and still published: .* removes it, but none in mode observe/);
+  });
+
   test('kbctl heartbeat reports a table failure once, continues, and reports the recovery', async () => {
     const proxy = await startFaultProxy(world().endpoint);
     afterThisTest(proxy.close);
@@ -135,12 +144,12 @@ export function describeHeartbeat(worlds: KbctlWorlds): void {
 }
 
 /** Registers the cluster with two API servers, and with an address that several API servers share. */
-function register(world: KbctlWorld): Promise<unknown> {
+function register(world: KbctlWorld, fields: object = {}): Promise<unknown> {
   const probe = { url: `${world.server}/readyz` };
   const apiServers = [
     { address: OWN, probe },
     { address: OTHER, probe },
     { address: '203.0.113.30', kind: 'shared', probe },
   ];
-  return world.register({ apiServers });
+  return world.register({ apiServers, ...fields });
 }
