@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The command: the bundle of an installed package, or the source in this repository.
+// Runs kbctl from the bundle of an installed package, or from the source in this repository.
 import { existsSync } from 'node:fs';
 // This is a default import, because an old Node has no named export and must still reach the error message of check-node.mjs.
 import module from 'node:module';

@@ -79,10 +79,10 @@ const DECLARED: Readonly<Record<string, Declared>> = parse(
 const STEP_SECONDS = 300;
 
 /**
- * Returns the alarm of a declaration. Figures of the fleet are computed from the run records once a minute, for
- * clusters with any interval. Figures keep their values between two passes, so that an alarm does not flap. While
- * figures are missing, the alarm keeps its state and `figures-missing` fires. A large fleet is counted in parts, and
- * the alarm uses the sum.
+ * Returns the alarm of a declaration. Figures of the fleet are computed from the run records once a minute, whatever the
+ * intervals of the clusters are. The figures of a cluster stay the same between two passes, so that an alarm does not
+ * flap. While figures are missing, the alarm keeps its state and `figures-missing` fires. A large fleet is counted in
+ * parts, and the alarm uses the sum.
  */
 function declaredAlarm({
   share,

@@ -17,7 +17,7 @@ export default class DeploymentPlugin {
     const packageFolder = () => path.resolve(serverless.serviceDir, service.package.path ?? '.serverless');
     // The schema of osls lacks this section of a template.
     serverless.configSchemaHandler.schema.properties.resources.properties.Rules = { type: 'object' };
-    // Archives keep file modes, and Lambda reads the files as another user.
+    // Archives keep file modes. All users must be able to read the files, because Lambda reads them as another user.
     process.umask(0o022);
 
     this.hooks = {
@@ -66,7 +66,7 @@ export default class DeploymentPlugin {
         service.provider.stackParameters = names.map((ParameterKey) => ({ ParameterKey, UsePreviousValue: true }));
         service.provider.stackTags = { ...tags, ...service.provider.stackTags };
       },
-      // osls lists the functions of serverless.yml at the end. The function "admission" may not be in the stack.
+      // osls lists the functions of serverless.yml at the end, also the function "admission" if the stack does not have it.
       'after:aws:deploy:deploy:updateStack': () => {
         if (service.provider.compiledCloudFormationTemplate.Parameters.Admission.Default !== 'on')
           delete service.functions.admission;

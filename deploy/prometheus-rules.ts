@@ -150,9 +150,7 @@ function guideOf(section: string): AlarmGuide {
   return guide;
 }
 
-/**
- * Returns the table of docs/runbook.md. It links to the command that invokes `doctor`, and has one note about numbers.
- */
+/** Returns the table of docs/runbook.md. It links to the command that invokes `doctor`, and omits comments of commands. */
 export function guideTable(): string[] {
   return [
     '| alarm | fires at | severity and impact | first command | without Lambda |',

@@ -22,7 +22,7 @@ export interface Lock {
   readonly packages: Readonly<Record<string, LockedPackage>>;
 }
 
-/** The packages that have an install script. Because of `.npmrc`, npm runs none of these scripts. */
+/** The packages that have an install script, and whether npm may run it. `auditLock` reports each `true` as a fault. */
 type AllowScripts = Readonly<Record<string, boolean>>;
 
 const REGISTRY = 'https://registry.npmjs.org/';

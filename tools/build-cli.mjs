@@ -17,7 +17,7 @@ const common = {
   logLevel: 'warning',
 };
 
-/** The embedded table and API server, which cannot be bundled. */
+/** Replaces local runs by an error, because their embedded table and API server cannot be bundled. */
 const withoutLocalRuns = {
   name: 'without-local-runs',
   setup({ onLoad }) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks the workflows, and parses the Terraform module with its inputs, outputs and providers. Both are built from Go modules.
+# Checks the workflows, and parses the Terraform module with its inputs and outputs. The programs for this are Go modules.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

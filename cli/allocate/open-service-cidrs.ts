@@ -130,7 +130,7 @@ async function holdAddresses(
   for (const index of valuesFirst(requested)) {
     const value = requested[index];
     const item = await (value === undefined ? holdNext() : holdValue(value));
-    // The number of addresses that this request has held so far. If the range is full, no other address was free.
+    // The addresses that this request has held so far. If the range is full, they were the only free addresses.
     const free = Object.keys(items).length;
     if (isRefused(item)) return { ...withFree(item, free, requested.length), index };
     taken.add(item);

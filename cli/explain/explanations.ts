@@ -62,7 +62,7 @@ export function stateHint(word: string, cluster: { readonly name: string }): str
   return hintFor(word, { cluster: cluster.name });
 }
 
-/** Names come from the cluster, and users paste these lines into a shell: unsafe names stay placeholders. */
+/** Matches names that are safe in a shell, because users paste hints into a shell. Any other name stays a placeholder. */
 const SAFE_NAME = /^[A-Za-z0-9:][\w.:-]*$/;
 
 function hintFor(word: string, facts: Readonly<Record<string, string>>): string {

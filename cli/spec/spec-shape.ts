@@ -65,7 +65,7 @@ function draftOfFields(
 function reportIssue(issue: z.core.$ZodIssue, value: unknown, at: SpecPath, report: Report): void {
   const expected = expectation(issue, at);
   const fix = expected && `write ${expected}`;
-  // A document without fields can be a file of another kind, for example a token.
+  // A document that is only text is not quoted, because it can be a file of another kind, for example a token.
   if (at.length === 0 && typeof value === 'string') report(at, 'is text', fix);
   else if (value === undefined && at.length > 0) report(at, 'is required', fix);
   else report(at, issue.message.startsWith('Reconciler') ? issue.message : `is ${shown(value)}`, fix);

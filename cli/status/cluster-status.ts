@@ -57,7 +57,7 @@ export interface ApiServerStatus extends Partial<Pick<Lease, 'source' | 'misses'
 export interface LoopStatus
   extends Pick<RunRecord, 'failuresInARow' | 'lastSuccessAtMs' | 'wouldWrite' | 'lastChange'> {
   readonly loop: Loop;
-  /** `late`: no pass was recorded for three intervals and a minute. `unknown`: the record cannot be read. */
+  /** `late`: no pass was recorded for `overdueAfterMs`, about three intervals. `unknown`: the record cannot be read. */
   readonly state: 'good' | 'failing' | 'late' | 'neverRan' | 'paused' | 'unknown';
   readonly intervalSeconds: number;
   /** The time at which the first pass is due. Absent if the pass has run or is overdue, or if the cluster is paused. */
@@ -79,7 +79,7 @@ export interface RangeStatus {
   readonly range: string;
   readonly serviceCidr?: string;
   readonly sumOf?: number;
-  /** True if the family has more than one ServiceCIDR. */
+  /** True for a ServiceCIDR whose family has more than one ServiceCIDR. */
   readonly part?: true;
   /** The range in the spec, if it differs from `range` because no pass has counted it yet. */
   readonly specRange?: string;
@@ -88,8 +88,8 @@ export interface RangeStatus {
    */
   readonly allocator: AllocatorOfRecord;
   /**
-   * True if an enforcing pass of this generation saved the range; false for a ServiceCIDR that is not ready. Absent:
-   * unknown, or API servers allocate.
+   * True if an enforcing pass of this generation saved the range; false if none did, or for a ServiceCIDR that is not
+   * ready. Absent: unknown, or API servers allocate.
    */
   readonly ready?: boolean;
   /** The time at which the range was saved. Absent if the figures are from the last pass and not from a saved range. */

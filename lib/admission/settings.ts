@@ -13,7 +13,7 @@ const variablesShape = z.object({
 export interface AdmissionSettings {
   /** The answer if the table cannot allocate. `refuse`: the Service is refused. `allow`: its API server allocates. */
   readonly onFailure: 'refuse' | 'allow';
-  /** The time limit for an answer. It is less than the webhook's `timeoutSeconds`. */
+  /** The time limit for an answer. It must be less than the webhook's `timeoutSeconds`. */
   readonly deadlineMs: number;
   readonly tokenStore: SecretStore;
   readonly secretsPrefix: string;

@@ -25,7 +25,8 @@ export interface PassKubeconfig {
 
 /**
  * Returns a transport that repeats a request with a newer kubeconfig after a 401 or a failed certificate verification. After a
- * failed verification, all later requests of the pass fail without a connection, because a long chain takes half a second of CPU time.
+ * failed verification, all later requests with this kubeconfig fail without a connection, because a long chain takes half a
+ * second of CPU time.
  */
 export function renewingTransport(
   kubeconfig: PassKubeconfig,

@@ -46,7 +46,7 @@ interface Measured {
 
 const ROOT = path.join(import.meta.dirname, '../..');
 const TEST_MS = 20_000;
-/** The CPU time above which a test does not run for every mutant. */
+/** A test that takes this CPU time or more without a mutant does not run for mutants. */
 const SLOW_CPU_MS = 1_000;
 const MOST_CPU_MS = 5_000;
 /** The number of test files that are reloaded first. The other files are reloaded only if the mutant survives. */
