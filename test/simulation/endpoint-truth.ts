@@ -318,9 +318,11 @@ export class EndpointTruth {
     }
   }
 
+  /** Returns whether no answer since the undo is in the table, because none came, or because no pass could write it. */
   #isUnansweredSinceUndo(address: string): boolean {
     const { undoneAtMs } = this.#of(address);
-    return undoneAtMs !== undefined && !this.#probes.hasAnswered(address, undoneAtMs);
+    const isUnwritten = this.#world.table.leaseField(address, 'withdrawnUntilMs') > 0;
+    return undoneAtMs !== undefined && (isUnwritten || !this.#probes.hasAnswered(address, undoneAtMs));
   }
 
   /** Returns whether all misses are from before the end of the lease that the pass has read. */
