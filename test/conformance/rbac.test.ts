@@ -20,8 +20,9 @@ import { eventually } from '../support/eventually.ts';
 import { runAllLoops } from '../support/handlers.ts';
 import { published, SERVICE_PATH, SLICE_PATH } from '../support/kubernetes-service-objects.ts';
 import { type RawRequests, rawRequests } from '../support/raw-requests.ts';
-import { grant } from '../support/service-account.ts';
+import { create, grant } from '../support/service-account.ts';
 import { applyShippedRbac } from '../support/shipped-rbac.ts';
+import { IPV4_LABELS } from '../support/stock-objects.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { runningControlPlane, runningHandlers } from './running-control-plane.ts';
 
@@ -32,6 +33,7 @@ const IN_DEFAULT = `${NAMESPACES}/default`;
 const SERVICES = `${IN_DEFAULT}/services`;
 const SLICES = SLICE_PATH.replace(/\/kubernetes$/, '');
 const SERVICE_CIDRS = '/apis/networking.k8s.io/v1/servicecidrs';
+const IP_ADDRESSES = '/apis/networking.k8s.io/v1/ipaddresses';
 const EVENTS = '/apis/events.k8s.io/v1/namespaces/default/events';
 const SYSTEM_EVENTS = '/apis/events.k8s.io/v1/namespaces/kube-system/events';
 const ALIEN = '203.0.113.66';
@@ -256,13 +258,16 @@ async function statusOf([, method, path, body]: Attack): Promise<number> {
   return (await asFunctions.request('PUT', dryRun, changed)).status;
 }
 
-describe('a token of the service account that may also update the ServiceCIDR kubernetes', () => {
+describe('a token of the service account with the rights that repair.ipAddresses needs', () => {
   const path = `${SERVICE_CIDRS}/kubernetes`;
   const owner = { apiVersion: 'v1', kind: 'ConfigMap', name: 'x', uid: 'x' };
 
   beforeAll(async () => {
-    const rule = { apiGroups: ['networking.k8s.io'], resources: ['servicecidrs'], verbs: ['update'] };
-    await grant(apiserver, { name: 'kube-bootstrap-controller', namespace: 'kube-system' }, [rule]);
+    const rules = [
+      { apiGroups: ['networking.k8s.io'], resources: ['servicecidrs'], verbs: ['update'] },
+      { apiGroups: ['networking.k8s.io'], resources: ['ipaddresses'], verbs: ['patch'] },
+    ];
+    await grant(apiserver, { name: 'kube-bootstrap-controller', namespace: 'kube-system' }, rules);
     await apiserver.request('PATCH', path, { metadata: { finalizers: ['example.com/kept'] } });
   });
 
@@ -280,6 +285,18 @@ describe('a token of the service account that may also update the ServiceCIDR ku
   test('the admission policy allows this token to add a second range', async () => {
     const spec = { cidrs: ['10.0.0.0/24', 'fd00::/112'] };
     expect(await statusOf(['add a range', 'PUT', path, { spec }])).toBe(200);
+  });
+
+  test('the admission policy allows this token to correct the labels of an IPAddress of a Service, but not those of another one', async () => {
+    const labels = { ...IPV4_LABELS, 'ipaddress.kubernetes.io/managed-by': 'example.com' };
+    const statuses = ['services', 'gateways'].map(async (resource, index) => {
+      const name = `10.0.0.${100 + index}`;
+      const spec = { parentRef: { resource, namespace: 'default', name: 'x' } };
+      await create(apiserver, IP_ADDRESSES, { metadata: { name, labels }, spec });
+      const body = { metadata: { labels: IPV4_LABELS } };
+      return statusOf(['correct the labels', 'PATCH', `${IP_ADDRESSES}/${name}`, body]);
+    });
+    expect(await Promise.all(statuses)).toEqual([200, 403]);
   });
 });
 
