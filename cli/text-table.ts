@@ -10,7 +10,7 @@ export interface Column<Row> {
   /** True if the column is narrowed first when the terminal is too narrow. */
   readonly shrinks?: boolean;
   /**
-   * True if the column can be omitted when the table is still wider than the terminal. The first such column is omitted first.
+   * True if the column can be omitted if the narrowed table is still too wide. The first such column is omitted first.
    */
   readonly yields?: boolean;
 }

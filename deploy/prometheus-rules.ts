@@ -25,7 +25,7 @@ function clustersOf(metric: string, condition: string): string {
 }
 
 /**
- * A map from each section of the runbook to its rule for `kbctl run --table`. A single affected cluster fires an alert.
+ * A map from each section of the runbook to its rule for `kbctl run --table`. An alert fires if one cluster is affected.
  */
 export const RULES: Readonly<Record<string, Rule>> = {
   'nothing-ran': {
@@ -110,7 +110,7 @@ const PANELS: readonly (readonly [title: string, expr: string, legend: string])[
   ['Failed passes per minute', `sum by (loop) (rate(${P}failures_total[5m])) * 60`, '{{loop}}'],
   [
     'Duration of a pass, p99',
-    // Without a pass, the quantile is NaN.
+    // Without a pass, the quantile is NaN, which `>= 0` removes.
     `histogram_quantile(0.99, sum by (loop, le) (rate(${P}pass_duration_seconds_bucket[5m]))) >= 0`,
     '{{loop}}',
   ],

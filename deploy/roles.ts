@@ -185,7 +185,7 @@ const POLICIES: Readonly<Record<string, readonly Value[]>> = {
 
 /**
  * Returns one role per function. A role allows only the actions and resources that its function needs.
- * @param prefix of the names of the roles
+ * @param prefix the prefix of the names of the roles
  */
 export function roles(prefix: string): Resources {
   return Object.fromEntries(

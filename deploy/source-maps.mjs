@@ -6,7 +6,7 @@ const folder = path.join(import.meta.dirname, '..', '.cache', 'maps');
 
 /**
  * Moves the source map of a bundle out of the package.
- * @param name of the bundle in Lambda, such as `functions/doctor.mjs`
+ * @param name the name of the bundle in Lambda, such as `functions/doctor.mjs`
  */
 export function keepMap(bundle, name) {
   const kept = path.join(folder, `${name}.map`);

@@ -82,8 +82,8 @@ interface LevelIterator {
 }
 
 /**
- * Adds the method `return` to the iterators of dynalite's database, because dynalite 4.0.0 ends its iterators by this
- * method. Otherwise each query would leave an iterator open, with its snapshot.
+ * Adds the method `return` to the iterators of dynalite's database, because dynalite 4.0.0 calls this method to end an
+ * iterator. Otherwise each query would leave an iterator open, with its snapshot.
  */
 function letIteratorsReturn(): void {
   const requireAsLevel = createRequire(requireAsDynalite.resolve('level'));

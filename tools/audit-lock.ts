@@ -40,7 +40,7 @@ const ALIASES: Readonly<Record<string, string>> = {
 const LICENCES = new Set([
   ...['0BSD', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'BlueOak-1.0.0', 'CC0-1.0', 'ISC', 'MIT', 'MIT-0'],
   ...['PSF-2.0', 'Python-2.0', 'Unlicense'],
-  // Data about browsers, and the checker of the status page: used in development, not distributed.
+  // The licences of data about browsers and of the checker of the status page, which are used only in development.
   ...['CC-BY-4.0', 'MPL-2.0'],
 ]);
 

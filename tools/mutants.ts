@@ -10,8 +10,8 @@ import type { Message, MutantVerdict, Task } from './mutants/worker.ts';
 
 /*
  * npm run mutants [-- --sample N --seed S --workers N] [file ...]: changes one expression or statement at a time, and
- * runs the tests that reach it. Prints each mutant that no test detects and tools/mutants/explained.txt does not
- * explain.
+ * runs the tests that reach it. Prints each mutant that no test detects and that tools/mutants/explained.txt does
+ * not explain.
  */
 
 const ROOT = path.join(import.meta.dirname, '..');

@@ -80,8 +80,8 @@ function isTaken({ cluster, place, claims }: ItemFacts, stored: StoredRange | un
 }
 
 /**
- * Returns the strikes of the item. `undefined` if the API servers allocate, because only the table records strikes. Strikes start
- * from zero after a pass in mode observe.
+ * Returns the strikes of the item; `undefined` if a Service has it, or if the API servers allocate, because only the table
+ * records strikes. Strikes start from zero after a pass in mode observe.
  */
 function strikesOf({ cluster, place, record, claims }: ItemFacts, { range, strikes }: StoredRange) {
   if (cluster.spec.allocator !== 'table' || (claims !== undefined && claims.services.length > 0)) return undefined;

@@ -8,7 +8,7 @@ const SHAPES = {
   good: "<circle cx='8' cy='8' r='7'/><path fill='none' stroke='black' stroke-width='2' d='M4.5 8.2l2.4 2.4 4.6-5'/>",
 };
 
-/** Some browsers support only alpha masks, not luminance masks. */
+/** Each SVG turns the luminance of its shape into alpha, because some browsers support only alpha masks. */
 const icons = Object.entries(SHAPES)
   .map(([health, shape]) => {
     const svg = `<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'><mask id='m'><g fill='white'>${shape}</g></mask><rect width='16' height='16' mask='url(%23m)'/></svg>`;

@@ -31,8 +31,8 @@ export interface MonitorOptions {
 }
 
 /**
- * If another process now counts the fleet, this process still shows its own figures until the figures have this age. A
- * scrape between two ticks then still finds figures.
+ * If another process now counts the fleet, this process still shows its own figures until they have this age, so that a
+ * scrape between two ticks finds figures.
  */
 const FIGURES_LAST_MS = 120_000;
 /** Counters that exist from the start, because Prometheus sees no increase in the first value of a counter. */

@@ -109,8 +109,8 @@ function secondOf(name: string): number {
 }
 
 /**
- * Returns the suspect clusters that have a tick in this minute. A suspect that is not cleared (`proven`) may block a
- * process. Such suspects therefore take turns: in each minute, they get only the processes that the other clusters do
+ * Returns the suspect clusters that have a tick in this minute. A suspect that is not cleared (not `proven`) may
+ * block a process. Such suspects therefore take turns: in each minute, they get only the processes that the other clusters do
  * not need. If very many suspects are not cleared, no single cluster is the cause, and all suspects have a tick.
  */
 function inTurn(all: readonly Ticking[], { nowMs, clustersPerTick, apart: { suspects } }: PlanOptions): Ticking[] {
