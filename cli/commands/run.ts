@@ -116,7 +116,7 @@ function toFolder(data: string | undefined): string {
 /**
  * Returns the command line that runs kbctl in this folder. It is never `npx kbctl`, because `npx` in another folder
  * would run the package `kbctl` of the registry.
- * @param script as in `process.argv`: the link that was called, or the file
+ * @param script the path in `process.argv`: the link that was called, or the file
  */
 export function calledAs(script: string, folder: string): string {
   return path.basename(script) === 'kbctl' ? 'kbctl' : `node ${shellWord(path.relative(folder, script))}`;

@@ -31,8 +31,8 @@ interface EndedRefresh {
 }
 
 /**
- * Returns the wait after a refresh. Agents that started together write the same item: a random part of the first interval
- * spreads their writes.
+ * Returns the wait after a refresh. The wait after the first success is a random part of the interval, because agents that
+ * started together would otherwise write the same item at the same times.
  */
 export function restAfter({ isRefreshed, isFirst, everyMs }: EndedRefresh, random: () => number): number {
   if (!isRefreshed) return upperHalfOf(Math.min(RETRY_MS, everyMs), random);

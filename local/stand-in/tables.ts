@@ -31,7 +31,7 @@ const COLUMNS: Readonly<Record<string, readonly Column[]>> = {
   Endpoints: [NAME, { name: 'Endpoints', cell: (object) => addressesIn(object).join(',') || '<none>' }, AGE],
 };
 
-/** Returns the columns that `kubectl get` prints, with the metadata of each object. */
+/** Returns the `Table` with the columns that `kubectl get` prints, and the metadata of each object. */
 export function tableOf(
   { kind }: ServedResource,
   objects: readonly StoredObject[],
