@@ -47,8 +47,8 @@ const NOTHING_RAN_ALARM: Resource = {
 const OF_RELEASE = Object.entries(ALARMS).filter(([, { ofRelease }]) => ofRelease);
 const ALWAYS = OF_RELEASE.filter(([, { condition }]) => condition === undefined).map(([name]) => name);
 /**
- * The parts of the alarm rule that have a condition. Each part refers to an alarm that only some stacks have. A rule
- * cannot refer to an alarm that does not exist.
+ * The parts of the alarm rule that have a condition, because each part refers to an alarm that only some stacks have, and
+ * a rule cannot refer to an alarm that does not exist.
  */
 const CONDITIONAL = OF_RELEASE.flatMap(([name, { condition }]) =>
   condition === undefined ? [] : [whether(condition, substitute(` OR ${anyOf([name])}`), '')],

@@ -66,7 +66,7 @@ export default class DeploymentPlugin {
         service.provider.stackParameters = names.map((ParameterKey) => ({ ParameterKey, UsePreviousValue: true }));
         service.provider.stackTags = { ...tags, ...service.provider.stackTags };
       },
-      // osls lists the functions of serverless.yml at the end, also the function "admission" if the stack does not have it.
+      // osls lists the functions of serverless.yml at the end. This hook omits "admission" if the stack does not have it.
       'after:aws:deploy:deploy:updateStack': () => {
         if (service.provider.compiledCloudFormationTemplate.Parameters.Admission.Default !== 'on')
           delete service.functions.admission;

@@ -21,7 +21,7 @@ export const sdkParts: Plugin = {
     onLoad({ filter: /./, namespace: 'sdk-parts' }, ({ path, pluginData }) => {
       return { contents: REPLACEMENTS[path] ?? '', resolveDir: pluginData };
     });
-    // Systems Manager has 140 classes of errors, and EventBridge 14. An error without a class has the same name and message.
+    // Omits the classes of errors (Systems Manager has 140, EventBridge 14). An error without one has the same name and message.
     onLoad({ filter: /client-(ssm|eventbridge)\/dist-es\/schemas\/schemas_0\.js$/ }, async ({ path }) => {
       return { contents: (await readFile(path, 'utf8')).replace(/^n0_registry\.registerError\(.*$/gm, '') };
     });

@@ -16,7 +16,7 @@ export interface RunMonitor {
   claimed(loop: Loop, outcome: ClaimOutcome): void;
   /** Replaces the series of each cluster. With `undefined`, removes them, because there are too many clusters. */
   show(status: FleetStatus | undefined): void;
-  /** Returns the loops of which this process tried to claim no tick for two intervals. A lost or failed claim counts as a try. */
+  /** Returns the loops whose ticks this process did not try to claim for two intervals. Lost and failed claims count as tries. */
   stuckLoops(): readonly Loop[];
   /** Returns whether the last claim reached the table. */
   isReady(): boolean;

@@ -143,7 +143,7 @@ async function runIfClaimed(
   await invokeLoop(environment, loop, scheduledEvent(tickMs));
 }
 
-/** A cluster name cannot begin with "#". */
+/** The partition of the claimed ticks. No cluster has this name, because a cluster name cannot begin with "#". */
 const TICKS = '#ticks';
 const SCHEMA = 1;
 

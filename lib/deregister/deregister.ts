@@ -11,7 +11,7 @@ export interface DeregisterRequest extends RemovalRequest {
   readonly address: string;
   /** The end of the withdrawal. Default: one hour from now. Maximum: 24 hours from now. */
   readonly untilMs?: number;
-  /** True if the API server itself calls, because it shuts down. Its next start then ends the withdrawal. */
+  /** True if the API server's agent calls, because the host shuts down. The agent's next heartbeat then ends the withdrawal. */
   readonly goingDown?: boolean | undefined;
   /**
    * True if the caller has already withdrawn the address until `untilMs`. If another caller has undone this withdrawal, the

@@ -86,7 +86,7 @@ function logResult(
 }
 
 export interface DeregistrationRequest extends Readonly<z.infer<typeof requestShape>> {
-  /** True if the API server deregisters itself because it shuts down. */
+  /** True if the API server's agent deregisters the address, because the host shuts down. */
   readonly goingDown?: boolean | undefined;
 }
 

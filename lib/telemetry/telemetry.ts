@@ -42,7 +42,7 @@ export type CounterName =
   | 'findings'
   | 'passes'
   | 'failures'
-  /** Events that could not be written, each about a finding. */
+  /** Kubernetes events that were not written, because a write failed, or because a pass had too many events. */
   | 'eventsDropped'
   /** Passes whose kubeconfig has a token or client certificate in the last third of its life. */
   | 'credentialsEnding'

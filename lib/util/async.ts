@@ -36,7 +36,7 @@ export async function unlessAborted<T>(signal: AbortSignal, work: () => Promise<
   signal.throwIfAborted();
   const aborted = Promise.withResolvers<never>();
   const abort = () => {
-    // This is not a wait. It lets results that are already available arrive first.
+    // `setImmediate` does not wait for a time. It lets results that are already available arrive first.
     // oxlint-disable-next-line eslint/no-restricted-globals
     setImmediate(() => aborted.reject(signal.reason));
   };

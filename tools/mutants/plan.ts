@@ -86,7 +86,7 @@ function isNode(value: unknown): value is Node {
 
 function mutate(node: Node, text: (child: Node) => string, add: Add): void {
   const child = (field: string) => node[field] as Node;
-  // `a ?? b && c` is not an expression.
+  // A logical operand gets parentheses, because `a ?? b && c` is not an expression.
   const operand = (side: string) =>
     child(side).type === 'LogicalExpression' ? `(${text(child(side))})` : text(child(side));
   switch (node.type) {
