@@ -228,7 +228,8 @@ export function clusterPortContract(name: string, connect: () => Promise<Transpo
 
     describe('the Services of the cluster', () => {
       const namespace = namespaceOf('services');
-      const here = (claims: readonly ServiceClaim[]) => claims.filter((claim) => claim.namespace === namespace);
+      const here = (claims: readonly ServiceClaim[], where = namespace) =>
+        claims.filter((claim) => claim.namespace === where);
 
       beforeAll(async () => {
         await makeNamespace('services');
@@ -281,81 +282,90 @@ export function clusterPortContract(name: string, connect: () => Promise<Transpo
       });
 
       test('a list is one snapshot: creations and deletions during the read do not change it', async () => {
-        const doomed = await create(service(namespace, 'zz-doomed'));
+        const changing = (await makeNamespace('changing-services')).metadata.name;
+        const doomed = await create(service(changing, 'zz-doomed'));
         const names: string[] = [];
         for await (const batch of port.services()) {
           if (names.length === 0) {
-            await create(service(namespace, 'zz-newcomer'));
+            await create(service(changing, 'zz-newcomer'));
             await expect(port.delete(doomed)).resolves.toBe('deleted');
           }
           names.push(...batch.map(({ name }) => name));
         }
         expect(names).toContain('zz-doomed');
         expect(names).not.toContain('zz-newcomer');
-        const after = here(await listAllServices(port)).map((claim) => claim.name);
-        expect(after).toContain('zz-newcomer');
-        expect(after).not.toContain('zz-doomed');
+        expect(here(await listAllServices(port), changing).map(({ name }) => name)).toEqual(['zz-newcomer']);
       });
     });
 
     describe('events', () => {
       const namespace = namespaceOf('events');
       const firstMs = Date.UTC(2026, 0, 2, 3, 4, 5, 678);
-      const draft = {
-        regarding: { apiVersion: 'v1', kind: 'Service', namespace, name: 'lost', uid: 'b0c4' },
-        reason: 'ClusterIPNotAllocated',
-        action: 'ClusterIPAllocation',
-        note: 'Cluster IP [IPv4]: 10.0.0.9 is not allocated; repairing',
+      /** Returns functions that plan the event of one Service, and list it. */
+      const eventOf = (name: string, where = namespace) => {
+        const draft = {
+          regarding: { apiVersion: 'v1', kind: 'Service', namespace: where, name, uid: 'b0c4' },
+          reason: 'ClusterIPNotAllocated',
+          action: 'ClusterIPAllocation',
+          note: 'Cluster IP [IPv4]: 10.0.0.9 is not allocated; repairing',
+        };
+        const instance = `stack-${run}`;
+        return {
+          plan: (nowMs: number, previous = {}) =>
+            planEvents({ drafts: [draft], loop: 'cluster-ip-repair', instance, previous, nowMs, cap: 10 }),
+          list: async () =>
+            (await port.list<Event>('Event', namespace)).filter(({ regarding }) => regarding?.name === name),
+        };
       };
-      const plan = (nowMs: number, previous = {}, drafts = [draft]) =>
-        planEvents({ drafts, loop: 'cluster-ip-repair', instance: `stack-${run}`, previous, nowMs, cap: 10 });
-      const ours = () => port.list<Event>('Event', namespace);
 
       beforeAll(() => makeNamespace('events'));
 
       test('a repeated event extends the series of the existing object', async () => {
+        const { plan, list } = eventOf('repeated');
         const first = plan(firstMs);
         await expect(writeEvents(port, first)).resolves.toMatchObject({ written: 1, dropped: 0, errors: [] });
-        const [made, ...none] = await ours();
+        const [made, ...none] = await list();
         expect(none).toEqual([]);
         expect(made).toMatchObject({
-          note: draft.note,
+          note: 'Cluster IP [IPv4]: 10.0.0.9 is not allocated; repairing',
           reportingController: 'kube-bootstrap-controller/cluster-ip-repair',
           eventTime: '2026-01-02T03:04:05.678000Z',
-          regarding: { name: 'lost' },
         });
         expect(made?.series).toBeUndefined();
 
         const second = plan(firstMs + 180_000, first.sightings);
         await expect(writeEvents(port, second)).resolves.toMatchObject({ written: 1, dropped: 0, errors: [] });
-        const [again, ...others] = await ours();
+        const [again, ...others] = await list();
         expect(others).toEqual([]);
         expect(again?.series).toEqual({ count: 2, lastObservedTime: '2026-01-02T03:07:05.678000Z' });
         expect(again?.eventTime).toBe('2026-01-02T03:04:05.678000Z');
       });
 
       test('if an event exists but is missing in the run record, its repetition extends the series of the existing event', async () => {
+        const { plan, list } = eventOf('unrecorded');
+        await writeEvents(port, plan(firstMs));
         await expect(writeEvents(port, plan(firstMs + 600_000))).resolves.toMatchObject({ written: 1, errors: [] });
-        const [event, ...others] = await ours();
+        const [event, ...others] = await list();
         expect(others).toEqual([]);
         expect(event?.series).toEqual({ count: 2, lastObservedTime: '2026-01-02T03:14:05.678000Z' });
       });
 
       test('if an event was deleted, its repetition creates the event again and continues the count', async () => {
-        const [event] = await ours();
+        const { plan, list } = eventOf('deleted');
+        await writeEvents(port, plan(firstMs));
+        const [event] = await list();
         await expect(port.delete(found(event))).resolves.toBe('deleted');
         const [name = ''] = Object.keys(plan(firstMs).sightings);
         const previous = { [name]: { count: 6, lastSeenAtMs: firstMs, lastWrittenAtMs: firstMs } };
         const report = await writeEvents(port, plan(firstMs + 1_900_000, previous));
         expect(report).toMatchObject({ written: 1, errors: [] });
-        expect((await ours()).map((each) => each.series?.count)).toEqual([7]);
+        expect((await list()).map((each) => each.series?.count)).toEqual([7]);
       });
 
       test('writeEvents drops an event in a namespace that is being deleted, and reports no error', async () => {
         const made = await makeNamespace('ending-events');
         await port.delete(made);
-        const regarding = { ...draft.regarding, namespace: made.metadata.name };
-        const late = plan(firstMs, {}, [{ ...draft, regarding }]);
+        const late = eventOf('late', made.metadata.name).plan(firstMs);
         const dropped = { written: 0, dropped: 1, errors: [], sightings: late.sightings };
         await expect(writeEvents(port, late)).resolves.toMatchObject(dropped);
       });

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
 import { startFaultServer } from '../support/api-fault-server.ts';
 import { kubeconfigTo } from '../support/kubeconfig-to.ts';
@@ -13,11 +13,11 @@ const LOCAL = [
 const REPAIRED = ['2130706433', '0x7f.1'];
 let server: Awaited<ReturnType<typeof startFaultServer>>;
 
-beforeAll(async () => {
+beforeEach(async () => {
   server = await startFaultServer(() => ({ status: 200, body: 'the function itself' }));
 });
 
-afterAll(() => server.stop());
+afterEach(() => server.stop());
 
 const inFunction = (url: string) => parseKubeconfig(kubeconfigTo(url), 'of a tenant', { refuseLocal: true });
 const probe = async (url: string) => {
