@@ -32,10 +32,10 @@ function messageOf({ code, message, linePos }: Problem): string {
   return code === 'MULTIPLE_DOCS' ? `A second document begins at line ${linePos?.[0].line}` : line;
 }
 
-/** Keeps the first fault of each place, because the other faults follow from it. */
+/** Keeps the first fault of each place, and the first ten places, because the other faults follow from these. */
 function firstOfEachPlace(problems: readonly Problem[]): readonly Problem[] {
   const seen = new Set<number>();
-  return problems.filter(({ pos: [start] }) => !seen.has(start) && seen.add(start));
+  return problems.filter(({ pos: [start] }) => !seen.has(start) && seen.add(start)).slice(0, 10);
 }
 
 function notYaml(message: string): SpecFault {

@@ -75,10 +75,14 @@ test('a YAML bomb, whose aliases multiply, is a fault', () => {
   expect(faultsIn(text)).toEqual([expect.stringContaining('Excessive alias count')]);
 });
 
-test('a document that is nested too deeply is refused with at most two faults', () => {
-  expect(faultsIn('['.repeat(50_000)).length).toBeLessThan(3);
-  expect(faultsIn('['.repeat(50_000))).not.toEqual([]);
-});
+test.each([50, 50_000])(
+  'a document with %d lists in each other, none of which ends, has one to ten faults',
+  (depth) => {
+    const { length } = faultsIn('['.repeat(depth));
+    expect(length).toBeGreaterThan(0);
+    expect(length).toBeLessThanOrEqual(10);
+  },
+);
 
 test('a list that contains an alias of itself is a fault', () => {
   expect(faultsIn(`${head}apiServers: &all [*all]\n`)).toEqual(['apiServers[0]: is a list']);
