@@ -75,17 +75,13 @@ test('a YAML bomb, whose aliases multiply, is a fault', () => {
   expect(faultsIn(text)).toEqual([expect.stringContaining('Excessive alias count')]);
 });
 
-test.each([50, 50_000])(
-  'a document with %d lists in each other, none of which ends, has one to ten faults',
-  (depth) => {
-    const { length } = faultsIn('['.repeat(depth));
-    expect(length).toBeGreaterThan(0);
-    expect(length).toBeLessThanOrEqual(10);
-  },
-);
-
-test('a list that contains an alias of itself is a fault', () => {
-  expect(faultsIn(`${head}apiServers: &all [*all]\n`)).toEqual(['apiServers[0]: is a list']);
+test.each([
+  ['40 lists', Array.from({ length: 40 }, (_, index) => `field${index}: [`).join('\n')],
+  ['50,000 lists in each other', '['.repeat(50_000)],
+])('a document in which %s do not end has one to ten faults', (_, text) => {
+  const { length } = faultsIn(text);
+  expect(length).toBeGreaterThan(0);
+  expect(length).toBeLessThanOrEqual(10);
 });
 
 test.each([
