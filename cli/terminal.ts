@@ -60,12 +60,13 @@ export function writeData(stream: OutStream, data: string | Uint8Array): void {
   stream.write(typeof data === 'string' ? escaped(data, CONTROLS_IN_DATA) : data);
 }
 
-/** Returns YAML that is also valid YAML 1.1. For example, it quotes times, as kubectl does. */
+/** Returns YAML that has the same values in YAML 1.1 and 1.2. For example, it quotes times, as kubectl does, and `0o17`. */
 export function yamlOf(value: unknown): string {
   const document = new Document(value, { version: '1.1' });
   visit(document, {
     Scalar: (_, node) => {
-      if (typeof node.value === 'string' && CONTROLS.test(node.value)) node.type = 'QUOTE_DOUBLE';
+      if (typeof node.value !== 'string') return;
+      if (CONTROLS.test(node.value) || NUMBER_OF_YAML_1_2.test(node.value)) node.type = 'QUOTE_DOUBLE';
     },
   });
   return document.toString();
@@ -73,6 +74,8 @@ export function yamlOf(value: unknown): string {
 
 /** Control characters, format characters (directions, zero widths, tags), and line separators. */
 const CONTROLS = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
+/** Numbers that YAML 1.1 reads as text. `kbctl` and kubectl read them as YAML 1.2 does. */
+const NUMBER_OF_YAML_1_2 = /^[-+]?0[box]/i;
 const CONTROLS_IN_DATA = /[^\P{Cc}\n\t]|[\p{Cf}\p{Zl}\p{Zp}]/u;
 
 function escapeLine(line: string): string {

@@ -67,7 +67,8 @@ test.each(['json', 'yaml'] as const)(
   (format) => {
     const { output, written } = anOutput(format);
     const items = HOSTILE.map((text) => text.toWellFormed());
-    const keyed = { 'key \u202e': 'a: "\u001b"', time: '2026-01-02T03:04:05Z', lines: 'two\nlines' };
+    const texts = { time: '2026-01-02T03:04:05Z', lines: 'two\nlines', octal: '0o17' };
+    const keyed = { 'key \u202e': 'a: "\u001b"', ...texts };
     output.document({ kind: 'Thing', items, keyed });
     expect(written.out).not.toMatch(UNSAFE);
     const read: unknown = format === 'json' ? JSON.parse(written.out) : parse(written.out);
