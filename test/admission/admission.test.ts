@@ -191,11 +191,11 @@ test('a dry run returns values and refusals, and writes nothing', async () => {
 
 const IF_ENFORCED = { wouldBe: 'allocated', clusterIPs: ['10.0.0.17'], nodePorts: ['30016'] };
 test.each([
-  ['mode: observe, but the log has the answer of enforce', { mode: 'observe' }, IF_ENFORCED],
-  ['allocator: apiserver', { allocator: 'apiserver' }, { reason: 'allocator: apiserver' }],
+  ['mode: observe', 'the values that mode enforce would allocate', { mode: 'observe' }, IF_ENFORCED],
+  ['allocator: apiserver', 'the reason', { allocator: 'apiserver' }, { reason: 'allocator: apiserver' }],
 ] as const)(
-  'a Service is allowed unchanged in a cluster with %s, and nothing is written',
-  async (_what, spec, fields) => {
+  'in a cluster with %s, a Service is allowed unchanged, nothing is written, and the log contains %s',
+  async (_what, _logged, spec, fields) => {
     const world = await anAdmissionWorld({ spec });
     const before = await world.items();
     expect(await world.ask(NODE_PORT)).toEqual({ uid: 'u-1', allowed: true });
@@ -358,7 +358,7 @@ test('a review of 512 KiB counts as 32 reviews against the rate limit of its clu
 test.each([
   ['values', `{"ports":[${'{},'.repeat(1_000_000)}{}]}`, 'more than 25000 values'],
   ['levels', '['.repeat(5_800_000), 'nested more than 64 levels'],
-])('a review with too many %s is refused before anything is built from its text', async (_what, body, fault) => {
+])('a review with too many %s is refused before its JSON is parsed', async (_what, body, fault) => {
   const parse = jest.spyOn(JSON, 'parse');
   try {
     expect(reviewIn(body)).toEqual({ fault: expect.stringContaining(fault) });
@@ -380,7 +380,7 @@ test.each([
   ['ports', {}, 3_000],
   ['clusterIPs', 1, 16],
   ['ipFamilies', 1, 16],
-])('a review with too many %s is refused before each of them is checked', (field, entry, most) => {
+])('a review with too many %s is refused before the entries are checked', (field, entry, most) => {
   const reviewed = (entries: number) =>
     reviewIn(JSON.stringify(aReview({ spec: { [field]: Array.from({ length: entries }, () => entry) } })));
   expect(reviewed(most)).toEqual({ fault: expect.stringContaining(`spec.${field}.0`) });

@@ -50,7 +50,7 @@ test('after the range of a cluster changed, a repeated review of a Service gets 
   expect(addressIn(await world.ask({}))).toBe('10.1.0.17');
 });
 
-test('the second review that creates a Service gets other items, because the first might have succeeded, and all later ones get the items of the second', async () => {
+test('the second review of a new Service gets another address, because the first review might have succeeded, and each later review gets the address of the second', async () => {
   const world = await anAdmissionWorld();
   const answers: unknown[] = [];
   for (let time = 0; time < 5; time++) answers.push(addressIn(await world.ask({})));
@@ -78,7 +78,7 @@ test('a repeated review of an update gets the same items as the first review', a
   expect((await world.ask(change)).patch).toEqual(first.patch);
 });
 
-test('a creation of a Service does not get the node ports that changes of an existing Service of that name allocated', async () => {
+test('a new Service does not get the node ports that were allocated for changes of an existing Service with the same name', async () => {
   const world = await anAdmissionWorld();
   const named = { clusterIP: '10.0.0.5', clusterIPs: ['10.0.0.5'] };
   const [a, b] = [1, 2].map((port) => ({ name: `p${port}`, port }));
@@ -101,7 +101,7 @@ test('a Service that is created again does not get items that were freed, becaus
   expect(addressIn(await world.ask({ name: 'web' }))).toBe('10.0.0.19');
 });
 
-test('if a review is refused because no node port is free, an address that a later review of the same Service got stays allocated', async () => {
+test('a review that is refused because no node port is free does not release an address that a concurrent review of the same Service got', async () => {
   const world = await anAdmissionWorld();
   await world.store(RANGE_KEYS.nodePorts, { data: new Uint8Array(16).fill(255) });
   const spec = { clusterIP: '10.0.0.5' };
@@ -116,7 +116,7 @@ test('if a review is refused because no node port is free, an address that a lat
   expect(Object.keys(await world.taken())).toContain('10.0.0.5');
 });
 
-test('a Service with generateName gets its name from the webhook, which recognizes it in the next review', async () => {
+test('a Service with generateName gets its name from the webhook, and the webhook recognizes this name in the next review', async () => {
   const world = await anAdmissionWorld();
   const { patch } = await world.ask({ generateName: 'web-', spec: { type: 'NodePort' } });
   expect(patch).toContainEqual({ op: 'add', path: '/metadata/name', value: 'web-00001' });

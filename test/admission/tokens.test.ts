@@ -135,7 +135,7 @@ describe('a flood of 1,000 invented names a second, and of 10 wrong tokens a sec
     return Math.max(...names.map((name) => tookMs.get(name) ?? Number.POSITIVE_INFINITY));
   }
 
-  test('the right token of each of 100 clusters that this process has not seen is accepted within the deadline, even if all come at once and as the flood begins', async () => {
+  test('the right token of each of 100 clusters that this process has not seen is accepted within the deadline, even if the requests of all these clusters arrive at once when the flood begins', async () => {
     const world = await aFlood(1);
     expect(await answeredAfterMs(world, NEW, CLUSTERS)).toBeLessThan(DEADLINE_MS);
   });
@@ -145,7 +145,7 @@ describe('a flood of 1,000 invented names a second, and of 10 wrong tokens a sec
     expect(await answeredAfterMs(world, NEW, CLUSTERS)).toBe(0);
   });
 
-  test('a token that was just rotated is accepted within two seconds, and the token before it until it is removed', async () => {
+  test('a new token is accepted within two seconds after a rotation, and the previous token is accepted until it is removed', async () => {
     const world = await aFlood();
     const { texts, check, clock, flood } = world;
     texts['seen'] = `${NEW}-next\n${NEW}`;
@@ -157,7 +157,7 @@ describe('a flood of 1,000 invented names a second, and of 10 wrong tokens a sec
     expect(clock.nowMs - revokedAtMs).toBeLessThanOrEqual(300_000);
   });
 
-  test('the clusters that are read ahead evict no tokens, even if the stack has more clusters than the process remembers', async () => {
+  test('tokens that a process reads ahead evict no other tokens, even if the stack has more clusters than the process remembers', async () => {
     const names = Array.from({ length: 12_000 }, (_, index) => `one-of-many-${index}`);
     const { check, reads, clock } = aWorld(Object.fromEntries(['seen', ...names].map((name) => [name, NEW])));
     await check(NEW, 'seen');

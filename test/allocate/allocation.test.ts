@@ -182,7 +182,7 @@ test.each<[string, (world: AllocateWorld) => Promise<unknown>]>([
   ['in mode observe', ({ table }) => updateCluster(table, CLUSTER, withMode('observe'))],
   ['after three intervals without a repair', async ({ clock }) => (clock.nowMs += 10 * MINUTE_MS)],
 ])(
-  'an unfinished request that is repeated %s is not refused, because it might hold items, and the error suggests another repetition',
+  'if an unfinished request is repeated %s, it is not refused, because it might hold items; the error asks the caller to repeat it later',
   async (_, close) => {
     const request = { items: [ip('10.0.0.1'), port(30_002)] };
     const world = await anAllocateWorld({ isRepaired: false });
@@ -281,7 +281,7 @@ test('the metrics count refusals by their code, and count neither replays nor dr
   expect(world.telemetry.counters).toEqual(counted);
 });
 
-test('the log contains what is wrong with an invalid event, but not the whole event', async () => {
+test('the log contains the fault of an invalid event, but not the whole event', async () => {
   const world = await anAllocateWorld();
   await expect(world.send({ owner: 'x'.repeat(10_240) })).rejects.toMatchObject({ code: 'BadEvent' });
   expect(world.telemetry.lines).toMatchObject([{ level: 'error', message: 'invocation failed' }]);

@@ -17,7 +17,7 @@ test.each<[string, Partial<AllocateRequest>, 'free' | 'taken' | 'repeated', stri
   ['to release an address makes four calls', { operation: 'release' }, 'taken', FOUR],
   ['to look up an address makes one call', { operation: 'lookUp' }, 'free', ONE],
   ['that is repeated makes one call', {}, 'repeated', ONE],
-])('a request %s of the table', async (_, fields, before, expected) => {
+])('a request %s to the table', async (_, fields, before, expected) => {
   const world = await anAllocateWorld();
   const request = { items, ...fields };
   if (before === 'taken') await world.store(RANGE_KEYS.primary, { data: fromBits([0]) });

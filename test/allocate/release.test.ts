@@ -73,7 +73,7 @@ test.each<[string, () => Promise<AllocateWorld>, (world: AllocateWorld) => Promi
   },
 );
 
-test('after its deadline, a release does not repeat a write that conflicted, and a retry gets an answer', async () => {
+test('a release does not repeat a conflicting write after its deadline, and a retry of the release gets an answer', async () => {
   const world = await withTaken();
   let again: Answer | undefined;
   const meanwhile = async () => {

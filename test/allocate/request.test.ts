@@ -114,18 +114,18 @@ describe('The fingerprint of a request', () => {
   });
 
   test.each<[string, object]>([
-    ['operation', released({ hold: undefined })],
-    ['count', { items: [{ ...NEXT, count: 2 }] }],
-    ['range', { items: [{ ...NEXT, range: 'servicenodeports' }] }],
-    ['owner of a hold', { hold: { owner: 'b' } }],
-    ['end', { hold: { owner: 'a', until: 'forever' } }],
-    ['Service', { takeUp: {} }],
-    ['taker', { hold: { owner: 'a', takenUpBy: 'owner' } }],
-  ])('another %s changes the fingerprint', (_, changed) => {
+    ['the operation', released({ hold: undefined })],
+    ['the count', { items: [{ ...NEXT, count: 2 }] }],
+    ['the range', { items: [{ ...NEXT, range: 'servicenodeports' }] }],
+    ['the owner of a hold', { hold: { owner: 'b' } }],
+    ['the end of a hold', { hold: { owner: 'a', until: 'forever' } }],
+    ['takeUp', { takeUp: {} }],
+    ['takenUpBy', { hold: { owner: 'a', takenUpBy: 'owner' } }],
+  ])('the fingerprint of a request depends on %s', (_, changed) => {
     expect(of(changed)).not.toBe(of({}));
   });
 
-  test('another label of the Service, or another owner of a release, changes the fingerprint', () => {
+  test('the fingerprint of a request depends on the label of the Service, and on the owner of a release', () => {
     const services = [{}, { holdOwner: 'a' }, { holdOwner: 'b' }].map((takeUp) => of({ takeUp }));
     const releases = [{}, { owner: 'a' }, { owner: 'b' }].map((owner) => of(released({ hold: undefined, ...owner })));
     expect(new Set([...services, ...releases]).size).toBe(6);

@@ -53,7 +53,7 @@ test('a restored table allocates nothing for Services until a pass has succeeded
   expect(Object.keys(await world.taken())).toEqual(['10.0.0.17']);
 });
 
-test('a restored table allocates a cluster IP for a Service even if no pass has repaired the node ports since', async () => {
+test('after a pass of cluster-ip-repair, a restored table allocates cluster IPs for Services, even if node-port-repair has not succeeded yet', async () => {
   const world = await anAdmissionWorld({ isRepaired: false });
   await writeRunRecord(world.table, 'demo', 'cluster-ip-repair', aRunRecord(world.clock.nowMs), undefined);
   expect(await world.ask()).toMatchObject({ allowed: true });

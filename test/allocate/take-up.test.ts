@@ -89,7 +89,7 @@ test('a request for a Service does not claim an item if the owner extends its ho
   expect((await world.stored(RANGE_KEYS.primary)).holds).toMatchObject([{ untilMs: expect.any(Number) }]);
 });
 
-test('a request for a Service does not allocate an item, and restores no hold, if the owner released it during the request', async () => {
+test('a request for a Service neither allocates an item nor restores its hold if the owner releases the item during the request', async () => {
   const world = await aWorld();
   const released = { data: fromBits([1]), holds: [{ ...FORMER, items: ['10.0.0.2'] }] };
   const answer = await world.ask({ items: [IP, TAKEN_PORT], takeUp: {} }, changedMeanwhile(world, released));

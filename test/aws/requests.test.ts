@@ -131,7 +131,7 @@ describe('a target group', () => {
   });
 
   test.each(['unavailable', 'of a later version'])(
-    'a target whose health is %s is counted as not read',
+    'a target with the health state "%s" is counted as unread',
     async (state) => {
       const found = await targets(describedTargets({ '10.9.8.7': 'healthy', '10.9.8.8': state }));
       expect(found).toEqual({ addresses: ['10.9.8.7'], unread: 'the health of 1 targets is unavailable' });

@@ -220,7 +220,7 @@ test.each<[string, string, readonly object[]]>([
   expect([await takenIn(RANGE_KEYS.primary), await takenIn(RANGE_KEYS.nodePorts)]).toEqual(before);
 });
 
-test('an API server repeats a review whose token is not looked up during a flood of wrong tokens, and the Service is created', async () => {
+test('an API server retries a review that the webhook refuses with 503 during a flood of wrong tokens, and the Service is created', async () => {
   await plane.restartInFlood();
   const before = plane.world.telemetry.lines.length;
 

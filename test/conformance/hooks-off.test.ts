@@ -95,7 +95,7 @@ test('all bootstrapped objects exist after a pass of every loop, and only our fi
   });
 });
 
-test('a second pass of every loop changes nothing, and a namespace that was deleted is created again', async () => {
+test('a second pass of every loop changes nothing; a pass of system-namespaces creates a deleted namespace again', async () => {
   const before = await versionsOfEverything(apiserver);
   const passes = await runAllLoops(handlers);
   expect(passes.flatMap(({ changes, errors }) => [...changes, ...errors])).toEqual([]);
@@ -106,7 +106,7 @@ test('a second pass of every loop changes nothing, and a namespace that was dele
   expect(changes).toEqual(['created namespace kube-node-lease']);
 });
 
-test('a deleted Service kubernetes is created again with its address and its Endpoints, and its deletion is no second owner', async () => {
+test('a pass creates a deleted Service kubernetes again with its address and its Endpoints, and does not report a second owner', async () => {
   for (let deletion = 1; deletion <= 2; deletion++) {
     expect(await apiserver.request('DELETE', SERVICE_PATH)).toMatchObject({ status: 200 });
     const { changes, findings } = await handlers.run('kubernetes-service');
@@ -117,7 +117,7 @@ test('a deleted Service kubernetes is created again with its address and its End
   }
 });
 
-test('a Service kubernetes that became of type ExternalName gets its address again', async () => {
+test('a pass restores the Service kubernetes after its type was changed to ExternalName', async () => {
   const service = async () => (await apiserver.request<ServiceObject>('GET', SERVICE_PATH)).body;
   const before = await service();
   const { clusterIP: _, clusterIPs: __, ...fields } = before.spec;

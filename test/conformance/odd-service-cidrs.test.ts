@@ -71,7 +71,7 @@ test('a ServiceCIDR of one or two addresses, or one within another ServiceCIDR, 
   expect(await parents()).toEqual(before);
 });
 
-test('the address of a Service stays taken while a pass replaces its IPAddress, which names another parent', async () => {
+test('the second pass replaces each IPAddress that does not refer to the Service with its address', async () => {
   const rows = {
     a: { namespace: 'default', name: 'gone' },
     b: { name: 'no-namespace' },
@@ -113,7 +113,7 @@ test('the address of a Service stays taken while a pass replaces its IPAddress, 
   expect(await parents()).toMatchObject(Object.fromEntries(all.map(([name], index) => [addressOf(index), name])));
 });
 
-describe('a user to whom API Priority and Fairness answers 429', () => {
+describe('a user whose requests API Priority and Fairness rejects with 429', () => {
   const authority = makeAuthority('slow webhook of the test');
   const webhook = createServer(authority.issue(['127.0.0.1']), () => undefined);
   let token = '';
@@ -144,7 +144,7 @@ describe('a user to whom API Priority and Fairness answers 429', () => {
     expect((await apiserver.request('POST', path, { metadata: { name: 'slow' }, webhooks: [hook] })).status).toBe(201);
   }
 
-  test('a pass fails and changes nothing while its user gets the status 429, and a pass after the slow request succeeds', async () => {
+  test('a pass fails and changes nothing while the API server rejects its requests with 429, and a later pass succeeds', async () => {
     expect(await throttled.run('kubernetes-service')).toMatchObject({ errors: [] });
     const before = await parents();
     await closeForAll();

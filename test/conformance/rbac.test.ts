@@ -287,7 +287,7 @@ describe('a token of the service account with the rights that repair.ipAddresses
     expect(await statusOf(['add a range', 'PUT', path, { spec }])).toBe(200);
   });
 
-  test('the admission policy allows this token to correct the labels of an IPAddress of a Service, but not those of another one', async () => {
+  test('the admission policy allows this token to correct the labels of an IPAddress of a Service, but not those of an IPAddress with another parent', async () => {
     const labels = { ...IPV4_LABELS, 'ipaddress.kubernetes.io/managed-by': 'example.com' };
     const statuses = ['services', 'gateways'].map(async (resource, index) => {
       const name = `10.0.0.${100 + index}`;

@@ -49,7 +49,7 @@ async function lastToClaim(): Promise<KbctlProcess> {
   return found;
 }
 
-test('two processes share the ticks of a table, and one runs all ticks after the other is killed and the reader of its log ends', async () => {
+test('two processes share the ticks of a table; after one is killed, the other runs all ticks, even after its standard output is closed', async () => {
   processes = [start(), start()];
   await Promise.all(processes.map((one) => one.untilItPrints(/serving the clusters of table/)));
   await eventually(async () => expect(await published(apiserver)).toMatchObject({ endpoints: [ADDRESS] }));

@@ -42,7 +42,7 @@ export function describeHeartbeat(worlds: KbctlWorlds): void {
     expect(stderr).toContain(`${OWN} is removed from the endpoints.\n`);
   });
 
-  test('an agent whose output has lost its reader removes its address when it ends, and no tick publishes the address again', async () => {
+  test('an agent whose standard error is closed still removes its address when it ends, and no tick publishes the address again', async () => {
     const running = world().spawn(['heartbeat', CLUSTER, '--address', OWN, '--every', '1s']);
     afterThisTest(() => running.end('SIGKILL'));
     await running.untilItPrints(HELD);

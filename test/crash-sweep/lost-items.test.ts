@@ -34,7 +34,7 @@ async function atWork(): Promise<LoopWorld> {
   return world;
 }
 
-test('a table that lost some or all of its items never allocates an address of a Service, neither before nor after its next passes', async () => {
+test('after the table has lost some or all of its items, no address of a Service is allocated again, neither before nor after the next passes', async () => {
   const whole = await atWork();
   const used = whole.services.map(({ clusterIP }) => clusterIP);
   const keys = [...whole.store].flatMap(([cluster, items]) =>

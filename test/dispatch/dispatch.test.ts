@@ -65,7 +65,7 @@ describe('a pass that fails while passes of other clusters run', () => {
     expect(world.telemetry.logged('pass failed')).toMatchObject([{ level: 'error', cluster: 'a', errors }]);
   });
 
-  test('an API server that does not answer is one error in the log, however many requests failed', async () => {
+  test('an API server that does not answer causes one error in the log, however many requests fail', async () => {
     const world = await aDispatchWorldOf({ name: 'a' });
     const server = 'https://one';
     const silent = new ClusterError('Unavailable', 'no answer for kube-system', { server });

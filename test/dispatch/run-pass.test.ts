@@ -96,7 +96,7 @@ describe('mode observe', () => {
     expect(logged).toEqual([1, 1, 2]);
   });
 
-  test('an observing pass writes no events, and the first pass in mode enforce writes those of the findings that last', async () => {
+  test('an observing pass writes no events, and the first pass in mode enforce writes the events of the findings that still exist', async () => {
     const world = await aDispatchWorldOf({ mode: 'observe' });
     const finds = () => pass(world, () => aReport({ findings: [found] }), 'node-port-repair');
     for (let observing = 0; observing < 3; observing++) await finds();
@@ -232,7 +232,7 @@ describe('the record of the kubernetes-service loop', () => {
     expect(world.telemetry.counters['credentialsEnding']).toBe(counted);
   });
 
-  test('a pass counts a credential of a source of addresses that expires soon', async () => {
+  test('a pass counts a source of addresses whose credential expires soon', async () => {
     const serviceRef = { namespace: 'tenants', name: 'prod', kubeconfig: { secretsManager: 'management' } };
     const world = await aDispatchWorldOf({ apiServers: [aHost('service tenants/prod', { serviceRef })] });
     const look = async ({ spec, lookUp }: PassContext) => {

@@ -23,7 +23,7 @@ const mirror = { verb: 'mirror', object: undefined, prune: false };
 const masters = (masterCount: number) => aClusterSpec({ endpoints: { reconciler: 'master-count', masterCount } });
 
 describe('planWrites', () => {
-  test('planWrites does not correct another order of the ports', () => {
+  test('planWrites does not correct ports that are only in another order', () => {
     const ports = [EXTRA, HTTPS];
     const objects = { Endpoints: anEndpoints([A], ports), EndpointSlice: aSlice([A], ports) };
     const spec = aClusterSpec({ endpoints: { extraPorts: [EXTRA] } });

@@ -44,15 +44,15 @@ describe('sliceWrites', () => {
   });
 
   test.each([
-    { name: 'no labels', labels: undefined, prune: false, isReplaced: true },
-    { name: 'another manager', labels: { [MANAGED_BY_LABEL]: 'x' }, prune: false, isReplaced: false },
-    { name: 'another manager and prune', labels: { [MANAGED_BY_LABEL]: 'x' }, prune: true, isReplaced: true },
-  ])('sliceWrites replaces a slice that has another address type and $name: $isReplaced', (given) => {
+    { name: 'no labels', labels: undefined, prune: false, does: 'replaces' },
+    { name: 'another manager', labels: { [MANAGED_BY_LABEL]: 'x' }, prune: false, does: 'keeps' },
+    { name: 'another manager, if prune is set', labels: { [MANAGED_BY_LABEL]: 'x' }, prune: true, does: 'replaces' },
+  ])('sliceWrites $does a slice that has another address type and $name', (given) => {
     const { labels: _, ...metadata } = desired.metadata;
     const withLabels = { ...metadata, ...(given.labels && { labels: given.labels }) };
     const object = found({ ...desired, addressType: 'IPv6', metadata: withLabels });
     const verbs = sliceWrites(desired, object, given.prune).map(({ verb }) => verb);
-    expect(verbs).toEqual(given.isReplaced ? ['replace', 'create'] : []);
+    expect(verbs).toEqual(given.does === 'replaces' ? ['replace', 'create'] : []);
   });
 });
 

@@ -64,7 +64,7 @@ test('an API server that uses all the memory for replies does not prevent anothe
   expect(() => inFlight.add('modest', 1)).toThrow();
 });
 
-test('the bytes in flight of a reply are released when the reply ends or fails', async () => {
+test('the bytes of a reply count as in flight only until the reply ends or fails', async () => {
   const inFlight = new BytesInFlight(LIMIT_BYTES);
   await readWhole([Buffer.alloc(100)], 'one', inFlight);
   await expect(readWhole(broken(), 'one', inFlight)).rejects.toThrow('broken');

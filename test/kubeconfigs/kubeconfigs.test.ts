@@ -59,7 +59,7 @@ function expectedOf({ error, credential, ...read }: Omit<Verdict, 'file'>): obje
   return credential === 'plugin' ? { credential } : { ...read, credential };
 }
 
-test('client-go has a verdict on each kubeconfig, and each documented difference is one of them', () => {
+test('verdicts.jsonl has a verdict of client-go on each kubeconfig, and each documented difference is about one of these kubeconfigs', () => {
   const files = readdirSync(folder).filter((name) => name.endsWith('.kubeconfig'));
   const judged = verdicts.map(({ file }) => `${file}.kubeconfig`);
   expect(judged.toSorted()).toEqual(files.toSorted());

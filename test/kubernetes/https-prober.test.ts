@@ -155,7 +155,7 @@ test.each([
   { name: 'a server that accepts no new connection', change: refuse, kind: 'silence' },
   { name: 'a replaced certificate', change: recertify, kind: 'tlsFailure' },
 ])(
-  'because a connection is kept for less than 25 seconds, probes detect $name after that time at the latest',
+  'a probe detects $name after 25 seconds, because probes use a connection for less than that time',
   async ({ change, kind }) => {
     const { probe, target, server, clock } = await keepingServerAnd();
     await probe(target);

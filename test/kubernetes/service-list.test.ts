@@ -94,7 +94,7 @@ test.each<[string, HttpReply, string, RegExp]>([
   await expect(listAllServices(port)).rejects.toMatchObject({ code, message: expect.stringMatching(message) });
 });
 
-test('the client waits as long as retryAfterSeconds in a protobuf Status requests', async () => {
+test('the client waits for the number of seconds in retryAfterSeconds of a protobuf Status', async () => {
   const busy = protobuf(status(429, 'TooManyRequests', 'busy', 4), 429);
   const { port, waits } = portAnswering(busy, protobuf(serviceList([])));
   await expect(listAllServices(port)).resolves.toEqual([]);

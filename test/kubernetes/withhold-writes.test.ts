@@ -93,7 +93,7 @@ test.each([
   expect(await difference(before, after)).toBe(text);
 });
 
-test('the report of an update contains only the first of many fields, cuts off long values, and prints a deeply nested object as one value', async () => {
+test('the report of an update contains a limited number of fields, cuts off long values, and prints a deeply nested object as one value', async () => {
   const many = Object.fromEntries(Array.from({ length: 20 }, (_, n) => [`f${n}`, 'x'.repeat(200)]));
   expect(await difference({ spec: {} }, { spec: many })).toMatch(/^spec\.f0 \+ "x{79}…; .*; and 12 more$/);
   const deep = (depth: number): object => (depth === 0 ? { end: Math.PI } : { down: deep(depth - 1) });

@@ -49,7 +49,7 @@ test.each<[string, number, LocalRequest]>([
   expect((await requestLocal(`${namespaces()}/default`, asking)).status).toBe(status);
 });
 
-test('the stand-in API server answers the health and version paths without the key, like a real API server, but not longer paths that begin with them', async () => {
+test('the stand-in API server answers the health and version paths without a token, like a real API server, but refuses other paths that begin with the same text', async () => {
   const anonymous = { headers: { authorization: undefined } };
   const statuses = ['/readyz', '/livez?verbose', '/version', '/readyz/../api/v1/namespaces', '/versions'].map(
     async (path) => (await requestLocal(server.url + path, anonymous)).status,

@@ -27,7 +27,7 @@ function published(world: EndpointsWorld) {
   return { first: world.published(), mirror: world.inSlice(), second: world.inSlice(SECOND) };
 }
 
-test('a dual-stack cluster gets a second slice for the second family, and a Service with PreferDualStack', async () => {
+test('a dual-stack cluster gets a second slice for the second family, and its Service gets the policy PreferDualStack', async () => {
   const world = await settledDual();
   expect(published(world)).toEqual({ first: [A, B], mirror: [A, B], second: [V6, W6] });
   const slice = { addressType: 'IPv6', metadata: { labels: LABELS }, ports: [{ port: 6443 }] };

@@ -139,7 +139,7 @@ describe('a pass over the IPAddresses of a cluster', () => {
     expect((await passOver(objects, { ownCidrs: true, spoil })).report).toMatchObject({ findings: [], errors: [] });
   });
 
-  test('a pass keeps an IPAddress with a wrong reference if the API server refuses its replacement, because the address would be free', async () => {
+  test('a pass keeps an IPAddress with a wrong reference if the API server refuses its replacement, so that the address does not become free', async () => {
     const spoil: Partial<ClusterPort> = { create: async () => ({ outcome: 'invalid', message: 'not by policy' }) };
     const { report, cluster } = await passOver([service('s', ITEM), ipAddress('gone')], { spoil });
     expect(report.findings.map(({ type }) => type)).toContain('notCorrected');
@@ -308,7 +308,7 @@ test('a pass in mode observe only reports which IPAddresses it would create and 
   expect(passed.changed).toEqual([]);
 });
 
-test('a pass does not end the hold of an address that a Service has, because the address would be free', async () => {
+test('a pass does not end the hold of an address that a Service has, so that the address does not become free', async () => {
   const { report, cluster } = await passOver([...held, service('s', '10.0.0.001')], { ipAddresses: false });
   expect(remaining({ cluster })).toEqual([1, 2, 3]);
   const message = 'The hold of shop on 10.0.0.1 expired and is not released: Service a/s has the address.';

@@ -94,7 +94,7 @@ test('an update waits while text is selected', async () => {
   await page.getByText('No cluster is registered.').first().waitFor();
 });
 
-test('a page shows if its table cannot be read or its server has stopped, and resumes when both work again', async () => {
+test('a page reports that its table cannot be read or that its server has stopped, and resumes its updates when both work again', async () => {
   const { page } = await browser.open(server.url);
   const live = page.locator('#live');
 

@@ -93,7 +93,7 @@ const ends: readonly End[] = [
   ],
 ];
 
-test.each(findings)('a pass logs %s with the message of upstream', (_, enter, claimed, type, message) => {
+test.each(findings)('a finding has the same message as upstream for %s', (_, enter, claimed, type, message) => {
   expect(enterAll(enter, claimed)).toMatchObject({ error: undefined, listed: [{ type, message }] });
 });
 

@@ -142,7 +142,7 @@ describe('the connections of a process', () => {
       expect(reads()).toBe(3);
     });
 
-    test('if the kubeconfig cannot be read after the API server refused the credential, the error contains both', async () => {
+    test('if the kubeconfig cannot be read after the API server refused the credential, the error contains both reasons', async () => {
       const { get } = await afterOneRead('old', new ClusterError('Unavailable', 'secret demo got no answer'));
       await expect(get()).rejects.toMatchObject({
         code: 'Unavailable',

@@ -19,12 +19,15 @@ test('the handler of a loop logs the delay of its scheduled event', async () => 
   expect(world.telemetry.logged('invocation ended')).toMatchObject([{ lateMs: 1_500 }]);
 });
 
-test.each([2_001, -960_000])('a handler logs and counts that its clock is %d ms ahead of the table', async (skewMs) => {
-  const world = aDispatchWorld({ clock: { isMeasured: () => true, skewMs: () => skewMs } });
-  await handler({}, contextOf(world));
-  expect(world.telemetry.logged("the clock differs from the table's")).toEqual([{ level: 'error', skewMs }]);
-  expect(world.telemetry.counters).toMatchObject({ clockSkewed: 1 });
-});
+test.each([2_001, -960_000])(
+  'a handler logs and counts that its clock differs from that of the table by %d ms',
+  async (skewMs) => {
+    const world = aDispatchWorld({ clock: { isMeasured: () => true, skewMs: () => skewMs } });
+    await handler({}, contextOf(world));
+    expect(world.telemetry.logged("the clock differs from the table's")).toEqual([{ level: 'error', skewMs }]);
+    expect(world.telemetry.counters).toMatchObject({ clockSkewed: 1 });
+  },
+);
 
 test('the handler of a loop has two parameters, because the runtime passes a callback to a handler with three', () => {
   expect(handler).toHaveLength(2);

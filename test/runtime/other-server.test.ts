@@ -168,7 +168,7 @@ describe('a request of a pass that uses another API server', () => {
     await expect(transport(get, never)).resolves.toBe(answered);
   });
 
-  test('if no other server can be used, the requests of a pass search for one only once', async () => {
+  test('if no other server can be used, a pass searches for one only once, however many requests fail', async () => {
     const refused: Transport = () => Promise.reject(Object.assign(new Error('refused'), { code: 'ECONNREFUSED' }));
     const find = jest.fn(async () => undefined);
     const transport = orOther(refused, never, find);
@@ -177,7 +177,7 @@ describe('a request of a pass that uses another API server', () => {
   });
 });
 
-test('the body of a reply 401 is closed before the request is repeated, so that the repetition can use its connection', async () => {
+test('the body of a 401 reply is closed before the request is repeated, so that the connection can be used again', async () => {
   const events: string[] = [];
   async function* refusal() {
     try {

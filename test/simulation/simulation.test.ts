@@ -53,7 +53,7 @@ clock.stall(1_500);
 console.log([...lags, busy()].join(' '));
 `;
 
-test('a timer of the simulation measures a lag only while the world stalls', async () => {
+test('a timer of the simulation measures a lag only if the simulated process is blocked', async () => {
   const args = ['--disable-warning=ExperimentalWarning', '--input-type=module', '--eval', LAGS];
   const { stdout } = await promisify(execFile)(process.execPath, args);
   expect(stdout).toBe('0 1400\n');

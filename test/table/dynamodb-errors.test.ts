@@ -54,7 +54,7 @@ describe('the error of a call to the table', () => {
     ['a refusal about a size', refusal('Other', 'Item size'), 'Unexpected', ' failed with Other; see the cause.'],
     ['an error before the request was sent', new Error('a defect'), 'Unexpected', ' failed with Error; see the cause.'],
     ['a thrown value that is not an error', null, 'Unexpected', ' failed with unknown error; see the cause.'],
-    ['an unsent throttling', unsentThrottling, 'Throttled', failedWith('ThrottlingException', 'unknown', THROTTLED)],
+    ['a throttling error', unsentThrottling, 'Throttled', failedWith('ThrottlingException', 'unknown', THROTTLED)],
     ['an answer of 500', internal, 'Unavailable', failedWith('Internal', 2, READ_AGAIN)],
     ['an answer that is no JSON', notJson, 'Unavailable', ` failed (SyntaxError, attempts: 1)${READ_AGAIN}${VPC}`],
     ['no answer', refusedConnection, 'Unavailable', ` failed (ECONNREFUSED, attempts: 3)${READ_AGAIN}${VPC}`],
@@ -91,12 +91,12 @@ describe('the error of a call to the table', () => {
     expect(error.cause).toBeUndefined();
   });
 
-  test.each<[TableAction, string]>([
-    ['dynamodb:GetItem', ''],
-    ['dynamodb:BatchGetItem', ''],
-    ['dynamodb:Query', ''],
-    ['dynamodb:PutItem', MAY_HAVE_HAPPENED],
-  ])('the error of a failed %s states that a write might have happened: "%s"', (action, outcome) => {
+  test.each<[TableAction, string, string]>([
+    ['dynamodb:GetItem', 'mentions no write', ''],
+    ['dynamodb:BatchGetItem', 'mentions no write', ''],
+    ['dynamodb:Query', 'mentions no write', ''],
+    ['dynamodb:PutItem', 'states that the write might have happened', MAY_HAVE_HAPPENED],
+  ])('the error of a failed %s %s', (action, _, outcome) => {
     expect(errorOf(answered('Busy', { status: 503, fault: 'server' }), { action }).message).toBe(
       `${action} on table "t" in region r failed (Busy, attempts: 2): ${outcome}try again.`,
     );
@@ -141,7 +141,7 @@ test.each([
   { name: 'a fault of the server', error: answered('Other', { status: 400, fault: 'server' }), refused: false },
   { name: 'an answer without a status', error: answered('Other'), refused: false },
   { name: 'no answer', error: unsent, refused: false },
-])('isRefusal returns for $name: $refused', ({ error, refused }) => {
+])('isRefusal returns $refused for $name', ({ error, refused }) => {
   expect(isRefusal(error)).toBe(refused);
 });
 

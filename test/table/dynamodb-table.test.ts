@@ -179,7 +179,7 @@ describe('a DynamoDB table behind a faulty network', () => {
     test.each([
       ['that the table refuses', []],
       ['that the table refuses after a lost reply', [dropRequest]],
-    ])('a put %s is lost to the item that the table returns with the refusal', async (_, faults) => {
+    ])('a put %s has the outcome "lost", and returns the item that the refusal contains', async (_, faults) => {
       const previous = await putNew();
       const theirs = await overwrite();
       const refused = {
@@ -218,10 +218,10 @@ describe('a DynamoDB table behind a faulty network', () => {
 
   describe('reads', () => {
     test.each<[string, Fault]>([
-      ['that answer 500 once', serviceError(500, 'InternalServerError')],
-      ['that answer 503 once', serviceError(503, 'InternalServerError')],
-      ['with one reply cut off', cutReply],
-    ])('reads %s are answered by the retry', async (_, fault) => {
+      ['whose first reply is 500', serviceError(500, 'InternalServerError')],
+      ['whose first reply is 503', serviceError(503, 'InternalServerError')],
+      ['whose first reply is cut off', cutReply],
+    ])('a read %s succeeds at the second attempt', async (_, fault) => {
       const item = await putNew();
       proxy.plan('GetItem', fault);
       expect(await table.get(cluster, 'a')).toEqual(item);
@@ -229,8 +229,8 @@ describe('a DynamoDB table behind a faulty network', () => {
 
     const failing = serviceError(500, 'InternalServerError');
     test.each<[string, 'list' | 'getAll', string, Fault[]]>([
-      ['that keep answering 500', 'list', 'Unavailable', thrice(failing)],
-      ['of items that keep answering 500', 'getAll', 'Unavailable', thrice(failing)],
+      ['whose replies are all 500', 'list', 'Unavailable', thrice(failing)],
+      ['of several items whose replies are all 500', 'getAll', 'Unavailable', thrice(failing)],
       ['with an HTML page as reply', 'list', 'Unavailable', thrice(answer(502, '<html>Bad Gateway</html>'))],
       ['with every reply cut off', 'list', 'Unavailable', thrice(cutReply)],
       ['that are always throttled', 'list', 'Throttled', throttle(9)],
@@ -245,7 +245,7 @@ describe('a DynamoDB table behind a faulty network', () => {
     const unprocessed = JSON.stringify({ Responses: {}, UnprocessedKeys: { [TABLE]: { Keys: [] } } });
     test.each([
       ['from which the table omits items', answer(200, unprocessed)],
-      ['that an older role denies', serviceError(400, 'AccessDeniedException', 'User: x is not authorized')],
+      ['that an older IAM role denies', serviceError(400, 'AccessDeniedException', 'User: x is not authorized')],
     ])('a batch %s is completed by reads of single items', async (_, fault) => {
       const item = await putNew();
       proxy.plan('BatchGetItem', fault);

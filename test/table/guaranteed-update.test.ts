@@ -131,7 +131,7 @@ describe('guaranteedUpdate', () => {
       expect(gets()).toBe(1);
     });
 
-    test('guaranteedUpdate reads the item again before it returns that the item is to be kept', async () => {
+    test('guaranteedUpdate reads the item again before it accepts the decision to keep the item', async () => {
       const { table, options, inner } = await recentlyRead();
       await write(inner, 10);
       const change = (current: Item | undefined) => ({ keep: `there is ${JSON.stringify(current?.value)}` });

@@ -97,18 +97,21 @@ describe('changeLeases', () => {
     ['withdrawn', aLease(A), withdrawn],
     ['created', undefined, withdrawn],
     ['removed', aLease(A), undefined],
-  ])('changeLeases changes other leases than one that was %s since the read', async (_, atRead, atPut) => {
-    const table = newTable();
-    const change = async (...to: [string, Lease | undefined][]) =>
-      changeLeases(table, 'c', await readLeases(table, 'c'), new Map(to));
-    const { present: read } = await change([A, atRead], [B, aLease(B)]);
-    const racing = before(table, () => change([A, atPut]));
-    const own = changes(aLease(A, { generation: 2 }), aLease(B, { generation: 2 }));
-    const { written, present } = await changeLeases(racing, 'c', read, own);
-    expect([...written]).toEqual([B]);
-    expect(present.leases).toEqual([...(atPut === undefined ? [] : [atPut]), aLease(B, { generation: 2 })]);
-    expect(await readLeases(table, 'c')).toEqual(present);
-  });
+  ])(
+    'changeLeases does not change a lease that was %s since the read, but changes the other leases',
+    async (_, atRead, atPut) => {
+      const table = newTable();
+      const change = async (...to: [string, Lease | undefined][]) =>
+        changeLeases(table, 'c', await readLeases(table, 'c'), new Map(to));
+      const { present: read } = await change([A, atRead], [B, aLease(B)]);
+      const racing = before(table, () => change([A, atPut]));
+      const own = changes(aLease(A, { generation: 2 }), aLease(B, { generation: 2 }));
+      const { written, present } = await changeLeases(racing, 'c', read, own);
+      expect([...written]).toEqual([B]);
+      expect(present.leases).toEqual([...(atPut === undefined ? [] : [atPut]), aLease(B, { generation: 2 })]);
+      expect(await readLeases(table, 'c')).toEqual(present);
+    },
+  );
 
   test('changeLeases on a table that withholds writes returns the changed leases, and does not report them as written', async () => {
     const table = unwrittenTable(newTable(), { nowMs: () => NOW_MS });

@@ -261,7 +261,7 @@ test.each([
 });
 
 test.each(LOOPS)(
-  'the role of %s allows writes to clusters and fleet notes, and only kubernetes-service may claim a cluster',
+  'the role of %s allows writes to the partitions prod and #fleet, and only the role of kubernetes-service allows writes to #clusters',
   (loop) => {
     const written = ['prod', '#fleet', '#clusters'].filter((key) => mayWrite(byDefault, loop, key));
     expect(written).toEqual(['prod', '#fleet', ...(loop === 'kubernetes-service' ? ['#clusters'] : [])]);

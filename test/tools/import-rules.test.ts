@@ -41,7 +41,7 @@ const IMPURE = [
   ["export const page = fetch('http://a');", "Unexpected use of 'fetch'"],
 ] as const;
 
-test('the linter refuses the clock, random numbers and I/O in each folder without I/O, and allows them elsewhere', () => {
+test('the linter refuses the clock, random numbers and I/O in each folder of pure code, and allows them elsewhere', () => {
   const { overrides } = JSON.parse(readInRepository('.oxlintrc.json')) as {
     readonly overrides: readonly { readonly files: readonly string[]; readonly rules: object }[];
   };

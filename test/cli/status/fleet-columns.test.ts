@@ -66,7 +66,7 @@ test('the status of a cluster lists at most ten pending writes', () => {
   expect(listed[10]).toBe('... and 2 more: kbctl status demo -o yaml');
 });
 
-test('the line of a range shows the range that a pass has counted, and the new range of the spec that no pass has counted yet', () => {
+test('the line of a range shows the range of the last pass, and the new range in the spec, which no pass has counted yet', () => {
   const column = RANGE_COLUMNS.find(({ title }) => title === 'RANGE');
   expect(column?.text({ ...aSlash24(), range: '10.0.0.0/24', specRange: '10.0.0.0/22' })).toBe(
     '10.0.0.0/24 (not yet 10.0.0.0/22)',
