@@ -111,8 +111,8 @@ function namesIn(rows: readonly unknown[]): string[] {
 const TIME = /^(.*(?:[aA]t|[uU]ntil))Ms$/;
 
 /**
- * Returns a value for `-o json` and `-o yaml`. A time is ISO 8601 text in UTC and its name has no `Ms`; ranges have no
- * `map`.
+ * Returns a value for `-o json` and `-o yaml`. Writes times as ISO 8601 text in UTC, without `Ms` in their names. Omits the `map`
+ * of ranges.
  */
 export function plainOf(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(plainOf);

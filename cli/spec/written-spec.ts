@@ -60,7 +60,7 @@ function ofFields(before: JsonRecord, after: JsonRecord, fieldOf: (name: string)
 }
 
 /**
- * Returns a map from the address, host or name of each entry of a list to the entry; `undefined` for any other value.
+ * Returns the entries of a list by their address, host or name; `undefined` for any other value.
  */
 function entriesByName(value: unknown): JsonRecord | undefined {
   if (!Array.isArray(value)) return undefined;

@@ -109,7 +109,7 @@ export interface RangeStatus {
   readonly map?: RangeMap;
 }
 
-/** Returns the ranges. Omits each ServiceCIDR that is already part of the sum in another entry. */
+/** Returns the ranges without the ServiceCIDRs that another range, their sum, already includes. */
 export function wholeRanges({ ranges }: Pick<ClusterStatus, 'ranges'>): readonly RangeStatus[] {
   return ranges.filter(({ part }) => !part);
 }

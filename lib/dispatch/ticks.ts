@@ -52,8 +52,8 @@ interface PlanOptions {
 }
 
 /**
- * Returns the ticks of the minute: first the ticks that are due now, then the later ticks. A single cluster that
- * answers has no first tick, because this invocation runs its first pass. An unreachable or suspect cluster has only
+ * Returns the ticks of the minute: first the ticks that are due now, then the later ticks. If there is only one cluster and it
+ * answers, it has no tick now, because this invocation runs its pass. An unreachable or suspect cluster has only
  * one tick, after the first ticks of the other clusters, because the passes of an unreachable cluster use all of their
  * time, and a suspect cluster may block its process.
  */

@@ -40,7 +40,7 @@ export interface Publication {
   readonly removals: readonly string[];
   /** The addresses that an update adds. Empty if the object is created. */
   readonly added: readonly string[];
-  /** The verdict about another writer. Absent if there is no second family and foreign slices are not pruned. */
+  /** Whether another writer undid our last write. Absent without a second family, if slices of other writers are not pruned. */
   readonly verdict: ContestVerdict | undefined;
   readonly findings: readonly Finding[];
 }
@@ -85,8 +85,8 @@ export function slicesPublication(
 }
 
 /**
- * Returns whether a foreign slice may be deleted or replaced. If the passes publish the address family or the name of the slice,
- * its family must have a live address.
+ * Returns whether a pass may delete or replace the slice of another writer. If a pass writes a slice of this address family or
+ * name, its family must have a live address.
  */
 function isRemovable(slice: EndpointSliceObject, servers: readonly FamilyServers[]): boolean {
   const publisher = publisherOf(slice, servers) ?? servers.find(({ family }) => family === slice.addressType);

@@ -154,7 +154,7 @@ export class SecretSearch {
   }
 }
 
-/** Returns, for each length of a match, the length that still matches if the next character does not. */
+/** Returns, for each number of matched bytes, the number with which to continue after a mismatch (Knuth-Morris-Pratt). */
 function fallbacksIn(secret: Buffer): Int32Array {
   const fallbacks = new Int32Array(secret.length);
   let matched = 0;

@@ -33,7 +33,7 @@ export class BytesInFlight {
     this.#limit = limit;
   }
 
-  /** Adds bytes of a server. Throws `OverBound` and adds nothing if the server may not add them. */
+  /** Counts bytes that a server sent. If they exceed its share, throws `OverBound` and does not count them. */
   add(server: string, bytes: number): void {
     const held = (this.#held.get(server) ?? 0) + bytes;
     const servers = this.#held.size + (this.#held.has(server) ? 0 : 1);

@@ -133,7 +133,7 @@ function mayReuse(openedAtMs: number, nowMs: number): boolean {
   return nowMs >= openedAtMs && nowMs - openedAtMs < LONGEST_KEPT_MS;
 }
 
-/** The connections of probes that a process keeps. They do not keep the process running. */
+/** The connections that a process keeps open for probes. They do not prevent its exit. */
 export class KeptConnections {
   readonly #nowMs: () => number;
   readonly #kept = new Map<string, KeptConnection>();

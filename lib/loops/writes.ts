@@ -55,7 +55,10 @@ export function portsFor(
   };
 }
 
-/** Returns ports that confirm writes. Writes of leases need no confirmation, because they only record what the pass observed. */
+/**
+ * Returns a table and a cluster client that call `confirmWrites` before a write. Writes of leases need no confirmation, because
+ * they only record what the pass observed.
+ */
 function confirmedPorts({ table, kubernetes }: Ports, confirmWrites: () => Promise<void>, nowMs: () => number): Ports {
   let confirmedAtMs = Number.NEGATIVE_INFINITY;
   let isConfirmed = Promise.resolve();

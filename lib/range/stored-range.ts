@@ -9,7 +9,7 @@ import { type Hold, sameHolds } from './hold.ts';
 
 /**
  * The stored state of a range. All bitmaps have the byte format of `data`. A bit number is the position of an item in the range
- * in `range`.
+ * that the field `range` contains.
  *
  * Invariants: bits are below the number of items. Items that are held, unclaimed or struck are taken. An item has at most one
  * hold, and is unclaimed by at most one Service. A held item has no strike.

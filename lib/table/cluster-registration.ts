@@ -53,8 +53,8 @@ export async function registerCluster(
 }
 
 /**
- * Returns the last generation in which the ranges of a name were saved, if the registration of the name is missing from the
- * table. The next generation must be later: otherwise these ranges would count as newer than the spec.
+ * If the registration of a cluster is missing from the table, returns the last generation in which its ranges were saved. The
+ * next registration must have a later generation: otherwise these ranges would count as newer than its spec.
  */
 async function lostRegistration(table: KeyValueTable, name: string): Promise<Registration | undefined> {
   if ((await table.get(CLUSTERS, name)) !== undefined) return undefined;

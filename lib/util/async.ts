@@ -29,8 +29,8 @@ function* entriesOf<Element>(elements: readonly Element[]): Generator<readonly [
 }
 
 /**
- * Returns the result of `work`, unless the signal aborts first. If a call in `work` obeys the signal, it then ends with an
- * error that names the silent server. Otherwise this function throws the reason of the signal and abandons `work`.
+ * Returns the result of `work`. If the signal aborts first, throws the error of the call that the signal ended, which names the
+ * server that did not answer. If no call in `work` ends at the signal, throws the reason of the signal and abandons `work`.
  */
 export async function unlessAborted<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
   signal.throwIfAborted();

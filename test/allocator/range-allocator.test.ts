@@ -81,7 +81,7 @@ const shape = fc
   .chain((max) => fc.record({ max: fc.constant(max), reserved: fc.integer({ min: 0, max: Math.min(max, 300) }) }));
 
 describe('A range after any operations', () => {
-  test('after any operations, and a restore from a larger range, a range has the same items as a set after the same operations', () => {
+  test('a range has the same items as a JavaScript Set after the same operations, even after a restore from a larger range', () => {
     const step = fc.tuple(fc.constantFrom('allocate', 'allocateNext', 'release', 'restore'), fc.nat());
     const restored = fc.uniqueArray(fc.nat(120), { maxLength: 20 });
     fc.assert(

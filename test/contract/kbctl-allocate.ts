@@ -171,7 +171,7 @@ export function describeAllocate(worlds: KbctlWorlds): void {
       expect(allocated).toMatchObject(ran(4, '', expect.stringMatching(unknown)));
     });
 
-    test('kbctl allocate with a kubeconfig that cannot be read prints only why', async () => {
+    test('kbctl allocate prints only the reason if the kubeconfig cannot be read', async () => {
       await world().register({ allocator: 'apiserver' });
       const why = /^error: kubeconfig \S+missing: cannot read \S+ \(ENOENT\)\. Name a file .* may read\.\n$/;
       const allocated = await allocate('ip', CLUSTER, '--kubeconfig', 'missing');

@@ -33,7 +33,7 @@ export function describeClusterApply(worlds: KbctlWorlds): void {
       expect(await registeredNames(world())).toEqual(['gone', 'kept']);
     });
 
-    test('kbctl cluster apply creates only the registration, and with --dry-run nothing', async () => {
+    test('kbctl cluster apply creates only the registration, and creates nothing with --dry-run', async () => {
       world().file('cluster.yml', world().spec());
       expect(await apply(world(), '-f', 'cluster.yml', '--dry-run')).toEqual(ran(1, TO_BE_CREATED));
       expect(await registeredNames(world())).toEqual([]);

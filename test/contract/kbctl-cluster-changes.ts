@@ -35,7 +35,7 @@ export function describeClusterChanges(worlds: KbctlWorlds): void {
     expect(await cluster('set-mode', 'enforce', 'd')).toMatchObject({ code: 0 });
   });
 
-  test('kbctl cluster set-mode writes a new generation only if the mode changes, and with --dry-run nothing', async () => {
+  test('kbctl cluster set-mode writes a new generation only if the mode changes, and writes nothing with --dry-run', async () => {
     const tried = ran(1, 'a: mode observe -> enforce, generation 2 (dry run)\n');
     expect(await cluster('set-mode', 'enforce', 'a', '--dry-run', '--force')).toEqual(tried);
     expect(await registered('a')).toMatchObject({ generation: 1, spec: { mode: 'observe' } });

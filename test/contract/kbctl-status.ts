@@ -80,7 +80,7 @@ export function describeStatus(worlds: KbctlWorlds): void {
       expect((await watching.end('SIGINT')).code).toBe(130);
     });
 
-    test('the completion of a shell offers the clusters of the table that the command line names', async () => {
+    test('shell completion offers the clusters of the table that the command line sets with --table', async () => {
       const { tableName, endpoint } = world();
       const words = ['--table', tableName, '--endpoint-url', endpoint, 'status', 'prod'];
       expect(await world().kbctl(['completion', 'bash', '--', ...words])).toEqual(ran(0, `${CLUSTER}\n`));

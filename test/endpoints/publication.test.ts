@@ -36,7 +36,7 @@ describe('planWrites', () => {
     expect(planWrites(observed({ objects }))).toEqual([update, { ...mirror, object: aSlice([A]) }]);
   });
 
-  test('planWrites makes a live address ready that is not, and leaves another address in that list', () => {
+  test('planWrites moves a live address out of notReadyAddresses, and leaves another address there', () => {
     const objects = withSubsets({ notReadyAddresses: [{ ip: A }, { ip: C }], ports: [HTTPS] });
     const subsets = [{ addresses: [{ ip: A }], notReadyAddresses: [{ ip: C }], ports: [HTTPS] }];
     expect(planWrites(observed({ objects }))[0]?.object).toMatchObject({ subsets });

@@ -155,7 +155,7 @@ test.each([
   { name: 'a server that accepts no new connection', change: refuse, kind: 'silence' },
   { name: 'a replaced certificate', change: recertify, kind: 'tlsFailure' },
 ])(
-  'a probe detects $name after 25 seconds, because probes use a connection for less than that time',
+  'after 25 seconds a probe detects $name, because probes use a connection for less than that time',
   async ({ change, kind }) => {
     const { probe, target, server, clock } = await keepingServerAnd();
     await probe(target);
@@ -326,16 +326,19 @@ test('a probe that timed out while our own event loop was late has the result un
   await expect(probe(target)).resolves.toEqual({ kind: 'unknown', message, late: true });
 });
 
-test.each(['pass', 'time for probes'])('a probe that the end of the %s ends has the result unknown', async (which) => {
-  const end = new AbortController();
-  const react = (): Reaction => {
-    setImmediate(() => end.abort());
-    return { hang: true };
-  };
-  const { probe, target } = await serverAnd(react, which === 'pass' ? { deadline: end.signal } : {});
-  const reply = await probe(target, which === 'pass' ? undefined : end.signal);
-  expect(reply).toEqual({ kind: 'unknown', message: 'the time for probes was over' });
-});
+test.each(['pass', 'time for probes'])(
+  'a probe that still runs at the end of the %s has the result unknown',
+  async (which) => {
+    const end = new AbortController();
+    const react = (): Reaction => {
+      setImmediate(() => end.abort());
+      return { hang: true };
+    };
+    const { probe, target } = await serverAnd(react, which === 'pass' ? { deadline: end.signal } : {});
+    const reply = await probe(target, which === 'pass' ? undefined : end.signal);
+    expect(reply).toEqual({ kind: 'unknown', message: 'the time for probes was over' });
+  },
+);
 
 /**
  * In these tests, the clock advances with the timers of jest, and jumps once by `blockedMs`, as if the event loop had been

@@ -61,7 +61,7 @@ test('a list in protobuf is read although a Service has 300 labels, annotations,
   expect(services.at(-1)).toMatchObject({ name: 'odd', clusterIPs: ['10.0.0.9'], ports: [] });
 });
 
-test('a protobuf list of Services is not read if a label is longer than the longest text', async () => {
+test('a protobuf list of Services is rejected if a label exceeds the maximum length of a text', async () => {
   const services = (length: number) => readServices(serviceList([{ ...claim('a'), holdOwner: 'x'.repeat(length) }]));
   await expect(services(LONGEST_TEXT)).resolves.toHaveLength(1);
   await expect(services(LONGEST_TEXT + 1)).rejects.toMatchObject({ code: 'ReplyTooLarge' });

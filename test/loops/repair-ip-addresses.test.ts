@@ -290,7 +290,7 @@ const held = [
 const remaining = ({ cluster }: { readonly cluster: MemoryCluster }) =>
   [1, 2, 3].filter((host) => cluster.find({ kind: 'IPAddress', name: `10.0.0.${host}` }) !== undefined);
 
-test('a pass releases an address whose hold expired longer ago than clocks can differ, whether repair.ipAddresses is set or not', async () => {
+test('a pass releases an address when its hold has been over for longer than clocks can differ, with and without repair.ipAddresses', async () => {
   for (const ipAddresses of [false, true]) {
     const passed = await passOver(held, { ipAddresses });
     expect(passed.report).toMatchObject({ findings: [], errors: [], counts: { ipAddresses: 3 } });

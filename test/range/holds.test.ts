@@ -41,9 +41,12 @@ test.each([
   { takenUpBy: 'owner', label: 'team-b', may: false },
   { takenUpBy: 'owner', label: '', may: false },
   { takenUpBy: 'owner', label: undefined, may: false },
-] as const)('the label $label claims an item of a hold for $takenUpBy: $may', ({ takenUpBy, label, may }) => {
-  expect(mayClaim({ ...TERMS, takenUpBy }, label)).toBe(may);
-});
+] as const)(
+  'a Service with the owner label $label may claim an item that team-a holds for $takenUpBy: $may',
+  ({ takenUpBy, label, may }) => {
+    expect(mayClaim({ ...TERMS, takenUpBy }, label)).toBe(may);
+  },
+);
 
 test('every held item has the owner, end and claimers of its last hold, and no other item is held', () => {
   fc.assert(
