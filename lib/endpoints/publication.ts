@@ -15,7 +15,7 @@ import {
 } from '../cluster/published-objects.ts';
 import type { ClusterSpec } from '../spec/cluster-spec.ts';
 import { type ContestState, type ContestVerdict, judgeContest, twoOwners, versionsOf } from './contested-writes.ts';
-import { foreignSlice, noLiveLease, removalLines } from './endpoint-findings.ts';
+import { foreignOwner, foreignSlice, noLiveLease, removalLines } from './endpoint-findings.ts';
 import { endpointPorts, httpsPort } from './kubernetes-service.ts';
 import type { FamilyServers } from './published-servers.ts';
 import { addMasters, leaseEndpoints, onlySubset, removeMasters } from './reconcilers.ts';
@@ -40,7 +40,7 @@ export interface Publication {
   readonly removals: readonly string[];
   /** The addresses that an update adds. Empty if the object is created. */
   readonly added: readonly string[];
-  /** Whether another writer undid our last write. Absent without a second family, if slices of other writers are not pruned. */
+  /** The verdict of the contest. Absent for the other slices if there is no second family and nothing is pruned. */
   readonly verdict: ContestVerdict | undefined;
   readonly findings: readonly Finding[];
 }
@@ -64,7 +64,7 @@ export function slicesPublication(
 ): Publication {
   const { prune } = primary.spec.endpoints;
   const servers = [primary, second].filter((family) => family !== undefined);
-  const foreign = slices.filter((slice) => foreignSlice(slice).length > 0);
+  const foreign = slices.filter((slice) => foreignOwner(slice) !== undefined);
   const removed = prune ? foreign.filter((slice) => isRemovable(slice, servers)) : [];
   const pruned = removed.filter((slice) => publisherOf(slice, servers) === undefined);
   const publication = publicationOf(second ?? { ...primary, objects: {}, live: [], excluded: [] }, before, pruned);
