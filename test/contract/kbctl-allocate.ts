@@ -110,7 +110,7 @@ export function describeAllocate(worlds: KbctlWorlds): void {
       expect(await allocate('ip', CLUSTER, '10.0.0.5', '--owner', 'ci')).toMatchObject({ code: 0 });
       const held = async () => ((await lookUp('10.0.0.5')) as { readonly hold?: object }).hold;
       const refused = failed(1, 'Not all were released.');
-      expect(await release('ip', CLUSTER, '10.0.0.5', '--owner', 'somebody')).toEqual(refused);
+      expect(await release('ip', CLUSTER, '10.0.0.5', '--owner', 'another-owner')).toEqual(refused);
       expect(await held()).toMatchObject({ owner: 'ci' });
       expect(await release('ip', CLUSTER, '10.0.0.5', '--owner', 'ci')).toMatchObject({ code: 0 });
       expect(await held()).toBeUndefined();

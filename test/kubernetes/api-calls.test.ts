@@ -232,7 +232,7 @@ test("a server with a certificate of the kubeconfig's CA gets the request and th
 });
 
 test.each([
-  ['of another CA', makeAuthority('somebody else').issue(['127.0.0.1'])],
+  ['of another CA', makeAuthority('another authority').issue(['127.0.0.1'])],
   ['for another server name', authority.issue(['10.0.0.99'])],
   ['that expired', authority.issue(['127.0.0.1'], 2021)],
 ])('the client sends nothing to a server with a certificate %s, and does not retry', async (_, certified) => {

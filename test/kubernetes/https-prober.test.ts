@@ -249,7 +249,7 @@ test('a probe does not send the credential if the certificate is not verified', 
 });
 
 test.each([
-  ['of another CA', makeAuthority('somebody else').issue(['127.0.0.1'])],
+  ['of another CA', makeAuthority('another authority').issue(['127.0.0.1'])],
   ['for another server name', authority.issue(['10.0.0.99'])],
   ['that expired', authority.issue(['127.0.0.1'], 2021)],
 ])('a probe of a server with a certificate %s has the result tlsFailure, and sends no request', async (_, tls) => {

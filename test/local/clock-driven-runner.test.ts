@@ -103,10 +103,10 @@ test('the demo prints each event with its result and what to watch for, reports 
   const lines: string[] = [];
   const print = (sentence: string) => void lines.push(`${clock.nowMs() / 1000} ${sentence}`);
   const event = (at: number, act: StoryEvent['act']) => ({ atSeconds: at, what: `event ${at}`, act, outlook: 'look' });
-  const fails = () => Promise.reject(new Error('it is gone'));
+  const fails = () => Promise.reject(new Error('the server is missing'));
   // `playStory` only passes the world to events, and these events do not use it.
   const stage = { world: {} as EmbeddedWorld, clock, print };
   const playing = playStory([event(1, async () => '10.0.0.7'), event(5, fails), event(9, fails)], stage, signal);
   await Promise.all([playing, run()]);
-  expect(lines).toEqual(['1 event 1: 10.0.0.7', '1 look', '5 event 5: not done, it is gone', '5 look']);
+  expect(lines).toEqual(['1 event 1: 10.0.0.7', '1 look', '5 event 5: not done, the server is missing', '5 look']);
 });
