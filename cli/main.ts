@@ -5,10 +5,7 @@ import { endWhenUnread } from './terminal.ts';
 endWhenUnread(process.stdout);
 endWhenUnread(process.stderr);
 
-/**
- * If npm started the process, it gets the signal of Ctrl-C twice: from the terminal and from npm. A second signal within this
- * time is ignored.
- */
+/** npm forwards Ctrl-C, so the process gets the signal twice. A second signal within this time is ignored. */
 const SAME_SIGNAL_MS = 500;
 
 /** Aborts at the first SIGINT or SIGTERM; a second signal ends the process at once, with exit code 130. */

@@ -24,10 +24,7 @@ export interface OpenTable extends Pick<Store, 'clock'> {
   /** The table. Its requests end when the command ends. */
   readonly table: KeyValueTable;
   readonly tableUntil: Store['table'];
-  /**
-   * Returns a note for users if the table keeps expired items; `undefined` if the table deletes expired items, or if
-   * the setting is not known.
-   */
+  /** Returns a note for users if the table keeps expired items; `undefined` if it deletes them, or if that is not known. */
   adviceOnTtl(): Promise<string | undefined>;
   close(): Promise<void>;
 }
@@ -101,10 +98,7 @@ async function tableInAws(
   return { client, tableName, title: `table ${tableName}` };
 }
 
-/**
- * Checks for a region and credentials, as the AWS CLI does before its first request.
- * @throws CliError without a region or credentials
- */
+/** Checks for a region and credentials, as the AWS CLI does. @throws CliError without a region or credentials */
 async function refuseWithoutAccess(
   { config }: DynamoDBClient,
   profile: string | undefined,

@@ -29,18 +29,12 @@ export function styled(stream: OutStream, style: Style, text: string): string {
   return colored.replaceAll('\u001b', OWN_ESCAPE);
 }
 
-/**
- * Escapes characters that control a terminal. Use it only for a text whose width is measured, because {@link writeLines} escapes
- * every line that it writes.
- */
+/** Escapes characters that control a terminal, for texts whose width is measured: {@link writeLines} escapes every line. */
 export function escapeControlCharacters(text: string): string {
   return escaped(text, CONTROLS);
 }
 
-/**
- * Writes lines to a terminal or a log. Characters that would break a line or control the terminal are escaped, except the styles
- * that kbctl sets.
- */
+/** Writes lines to a terminal or a log. Escapes what would break a line or control the terminal, except kbctl's styles. */
 export function writeLines(stream: OutStream, lines: readonly string[]): void {
   stream.write(lines.map((line) => `${escapeLine(line)}\n`).join(''));
 }

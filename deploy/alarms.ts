@@ -54,10 +54,7 @@ const CONDITIONAL = OF_RELEASE.flatMap(([name, { condition }]) =>
   condition === undefined ? [] : [whether(condition, substitute(` OR ${anyOf([name])}`), '')],
 );
 
-/**
- * The alarm that rolls an update back. It combines several alarms, because CloudFormation accepts at most five. It
- * sends no notification.
- */
+/** The alarm that rolls an update back, without a notification: one alarm, because CloudFormation accepts at most five. */
 const RELEASE_FAILING_ALARM: Resource = {
   Type: 'AWS::CloudWatch::CompositeAlarm',
   Condition: 'HasAlarms',

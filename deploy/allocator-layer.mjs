@@ -12,10 +12,7 @@ const library = path.join(root, 'lib', 'allocator');
 const LAYER_FILE = 'nodejs/allocator.mjs';
 const LAYER_MODULE = `/opt/${LAYER_FILE}`;
 
-/**
- * Builds the only module of the layer into a folder of the project. The module exports everything that the files of the library
- * export.
- */
+/** Builds the only module of the layer into a folder of the project. It has all exports of the library's files. */
 export async function buildAllocatorLayer(folder) {
   const files = readdirSync(library).filter((name) => name.endsWith('.ts'));
   const contents = files

@@ -39,10 +39,7 @@ export interface Deployment {
 
 type Block = Readonly<Record<string, string | number | boolean | null>>;
 
-/**
- * Returns the values in force: from the command line (`name=value`), else the block of the stage, else the block
- * `default`, else the default.
- */
+/** Returns the values in force: of the command line (`name=value`), else of the block of the stage, else of `default`. */
 export function parametersInForce(
   blocks: Readonly<Record<string, Block>>,
   stage: string,
@@ -64,9 +61,7 @@ function setIn(block: Block = {}): Record<string, string> {
   );
 }
 
-/**
- * The name of a stage. The longest function name has 45 characters without the stage, and Lambda accepts 64 characters.
- */
+/** The name of a stage. Lambda accepts 64 characters, and the longest function name has 45 without the stage. */
 const STAGE = /^[a-zA-Z][a-zA-Z0-9-]{0,18}$/;
 
 /** Returns the faults that CloudFormation does not check, one per line; `undefined` without a fault. */

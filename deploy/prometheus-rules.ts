@@ -24,9 +24,7 @@ function clustersOf(metric: string, condition: string): string {
   return `topk(20, max by (cluster) (${metric}) ${condition})`;
 }
 
-/**
- * A map from each section of the runbook to its rule for `kbctl run --table`. An alert fires if one cluster is affected.
- */
+/** Each section of the runbook with its rule for `kbctl run --table`. An alert fires if one cluster is affected. */
 export const RULES: Readonly<Record<string, Rule>> = {
   'nothing-ran': {
     expr: `time() - max by (loop) (${P}loop_invoked_timestamp_seconds) > 540 or absent(${P}table_reachable)`,

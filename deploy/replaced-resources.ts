@@ -29,10 +29,7 @@ export function nameReplacedResources<T extends Template>(template: T, hashOf: H
   }, deployed);
 }
 
-/**
- * Returns the properties of a function that become part of a version. Omits the packages, because their keys change with each
- * deployment.
- */
+/** Returns the properties of a function that become part of a version, without packages: each deployment has new keys. */
 function published({ Properties }: Partial<Resource> = {}): Partial<Fields> {
   const { Code: _code, Layers: _layers, Tags: _tags, ReservedConcurrentExecutions: _, ...kept } = Properties ?? {};
   return kept;

@@ -57,10 +57,7 @@ function allow(actions: readonly string[], resources: Value, condition?: Value):
   };
 }
 
-/**
- * Returns a condition on all values of a condition key. The key must be present: `ForAllValues` alone accepts a request
- * without it.
- */
+/** Returns a condition on all values of a key, which must be present: `ForAllValues` alone accepts a missing key. */
 function allValues(operator: string, key: string, patterns: Value): Fields {
   return { [`ForAllValues:${operator}`]: { [key]: patterns }, Null: { [key]: 'false' } };
 }
@@ -75,16 +72,10 @@ function tablePolicy(writtenTo: Fields | undefined, reads = ['dynamodb:GetItem',
   return policy('table', allow(reads, [TABLE_ARN]), allow(['dynamodb:PutItem'], [TABLE_ARN], writtenTo));
 }
 
-/**
- * The permissions of functions whose callers choose the cluster and the content. These functions cannot write
- * registrations (#clusters).
- */
+/** For functions whose callers choose the cluster and the content: they cannot write registrations (#clusters). */
 const TABLE_OF_CLUSTER = tablePolicy(OF_CLUSTERS);
 
-/**
- * Allows functions to read kubeconfigs, but not the tokens of the webhook. The tokens have the same prefix, but no loop
- * needs them.
- */
+/** Allows functions to read kubeconfigs, but not the webhook's tokens: they have the same prefix, and no loop needs them. */
 const KUBECONFIGS = policy('kubeconfigs', ...readSecrets('*'), {
   Effect: 'Deny',
   Action: ['secretsmanager:GetSecretValue', 'ssm:GetParameter'],
@@ -183,10 +174,7 @@ const POLICIES: Readonly<Record<string, readonly Value[]>> = {
   admission: [TABLE_OF_CLUSTER, policy('tokens', ...readSecrets('admission/*')), KMS_KEY],
 };
 
-/**
- * Returns one role per function. A role allows only the actions and resources that its function needs.
- * @param prefix the prefix of the names of the roles
- */
+/** Returns a role for each function, with only what it needs. @param prefix the prefix of the names of the roles */
 export function roles(prefix: string): Resources {
   return Object.fromEntries(
     Object.entries(POLICIES).map(([name, policies]) => [

@@ -25,10 +25,7 @@ export function versions(): Resources {
   return Object.fromEntries(ALIASED.flatMap((name) => Object.entries(versionOf(name))));
 }
 
-/**
- * CloudFormation keeps old versions, because callers may still invoke the previous version during an update. Lambda
- * deletes all versions with their function.
- */
+/** CloudFormation keeps old versions, which callers may invoke during an update. Lambda deletes them with the function. */
 const KEPT = { DeletionPolicy: 'Retain', UpdateReplacePolicy: 'Retain' };
 
 function versionOf(name: string): Resources {

@@ -10,10 +10,7 @@ import { StartError } from './start-options.ts';
 export interface ScheduledHandler {
   readonly id: string;
   readonly everyMs: number;
-  /**
-   * Runs the job. `tickMs` is the time at which the job was due. A job reports its own failures. An error that the job
-   * throws ends all jobs.
-   */
+  /** Runs the job that was due at `tickMs`. It reports its own failures. An error that it throws ends all jobs. */
   readonly invoke: (tickMs: number) => Promise<void>;
 }
 

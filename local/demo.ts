@@ -5,10 +5,7 @@ import type { EmbeddedWorld } from './local-cluster.ts';
 import { SERVICES } from './stand-in/resources.ts';
 import { asService, type Given, type StoredServiceSpec } from './stand-in/service-storage.ts';
 
-/**
- * The cluster of the demo. Its range is so small that a leak is visible. Its repairs run every 15 s instead of every 3
- * minutes.
- */
+/** The cluster of the demo, with a range so small that a leak is visible, and repairs every 15 s instead of 180 s. */
 export const DEMO: EmbeddedKind = {
   name: 'demo',
   addresses: ['192.0.2.1', '192.0.2.2', '192.0.2.3'],
@@ -39,10 +36,7 @@ const SERVICES_OF_SHOP: Readonly<Record<string, StoredServiceSpec>> = {
   cart: { type: 'NodePort' },
 };
 
-/**
- * The events of the demo, to which the loops react. They are far enough apart that the output shows each reaction after its
- * cause.
- */
+/** The events of the demo, far enough apart that the output shows each reaction of the loops after its cause. */
 export const STORY: readonly StoryEvent[] = [
   {
     atSeconds: 2,

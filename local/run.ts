@@ -21,17 +21,12 @@ export interface RunHooks {
     cluster: string,
   ) => Promise<{ readonly url: string; close(): Promise<void> }>;
   readonly hints: readonly string[];
-  /**
-   * Writes `line` and a line break. `line` contains no line break. The line may contain unescaped text of a cluster.
-   */
+  /** Writes `line` and a line break. `line` has no line break, and may contain unescaped text of a cluster. */
   readonly write: (line: string) => void;
   readonly paint: Paint;
 }
 
-/**
- * Runs the loops until the signal `ended` aborts. Passes that are still running have five more seconds to finish.
- * @throws StartError if the run cannot begin
- */
+/** Runs the loops until `ended` aborts; running passes then have five seconds. @throws StartError if it cannot begin */
 export async function run(options: StartOptions, ended: AbortSignal, hooks: RunHooks): Promise<void> {
   const { write, paint } = hooks;
   await using cluster = await openCluster(options, { signal: ended, say: write });

@@ -56,10 +56,7 @@ export async function readRunning(folder: string): Promise<Running | undefined> 
   }
 }
 
-/**
- * Returns the process that runs with this folder, and a client of its table.
- * @throws StartError if no process runs with this folder
- */
+/** Returns the process that runs with this folder, and a client of its table. @throws StartError if there is none */
 export async function openRunning(folder: string) {
   const running = await readRunning(folder);
   if (running === undefined) {

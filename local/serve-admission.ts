@@ -127,9 +127,7 @@ export interface UrlRequest {
   readonly cameAtMs?: number;
 }
 
-/**
- * Returns the event that a function URL sends for the request (payload format 2.0), with only the fields that the handler reads.
- */
+/** Returns the event of a function URL (payload format 2.0), with only the fields that the handler reads. */
 export function urlEvent(request: UrlRequest): object {
   const { method = 'POST', path = '/demo', query = '', headers = {}, body = '', cameAtMs } = request;
   return {

@@ -97,10 +97,7 @@ function originFaults(installedAs: string, { name, version, resolved }: LockedPa
   ];
 }
 
-/**
- * Returns whether a licence is allowed. `MIT OR GPL-3.0` needs one allowed licence, `Apache-2.0 AND MIT` needs both to
- * be allowed.
- */
+/** Returns whether a licence is allowed: one of `MIT OR GPL-3.0`, both of `Apache-2.0 AND MIT`. */
 function isAllowed(license = ''): boolean {
   const choices = license.replace(/[()]/g, '').split(' OR ');
   return choices.some((choice) => choice.split(' AND ').every((one) => LICENCES.has(one)));

@@ -34,10 +34,7 @@ export function specJsonSchema(): JsonSchema {
   return { ...HEAD, ...schema, ...SERVERS_REQUIRED };
 }
 
-/**
- * Removes the default of each mapping, because the fields of the mapping have their own defaults. Also removes empty lists as
- * defaults.
- */
+/** Removes empty lists as defaults, and defaults of mappings, because the fields of a mapping have their own. */
 function override({ jsonSchema }: { readonly jsonSchema: z.core.JSONSchema.BaseSchema }): void {
   withoutIntegerBounds({ jsonSchema });
   const { default: standard } = jsonSchema;

@@ -30,10 +30,7 @@ const MOST_OF_A_MODULE = 20;
 /** The time limit for the tests of one mutant, on a busy machine. */
 const SILENT_MS = 150_000;
 const LEAST_KILLED = 0.9;
-/**
- * The share of mutants that tests must detect in a sample. It is lower than the share of all mutants, because a sample might consist
- * of the worst modules.
- */
+/** The share that tests must detect in a sample, lower than of all: a sample might consist of the worst modules. */
 const LEAST_OF_SAMPLE = 0.85;
 
 const imports = new Map<string, readonly string[]>();
@@ -96,10 +93,7 @@ function summaryOf(outcomes: readonly Outcome[]): { readonly text: string; reado
   return { share, text: `${outcomes.length} mutants, ${counts}: ${(share * 100).toFixed(1)} %` };
 }
 
-/**
- * Returns the outcome of a mutant. Prints the mutant if it survives and has no explanation. Removes an explanation that was used
- * from `explained`.
- */
+/** Returns the outcome of a mutant. Prints an unexplained survivor, and removes a used explanation from `explained`. */
 function outcomeOf({ line, key }: Keyed, verdict: MutantVerdict, explained: Set<string>): Outcome {
   if (verdict === 'killed') return verdict;
   if (explained.delete(key)) return 'explained';

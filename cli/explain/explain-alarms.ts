@@ -16,10 +16,7 @@ export const DOCTOR =
   "aws lambda invoke --function-name <stack>-doctor --payload '{}' --cli-binary-format raw-in-base64-out doctor.json";
 const UNPUBLISHED = 'An API server that dies now stays published.';
 
-/**
- * The information that an on-call engineer needs first, for each section of docs/runbook.md. The `aws` commands need AWS CLI
- * v2.
- */
+/** What an on-call engineer needs first, by section of docs/runbook.md. The `aws` commands need AWS CLI v2. */
 export const ALARM_GUIDES: Readonly<Record<string, AlarmGuide>> = {
   'nothing-ran': { severity: 'page', impact: UNPUBLISHED, stack: DOCTOR, run: `kubectl -n ${NAME} get pods` },
   errors: { severity: 'page', impact: UNPUBLISHED, stack: DOCTOR, run: LOGS },

@@ -1,7 +1,4 @@
-/**
- * Each entry has the word of an explanation, and parts of messages. The first entry whose parts all occur in a message explains
- * that message.
- */
+/** Words of explanations, each with parts of a message. The first entry whose parts all occur in a message explains it. */
 const MESSAGES: readonly (readonly [word: string, ...parts: readonly string[]])[] = [
   ['notCorrected', 'is not corrected ('],
   ['deadServerPublished', 'is still published although it is not live'],

@@ -19,10 +19,7 @@ export const EXPLANATIONS: readonly Explanation[] = [
 
 const byWord = new Map(EXPLANATIONS.map((one) => [one.word, one]));
 
-/**
- * The explanations by word. If two words differ only in case, any third spelling, such as all capitals, finds the first of the
- * two.
- */
+/** The explanations by word. A spelling such as all capitals finds the first of two words that differ only in case. */
 const all: ReadonlyMap<string, Explanation> = new Map([
   ...byWord,
   ...findings.toReversed().flatMap((finding) => finding.reasons.map((reason) => [reason, finding] as const)),

@@ -29,9 +29,7 @@ export interface PageServer {
   close(): Promise<void>;
 }
 
-/**
- * Returns a reader of the status. Reads ranges only for the page of one cluster, because only this page has their maps.
- */
+/** Returns a reader of the status. It reads ranges only for the page of one cluster, because only this page has maps. */
 export function statusReader(
   table: (signal: AbortSignal) => KeyValueTable,
   tableName: string,

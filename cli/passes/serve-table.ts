@@ -29,10 +29,7 @@ import { serveMonitor } from './serve-monitor.ts';
 /** The name of the stack that owns a cluster if `kbctl run` runs its loops. */
 const RUN_STACK = 'kbctl-run';
 
-/**
- * The number of simultaneous passes of a loop. It is high, so that clusters that do not answer do not delay other
- * clusters.
- */
+/** The number of simultaneous passes of a loop: high, so that clusters that do not answer do not delay others. */
 const CLUSTERS_AT_ONCE = 64;
 
 interface ServeOptions {

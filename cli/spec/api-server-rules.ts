@@ -91,10 +91,7 @@ function checkAddress(at: SpecPath, text: string, draft: SpecDraft, report: Repo
     report(at, unfit, 'write the address that clients in the cluster reach; a probe may go elsewhere with probe.url');
 }
 
-/**
- * Makes the checks of `ValidateNonSpecialIP` of `pkg/apis/core/validation/validation.go`, and refuses every multicast
- * address.
- */
+/** Makes the checks of `ValidateNonSpecialIP` (`pkg/apis/core/validation/validation.go`), and refuses all multicast. */
 export function unfitForEndpoints(address: Address, text: string): string | undefined {
   if (isUnspecified(address)) return `may not be unspecified (${text})`;
   if (isLoopback(address)) return 'may not be in the loopback range (127.0.0.0/8, ::1/128)';

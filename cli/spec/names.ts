@@ -9,9 +9,7 @@ export function isDnsLabel(text: string): boolean {
 
 export const LABEL_FIX = 'use a-z, 0-9 and hyphens inside, at most 63 of them';
 
-/**
- * Returns whether a text is a host name. A name whose last label is a number is refused as a probably mistyped address.
- */
+/** Returns whether a text is a host name. If its last label is a number, it is refused as a mistyped address. */
 export function isHostName(text: string): boolean {
   const labels = text.toLowerCase().split('.');
   return text.length <= 253 && labels.every(isDnsLabel) && !/^\d+$/.test(labels.at(-1) ?? '');

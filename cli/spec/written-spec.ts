@@ -59,9 +59,7 @@ function ofFields(before: JsonRecord, after: JsonRecord, fieldOf: (name: string)
   return [...names].flatMap((name) => differences(fieldOf(name), before[name], after[name]));
 }
 
-/**
- * Returns the entries of a list by their address, host or name; `undefined` for any other value.
- */
+/** Returns the entries of a list by their address, host or name; `undefined` for any other value. */
 function entriesByName(value: unknown): JsonRecord | undefined {
   if (!Array.isArray(value)) return undefined;
   const named = value.map((entry) => {

@@ -72,10 +72,7 @@ export interface LoopStatus
 export interface RangeStatus {
   readonly key: RangeKey;
   readonly title: string;
-  /**
-   * The canonical text of the range. If the status is the sum of several ServiceCIDRs: a description such as `2 ServiceCIDRs of
-   * IPv4`.
-   */
+  /** The canonical text of the range, or for the sum of several ServiceCIDRs a text such as `2 ServiceCIDRs of IPv4`. */
   readonly range: string;
   readonly serviceCidr?: string;
   readonly sumOf?: number;
@@ -83,9 +80,7 @@ export interface RangeStatus {
   readonly part?: true;
   /** The range in the spec, if it differs from `range` because no pass has counted it yet. */
   readonly specRange?: string;
-  /**
-   * `table`: the figures are the allocations in the table. `apiserver`: the figures are what Services claimed at the last pass.
-   */
+  /** `table`: the figures are allocations in the table. `apiserver`: they are what Services claimed at the last pass. */
   readonly allocator: AllocatorOfRecord;
   /**
    * True if an enforcing pass of this generation saved the range; false if none did, or for a ServiceCIDR that is not
@@ -129,10 +124,7 @@ export interface RangeMap {
   readonly fill?: readonly number[];
 }
 
-/**
- * The states of cells by their letter in `RangeMap.cells`, the most important state first. A cell shows the most important
- * state of its items.
- */
+/** The states of cells by their letter in `RangeMap.cells`. A cell shows the state of its items that comes first here. */
 export const CELL_STATES = {
   D: 'duplicate',
   L: 'leaking',

@@ -144,10 +144,7 @@ function lastPassAgo(loops: readonly LoopStatus[], nowMs: number): string {
   return starts.length === 0 ? '' : ago(Math.max(...starts), nowMs);
 }
 
-/**
- * Returns the time of the last successful pass of a loop. Not every pass is recorded, so the time may come from a lease
- * that the pass refreshed.
- */
+/** Returns when a pass of a loop last succeeded. It may be known only from a lease, because not every pass is recorded. */
 export function successAtMs({ state, lastRanAtMs, lastSuccessAtMs }: LoopStatus): number | undefined {
   return state === 'good' ? (lastRanAtMs ?? lastSuccessAtMs) : lastSuccessAtMs;
 }

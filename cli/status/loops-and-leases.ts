@@ -61,10 +61,7 @@ function loopStatus(
   };
 }
 
-/**
- * Returns the time of the last probe. It stands for the time of the last pass, because a pass without changes refreshes leases,
- * but is not always recorded.
- */
+/** Returns the time of the last probe, in place of that of the last pass: not every pass without changes is recorded. */
 function lastProbeAtMs(apiServers: readonly ApiServerStatus[]): number {
   return Math.max(0, ...apiServers.map(({ source, refreshedAtMs = 0 }) => (source === 'probe' ? refreshedAtMs : 0)));
 }
@@ -79,10 +76,7 @@ export function isOneOfMany({ state, intervalSeconds, lastPass }: LoopStatus, no
   return state === 'good' && intervalSeconds * 1000 < MINUTE_MS && nowMs - (lastPass?.startedAtMs ?? 0) < MINUTE_MS;
 }
 
-/**
- * Returns the API servers of the spec in its order, each host name with its addresses, then the leases of other
- * addresses.
- */
+/** Returns the API servers of the spec in its order, each host name with its addresses, then leases of other addresses. */
 export function apiServerStatuses(
   { apiServers, endpoints }: ClusterSpec,
   leases: readonly Lease[],

@@ -6,9 +6,7 @@ import type { CellState, RangeMap } from './cluster-status.ts';
 
 export interface RangeLayout {
   readonly first: string;
-  /**
-   * The number of unusable items before the first and after the last usable item: the network and broadcast addresses.
-   */
+  /** The number of unusable items before the first and after the last usable item: network and broadcast addresses. */
   readonly before: number;
   readonly after: number;
   /** The number of usable items. The lowest usable items are reserved. */
@@ -26,10 +24,7 @@ export interface RangeBits {
 
 const MOST_CELLS = 1024;
 
-/**
- * Draws a range from the states of its items. Returns `undefined` if the range has no usable item. A full /12 takes about a tenth
- * of a second.
- */
+/** Draws a range from the states of its items; `undefined` without a usable item. A full /12 takes about 0.1 s. */
 export function drawRange(layout: RangeLayout, bits: RangeBits): RangeMap | undefined {
   if (layout.max <= 0) return undefined;
   const shift = Math.max(0, Math.ceil(Math.log2(sizeOf(layout) / MOST_CELLS)));

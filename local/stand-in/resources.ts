@@ -56,10 +56,7 @@ export function requestedTarget(path: string): Target | undefined {
   };
 }
 
-/**
- * A refusal, as a Kubernetes `Status`. The stand-in's storage throws the refusal, and the server replies with the
- * `Status`.
- */
+/** A refusal of the stand-in's storage, which the server replies with as a Kubernetes `Status`. */
 export class StatusError extends Error {
   override readonly name = 'StatusError';
   readonly httpStatus: number;

@@ -45,10 +45,7 @@ interface Call {
   readonly manager: string;
 }
 
-/**
- * Returns the feature that a query requests and the stand-in lacks. As in the real API, any value of `watch` except
- * `false` and `0` requests a watch.
- */
+/** Returns a requested feature that the stand-in lacks. Any `watch` but `false` and `0` is a watch, as in the real API. */
 function missingIn(query: URLSearchParams): string | undefined {
   if (query.has('watch') && !/^(false|0)$/i.test(query.get('watch') ?? '')) return 'watch';
   return query.has('dryRun') ? 'dry run' : undefined;
@@ -271,10 +268,7 @@ export class StandInApiServer {
   }
 }
 
-/**
- * Returns the namespace of the request as metadata, or no namespace for a cluster-scoped request. Throws if the object names
- * another namespace.
- */
+/** Returns the namespace of the request as metadata, if it has one. Throws if the object names another namespace. */
 function namespaceFor(namespace: string | undefined, { metadata }: StoredObject): { readonly namespace?: string } {
   if (namespace === undefined) return {};
   if ((metadata.namespace ?? namespace) === namespace) return { namespace };
