@@ -37,18 +37,13 @@ export interface AdmissionOptions {
   readonly pick?: PickIndex;
   /** Returns a random suffix for `generateName`. Default: five random letters or digits. */
   readonly newSuffix?: () => string;
-  /**
-   * Waits after an attempt failed because of another writer. The first attempt has number 0. Default: a random time.
-   */
+  /** Waits after an attempt failed because of another writer. The first attempt has number 0. Default: a random time. */
   readonly wait?: (attempt: number, tookMs: number) => Promise<void>;
 }
 
 export type AdmissionHandler = Handler<WebhookReply, TableEnvironment>;
 
-/**
- * The maximum waits after the first, second and further lost attempts. They get shorter, so that new reviews do not overtake an
- * older one repeatedly.
- */
+/** The longest waits after each lost attempt: ever shorter, so that new reviews do not overtake an older one repeatedly. */
 const WAITS_MS = [120, 100, 80, 60, 40];
 /**
  * `WAITS_MS` is right for an attempt of this duration. If an attempt takes longer, the wait after it is longer by the
@@ -84,10 +79,7 @@ export function admission(options: AdmissionOptions = {}): AdmissionHandler {
     });
 }
 
-/**
- * Returns the time limit for an answer. The answer is sent before the API server stops waiting, and before the function's own
- * timeout.
- */
+/** Returns the time limit for an answer, which is before the API server stops waiting and before the function's timeout. */
 function budgetOf(
   { timeoutMs = Number.POSITIVE_INFINITY, cameAtMs }: AdmissionHttpRequest,
   { deadlineMs }: AdmissionSettings,

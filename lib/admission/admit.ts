@@ -43,10 +43,7 @@ export interface AdmitOptions extends PlanAllocationOptions {
   readonly nowMs: () => number;
 }
 
-/**
- * The refusals whose cause is the request: a repetition of the request would be refused again. After any other refusal, a
- * repetition can succeed.
- */
+/** The refusals that a repetition of the request would get again. After any other refusal, a repetition can succeed. */
 const ABOUT_THE_REQUEST: ReadonlySet<RefusalCode> = new Set(['AlreadyAllocated', 'NotInRange', 'Full'] as const);
 
 /** The maximum number of node ports in one review. A request to allocate has the same limit. */
@@ -54,10 +51,7 @@ const MOST_PORTS = 256;
 
 const ANY_FAMILIES: readonly (readonly IPFamily[])[] = [['IPv4'], ['IPv6'], ['IPv4', 'IPv6'], ['IPv6', 'IPv4']];
 
-/**
- * Allocates from the table the items that a Service lacks, and returns the verdict.
- * @throws TableError. The caller must then assume that nothing is allocated.
- */
+/** Allocates what a Service lacks, and returns the verdict. @throws TableError: the caller assumes that nothing is allocated */
 export async function admit(clusterName: string, review: Review, options: AdmitOptions): Promise<Verdict> {
   const { service, oldService, dryRun } = review;
   const plan = (families: readonly IPFamily[]) => planOf(service.spec, oldService?.spec, families);

@@ -21,10 +21,7 @@ export interface Plan {
   readonly clusterIPs: readonly string[];
   readonly addresses: readonly WantedAddress[];
   readonly ports: readonly WantedPort[];
-  /**
-   * The items that the Service has or requests by value. These items must not be allocated to the Service a second
-   * time.
-   */
+  /** The items that the Service has or requests by value, which must not be allocated to it a second time. */
   readonly named: { readonly addresses: readonly string[]; readonly ports: readonly number[] };
 }
 

@@ -59,10 +59,7 @@ export interface AdmissionHttpRequest {
   /** The length of the body as it was received. */
   readonly bodyLength: number;
   readonly timeoutMs: number | undefined;
-  /**
-   * The time at which the endpoint received the request. The handler may start later, because Lambda may first have to start a
-   * process.
-   */
+  /** When the endpoint received the request. The handler may start later, because Lambda may have to start a process. */
   readonly cameAtMs: number | undefined;
 }
 
@@ -93,9 +90,7 @@ export function httpReply(statusCode: number, text: string): WebhookReply {
   return { statusCode, headers: { 'content-type': 'text/plain' }, body: `${text}\n` };
 }
 
-/**
- * Returns the reply for a missing token, a wrong token and an unknown cluster. Callers cannot distinguish these cases.
- */
+/** Returns the reply for a missing token, a wrong token and an unknown cluster: callers cannot distinguish them. */
 export function unauthorized(): WebhookReply {
   return { ...httpReply(401, 'unauthorized'), headers: { 'content-type': 'text/plain', 'www-authenticate': 'Bearer' } };
 }

@@ -41,10 +41,7 @@ export const serviceShape = z.object({
   spec: z._default(spec, { ...spec.parse({}), type: '' }),
 });
 
-/**
- * The spec of a Service after the API server's defaulting and before the registry's defaulting. As in Go, an absent value is
- * empty or 0.
- */
+/** The spec of a Service between the API server's and the registry's defaulting. An absent value is empty or 0, as in Go. */
 export type ServiceSpec = Readonly<z.infer<typeof spec>>;
 export type SentPort = ServiceSpec['ports'][number];
 export type Service = z.infer<typeof serviceShape>;

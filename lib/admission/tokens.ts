@@ -41,10 +41,7 @@ const READ_AGAIN_MS = 10_000;
  */
 const LOOK_UPS = { burst: 100, eachSecond: 2 };
 const MOST_WAITING_READ = 25;
-/**
- * The shortest time between two lists of the clusters. The clusters are listed only if there are more unknown tokens than
- * `LOOK_UPS` allows.
- */
+/** The shortest time between two lists of the clusters, which only more unknown tokens than `LOOK_UPS` allows cause. */
 const LIST_AGAIN_MS = 60_000;
 const MOST_KEPT = 10_000;
 

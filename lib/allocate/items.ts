@@ -25,10 +25,7 @@ export function holdIsOver(terms: Terms, nowMs: number): Refusal | undefined {
   return refused('BadHold', `the hold would end at ${until}, before the present time ${now}: set a later end`);
 }
 
-/**
- * Allocates the requested items that the request does not hold yet. If the answer is a refusal, the caller must release
- * all items that the request holds.
- */
+/** Allocates the items that the request does not hold yet. After a refusal, the caller must release all of the request. */
 export async function allocateItems(
   { request, ranges, nowMs }: RequestContext,
   terms: Terms,

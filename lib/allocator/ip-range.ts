@@ -55,10 +55,7 @@ function usableAddresses(network: Network): number {
   return Math.max(0, network.family === 'IPv4' ? size - 2 : Math.min(size, MOST_IPV6_ADDRESSES) - 1);
 }
 
-/**
- * Converts the addresses of a network to numbers, beginning with 0, and back. The conversion is fast, because a repair pass needs
- * it for every Service.
- */
+/** Converts the addresses of a network to numbers from 0, and back; fast, because a repair does it for every Service. */
 interface AddressNumbering {
   /** Returns NaN for a text that is not an address of this family. The number of an address outside the range has no meaning. */
   numberOf(address: string): number;

@@ -9,10 +9,7 @@ export interface RangeKind {
   /** The canonical text, such as `10.0.0.0/24` or `30000-32767`. */
   readonly spec: string;
   readonly max: number;
-  /**
-   * The number of items in the reserved band, at most `max`. The band consists of the lowest items of the range, and
-   * `allocateNext` uses it last.
-   */
+  /** The number of items in the reserved band, at most `max`: the lowest items of the range, which `allocateNext` uses last. */
   readonly reserved: number;
   /** Returns the bit number of an item in any spelling; `undefined` if the item is not in the range. */
   indexOf(item: string): number | undefined;

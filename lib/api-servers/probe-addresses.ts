@@ -294,10 +294,7 @@ function inTurn(
     .map(({ probed }) => probed);
 }
 
-/**
- * Probes the addresses and returns the outcome of each, in the order of `addresses`. Omits addresses whose probe had not started
- * when the signal aborted.
- */
+/** Probes the addresses and returns the outcomes in their order, without those not started when the signal aborted. */
 export async function probeAddresses(
   addresses: readonly ProbedAddress[],
   probe: Prober,

@@ -5,9 +5,7 @@ import type { ClusterSpec } from '../spec/cluster-spec.ts';
 /** The number of reads that may begin at the same time: the number of clusters in a message. Further reads wait. */
 const READS_AT_ONCE = 16;
 const READ_EVERY_MS = 50;
-/**
- * How long reads are slow after a throttled read. Ten slow processes stay within Parameter Store's 40 reads per second.
- */
+/** How long reads are slow after a throttled read. Ten slow processes stay within Parameter Store's 40 reads per second. */
 const THROTTLED_MS = 60_000;
 const THROTTLED_READ_EVERY_MS = 250;
 

@@ -37,10 +37,7 @@ export function clientOptions({ region, profile, ...limits }: AwsAccount & CallL
   };
 }
 
-/**
- * Returns the SDK's exponential backoff with full jitter and at most `maxMs`. Without this limit, the wait after throttling
- * would take seconds.
- */
+/** Returns the SDK's exponential backoff with full jitter, at most `maxMs`: its own wait after throttling takes seconds. */
 function cappedBackoff(maxMs: number) {
   let baseMs = 50;
   return {

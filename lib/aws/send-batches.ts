@@ -18,10 +18,7 @@ export interface Unsent<Message> {
 
 /** Sends messages. Each message may be received twice. */
 export interface Sender<Sent> {
-  /**
-   * Sends as many messages as possible until the signal aborts. Never throws.
-   * @returns the messages that were not sent.
-   */
+  /** Sends as many messages as possible until the signal aborts. Never throws. @returns the messages that were not sent */
   send<Message extends Sent>(messages: readonly Message[], signal: AbortSignal): Promise<readonly Unsent<Message>[]>;
 }
 
@@ -124,10 +121,7 @@ const LIMITS: CallLimits = {
   requestTimeoutMs: 1_500,
 };
 
-/**
- * Returns the client of a process. With `AWS_ENDPOINT_URL`, for example for an emulator, the client does not use the
- * host of the queue's URL.
- */
+/** Returns the client of a process. With `AWS_ENDPOINT_URL` (an emulator), it ignores the host of the queue's URL. */
 export function createSqsClient(variables: Readonly<Record<string, string | undefined>>): SQSClient {
   const endpointIsSet = Boolean(variables['AWS_ENDPOINT_URL_SQS'] ?? variables['AWS_ENDPOINT_URL']);
   return new SQSClient({ ...(endpointIsSet && { useQueueUrlAsEndpoint: false }), ...clientOptions(LIMITS) });

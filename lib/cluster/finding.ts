@@ -63,10 +63,7 @@ export interface EventDraft {
   readonly regarding: Regarding;
   /** If absent, the type is `Warning`. */
   readonly type?: 'Normal';
-  /**
-   * Upstream's reason, such as `ClusterIPNotAllocated` or `PortOutOfRange`. Events about API servers have reasons of
-   * this project.
-   */
+  /** Upstream's reason, such as `ClusterIPNotAllocated`, or for events about API servers a reason of this project. */
   readonly reason: string;
   /** Upstream's action, such as `ClusterIPAllocation`. Events about API servers have the action `EndpointsUpdate`. */
   readonly action: string;

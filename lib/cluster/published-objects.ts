@@ -103,10 +103,7 @@ export function publishedFamilies({
   ];
 }
 
-/**
- * Returns the ready addresses of Endpoints or an EndpointSlice. The addresses are in canonical form, because other writers may
- * spell them differently.
- */
+/** Returns the ready addresses of Endpoints or an EndpointSlice in canonical form, because writers may spell them otherwise. */
 export function addressesIn(object: EndpointsObject | EndpointSliceObject | undefined): string[] {
   const { subsets, endpoints }: Partial<EndpointsObject & EndpointSliceObject> = object ?? {};
   return [
@@ -115,10 +112,7 @@ export function addressesIn(object: EndpointsObject | EndpointSliceObject | unde
   ].map((text) => canonicalAddress(text) ?? text);
 }
 
-/**
- * Returns the addresses and ports that Endpoints or an EndpointSlice publish, such as ` with 10.0.0.1, 10.0.0.2 :6443`; an
- * empty text for any other object.
- */
+/** Returns what Endpoints or a slice publish, such as ` with 10.0.0.1, 10.0.0.2 :6443`; an empty text for other objects. */
 export function describePublished(object: KubernetesObject): string {
   if (object.kind !== 'Endpoints' && object.kind !== 'EndpointSlice') return '';
   const { subsets, ports }: Partial<EndpointsObject & EndpointSliceObject> = object;

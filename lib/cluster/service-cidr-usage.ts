@@ -2,10 +2,7 @@ import * as z from 'zod/mini';
 
 const amount = z.int().check(z.gte(0));
 
-/**
- * The usage of the cluster's ServiceCIDRs. If API servers allocate, `cluster-ip-repair` saves it in its run
- * record.
- */
+/** The usage of the cluster's ServiceCIDRs. If API servers allocate, `cluster-ip-repair` saves it in its run record. */
 const usageShape = z.object({
   /** The sum of all ServiceCIDRs of each family, the default family first. */
   sums: z.readonly(

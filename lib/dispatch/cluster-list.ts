@@ -9,10 +9,7 @@ import {
 } from '../table/clusters.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
 
-/**
- * The fields of a registration that ticks and figures need. Only these fields stay in memory, because a fleet may have
- * thousands of registrations.
- */
+/** The fields of a registration that ticks and figures need. Only these stay in memory: a fleet may have thousands. */
 export interface ClusterSummary {
   readonly name: string;
   readonly intervalSeconds: Readonly<Record<Loop, number>>;
@@ -37,9 +34,7 @@ export interface ClusterListMemory {
 
 /** The time between two pages. A page costs 256 of the 3,000 reads that the partition serves per second. */
 const PAGE_EVERY_MS = 250;
-/**
- * The delay before the second page. It differs by loop, because the scheduled functions of all loops begin in the same second.
- */
+/** The delay before the second page. It differs by loop, because all scheduled functions begin in the same second. */
 const SECOND_PAGE_MS: Readonly<Record<Loop, number>> = {
   'kubernetes-service': PAGE_EVERY_MS,
   'system-namespaces': 3_000,

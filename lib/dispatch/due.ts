@@ -71,9 +71,7 @@ export function nextTickMs(everyMs: number, nowMs: number): number {
   return (Math.floor(nowMs / everyMs) + 1) * everyMs;
 }
 
-/**
- * Returns when the first pass of a loop is due: at the next tick, or at the next tick after a stack claims the cluster.
- */
+/** Returns when the first pass of a loop is due: at the next tick, or at the next one after a stack claims the cluster. */
 export function firstPassMs(loop: Loop, owner: Owner | undefined, nowMs: number): number {
   const fromMs = owner === undefined && loop !== STACK_LOOP ? nextTickMs(SCHEDULE_MS, nowMs) : nowMs;
   return nextTickMs(Math.max(SCHEDULE_MS, SCHEDULE_SECONDS[loop] * 1000), fromMs);
@@ -83,16 +81,10 @@ export function isDueAtEveryTick(loop: Loop, spec: Intervals): boolean {
   return spec.intervalSeconds[loop] <= SCHEDULE_SECONDS[loop];
 }
 
-/**
- * A loop that is due at every tick writes a record at least once in this time. Writing a record for every pass would cost more
- * than the passes.
- */
+/** A loop that is due at every tick writes a record at least this often. One for every pass would cost more than the passes. */
 export const RECORD_AT_LEAST_EVERY_MS = 60_000;
 
-/**
- * A loop is overdue after this many intervals without a success, or this many failures in a row. Alarms, `kbctl status` and the
- * doctor use this limit.
- */
+/** A loop is overdue after this many intervals without a success, or failures in a row, for alarms, status and doctor. */
 export const OVERDUE_PERIODS = 3;
 
 /** Returns how long a loop may be without a recorded success before it is overdue. */

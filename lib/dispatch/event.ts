@@ -74,9 +74,7 @@ export interface TickMessage {
   readonly loop: Loop;
   readonly dueAtMs: number;
   readonly clusters: readonly string[];
-  /**
-   * Only in ticks of suspect clusters. Until this time, each tick is queued when the passes of the previous tick end.
-   */
+  /** Only in ticks of suspect clusters: until this time, each tick is queued when the passes of the previous one end. */
   readonly followedUntilMs?: number;
 }
 

@@ -84,9 +84,7 @@ function fieldsOf({ passId, mode, ownedBy, durationMs, report, errors, wouldWrit
   };
 }
 
-/**
- * Returns the texts of errors. All errors of one API server share a text, because a silent server fails every request.
- */
+/** Returns the texts of errors. Errors of one API server share a text, because a silent server fails every request. */
 export function errorTexts(errors: readonly unknown[] = []): string[] {
   const alike = Map.groupBy(errors, (error) => {
     if (isFaultOfObject(error) || !(error instanceof ClusterError)) return error;

@@ -67,10 +67,7 @@ export async function containAccident(invocation: LoopInvocation, accident: Acci
   }
 }
 
-/**
- * Clears suspect clusters: records that their passes neither ended nor blocked the process. Never throws, because a
- * later pass can write the record.
- */
+/** Records that passes of suspect clusters neither ended nor blocked the process. Never throws: a later pass can write it. */
 export async function proveSuspects(invocation: LoopInvocation, clusters: readonly string[]): Promise<void> {
   const { loop, environment } = invocation;
   const { stack } = environment;

@@ -28,10 +28,7 @@ const stateShape = z.object({
 type OwnWrite = Readonly<z.infer<typeof ownWriteShape>>;
 /** A contest: another writer repeatedly writes the same objects. */
 type Contest = Readonly<z.infer<typeof contestShape>>;
-/**
- * The state that one pass leaves for the next pass. While nothing happens, the state does not change, so that no pass
- * needs to save it.
- */
+/** The state that one pass leaves for the next. While nothing happens it does not change, so that no pass must save it. */
 export type ContestState = Readonly<z.infer<typeof stateShape>>;
 
 export interface ContestObservation {
@@ -42,10 +39,7 @@ export interface ContestObservation {
   readonly isForeign: boolean;
   /** The resourceVersions that the pass read; a missing object has an empty text. */
   readonly versions: readonly string[];
-  /**
-   * True if the objects publish no address, or an address that must not be published. The pass always corrects such objects
-   * immediately.
-   */
+  /** True if the objects publish no address, or one that must not be published. A pass always corrects this immediately. */
   readonly urgent: boolean;
   readonly nowMs: number;
   readonly intervalMs: number;
@@ -110,10 +104,7 @@ export function versionsOf(objects: readonly (KubernetesObject | undefined)[]): 
   return objects.map((object) => object?.metadata.resourceVersion ?? '');
 }
 
-/**
- * Returns the finding about a contest. The finding names the other writer.
- * @param found the objects as they were read
- */
+/** Returns the finding about a contest, which names the other writer. @param found the objects as they were read */
 export function twoOwners(
   found: readonly (KubernetesObject | undefined)[],
   { state, withhold }: Pick<ContestVerdict, 'state' | 'withhold'>,
@@ -136,10 +127,7 @@ function lastManager(objects: readonly (KubernetesObject | undefined)[]): string
   return others.toSorted((one, other) => (other.time ?? '').localeCompare(one.time ?? ''))[0]?.manager;
 }
 
-/**
- * Returns the saved state. If its layout is unknown, returns an empty state: the passes detect the contest again within two
- * ticks.
- */
+/** Returns the saved state; an empty state for an unknown layout, because passes detect a contest within two ticks. */
 export function contestStateFrom(value: unknown): ContestState {
   return stateShape.safeParse(value).data ?? {};
 }

@@ -34,15 +34,9 @@ export interface LeaseObservation {
 
 /** A lease is removed this long after it expired and its withdrawal ended. */
 const FORGET_AFTER_MS = 3_600_000;
-/**
- * Two misses count as consecutive if the second is at most this many passes after the first. Passes in between may be lost or
- * late.
- */
+/** Two misses are consecutive if the second is at most this many passes after the first: passes may be lost or late. */
 const TRIES_TO_MISS_AGAIN = 3;
-/**
- * A single late probe does not count as a miss. When probes have been late for this many intervals, the next late probe
- * counts.
- */
+/** A late probe does not count as a miss. When probes have been late for this many intervals, the next late one counts. */
 const LATE_INTERVALS = 2;
 
 /** Returns the changed lease of each address; `undefined` deletes the lease. Decides each family independently. */
@@ -112,10 +106,7 @@ function describeChange(address: string, before: Lease | undefined, after: Lease
   return isActive(after, nowMs) ? `took lease ${address} again` : `dropped lease ${address}`;
 }
 
-/**
- * Returns the answer of an API server, for the decision about its lease; `undefined` if the server was not probed, or if its
- * probe did not complete.
- */
+/** Returns the answer that decides about a lease; `undefined` if the server was not probed, or its probe did not complete. */
 function answerOf(
   { address, kind, host }: ExpectedAddress,
   { source }: Lease,

@@ -29,10 +29,7 @@ export type PlannedWrite =
   | { readonly verb: 'create' | 'update'; readonly object: EndpointsObject }
   | { readonly verb: 'mirror'; readonly object: EndpointSliceObject | undefined; readonly prune: boolean };
 
-/**
- * The writes of one group of objects: either the Endpoints and their slice, or all other slices. Each group has its own
- * contest with another writer.
- */
+/** Writes of the Endpoints and their slice, or of all other slices. Each group has its own contest with other writers. */
 export interface Publication {
   readonly writes: readonly PlannedWrite[];
   readonly objects: PublishedObjects;
@@ -164,10 +161,7 @@ export function planWrites(observation: FamilyObservation): readonly PlannedWrit
   return isSliceRead ? [write, { verb: 'mirror', object: slice, prune }] : [write];
 }
 
-/**
- * Returns whether the slice can be written without reading Endpoints. With the reconciler master-count, only Endpoints list which
- * servers stay.
- */
+/** Returns whether the slice can be written without Endpoints, which with master-count alone list the servers that stay. */
 function mayLackEndpoints(spec: ClusterSpec, family: IPFamily): boolean {
   return spec.endpoints.reconciler !== 'master-count' || publishedFamilies(spec)[0].family !== family;
 }
@@ -200,10 +194,7 @@ function usablePart(
   return isRead && hasPort(object.ports) ? object : undefined;
 }
 
-/**
- * Returns the desired Endpoints. Returns the same object if it is correct, and `undefined` if the Endpoints are missing and
- * no address is live.
- */
+/** Returns the desired Endpoints: the same object if it is correct, `undefined` if it is missing and no address is live. */
 function plannedEndpoints({ spec, objects, live, excluded }: FamilyObservation): EndpointsObject | undefined {
   const { Endpoints: current } = objects;
   const { reconciler, reconcilePorts, masterCount, prune } = spec.endpoints;
@@ -218,10 +209,7 @@ function plannedEndpoints({ spec, objects, live, excluded }: FamilyObservation):
   return sameJson(endpoints, current) ? current : endpoints;
 }
 
-/**
- * Returns the wanted ports. If the Endpoints already have the same ports in another order, keeps that order, because some API
- * servers sort ports.
- */
+/** Returns the wanted ports, in the order of the Endpoints if they have the same ones: some API servers sort ports. */
 function inFoundOrder(wanted: readonly EndpointPort[], current: EndpointsObject | undefined): readonly EndpointPort[] {
   const found = (current && onlySubset(current)?.ports) ?? [];
   const isFound = new Set(found.map(portText));

@@ -23,10 +23,7 @@ export interface ServersSeen {
   /** The published families. The first family has Endpoints. */
   readonly families: readonly [ReadFamily, ...ReadFamily[]];
   readonly stored: { readonly leases: readonly Lease[] };
-  /**
-   * Lease changes of this pass that could not be written. Excludes leases in which another writer changed more than misses and
-   * probe results.
-   */
+  /** Lease changes that were not written, except where another writer changed more than misses and probe results. */
   readonly unwritten: LeaseChanges;
   /** The host names whose look-up failed. */
   readonly unresolved: readonly string[];

@@ -176,9 +176,7 @@ function addInOrder(
   return endpoints;
 }
 
-/**
- * Adds the remaining servers with the same result as {@link addMaster}. The subset must be repacked and have the right ports.
- */
+/** Adds the remaining servers with the same result as {@link addMaster}, to a repacked subset with the right ports. */
 function withRest(endpoints: EndpointsObject, live: readonly string[], masterCount: number): EndpointsObject {
   const [only, ...others] = endpoints.subsets ?? [];
   const addresses = [...(only?.addresses ?? [])];

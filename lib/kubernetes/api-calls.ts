@@ -30,10 +30,7 @@ export interface CallOptions {
 }
 
 export interface AnsweredCall extends ApiReply {
-  /**
-   * The body of a streamed request that succeeded with protobuf. `body` is then empty. The iteration throws a
-   * `ClusterError` if the reply is incomplete.
-   */
+  /** The body of a streamed protobuf reply; `body` is then empty. Its iteration throws a `ClusterError` if it is incomplete. */
   readonly stream?: AsyncIterable<Uint8Array>;
   /** True if an earlier attempt may have been carried out although its reply was lost. */
   readonly afterLostReply: boolean;
@@ -49,10 +46,7 @@ type SendCall = (
 
 const FIRST_WAIT_MS = 200;
 const LONGEST_WAIT_MS = 5_000;
-/**
- * The longest `Retry-After` that a call obeys. If a server requests a longer wait, the call fails, and the next pass
- * tries again.
- */
+/** The longest `Retry-After` that a call obeys. If a server requests more, the call fails, and the next pass tries again. */
 const LONGEST_RETRY_AFTER_MS = 10_000;
 /** The time limit of each attempt. The deadline may end it earlier. */
 const TRY_MS = 10_000;
@@ -61,10 +55,7 @@ const STREAM_MS = 60_000;
 
 interface Failure {
   readonly error: ClusterError;
-  /**
-   * The conditions of a retry. Absent if the call must not be retried. `mayHaveHappened`: the server may have carried
-   * out the request.
-   */
+  /** The conditions of a retry; absent for no retry. `mayHaveHappened`: the server may have carried out the request. */
   readonly retry?: { readonly mayHaveHappened: boolean; readonly afterMs: number };
 }
 

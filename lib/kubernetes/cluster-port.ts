@@ -43,10 +43,7 @@ export type DeleteResult = 'deleted' | 'conflict' | 'notFound' | 'withheld';
 /** The API server of one cluster. Every call ends at the deadline of the pass, and throws a `ClusterError` if it fails. */
 export interface ClusterPort {
   get<T extends KubernetesObject>(ref: ObjectRef): Promise<T | undefined>;
-  /**
-   * Returns a list. The list must fit in one reply of at most 2 MiB. A label selector is, for example,
-   * `kubernetes.io/service-name=kubernetes`.
-   */
+  /** Returns a list, which must fit in one reply of at most 2 MiB. A selector: `kubernetes.io/service-name=kubernetes`. */
   list<T extends KubernetesObject>(kind: Kind, namespace: string | undefined, labelSelector?: string): Promise<T[]>;
   create<T extends KubernetesObject>(object: T): Promise<CreateResult<T>>;
   /** Replaces the whole object. `object.metadata.resourceVersion` must be the version that was read. */
@@ -204,20 +201,14 @@ export interface ProbeTarget extends Omit<ProbeSpec, 'url' | 'path' | 'authentic
    * (`atKubeconfigHost`). A token of AWS STS is sent only to the server that is its audience.
    */
   readonly authenticate: boolean | 'atKubeconfigHost';
-  /**
-   * True if the URL has the address of a single server and not of a load balancer. The next probe may then use the same
-   * connection.
-   */
+  /** True if the URL has the address of one server, not of a load balancer. The next probe may use the same connection. */
   readonly isOneServer?: true;
 }
 
 /** Probes a target. A probe ends at its own time limit, or earlier when `signal` aborts. */
 export type Prober = (target: ProbeTarget, signal?: AbortSignal) => Promise<ProbeReply>;
 
-/**
- * Returns the canonical addresses of all A and AAAA records of a host; `undefined` if the look-up failed or was
- * aborted.
- */
+/** Returns the canonical addresses in all A and AAAA records of a host; `undefined` if the look-up failed or aborted. */
 export type HostResolver = (host: string, signal?: AbortSignal) => Promise<readonly string[] | undefined>;
 
 export interface FoundAddresses {

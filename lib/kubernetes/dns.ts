@@ -15,10 +15,7 @@ export type RecordLookup = Pick<Resolver, 'resolve4' | 'resolve6'>;
 /** The codes for a host name without a record of the requested kind. */
 const NO_SUCH_RECORD: ReadonlySet<unknown> = new Set(['ENODATA', 'ENOTFOUND']);
 
-/**
- * A query waits 1 s for the answer of each name server of the machine. If no name server answers, the query asks them
- * again and waits 2 s.
- */
+/** A query waits 1 s for each name server of the machine. If none answers, it asks all of them again and waits 2 s. */
 const QUERIES = { timeout: 1_000, tries: 2 };
 
 export function dnsLookup(deadline: AbortSignal): RecordLookup {
@@ -79,10 +76,7 @@ export const remoteLookup: LookupFunction = (hostname, options, callback) => {
   );
 };
 
-/**
- * Returns the IPv4 and IPv6 addresses of a host. If the look-up of one kind fails, the addresses of the other kind
- * suffice to connect.
- */
+/** Returns the IPv4 and IPv6 addresses of a host. If the look-up of one kind fails, those of the other suffice to connect. */
 async function recordsOf(host: string): Promise<LookupAddress[]> {
   const resolver = new Resolver(QUERIES);
   const [ipv4, ipv6] = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)]);

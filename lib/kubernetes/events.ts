@@ -11,9 +11,7 @@ type EventObject = WholeObject<EventsV1Event>;
 
 interface EventWrite {
   readonly object: EventObject;
-  /**
-   * The entry for the run record if the write fails. Absent for a new event, so that the next pass creates the event.
-   */
+  /** The entry for the run record if the write fails. Absent for a new event, so that the next pass creates it. */
   readonly ifUnwritten: EventSighting | undefined;
 }
 
@@ -37,10 +35,7 @@ export interface EventPlanInput {
 
 /** The interval of repeated events, as in client-go's `tools/events`. */
 const REPEAT_MS = 30 * 60_000;
-/**
- * An API server deletes an event after an hour (`--event-ttl`), so a pass that reports the finding later creates a new
- * event.
- */
+/** An API server deletes an event after an hour (`--event-ttl`), so a pass that reports the finding later creates one. */
 const FORGET_AFTER_MS = 60 * 60_000;
 const MOST_SIGHTINGS = 300;
 const LONGEST_NOTE = 1_024;

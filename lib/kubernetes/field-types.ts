@@ -16,9 +16,7 @@ const TYPES: Readonly<Partial<Record<Kind, Readonly<Record<string, 'object' | 't
   ServiceCIDR: { 'spec.cidrs!.[]': 'text', 'spec!': 'object', 'status.conditions.[]': 'object' },
 };
 
-/**
- * Returns the first field that is missing, or does not have the type of the API; `undefined` if all fields are valid.
- */
+/** Returns the first field that is missing or does not have the API's type; `undefined` if all fields are valid. */
 export function wrongField(kind: Kind, object: JsonRecord): string | undefined {
   const fields = Object.entries(TYPES[kind] ?? {});
   const wrong = fields.find(([path, type]) => isWrong(object, path.split('.'), type));

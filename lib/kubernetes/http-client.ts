@@ -12,10 +12,7 @@ import { type Body, OverBound } from './reply-bounds.ts';
 export interface HttpClientOptions {
   readonly tls: TlsMaterial;
   readonly lookup?: LookupFunction | undefined;
-  /**
-   * The maximum number of connections that stay open for later requests. If absent, each request has its own
-   * connection.
-   */
+  /** The maximum number of connections that stay open for later requests. If absent, each request has its own. */
   readonly connections?: number;
 }
 
@@ -40,20 +37,14 @@ const KEEP_ALIVE_MS = 30_000;
 const CONNECT_TIMEOUT_MS = 3_000;
 const SILENCE_MS = 20_000;
 const LARGEST_HEADERS = 16 * 1024;
-/**
- * The maximum number of session tickets of one connection. Servers send one or two, and Node stores each with the whole
- * certificate chain.
- */
+/** The maximum number of session tickets of a connection. Servers send one or two; Node keeps the whole chain with each. */
 const MOST_TICKETS = 16;
 /**
  * The maximum number of TLS secrets that OpenSSL may report for one connection. A handshake has up to six secrets, and
  * a key update of TLS 1.3 adds one or two. Servers update keys after millions of records at the earliest.
  */
 const MOST_SECRETS = 32;
-/**
- * The maximum number of replies with a status of 1xx to one request. Kubernetes sends no such replies, and proxies send
- * a few.
- */
+/** The maximum number of 1xx replies to one request. Kubernetes sends no such replies, and proxies send a few. */
 const MOST_INTERIM_REPLIES = 10;
 
 /**

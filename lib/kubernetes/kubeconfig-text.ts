@@ -31,10 +31,7 @@ export function badKubeconfig(source: KubeconfigSource, problem: string, remedy:
   return new ClusterError('BadKubeconfig', `${source.name}: ${problem}. ${remedy}.`);
 }
 
-/**
- * Reads a file that a kubeconfig names, or the kubeconfig. Reads at most one byte more than the limit, because a file
- * may be endless.
- */
+/** Reads a kubeconfig or a file that it names, at most one byte more than the limit, because a file may be endless. */
 export async function readFile(file: string, source: KubeconfigSource): Promise<Buffer> {
   const path = resolve(source.folder, file);
   try {

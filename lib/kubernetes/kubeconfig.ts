@@ -44,9 +44,7 @@ export interface ApiServerAccess {
    * origin of `server`. The writer of the spec chooses the CA and the addresses of the probes, and must not get the token.
    */
   readonly isIssuedForServer?: true;
-  /**
-   * Returns the headers with the credential. Throws `BadKubeconfig` if a token file or plugin provides no credential.
-   */
+  /** Returns the headers with the credential. Throws `BadKubeconfig` if a token file or plugin has no credential. */
   readonly authHeaders: () => Promise<Readonly<Record<string, string>>>;
 }
 
@@ -61,9 +59,7 @@ export interface PluginCall {
   readonly folder: string;
 }
 
-/**
- * Returns a function that runs the `exec` or auth-provider plugin of one user. The function throws the plugin's error.
- */
+/** Returns a function that runs the `exec` or auth-provider plugin of one user, and throws the plugin's error. */
 export type RunPlugin = (call: PluginCall) => () => Promise<PluginCredential>;
 
 export interface KubeconfigOptions {
@@ -203,10 +199,7 @@ async function pem<Name extends string>(fields: PemFields<Name>, name: Name, sou
 
 const BEGIN = '-----BEGIN CERTIFICATE-----';
 
-/**
- * Returns the certificates in a PEM text. Like client-go, ignores a certificate that does not parse if another
- * certificate parses.
- */
+/** Returns the certificates in a PEM text. Like client-go, ignores one that does not parse if another parses. */
 function authoritiesIn(pem: Buffer | undefined, source: KubeconfigSource): string | undefined {
   if (pem === undefined) return undefined;
   const texts = pem.toString('latin1').split(/^(?=-----BEGIN CERTIFICATE-----)/m);

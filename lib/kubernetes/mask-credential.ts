@@ -69,10 +69,7 @@ function maskAll(searches: readonly SecretSearch[], last: Buffer): Buffer {
 const BACKSLASH = 0x5c;
 const ASTERISK = 0x2a;
 const LETTER_U = 0x75;
-/**
- * The maximum number of backslashes before an escaped character. Each level of JSON within JSON doubles the number of
- * backslashes.
- */
+/** The maximum number of backslashes before an escaped character: each level of JSON within JSON doubles their number. */
 const MOST_BACKSLASHES = 16;
 /**
  * The search continues only at a position where this many bytes match the beginning of the secret, or where one of these bytes

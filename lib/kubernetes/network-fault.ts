@@ -57,9 +57,7 @@ export function describeNetworkError(error: unknown): string {
   return lacksIPv6(error) ? `${named}: ${NO_IPV6}` : named;
 }
 
-/**
- * Matches the advice of Node.js to install a CA. The advice does not help here, because the kubeconfig contains the CA.
- */
+/** Matches the advice of Node.js to install a CA, which does not help here: the kubeconfig contains the CA. */
 const ADVICE_OF_NODE = /; if the root CA is installed locally, .*/;
 
 const NO_ROUTE = new Set(['EADDRNOTAVAIL', 'EAFNOSUPPORT', 'ENETUNREACH']);

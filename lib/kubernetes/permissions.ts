@@ -13,9 +13,7 @@ export interface Permission {
   readonly name?: string | undefined;
 }
 
-/**
- * The answers of an API server about itself and the caller. Each function throws a `ClusterError` if its call fails.
- */
+/** The answers of an API server about itself and the caller. Each function throws a `ClusterError` if its call fails. */
 export interface SelfReview {
   /** Returns the version of the API server, such as `v1.36.3`. */
   readonly version: () => Promise<string>;

@@ -133,10 +133,7 @@ export function updateResult<T extends KubernetesObject>(reply: ApiReply, ref: O
   return { outcome: 'updated', object: objectIn<T>(reply, ref) };
 }
 
-/**
- * Returns the object of a reply. Throws if it is not the requested object, or if a field that passes read has a wrong
- * type.
- */
+/** Returns the object of a reply. Throws if it is another object, or if a field that passes read has a wrong type. */
 export function objectIn<T extends KubernetesObject>(reply: ApiReply, ref: ObjectRef): T {
   if (reply.status !== 200 && reply.status !== 201) throw refusedCall(reply);
   const body = recordOf(reply);

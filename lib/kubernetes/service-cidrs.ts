@@ -38,10 +38,7 @@ export function isDefault({ name }: ServiceCidr): boolean {
   return name === KUBERNETES_SERVICE.name;
 }
 
-/**
- * Returns a function that checks whether API servers may have allocated an address. It accepts every address if the
- * ServiceCIDRs are unknown.
- */
+/** Returns a function that checks whether API servers may have allocated an address: always if ServiceCIDRs are unknown. */
 export function servedAddresses(
   cidrs: readonly Pick<ServiceCidr, 'networks'>[] | undefined,
 ): (text: string) => boolean {

@@ -56,10 +56,7 @@ const RAW_FIELD = 2;
 const LIST_META_FIELD = 1;
 const ITEM_FIELD = 2;
 
-/**
- * Yields the items of a list while the reply arrives. After each piece of the reply, yields the items that are
- * complete.
- */
+/** Yields the items of a list while the reply arrives: after each piece of the reply, the items that are complete. */
 async function* batchesIn<Item>(
   stream: AsyncIterable<Uint8Array>,
   site: CallSite,

@@ -80,9 +80,7 @@ export class MalformedGzip extends Error {
   override readonly name = 'MalformedGzip';
 }
 
-/**
- * The maximum number of compressed bytes of a reply. A limit is necessary because a gzip stream can continue without any output.
- */
+/** The maximum number of compressed bytes of a reply, because a gzip stream can continue without any output. */
 const LARGEST_GZIP_BYTES = 48 * 1024 * 1024;
 const PIECE_BYTES = 64 * 1024;
 

@@ -95,10 +95,7 @@ function miss(lease: Lease, answer: ServerAnswer, nowMs: number): Lease {
   return { ...lease, ...(misses !== undefined && { misses, missedAtMs: nowMs }), ...probed(answer) };
 }
 
-/**
- * Ends a reported shutdown if the process of the server has ended, so that the next answer counts as the answer of a new
- * process.
- */
+/** Ends a reported shutdown if the server's process has ended, so that the next answer counts as that of a new process. */
 function end(lease: Lease, answer: ServerAnswer, nowMs: number): Lease {
   const ended: Lease = answer.provesEnd ? { ...recordOf(lease), ...probed(answer), state: 'leased' } : lease;
   return miss(ended, answer, nowMs);

@@ -1,7 +1,4 @@
-/**
- * The record of one API server's address in the table. The record stays in the table after the lease has expired,
- * because it contains the misses.
- */
+/** The record of an API server's address in the table. It stays after the lease has expired, because it contains misses. */
 interface ServerRecord {
   /** The address as canonical text. */
   readonly address: string;
@@ -16,9 +13,7 @@ interface ServerRecord {
   readonly misses: number;
   /** The time at which the last miss was counted. Absent if an older version, which did not record this time, wrote the lease. */
   readonly missedAtMs?: number;
-  /**
-   * The time of the first late probe since the last answer. A probe is late if this process was too busy to receive the reply.
-   */
+  /** The time of the first late probe since the last answer: this process was too busy to receive the reply in time. */
   readonly lateSinceMs?: number;
   /** The last recorded result of a probe, such as `answered 200`. It is only for display and has at most 200 characters. */
   readonly lastProbe?: string;
@@ -37,10 +32,7 @@ export type Lease = ServerRecord &
     | {
         readonly state: 'withdrawn';
         readonly withdrawnUntilMs: number;
-        /**
-         * True if a probe has seen the server down or shutting down since the withdrawal. The server's next status 200
-         * then ends the withdrawal.
-         */
+        /** True if the server was seen down or shutting down since the withdrawal. Its next status 200 ends the withdrawal. */
         readonly seenDown: boolean;
       }
   );

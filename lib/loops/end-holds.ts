@@ -79,10 +79,7 @@ function whyKept(owner: string | undefined, mayEnd: boolean): string | undefined
   return 'passes may not delete IPAddresses. Allow them "delete" of "ipaddresses", or release it with "kbctl release ip".';
 }
 
-/**
- * Returns `deleted`, or the reason why the API server refused; `undefined` if the object has changed, or the write was
- * withheld.
- */
+/** Returns `deleted`, or why the API server refused; `undefined` if the object has changed or the write was withheld. */
 async function deleteHeld(kubernetes: ClusterPort, object: KubernetesObject): Promise<string | undefined> {
   const result = await resultOrFault(kubernetes.delete(object));
   if (result instanceof ClusterError) return result.message;

@@ -153,9 +153,7 @@ async function gather(context: PassContext): Promise<World | PassReport> {
   };
 }
 
-/**
- * Reads the Service, the Endpoints and the slices. `unread` has an error for each object or list that cannot be read.
- */
+/** Reads the Service, the Endpoints and the slices. `unread` has an error for each object or list that cannot be read. */
 async function readObjects(kubernetes: ClusterPort, families: Families<PublishedFamily>) {
   const [service, endpoints, { slices, ofFamilies, tooLarge }] = await Promise.all([
     resultOrFault(kubernetes.get<ServiceObject>(SERVICE_REF)),
@@ -181,10 +179,7 @@ async function readObjects(kubernetes: ClusterPort, families: Families<Published
   };
 }
 
-/**
- * Lists the slices with the Service's label. Reads our slices by name if they lost the label, or if a slice of another writer
- * makes the list too large.
- */
+/** Lists the slices with the Service's label. Reads ours by name if they lost it, or if another writer's slice is too large. */
 async function readSlices(kubernetes: ClusterPort, families: readonly PublishedFamily[]) {
   const { namespace, name: service } = KUBERNETES_SERVICE;
   const list = await kubernetes

@@ -33,10 +33,7 @@ export interface PassContext {
 export interface PassReport {
   /** A line for each write, such as `created namespace kube-system`. */
   readonly changes: readonly string[];
-  /**
-   * The writes that the loop withholds in mode `observe` and reports itself. The table and the Kubernetes client report all other
-   * withheld writes.
-   */
+  /** The writes that the loop itself withholds and reports in mode `observe`. The table and the client report all others. */
   readonly wouldWrite?: readonly string[];
   readonly findings: readonly Finding[];
   /** Events that belong to no finding. */

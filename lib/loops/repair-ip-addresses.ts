@@ -26,10 +26,7 @@ const MOST_UNREAD = 200;
 /** Matches the count names of the spec's ranges, such as `allocated`. The report has the counts of the ServiceCIDRs instead. */
 const FIGURES_OF_RANGES = /^(secondary)?(allocated|free|capacity)$/i;
 
-/**
- * In a cluster with IPAddresses, findings about IPAddresses replace findings of these types, because only IPAddresses are checked
- * against all ServiceCIDRs.
- */
+/** Where IPAddresses exist, findings about them replace these types: only they are checked against all ServiceCIDRs. */
 const CLAIM_FINDINGS: ReadonlySet<FindingType> = new Set(['duplicate', 'outOfRange', 'invalid']);
 
 /**
@@ -204,10 +201,7 @@ async function correctEach(
   }
 }
 
-/**
- * Returns the finding. Omits its event if the pass does not make the correction, because the text of the event contains
- * "repairing".
- */
+/** Returns the finding, without its event if the pass does not correct it: the text of the event contains "repairing". */
 function findingOf({ finding, correction }: AddressFault, writes: boolean): Finding[] {
   if (finding === undefined) return [];
   const whole = finding();

@@ -19,10 +19,7 @@ export interface RepairKind {
   readonly enterClaims: (ranges: readonly ClaimedRange[]) => EnterClaims;
 }
 
-/**
- * Upstream's error messages. The texts of `cannotRead`, `cannotList` and `cannotSave` are only the beginnings of
- * messages.
- */
+/** Upstream's error messages. `cannotRead`, `cannotList` and `cannotSave` are only the beginnings of messages. */
 export interface RepairErrorWords {
   readonly cannotRead: string;
   readonly cannotRestore: (range: string, why: string) => string;

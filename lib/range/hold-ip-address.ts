@@ -39,10 +39,7 @@ export function ipAddressOfHold(name: string, { owner, untilMs, requestId }: Hol
   return object;
 }
 
-/**
- * Returns the hold of an IPAddress; `undefined` if the IPAddress does not hold its address. A hold whose end cannot be read
- * has no end.
- */
+/** Returns the hold of an IPAddress; `undefined` without a hold. A hold whose end cannot be read has no end. */
 export function holdIn({ metadata: { name, labels = {}, annotations = {} } }: KubernetesObject): Hold | undefined {
   if (labels[ADDRESS_MANAGED_BY_LABEL] !== MANAGED_BY_HOLDS) return undefined;
   // oxlint-disable-next-line no-restricted-globals -- parses a given time, and reads no clock.

@@ -33,9 +33,7 @@ export interface ReleaseOptions {
   /** Holds to restore: their items are not freed. */
   readonly restore?: readonly Hold[];
   readonly owner?: string;
-  /**
-   * If set, an item is released only if its hold equals its hold in this list, or if it has no hold in either place.
-   */
+  /** If set, an item is released only if its hold equals its hold in this list, or if it has no hold in either. */
   readonly expected?: readonly Hold[];
 }
 
@@ -87,10 +85,7 @@ export function allocateAll(
   return { result: { outcome: 'allocated', items }, range: held };
 }
 
-/**
- * Adds the numbers of free and of requested items to the refusal for a full range. For a request for one item, keeps upstream's
- * message.
- */
+/** Adds the numbers of free and requested items to the refusal for a full range, unless one item was requested (upstream). */
 export function withFree(refusal: Refusal, free: number, requested: number): Refusal {
   if (refusal.code !== 'Full' || requested === 1) return refusal;
   return refused('Full', `${refusal.message}: ${free} free, ${requested} requested`);

@@ -20,10 +20,7 @@ export interface StoredRange extends RangeSnapshot {
    * nothing is allocated from it.
    */
   readonly allocator: AllocatorOfRecord;
-  /**
-   * The generation of the spec for which the range was saved. A pass or an allocation with an older generation does not
-   * write.
-   */
+  /** The generation of the spec when the range was saved. A pass or allocation with an older one does not write. */
   readonly generation: number;
   readonly strikes: LeakStrikes;
   readonly holds: readonly Hold[];
@@ -35,10 +32,7 @@ export interface StoredRange extends RangeSnapshot {
 export interface LeakStrikes {
   readonly once: Uint8Array;
   readonly twice: Uint8Array;
-  /**
-   * The time and the pass of the last strike, and the control plane whose Services the pass listed. Absent if there was no
-   * strike.
-   */
+  /** The time and pass of the last strike, and the control plane whose Services it listed. Absent without a strike. */
   readonly last?: { readonly atMs: number; readonly passId: string; readonly controlPlane?: string };
 }
 
@@ -52,10 +46,7 @@ export const NO_STRIKES: LeakStrikes = { once: new Uint8Array(0), twice: new Uin
 export interface Unclaimed extends ServiceName {
   /** The number of reviews that were answered with these items. */
   readonly reviews: number;
-  /**
-   * The items from the first review of a Service of this name, and from reviews of its changes. An existing Service may have
-   * them.
-   */
+  /** Items from the first review of a Service of this name, and from reviews of its changes. A stored Service may have them. */
   readonly first: readonly number[];
   /**
    * The items from later reviews of the creation of a Service with this name. No item is in both lists. A review of a

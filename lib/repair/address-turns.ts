@@ -13,10 +13,7 @@ const SETTLED_AFTER_MS = 65_000;
  * correction that it lists. A pass only counts further faults.
  */
 const MOST_FAULTS = 200;
-/**
- * A pass creates this many IPAddresses in place of one other correction, because without an IPAddress the address of a
- * Service is free.
- */
+/** A pass creates this many IPAddresses instead of one other correction: an address without one counts as free. */
 const CREATED_FOR_ONE = 5;
 /** The maximum number of IPAddresses in the memory, which is part of a run record. */
 const MOST_SEEN = MOST_FAULTS;
@@ -24,25 +21,16 @@ const MOST_SEEN = MOST_FAULTS;
 const LONGEST_UID = 64;
 
 const memoryShape = z.object({
-  /**
-   * A map from the uid of each IPAddress that a pass might delete to the time when a pass first saw it (ms, table's
-   * clock).
-   */
+  /** When a pass first saw each IPAddress that one might delete, by its uid (ms, table's clock). */
   seen: z.record(z.string(), z.number()),
-  /**
-   * The key of the last correction. Set if an error ended the pass, or if one pass cannot make all corrections. The
-   * next pass begins after this key.
-   */
+  /** The last correction, if an error ended the pass or one pass cannot make all. The next pass begins after this key. */
   turn: z.exactOptional(z.string()),
 });
 
 /** The faults of IPAddresses that earlier passes saw, saved in the run record. */
 export type AddressMemory = Readonly<z.infer<typeof memoryShape>>;
 
-/**
- * Returns the memory in the state of a run record. Returns an empty memory if the state has no memory, for example in a
- * record of an earlier version.
- */
+/** Returns the memory in the state of a run record; an empty one if it has none, as in a record of an earlier version. */
 export function addressMemoryIn(state: unknown): AddressMemory {
   const parsed = memoryShape.safeParse(Object(state)['addresses']);
   return parsed.success ? parsed.data : { seen: {} };

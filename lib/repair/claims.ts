@@ -22,10 +22,7 @@ export class RepairError extends CodedError<RepairErrorCode> {
   override readonly name = 'RepairError';
 }
 
-/**
- * The result of a claim. `recorded`: the claim is good. `notRecorded`: the claim is good, but the record lacks the
- * item.
- */
+/** The result of a claim. `recorded`: it is good. `notRecorded`: it is good, but the record lacks the item. */
 export type ClaimResult = 'recorded' | 'notRecorded' | Refusal;
 
 export interface ClaimedRange {
@@ -37,17 +34,11 @@ export interface ClaimedRange {
 /** The maximum number of findings that a pass lists. The run record, the log line and the events show far fewer. */
 const MOST_LISTED = 1_000;
 
-/**
- * The findings about claims. Lists only the first findings and counts the others, because every Service may have
- * findings.
- */
+/** The findings about claims: lists the first and counts the others, because every Service may have findings. */
 export class FindingList {
   readonly listed: Finding[] = [];
   readonly unlisted = new Map<FindingType, number>();
-  /**
-   * The number of claims outside the ranges of the spec but in a ServiceCIDR of the cluster. They are not findings, because API
-   * servers allocate there too.
-   */
+  /** The number of claims outside the spec's ranges but in a ServiceCIDR: API servers allocate there too, so no findings. */
   outside = 0;
 
   /** Adds a finding. Calls `make` only for a listed finding, because the texts of all findings would take too long. */

@@ -6,10 +6,7 @@ import { type LeakStrikes, NO_STRIKES } from '../range/stored-range.ts';
 /** The strike that frees an item (upstream's `numRepairsBeforeLeakCleanup`). */
 const LAST_STRIKE = 3;
 
-/**
- * The pass that decides about leaks. A pass adds at most one strike to each item, and only if enough time has passed since the
- * last strikes.
- */
+/** The pass that decides about leaks. It adds at most one strike to an item, and only long enough after the last one. */
 export interface JudgingPass {
   readonly passId: string;
   readonly nowMs: number;
@@ -27,9 +24,7 @@ export interface Leftover {
   readonly recordedBit: number;
 }
 
-/**
- * The decision about all recorded items of a range that no Service claims. Bit numbers are positions in the range of the spec.
- */
+/** The decision about recorded items that no Service claims. Bit numbers are positions in the range of the spec. */
 export interface LeakJudgement {
   readonly findings: readonly Finding[];
   readonly kept: Uint8Array;

@@ -46,16 +46,11 @@ interface KnownKubeconfig {
   readonly askedAtMs?: number;
 }
 
-/**
- * A kubeconfig stays in memory for at least this time and at most twice as long, so that a fleet's reads are spread.
- */
+/** A kubeconfig stays in memory for this time to twice as long, so that a fleet's reads are spread. */
 const KEEP_MS = 4 * 60 * 60_000;
 /** A kubeconfig stays in memory for this time if its credential ends soon, or if reading it costs nothing. */
 const KEEP_BRIEFLY_MS = 5 * 60_000;
-/**
- * The shortest time between two reads from a store while the API server refuses requests or does not answer. AWS charges for each
- * read.
- */
+/** The shortest time between reads from a store while requests are refused or not answered: AWS charges for each. */
 const STORE_PAUSE_MS = 60_000;
 const MOST_KNOWN = 10_000;
 /**
@@ -218,10 +213,7 @@ export class ClusterConnections {
     return 'file' in spec.kubeconfig || this.#options.nowMs() - Math.max(readAtMs, askedAtMs) >= STORE_PAUSE_MS;
   }
 
-  /**
-   * Causes the next pass to read the kubeconfig again, unless it was read too recently. Keeps the record of the warnings that
-   * were already logged.
-   */
+  /** Makes the next pass read the kubeconfig again, unless it was just read. Keeps which warnings were already logged. */
   #forget(opening: Opening): void {
     const { key } = opening;
     const known = this.#known.get(key);
@@ -230,10 +222,7 @@ export class ClusterConnections {
   }
 }
 
-/**
- * Returns a hash that identifies the control plane. It excludes the credential, because the list of Services does not depend on
- * the credential.
- */
+/** Returns a hash that identifies the control plane, without the credential: the list of Services does not depend on it. */
 function controlPlaneOf({ server, basePath, tls }: ApiServerAccess): string {
   const { ca = '', servername = '' } = tls();
   return createHash('sha256')

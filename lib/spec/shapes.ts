@@ -38,10 +38,7 @@ export function withoutIntegerBounds({
 /** An integer of at least 0. */
 export const count = z.int().check(z.gte(0));
 
-/**
- * Returns the shape of the output of `type`: every field with a `z.prefault` is required, and mappings accept fields of a
- * later version.
- */
+/** Returns the shape of the output of `type`: fields with `z.prefault` are required, and fields of later versions accepted. */
 export function storedShape<Type extends z.ZodMiniType>(type: Type): z.ZodMiniType<z.output<Type>> {
   return formOf(type) as z.ZodMiniType<z.output<Type>>;
 }
@@ -70,9 +67,7 @@ const MOST_LISTED = 20;
 /** The default message of zod. */
 const NO_MESSAGE = 'Invalid input';
 
-/**
- * Returns the faults of a value in one sentence, each with its path. `whole` is the text for the whole value, which has no path.
- */
+/** Returns the faults of a value in one sentence, each with its path. `whole` names the whole value, which has no path. */
 export function shapeFaults({ issues }: Pick<z.core.$ZodError, 'issues'>, whole: string): string {
   const listed = issues.slice(0, MOST_LISTED).map((issue) => faultOf(issue, whole));
   const more = issues.length > MOST_LISTED ? [`and ${issues.length - MOST_LISTED} more`] : [];

@@ -29,10 +29,7 @@ export const PROBE_PATH = new RegExp(PATH_PATTERN);
 
 export const text = z.string().check(z.minLength(1));
 
-/**
- * Returns the shape of a part of a spec. Users write the part in the form `written`, and the table has the form
- * `stored`.
- */
+/** Returns the shape of a part of a spec that users write in the form `written` and the table has in the form `stored`. */
 function completed<Written extends z.ZodMiniType, Stored extends z.ZodMiniType>(
   written: Written,
   complete: (value: z.output<Written>) => unknown,
@@ -180,10 +177,7 @@ interface NamedEntry {
   readonly serviceRef?: { readonly namespace?: string | undefined; readonly name?: string | undefined } | undefined;
 }
 
-/**
- * Returns the name that identifies an entry: its address, its host name, or the name of its source. Two entries with
- * the same name are duplicates.
- */
+/** Returns what identifies an entry: its address, host name or source. Two entries with the same name are duplicates. */
 export function nameOfEntry({ address: own, host: name, targetGroupArn: arn, serviceRef: ref }: NamedEntry) {
   if (own !== undefined) return canonicalAddress(own) ?? own;
   return ref === undefined ? (arn ?? name?.toLowerCase()) : `service ${ref.namespace}/${ref.name}`;
@@ -255,9 +249,7 @@ export const servicePort = completed(
 
 export type ServiceRangesText = string | readonly (string | undefined)[];
 
-/**
- * Returns the CIDRs of a text. The CIDRs are separated by a comma and not trimmed, as in `--service-cluster-ip-range`.
- */
+/** Returns the CIDRs of a text, separated by commas and not trimmed, as in `--service-cluster-ip-range`. */
 export function serviceRangeEntries(ranges: ServiceRangesText): readonly (string | undefined)[] {
   if (typeof ranges !== 'string') return ranges;
   return (ranges === '' ? DEFAULT_CLUSTER_IP_RANGE : ranges).split(',');
@@ -268,10 +260,7 @@ export function readServiceRanges(ranges: ServiceRangesText): { primary?: Networ
   return defined({ primary, secondary });
 }
 
-/**
- * Returns the range of cluster IPs that contains an address. Ignores the default range, because the API servers may
- * have another range.
- */
+/** Returns the range that contains an address. Ignores the default range: the API servers may have another. */
 export function serviceRangeOf(address: Address, ranges: ServiceRangesText): Network | undefined {
   const { primary, secondary } = readServiceRanges(ranges);
   if (primary?.text === DEFAULT_CLUSTER_IP_RANGE) return undefined;
@@ -295,10 +284,7 @@ export const serviceRanges = completed(
   z.union([z.tuple([z.string()]), z.tuple([z.string(), z.string()])], 'is not one range or two'),
 );
 
-/**
- * Parses a port range such as `30000-32767`, `30000+2767`, or a single port. An empty range means the default, as with
- * `--service-node-port-range`.
- */
+/** Parses a range such as `30000-32767`, `30000+2767` or a port. Empty is the default, as with `--service-node-port-range`. */
 export function readNodePortRange(ports: string | number): PortInterval | Refusal {
   const range = parsePortInterval(String(ports));
   return isRefused(range) || range.size > 0 ? range : parsePortInterval(DEFAULT_NODE_PORT_RANGE);

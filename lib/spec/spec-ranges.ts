@@ -1,9 +1,6 @@
 import type { ClusterSpec, Loop } from './cluster-spec.ts';
 
-/**
- * The keys of the ranges: the primary cluster IPs, the secondary cluster IPs, and the node ports. They are the keys
- * that etcd has, without the prefix of etcd.
- */
+/** The keys of the ranges, as in etcd without its prefix: primary and secondary cluster IPs, and node ports. */
 export const RANGE_KEYS = {
   primary: 'ranges/serviceips',
   secondary: 'ranges/secondaryserviceips',

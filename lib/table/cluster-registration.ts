@@ -20,10 +20,7 @@ import { type Item, type KeyValueTable, TableError } from './key-value-table.ts'
 import { fieldsIn, plainValue, sameValue } from './stored-item.ts';
 
 export interface RegisterOptions extends UpdateOptions {
-  /**
-   * The generation that the caller read and wants to replace; `none`: the name must not be registered. Default: any
-   * registration.
-   */
+  /** The generation that the caller read and replaces; `none`: the name must be new. Default: any registration. */
   readonly replaces?: number | 'none';
 }
 
@@ -105,10 +102,7 @@ export function withPause(pause: Pause | undefined): RegistrationChange {
   };
 }
 
-/**
- * Makes the stack the owner. From the next tick, the passes of this stack write, and the passes of the former owner
- * only observe.
- */
+/** Makes the stack the owner: from the next tick its passes write, and those of the former owner only observe. */
 export function withOwner(stack: string): RegistrationChange {
   return (cluster) => (cluster.owner?.stack === stack ? cluster : { ...cluster, owner: { stack } });
 }
@@ -139,10 +133,7 @@ export function updateCluster(
   return changeRegistered(table, name, false, update, options);
 }
 
-/**
- * Pauses the passes of all clusters; ends this pause if `pause` is `undefined`. The pauses of single clusters are
- * independent.
- */
+/** Pauses all clusters, or ends this pause if `pause` is `undefined`. The pauses of single clusters are independent. */
 export function pauseAllClusters(table: KeyValueTable, pause: Pause | undefined): Promise<void> {
   const change = (item: Item | undefined) => ({ write: pauseContent(pause, item), result: undefined });
   return guaranteedUpdate(table, CLUSTERS, ALL_CLUSTERS, change);

@@ -23,10 +23,7 @@ const suspectShape = z.object({
   state: z.enum(['unproven', 'proven', 'again']),
 });
 
-/**
- * A cluster whose pass ran in a process that ended or was blocked. Either this cluster or another cluster of that process is
- * the cause.
- */
+/** A cluster whose pass ran in a process that ended or was blocked, because of this cluster or another one in it. */
 export type Suspect = Readonly<z.infer<typeof suspectShape>>;
 
 export interface KnownSuspect {
@@ -37,9 +34,7 @@ export interface KnownSuspect {
 export interface FleetNotes {
   /** Clusters that did not answer a pass of the loop within about the last day. They may have answered since. */
   readonly unreachable: readonly string[];
-  /**
-   * Suspect and former suspect clusters. For a former suspect cluster, `accidents` continues from its earlier number.
-   */
+  /** Suspect and former suspect clusters. For a former suspect, `accidents` continues from its earlier number. */
   readonly suspects: ReadonlyMap<string, KnownSuspect>;
   /** The corrupt items of suspect clusters, by cluster. The next `writeSuspect` for the cluster replaces its item. */
   readonly unreadable: ReadonlyMap<string, { readonly item: Item; readonly error: TableError }>;
@@ -106,10 +101,7 @@ export function afterAccident(
   };
 }
 
-/**
- * Writes `#fleet/<stack>/<loop>/suspects/<cluster>`, unless another writer has changed it.
- * @returns whether the item was written
- */
+/** Writes `#fleet/<stack>/<loop>/suspects/<cluster>` unless another writer changed it. @returns whether it was written */
 export async function writeSuspect(
   table: KeyValueTable,
   { stack, loop, cluster }: { readonly stack: string; readonly loop: Loop; readonly cluster: string },

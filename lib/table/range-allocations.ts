@@ -27,10 +27,7 @@ import { lastSuccessOf } from './run-records.ts';
 import type { InTurn } from './turns.ts';
 
 export interface RangeOptions extends UpdateOptions {
-  /**
-   * Returns true if no other writer changed the range recently: then a change begins with the range that was read last.
-   * Default: false.
-   */
+  /** Returns true if no other writer changed the range recently: a change then begins with the last read. Default: false. */
   readonly isCalm?: () => boolean;
   /**
    * Runs a change after the changes of earlier requests of this process. Default: requests of one process contend like
@@ -98,10 +95,7 @@ export function rangeAllocations(table: KeyValueTable, range: ConfiguredRange, o
       });
     },
 
-    /**
-     * Allocates the items that a new or changed Service lacks, and records them as unclaimed. They stay unclaimed until a
-     * pass has seen them in the Service.
-     */
+    /** Allocates what a new or changed Service lacks. It stays unclaimed until a pass has seen it in the Service. */
     allocateFor: async (
       requested: readonly Requested[],
       serviceOptions: ServiceAllocationOptions,
@@ -129,10 +123,7 @@ export function rangeAllocations(table: KeyValueTable, range: ConfiguredRange, o
 }
 
 export interface CallerTime {
-  /**
-   * Checks the remaining time right before each write.
-   * @throws TableError if the caller's deadline has passed.
-   */
+  /** Checks the remaining time right before each write. @throws TableError if the caller's deadline has passed. */
   readonly checkTime?: () => void;
 }
 

@@ -16,10 +16,7 @@ import {
 } from './key-value-table.ts';
 import { binary, decodeItem, storedSize } from './stored-item.ts';
 
-/**
- * Schema 2 added holds. `given` (the unclaimed items) is optional, because an older version drops this field when it writes. The
- * loss of the field is safe.
- */
+/** Schema 2 added holds. `given` (the unclaimed items) is optional: an older version drops it, which is safe. */
 const SCHEMA = 2;
 
 export interface ReadRange {

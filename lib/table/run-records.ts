@@ -51,10 +51,7 @@ const recordShape = z.object({
    * limits the number of names.
    */
   events: z.readonly(z.record(z.string(), sightingShape)),
-  /**
-   * The writes that a pass in `observe` would have made. Has only the first 20, and a line with the number of further
-   * writes.
-   */
+  /** The writes that a pass in `observe` would have made: the first 20, and a line with the number of further writes. */
   wouldWrite: z.exactOptional(lines),
   /** The changes of the last pass that changed something. Only the first 20 are kept. */
   lastChange: z.exactOptional(z.readonly(z.object({ atMs: time, changes: lines }))),
@@ -119,10 +116,7 @@ export async function listRunRecords(table: KeyValueTable, cluster: string): Pro
   }
 }
 
-/**
- * Replaces `previous`, the record that was read; `undefined` means that there was no record. Cuts the new record to a
- * size that always fits.
- */
+/** Replaces `previous`, the record that was read (`undefined`: none). Cuts the new record to a size that always fits. */
 export function writeRunRecord(
   table: KeyValueTable,
   cluster: string,
@@ -158,10 +152,7 @@ export function keptFindings<Found extends RecordedFinding>(findings: readonly F
   });
 }
 
-/**
- * Returns the number of all findings by type. In a record of an earlier version, `unlisted` counts findings of unknown
- * types.
- */
+/** Returns the number of all findings by type. In an older record, `unlisted` counts findings of unknown types. */
 export function findingCounts({ findings, findingCounts: counts, findingCount = 0 }: RunRecord): Map<string, number> {
   if (counts !== undefined) return new Map(Object.entries(counts));
   const known = [...Map.groupBy(findings, ({ type }) => type)].map(([type, alike]) => [type, alike.length] as const);

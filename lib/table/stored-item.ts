@@ -42,10 +42,7 @@ function writesUpTo({ writeId, earlierWrites = new Uint8Array() }: Item, writesK
   return new Uint8Array(traces.subarray(-writesKept * TRACE_BYTES));
 }
 
-/**
- * Determines from the current item whether the write of `item` over `previous` won or lost. Returns `undefined` if the current
- * item does not show this.
- */
+/** Returns whether the write of `item` over `previous` won, from the current item; `undefined` if that does not show it. */
 export function provenResult(
   item: Item,
   previous: Item | undefined,
@@ -81,10 +78,7 @@ export function fieldsIn(value: TableValue): Fields | undefined {
   return isMap ? value : undefined;
 }
 
-/**
- * Returns plain data as a value of the table. TypeScript does not accept an interface as `TableValue` without this
- * conversion.
- */
+/** Returns plain data as a value of the table, because TypeScript does not accept an interface as `TableValue`. */
 export function plainValue(data: object): TableValue {
   return data as TableValue;
 }

@@ -10,10 +10,7 @@ export type InTurn = <Result>(key: string, work: () => Promise<Result>) => Promi
 export class Turns {
   readonly #last = new Map<string, Promise<void>>();
 
-  /**
-   * Waits until all earlier work with this key has succeeded or failed, and then runs `work`. A turn ends at the latest when
-   * its signal aborts.
-   */
+  /** Runs `work` after all earlier work with this key has ended. A turn ends at the latest when its signal aborts. */
   async take<Result>(key: string, signal: AbortSignal, work: () => Promise<Result>): Promise<Result> {
     const before = this.#last.get(key);
     const { promise: over, resolve: end } = Promise.withResolvers<void>();
@@ -35,17 +32,11 @@ export interface TurnOptions {
   /** The deadline of the request. Only the deadline ends the attempts, because their number is practically unlimited. */
   readonly signal: AbortSignal;
   readonly nowMs: () => number;
-  /**
-   * Waits after an attempt was lost to another process. The first attempt has number 0. `tookMs` is the duration of the
-   * attempt.
-   */
+  /** Waits after an attempt was lost to another process. The first has number 0. `tookMs` is the attempt's duration. */
   readonly wait: (attempt: number, tookMs: number) => Promise<void>;
 }
 
-/**
- * Returns the options for all changes of ranges by one request, and a function that returns the number of lost attempts so
- * far.
- */
+/** Returns the options of all changes of ranges by one request, and a function that counts the attempts lost so far. */
 export function changesInTurn({ turns, signal, nowMs, wait }: TurnOptions) {
   let retries = 0;
   let begunAtMs = nowMs();

@@ -10,10 +10,7 @@ export interface UnwrittenOptions {
   readonly wouldWrite?: (description: string) => void;
 }
 
-/**
- * Returns a view of the table that withholds writes. The view keeps withheld writes in memory, and its reads return them
- * instead of the items in the table.
- */
+/** Returns a view of the table that withholds writes. It keeps them in memory, and its reads return them. */
 export function unwrittenTable(
   table: KeyValueTable,
   { nowMs, isWithheld = () => true, wouldWrite }: UnwrittenOptions,

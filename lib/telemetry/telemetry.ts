@@ -30,10 +30,7 @@ export type TelemetryFactory = (invocation: InvocationLabels) => Telemetry;
 
 export const METRIC_NAMESPACE = 'kube-bootstrap-controller';
 
-/**
- * The names of the counters. The first four are upstream's
- * (`pkg/registry/core/service/{ipallocator,portallocator}/controller/metrics.go`).
- */
+/** Counters; the first four are upstream's (`pkg/registry/core/service/{ipallocator,portallocator}/controller/metrics.go`). */
 export type CounterName =
   | 'apiserver_clusterip_repair_ip_errors_total'
   | 'apiserver_clusterip_repair_reconcile_errors_total'

@@ -13,10 +13,7 @@ const UNITS = [
   { letter: 's', ms: SECOND_MS, from: 0, fineBelow: 0 },
 ] as const;
 
-/**
- * Returns an age in the format of kubectl, such as `3m20s`. Because clocks differ, a time less than two seconds ahead
- * counts as now.
- */
+/** Returns an age as kubectl does, such as `3m20s`. Clocks differ, so a time less than two seconds ahead counts as now. */
 export function formatAge(ms: number): string {
   if (ms <= -2 * SECOND_MS) return '<invalid>';
   const [unit, finer] = UNITS.slice(UNITS.findIndex(({ from }) => ms >= from));

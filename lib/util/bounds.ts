@@ -8,10 +8,7 @@ import { isRecord } from './values.ts';
  * A field counts the entries of all its lists together: `subsets[].ports` are the ports of all subsets.
  */
 export const BOUNDS = {
-  /**
-   * The bounds of the lists that passes read from a Service. The API accepts two cluster IPs, and etcd stores no
-   * Service with 65,536 ports.
-   */
+  /** The bounds of lists in a Service. The API accepts two cluster IPs, and etcd stores no Service with 65,536 ports. */
   Service: { 'node ports': 65_536, 'cluster IPs': 16 },
   Endpoints: {
     subsets: 100,
@@ -43,10 +40,7 @@ export const BOUNDS = {
   },
 } as const satisfies Readonly<Record<string, Readonly<Record<string, number>>>>;
 
-/**
- * The longest credential. Each reply is searched for the credential, which takes time. Kubernetes and AWS issue tokens
- * of 1 to 2 KB.
- */
+/** The longest credential: each reply is searched for it, which takes time. Kubernetes and AWS issue 1 to 2 KB. */
 export const LONGEST_TOKEN = 4_096;
 
 /** The longest text from outside. It is four times the longest name that the API accepts. */
@@ -75,10 +69,7 @@ function entriesAt(value: unknown, [step, ...rest]: readonly string[]): number {
   return isRecord(value) ? Object.keys(value).length : 0;
 }
 
-/**
- * Returns the path of the first text that is too long, for example `subsets.0.addresses.7.hostname`. Ignores fields
- * that no pass reads.
- */
+/** Returns the path of the first text that is too long, such as `subsets.0.addresses.7.hostname`, in fields that passes read. */
 export function longTextIn(value: unknown, path = ''): string | undefined {
   if (typeof value === 'string') return value.length > LONGEST_TEXT ? path : undefined;
   if (typeof value !== 'object' || value === null || UNREAD.has(path)) return undefined;

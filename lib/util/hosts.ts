@@ -7,10 +7,7 @@ const METADATA = parseCidr('fd00:ec2::/32');
 const WITH_IPV4 = ['64:ff9b::/96', '64:ff9b:1::/48', '::/96', '::ffff:0:0:0/96'].map(parseCidr);
 const SIX_TO_FOUR = parseCidr('2002::/16');
 
-/**
- * Returns whether an address is local to this machine or its link, such as the runtime of the function or the metadata
- * of its host.
- */
+/** Returns whether an address is local to this machine or its link, such as the runtime's or the host's metadata. */
 export function isLocalAddress(text: string): boolean {
   const address = parseAddress(text);
   // A text that does not parse counts as local. The only such text that name servers return is an IPv6 address with a
@@ -33,10 +30,7 @@ function isIn(network: ReturnType<typeof parseCidr>, address: Address): boolean 
   return network !== undefined && networkContains(network, address);
 }
 
-/**
- * Returns whether the host of a URL is a local address. Returns false for a host name, because it is resolved only at the
- * connection.
- */
+/** Returns whether the host of a URL is a local address; false for a host name, which is resolved at the connection. */
 export function isLocalHost(url: URL): boolean {
   const host = hostOf(url);
   return parseAddress(host) !== undefined && isLocalAddress(host);
@@ -63,10 +57,7 @@ export function plainUrl(text: string): URL | undefined {
 
 const OF_AWS = /\.(amazonaws\.com(\.cn)?|api\.aws)\.?$/;
 
-/**
- * Returns whether the URL belongs to AWS STS. If such a URL is the audience of a token, STS exchanges the token for
- * credentials of a role.
- */
+/** Returns whether the URL belongs to AWS STS, which exchanges a token with such an audience for a role's credentials. */
 export function isAudienceOfSts({ hostname }: URL): boolean {
   const isSts = hostname.split('.').some((label) => label === 'sts' || label === 'sts-fips');
   return isSts && OF_AWS.test(hostname);

@@ -2,10 +2,7 @@ export type JsonRecord = Readonly<Record<string, unknown>>;
 
 const LATEST_MS = 8.64e15;
 
-/**
- * Returns a time in UTC, such as `2026-01-31T12:00:00.000Z`. Returns the number if it is beyond the last date of
- * JavaScript, for example the end of an unlimited pause.
- */
+/** Returns a time in UTC, such as `2026-01-31T12:00:00.000Z`; the number if it is beyond JavaScript's last date. */
 export function isoTime(ms: number): string {
   if (!(Math.abs(ms) <= LATEST_MS)) return String(ms);
   // oxlint-disable-next-line no-restricted-globals -- formats a given time, and reads no clock.
