@@ -2,7 +2,7 @@ import { randomInt, randomUUID } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { DeleteItemCommand } from '@aws-sdk/client-dynamodb';
-import { beforeEach, expect } from '@jest/globals';
+import { afterAll, beforeEach, expect } from '@jest/globals';
 import { addressesIn, type EndpointsObject } from '../../lib/cluster/published-objects.ts';
 import { loadKubeconfigFile } from '../../lib/kubernetes/kubeconfig.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
@@ -18,15 +18,19 @@ import { ENDPOINTS, SERVICES } from '../../local/stand-in/resources.ts';
 import type { ServiceAllocator } from '../../local/stand-in/service-storage.ts';
 import { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
 import { tableAllocation } from '../../local/stand-in/table-allocation.ts';
+import { startCallRecorder } from '../deploy/emulator-calls.ts';
 import { specIn } from './a-cluster-spec.ts';
 import { afterThisTest } from './after-this-test.ts';
 import { REGION } from './emulator-aws.ts';
+import { notGranted, shippedPolicy } from './emulator-policy.ts';
 import { emulatedAws } from './emulator-project.ts';
+import { startFaultProxy } from './fault-proxy.ts';
 import { beginKbctl, callKbctl } from './kbctl-in-process.ts';
 import { type Ran, startKbctl } from './kbctl-process.ts';
 import { kubeconfigTo } from './kubeconfig-to.ts';
 import { recordingTelemetry } from './recording-telemetry.ts';
 import { running } from './running.ts';
+import { runningTableServer } from './running-table-server.ts';
 import { startSilentServer } from './silent-server.ts';
 import { IDENTITY } from './stand-in.ts';
 import { stockService } from './stock-objects.ts';
@@ -56,7 +60,7 @@ export interface WorldOptions {
 
 /**
  * Opens a table in the stand-in for AWS, a stand-in API server, and a folder with files for commands.
- * @param endpoint the endpoint of dynalite or of an AWS emulator
+ * @param endpoint the endpoint of dynalite or of a proxy before it
  */
 export async function openKbctlWorld(endpoint: string) {
   const folder = temporaryFolder();
@@ -138,6 +142,12 @@ export async function openKbctlWorld(endpoint: string) {
         await silent.close();
       }
     },
+    /** Starts a proxy before the table until the end of the test. A command with the environment `env` calls the table through it. */
+    startProxy: async () => {
+      const proxy = await startFaultProxy(endpoint);
+      afterThisTest(proxy.close);
+      return { ...proxy, env: { AWS_ENDPOINT_URL: proxy.endpoint } };
+    },
     /** Starts a command in its own process, for tests of signals and broken pipes. */
     spawn: (words: readonly string[], options: WorldOptions = {}) => startKbctl(wordsOf(words), optionsOf(options)),
     close: async () => {
@@ -150,23 +160,27 @@ export async function openKbctlWorld(endpoint: string) {
 
 type Prepare = (world: KbctlWorld) => Promise<unknown>;
 
-/** Opens worlds for the tests of a group. Each function returns a function that returns the world during a test. */
-export interface KbctlWorlds {
-  /** Opens a new world for each test. */
-  readonly each: (prepare?: Prepare) => () => KbctlWorld;
-  /** Opens one world for all tests of the group. None of them may change what another one reads. */
-  readonly shared: (prepare?: Prepare) => () => KbctlWorld;
-}
-
-/** @param endpointOf returns the endpoint of dynalite or of an AWS emulator */
-export function kbctlWorlds(endpointOf: () => string): KbctlWorlds {
+/**
+ * Starts a table server for the tests of a file. Returns functions that open worlds for a group of tests: each returns a function
+ * that returns the world during a test. After the tests, expects that the policy of operators grants every call of kbctl.
+ */
+export function kbctlWorlds() {
+  const server = runningTableServer();
+  const recorder = running(() => startCallRecorder(server.endpoint, { host: new URL(server.endpoint).host }));
+  afterAll(() => {
+    // The tests create their tables themselves, and some name a table that does not exist.
+    const made = recorder.calls.filter(({ action, resource }) => !/CreateTable|no-such-table/.test(action + resource));
+    expect(made.length).toBeGreaterThan(0);
+    expect(notGranted(made, shippedPolicy('operator').Statement)).toEqual([]);
+  });
   const opened = async (prepare: Prepare = async () => {}) => {
-    const world = await openKbctlWorld(endpointOf());
+    const world = await openKbctlWorld(recorder.endpoint);
     await prepare(world);
     return world;
   };
   return {
-    each: (prepare) => {
+    /** Opens a new world for each test. */
+    each: (prepare?: Prepare) => {
       let world: KbctlWorld;
       beforeEach(async () => {
         world = await opened(prepare);
@@ -174,7 +188,8 @@ export function kbctlWorlds(endpointOf: () => string): KbctlWorlds {
       });
       return () => world;
     },
-    shared: (prepare) => {
+    /** Opens one world for all tests of the group. None of them may change what another one reads. */
+    shared: (prepare?: Prepare) => {
       const world = running(() => opened(prepare));
       return () => world;
     },
