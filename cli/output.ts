@@ -16,10 +16,7 @@ export interface Shown<Row> {
   readonly kind: string;
   readonly items: readonly Row[];
   readonly columns: readonly Column<Row>[];
-  /**
-   * Returns the fields of a row for JSON and YAML output. An absent field means that the value is unknown. Programs read these
-   * fields, so a field is never renamed. Default: the row itself.
-   */
+  /** Returns the fields of a row for JSON and YAML, which are never renamed. An absent field is unknown. Default: the row. */
   readonly plain?: (row: Row) => object;
   /** Printed on stderr for an empty list. */
   readonly none: string;

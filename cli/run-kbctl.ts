@@ -41,8 +41,7 @@ function settle(command: Command, terminal: Terminal): void {
 
 function reportError(error: unknown, stream: OutStream, debug: boolean): ExitCode {
   const code = exitCodeOf(error);
-  // The user can resolve an error that has an exit code. The message of such an error is complete, so the messages of
-  // its causes are not printed.
+  // The message of an error that has an exit code is complete, so the messages of its causes are not printed.
   const { message } = describeError(code !== undefined && error instanceof Error ? new Error(error.message) : error);
   const [first = '', ...others] = message.split('\n');
   // Further lines are indented, so that no line of a message looks like a line of kbctl.

@@ -46,10 +46,7 @@ const NOTHING_RAN_ALARM: Resource = {
 /** The alarms that a bad release causes: alarms of the stack itself, and of many clusters at the same time. */
 const OF_RELEASE = Object.entries(ALARMS).filter(([, { ofRelease }]) => ofRelease);
 const ALWAYS = OF_RELEASE.filter(([, { condition }]) => condition === undefined).map(([name]) => name);
-/**
- * The parts of the alarm rule that have a condition, because each part refers to an alarm that only some stacks have, and
- * a rule cannot refer to an alarm that does not exist.
- */
+/** Parts of the alarm rule with a condition: a rule cannot refer to an alarm that only other stacks have. */
 const CONDITIONAL = OF_RELEASE.flatMap(([name, { condition }]) =>
   condition === undefined ? [] : [whether(condition, substitute(` OR ${anyOf([name])}`), '')],
 );

@@ -1,5 +1,4 @@
-// Builds the allocator library as a Lambda layer: one module that all functions share, instead of a copy in each
-// bundle.
+// Builds the allocator library as a Lambda layer: one module for all functions, instead of a copy in each bundle.
 import { readdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { build } from 'esbuild';

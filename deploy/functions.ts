@@ -27,10 +27,7 @@ const VPC = whether('UsesVpc', {
   Ipv6AllowedForDualStack: ref('VpcIpv6'),
 });
 
-/**
- * Returns the overrides of the functions in serverless.yml: names contain the name of the stack, so that one template
- * serves every stage, and parameters become references.
- */
+/** Returns overrides of the functions in serverless.yml: with the stack's name, so that one template serves every stage. */
 export function extensions(): Readonly<Record<string, Extension>> {
   const ofFunctions = FUNCTIONS.map((name) => ({ ...extensionsOf(name), ...(isLoop(name) && ofEvents(name)) }));
   const layer: Extension = { Properties: { LayerName: substitute('${AWS::StackName}-allocator') } };

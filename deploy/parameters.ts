@@ -81,10 +81,7 @@ export function stackTags({ tags = '' }: Deployment['values']): Readonly<Record<
   return Object.fromEntries(pairs.map((tag) => tag.split(/=(.*)/s).slice(0, 2)));
 }
 
-/**
- * Returns the deployed values of parameters, by their names in the template. Includes only the parameters that the next
- * deployment does not set and would therefore reset.
- */
+/** Returns the deployed values that the next deployment does not set and would reset, by their names in the template. */
 export function keptParameters(
   deployed: Deployment['values'],
   { values, requested }: Deployment,

@@ -27,8 +27,7 @@ export default class DeploymentPlugin {
         const layers = serverless.pluginManager.plugins.find((plugin) => 'compareWithLastLayer' in plugin);
         layers.compareWithLastLayer = async () => {};
       },
-      // CloudFormation ignores unknown parameters, so this hook checks them. It also builds the layer, because osls only packages
-      // it.
+      // CloudFormation ignores unknown parameters, so they are checked here. osls only packages the layer.
       'before:package:cleanup': async () => {
         const faults = parameterFaults(deployment().values, service.provider.stage);
         if (faults !== undefined) throw new serverless.classes.Error(faults, 'BAD_INPUT');

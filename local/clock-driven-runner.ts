@@ -86,8 +86,7 @@ export function scheduledLoops(
     id,
     everyMs: Math.min(SCHEDULE_SECONDS[id], intervalSeconds[id]) * 1000,
     invoke: async (tickMs) => {
-      // The first pass is forced, because the user who starts the loops wants to see a pass even if another pass has
-      // just ended.
+      // The first pass is forced: the user who starts the loops wants to see one even if another has just ended.
       const event = begun.has(id) ? scheduledEvent(tickMs) : { force: true };
       begun.add(id);
       await invokeLoop(environment, id, event);

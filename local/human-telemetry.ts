@@ -55,10 +55,7 @@ export function logLine(nowMs: number, source: string, text: string): string {
   return `${time}  ${source.padEnd(LOOP_WIDTH)}  ${text}`;
 }
 
-/**
- * Logs a sentence for each change, finding and failure. It does not repeat the sentences of the previous pass: it prints a
- * short line for a lasting problem, and reports its end.
- */
+/** Logs a sentence for each change, finding and failure; for a lasting problem a short line, and at last its end. */
 export function sentenceTelemetry({ nowMs, own, write, paint }: SentenceOptions): TelemetryFactory {
   /** The sentences that were printed last, by loop and by the cluster name at the beginning of the line. */
   const reported = new Map<string, Map<string, Reported>>();
@@ -74,8 +71,7 @@ export function sentenceTelemetry({ nowMs, own, write, paint }: SentenceOptions)
       const all = sentences.map(({ text }) => text).join('\n');
       const isRepeated = lastOf.get(prefix)?.sentences === all;
       if (!isRepeated) for (const sentence of sentences) print(sentence, prefix);
-      // Sentences of level `info` are not printed again: a pass in mode observe, for example, would report the same writes each
-      // time.
+      // Level `info` is not printed again: a pass in mode observe would report the same writes each time.
       else if (level !== 'info') for (const text of repeated(sentences)) print({ text, style: 'dim' }, prefix);
       const isTrouble = level === 'error' || sentences.some((sentence) => sentence.isTrouble === true);
       lastOf.set(prefix, { sentences: all, isTrouble });

@@ -43,10 +43,7 @@ export async function findRunning(dataRoot: string = DATA_ROOT): Promise<Running
   return found.filter((running) => running !== undefined).sort((one, other) => (one.cluster < other.cluster ? -1 : 1));
 }
 
-/**
- * Returns the process that runs with this folder. Returns `undefined` if its table server does not answer, because the process
- * has then ended without removing its file.
- */
+/** Returns the process that runs with this folder; `undefined` if its table does not answer, so that only its file is left. */
 export async function readRunning(folder: string): Promise<Running | undefined> {
   try {
     const written = content.parse(JSON.parse(await ownText(path.join(folder, FILE))));

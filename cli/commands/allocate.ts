@@ -170,8 +170,7 @@ async function release(cli: Cli, { kind, name, values }: NamedItems, options: Re
   const { spec } = await registeredCluster(table, name);
   const served = await readServedRanges(table, spec);
   const places = values.map((value) => itemPlaceOf(spec, kind, value, served));
-  // Only a release from the table needs confirmation. In a cluster whose API servers allocate, a release never removes the
-  // address of a Service.
+  // Only a release from the table needs confirmation: API servers that allocate never lose the address of a Service.
   const releases = spec.allocator === 'table' && spec.mode === 'enforce';
   if (!yes && !dryRun && releases && !(await mayRelease(cli, spec, places, options))) return EXIT.findings;
 

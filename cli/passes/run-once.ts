@@ -15,10 +15,7 @@ export interface RunOnceRequest {
   readonly evenIfPaused?: boolean;
 }
 
-/**
- * Runs one pass of a loop in the same way as the loop's function. A pass that failed and changed nothing is not
- * recorded, because the connection from here may be the only cause.
- */
+/** Runs a pass as the loop's function does. One that failed and changed nothing is not recorded: this host may be the cause. */
 export async function runOnce(environment: Environment, request: RunOnceRequest): Promise<EndedPass> {
   const { cluster, loop, dryRun, evenIfPaused = false } = request;
   const { spec } = cluster;

@@ -26,8 +26,7 @@ export function checkServiceRanges({ serviceClusterIPRange: text, allocator }: S
     report(at(0), 'service-cluster-ip-range[0] is not a valid cidr', EXAMPLE);
   }
   if (primary !== undefined && rangeSize(primary) < FEWEST_ADDRESSES) {
-    // Upstream computes a size of 0 for a range with a prefix length of 0 or 1, so the advice also states the lowest prefix
-    // length.
+    // Upstream computes a size of 0 for prefix lengths 0 and 1, so the advice also states the lowest prefix length.
     report(at(0), TOO_SMALL, `use a prefix length from 2 to ${LONGEST_PREFIX[primary.family]}`);
   }
   if (entries[1] !== undefined && secondary === undefined) {

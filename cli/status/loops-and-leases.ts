@@ -68,10 +68,7 @@ function lastProbeAtMs(apiServers: readonly ApiServerStatus[]): number {
 
 const MINUTE_MS = 60_000;
 
-/**
- * Returns whether the exact time of the loop's last pass is unknown. A pass without changes or findings is recorded
- * only once a minute, so it is only known that the loop ran within the last minute.
- */
+/** Returns whether it is only known that the loop ran within the last minute, because it records a pass once a minute. */
 export function isOneOfMany({ state, intervalSeconds, lastPass }: LoopStatus, nowMs: number): boolean {
   return state === 'good' && intervalSeconds * 1000 < MINUTE_MS && nowMs - (lastPass?.startedAtMs ?? 0) < MINUTE_MS;
 }

@@ -110,8 +110,7 @@ async function answerOf(
     ranges,
     table,
     observeOnly: observeOnly(spec),
-    // If the API servers allocate, their own record is complete without the passes of this project, so no recent repair is
-    // required.
+    // If the API servers allocate, their record is complete without passes, so no recent repair is required.
     refusalOfUnrepaired: async () => (isTheirs ? undefined : refusalOfUnrepaired(table, spec, keys, nowMs())),
     nowMs,
     endsAtMs,

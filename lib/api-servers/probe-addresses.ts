@@ -252,10 +252,7 @@ export function describeTarget(probed: ProbedAddress, spec: ClusterSpec): string
   return `probed at ${probed.target.url}${port}`;
 }
 
-/**
- * Returns whether the host of the URL is an API server in the spec. A valid certificate does not prove this, because the
- * cluster's CA also signs the certificates of nodes.
- */
+/** Returns whether the host is an API server in the spec. A valid certificate does not prove it: nodes have the same CA. */
 export function isHostOf({ apiServers }: ClusterSpec, url: string): boolean {
   const host = hostOf(new URL(url));
   return apiServers.some((server) => ('address' in server ? server.address : server.host) === host);

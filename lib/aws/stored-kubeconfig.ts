@@ -57,10 +57,7 @@ export function kubeconfigLoader(
   };
 }
 
-/**
- * Returns whether this process is a Lambda function. A Lambda function must not connect to local addresses. Any other
- * process may connect to an API server on its own host.
- */
+/** Returns whether this process is a Lambda function, which must not connect to local addresses, unlike other processes. */
 export function isLambda(variables: Readonly<Record<string, string | undefined>>): boolean {
   return variables['AWS_LAMBDA_RUNTIME_API'] !== undefined;
 }

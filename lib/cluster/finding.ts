@@ -80,10 +80,7 @@ export interface Finding {
   readonly event?: EventDraft;
 }
 
-/**
- * How often passes have reported an event, when they last reported it, and when they last wrote it to the cluster. The
- * run record contains a sighting for each event name.
- */
+/** How often and when passes reported an event, and when they last wrote it. A run record has one for each event name. */
 export interface EventSighting {
   readonly count: number;
   readonly lastSeenAtMs: number;

@@ -54,8 +54,7 @@ export async function deregister(request: DeregisterRequest): Promise<Deregister
     return { lease, result: lease };
   });
   if ('outcome' in marked) return marked;
-  // `mayBeAdded` can also be true for a repeated call, because the call that withdrew the address may have ended before
-  // it removed the address.
+  // Also true for a repeated call: the call that withdrew the address may have ended before it removed it.
   const mayBeAdded = marked.expiresAtMs > nowMs() - LATEST_WRITE_MS;
   const removal = await removeAddress(request, address, mayBeAdded);
   return { outcome: 'deregistered', untilMs: marked.withdrawnUntilMs, ...removal };

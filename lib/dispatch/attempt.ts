@@ -116,10 +116,7 @@ async function recordOwnPass(
   return pass;
 }
 
-/**
- * Returns the owner of the cluster. If the cluster has no owner, claims it for this stack. Returns `undefined` without a stack,
- * or if the cluster is no longer registered.
- */
+/** Returns the owner of the cluster, and claims it for this stack if it has none; `undefined` without stack or cluster. */
 async function ownerOf(
   { environment: { stack, table } }: Batch,
   { owner, spec }: RegisteredCluster,

@@ -31,10 +31,7 @@ const UNREADABLE: ClusterHealth = { ...NOTHING_WRONG, failing: LOOPS };
 
 /** The number of clusters whose health a function of 256 MB can count while it also processes ticks. */
 const COUNTED_AT_ONCE = 250;
-/**
- * The second of the minute in which the first part is counted. Parts are counted in the middle of the minute, because a late part
- * would be added to the next minute's figures.
- */
+/** The second at which the first part is counted: mid-minute, because a late part would count for the next minute. */
 const PARTS_FROM_SECONDS = 20;
 const PARTS_WITHIN_SECONDS = 20;
 

@@ -10,10 +10,7 @@ import { someOf } from './report-pass.ts';
 import type { LoopInvocation } from './run-pass.ts';
 import { MOST_ALONE, NONE_APART, plannedTick, type SetApart, sendTicks } from './ticks.ts';
 
-/**
- * Returns the unreachable clusters and the suspect clusters of the loop. These clusters do not share messages with the
- * other clusters. Returns no cluster if the table cannot be read.
- */
+/** Returns clusters that share no messages with others: unreachable and suspect ones. None if the table cannot be read. */
 export async function clustersApart(invocation: LoopInvocation): Promise<SetApart> {
   const { loop, environment, telemetry } = invocation;
   const { stack, tickQueue } = environment;

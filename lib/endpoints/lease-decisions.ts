@@ -136,10 +136,7 @@ function answerOf(
   };
 }
 
-/**
- * Returns whether to delete the lease of an address that no longer belongs to the spec. The lease is deleted when it
- * expires, or immediately if another address is live.
- */
+/** Returns whether to delete the lease of an address outside the spec: when it expires, or once another address is live. */
 function departs(lease: Lease, othersLive: boolean, { spec, nowMs }: LeaseObservation): boolean {
   if (isWithdrawn(lease, nowMs)) return false;
   if (lease.expiresAtMs <= nowMs) return true;

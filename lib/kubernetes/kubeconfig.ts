@@ -168,8 +168,7 @@ async function headersOf({ place, fields }: Found<'user'>, source: KubeconfigSou
   const inFile = fields.tokenFile && (await readFile(fields.tokenFile, source)).toString();
   const token = (inFile ?? fields.token ?? given?.token)?.trim();
   if (token === undefined) return {};
-  // Without a token, requests would be anonymous. A character other than printable ASCII would end the header or make
-  // requests fail.
+  // Without a token, requests would be anonymous. Other characters would end the header or make requests fail.
   if (!/^[!-~]+$/.test(token)) {
     const problem = `the token of ${place} is empty, or has a space, line break or other character that an HTTP header must not contain`;
     throw badKubeconfig(source, problem, 'Write it on one line, as it was issued');

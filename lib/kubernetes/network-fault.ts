@@ -38,10 +38,7 @@ export function networkFaultOf(error: unknown): NetworkFault {
   return codes.some((code) => NOT_SENT.has(code)) ? 'notSent' : 'lostReply';
 }
 
-/**
- * Returns true if the server ended the TLS handshake with an alert, which Node reports as `EPROTO` while it writes. A
- * certificate that does not verify has another code.
- */
+/** Returns true if the server ended the TLS handshake with an alert (`EPROTO`). A bad certificate has another code. */
 export function isTlsAlert(error: unknown): boolean {
   return codesOf(error).some((code) => code === 'EPROTO' || code.includes('_ALERT_'));
 }

@@ -64,8 +64,7 @@ export class ApiServerConnections {
     const { server, lookup } = access;
     const options = { tls: access.tls(), lookup, connections: CONNECTIONS_PER_SERVER };
     const client = this.#clients.get(key) ?? new HttpClient(server, options);
-    // A dropped client is not closed, because a pass may still use it. The idle connections of the client end by
-    // themselves.
+    // A dropped client is not closed, because a pass may still use it. Its idle connections end by themselves.
     setLatest(this.#clients, key, client, MOST_POOLS);
     return transportOver(client, access);
   }
@@ -166,8 +165,7 @@ export class KeptConnections {
     let isKept = false;
     try {
       const answer = await ask(client);
-      // The connection to a slow server is not kept, because an answer on a kept connection must arrive within a part
-      // of the time limit of a probe.
+      // A slow server's connection is not kept: an answer on it has only a part of the time limit of a probe.
       isKept = answer.status === 200 && this.#nowMs() - openedAtMs < KEPT_LIMIT_MS;
       return answer;
     } finally {

@@ -25,10 +25,7 @@ export function mayEndHoldsIn(state: unknown): boolean {
   return Object(state)['mayEndHolds'] === true;
 }
 
-/**
- * Ends expired holds: deletes the IPAddress of each hold if it has not changed since it was read, and no Service has the
- * address. A hold that cannot be ended is a finding.
- */
+/** Ends expired holds: deletes their IPAddresses if unchanged and without a Service. A hold that cannot end is a finding. */
 export async function endHolds(
   report: PassReport,
   { kubernetes, nowMs }: PassContext,
@@ -43,8 +40,7 @@ export async function endHolds(
       return hold !== undefined && isSurelyOver(hold, nowMs()) ? [{ object, hold }] : [];
     });
     const owners = addressOwners(expired.length === 0 ? [] : services.values());
-    // Each pass begins with another hold. Otherwise a webhook that does not answer for one hold would block all later
-    // holds.
+    // Each pass begins with another hold: a webhook that does not answer for one would block all later ones.
     const first = nowMs() % (expired.length || 1);
     for (const { object, hold } of [...expired.slice(first), ...expired.slice(0, first)]) {
       const { name: item } = object.metadata;

@@ -79,8 +79,7 @@ export async function readAgain(
     const addresses = new Map(record === undefined ? [] : [[record.name, record]]);
     const now = [...addressFaults({ isServed, services, addresses })];
     const fault = now.find((other) => isSameFault(other, listed));
-    // A protobuf list shows a time after the year 2106 as an earlier time. The JSON that was just read has the right
-    // time.
+    // A protobuf list shows a time after the year 2106 as an earlier one. The JSON that was just read is right.
     if (fault?.record !== undefined && !isOld(fault.record, clocks)) return undefined;
     const service = services.get(listed.service ?? '');
     return fault && { fault, ...defined({ record, service }) };

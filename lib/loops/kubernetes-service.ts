@@ -261,8 +261,7 @@ async function apply(context: PassContext, world: World, plan: ReturnType<typeof
     return { changes, findings: world.findings, counts: {}, errors: created.errors };
   }
   const endpoints = await publish(kubernetes, plan.endpoints);
-  // If the Endpoints were not written, another writer's slice may be the only slice with addresses, so no slice is
-  // deleted.
+  // Without written Endpoints, another writer's slice may be the only one with addresses, so none is deleted.
   const isDeleting = plan.errors.length + endpoints.errors.length === 0;
   const writes = plan.slices.writes.filter(({ verb }) => isDeleting || verb !== 'delete');
   const slices = await publish(kubernetes, { ...plan.slices, writes });

@@ -55,10 +55,7 @@ export function portsFor(
   };
 }
 
-/**
- * Returns a table and a cluster client that call `confirmWrites` before a write. Writes of leases need no confirmation, because
- * they only record what the pass observed.
- */
+/** Returns a table and a client that call `confirmWrites` before a write, except of leases, which only record what was seen. */
 function confirmedPorts({ table, kubernetes }: Ports, confirmWrites: () => Promise<void>, nowMs: () => number): Ports {
   let confirmedAtMs = Number.NEGATIVE_INFINITY;
   let isConfirmed = Promise.resolve();

@@ -117,10 +117,7 @@ export function mayRelease(
   return before === undefined || hold === undefined ? before === hold : sameTerms(hold, before);
 }
 
-/**
- * Returns the indexes of the requests: first the requests for a value, then the requests for any free item. In this
- * order, a request for any item does not take a requested value.
- */
+/** Returns the indexes of the requests, those for a value first, so that others do not take a requested value. */
 export function valuesFirst(requested: readonly Requested[]): readonly number[] {
   const isNext = (index: number) => Number(requested[index] === undefined);
   return [...requested.keys()].sort((one, other) => isNext(one) - isNext(other));
@@ -141,8 +138,7 @@ function takeValue(range: Range, value: string, claim: HoldClaim | undefined): T
   const { holdOwner, nowMs } = claim;
   const hold = range.holdOn(value);
   const expected = claim.expected === undefined ? hold : holdOn(claim.expected, range.canonical(value));
-  // An item that has lost its expected hold is refused. Otherwise, a rollback would restore this hold, although its owner may
-  // have released it.
+  // An item that lost its expected hold is refused: a rollback would restore the hold although it may be released.
   if (hold === undefined) return expected === undefined ? range.take(value) : notHeld(range.canonical(value));
   const isExpected = expected !== undefined && sameTerms(hold, expected);
   return isExpected && !isOver(hold, nowMs()) && mayClaim(hold, holdOwner) ? range.claim(value) : range.take(value);

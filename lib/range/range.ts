@@ -18,10 +18,7 @@ export interface Taken {
   readonly range: Range;
 }
 
-/**
- * A range as an immutable value: each operation returns a new range. An operation on an item clears its strikes and its mark
- * as unclaimed, because both belong to a single allocation.
- */
+/** A range as an immutable value. An operation clears strikes and marks of its items: they belong to one allocation. */
 export class Range {
   readonly #taken: RangeAllocator;
   readonly #kept: Omit<StoredRange, 'data'>;

@@ -40,10 +40,7 @@ export interface Comparison extends RangeDecision {
     HoldJudgement['counts'];
 }
 
-/**
- * Returns the recorded items of the stored range, or a refusal if its CIDR or port range does not parse. If nothing is stored,
- * returns the range `configured` without items.
- */
+/** Returns the recorded items; the range `configured` without items if nothing is stored. Refuses what does not parse. */
 export function recordedRange(
   key: RangeKey,
   configured: string,

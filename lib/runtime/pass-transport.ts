@@ -137,10 +137,7 @@ export function otherServers(
     .slice(0, MOST_OTHERS);
 }
 
-/**
- * Returns whether passes of a loop can use another API server. Assumes that the certificates of all API servers contain the
- * kubeconfig's server name, unless this name is an address.
- */
+/** Returns whether another API server can serve a loop: all certificates are assumed to have the kubeconfig's server name. */
 export function hasFallBack(loop: Loop, spec: ClusterSpec, access: ApiServerAccess): boolean {
   const answered = loop === 'kubernetes-service' ? { has: () => true } : undefined;
   const isForAll = parseAddress(serverNameOf(access)) === undefined;

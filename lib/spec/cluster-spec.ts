@@ -182,10 +182,7 @@ export const writtenSpecShape = z.strictObject({
 
 const { serviceClusterIPRange, ...fields } = writtenSpecShape.shape;
 
-/**
- * A registered spec. Its ranges are in `serviceClusterIPRanges` instead of `serviceClusterIPRange`. Only types are
- * checked. Fields that a later version added stay in the spec.
- */
+/** A registered spec: its ranges are in `serviceClusterIPRanges`. Only types are checked; later versions' fields stay. */
 export const clusterSpecShape = storedShape(
   z.strictObject({ ...fields, serviceClusterIPRanges: serviceClusterIPRange }),
 );

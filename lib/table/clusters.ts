@@ -166,8 +166,7 @@ const clusterShape = z.extend(pauseShape, {
 
 /** @throws TableError `SchemaTooNew`, `Corrupt`. */
 export function decodeRegistration(item: Item): Registration {
-  // If the generation is unreadable, registering the cluster again fails too. The error then advises to correct or remove the
-  // item.
+  // An unreadable generation also stops a new registration, so this error advises to correct or remove the item.
   generationOf(item);
   const name = decodeItem(item, nameShape, SCHEMA, REGISTER_AGAIN);
   const spec = fieldsIn(item.value)?.['spec'];

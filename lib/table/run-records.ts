@@ -71,10 +71,7 @@ export interface ReadRunRecord {
 }
 
 const SCHEMA = 1;
-/**
- * Only one pass at a time writes a record, so few traces of earlier writes are enough. With more traces, the record of a cluster
- * with three API servers would exceed 1 KB.
- */
+/** One pass at a time writes a record, so a few traces suffice: with more, a record of three API servers exceeds 1 KB. */
 const WRITES_KEPT = 8;
 export const MAX_FINDINGS = 20;
 const MAX_MESSAGE_LENGTH = 500;

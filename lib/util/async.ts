@@ -1,7 +1,4 @@
-/**
- * Returns the results of `work` for each element, in the order of the elements. At most `limit` calls of `work` run at
- * the same time. After the first error, no further call begins.
- */
+/** Returns the results of `work` in the order of the elements. At most `limit` run at once, and none begins after an error. */
 export async function eachOf<Element, Result>(
   elements: readonly Element[],
   limit: number,

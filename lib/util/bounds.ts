@@ -87,16 +87,10 @@ const UNREAD: ReadonlySet<string> = new Set([
   'status',
 ]);
 
-/**
- * The maximum number of addresses of one host name. A name server may return thousands of addresses, and each address
- * costs a probe, a lease and a place in the Endpoints.
- */
+/** The maximum number of addresses of one host name: each costs a probe, a lease and a place in the Endpoints. */
 export const RECORDS_OF_A_HOST = 32;
 
-/**
- * The maximum number of host names in a cluster spec. With up to 32 addresses for each host name, all addresses of the
- * spec stay below the 1,000 endpoints of an EndpointSlice.
- */
+/** The maximum number of host names in a spec: with 32 addresses each, they fit the 1,000 endpoints of an EndpointSlice. */
 export const MOST_HOSTS = 25;
 
 /**

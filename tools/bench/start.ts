@@ -1,5 +1,4 @@
-// Compares the start of a function with the start of a module that only imports the same clients and logger, with the complete
-// AWS SDK.
+// Compares the start of a function with that of a module that imports the same clients and logger with the whole AWS SDK.
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';

@@ -39,10 +39,7 @@ const LIMITS: CallLimits = {
   requestTimeoutMs: 1_500,
 };
 
-/**
- * Creates the client of a process. With the default limits a call ends within about 7 s, less than the 9 s of kubernetes-service.
- * The deadline of the pass can end a call earlier.
- */
+/** Creates the client of a process. A call ends within about 7 s (kubernetes-service has 9 s), or at the pass's deadline. */
 export function createDynamoClient(options: DynamoClientOptions = {}): DynamoDBClient {
   return new DynamoDBClient({ ...options, logger: QUIET, ...clientOptions({ ...LIMITS, ...options }) });
 }
