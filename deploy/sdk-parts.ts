@@ -12,6 +12,10 @@ const REPLACEMENTS: Readonly<Record<string, string>> = {
   '@smithy/core/event-streams': '',
 };
 
+/** The schemas of clients without their errors (Systems Manager has 140): the SDK then reports the same name and message. */
+const SCHEMAS = /client-(ssm|eventbridge|secrets-manager)\/dist-es\/schemas\/schemas_0\.js$/;
+const ERRORS = /^(?:n0_registry\.registerError\(|export var \w+\$ = \[-3, n0,)[^;]*;$/gm;
+
 export const sdkParts: Plugin = {
   name: 'sdk-parts',
   setup({ onResolve, onLoad }) {
@@ -21,9 +25,8 @@ export const sdkParts: Plugin = {
     onLoad({ filter: /./, namespace: 'sdk-parts' }, ({ path, pluginData }) => {
       return { contents: REPLACEMENTS[path] ?? '', resolveDir: pluginData };
     });
-    // Omits the classes of errors (Systems Manager has 140, EventBridge 14). An error without one has the same name and message.
-    onLoad({ filter: /client-(ssm|eventbridge)\/dist-es\/schemas\/schemas_0\.js$/ }, async ({ path }) => {
-      return { contents: (await readFile(path, 'utf8')).replace(/^n0_registry\.registerError\(.*$/gm, '') };
+    onLoad({ filter: SCHEMAS }, async ({ path }) => {
+      return { contents: (await readFile(path, 'utf8')).replace(ERRORS, '') };
     });
   },
 };
