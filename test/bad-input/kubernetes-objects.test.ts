@@ -6,9 +6,8 @@ import { wrongField } from '../../lib/kubernetes/field-types.ts';
 import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
 import type { PassReport } from '../../lib/loops/pass.ts';
 import { CodedError, isRecord } from '../../lib/util/values.ts';
-import { RepairCluster } from '../repair/repair-cluster.ts';
-import { A, B, dualWorldOf, type EndpointsWorld, settled, V6, W6 } from '../support/endpoints-world.ts';
-import { memoryCluster } from '../support/memory-cluster.ts';
+import type { MemoryCluster } from '../support/memory-cluster.ts';
+import { A, B, dualWorldOf, PassWorld, settled, V6, W6 } from '../support/pass-world.ts';
 import { stockCidr, stockRecord, stockService } from '../support/stock-objects.ts';
 
 /* Each field of an object that passes read gets values that the API does not accept, or that only another writer sets. */
@@ -64,7 +63,7 @@ const settledDual = () => settled(dualWorldOf(A, B, V6, W6).change({ service: { 
 const FIRST_FAMILY = [A, B];
 const RIGHT = JSON.stringify([FIRST_FAMILY, FIRST_FAMILY, [V6, W6]]);
 
-const published = ({ cluster }: EndpointsWorld) =>
+const published = ({ cluster }: PassWorld) =>
   PUBLISHED.map((ref) => {
     const object = cluster.find(ref);
     return object && wrongField(ref.kind, { ...object }) ? 'not of the API' : addressesIn(object);
@@ -101,7 +100,7 @@ const CLUSTER: readonly KubernetesObject[] = [
 }));
 
 /** Returns the addresses that a Service of the cluster has, and that have no IPAddress. */
-function unrecorded({ find }: ReturnType<typeof memoryCluster>): string[] {
+function unrecorded({ find }: MemoryCluster): string[] {
   return ['s', 'other'].flatMap((name) => {
     const fields = Object(find({ kind: 'Service', namespace: 'a', name }))['spec'];
     const has = (address: string) =>
@@ -116,13 +115,12 @@ const OBJECTS = CLUSTER.slice(0, 4).map((object) => [object.kind, object] as con
 test.each(OBJECTS)('repairs leave no address without an IPAddress, whatever one field of a %s is', async (_, whole) => {
   const wrong: unknown[] = [];
   for (const { variant, object } of variants(whole)) {
-    const repair = new RepairCluster({ allocator: 'apiserver', mode: 'enforce', repair: { ipAddresses: true } });
     const objects = CLUSTER.map((each) => (each === whole ? object : each));
-    const cluster = memoryCluster(objects, () => repair.nowMs);
+    const world = new PassWorld({ repair: { ipAddresses: true } }, objects);
     const left = new Set<string>();
     const codes = await codesOf(3, async () => {
-      const report = await repair.pass(clusterIpRepair, { kubernetes: cluster.port });
-      for (const item of unrecorded(cluster)) left.add(item);
+      const report = await world.pass(clusterIpRepair);
+      for (const item of unrecorded(world.cluster)) left.add(item);
       return report;
     });
     if (left.size > 0 || !['', 'MalformedReply'].includes(codes.join())) wrong.push([variant, codes, ...left]);

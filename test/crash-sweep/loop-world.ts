@@ -15,10 +15,10 @@ import { fieldsIn } from '../../lib/table/stored-item.ts';
 import { aClusterSpec, aServer, type SpecFields } from '../support/a-cluster-spec.ts';
 import { CutCalls } from '../support/cut-calls.ts';
 import { aDispatchWorld } from '../support/dispatch-world.ts';
-import { READY, SILENT } from '../support/endpoints-world.ts';
 import { type MemoryCluster, memoryCluster } from '../support/memory-cluster.ts';
 import { memoryQueue } from '../support/memory-queue.ts';
 import { type MemoryStore, memoryStore, memoryTable } from '../support/memory-table.ts';
+import { READY, SILENT } from '../support/pass-world.ts';
 import { pickLowest } from '../support/ranges.ts';
 
 export const CLUSTER = 'demo';

@@ -3,9 +3,9 @@ import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
 import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
 import { nodePortRepair } from '../../lib/loops/node-port-repair.ts';
 import { withAddresses } from '../repair/services.ts';
-import { A, B, READY } from '../support/endpoints-world.ts';
 import { found } from '../support/found.ts';
 import { copyOf } from '../support/memory-table.ts';
+import { A, B, READY } from '../support/pass-world.ts';
 import { LoopWorld, serversAt } from './loop-world.ts';
 
 const SPEC = { allocator: 'table', serviceClusterIPRanges: ['10.0.0.0/28'], apiServers: serversAt(A, B) } as const;

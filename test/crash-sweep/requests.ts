@@ -10,7 +10,7 @@ import type { ReviewFields } from '../support/admission-review.ts';
 import { type AdmissionWorld, type Answered, anAdmissionWorld } from '../support/admission-world.ts';
 import { type AllocateWorld, anAllocateWorld } from '../support/allocate-world.ts';
 import type { CutCalls } from '../support/cut-calls.ts';
-import { A, B, C, SHUTTING_DOWN } from '../support/endpoints-world.ts';
+import { A, B, C, SHUTTING_DOWN } from '../support/pass-world.ts';
 import { HOLD_MS } from '../support/ranges.ts';
 import { CLUSTER, endpointsWorld, type LoopWorld, serversAt } from './loop-world.ts';
 import type { Subject } from './sweep.ts';

@@ -7,7 +7,7 @@ import type { ApiServerSpec } from '../../lib/spec/cluster-spec.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { aHost, aServer } from '../support/a-cluster-spec.ts';
 import { anEndpoints, aSlice } from '../support/an-endpoints.ts';
-import { A, B, C, EndpointsWorld, READY, SILENT, settled, worldOf } from '../support/endpoints-world.ts';
+import { A, B, C, PassWorld, READY, SILENT, settled, worldOf } from '../support/pass-world.ts';
 import { withdraw } from '../support/put-lease.ts';
 
 const SHARED = '10.0.0.9';
@@ -16,13 +16,13 @@ const HOUR_MS = 3_600_000;
 const DEREGISTERED = { outcome: 'deregistered', stillPublished: false };
 const FENCED = expect.stringMatching(/^fenced/);
 
-async function settledWith(servers: readonly ApiServerSpec[] = [aServer(A), aServer(B)]): Promise<EndpointsWorld> {
-  const world = await settled(new EndpointsWorld(servers).answer(READY, A, B, C, SHARED));
+async function settledWith(servers: readonly ApiServerSpec[] = [aServer(A), aServer(B)]): Promise<PassWorld> {
+  const world = await settled(new PassWorld({ apiServers: servers }).answer(READY, A, B, C, SHARED));
   world.cluster.writes.length = 0;
   return world;
 }
 
-const ask = (world: EndpointsWorld, given: Partial<DeregisterRequest> & { readonly kubernetes?: ClusterPort } = {}) =>
+const ask = (world: PassWorld, given: Partial<DeregisterRequest> & { readonly kubernetes?: ClusterPort } = {}) =>
   world.deregister({ address: B, ...given });
 
 describe('deregistering an address', () => {
@@ -35,7 +35,7 @@ describe('deregistering an address', () => {
   });
 
   /** Returns a world with these objects. No tick has probed the servers, and only A and B have leases. */
-  async function unprobed(...objects: readonly KubernetesObject[]): Promise<EndpointsWorld> {
+  async function unprobed(...objects: readonly KubernetesObject[]): Promise<PassWorld> {
     const world = worldOf(A, B, C);
     for (const object of objects) world.cluster.place(object);
     for (const address of [A, B]) await world.setLease({ address, source: 'agent' });
@@ -51,7 +51,7 @@ describe('deregistering an address', () => {
     return settled(world);
   };
 
-  test.each<[string, () => Promise<EndpointsWorld>, readonly string[]]>([
+  test.each<[string, () => Promise<PassWorld>, readonly string[]]>([
     ['keeps an address of the slice that no tick has probed yet', unprobedC, [A, C]],
     ["removes the address of an agent's lease although the spec does not contain it", withAgent, [A]],
     ['publishes another live address if the master count is one', withMasterCountOne, [A]],
@@ -62,7 +62,7 @@ describe('deregistering an address', () => {
     expect([world.published(), world.inSlice()]).toEqual([published, published]);
   });
 
-  async function removed(): Promise<EndpointsWorld> {
+  async function removed(): Promise<PassWorld> {
     const world = await settledWith();
     await world.setLease({ address: B, expiresAtMs: world.nowMs, misses: 2 });
     await world.answer(SILENT, B).tick();
@@ -70,7 +70,7 @@ describe('deregistering an address', () => {
     return world.answer(READY, B);
   }
 
-  async function missedOnce(): Promise<EndpointsWorld> {
+  async function missedOnce(): Promise<PassWorld> {
     const world = await settledWith();
     await world.answer(SILENT, B).tick(60_000);
     world.cluster.place(anEndpoints([A]));
@@ -188,7 +188,7 @@ test.each([
 });
 
 test('a deregistration of an address that a host name of the spec resolves to is refused', async () => {
-  const world = new EndpointsWorld([aServer(A), aHost(HOST)]).answer(READY, A, SHARED);
+  const world = new PassWorld({ apiServers: [aServer(A), aHost(HOST)] }).answer(READY, A, SHARED);
   world.records.set(HOST, [SHARED]);
   await world.tick();
   const refusal = { outcome: 'refused', reason: 'shared', message: expect.stringContaining(HOST) };

@@ -1,17 +1,17 @@
 import { expect, test } from '@jest/globals';
 import { undoDeregister } from '../../lib/deregister/deregister.ts';
 import { anEndpoints } from '../support/an-endpoints.ts';
-import { A, B, type EndpointsWorld, READY, SILENT, settled, worldOf } from '../support/endpoints-world.ts';
+import { A, B, type PassWorld, READY, SILENT, settled, worldOf } from '../support/pass-world.ts';
 
 const HOUR_MS = 3_600_000;
 
-async function withdrawn(): Promise<EndpointsWorld> {
+async function withdrawn(): Promise<PassWorld> {
   const world = await settled(worldOf(A, B));
   await world.deregister({ address: B });
   return world;
 }
 
-function undo({ spec, table, nowMs }: EndpointsWorld, address: string = B, aheadMs = 0) {
+function undo({ spec, table, nowMs }: PassWorld, address: string = B, aheadMs = 0) {
   return undoDeregister({ spec, table, address, nowMs: () => nowMs + aheadMs });
 }
 

@@ -20,8 +20,8 @@ import { isRangeKey } from '../../lib/table/ranges.ts';
 import { withAddresses, withNodePorts } from '../repair/services.ts';
 import { aClusterSpec, aServer } from '../support/a-cluster-spec.ts';
 import { aDispatchWorld, type DispatchWorld } from '../support/dispatch-world.ts';
-import { READY } from '../support/endpoints-world.ts';
 import type { MemoryCluster } from '../support/memory-cluster.ts';
+import { READY } from '../support/pass-world.ts';
 
 const SPEC = { name: 'demo', mode: 'enforce', allocator: 'table', apiServers: [aServer('10.0.0.1')] } as const;
 const MINUTE = 60_000;

@@ -11,9 +11,9 @@ import { updateCluster, withOwner } from '../../lib/table/cluster-registration.t
 import { claimCluster } from '../../lib/table/clusters.ts';
 import { clusterEventJsonSchema } from '../../tools/json-schemas.ts';
 import { aDispatchWorld, aLoop, aReport, type DispatchWorld } from '../support/dispatch-world.ts';
-import { READY } from '../support/endpoints-world.ts';
 import { schemaFaults } from '../support/json-schema-check.ts';
 import { downQueue } from '../support/memory-queue.ts';
+import { READY } from '../support/pass-world.ts';
 import { readInRepository } from '../support/repository.ts';
 
 const DEMO = { schema: 1, stack: 'prod', cluster: 'demo' };

@@ -6,9 +6,9 @@ import { unregistered, updateCluster } from '../../lib/table/cluster-registratio
 import { readCluster } from '../../lib/table/clusters.ts';
 import { readLeases } from '../../lib/table/leases.ts';
 import { rangeContent } from '../../lib/table/ranges.ts';
-import { storedRange } from '../repair/repair-cluster.ts';
 import { aDispatchWorld, aLoop, aReport, type DispatchWorld } from '../support/dispatch-world.ts';
 import { putLease } from '../support/put-lease.ts';
+import { storedRange } from '../support/ranges.ts';
 
 let world: DispatchWorld;
 let seen: PassContext | undefined;

@@ -6,9 +6,9 @@ import type { Environment } from '../../lib/runtime/environment.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { TableError } from '../../lib/table/key-value-table.ts';
 import { rangeContent } from '../../lib/table/ranges.ts';
-import { storedRange } from '../repair/repair-cluster.ts';
 import { aClusterSpec, aHost } from '../support/a-cluster-spec.ts';
 import { aDispatchWorldOf, aLoop, aReport, type DispatchWorld } from '../support/dispatch-world.ts';
+import { storedRange } from '../support/ranges.ts';
 
 const MINUTE = 60_000;
 

@@ -8,8 +8,8 @@ import { nodePortRepair } from '../../lib/loops/node-port-repair.ts';
 import type { LoopDefinition, PassReport } from '../../lib/loops/pass.ts';
 import { emptyRange, type StoredRange } from '../../lib/range/stored-range.ts';
 import { RANGE_KEYS, type RangeKey } from '../../lib/spec/spec-ranges.ts';
-import { countsByType, RepairCluster } from '../repair/repair-cluster.ts';
-import { claimOf, type ServiceJson } from '../repair/services.ts';
+import { claimOf, countsByType, type ServiceJson } from '../repair/services.ts';
+import { PassWorld } from '../support/pass-world.ts';
 import { ipRange, portRange } from '../support/ranges.ts';
 import { goldenTests } from './golden.ts';
 
@@ -40,7 +40,7 @@ interface ExpectedRun {
 /** What differs between the two kinds of repair. */
 interface GoldenRepair {
   readonly loop: LoopDefinition;
-  readonly cluster: RepairCluster;
+  readonly cluster: PassWorld;
   /** The keys of the ranges. Each is listed under the name that the range's snapshot has in the expected results. */
   readonly keys: Readonly<Record<string, RangeKey>>;
 }
@@ -126,9 +126,9 @@ interface Scenario {
 
 const { primary: PRIMARY, secondary: SECONDARY } = RANGE_KEYS;
 
-async function clusterOf({ primary, secondary }: Scenario): Promise<RepairCluster> {
+async function clusterOf({ primary, secondary }: Scenario): Promise<PassWorld> {
   const ranges = secondary ? ([primary.cidr, secondary.cidr] as const) : ([primary.cidr] as const);
-  const cluster = new RepairCluster({ serviceClusterIPRanges: ranges });
+  const cluster = new PassWorld({ allocator: 'table', serviceClusterIPRanges: ranges });
   if (primary.snapshot) await cluster.store(PRIMARY, snapshotOf(primary.snapshot, ipRange(primary.cidr)));
   if (secondary?.snapshot) await cluster.store(SECONDARY, snapshotOf(secondary.snapshot, ipRange(secondary.cidr)));
   return cluster;
@@ -152,8 +152,8 @@ interface PortScenario {
   readonly runs: readonly GoldenRun[];
 }
 
-async function clusterOfPorts({ portRange: text, snapshot }: PortScenario): Promise<RepairCluster> {
-  const cluster = new RepairCluster({ serviceNodePortRange: text });
+async function clusterOfPorts({ portRange: text, snapshot }: PortScenario): Promise<PassWorld> {
+  const cluster = new PassWorld({ allocator: 'table', serviceNodePortRange: text });
   if (snapshot) await cluster.store(RANGE_KEYS.nodePorts, snapshotOf(snapshot, portRange(text)));
   return cluster;
 }

@@ -12,7 +12,7 @@ import { BOUNDS, fieldOver } from '../../lib/util/bounds.ts';
 import { service } from '../repair/services.ts';
 import { aClusterSpec, aServer } from '../support/a-cluster-spec.ts';
 import { memoryCluster } from '../support/memory-cluster.ts';
-import { aPassContext } from '../support/pass-context.ts';
+import { PassWorld } from '../support/pass-world.ts';
 import type { Scenarios } from './count-steps.ts';
 
 const list = <Entry>(n: number, entry: (index: number) => Entry) =>
@@ -85,7 +85,7 @@ function passOf(loop: LoopDefinition, spec: (n: number) => Partial<ClusterSpec>)
     };
     const answer = { kind: 'status', status: 200, body: 'ok' } as const;
     const probe = () => Promise.resolve(answer);
-    const context = aPassContext({ kubernetes, spec: spec(n), nowMs: () => 1_000_000_000, probe });
+    const context = new PassWorld(spec(n)).context({ kubernetes, probe });
     return () => loop.run(context);
   };
 }

@@ -4,10 +4,9 @@ import { createServer } from 'node:tls';
 import { expect, test } from '@jest/globals';
 import { systemNamespaces } from '../../lib/loops/system-namespaces.ts';
 import { type CertifiedKey, makeAuthority } from '../../local/stand-in/identity.ts';
-import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { aProcess } from '../support/a-process.ts';
 import { afterThisTest } from '../support/after-this-test.ts';
-import { aPassContext } from '../support/pass-context.ts';
+import { PassWorld } from '../support/pass-world.ts';
 import { portOf } from '../support/serve.ts';
 import { accessTo, textOf, transportWith } from '../support/transport-to.ts';
 
@@ -147,8 +146,8 @@ test('a certificate chain that does not verify is verified once per probe, and a
   expect(await access.probe({ url, authenticate: false })).toMatchObject({ kind: 'tlsFailure' });
   expect(handshakes).toBe(1);
   const names = Array.from({ length: 20 }, (_, index) => `system-${index}`);
-  const spec = aClusterSpec({ systemNamespaces: names });
-  const { errors } = await systemNamespaces.run(aPassContext({ kubernetes: access.kubernetes, spec }));
+  const { kubernetes } = access;
+  const { errors } = await new PassWorld({ systemNamespaces: names }).pass(systemNamespaces, { kubernetes });
   expect(errors).toEqual(names.map(() => expect.objectContaining({ code: 'TlsFailure' })));
   expect(handshakes).toBeLessThanOrEqual(1 + 4);
 });

@@ -7,13 +7,13 @@ import type { StoredRange } from '../../lib/range/stored-range.ts';
 import type { ClusterConnections } from '../../lib/runtime/cluster-connections.ts';
 import { RANGE_KEYS } from '../../lib/spec/spec-ranges.ts';
 import { readRange, saveRange } from '../../lib/table/ranges.ts';
-import { storedRange } from '../repair/repair-cluster.ts';
 import { aProcess } from '../support/a-process.ts';
 import { afterThisTest } from '../support/after-this-test.ts';
 import { anAccess } from '../support/an-access.ts';
 import { failure, startFaultServer } from '../support/api-fault-server.ts';
 import { aDispatchWorld, type DispatchWorld } from '../support/dispatch-world.ts';
 import { found } from '../support/found.ts';
+import { storedRange } from '../support/ranges.ts';
 
 const RANGE = '10.0.0.0/24';
 /** The bit of the address 10.0.0.9. */

@@ -4,8 +4,8 @@ import type { ServiceCidrObject } from '../../lib/cluster/published-objects.ts';
 import { ClusterError, type ClusterErrorCode } from '../../lib/kubernetes/cluster-port.ts';
 import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
 import type { ClusterSpec } from '../../lib/spec/cluster-spec.ts';
-import { RepairCluster } from '../repair/repair-cluster.ts';
-import { type MemoryCluster, memoryCluster, type WriteAnswer } from '../support/memory-cluster.ts';
+import type { MemoryCluster, WriteAnswer } from '../support/memory-cluster.ts';
+import { PassWorld } from '../support/pass-world.ts';
 import { stockCidr, stockService } from '../support/stock-objects.ts';
 
 const CIDR = { kind: 'ServiceCIDR', name: 'kubernetes' } as const;
@@ -33,13 +33,13 @@ async function passOver(
   spec: Partial<ClusterSpec> = {},
   change: (cluster: MemoryCluster) => void = () => {},
 ) {
-  const repair = new RepairCluster({ allocator: 'apiserver', mode: 'enforce', repair: { ipAddresses: true }, ...spec });
-  const cluster = memoryCluster(objects, () => repair.nowMs);
+  const world = new PassWorld({ repair: { ipAddresses: true }, ...spec }, objects);
+  const { cluster } = world;
   change(cluster);
-  const report = await repair.pass(clusterIpRepair, { kubernetes: cluster.port });
+  const report = await world.pass(clusterIpRepair);
   const writes = cluster.writes.filter((write) => write.endsWith('servicecidrs'));
   const cidrs = cluster.find<ServiceCidrObject>(CIDR)?.spec.cidrs;
-  return { report, cluster, writes, cidrs, wouldWrite: repair.wouldWrite };
+  return { report, cluster, writes, cidrs };
 }
 
 /** Makes each write of a ServiceCIDR have this outcome. */

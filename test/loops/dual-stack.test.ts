@@ -3,19 +3,8 @@ import { SERVICE_REF, type ServiceObject, sliceRef } from '../../lib/cluster/pub
 import { sliceOfFamily } from '../../lib/endpoints/slices.ts';
 import { aHost, aServer } from '../support/a-cluster-spec.ts';
 import { anEndpoints, aSlice } from '../support/an-endpoints.ts';
-import {
-  A,
-  B,
-  dualWorldOf,
-  type EndpointsWorld,
-  READY,
-  SILENT,
-  settled,
-  V6,
-  W6,
-  worldOf,
-} from '../support/endpoints-world.ts';
 import { found } from '../support/found.ts';
+import { A, B, dualWorldOf, type PassWorld, READY, SILENT, settled, V6, W6, worldOf } from '../support/pass-world.ts';
 
 const SECOND = sliceRef('IPv6');
 const MANAGER = 'endpointslice.kubernetes.io/managed-by';
@@ -23,7 +12,7 @@ const LABELS = { 'kubernetes.io/service-name': 'kubernetes', [MANAGER]: 'kube-bo
 
 const settledDual = () => settled(dualWorldOf(A, B, V6, W6));
 
-function published(world: EndpointsWorld) {
+function published(world: PassWorld) {
   return { first: world.published(), mirror: world.inSlice(), second: world.inSlice(SECOND) };
 }
 

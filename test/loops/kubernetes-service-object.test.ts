@@ -2,9 +2,9 @@ import { describe, expect, test } from '@jest/globals';
 import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
 import { SERVICE_REF as SERVICE, type ServiceObject } from '../../lib/cluster/published-objects.ts';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
-import { A, type EndpointsWorld, settled, worldOf } from '../support/endpoints-world.ts';
 import { found } from '../support/found.ts';
 import { turnHooksOff, type WriteAnswer } from '../support/memory-cluster.ts';
+import { A, type PassWorld, settled, worldOf } from '../support/pass-world.ts';
 import { stockCidr } from '../support/stock-objects.ts';
 
 const SERVICE_CIDR = { kind: 'ServiceCIDR', name: 'kubernetes' } as const;
@@ -12,13 +12,13 @@ const SERVICE_CIDR = { kind: 'ServiceCIDR', name: 'kubernetes' } as const;
 const REFUSED = ['Rejected', 'Forbidden'] as const;
 
 /** Changes the type of the Service as another writer. */
-function makeNodePort({ cluster }: EndpointsWorld): void {
+function makeNodePort({ cluster }: PassWorld): void {
   const service = found(cluster.find<ServiceObject>(SERVICE));
   cluster.place({ ...service, spec: { ...service.spec, type: 'NodePort' } });
 }
 
 /** Makes each write of the Service have this outcome. */
-function answerService({ cluster }: EndpointsWorld, answer: WriteAnswer): void {
+function answerService({ cluster }: PassWorld, answer: WriteAnswer): void {
   cluster.beforeWrite = (_verb, { kind }) => (kind === 'Service' ? answer : undefined);
 }
 

@@ -4,13 +4,13 @@ import { REFUSAL } from '../../lib/endpoints/endpoint-findings.ts';
 import { withholdWrites } from '../../lib/kubernetes/withhold-writes.ts';
 import { aHost, aServer } from '../support/a-cluster-spec.ts';
 import { anEndpoints, aSlice } from '../support/an-endpoints.ts';
-import { A, B, C, EndpointsWorld, READY, SHUTTING_DOWN, SILENT, settled, worldOf } from '../support/endpoints-world.ts';
+import { A, B, C, PassWorld, READY, SHUTTING_DOWN, SILENT, settled, worldOf } from '../support/pass-world.ts';
 import { withdraw } from '../support/put-lease.ts';
 
 const HOST = 'api.example.com';
 
 /** Expects these addresses in the Endpoints and in the slice. */
-function expectPublished(world: EndpointsWorld, ...addresses: readonly string[]): void {
+function expectPublished(world: PassWorld, ...addresses: readonly string[]): void {
   expect([world.published(), world.inSlice()]).toEqual([addresses, addresses]);
 }
 
@@ -32,7 +32,7 @@ describe('a tick of the kubernetes-service loop', () => {
 
   test('the first tick that finds an API server reports the published port if the probe uses another port', async () => {
     const url = 'https://127.0.0.1:32764/readyz';
-    const world = new EndpointsWorld([aServer(A, { url }), aServer(B)]).answer(READY, '127.0.0.1', B);
+    const world = new PassWorld({ apiServers: [aServer(A, { url }), aServer(B)] }).answer(READY, '127.0.0.1', B);
     const { changes, findings } = await world.tick();
     const ofA = `took lease ${A}: answered 200, probed at ${url} and published with port 6443`;
     expect(changes.slice(0, 2)).toEqual([ofA, `took lease ${B}: answered 200`]);
@@ -62,11 +62,11 @@ describe('a tick of the kubernetes-service loop', () => {
     expectPublished(world, A, B, C);
   });
 
-  const shutDownB = (world: EndpointsWorld) => world.answer(SHUTTING_DOWN, B);
-  const removeB = (world: EndpointsWorld) => world.change({ apiServers: [aServer(A), aServer(C)] });
-  const deregisterB = ({ table, nowMs }: EndpointsWorld) =>
+  const shutDownB = (world: PassWorld) => world.answer(SHUTTING_DOWN, B);
+  const removeB = (world: PassWorld) => world.change({ apiServers: [aServer(A), aServer(C)] });
+  const deregisterB = ({ table, nowMs }: PassWorld) =>
     withdraw(table, 'demo', { address: B, untilMs: 2_000_000_000, nowMs });
-  test.each<[string, (world: EndpointsWorld) => unknown, RegExp]>([
+  test.each<[string, (world: PassWorld) => unknown, RegExp]>([
     ['whose server shuts down', shutDownB, /^its lease expired at \S+Z; answered 500: it is shutting/],
     ['that was deregistered', deregisterB, /^it is deregistered until 1970-01-24T03:33:20\.000Z$/],
     ['that was removed from the spec', removeB, /^it is not an API server of the spec$/],
@@ -94,7 +94,7 @@ describe('a tick of the kubernetes-service loop', () => {
   });
 
   test('a tick creates the Service before any server answers, and reports why the endpoints stay empty', async () => {
-    const world = new EndpointsWorld([aServer(A)]);
+    const world = new PassWorld({ apiServers: [aServer(A)] });
     expect(await world.tick()).toMatchObject({ errors: [{ code: 'NoLiveLease' }] });
     expect([world.cluster.writes, await world.lease(A)]).toEqual([['create services'], undefined]);
   });
@@ -117,7 +117,7 @@ describe('a tick of the kubernetes-service loop', () => {
 
 const FORBIDDEN = { kind: 'status', status: 403, body: '' } as const;
 const withCredential = () =>
-  new EndpointsWorld([A, B].map((address) => aServer(address, { authenticate: true }))).answer(READY, A, B);
+  new PassWorld({ apiServers: [A, B].map((address) => aServer(address, { authenticate: true })) }).answer(READY, A, B);
 
 test('a server that refuses a credential that another server accepts is published only after it accepts the credential', async () => {
   const world = withCredential().answer(FORBIDDEN, B);
@@ -137,7 +137,7 @@ test('if every server refuses the credential, a server that answers 403 counts a
 
 test('if a host name resolves only to a loopback address, the tick does not probe or publish that address, reports it, and keeps the known addresses', async () => {
   const record = '127.0.0.1';
-  const world = new EndpointsWorld([aHost(HOST), aServer(C)]).answer(READY, A, B, C, record);
+  const world = new PassWorld({ apiServers: [aHost(HOST), aServer(C)] }).answer(READY, A, B, C, record);
   world.records.set(HOST, [A, B]);
   await settled(world);
   world.records.set(HOST, [record]);

@@ -15,17 +15,7 @@ import {
   type ObjectRef,
 } from '../../lib/kubernetes/cluster-port.ts';
 import { aSlice } from '../support/an-endpoints.ts';
-import {
-  A,
-  B,
-  dualWorldOf,
-  type EndpointsWorld,
-  SILENT,
-  settled,
-  V6,
-  W6,
-  worldOf,
-} from '../support/endpoints-world.ts';
+import { A, B, dualWorldOf, type PassWorld, SILENT, settled, V6, W6, worldOf } from '../support/pass-world.ts';
 
 const UNREADABLE = ['ReplyTooLarge', 'Forbidden', 'MalformedReply'] as const;
 const UNLISTABLE = ['Forbidden', 'Unavailable', 'MalformedReply'] as const;
@@ -34,7 +24,7 @@ type Call = 'get' | 'list' | 'create' | 'update' | 'delete';
 type Fault = readonly [call: Call, kind: string, name: string, code: ClusterErrorCode];
 
 /** Returns the client of the world. The call about this object fails. */
-function failing({ cluster: { port } }: EndpointsWorld, [call, kind, name, code]: Fault): ClusterPort {
+function failing({ cluster: { port } }: PassWorld, [call, kind, name, code]: Fault): ClusterPort {
   const fail = () => Promise.reject(new ClusterError(code, `${call} ${kind}: ${code}`));
   const isAbout = (given: { kind?: string; name?: string; metadata?: { name: string } }) =>
     given.kind === kind && (given.name ?? given.metadata?.name) === name;
@@ -51,7 +41,7 @@ function failing({ cluster: { port } }: EndpointsWorld, [call, kind, name, code]
 }
 
 /** Runs a tick, makes the Service differ from the spec, and adds two slices of another writer, which passes must correct. */
-async function spoilt(world: EndpointsWorld): Promise<EndpointsWorld> {
+async function spoilt(world: PassWorld): Promise<PassWorld> {
   const { cluster } = await settled(world);
   const service = cluster.find<ServiceObject>({ kind: 'Service', ...KUBERNETES_SERVICE });
   cluster.place({ ...service, spec: { ...service?.spec, type: 'NodePort' } } as ServiceObject);

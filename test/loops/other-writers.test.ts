@@ -13,18 +13,18 @@ import {
   sliceRef,
 } from '../../lib/cluster/published-objects.ts';
 import { anEndpoints, aSlice, HTTPS } from '../support/an-endpoints.ts';
+import { found } from '../support/found.ts';
 import {
   A,
   B,
   dualWorldOf,
-  type EndpointsWorld,
+  type PassWorld,
   READY,
   SHUTTING_DOWN,
   settled,
   V6,
   worldOf,
-} from '../support/endpoints-world.ts';
-import { found } from '../support/found.ts';
+} from '../support/pass-world.ts';
 
 const FOREIGN = { kind: 'EndpointSlice', namespace: 'default', name: 'kubernetes-x7k2p' } as const;
 const STRANGER = '10.0.0.9';
@@ -35,7 +35,7 @@ const PRUNE = { endpoints: { prune: true } };
 const pruning = (...addresses: readonly string[]) => settled(worldOf(...addresses).change(PRUNE));
 
 async function addForeign(
-  { cluster, nowMs }: EndpointsWorld,
+  { cluster, nowMs }: PassWorld,
   addressType = 'IPv4',
   name: string = FOREIGN.name,
 ): Promise<void> {
@@ -44,21 +44,21 @@ async function addForeign(
   await cluster.port.create({ ...aSlice([STRANGER]), addressType, metadata });
 }
 
-async function writeSubsets(world: EndpointsWorld, subsets: readonly EndpointSubset[]): Promise<void> {
+async function writeSubsets(world: PassWorld, subsets: readonly EndpointSubset[]): Promise<void> {
   const current = found(world.cluster.find<EndpointsObject>(ENDPOINTS_REF));
   await world.cluster.port.update({ ...current, subsets });
 }
 
-const isForeignThere = ({ cluster }: EndpointsWorld) => cluster.find(FOREIGN) !== undefined;
+const isForeignThere = ({ cluster }: PassWorld) => cluster.find(FOREIGN) !== undefined;
 
 /** Writes these addresses to the Endpoints and the slice, as another owner of the endpoints does. */
-function overwrite(world: EndpointsWorld, ...addresses: readonly string[]): void {
+function overwrite(world: PassWorld, ...addresses: readonly string[]): void {
   world.cluster.place(anEndpoints(addresses), 'kube-apiserver');
   world.cluster.place(aSlice(addresses), 'kube-apiserver');
 }
 
 /** Runs ticks, each after a write of the other owner. Returns the seconds at which the ticks wrote. */
-async function contest(world: EndpointsWorld, ticks: number, ...addresses: readonly string[]): Promise<number[]> {
+async function contest(world: PassWorld, ticks: number, ...addresses: readonly string[]): Promise<number[]> {
   const startMs = world.nowMs;
   const writtenAt: number[] = [];
   for (let tick = 0; tick < ticks; tick++) {

@@ -6,13 +6,13 @@ import { PASS_BUDGET_MS } from '../../lib/runtime/deadline.ts';
 import { LEASES, readLeases } from '../../lib/table/leases.ts';
 import { aHost, aServer } from '../support/a-cluster-spec.ts';
 import { anEndpoints, aSlice } from '../support/an-endpoints.ts';
-import { A, B, C, EndpointsWorld, READY, SHUTTING_DOWN, SILENT, settled, worldOf } from '../support/endpoints-world.ts';
+import { A, B, C, PassWorld, READY, SHUTTING_DOWN, SILENT, settled, worldOf } from '../support/pass-world.ts';
 
 const HOST = 'api.example.com';
 const DAY_MS = 24 * 3_600_000;
 
 /** Runs a tick whose first write of the leases is not executed and has the outcome `unclear`. */
-async function tickThatLoses(world: EndpointsWorld): Promise<void> {
+async function tickThatLoses(world: PassWorld): Promise<void> {
   const { put } = world.table;
   let isLost = true;
   const unclearOnce: typeof put = async (content, previous) => {
@@ -51,7 +51,7 @@ test('a published address without a lease is removed at once if its server repor
 });
 
 test('a published address stays published while a host name that might resolve to that address cannot be resolved', async () => {
-  const world = new EndpointsWorld([aHost(HOST), aServer(C)]).answer(READY, C);
+  const world = new PassWorld({ apiServers: [aHost(HOST), aServer(C)] }).answer(READY, C);
   world.cluster.place(anEndpoints([A, C]));
   await world.ticks(2);
   expect(world.published()).toEqual([A, C]);
@@ -61,7 +61,7 @@ test('a published address stays published while a host name that might resolve t
 });
 
 test('an address of two host names stays published if one host name no longer resolves to it and the other cannot be resolved', async () => {
-  const world = new EndpointsWorld([aHost('one.example'), aHost('two.example')]).answer(READY, A, B, C);
+  const world = new PassWorld({ apiServers: [aHost('one.example'), aHost('two.example')] }).answer(READY, A, B, C);
   world.records.set('one.example', [A, B]).set('two.example', [A, C]);
   await world.tick();
   world.records.set('one.example', [B]).delete('two.example');
@@ -73,7 +73,7 @@ test('an address of two host names stays published if one host name no longer re
 });
 
 test('at most 32 published addresses without a lease are kept for an unresolved host name', async () => {
-  const world = new EndpointsWorld([aHost(HOST), aServer(C)]).answer(READY, C);
+  const world = new PassWorld({ apiServers: [aHost(HOST), aServer(C)] }).answer(READY, C);
   world.cluster.place(anEndpoints([C, ...Array.from({ length: 100 }, (_, n) => `10.1.0.${n}`)]));
   await world.tick();
   const { leases } = await readLeases(world.table, world.spec.name);
@@ -81,7 +81,7 @@ test('at most 32 published addresses without a lease are kept for an unresolved 
 });
 
 /** Returns a world in which the restored table has this lease of B. */
-async function restored(given: (nowMs: number) => Partial<Lease>): Promise<EndpointsWorld> {
+async function restored(given: (nowMs: number) => Partial<Lease>): Promise<PassWorld> {
   const world = await settled();
   await world.setLease({ address: B, expiresAtMs: world.nowMs - 600_000, ...given(world.nowMs) });
   return world;
@@ -90,14 +90,14 @@ const missedTwice = (nowMs: number) => ({ misses: 2, missedAtMs: nowMs - 600_000
 const withdrawnFor = (ms: number) => (nowMs: number) => ({ withdrawnUntilMs: nowMs + ms, seenDown: true });
 const ENDED = withdrawnFor(-300_000);
 
-async function deregisteredAgain(): Promise<EndpointsWorld> {
+async function deregisteredAgain(): Promise<PassWorld> {
   const world = await restored(ENDED);
   const withdrawnUntilMs = world.nowMs + 300_000;
   world.whileProbing = () => world.setLease({ address: B, withdrawnUntilMs });
   return world;
 }
 
-async function firstPass(): Promise<EndpointsWorld> {
+async function firstPass(): Promise<PassWorld> {
   const world = worldOf(A, B, C);
   world.cluster.place(anEndpoints([A, B, C]));
   return world;
@@ -127,7 +127,7 @@ test('an address that was removed is published again only after its new lease ha
 const records = (many: number) => Array.from({ length: many }, (_, n) => `10.0.${n >> 8}.${n & 255}`).sort();
 
 test('slow name servers leave a tick enough time for probes, and for the reads and writes after the probes', async () => {
-  const world = await settled(new EndpointsWorld([aHost(HOST), aServer(C)]).answer(READY, C));
+  const world = await settled(new PassWorld({ apiServers: [aHost(HOST), aServer(C)] }).answer(READY, C));
   const limits: number[] = [];
   const startDeadline = (ms: number) => {
     limits.push(ms);
@@ -144,7 +144,7 @@ test('slow name servers leave a tick enough time for probes, and for the reads a
 
 test('the known addresses of a host name stay published while they answer, even if the host name now resolves to a hundred addresses', async () => {
   const [one, other] = ['10.0.0.98', '10.0.0.99'];
-  const world = new EndpointsWorld([aHost(HOST)]).answer(READY, one, other);
+  const world = new PassWorld({ apiServers: [aHost(HOST)] }).answer(READY, one, other);
   world.records.set(HOST, [one, other]);
   await settled(world);
   world.records.set(HOST, records(100));
@@ -160,7 +160,7 @@ test('the known addresses of a host name stay published while they answer, even 
 });
 
 test('a pass runs at most 16 probes at a time', async () => {
-  const world = new EndpointsWorld([aHost(HOST)]);
+  const world = new PassWorld({ apiServers: [aHost(HOST)] });
   world.records.set(HOST, records(32));
   let [now, most] = [0, 0];
   const probe = async () => {
@@ -181,7 +181,7 @@ const STILL_OPEN = { kind: 'unknown', message: 'the time for probes was over' } 
  * Runs a tick in which each server that does not answer takes 3 s of the 5 to 6 s for probes. The first 16 have the result
  * silence, the next 16 have no result in time, and the others are not probed.
  */
-async function tickInTime(world: EndpointsWorld, pass: number): Promise<void> {
+async function tickInTime(world: PassWorld, pass: number): Promise<void> {
   let silent = 0;
   const probe: PassContext['probe'] = async ({ url }) => {
     if (silent >= 32) return STILL_OPEN;
@@ -237,7 +237,7 @@ test('a pass that removes an API server from the endpoints, or adds it again, wr
   expect((await world.answer(READY, A).tick()).events).toMatchObject([added]);
 });
 
-const failing = (world: EndpointsWorld): ClusterPort => {
+const failing = (world: PassWorld): ClusterPort => {
   const fail = () => Promise.reject(new ClusterError('Unavailable', 'connect ECONNREFUSED 10.0.0.1:6443'));
   return { ...world.cluster.port, get: fail, list: fail };
 };

@@ -4,8 +4,9 @@ import { ClusterError, type ClusterPort, type ObjectRef } from '../../lib/kubern
 import { withholdWrites } from '../../lib/kubernetes/withhold-writes.ts';
 import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
 import { ipAddressOfHold } from '../../lib/range/hold-ip-address.ts';
-import { brokenList, RepairCluster } from '../repair/repair-cluster.ts';
-import { type MemoryCluster, memoryCluster } from '../support/memory-cluster.ts';
+import { brokenList } from '../repair/services.ts';
+import type { MemoryCluster } from '../support/memory-cluster.ts';
+import { PassWorld } from '../support/pass-world.ts';
 import { stockCidr, stockRecord, stockService } from '../support/stock-objects.ts';
 
 const ITEM = '10.0.0.5';
@@ -28,17 +29,17 @@ async function passOver(
   objects: readonly KubernetesObject[],
   { ipAddresses = true, mode = 'enforce', spoil = {}, ownCidrs = false }: Options = {},
 ) {
-  const repair = new RepairCluster({ allocator: 'apiserver', mode, repair: { ipAddresses } });
   const placed = ownCidrs ? objects : [SERVICE_CIDR, SECOND_CIDR, ...objects];
-  const cluster = memoryCluster(placed.map(longAgo), () => repair.nowMs);
-  await repair.pass(clusterIpRepair, { kubernetes: withholdWrites(cluster.port, () => {}) });
+  const world = new PassWorld({ mode, repair: { ipAddresses } }, placed.map(longAgo));
+  const { cluster } = world;
+  await world.pass(clusterIpRepair, { kubernetes: withholdWrites(cluster.port, () => {}) });
   cluster.reads.length = 0;
-  repair.wouldWrite.length = 0;
-  repair.nowMs = NOW_MS;
+  world.wouldWrite.length = 0;
+  world.nowMs = NOW_MS;
   const port = typeof spoil === 'function' ? spoil(cluster) : spoil;
-  const report = await repair.pass(clusterIpRepair, { kubernetes: { ...cluster.port, ...port } });
+  const report = await world.pass(clusterIpRepair, { kubernetes: { ...cluster.port, ...port } });
   const changed = cluster.writes.filter((write) => write.endsWith('ipaddresses'));
-  return { report, cluster, changed, wouldWrite: repair.wouldWrite };
+  return { report, cluster, changed, wouldWrite: world.wouldWrite };
 }
 
 function longAgo<T extends KubernetesObject>(object: T): T {
@@ -199,11 +200,11 @@ describe('a pass over the IPAddresses of a cluster', () => {
 
   /** Runs passes over these objects while a webhook does not answer writes of the first of three IPAddresses. */
   async function passesWithoutWebhook(passes: number, ofItem: (item: string) => KubernetesObject) {
-    const repair = new RepairCluster({ allocator: 'apiserver', repair: { ipAddresses: true } });
     const items = [ITEM, '10.0.0.6', '10.0.0.7'];
-    const cluster = memoryCluster([SERVICE_CIDR, ...items.map(ofItem)]);
+    const world = new PassWorld({ repair: { ipAddresses: true } }, [SERVICE_CIDR, ...items.map(ofItem)]);
+    const { cluster } = world;
     cluster.beforeWrite = webhookIsDown;
-    const pass = () => repair.pass(clusterIpRepair, { kubernetes: cluster.port });
+    const pass = () => world.pass(clusterIpRepair);
     for (let count = 1; count <= passes; count++)
       expect((await pass()).errors).toMatchObject([{ code: 'Unavailable' }]);
     cluster.beforeWrite = undefined;

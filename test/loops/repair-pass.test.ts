@@ -10,9 +10,10 @@ import type { HoldTerms } from '../../lib/range/hold.ts';
 import type { ClaimedRange } from '../../lib/repair/claims.ts';
 import { RANGE_KEYS } from '../../lib/spec/spec-ranges.ts';
 import { type KeyValueTable, TableError } from '../../lib/table/key-value-table.ts';
-import { countsByType, listing, RepairCluster } from '../repair/repair-cluster.ts';
-import { withAddresses, withNodePorts } from '../repair/services.ts';
+import { countsByType, listing, withAddresses, withNodePorts } from '../repair/services.ts';
+import type { SpecFields } from '../support/a-cluster-spec.ts';
 import { found } from '../support/found.ts';
+import { PassWorld } from '../support/pass-world.ts';
 import { HOLD_END_MARGIN_MS } from '../support/ranges.ts';
 
 const { primary: PRIMARY, secondary: SECONDARY, nodePorts: NODE_PORT_KEY } = RANGE_KEYS;
@@ -21,8 +22,10 @@ const ANY: HoldTerms = { owner: 'team-a', takenUpBy: 'any' };
 const THROTTLED = new TableError('Throttled', 'test error');
 const SERVICES = [withAddresses('a', '10.0.0.5'), withAddresses('b', '10.0.0.6'), withNodePorts('c', 30_001, 30_002)];
 
+const tableWorld = (spec: SpecFields = {}) => new PassWorld({ allocator: 'table', ...spec });
+
 test('the list of Services is read after the ranges', async () => {
-  const cluster = new RepairCluster({ serviceClusterIPRanges: [RANGE, 'fd00::/112'] });
+  const cluster = tableWorld({ serviceClusterIPRanges: [RANGE, 'fd00::/112'] });
   const calls: string[] = [];
   const get: KeyValueTable['get'] = (name, key) => {
     calls.push(key);
@@ -40,7 +43,7 @@ test.each([
   { loop: clusterIpRepair, key: PRIMARY, message: 'unable to refresh the service IP block: it broke off' },
   { loop: nodePortRepair, key: NODE_PORT_KEY, message: 'unable to refresh the port block: it broke off' },
 ])('a pass of $loop.id with an incomplete list fails as upstream and saves nothing', async ({ loop, key, message }) => {
-  const cluster = new RepairCluster();
+  const cluster = tableWorld();
   const cause = new ClusterError('Unavailable', 'it broke off');
   const kubernetes = listing(async function* list() {
     yield* [withAddresses('s', '10.0.0.5'), withNodePorts('t', 30_001)];
@@ -54,7 +57,7 @@ test.each([
   { loop: clusterIpRepair, tried: [PRIMARY], what: 'service IP allocations' },
   { loop: nodePortRepair, tried: [NODE_PORT_KEY], what: 'port allocations' },
 ])('a pass of $loop.id that cannot save a range reports the error of upstream', async ({ loop, tried, what }) => {
-  const cluster = new RepairCluster({ serviceClusterIPRanges: [RANGE, 'fd00::/112'], services: SERVICES });
+  const cluster = tableWorld({ serviceClusterIPRanges: [RANGE, 'fd00::/112'] }).list(...SERVICES);
   const keys: string[] = [];
   const put: KeyValueTable['put'] = ({ key }) => {
     keys.push(key);
@@ -72,14 +75,14 @@ test.each([
   { loop: nodePortRepair, cause: THROTTLED, message: 'unable to refresh the port allocations: test error' },
   { loop: clusterIpRepair, cause: new RangeError('odd'), message: 'unable to refresh the service IP block: odd' },
 ])('a pass of $loop.id that cannot read a range fails as upstream: $cause', async ({ loop, message, cause }) => {
-  const cluster = new RepairCluster();
+  const cluster = tableWorld();
   const table: KeyValueTable = { ...cluster.table, get: () => Promise.reject(cause) };
   const code = cause === THROTTLED ? { code: 'Throttled' } : {};
   await expect(cluster.pass(loop, { table })).rejects.toMatchObject({ ...code, message, cause });
 });
 
 test('a pass does not repeat a save whose reply is lost, and the next one succeeds', async () => {
-  const cluster = new RepairCluster({ services: [withAddresses('s', '10.0.0.5')] });
+  const cluster = tableWorld().list(withAddresses('s', '10.0.0.5'));
   let puts = 0;
   const put: KeyValueTable['put'] = async () => {
     puts += 1;
@@ -97,7 +100,7 @@ function failing(range: ClaimedRange): ClaimedRange {
 }
 
 test('a pass saves nothing if an allocator refuses an item with NotReady', async () => {
-  const cluster = new RepairCluster({ services: SERVICES });
+  const cluster = tableWorld().list(...SERVICES);
   const enterClaims: RepairKind['enterClaims'] = (ranges) => NODE_PORTS.enterClaims(ranges.map(failing));
   const report = await repairPass({ ...NODE_PORTS, enterClaims }, cluster.context());
   expect(report.errors).toMatchObject([{ code: 'Unknown' }]);
@@ -106,7 +109,7 @@ test('a pass saves nothing if an allocator refuses an item with NotReady', async
 });
 
 test('a pass does not report an item of a Service that was allocated after the pass read the range', async () => {
-  const cluster = new RepairCluster({ services: SERVICES });
+  const cluster = tableWorld().list(...SERVICES);
   await repairPass(NODE_PORTS, cluster.context());
   const newest = found(await cluster.stored(NODE_PORT_KEY));
   await cluster.store(NODE_PORT_KEY, { ...newest, data: new Uint8Array(0) });
@@ -128,21 +131,21 @@ test.each([
   { loop: clusterIpRepair, key: PRIMARY, why: 's for family:IPv4 with error:invalid CIDR address: garbage' },
   { loop: nodePortRepair, key: NODE_PORT_KEY, why: ': ' },
 ])('a snapshot with an invalid range ends the pass of $loop.id and stays unchanged', async ({ loop, key, why }) => {
-  const cluster = new RepairCluster({ services: [withAddresses('s', '10.0.0.5'), withNodePorts('t', 30_000)] });
+  const cluster = tableWorld().list(withAddresses('s', '10.0.0.5'), withNodePorts('t', 30_000));
   await cluster.store(key, garbage);
-  const before = await cluster.table.get('test', key);
+  const before = await cluster.table.get('demo', key);
   const report = await cluster.pass(loop);
   const message = expect.stringContaining(`unable to rebuild allocator from snapshot${why}`);
   const errors = [{ code: 'CorruptSnapshot', message }];
   expect(report).toMatchObject({ changes: [], findings: [{ type: 'corruptSnapshot' }], errors });
   expect(report.errors[0]?.message).toContain(`${key} ${advice}`);
-  expect(await cluster.table.get('test', key)).toEqual(before);
+  expect(await cluster.table.get('demo', key)).toEqual(before);
 });
 
 test.each(['table', 'apiserver'] as const)(
   'with allocator %s, a range of the spec that does not parse fails the pass',
   async (allocator) => {
-    const cluster = new RepairCluster({ allocator, serviceNodePortRange: '9-1' });
+    const cluster = new PassWorld({ allocator, serviceNodePortRange: '9-1' });
     await cluster.store(NODE_PORT_KEY, { range: '30000-32767', data: fromBits([1]) });
     const message = expect.stringMatching(/^unable to create port allocator: end port cannot be less/);
     await expect(cluster.pass(nodePortRepair)).rejects.toMatchObject({ code: 'BadRange', message });
@@ -150,15 +153,15 @@ test.each(['table', 'apiserver'] as const)(
 );
 
 test('if the snapshot of one family is corrupt, a pass writes the range of neither family', async () => {
-  const cluster = new RepairCluster({ serviceClusterIPRanges: [RANGE, 'fd00::/112'] });
+  const cluster = tableWorld({ serviceClusterIPRanges: [RANGE, 'fd00::/112'] });
   await cluster.store(SECONDARY, garbage);
   expect((await cluster.pass(clusterIpRepair)).errors[0]?.message).toContain('for family:IPv6 with error');
   expect(await cluster.stored(PRIMARY)).toBeUndefined();
 });
 
 test('an audit does not replace a corrupt snapshot, and still checks the Services', async () => {
-  const cluster = new RepairCluster({ allocator: 'apiserver', services: [withAddresses('s', '10.1.0.5')] });
-  const text = { cluster: 'test', key: PRIMARY, value: 'half a bitmap', schema: 1 };
+  const cluster = new PassWorld().list(withAddresses('s', '10.1.0.5'));
+  const text = { cluster: 'demo', key: PRIMARY, value: 'half a bitmap', schema: 1 };
   await cluster.table.put(text, undefined);
   const report = await cluster.pass(clusterIpRepair);
   expect(countsByType(report)).toEqual({ outOfRange: 1, corruptSnapshot: 1 });
@@ -166,17 +169,17 @@ test('an audit does not replace a corrupt snapshot, and still checks the Service
 });
 
 test('a pass ends without a write if a range was saved under a newer spec', async () => {
-  const cluster = new RepairCluster();
+  const cluster = tableWorld();
   await cluster.store(PRIMARY, { range: RANGE, data: fromBits([1]), generation: 2 });
-  const before = await cluster.table.get('test', PRIMARY);
+  const before = await cluster.table.get('demo', PRIMARY);
   const why = 'was saved under generation 2 of the cluster spec, but this pass has generation 1';
   const error = { code: 'OlderSpec', message: expect.stringContaining(why) };
   await expect(cluster.pass(clusterIpRepair)).rejects.toMatchObject(error);
-  expect(await cluster.table.get('test', PRIMARY)).toEqual(before);
+  expect(await cluster.table.get('demo', PRIMARY)).toEqual(before);
 });
 
 test('the usage bitmap of an audit is ignored, and the range is initialised only from the Services', async () => {
-  const cluster = new RepairCluster({ services: [withAddresses('s', '10.0.0.5')] });
+  const cluster = tableWorld().list(withAddresses('s', '10.0.0.5'));
   await cluster.store(PRIMARY, { range: RANGE, data: fromBits([1, 4]), allocator: 'apiserver' });
   const report = await cluster.pass(clusterIpRepair);
   expect(countsByType(report)).toEqual({ repair: 1 });
@@ -184,7 +187,7 @@ test('the usage bitmap of an audit is ignored, and the range is initialised only
 });
 
 test('a snapshot without a range is used for the range of the spec', async () => {
-  const cluster = new RepairCluster({ services: [withAddresses('s', '10.0.0.5')] });
+  const cluster = tableWorld().list(withAddresses('s', '10.0.0.5'));
   await cluster.store(PRIMARY, { range: '', data: fromBits([4]) });
   const report = await cluster.pass(clusterIpRepair);
   expect([report.findings, report.errors]).toEqual([[], []]);
@@ -192,16 +195,16 @@ test('a snapshot without a range is used for the range of the spec', async () =>
 });
 
 /** Returns a Kubernetes client that runs `meanwhile` when the list of Services starts. */
-function whileListing(cluster: RepairCluster, meanwhile: () => Promise<void>) {
+function whileListing(cluster: PassWorld, meanwhile: () => Promise<void>) {
   return listing(async function* list() {
     await meanwhile();
-    yield* cluster.services;
+    yield* cluster.services ?? [];
   });
 }
 
 describe('a range that is written while the Services are listed', () => {
   test('the pass adds the addresses of the listed Services to the newer range, and keeps addresses that were allocated since it read the range', async () => {
-    const cluster = new RepairCluster();
+    const cluster = tableWorld();
     await cluster.pass(clusterIpRepair);
     cluster.services = [withAddresses('s', '10.0.0.5')];
     const kubernetes = whileListing(cluster, () => cluster.store(PRIMARY, { range: RANGE, data: fromBits([20]) }));
@@ -211,7 +214,7 @@ describe('a range that is written while the Services are listed', () => {
   });
 
   test('a pass reports no change if another pass has saved the same range during this pass', async () => {
-    const cluster = new RepairCluster({ services: [withAddresses('s', '10.0.0.5')] });
+    const cluster = tableWorld().list(withAddresses('s', '10.0.0.5'));
     await cluster.store(PRIMARY, { range: RANGE, data: fromBits([1]) });
     const kubernetes = whileListing(cluster, async () => void (await cluster.pass(clusterIpRepair)));
     expect(await cluster.pass(clusterIpRepair, { kubernetes })).toMatchObject({ errors: [], changes: [] });
@@ -219,7 +222,7 @@ describe('a range that is written while the Services are listed', () => {
   });
 
   test('a range that was saved under a newer spec stays unchanged', async () => {
-    const cluster = new RepairCluster({ services: [withAddresses('s', '10.0.0.5')] });
+    const cluster = tableWorld().list(withAddresses('s', '10.0.0.5'));
     const other = { range: RANGE, data: fromBits([20]), generation: 2 };
     const kubernetes = whileListing(cluster, () => cluster.store(PRIMARY, other));
     const report = await cluster.pass(clusterIpRepair, { kubernetes });
@@ -229,16 +232,16 @@ describe('a range that is written while the Services are listed', () => {
   });
 
   test('a range that another writer removes during the pass is not created again', async () => {
-    const cluster = new RepairCluster();
+    const cluster = tableWorld();
     await cluster.store(PRIMARY, { range: RANGE, data: fromBits([20]) });
-    const kubernetes = whileListing(cluster, async () => cluster.table.remove('test', PRIMARY));
+    const kubernetes = whileListing(cluster, async () => cluster.table.remove('demo', PRIMARY));
     expect((await cluster.pass(clusterIpRepair, { kubernetes })).errors).toMatchObject([{ code: 'Contended' }]);
     expect(await cluster.stored(PRIMARY)).toBeUndefined();
   });
 });
 
 test('an observing pass does not change a range that another writer wrote while the Services were listed', async () => {
-  const cluster = new RepairCluster({ mode: 'observe' });
+  const cluster = tableWorld({ mode: 'observe' });
   await cluster.store(PRIMARY, { range: RANGE, data: fromBits([1]) });
   const other = { range: RANGE, data: fromBits([1, 20]) };
   cluster.services = [withAddresses('s', '10.0.0.5')];
@@ -249,7 +252,7 @@ test('an observing pass does not change a range that another writer wrote while 
 });
 
 test('a pass that finds a leak with two strikes does not free it if the previous pass only observed', async () => {
-  const cluster = new RepairCluster();
+  const cluster = tableWorld();
   await cluster.store(PRIMARY, { range: RANGE, data: fromBits([20]) });
   await cluster.pass(clusterIpRepair);
   await cluster.pass(clusterIpRepair);
@@ -258,7 +261,7 @@ test('a pass that finds a leak with two strikes does not free it if the previous
 });
 
 test('a pass counts the held items of each range, and reports how many items it freed because their holds had expired', async () => {
-  const cluster = new RepairCluster({ serviceClusterIPRanges: [RANGE, 'fd00::/112'] });
+  const cluster = tableWorld({ serviceClusterIPRanges: [RANGE, 'fd00::/112'] });
   const over = { ...ANY, untilMs: cluster.nowMs - HOLD_END_MARGIN_MS };
   const holdOn = (item: string, terms = ANY) => ({ ...terms, items: [item] });
   const holds = [holdOn('10.0.0.1'), holdOn('10.0.0.2', over)];
@@ -277,7 +280,7 @@ test('a pass counts the held items of each range, and reports how many items it 
 });
 
 test('if the spec lists the two families in the other order, a pass moves holds and addresses without a Service to the other range', async () => {
-  const cluster = new RepairCluster({ serviceClusterIPRanges: ['fd00::/112', RANGE] });
+  const cluster = tableWorld({ serviceClusterIPRanges: ['fd00::/112', RANGE] });
   cluster.rangesGeneration = 2;
   const holdOn = (item: string) => [{ ...ANY, items: [item] }];
   const [ofIPv4, ofIPv6] = [
@@ -292,7 +295,7 @@ test('if the spec lists the two families in the other order, a pass moves holds 
 });
 
 test('a pass ends a hold only if the hold had expired before the pass read the range', async () => {
-  const cluster = new RepairCluster();
+  const cluster = tableWorld();
   const holds = [{ ...ANY, untilMs: cluster.nowMs + 1 - HOLD_END_MARGIN_MS, items: ['30001'] }];
   await cluster.store(NODE_PORT_KEY, { range: '30000-32767', data: fromBits([1]), holds });
   const kubernetes = whileListing(cluster, async () => {

@@ -12,13 +12,12 @@ import { RANGE_KEYS } from '../../lib/spec/spec-ranges.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { LEASES } from '../../lib/table/leases.ts';
 import { isRangeKey, saveRange } from '../../lib/table/ranges.ts';
-import { listing, storedRange } from '../repair/repair-cluster.ts';
-import { withAddresses, withNodePorts } from '../repair/services.ts';
+import { listing, withAddresses, withNodePorts } from '../repair/services.ts';
 import { aSlice } from '../support/an-endpoints.ts';
-import { READY } from '../support/endpoints-world.ts';
 import { memoryCluster } from '../support/memory-cluster.ts';
 import { memoryTable } from '../support/memory-table.ts';
-import { aPassContext } from '../support/pass-context.ts';
+import { aPassContext, READY } from '../support/pass-world.ts';
+import { storedRange } from '../support/ranges.ts';
 
 const NOW = 1_000_000_000;
 const LOOPS = [systemNamespaces, kubernetesService, clusterIpRepair, nodePortRepair];

@@ -8,9 +8,8 @@ import { Range } from '../../lib/range/range.ts';
 import type { StoredRange } from '../../lib/range/stored-range.ts';
 import { type Comparison, compareRange, startRebuild } from '../../lib/repair/compare-range.ts';
 import { RANGE_KEYS } from '../../lib/spec/spec-ranges.ts';
-import { storedRange } from '../repair/repair-cluster.ts';
 import { service } from '../repair/services.ts';
-import { HOLD_END_MARGIN_MS, made, portRange } from '../support/ranges.ts';
+import { HOLD_END_MARGIN_MS, made, portRange, storedRange } from '../support/ranges.ts';
 
 const SPEC = '30000-30011';
 const SIZE = 12;

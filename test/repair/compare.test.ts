@@ -6,8 +6,7 @@ import type { StoredRange } from '../../lib/range/stored-range.ts';
 import { type Comparison, compareRange, startRebuild } from '../../lib/repair/compare-range.ts';
 import type { JudgingPass } from '../../lib/repair/leaks.ts';
 import { RANGE_KEYS } from '../../lib/spec/spec-ranges.ts';
-import { HOLD_END_MARGIN_MS, made } from '../support/ranges.ts';
-import { storedRange } from './repair-cluster.ts';
+import { HOLD_END_MARGIN_MS, made, storedRange } from '../support/ranges.ts';
 import { service } from './services.ts';
 
 const { primary, nodePorts } = RANGE_KEYS;

@@ -10,12 +10,12 @@ import { claimCluster } from '../../lib/table/clusters.ts';
 import { dynamoDbTable } from '../../lib/table/dynamodb/dynamodb-table.ts';
 import { createTable } from '../../local/create-table.ts';
 import { startTableServer } from '../../local/table-server.ts';
-import { listing } from '../repair/repair-cluster.ts';
+import { listing } from '../repair/services.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { afterThisTest } from '../support/after-this-test.ts';
 import { emulatedAws } from '../support/emulator-project.ts';
 import { startFaultProxy } from '../support/fault-proxy.ts';
-import { CONTROL_PLANE } from '../support/pass-context.ts';
+import { CONTROL_PLANE } from '../support/memory-cluster.ts';
 import { recordingTelemetry } from '../support/recording-telemetry.ts';
 import { testDynamoClient } from '../support/test-dynamo-client.ts';
 

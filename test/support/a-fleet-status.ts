@@ -15,10 +15,10 @@ import type { ClusterSpec, Loop } from '../../lib/spec/cluster-spec.ts';
 import { RANGE_KEYS } from '../../lib/spec/spec-ranges.ts';
 import type { ListedCluster } from '../../lib/table/clusters.ts';
 import type { RunRecord, RunRecords } from '../../lib/table/run-records.ts';
-import { storedRange } from '../repair/repair-cluster.ts';
 import { aClusterSpec, aHost, aServer } from './a-cluster-spec.ts';
 import { found } from './found.ts';
 import { type LeaseFields, aLease as leaseWith } from './put-lease.ts';
+import { storedRange } from './ranges.ts';
 import { aRunRecord, runRecords } from './run-records.ts';
 
 /** The time of the status: 21 November 2026, 06:15:39 UTC. */

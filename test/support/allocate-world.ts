@@ -9,12 +9,11 @@ import { type RangeKey, rangesOf } from '../../lib/spec/spec-ranges.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { readRange, saveRange } from '../../lib/table/ranges.ts';
-import { storedRange } from '../repair/repair-cluster.ts';
 import { aClusterSpec } from './a-cluster-spec.ts';
 import { aDispatchWorld } from './dispatch-world.ts';
 import { found } from './found.ts';
 import { memoryTable } from './memory-table.ts';
-import { itemsIn, pickLowest } from './ranges.ts';
+import { itemsIn, pickLowest, storedRange } from './ranges.ts';
 import { repairedAt } from './run-records.ts';
 
 export const CLUSTER = 'demo';

@@ -7,9 +7,8 @@ import type { Loop } from '../../lib/spec/cluster-spec.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { readRunRecord } from '../../lib/table/run-records.ts';
 import { aClusterSpec, type SpecFields } from './a-cluster-spec.ts';
-import { type MemoryCluster, memoryCluster } from './memory-cluster.ts';
+import { CONTROL_PLANE, type MemoryCluster, memoryCluster } from './memory-cluster.ts';
 import { memoryStore, memoryTable } from './memory-table.ts';
-import { CONTROL_PLANE } from './pass-context.ts';
 import { recordingTelemetry } from './recording-telemetry.ts';
 
 export interface StartedDeadline {

@@ -12,10 +12,9 @@ import { Clock } from '../simulation/clock.ts';
 import { aClusterSpec } from './a-cluster-spec.ts';
 import { anAccess } from './an-access.ts';
 import { aDispatchWorld } from './dispatch-world.ts';
-import { memoryCluster } from './memory-cluster.ts';
+import { CONTROL_PLANE, memoryCluster } from './memory-cluster.ts';
 import { queueEvent } from './memory-queue.ts';
 import { memoryStore, memoryTable } from './memory-table.ts';
-import { CONTROL_PLANE } from './pass-context.ts';
 import { recordingTelemetry } from './recording-telemetry.ts';
 import { tableThrough } from './table-through.ts';
 

@@ -1,10 +1,18 @@
 import { FIELD_MANAGER, type KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
 import { clusterPort } from '../../lib/kubernetes/api-server-cluster.ts';
-import { type ClusterPort, type ObjectRef, RESOURCES, refOf } from '../../lib/kubernetes/cluster-port.ts';
+import {
+  type ClusterPort,
+  type ControlPlane,
+  type ObjectRef,
+  RESOURCES,
+  refOf,
+} from '../../lib/kubernetes/cluster-port.ts';
 import type { Transport } from '../../lib/kubernetes/transport.ts';
 import { accessReviewReply } from '../../local/stand-in/discovery.ts';
 import { requestedTarget } from '../../local/stand-in/resources.ts';
 import { ObjectServer } from './object-server.ts';
+
+export const CONTROL_PLANE: ControlPlane = { id: 'control-plane', confirm: () => Promise.resolve(true) };
 
 /** An in-memory API server with a Kubernetes client. A test can read the calls of the client and make its writes fail. */
 export interface MemoryCluster {

@@ -3,6 +3,7 @@ import { portRangeOf } from '../../lib/allocator/port-range.ts';
 import type { PickIndex, RangeAllocator } from '../../lib/allocator/range-allocator.ts';
 import { isRefused, type Refusal } from '../../lib/allocator/refusal.ts';
 import { bitsOf, type RangeSnapshot } from '../../lib/allocator/snapshot-bytes.ts';
+import type { StoredRange } from '../../lib/range/stored-range.ts';
 
 /** The time after the end of a hold at which a pass frees its items. The margin covers clocks that differ. */
 export const HOLD_END_MARGIN_MS = 5_000;
@@ -28,6 +29,12 @@ export function allocateUntilFull(range: RangeAllocator): string[] {
 
 export function itemsOf(range: RangeAllocator): string[] {
   return bitsOf(range.snapshot().data).map((bit) => range.itemAt(bit));
+}
+
+export function storedRange(fields: Partial<StoredRange> & Pick<StoredRange, 'range' | 'data'>): StoredRange {
+  const none = new Uint8Array(0);
+  const strikes = { once: none, twice: none };
+  return { allocator: 'table', generation: 1, strikes, holds: [], unclaimed: [], ...fields };
 }
 
 /** Returns the items of a saved range in ascending order. The range may have bits beyond its last item. */

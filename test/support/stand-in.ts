@@ -6,11 +6,10 @@ import { saveRange } from '../../lib/table/ranges.ts';
 import { newIdentity } from '../../local/stand-in/identity.ts';
 import { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
 import { tableAllocation } from '../../local/stand-in/table-allocation.ts';
-import { storedRange } from '../repair/repair-cluster.ts';
 import { aClusterSpec } from './a-cluster-spec.ts';
 import { KINDS } from './kubernetes-service-objects.ts';
 import { memoryTable } from './memory-table.ts';
-import { seededPick } from './ranges.ts';
+import { seededPick, storedRange } from './ranges.ts';
 import { repairedAt } from './run-records.ts';
 
 /** The identity by which stand-ins recognise their callers. */

@@ -9,12 +9,11 @@ import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { rangeAllocations } from '../../lib/table/range-allocations.ts';
 import { MOST_HOLD_BYTES, readRange, saveRange, sizeOfHolds } from '../../lib/table/ranges.ts';
 import { won } from '../contract/key-value-table.ts';
-import { storedRange } from '../repair/repair-cluster.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { AT_ONCE } from '../support/at-once.ts';
 import { found } from '../support/found.ts';
 import { memoryTable } from '../support/memory-table.ts';
-import { itemsIn, made, pickLowest } from '../support/ranges.ts';
+import { itemsIn, made, pickLowest, storedRange } from '../support/ranges.ts';
 
 /* The tests in test/allocate cover requests to allocate, and crashes during such requests. */
 

@@ -13,7 +13,7 @@ import { loadKubeconfigFile } from '../../lib/kubernetes/kubeconfig.ts';
 import { ApiServerConnections } from '../../lib/kubernetes/transport.ts';
 import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
 import { memoryTable } from '../../test/support/memory-table.ts';
-import { aPassContext } from '../../test/support/pass-context.ts';
+import { aPassContext } from '../../test/support/pass-world.ts';
 import { timesOf } from './figure.ts';
 
 const [, , kubeconfig = '', cidr = '', passes = '1'] = process.argv;

@@ -14,7 +14,7 @@ import { ApiServerConnections, KeptConnections } from '../../lib/kubernetes/tran
 import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
 import { startDeadline } from '../../lib/runtime/deadline.ts';
 import { memoryTable } from '../../test/support/memory-table.ts';
-import { aPassContext } from '../../test/support/pass-context.ts';
+import { aPassContext } from '../../test/support/pass-world.ts';
 import { timesOf } from './figure.ts';
 
 const [, , kubeconfig = '', passes = '1', ...urls] = process.argv;

@@ -5,14 +5,14 @@ import { newLease, nextLease } from '../../../lib/leases/lease-states.ts';
 import type { KeyValueTable } from '../../../lib/table/key-value-table.ts';
 import { changeLeases, leaseOf, readLeases } from '../../../lib/table/leases.ts';
 import { Chance, Clock } from '../../simulation/clock.ts';
-import { A, B, type EndpointsWorld, READY, SILENT, worldOf } from '../../support/endpoints-world.ts';
 import { memoryTable } from '../../support/memory-table.ts';
+import { A, B, type PassWorld, READY, SILENT, worldOf } from '../../support/pass-world.ts';
 
-function aWorld(): EndpointsWorld {
+function aWorld(): PassWorld {
   return worldOf(A, B).answer(SILENT, B);
 }
 
-const goDown = (world: EndpointsWorld) => world.deregister({ address: B, goingDown: true });
+const goDown = (world: PassWorld) => world.deregister({ address: B, goingDown: true });
 
 test('an API server with an agent is probed from the expiry of its lease until the next heartbeat', async () => {
   const world = aWorld().answer(READY, A, B);

@@ -1,4 +1,5 @@
 import { type HeartbeatRequest, heartbeat } from '../../cli/heartbeat/heartbeat.ts';
+import type { KubernetesObject, ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
 import type { ProbeReply } from '../../lib/cluster/probe-reply.ts';
 import {
   addressesIn,
@@ -11,16 +12,42 @@ import { type DeregisterRequest, deregister } from '../../lib/deregister/deregis
 import type { ClusterPort, ObjectRef, ProbeTarget } from '../../lib/kubernetes/cluster-port.ts';
 import type { Lease } from '../../lib/leases/lease.ts';
 import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
-import type { PassContext, PassReport } from '../../lib/loops/pass.ts';
-import type { ApiServerSpec, ClusterSpec } from '../../lib/spec/cluster-spec.ts';
-import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
+import type { LoopDefinition, PassContext, PassReport } from '../../lib/loops/pass.ts';
+import { portsFor, writesOf } from '../../lib/loops/writes.ts';
+import type { StoredRange } from '../../lib/range/stored-range.ts';
+import type { ClusterSpec } from '../../lib/spec/cluster-spec.ts';
+import type { RangeKey } from '../../lib/spec/spec-ranges.ts';
 import { leaseOf, readLeases } from '../../lib/table/leases.ts';
+import { readRange, saveRange } from '../../lib/table/ranges.ts';
+import { listing } from '../repair/services.ts';
 import { aClusterSpec, aServer, type SpecFields } from './a-cluster-spec.ts';
-import { type MemoryCluster, memoryCluster } from './memory-cluster.ts';
-import { memoryTable } from './memory-table.ts';
-import { aPassContext } from './pass-context.ts';
+import { CONTROL_PLANE, type MemoryCluster, memoryCluster } from './memory-cluster.ts';
+import { type MemoryTable, memoryTable } from './memory-table.ts';
 import { type LeaseFields, putLease } from './put-lease.ts';
+import { storedRange } from './ranges.ts';
 import { tableThrough } from './table-through.ts';
+
+export function aPassContext(
+  given: { kubernetes: ClusterPort; spec?: Partial<ClusterSpec> } & Partial<Omit<PassContext, 'spec' | 'kubernetes'>>,
+): PassContext {
+  const { spec, ...rest } = given;
+  const nowMs = rest.nowMs ?? (() => 0);
+  return {
+    spec: aClusterSpec(spec),
+    rangesGeneration: 1,
+    table: memoryTable({ nowMs }),
+    probe: () => Promise.resolve({ kind: 'silence', message: 'nothing is probed' }),
+    lookUp: () => Promise.resolve(undefined),
+    controlPlane: CONTROL_PLANE,
+    passId: 'pass',
+    nowMs,
+    triesEveryMs: 10_000,
+    startDeadline: () => ({ signal: new AbortController().signal, cancel: () => {} }),
+    pause: () => Promise.resolve(),
+    previous: undefined,
+    ...rest,
+  };
+}
 
 export const READY: ProbeReply = { kind: 'status', status: 200, body: 'ok' };
 export const SILENT: ProbeReply = { kind: 'silence', message: 'connect ECONNREFUSED' };
@@ -34,44 +61,57 @@ export const [A, B, C] = ['10.0.0.1', '10.0.0.2', '10.0.0.3'] as const;
 export const [V6, W6] = ['2001:db8::1', '2001:db8::2'] as const;
 
 /** Returns a world with API servers at these addresses, which all answer probes. */
-export function worldOf(...addresses: readonly string[]): EndpointsWorld {
-  return new EndpointsWorld(addresses.map((address) => aServer(address))).answer(READY, ...addresses);
+export function worldOf(...addresses: readonly string[]): PassWorld {
+  return new PassWorld({ apiServers: addresses.map((address) => aServer(address)) }).answer(READY, ...addresses);
 }
 
 /** Returns a world of a dual-stack cluster, whose Service must have both families. */
-export function dualWorldOf(...addresses: readonly string[]): EndpointsWorld {
+export function dualWorldOf(...addresses: readonly string[]): PassWorld {
   const serviceClusterIPRanges = ['10.0.0.0/24', 'fd00::/108'] as const;
   return worldOf(...addresses).change({ serviceClusterIPRanges, service: { ipFamilyPolicy: 'PreferDualStack' } });
 }
 
-export async function settled(world = worldOf(A, B, C)): Promise<EndpointsWorld> {
+export async function settled(world = worldOf(A, B, C)): Promise<PassWorld> {
   await world.tick();
   return world;
 }
 
-/** One cluster with its table, the answers of its API servers and a clock. Tests run the ticks one by one. */
-export class EndpointsWorld {
+const INTERVAL_MS = 180_000;
+
+/**
+ * One cluster with its table, the answers of its API servers and a clock. Tests run the passes one by one: `tick` a pass of
+ * kubernetes-service, `pass` a pass of any loop.
+ */
+export class PassWorld {
   spec: ClusterSpec;
   nowMs = 1_000_000_000;
-  readonly cluster: MemoryCluster = memoryCluster();
+  rangesGeneration = 1;
+  readonly cluster: MemoryCluster;
+  /** The Services that passes list instead of those of the cluster. */
+  services: readonly ServiceClaim[] | undefined;
   /** The answers to probes, by address. Other addresses are silent. */
   readonly answers = new Map<string, ProbeReply>();
   /** The DNS records, by host name. A lookup without a record fails. */
   readonly records = new Map<string, readonly string[]>();
   readonly probed: ProbeTarget[] = [];
   readonly tableCalls: string[] = [];
-  readonly table: KeyValueTable;
+  readonly wouldWrite: string[] = [];
+  readonly table: MemoryTable;
   /** A function that runs once, while a pass probes. */
   whileProbing: (() => Promise<unknown>) | undefined;
-  #previous: PassContext['previous'];
+  #passes = 0;
+  #previous: PassContext['previous'] = { observed: false };
 
-  constructor(apiServers: readonly ApiServerSpec[], spec: Partial<ClusterSpec> = {}) {
-    this.spec = aClusterSpec({ apiServers, ...spec });
-    const table = memoryTable({ nowMs: () => this.nowMs });
-    this.table = tableThrough(table, (step, name) => {
+  constructor(spec: SpecFields = {}, objects: readonly KubernetesObject[] = []) {
+    const nowMs = () => this.nowMs;
+    this.spec = aClusterSpec(spec);
+    this.cluster = memoryCluster(objects, nowMs);
+    const table = memoryTable({ nowMs });
+    const recorded = tableThrough(table, (step, name) => {
       this.tableCalls.push(name);
       return step();
     });
+    this.table = { ...recorded, remove: table.remove };
   }
 
   change({ endpoints, service, ...fields }: SpecFields): this {
@@ -99,22 +139,36 @@ export class EndpointsWorld {
     };
   }
 
-  async tick(afterMs = 10_000, context: Partial<PassContext> = {}): Promise<PassReport> {
+  async tick(afterMs = 10_000, changed: Partial<PassContext> = {}): Promise<PassReport> {
     this.nowMs += afterMs;
-    this.cluster.writes.length = 0;
-    this.cluster.reads.length = 0;
-    this.tableCalls.length = 0;
-    this.probed.length = 0;
-    const report = await kubernetesService.run({ ...this.#context(), ...context });
+    for (const list of [this.cluster.writes, this.cluster.reads, this.tableCalls, this.probed]) list.length = 0;
+    return this.#run(kubernetesService, changed);
+  }
+
+  /** Runs this number of ticks, and returns their reports. */
+  async ticks(count: number, changed: Partial<PassContext> = {}): Promise<readonly PassReport[]> {
+    const reports: PassReport[] = [];
+    for (let tick = 0; tick < count; tick++) reports.push(await this.tick(10_000, changed));
+    return reports;
+  }
+
+  /** Runs a pass with the state of the one before, and advances the clock by an interval of the repair loops. */
+  async pass(loop: LoopDefinition, changed: Partial<PassContext> = {}): Promise<PassReport> {
+    const report = await this.#run(loop, changed);
+    this.nowMs += INTERVAL_MS;
+    return report;
+  }
+
+  async #run(loop: LoopDefinition, changed: Partial<PassContext>): Promise<PassReport> {
+    const report = await loop.run(this.context(changed));
     this.#previous = { observed: false, ...(report.state !== undefined && { state: report.state }) };
     return report;
   }
 
-  /** Runs this number of ticks, and returns their reports. */
-  async ticks(count: number, context: Partial<PassContext> = {}): Promise<readonly PassReport[]> {
-    const reports: PassReport[] = [];
-    for (let tick = 0; tick < count; tick++) reports.push(await this.tick(10_000, context));
-    return reports;
+  /** Makes passes list these Services instead of those of the cluster. */
+  list(...services: readonly ServiceClaim[]): this {
+    this.services = services;
+    return this;
   }
 
   /** Returns the addresses in the Endpoints. */
@@ -151,12 +205,26 @@ export class EndpointsWorld {
     return heartbeat({ ...fixed, probe: async () => READY, ...request });
   }
 
-  #context(): PassContext {
-    return aPassContext({
-      kubernetes: this.cluster.port,
-      spec: this.spec,
+  async stored(key: RangeKey): Promise<StoredRange | undefined> {
+    return (await readRange(this.table, this.spec.name, key))?.stored;
+  }
+
+  /** Writes a range to the table, and overwrites the stored range. */
+  async store(key: RangeKey, stored: Partial<StoredRange> & Pick<StoredRange, 'range' | 'data'>): Promise<void> {
+    const previous = await this.table.get(this.spec.name, key);
+    await saveRange(this.table, this.spec.name, key, storedRange(stored), previous);
+  }
+
+  context(changed: Partial<PassContext> = {}): PassContext {
+    const nowMs = () => this.nowMs;
+    const { spec, services } = this;
+    const given = aPassContext({
+      kubernetes: services === undefined ? this.cluster.port : listing(() => services),
+      spec,
+      rangesGeneration: this.rangesGeneration,
       table: this.table,
-      nowMs: () => this.nowMs,
+      passId: `pass-${++this.#passes}`,
+      nowMs,
       previous: this.#previous,
       lookUp: async ({ host }) => {
         const addresses = this.records.get(host);
@@ -169,6 +237,10 @@ export class EndpointsWorld {
         await whileProbing?.();
         return this.answers.get(new URL(target.url).hostname.replace(/^\[|\]$/g, '')) ?? SILENT;
       },
+      ...changed,
     });
+    const wouldWrite = (line: string) => void this.wouldWrite.push(line);
+    const options = { nowMs, wouldWrite, confirmWrites: async () => {} };
+    return { ...given, ...portsFor(writesOf(spec.mode), given, spec.allocator, options) };
   }
 }
