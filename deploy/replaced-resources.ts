@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { type Fields, logicalId, type Resource, type Template } from './cloudformation.ts';
@@ -8,10 +8,7 @@ import { ALIASED } from './versions.ts';
 export type HashOfPackage = (name: string) => string;
 
 export function packageHashes(folder: string): HashOfPackage {
-  return (name) =>
-    createHash('sha256')
-      .update(readFileSync(path.join(folder, name)))
-      .digest('hex');
+  return (name) => hash('sha256', readFileSync(path.join(folder, name)));
 }
 
 /**
@@ -37,6 +34,6 @@ function published({ Properties }: Partial<Resource> = {}): Partial<Fields> {
 
 function named<T extends Template>(template: T, id: string, made: readonly unknown[]): T {
   if (!(id in template.Resources)) return template;
-  const hash = createHash('sha256').update(JSON.stringify(made)).digest('hex');
-  return JSON.parse(JSON.stringify(template).replaceAll(`"${id}"`, `"${id}${hash.slice(0, 8)}"`));
+  const suffix = hash('sha256', JSON.stringify(made)).slice(0, 8);
+  return JSON.parse(JSON.stringify(template).replaceAll(`"${id}"`, `"${id}${suffix}"`));
 }

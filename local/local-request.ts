@@ -1,4 +1,4 @@
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 
 export interface LocalRules {
@@ -52,7 +52,7 @@ function mediaTypeOf(header = ''): string {
 
 /** Compares two keys in constant time. */
 export function isSame(given: string | undefined, key: string): boolean {
-  const digest = (text: string) => createHash('sha256').update(text).digest();
+  const digest = (text: string) => hash('sha256', text, 'buffer');
   return given !== undefined && timingSafeEqual(digest(given), digest(key));
 }
 

@@ -1,6 +1,6 @@
 // "npm run release": creates release/<version>, with everything that a deployment without Node.js or a clone needs.
 import { execFileSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { releaseTemplate } from '../deploy/release-template.ts';
@@ -33,14 +33,10 @@ writeFileSync(path.join(folder, 'sbom.cdx.json'), run('npm', 'run', '--silent', 
 const files = readdirSync(folder, { recursive: true, encoding: 'utf8' })
   .filter((name) => /\.\w+$/.test(name))
   .sort();
-const sums = files.map((name) => `${sha256(readFileSync(path.join(folder, name)))}  ${name}\n`);
+const sums = files.map((name) => `${hash('sha256', readFileSync(path.join(folder, name)))}  ${name}\n`);
 writeFileSync(path.join(folder, 'SHA256SUMS'), sums.join(''));
 console.log(`release ${version}: ${files.length} files in ${path.relative(process.cwd(), folder)}`);
 
 function run(command: string, ...args: readonly string[]): Buffer {
   return execFileSync(command, args, { cwd: root, env, stdio: ['ignore', 'pipe', 'inherit'], maxBuffer: 2 ** 26 });
-}
-
-function sha256(bytes: Buffer): string {
-  return createHash('sha256').update(bytes).digest('hex');
 }

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { Command } from 'commander';
 import { codeOf } from '../../lib/util/values.ts';
@@ -59,11 +60,7 @@ async function serve(cli: Cli, name: string | undefined, { filename: file, port 
   });
   cli.output.lines([name === undefined ? page.url : `${page.url}clusters/${name}`]);
   cli.output.say(`Serving ${title} on this machine until Ctrl-C.`);
-  if (!cli.signal.aborted) {
-    await new Promise((resolve) => {
-      cli.signal.addEventListener('abort', resolve, { once: true });
-    });
-  }
+  if (!cli.signal.aborted) await once(cli.signal, 'abort');
   await page.close();
   return EXIT.fine;
 }

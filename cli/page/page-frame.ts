@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { HEALTHS } from '../status/cluster-status.ts';
 import { type Child, Html, html } from './html.ts';
 import { PAGE_CSS } from './page-css.ts';
@@ -56,7 +56,7 @@ const TO_ALL_CLUSTERS = html`<nav aria-label="Up"><a href="../">All clusters</a>
 const FILTER = html`<form id="filter" role="search" hidden><label>Filter <input name="text" type="search" autocomplete="off" placeholder="name, loop or code"></label> <label>Health <select name="health"><option value="">all${HEALTHS.map((health) => html`<option>${health}`)}</select></label> <label>Order <select name="order"><option>severity<option>name</select></label> <output class="soft"></output></form>`;
 
 function hashOf(text: string): string {
-  return `sha256-${createHash('sha256').update(text).digest('base64')}`;
+  return `sha256-${hash('sha256', text, 'base64')}`;
 }
 
 const CELL = html`x=".06" y=".06" width=".88" height=".88" rx=".14"`;

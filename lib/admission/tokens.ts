@@ -1,4 +1,4 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { hash, timingSafeEqual } from 'node:crypto';
 import type { ReadSecretText } from '../aws/store-client.ts';
 import { setLatest } from '../util/values.ts';
 
@@ -164,7 +164,7 @@ function isAmong(token: string, digests: readonly Buffer[]): boolean {
 }
 
 function digestOf(token: string): Buffer {
-  return createHash('sha256').update(token).digest();
+  return hash('sha256', token, 'buffer');
 }
 
 /** The rate at which this process answers reviews of one cluster. */

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import * as z from 'zod/mini';
 import { HOLD_OWNER, HOLD_OWNER_SYNTAX } from '../range/hold.ts';
 import { CALLER_KEY } from '../runtime/caller-keys.ts';
@@ -165,10 +165,9 @@ export function requestedItems({ items }: Pick<AllocateRequest, 'items'>): reado
 export function fingerprintOf({ operation, items, hold: terms, owner, takeUp: service }: AllocateRequest): string {
   const requested = items.map(({ range, value, count = 1 }) => [range, value ?? null, count]);
   const held = terms === undefined ? null : [terms.owner, terms.until ?? null, terms.takenUpBy ?? 'any'];
-  return createHash('sha256')
-    .update(JSON.stringify([operation, requested, held, ...(service === undefined ? [] : [service.holdOwner ?? null])]))
-    .update(owner === undefined ? '' : JSON.stringify({ owner }))
-    .digest('base64url');
+  const holder = service === undefined ? [] : [service.holdOwner ?? null];
+  const text = JSON.stringify([operation, requested, held, ...holder]);
+  return hash('sha256', owner === undefined ? text : text + JSON.stringify({ owner }), 'base64url');
 }
 
 interface Fault {

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { type Address, familyOf, formatAddress, parseAddress } from '../allocator/ip-address.ts';
 import { isGlobalUnicast } from '../allocator/network.ts';
 import type { Finding } from '../cluster/finding.ts';
@@ -282,7 +282,7 @@ function inTurn(
     .map((probed) => ({
       probed,
       knownAtMs: published.has(probed.address) ? (known.get(probed.address) ?? 0) : Number.POSITIVE_INFINITY,
-      lot: createHash('sha256').update(`${passId} ${probed.address}`).digest('hex'),
+      lot: hash('sha256', `${passId} ${probed.address}`),
     }))
     .sort((one, other) => {
       if (one.knownAtMs !== other.knownAtMs) return one.knownAtMs < other.knownAtMs ? -1 : 1;

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { EventsV1Event } from '@kubernetes/client-node';
 import type { EventDraft, EventSighting } from '../cluster/finding.ts';
 import type { WholeObject } from '../cluster/kubernetes-objects.ts';
@@ -91,10 +91,10 @@ function latestUnseen(previous: EventPlanInput['previous'], seen: ReadonlyMap<st
 function eventName(draft: EventDraft, { loop, instance }: Pick<EventPlanInput, 'loop' | 'instance'>): string {
   const { namespace, name, uid } = draft.regarding;
   const identity = JSON.stringify([loop, instance, namespace, name, uid, draft.reason, draft.note]);
-  const hash = createHash('sha256').update(identity).digest('hex').slice(0, 16);
+  const suffix = hash('sha256', identity).slice(0, 16);
   const fit = name.toLowerCase().replace(/[^a-z0-9.-]+/g, '-');
-  const labels = fit.slice(0, LONGEST_NAME - hash.length - 1).match(/[a-z0-9]+(?:-+[a-z0-9]+)*/g) ?? [];
-  return [...labels, hash].join('.');
+  const labels = fit.slice(0, LONGEST_NAME - suffix.length - 1).match(/[a-z0-9]+(?:-+[a-z0-9]+)*/g) ?? [];
+  return [...labels, suffix].join('.');
 }
 
 function eventWrite(

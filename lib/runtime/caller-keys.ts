@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { ClusterSpec } from '../spec/cluster-spec.ts';
 
 /** A caller key has at least 32 characters, because the hash of a shorter key could be reversed by guessing. */
@@ -20,6 +20,6 @@ export function callerRefusal(
     return `cluster ${name} accepts only callers with a key: send a "callerKey" whose SHA-256 is in callerKeys of its spec`;
   }
   // Compares hashes instead of keys, so that the time reveals nothing about a key.
-  if (callerKeys.includes(createHash('sha256').update(callerKey).digest('hex'))) return undefined;
+  if (callerKeys.includes(hash('sha256', callerKey))) return undefined;
   return `cluster ${name} does not accept this callerKey: its SHA-256 is not in callerKeys of the spec`;
 }

@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { hash, randomUUID } from 'node:crypto';
 import { ReadPacer } from '../aws/read-pacer.ts';
 import type { LoadKubeconfig } from '../aws/stored-kubeconfig.ts';
 import type { Sleep } from '../kubernetes/api-calls.ts';
@@ -225,10 +225,7 @@ export class ClusterConnections {
 /** Returns a hash that identifies the control plane, without the credential: the list of Services does not depend on it. */
 function controlPlaneOf({ server, basePath, tls }: ApiServerAccess): string {
   const { ca = '', servername = '' } = tls();
-  return createHash('sha256')
-    .update(JSON.stringify([server, basePath, servername, ca.toString()]))
-    .digest('hex')
-    .slice(0, 16);
+  return hash('sha256', JSON.stringify([server, basePath, servername, ca.toString()])).slice(0, 16);
 }
 
 interface Opening {

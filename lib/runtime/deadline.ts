@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import type { Loop } from '../spec/cluster-spec.ts';
 import { unlessAborted } from '../util/async.ts';
 import { CodedError } from '../util/values.ts';
@@ -105,10 +106,6 @@ export function answerBudgetMs(remainingMs: () => number, longestMs: number): nu
 /** Waits until the deadline is reached or the signal aborts. */
 export async function pause({ signal: over, cancel }: Deadline, signal: AbortSignal): Promise<void> {
   const either = AbortSignal.any([over, signal]);
-  if (!either.aborted) {
-    await new Promise<void>((resolve) => {
-      either.addEventListener('abort', () => resolve(), { once: true });
-    });
-  }
+  if (!either.aborted) await once(either, 'abort');
   cancel();
 }

@@ -1,4 +1,4 @@
-import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
+import { generateKeyPairSync, hash, type KeyObject, sign } from 'node:crypto';
 
 /** The identities of the stand-in API servers of one run, and of their callers. */
 export interface Identity {
@@ -61,7 +61,7 @@ interface Party {
 function certificate(subject: Party, issuer: Party, extended: Buffer, untilYear = 2120): string {
   const spki = subject.key.export({ type: 'spki', format: 'der' });
   const algorithm = sequence(der(0x06, Buffer.from('2a8648ce3d040302', 'hex')));
-  const serial = createHash('sha256').update(spki).digest().subarray(0, 8);
+  const serial = hash('sha256', spki, 'buffer').subarray(0, 8);
   serial[0] = 1;
   const validity = sequence(der(0x17, Buffer.from('200101000000Z')), der(0x18, Buffer.from(`${untilYear}0101000000Z`)));
   const body = sequence(
