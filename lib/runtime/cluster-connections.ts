@@ -10,6 +10,7 @@ import { httpsProber } from '../kubernetes/https-prober.ts';
 import type { ApiServerAccess } from '../kubernetes/kubeconfig.ts';
 import { BytesInFlight } from '../kubernetes/reply-bounds.ts';
 import { ApiServerConnections, KeptConnections, type Transport } from '../kubernetes/transport.ts';
+import { probeOutcome } from '../leases/probe-outcome.ts';
 import type { ClusterSpec, Loop } from '../spec/cluster-spec.ts';
 import { setLatest } from '../util/values.ts';
 import { CONCURRENT_PASSES, startDeadline } from './deadline.ts';
@@ -94,7 +95,7 @@ export class ClusterConnections {
       }),
       probe: async (target, given) => {
         const reply = await prober(target, given);
-        if (reply.kind === 'status' && reply.status === 200) answered.add(target.url);
+        if (probeOutcome(reply).verdict === 'ready') answered.add(target.url);
         return reply;
       },
       controlPlane: { id: opened.controlPlane, confirm: kubeconfig.confirm },

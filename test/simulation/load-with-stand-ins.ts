@@ -22,6 +22,7 @@ export function loadWithStandIns(plant: Plant | undefined): void {
 /** Returns the source with the text replaced. @throws if the text does not occur exactly once: the plant must be updated. */
 export function edited(source: string, { file, find, replace }: Edit): string {
   const parts = source.split(find);
-  if (parts.length !== 2) throw new Error(`${file} has ${parts.length - 1} times, not once: ${find}`);
+  if (parts.length !== 2)
+    throw new Error(`${file} has ${parts.length - 1} times, not once: ${find}. Correct it in plants.txt or guards.txt`);
   return parts.join(replace);
 }

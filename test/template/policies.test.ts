@@ -1,5 +1,6 @@
 import path from 'node:path';
 import { describe, expect, test } from '@jest/globals';
+import { LOOPS } from '../../lib/spec/cluster-spec.ts';
 import { isGranted, shippedPolicy } from '../support/emulator-policy.ts';
 import { filesInRepository } from '../support/repository.ts';
 
@@ -55,9 +56,12 @@ test.each(['allocate:live', 'deregister'])(
 );
 
 test.each([
+  ...[...LOOPS, 'allocate:live', 'deregister', 'doctor'].map((name) => {
+    return ['lambda:InvokeFunction', arn('lambda', `function:${STACK}-${name}`)] as const;
+  }),
   ['dynamodb:DescribeTimeToLive', arn('dynamodb', `table/${STACK}`)],
   ['elasticloadbalancing:DescribeTargetHealth', arn('elasticloadbalancing', 'targetgroup/prod/0123456789abcdef')],
-])('the policy of operators allows the call %s of kbctl', (action, resource) => {
+])('the policy of operators allows the call %s on %s', (action, resource) => {
   expect(isGranted({ action, resource }, shippedPolicy('operator').Statement)).toBe(true);
 });
 

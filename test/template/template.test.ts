@@ -203,6 +203,11 @@ test.each(LOOPS)(
   },
 );
 
+test('the function doctor checks the queue of each loop', () => {
+  const { TICK_QUEUE_URLS } = functionOf(byDefault, 'doctor').Environment.Variables;
+  expect(TICK_QUEUE_URLS).toEqual({ 'Fn::Join': [',', LOOPS.map((loop) => ({ Ref: queueOf(loop) }))] });
+});
+
 test.each(LOOPS)(
   'a message of %s stays hidden until its function has timed out, and is then received again if the process ended',
   (loop) => {
