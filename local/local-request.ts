@@ -22,10 +22,9 @@ export function newRunKey(): string {
 }
 
 /**
- * Returns the reason to refuse a request before its body is read; `undefined` if it is accepted. Every web page in a
- * browser on this machine and every other user can connect to a loopback port. A page that posts sends its `Origin`. A
- * page that uses DNS rebinding sends its own `Host`. Neither page knows the key, because the key is in files that only
- * this user can read.
+ * Returns the reason to refuse a request before its body is read; `undefined` if it is accepted. Every web page in a browser on
+ * this machine and every other user can connect to a loopback port. A page that posts sends its `Origin`. A page that uses DNS
+ * rebinding sends its own `Host`. Neither page knows the key, because the key is in files that only this user can read.
  */
 export function refusalOf(request: IncomingMessage, rules: LocalRules): RefusedRequest | undefined {
   const { method = '', url = '/', headers } = request;

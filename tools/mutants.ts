@@ -138,10 +138,7 @@ function sampleOf(all: readonly Keyed[], count: number, seed: number): Keyed[] {
   return ofEach.slice(0, count);
 }
 
-/**
- * Judges the mutants of some modules. Starts another worker if a worker ended before each mutant has a verdict. The number of a
- * mutant is its place in `all`.
- */
+/** Judges the mutants of some modules, whose numbers are places in `all`. Starts workers until each has a verdict. */
 async function judgeAll(
   names: readonly string[],
   all: readonly Keyed[],

@@ -29,9 +29,8 @@ const MESSAGES: readonly (readonly [word: string, ...parts: readonly string[]])[
 const A_CODE = /^(?=.*[A-Z]).{6,}$/;
 
 /**
- * Returns the word of the explanation for a pasted message: the text before the message's first colon if this text is a
- * word in `words`, else the word of the matching entry in `MESSAGES`, else the first error code or finding in the
- * message.
+ * Returns the word of the explanation for a pasted message: the text before the message's first colon if this text is a word in
+ * `words`, else the word of the matching entry in `MESSAGES`, else the first error code or finding in the message.
  */
 export function wordInMessage(message: string, words: { has(word: string): boolean }): string | undefined {
   const line = message.replace(/\s+/g, ' ').trim();

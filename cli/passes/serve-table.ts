@@ -159,8 +159,7 @@ export interface Tick {
 }
 
 /**
- * Writes `#ticks/<stack>/<loop>`, the last claimed tick of a loop. If several processes claim a tick, only one claim
- * succeeds.
+ * Writes `#ticks/<stack>/<loop>`, the last claimed tick of a loop. If several processes claim a tick, only one claim succeeds.
  * @returns whether the caller runs the tick
  */
 export async function claimTick(

@@ -64,9 +64,8 @@ export interface AdmissionHttpRequest {
 }
 
 /**
- * The maximum number of bytes of a body. An API server sends 3,147,121 bytes for an update of a Service with
- * annotations of 256 KiB. The review contains these annotations twice, and JSON may escape each of their bytes with six
- * bytes.
+ * The maximum number of bytes of a body. An API server sends 3,147,121 bytes for an update of a Service with annotations of 256
+ * KiB. The review contains these annotations twice, and JSON may escape each of their bytes with six bytes.
  */
 const MOST_BYTES = 3.25 * 1024 * 1024;
 

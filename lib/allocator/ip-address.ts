@@ -18,9 +18,8 @@ const LEADING_ZEROS = /(^|:)0+(?=[0-9a-f])/gi;
 const LONGEST_IPV6_TEXT = 'ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff'.length;
 
 /**
- * Parses an address as the API server does (`ParseIPSloppy` of `k8s.io/utils/net`). The numbers of an IPv4 address are
- * decimal and may have leading zeros: `010.0.0.1` is 10.0.0.1. An IPv6 address may end with an IPv4 address, and cannot
- * have a zone.
+ * Parses an address as the API server does (`ParseIPSloppy` of `k8s.io/utils/net`). The numbers of an IPv4 address are decimal
+ * and may have leading zeros: `010.0.0.1` is 10.0.0.1. An IPv6 address may end with an IPv4 address, and cannot have a zone.
  */
 export function parseAddress(text: string): Address | undefined {
   const ipv4 = parseIPv4(text);

@@ -19,10 +19,7 @@ const usageShape = z.object({
           cidr: z.string(),
           ready: z.boolean(),
           used: amount,
-          /**
-           * One digit for each of at most {@link USAGE_CELLS} equal parts of the network: 0 if no address is in use, 4
-           * if more than ¾ of the addresses are in use.
-           */
+          /** A digit for each equal part of the network, at most {@link USAGE_CELLS}: 0 if none is in use, 4 if more than ¾ are. */
           cells: z.string(),
         }),
       ),

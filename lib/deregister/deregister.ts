@@ -13,10 +13,7 @@ export interface DeregisterRequest extends RemovalRequest {
   readonly untilMs?: number;
   /** True if the API server's agent calls, because the host shuts down. The agent's next heartbeat then ends the withdrawal. */
   readonly goingDown?: boolean | undefined;
-  /**
-   * True if the caller has already withdrawn the address until `untilMs`. If another caller has undone this withdrawal, the
-   * address is not withdrawn again.
-   */
+  /** True if the caller has withdrawn the address until `untilMs`. If this was undone, the address is not withdrawn again. */
   readonly repeated?: boolean;
 }
 

@@ -44,9 +44,8 @@ export function isDue(loop: Loop, spec: Intervals, { nowMs, last, backsOff }: Ti
 }
 
 /**
- * Returns the delay before the next pass of a cluster that does not answer. The first pass without an answer does not
- * change the delay, because a packet may have been lost. Each further pass without an answer doubles it, up to
- * `LONGEST_BACKOFF_MS`.
+ * Returns the delay before the next pass of a cluster that does not answer. The first pass without an answer does not change the
+ * delay, because a packet may have been lost. Each further pass without an answer doubles it, up to `LONGEST_BACKOFF_MS`.
  */
 function backoffMs({ withoutAnswer = 0 }: Pick<RunRecord, 'withoutAnswer'>, intervalMs: number): number {
   const doublings = Math.max(0, withoutAnswer - 1);

@@ -88,9 +88,8 @@ function unlessUnwritten(lease: Lease, { unwritten, nowMs }: ServersSeen): Lease
 }
 
 /**
- * Returns new leases for addresses that are published without a lease, as in the first pass over an adopted cluster, or
- * after the table lost its leases. A new lease expires immediately, but its address stays published until two probes
- * have missed.
+ * Returns new leases for addresses that are published without a lease, as in the first pass over an adopted cluster, or after
+ * the table lost its leases. A new lease expires immediately, but its address stays published until two probes have missed.
  */
 function rememberedLeases(
   unleased: readonly ExpectedAddress[],

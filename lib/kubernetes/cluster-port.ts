@@ -134,10 +134,7 @@ export async function resultOrFault<Result>(call: Promise<Result>): Promise<Resu
   });
 }
 
-/**
- * Returns true if the caller has no permission for the call on this kind. Returns false if, for example, an admission policy
- * refused a single object.
- */
+/** Returns true if the caller lacks the permission for this kind; false if, say, a policy refused a single object. */
 export function isFaultOfKind({ code, message }: ClusterError): boolean {
   return code === 'Forbidden' && / cannot [a-z]+ resource "/.test(message);
 }

@@ -13,9 +13,8 @@ const VALID_MS = TOKEN_SECONDS * 1000;
 const RENEW_AFTER_MS = 0.8 * VALID_MS;
 
 /**
- * Returns access to an API server with tokens. The tokens are sent only to that server. Checks the server, its address
- * and its CA before it requests a token. Throws the error of `requestToken`, or `BadKubeconfig` for an unusable server
- * or CA.
+ * Returns access to an API server with tokens. The tokens are sent only to that server. Checks the server, its address and its
+ * CA before it requests a token. Throws the error of `requestToken`, or `BadKubeconfig` for an unusable server or CA.
  * @param requestToken requests a token for {@link TOKEN_SECONDS}
  */
 export async function webIdentityAccess(
@@ -57,10 +56,7 @@ async function checkServer(server: string, { lookup }: ApiServerAccess): Promise
   });
 }
 
-/**
- * Returns a function that returns a valid token. Concurrent calls share one request for a token. If a renewal fails, the old
- * token is used until it expires.
- */
+/** Returns a function that returns a valid token. Calls share a request. After a failed renewal, the old token is used. */
 export function renewedToken(requestToken: () => Promise<string>, nowMs: () => number): () => Promise<string> {
   let current: { readonly token: string; readonly requestedAtMs: number } | undefined;
   let renewal: Promise<string> | undefined;

@@ -43,10 +43,9 @@ const LONGEST_INSTANCE = 128;
 const LONGEST_NAME = 253;
 
 /**
- * Plans the events that a pass writes. Findings with the same object, reason and note share one event. The first pass
- * that reports these findings creates the event. The second pass writes the event's series, and later passes write the
- * series every 30 minutes. Drops events beyond the cap of a pass, and new events if the run record has no room
- * (`MOST_SIGHTINGS`).
+ * Plans the events that a pass writes. Findings with the same object, reason and note share one event. The first pass that
+ * reports these findings creates the event. The second pass writes the event's series, and later passes write the series every
+ * 30 minutes. Drops events beyond the cap of a pass, and new events if the run record has no room (`MOST_SIGHTINGS`).
  */
 export function planEvents(input: EventPlanInput): EventPlan {
   const { previous, nowMs, cap } = input;

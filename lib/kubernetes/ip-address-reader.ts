@@ -30,10 +30,7 @@ export const IP_ADDRESS_READER: ItemReader<IPAddressRecord> = {
   },
 };
 
-/**
- * Returns the first `LONGEST_TEXT` characters of a JSON string, because API servers do not limit the strings of a parentRef. The
- * names of Services are shorter.
- */
+/** Returns the start of a JSON string of a parentRef, which API servers do not limit. Names of Services are shorter. */
 function startIn(record: JsonRecord, field: string): string {
   const value = record[field] ?? '';
   if (typeof value !== 'string') throw wrongType(field);

@@ -22,10 +22,7 @@ export interface TlsMaterial {
   readonly ecdhCurve?: string;
 }
 
-/**
- * The address and credential of one API server. Key and credential are behind functions, so that neither a log
- * line nor `JSON.stringify` can show them.
- */
+/** The address and credential of an API server. Functions hide key and credential from log lines and `JSON.stringify`. */
 export interface ApiServerAccess {
   /** The scheme, host and port, such as `https://10.0.0.1:6443`. */
   readonly server: string;
@@ -136,10 +133,7 @@ function entriesInUse(text: string, source: KubeconfigSource, wanted: string | u
 
 const NO_USER: Found<'user'> = { place: 'no user', fields: {}, ignored: [] };
 
-/**
- * Returns how a user authenticates: with its own token or certificate, or with a plugin. Like client-go, runs no plugin if
- * the user has a token or a certificate.
- */
+/** Returns how a user authenticates. Like client-go, a token or certificate of the user comes before a plugin. */
 function credentialOf({ fields }: Found<'user'>): 'own' | 'plugin' | 'none' {
   const certificate = fields['client-certificate-data'] ?? fields['client-certificate'];
   if (fields.token ?? fields.tokenFile ?? certificate) return 'own';

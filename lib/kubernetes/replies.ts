@@ -45,10 +45,7 @@ export function isNotServed(reply: ApiReply): boolean {
   );
 }
 
-/**
- * Returns true if the object does not exist. Status 404 alone proves nothing: a proxy, or a server whose URL has a
- * wrong path, may answer 404 for any object.
- */
+/** Returns true if the object does not exist. Status 404 alone proves nothing: a proxy may answer it for any object. */
 export function isAbsent(reply: ApiReply): boolean {
   return reply.status === 404 && statusOf(reply).reason === 'NotFound' && !isNotServed(reply);
 }

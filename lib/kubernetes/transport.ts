@@ -23,10 +23,7 @@ export type Transport = (request: ApiRequest, signal: AbortSignal) => Promise<Ht
 const CONNECTIONS_PER_SERVER = 4;
 const MOST_POOLS = 100;
 
-/**
- * Returns the key of a connection pool. A client certificate authenticates a whole connection, so another certificate
- * needs other connections.
- */
+/** Returns the key of a connection pool. Another client certificate needs another one: it authenticates whole connections. */
 export function poolKey(origin: string, tls: TlsMaterial): string {
   const { ca = '', cert = '', key = '', servername = '', rejectUnauthorized } = tls;
   const hash = createHash('sha256');
@@ -118,10 +115,7 @@ interface KeptConnection {
 
 /** The time limit for an answer on a kept connection. It is only a part of the time limit of a probe. */
 export const KEPT_LIMIT_MS = 1_000;
-/**
- * A connection is kept for this time. This time is enough for three probes at an interval of ten seconds. Then a new
- * connection verifies the certificate again.
- */
+/** The time for which a connection is kept: for three probes. A new one then verifies the certificate again. */
 const LONGEST_KEPT_MS = 25_000;
 /** The maximum number of kept connections. Each connection takes about 120 KB. */
 const MOST_KEPT = 128;

@@ -116,10 +116,7 @@ function seeEnd(lease: Lease, answer: ServerAnswer): Lease {
   return answer.provesEnd ? seeDown(lease, answer) : lease;
 }
 
-/**
- * Returns the number of consecutive misses including this one; `undefined` if the address is already removed, or if the last
- * miss was too recent.
- */
+/** Returns the number of consecutive misses with this one; `undefined` if the address is removed or the last was too recent. */
 function missesWith(lease: Lease, { shortestMs, longestMs }: MissSpacing, nowMs: number): number | undefined {
   if (hasMissedTwice(lease) && lease.expiresAtMs <= nowMs) return undefined;
   const sinceMs = nowMs - (lease.missedAtMs ?? Number.NEGATIVE_INFINITY);
@@ -159,10 +156,7 @@ export function withdrawn(lease: Lease, { untilMs, goingDown = false }: Withdraw
   } as const;
 }
 
-/**
- * Returns the last time at which an address was published. If the lease was ever active, its address stays published
- * after the expiry until two misses remove it.
- */
+/** Returns when an address was last published. After an active lease, it stays published until two misses remove it. */
 function lastPublishedMs(lease: Lease, nowMs: number): number {
   if (lease.generation === 0) return 0;
   return hasMissedTwice(lease) ? Math.min(lease.missedAtMs ?? 0, nowMs) : nowMs;

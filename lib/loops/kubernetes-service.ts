@@ -102,11 +102,9 @@ interface World extends ServersSeen {
 }
 
 /**
- * Reads the input of the decision. Saves the outcomes of the probes in the leases before it reads the cluster, because
- * the cluster may not answer. A lease that another writer changed during the probes, for example by a deregistration,
- * stays.
- * @returns the report of a failed pass if the cluster does not answer while no lease is active or a published address
- * is dead
+ * Reads the input of the decision. Saves the outcomes of the probes in the leases before it reads the cluster, because the
+ * cluster may not answer. A lease that another writer changed during the probes, for example by a deregistration, stays.
+ * @returns the report of a failed pass if the cluster does not answer while no lease is active or a published address is dead
  */
 async function gather(context: PassContext): Promise<World | PassReport> {
   const { spec, table, kubernetes, nowMs, triesEveryMs, previous } = context;

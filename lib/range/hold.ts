@@ -1,9 +1,8 @@
 import { defined } from '../util/values.ts';
 
 /**
- * A reservation of addresses or ports without a Service, for an owner, until a time or forever. The reservation ends
- * when a Service claims the item, when the owner releases the item, or at `untilMs`. Items that were allocated together
- * share a hold.
+ * A reservation of addresses or ports without a Service, for an owner, until a time or forever. The reservation ends when a
+ * Service claims the item, when the owner releases the item, or at `untilMs`. Items that were allocated together share a hold.
  */
 export interface Hold extends HoldTerms {
   /** The held items: canonical addresses, or ports as text. There is at least one item. */

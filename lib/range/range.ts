@@ -68,10 +68,7 @@ export class Range {
     return this.#after(items, { holds: withHold(this.#kept.holds, canonical, terms) });
   }
 
-  /**
-   * Records items that admission allocated for a Service and that no pass has seen in the Service yet. `items` are the
-   * items of the current review.
-   */
+  /** Records items that admission allocated for a Service that no pass has seen yet. `items` are those of this review. */
   withUnclaimed(unclaimed: Unclaimed, items: readonly string[]): Range {
     const kept = this.#after(items, {}).#kept;
     return new Range({ ...kept, unclaimed: withUnclaimed(kept.unclaimed, unclaimed) }, this.#taken);
@@ -138,10 +135,7 @@ export class Range {
   }
 }
 
-/**
- * Clears the strikes of the items. Copies the bitmaps only if one of the items has a strike: this is rare, and the bitmap of
- * a /12 has 128 KB.
- */
+/** Clears the strikes of the items. Copies the bitmaps (128 KB for a /12) only if an item has a strike, which is rare. */
 function withoutStrikes(strikes: LeakStrikes, bits: readonly number[]): LeakStrikes {
   const { once, twice } = strikes;
   if (!bits.some((bit) => hasBit(once, bit) || hasBit(twice, bit))) return strikes;

@@ -15,10 +15,7 @@ import { type Hold, sameHolds } from './hold.ts';
  * hold, and is unclaimed by at most one Service. A held item has no strike.
  */
 export interface StoredRange extends RangeSnapshot {
-  /**
-   * The allocator of the items in `data`. With `apiserver`, passes save `data` only to show usage, for example in range maps;
-   * nothing is allocated from it.
-   */
+  /** The allocator of the items in `data`. With `apiserver`, `data` only shows usage; nothing is allocated from it. */
   readonly allocator: AllocatorOfRecord;
   /** The generation of the spec when the range was saved. A pass or allocation with an older one does not write. */
   readonly generation: number;

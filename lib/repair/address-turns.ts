@@ -101,10 +101,7 @@ function countByType(faults: readonly AddressFault[]): ReadonlyMap<FindingType, 
   return counts;
 }
 
-/**
- * Returns the memory of a pass that ended with an error at this fault. The next pass begins with the other faults, because
- * this fault might end every pass.
- */
+/** Returns the memory of a pass that an error ended at this fault. The next begins with others: it might end every pass. */
 export function endedAt(memory: AddressMemory, fault: AddressFault): AddressMemory {
   return { ...memory, turn: turnKey(fault) };
 }

@@ -62,10 +62,7 @@ export function renewingTransport(
   };
 }
 
-/**
- * Discards a reply, and returns the result of `work` instead. First ends the body of the reply, because an unread body would
- * block its connection.
- */
+/** Ends the body of a reply, because an unread body would block its connection, and returns the result of `work` instead. */
 async function inPlaceOf({ body }: HttpReply, work: () => Promise<HttpReply>): Promise<HttpReply> {
   for await (const piece of body) if (piece.length > 0) break;
   return work();
@@ -92,10 +89,7 @@ export function renewingProber(kubeconfig: PassKubeconfig, proberOf: (access: Ap
   };
 }
 
-/**
- * The maximum number of other API servers that a pass tries. While the kubeconfig's server is down, each of them adds a
- * connection to every pass.
- */
+/** The maximum number of other API servers that a pass tries: each adds a connection to every pass during an outage. */
 const MOST_OTHERS = 16;
 /** The longest wait for the answer of the kubeconfig's server. It leaves a pass of 9 s enough time to use another server. */
 const FIRST_ANSWER_MS = 3_000;

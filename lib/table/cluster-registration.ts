@@ -25,12 +25,11 @@ export interface RegisterOptions extends UpdateOptions {
 }
 
 /**
- * Registers a spec. If the same spec is already registered, nothing is written; a different spec gets a new generation.
- * If the name was registered earlier, its generations continue, because ranges from the earlier registration would
- * otherwise count as newer than the spec. A registration that does not parse is replaced.
+ * Registers a spec. If the same spec is already registered, nothing is written; a different spec gets a new generation. If the
+ * name was registered earlier, its generations continue, because ranges from the earlier registration would otherwise count as
+ * newer than the spec. A registration that does not parse is replaced.
  * @returns the registered cluster.
- * @throws TableError `ChangedMeanwhile` if the registration has another generation than `replaces`, unless it has the
- * same spec.
+ * @throws TableError `ChangedMeanwhile` if the registration has another generation than `replaces`, unless it has the same spec.
  */
 export async function registerCluster(
   table: KeyValueTable,

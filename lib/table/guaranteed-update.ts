@@ -5,10 +5,7 @@ import { sameValue } from './stored-item.ts';
 
 type Content = Omit<NewItem, 'cluster' | 'key'>;
 
-/**
- * The decision of a change: the content to write, if any, and the result for the caller. `withheld` replaces `result` if the
- * table withholds the write.
- */
+/** The content to write, if any, and the result for the caller. `withheld` replaces `result` if the write is withheld. */
 export type Change<Result> =
   | { readonly write: Content; readonly result: Result; readonly withheld?: Result }
   | { readonly keep: Result };

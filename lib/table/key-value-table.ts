@@ -77,10 +77,7 @@ export interface ServerClock {
   readonly nowMs: () => number;
   /** Returns true if at least one reply had a time. */
   readonly isMeasured: () => boolean;
-  /**
-   * Returns the smallest difference between this host's clock and the table's clock that explains the times in the replies; 0 if
-   * equal clocks explain them, too.
-   */
+  /** Returns the smallest difference between the host's and the table's clock that explains the replies; 0 if none is needed. */
   readonly skewMs: () => number;
 }
 

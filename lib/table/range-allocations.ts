@@ -29,10 +29,7 @@ import type { InTurn } from './turns.ts';
 export interface RangeOptions extends UpdateOptions {
   /** Returns true if no other writer changed the range recently: a change then begins with the last read. Default: false. */
   readonly isCalm?: () => boolean;
-  /**
-   * Runs a change after the changes of earlier requests of this process. Default: requests of one process contend like
-   * requests of several processes.
-   */
+  /** Runs a change after those of earlier requests of this process. Default: they contend as those of several processes. */
   readonly inTurn?: InTurn;
 }
 

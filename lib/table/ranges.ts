@@ -26,8 +26,7 @@ export interface ReadRange {
 
 /**
  * Reads a range. Returns `undefined` if no pass has saved it yet.
- * @throws TableError `SchemaTooNew` or `Corrupt` if the stored range cannot be read. The stored range then stays
- * unchanged.
+ * @throws TableError `SchemaTooNew` or `Corrupt` if the stored range cannot be read. The stored range then stays unchanged.
  */
 export async function readRange(table: KeyValueTable, cluster: string, key: RangeKey): Promise<ReadRange | undefined> {
   const item = await table.get(cluster, key);
@@ -150,9 +149,8 @@ export function decodeRange(item: Item): StoredRange {
 }
 
 /**
- * Returns the stored form of unclaimed items. The form is short, because each write of the range contains it. Each
- * namespace has one text with a line for each Service: the name, the number of reviews, the bits of `first`, and the
- * bits of `later`.
+ * Returns the stored form of unclaimed items. The form is short, because each write of the range contains it. Each namespace has
+ * one text with a line for each Service: the name, the number of reviews, the bits of `first`, and the bits of `later`.
  */
 function unclaimedValue(unclaimed: readonly Unclaimed[]): { readonly [namespace: string]: TableValue } {
   const byNamespace = [...Map.groupBy(unclaimed, ({ namespace }) => namespace)];

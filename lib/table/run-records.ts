@@ -46,10 +46,7 @@ const recordShape = z.object({
   /** The number of consecutive passes in which neither the API server nor any probe answered. Absent if it is 0. */
   withoutAnswer: z.exactOptional(count),
   lastSuccessAtMs: z.exactOptional(time),
-  /**
-   * How often and when passes reported each event, by event name, so that repeated events become a series. `planEvents`
-   * limits the number of names.
-   */
+  /** How often and when passes reported each event, by name, for its series. `planEvents` limits the number of names. */
   events: z.readonly(z.record(z.string(), sightingShape)),
   /** The writes that a pass in `observe` would have made: the first 20, and a line with the number of further writes. */
   wouldWrite: z.exactOptional(lines),
