@@ -5,11 +5,6 @@ import { CreateTableCommand, type DynamoDBClient, waitUntilTableExists } from '@
  * deployed table creates it, and also enables TTL by the attribute `ttl`.
  */
 export async function createTable(client: DynamoDBClient, name: string): Promise<void> {
-  await createIfAbsent(client, name);
-  await waitUntilTableExists({ client, minDelay: 0.005, maxDelay: 0.01, maxWaitTime: 5 }, { TableName: name });
-}
-
-async function createIfAbsent(client: DynamoDBClient, name: string): Promise<void> {
   const command = new CreateTableCommand({
     TableName: name,
     BillingMode: 'PAY_PER_REQUEST',
@@ -22,10 +17,8 @@ async function createIfAbsent(client: DynamoDBClient, name: string): Promise<voi
       { AttributeName: 'key', KeyType: 'RANGE' },
     ],
   });
-  try {
-    await client.send(command);
-  } catch (error) {
-    const exists = error instanceof Error && error.name === 'ResourceInUseException';
-    if (!exists) throw error;
-  }
+  await client.send(command).catch((error: Error) => {
+    if (error.name !== 'ResourceInUseException') throw error;
+  });
+  await waitUntilTableExists({ client, minDelay: 0.005, maxDelay: 0.01, maxWaitTime: 5 }, { TableName: name });
 }

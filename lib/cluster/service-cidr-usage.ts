@@ -19,7 +19,7 @@ const usageShape = z.object({
           cidr: z.string(),
           ready: z.boolean(),
           used: amount,
-          /** A digit for each equal part of the network, at most {@link USAGE_CELLS}: 0 if none is in use, 4 if more than ¾ are. */
+          /** One digit for each of {@link USAGE_CELLS} or fewer equal parts: 0 if no address is in use, 4 if more than ¾ are. */
           cells: z.string(),
         }),
       ),

@@ -1,7 +1,6 @@
 import type { QueueDepth } from '../aws/send-batches.ts';
 import { concurrencyFor } from '../dispatch/ticks.ts';
-import type { KeyValueTable } from '../table/key-value-table.ts';
-import { MOST_SKEW_MS } from '../table/key-value-table.ts';
+import { type KeyValueTable, MOST_SKEW_MS } from '../table/key-value-table.ts';
 import { describeError } from '../telemetry/telemetry.ts';
 import { type DoctorLine, fail, ok, warn } from './line.ts';
 
