@@ -8,6 +8,7 @@ import { updateCluster, withMode, withOwner } from '../../lib/table/cluster-regi
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { answerJsonSchema } from '../../tools/json-schemas.ts';
 import { type AllocateWorld, anAllocateWorld, CLUSTER } from '../support/allocate-world.ts';
+import { found } from '../support/found.ts';
 import { schemaFaults } from '../support/json-schema-check.ts';
 import { failingPuts } from '../support/table-through.ts';
 
@@ -24,6 +25,17 @@ const MINUTE_MS = 60_000;
 const KEY = 'a'.repeat(64);
 
 const release = (...items: AllocateRequest['items']) => ({ operation: 'release', items }) as const;
+
+test('a request whose stored answer is corrupt fails, and leaves all items unchanged', async () => {
+  const world = await anAllocateWorld();
+  await world.ask({ items: [NEXT_IP] });
+  const stored = found(await world.table.get(CLUSTER, 'requests/r1'));
+  await world.table.put({ ...stored, value: { ...Object(stored.value), answer: '{"outcome":"perhaps"}' } }, stored);
+  const before = await world.items();
+  const error = { code: 'Corrupt', message: expect.stringMatching(/requests\/r1.*its answer is not valid/) };
+  await expect(world.ask({ items: [NEXT_IP] })).rejects.toMatchObject(error);
+  expect(await world.items()).toEqual(before);
+});
 
 test('a request allocates with one write in each range, and its answer has the order of the request', async () => {
   const world = await anAllocateWorld();

@@ -165,16 +165,6 @@ test('a tick reads the leases again before it reports that no lease is valid', a
   expect(report).toMatchObject({ errors: [], counts: { activeLeases: 3 } });
 });
 
-test('the tick does not overwrite Endpoints that another writer changed after the tick read them', async () => {
-  const world = await settled();
-  await world.answer(SILENT, B).tick();
-  world.beforeNext('update Endpoints', () => world.cluster.place(anEndpoints(['9.9.9.9'])));
-  expect((await world.tick()).errors).toMatchObject([{ code: 'Conflict' }]);
-  expect(world.published()).toEqual(['9.9.9.9']);
-  await world.tick();
-  expect(world.published()).toEqual([A, C]);
-});
-
 test('if another writer creates the Endpoints during a tick, the tick writes no slice, and the next tick corrects them', async () => {
   const world = worldOf(A, B, C);
   world.beforeNext('create Endpoints', () => world.cluster.place(anEndpoints([A])));

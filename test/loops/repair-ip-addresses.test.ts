@@ -82,7 +82,6 @@ const webhookIsDown: MemoryCluster['beforeWrite'] = (_, { metadata: { name } }) 
   return undefined;
 };
 
-const expired = [ipAddressOfHold('10.0.0.1', { owner: 'shop', takenUpBy: 'any', untilMs: NOW_MS - 5_000 })];
 const [NOT_ALLOCATED, DUPLICATE] = ['ClusterIPNotAllocated', 'ClusterIPAlreadyAllocated'];
 const [UNALLOCATED, WRONG] = ['IPAddressNotAllocated', 'IPAddressWrongReference'];
 /** Two Services with one address in two spellings. */
@@ -153,16 +152,6 @@ describe('a pass over the IPAddresses of a cluster', () => {
   ])('a pass neither reports nor changes %s after the Services were listed', async (_, object, change) => {
     const { report, changed } = await passOver([object], { spoil: afterList(change) });
     expect([report.findings, changed]).toEqual([[], []]);
-  });
-
-  test('if one correction is forbidden, a pass makes all other corrections and reports the refusal', async () => {
-    const spoil = { create: () => Promise.reject(new ClusterError('Forbidden', 'not allowed')) };
-    const { report } = await passOver([service('s', ITEM), ipAddress('gone', '10.0.0.6'), ...expired], { spoil });
-    expect(report.errors).toEqual([]);
-    const message = `IPAddress ${ITEM} is not corrected (create): not allowed`;
-    expect(report.findings).toContainEqual({ type: 'notCorrected', message, item: ITEM, service: 'a/s' });
-    const others = ['deleted IPAddress 10.0.0.6', 'released 10.0.0.1, whose hold of shop expired'];
-    expect(report.changes).toEqual(expect.arrayContaining(others));
   });
 
   test('a pass creates the IPAddress of a Service that it can list but not get', async () => {

@@ -134,19 +134,6 @@ describe('changeLeases', () => {
     expect(result).toMatchObject({ written: new Set(), present: { leases: [{ address: B, generation: 8 }] } });
     expect(waits).toEqual([0, 1, 2, 3, 4, 5]);
   });
-
-  test('changeLeases does not repeat a write whose reply was lost, and returns the stored leases', async () => {
-    const table = newTable();
-    let puts = 0;
-    const put: KeyValueTable['put'] = async (content, previous) => {
-      puts += 1;
-      await table.put(content, previous);
-      return { outcome: 'unclear' };
-    };
-    const read = await readLeases(table, 'c');
-    const { written, present } = await changeLeases({ ...table, put }, 'c', read, changes(aLease(A), aLease(B)));
-    expect([puts, written.size, present.leases.length]).toEqual([1, 0, 2]);
-  });
 });
 
 describe('the item of the leases', () => {

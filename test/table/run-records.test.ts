@@ -42,9 +42,6 @@ test('a run record cuts off long messages, but not within a character', async ()
   expect(record?.findings[0]?.message).toBe(`${'x'.repeat(498)}\u{fffd}…`);
   expect(record?.error?.message).toHaveLength(500);
   expect(record?.error?.server).toHaveLength(400);
-});
-
-test('a run record does not cut off a message of the maximum length', async () => {
-  const message = 'x'.repeat(500);
-  expect((await written(aRunRecord(0, { error: { code: 'x', message } })))?.error?.message).toBe(message);
+  const longest = 'x'.repeat(500);
+  expect((await written(aRunRecord(0, { error: { code: 'x', message: longest } })))?.error?.message).toBe(longest);
 });
