@@ -9,7 +9,7 @@ import { registerCluster, updateCluster, withOwner } from '../../lib/table/clust
 import { type KeyValueTable, type NewItem, TableError } from '../../lib/table/key-value-table.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { aReview, type ReviewFields, type ServiceFields } from '../support/admission-review.ts';
-import { type AdmissionWorld, anAdmissionWorld, TOKEN } from '../support/admission-world.ts';
+import { type AdmissionWorld, anAdmissionWorld, TOKEN } from '../support/allocate-world.ts';
 import { aDispatchWorld } from '../support/dispatch-world.ts';
 import { recordingTelemetry } from '../support/recording-telemetry.ts';
 import { failingPuts } from '../support/table-through.ts';

@@ -6,7 +6,7 @@ import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import type { ReviewFields } from '../support/admission-review.ts';
-import { type AdmissionWorld, type Answered, anAdmissionWorld } from '../support/admission-world.ts';
+import { type AdmissionWorld, type Answered, anAdmissionWorld } from '../support/allocate-world.ts';
 
 /* The lowest free address is 10.0.0.17. Two Services must never get the same address, whatever fails. */
 

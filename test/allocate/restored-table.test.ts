@@ -3,8 +3,7 @@ import type { AllocateRequest } from '../../lib/allocate/request.ts';
 import { RANGE_KEYS } from '../../lib/spec/spec-ranges.ts';
 import { updateCluster, withAllocationClosed } from '../../lib/table/cluster-registration.ts';
 import { writeRunRecord } from '../../lib/table/run-records.ts';
-import { anAdmissionWorld } from '../support/admission-world.ts';
-import { anAllocateWorld, CLUSTER } from '../support/allocate-world.ts';
+import { anAdmissionWorld, anAllocateWorld, CLUSTER } from '../support/allocate-world.ts';
 import { aRunRecord } from '../support/run-records.ts';
 
 const INTERVALS_MS = 3 * 180_000;

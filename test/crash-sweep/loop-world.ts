@@ -2,23 +2,20 @@ import { allocation } from '../../lib/allocate/allocation.ts';
 import type { Answer } from '../../lib/allocate/answer.ts';
 import type { AllocateRequest } from '../../lib/allocate/request.ts';
 import type { KubernetesObject, ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
-import type { ProbeReply } from '../../lib/cluster/probe-reply.ts';
 import { deregistration } from '../../lib/deregister/deregistration.ts';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import type { LoopDefinition } from '../../lib/loops/pass.ts';
 import type { ClusterAccess, Environment } from '../../lib/runtime/environment.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { claimCluster } from '../../lib/table/clusters.ts';
-import type { Item, KeyValueTable } from '../../lib/table/key-value-table.ts';
+import type { Item } from '../../lib/table/key-value-table.ts';
 import { LEASES } from '../../lib/table/leases.ts';
 import { fieldsIn } from '../../lib/table/stored-item.ts';
 import { aClusterSpec, aServer, type SpecFields } from '../support/a-cluster-spec.ts';
 import { CutCalls } from '../support/cut-calls.ts';
 import { aDispatchWorld } from '../support/dispatch-world.ts';
-import { type MemoryCluster, memoryCluster } from '../support/memory-cluster.ts';
 import { memoryQueue } from '../support/memory-queue.ts';
-import { type MemoryStore, memoryStore, memoryTable } from '../support/memory-table.ts';
-import { READY, SILENT } from '../support/pass-world.ts';
+import { PassWorld, READY, SILENT } from '../support/pass-world.ts';
 import { pickLowest } from '../support/ranges.ts';
 
 export const CLUSTER = 'demo';
@@ -29,30 +26,16 @@ const UNREACHABLE = '#fleet';
 const LONGEST_PAUSE_MS = 1_000;
 
 /** One registered cluster and its functions. Every call to its table, API server, secret and queue can be cut. */
-export class LoopWorld {
-  /** The content of the table. A test can replace it. */
-  store: MemoryStore = memoryStore();
-  readonly #world = aDispatchWorld();
-  readonly clock = this.#world.clock;
-  readonly schedule = this.#world.schedule;
-  readonly cluster: MemoryCluster;
-  readonly queue = memoryQueue(() => this.clock.nowMs);
-  readonly answers = new Map<string, ProbeReply>();
-  readonly records = new Map<string, readonly string[]>();
-  /** The Services in the lists of passes, besides those of the cluster. */
-  services: readonly ServiceClaim[] = [];
-  /** Passes list the Services of the cluster. */
-  hasOwnServices = false;
+export class LoopWorld extends PassWorld {
+  readonly queue = memoryQueue(() => this.nowMs);
   /** Called when a pass has listed the Services. */
   whileListing: () => Promise<unknown> = () => Promise.resolve();
+  readonly #functions = aDispatchWorld();
   #requests = 0;
 
   constructor(objects: readonly KubernetesObject[] = []) {
-    this.cluster = memoryCluster(objects);
-  }
-
-  get table(): KeyValueTable {
-    return memoryTable({ nowMs: () => this.clock.nowMs, store: this.store });
+    super({}, objects);
+    this.nowMs = Date.parse('2026-01-01T12:00:00Z');
   }
 
   async register(spec: SpecFields = {}): Promise<this> {
@@ -67,24 +50,23 @@ export class LoopWorld {
     return this;
   }
 
-  answer(reply: ProbeReply, ...addresses: readonly string[]): this {
-    for (const address of addresses) this.answers.set(address, reply);
-    return this;
+  schedule(): object {
+    return { 'detail-type': 'Scheduled Event', time: new Date(this.nowMs).toISOString() };
   }
 
   /** Invokes the function of a loop once. Default event: a request for the pass, even if it is not due. */
   invoke(loop: LoopDefinition, calls = new CutCalls(), event: unknown = { force: true }): Promise<unknown> {
-    return this.#world.dispatch(loop, event, { environment: this.#environment(calls) });
+    return this.#functions.dispatch(loop, event, { environment: this.#environment(calls) });
   }
 
-  deregister(request: object, calls = new CutCalls()): Promise<unknown> {
+  withdraw(request: object, calls = new CutCalls()): Promise<unknown> {
     return deregistration()({ cluster: CLUSTER, ...request }, this.#context(calls));
   }
 
   /** Sends a request to allocate with an id of its own. */
   allocate(items: AllocateRequest['items']): Promise<Answer> {
     this.#requests += 1;
-    const requestId = `r${this.#requests}-${this.clock.nowMs}`;
+    const requestId = `r${this.#requests}-${this.nowMs}`;
     const request = { requestId, cluster: CLUSTER, operation: 'allocate', items };
     const handler = allocation({ pause: () => Promise.resolve(), pick: pickLowest });
     return handler(request, this.#context(new CutCalls()));
@@ -93,7 +75,7 @@ export class LoopWorld {
   /** Advances the clock by an interval and runs a pass, several times. */
   async later(loop: LoopDefinition, passes: number, intervalMs: number): Promise<void> {
     for (let pass = 0; pass < passes; pass++) {
-      this.clock.nowMs += intervalMs;
+      this.nowMs += intervalMs;
       await this.invoke(loop);
     }
   }
@@ -103,7 +85,7 @@ export class LoopWorld {
    * versions and write ids.
    */
   async state(): Promise<object> {
-    const partitions = [...this.store].filter(([cluster]) => cluster !== UNREACHABLE);
+    const partitions = [...this.content].filter(([cluster]) => cluster !== UNREACHABLE);
     const items = partitions.flatMap(([, partition]) => [...partition.values()]).map(itemState);
     const messages = new Set(this.queue.sent.map(({ body }) => body));
     return { items: sorted(items), objects: sorted(await this.#objects()), messages: [...messages].sort() };
@@ -122,7 +104,7 @@ export class LoopWorld {
   }
 
   #context(calls: CutCalls) {
-    const environment = { ...this.#world.environment, ...this.#environment(calls) };
+    const environment = { ...this.#functions.environment, ...this.#environment(calls) };
     return { environment, getRemainingTimeInMillis: () => 30_000 };
   }
 
@@ -136,6 +118,7 @@ export class LoopWorld {
     };
     return {
       stack: STACK,
+      nowMs: () => this.nowMs,
       table: () => calls.table(this.table),
       connect: () => calls.call('read the secret', async () => access, unavailable),
       resolveHost: () => calls.resolver(async (host) => this.records.get(host)),
@@ -148,8 +131,8 @@ export class LoopWorld {
   }
 
   async *#listed(): AsyncGenerator<readonly ServiceClaim[]> {
-    if (this.hasOwnServices) yield* this.cluster.port.services();
-    for (const service of this.services) yield [service];
+    if (this.services === undefined) yield* this.cluster.port.services();
+    else for (const service of this.services) yield [service];
     await this.whileListing();
   }
 }

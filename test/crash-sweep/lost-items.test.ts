@@ -24,11 +24,11 @@ async function allocate(world: LoopWorld, count = 1): Promise<readonly string[]>
 
 /** Returns a cluster whose passes have run, with two Services that each have an allocated address. */
 async function atWork(): Promise<LoopWorld> {
-  const world = await new LoopWorld().answer(READY, A, B).register(SPEC);
+  const world = await new LoopWorld().answer(READY, A, B).list().register(SPEC);
   await passes(world);
   for (const name of ['a', 'b']) {
     const [address] = await allocate(world);
-    world.services = [...world.services, withAddresses(name, found(address))];
+    world.list(...(world.services ?? []), withAddresses(name, found(address)));
   }
   await passes(world);
   return world;
@@ -36,17 +36,17 @@ async function atWork(): Promise<LoopWorld> {
 
 test('after the table has lost some or all of its items, no address of a Service is allocated again, neither before nor after the next passes', async () => {
   const whole = await atWork();
-  const used = whole.services.map(({ clusterIP }) => clusterIP);
-  const keys = [...whole.store].flatMap(([cluster, items]) =>
+  const { services = [] } = whole;
+  const used = services.map(({ clusterIP }) => clusterIP);
+  const keys = [...whole.content].flatMap(([cluster, items]) =>
     [...items.keys()].filter((key) => !key.startsWith('requests/')).map((key) => [cluster, key] as const),
   );
   expect(keys.length).toBeGreaterThan(6);
   for (let deleted = 1; deleted < 2 ** keys.length; deleted++) {
-    const world = new LoopWorld().answer(READY, A, B);
-    world.clock.nowMs = whole.clock.nowMs + 1_000;
-    world.services = whole.services;
-    world.store = copyOf(whole.store);
-    for (const [at, [cluster, key]] of keys.entries()) if (deleted & (1 << at)) world.store.get(cluster)?.delete(key);
+    const world = new LoopWorld().answer(READY, A, B).list(...services);
+    world.nowMs = whole.nowMs + 1_000;
+    for (const [cluster, items] of copyOf(whole.content)) world.content.set(cluster, items);
+    for (const [at, [cluster, key]] of keys.entries()) if (deleted & (1 << at)) world.content.get(cluster)?.delete(key);
     const allocated = [...(await allocate(world))];
     await world.register(SPEC);
     await passes(world);

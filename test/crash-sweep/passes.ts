@@ -54,7 +54,7 @@ const ANOTHER_PORT: ServiceObject = {
 async function settledWorld(addresses: readonly string[], spec: SpecFields = {}): Promise<LoopWorld> {
   const world = await endpointsWorld(addresses, spec);
   await world.later(kubernetesService, 2, INTERVAL_MS);
-  world.clock.nowMs += INTERVAL_MS;
+  world.nowMs += INTERVAL_MS;
   return world;
 }
 
@@ -78,7 +78,7 @@ const endpoints: readonly Subject<LoopWorld>[] = [
   pass(kubernetesService, 'the second missed probe of an expired lease', async () => {
     const world = (await settledWorld([A, B, C])).answer(SILENT, B);
     await world.later(kubernetesService, 2, INTERVAL_MS);
-    world.clock.nowMs += INTERVAL_MS;
+    world.nowMs += INTERVAL_MS;
     return world;
   }),
   pass(kubernetesService, 'a server that shuts down', async () =>
@@ -93,7 +93,7 @@ const endpoints: readonly Subject<LoopWorld>[] = [
   {
     ...pass(kubernetesService, 'a withdrawal that no pass has seen', async () => {
       const world = await settledWorld([A, B, C]);
-      const nowMs = world.clock.nowMs;
+      const nowMs = world.nowMs;
       await withdraw(world.table, CLUSTER, { address: B, untilMs: nowMs + 3_600_000, nowMs });
       return world;
     }),
@@ -109,7 +109,7 @@ const endpoints: readonly Subject<LoopWorld>[] = [
   }),
   pass(kubernetesService, 'a lease of an address that is not in the spec', async () => {
     const world = await settledWorld([A, B]);
-    const expiresAtMs = world.clock.nowMs - 60_000;
+    const expiresAtMs = world.nowMs - 60_000;
     await putLease(world.table, CLUSTER, { address: C, expiresAtMs, misses: 2 });
     return world;
   }),
@@ -139,8 +139,7 @@ interface RepairWorld {
 }
 
 async function repairWorld({ services, stored = {}, spec = {} }: RepairWorld): Promise<LoopWorld> {
-  const world = await new LoopWorld().registerClaimed({ allocator: 'table', ...RANGES, ...spec });
-  world.services = services;
+  const world = await new LoopWorld().list(...services).registerClaimed({ allocator: 'table', ...RANGES, ...spec });
   for (const [key, range] of Object.entries(stored)) {
     await saveRange(world.table, CLUSTER, key as RangeKey, storedRange(range), undefined);
   }
@@ -174,7 +173,7 @@ async function allocatedMeanwhile(world: LoopWorld, key: RangeKey, service: Serv
     if (read === undefined) return;
     const stored = { ...read.stored, data: fromBits([4, 8, 9, 20]) };
     await saveRange(world.table, CLUSTER, key, stored, read.item);
-    world.services = [...world.services, service];
+    world.list(...(world.services ?? []), service);
   };
   return world;
 }
@@ -241,10 +240,9 @@ async function stockWorld(passes: number, spec: SpecFields = {}): Promise<LoopWo
       hold,
     ].map((object) => ({ ...object, metadata: { ...object.metadata, creationTimestamp: '2026-01-01T00:00:00Z' } })),
   );
-  world.hasOwnServices = true;
   await world.registerClaimed({ allocator: 'apiserver', repair: { ipAddresses: true }, ...RANGES, ...spec });
   await world.later(clusterIpRepair, passes, REPAIR_MS);
-  world.clock.nowMs += REPAIR_MS;
+  world.nowMs += REPAIR_MS;
   return world;
 }
 
@@ -265,7 +263,7 @@ const minute: Subject<LoopWorld> = {
   world: async () => (await endpointsWorld([A, B])).register({ name: 'other', endpoints: { reconciler: 'none' } }),
   run: (world, calls) => world.invoke(kubernetesService, calls, world.schedule()),
   again: async (world) => {
-    world.clock.nowMs += 60_000;
+    world.nowMs += 60_000;
     await world.invoke(kubernetesService, undefined, world.schedule());
     // The tick of a cluster whose last pass got no answer is in the queue.
     for (const event of world.queue.receive()) await world.invoke(kubernetesService, undefined, event);

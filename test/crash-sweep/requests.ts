@@ -7,8 +7,13 @@ import { repairPass } from '../allocate/repair-after.ts';
 import { withAddresses } from '../repair/services.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import type { ReviewFields } from '../support/admission-review.ts';
-import { type AdmissionWorld, type Answered, anAdmissionWorld } from '../support/admission-world.ts';
-import { type AllocateWorld, anAllocateWorld } from '../support/allocate-world.ts';
+import {
+  type AdmissionWorld,
+  type AllocateWorld,
+  type Answered,
+  anAdmissionWorld,
+  anAllocateWorld,
+} from '../support/allocate-world.ts';
 import type { CutCalls } from '../support/cut-calls.ts';
 import { A, B, C, SHUTTING_DOWN } from '../support/pass-world.ts';
 import { HOLD_MS } from '../support/ranges.ts';
@@ -91,7 +96,7 @@ function deregistered(what: string, request: object, world: () => Promise<LoopWo
   return {
     what,
     world,
-    run: (started, calls) => started.deregister(request, calls),
+    run: (started, calls) => started.withdraw(request, calls),
     state: async (started) => {
       const atOnce = await started.state();
       await started.later(kubernetesService, 2, 10_000);
@@ -106,9 +111,9 @@ async function published(...addresses: readonly string[]): Promise<LoopWorld> {
   return world;
 }
 
-function undo({ table, clock }: LoopWorld, calls: CutCalls): Promise<unknown> {
+function undo({ table, nowMs }: LoopWorld, calls: CutCalls): Promise<unknown> {
   const spec = aClusterSpec({ name: CLUSTER, apiServers: serversAt(A, B, C) });
-  return undoDeregister({ spec, table: calls.table(table), address: B, nowMs: () => clock.nowMs });
+  return undoDeregister({ spec, table: calls.table(table), address: B, nowMs: () => nowMs });
 }
 
 export const DEREGISTRATIONS: readonly Subject<LoopWorld>[] = [
@@ -123,7 +128,7 @@ export const DEREGISTRATIONS: readonly Subject<LoopWorld>[] = [
   {
     ...deregistered('the undo of a deregistration', {}, async () => {
       const world = await published(A, B, C);
-      await world.deregister({ address: B });
+      await world.withdraw({ address: B });
       return world;
     }),
     run: undo,

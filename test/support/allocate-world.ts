@@ -1,6 +1,11 @@
+import { type AdmissionOptions, admission } from '../../lib/admission/admission.ts';
+import type { WebhookReply } from '../../lib/admission/request.ts';
+import type { PatchOperation, RefusalStatus } from '../../lib/admission/response.ts';
+import type { AdmissionSettings } from '../../lib/admission/settings.ts';
 import { type AllocationHandler, allocation } from '../../lib/allocate/allocation.ts';
 import type { Answer } from '../../lib/allocate/answer.ts';
 import type { AllocateRequest } from '../../lib/allocate/request.ts';
+import type { ReadSecretText } from '../../lib/aws/store-client.ts';
 import { holdsByItem } from '../../lib/range/hold.ts';
 import type { StoredRange } from '../../lib/range/stored-range.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
@@ -9,7 +14,9 @@ import { type RangeKey, rangesOf } from '../../lib/spec/spec-ranges.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { readRange, saveRange } from '../../lib/table/ranges.ts';
+import { type UrlRequest, urlEvent } from '../../local/serve-admission.ts';
 import { aClusterSpec } from './a-cluster-spec.ts';
+import { aReview, type ReviewFields } from './admission-review.ts';
 import { aDispatchWorld } from './dispatch-world.ts';
 import { found } from './found.ts';
 import { memoryTable } from './memory-table.ts';
@@ -99,4 +106,56 @@ export async function anAllocateWorld(options: AllocateWorldOptions = {}) {
     items: async () => (await table.list(CLUSTER, '')).filter(({ key }) => !key.startsWith('runs/')),
     repair,
   };
+}
+
+export const TOKEN = 'the-token-of-demo-that-nobody-guesses';
+
+export interface Answered {
+  readonly uid: string;
+  readonly allowed: boolean;
+  readonly patch?: readonly PatchOperation[];
+  readonly status?: RefusalStatus;
+}
+
+export interface AdmissionWorldOptions extends AllocateWorldOptions {
+  readonly settings?: Partial<AdmissionSettings>;
+  readonly readTokens?: ReadSecretText;
+  readonly wait?: AdmissionOptions['wait'];
+}
+
+export type AdmissionWorld = Awaited<ReturnType<typeof anAdmissionWorld>>;
+
+const tokenOfDemo: ReadSecretText = async (name) =>
+  name === 'p/admission/demo' ? { outcome: 'read', text: TOKEN } : { outcome: 'absent' };
+
+const SETTINGS = { onFailure: 'refuse', deadlineMs: 8_000, tokenStore: 'secretsManager', secretsPrefix: 'p/' } as const;
+const AUTHORIZED = { authorization: `Bearer ${TOKEN}` };
+
+/** Returns one cluster in mode enforce, whose ranges a pass has saved, and the handler of the webhook URL. */
+export async function anAdmissionWorld(options: AdmissionWorldOptions = {}) {
+  const { settings, readTokens = tokenOfDemo, wait = () => Promise.resolve() } = options;
+  const world = await anAllocateWorld(options);
+  let generated = 0;
+  const newSuffix = () => `0000${++generated}`;
+  const settled = { settings: { ...SETTINGS, ...settings }, readTokens, pick: pickLowest, newSuffix, wait };
+  let handler = admission(settled);
+  const restart = () => {
+    handler = admission(settled);
+  };
+  /** Returns the answer to any event. The handler uses the given table. */
+  const handle = (event: object, table = world.table): Promise<WebhookReply> => {
+    const environment: Environment = { ...world.environment, table: () => table };
+    return handler(event, { environment, getRemainingTimeInMillis: () => 30_000 });
+  };
+  /** Returns the answer to any request. */
+  const send = async (sent: UrlRequest, table = world.table) => {
+    if (options.isRepaired ?? true) await world.repair(world.clock.nowMs);
+    return handle(urlEvent({ headers: AUTHORIZED, ...sent }), table);
+  };
+  const ask = async (fields: ReviewFields = {}, table = world.table): Promise<Answered> => {
+    const { body } = await send({ body: JSON.stringify(aReview(fields)) }, table);
+    const { patch, ...response } = JSON.parse(body).response;
+    return patch === undefined ? response : { ...response, patch: JSON.parse(Buffer.from(patch, 'base64').toString()) };
+  };
+  return { ...world, ask, send, handle, restart };
 }

@@ -22,7 +22,7 @@ import { readRange, saveRange } from '../../lib/table/ranges.ts';
 import { listing } from '../repair/services.ts';
 import { aClusterSpec, aServer, type SpecFields } from './a-cluster-spec.ts';
 import { CONTROL_PLANE, type MemoryCluster, memoryCluster } from './memory-cluster.ts';
-import { type MemoryTable, memoryTable } from './memory-table.ts';
+import { type MemoryTable, memoryStore, memoryTable } from './memory-table.ts';
 import { type LeaseFields, putLease } from './put-lease.ts';
 import { storedRange } from './ranges.ts';
 import { tableThrough } from './table-through.ts';
@@ -96,6 +96,8 @@ export class PassWorld {
   readonly probed: ProbeTarget[] = [];
   readonly tableCalls: string[] = [];
   readonly wouldWrite: string[] = [];
+  /** The content of the table. */
+  readonly content = memoryStore();
   readonly table: MemoryTable;
   /** A function that runs once, while a pass probes. */
   whileProbing: (() => Promise<unknown>) | undefined;
@@ -106,7 +108,7 @@ export class PassWorld {
     const nowMs = () => this.nowMs;
     this.spec = aClusterSpec(spec);
     this.cluster = memoryCluster(objects, nowMs);
-    const table = memoryTable({ nowMs });
+    const table = memoryTable({ nowMs, store: this.content });
     const recorded = tableThrough(table, (step, name) => {
       this.tableCalls.push(name);
       return step();
