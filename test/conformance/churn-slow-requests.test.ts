@@ -1,19 +1,19 @@
 import type { IncomingMessage } from 'node:http';
-import { createServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
-import type { V1IPAddress } from '@kubernetes/client-node';
-import type { WholeObject } from '../../lib/cluster/kubernetes-objects.ts';
-import { makeAuthority } from '../../local/stand-in/identity.ts';
+import { beforeAll, expect, jest, test } from '@jest/globals';
 import type { StoredService } from '../../local/stand-in/service-storage.ts';
-import { startEtcd, startKubeApiserver } from '../support/control-plane.ts';
 import type { Invoked } from '../support/handlers.ts';
 import { seededPick } from '../support/ranges.ts';
-import { running } from '../support/running.ts';
 import { IPV4_LABELS } from '../support/stock-objects.ts';
-import { runningHandlers } from './running-control-plane.ts';
+import {
+  IP_ADDRESSES,
+  parentsOf,
+  repeatDuring,
+  runningWebhook,
+  runningWithoutHooks,
+  SERVICES,
+} from './running-control-plane.ts';
 
 /*
  * A validating webhook makes each request that creates or changes a Service last for seconds, after the API server has created its
@@ -27,11 +27,9 @@ const LONGEST_MS = STEPS > 2 ? 24_000 : 12_000;
 jest.setTimeout(180_000 + STEPS * 60_000);
 /** The ranges are small, so that an address that is free is allocated again soon. */
 const RANGES = '10.96.0.0/26,fd00:10:96::/122';
-const SERVICES = '/api/v1/namespaces/default/services';
-const IP_ADDRESSES = '/apis/networking.k8s.io/v1/ipaddresses';
 const pick = seededPick(Number(process.env['CHURN_SEED'] ?? 1));
-const authority = makeAuthority('slow webhook of the test');
-const webhook = createServer(authority.issue(['127.0.0.1']), (request, response) => {
+const { apiserver, handlers } = runningWithoutHooks(RANGES);
+const { register } = runningWebhook((request, response) => {
   response.setHeader('content-type', 'application/json');
   void allowedLate(request).then((review) => response.end(review));
 });
@@ -43,53 +41,9 @@ async function allowedLate(request: IncomingMessage): Promise<string> {
   return JSON.stringify(review);
 }
 
-const etcd = running(startEtcd);
-const apiserver = running(() =>
-  startKubeApiserver({ etcd, hooksOff: true, serviceClusterIPRange: RANGES, readyPath: '/livez' }),
-);
-const handlers = runningHandlers(() => ({
-  kubeconfigFile: apiserver.kubeconfigFile,
-  spec: {
-    serviceClusterIPRange: RANGES,
-    repair: { ipAddresses: true },
-    apiServers: [{ address: '10.9.8.7', probe: { url: `${apiserver.url}/readyz` } }],
-    service: { securePort: apiserver.port },
-  },
-}));
-
-beforeAll(async () => {
-  for (const loop of ['system-namespaces', 'kubernetes-service', 'cluster-ip-repair'] as const) {
-    expect(await handlers.run(loop)).toMatchObject({ errors: [] });
-  }
-  await new Promise<void>((resolve) => webhook.listen(0, '127.0.0.1', resolve));
-  const { port } = webhook.address() as AddressInfo;
-  const clientConfig = {
-    url: `https://127.0.0.1:${port}/`,
-    caBundle: Buffer.from(authority.ca).toString('base64'),
-  };
-  const rule = { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE', 'UPDATE'], resources: ['services'] };
-  const { status } = await apiserver.request(
-    'POST',
-    '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations',
-    {
-      metadata: { name: 'slow' },
-      webhooks: [
-        {
-          name: 'slow.example.com',
-          clientConfig,
-          rules: [rule],
-          sideEffects: 'None',
-          admissionReviewVersions: ['v1'],
-          timeoutSeconds: 30,
-        },
-      ],
-    },
-  );
-  expect(status).toBe(201);
-});
-afterAll(() => {
-  webhook.close();
-  webhook.closeAllConnections();
+beforeAll(() => {
+  const rule = { apiGroups: [''], operations: ['CREATE', 'UPDATE'], resources: ['services'] };
+  return register(apiserver, rule, { timeoutSeconds: 30 });
 });
 
 let timeouts = 0;
@@ -140,11 +94,10 @@ const addressIn = (text: string) => text.split(' ', 1)[0] ?? '';
 
 /** Returns a text for each address of a Service that another Service has, or whose IPAddress does not reference the Service. */
 async function wronglyRecorded(): Promise<readonly string[]> {
-  const services = await apiserver.request<{ items: StoredService[] }>('GET', '/api/v1/services');
-  const addresses = await apiserver.request<{ items: WholeObject<V1IPAddress>[] }>('GET', IP_ADDRESSES);
-  const parents = new Map(addresses.body.items.map(({ metadata, spec }) => [metadata.name, spec.parentRef]));
+  const services = await apiserver.send<{ items: StoredService[] }>('GET', '/api/v1/services');
+  const parents = await parentsOf(apiserver);
   const owners = new Map<string, string>();
-  return services.body.items.flatMap(({ metadata: { name }, spec: { clusterIPs = [] } }) =>
+  return services.items.flatMap(({ metadata: { name }, spec: { clusterIPs = [] } }) =>
     clusterIPs.flatMap((address) => {
       const [parent, other] = [parents.get(address)?.name, owners.get(address)];
       owners.set(address, name);
@@ -160,13 +113,9 @@ async function wronglyRecorded(): Promise<readonly string[]> {
  * webhook is late also deletes IPAddresses of addresses that the Service keeps (seen with 1.37.2): the next pass creates them.
  */
 async function passesDuring(work: Promise<unknown>): Promise<Invoked[]> {
-  let isWorking = true;
-  const done = work.finally(() => {
-    isWorking = false;
-  });
   const passes: Invoked[] = [];
   let missing = new Set<string>();
-  while (isWorking) {
+  await repeatDuring(work, async () => {
     const pass = await handlers.run('cluster-ip-repair');
     passes.push(pass);
     const first = new Set(await wronglyRecorded());
@@ -177,8 +126,7 @@ async function passesDuring(work: Promise<unknown>): Promise<Invoked[]> {
     expect({ wrong: wrong.filter((text) => !isFresh(text)), changes: pass.changes }).toMatchObject({ wrong: [] });
     missing = new Set(wrong);
     await sleep(500);
-  }
-  await done;
+  });
   return passes;
 }
 

@@ -8,6 +8,7 @@ import { type Invoked, startHandlers } from '../support/handlers.ts';
 import { seededPick } from '../support/ranges.ts';
 import { running } from '../support/running.ts';
 import { type AdmittedControlPlane, startAdmittedControlPlane } from './admitted-control-plane.ts';
+import { parentsOf, repeatDuring, SERVICE_CIDRS, SERVICES } from './running-control-plane.ts';
 
 /* These tests change Services in a real API server for 24 rounds of one hour, while passes of both repairs run. */
 
@@ -18,24 +19,19 @@ const STEPS = Number(process.env['CHURN_STEPS'] ?? 2);
 /** The hours in which two Services have the same address and node port. */
 const PLANTED = { from: 8, to: 12 };
 const RANGES = '10.96.0.0/22,fd00:10:96::/112';
-const SERVICES = '/api/v1/namespaces/default/services';
-const SERVICE_CIDRS = '/apis/networking.k8s.io/v1/servicecidrs';
 jest.setTimeout(180_000 + STEPS * 30_000);
 
 const pick = seededPick(Number(process.env['CHURN_SEED'] ?? 1));
 
 type Life = (name: string, at: KubeApiserver, allocator: string) => AsyncGenerator<void>;
 
-async function must(at: KubeApiserver, method: 'POST' | 'PATCH' | 'DELETE', path: string, body?: object) {
-  const reply = await at.request<StoredService & { message?: string }>(method, path, body);
-  if (reply.status > 201) throw new Error(`${method} ${path}: ${reply.status} ${reply.body.message}`);
-  return reply.body;
-}
-
 const created = (at: KubeApiserver, name: string, spec: object, metadata: object = {}) =>
-  must(at, 'POST', SERVICES, { metadata: { name, ...metadata }, spec: { ports: [{ port: 80 }], ...spec } });
-const changed = (at: KubeApiserver, name: string, spec: object) => must(at, 'PATCH', `${SERVICES}/${name}`, { spec });
-const removed = (at: KubeApiserver, name: string) => must(at, 'DELETE', `${SERVICES}/${name}`);
+  at.send<StoredService>('POST', SERVICES, {
+    metadata: { name, ...metadata },
+    spec: { ports: [{ port: 80 }], ...spec },
+  });
+const changed = (at: KubeApiserver, name: string, spec: object) => at.send('PATCH', `${SERVICES}/${name}`, { spec });
+const removed = (at: KubeApiserver, name: string) => at.send('DELETE', `${SERVICES}/${name}`);
 
 /**
  * Waits until a Service is a second old. Until then the repair of the API server would delete an IPAddress that a change of this
@@ -47,8 +43,7 @@ async function* untilASecondOld(at: KubeApiserver, { metadata }: StoredService) 
 }
 
 async function isUsed(at: KubeApiserver, prefix: string): Promise<boolean> {
-  const { body } = await at.request<{ items: StoredService[] }>('GET', '/apis/networking.k8s.io/v1/ipaddresses');
-  return body.items.some(({ metadata }) => metadata.name.startsWith(prefix));
+  return [...(await parentsOf(at)).keys()].some((address) => address.startsWith(prefix));
 }
 
 /** The steps of one Service, from its creation to its deletion. Steps of other Services run between them. */
@@ -78,7 +73,7 @@ const LIVES: readonly Life[] = [
     yield;
     await removed(at, name);
     yield;
-    await must(at, 'PATCH', `${SERVICES}/${name}`, { metadata: { finalizers: null } });
+    await at.send('PATCH', `${SERVICES}/${name}`, { metadata: { finalizers: null } });
   },
   async function* hasTwoFamiliesMeanwhile(name, at) {
     const service = await created(at, name, {});
@@ -101,23 +96,23 @@ const LIVES: readonly Life[] = [
     const path = `${SERVICE_CIDRS}/${name}`;
     const setReady = (status: string) => {
       const ready = { type: 'Ready', status, reason: 'X', message: '', lastTransitionTime: '2026-01-01T00:00:00Z' };
-      return must(at, 'PATCH', `${path}/status`, { status: { conditions: [ready] } });
+      return at.send('PATCH', `${path}/status`, { status: { conditions: [ready] } });
     };
     const metadata = { name, finalizers: ['networking.k8s.io/service-cidr-finalizer'] };
-    await must(at, 'POST', SERVICE_CIDRS, { metadata, spec: { cidrs: [`${network}.0/24`] } });
+    await at.send('POST', SERVICE_CIDRS, { metadata, spec: { cidrs: [`${network}.0/24`] } });
     await setReady('True');
     yield;
     // The webhook refuses an address that the table does not have.
     const requested = allocator === 'apiserver' ? { clusterIP: `${network}.7` } : {};
     await eventually(() => created(at, name, requested));
     yield;
-    await must(at, 'DELETE', path);
+    await at.send('DELETE', path);
     await setReady('False');
     yield;
     await removed(at, name);
     do yield;
     while (await isUsed(at, `${network}.`));
-    await must(at, 'PATCH', path, { metadata: { finalizers: null } });
+    await at.send('PATCH', path, { metadata: { finalizers: null } });
   },
 ];
 
@@ -176,8 +171,8 @@ describe.each([
 
   /** Returns the addresses and ports of all Services. */
   async function claims(): Promise<readonly string[]> {
-    const { body } = await plane.apiserver.request<{ items: StoredService[] }>('GET', '/api/v1/services');
-    return body.items.flatMap(({ spec: { clusterIPs = [], ports = [], healthCheckNodePort } }) =>
+    const { items } = await plane.apiserver.send<{ items: StoredService[] }>('GET', '/api/v1/services');
+    return items.flatMap(({ spec: { clusterIPs = [], ports = [], healthCheckNodePort } }) =>
       [...clusterIPs, ...ports.map(({ nodePort }) => nodePort), healthCheckNodePort]
         .filter((item) => item !== undefined && item !== 0 && item !== 'None')
         .map(String),
@@ -202,13 +197,8 @@ describe.each([
 
   /** Runs passes until `work` is done, and once more after it. @returns the number of passes */
   async function passesDuring(hour: number, work: Promise<unknown>): Promise<number> {
-    let isWorking = true;
-    const done = work.finally(() => {
-      isWorking = false;
-    });
     const passes: Invoked[] = [];
-    while (isWorking) passes.push(...(await bothRepairs()));
-    await done;
+    await repeatDuring(work, async () => void passes.push(...(await bothRepairs())));
     expectNoFalseFinding(hour, passes);
     // Strikes of leaks need an interval between passes. The grace periods of IPAddresses use the clock of the API server.
     if (allocator === 'table') aheadMs += 3_600_000;

@@ -11,7 +11,7 @@ import { CLUSTER } from '../support/handlers.ts';
 import { recordingTelemetry } from '../support/recording-telemetry.ts';
 import { grant } from '../support/service-account.ts';
 import { applyShippedRbac } from '../support/shipped-rbac.ts';
-import { runningControlPlane, runningHandlers } from './running-control-plane.ts';
+import { IP_ADDRESSES, runningControlPlane, runningHandlers, SERVICES } from './running-control-plane.ts';
 
 /** A stock API server, which runs its own repair of IPAddresses. */
 const { apiserver } = runningControlPlane();
@@ -19,8 +19,6 @@ let kubeconfigFile: string;
 const loadKubeconfig = () => loadKubeconfigFile(kubeconfigFile);
 const connections = new ClusterConnections({ nowMs: Date.now, loadKubeconfig });
 
-const IP_ADDRESSES = '/apis/networking.k8s.io/v1/ipaddresses';
-const SERVICES = '/api/v1/namespaces/default/services';
 const ACCOUNT = { name: 'kube-bootstrap-controller', namespace: 'kube-system' };
 const MINUTE_MS = 60_000;
 const NEXT = { range: 'serviceips', next: true } as const;

@@ -2,7 +2,6 @@ import { expect, test } from '@jest/globals';
 import { FIELD_MANAGER, type KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
 import type { ServiceObject } from '../../lib/cluster/published-objects.ts';
 import { initialiseNodePorts } from '../support/etcd-client.ts';
-import { eventually } from '../support/eventually.ts';
 import { runAllLoops } from '../support/handlers.ts';
 import {
   ENDPOINTS_PATH,
@@ -11,19 +10,17 @@ import {
   SLICE_PATH,
   versionsOfEverything,
 } from '../support/kubernetes-service-objects.ts';
-import { runningControlPlane, runningHandlers } from './running-control-plane.ts';
+import { runningControlPlane, runningHandlers, SERVICE_CIDRS, SERVICES } from './running-control-plane.ts';
 
 /** The objects that a stock API server creates by itself. The API server of this test does not create them. */
 const BOOTSTRAPPED = {
   'namespace default': '/api/v1/namespaces/default',
   'namespace kube-node-lease': '/api/v1/namespaces/kube-node-lease',
-  'ServiceCIDR kubernetes': '/apis/networking.k8s.io/v1/servicecidrs/kubernetes',
+  'ServiceCIDR kubernetes': `${SERVICE_CIDRS}/kubernetes`,
   'Service kubernetes': SERVICE_PATH,
   'Endpoints kubernetes': ENDPOINTS_PATH,
   'EndpointSlice kubernetes': SLICE_PATH,
 };
-
-const services = '/api/v1/namespaces/default/services';
 
 const { etcd, apiserver } = runningControlPlane({ hooksOff: true });
 
@@ -130,7 +127,7 @@ test('a pass restores the Service kubernetes after its type was changed to Exter
 
 test('the API server refuses node ports until their range is in its storage', async () => {
   const spec = { type: 'NodePort', ports: [{ port: 80 }] };
-  expect(await apiserver.request('POST', services, { metadata: { name: 'early' }, spec })).toMatchObject({
+  expect(await apiserver.request('POST', SERVICES, { metadata: { name: 'early' }, spec })).toMatchObject({
     status: 500,
     body: { message: expect.stringContaining('cannot allocate resources of type servicenodeportallocations') },
   });
@@ -139,53 +136,11 @@ test('the API server refuses node ports until their range is in its storage', as
 
   await initialiseNodePorts(etcd);
 
-  expect(await apiserver.request('POST', services, { metadata: { name: 'late' }, spec })).toMatchObject({
+  expect(await apiserver.request('POST', SERVICES, { metadata: { name: 'late' }, spec })).toMatchObject({
     status: 201,
     body: { spec: { ports: [{ nodePort: expect.any(Number) }] } },
   });
   const { findings } = await handlers.run('node-port-repair');
   expect(findings).toEqual([]);
   expect(await handlers.record('node-port-repair')).toMatchObject({ counts: { allocated: 1 } });
-});
-
-const RANGE = '10.0.0.0/24';
-const CIDRS = '/apis/networking.k8s.io/v1/servicecidrs';
-const repair = () => handlers.run('cluster-ip-repair');
-
-async function created(path: string, name: string, spec: object): Promise<number> {
-  return (await apiserver.request('POST', path, { metadata: { name }, spec })).status;
-}
-
-const withAddress = (name: string, clusterIP: string) => created(services, name, { clusterIP, ports: [{ port: 80 }] });
-
-/* There is no kube-controller-manager, so that no other program waits until a ServiceCIDR is unused. */
-test('if a ServiceCIDR is deleted while a Service has one of its addresses, the IPAddress stays, and no other Service gets the address', async () => {
-  await handlers.register({ repair: { ipAddresses: true } });
-  expect(await repair()).toMatchObject({ errors: [] });
-  const used = { cidrs: ['10.3.0.0/24'] };
-  expect(await created(CIDRS, 'used', used)).toBe(201);
-  await eventually(async () => expect(await withAddress('user', '10.3.0.9')).toBe(201));
-  expect((await apiserver.request('DELETE', `${CIDRS}/used`)).status).toBe(200);
-  for (let pass = 0; pass < 3; pass++) {
-    handlers.advance(180_000);
-    const { changes, errors, findings } = await repair();
-    expect([errors, findings]).toEqual([[], [expect.stringMatching(/^outOfRange: .*10\.3\.0\.9/)]]);
-    expect(changes.filter((change) => change.includes('IPAddress'))).toEqual([]);
-  }
-  expect(await created(CIDRS, 'used', used)).toBe(201);
-  await eventually(async () => expect(await withAddress('free', '10.3.0.10')).toBe(201));
-  expect(await withAddress('second', '10.3.0.9')).toBe(422);
-  expect(await repair()).toMatchObject({ errors: [], findings: [] });
-});
-
-test('a pass creates the deleted ServiceCIDR kubernetes again, with the second range of the spec', async () => {
-  expect((await apiserver.request('DELETE', `${CIDRS}/kubernetes`)).status).toBe(200);
-  const changes = [`created servicecidr kubernetes: ${RANGE}`];
-  expect(await repair()).toMatchObject({ errors: [], changes, findings: [] });
-  await eventually(async () => expect(await withAddress('again', '10.0.0.201')).toBe(201));
-  await handlers.register({ serviceClusterIPRange: `${RANGE},fd00::/112` });
-  const updated = `updated servicecidr kubernetes: ${RANGE} fd00::/112`;
-  expect(await repair()).toMatchObject({ errors: [], changes: expect.arrayContaining([updated]) });
-  const { body } = await apiserver.request('GET', `${CIDRS}/kubernetes`);
-  expect(body).toMatchObject({ spec: { cidrs: [RANGE, 'fd00::/112'] } });
 });

@@ -2,11 +2,11 @@ import { beforeAll, expect, test } from '@jest/globals';
 import type { EventsV1Event, V1IPAddress } from '@kubernetes/client-node';
 import type { WholeObject } from '../../lib/cluster/kubernetes-objects.ts';
 import { type Etcd, type KubeApiserver, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
-import { type StoredService, storedService } from '../support/etcd-client.ts';
+import { type StoredService, storedIPAddress, storedService } from '../support/etcd-client.ts';
 import { eventually } from '../support/eventually.ts';
 import { running } from '../support/running.ts';
 import { IPV4_LABELS } from '../support/stock-objects.ts';
-import { runningHandlers } from './running-control-plane.ts';
+import { IP_ADDRESSES, runningHandlers } from './running-control-plane.ts';
 
 /*
  * Two control planes get the same broken objects. The repair of upstream corrects one, and a pass corrects the other, in which no
@@ -14,7 +14,6 @@ import { runningHandlers } from './running-control-plane.ts';
  * kind for all faults of that kind. Only the golden cases test "unknown error", because it needs a failing cache.
  */
 
-const IP_ADDRESSES = '/apis/networking.k8s.io/v1/ipaddresses';
 const LONG_AGO = '2026-01-01T00:00:00Z';
 /** A creation time in the future, so that the grace period never ends during the test. */
 const IN_A_CENTURY = '2126-01-01T00:00:00Z';
@@ -37,12 +36,6 @@ interface StoredAddress {
   readonly created?: string;
   readonly group?: string;
   readonly resource?: string;
-}
-
-function storedAddress(name: string, { parent, labels = IPV4_LABELS, created = LONG_AGO, ...others }: StoredAddress) {
-  const metadata = { name, uid: `uid-of-${name}`, creationTimestamp: created, labels };
-  const parentRef = { group: '', resource: 'services', namespace: 'default', name: parent, ...others };
-  return { apiVersion: 'networking.k8s.io/v1', kind: 'IPAddress', metadata, spec: { parentRef } };
 }
 
 const OTHER_MANAGER = { ...IPV4_LABELS, 'ipaddress.kubernetes.io/managed-by': 'another' };
@@ -114,8 +107,10 @@ async function plant(etcd: Etcd): Promise<void> {
   await etcd.put('/registry/namespaces/default', { apiVersion: 'v1', kind: 'Namespace', metadata });
   await etcd.put('/registry/servicecidrs/second', serviceCidr('second', ['10.5.0.0/24']));
   await etcd.put('/registry/servicecidrs/not-ready', serviceCidr('not-ready', ['10.6.0.0/24'], 'False'));
-  for (const [name, address] of Object.entries(ADDRESSES)) {
-    await etcd.put(`/registry/ipaddresses/${name}`, storedAddress(name, address));
+  for (const [address, { parent, labels = IPV4_LABELS, created = LONG_AGO, ...others }] of Object.entries(ADDRESSES)) {
+    const parentRef = { namespace: 'default', name: parent, ...others };
+    const stored = storedIPAddress(address, parentRef, { labels, creationTimestamp: created });
+    await etcd.put(`/registry/ipaddresses/${address}`, stored);
   }
   await etcd.putServices(SERVICES);
 }

@@ -20,20 +20,23 @@ import { eventually } from '../support/eventually.ts';
 import { runAllLoops } from '../support/handlers.ts';
 import { published, SERVICE_PATH, SLICE_PATH } from '../support/kubernetes-service-objects.ts';
 import { type RawRequests, rawRequests } from '../support/raw-requests.ts';
-import { create, grant } from '../support/service-account.ts';
+import { grant } from '../support/service-account.ts';
 import { applyShippedRbac } from '../support/shipped-rbac.ts';
 import { IPV4_LABELS } from '../support/stock-objects.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
-import { runningControlPlane, runningHandlers } from './running-control-plane.ts';
+import {
+  IP_ADDRESSES,
+  runningControlPlane,
+  runningHandlers,
+  SERVICE_CIDRS,
+  SERVICES,
+} from './running-control-plane.ts';
 
 const USER = 'system:serviceaccount:kube-system:kube-bootstrap-controller';
 const ADDRESS = '10.9.8.7';
 const NAMESPACES = '/api/v1/namespaces';
 const IN_DEFAULT = `${NAMESPACES}/default`;
-const SERVICES = `${IN_DEFAULT}/services`;
 const SLICES = SLICE_PATH.replace(/\/kubernetes$/, '');
-const SERVICE_CIDRS = '/apis/networking.k8s.io/v1/servicecidrs';
-const IP_ADDRESSES = '/apis/networking.k8s.io/v1/ipaddresses';
 const EVENTS = '/apis/events.k8s.io/v1/namespaces/default/events';
 const SYSTEM_EVENTS = '/apis/events.k8s.io/v1/namespaces/kube-system/events';
 const ALIEN = '203.0.113.66';
@@ -208,6 +211,11 @@ function named(name: string, service: string) {
   return { name, labels: { 'kubernetes.io/service-name': service } };
 }
 
+const GENERATED = { ...named('', 'kubernetes'), generateName: 'kubernetes-' };
+const NODE_LEASES = { name: 'kube-node-lease' };
+const PUBLIC_CIDR = { metadata: { name: 'kubernetes' }, spec: { cidrs: ['203.0.113.0/24'] } };
+const SERIES = { count: 2, lastObservedTime: '2026-01-01T00:00:00.000000Z' };
+
 /**
  * Requests that the roles allow, because RBAC cannot restrict `create` by name and does not read objects. The body of a PUT is
  * merged into the existing object.
@@ -216,37 +224,26 @@ const ATTACKS = [
   ['create another Service', 'POST', SERVICES, { ...OTHER, spec: { clusterIP: 'None' } }],
   ['redirect another Service by Endpoints', 'POST', `${IN_DEFAULT}/endpoints`, { ...OTHER, subsets: SUBSETS }],
   ['redirect another Service by a slice', 'POST', SLICES, { metadata: named('other-1', 'other'), ...SLICE }],
-  ['add a slice to the kubernetes Service', 'POST', SLICES, { metadata: generated(), ...SLICE }],
+  ['add a slice to the kubernetes Service', 'POST', SLICES, { metadata: GENERATED, ...SLICE }],
   ['assign its slice to another Service', 'PUT', SLICE_PATH, { metadata: named('kubernetes', 'other') }],
   ['take an external IP', 'PUT', SERVICE_PATH, { spec: { externalIPs: [ALIEN] } }],
   ['select pods', 'PUT', SERVICE_PATH, { spec: { selector: { app: 'evil' } } }],
   ['make its Service a load balancer', 'PUT', SERVICE_PATH, { spec: { type: 'LoadBalancer' } }],
   ['create another namespace', 'POST', NAMESPACES, OTHER],
-  ['create a privileged system namespace', 'POST', NAMESPACES, nodeLeases({ labels: PRIVILEGED })],
-  ['create a system namespace with annotations', 'POST', NAMESPACES, nodeLeases({ annotations: NODE_SELECTOR })],
+  ['create a privileged system namespace', 'POST', NAMESPACES, { metadata: { ...NODE_LEASES, labels: PRIVILEGED } }],
+  [
+    'create a system namespace with annotations',
+    'POST',
+    NAMESPACES,
+    { metadata: { ...NODE_LEASES, annotations: NODE_SELECTOR } },
+  ],
   ['create another ServiceCIDR', 'POST', SERVICE_CIDRS, { ...OTHER, spec: { cidrs: ['10.1.0.0/24'] } }],
-  ['create the default ServiceCIDR with public addresses', 'POST', SERVICE_CIDRS, serviceCidr('203.0.113.0/24')],
+  ['create the default ServiceCIDR with public addresses', 'POST', SERVICE_CIDRS, PUBLIC_CIDR],
   ["report an event in another controller's name", 'POST', EVENTS, { metadata: { name: 'e' }, ...FOREIGN_EVENT }],
-  ["continue another controller's event", 'PATCH', `${EVENTS}/foreign`, { series: series() }],
+  ["continue another controller's event", 'PATCH', `${EVENTS}/foreign`, { series: SERIES }],
 ] as const;
 
 type Attack = readonly [what: string, method: 'POST' | 'PUT' | 'PATCH', path: string, body: object];
-
-function generated() {
-  return { ...named('', 'kubernetes'), generateName: 'kubernetes-' };
-}
-
-function nodeLeases(metadata: object) {
-  return { metadata: { name: 'kube-node-lease', ...metadata } };
-}
-
-function serviceCidr(cidr: string) {
-  return { metadata: { name: 'kubernetes' }, spec: { cidrs: [cidr] } };
-}
-
-function series() {
-  return { count: 2, lastObservedTime: '2026-01-01T00:00:00.000000Z' };
-}
 
 async function statusOf([, method, path, body]: Attack): Promise<number> {
   const dryRun = `${path}?dryRun=All`;
@@ -292,7 +289,7 @@ describe('a token of the service account with the rights that repair.ipAddresses
     const statuses = ['services', 'gateways'].map(async (resource, index) => {
       const name = `10.0.0.${100 + index}`;
       const spec = { parentRef: { resource, namespace: 'default', name: 'x' } };
-      await create(apiserver, IP_ADDRESSES, { metadata: { name, labels }, spec });
+      await apiserver.send('POST', IP_ADDRESSES, { metadata: { name, labels }, spec });
       const body = { metadata: { labels: IPV4_LABELS } };
       return statusOf(['correct the labels', 'PATCH', `${IP_ADDRESSES}/${name}`, body]);
     });

@@ -1,26 +1,20 @@
-import { beforeAll } from '@jest/globals';
-import type { V1IPAddress, V1Service } from '@kubernetes/client-node';
+import { beforeAll, expect, test } from '@jest/globals';
+import type { V1Service } from '@kubernetes/client-node';
 import { type Asked, type Family, type StockCluster, stockAllocationContract } from '../contract/stock-allocation.ts';
+import { storedService } from '../support/etcd-client.ts';
 import { eventually } from '../support/eventually.ts';
 import { IPV4_LABELS } from '../support/stock-objects.ts';
-import { runningControlPlane } from './running-control-plane.ts';
+import { IP_ADDRESSES, parentsOf, runningControlPlane, SERVICE_CIDRS, SERVICES } from './running-control-plane.ts';
 
-const NETWORKING = '/apis/networking.k8s.io/v1';
 const ADMISSION = '/apis/admissionregistration.k8s.io/v1';
-const SERVICES = '/api/v1/namespaces/default/services';
 const PORTS = [{ port: 80 }];
-const { apiserver } = runningControlPlane({ serviceClusterIPRange: '10.0.0.0/24,fd00:10::/112' });
+const { etcd, apiserver } = runningControlPlane({ serviceClusterIPRange: '10.0.0.0/24,fd00:10::/112' });
 
-type Request = typeof apiserver.request;
-const request = ((...sent: Parameters<Request>) => apiserver.request(...sent)) as Request;
+type Request = Parameters<typeof apiserver.request>;
+const must = async (...sent: Request): Promise<void> => void (await apiserver.send(...sent));
 
-async function must(...sent: Parameters<Request>): Promise<void> {
-  const { status, body } = await request(...sent);
-  if (status >= 300) throw new Error(`${sent[0]} ${sent[1]}: ${JSON.stringify(body)}`);
-}
-
-async function outcomeOf(...sent: Parameters<Request>) {
-  const { status, body } = await request(...sent);
+async function outcomeOf(...sent: Request) {
+  const { status, body } = await apiserver.request(...sent);
   if (status < 300) return 'stored';
   if (status === 422 || status === 409) return 'refused';
   throw new Error(`${sent[0]} ${sent[1]}: ${JSON.stringify(body)}`);
@@ -38,7 +32,7 @@ const metadataOf = (name: string, { isRefused, isFinalized }: Asked) => ({
  * created in the same second as its Service, because the Service that it has read does not list it.
  */
 async function isOlderThanItsSecond(name: string): Promise<void> {
-  const { body } = await request<V1Service>('GET', `${SERVICES}/${name}`);
+  const { body } = await apiserver.request<V1Service>('GET', `${SERVICES}/${name}`);
   if (Date.now() < Date.parse(String(body.metadata?.creationTimestamp)) + 1_000) throw new Error(`${name} is too new`);
 }
 
@@ -68,16 +62,13 @@ const cluster: StockCluster = {
   remove: (name) => must('DELETE', `${SERVICES}/${name}`),
   removeFinalizer: (name) => must('PATCH', `${SERVICES}/${name}`, { metadata: { finalizers: null } }),
   async addressesOf(name) {
-    const { status, body } = await request<V1Service>('GET', `${SERVICES}/${name}`);
+    const { status, body } = await apiserver.request<V1Service>('GET', `${SERVICES}/${name}`);
     return status === 404 ? undefined : (body.spec?.clusterIPs ?? []);
   },
   async records() {
-    const { body } = await request<{ items: readonly V1IPAddress[] }>('GET', `${NETWORKING}/ipaddresses`);
+    const parents = [...(await parentsOf(apiserver))];
     return Object.fromEntries(
-      body.items.map(({ metadata, spec }) => {
-        const { resource, namespace = '', name } = spec?.parentRef ?? { resource: '', name: '' };
-        return [metadata?.name ?? '', `${resource} ${namespace}/${name}`];
-      }),
+      parents.map(([address, { resource, namespace = '', name }]) => [address, `${resource} ${namespace}/${name}`]),
     );
   },
   placeRecord(name, parent) {
@@ -86,12 +77,11 @@ const cluster: StockCluster = {
         ? { group: 'example.com', resource: 'holds', name: 'held' }
         : { group: '', resource: 'services', namespace: 'default', name: parent };
     const labels = parent === undefined ? {} : IPV4_LABELS;
-    return must('POST', `${NETWORKING}/ipaddresses`, { metadata: { name, labels }, spec: { parentRef } });
+    return must('POST', IP_ADDRESSES, { metadata: { name, labels }, spec: { parentRef } });
   },
-  removeRecord: (address) => must('DELETE', `${NETWORKING}/ipaddresses/${address}`),
-  createCidr: (name, cidr) =>
-    must('POST', `${NETWORKING}/servicecidrs`, { metadata: { name }, spec: { cidrs: [cidr] } }),
-  removeCidr: (name) => must('DELETE', `${NETWORKING}/servicecidrs/${name}`),
+  removeRecord: (address) => must('DELETE', `${IP_ADDRESSES}/${address}`),
+  createCidr: (name, cidr) => must('POST', SERVICE_CIDRS, { metadata: { name }, spec: { cidrs: [cidr] } }),
+  removeCidr: (name) => must('DELETE', `${SERVICE_CIDRS}/${name}`),
   repair: (name) => must('PATCH', `${SERVICES}/${name}`, { metadata: { labels: { changed: 'yes' } } }),
   eventually,
 };
@@ -116,3 +106,33 @@ beforeAll(async () => {
 });
 
 stockAllocationContract('a real kube-apiserver', cluster);
+
+/** Stores a Service with this address, as a restored backup does. */
+function store(name: string, address: string): Promise<void> {
+  const policies = { ipFamilyPolicy: 'SingleStack', sessionAffinity: 'None', internalTrafficPolicy: 'Cluster' };
+  const addresses = { type: 'ClusterIP', clusterIP: address, clusterIPs: [address], ipFamilies: ['IPv4'] };
+  const ports = [{ port: 80, protocol: 'TCP', targetPort: 80 }];
+  return etcd.putServices([storedService('default', name, { ...addresses, ...policies, ports })]);
+}
+
+/* docs/tasks/address-conflict.md depends on this behaviour of API servers. The contract uses neither of the addresses. */
+test.each([
+  ['the Service that the IPAddress names', '10.0.0.13', 'named-13', 'second-13'],
+  ['the other Service', '10.0.0.14', 'second-14', 'named-14'],
+])(
+  'if two Services have the same address and %s is deleted, the address has no IPAddress until the remaining Service is written',
+  async (_, address, deleted, other) => {
+    const [named = '', second = ''] = [deleted, other].toSorted();
+    const parent = async () => (await parentsOf(apiserver)).get(address)?.name;
+    await store(named, address);
+    await eventually(async () => expect(await parent()).toBe(named));
+    await store(second, address);
+
+    await cluster.remove(deleted);
+    // The repair of the API server may have recorded the address for the other Service already.
+    expect([undefined, other]).toContain(await parent());
+
+    await cluster.repair(other);
+    await eventually(async () => expect(await parent()).toBe(other));
+  },
+);

@@ -78,7 +78,7 @@ export async function startKubeApiserver(options: KubeApiserverOptions) {
   const args = kubeApiserverArgs(options, host, port, folder);
   const caFile = join(folder, 'apiserver.crt');
 
-  const { request, close } = rawRequests({ url, caFile, token: adminToken });
+  const { request, send, close } = rawRequests({ url, caFile, token: adminToken });
   const isReady = async () => (await request('GET', options.readyPath ?? '/readyz')).status === 200;
   const start = () => startServer(command, args, folder, isReady);
 
@@ -106,6 +106,7 @@ export async function startKubeApiserver(options: KubeApiserverOptions) {
     kubeconfigYaml,
     kubeconfigFile,
     request,
+    send,
     /**
      * Sends SIGTERM and waits until `/readyz` reports the shutdown. The server then serves for its `--shutdown-delay-duration`.
      */

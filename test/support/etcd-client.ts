@@ -1,5 +1,6 @@
 import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
 import type { Etcd } from './control-plane.ts';
+import { IPV4_LABELS } from './stock-objects.ts';
 
 const maxOperations = 128;
 
@@ -65,6 +66,13 @@ export async function initialiseNodePorts(etcd: Pick<Etcd, 'put'>): Promise<void
 
 export interface StoredService extends KubernetesObject {
   readonly spec: object;
+}
+
+/** Returns the IPAddress of an IPv4 address as etcd stores it. `metadata` replaces these fields of the metadata. */
+export function storedIPAddress(name: string, parentRef: object, metadata: object = {}): KubernetesObject {
+  const usual = { uid: `uid-of-${name}`, creationTimestamp: '2026-01-01T00:00:00Z', labels: IPV4_LABELS };
+  const object = { apiVersion: 'networking.k8s.io/v1', kind: 'IPAddress', metadata: { name, ...usual, ...metadata } };
+  return { ...object, ...{ spec: { parentRef: { group: '', resource: 'services', ...parentRef } } } };
 }
 
 /** Returns a Service as etcd stores it, with a spec that no API server has checked. */

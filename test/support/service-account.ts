@@ -16,10 +16,9 @@ export interface Rule {
 export async function serviceAccount(apiserver: KubeApiserver, name: string) {
   const inNamespace = `/api/v1/namespaces/${NAMESPACE}/serviceaccounts`;
   await apiserver.request('POST', '/api/v1/namespaces', { metadata: { name: NAMESPACE } });
-  await create(apiserver, inNamespace, { metadata: { name } });
-  const { status } = await create<{ status: { token: string } }>(apiserver, `${inNamespace}/${name}/token`, {
-    spec: {},
-  });
+  await apiserver.send('POST', inNamespace, { metadata: { name } });
+  const token = `${inNamespace}/${name}/token`;
+  const { status } = await apiserver.send<{ status: { token: string } }>('POST', token, { spec: {} });
   return {
     /** A kubeconfig with a token of the service account. */
     kubeconfigYaml: kubeconfigTo(apiserver.url, { ca: apiserver.ca, user: { token: status.token } }),
@@ -34,8 +33,8 @@ export async function grant(
   rules: readonly Rule[],
 ): Promise<void> {
   const metadata = { name: `granted-to-${account.name}` };
-  await create(apiserver, `${RBAC}/clusterroles`, { metadata, rules });
-  await create(apiserver, `${RBAC}/clusterrolebindings`, {
+  await apiserver.send('POST', `${RBAC}/clusterroles`, { metadata, rules });
+  await apiserver.send('POST', `${RBAC}/clusterrolebindings`, {
     metadata,
     roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', ...metadata },
     subjects: [{ kind: 'ServiceAccount', ...account }],
@@ -44,13 +43,6 @@ export async function grant(
     verbs.map((verb) => ({ group, resource, verb })),
   );
   await untilAllowed(apiserver, `system:serviceaccount:${account.namespace}:${account.name}`, attributes);
-}
-
-/** Creates an object. @returns the object as the API server stored it */
-export async function create<T>(apiserver: KubeApiserver, path: string, body: object): Promise<T> {
-  const reply = await apiserver.request<T>('POST', path, body);
-  if (reply.status === 201) return reply.body;
-  throw new Error(`POST ${path} was answered by ${reply.status}: ${JSON.stringify(reply.body)}`);
 }
 
 /**
@@ -66,7 +58,7 @@ export async function untilAllowed(
     for (const resourceAttributes of attributes) {
       const review = { spec: { user, resourceAttributes } };
       const path = '/apis/authorization.k8s.io/v1/subjectaccessreviews';
-      const { status } = await create<{ status: { allowed: boolean } }>(apiserver, path, review);
+      const { status } = await apiserver.send<{ status: { allowed: boolean } }>('POST', path, review);
       if (!status.allowed) throw new Error(`${user} may not yet ${JSON.stringify(resourceAttributes)}`);
     }
   });

@@ -7,7 +7,7 @@ import { eventually } from './eventually.ts';
 import { kubeconfigTo } from './kubeconfig-to.ts';
 import { rawRequests } from './raw-requests.ts';
 import { readInRepository } from './repository.ts';
-import { create, untilAllowed } from './service-account.ts';
+import { untilAllowed } from './service-account.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
 interface RbacObject {
@@ -39,12 +39,12 @@ export function shippedRbac(namespace?: string): readonly RbacObject[] {
  */
 export async function applyShippedRbac(apiserver: KubeApiserver, namespace?: string) {
   const objects = shippedRbac(namespace);
-  for (const object of objects) await create(apiserver, collectionOf(object), object);
+  for (const object of objects) await apiserver.send('POST', collectionOf(object), object);
   const account = objects.find(({ kind }) => kind === 'ServiceAccount');
   if (account === undefined) throw new Error('deploy/rbac.yaml has no ServiceAccount');
   const request = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { expirationSeconds: 86_400 } };
   const path = `${collectionOf(account)}/${account.metadata.name}/token`;
-  const { status } = await create<{ status: { token: string } }>(apiserver, path, request);
+  const { status } = await apiserver.send<{ status: { token: string } }>('POST', path, request);
   const { name, namespace: ofAccount } = account.metadata;
   await untilAllowed(apiserver, `system:serviceaccount:${ofAccount}:${name}`, objects.flatMap(grantsOf));
   await eventually(() => expectPolicyHeeded(apiserver, status.token));
