@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, expect, test } from '@jest/globals';
 import { eventually } from '../support/eventually.ts';
 import { published, versionsOf } from '../support/kubernetes-service-objects.ts';
 import { runningControlPlane, runningHandlers } from './running-control-plane.ts';
@@ -17,39 +17,37 @@ async function expectPublished(...addresses: string[]): Promise<void> {
   expect(await published(apiserver)).toEqual({ endpoints: addresses, slice: addresses });
 }
 
-describe('a cluster whose API server reconciles its own endpoints, and whose spec contains another address', () => {
-  const handlers = runningHandlers(() => {
-    const probe = { url: `${apiserver.url}/readyz` };
-    const spec = { apiServers: [{ address: OURS, probe }], service: { securePort: apiserver.port } };
-    // Only the tests advance this clock, because the time that the other owner needs varies.
-    const startedAtMs = Date.now();
-    return { kubeconfigFile: apiserver.kubeconfigFile, spec, clock: () => startedAtMs };
-  });
+const handlers = runningHandlers(() => {
+  const probe = { url: `${apiserver.url}/readyz` };
+  const spec = { apiServers: [{ address: OURS, probe }], service: { securePort: apiserver.port } };
+  // Only the tests advance this clock, because the time that the other owner needs varies.
+  const startedAtMs = Date.now();
+  return { kubeconfigFile: apiserver.kubeconfigFile, spec, clock: () => startedAtMs };
+});
 
-  /** Runs a tick, and waits until the other owner has reverted its writes. */
-  async function tickAndAnswer(): Promise<{ readonly wrote: boolean; readonly findings: readonly string[] }> {
-    const before = await versionsOf(apiserver);
-    const { summary, findings } = await handlers.tick(LOOP);
-    expect(summary).toEqual({ passes: 1, failed: 0, skipped: 0 });
-    const wrote = !isDeepStrictEqual(await versionsOf(apiserver), before);
-    await eventually(() => expectPublished(THEIRS));
-    handlers.advance(INTERVAL_MS);
-    return { wrote, findings };
+/** Runs a tick, and waits until the other owner has reverted its writes. */
+async function tickAndAnswer(): Promise<{ readonly wrote: boolean; readonly findings: readonly string[] }> {
+  const before = await versionsOf(apiserver);
+  const { summary, findings } = await handlers.tick(LOOP);
+  expect(summary).toEqual({ passes: 1, failed: 0, skipped: 0 });
+  const wrote = !isDeepStrictEqual(await versionsOf(apiserver), before);
+  await eventually(() => expectPublished(THEIRS));
+  handlers.advance(INTERVAL_MS);
+  return { wrote, findings };
+}
+
+test('if the other owner reverts a write, a finding names this owner, and further writes are delayed', async () => {
+  expect(await tickAndAnswer()).toEqual({ wrote: true, findings: [] });
+  let noticed = await tickAndAnswer();
+  // If the first write added an address, the pass notices the other owner only after it has corrected the endpoints once.
+  if (noticed.findings.length === 0) noticed = await tickAndAnswer();
+  expect(noticed).toEqual({ wrote: false, findings: twoOwners('writes that only contest wait 20 s') });
+  expect(await handlers.record(LOOP)).toMatchObject({ outcome: 'succeeded', findings: [{ type: 'twoOwners' }] });
+
+  for (const wrote of [true, false, false, false]) {
+    const then = wrote ? 'it is written again' : 'writes that only contest wait 40 s';
+    expect(await tickAndAnswer()).toEqual({ wrote, findings: twoOwners(then) });
   }
-
-  test('if the other owner reverts a write, a finding names this owner, and further writes are delayed', async () => {
-    expect(await tickAndAnswer()).toEqual({ wrote: true, findings: [] });
-    let noticed = await tickAndAnswer();
-    // If the first write added an address, the pass notices the other owner only after it has corrected the endpoints once.
-    if (noticed.findings.length === 0) noticed = await tickAndAnswer();
-    expect(noticed).toEqual({ wrote: false, findings: twoOwners('writes that only contest wait 20 s') });
-    expect(await handlers.record(LOOP)).toMatchObject({ outcome: 'succeeded', findings: [{ type: 'twoOwners' }] });
-
-    for (const wrote of [true, false, false, false]) {
-      const then = wrote ? 'it is written again' : 'writes that only contest wait 40 s';
-      expect(await tickAndAnswer()).toEqual({ wrote, findings: twoOwners(then) });
-    }
-  });
 });
 
 function twoOwners(then: string): unknown[] {

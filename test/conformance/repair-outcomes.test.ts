@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import type { EventsV1Event } from '@kubernetes/client-node';
 import type { WholeObject } from '../../lib/cluster/kubernetes-objects.ts';
 import type { Loop } from '../../lib/spec/cluster-spec.ts';
@@ -59,53 +59,51 @@ function textsOf(reported: readonly Event[]): string[] {
   return reported.map(({ regarding, reason }) => `${regarding?.name} ${reason}`).toSorted();
 }
 
-describe('passes of both repairs in a cluster with allocator: table', () => {
-  const handlers = runningHandlers(() => ({
-    kubeconfigFile: apiserver.kubeconfigFile,
-    spec: { allocator: 'table', apiServers: [{ address: '10.9.8.7' }] },
-  }));
+const handlers = runningHandlers(() => ({
+  kubeconfigFile: apiserver.kubeconfigFile,
+  spec: { allocator: 'table', apiServers: [{ address: '10.9.8.7' }] },
+}));
 
-  test('the first pass records the address of the kubernetes Service, and the API server accepts its event', async () => {
-    await handlers.run('cluster-ip-repair');
+test('the first pass records the address of the kubernetes Service, and the API server accepts its event', async () => {
+  await handlers.run('cluster-ip-repair');
 
-    expect(await eventsOf('cluster-ip-repair')).toMatchObject([
-      {
-        regarding: { kind: 'Service', name: 'kubernetes' },
-        reason: 'ClusterIPNotAllocated',
-        note: 'Cluster IP [IPv4]:10.0.0.1 is not allocated; repairing',
-      },
-    ]);
+  expect(await eventsOf('cluster-ip-repair')).toMatchObject([
+    {
+      regarding: { kind: 'Service', name: 'kubernetes' },
+      reason: 'ClusterIPNotAllocated',
+      note: 'Cluster IP [IPv4]:10.0.0.1 is not allocated; repairing',
+    },
+  ]);
+});
+
+test('an API server accepts an event for every broken claim and for every claim that a pass records', async () => {
+  await etcd.putServices([...BROKEN, withAddress('ip-unrecorded', '10.0.0.60'), withNodePort('port-new', 30_200)]);
+
+  await handlers.run('cluster-ip-repair');
+  await handlers.run('node-port-repair');
+
+  const recorded = ['ip-duplicate-a', 'ip-unrecorded', 'kubernetes'].map((name) => `${name} ClusterIPNotAllocated`);
+  const ofAddresses = [...REPORTED['cluster-ip-repair'], ...recorded];
+  expect(textsOf(await eventsOf('cluster-ip-repair'))).toEqual(ofAddresses.toSorted());
+  const ofPorts = ['port-duplicate-a PortNotAllocated', 'port-new PortNotAllocated', ...REPORTED['node-port-repair']];
+  const events = await eventsOf('node-port-repair');
+  expect(textsOf(events)).toEqual(ofPorts.toSorted());
+  const [event] = events;
+  expect(event).toMatchObject({
+    type: 'Warning',
+    regarding: { kind: 'Service', uid: `uid-of-default-${event?.regarding?.name}` },
   });
+  expect(event?.series).toBeUndefined();
+});
 
-  test('an API server accepts an event for every broken claim and for every claim that a pass records', async () => {
-    await etcd.putServices([...BROKEN, withAddress('ip-unrecorded', '10.0.0.60'), withNodePort('port-new', 30_200)]);
+test('an API server accepts the series of an event for each repeated finding', async () => {
+  handlers.advance(INTERVAL_MS);
 
-    await handlers.run('cluster-ip-repair');
-    await handlers.run('node-port-repair');
+  const passes = [await handlers.tick('cluster-ip-repair'), await handlers.tick('node-port-repair')];
 
-    const recorded = ['ip-duplicate-a', 'ip-unrecorded', 'kubernetes'].map((name) => `${name} ClusterIPNotAllocated`);
-    const ofAddresses = [...REPORTED['cluster-ip-repair'], ...recorded];
-    expect(textsOf(await eventsOf('cluster-ip-repair'))).toEqual(ofAddresses.toSorted());
-    const ofPorts = ['port-duplicate-a PortNotAllocated', 'port-new PortNotAllocated', ...REPORTED['node-port-repair']];
-    const events = await eventsOf('node-port-repair');
-    expect(textsOf(events)).toEqual(ofPorts.toSorted());
-    const [event] = events;
-    expect(event).toMatchObject({
-      type: 'Warning',
-      regarding: { kind: 'Service', uid: `uid-of-default-${event?.regarding?.name}` },
-    });
-    expect(event?.series).toBeUndefined();
-  });
-
-  test('an API server accepts the series of an event for each repeated finding', async () => {
-    handlers.advance(INTERVAL_MS);
-
-    const passes = [await handlers.tick('cluster-ip-repair'), await handlers.tick('node-port-repair')];
-
-    expect(passes.flatMap(({ findings }) => findings).filter((finding) => finding.startsWith('repair'))).toEqual([]);
-    for (const repair of ['cluster-ip-repair', 'node-port-repair'] as const) {
-      const again = (await eventsOf(repair)).filter(({ series }) => series?.count === 2);
-      expect(textsOf(again)).toEqual(REPORTED[repair]);
-    }
-  });
+  expect(passes.flatMap(({ findings }) => findings).filter((finding) => finding.startsWith('repair'))).toEqual([]);
+  for (const repair of ['cluster-ip-repair', 'node-port-repair'] as const) {
+    const again = (await eventsOf(repair)).filter(({ series }) => series?.count === 2);
+    expect(textsOf(again)).toEqual(REPORTED[repair]);
+  }
 });

@@ -17,7 +17,7 @@ import { heapOptions } from '../support/bundled-functions.ts';
 import { found } from '../support/found.ts';
 import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 import { queueEvent } from '../support/memory-queue.ts';
-import { type MisbehavingCluster, startMisbehavingCluster } from '../support/misbehaving-cluster.ts';
+import { startMisbehavingCluster } from '../support/misbehaving-cluster.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { type Runnable, type RunningFunction, runFunction } from './emulator-function.ts';
 
@@ -54,22 +54,19 @@ afterAll(async () => {
   for (const stop of stops.reverse()) await stop();
 });
 
-/**
- * Starts an API server for each cluster.
- * @param onCall is called at each call of a pass to an API server. Probes do not count
- */
-export async function startClusters(
-  names: readonly string[],
-  onCall: (name: string) => void,
-): Promise<ReadonlyMap<string, MisbehavingCluster>> {
+export type FleetClusters = Awaited<ReturnType<typeof startClusters>>;
+
+/** Starts an API server for each cluster. Its `calledMs` has the times of the calls of passes to it. Probes do not count. */
+export async function startClusters(names: readonly string[]) {
   const starts = names.map(async (name) => {
     const cluster = await startMisbehavingCluster(ADDRESS);
     afterTheseTests(() => cluster.stop());
+    const calledMs: number[] = [];
     cluster.misbehave(() => {
-      onCall(name);
+      calledMs.push(Date.now());
       return undefined;
     });
-    return [name, cluster] as const;
+    return [name, { ...cluster, calledMs }] as const;
   });
   return new Map(await Promise.all(starts));
 }
@@ -97,7 +94,7 @@ export async function startFleetTable() {
     await claimCluster(table, name, STACK);
   };
   return {
-    registerAll: async (clusters: ReadonlyMap<string, MisbehavingCluster>) => {
+    registerAll: async (clusters: FleetClusters) => {
       for (const [name, { kubeconfigFile, url }] of clusters) await register(name, kubeconfigFile, url);
     },
     /** Registers the hostile API server as the clusters `hostile-http` and `hostile-https`, with these schemes in its URL. */
@@ -151,11 +148,12 @@ export class FunctionQueue {
     this.#hiddenMs = hiddenMs;
   }
 
-  async start(): Promise<string> {
+  /** Starts to accept messages. Returns the variables of the functions that send them. */
+  async start() {
     const headers = { 'content-type': 'application/x-amz-json-1.0' };
     const { url, stop } = await startFaultServer(({ body }) => ({ headers, body: this.#accept(body) }));
     afterTheseTests(stop);
-    return url;
+    return { TICK_QUEUE_URL: `${url}/0/ticks`, AWS_ENDPOINT_URL_SQS: url };
   }
 
   #accept(request: string): object {
@@ -202,8 +200,11 @@ export class FunctionQueue {
   }
 }
 
-/** Returns the longest time from `fromMs` to `toMs` between two of these times. */
-export function longestGapMs(timesMs: readonly number[], fromMs: number, toMs: number): number {
-  const times = [fromMs, ...timesMs.filter((ms) => ms >= fromMs && ms <= toMs), toMs];
-  return Math.max(...times.slice(1).map((ms, index) => ms - (times[index] ?? 0)));
+/** Returns the longest time from `fromMs` to `toMs` without a call to one of the API servers. */
+export function longestSilenceMs(clusters: FleetClusters, fromMs: number, toMs: number): number {
+  const gapsMs = [...clusters.values()].flatMap(({ calledMs }) => {
+    const times = [fromMs, ...calledMs.filter((ms) => ms >= fromMs && ms <= toMs), toMs];
+    return times.slice(1).map((ms, index) => ms - (times[index] ?? 0));
+  });
+  return Math.max(...gapsMs);
 }

@@ -5,7 +5,7 @@ import { bundleFunctions } from '../support/bundled-functions.ts';
 import type { MisbehavingCluster } from '../support/misbehaving-cluster.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import type { RunningFunction } from './emulator-function.ts';
-import { ADDRESS, startClusters, startFleetTable, startHostile } from './fleet-functions.ts';
+import { ADDRESS, type FleetClusters, startClusters, startFleetTable, startHostile } from './fleet-functions.ts';
 
 /** The interval of the kubernetes-service loop, which is the shortest. */
 const INTERVAL_MS = 10_000;
@@ -17,14 +17,12 @@ type TestedLoop = keyof typeof MEMORY_MB;
 const folder = temporaryFolder();
 let table: Awaited<ReturnType<typeof startFleetTable>>;
 let hostile: HostileApiServer;
-let clusters: ReadonlyMap<string, MisbehavingCluster>;
-/** The time of the last call of a pass to each healthy API server. */
-const lastRequestMs = new Map<string, number>();
+let clusters: FleetClusters;
 const functions = new Map<TestedLoop, RunningFunction>();
 
 beforeAll(async () => {
   table = await startFleetTable();
-  clusters = await startClusters(HEALTHY, (name) => lastRequestMs.set(name, Date.now()));
+  clusters = await startClusters(HEALTHY);
   await table.registerAll(clusters);
   hostile = await startHostile();
   await table.registerHostile(hostile);
@@ -54,7 +52,7 @@ async function tick(loop: TestedLoop): Promise<void> {
   expect(peakMemoryMb).toBeLessThan(MEMORY_MB[loop]);
   const harmed: string[] = [];
   for (const [name, cluster] of clusters) {
-    const afterMs = (lastRequestMs.get(name) ?? 0) - startedAtMs;
+    const afterMs = (cluster.calledMs.at(-1) ?? 0) - startedAtMs;
     if (afterMs < 0 || afterMs >= INTERVAL_MS) harmed.push(`the pass of ${name} ended after ${afterMs} ms`);
     const addresses = loop === 'kubernetes-service' ? await published(cluster) : ADDRESS;
     if (addresses !== ADDRESS) harmed.push(`${name} has the addresses "${addresses}"`);

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { checkConcurrency } from '../../lib/doctor/check-stack.ts';
 import { doctor } from '../../lib/doctor/doctor.ts';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
@@ -42,68 +42,66 @@ function ask(world: DispatchWorld, event: unknown, environment: Partial<DoctorEn
   return doctor(() => ({ ...healthy, ...environment }))(event, context);
 }
 
-describe('the doctor', () => {
-  test('the doctor makes all checks for one cluster: of the table, the queue, the kubeconfig, the API server, its permissions and the endpoints', async () => {
-    const { lines, ok } = await ask(await aWorld(), { cluster: 'one' });
-    expect(lines.filter(({ level }) => level === 'fail')).toEqual([]);
-    expect(ok).toBe(true);
-    const checks = [...new Set(lines.map(({ check }) => check))].join(', ');
-    expect(checks).toBe('table, queue, spec, kubeconfig, token, dns, api server, probe, rights, service, owner');
-    expect(lines.find(({ check }) => check === 'kubeconfig')?.message).toContain('of kubeconfig of the test: https:');
-    expect(lines.filter(({ cluster }) => cluster !== undefined).every(({ cluster }) => cluster === 'one')).toBe(true);
-    expect(lines.filter(({ level }) => level === 'warn').every(({ fix }) => fix !== undefined)).toBe(true);
-  });
+test('the doctor makes all checks for one cluster: of the table, the queue, the kubeconfig, the API server, its permissions and the endpoints', async () => {
+  const { lines, ok } = await ask(await aWorld(), { cluster: 'one' });
+  expect(lines.filter(({ level }) => level === 'fail')).toEqual([]);
+  expect(ok).toBe(true);
+  const checks = [...new Set(lines.map(({ check }) => check))].join(', ');
+  expect(checks).toBe('table, queue, spec, kubeconfig, token, dns, api server, probe, rights, service, owner');
+  expect(lines.find(({ check }) => check === 'kubeconfig')?.message).toContain('of kubeconfig of the test: https:');
+  expect(lines.filter(({ cluster }) => cluster !== undefined).every(({ cluster }) => cluster === 'one')).toBe(true);
+  expect(lines.filter(({ level }) => level === 'warn').every(({ fix }) => fix !== undefined)).toBe(true);
+});
 
-  test('the doctor checks all clusters, and writes one log line', async () => {
-    const world = await aWorld();
-    const { lines } = await ask(world, undefined);
-    expect(lines).toContainEqual({ check: 'clusters', level: 'ok', message: '2 are registered' });
-    expect(new Set(lines.map(({ cluster }) => cluster))).toEqual(new Set([undefined, 'one', 'two']));
-    expect(world.telemetry.lines.map(({ message }) => message)).toEqual(['doctor: checks completed']);
-    expect(world.telemetry.flushes.count).toBe(1);
-  });
+test('the doctor checks all clusters, and writes one log line', async () => {
+  const world = await aWorld();
+  const { lines } = await ask(world, undefined);
+  expect(lines).toContainEqual({ check: 'clusters', level: 'ok', message: '2 are registered' });
+  expect(new Set(lines.map(({ cluster }) => cluster))).toEqual(new Set([undefined, 'one', 'two']));
+  expect(world.telemetry.lines.map(({ message }) => message)).toEqual(['doctor: checks completed']);
+  expect(world.telemetry.flushes.count).toBe(1);
+});
 
-  test('the doctor changes nothing in a cluster', async () => {
-    const before = await objectsIn(standIn);
-    await ask(await aWorld(), {});
-    expect(await objectsIn(standIn)).toEqual(before);
-  });
+test('the doctor changes nothing in a cluster', async () => {
+  const before = await objectsIn(standIn);
+  await ask(await aWorld(), {});
+  expect(await objectsIn(standIn)).toEqual(before);
+});
 
-  test('a kubeconfig that cannot be read causes one line of level fail, and other clusters are still checked', async () => {
-    const message = 'secret kbc/one was not found. Put the kubeconfig there.';
-    const unread = () => Promise.reject(new ClusterError('BadKubeconfig', message));
-    const { lines, ok } = await ask(await aWorld(), {}, loadingOne(unread));
-    expect(ok).toBe(false);
-    expect(lines.filter(({ level }) => level === 'fail')).toEqual([
-      { cluster: 'one', check: 'kubeconfig', level: 'fail', message },
-    ]);
-    expect(lines).toContainEqual(expect.objectContaining({ cluster: 'two', check: 'owner' }));
-  });
+test('a kubeconfig that cannot be read causes one line of level fail, and other clusters are still checked', async () => {
+  const message = 'secret kbc/one was not found. Put the kubeconfig there.';
+  const unread = () => Promise.reject(new ClusterError('BadKubeconfig', message));
+  const { lines, ok } = await ask(await aWorld(), {}, loadingOne(unread));
+  expect(ok).toBe(false);
+  expect(lines.filter(({ level }) => level === 'fail')).toEqual([
+    { cluster: 'one', check: 'kubeconfig', level: 'fail', message },
+  ]);
+  expect(lines).toContainEqual(expect.objectContaining({ cluster: 'two', check: 'owner' }));
+});
 
-  test('a check that never ends does not delay other checks', async () => {
-    const world = await aWorld();
-    const answer = ask(
-      world,
-      {},
-      loadingOne(() => new Promise(() => {})),
-    );
-    while (world.deadlines.length < 3 || !world.deadlines[2]?.cancelled) await new Promise(setImmediate);
-    world.deadlines[1]?.expire();
-    const { lines } = await answer;
-    expect(lines.filter(({ level }) => level === 'fail')).toMatchObject([{ cluster: 'one', check: 'kubeconfig' }]);
-    expect(lines).toContainEqual(expect.objectContaining({ cluster: 'two', check: 'owner' }));
-  });
+test('a check that never ends does not delay other checks', async () => {
+  const world = await aWorld();
+  const answer = ask(
+    world,
+    {},
+    loadingOne(() => new Promise(() => {})),
+  );
+  while (world.deadlines.length < 3 || !world.deadlines[2]?.cancelled) await new Promise(setImmediate);
+  world.deadlines[1]?.expire();
+  const { lines } = await answer;
+  expect(lines.filter(({ level }) => level === 'fail')).toMatchObject([{ cluster: 'one', check: 'kubeconfig' }]);
+  expect(lines).toContainEqual(expect.objectContaining({ cluster: 'two', check: 'owner' }));
+});
 
-  test('the doctor fails with a resolution if the cluster in the request is not registered', async () => {
-    const { lines, ok } = await ask(await aWorld(), { cluster: 'three' });
-    expect(ok).toBe(false);
-    const message = expect.stringContaining('three');
-    expect(lines.at(-1)).toMatchObject({ check: 'clusters', message, fix: expect.any(String) });
-  });
+test('the doctor fails with a resolution if the cluster in the request is not registered', async () => {
+  const { lines, ok } = await ask(await aWorld(), { cluster: 'three' });
+  expect(ok).toBe(false);
+  const message = expect.stringContaining('three');
+  expect(lines.at(-1)).toMatchObject({ check: 'clusters', message, fix: expect.any(String) });
+});
 
-  test('the doctor refuses an event with an unknown field', async () => {
-    await expect(ask(await aWorld(), { clusters: ['one'] })).rejects.toMatchObject({ code: 'BadEvent' });
-  });
+test('the doctor refuses an event with an unknown field', async () => {
+  await expect(ask(await aWorld(), { clusters: ['one'] })).rejects.toMatchObject({ code: 'BadEvent' });
 });
 
 test('the doctor reads the limit of concurrent ticks from the environment, and warns if it is too low for the number of clusters', () => {

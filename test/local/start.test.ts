@@ -201,36 +201,34 @@ describe('npm start with the spec of an existing cluster', () => {
     await silent.close();
   });
 
-  describe('npm start that cannot begin', () => {
-    const withSpec = async (fields: object, ...options: string[]) => {
-      const spec = await file('cluster.yml', { ...specOf('observe', listening.url), ...fields });
-      return ['-f', spec, '--data', join(folder, 'never'), ...options];
-    };
+  const withSpec = async (fields: object, ...options: string[]) => {
+    const spec = await file('cluster.yml', { ...specOf('observe', listening.url), ...fields });
+    return ['-f', spec, '--data', join(folder, 'never'), ...options];
+  };
 
-    test.each<[string, () => Promise<string[]> | string[], RegExp]>([
-      [
-        'a port for the webhook that is in use',
-        () => withSpec({ kubeconfig: { file: 'kubeconfig.json' } }, '--admission', new URL(listening.url).port),
-        /^error: Port \d+ cannot be used \(EADDRINUSE\): name a free one with --admission\.$/m,
-      ],
-      [
-        'a kubeconfig that is only for the functions',
-        () => withSpec({ kubeconfig: { ssm: '/kbc/lab' } }),
-        /names a kubeconfig for the functions: name a file/,
-      ],
-      [
-        'a spec that does not exist',
-        () => ['-f', 'nowhere.yml', '--kubeconfig', 'k'],
-        /^error: The spec nowhere\.yml cannot be read \(ENOENT\).*\n$/,
-      ],
-      [
-        'a kubeconfig that does not exist',
-        () => ['-f', 'cluster.example.yml', '--kubeconfig', '/nowhere'],
-        /^error: kubeconfig \/nowhere: cannot read \/nowhere \(ENOENT\)/,
-      ],
-    ])('npm start cannot begin with %s', async (_, args, message) => {
-      const called = await callKbctl(['run', ...(await args())], { cwd: REPOSITORY, env: {} });
-      expect(called).toEqual({ code: 3, stdout: '', stderr: expect.stringMatching(message) });
-    });
+  test.each<[string, () => Promise<string[]> | string[], RegExp]>([
+    [
+      'a port for the webhook that is in use',
+      () => withSpec({ kubeconfig: { file: 'kubeconfig.json' } }, '--admission', new URL(listening.url).port),
+      /^error: Port \d+ cannot be used \(EADDRINUSE\): name a free one with --admission\.$/m,
+    ],
+    [
+      'a kubeconfig that is only for the functions',
+      () => withSpec({ kubeconfig: { ssm: '/kbc/lab' } }),
+      /names a kubeconfig for the functions: name a file/,
+    ],
+    [
+      'a spec that does not exist',
+      () => ['-f', 'nowhere.yml', '--kubeconfig', 'k'],
+      /^error: The spec nowhere\.yml cannot be read \(ENOENT\).*\n$/,
+    ],
+    [
+      'a kubeconfig that does not exist',
+      () => ['-f', 'cluster.example.yml', '--kubeconfig', '/nowhere'],
+      /^error: kubeconfig \/nowhere: cannot read \/nowhere \(ENOENT\)/,
+    ],
+  ])('npm start cannot begin with %s', async (_, args, message) => {
+    const called = await callKbctl(['run', ...(await args())], { cwd: REPOSITORY, env: {} });
+    expect(called).toEqual({ code: 3, stdout: '', stderr: expect.stringMatching(message) });
   });
 });

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, expect, test } from '@jest/globals';
 import type { FindingType } from '../../lib/cluster/finding.ts';
 import type { Loop } from '../../lib/spec/cluster-spec.ts';
 import { failedPassCounter, findingCounter, samplesOf } from '../../lib/telemetry/telemetry.ts';
@@ -33,41 +33,39 @@ async function linesOf(text: string): Promise<Line[]> {
     .map((line): Line => JSON.parse(line));
 }
 
-describe('the output of a function', () => {
-  let lines: Line[] = [];
-  beforeAll(async () => {
-    lines = await linesOf(program);
-  });
+let lines: Line[] = [];
+beforeAll(async () => {
+  lines = await linesOf(program);
+});
 
-  test('log lines are JSON and contain the loop and the request', () => {
-    const logged = lines.filter((line) => 'message' in line);
-    expect(logged).toHaveLength(1);
-    expect(logged[0]).toMatchObject({
-      level: 'WARN',
-      message: 'pass succeeded',
-      loop: 'node-port-repair',
-      requestId: 'r-1',
-      cluster: 'demo',
-      findings: ['leak: 30001'],
-      counts: { services: 2 },
-    });
+test('log lines are JSON and contain the loop and the request', () => {
+  const logged = lines.filter((line) => 'message' in line);
+  expect(logged).toHaveLength(1);
+  expect(logged[0]).toMatchObject({
+    level: 'WARN',
+    message: 'pass succeeded',
+    loop: 'node-port-repair',
+    requestId: 'r-1',
+    cluster: 'demo',
+    findings: ['leak: 30001'],
+    counts: { services: 2 },
   });
+});
 
-  test('metrics are added up and written once, in one line for each type', () => {
-    const metrics = lines.filter((line) => '_aws' in line);
-    const service = { service: 'kube-bootstrap-controller', loop: 'node-port-repair' };
-    const count = (Name: string) => ({ Name, Unit: 'Count' });
-    const directive = {
-      Namespace: 'kube-bootstrap-controller',
-      Dimensions: [['service', 'loop']],
-      Metrics: [{ Name: 'durationMs', Unit: 'Milliseconds' }, count('passes'), count('failures')],
-    };
-    expect(metrics).toMatchObject([
-      { ...service, passes: 2, failures: 0, durationMs: [12, 34], _aws: { CloudWatchMetrics: [directive] } },
-      { ...service, type: 'leak', apiserver_nodeport_repair_port_errors_total: 3 },
-      { ...service, type: 'repair', apiserver_nodeport_repair_port_errors_total: 1 },
-    ]);
-  });
+test('metrics are added up and written once, in one line for each type', () => {
+  const metrics = lines.filter((line) => '_aws' in line);
+  const service = { service: 'kube-bootstrap-controller', loop: 'node-port-repair' };
+  const count = (Name: string) => ({ Name, Unit: 'Count' });
+  const directive = {
+    Namespace: 'kube-bootstrap-controller',
+    Dimensions: [['service', 'loop']],
+    Metrics: [{ Name: 'durationMs', Unit: 'Milliseconds' }, count('passes'), count('failures')],
+  };
+  expect(metrics).toMatchObject([
+    { ...service, passes: 2, failures: 0, durationMs: [12, 34], _aws: { CloudWatchMetrics: [directive] } },
+    { ...service, type: 'leak', apiserver_nodeport_repair_port_errors_total: 3 },
+    { ...service, type: 'repair', apiserver_nodeport_repair_port_errors_total: 1 },
+  ]);
 });
 
 test('a log line with very long text of a tenant is shortened, and is still valid JSON', async () => {
@@ -102,19 +100,17 @@ test('only the repair loops have a metric for failed passes with the name that u
   expect(failedPassCounter('kubernetes-service')).toBeUndefined();
 });
 
-describe('samplesOf', () => {
-  test.each([
-    { name: 'no sample without leases and ranges', counts: { services: 3 }, samples: {} },
-    { name: 'the number of active leases', counts: { addresses: 3, activeLeases: 2 }, samples: { activeLeases: 2 } },
-    { name: 'the share of one range', counts: { allocated: 3, capacity: 254 }, samples: { fullestRangePercent: 1.1 } },
-    {
-      name: 'the used share of the fuller of two ranges',
-      counts: { allocated: 3, capacity: 254, secondaryAllocated: 128, secondaryCapacity: 256 },
-      samples: { fullestRangePercent: 50 },
-    },
-    { name: 'under 100 %', counts: { allocated: 65_533, capacity: 65_534 }, samples: { fullestRangePercent: 99.9 } },
-    { name: 'no sample for a range without capacity', counts: { allocated: 0, capacity: 0 }, samples: {} },
-  ])('samplesOf returns $name', ({ counts, samples }) => {
-    expect(samplesOf(counts as Readonly<Record<string, number>>)).toEqual(samples);
-  });
+test.each([
+  { name: 'no sample without leases and ranges', counts: { services: 3 }, samples: {} },
+  { name: 'the number of active leases', counts: { addresses: 3, activeLeases: 2 }, samples: { activeLeases: 2 } },
+  { name: 'the share of one range', counts: { allocated: 3, capacity: 254 }, samples: { fullestRangePercent: 1.1 } },
+  {
+    name: 'the used share of the fuller of two ranges',
+    counts: { allocated: 3, capacity: 254, secondaryAllocated: 128, secondaryCapacity: 256 },
+    samples: { fullestRangePercent: 50 },
+  },
+  { name: 'under 100 %', counts: { allocated: 65_533, capacity: 65_534 }, samples: { fullestRangePercent: 99.9 } },
+  { name: 'no sample for a range without capacity', counts: { allocated: 0, capacity: 0 }, samples: {} },
+])('samplesOf returns $name', ({ counts, samples }) => {
+  expect(samplesOf(counts as Readonly<Record<string, number>>)).toEqual(samples);
 });

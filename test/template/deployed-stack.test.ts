@@ -1,10 +1,9 @@
 import { spawnSync } from 'node:child_process';
-import { cpSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { rollbackConfiguration } from '../../deploy/deployed-stack.ts';
 import { REPOSITORY } from '../support/repository.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
+import { copySources } from './package-service.ts';
 import { COMPOSITES, STACK } from './stack-alarms.ts';
 
 const stack = (Alarms: string) => ({
@@ -31,12 +30,8 @@ test.each([
 });
 
 test('a deployment without credentials ends before it packages the functions', () => {
-  const folder = temporaryFolder();
   // The functions are missing, so that packaging them would be another error.
-  for (const name of ['deploy', 'lib', 'tools', 'serverless.yml', 'package.json', 'tsconfig.json']) {
-    cpSync(join(REPOSITORY, name), join(folder, name), { recursive: true });
-  }
-  symlinkSync(join(REPOSITORY, 'node_modules'), join(folder, 'node_modules'));
+  const folder = copySources();
   const program = join(REPOSITORY, 'node_modules/serverless/bin/serverless.js');
   const env = { PATH: process.env['PATH'], HOME: folder, AWS_EC2_METADATA_DISABLED: 'true' };
   const { status, stdout } = spawnSync(process.execPath, [program, 'deploy'], { cwd: folder, env, encoding: 'utf8' });

@@ -1,35 +1,36 @@
 import { execFile } from 'node:child_process';
-import { cp, mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
-import os from 'node:os';
+import { cpSync, symlinkSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { REPOSITORY } from '../support/repository.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
-const SOURCES = ['deploy', 'functions', 'lib', 'tools', 'serverless.yml', 'package.json', 'tsconfig.json'];
+/** Copies the sources that Serverless reads to a temporary folder, without those of functions. Returns the folder. */
+export function copySources(...others: readonly string[]): string {
+  const folder = temporaryFolder();
+  for (const name of ['deploy', 'lib', 'tools', 'serverless.yml', 'package.json', 'tsconfig.json', ...others]) {
+    cpSync(path.join(REPOSITORY, name), path.join(folder, name), { recursive: true });
+  }
+  symlinkSync(path.join(REPOSITORY, 'node_modules'), path.join(folder, 'node_modules'));
+  return folder;
+}
 
 /** Runs `serverless package` in a copy of the sources, without a network. Returns the template and the packages by name. */
 export async function packageService(parameters: Readonly<Record<string, string>> = {}) {
-  const folder = await mkdtemp(path.join(os.tmpdir(), 'package-'));
-  try {
-    await Promise.all(
-      SOURCES.map((name) => cp(path.join(REPOSITORY, name), path.join(folder, name), { recursive: true })),
-    );
-    await symlink(path.join(REPOSITORY, 'node_modules'), path.join(folder, 'node_modules'));
-    await serverlessPackage(folder, parameters);
-    const packaged = path.join(folder, '.serverless');
-    const read = (name: string) => readFile(path.join(packaged, name));
-    const template: object = JSON.parse((await read('cloudformation-template-update-stack.json')).toString());
-    const handlers = handlersIn(template);
-    const names = ['allocator', ...handlers];
-    const archives = await Promise.all(names.map(async (name) => [name, await read(`${name}.zip`)] as const));
-    const maps = handlers.map(async (name) => {
-      const map = await readFile(path.join(folder, '.cache/maps/functions', `${name}.mjs.map`), 'utf8');
-      return [name, JSON.parse(map) as { readonly sources: readonly string[] }] as const;
-    });
-    return { template, archives: new Map(archives), maps: new Map(await Promise.all(maps)) };
-  } finally {
-    await rm(folder, { recursive: true });
-  }
+  const folder = copySources('functions');
+  await serverlessPackage(folder, parameters);
+  const packaged = path.join(folder, '.serverless');
+  const read = (name: string) => readFile(path.join(packaged, name));
+  const template: object = JSON.parse((await read('cloudformation-template-update-stack.json')).toString());
+  const handlers = handlersIn(template);
+  const names = ['allocator', ...handlers];
+  const archives = await Promise.all(names.map(async (name) => [name, await read(`${name}.zip`)] as const));
+  const maps = handlers.map(async (name) => {
+    const map = await readFile(path.join(folder, '.cache/maps/functions', `${name}.mjs.map`), 'utf8');
+    return [name, JSON.parse(map) as { readonly sources: readonly string[] }] as const;
+  });
+  return { template, archives: new Map(archives), maps: new Map(await Promise.all(maps)) };
 }
 
 function handlersIn(template: object): string[] {
