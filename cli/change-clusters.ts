@@ -123,7 +123,10 @@ export function oneByOne<Item extends { readonly name: string }>(
   });
 }
 
-/** Prints the changes that were not made, and throws the error that stopped them. @returns `undefined` if all were made */
+/**
+ * Prints the changes that were not made, and throws the error that stopped them.
+ * @returns `undefined` if all changes were made
+ */
 export function concluded(cli: Cli, { left, failed }: Progressed<{ readonly name: string }>): ExitCode | undefined {
   if (left.length > 0) cli.output.say(`Not done: ${namesOf(left.map(({ name }) => name))}. Run the command again.`);
   if (failed !== undefined) throw failed.error;

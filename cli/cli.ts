@@ -23,7 +23,10 @@ export interface Cli {
   /** Opens the table, and returns the time of its clock. */
   readonly nowMs: () => Promise<number>;
   readonly sleep: Surroundings['sleep'];
-  /** Opens the table of the options, and measures its clock. Later calls return the same table. @throws CliError, TableError */
+  /**
+   * Opens the table that the options specify, and measures its clock. Later calls return the same table.
+   * @throws CliError, TableError
+   */
   openTable(): Promise<OpenTable>;
   /** Opens the table for writes that depend on the time. @throws CliError if this host's clock is wrong */
   openForWriting(): Promise<OpenTable>;

@@ -22,7 +22,11 @@ export function parseListenAddress(text: string): ListenAddress {
   return host ? { host, port } : { port };
 }
 
-/** Listens, and returns a function that closes the server. @param ended aborts when it is closed @throws CliError */
+/**
+ * Waits until the server listens, and returns a function that closes it.
+ * @param ended aborts when the server is closed
+ * @throws CliError if it cannot listen
+ */
 export async function listening(
   server: Server,
   { host, port }: ListenAddress,

@@ -5,7 +5,7 @@ import { endWhenUnread } from './terminal.ts';
 endWhenUnread(process.stdout);
 endWhenUnread(process.stderr);
 
-/** npm forwards Ctrl-C, so the process gets the signal twice. A second signal within this time is ignored. */
+/** A process that npm started gets Ctrl-C from the terminal and from npm: a second signal within this time is ignored. */
 const SAME_SIGNAL_MS = 500;
 
 /** Aborts at the first SIGINT or SIGTERM; a second signal ends the process at once, with exit code 130. */

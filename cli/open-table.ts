@@ -98,7 +98,10 @@ async function tableInAws(
   return { client, tableName, title: `table ${tableName}` };
 }
 
-/** Checks for a region and credentials, as the AWS CLI does. @throws CliError without a region or credentials */
+/**
+ * Checks for a region and credentials, as the AWS CLI does before its first request.
+ * @throws CliError without a region or credentials
+ */
 async function refuseWithoutAccess(
   { config }: DynamoDBClient,
   profile: string | undefined,

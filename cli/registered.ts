@@ -35,7 +35,10 @@ export async function notRegistered(table: KeyValueTable, name: string): Promise
   return configurationError(`Cluster "${name}" not found. ${hint}`);
 }
 
-/** Returns all addresses of a cluster, for an error about an unknown one. A similar address is another API server's. */
+/**
+ * Returns all addresses of a cluster, for the end of an error about an unknown address. Does not suggest a similar address,
+ * because it belongs to another API server.
+ */
 export function listAddresses({ apiServers }: ClusterSpec, leased: readonly string[] = []): string {
   const named = apiServers.map((server) => ('address' in server ? server.address : server.host));
   return `it has ${[...new Set([...named, ...leased])].join(', ')}.`;

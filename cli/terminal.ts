@@ -29,12 +29,15 @@ export function styled(stream: OutStream, style: Style, text: string): string {
   return colored.replaceAll('\u001b', OWN_ESCAPE);
 }
 
-/** Escapes characters that control a terminal, for texts whose width is measured: {@link writeLines} escapes every line. */
+/**
+ * Escapes characters that control a terminal. Use it only for a text whose width is measured, because {@link writeLines} escapes
+ * every line that it writes.
+ */
 export function escapeControlCharacters(text: string): string {
   return escaped(text, CONTROLS);
 }
 
-/** Writes lines to a terminal or a log. Escapes what would break a line or control the terminal, except kbctl's styles. */
+/** Writes lines to a terminal or a log. Escapes characters that break a line or control the terminal, except kbctl's styles. */
 export function writeLines(stream: OutStream, lines: readonly string[]): void {
   stream.write(lines.map((line) => `${escapeLine(line)}\n`).join(''));
 }

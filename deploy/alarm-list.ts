@@ -13,7 +13,7 @@ export interface Alarm {
   readonly description: string;
   /** The Logs Insights query that lists the affected clusters, for the log groups of the stack. */
   readonly query: string;
-  /** The metric or formula with its period and threshold, and the number of recent periods in which it must be crossed. */
+  /** The metric or formula with its period and threshold, and in how many recent periods the threshold must be crossed. */
   readonly fires: Fields;
   /** True if the alarm sends no notification, because another alarm includes its state. */
   readonly isSilent?: true;

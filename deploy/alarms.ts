@@ -46,12 +46,12 @@ const NOTHING_RAN_ALARM: Resource = {
 /** The alarms that a bad release causes: alarms of the stack itself, and of many clusters at the same time. */
 const OF_RELEASE = Object.entries(ALARMS).filter(([, { ofRelease }]) => ofRelease);
 const ALWAYS = OF_RELEASE.filter(([, { condition }]) => condition === undefined).map(([name]) => name);
-/** Parts of the alarm rule with a condition: a rule cannot refer to an alarm that only other stacks have. */
+/** The parts of the alarm rule that have a condition, because the alarm to which they refer exists only in some stacks. */
 const CONDITIONAL = OF_RELEASE.flatMap(([name, { condition }]) =>
   condition === undefined ? [] : [whether(condition, substitute(` OR ${anyOf([name])}`), '')],
 );
 
-/** The alarm that rolls an update back, without a notification: one alarm, because CloudFormation accepts at most five. */
+/** The alarm that rolls an update back. It combines alarms, because CloudFormation accepts only five, and sends no message. */
 const RELEASE_FAILING_ALARM: Resource = {
   Type: 'AWS::CloudWatch::CompositeAlarm',
   Condition: 'HasAlarms',

@@ -27,7 +27,10 @@ const VPC = whether('UsesVpc', {
   Ipv6AllowedForDualStack: ref('VpcIpv6'),
 });
 
-/** Returns overrides of the functions in serverless.yml: with the stack's name, so that one template serves every stage. */
+/**
+ * Returns the overrides of the functions in serverless.yml. Names contain the stack's name, so that one template serves every
+ * stage, and parameters become references.
+ */
 export function extensions(): Readonly<Record<string, Extension>> {
   const ofFunctions = FUNCTIONS.map((name) => ({ ...extensionsOf(name), ...(isLoop(name) && ofEvents(name)) }));
   const layer: Extension = { Properties: { LayerName: substitute('${AWS::StackName}-allocator') } };

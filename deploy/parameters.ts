@@ -39,7 +39,10 @@ export interface Deployment {
 
 type Block = Readonly<Record<string, string | number | boolean | null>>;
 
-/** Returns the values in force: of the command line (`name=value`), else of the block of the stage, else of `default`. */
+/**
+ * Returns the values in force: from the command line (`name=value`), else the block of the stage, else the block `default`, else
+ * the default of the parameter.
+ */
 export function parametersInForce(
   blocks: Readonly<Record<string, Block>>,
   stage: string,
@@ -81,7 +84,7 @@ export function stackTags({ tags = '' }: Deployment['values']): Readonly<Record<
   return Object.fromEntries(pairs.map((tag) => tag.split(/=(.*)/s).slice(0, 2)));
 }
 
-/** Returns the deployed values that the next deployment does not set and would reset, by their names in the template. */
+/** Returns the deployed values of parameters that the next deployment does not set and would reset, by name in the template. */
 export function keptParameters(
   deployed: Deployment['values'],
   { values, requested }: Deployment,

@@ -27,7 +27,7 @@ export default class DeploymentPlugin {
         const layers = serverless.pluginManager.plugins.find((plugin) => 'compareWithLastLayer' in plugin);
         layers.compareWithLastLayer = async () => {};
       },
-      // CloudFormation ignores unknown parameters, so they are checked here. osls only packages the layer.
+      // Checks the parameters, because CloudFormation ignores unknown ones. Builds the layer, because osls only packages it.
       'before:package:cleanup': async () => {
         const faults = parameterFaults(deployment().values, service.provider.stage);
         if (faults !== undefined) throw new serverless.classes.Error(faults, 'BAD_INPUT');

@@ -55,7 +55,10 @@ function released(resource: Resource, version: string): Resource {
   }
 }
 
-/** Returns the S3 bucket and key of a package. The version is no parameter, because an update would keep it, and old code. */
+/**
+ * Returns the S3 bucket and the key of a package. The version is in the key and not in a parameter, because an update of the
+ * stack keeps the values of parameters, and would keep the old code.
+ */
 function codeIn({ S3Key: key }: Fields, version: string): Fields {
   const name = String(key).split('/').at(-1);
   return { S3Bucket: ref('CodeBucket'), S3Key: substitute(`\${CodePrefix}${version}/${name}`) };

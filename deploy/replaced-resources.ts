@@ -26,7 +26,7 @@ export function nameReplacedResources<T extends Template>(template: T, hashOf: H
   }, deployed);
 }
 
-/** Returns the properties of a function that become part of a version, without packages: each deployment has new keys. */
+/** Returns the properties of a function that become part of a version, except packages, whose keys each deployment changes. */
 function published({ Properties }: Partial<Resource> = {}): Partial<Fields> {
   const { Code: _code, Layers: _layers, Tags: _tags, ReservedConcurrentExecutions: _, ...kept } = Properties ?? {};
   return kept;

@@ -72,7 +72,7 @@ function tablePolicy(writtenTo: Fields | undefined, reads = ['dynamodb:GetItem',
   return policy('table', allow(reads, [TABLE_ARN]), allow(['dynamodb:PutItem'], [TABLE_ARN], writtenTo));
 }
 
-/** For functions whose callers choose the cluster and the content: they cannot write registrations (#clusters). */
+/** Permissions of functions whose callers choose cluster and content. Such functions cannot write registrations (#clusters). */
 const TABLE_OF_CLUSTER = tablePolicy(OF_CLUSTERS);
 
 /** Allows functions to read kubeconfigs, but not the webhook's tokens: they have the same prefix, and no loop needs them. */
@@ -174,7 +174,10 @@ const POLICIES: Readonly<Record<string, readonly Value[]>> = {
   admission: [TABLE_OF_CLUSTER, policy('tokens', ...readSecrets('admission/*')), KMS_KEY],
 };
 
-/** Returns a role for each function, with only what it needs. @param prefix the prefix of the names of the roles */
+/**
+ * Returns one role per function. A role allows only the actions and resources that its function needs.
+ * @param prefix the prefix of the names of the roles
+ */
 export function roles(prefix: string): Resources {
   return Object.fromEntries(
     Object.entries(POLICIES).map(([name, policies]) => [

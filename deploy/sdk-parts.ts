@@ -12,7 +12,10 @@ const REPLACEMENTS: Readonly<Record<string, string>> = {
   '@smithy/core/event-streams': '',
 };
 
-/** The schemas of clients without their errors (Systems Manager has 140): the SDK then reports the same name and message. */
+/**
+ * The schemas of clients whose error classes are omitted (Systems Manager has 140). An error without a class has the same name
+ * and message.
+ */
 const SCHEMAS = /client-(ssm|eventbridge|secrets-manager)\/dist-es\/schemas\/schemas_0\.js$/;
 const ERRORS = /^(?:n0_registry\.registerError\(|export var \w+\$ = \[-3, n0,)[^;]*;$/gm;
 

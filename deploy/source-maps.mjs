@@ -4,7 +4,10 @@ import path from 'node:path';
 
 const folder = path.join(import.meta.dirname, '..', '.cache', 'maps');
 
-/** Moves the source map of a bundle out of the package. @param name the bundle in Lambda: `functions/doctor.mjs` */
+/**
+ * Moves the source map of a bundle out of the package.
+ * @param name the name of the bundle in Lambda, such as `functions/doctor.mjs`
+ */
 export function keepMap(bundle, name) {
   const kept = path.join(folder, `${name}.map`);
   mkdirSync(path.dirname(kept), { recursive: true });

@@ -19,7 +19,7 @@ export interface EmbeddedKind {
   /** The published addresses of its API servers. */
   readonly addresses: readonly [string, ...string[]];
   readonly serviceClusterIPRange: string;
-  /** Intervals that are shorter than the schedules of the functions, which a spec in a file cannot have. */
+  /** Intervals shorter than the schedules of the functions. Only an embedded cluster can have them, not a spec in a file. */
   readonly intervalSeconds: Partial<Readonly<Record<Loop, number>>>;
   readonly notes: readonly string[];
 }

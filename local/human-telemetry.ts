@@ -55,7 +55,10 @@ export function logLine(nowMs: number, source: string, text: string): string {
   return `${time}  ${source.padEnd(LOOP_WIDTH)}  ${text}`;
 }
 
-/** Logs a sentence for each change, finding and failure; for a lasting problem a short line, and at last its end. */
+/**
+ * Logs a sentence for each change, finding and failure. Does not repeat the sentences of the previous pass: prints a short line
+ * for a lasting problem, and reports its end.
+ */
 export function sentenceTelemetry({ nowMs, own, write, paint }: SentenceOptions): TelemetryFactory {
   /** The sentences that were printed last, by loop and by the cluster name at the beginning of the line. */
   const reported = new Map<string, Map<string, Reported>>();

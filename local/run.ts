@@ -26,7 +26,10 @@ export interface RunHooks {
   readonly paint: Paint;
 }
 
-/** Runs the loops until `ended` aborts; running passes then have five seconds. @throws StartError if it cannot begin */
+/**
+ * Runs the loops until the signal `ended` aborts. Passes that are still running have five more seconds to finish.
+ * @throws StartError if the run cannot begin
+ */
 export async function run(options: StartOptions, ended: AbortSignal, hooks: RunHooks): Promise<void> {
   const { write, paint } = hooks;
   await using cluster = await openCluster(options, { signal: ended, say: write });

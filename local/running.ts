@@ -43,7 +43,10 @@ export async function findRunning(dataRoot: string = DATA_ROOT): Promise<Running
   return found.filter((running) => running !== undefined).sort((one, other) => (one.cluster < other.cluster ? -1 : 1));
 }
 
-/** Returns the process that runs with this folder; `undefined` if its table does not answer, so that only its file is left. */
+/**
+ * Returns the process that runs with this folder; `undefined` if its table server does not answer, because the process has then
+ * ended without removing its file.
+ */
 export async function readRunning(folder: string): Promise<Running | undefined> {
   try {
     const written = content.parse(JSON.parse(await ownText(path.join(folder, FILE))));
@@ -53,7 +56,10 @@ export async function readRunning(folder: string): Promise<Running | undefined> 
   }
 }
 
-/** Returns the process that runs with this folder, and a client of its table. @throws StartError if there is none */
+/**
+ * Returns the process that runs with this folder, and a client of its table.
+ * @throws StartError if no process runs with this folder
+ */
 export async function openRunning(folder: string) {
   const running = await readRunning(folder);
   if (running === undefined) {

@@ -15,7 +15,10 @@ import { StartError } from './start-options.ts';
 
 const SHIPPED = path.join(import.meta.dirname, '..', 'deploy');
 const HOST = '127.0.0.1';
-/** When idle connections end: later than API servers end them (90 s), or the next review could fail. */
+/**
+ * The time after which idle connections end. API servers end them after 90 s. If this server ended a connection first, the next
+ * review on it could fail.
+ */
 const KEEP_ALIVE_MS = 100_000;
 
 /**

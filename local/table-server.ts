@@ -53,7 +53,10 @@ const AWS_JSON = 'application/x-amz-json-1.0';
 
 const RULES: Omit<LocalRules, 'host' | 'key'> = { keyOf: tableKeyOf, mediaTypes: [AWS_JSON] };
 
-/** Starts a server for the table in a folder, which it creates if missing. @throws StartError if it cannot be opened */
+/**
+ * Starts a table server for the table in a folder. A missing folder is created.
+ * @throws StartError if the folder cannot be opened
+ */
 export async function openTableFolder(folder: string, key: string): Promise<TableServer> {
   try {
     await ownFolder(folder);

@@ -23,7 +23,10 @@ if (process.versions.node.localeCompare(least, 'en', { numeric: true }) < 0) {
   process.exit(await runWith(own));
 }
 
-/** Returns the path of the Node.js of "npm ci"; not its link in .bin, which npm 10 removes with other platforms' packages. */
+/**
+ * Returns the path of the Node.js that "npm ci" installs. The link in node_modules/.bin is not used, because npm 10 removes it
+ * together with the packages for other platforms.
+ */
 function ownNode(platform, arch) {
   const [system, program] = platform === 'win32' ? ['win', 'node.exe'] : [platform, 'node'];
   return [`node-${system}-${arch}`, `node-bin-${system}-${arch}`]

@@ -30,7 +30,7 @@ const MOST_OF_A_MODULE = 20;
 /** The time limit for the tests of one mutant, on a busy machine. */
 const SILENT_MS = 150_000;
 const LEAST_KILLED = 0.9;
-/** The share that tests must detect in a sample, lower than of all: a sample might consist of the worst modules. */
+/** The share of mutants that tests must detect in a sample: lower, because a sample might consist of the worst modules. */
 const LEAST_OF_SAMPLE = 0.85;
 
 const imports = new Map<string, readonly string[]>();
@@ -138,7 +138,7 @@ function sampleOf(all: readonly Keyed[], count: number, seed: number): Keyed[] {
   return ofEach.slice(0, count);
 }
 
-/** Judges the mutants of some modules, whose numbers are places in `all`. Starts workers until each has a verdict. */
+/** Judges the mutants of some modules. A mutant's number is its place in `all`. Starts workers until each has a verdict. */
 async function judgeAll(
   names: readonly string[],
   all: readonly Keyed[],

@@ -30,7 +30,7 @@ import { defined } from '../../lib/util/values.ts';
 import { freeAddresses } from './free-addresses.ts';
 
 const READS_AT_ONCE = 8;
-/** The maximum number of holds of a cluster: the pass that deletes expired holds reads all of them in one reply (2 MiB). */
+/** The maximum number of holds of a cluster, because the pass that deletes expired holds reads them in one reply (2 MiB). */
 const MOST_HOLDS = 1_000;
 
 /** Returns the range of one family in a cluster whose API servers allocate, or the reason why the family has no range. */

@@ -170,7 +170,7 @@ async function release(cli: Cli, { kind, name, values }: NamedItems, options: Re
   const { spec } = await registeredCluster(table, name);
   const served = await readServedRanges(table, spec);
   const places = values.map((value) => itemPlaceOf(spec, kind, value, served));
-  // Only a release from the table needs confirmation: API servers that allocate never lose the address of a Service.
+  // Only a release from the table needs confirmation: where API servers allocate, no release removes a Service's address.
   const releases = spec.allocator === 'table' && spec.mode === 'enforce';
   if (!yes && !dryRun && releases && !(await mayRelease(cli, spec, places, options))) return EXIT.findings;
 

@@ -19,7 +19,7 @@ export const EXPLANATIONS: readonly Explanation[] = [
 
 const byWord = new Map(EXPLANATIONS.map((one) => [one.word, one]));
 
-/** The explanations by word. A spelling such as all capitals finds the first of two words that differ only in case. */
+/** The explanations by word. If two words differ only in case, a third spelling, such as all capitals, finds the first. */
 const all: ReadonlyMap<string, Explanation> = new Map([
   ...byWord,
   ...findings.toReversed().flatMap((finding) => finding.reasons.map((reason) => [reason, finding] as const)),

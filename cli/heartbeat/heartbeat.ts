@@ -21,7 +21,10 @@ export interface Heartbeat {
   readonly withdrawnUntilMs?: number;
 }
 
-/** Refreshes a lease from the API server's host. Changes that another writer made since the read before the probe stay. */
+/**
+ * Refreshes a lease from the API server's own host. The write is conditional on the lease that was read before the probe, so that
+ * a change by another writer stays.
+ */
 export async function heartbeat(request: HeartbeatRequest): Promise<Heartbeat> {
   const { table, cluster, address, leaseMs, nowMs, probe } = request;
   const stored = await readLeases(table, cluster);

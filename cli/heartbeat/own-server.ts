@@ -64,7 +64,7 @@ export interface ReadyzOptions {
   readonly nowMs: () => number;
 }
 
-/** @throws ClusterError if the first read of the kubeconfig fails. If a later read fails, the last one stays in use. */
+/** @throws ClusterError if the first read of the kubeconfig fails. After a later failure, the last kubeconfig stays in use. */
 export async function readyzOf(options: ReadyzOptions, signal: AbortSignal): Promise<AskReadyz> {
   const { spec, server, loadKubeconfig, nowMs } = options;
   const isPlain = (target: ProbeTarget) => new URL(target.url).protocol === 'http:';

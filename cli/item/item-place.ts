@@ -32,7 +32,7 @@ export function bitIn(range: string, { key, item }: Pick<ItemPlace, 'key' | 'ite
   return isRefused(allocator) ? undefined : allocator.indexOf(item);
 }
 
-/** Returns the band of an item. Without a requested value, the static band is used only if the dynamic band is full. */
+/** Returns the band of an item. A request that names no item gets one of the static band only if the dynamic band is full. */
 export function bandOf({ key, range, item }: ItemPlace): 'static' | 'dynamic' {
   const allocator = emptyRange(key, range);
   if (isRefused(allocator)) return 'dynamic';
@@ -56,7 +56,7 @@ function placeOfAddress(spec: ClusterSpec, text: string, served: ServiceCidrUsag
   return { kind: 'ip', item, key, range, loop: 'cluster-ip-repair' };
 }
 
-/** Returns whether a range can allocate the address. API servers also allocate addresses that are too high for a bitmap. */
+/** Returns whether an address can be allocated from a range. API servers also allocate addresses too high for a bitmap. */
 function hasAddress({ allocator }: ClusterSpec, cidr: string, item: string): boolean {
   const [network, address] = [parseCidr(cidr), parseAddress(item)];
   if (network === undefined || address === undefined || network.family !== address.family) return false;

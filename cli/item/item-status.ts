@@ -23,7 +23,7 @@ export interface ItemFacts {
 
 export interface ItemStatus extends ItemPlace, Partial<ItemClaims> {
   readonly allocator: AllocatorOfRecord;
-  /** The band of the item. Without a requested value, the static band is used only if the dynamic band is full. */
+  /** The band of the item. A request that names no item gets one of the static band only if the dynamic band is full. */
   readonly band: 'static' | 'dynamic';
   readonly state: 'free' | 'taken' | 'unknown';
   /** True if items can be allocated from the item's range. Absent if the API servers allocate. */
@@ -64,7 +64,7 @@ function savedOf({ cluster, place, saved }: ItemFacts): ItemFacts['saved'] {
   return allocator === 'table' || bitIn(saved.stored.range, place) !== undefined ? saved : undefined;
 }
 
-/** Returns whether the item is allocated. If API servers allocate, Services and IPAddress decide: the bitmap is older. */
+/** Returns whether the item is allocated. If API servers allocate, Services and the IPAddress decide: the bitmap may be old. */
 function isTaken({ cluster, place, claims }: ItemFacts, stored: StoredRange | undefined): boolean | undefined {
   if (cluster.spec.allocator === 'apiserver' && claims !== undefined) {
     return claims.services.length > 0 || claims.ipAddress !== undefined;

@@ -39,7 +39,7 @@ const ENTITIES = new Map([
   ['\t', '\\t'],
 ]);
 
-/** Escapes text for HTML. An invisible character becomes a number such as `\u{202e}`; half of a surrogate pair, U+FFFD. */
+/** Escapes text for HTML. An invisible character becomes a number such as `\u{202e}`, half of a surrogate pair becomes U+FFFD. */
 function escapeText(text: string): string {
   return text
     .toWellFormed()

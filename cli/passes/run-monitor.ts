@@ -30,7 +30,10 @@ export interface MonitorOptions {
   readonly steadyMs: () => number;
 }
 
-/** If another process now counts the fleet, own figures stay until this age, so that a scrape between ticks finds figures. */
+/**
+ * If another process now counts the fleet, this process still shows its own figures until they have this age, so that a scrape
+ * between two ticks finds figures.
+ */
 const FIGURES_LAST_MS = 120_000;
 /** Counters that exist from the start, because Prometheus sees no increase in the first value of a counter. */
 const FROM_ZERO: readonly CounterName[] = ['passes', 'failures', 'lateTicks', 'lateProbes', 'clockSkewed'];

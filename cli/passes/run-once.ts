@@ -15,7 +15,10 @@ export interface RunOnceRequest {
   readonly evenIfPaused?: boolean;
 }
 
-/** Runs a pass as the loop's function does. One that failed and changed nothing is not recorded: this host may be the cause. */
+/**
+ * Runs a pass as the loop's function does. Does not record a failed pass without changes, because the cause may be only the
+ * connection from this host.
+ */
 export async function runOnce(environment: Environment, request: RunOnceRequest): Promise<EndedPass> {
   const { cluster, loop, dryRun, evenIfPaused = false } = request;
   const { spec } = cluster;

@@ -2,14 +2,14 @@ import { distance } from 'fastest-levenshtein';
 import { CLUSTER_NAME } from '../../lib/spec/shapes.ts';
 import { DNS_LABEL, LABEL } from '../../lib/spec/spec-parts.ts';
 
-/** Returns whether a text is a label of RFC 1123. */
+/** Returns whether a text is a host name. Refuses a name whose last label is a number, as a probably mistyped address. */
 export function isDnsLabel(text: string): boolean {
   return text.length <= LABEL.maxLength && DNS_LABEL.test(text);
 }
 
 export const LABEL_FIX = 'use a-z, 0-9 and hyphens inside, at most 63 of them';
 
-/** Returns whether a text is a host name. If its last label is a number, it is refused as a mistyped address. */
+/** Returns whether a text is a host name. A name whose last label is a number is refused: it may be a mistyped address. */
 export function isHostName(text: string): boolean {
   const labels = text.toLowerCase().split('.');
   return text.length <= 253 && labels.every(isDnsLabel) && !/^\d+$/.test(labels.at(-1) ?? '');

@@ -12,7 +12,10 @@ const FEWEST_ADDRESSES = 8n;
 /** The bitmap of a larger range does not fit into one table item. */
 const MOST_HOST_BITS = 20;
 
-/** The checks of `cmd/kube-apiserver/app/options/{completion,validation}.go`; of host bits only if the table allocates. */
+/**
+ * Makes the checks of `cmd/kube-apiserver/app/options/{completion,validation}.go`, with the same messages. Checks host bits only
+ * if the table allocates.
+ */
 export function checkServiceRanges({ serviceClusterIPRange: text, allocator }: SpecDraft, report: Report): void {
   if (text === undefined) return;
   const entries = serviceRangeEntries(text);

@@ -72,7 +72,7 @@ export interface LoopStatus
 export interface RangeStatus {
   readonly key: RangeKey;
   readonly title: string;
-  /** The canonical text of the range, or for the sum of several ServiceCIDRs a text such as `2 ServiceCIDRs of IPv4`. */
+  /** The canonical text of the range; for the sum of several ServiceCIDRs, a description such as `2 ServiceCIDRs of IPv4`. */
   readonly range: string;
   readonly serviceCidr?: string;
   readonly sumOf?: number;

@@ -61,14 +61,17 @@ function loopStatus(
   };
 }
 
-/** Returns the time of the last probe, in place of that of the last pass: not every pass without changes is recorded. */
+/** Returns the time of the last probe as that of the last pass, because not every pass without changes is recorded. */
 function lastProbeAtMs(apiServers: readonly ApiServerStatus[]): number {
   return Math.max(0, ...apiServers.map(({ source, refreshedAtMs = 0 }) => (source === 'probe' ? refreshedAtMs : 0)));
 }
 
 const MINUTE_MS = 60_000;
 
-/** Returns whether it is only known that the loop ran within the last minute, because it records a pass once a minute. */
+/**
+ * Returns whether the exact time of the loop's last pass is unknown. A pass without changes or findings is recorded only once a
+ * minute, so it is only known that the loop ran within the last minute.
+ */
 export function isOneOfMany({ state, intervalSeconds, lastPass }: LoopStatus, nowMs: number): boolean {
   return state === 'good' && intervalSeconds * 1000 < MINUTE_MS && nowMs - (lastPass?.startedAtMs ?? 0) < MINUTE_MS;
 }

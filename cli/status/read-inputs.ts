@@ -30,7 +30,7 @@ export interface UnreadableItem {
   readonly message: string;
 }
 
-/** The number of clusters that are read at once. Each needs three requests, and the table client has more connections. */
+/** The number of clusters that are read at once. Their requests, three each, need fewer connections than the client has. */
 export const AT_A_TIME = 16;
 
 /** `brief`: stored ranges are not read, and the status has the figures of the last passes instead. */

@@ -48,7 +48,7 @@ export function workOutStatus(inputs: StatusInputs, nowMs: number): ClusterStatu
   };
 }
 
-/** Returns the pause of the cluster. That of all clusters comes first, because `resume` of this cluster would not end it. */
+/** Returns the pause of the cluster. A pause of all clusters comes first, because `resume` of this cluster does not end it. */
 function pauseOf({ cluster, pausedAll }: StatusInputs, nowMs: number): PauseStatus | undefined {
   const pause = pauseInForce([pausedAll, cluster.paused], nowMs);
   return pause && { untilMs: pause.untilMs, reason: pause.reason, by: pause.by, all: pause === pausedAll };
@@ -112,7 +112,7 @@ function aboutLoops({ inputs, health: { loops, overdue }, nowMs }: Parts): Atten
   const bad = loops.filter(
     (status) => ['failing', 'late'].includes(status.state) || (status.state === 'neverRan' && isOverdue(status)),
   );
-  // An error without a server quotes its request, so quoted texts are removed before messages are compared.
+  // The message of an error without a server quotes its request, so quoted texts are removed before messages are compared.
   const causeOf = ({ state, lastPass }: LoopStatus) =>
     state === 'failing' ? (lastPass?.error?.server ?? errorText(lastPass?.error).replaceAll(/"[^"]*"/g, '')) : state;
   return [...Map.groupBy(bad, causeOf).values()].map((alike): Attention => {
@@ -142,7 +142,10 @@ function aboutUnreadable({ inputs, unreadable }: Parts): Attention[] {
   return unreadable.map(({ message }) => ({ level: 'unhealthy', word: 'unreadable', message: oneLine(message), next }));
 }
 
-/** Reports API servers without an active lease, or that none has one. Needs a recent pass: older leases are outdated. */
+/**
+ * Reports each API server without an active lease, or that no API server has one. Reports nothing without a recent pass, because
+ * the leases are then outdated.
+ */
 function aboutLeases(parts: Parts): Attention[] {
   const { inputs, health, apiServers, findings, nowMs } = parts;
   const { spec } = inputs.cluster;

@@ -43,9 +43,9 @@ export interface AdmissionOptions {
 
 export type AdmissionHandler = Handler<WebhookReply, TableEnvironment>;
 
-/** The longest waits after each lost attempt: ever shorter, so that new reviews do not overtake an older one repeatedly. */
+/** The maximum wait after each lost attempt. It gets shorter, so that new reviews do not overtake an older one repeatedly. */
 const WAITS_MS = [120, 100, 80, 60, 40];
-/** `WAITS_MS` is right for an attempt of this duration. After a longer one, waits grow with it, up to `LONGEST_FACTOR`. */
+/** `WAITS_MS` fits attempts of this duration. After a longer one, the wait grows by the same factor, up to `LONGEST_FACTOR`. */
 const ATTEMPT_MS = 12;
 const LONGEST_FACTOR = 10;
 /** A longer review counts as several reviews against the rate limit of its cluster. */

@@ -51,7 +51,10 @@ const MOST_PORTS = 256;
 
 const ANY_FAMILIES: readonly (readonly IPFamily[])[] = [['IPv4'], ['IPv6'], ['IPv4', 'IPv6'], ['IPv6', 'IPv4']];
 
-/** Allocates what a Service lacks, and returns the verdict. @throws TableError: the caller assumes that nothing is allocated */
+/**
+ * Allocates from the table the items that a Service lacks, and returns the verdict.
+ * @throws TableError. The caller must then assume that nothing is allocated.
+ */
 export async function admit(clusterName: string, review: Review, options: AdmitOptions): Promise<Verdict> {
   const { service, oldService, dryRun } = review;
   const plan = (families: readonly IPFamily[]) => planOf(service.spec, oldService?.spec, families);

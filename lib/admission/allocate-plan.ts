@@ -34,7 +34,10 @@ export function configuredFamilies({ serviceClusterIPRanges }: ClusterSpec): rea
   return serviceClusterIPRanges.flatMap((cidr) => parseCidr(cidr)?.family ?? []);
 }
 
-/** Allocates all items of a plan or none. @throws TableError if the outcome is unknown; a repair frees unreleased items */
+/**
+ * Allocates either all items of a plan or no item.
+ * @throws TableError if the outcome is unknown. The repair frees items that could not be released.
+ */
 export async function allocatePlan(
   plan: Plan,
   cluster: RegisteredCluster,

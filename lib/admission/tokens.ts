@@ -35,10 +35,13 @@ const KEEP_MS = 5 * 60_000;
 const KEEP_THROUGH_FAILURE_MS = 15 * 60_000;
 /** Requests with a valid token cause at most one read of their cluster's tokens within this time. */
 const READ_AGAIN_MS = 10_000;
-/** How often unknown tokens cause a look-up, which reads the tokens of the request's cluster and of `MOST_WAITING_READ` more. */
+/**
+ * How often unknown tokens cause a look-up. Each look-up reads the tokens of the request's cluster, and of at most
+ * `MOST_WAITING_READ` other clusters.
+ */
 const LOOK_UPS = { burst: 100, eachSecond: 2 };
 const MOST_WAITING_READ = 25;
-/** The shortest time between two lists of the clusters, which only more unknown tokens than `LOOK_UPS` allows cause. */
+/** The shortest time between two lists of the clusters. They are listed only while unknown tokens exceed `LOOK_UPS`. */
 const LIST_AGAIN_MS = 60_000;
 const MOST_KEPT = 10_000;
 
@@ -167,7 +170,7 @@ function digestOf(token: string): Buffer {
 /** The rate at which this process answers reviews of one cluster. */
 export const REVIEWS = { burst: 1_000, eachSecond: 20 };
 
-/** Limits how often each key may be used, not the number of keys: each is a constant, or a cluster whose token was valid. */
+/** Limits the use of each key, but not the number of keys. A key is a constant, or the name of a cluster with a valid token. */
 export class Rate {
   readonly #limit: typeof REVIEWS;
   readonly #buckets = new Map<string, { readonly left: number; readonly atMs: number }>();

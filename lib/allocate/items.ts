@@ -25,7 +25,7 @@ export function holdIsOver(terms: Terms, nowMs: number): Refusal | undefined {
   return refused('BadHold', `the hold would end at ${until}, before the present time ${now}: set a later end`);
 }
 
-/** Allocates the items that the request does not hold yet. After a refusal, the caller must release all of the request. */
+/** Allocates the items that the request does not hold yet. After a refusal, the caller must release all items of the request. */
 export async function allocateItems(
   { request, ranges, nowMs }: RequestContext,
   terms: Terms,

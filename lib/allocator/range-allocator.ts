@@ -92,7 +92,7 @@ export class RangeAllocator {
     return undefined;
   }
 
-  /** Allocates a free item of the dynamic band, or else of the reserved band, from a random position of the band on. */
+  /** Allocates a free item of the dynamic band, or else of the reserved band. The search begins at a random position. */
   allocateNext(): { readonly item: string } | Refusal {
     const index =
       this.free <= 0 ? undefined : (this.#freeIn(this.reserved, this.max) ?? this.#freeIn(0, this.reserved));

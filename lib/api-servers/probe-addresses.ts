@@ -252,7 +252,7 @@ export function describeTarget(probed: ProbedAddress, spec: ClusterSpec): string
   return `probed at ${probed.target.url}${port}`;
 }
 
-/** Returns whether the host is an API server in the spec. A valid certificate does not prove it: nodes have the same CA. */
+/** Returns whether the host is an API server in the spec. A certificate is no proof: the cluster's CA also signs for nodes. */
 export function isHostOf({ apiServers }: ClusterSpec, url: string): boolean {
   const host = hostOf(new URL(url));
   return apiServers.some((server) => ('address' in server ? server.address : server.host) === host);
@@ -291,7 +291,10 @@ function inTurn(
     .map(({ probed }) => probed);
 }
 
-/** Probes the addresses and returns the outcomes in their order, without those not started when the signal aborted. */
+/**
+ * Probes the addresses and returns the outcome of each, in the order of `addresses`. Omits addresses whose probe had not started
+ * when the signal aborted.
+ */
 export async function probeAddresses(
   addresses: readonly ProbedAddress[],
   probe: Prober,

@@ -63,7 +63,7 @@ export interface EventDraft {
   readonly regarding: Regarding;
   /** If absent, the type is `Warning`. */
   readonly type?: 'Normal';
-  /** Upstream's reason, such as `ClusterIPNotAllocated`, or for events about API servers a reason of this project. */
+  /** Upstream's reason, such as `ClusterIPNotAllocated`. Events about API servers have reasons of this project. */
   readonly reason: string;
   /** Upstream's action, such as `ClusterIPAllocation`. Events about API servers have the action `EndpointsUpdate`. */
   readonly action: string;
@@ -80,7 +80,7 @@ export interface Finding {
   readonly event?: EventDraft;
 }
 
-/** How often and when passes reported an event, and when they last wrote it. A run record has one for each event name. */
+/** How often and when passes reported an event, and when they last wrote it. A run record has an entry for each event name. */
 export interface EventSighting {
   readonly count: number;
   readonly lastSeenAtMs: number;

@@ -38,7 +38,7 @@ export interface ServiceClaim {
   readonly createdAtMs: number;
 }
 
-/** An IPAddress: the record of a cluster IP (Kubernetes 1.33), named by its canonical text. Absent texts are empty. */
+/** An IPAddress: the record of a cluster IP (Kubernetes 1.33+). Its name is the canonical address. Absent texts are empty. */
 export interface IPAddressRecord {
   readonly name: string;
   readonly uid: string;

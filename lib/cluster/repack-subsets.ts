@@ -95,7 +95,7 @@ export function addressKey({ ip, targetRef }: EndpointAddress): string {
   return `${ip}\0${String(targetRef?.uid ?? '')}`;
 }
 
-/** Returns the key of equal ports. Ports with an `appProtocol` always differ: upstream compares pointers to its text. */
+/** Returns the key that equal ports share. Ports with an `appProtocol` always differ: upstream compares pointers to its text. */
 function portKey(port: EndpointPort | undefined): unknown {
   if (port?.appProtocol !== undefined) return port;
   return port && JSON.stringify([port.name ?? '', port.port, port.protocol ?? '']);

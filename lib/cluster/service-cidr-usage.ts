@@ -19,7 +19,7 @@ const usageShape = z.object({
           cidr: z.string(),
           ready: z.boolean(),
           used: amount,
-          /** One digit for each of {@link USAGE_CELLS} or fewer equal parts: 0 if no address is in use, 4 if more than ¾ are. */
+          /** One digit for each of at most {@link USAGE_CELLS} equal parts: 0 if no address is used, 4 if more than ¾ are. */
           cells: z.string(),
         }),
       ),

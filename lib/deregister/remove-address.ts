@@ -115,7 +115,10 @@ async function writeWithout(
 
 const FENCED_AT = 'kube-bootstrap-controller/fenced-at';
 
-/** Annotates objects without the address: their new resourceVersion makes the write of a pass that has read them fail. */
+/**
+ * Writes an annotation to each object that does not contain the address. This changes the resourceVersion, so that the API server
+ * refuses the write of a pass that has already read the object.
+ */
 async function fence({ kubernetes, nowMs, address, family }: Removal): Promise<string[]> {
   const changes: string[] = [];
   for (const ref of Object.values(family.refs)) {

@@ -116,7 +116,10 @@ async function recordOwnPass(
   return pass;
 }
 
-/** Returns the owner of the cluster, and claims it for this stack if it has none; `undefined` without stack or cluster. */
+/**
+ * Returns the owner of the cluster. If it has none, claims it for this stack. Returns `undefined` without a stack, or if the
+ * cluster is no longer registered.
+ */
 async function ownerOf(
   { environment: { stack, table } }: Batch,
   { owner, spec }: RegisteredCluster,

@@ -47,7 +47,7 @@ export function listPausesMs(loop: Loop): number {
   return SECOND_PAGE_MS[loop] + 3_000;
 }
 
-/** Reads all registrations page by page, with waits: a summary of each, and the first `whole` registrations completely. */
+/** Reads all registrations page by page, with waits between pages. Returns a summary of each, and the first `whole` in full. */
 export async function readClusterList(
   table: KeyValueTable,
   whole: number,

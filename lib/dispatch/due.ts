@@ -80,10 +80,13 @@ export function isDueAtEveryTick(loop: Loop, spec: Intervals): boolean {
   return spec.intervalSeconds[loop] <= SCHEDULE_SECONDS[loop];
 }
 
-/** A loop that is due at every tick writes a record at least this often. One for every pass would cost more than the passes. */
+/** A loop due at every tick writes a record at least this often. A record of every pass would cost more than the passes. */
 export const RECORD_AT_LEAST_EVERY_MS = 60_000;
 
-/** A loop is overdue after this many intervals without a success, or failures in a row, for alarms, status and doctor. */
+/**
+ * A loop is overdue after this many intervals without a success, or this many failures in a row. Alarms, `kbctl status` and the
+ * doctor use this limit.
+ */
 export const OVERDUE_PERIODS = 3;
 
 /** Returns how long a loop may be without a recorded success before it is overdue. */

@@ -135,7 +135,10 @@ function withoutFigures({ outcome, mode, observed, findings, state, events }: Ru
   return { outcome, mode, observed, findings, state, events };
 }
 
-/** Returns whether the last record is old enough to be replaced: half a tick early, or the new one would be a tick late. */
+/**
+ * Returns whether the last record is old enough to be replaced. The limit is half a tick less than the period, because otherwise
+ * the new record would be written one tick late.
+ */
 function isOld(previous: RunRecord, nowMs: number): boolean {
   return nowMs < previous.startedAtMs || nowMs - previous.startedAtMs >= RECORD_AT_LEAST_EVERY_MS - 5_000;
 }

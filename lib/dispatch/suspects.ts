@@ -10,7 +10,7 @@ import { someOf } from './report-pass.ts';
 import type { LoopInvocation } from './run-pass.ts';
 import { MOST_ALONE, NONE_APART, plannedTick, type SetApart, sendTicks } from './ticks.ts';
 
-/** Returns clusters that share no messages with others: unreachable and suspect ones. None if the table cannot be read. */
+/** Returns the unreachable and suspect clusters, which do not share messages with others. None if the table cannot be read. */
 export async function clustersApart(invocation: LoopInvocation): Promise<SetApart> {
   const { loop, environment, telemetry } = invocation;
   const { stack, tickQueue } = environment;
@@ -64,7 +64,7 @@ export async function containAccident(invocation: LoopInvocation, accident: Acci
   }
 }
 
-/** Records that passes of suspect clusters neither ended nor blocked the process. Never throws: a later pass can write it. */
+/** Records that passes of suspect clusters neither ended nor blocked the process. Never throws: a later pass can record it. */
 export async function proveSuspects(invocation: LoopInvocation, clusters: readonly string[]): Promise<void> {
   const { loop, environment } = invocation;
   const { stack } = environment;

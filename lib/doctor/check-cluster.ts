@@ -97,7 +97,10 @@ export async function checkCluster(
   }
 }
 
-/** The doctor warns of another writer within this time, which is longer than any delay between two corrections. */
+/**
+ * The doctor warns if another writer wrote within this time. It is longer than the longest delay between two corrections by the
+ * kubernetes-service loop.
+ */
 const RECENT_MS = 15 * 60_000;
 const ONE_WRITER =
   'Keep one writer: start the API servers with --endpoint-reconciler-type=none, or set endpoints.reconciler to none';

@@ -103,7 +103,10 @@ export function versionsOf(objects: readonly (KubernetesObject | undefined)[]): 
   return objects.map((object) => object?.metadata.resourceVersion ?? '');
 }
 
-/** Returns the finding about a contest, which names the other writer. @param found the objects as they were read */
+/**
+ * Returns the finding about a contest. The finding names the other writer.
+ * @param found the objects as they were read
+ */
 export function twoOwners(
   found: readonly (KubernetesObject | undefined)[],
   { state, withhold }: Pick<ContestVerdict, 'state' | 'withhold'>,

@@ -34,7 +34,7 @@ export interface LeaseObservation {
 
 /** A lease is removed this long after it expired and its withdrawal ended. */
 const FORGET_AFTER_MS = 3_600_000;
-/** Two misses are consecutive if the second is at most this many passes after the first: passes may be lost or late. */
+/** Two misses are consecutive if they are at most this many passes apart, because passes in between may be lost or late. */
 const TRIES_TO_MISS_AGAIN = 3;
 /** A late probe does not count as a miss. When probes have been late for this many intervals, the next late one counts. */
 const LATE_INTERVALS = 2;

@@ -161,7 +161,10 @@ export function planWrites(observation: FamilyObservation): readonly PlannedWrit
   return isSliceRead ? [write, { verb: 'mirror', object: slice, prune }] : [write];
 }
 
-/** Returns whether the slice can be written without Endpoints, which with master-count alone list the servers that stay. */
+/**
+ * Returns whether the slice can be written without reading Endpoints. With the reconciler master-count, only Endpoints list which
+ * servers stay.
+ */
 function mayLackEndpoints(spec: ClusterSpec, family: IPFamily): boolean {
   return spec.endpoints.reconciler !== 'master-count' || publishedFamilies(spec)[0].family !== family;
 }
@@ -209,7 +212,7 @@ function plannedEndpoints({ spec, objects, live, excluded }: FamilyObservation):
   return sameJson(endpoints, current) ? current : endpoints;
 }
 
-/** Returns the wanted ports, in the order of the Endpoints if they have the same ones: some API servers sort ports. */
+/** Returns the wanted ports, in the order of the Endpoints if they have these ports, because some API servers sort ports. */
 function inFoundOrder(wanted: readonly EndpointPort[], current: EndpointsObject | undefined): readonly EndpointPort[] {
   const found = (current && onlySubset(current)?.ports) ?? [];
   const isFound = new Set(found.map(portText));

@@ -30,7 +30,7 @@ export interface CallOptions {
 }
 
 export interface AnsweredCall extends ApiReply {
-  /** The body of a streamed protobuf reply; `body` is then empty. Its iteration throws a `ClusterError` if it is incomplete. */
+  /** The body of a streamed protobuf reply; `body` is then empty. Iterating throws a `ClusterError` if it is incomplete. */
   readonly stream?: AsyncIterable<Uint8Array>;
   /** True if an earlier attempt may have been carried out although its reply was lost. */
   readonly afterLostReply: boolean;

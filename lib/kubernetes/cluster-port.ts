@@ -43,7 +43,7 @@ export type DeleteResult = 'deleted' | 'conflict' | 'notFound' | 'withheld';
 /** The API server of one cluster. Every call ends at the deadline of the pass, and throws a `ClusterError` if it fails. */
 export interface ClusterPort {
   get<T extends KubernetesObject>(ref: ObjectRef): Promise<T | undefined>;
-  /** Returns a list, which must fit in one reply of at most 2 MiB. A selector: `kubernetes.io/service-name=kubernetes`. */
+  /** Returns a list, which must fit in one reply (2 MiB). A selector is, for example, `kubernetes.io/service-name=kubernetes`. */
   list<T extends KubernetesObject>(kind: Kind, namespace: string | undefined, labelSelector?: string): Promise<T[]>;
   create<T extends KubernetesObject>(object: T): Promise<CreateResult<T>>;
   /** Replaces the whole object. `object.metadata.resourceVersion` must be the version that was read. */
@@ -205,7 +205,7 @@ export interface ProbeTarget extends Omit<ProbeSpec, 'url' | 'path' | 'authentic
 /** Probes a target. A probe ends at its own time limit, or earlier when `signal` aborts. */
 export type Prober = (target: ProbeTarget, signal?: AbortSignal) => Promise<ProbeReply>;
 
-/** Returns the canonical addresses in all A and AAAA records of a host; `undefined` if the look-up failed or aborted. */
+/** Returns the canonical addresses of all A and AAAA records of a host; `undefined` if the look-up failed or was aborted. */
 export type HostResolver = (host: string, signal?: AbortSignal) => Promise<readonly string[] | undefined>;
 
 export interface FoundAddresses {

@@ -56,7 +56,10 @@ async function checkServer(server: string, { lookup }: ApiServerAccess): Promise
   });
 }
 
-/** Returns a function that returns a valid token. Calls share a request. After a failed renewal, the old token is used. */
+/**
+ * Returns a function that returns a valid token. Concurrent calls share one request for a token. If a renewal fails, the old
+ * token is used until it expires.
+ */
 export function renewedToken(requestToken: () => Promise<string>, nowMs: () => number): () => Promise<string> {
   let current: { readonly token: string; readonly requestedAtMs: number } | undefined;
   let renewal: Promise<string> | undefined;

@@ -76,7 +76,7 @@ export const remoteLookup: LookupFunction = (hostname, options, callback) => {
   );
 };
 
-/** Returns the IPv4 and IPv6 addresses of a host. If the look-up of one kind fails, those of the other suffice to connect. */
+/** Returns the IPv4 and IPv6 addresses of a host. If the look-up of one kind fails, the other kind suffices to connect. */
 async function recordsOf(host: string): Promise<LookupAddress[]> {
   const resolver = new Resolver(QUERIES);
   const [ipv4, ipv6] = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)]);

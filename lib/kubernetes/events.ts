@@ -35,7 +35,7 @@ export interface EventPlanInput {
 
 /** The interval of repeated events, as in client-go's `tools/events`. */
 const REPEAT_MS = 30 * 60_000;
-/** An API server deletes an event after an hour (`--event-ttl`), so a pass that reports the finding later creates one. */
+/** An API server deletes an event after an hour (`--event-ttl`), so a pass that reports the finding later creates a new one. */
 const FORGET_AFTER_MS = 60 * 60_000;
 const MOST_SIGHTINGS = 300;
 const LONGEST_NOTE = 1_024;

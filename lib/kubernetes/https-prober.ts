@@ -21,7 +21,7 @@ export interface HttpsProberOptions {
 }
 
 const LONGEST_PROBE_MS = 3_000;
-/** If this process's event loop lagged for this long, a timeout is not silence: a live server may have answered in time. */
+/** If this process's event loop lagged for this long, a timeout does not prove silence: the answer may have come in time. */
 const LATE_MS = 500;
 /** The time limit of the second probe, which begins as soon as the event loop is free. A pass has time for both probes. */
 const AGAIN_MS = 1_000;

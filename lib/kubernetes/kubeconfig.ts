@@ -133,7 +133,7 @@ function entriesInUse(text: string, source: KubeconfigSource, wanted: string | u
 
 const NO_USER: Found<'user'> = { place: 'no user', fields: {}, ignored: [] };
 
-/** Returns how a user authenticates. Like client-go, a token or certificate of the user comes before a plugin. */
+/** Returns how a user authenticates. As in client-go, a token or certificate of the user takes precedence over a plugin. */
 function credentialOf({ fields }: Found<'user'>): 'own' | 'plugin' | 'none' {
   const certificate = fields['client-certificate-data'] ?? fields['client-certificate'];
   if (fields.token ?? fields.tokenFile ?? certificate) return 'own';
@@ -162,7 +162,7 @@ async function headersOf({ place, fields }: Found<'user'>, source: KubeconfigSou
   const inFile = fields.tokenFile && (await readFile(fields.tokenFile, source)).toString();
   const token = (inFile ?? fields.token ?? given?.token)?.trim();
   if (token === undefined) return {};
-  // Without a token, requests would be anonymous. Other characters would end the header or make requests fail.
+  // Without a token, requests would be anonymous. Characters outside printable ASCII end the header or make requests fail.
   if (!/^[!-~]+$/.test(token)) {
     const problem = `the token of ${place} is empty, or has a space, line break or other character that an HTTP header must not contain`;
     throw badKubeconfig(source, problem, 'Write it on one line, as it was issued');

@@ -38,7 +38,10 @@ export function networkFaultOf(error: unknown): NetworkFault {
   return codes.some((code) => NOT_SENT.has(code)) ? 'notSent' : 'lostReply';
 }
 
-/** Returns true if the server ended the TLS handshake with an alert (`EPROTO`). A bad certificate has another code. */
+/**
+ * Returns true if the server ended the TLS handshake with an alert, which Node reports as `EPROTO` while it writes. A certificate
+ * that does not verify has another code.
+ */
 export function isTlsAlert(error: unknown): boolean {
   return codesOf(error).some((code) => code === 'EPROTO' || code.includes('_ALERT_'));
 }
@@ -54,7 +57,7 @@ export function describeNetworkError(error: unknown): string {
   return lacksIPv6(error) ? `${named}: ${NO_IPV6}` : named;
 }
 
-/** Matches the advice of Node.js to install a CA, which does not help here: the kubeconfig contains the CA. */
+/** Matches the advice of Node.js to install a CA. It does not help here, because the kubeconfig contains the CA. */
 const ADVICE_OF_NODE = /; if the root CA is installed locally, .*/;
 
 const NO_ROUTE = new Set(['EADDRNOTAVAIL', 'EAFNOSUPPORT', 'ENETUNREACH']);

@@ -20,7 +20,10 @@ const MOST_JSON_VALUES = 250_000;
 /** The limit for all unfinished replies together: half of the memory that a small function has besides its code. */
 const IN_FLIGHT_BYTES = 32 * 1024 * 1024;
 
-/** Counts the bytes of unfinished replies. Over the limit, only servers that use less than an equal share may add bytes. */
+/**
+ * Counts the bytes of unfinished replies of all API servers of a process. When the limit is exceeded, only servers that use less
+ * than an equal share may add bytes.
+ */
 export class BytesInFlight {
   readonly #limit: number;
   readonly #held = new Map<string, number>();

@@ -23,7 +23,7 @@ export type Transport = (request: ApiRequest, signal: AbortSignal) => Promise<Ht
 const CONNECTIONS_PER_SERVER = 4;
 const MOST_POOLS = 100;
 
-/** Returns the key of a connection pool. Another client certificate needs another one: it authenticates whole connections. */
+/** Returns the key of a connection pool. Each client certificate has its own pool, because it authenticates connections. */
 export function poolKey(origin: string, tls: TlsMaterial): string {
   const { ca = '', cert = '', key = '', servername = '', rejectUnauthorized } = tls;
   const hash = createHash('sha256');
@@ -115,7 +115,7 @@ interface KeptConnection {
 
 /** The time limit for an answer on a kept connection. It is only a part of the time limit of a probe. */
 export const KEPT_LIMIT_MS = 1_000;
-/** The time for which a connection is kept: for three probes. A new one then verifies the certificate again. */
+/** How long a connection is kept: enough for three probes, one every 10 s. A new one then verifies the certificate again. */
 const LONGEST_KEPT_MS = 25_000;
 /** The maximum number of kept connections. Each connection takes about 120 KB. */
 const MOST_KEPT = 128;
@@ -159,7 +159,7 @@ export class KeptConnections {
     let isKept = false;
     try {
       const answer = await ask(client);
-      // A slow server's connection is not kept: an answer on it has only a part of the time limit of a probe.
+      // A slow server's connection is not kept: an answer on a kept one must arrive within a part of a probe's time limit.
       isKept = answer.status === 200 && this.#nowMs() - openedAtMs < KEPT_LIMIT_MS;
       return answer;
     } finally {

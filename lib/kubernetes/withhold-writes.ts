@@ -74,7 +74,10 @@ function written({ metadata, ...object }: KubernetesObject & { readonly status?:
   return { metadata: Object.fromEntries(own), ...fields };
 }
 
-/** The deepest level that is compared: each level reads all values below it, so a deep object would take quadratic time. */
+/**
+ * The deepest level that is compared. The comparison of a level reads all values below it, so a deep object would take quadratic
+ * time.
+ */
 const DEEPEST = 8;
 
 function* differences(path: string, before: unknown, after: unknown, depth = 0): Generator<string> {

@@ -40,7 +40,7 @@ export async function endHolds(
       return hold !== undefined && isSurelyOver(hold, nowMs()) ? [{ object, hold }] : [];
     });
     const owners = addressOwners(expired.length === 0 ? [] : services.values());
-    // Each pass begins with another hold: a webhook that does not answer for one would block all later ones.
+    // Each pass begins with another hold, or a webhook that does not answer for one would block all later ones.
     const first = nowMs() % (expired.length || 1);
     for (const { object, hold } of [...expired.slice(first), ...expired.slice(0, first)]) {
       const { name: item } = object.metadata;

@@ -177,7 +177,10 @@ async function readObjects(kubernetes: ClusterPort, families: Families<Published
   };
 }
 
-/** Lists the slices with the Service's label. Reads ours by name if they lost it, or if another writer's slice is too large. */
+/**
+ * Lists the slices with the Service's label. Reads our slices by name if they lost the label, or if a slice of another writer
+ * makes the list too large.
+ */
 async function readSlices(kubernetes: ClusterPort, families: readonly PublishedFamily[]) {
   const { namespace, name: service } = KUBERNETES_SERVICE;
   const list = await kubernetes
@@ -259,7 +262,7 @@ async function apply(context: PassContext, world: World, plan: ReturnType<typeof
     return { changes, findings: world.findings, counts: {}, errors: created.errors };
   }
   const endpoints = await publish(kubernetes, plan.endpoints);
-  // Without written Endpoints, another writer's slice may be the only one with addresses, so none is deleted.
+  // If the Endpoints were not written, another writer's slice may be the only one with addresses, so none is deleted.
   const isDeleting = plan.errors.length + endpoints.errors.length === 0;
   const writes = plan.slices.writes.filter(({ verb }) => isDeleting || verb !== 'delete');
   const slices = await publish(kubernetes, { ...plan.slices, writes });

@@ -18,7 +18,7 @@ export interface Decision {
 
 export interface Save {
   readonly next: RangeDecision['next'];
-  /** The decision, which is merged onto a changed range. Absent for a usage bitmap, which is never merged. */
+  /** The decision, to merge it onto a range that another writer changed. Absent for a usage bitmap, which is never merged. */
   readonly decided?: RangeDecision;
   readonly change: string;
 }
@@ -52,7 +52,10 @@ export async function decideFresh(
   );
 }
 
-/** Returns whether allocation is closed, or might close before the next pass (after three intervals without a repair). */
+/**
+ * Returns whether allocation from the table is closed, or might close before the next pass. Allocation closes after three
+ * intervals without a successful repair.
+ */
 function mayHaveClosed(loop: RepairKind['loop'], { spec, nowMs, previous }: PassContext): boolean {
   if (spec.allocator !== 'table') return false;
   const lastSuccessAtMs = previous?.lastSuccessAtMs;

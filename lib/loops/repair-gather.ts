@@ -25,7 +25,7 @@ export type GatheredRange =
 
 type Entered = Required<Pick<PassReport, 'findings' | 'unlisted' | 'counts'>>;
 
-/** A pass that ends early: a stored range does not parse, or the claims of a Service could not be entered. */
+/** A pass that ends early, because a stored range does not parse, or the claims of a Service could not be entered. */
 interface EndedEarly {
   readonly outcome: 'ended';
   readonly report: PassReport;

@@ -26,7 +26,10 @@ const MOST_UNREAD = 200;
 /** Matches the count names of the spec's ranges, such as `allocated`. The report has the counts of the ServiceCIDRs instead. */
 const FIGURES_OF_RANGES = /^(secondary)?(allocated|free|capacity)$/i;
 
-/** Where IPAddresses exist, findings about them replace these types: only they are checked against all ServiceCIDRs. */
+/**
+ * In a cluster with IPAddresses, findings about IPAddresses replace findings of these types, because only IPAddresses are checked
+ * against all ServiceCIDRs.
+ */
 const CLAIM_FINDINGS: ReadonlySet<FindingType> = new Set(['duplicate', 'outOfRange', 'invalid']);
 
 /**

@@ -55,7 +55,7 @@ export function portsFor(
   };
 }
 
-/** Returns a table and a client that call `confirmWrites` before a write, except of leases, which only record what was seen. */
+/** Returns the ports with a call of `confirmWrites` before each write, except for leases, which only record observations. */
 function confirmedPorts({ table, kubernetes }: Ports, confirmWrites: () => Promise<void>, nowMs: () => number): Ports {
   let confirmedAtMs = Number.NEGATIVE_INFINITY;
   let isConfirmed = Promise.resolve();

@@ -85,7 +85,7 @@ export function allocateAll(
   return { result: { outcome: 'allocated', items }, range: held };
 }
 
-/** Adds the numbers of free and requested items to the refusal for a full range, unless one item was requested (upstream). */
+/** Adds the numbers of free and requested items to the refusal for a full range. For one item, keeps upstream's message. */
 export function withFree(refusal: Refusal, free: number, requested: number): Refusal {
   if (refusal.code !== 'Full' || requested === 1) return refusal;
   return refused('Full', `${refusal.message}: ${free} free, ${requested} requested`);
@@ -117,7 +117,7 @@ export function mayRelease(
   return before === undefined || hold === undefined ? before === hold : sameTerms(hold, before);
 }
 
-/** Returns the indexes of the requests, those for a value first, so that others do not take a requested value. */
+/** Returns the indexes of the requests: first those for a value, so that a request for any free item does not take that value. */
 export function valuesFirst(requested: readonly Requested[]): readonly number[] {
   const isNext = (index: number) => Number(requested[index] === undefined);
   return [...requested.keys()].sort((one, other) => isNext(one) - isNext(other));
@@ -138,7 +138,7 @@ function takeValue(range: Range, value: string, claim: HoldClaim | undefined): T
   const { holdOwner, nowMs } = claim;
   const hold = range.holdOn(value);
   const expected = claim.expected === undefined ? hold : holdOn(claim.expected, range.canonical(value));
-  // An item that lost its expected hold is refused: a rollback would restore the hold although it may be released.
+  // An item that lost its expected hold is refused: a rollback would restore the hold, which its owner may have released.
   if (hold === undefined) return expected === undefined ? range.take(value) : notHeld(range.canonical(value));
   const isExpected = expected !== undefined && sameTerms(hold, expected);
   return isExpected && !isOver(hold, nowMs()) && mayClaim(hold, holdOwner) ? range.claim(value) : range.take(value);

@@ -18,7 +18,10 @@ export interface Taken {
   readonly range: Range;
 }
 
-/** A range as an immutable value. An operation clears strikes and marks of its items: they belong to one allocation. */
+/**
+ * A range as an immutable value: each operation returns a new range. An operation on an item clears its strikes and its mark as
+ * unclaimed, because both belong to a single allocation.
+ */
 export class Range {
   readonly #taken: RangeAllocator;
   readonly #kept: Omit<StoredRange, 'data'>;
@@ -68,7 +71,7 @@ export class Range {
     return this.#after(items, { holds: withHold(this.#kept.holds, canonical, terms) });
   }
 
-  /** Records items that admission allocated for a Service that no pass has seen yet. `items` are those of this review. */
+  /** Records items that admission allocated for a Service and that no pass has seen in it yet. `items`: those of this review. */
   withUnclaimed(unclaimed: Unclaimed, items: readonly string[]): Range {
     const kept = this.#after(items, {}).#kept;
     return new Range({ ...kept, unclaimed: withUnclaimed(kept.unclaimed, unclaimed) }, this.#taken);

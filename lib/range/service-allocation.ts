@@ -33,7 +33,7 @@ export interface Undo {
 
 /** A namespace may have this many unclaimed items even if fewer items remain free, so that the last items can be allocated. */
 const LEAST_UNCLAIMED = 16;
-/** The largest size of unclaimed items in a range: about 2,000 Services, of which one namespace can have half. */
+/** The maximum number of bytes of unclaimed items in a range, for about 2,000 Services. One namespace can use half of it. */
 const MOST_UNCLAIMED_BYTES = 64 * 1024;
 /** The number of bytes of one bit number and its comma, in the largest range. */
 const BIT_BYTES = 8;

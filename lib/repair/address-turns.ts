@@ -13,7 +13,7 @@ const SETTLED_AFTER_MS = 65_000;
  * correction that it lists. A pass only counts further faults.
  */
 const MOST_FAULTS = 200;
-/** A pass creates this many IPAddresses instead of one other correction: an address without one counts as free. */
+/** A pass creates this many IPAddresses instead of one other correction, because an address without IPAddress is free. */
 const CREATED_FOR_ONE = 5;
 /** The maximum number of IPAddresses in the memory, which is part of a run record. */
 const MOST_SEEN = MOST_FAULTS;
@@ -21,9 +21,9 @@ const MOST_SEEN = MOST_FAULTS;
 const LONGEST_UID = 64;
 
 const memoryShape = z.object({
-  /** When a pass first saw each IPAddress that one might delete, by its uid (ms, table's clock). */
+  /** The time when a pass first saw each IPAddress that a pass might delete, by uid (ms, table's clock). */
   seen: z.record(z.string(), z.number()),
-  /** The last correction, if an error ended the pass or one pass cannot make all. The next pass begins after this key. */
+  /** The key of the last correction, if an error ended the pass or one pass cannot make all. The next pass begins after it. */
   turn: z.exactOptional(z.string()),
 });
 
@@ -101,7 +101,7 @@ function countByType(faults: readonly AddressFault[]): ReadonlyMap<FindingType, 
   return counts;
 }
 
-/** Returns the memory of a pass that an error ended at this fault. The next begins with others: it might end every pass. */
+/** Returns the memory of a pass that failed at this fault. The next pass begins after the fault, which might end every pass. */
 export function endedAt(memory: AddressMemory, fault: AddressFault): AddressMemory {
   return { ...memory, turn: turnKey(fault) };
 }

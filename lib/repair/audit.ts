@@ -15,7 +15,7 @@ const MOST_BITMAP_BITS = 65_536;
 /** A network with more host bits is not completely covered by a bitmap. */
 const MOST_BITMAP_HOST_BITS = 16;
 
-/** The claims of Services on a range from which API servers allocate. For each item in the range, the first is good. */
+/** The claims of Services on a range from which API servers allocate. The first claim of each item in the range is good. */
 export interface AuditedRange extends ClaimedRange {
   /** Returns the number of claimed items, and the number of items that an API server may still allocate. */
   counts(): { readonly allocated: number; readonly free: number; readonly capacity: number };

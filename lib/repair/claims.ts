@@ -22,7 +22,7 @@ export class RepairError extends CodedError<RepairErrorCode> {
   override readonly name = 'RepairError';
 }
 
-/** The result of a claim. `recorded`: it is good. `notRecorded`: it is good, but the record lacks the item. */
+/** The result of a claim. `recorded`: the claim is good. `notRecorded`: it is good, but the record lacks the item. */
 export type ClaimResult = 'recorded' | 'notRecorded' | Refusal;
 
 export interface ClaimedRange {
@@ -38,7 +38,7 @@ const MOST_LISTED = 1_000;
 export class FindingList {
   readonly listed: Finding[] = [];
   readonly unlisted = new Map<FindingType, number>();
-  /** The number of claims outside the spec's ranges but in a ServiceCIDR: API servers allocate there too, so no findings. */
+  /** The number of claims outside the spec's ranges but in a ServiceCIDR: no findings, because API servers allocate there too. */
   outside = 0;
 
   /** Adds a finding. Calls `make` only for a listed finding, because the texts of all findings would take too long. */

@@ -40,7 +40,10 @@ export interface Comparison extends RangeDecision {
     HoldJudgement['counts'];
 }
 
-/** Returns the recorded items; the range `configured` without items if nothing is stored. Refuses what does not parse. */
+/**
+ * Returns the recorded items of the stored range, or a refusal if its CIDR or port range does not parse. If nothing is stored,
+ * returns the range `configured` without items.
+ */
 export function recordedRange(
   key: RangeKey,
   configured: string,

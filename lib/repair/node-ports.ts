@@ -17,7 +17,10 @@ export const NODE_PORT_WORDS: ClaimWords = {
   full: () => 'is full; you must widen the port range in order to create new services',
 };
 
-/** Returns a function that enters node ports of any Service. @throws RepairError `BadRange` unless there is just one range */
+/**
+ * Returns a function that enters every node port of a Service of any type into the range.
+ * @throws RepairError `BadRange` if there is not exactly one range
+ */
 export function nodePortClaims([range, ...others]: readonly ClaimedRange[]): EnterClaims {
   if (range === undefined || others.length > 0) {
     throw new RepairError('BadRange', 'node ports have one range: correct the cluster spec');

@@ -83,7 +83,7 @@ function partOf(values: readonly bigint[], network: Network): { readonly from: n
   };
 }
 
-/** Returns the usage of a family. An address in several ready ServiceCIDRs counts once: API servers allocate from all. */
+/** Returns the usage of a family in its ready ServiceCIDRs together: an address that is in several of them counts once. */
 function sumOf(family: IPFamily, cidrs: readonly Cidr[], values: readonly bigint[]): ServiceCidrUsage['sums'][number] {
   const all = cidrs.flatMap(({ networks }) => networks).filter((network) => network.family === family);
   const ready = cidrs.flatMap((cidr) => (cidr.ready ? cidr.networks : []));

@@ -47,11 +47,11 @@ interface KnownKubeconfig {
   readonly askedAtMs?: number;
 }
 
-/** A kubeconfig stays in memory for this time to twice as long, so that a fleet's reads are spread. */
+/** A kubeconfig stays in memory for one to two times this long, so that a fleet's reads are spread. */
 const KEEP_MS = 4 * 60 * 60_000;
 /** A kubeconfig stays in memory for this time if its credential ends soon, or if reading it costs nothing. */
 const KEEP_BRIEFLY_MS = 5 * 60_000;
-/** The shortest time between reads from a store while requests are refused or not answered: AWS charges for each. */
+/** The shortest time between store reads while the API server refuses or does not answer. AWS charges for each read. */
 const STORE_PAUSE_MS = 60_000;
 const MOST_KNOWN = 10_000;
 /**
@@ -214,7 +214,7 @@ export class ClusterConnections {
     return 'file' in spec.kubeconfig || this.#options.nowMs() - Math.max(readAtMs, askedAtMs) >= STORE_PAUSE_MS;
   }
 
-  /** Makes the next pass read the kubeconfig again, unless it was just read. Keeps which warnings were already logged. */
+  /** Makes the next pass read the kubeconfig again, unless it was just read. Remembers which warnings were already logged. */
   #forget(opening: Opening): void {
     const { key } = opening;
     const known = this.#known.get(key);

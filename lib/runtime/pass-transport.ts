@@ -89,7 +89,7 @@ export function renewingProber(kubeconfig: PassKubeconfig, proberOf: (access: Ap
   };
 }
 
-/** The maximum number of other API servers that a pass tries: each adds a connection to every pass during an outage. */
+/** The maximum number of other API servers that a pass tries. In an outage, each of them adds a connection to every pass. */
 const MOST_OTHERS = 16;
 /** The longest wait for the answer of the kubeconfig's server. It leaves a pass of 9 s enough time to use another server. */
 const FIRST_ANSWER_MS = 3_000;
@@ -131,7 +131,10 @@ export function otherServers(
     .slice(0, MOST_OTHERS);
 }
 
-/** Returns whether another API server can serve a loop: all certificates are assumed to have the kubeconfig's server name. */
+/**
+ * Returns whether passes of a loop can use another API server. Assumes that the certificates of all API servers contain the
+ * kubeconfig's server name, unless this name is an address.
+ */
 export function hasFallBack(loop: Loop, spec: ClusterSpec, access: ApiServerAccess): boolean {
   const answered = loop === 'kubernetes-service' ? { has: () => true } : undefined;
   const isForAll = parseAddress(serverNameOf(access)) === undefined;

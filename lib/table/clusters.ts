@@ -97,7 +97,7 @@ export async function* clusterPages(
   for await (const items of pagesOfClusters(table, beforeNext)) yield clustersIn(items);
 }
 
-/** Returns the names of all registrations, of which some may have ended: reading their specs takes long for thousands. */
+/** Returns the names of all registrations without reading specs, which is slow for thousands. A name may have been removed. */
 export async function clusterNames(table: KeyValueTable): Promise<ReadonlySet<string>> {
   const names = new Set<string>();
   for await (const items of pagesOfClusters(table)) for (const { key } of items) names.add(key);
@@ -143,7 +143,10 @@ export function tombstoneContent(generation: number): Omit<NewItem, 'cluster' | 
   return { schema: SCHEMA, value: { generation } };
 }
 
-/** @param over the item to replace, which need not parse. @throws TableError `SchemaTooNew`. */
+/**
+ * @param over the item to replace. It need not parse.
+ * @throws TableError `SchemaTooNew`
+ */
 export function pauseContent(paused: Pause | undefined, over: Item | undefined): Omit<NewItem, 'cluster' | 'key'> {
   if (over !== undefined) decodeItem(over, z.unknown(), SCHEMA);
   return { schema: SCHEMA, value: plainValue({ paused }) };
@@ -190,7 +193,10 @@ function tooManyEntries({ cluster, key }: Item, { field, entries, most }: OverBo
   return new TableError('Corrupt', `${message}. It was not changed; ${REGISTER_AGAIN}.`);
 }
 
-/** Makes a stack the owner of a cluster without an owner. @returns the owner; `undefined` if it is not registered */
+/**
+ * Makes a stack the owner of a cluster that has no owner yet.
+ * @returns the owner; `undefined` if the cluster is not registered
+ */
 export function claimCluster(
   table: KeyValueTable,
   name: string,

@@ -101,7 +101,10 @@ export function afterAccident(
   };
 }
 
-/** Writes `#fleet/<stack>/<loop>/suspects/<cluster>` unless another writer changed it. @returns whether it was written */
+/**
+ * Writes `#fleet/<stack>/<loop>/suspects/<cluster>`, unless another writer has changed it.
+ * @returns whether the item was written
+ */
 export async function writeSuspect(
   table: KeyValueTable,
   { stack, loop, cluster }: { readonly stack: string; readonly loop: Loop; readonly cluster: string },

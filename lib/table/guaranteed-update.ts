@@ -13,7 +13,7 @@ export type Change<Result> =
 export interface UpdateOptions {
   /** The maximum number of attempts. Default: 8. */
   readonly attempts?: number;
-  /** Waits after a lost attempt (the first: 0). Default: a random part of 20 ms, doubled each time, at most 500 ms. */
+  /** Waits after a lost attempt. The first has number 0. Default: a random part of 20 ms, doubled each time, at most 500 ms. */
   readonly wait?: (attempt: number) => Promise<void>;
   /** True if the change is idempotent. Such a change is repeated even if the outcome of a write is unclear. */
   readonly isRepeatable?: boolean;

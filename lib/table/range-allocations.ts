@@ -27,9 +27,9 @@ import { lastSuccessOf } from './run-records.ts';
 import type { InTurn } from './turns.ts';
 
 export interface RangeOptions extends UpdateOptions {
-  /** Returns true if no other writer changed the range recently: a change then begins with the last read. Default: false. */
+  /** Returns true if no other writer changed the range recently: changes then begin with the range last read. Default: false. */
   readonly isCalm?: () => boolean;
-  /** Runs a change after those of earlier requests of this process. Default: they contend as those of several processes. */
+  /** Runs a change after the changes of earlier requests of this process. Default: such requests contend for the range. */
   readonly inTurn?: InTurn;
 }
 
@@ -92,7 +92,7 @@ export function rangeAllocations(table: KeyValueTable, range: ConfiguredRange, o
       });
     },
 
-    /** Allocates what a new or changed Service lacks. It stays unclaimed until a pass has seen it in the Service. */
+    /** Allocates the items that a new or changed Service lacks. They stay unclaimed until a pass has seen them in the Service. */
     allocateFor: async (
       requested: readonly Requested[],
       serviceOptions: ServiceAllocationOptions,
@@ -120,7 +120,10 @@ export function rangeAllocations(table: KeyValueTable, range: ConfiguredRange, o
 }
 
 export interface CallerTime {
-  /** Checks the remaining time right before each write. @throws TableError if the caller's deadline has passed. */
+  /**
+   * Checks the remaining time right before each write.
+   * @throws TableError if the caller's deadline has passed
+   */
   readonly checkTime?: () => void;
 }
 

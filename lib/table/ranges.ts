@@ -16,7 +16,7 @@ import {
 } from './key-value-table.ts';
 import { binary, decodeItem, storedSize } from './stored-item.ts';
 
-/** Schema 2 added holds. `given` (the unclaimed items) is optional: an older version drops it, which is safe. */
+/** Schema 2 added holds. `given` (the unclaimed items) is optional, because older versions drop it, which is safe. */
 const SCHEMA = 2;
 
 export interface ReadRange {

@@ -46,7 +46,7 @@ const recordShape = z.object({
   /** The number of consecutive passes in which neither the API server nor any probe answered. Absent if it is 0. */
   withoutAnswer: z.exactOptional(count),
   lastSuccessAtMs: z.exactOptional(time),
-  /** How often and when passes reported each event, by name, for its series. `planEvents` limits the number of names. */
+  /** The sightings of each event, by name, so that repeated events become a series. `planEvents` limits the number of names. */
   events: z.readonly(z.record(z.string(), sightingShape)),
   /** The writes that a pass in `observe` would have made: the first 20, and a line with the number of further writes. */
   wouldWrite: z.exactOptional(lines),
@@ -146,7 +146,7 @@ export function keptFindings<Found extends RecordedFinding>(findings: readonly F
   });
 }
 
-/** Returns the number of all findings by type. In an older record, `unlisted` counts findings of unknown types. */
+/** Returns the number of all findings by type. In a record of an earlier version, `unlisted` counts those of unknown types. */
 export function findingCounts({ findings, findingCounts: counts, findingCount = 0 }: RunRecord): Map<string, number> {
   if (counts !== undefined) return new Map(Object.entries(counts));
   const known = [...Map.groupBy(findings, ({ type }) => type)].map(([type, alike]) => [type, alike.length] as const);

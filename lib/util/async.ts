@@ -1,4 +1,4 @@
-/** Returns the results of `work` in the order of the elements. At most `limit` run at once, and none begins after an error. */
+/** Returns the results of `work`, in the order of the elements. At most `limit` calls run at once. An error stops new calls. */
 export async function eachOf<Element, Result>(
   elements: readonly Element[],
   limit: number,

@@ -40,7 +40,7 @@ export const BOUNDS = {
   },
 } as const satisfies Readonly<Record<string, Readonly<Record<string, number>>>>;
 
-/** The longest credential: each reply is searched for it, which takes time. Kubernetes and AWS issue 1 to 2 KB. */
+/** The longest credential. Each reply is searched for it, which takes time. Kubernetes and AWS issue tokens of 1 to 2 KB. */
 export const LONGEST_TOKEN = 4_096;
 
 /** The longest text from outside. It is four times the longest name that the API accepts. */
@@ -87,7 +87,7 @@ const UNREAD: ReadonlySet<string> = new Set([
   'status',
 ]);
 
-/** The maximum number of addresses of one host name: each costs a probe, a lease and a place in the Endpoints. */
+/** The maximum number of addresses of one host name, because each costs a probe, a lease and a place in the Endpoints. */
 export const RECORDS_OF_A_HOST = 32;
 
 /** The maximum number of host names in a spec: with 32 addresses each, they fit the 1,000 endpoints of an EndpointSlice. */

@@ -7,7 +7,7 @@ const METADATA = parseCidr('fd00:ec2::/32');
 const WITH_IPV4 = ['64:ff9b::/96', '64:ff9b:1::/48', '::/96', '::ffff:0:0:0/96'].map(parseCidr);
 const SIX_TO_FOUR = parseCidr('2002::/16');
 
-/** Returns whether an address is local to this machine or its link, such as the runtime's or the host's metadata. */
+/** Returns whether an address is local to this machine or its link, such as the function's runtime or the host's metadata. */
 export function isLocalAddress(text: string): boolean {
   const address = parseAddress(text);
   // A text that does not parse counts as local. The only such text that name servers return is an IPv6 address with a

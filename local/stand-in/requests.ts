@@ -45,7 +45,10 @@ function fieldAt(object: StoredObject, key: string): string {
   return typeof found === 'string' ? found : '';
 }
 
-/** Returns the patched object. @throws StatusError for an unsupported kind of patch, or if the result is no object */
+/**
+ * Returns the patched object.
+ * @throws StatusError for an unsupported kind of patch, or if the result is not an object
+ */
 export function patched(target: StoredObject, body: string, contentType: string): StoredObject {
   const patch = parsedJson(body);
   if (contentType.startsWith('application/merge-patch+json')) return objectIn(mergePatch(target, patch));

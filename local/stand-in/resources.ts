@@ -56,7 +56,7 @@ export function requestedTarget(path: string): Target | undefined {
   };
 }
 
-/** A refusal of the stand-in's storage, which the server replies with as a Kubernetes `Status`. */
+/** A refusal of the stand-in's storage. The server sends it as a Kubernetes `Status`. */
 export class StatusError extends Error {
   override readonly name = 'StatusError';
   readonly httpStatus: number;

@@ -21,7 +21,7 @@ export type StoredService = StoredObject & { readonly spec: StoredServiceSpec };
 export type Given = { readonly item: string } | Refusal;
 
 export interface ItemAllocator {
-  /** Allocates the item; any free one for `undefined`. `holdOwner` is the label by which the Service may claim a hold. */
+  /** Allocates the item, or any free one for `undefined`. `holdOwner` is the label by which the Service may claim a hold. */
   allocate(item: string | undefined, holdOwner?: string): Promise<Given>;
   release(item: string): Promise<void>;
 }
@@ -102,7 +102,7 @@ export function claimsOf({ spec }: StoredService): { addresses: string[]; ports:
   return { addresses: spec.type === 'ExternalName' ? [] : addresses, ports: [...ports] };
 }
 
-/** Stores a Service with what the registry would allocate for it. If that or `store` fails, nothing stays allocated. */
+/** Stores a Service with the items that the registry would allocate. If an allocation or `store` fails, none stays allocated. */
 export async function storeAllocated(
   service: StoredService,
   before: StoredService | undefined,
@@ -128,7 +128,7 @@ export async function releaseClaims(claims: AllocatedItems, allocator: ServiceAl
   for (const port of claims.ports) await allocator.ports.release(String(port));
 }
 
-/** Returns the families of a Service. The only range is IPv4, so another family comes only from a requested address. */
+/** Returns the families of a Service. The stand-in's only range is IPv4, so other families come from requested addresses. */
 function familiesIn({ spec: { clusterIPs = [] } }: StoredService): readonly IPFamily[] {
   const families = clusterIPs.flatMap((address) => familyOf(address) ?? []);
   return families.length === 0 ? ['IPv4'] : families;

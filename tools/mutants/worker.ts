@@ -51,7 +51,10 @@ const SLOW_CPU_MS = 1_000;
 const MOST_CPU_MS = 5_000;
 /** The number of test files that are reloaded first. The other files are reloaded only if the mutant survives. */
 const FIRST_RELOADED = 6;
-/** If a test evaluates more than this multiple of its usual expressions, a mutant made a loop endless, and is detected. */
+/**
+ * If a test evaluates more than this multiple of the expressions that it evaluates without a mutant, the mutant has caused an
+ * endless loop, and counts as detected.
+ */
 const ENDLESS = 20;
 const ALWAYS_ALLOWED = 10_000;
 

@@ -39,7 +39,7 @@ const LIMITS: CallLimits = {
   requestTimeoutMs: 1_500,
 };
 
-/** Creates the client of a process. A call ends within about 7 s (kubernetes-service has 9 s), or at the pass's deadline. */
+/** Creates the client of a process. By default a call ends within about 7 s (kubernetes-service has 9 s) or at its deadline. */
 export function createDynamoClient(options: DynamoClientOptions = {}): DynamoDBClient {
   return new DynamoDBClient({ ...options, logger: QUIET, ...clientOptions({ ...LIMITS, ...options }) });
 }
