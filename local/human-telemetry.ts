@@ -35,7 +35,7 @@ interface Sentence {
 /** The width of the column of loops, which is enough for the longest id. */
 const LOOP_WIDTH = 18;
 
-/** The sentence for an entry of each log field. An entry of any other field is printed as `name: entry`. */
+/** Functions that return the sentence for an entry of a log field. An entry of another field is printed as `name: entry`. */
 const SENTENCES: Readonly<Record<string, (entry: string) => Sentence>> = {
   changes: (entry) => ({ text: entry }),
   wouldWrite: (entry) => ({ text: `would ${entry}`, style: 'cyan' }),

@@ -143,7 +143,10 @@ function requestedByPort(ports: readonly SentPort[]): ReadonlyMap<number, number
   return requested;
 }
 
-/** Returns the missing node ports of a changed Service (`updateNodePorts`); `undefined` if a protocol has a port twice. */
+/**
+ * Returns the missing node ports of a changed Service (`updateNodePorts`). Returns `undefined` if one protocol has a node port
+ * twice, because the registry refuses such a Service.
+ */
 function updatedNodePorts(after: ServiceSpec, before: ServiceSpec): readonly WantedPort[] | undefined {
   if (!mayHaveNodePorts(after)) return [];
   const own = numbersOf(before.ports);

@@ -37,7 +37,7 @@ const KEEP_ALIVE_MS = 30_000;
 const CONNECT_TIMEOUT_MS = 3_000;
 const SILENCE_MS = 20_000;
 const LARGEST_HEADERS = 16 * 1024;
-/** The maximum number of session tickets of a connection. Servers send one or two; Node keeps the whole chain with each. */
+/** The maximum number of session tickets of a connection. Servers send one or two; Node keeps the certificates with each. */
 const MOST_TICKETS = 16;
 /**
  * The maximum number of TLS secrets that OpenSSL may report for one connection. A handshake has up to six secrets, and

@@ -29,7 +29,7 @@ import type { InTurn } from './turns.ts';
 export interface RangeOptions extends UpdateOptions {
   /** Returns true if no other writer changed the range recently: changes then begin with the range last read. Default: false. */
   readonly isCalm?: () => boolean;
-  /** Runs a change after the changes of earlier requests of this process. Default: such requests contend for the range. */
+  /** Runs a change after the changes of earlier requests of this process. Default: all requests contend for the range. */
   readonly inTurn?: InTurn;
 }
 
