@@ -1,4 +1,4 @@
-import { describe, expect, jest, test } from '@jest/globals';
+import { beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { admission } from '../../lib/admission/admission.ts';
 import { reviewIn } from '../../lib/admission/request.ts';
 import { admissionSettings } from '../../lib/admission/settings.ts';
@@ -25,12 +25,16 @@ const set = (address: string) => [
 ];
 const port = (nodePort: number) => ({ op: 'add', path: '/spec/ports/0/nodePort', value: nodePort });
 
+let world: AdmissionWorld;
+beforeEach(async () => {
+  world = await anAdmissionWorld();
+});
+
 async function takenIn(world: AdmissionWorld): Promise<readonly string[]> {
   return Object.keys(await world.taken()).sort();
 }
 
 test('a Service gets an address and a node port that are allocated to it', async () => {
-  const world = await anAdmissionWorld();
   const patch = [...set('10.0.0.17'), port(30_016)];
   expect(await world.ask(NODE_PORT)).toEqual({ uid: 'u-1', allowed: true, patchType: 'JSONPatch', patch });
   expect(await takenIn(world)).toEqual(['10.0.0.17', '30016']);
@@ -42,7 +46,6 @@ test('a Service gets an address and a node port that are allocated to it', async
 });
 
 test("a Service keeps a requested value in the client's notation", async () => {
-  const world = await anAdmissionWorld();
   const clusterIPs = ['010.0.0.5'];
   const spec = { type: 'NodePort', clusterIP: '010.0.0.5', clusterIPs, ports: [{ port: 80, nodePort: 30_001 }] };
   expect(await world.ask({ spec })).toEqual({ uid: 'u-1', allowed: true });
@@ -50,7 +53,6 @@ test("a Service keeps a requested value in the client's notation", async () => {
 });
 
 test('a Service that needs no address or port is allowed without a read of the table', async () => {
-  const world = await anAdmissionWorld();
   const unreachable = { ...world.table, get: () => Promise.reject(new TableError('Unavailable', 'no answer')) };
   await world.send({ body: '{}' }); // the webhook knows the token from now on
   for (const spec of [{ clusterIP: 'None' }, { type: 'ExternalName', ports: [] }]) {
@@ -66,7 +68,6 @@ test.each<[string, ReviewFields]>([
   ['in another namespace', { namespace: 'other' }],
   ['without a name', { generateName: 'web' }],
 ])('a Service %s that copies the values of another Service is refused', async (_what, whose) => {
-  const world = await anAdmissionWorld();
   await world.ask(NODE_PORT);
   const { status } = await world.ask({ ...whose, spec: { clusterIP: '10.0.0.17', clusterIPs: ['10.0.0.17'] } });
   expect(status).toMatchObject({ code: 422 });
@@ -122,7 +123,6 @@ describe('refusals with the messages of the API server', () => {
       internal(`failed to allocate requested HealthCheck NodePort 30001: ${taken}`),
     ],
   ])('a Service is refused if it requests %s', async (_what, spec, status) => {
-    const world = await anAdmissionWorld();
     const first = { type: 'NodePort', clusterIP: '10.0.0.5', ports: [{ port: 1, nodePort: 30_001 }] };
     await world.ask({ name: 'other', spec: first });
     const before = await takenIn(world);
@@ -131,27 +131,20 @@ describe('refusals with the messages of the API server', () => {
     expect(world.telemetry.lines.at(-1)).toMatchObject({ level: 'warn', message: 'admission: refused' });
   });
 
-  test('a Service is refused if no address is free', async () => {
-    const world = await anAdmissionWorld();
-    await world.store(RANGE_KEYS.primary, { data: everyAddress });
-    expect((await world.ask({})).status).toEqual(
-      internal('failed to allocate a serviceIP for Service "web": range is full'),
-    );
-  });
-
-  test('a Service is refused if no node port is free, and its allocated addresses are released', async () => {
-    const world = await anAdmissionWorld();
-    await world.store(RANGE_KEYS.nodePorts, { data: new Uint8Array(16).fill(255) });
-    expect((await world.ask({ spec: BOTH })).status).toEqual(internal('failed to allocate a nodePort: range is full'));
-    const taken = await takenIn(world);
-    expect(taken.filter((item) => !/^\d+$/.test(item))).toEqual([]);
+  test.each([
+    ['address', RANGE_KEYS.primary, everyAddress, {}, 'a serviceIP for Service "web"'],
+    ['node port', RANGE_KEYS.nodePorts, new Uint8Array(16).fill(255), { spec: BOTH }, 'a nodePort'],
+  ])('a Service is refused if no %s is free, and its other items are released', async (_, key, data, fields, what) => {
+    await world.store(key, { data });
+    const before = await takenIn(world);
+    expect((await world.ask(fields)).status).toEqual(internal(`failed to allocate ${what}: range is full`));
+    expect(await takenIn(world)).toEqual(before);
   });
 });
 
 describe('a held item', () => {
   const spec = { clusterIP: '10.0.0.5' };
   const withHold = async (takenUpBy: 'any' | 'owner', end: { readonly untilMs?: number } = {}) => {
-    const world = await anAdmissionWorld();
     const holds = [{ items: ['10.0.0.5'], owner: 'team-a', takenUpBy, ...end }];
     await world.store(RANGE_KEYS.primary, { data: Uint8Array.of(0b10000), holds });
     return world;
@@ -178,7 +171,6 @@ describe('a held item', () => {
 });
 
 test('a dry run returns values and refusals, and writes nothing', async () => {
-  const world = await anAdmissionWorld();
   await world.ask({ name: 'other' });
   const before = await world.items();
   expect(await world.ask({ ...NODE_PORT, dryRun: true })).toMatchObject({
@@ -248,13 +240,11 @@ describe('a table that cannot allocate', () => {
   );
 
   test('the log contains only a part of a long name, because the name is logged before it is checked', async () => {
-    const world = await anAdmissionWorld();
     await world.ask({ name: 'x'.repeat(100_000), spec: { clusterIP: '10.9.0.5' } });
     expect(JSON.stringify(world.telemetry.lines).length).toBeLessThan(3_000);
   });
 
   test('an item that cannot be released is logged, and a pass frees the item', async () => {
-    const world = await anAdmissionWorld();
     let writes = 0;
     const { status } = await world.ask(
       { spec: BOTH },
@@ -310,9 +300,9 @@ describe('a table that cannot allocate', () => {
     expect(world.telemetry.counters['allocationRetries']).toBe(30);
   });
 
-  test('a write with an unclear outcome is retried, because the range shows whether it happened', async () => {
-    for (const happened of [true, false]) {
-      const world = await anAdmissionWorld();
+  test.each([true, false])(
+    'a write with an unclear outcome is retried, because the range shows whether it happened: %s',
+    async (happened) => {
       const unclear = new Set<string>();
       const put: KeyValueTable['put'] = async (item, previous) => {
         if (!RANGES(item) || unclear.has(item.key)) return world.table.put(item, previous);
@@ -324,8 +314,8 @@ describe('a table that cannot allocate', () => {
       expect(answer).toMatchObject({ allowed: true });
       expect(await takenIn(world)).toHaveLength(happened ? 4 : 2);
       expect((await world.ask({ ...NODE_PORT, name: 'other' })).patch).not.toEqual(answer.patch);
-    }
-  });
+    },
+  );
 });
 
 const REVIEW = JSON.stringify(aReview());
@@ -369,7 +359,6 @@ test.each([
 });
 
 test('a review whose object and old object have annotations of 256 KiB is answered, although JSON escapes each byte with six', async () => {
-  const world = await anAdmissionWorld();
   const annotations = `"annotations":{"a":"${'\\u003c'.repeat(256 * 1024)}"}`;
   const body = JSON.stringify(aReview({ oldSpec: {} })).replaceAll('"metadata":{', `"metadata":{${annotations},`);
   expect(body.length).toBeGreaterThan(3 * 1024 * 1024);
@@ -388,7 +377,6 @@ test.each([
 });
 
 test('requests without a token do not count against the rate limit of a cluster', async () => {
-  const world = await anAdmissionWorld();
   for (let sent = 0; sent < 1_500; sent += 1) await world.send({ headers: {}, body: REVIEW });
   expect(await world.send({ body: REVIEW })).toMatchObject({ statusCode: 200 });
 });
@@ -412,7 +400,6 @@ describe('requests that are not valid reviews', () => {
     ['with another version', { body: '{"apiVersion":"admission.k8s.io/v1beta1","kind":"AdmissionReview"}' }, 400],
     ['with more than 3.25 MiB', { body: `"${'a'.repeat(3.25 * 1024 * 1024 - 1)}"` }, 413],
   ])('a request %s gets only a status, without details', async (_what, sent, statusCode) => {
-    const world = await anAdmissionWorld();
     const unread = { ...world.table, get: () => Promise.reject(new Error('expected no read of the table')) };
     const reply = await world.send(sent, unread);
     expect(reply.statusCode).toBe(statusCode);
@@ -437,7 +424,6 @@ describe('requests that are not valid reviews', () => {
     ['a Service with invalid ports', { object: { metadata: {}, spec: { ports: [{ port: 'http' }] } } }],
     ['an update without the old object', { operation: 'UPDATE', object: { metadata: {} } }],
   ])('the answer to a review of %s contains the field that is invalid', async (_what, fields) => {
-    const world = await anAdmissionWorld();
     const kind = { group: '', version: 'v1', kind: 'Service' };
     const reply = await world.send({ body: reviewOf({ uid: 'u', kind, operation: 'CREATE', ...fields }) });
     expect(reply).toMatchObject({ statusCode: 400, body: expect.stringMatching(/^request\.|of request\./) });
@@ -448,7 +434,6 @@ describe('requests that are not valid reviews', () => {
     ['a deletion', { kind: { group: '', version: 'v1', kind: 'Service' }, operation: 'DELETE' }],
     ['a status', { kind: { group: '', version: 'v1', kind: 'Service' }, operation: 'UPDATE', subResource: 'status' }],
   ])('a review of %s is allowed', async (_what, fields) => {
-    const world = await anAdmissionWorld();
     const reply = await world.send({ body: reviewOf({ uid: 'u', ...fields }) });
     expect(JSON.parse(reply.body)).toMatchObject({ response: { uid: 'u', allowed: true } });
   });
@@ -462,7 +447,6 @@ describe('requests that are not valid reviews', () => {
   });
 
   test('a caller gets the same answer through a REST API of API Gateway, although the events of that API have another form', async () => {
-    const world = await anAdmissionWorld();
     await world.repair(world.clock.nowMs);
     const review = JSON.stringify(aReview({ spec: { clusterIP: 'None' } }));
     const reply = await world.handle({

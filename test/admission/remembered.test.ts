@@ -1,4 +1,4 @@
-import { expect, test } from '@jest/globals';
+import { beforeEach, expect, test } from '@jest/globals';
 import { fromBits, subtract } from '../../lib/allocator/snapshot-bytes.ts';
 import { keepUnclaimed } from '../../lib/range/stored-range.ts';
 import { RANGE_KEYS } from '../../lib/spec/spec-ranges.ts';
@@ -11,6 +11,11 @@ import { type AdmissionWorld, type Answered, anAdmissionWorld } from '../support
 /* The lowest free address is 10.0.0.17. Two Services must never get the same address, whatever fails. */
 
 const NONE = new Uint8Array(0);
+
+let world: AdmissionWorld;
+beforeEach(async () => {
+  world = await anAdmissionWorld();
+});
 
 function addressIn({ patch = [] }: Answered): unknown {
   return patch.find(({ path }) => path === '/spec/clusterIP')?.value;
@@ -30,7 +35,6 @@ test.each<[string, ReviewFields, boolean]>([
   ['gets another address if its address is now held', {}, true],
   ['is refused if its address is now held and it requests that address', { spec: { clusterIP: '10.0.0.17' } }, false],
 ])('a Service %s', async (_what, fields, allowed) => {
-  const world = await anAdmissionWorld();
   await world.ask({});
   const holds = [{ items: ['10.0.0.17'], owner: 'team-a', takenUpBy: 'owner' as const }];
   await world.store(RANGE_KEYS.primary, { holds });
@@ -41,7 +45,6 @@ test.each<[string, ReviewFields, boolean]>([
 });
 
 test('after the range of a cluster changed, a repeated review of a Service gets an item of the new range', async () => {
-  const world = await anAdmissionWorld();
   await world.ask({});
   const spec = { name: 'demo', allocator: 'table', serviceNodePortRange: '30000-30127' } as const;
   await registerCluster(world.table, aClusterSpec({ ...spec, serviceClusterIPRanges: ['10.1.0.0/24', 'fd00::/112'] }));
@@ -51,7 +54,6 @@ test('after the range of a cluster changed, a repeated review of a Service gets 
 });
 
 test('the second review of a new Service gets another address, because the first review might have succeeded, and each later review gets the address of the second', async () => {
-  const world = await anAdmissionWorld();
   const answers: unknown[] = [];
   for (let time = 0; time < 5; time++) answers.push(addressIn(await world.ask({})));
   expect(answers).toEqual(['10.0.0.17', ...Array(4).fill('10.0.0.18')]);
@@ -59,7 +61,6 @@ test('the second review of a new Service gets another address, because the first
 });
 
 test('a Service that is created again gets the same items until they are freed, and their strikes are cleared', async () => {
-  const world = await anAdmissionWorld();
   for (const name of ['web', 'web', 'other']) await world.ask({ name });
   world.clock.nowMs += 60 * 60_000;
   const last = { atMs: 1, passId: 'p' };
@@ -70,7 +71,6 @@ test('a Service that is created again gets the same items until they are freed, 
 });
 
 test('a repeated review of an update gets the same items as the first review', async () => {
-  const world = await anAdmissionWorld();
   const oldSpec = { clusterIP: '10.0.0.5', clusterIPs: ['10.0.0.5'] };
   const change: ReviewFields = { spec: { ...oldSpec, type: 'NodePort' }, oldSpec };
   const first = await world.ask(change);
@@ -79,7 +79,6 @@ test('a repeated review of an update gets the same items as the first review', a
 });
 
 test('a new Service does not get the node ports that were allocated for changes of an existing Service with the same name', async () => {
-  const world = await anAdmissionWorld();
   const named = { clusterIP: '10.0.0.5', clusterIPs: ['10.0.0.5'] };
   const [a, b] = [1, 2].map((port) => ({ name: `p${port}`, port }));
   const exposed = { ...named, type: 'NodePort', ports: [{ ...a, nodePort: 30_016 }] };
@@ -92,7 +91,6 @@ test('a new Service does not get the node ports that were allocated for changes 
 });
 
 test('a Service that is created again does not get items that were freed, because another Service might have them', async () => {
-  const world = await anAdmissionWorld();
   for (const name of ['web', 'web']) await world.ask({ name });
   const { data, unclaimed = [] } = await world.stored(RANGE_KEYS.primary);
   const others = keepUnclaimed(unclaimed, (bit) => bit !== 17);
@@ -102,7 +100,6 @@ test('a Service that is created again does not get items that were freed, becaus
 });
 
 test('a review that is refused because no node port is free does not release an address that a concurrent review of the same Service got', async () => {
-  const world = await anAdmissionWorld();
   await world.store(RANGE_KEYS.nodePorts, { data: new Uint8Array(16).fill(255) });
   const spec = { clusterIP: '10.0.0.5' };
   let second: Answered | undefined;
@@ -117,7 +114,6 @@ test('a review that is refused because no node port is free does not release an 
 });
 
 test('a Service with generateName gets its name from the webhook, and the webhook recognizes this name in the next review', async () => {
-  const world = await anAdmissionWorld();
   const { patch } = await world.ask({ generateName: 'web-', spec: { type: 'NodePort' } });
   expect(patch).toContainEqual({ op: 'add', path: '/metadata/name', value: 'web-00001' });
   const clusterIPs = ['10.0.0.17'];
@@ -126,7 +122,6 @@ test('a Service with generateName gets its name from the webhook, and the webhoo
 });
 
 test('a Service with generateName is refused if it requests a value of another Service with the same generateName', async () => {
-  const world = await anAdmissionWorld();
   const asks: ReviewFields = { generateName: 'web-', spec: { clusterIP: '10.0.0.5' } };
   expect(await world.ask(asks)).toMatchObject({ allowed: true });
   expect(await world.ask(asks)).toMatchObject({ allowed: false, status: { code: 422 } });
@@ -146,7 +141,6 @@ test('a Service with more ports than a review is allowed to request is refused, 
 });
 
 test('nothing is allocated for a Service with invalid ports or an invalid name', async () => {
-  const world = await anAdmissionWorld();
   const twice = { type: 'NodePort', ports: [...Array(100)].map((_, index) => ({ name: `p${index}`, port: 80 })) };
   for (const fields of [{ spec: twice }, { ...withPorts(100), name: 'A_B' }, { ...withPorts(100), name: '' }]) {
     expect(await world.ask(fields)).toEqual({ uid: 'u-1', allowed: true });
@@ -155,7 +149,6 @@ test('nothing is allocated for a Service with invalid ports or an invalid name',
 });
 
 test('a namespace cannot use up a range with Services that are never created: other namespaces still get items', async () => {
-  const world = await anAdmissionWorld();
   const answers: Answered[] = [];
   for (let index = 0; index < 20; index++) answers.push(await world.ask({ ...withPorts(10), name: `s${index}` }));
   expect(answers.at(-1)).toMatchObject({
@@ -200,7 +193,6 @@ test('a Service with sixteen ports gets all its node ports even if they fill the
 });
 
 test('items that a pass has seen or freed do not count against the share of a namespace', async () => {
-  const world = await anAdmissionWorld();
   for (let index = 0; index < 6; index++) await world.ask({ ...withPorts(10), name: `s${index}` });
   expect(await world.ask({ ...withPorts(10), name: 'next' })).toMatchObject({ allowed: false });
   const { unclaimed: _, ...seen } = await world.stored(RANGE_KEYS.nodePorts);

@@ -95,10 +95,11 @@ test('kbctl run-once reports that the API server does not answer, and records no
   expect(await record()).toEqual(recorded);
 });
 
-test('kbctl run-once ends at Ctrl-C while the API server is silent', async () => {
-  expect(await world().interruptWhileSilent(['run-once', 'cluster-ip-repair', CLUSTER])).toMatchObject(
-    failed(130, 'Interrupted before anything was decided: nothing was changed.\n'),
-  );
+test.each([
+  [['run-once', 'cluster-ip-repair', CLUSTER], 'Interrupted before anything was decided: nothing was changed.\n'],
+  [['doctor', CLUSTER], ''],
+])('kbctl %j ends at Ctrl-C while the API server is silent', async (words, message) => {
+  expect(await world().interruptWhileSilent(words)).toMatchObject(failed(130, message));
 });
 
 test('kbctl run-once runs no pass while the cluster is paused, unless an option forces it', async () => {

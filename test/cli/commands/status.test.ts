@@ -214,10 +214,6 @@ describe('after the first passes of a cluster', () => {
     expect(checked.stdout).not.toContain('rights');
   });
 
-  test('kbctl doctor ends at Ctrl-C while the API server is silent', async () => {
-    expect(await world().interruptWhileSilent(['doctor', CLUSTER])).toMatchObject({ code: 130, stdout: '' });
-  });
-
   test('kbctl doctor refuses --kubeconfig without the name of a cluster', async () => {
     const refused = failed(2, '--kubeconfig needs the name of a cluster.');
     expect(await world().kbctl(['doctor', '--kubeconfig', 'x'])).toEqual(refused);
