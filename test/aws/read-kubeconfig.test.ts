@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { kubeconfigReader } from '../../lib/aws/read-kubeconfig.ts';
 import type { StoredKubeconfig } from '../../lib/aws/stored-kubeconfig.ts';
 import { targetGroupReader } from '../../lib/aws/target-group.ts';
@@ -101,48 +101,46 @@ test('the AWS profile of the user decides who reads secrets and target groups an
   ]);
 });
 
-describe('a kubeconfig that cannot be read', () => {
-  const denied = 'AccessDeniedException';
-  const ofRole = { ...parameter, roleArn: role };
+const denied = 'AccessDeniedException';
+const ofRole = { ...parameter, roleArn: role };
 
-  test.each<[StoredKubeconfig, AwsAnswer, string, RegExp]>([
-    [secret, awsError('ResourceNotFoundException'), BAD, /kbc\/demo was not found in region eu-test-1.*secretsM/],
-    [parameter, awsError('ParameterNotFound'), BAD, /parameter \/kbc\/demo was not found.*correct kubeconfig\.ssm/],
-    [secret, awsError(denied), BAD, /GetSecretValue on secret kbc\/demo .* was denied.*parameter secretsPrefix/],
-    [secret, awsError(denied, 'Access to KMS is not allowed'), BAD, /encryption key.*parameter kmsKeyArn.*kms:Decrypt/],
-    [ofRole, awsError(denied), BAD, /GetParameter on parameter \/kbc\/demo .* denied. Allow it to the role arn/],
-    [secret, awsError('InvalidRequestException', 'it was marked for deletion.'), BAD, /restore-secret/],
-    [secret, { body: {} }, BAD, /is empty/],
-    [secret, { body: { SecretString: ' \n' } }, BAD, /is empty/],
-    [secret, awsError('ExpiredTokenException', 'signature was abc123'), BAD, /not be authenticated \(Expired/],
-    [secret, awsError('ThrottlingException'), 'Throttled', /next pass/],
-    [secret, awsError('InternalServiceError', 'oops', 500), 'Unavailable', /failed \(InternalServiceError\)/],
-    [secret, { hang: true }, 'Unavailable', /no answer \(.+\).*com\.amazonaws\.eu-test-1\.secretsmanager.*NAT gateway/],
-    [parameter, { hang: true }, 'Unavailable', /no answer \(.+\).*com\.amazonaws\.eu-test-1\.ssm /],
-  ])('the read of %j with the answer %j fails with %s and a resolution', async (stored, answer, code, message) => {
-    await fakeAws((call) => (call.action === 'AssumeRole' ? assumedRole('ROLE') : answer));
-    const read = aReader('hang' in answer ? 50 : undefined)(stored, never);
-    await expect(read).rejects.toMatchObject({ code, message: expect.stringMatching(message) });
-    await expect(read).rejects.not.toMatchObject({ message: expect.stringContaining('abc123') });
-  });
+test.each<[StoredKubeconfig, AwsAnswer, string, RegExp]>([
+  [secret, awsError('ResourceNotFoundException'), BAD, /kbc\/demo was not found in region eu-test-1.*secretsM/],
+  [parameter, awsError('ParameterNotFound'), BAD, /parameter \/kbc\/demo was not found.*correct kubeconfig\.ssm/],
+  [secret, awsError(denied), BAD, /GetSecretValue on secret kbc\/demo .* was denied.*parameter secretsPrefix/],
+  [secret, awsError(denied, 'Access to KMS is not allowed'), BAD, /encryption key.*parameter kmsKeyArn.*kms:Decrypt/],
+  [ofRole, awsError(denied), BAD, /GetParameter on parameter \/kbc\/demo .* denied. Allow it to the role arn/],
+  [secret, awsError('InvalidRequestException', 'it was marked for deletion.'), BAD, /restore-secret/],
+  [secret, { body: {} }, BAD, /is empty/],
+  [secret, { body: { SecretString: ' \n' } }, BAD, /is empty/],
+  [secret, awsError('ExpiredTokenException', 'signature was abc123'), BAD, /not be authenticated \(Expired/],
+  [secret, awsError('ThrottlingException'), 'Throttled', /next pass/],
+  [secret, awsError('InternalServiceError', 'oops', 500), 'Unavailable', /failed \(InternalServiceError\)/],
+  [secret, { hang: true }, 'Unavailable', /no answer \(.+\).*com\.amazonaws\.eu-test-1\.secretsmanager.*NAT gateway/],
+  [parameter, { hang: true }, 'Unavailable', /no answer \(.+\).*com\.amazonaws\.eu-test-1\.ssm /],
+])('the read of %j with the answer %j fails with %s and a resolution', async (stored, answer, code, message) => {
+  await fakeAws((call) => (call.action === 'AssumeRole' ? assumedRole('ROLE') : answer));
+  const read = aReader('hang' in answer ? 50 : undefined)(stored, never);
+  await expect(read).rejects.toMatchObject({ code, message: expect.stringMatching(message) });
+  await expect(read).rejects.not.toMatchObject({ message: expect.stringContaining('abc123') });
+});
 
-  test('if AWS denies that the role is assumed, the error contains the resolution', async () => {
-    await fakeAws(() => stsError('AccessDenied'));
-    await expect(aReader()({ ...secret, roleArn: role }, never)).rejects.toMatchObject({
-      code: 'BadKubeconfig',
-      message: expect.stringMatching(
-        /sts:AssumeRole on arn:aws:iam::123456789012:role\/reader.*parameter assumableRoleArns/,
-      ),
-    });
+test('if AWS denies that the role is assumed, the error contains the resolution', async () => {
+  await fakeAws(() => stsError('AccessDenied'));
+  await expect(aReader()({ ...secret, roleArn: role }, never)).rejects.toMatchObject({
+    code: 'BadKubeconfig',
+    message: expect.stringMatching(
+      /sts:AssumeRole on arn:aws:iam::123456789012:role\/reader.*parameter assumableRoleArns/,
+    ),
   });
+});
 
-  test('if the pass is aborted during the read, the error has the code DeadlineExceeded', async () => {
-    await fakeAws(() => ({ hang: true }));
-    const pass = new AbortController();
-    const read = kubeconfigReader()(secret, pass.signal);
-    pass.abort();
-    await expect(read).rejects.toMatchObject({ code: 'DeadlineExceeded' });
-  });
+test('if the pass is aborted during the read, the error has the code DeadlineExceeded', async () => {
+  await fakeAws(() => ({ hang: true }));
+  const pass = new AbortController();
+  const read = kubeconfigReader()(secret, pass.signal);
+  pass.abort();
+  await expect(read).rejects.toMatchObject({ code: 'DeadlineExceeded' });
 });
 
 test('the error about a missing region mentions the problem once, in whole sentences', async () => {

@@ -9,8 +9,7 @@ import { startDeadline } from '../../lib/runtime/deadline.ts';
 import { eventually } from '../support/eventually.ts';
 import { CLUSTER } from '../support/handlers.ts';
 import { recordingTelemetry } from '../support/recording-telemetry.ts';
-import { grant } from '../support/service-account.ts';
-import { applyShippedRbac } from '../support/shipped-rbac.ts';
+import { applyShippedRbac, grant } from '../support/shipped-rbac.ts';
 import { IP_ADDRESSES, runningControlPlane, runningHandlers, SERVICES } from './running-control-plane.ts';
 
 /** A stock API server, which runs its own repair of IPAddresses. */

@@ -20,8 +20,7 @@ import { eventually } from '../support/eventually.ts';
 import { runAllLoops } from '../support/handlers.ts';
 import { published, SERVICE_PATH, SLICE_PATH } from '../support/kubernetes-service-objects.ts';
 import { type RawRequests, rawRequests } from '../support/raw-requests.ts';
-import { grant } from '../support/service-account.ts';
-import { applyShippedRbac } from '../support/shipped-rbac.ts';
+import { applyShippedRbac, grant } from '../support/shipped-rbac.ts';
 import { IPV4_LABELS } from '../support/stock-objects.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import {

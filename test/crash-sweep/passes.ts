@@ -196,9 +196,6 @@ const repairs = [
       why: 'a pass that cannot confirm its control plane frees nothing: the pass of the next interval does',
     },
   },
-  pass(loop, 'strikes of an item that a Service has again', () =>
-    repairWorld({ services, stored: all({ strikes: { once: fromBits([4]), twice: fromBits([]) } }) }),
-  ),
   pass(loop, 'a hold that has ended', () =>
     repairWorld({
       services,
@@ -206,13 +203,6 @@ const repairs = [
         [RANGE_KEYS.primary]: { ...V4, ...ended(['10.0.0.9', '10.0.0.5']) },
         [RANGE_KEYS.nodePorts]: { ...NODE_PORTS, ...ended(['30008', '30004']) },
       },
-    }),
-  ),
-  pass(loop, 'a range that was widened', () =>
-    repairWorld({
-      services,
-      stored: all({}),
-      spec: { serviceClusterIPRanges: ['10.0.0.0/23', 'fd00::/112'], serviceNodePortRange: '29900-30127' },
     }),
   ),
   pass(loop, 'a range of an older generation', () => repairWorld({ services, stored: all({ generation: 0 }) })),

@@ -11,7 +11,7 @@ import { texts } from '../support/emulator-aws.ts';
 import { storedService } from '../support/etcd-client.ts';
 import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 import { versionsOf } from '../support/kubernetes-service-objects.ts';
-import { serviceAccount } from '../support/service-account.ts';
+import { serviceAccount } from '../support/shipped-rbac.ts';
 import type { AwsCall } from './emulator-calls.ts';
 import { readLines, sumOf } from './emulator-logs.ts';
 import { CLUSTER, deployedCluster, FIRST, registerWith, SECOND, SECRET } from './two-api-servers.ts';

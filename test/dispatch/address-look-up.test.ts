@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
 import { addressLookUp } from '../../lib/dispatch/address-look-up.ts';
 import type { FoundAddresses } from '../../lib/kubernetes/cluster-port.ts';
@@ -44,58 +44,56 @@ function slice(...endpoints: readonly object[]): KubernetesObject {
   return object;
 }
 
-describe('the addresses of a source: a host name, a target group or a Service', () => {
-  test('the addresses of a host name are those in DNS', async () => {
-    expect(await lookUp(aHost('api.example.com'), [])).toEqual({ addresses: ['address of api.example.com'] });
-  });
+test('the addresses of a host name are those in DNS', async () => {
+  expect(await lookUp(aHost('api.example.com'), [])).toEqual({ addresses: ['address of api.example.com'] });
+});
 
-  test('the addresses of a target group are those of its healthy targets, and the look-up fails if the group has no healthy target', async () => {
-    const group = aHost('arn', { targetGroupArn: 'arn' });
-    expect(await lookUp(group, [], { addresses: ['10.0.0.1'] })).toEqual({ addresses: ['10.0.0.1'] });
-    await expect(lookUp(group, [])).rejects.toThrow('arn has no healthy target');
-  });
+test('the addresses of a target group are those of its healthy targets, and the look-up fails if the group has no healthy target', async () => {
+  const group = aHost('arn', { targetGroupArn: 'arn' });
+  expect(await lookUp(group, [], { addresses: ['10.0.0.1'] })).toEqual({ addresses: ['10.0.0.1'] });
+  await expect(lookUp(group, [])).rejects.toThrow('arn has no healthy target');
+});
 
-  test('the addresses of a Service of type LoadBalancer are the IP addresses of its load balancer and those to which the host names of the load balancer resolve', async () => {
-    const objects = [service('LoadBalancer', [{ ip: '203.0.113.9' }, { hostname: 'lb.example' }, {}])];
-    expect(await lookUp(fromService, objects)).toEqual({ addresses: ['203.0.113.9', 'address of lb.example'] });
-  });
+test('the addresses of a Service of type LoadBalancer are the IP addresses of its load balancer and those to which the host names of the load balancer resolve', async () => {
+  const objects = [service('LoadBalancer', [{ ip: '203.0.113.9' }, { hostname: 'lb.example' }, {}])];
+  expect(await lookUp(fromService, objects)).toEqual({ addresses: ['203.0.113.9', 'address of lb.example'] });
+});
 
-  const more = Array.from({ length: 40 }, (_, n) => ({ ip: `203.0.113.${n}` }));
-  test.each([
-    ['a host name of its load balancer is not found', [{ hostname: 'unknown.example' }], 'unknown.example'],
-    ['only a part of its load balancer is found', [{ ip: '203.0.113.9' }, { hostname: 'unknown.example' }], 'unknown'],
-    ['its load balancer has more entries than are looked up', more, '8 more entries'],
-  ])('a look-up of a Service names the part that could not be read if %s', async (_, ingress, unread) => {
-    expect(await lookUp(fromService, [service('LoadBalancer', ingress)])).toMatchObject({
-      unread: expect.stringContaining(unread),
-    });
+const more = Array.from({ length: 40 }, (_, n) => ({ ip: `203.0.113.${n}` }));
+test.each([
+  ['a host name of its load balancer is not found', [{ hostname: 'unknown.example' }], 'unknown.example'],
+  ['only a part of its load balancer is found', [{ ip: '203.0.113.9' }, { hostname: 'unknown.example' }], 'unknown'],
+  ['its load balancer has more entries than are looked up', more, '8 more entries'],
+])('a look-up of a Service names the part that could not be read if %s', async (_, ingress, unread) => {
+  expect(await lookUp(fromService, [service('LoadBalancer', ingress)])).toMatchObject({
+    unread: expect.stringContaining(unread),
   });
+});
 
-  test('a warning about the kubeconfig of a Service is logged with the name of the source', async () => {
-    const warned: string[] = [];
-    const balancer = service('LoadBalancer', [{ ip: '203.0.113.9' }]);
-    await lookUp(fromService, [balancer], undefined, (text) => warned.push(text));
-    expect(warned).toEqual(['service tenants/prod: the token ends']);
-  });
+test('a warning about the kubeconfig of a Service is logged with the name of the source', async () => {
+  const warned: string[] = [];
+  const balancer = service('LoadBalancer', [{ ip: '203.0.113.9' }]);
+  await lookUp(fromService, [balancer], undefined, (text) => warned.push(text));
+  expect(warned).toEqual(['service tenants/prod: the token ends']);
+});
 
-  test('the addresses of a Service without a load balancer are those of its ready endpoints', async () => {
-    const endpoints = [
-      { addresses: ['10.0.0.1'], conditions: { ready: true } },
-      { addresses: ['10.0.0.2'], conditions: { ready: false } },
-      { addresses: ['10.0.0.3'] },
-      { addresses: null, conditions: null },
-    ];
-    expect(await lookUp(fromService, [service('ClusterIP'), slice(...endpoints)])).toEqual({
-      addresses: ['10.0.0.1', '10.0.0.3'],
-    });
+test('the addresses of a Service without a load balancer are those of its ready endpoints', async () => {
+  const endpoints = [
+    { addresses: ['10.0.0.1'], conditions: { ready: true } },
+    { addresses: ['10.0.0.2'], conditions: { ready: false } },
+    { addresses: ['10.0.0.3'] },
+    { addresses: null, conditions: null },
+  ];
+  expect(await lookUp(fromService, [service('ClusterIP'), slice(...endpoints)])).toEqual({
+    addresses: ['10.0.0.1', '10.0.0.3'],
   });
+});
 
-  test.each([
-    ['does not exist', []],
-    ['has no address yet', [service('LoadBalancer')]],
-    ['has no address yet', [service('ClusterIP')]],
-  ])('the look-up of the addresses of a Service fails while the Service %s', async (why, objects) => {
-    const text = `Service tenants/prod of the management cluster ${why}`;
-    await expect(lookUp(fromService, objects)).rejects.toMatchObject({ code: 'Unavailable', message: text });
-  });
+test.each([
+  ['does not exist', []],
+  ['has no address yet', [service('LoadBalancer')]],
+  ['has no address yet', [service('ClusterIP')]],
+])('the look-up of the addresses of a Service fails while the Service %s', async (why, objects) => {
+  const text = `Service tenants/prod of the management cluster ${why}`;
+  await expect(lookUp(fromService, objects)).rejects.toMatchObject({ code: 'Unavailable', message: text });
 });

@@ -1,5 +1,5 @@
-import { describe, expect, test } from '@jest/globals';
-import { type Attack, aFleet, FleetModel, quantile } from '../support/fleet-model.ts';
+import { expect, test } from '@jest/globals';
+import { type Attack, aFleet, type FleetModel, quantile } from '../support/fleet-model.ts';
 
 const MINUTE_MS = 60_000;
 const INTERVAL_MS = 10_000;
@@ -8,11 +8,7 @@ function names(count: number): string[] {
   return Array.from({ length: count }, (_, index) => `c-${String(index).padStart(3, '0')}`);
 }
 
-async function aFleetOf(count: number): Promise<FleetModel> {
-  const fleet = new FleetModel({ names: names(count), slots: 10 });
-  await fleet.register();
-  return fleet;
-}
+const aFleetOf = (count: number) => aFleet({ names: names(count), slots: 10 }, () => false);
 
 async function minutes(fleet: FleetModel, count: number): Promise<void> {
   for (let minute = 0; minute < count; minute += 1) await fleet.minute();
@@ -31,61 +27,57 @@ function longestGaps(fleet: FleetModel, count: number, fromMs: number): number[]
 
 const ATTACKS: readonly Attack[] = ['ends', 'hangs', 'blocks'];
 
-describe('clusters that share a message with a hostile cluster', () => {
-  test.each(ATTACKS.flatMap((attack) => [1, 2].map((hostile) => ({ attack, hostile }))))(
-    'if $hostile of 16 clusters are hostile and each of their passes $attack the process, each other cluster has a pass at least every interval plus 60 s',
-    async ({ attack, hostile }) => {
-      const fleet = await aFleetOf(16);
-      await fleet.minute();
-      for (const name of names(16).slice(3, 3 + hostile)) fleet.hostile.set(name, attack);
-      const attackedAtMs = fleet.clock.nowMs;
-      await minutes(fleet, 4);
-      expect(Math.max(...longestGaps(fleet, 16, attackedAtMs))).toBeLessThan(INTERVAL_MS + MINUTE_MS);
-      expect(Math.max(...longestGaps(fleet, 16, attackedAtMs + 2 * MINUTE_MS))).toBeLessThan(1.5 * INTERVAL_MS);
-    },
-  );
+test.each(ATTACKS.flatMap((attack) => [1, 2].map((hostile) => ({ attack, hostile }))))(
+  'if $hostile of 16 clusters are hostile and each of their passes $attack the process, each other cluster has a pass at least every interval plus 60 s',
+  async ({ attack, hostile }) => {
+    const fleet = await aFleetOf(16);
+    await fleet.minute();
+    for (const name of names(16).slice(3, 3 + hostile)) fleet.hostile.set(name, attack);
+    const attackedAtMs = fleet.clock.nowMs;
+    await minutes(fleet, 4);
+    expect(Math.max(...longestGaps(fleet, 16, attackedAtMs))).toBeLessThan(INTERVAL_MS + MINUTE_MS);
+    expect(Math.max(...longestGaps(fleet, 16, attackedAtMs + 2 * MINUTE_MS))).toBeLessThan(1.5 * INTERVAL_MS);
+  },
+);
+
+test('a cluster that attacks its process only while it shares the process with other clusters runs alone after each attack, each time for twice as long', async () => {
+  const fleet = await aFleetOf(16);
+  const attack = async () => {
+    fleet.hostile.set('c-003', 'ends');
+    await fleet.minute();
+    fleet.hostile.clear();
+    await minutes(fleet, 2);
+  };
+  const aloneMs = async () => {
+    const fromMs = fleet.clock.nowMs;
+    while (await fleet.isAlone('c-003')) fleet.clock.nowMs += 10 * MINUTE_MS;
+    return Math.round((fleet.clock.nowMs - fromMs) / (60 * MINUTE_MS));
+  };
+  const hours: number[] = [];
+  for (let time = 0; time < 4; time += 1) {
+    await attack();
+    hours.push(await aloneMs());
+  }
+  expect(hours).toEqual([1, 2, 4, 8]);
 });
 
-describe('a cluster that attacks its process', () => {
-  test('a cluster that attacks its process only while it shares the process with other clusters runs alone after each attack, each time for twice as long', async () => {
-    const fleet = await aFleetOf(16);
-    const attack = async () => {
-      fleet.hostile.set('c-003', 'ends');
-      await fleet.minute();
-      fleet.hostile.clear();
-      await minutes(fleet, 2);
-    };
-    const aloneMs = async () => {
-      const fromMs = fleet.clock.nowMs;
-      while (await fleet.isAlone('c-003')) fleet.clock.nowMs += 10 * MINUTE_MS;
-      return Math.round((fleet.clock.nowMs - fromMs) / (60 * MINUTE_MS));
-    };
-    const hours: number[] = [];
-    for (let time = 0; time < 4; time += 1) {
-      await attack();
-      hours.push(await aloneMs());
-    }
-    expect(hours).toEqual([1, 2, 4, 8]);
-  });
-
-  test('if sixteen clusters begin to attack at the same time, the other clusters miss no tick from the fifth minute on', async () => {
-    const fleet = await aFleetOf(48);
-    await fleet.minute();
-    const attackers = names(48).slice(0, 16);
-    for (const name of attackers) fleet.hostile.set(name, 'hangs');
-    await minutes(fleet, 4);
-    const fromMs = fleet.clock.nowMs;
-    const { dropped, latenessMs } = await fleet.minute();
-    await minutes(fleet, 2);
-    expect(dropped).toBe(0);
-    expect(Math.max(...latenessMs)).toBeLessThan(1_000);
-    expect(Math.max(...longestGaps(fleet, 48, fromMs))).toBeLessThan(INTERVAL_MS + 1_000);
-    for (const name of attackers) {
-      const passes = fleet.passes.filter((pass) => pass.name === name && pass.atMs >= fromMs);
-      expect(passes.length).toBeGreaterThanOrEqual(1);
-      expect(passes.length).toBeLessThanOrEqual(3);
-    }
-  });
+test('if sixteen clusters begin to attack at the same time, the other clusters miss no tick from the fifth minute on', async () => {
+  const fleet = await aFleetOf(48);
+  await fleet.minute();
+  const attackers = names(48).slice(0, 16);
+  for (const name of attackers) fleet.hostile.set(name, 'hangs');
+  await minutes(fleet, 4);
+  const fromMs = fleet.clock.nowMs;
+  const { dropped, latenessMs } = await fleet.minute();
+  await minutes(fleet, 2);
+  expect(dropped).toBe(0);
+  expect(Math.max(...latenessMs)).toBeLessThan(1_000);
+  expect(Math.max(...longestGaps(fleet, 48, fromMs))).toBeLessThan(INTERVAL_MS + 1_000);
+  for (const name of attackers) {
+    const passes = fleet.passes.filter((pass) => pass.name === name && pass.atMs >= fromMs);
+    expect(passes.length).toBeGreaterThanOrEqual(1);
+    expect(passes.length).toBeLessThanOrEqual(3);
+  }
 });
 
 test('after the rollback of a version whose processes all crashed, every cluster has all its ticks', async () => {

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, expect, test } from '@jest/globals';
 import type { ClusterListMemory } from '../../lib/dispatch/cluster-list.ts';
 import { dispatch, type Summary } from '../../lib/dispatch/dispatch.ts';
 import type { LoopDefinition, PassReport } from '../../lib/loops/pass.ts';
@@ -40,61 +40,57 @@ beforeEach(() => {
   ({ loop, names: ran } = aLoop(scripts, 'kubernetes-service'));
 });
 
-describe('the messages of a minute', () => {
-  test('the invocation of a scheduled event queues the messages of the minute before it runs the first pass of a single cluster, because the pass might hang', async () => {
-    await world.register({ name: 'a' });
-    let queuedByThen: number[] = [];
-    scripts['a'] = async () => {
-      queuedByThen = queue.sent.map(({ delaySeconds }) => delaySeconds);
-      return aReport();
-    };
-    expect(await invoke(schedule())).toEqual({ passes: 1, failed: 0, skipped: 0 });
-    expect(queuedByThen).toEqual([10, 20, 30, 40, 50]);
-    expect(logged('invocation ended')).toMatchObject([{ queued: 5 }]);
-  });
-
-  test('only a scheduled event queues messages: a direct request or a queued message does not', async () => {
-    await world.register({ name: 'a' });
-    await invoke({ force: true });
-    world.clock.nowMs += 10_000;
-    await invoke(queueEvent(tickOf()));
-    expect(queue.sent).toEqual([]);
-    expect(ran()).toEqual(['a', 'a']);
-  });
+test('the invocation of a scheduled event queues the messages of the minute before it runs the first pass of a single cluster, because the pass might hang', async () => {
+  await world.register({ name: 'a' });
+  let queuedByThen: number[] = [];
+  scripts['a'] = async () => {
+    queuedByThen = queue.sent.map(({ delaySeconds }) => delaySeconds);
+    return aReport();
+  };
+  expect(await invoke(schedule())).toEqual({ passes: 1, failed: 0, skipped: 0 });
+  expect(queuedByThen).toEqual([10, 20, 30, 40, 50]);
+  expect(logged('invocation ended')).toMatchObject([{ queued: 5 }]);
 });
 
-describe('passes that keep the event loop busy for longer than the time limit of a pass', () => {
-  test.each([
-    [9_000, [] as string[]],
-    [9_001, ['a', 'b']],
-  ])('after passes that keep a warm process busy for %i ms, the suspects are: %j', async (spentMs, clusters) => {
-    await world.register({ name: 'a' }, { name: 'b' });
-    let busy = 0;
-    const pass = async () => {
-      busy += spentMs / 2;
-      return aReport();
-    };
-    Object.assign(scripts, { a: pass, b: pass });
-    // A process is warm if its environment has run passes.
-    const environment = { ...world.environment, stack: 'prod', tickQueue: queue.queue, busyMs: () => busy };
-    const invocation = { environment, telemetry: world.telemetry, remainingMs: () => 60_000 };
-    const tick = async () => {
-      await dispatch(loop, queueEvent(tickOf({ clusters: ['a', 'b'] })), invocation);
-      world.clock.nowMs += 10_000;
-    };
-    await tick();
-    expect(logged('process lost')).toEqual([]);
-    await tick();
-    expect(logged('suspects run alone').flatMap((line) => line['clusters'])).toEqual(clusters);
-    expect(queue.sent.map(({ body }) => JSON.parse(body).clusters)).toEqual(clusters.map((name) => [name]));
-  });
+test('only a scheduled event queues messages: a direct request or a queued message does not', async () => {
+  await world.register({ name: 'a' });
+  await invoke({ force: true });
+  world.clock.nowMs += 10_000;
+  await invoke(queueEvent(tickOf()));
+  expect(queue.sent).toEqual([]);
+  expect(ran()).toEqual(['a', 'a']);
+});
 
-  test('an invocation that runs no pass makes no cluster a suspect, even if it keeps the event loop busy for a minute', async () => {
-    await world.register({ name: 'a' }, { name: 'b' });
-    let busy = 0;
-    await invoke(schedule(), { stack: 'prod', busyMs: () => (busy += 60_000) });
-    expect(logged('process lost')).toEqual([]);
-  });
+test.each([
+  [9_000, [] as string[]],
+  [9_001, ['a', 'b']],
+])('after passes that keep a warm process busy for %i ms, the suspects are: %j', async (spentMs, clusters) => {
+  await world.register({ name: 'a' }, { name: 'b' });
+  let busy = 0;
+  const pass = async () => {
+    busy += spentMs / 2;
+    return aReport();
+  };
+  Object.assign(scripts, { a: pass, b: pass });
+  // A process is warm if its environment has run passes.
+  const environment = { ...world.environment, stack: 'prod', tickQueue: queue.queue, busyMs: () => busy };
+  const invocation = { environment, telemetry: world.telemetry, remainingMs: () => 60_000 };
+  const tick = async () => {
+    await dispatch(loop, queueEvent(tickOf({ clusters: ['a', 'b'] })), invocation);
+    world.clock.nowMs += 10_000;
+  };
+  await tick();
+  expect(logged('process lost')).toEqual([]);
+  await tick();
+  expect(logged('suspects run alone').flatMap((line) => line['clusters'])).toEqual(clusters);
+  expect(queue.sent.map(({ body }) => JSON.parse(body).clusters)).toEqual(clusters.map((name) => [name]));
+});
+
+test('an invocation that runs no pass makes no cluster a suspect, even if it keeps the event loop busy for a minute', async () => {
+  await world.register({ name: 'a' }, { name: 'b' });
+  let busy = 0;
+  await invoke(schedule(), { stack: 'prod', busyMs: () => (busy += 60_000) });
+  expect(logged('process lost')).toEqual([]);
 });
 
 test.each([
@@ -120,60 +116,40 @@ test.each([
   expect(new Set(together)).toEqual(new Set([1]));
 });
 
-describe('a cluster list that cannot be read', () => {
-  const tableThatFails = (code: TableErrorCode) => {
-    const list = () => Promise.reject(new TableError(code, 'the table is down'));
-    return { table: () => ({ ...world.table, list }) };
-  };
+const tableThatFails = (code: TableErrorCode) => {
+  const list = () => Promise.reject(new TableError(code, 'the table is down'));
+  return { table: () => ({ ...world.table, list }) };
+};
 
-  test('a process that cannot read the cluster list uses its last list for up to 15 minutes, and logs and counts this', async () => {
-    await world.register({ name: 'a' }, { name: 'b' });
-    await invoke(schedule());
-    world.clock.nowMs += 15 * 60_000;
-    expect(await invoke(schedule(), tableThatFails('Unavailable'))).toEqual({ passes: 0, failed: 0, skipped: 0 });
-    expect(queue.sent).toHaveLength(12);
-    expect(world.telemetry.counters).toMatchObject({ staleClusterLists: 1 });
-    expect(logged('cluster list not read: the last one is used')).toEqual([
-      { level: 'error', ageMs: 15 * 60_000, errors: ['Unavailable: the table is down'] },
-    ]);
-    world.clock.nowMs += 1;
-    await expect(invoke(schedule(), tableThatFails('Unavailable'))).rejects.toMatchObject({ code: 'Unavailable' });
-  });
-
-  test('an invocation that cannot read the cluster list fails if the process has no earlier list, or if the table denies access', async () => {
-    await world.register({ name: 'a' });
-    await expect(invoke(schedule(), tableThatFails('Throttled'))).rejects.toMatchObject({ code: 'Throttled' });
-    await invoke(schedule());
-    await expect(invoke(schedule(), tableThatFails('AccessDenied'))).rejects.toMatchObject({ code: 'AccessDenied' });
-  });
+test('a process that cannot read the cluster list uses its last list for up to 15 minutes, and logs and counts this', async () => {
+  await world.register({ name: 'a' }, { name: 'b' });
+  await invoke(schedule());
+  world.clock.nowMs += 15 * 60_000;
+  expect(await invoke(schedule(), tableThatFails('Unavailable'))).toEqual({ passes: 0, failed: 0, skipped: 0 });
+  expect(queue.sent).toHaveLength(12);
+  expect(world.telemetry.counters).toMatchObject({ staleClusterLists: 1 });
+  expect(logged('cluster list not read: the last one is used')).toEqual([
+    { level: 'error', ageMs: 15 * 60_000, errors: ['Unavailable: the table is down'] },
+  ]);
+  world.clock.nowMs += 1;
+  await expect(invoke(schedule(), tableThatFails('Unavailable'))).rejects.toMatchObject({ code: 'Unavailable' });
 });
 
-describe('a queue that is down', () => {
-  test('if the queue is down, the invocation runs the tick of the minute itself, and logs and counts the failure', async () => {
-    await world.register(...FLEET.map((name) => ({ name })));
-    const summary = await invoke(schedule(), { tickQueue: downQueue });
-    expect(summary).toEqual({ passes: FLEET.length, failed: 0, skipped: 0 });
-    expect(ran().toSorted()).toEqual(FLEET);
-    expect(world.telemetry.counters['unqueuedTicks']).toBe(18);
-    const errors = ['Unavailable: the queue is down'];
-    expect(logged('ticks not queued')).toEqual([{ level: 'error', ticks: 18, errors }]);
-  });
+test('an invocation that cannot read the cluster list fails if the process has no earlier list, or if the table denies access', async () => {
+  await world.register({ name: 'a' });
+  await expect(invoke(schedule(), tableThatFails('Throttled'))).rejects.toMatchObject({ code: 'Throttled' });
+  await invoke(schedule());
+  await expect(invoke(schedule(), tableThatFails('AccessDenied'))).rejects.toMatchObject({ code: 'AccessDenied' });
+});
 
-  test('if the queue refuses some messages, the invocation runs only those that are due now', async () => {
-    await world.register(...FLEET.map((name) => ({ name })));
-    const send: typeof queue.queue.send = async (messages, signal) => {
-      const refused = messages.slice(1, 2);
-      await queue.queue.send(
-        messages.filter((message) => !refused.includes(message)),
-        signal,
-      );
-      return downQueue.send(refused, signal);
-    };
-    await invoke(schedule(), { tickQueue: { send } });
-    expect(ran()).toEqual(FLEET.slice(CONCURRENT_PASSES, CONCURRENT_PASSES * 2));
-    for (const event of queue.receive()) await invoke(event);
-    expect(ran().toSorted()).toEqual(FLEET);
-  });
+test('if the queue is down, the invocation runs the tick of the minute itself, and logs and counts the failure', async () => {
+  await world.register(...FLEET.map((name) => ({ name })));
+  const summary = await invoke(schedule(), { tickQueue: downQueue });
+  expect(summary).toEqual({ passes: FLEET.length, failed: 0, skipped: 0 });
+  expect(ran().toSorted()).toEqual(FLEET);
+  expect(world.telemetry.counters['unqueuedTicks']).toBe(18);
+  const errors = ['Unavailable: the queue is down'];
+  expect(logged('ticks not queued')).toEqual([{ level: 'error', ticks: 18, errors }]);
 });
 
 test('a scheduled event older than a minute is dropped and counted, because EventBridge delivers all missed events after an outage', async () => {
@@ -186,36 +162,34 @@ test('a scheduled event older than a minute is dropped and counted, because Even
   expect(await invoke(schedule())).toMatchObject({ passes: 1 });
 });
 
-describe('a message', () => {
-  test('an invocation for a message reads the pause of all clusters and each registration only once, because all of them are in one partition of the table', async () => {
-    const names = FLEET.slice(0, CONCURRENT_PASSES);
-    await world.register(...names.map((name) => ({ name })));
-    const keys: string[] = [];
-    const get: typeof world.table.get = (cluster, key) => {
-      if (cluster === CLUSTERS) keys.push(key);
-      return world.table.get(cluster, key);
-    };
-    await invoke(queueEvent(tickOf({ clusters: names })), { table: () => ({ ...world.table, get }) });
-    expect(keys.toSorted()).toEqual(['*', ...names]);
-  });
+test('an invocation for a message reads the pause of all clusters and each registration only once, because all of them are in one partition of the table', async () => {
+  const names = FLEET.slice(0, CONCURRENT_PASSES);
+  await world.register(...names.map((name) => ({ name })));
+  const keys: string[] = [];
+  const get: typeof world.table.get = (cluster, key) => {
+    if (cluster === CLUSTERS) keys.push(key);
+    return world.table.get(cluster, key);
+  };
+  await invoke(queueEvent(tickOf({ clusters: names })), { table: () => ({ ...world.table, get }) });
+  expect(keys.toSorted()).toEqual(['*', ...names]);
+});
 
-  test('if a cluster in a message is no longer registered, it is logged and not counted as failed', async () => {
-    await world.register({ name: 'a' }, { name: 'gone' });
-    await updateCluster(world.table, 'gone', unregistered);
-    const summary = await invoke(queueEvent(tickOf({ clusters: ['gone', 'a', 'never'] })));
-    expect(summary).toEqual({ passes: 1, failed: 0, skipped: 2 });
-    expect(ran()).toEqual(['a']);
-    expect(logged('invocation ended')).toMatchObject([{ unregistered: ['gone', 'never'] }]);
-  });
+test('if a cluster in a message is no longer registered, it is logged and not counted as failed', async () => {
+  await world.register({ name: 'a' }, { name: 'gone' });
+  await updateCluster(world.table, 'gone', unregistered);
+  const summary = await invoke(queueEvent(tickOf({ clusters: ['gone', 'a', 'never'] })));
+  expect(summary).toEqual({ passes: 1, failed: 0, skipped: 2 });
+  expect(ran()).toEqual(['a']);
+  expect(logged('invocation ended')).toMatchObject([{ unregistered: ['gone', 'never'] }]);
+});
 
-  test('if the table is down, the passes of a message are logged and counted as failed, and the message is not retried', async () => {
-    await world.register({ name: 'a' });
-    const get = () => Promise.reject(new TableError('Unavailable', 'the table is down'));
-    const table = () => ({ ...world.table, get });
-    expect(await invoke(queueEvent(tickOf()), { table })).toEqual({ passes: 1, failed: 1, skipped: 0 });
-    expect(world.telemetry.counters).toMatchObject({ passes: 1, failures: 1 });
-    expect(logged('tick failed')).toMatchObject([{ errors: ['Unavailable: the table is down'] }]);
-  });
+test('if the table is down, the passes of a message are logged and counted as failed, and the message is not retried', async () => {
+  await world.register({ name: 'a' });
+  const get = () => Promise.reject(new TableError('Unavailable', 'the table is down'));
+  const table = () => ({ ...world.table, get });
+  expect(await invoke(queueEvent(tickOf()), { table })).toEqual({ passes: 1, failed: 1, skipped: 0 });
+  expect(world.telemetry.counters).toMatchObject({ passes: 1, failures: 1 });
+  expect(logged('tick failed')).toMatchObject([{ errors: ['Unavailable: the table is down'] }]);
 });
 
 test('if a scheduled event or a message is delivered twice at the same time, the passes run twice and all succeed', async () => {

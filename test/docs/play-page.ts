@@ -10,8 +10,8 @@ import { commandsOf, type FencedBlock, fencedBlocks, isWhatIsPrinted } from '../
 import { CLUSTER, openKbctlWorld } from '../support/kbctl-world.ts';
 import { readInRepository } from '../support/repository.ts';
 import { running } from '../support/running.ts';
-import { runningTableServer } from '../support/running-table-server.ts';
 import { IDENTITY } from '../support/stand-in.ts';
+import { runningTableServer } from '../support/test-dynamo-client.ts';
 
 export type Action = (world: TaskWorld) => unknown;
 

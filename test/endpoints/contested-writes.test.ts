@@ -84,12 +84,6 @@ test('a contest ends only after ten minutes without a change by another writer',
   expect(quietFor(10 * MINUTES_MS)).toBeUndefined();
 });
 
-test('a contest continues if another writer repeats its change within ten minutes', () => {
-  const { state } = run(contested(4), SETTLED);
-  const ticks = [...quietTicks(5, MINUTES_MS), changed(6 * MINUTES_MS)];
-  expect(run(ticks, state).outcomes.at(-1)).toBe('writes, two owners');
-});
-
 test('ticks that find correct endpoints do not change the saved state', () => {
   expect(run(quietTicks(3)).state).toEqual(SETTLED);
   expect(run([...contested(1), ...quietTicks(3)], SETTLED).state).toEqual(SETTLED);

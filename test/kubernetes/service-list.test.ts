@@ -116,20 +116,6 @@ test('if a protobuf list breaks off, the client throws an error, so that the cal
   expect(requests).toHaveLength(1);
 });
 
-test('a caller that stops reading a protobuf list ends its body, so that the connection is free', async () => {
-  let isEnded = false;
-  async function* endless() {
-    try {
-      for (;;) yield serviceList([claim('a'), claim('b')]);
-    } finally {
-      isEnded = true;
-    }
-  }
-  const { port } = portAnswering({ ...protobuf(Buffer.alloc(0)), body: endless() });
-  for await (const [first] of port.services()) if (first?.name === 'a') break;
-  expect(isEnded).toBe(true);
-});
-
 const AS_JSON = { 'content-type': 'application/json' };
 const NUMBERED = { 'kube-bootstrap-controller/hold-owner': 1 };
 

@@ -34,39 +34,24 @@ describe('the kubernetes Service of a cluster', () => {
     expect(report.changes).toEqual(expect.arrayContaining(created));
   });
 
-  test('the tick retries the creation of the Service until the allocator of the API server knows the new ServiceCIDR', async () => {
+  test.each<[string, number, readonly number[], readonly string[]]>([
+    ['until the allocator of the API server knows the new ServiceCIDR', 3, [50, 100, 200], [A]],
+    ['for at most two seconds, and the next tick retries it', 9, [50, 100, 200, 400, 800], []],
+  ])('the tick retries the creation of the Service %s', async (_, knownAfter, pauses, published) => {
     const world = worldOf(A);
     turnHooksOff(world.cluster);
     const { beforeWrite } = world.cluster;
-    let known = false;
-    world.cluster.beforeWrite = (verb, object) =>
-      object.kind === 'Service' && world.cluster.find(SERVICE_CIDR) !== undefined && !known
-        ? { outcome: 'invalid', message: 'the provided network does not match the current range' }
-        : beforeWrite?.(verb, object);
     const pausesMs: number[] = [];
-    const pause = async (ms: number) => {
-      pausesMs.push(ms);
-      known = pausesMs.length === 3;
+    const refused = { outcome: 'invalid', message: 'the provided network does not match the current range' } as const;
+    world.cluster.beforeWrite = (verb, object) => {
+      const isUnknown = world.cluster.find(SERVICE_CIDR) !== undefined && pausesMs.length < knownAfter;
+      return object.kind === 'Service' && isUnknown ? refused : beforeWrite?.(verb, object);
     };
-    const report = await world.tick(10_000, { pause });
-    expect(report.errors).toEqual([]);
-    expect(report.changes).toContain('created service default/kubernetes: 10.0.0.1');
-    expect([pausesMs, world.published()]).toEqual([[50, 100, 200], [A]]);
-  });
-
-  test('if the allocator of the API server does not know the new ServiceCIDR within two seconds, the next tick retries the creation of the Service', async () => {
-    const world = worldOf(A);
-    answerService(world, { outcome: 'invalid', message: 'not ready to allocate' });
-    let pausedMs = 0;
-    const pause = async (ms: number) => {
-      pausedMs += ms;
-    };
-    const report = await world.tick(10_000, { pause });
-    expect(pausedMs).toBeLessThanOrEqual(2_000);
-    const message = expect.stringContaining('not ready to allocate');
-    expect(report.errors).toMatchObject([{ code: 'Invalid', message }]);
+    const report = await world.tick(10_000, { pause: async (ms) => void pausesMs.push(ms) });
+    expect([pausesMs, world.published()]).toEqual([pauses, published]);
+    const message = expect.stringContaining(refused.message);
+    expect(report.errors).toMatchObject(published.length > 0 ? [] : [{ code: 'Invalid', message }]);
     expect(report.changes).toContain('created servicecidr kubernetes: 10.0.0.0/24');
-    expect(world.published()).toEqual([]);
     world.cluster.beforeWrite = undefined;
     expect(await world.tick()).toMatchObject({ errors: [] });
     expect(world.published()).toEqual([A]);

@@ -14,17 +14,7 @@ import {
 } from '../../lib/cluster/published-objects.ts';
 import { anEndpoints, aSlice, HTTPS } from '../support/an-endpoints.ts';
 import { found } from '../support/found.ts';
-import {
-  A,
-  B,
-  dualWorldOf,
-  type PassWorld,
-  READY,
-  SHUTTING_DOWN,
-  settled,
-  V6,
-  worldOf,
-} from '../support/pass-world.ts';
+import { A, B, dualWorldOf, type PassWorld, READY, settled, V6, worldOf } from '../support/pass-world.ts';
 
 const FOREIGN = { kind: 'EndpointSlice', namespace: 'default', name: 'kubernetes-x7k2p' } as const;
 const STRANGER = '10.0.0.9';
@@ -51,24 +41,6 @@ async function writeSubsets(world: PassWorld, subsets: readonly EndpointSubset[]
 
 const isForeignThere = ({ cluster }: PassWorld) => cluster.find(FOREIGN) !== undefined;
 
-/** Writes these addresses to the Endpoints and the slice, as another owner of the endpoints does. */
-function overwrite(world: PassWorld, ...addresses: readonly string[]): void {
-  world.cluster.place(anEndpoints(addresses), 'kube-apiserver');
-  world.cluster.place(aSlice(addresses), 'kube-apiserver');
-}
-
-/** Runs ticks, each after a write of the other owner. Returns the seconds at which the ticks wrote. */
-async function contest(world: PassWorld, ticks: number, ...addresses: readonly string[]): Promise<number[]> {
-  const startMs = world.nowMs;
-  const writtenAt: number[] = [];
-  for (let tick = 0; tick < ticks; tick++) {
-    overwrite(world, ...addresses);
-    await world.tick();
-    if (world.cluster.writes.length > 0) writtenAt.push((world.nowMs - startMs) / 1000);
-  }
-  return writtenAt;
-}
-
 test.each<[string, KubernetesObject]>([
   ['the subsets', anEndpoints([STRANGER, A])],
   ['the endpoints of the slice', aSlice([STRANGER])],
@@ -92,15 +64,6 @@ test('the deletion of the Endpoints together with their Service does not count a
   expect(world.published()).toEqual([A, B]);
 });
 
-test('during a contest, the tick corrects the endpoints at once if the other writer empties them', async () => {
-  const world = await settled(worldOf(A, B));
-  await world.answer(SHUTTING_DOWN, B).tick();
-  // The next correction of a harmless change would be 70 s after the first write of the other owner.
-  expect(await contest(world, 5, A, STRANGER)).toEqual([10, 30]);
-  expect(await contest(world, 1)).toEqual([10]);
-  expect(world.published()).toEqual([A]);
-});
-
 test('during a contest, each tick corrects the slice if the other writer changes its port', async () => {
   const world = await settled(worldOf(A, B));
   for (let tick = 0; tick < 6; tick++) {
@@ -108,15 +71,6 @@ test('during a contest, each tick corrects the slice if the other writer changes
     await world.tick();
     expect(world.cluster.find<EndpointSliceObject>(SLICE_REF)?.ports).toMatchObject([{ port: 6443 }]);
   }
-});
-
-test('with endpoints.prune: true, a slice of another writer is deleted once, without a finding', async () => {
-  const world = await pruning(A, B);
-  await addForeign(world);
-  const changes = ['deleted endpointslice default/kubernetes-x7k2p'];
-  expect(await world.tick()).toMatchObject({ changes, findings: [] });
-  expect([isForeignThere(world), world.inSlice()]).toEqual([false, [A, B]]);
-  expect(await world.tick()).toMatchObject({ changes: [], findings: [] });
 });
 
 test.each([

@@ -75,18 +75,6 @@ test.each([
   await expect(cluster.pass(loop, { table })).rejects.toMatchObject({ ...code, message, cause });
 });
 
-test('a pass does not repeat a save whose reply is lost, and the next one succeeds', async () => {
-  const cluster = tableWorld().list(withAddresses('s', '10.0.0.5'));
-  let puts = 0;
-  const put: KeyValueTable['put'] = async () => {
-    puts += 1;
-    return { outcome: 'unclear' };
-  };
-  const { errors } = await cluster.pass(clusterIpRepair, { table: { ...cluster.table, put } });
-  expect([errors, puts]).toMatchObject([[{ code: 'Contended' }], 1]);
-  expect((await cluster.pass(clusterIpRepair)).errors).toEqual([]);
-});
-
 /** Returns a range that refuses every claim after the first. */
 function failing(range: ClaimedRange): ClaimedRange {
   let claims = 0;
@@ -205,14 +193,6 @@ describe('a range that is written while the Services are listed', () => {
     const report = await cluster.pass(clusterIpRepair, { kubernetes });
     expect(report).toMatchObject({ errors: [], changes: [expect.stringMatching(/^merged ranges\/serviceips/)] });
     expect((await cluster.stored(PRIMARY))?.data).toEqual(fromBits([4, 20]));
-  });
-
-  test('a pass reports no change if another pass has saved the same range during this pass', async () => {
-    const cluster = tableWorld().list(withAddresses('s', '10.0.0.5'));
-    await cluster.store(PRIMARY, { range: RANGE, data: fromBits([1]) });
-    const kubernetes = whileListing(cluster, async () => void (await cluster.pass(clusterIpRepair)));
-    expect(await cluster.pass(clusterIpRepair, { kubernetes })).toMatchObject({ errors: [], changes: [] });
-    expect((await cluster.stored(PRIMARY))?.data).toEqual(fromBits([1, 4]));
   });
 
   test('a range that was saved under a newer spec stays unchanged', async () => {

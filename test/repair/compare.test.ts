@@ -134,17 +134,6 @@ test.each([
   expect(compared({ taken: [2], claims: [30002], stored }).changed).toBe(changed);
 });
 
-test('an item that admission allocated is recorded as unclaimed until a Service has that item or a pass frees it', () => {
-  const unclaimed = [
-    { namespace: 'a', name: 'web', reviews: 2, first: [2], later: [3] },
-    { namespace: 'a', name: 'api', reviews: 1, first: [4], later: [] },
-  ];
-  const stored = { ...struck([], [4], ago(INTERVAL)), unclaimed };
-  const decided = compared({ taken: [2, 3, 4], claims: [30_002], stored });
-  expect(decided.next.unclaimed).toEqual([{ ...unclaimed[0], first: [], later: [3] }]);
-  expect(decided.changed).toBe(true);
-});
-
 /** The latest end of a hold that has expired by every clock. */
 const OVER = NOW - HOLD_END_MARGIN_MS;
 const ANY: HoldTerms = { owner: 'team-a', takenUpBy: 'any', untilMs: NOW + 1, requestId: 'r1' };

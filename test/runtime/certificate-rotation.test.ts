@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import type { ProbeReply } from '../../lib/cluster/probe-reply.ts';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
@@ -43,67 +43,63 @@ function aStoringProcess({ server, ca, token = 'new' }: { server: string; ca: st
   return { ...process, stored, pass, probe };
 }
 
-describe('a rotation of the CA or the credential', () => {
-  test('if the certificate of the server does not verify, a call is repeated with the current kubeconfig in the same pass', async () => {
-    const server = await serverOf(after);
-    const { stored, pass, reads } = aStoringProcess({ server: server.url, ca: before.ca });
-    await pass(0);
-    stored.ca = after.ca;
-    const { kubernetes } = await pass(3_600);
-    await expect(kubernetes.get({ kind: 'Namespace', name: 'default' })).resolves.toMatchObject(NAMESPACE);
-    expect(reads()).toBe(2);
-  });
-
-  test('a probe whose credential is refused is repeated with the new credential', async () => {
-    const server = await serverOf(before);
-    const { stored, pass, probe } = aStoringProcess({ server: server.url, ca: before.ca, token: 'old' });
-    await pass(0);
-    stored.token = 'new';
-    await expect(probe(3_600, server, true)).resolves.toMatchObject({ status: 200 });
-  });
-
-  test('a probe of a server whose certificate does not verify has the result "unknown" until the kubeconfig is read again, a minute after the last read', async () => {
-    const [first, second] = [await serverOf(after), await serverOf(stranger)];
-    const { stored, pass, probe, reads } = aStoringProcess({ server: first.url, ca: before.ca });
-    await pass(0);
-    stored.ca = after.ca;
-    await expect(probe(3_600, first)).resolves.toMatchObject({ status: 200 });
-    stored.ca = after.ca + stranger.ca;
-    for (const seconds of [10, 10, 10, 10, 10]) {
-      await expect(probe(seconds, second)).resolves.toMatchObject({ kind: 'unknown' });
-    }
-    await expect(probe(10, second)).resolves.toMatchObject({ status: 200 });
-    expect(reads()).toBe(3);
-  });
+test('if the certificate of the server does not verify, a call is repeated with the current kubeconfig in the same pass', async () => {
+  const server = await serverOf(after);
+  const { stored, pass, reads } = aStoringProcess({ server: server.url, ca: before.ca });
+  await pass(0);
+  stored.ca = after.ca;
+  const { kubernetes } = await pass(3_600);
+  await expect(kubernetes.get({ kind: 'Namespace', name: 'default' })).resolves.toMatchObject(NAMESPACE);
+  expect(reads()).toBe(2);
 });
 
-describe('a server with a certificate that never verifies', () => {
-  test('a certificate that never verifies causes one read of the kubeconfig per minute; probes have the result "unknown" until the first read, and then tlsFailure', async () => {
-    const server = await serverOf(stranger);
-    const { pass, probe, reads } = aStoringProcess({ server: server.url, ca: before.ca });
-    await pass(0);
-    for (let passes = 0; passes < 60; passes += 1) {
-      await expect(probe(10, server)).resolves.toMatchObject({ kind: passes < 5 ? 'unknown' : 'tlsFailure' });
-    }
-    expect(reads()).toBe(1 + 10);
-  });
+test('a probe whose credential is refused is repeated with the new credential', async () => {
+  const server = await serverOf(before);
+  const { stored, pass, probe } = aStoringProcess({ server: server.url, ca: before.ca, token: 'old' });
+  await pass(0);
+  stored.token = 'new';
+  await expect(probe(3_600, server, true)).resolves.toMatchObject({ status: 200 });
+});
 
-  test('a probe of a server whose certificate does not verify has the result tlsFailure at once if the pass has just read the kubeconfig', async () => {
-    const server = await serverOf(stranger);
-    const { probe, reads } = aStoringProcess({ server: server.url, ca: before.ca });
-    for (const seconds of [0, 10, 10])
-      await expect(probe(seconds, server)).resolves.toMatchObject({ kind: 'tlsFailure' });
-    expect(reads()).toBe(1);
-  });
+test('a probe of a server whose certificate does not verify has the result "unknown" until the kubeconfig is read again, a minute after the last read', async () => {
+  const [first, second] = [await serverOf(after), await serverOf(stranger)];
+  const { stored, pass, probe, reads } = aStoringProcess({ server: first.url, ca: before.ca });
+  await pass(0);
+  stored.ca = after.ca;
+  await expect(probe(3_600, first)).resolves.toMatchObject({ status: 200 });
+  stored.ca = after.ca + stranger.ca;
+  for (const seconds of [10, 10, 10, 10, 10]) {
+    await expect(probe(seconds, second)).resolves.toMatchObject({ kind: 'unknown' });
+  }
+  await expect(probe(10, second)).resolves.toMatchObject({ status: 200 });
+  expect(reads()).toBe(3);
+});
 
-  test('while the store of kubeconfigs does not answer, probes of a server whose certificate does not verify have the result "unknown", and the store is called once a minute', async () => {
-    const server = await serverOf(stranger);
-    const { stored, pass, probe, reads } = aStoringProcess({ server: server.url, ca: before.ca });
-    await pass(0);
-    stored.isThere = false;
-    for (let passes = 0; passes < 30; passes += 1) {
-      await expect(probe(10, server)).resolves.toMatchObject({ kind: 'unknown' });
-    }
-    expect(reads()).toBe(1 + 5);
-  });
+test('a certificate that never verifies causes one read of the kubeconfig per minute; probes have the result "unknown" until the first read, and then tlsFailure', async () => {
+  const server = await serverOf(stranger);
+  const { pass, probe, reads } = aStoringProcess({ server: server.url, ca: before.ca });
+  await pass(0);
+  for (let passes = 0; passes < 60; passes += 1) {
+    await expect(probe(10, server)).resolves.toMatchObject({ kind: passes < 5 ? 'unknown' : 'tlsFailure' });
+  }
+  expect(reads()).toBe(1 + 10);
+});
+
+test('a probe of a server whose certificate does not verify has the result tlsFailure at once if the pass has just read the kubeconfig', async () => {
+  const server = await serverOf(stranger);
+  const { probe, reads } = aStoringProcess({ server: server.url, ca: before.ca });
+  for (const seconds of [0, 10, 10])
+    await expect(probe(seconds, server)).resolves.toMatchObject({ kind: 'tlsFailure' });
+  expect(reads()).toBe(1);
+});
+
+test('while the store of kubeconfigs does not answer, probes of a server whose certificate does not verify have the result "unknown", and the store is called once a minute', async () => {
+  const server = await serverOf(stranger);
+  const { stored, pass, probe, reads } = aStoringProcess({ server: server.url, ca: before.ca });
+  await pass(0);
+  stored.isThere = false;
+  for (let passes = 0; passes < 30; passes += 1) {
+    await expect(probe(10, server)).resolves.toMatchObject({ kind: 'unknown' });
+  }
+  expect(reads()).toBe(1 + 5);
 });

@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { loopHandler } from '../../lib/dispatch/dispatch.ts';
 import { pause, startDeadline } from '../../lib/runtime/deadline.ts';
 import type { InvocationContext } from '../../lib/runtime/invocation.ts';
@@ -45,41 +45,37 @@ test('if the whole invocation fails, the handler of a loop logs the failure, wri
   expect(world.telemetry.flushes.count).toBe(1);
 });
 
-describe('unlessAborted', () => {
-  test('unlessAborted ignores a failure of the work after the signal has aborted', async () => {
-    const controller = new AbortController();
-    const work = Promise.withResolvers<never>();
-    const left = unlessAborted(controller.signal, () => work.promise);
-    controller.abort(new Error('time is over'));
-    await expect(left).rejects.toThrow('time is over');
-    // An unhandled rejection would end the process of the test.
-    work.reject(new Error('too late'));
-    await new Promise(setImmediate);
-  });
-
-  test('unlessAborted does not begin the work if the signal has already aborted', async () => {
-    let begun = false;
-    const work = async () => {
-      begun = true;
-    };
-    await expect(unlessAborted(AbortSignal.abort(new Error('over')), work)).rejects.toThrow('over');
-    expect(begun).toBe(false);
-  });
+test('unlessAborted ignores a failure of the work after the signal has aborted', async () => {
+  const controller = new AbortController();
+  const work = Promise.withResolvers<never>();
+  const left = unlessAborted(controller.signal, () => work.promise);
+  controller.abort(new Error('time is over'));
+  await expect(left).rejects.toThrow('time is over');
+  // An unhandled rejection would end the process of the test.
+  work.reject(new Error('too late'));
+  await new Promise(setImmediate);
 });
 
-describe('startDeadline', () => {
-  test('a deadline aborts with the code DeadlineExceeded', async () => {
-    const { signal } = startDeadline(1);
-    await new Promise((resolve) => signal.addEventListener('abort', resolve));
-    expect(signal.reason).toMatchObject({ code: 'DeadlineExceeded' });
-  });
+test('unlessAborted does not begin the work if the signal has already aborted', async () => {
+  let begun = false;
+  const work = async () => {
+    begun = true;
+  };
+  await expect(unlessAborted(AbortSignal.abort(new Error('over')), work)).rejects.toThrow('over');
+  expect(begun).toBe(false);
+});
 
-  test('a cancelled deadline never aborts', async () => {
-    const { signal, cancel } = startDeadline(0);
-    cancel();
-    await new Promise(setImmediate);
-    expect(signal.aborted).toBe(false);
-  });
+test('a deadline aborts with the code DeadlineExceeded', async () => {
+  const { signal } = startDeadline(1);
+  await new Promise((resolve) => signal.addEventListener('abort', resolve));
+  expect(signal.reason).toMatchObject({ code: 'DeadlineExceeded' });
+});
+
+test('a cancelled deadline never aborts', async () => {
+  const { signal, cancel } = startDeadline(0);
+  cancel();
+  await new Promise(setImmediate);
+  expect(signal.aborted).toBe(false);
 });
 
 test.each(['its own deadline expires', 'the surrounding work is aborted'])(

@@ -30,12 +30,11 @@ import { type Ran, startKbctl } from './kbctl-process.ts';
 import { kubeconfigTo } from './kubeconfig-to.ts';
 import { recordingTelemetry } from './recording-telemetry.ts';
 import { running } from './running.ts';
-import { runningTableServer } from './running-table-server.ts';
 import { startSilentServer } from './silent-server.ts';
 import { IDENTITY } from './stand-in.ts';
 import { stockService } from './stock-objects.ts';
 import { temporaryFolder } from './temporary-folder.ts';
-import { testDynamoClient } from './test-dynamo-client.ts';
+import { runningTableServer, testDynamoClient } from './test-dynamo-client.ts';
 
 export const CLUSTER = 'prod-eu-1';
 const TABLE_NAME = 'kube-bootstrap-controller-test';

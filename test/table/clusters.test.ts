@@ -1,7 +1,6 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import type { ClusterSpec } from '../../lib/spec/cluster-spec.ts';
 import {
-  pauseAllClusters,
   registerCluster,
   unregistered,
   updateCluster,
@@ -10,7 +9,7 @@ import {
   withOwner,
   withPause,
 } from '../../lib/table/cluster-registration.ts';
-import { claimCluster, clusterPages, listClusters, readCluster } from '../../lib/table/clusters.ts';
+import { claimCluster, listClusters, readCluster } from '../../lib/table/clusters.ts';
 import type { Item, KeyValueTable, TableValue } from '../../lib/table/key-value-table.ts';
 import { plainValue } from '../../lib/table/stored-item.ts';
 import { won } from '../contract/key-value-table.ts';
@@ -40,86 +39,82 @@ function itemOf(table: KeyValueTable, name = SPEC.name) {
   return table.get('#clusters', name);
 }
 
-describe('registerCluster', () => {
-  test.each<[string, Partial<ClusterSpec>, boolean]>([
-    ['mode', { mode: 'enforce' }, true],
-    ['API servers', { apiServers: [] }, false],
-    ['allocator', { allocator: 'table' }, true],
-    ['primary range', { serviceClusterIPRanges: ['10.1.0.0/24', 'fd00::/112'] }, true],
-    ['node ports', { serviceNodePortRange: '30000-30999' }, true],
-  ])(
-    'a change of the %s increments the generation, and a change of a range, the allocator or the mode also increments the ranges generation',
-    async (_, change, ranges) => {
-      const table = await withCluster();
-      const spec = { ...SPEC, ...change };
-      const changed = await registerCluster(table, spec);
-      expect(changed).toEqual({ spec, generation: 2, rangesGeneration: ranges ? 2 : 1 });
-      expect(await readCluster(table, SPEC.name)).toEqual(changed);
-    },
-  );
+test.each<[string, Partial<ClusterSpec>, boolean]>([
+  ['mode', { mode: 'enforce' }, true],
+  ['API servers', { apiServers: [] }, false],
+  ['allocator', { allocator: 'table' }, true],
+  ['primary range', { serviceClusterIPRanges: ['10.1.0.0/24', 'fd00::/112'] }, true],
+  ['node ports', { serviceNodePortRange: '30000-30999' }, true],
+])(
+  'a change of the %s increments the generation, and a change of a range, the allocator or the mode also increments the ranges generation',
+  async (_, change, ranges) => {
+    const table = await withCluster();
+    const spec = { ...SPEC, ...change };
+    const changed = await registerCluster(table, spec);
+    expect(changed).toEqual({ spec, generation: 2, rangesGeneration: ranges ? 2 : 1 });
+    expect(await readCluster(table, SPEC.name)).toEqual(changed);
+  },
+);
 
-  test.each<[TableValue, number]>([
-    [{ generation: 7 }, 8],
-    [{ generation: 1 }, 2],
-    ['not a range', 1],
-  ])(
-    'a cluster that is registered again gets the generation after that of its stored range: %j',
-    async (value, generation) => {
-      const table = memoryTable();
-      const put = (key: string, of: TableValue) =>
-        table.put({ cluster: SPEC.name, key, value: of, schema: 1 }, undefined);
-      won(await put('ranges/serviceips', value));
-      won(await put('other', { generation: 99 }));
-      await registerCluster(table, SPEC);
-      expect(await readCluster(table, SPEC.name)).toMatchObject({ generation, rangesGeneration: generation });
-    },
-  );
-
-  test('registerCluster does not change a registration that a later version wrote', async () => {
+test.each<[TableValue, number]>([
+  [{ generation: 7 }, 8],
+  [{ generation: 1 }, 2],
+  ['not a range', 1],
+])(
+  'a cluster that is registered again gets the generation after that of its stored range: %j',
+  async (value, generation) => {
     const table = memoryTable();
-    const item = won(await table.put({ cluster: '#clusters', key: SPEC.name, value: {}, schema: 2 }, undefined));
-    await expect(registerCluster(table, SPEC)).rejects.toMatchObject({ code: 'SchemaTooNew' });
-    expect(await itemOf(table)).toEqual(item);
+    const put = (key: string, of: TableValue) =>
+      table.put({ cluster: SPEC.name, key, value: of, schema: 1 }, undefined);
+    won(await put('ranges/serviceips', value));
+    won(await put('other', { generation: 99 }));
+    await registerCluster(table, SPEC);
+    expect(await readCluster(table, SPEC.name)).toMatchObject({ generation, rangesGeneration: generation });
+  },
+);
+
+test('registerCluster does not change a registration that a later version wrote', async () => {
+  const table = memoryTable();
+  const item = won(await table.put({ cluster: '#clusters', key: SPEC.name, value: {}, schema: 2 }, undefined));
+  await expect(registerCluster(table, SPEC)).rejects.toMatchObject({ code: 'SchemaTooNew' });
+  expect(await itemOf(table)).toEqual(item);
+});
+
+const CHANGED = { ...SPEC, mode: 'enforce' } as const;
+const TOO_LATE = { code: 'ChangedMeanwhile' };
+
+test('a registration is replaced if it is unchanged since it was read', async () => {
+  const table = memoryTable();
+  await registerCluster(table, SPEC, { replaces: 'none' });
+  expect(await registerCluster(table, CHANGED, { replaces: 1 })).toMatchObject({ generation: 2 });
+  expect(await updateCluster(table, SPEC.name, unregistered, { replaces: 2 })).toBe(true);
+  expect(await registerCluster(table, SPEC, { replaces: 'none' })).toMatchObject({ generation: 3 });
+});
+
+test.each([2, 'none'] as const)(
+  'a registration of generation 1 is not replaced by a caller that expects generation %s',
+  async (replaces) => {
+    const table = await withCluster();
+    await expect(registerCluster(table, CHANGED, { replaces })).rejects.toMatchObject(TOO_LATE);
+    await expect(updateCluster(table, SPEC.name, unregistered, { replaces })).rejects.toMatchObject(TOO_LATE);
+    expect(await readCluster(table, SPEC.name)).toMatchObject({ generation: 1, spec: SPEC });
+  },
+);
+
+test('a registration that was removed since it was read is not created again', async () => {
+  const table = await withCluster();
+  await updateCluster(table, SPEC.name, unregistered);
+  await expect(registerCluster(table, CHANGED, { replaces: 1 })).rejects.toMatchObject({
+    ...TOO_LATE,
+    message: expect.stringContaining('prod-1 is no longer registered: another writer'),
   });
 });
 
-describe('a change of a registration that the caller has read', () => {
-  const CHANGED = { ...SPEC, mode: 'enforce' } as const;
-  const TOO_LATE = { code: 'ChangedMeanwhile' };
-
-  test('a registration is replaced if it is unchanged since it was read', async () => {
-    const table = memoryTable();
-    await registerCluster(table, SPEC, { replaces: 'none' });
-    expect(await registerCluster(table, CHANGED, { replaces: 1 })).toMatchObject({ generation: 2 });
-    expect(await updateCluster(table, SPEC.name, unregistered, { replaces: 2 })).toBe(true);
-    expect(await registerCluster(table, SPEC, { replaces: 'none' })).toMatchObject({ generation: 3 });
-  });
-
-  test.each([2, 'none'] as const)(
-    'a registration of generation 1 is not replaced by a caller that expects generation %s',
-    async (replaces) => {
-      const table = await withCluster();
-      await expect(registerCluster(table, CHANGED, { replaces })).rejects.toMatchObject(TOO_LATE);
-      await expect(updateCluster(table, SPEC.name, unregistered, { replaces })).rejects.toMatchObject(TOO_LATE);
-      expect(await readCluster(table, SPEC.name)).toMatchObject({ generation: 1, spec: SPEC });
-    },
-  );
-
-  test('a registration that was removed since it was read is not created again', async () => {
-    const table = await withCluster();
-    await updateCluster(table, SPEC.name, unregistered);
-    await expect(registerCluster(table, CHANGED, { replaces: 1 })).rejects.toMatchObject({
-      ...TOO_LATE,
-      message: expect.stringContaining('prod-1 is no longer registered: another writer'),
-    });
-  });
-
-  test('a registration is replaced even if the cluster was paused since the read, or if the same spec was registered since the read', async () => {
-    const table = await withCluster();
-    await updateCluster(table, SPEC.name, withPause(PAUSE));
-    expect(await registerCluster(table, CHANGED, { replaces: 1 })).toMatchObject({ paused: PAUSE });
-    expect(await registerCluster(table, CHANGED, { replaces: 1 })).toMatchObject({ generation: 2 });
-  });
+test('a registration is replaced even if the cluster was paused since the read, or if the same spec was registered since the read', async () => {
+  const table = await withCluster();
+  await updateCluster(table, SPEC.name, withPause(PAUSE));
+  expect(await registerCluster(table, CHANGED, { replaces: 1 })).toMatchObject({ paused: PAUSE });
+  expect(await registerCluster(table, CHANGED, { replaces: 1 })).toMatchObject({ generation: 2 });
 });
 
 test('withMode changes only the mode of the spec, and increments the generation only if the mode changes', async () => {
@@ -151,22 +146,6 @@ test('a change of a cluster that is not registered, or no longer registered, wri
   const before = await itemOf(table);
   expect(await changes()).toEqual(nothing);
   expect(await itemOf(table)).toEqual(before);
-});
-
-test('clusterPages returns the clusters of each page, and listClusters returns when each registration was last written', async () => {
-  const table = memoryTable();
-  for (const name of ['a', 'b', 'c']) await registerCluster(table, { ...SPEC, name });
-  await pauseAllClusters(table, PAUSE);
-  const items = await table.list('#clusters', '');
-  async function* pages() {
-    yield items.slice(0, 2);
-    yield items.slice(2);
-  }
-  const paged = { ...table, pages };
-  const seen: (readonly string[])[] = [];
-  for await (const { clusters } of clusterPages(paged)) seen.push(clusters.map(({ spec }) => spec.name));
-  expect(seen).toEqual([['a'], ['b', 'c']]);
-  expect(await listClusters(table)).toMatchObject({ pausedAll: PAUSE, clusters: [{ writtenAtMs: 0 }, {}, {}] });
 });
 
 const registration = (spec: object) => plainValue({ generation: 1, rangesGeneration: 1, spec });

@@ -1,6 +1,6 @@
 import { DynamoDBServiceException } from '@aws-sdk/client-dynamodb';
-import { describe, expect, test } from '@jest/globals';
-import { isRefusal, regionOf, type TableAction, tableErrorOf } from '../../lib/table/dynamodb/dynamodb-errors.ts';
+import { expect, test } from '@jest/globals';
+import { regionOf, type TableAction, tableErrorOf } from '../../lib/table/dynamodb/dynamodb-errors.ts';
 import { createDynamoClient } from '../../lib/table/dynamodb/dynamodb-table.ts';
 import { TableError } from '../../lib/table/key-value-table.ts';
 
@@ -44,105 +44,92 @@ const failedWith = (name: string, attempts: number | string, advice: string) =>
   ` failed (${name}, attempts: ${attempts})${advice}`;
 const unsentThrottling = Object.assign(new Error('no'), { name: 'ThrottlingException' });
 
-describe('the error of a call to the table', () => {
-  test.each<[string, unknown, string, string]>([
-    ['a denied action', refusal('AccessDeniedException'), 'AccessDenied', DENIED],
-    ['an item that is too large', refusal('ValidationException', 'Item size is over'), 'ItemTooLarge', TOO_LARGE],
-    ['a large collection', refusal('ItemCollectionSizeLimitExceededException'), 'ItemTooLarge', TOO_LARGE],
-    ['a request that is too large', answered('Other', { status: 413 }), 'ItemTooLarge', TOO_LARGE],
-    ['a table with other keys', refusal('ValidationException'), 'Unexpected', INVALID],
-    ['a refusal about a size', refusal('Other', 'Item size'), 'Unexpected', ' failed with Other; see the cause.'],
-    ['an error before the request was sent', new Error('a defect'), 'Unexpected', ' failed with Error; see the cause.'],
-    ['a thrown value that is not an error', null, 'Unexpected', ' failed with unknown error; see the cause.'],
-    ['a throttling error', unsentThrottling, 'Throttled', failedWith('ThrottlingException', 'unknown', THROTTLED)],
-    ['an answer of 500', internal, 'Unavailable', failedWith('Internal', 2, READ_AGAIN)],
-    ['an answer that is no JSON', notJson, 'Unavailable', ` failed (SyntaxError, attempts: 1)${READ_AGAIN}${VPC}`],
-    ['no answer', refusedConnection, 'Unavailable', ` failed (ECONNREFUSED, attempts: 3)${READ_AGAIN}${VPC}`],
-  ])('a call to the table fails with a code and a message after %s', (_, error, code, message) => {
-    expect(errorOf(error)).toMatchObject({ code, message: `${WHAT}${message}`, cause: error });
-  });
+test.each<[string, unknown, string, string]>([
+  ['a denied action', refusal('AccessDeniedException'), 'AccessDenied', DENIED],
+  ['an item that is too large', refusal('ValidationException', 'Item size is over'), 'ItemTooLarge', TOO_LARGE],
+  ['a large collection', refusal('ItemCollectionSizeLimitExceededException'), 'ItemTooLarge', TOO_LARGE],
+  ['a request that is too large', answered('Other', { status: 413 }), 'ItemTooLarge', TOO_LARGE],
+  ['a table with other keys', refusal('ValidationException'), 'Unexpected', INVALID],
+  ['a refusal about a size', refusal('Other', 'Item size'), 'Unexpected', ' failed with Other; see the cause.'],
+  ['an error before the request was sent', new Error('a defect'), 'Unexpected', ' failed with Error; see the cause.'],
+  ['a thrown value that is not an error', null, 'Unexpected', ' failed with unknown error; see the cause.'],
+  ['a throttling error', unsentThrottling, 'Throttled', failedWith('ThrottlingException', 'unknown', THROTTLED)],
+  ['an answer of 500', internal, 'Unavailable', failedWith('Internal', 2, READ_AGAIN)],
+  ['an answer that is no JSON', notJson, 'Unavailable', ` failed (SyntaxError, attempts: 1)${READ_AGAIN}${VPC}`],
+  ['no answer', refusedConnection, 'Unavailable', ` failed (ECONNREFUSED, attempts: 3)${READ_AGAIN}${VPC}`],
+])('a call to the table fails with a code and a message after %s', (_, error, code, message) => {
+  expect(errorOf(error)).toMatchObject({ code, message: `${WHAT}${message}`, cause: error });
+});
 
-  test('the error of a call to a missing table contains the name of the table and its region', () => {
-    const error = refusal('ResourceNotFoundException');
-    const message =
-      'Table "t" was not found in region r (dynamodb:PutItem): deploy the stack that creates it, or correct the name or the region.';
-    expect(errorOf(error)).toMatchObject({ code: 'TableMissing', message, cause: error });
-    const call = { action: 'dynamodb:GetItem', tableName: 't', region: 'r', endpoint: 'http://scylla:8000' } as const;
-    expect(tableErrorOf(error, call).message).toContain('create it (docs/installing.md)');
-  });
-
-  test.each([
-    ...['ProvisionedThroughputExceededException', 'ThrottlingException', 'RequestLimitExceeded'],
-    ...['LimitExceededException', 'TooManyRequests'],
-  ])('a call to the table that fails with %s has the error code Throttled', (name) => {
-    const error = answered(name, { status: name === 'TooManyRequests' ? 429 : 400 });
-    const message = `${WHAT}${failedWith(name, 2, THROTTLED)}`;
-    expect(errorOf(error)).toMatchObject({ code: 'Throttled', message });
-  });
-
-  test.each([
-    ...['CredentialsProviderError', 'ExpiredTokenException', 'IncompleteSignatureException'],
-    ...['InvalidSignatureException', 'MissingAuthenticationTokenException', 'TokenProviderError'],
-    'UnrecognizedClientException',
-  ])('the error of a call to the table that fails with %s contains no part of the signature', (name) => {
-    const error = errorOf(refusal(name, 'signature'));
-    const message = `${WHAT} could not be authenticated (${name}): give this process valid AWS credentials.`;
-    expect(error).toMatchObject({ code: 'AccessDenied', message });
-    expect(error.cause).toBeUndefined();
-  });
-
-  test.each<[TableAction, string, string]>([
-    ['dynamodb:GetItem', 'mentions no write', ''],
-    ['dynamodb:BatchGetItem', 'mentions no write', ''],
-    ['dynamodb:Query', 'mentions no write', ''],
-    ['dynamodb:PutItem', 'states that the write might have happened', MAY_HAVE_HAPPENED],
-  ])('the error of a failed %s %s', (action, _, outcome) => {
-    expect(errorOf(answered('Busy', { status: 503, fault: 'server' }), { action }).message).toBe(
-      `${action} on table "t" in region r failed (Busy, attempts: 2): ${outcome}try again.`,
-    );
-  });
-
-  test('the error of a write that was aborted mentions the deadline and states that the write might have happened', () => {
-    const deadline = AbortSignal.abort();
-    const message = `${WHAT} was aborted at its deadline: ${MAY_HAVE_HAPPENED}try again.`;
-    const error = answered('Busy', { status: 503, fault: 'server' });
-    expect(errorOf(error, { deadline })).toMatchObject({ code: 'DeadlineExceeded', message });
-  });
-
-  test('the error of a call that the table refused does not mention the deadline, even if the deadline has expired', () => {
-    const deadline = AbortSignal.abort();
-    expect(errorOf(answered('Other', { status: 400 }), { deadline }).code).toBe('Unexpected');
-  });
-
-  test('the error of a call without a region explains how to set the region', () => {
-    const call = { action: 'dynamodb:GetItem', tableName: 't', region: undefined } as const;
-    expect(tableErrorOf(unsent, call).message).toBe('dynamodb:GetItem failed: no AWS region is set; set AWS_REGION.');
-  });
-
-  test('the error of a call to an endpoint that does not answer has the URL of the endpoint, and no advice about a VPC', () => {
-    const call = { action: 'dynamodb:PutItem', tableName: 't', region: 'r', endpoint: 'http://scylla:8000' } as const;
-    const { message } = tableErrorOf(refusedConnection, call);
-    expect(message).toMatch(
-      /Check that http:\/\/scylla:8000 is the endpoint of the table and can be reached from here\.$/,
-    );
-    expect(message).not.toContain('VPC');
-  });
-
-  test('tableErrorOf returns a TableError unchanged', () => {
-    const error = new TableError('Corrupt', 'x');
-    expect(errorOf(error)).toBe(error);
-  });
+test('the error of a call to a missing table contains the name of the table and its region', () => {
+  const error = refusal('ResourceNotFoundException');
+  const message =
+    'Table "t" was not found in region r (dynamodb:PutItem): deploy the stack that creates it, or correct the name or the region.';
+  expect(errorOf(error)).toMatchObject({ code: 'TableMissing', message, cause: error });
+  const call = { action: 'dynamodb:GetItem', tableName: 't', region: 'r', endpoint: 'http://scylla:8000' } as const;
+  expect(tableErrorOf(error, call).message).toContain('create it (docs/installing.md)');
 });
 
 test.each([
-  { name: 'an answer of 400', error: answered('Other', { status: 400 }), refused: true },
-  { name: 'an answer of 499', error: answered('Other', { status: 499 }), refused: true },
-  { name: 'an answer of 500', error: answered('Other', { status: 500 }), refused: false },
-  { name: 'a fault of the server', error: answered('Other', { status: 400, fault: 'server' }), refused: false },
-  { name: 'an answer without a status', error: answered('Other'), refused: false },
-  { name: 'no answer', error: unsent, refused: false },
-])('isRefusal returns $refused for $name', ({ error, refused }) => {
-  expect(isRefusal(error)).toBe(refused);
+  ...['ProvisionedThroughputExceededException', 'ThrottlingException', 'RequestLimitExceeded'],
+  ...['LimitExceededException', 'TooManyRequests'],
+])('a call to the table that fails with %s has the error code Throttled', (name) => {
+  const error = answered(name, { status: name === 'TooManyRequests' ? 429 : 400 });
+  const message = `${WHAT}${failedWith(name, 2, THROTTLED)}`;
+  expect(errorOf(error)).toMatchObject({ code: 'Throttled', message });
+});
+
+test.each([
+  ...['CredentialsProviderError', 'ExpiredTokenException', 'IncompleteSignatureException'],
+  ...['InvalidSignatureException', 'MissingAuthenticationTokenException', 'TokenProviderError'],
+  'UnrecognizedClientException',
+])('the error of a call to the table that fails with %s contains no part of the signature', (name) => {
+  const error = errorOf(refusal(name, 'signature'));
+  const message = `${WHAT} could not be authenticated (${name}): give this process valid AWS credentials.`;
+  expect(error).toMatchObject({ code: 'AccessDenied', message });
+  expect(error.cause).toBeUndefined();
+});
+
+test.each<[TableAction, string, string]>([
+  ['dynamodb:GetItem', 'mentions no write', ''],
+  ['dynamodb:BatchGetItem', 'mentions no write', ''],
+  ['dynamodb:Query', 'mentions no write', ''],
+  ['dynamodb:PutItem', 'states that the write might have happened', MAY_HAVE_HAPPENED],
+])('the error of a failed %s %s', (action, _, outcome) => {
+  expect(errorOf(answered('Busy', { status: 503, fault: 'server' }), { action }).message).toBe(
+    `${action} on table "t" in region r failed (Busy, attempts: 2): ${outcome}try again.`,
+  );
+});
+
+test('the error of a write that was aborted mentions the deadline and states that the write might have happened', () => {
+  const deadline = AbortSignal.abort();
+  const message = `${WHAT} was aborted at its deadline: ${MAY_HAVE_HAPPENED}try again.`;
+  const error = answered('Busy', { status: 503, fault: 'server' });
+  expect(errorOf(error, { deadline })).toMatchObject({ code: 'DeadlineExceeded', message });
+});
+
+test('the error of a call that the table refused does not mention the deadline, even if the deadline has expired', () => {
+  const deadline = AbortSignal.abort();
+  expect(errorOf(answered('Other', { status: 400 }), { deadline }).code).toBe('Unexpected');
+});
+
+test('the error of a call without a region explains how to set the region', () => {
+  const call = { action: 'dynamodb:GetItem', tableName: 't', region: undefined } as const;
+  expect(tableErrorOf(unsent, call).message).toBe('dynamodb:GetItem failed: no AWS region is set; set AWS_REGION.');
+});
+
+test('the error of a call to an endpoint that does not answer has the URL of the endpoint, and no advice about a VPC', () => {
+  const call = { action: 'dynamodb:PutItem', tableName: 't', region: 'r', endpoint: 'http://scylla:8000' } as const;
+  const { message } = tableErrorOf(refusedConnection, call);
+  expect(message).toMatch(
+    /Check that http:\/\/scylla:8000 is the endpoint of the table and can be reached from here\.$/,
+  );
+  expect(message).not.toContain('VPC');
+});
+
+test('tableErrorOf returns a TableError unchanged', () => {
+  const error = new TableError('Corrupt', 'x');
+  expect(errorOf(error)).toBe(error);
 });
 
 test('regionOf returns undefined if the client has no region', async () => {

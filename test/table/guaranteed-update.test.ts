@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { guaranteedUpdate } from '../../lib/table/guaranteed-update.ts';
 import type { Item, KeyValueTable, TableValue, WriteResult } from '../../lib/table/key-value-table.ts';
 import { changesInTurn, Turns } from '../../lib/table/turns.ts';
@@ -35,123 +35,102 @@ const increment = (current: Item | undefined) => {
   return { write: { value, schema: 1 }, result: value };
 };
 
-describe('guaranteedUpdate', () => {
-  test('if another writer changes the item, guaranteedUpdate computes the change again from the new value, and discards the earlier result', async () => {
-    const table = memoryTable();
-    const { table: contended, puts } = interfered(table, async (put, attempt) => {
-      if (put <= 2) await write(table, put * 10);
-      return attempt();
-    });
-    expect(await guaranteedUpdate(contended, CLUSTER, KEY, increment, AT_ONCE)).toBe(21);
-    expect(await table.get(CLUSTER, KEY)).toMatchObject({ value: 21 });
-    expect(puts()).toBe(3);
+test('if another writer changes the item, guaranteedUpdate computes the change again from the new value, and discards the earlier result', async () => {
+  const table = memoryTable();
+  const { table: contended, puts } = interfered(table, async (put, attempt) => {
+    if (put <= 2) await write(table, put * 10);
+    return attempt();
   });
+  expect(await guaranteedUpdate(contended, CLUSTER, KEY, increment, AT_ONCE)).toBe(21);
+  expect(await table.get(CLUSTER, KEY)).toMatchObject({ value: 21 });
+  expect(puts()).toBe(3);
+});
 
-  test('guaranteedUpdate writes nothing if the change does not change the value', async () => {
-    const table = memoryTable();
-    await write(table, { bytes: new Uint8Array([1]), at: { x: 1 } });
-    const before = await table.get(CLUSTER, KEY);
-    const value = { at: { x: 1, y: undefined }, bytes: new Uint8Array([1]) };
-    const same = { write: { value, schema: 1 }, result: 'r' };
-    expect(await guaranteedUpdate(table, CLUSTER, KEY, () => same, AT_ONCE)).toBe('r');
-    expect(await table.get(CLUSTER, KEY)).toEqual(before);
+test('guaranteedUpdate writes nothing if the change does not change the value', async () => {
+  const table = memoryTable();
+  await write(table, { bytes: new Uint8Array([1]), at: { x: 1 } });
+  const before = await table.get(CLUSTER, KEY);
+  const value = { at: { x: 1, y: undefined }, bytes: new Uint8Array([1]) };
+  const same = { write: { value, schema: 1 }, result: 'r' };
+  expect(await guaranteedUpdate(table, CLUSTER, KEY, () => same, AT_ONCE)).toBe('r');
+  expect(await table.get(CLUSTER, KEY)).toEqual(before);
+});
+
+test.each([
+  ['schema', { value: 1, schema: 2 }],
+  ['expiry', { value: 1, schema: 1, expiresAtMs: 5 }],
+])('guaranteedUpdate writes an unchanged value if its %s changes', async (_, content) => {
+  const table = memoryTable();
+  await write(table, 1);
+  await guaranteedUpdate(table, CLUSTER, KEY, () => ({ write: content, result: undefined }), AT_ONCE);
+  expect(await table.get(CLUSTER, KEY)).toMatchObject({ ...content, version: 2 });
+});
+
+test('guaranteedUpdate waits only between attempts, and throws an error with the code Contended after the last attempt', async () => {
+  const table = memoryTable();
+  const waits: number[] = [];
+  const wait = async (attempt: number) => {
+    waits.push(attempt);
+  };
+  const { table: contended, puts } = interfered(table, async (put, attempt) => {
+    await write(table, put * 10);
+    return attempt();
   });
-
-  test.each([
-    ['schema', { value: 1, schema: 2 }],
-    ['expiry', { value: 1, schema: 1, expiresAtMs: 5 }],
-  ])('guaranteedUpdate writes an unchanged value if its %s changes', async (_, content) => {
-    const table = memoryTable();
-    await write(table, 1);
-    await guaranteedUpdate(table, CLUSTER, KEY, () => ({ write: content, result: undefined }), AT_ONCE);
-    expect(await table.get(CLUSTER, KEY)).toMatchObject({ ...content, version: 2 });
+  await expect(guaranteedUpdate(contended, CLUSTER, KEY, increment, { wait, attempts: 4 })).rejects.toMatchObject({
+    name: 'TableError',
+    code: 'Contended',
+    message: expect.stringContaining('c/k'),
   });
+  expect(puts()).toBe(4);
+  expect(waits).toEqual([0, 1, 2]);
+});
 
-  test('guaranteedUpdate waits only between attempts, and throws an error with the code Contended after the last attempt', async () => {
-    const table = memoryTable();
-    const waits: number[] = [];
-    const wait = async (attempt: number) => {
-      waits.push(attempt);
-    };
-    const { table: contended, puts } = interfered(table, async (put, attempt) => {
-      await write(table, put * 10);
-      return attempt();
-    });
-    await expect(guaranteedUpdate(contended, CLUSTER, KEY, increment, { wait, attempts: 4 })).rejects.toMatchObject({
-      name: 'TableError',
-      code: 'Contended',
-      message: expect.stringContaining('c/k'),
-    });
-    expect(puts()).toBe(4);
-    expect(waits).toEqual([0, 1, 2]);
+/**
+ * Returns a table whose item has the value 1, options with that item as the caller read it, and a function that counts later
+ * gets.
+ */
+async function recentlyRead() {
+  const table = memoryTable();
+  await write(table, 1);
+  const recent = { item: await table.get(CLUSTER, KEY) };
+  let gets = 0;
+  const counted: KeyValueTable = {
+    ...table,
+    get: (...of) => {
+      gets += 1;
+      return table.get(...of);
+    },
+  };
+  const wait = () => Promise.reject(new Error('expected no wait'));
+  return { table: counted, options: { recent, wait }, gets: () => gets, inner: table };
+}
+
+test('guaranteedUpdate does not read an item that the table returned with the refusal of a write', async () => {
+  const { table, options, gets, inner } = await recentlyRead();
+  await write(inner, 10);
+  expect(await guaranteedUpdate(table, CLUSTER, KEY, increment, options)).toBe(11);
+  expect(gets()).toBe(0);
+});
+
+test('guaranteedUpdate reads the item again before it accepts the decision to keep the item', async () => {
+  const { table, options, inner } = await recentlyRead();
+  await write(inner, 10);
+  const change = (current: Item | undefined) => ({ keep: `there is ${JSON.stringify(current?.value)}` });
+  expect(await guaranteedUpdate(table, CLUSTER, KEY, change, options)).toBe('there is 10');
+});
+
+test('guaranteedUpdate never repeats a write with an unclear outcome', async () => {
+  const inner = memoryTable();
+  const { table, puts } = interfered(inner, async (_, attempt) => {
+    await attempt();
+    return { outcome: 'unclear' };
   });
-
-  describe('an item that the caller has just read', () => {
-    /**
-     * Returns a table whose item has the value 1, options with that item as the caller read it, and a function that counts later
-     * gets.
-     */
-    async function recentlyRead() {
-      const table = memoryTable();
-      await write(table, 1);
-      const recent = { item: await table.get(CLUSTER, KEY) };
-      let gets = 0;
-      const counted: KeyValueTable = {
-        ...table,
-        get: (...of) => {
-          gets += 1;
-          return table.get(...of);
-        },
-      };
-      const wait = () => Promise.reject(new Error('expected no wait'));
-      return { table: counted, options: { recent, wait }, gets: () => gets, inner: table };
-    }
-
-    test('guaranteedUpdate does not read an item that the table returned with the refusal of a write', async () => {
-      const { table, options, gets, inner } = await recentlyRead();
-      await write(inner, 10);
-      expect(await guaranteedUpdate(table, CLUSTER, KEY, increment, options)).toBe(11);
-      expect(gets()).toBe(0);
-    });
-
-    test('guaranteedUpdate reads the item after a wait, because the item that the table returned may have changed', async () => {
-      const { table, options, gets, inner } = await recentlyRead();
-      let isOvertaken = true;
-      const overtaken: KeyValueTable = {
-        ...table,
-        put: async (...of) => {
-          if (isOvertaken) await write(inner, 10);
-          return table.put(...of);
-        },
-      };
-      const wait = async () => {
-        isOvertaken = false;
-      };
-      await guaranteedUpdate(overtaken, CLUSTER, KEY, increment, { ...options, wait });
-      expect(gets()).toBe(1);
-    });
-
-    test('guaranteedUpdate reads the item again before it accepts the decision to keep the item', async () => {
-      const { table, options, inner } = await recentlyRead();
-      await write(inner, 10);
-      const change = (current: Item | undefined) => ({ keep: `there is ${JSON.stringify(current?.value)}` });
-      expect(await guaranteedUpdate(table, CLUSTER, KEY, change, options)).toBe('there is 10');
-    });
+  await expect(guaranteedUpdate(table, CLUSTER, KEY, increment, AT_ONCE)).rejects.toMatchObject({
+    code: 'Contended',
+    message: expect.stringContaining('the next pass reads it again'),
   });
-
-  test('guaranteedUpdate never repeats a write with an unclear outcome', async () => {
-    const inner = memoryTable();
-    const { table, puts } = interfered(inner, async (_, attempt) => {
-      await attempt();
-      return { outcome: 'unclear' };
-    });
-    await expect(guaranteedUpdate(table, CLUSTER, KEY, increment, AT_ONCE)).rejects.toMatchObject({
-      code: 'Contended',
-      message: expect.stringContaining('the next pass reads it again'),
-    });
-    expect(puts()).toBe(1);
-    expect(await inner.get(CLUSTER, KEY)).toMatchObject({ value: 1 });
-  });
+  expect(puts()).toBe(1);
+  expect(await inner.get(CLUSTER, KEY)).toMatchObject({ value: 1 });
 });
 
 /** Returns work that adds its name to `begun` when it begins, and the functions that end the work. */

@@ -125,18 +125,6 @@ describe('Allocations from a stored range', () => {
   });
 });
 
-test('a release with a request id frees only the addresses that this request still holds', async () => {
-  const others = { ...HOLD, requestId: 'r2', items: ['fd00::3'] };
-  const table = await newTable({ data: fromBits([0, 1, 2]), holds: [{ ...HOLD, items: ['fd00::1'] }, others] });
-  const addresses = ['fd00::1', 'fd00::2', 'fd00::3'];
-  expect(await over(table).release(addresses, { requestId: 'r1' })).toEqual([
-    { item: 'fd00::1', outcome: 'released' },
-    { item: 'fd00::2', outcome: 'kept' },
-    { item: 'fd00::3', outcome: 'kept' },
-  ]);
-  expect(await takenIn(table)).toEqual(['fd00::2', 'fd00::3']);
-});
-
 test('a hold that ends between two attempts to write the range is not claimed', async () => {
   const stored = await newTable({ data: fromBits([0]), holds: [{ ...HOLD, items: ['fd00::1'] }] });
   let nowMs = 899;
@@ -150,68 +138,64 @@ test('a hold that ends between two attempts to write the range is not claimed', 
   expect(allocated).toMatchObject({ code: 'AlreadyAllocated' });
 });
 
-describe('a retry of a request', () => {
-  const retry = { hold: HOLD };
+const retry = { hold: HOLD };
 
-  test('a retry of a request gets the items that the request still holds, whatever their order, and allocates only missing items', async () => {
-    const table = await newTable();
-    const wanted = [NEXT, 'fd00::101', NEXT] as const;
-    const items = ['fd00::102', 'fd00::101', 'fd00::103'];
-    expect(await over(table).allocate(wanted, retry)).toEqual({ outcome: 'allocated', items });
-    const before = await table.get('c', KEY);
-    expect(await over(table).allocate(wanted, retry)).toEqual({ outcome: 'allocated', items });
-    const twice = await over(table).allocate(['FD00:0::101', 'fd00::101', NEXT], retry);
-    expect(twice).toMatchObject({ index: 1, code: 'AlreadyAllocated' });
-    expect(await table.get('c', KEY)).toEqual(before);
-    await over(table).release(['fd00::101']);
-    await over(table).allocate(['fd00::3', NEXT, NEXT, NEXT], retry);
-    expect(await takenIn(table)).toEqual(['fd00::3', 'fd00::101', 'fd00::102', 'fd00::103']);
-    expect(await over(table).heldBy('r1')).toEqual(['fd00::102', 'fd00::103', 'fd00::3', 'fd00::101']);
-  });
-
-  test.each([
-    ['a retry of another request', { hold: { ...HOLD, requestId: 'r2' } }],
-    ['a caller without a request', {}],
-  ])('%s does not get the items of a request', async (_, options) => {
-    const table = await newTable();
-    await over(table).allocate(['fd00::1'], retry);
-    expect(await over(table).allocate(['fd00::1'], options)).toMatchObject({ code: 'AlreadyAllocated' });
-  });
+test('a retry of a request gets the items that the request still holds, whatever their order, and allocates only missing items', async () => {
+  const table = await newTable();
+  const wanted = [NEXT, 'fd00::101', NEXT] as const;
+  const items = ['fd00::102', 'fd00::101', 'fd00::103'];
+  expect(await over(table).allocate(wanted, retry)).toEqual({ outcome: 'allocated', items });
+  const before = await table.get('c', KEY);
+  expect(await over(table).allocate(wanted, retry)).toEqual({ outcome: 'allocated', items });
+  const twice = await over(table).allocate(['FD00:0::101', 'fd00::101', NEXT], retry);
+  expect(twice).toMatchObject({ index: 1, code: 'AlreadyAllocated' });
+  expect(await table.get('c', KEY)).toEqual(before);
+  await over(table).release(['fd00::101']);
+  await over(table).allocate(['fd00::3', NEXT, NEXT, NEXT], retry);
+  expect(await takenIn(table)).toEqual(['fd00::3', 'fd00::101', 'fd00::102', 'fd00::103']);
+  expect(await over(table).heldBy('r1')).toEqual(['fd00::102', 'fd00::103', 'fd00::3', 'fd00::101']);
 });
 
-describe('the limit of 64 KB for holds', () => {
-  const aHold = (index: number) => ({
-    owner: `team-${index}-${'x'.repeat(50)}`,
-    takenUpBy: 'any' as const,
-    requestId: `r${index}${'y'.repeat(55)}`,
-  });
-  const ownHolds = (many: number) =>
-    Array.from({ length: many }, (_, index) => ({ ...aHold(index), items: [`fd00::${(4096 + index).toString(16)}`] }));
+test.each([
+  ['a retry of another request', { hold: { ...HOLD, requestId: 'r2' } }],
+  ['a caller without a request', {}],
+])('%s does not get the items of a request', async (_, options) => {
+  const table = await newTable();
+  await over(table).allocate(['fd00::1'], retry);
+  expect(await over(table).allocate(['fd00::1'], options)).toMatchObject({ code: 'AlreadyAllocated' });
+});
 
-  test('each address of a /24 can be held by its own request', () => {
-    const longest = Array.from({ length: 254 }, (_, index) => ({
-      owner: 'o'.repeat(63),
-      takenUpBy: 'owner' as const,
-      requestId: `${index}`.padEnd(63, 'r'),
-      untilMs: Date.UTC(9999, 0),
-      items: ['255.255.255.255'],
-    }));
-    expect(sizeOfHolds(longest)).toBeLessThan(MOST_HOLD_BYTES);
-  });
+const aHold = (index: number) => ({
+  owner: `team-${index}-${'x'.repeat(50)}`,
+  takenUpBy: 'any' as const,
+  requestId: `r${index}${'y'.repeat(55)}`,
+});
+const ownHolds = (many: number) =>
+  Array.from({ length: many }, (_, index) => ({ ...aHold(index), items: [`fd00::${(4096 + index).toString(16)}`] }));
 
-  test('an allocation whose hold would exceed the limit is refused, and an allocation without a hold still succeeds', async () => {
-    let many = 1;
-    while (sizeOfHolds(ownHolds(many + 1)) <= MOST_HOLD_BYTES) many++;
-    const data = fromBits(Array.from({ length: many }, (_, index) => 4095 + index));
-    const full = { ...EMPTY, data, holds: ownHolds(many) };
-    const table = await newTable(full);
-    const refusal = await over(table).allocate([NEXT], { hold: aHold(many) });
-    const message = expect.stringContaining('room for 65536: release some');
-    expect(refusal).toMatchObject({ outcome: 'refused', code: 'HoldsFull', message });
-    expect(refusal).not.toHaveProperty('index');
-    expect(await saved(table)).toEqual(full);
-    expect(await over(table).allocate([NEXT])).toMatchObject({ outcome: 'allocated' });
-    expect(await over(table).release(['fd00::1000'])).toMatchObject([{ outcome: 'released' }]);
-    expect(await over(table).allocate([NEXT], { hold: aHold(many) })).toMatchObject({ outcome: 'allocated' });
-  });
+test('each address of a /24 can be held by its own request', () => {
+  const longest = Array.from({ length: 254 }, (_, index) => ({
+    owner: 'o'.repeat(63),
+    takenUpBy: 'owner' as const,
+    requestId: `${index}`.padEnd(63, 'r'),
+    untilMs: Date.UTC(9999, 0),
+    items: ['255.255.255.255'],
+  }));
+  expect(sizeOfHolds(longest)).toBeLessThan(MOST_HOLD_BYTES);
+});
+
+test('an allocation whose hold would exceed the limit is refused, and an allocation without a hold still succeeds', async () => {
+  let many = 1;
+  while (sizeOfHolds(ownHolds(many + 1)) <= MOST_HOLD_BYTES) many++;
+  const data = fromBits(Array.from({ length: many }, (_, index) => 4095 + index));
+  const full = { ...EMPTY, data, holds: ownHolds(many) };
+  const table = await newTable(full);
+  const refusal = await over(table).allocate([NEXT], { hold: aHold(many) });
+  const message = expect.stringContaining('room for 65536: release some');
+  expect(refusal).toMatchObject({ outcome: 'refused', code: 'HoldsFull', message });
+  expect(refusal).not.toHaveProperty('index');
+  expect(await saved(table)).toEqual(full);
+  expect(await over(table).allocate([NEXT])).toMatchObject({ outcome: 'allocated' });
+  expect(await over(table).release(['fd00::1000'])).toMatchObject([{ outcome: 'released' }]);
+  expect(await over(table).allocate([NEXT], { hold: aHold(many) })).toMatchObject({ outcome: 'allocated' });
 });

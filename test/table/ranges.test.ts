@@ -1,16 +1,9 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { equalBits, fromBits } from '../../lib/allocator/snapshot-bytes.ts';
 import type { StoredRange } from '../../lib/range/stored-range.ts';
 import { RANGE_KEYS } from '../../lib/spec/spec-ranges.ts';
-import type { Item, KeyValueTable, TableValue } from '../../lib/table/key-value-table.ts';
-import {
-  describeRangeWrite,
-  MOST_HOLD_BYTES,
-  rangeContent,
-  readRange,
-  saveRange,
-  sizeOfHolds,
-} from '../../lib/table/ranges.ts';
+import type { KeyValueTable, TableValue } from '../../lib/table/key-value-table.ts';
+import { MOST_HOLD_BYTES, readRange, saveRange, sizeOfHolds } from '../../lib/table/ranges.ts';
 import { won } from '../contract/key-value-table.ts';
 import { found } from '../support/found.ts';
 import { memoryTable } from '../support/memory-table.ts';
@@ -82,63 +75,47 @@ test('saveRange writes nothing if the range is unchanged', async () => {
   expect((await readItem(table)).item).toEqual(first);
 });
 
-describe('readRange', () => {
-  const value = {
-    range: '10.0.0.0/24',
-    data: new Uint8Array(0),
-    allocator: 'table',
-    generation: 1,
-    strikes: { once: new Uint8Array(0), twice: new Uint8Array(0) },
-    holds: [],
-  };
-  const hold = { owner: 'team-a', takenUpBy: 'any', items: ['10.0.0.1'] };
+const value = {
+  range: '10.0.0.0/24',
+  data: new Uint8Array(0),
+  allocator: 'table',
+  generation: 1,
+  strikes: { once: new Uint8Array(0), twice: new Uint8Array(0) },
+  holds: [],
+};
+const hold = { owner: 'team-a', takenUpBy: 'any', items: ['10.0.0.1'] };
 
-  test('readRange returns a range of the previous schema with an empty list of holds, and only the next write changes the schema', async () => {
-    const table = memoryTable();
-    const { holds, ...before } = value;
-    const item = won(await table.put({ cluster: 'c', key: KEY, value: before, schema: 1 }, undefined));
-    const { stored } = await readItem(table);
-    expect(stored).toEqual({ ...before, holds, unclaimed: [] });
-    const next = won(await saveRange(table, 'c', KEY, { ...stored, generation: 2 }, item));
-    expect(next.schema).toBe(2);
-    expect((await readItem(table)).stored).toEqual({ ...stored, generation: 2 });
-  });
-
-  test.each<[string, TableValue]>([
-    ['holds.0.items', { ...value, holds: [{ ...hold, items: [] }] }],
-    ['holds.0.takenUpBy', { ...value, holds: [{ ...hold, takenUpBy: 'none' }] }],
-    ['allocator', { ...value, allocator: 'etcd' }],
-    ['generation', { ...value, generation: -1 }],
-    ['generation', { ...value, generation: 1.5 }],
-  ])('readRange fails with Corrupt for a range with an invalid %s, and keeps it', async (path, bad) => {
-    const table = memoryTable();
-    const item = won(await table.put({ cluster: 'c', key: KEY, value: bad, schema: 2 }, undefined));
-    await expect(readRange(table, 'c', KEY)).rejects.toMatchObject({
-      code: 'Corrupt',
-      message: expect.stringContaining(`Item c/ranges/serviceips does not parse: ${path} `),
-    });
-    expect(await table.get('c', KEY)).toEqual(item);
-  });
-
-  test('readRange ignores invalid records of the allocations by admission, because the only effect is that a repeated review gets other items', async () => {
-    const table = memoryTable();
-    const bad = { ...value, given: { a: 'web 1 16 \nweb\n\nx 1 y ' } };
-    won(await table.put({ cluster: 'c', key: KEY, value: bad, schema: 2 }, undefined));
-    const unclaimed = [{ namespace: 'a', name: 'web', reviews: 1, first: [16], later: [] }];
-    expect((await readItem(table)).stored).toEqual({ ...value, unclaimed });
-  });
+test('readRange returns a range of the previous schema with an empty list of holds, and only the next write changes the schema', async () => {
+  const table = memoryTable();
+  const { holds, ...before } = value;
+  const item = won(await table.put({ cluster: 'c', key: KEY, value: before, schema: 1 }, undefined));
+  const { stored } = await readItem(table);
+  expect(stored).toEqual({ ...before, holds, unclaimed: [] });
+  const next = won(await saveRange(table, 'c', KEY, { ...stored, generation: 2 }, item));
+  expect(next.schema).toBe(2);
+  expect((await readItem(table)).stored).toEqual({ ...stored, generation: 2 });
 });
 
-describe('describeRangeWrite', () => {
-  const item = async (stored: StoredRange): Promise<Item> =>
-    won(await memoryTable().put({ ...rangeContent(stored), cluster: 'c', key: KEY }, undefined));
-
-  test('describeRangeWrite returns the number of allocated items, freed items and items without a Service', async () => {
-    const before = await item({ ...STORED, range: '10.0.0.0/24', data: fromBits([1, 2, 3]) });
-    const none = new Uint8Array(0);
-    const strikes = { once: fromBits([1]), twice: none };
-    const after = await item({ ...STORED, range: '10.0.0.0/24', data: fromBits([1, 2]), strikes, holds: [] });
-    const expected = 'save ranges/serviceips: 2 taken in 10.0.0.0/24, 1 freed, 1 without a Service';
-    expect(describeRangeWrite(after, before)).toBe(expected);
+test.each<[string, TableValue]>([
+  ['holds.0.items', { ...value, holds: [{ ...hold, items: [] }] }],
+  ['holds.0.takenUpBy', { ...value, holds: [{ ...hold, takenUpBy: 'none' }] }],
+  ['allocator', { ...value, allocator: 'etcd' }],
+  ['generation', { ...value, generation: -1 }],
+  ['generation', { ...value, generation: 1.5 }],
+])('readRange fails with Corrupt for a range with an invalid %s, and keeps it', async (path, bad) => {
+  const table = memoryTable();
+  const item = won(await table.put({ cluster: 'c', key: KEY, value: bad, schema: 2 }, undefined));
+  await expect(readRange(table, 'c', KEY)).rejects.toMatchObject({
+    code: 'Corrupt',
+    message: expect.stringContaining(`Item c/ranges/serviceips does not parse: ${path} `),
   });
+  expect(await table.get('c', KEY)).toEqual(item);
+});
+
+test('readRange ignores invalid records of the allocations by admission, because the only effect is that a repeated review gets other items', async () => {
+  const table = memoryTable();
+  const bad = { ...value, given: { a: 'web 1 16 \nweb\n\nx 1 y ' } };
+  won(await table.put({ cluster: 'c', key: KEY, value: bad, schema: 2 }, undefined));
+  const unclaimed = [{ namespace: 'a', name: 'web', reviews: 1, first: [16], later: [] }];
+  expect((await readItem(table)).stored).toEqual({ ...value, unclaimed });
 });

@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import * as z from 'zod/mini';
 import { attributesOf, itemFrom } from '../../lib/table/dynamodb/dynamodb-items.ts';
@@ -19,27 +19,25 @@ const { value } = fc.letrec<{ value: TableValue }>((tie) => ({
   ),
 }));
 
-describe('a value of the table', () => {
-  test('a value is read back unchanged from the attributes of its item', () => {
-    fc.assert(
-      fc.property(value, (any) => {
-        const item = itemOf({ cluster: 'c', key: 'k', value: any, schema: 1, expiresAtMs: 5 }, undefined, 'w', 1);
-        expect(itemFrom(attributesOf(item))).toEqual(item);
-      }),
-    );
-  });
+test('a value is read back unchanged from the attributes of its item', () => {
+  fc.assert(
+    fc.property(value, (any) => {
+      const item = itemOf({ cluster: 'c', key: 'k', value: any, schema: 1, expiresAtMs: 5 }, undefined, 'w', 1);
+      expect(itemFrom(attributesOf(item))).toEqual(item);
+    }),
+  );
+});
 
-  test.each<[boolean, string, TableValue, TableValue]>([
-    [false, 'null and an absent field', { a: null }, {}],
-    [false, 'a list of numbers and binary data with the same numbers', [1], new Uint8Array([1])],
-    [false, "a list and a map with the list's indexes as keys", ['x'], { 0: 'x' }],
-    [false, 'a field with the name of an inherited property and another field', { ['__proto__']: {} }, { a: {} }],
-    [true, 'fields in another order', { a: 1, b: 2 }, { b: 2, a: 1 }],
-    [true, 'an undefined and an absent field', { a: 1, b: undefined }, { a: 1 }],
-    [true, 'a Buffer and plain bytes', Buffer.from([1, 2]), new Uint8Array([1, 2])],
-  ])('sameValue returns %s for %s', (isSame, _, one, other) => {
-    expect([sameValue(one, other), sameValue(other, one)]).toEqual([isSame, isSame]);
-  });
+test.each<[boolean, string, TableValue, TableValue]>([
+  [false, 'null and an absent field', { a: null }, {}],
+  [false, 'a list of numbers and binary data with the same numbers', [1], new Uint8Array([1])],
+  [false, "a list and a map with the list's indexes as keys", ['x'], { 0: 'x' }],
+  [false, 'a field with the name of an inherited property and another field', { ['__proto__']: {} }, { a: {} }],
+  [true, 'fields in another order', { a: 1, b: 2 }, { b: 2, a: 1 }],
+  [true, 'an undefined and an absent field', { a: 1, b: undefined }, { a: 1 }],
+  [true, 'a Buffer and plain bytes', Buffer.from([1, 2]), new Uint8Array([1, 2])],
+])('sameValue returns %s for %s', (isSame, _, one, other) => {
+  expect([sameValue(one, other), sameValue(other, one)]).toEqual([isSame, isSame]);
 });
 
 const REMEDY = 'It was not changed; correct it, or remove it to start again.';
