@@ -12,7 +12,7 @@ export default {
     'deploy/{plugin,esbuild-plugins}.mjs!',
     'deploy/resources.cjs!',
     'tools/*.mjs!',
-    'tools/{audit-lock,bench,bench/repair-passes,bench/tick-passes,cost,mutants,mutants/worker,release,write-docs}.ts!',
+    'tools/{audit-lock,bench,bench/repair-passes,bench/tick-passes,mutants,mutants/worker,release,write-docs}.ts!',
     'test/**/*.test.ts',
     // Run by a process of their own.
     'test/deploy/name-server.ts',
