@@ -138,8 +138,11 @@ async function runTest(copy: string, guard: Plant): Promise<Outcome> {
   const env = { ...process.env, TMPDIR: path.dirname(tmpdir()) };
   const timeout = project === 'unit' ? 180_000 : 3_600_000;
   const limits = { timeout, killSignal: 'SIGKILL', maxBuffer: 2 ** 28 } as const;
+  // A deploy test needs addresses that only its network namespace has.
+  const command = project === 'deploy' ? ['bash', 'test/deploy/in-namespace.sh', process.execPath] : [process.execPath];
+  const [program = '', ...args] = [...command, ...node];
   await new Promise<void>((done) => {
-    execFile(process.execPath, node, { cwd: copy, env, ...limits }, () => done()).stdin?.end();
+    execFile(program, args, { cwd: copy, env, ...limits }, () => done()).stdin?.end();
   });
   const { testResults }: JestReport = JSON.parse(readFileSync(report, 'utf8'));
   const tests = testResults.flatMap(({ assertionResults }) => assertionResults);
