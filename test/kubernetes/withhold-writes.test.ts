@@ -23,14 +23,6 @@ function withholding(read: KubernetesObject = stored) {
 const endpoints = anEndpoints(['10.0.0.1', '10.0.0.2']);
 const slice = { ...aSlice(['fd00::1'], [{ port: 6443 }, { port: 8443 }]), addressType: 'IPv6' };
 
-test('a client that withholds writes still reads', async () => {
-  const { port, reported } = withholding();
-  await expect(port.get(ref)).resolves.toMatchObject({ metadata: stored.metadata });
-  await expect(port.list('Service', 'default')).resolves.toMatchObject([{ metadata: stored.metadata }]);
-  await expect(Array.fromAsync(port.services())).resolves.toMatchObject([[{ name: 'kubernetes' }]]);
-  expect(reported).toEqual([]);
-});
-
 test('a client that withholds writes returns the object that a create or update would store', async () => {
   const { port } = withholding();
   const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'kube-system' } };

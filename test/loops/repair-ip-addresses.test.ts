@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { ADDRESS_MANAGED_BY_LABEL, FAMILY_LABEL, type KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
+import { FAMILY_LABEL, type KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
 import { ClusterError, type ClusterPort, type ObjectRef } from '../../lib/kubernetes/cluster-port.ts';
 import { withholdWrites } from '../../lib/kubernetes/withhold-writes.ts';
 import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
@@ -118,14 +118,6 @@ describe('a pass over the IPAddresses of a cluster', () => {
     const found = cluster.find(IP_ADDRESS);
     if (after === undefined) expect(found).toBeUndefined();
     else expect(found).toMatchObject(after);
-  });
-
-  test('a pass counts the addresses with an IPAddress in each ServiceCIDR, and adds up these numbers', async () => {
-    const gateway = ipAddress('gateway', '10.5.0.7', { [ADDRESS_MANAGED_BY_LABEL]: 'other' });
-    const { report } = await passOver([service('s', ITEM), ipAddress('s'), gateway]);
-    const sums = [{ family: 'IPv4', networks: 2, used: 2, capacity: 508 }];
-    const networks = ['kubernetes', 'second'].map((name) => ({ name, ready: true, used: 1 }));
-    expect(report).toMatchObject({ counts: { allocated: 2, capacity: 508 }, state: { sums, networks } });
   });
 
   test('a pass does not report an address in a ServiceCIDR that was created during the pass', async () => {

@@ -1,12 +1,7 @@
-import { request as httpRequest } from 'node:http';
+import { once } from 'node:events';
+import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { text } from 'node:stream/consumers';
-
-export interface LocalAnswer {
-  readonly status: number;
-  readonly headers: NodeJS.Dict<string | string[]>;
-  readonly body: string;
-}
 
 export interface LocalRequest {
   readonly method?: string;
@@ -18,26 +13,15 @@ export interface LocalRequest {
 }
 
 /** Sends a request to a server on this machine. Unlike fetch, it can set any Host and Origin. */
-export function requestLocal(
-  url: string,
-  { method = 'GET', body, key = 'test', headers }: LocalRequest = {},
-): Promise<LocalAnswer> {
+export async function requestLocal(url: string, { method = 'GET', body, key = 'test', headers }: LocalRequest = {}) {
   const { protocol, hostname, port, host, pathname, search } = new URL(url);
   const type = body === undefined ? undefined : 'application/json';
-  const own = { host, authorization: `Bearer ${key}`, 'content-type': type };
-  const sent = Object.entries({ ...own, ...headers }).filter(
-    (entry): entry is [string, string] => entry[1] !== undefined,
-  );
-  const options = { hostname, port, path: pathname + search, method, headers: Object.fromEntries(sent), agent: false };
-  return new Promise((resolve, reject) => {
-    const take = (response: import('node:http').IncomingMessage) => {
-      const { statusCode: status = 0, headers: given } = response;
-      text(response).then((answer) => resolve({ status, headers: given, body: answer }), reject);
-    };
-    const request =
-      protocol === 'https:'
-        ? httpsRequest({ ...options, rejectUnauthorized: false }, take)
-        : httpRequest(options, take);
-    request.once('error', reject).end(body);
-  });
+  const own = Object.entries({ host, authorization: `Bearer ${key}`, 'content-type': type, ...headers });
+  const sent = Object.fromEntries(own.filter((entry): entry is [string, string] => entry[1] !== undefined));
+  const options = { hostname, port, path: pathname + search, method, headers: sent, agent: false };
+  const request =
+    protocol === 'https:' ? httpsRequest({ ...options, rejectUnauthorized: false }) : httpRequest(options);
+  // After the answer, the server may close the connection while the body is still being sent.
+  const [response] = (await once(request.on('error', () => undefined).end(body), 'response')) as [IncomingMessage];
+  return { status: response.statusCode ?? 0, headers: response.headers, body: await text(response) };
 }
