@@ -1,16 +1,44 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { checkConcurrency } from '../../lib/doctor/check-stack.ts';
+import type { ProbeReply } from '../../lib/cluster/probe-reply.ts';
+import {
+  checkApiServer,
+  checkHolds,
+  checkKubeconfig,
+  checkName,
+  checkProbes,
+  checkRights,
+  checkServer,
+  checkWebhook,
+  endLine,
+} from '../../lib/doctor/check-access.ts';
+import { checkOwners } from '../../lib/doctor/check-cluster.ts';
+import { checkService, checkSpec } from '../../lib/doctor/check-spec.ts';
+import { checkClock, checkConcurrency, checkQueues, checkTable } from '../../lib/doctor/check-stack.ts';
 import { doctor } from '../../lib/doctor/doctor.ts';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
+import { credentialEnds } from '../../lib/kubernetes/credentials.ts';
 import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
+import {
+  PERMISSION_GROUPS,
+  type Permission,
+  permissionsOf,
+  permissionText,
+  type SelfReview,
+} from '../../lib/kubernetes/permissions.ts';
+import { ipAddressOfHold } from '../../lib/range/hold-ip-address.ts';
 import { doctorEnvironmentFrom } from '../../lib/runtime/cluster-environment.ts';
 import type { DoctorEnvironment } from '../../lib/runtime/environment.ts';
 import { type ListeningStandIn, listen } from '../../local/stand-in/api-servers.ts';
-import { kubeconfigOf } from '../../local/stand-in/identity.ts';
+import { kubeconfigOf, makeAuthority } from '../../local/stand-in/identity.ts';
 import type { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
-import { aServer } from '../support/a-cluster-spec.ts';
+import { aClusterSpec, aServer, specIn } from '../support/a-cluster-spec.ts';
+import { anAccess } from '../support/an-access.ts';
+import { anEndpoints, aSlice } from '../support/an-endpoints.ts';
 import { aDispatchWorld, type DispatchWorld } from '../support/dispatch-world.ts';
+import { memoryCluster } from '../support/memory-cluster.ts';
+import { memoryTable } from '../support/memory-table.ts';
 import { IDENTITY, objectsIn, readyStandIn } from '../support/stand-in.ts';
+import { stockCidr } from '../support/stock-objects.ts';
 
 let standIn: StandInApiServer;
 let server: ListeningStandIn;
@@ -112,4 +140,384 @@ test('the doctor reads the limit of concurrent ticks from the environment, and w
   expect(checkConcurrency(10_000, 16, 10)).toMatchObject([
     { level: 'warn', fix: 'Set the parameter tickConcurrency of the stack to 157' },
   ]);
+});
+
+const SERVER = 'https://10.20.0.1:6443';
+
+const NOW_MS = Date.parse('2026-01-01T12:00:00Z');
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+const never = new AbortController().signal;
+
+function aReview(answers: Partial<SelfReview> = {}): SelfReview {
+  return {
+    version: async () => 'v1.36.3',
+    user: async () => 'jane',
+    hasWebhook: async () => undefined,
+    allows: async () => true,
+    ...answers,
+  };
+}
+
+const aTable = () => memoryTable({ nowMs: () => NOW_MS });
+
+test('the check of the table writes and lists an item of its own, which expires after an hour', async () => {
+  const table = aTable();
+  expect(await checkTable(table, NOW_MS)).toEqual([expect.objectContaining({ level: 'ok' })]);
+  expect(await table.list('#doctor', '')).toMatchObject([{ key: 'probe', expiresAtMs: NOW_MS + HOUR }]);
+});
+
+test('the check of the table fails if the list does not contain the written item', async () => {
+  const table = aTable();
+  await checkTable(table, NOW_MS);
+  const outdated = await table.list('#doctor', '');
+  const replica = { ...table, list: async () => outdated };
+  expect(await checkTable(replica, NOW_MS)).toMatchObject([
+    { level: 'fail', fix: expect.stringContaining('TABLE_NAME') },
+  ]);
+  expect(await checkTable(table, NOW_MS)).toMatchObject([{ level: 'ok' }]);
+});
+
+test.each([
+  { skewMs: 0, level: 'ok', message: "agrees with the table's" },
+  { skewMs: -2_000, level: 'ok', message: "agrees with the table's" },
+  { skewMs: 2_100, level: 'fail', message: "is 2.1 s ahead of the table's or more" },
+  { skewMs: -960_000, level: 'fail', message: "is 960.0 s behind the table's or more" },
+])('the line about a clock that is $skewMs ms ahead of the table has level $level', ({ skewMs, level, message }) => {
+  expect(checkClock(skewMs)).toEqual([expect.objectContaining({ check: 'clock', level, message })]);
+});
+
+const QUEUE = 'https://sqs.eu-test-1.amazonaws.com/123/ticks';
+const denied = () => Promise.reject(new Error('AccessDenied'));
+
+test.each<[string, string[], () => Promise<number>, object]>([
+  ['no queue', [], async () => 0, { level: 'ok' }],
+  ['a queue of 3 ticks', [QUEUE], async () => 3, { level: 'ok', message: 'ticks: 3 ticks wait' }],
+  ['a queue of 20,000 ticks', [QUEUE], async () => 20_000, { level: 'warn', message: 'ticks: 20000 ticks wait' }],
+  ['a queue that cannot be read', [QUEUE], denied, { level: 'fail', fix: expect.stringContaining('sqs:Get') }],
+])('the line about %s has its level, and a resolution if action is required', async (_, urls, depth, line) => {
+  expect(await checkQueues(urls, depth, never)).toMatchObject([line]);
+});
+
+const aToken = (claims: object) =>
+  `Bearer eyJhbGciOiJub25lIn0.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.x`;
+const bearing = (Authorization: string) => anAccess({ authHeaders: async () => ({ Authorization }) });
+
+test('the doctor reads the expiry of a token from its claim exp', async () => {
+  expect(await credentialEnds(bearing(aToken({ iat: 1_000, exp: 4_000 })))).toEqual([
+    { what: 'token', beganMs: 1_000_000, endsMs: 4_000_000 },
+  ]);
+});
+
+test.each(['Bearer opaque', 'Basic YTpi', 'Bearer a.b.c', aToken({ sub: 'no end' }), aToken({ exp: 'soon' }), ''])(
+  'the expiry of the credential %p is unknown',
+  async (authorization) => {
+    expect(await credentialEnds(bearing(authorization))).toEqual([]);
+  },
+);
+
+test('the doctor reads the expiry of a client certificate', async () => {
+  const { cert } = makeAuthority('test').issue(['demo']);
+  const [end] = await credentialEnds(anAccess({ tls: () => ({ cert, rejectUnauthorized: true }) }));
+  expect(end).toMatchObject({ what: 'client certificate', endsMs: expect.any(Number) });
+  expect(end?.endsMs).toBeGreaterThan(end?.beganMs ?? Number.NaN);
+});
+
+test.each([
+  ['now', 0, 60 * DAY, 'fail'],
+  ['in a third of its lifetime', 30 * DAY, 60 * DAY, 'warn'],
+  ['in a little more than a third of its lifetime', 30 * DAY + HOUR, 60 * DAY, 'ok'],
+  ['in a week, with an unknown lifetime,', 7 * DAY, undefined, 'warn'],
+  ['in more than a week, with an unknown lifetime,', 8 * DAY, undefined, 'ok'],
+])('a token that expires %s gets a line with its level', (_, restMs, ageMs, level) => {
+  const end = { what: 'token', endsMs: NOW_MS + restMs, ...(ageMs && { beganMs: NOW_MS - ageMs }) } as const;
+  expect(endLine(end, NOW_MS)).toMatchObject({ check: 'token', level });
+});
+
+test('the doctor warns about a kubeconfig that disables TLS verification', async () => {
+  const lines = await checkKubeconfig(anAccess({ tls: () => ({ rejectUnauthorized: false }) }), NOW_MS);
+  const levels = lines.map(({ check, level }) => `${check} ${level}`);
+  expect(levels).toEqual(['kubeconfig ok', 'kubeconfig warn', 'token ok']);
+});
+
+test.each([
+  ['one of two API servers', 'https://10.9.8.7:6443', 2, ['warn']],
+  ['the only API server', 'https://10.9.8.7:6443', 1, []],
+  ['a load balancer', 'https://api.demo.example.com', 2, []],
+  ['the host name at which one of two API servers is probed', 'https://one.demo.example.com', 2, ['warn']],
+] as const)(
+  'if a kubeconfig names %s (%s) and the spec has %d servers, the lines of the doctor have the levels %j',
+  (_, server, count, levels) => {
+    const probed = aServer('10.9.8.7', server.includes('one.') ? { url: `${server}/readyz` } : {});
+    const apiServers = [probed, aServer('10.9.8.8')].slice(0, count);
+    const lines = checkServer(aClusterSpec({ apiServers }), anAccess({ server }));
+    expect(lines.map(({ level }) => level)).toEqual(levels);
+  },
+);
+
+test.each([
+  ['10.9.8.7', {}, 'system-namespaces, kubernetes-service, cluster-ip-repair, node-port-repair stand still, and it'],
+  ['10.9.8.7', { servername: 'kubernetes' }, 'cluster-ip-repair, node-port-repair stand still'],
+])('if the kubeconfig names the API server %s with %j, the doctor warns that %s', (host, name, still) => {
+  const spec = aClusterSpec({ apiServers: [aServer('10.9.8.7'), aServer('10.9.8.8')] });
+  const tls = () => ({ rejectUnauthorized: true, ...name });
+  const [line] = checkServer(spec, anAccess({ server: `https://${host}:6443`, tls }));
+  expect(line?.message).toContain(`while it is down, ${still}`);
+  expect(line?.message.endsWith('still')).toBe('servername' in name);
+});
+
+test('no renewal is suggested for a token that is renewed automatically', async () => {
+  const ended = `x.${Buffer.from(JSON.stringify({ iat: 0, exp: 1 })).toString('base64url')}.x`;
+  const authHeaders = async () => ({ Authorization: `Bearer ${ended}` });
+  const access = anAccess({ isIssuedForServer: true, authHeaders });
+  expect(await checkKubeconfig(access, NOW_MS)).toMatchObject([
+    { check: 'kubeconfig', level: 'ok' },
+    { check: 'token', level: 'ok', message: 'AWS STS issues one, and a new one before it ends' },
+  ]);
+});
+
+test.each([
+  ['https://10.0.0.1:6443', undefined, 'ok'],
+  ['https://[2001:db8::1]:6443', undefined, 'ok'],
+  ['https://api.example.com', ['10.0.0.1'], 'ok'],
+  ['https://api.example.com', undefined, 'fail'],
+])('the line about the server %s, which DNS resolves to %j, has level %s', async (server, addresses, level) => {
+  expect(await checkName(anAccess({ server }), async () => addresses)).toMatchObject([{ check: 'dns', level }]);
+});
+
+test.each([
+  [undefined, 'ok', 'and accepts the credential'],
+  ['jane', 'ok', 'and accepts the credential as that of jane'],
+  ['system:anonymous', 'fail', 'and has no user for the credential (system:anonymous)'],
+])('the line about an API server contains its version and the user of the credential, %s', async (user, level, end) => {
+  const [line] = await checkApiServer(anAccess(), aReview({ user: async () => user }));
+  expect(line).toMatchObject({ level, message: `https://10.0.0.1:6443 is Kubernetes v1.36.3, ${end}` });
+});
+
+test.each([
+  ['table', false, ['warn']],
+  ['table', true, []],
+  ['table', undefined, []],
+  ['apiserver', false, []],
+] as const)(
+  'with allocator %s and a webhook: %s, the lines about the webhook have the levels %j',
+  async (allocator, has, levels) => {
+    const lines = await checkWebhook(aClusterSpec({ allocator }), aReview({ hasWebhook: async () => has }));
+    expect(lines.map(({ level }) => level)).toEqual(levels);
+  },
+);
+
+const OK: ProbeReply = { kind: 'status', status: 200, body: 'ok' };
+const SHUTTING_DOWN: ProbeReply = { kind: 'status', status: 500, body: '[-]shutdown failed: x' };
+test.each<{ reply: ProbeReply; level: string; fix?: unknown; url?: string }>([
+  { reply: OK, level: 'ok' },
+  { reply: OK, level: 'ok', url: 'https://127.0.0.1:32764/readyz' },
+  { reply: { kind: 'status', status: 401, body: '' }, level: 'warn', fix: expect.stringContaining('authenticate') },
+  { reply: SHUTTING_DOWN, level: 'warn', fix: expect.any(String) },
+  { reply: { kind: 'status', status: 503, body: '' }, level: 'fail', fix: expect.stringContaining('probe.path') },
+  { reply: { kind: 'tlsFailure', message: 'x' }, level: 'fail', fix: expect.stringContaining('serverName') },
+  { reply: { kind: 'unknown', message: 'x' }, level: 'warn', fix: 'Run the doctor again' },
+  { reply: { kind: 'silence', message: 'x' }, level: 'fail', fix: expect.stringContaining('firewall') },
+])('the line about a probe of $url with the result $reply has level $level', async ({ reply, level, fix, url }) => {
+  const apiServers = [aServer('10.9.8.7', url === undefined ? {} : { url })];
+  const environment = { probe: async () => reply, lookUp: async () => undefined, signal: never };
+  const lines = await checkProbes(aClusterSpec({ apiServers }), [], environment);
+  expect(lines).toMatchObject([{ check: 'probe', level, ...(fix !== undefined && { fix }) }]);
+  const place =
+    url === undefined ? 'https://10.9.8.7:6443/readyz' : `${url} and published with port 6443, answered 200`;
+  expect(lines[0]?.message).toContain(`10.9.8.7, probed at ${place}`);
+});
+
+const reviewing = (allows: (permission: Permission) => boolean) =>
+  aReview({ allows: async (permission) => allows(permission) });
+const justEnough = ({ namespace }: Permission) => namespace !== 'kube-system';
+
+test.each([
+  { allocator: 'apiserver', held: 1, may: false, warns: true },
+  { allocator: 'apiserver', held: 1, may: true, warns: false },
+  { allocator: 'apiserver', held: 0, may: false, warns: false },
+  { allocator: 'table', held: 1, may: false, warns: false },
+] as const)(
+  'with allocator $allocator, $held holds, and the right to delete them $may, the doctor warns that holds do not end: $warns',
+  async (given) => {
+    const held = [ipAddressOfHold('10.0.0.9', { owner: 'ci', takenUpBy: 'any' })].slice(0, given.held);
+    const review = reviewing(({ verb, resource }) => given.may && verb === 'delete' && resource === 'ipaddresses');
+    const lines = await checkHolds(review, aClusterSpec({ allocator: given.allocator }), memoryCluster(held).port);
+    const message =
+      '1 addresses are held, and passes may not delete ipaddresses.networking.k8s.io: a hold that ends stays';
+    expect(lines).toEqual(given.warns ? [expect.objectContaining({ level: 'warn', message })] : []);
+  },
+);
+
+test.each(['Rejected', 'Forbidden'] as const)(
+  'IPAddresses that cannot be listed (%s) do not count as holds',
+  async (code) => {
+    const list = () => Promise.reject(new ClusterError(code, 'no'));
+    expect(await checkHolds(aReview(), aClusterSpec(), { list })).toEqual([]);
+  },
+);
+
+test('the doctor does not warn about a credential with exactly the required permissions', async () => {
+  const lines = await checkRights(reviewing(justEnough), aClusterSpec(), SERVER);
+  expect(lines.every(({ level }) => level === 'ok')).toBe(true);
+  expect(lines.map(({ message }) => message)).toContain('its endpoints: may create, get, update endpoints in default');
+});
+
+test.each([
+  { mode: 'enforce', verb: 'update', level: 'fail' },
+  { mode: 'observe', verb: 'update', level: 'warn' },
+  { mode: 'observe', verb: 'get', level: 'fail' },
+] as const)('a missing permission to $verb in mode $mode has level $level', async ({ mode, verb, level }) => {
+  const missing = (permission: Permission) =>
+    justEnough(permission) && !(permission.verb === verb && permission.resource === 'endpoints');
+  const lines = await checkRights(reviewing(missing), aClusterSpec({ mode }), SERVER);
+  expect(lines.filter((line) => line.level !== 'ok')).toEqual([
+    expect.objectContaining({
+      level,
+      message: expect.stringContaining(`may not ${verb} endpoints kubernetes in default`),
+      fix: expect.stringContaining('deploy/rbac.yaml'),
+    }),
+  ]);
+});
+
+test.each<[object, ...string[]]>([
+  [
+    { repair: { ipAddresses: true } },
+    'repair.ipAddresses: may not create ipaddresses.networking.k8s.io, delete ipadd',
+    'repair.ipAddresses: may not update servicecidrs.networking.k8s.io kubernetes',
+  ],
+  [{ endpoints: { prune: true } }, 'endpoints.prune: may not delete endpointslices.discovery.k8s.io in default'],
+  [
+    { serviceClusterIPRange: '10.0.0.0/16,fd00::/108', service: { ipFamilyPolicy: 'PreferDualStack' } },
+    'service.ipFamilyPolicy: may not delete endpointslices.discovery.k8s.io kubernetes-ipv6 in default, get ',
+  ],
+])(
+  'permissions that only an option of the spec needs are checked if the spec sets the option: %j',
+  async (fields, ...messages) => {
+    const base = new Set(PERMISSION_GROUPS.flatMap(permissionsOf).map(permissionText));
+    const review = reviewing((permission) => base.has(permissionText(permission)));
+    const apiServers = [{ address: '10.9.8.7' }];
+    const spec = specIn(
+      JSON.stringify({ name: 'demo', kubeconfig: { file: 'x' }, apiServers, mode: 'enforce', ...fields }),
+    );
+    const lines = await checkRights(review, spec, SERVER);
+    expect(lines.filter(({ level }) => level !== 'ok')).toEqual(
+      messages.map((message) => expect.objectContaining({ level: 'fail', message: expect.stringContaining(message) })),
+    );
+  },
+);
+
+test('the doctor warns about the permissions of an administrator, unless the API server is on this machine', async () => {
+  const all = reviewing(() => true);
+  const warnings = async (server: string) =>
+    (await checkRights(all, aClusterSpec(), server)).filter(({ level }) => level !== 'ok');
+  expect(await warnings(SERVER)).toMatchObject([
+    { message: expect.stringContaining('allows the credential to redirect any Service') },
+  ]);
+  expect(await warnings('https://127.0.0.1:6443')).toEqual([]);
+});
+
+const others = (manager: string, nowMs: number) => {
+  const cluster = memoryCluster();
+  cluster.place(anEndpoints(['10.9.8.7']), manager);
+  cluster.place(aSlice(['10.9.8.7']), manager);
+  // The two objects were written one and two seconds after the epoch.
+  return checkOwners(aClusterSpec(), cluster.port, nowMs);
+};
+
+test.each([
+  { title: 'no other writer', manager: 'kube-bootstrap-controller', nowMs: 5_000, levels: ['ok'] },
+  { title: 'another writer that wrote recently', manager: 'kube-apiserver', nowMs: 5_000, levels: ['warn', 'warn'] },
+  { title: 'another writer that wrote long ago', manager: 'kube-apiserver', nowMs: HOUR, levels: ['ok'] },
+])('the check of the writers finds $title', async ({ manager, nowMs, levels }) => {
+  const lines = await others(manager, nowMs);
+  expect(lines.map(({ level }) => level)).toEqual(levels);
+  expect(lines.every(({ level, message }) => level === 'ok' || message.includes(`was written by ${manager}`))).toBe(
+    true,
+  );
+});
+
+test('the doctor warns about a slice that another controller manages, and says nothing about a pass', async () => {
+  const slice = aSlice(['10.9.8.7']);
+  const labels = { ...slice.metadata.labels, 'endpointslice.kubernetes.io/managed-by': 'another' };
+  const cluster = memoryCluster([{ ...slice, metadata: { ...slice.metadata, name: 'kubernetes-x', labels } }]);
+  const lines = await checkOwners(aClusterSpec(), cluster.port, HOUR);
+  expect(lines).toMatchObject([{ level: 'warn', message: expect.stringMatching(/managed by another$/) }]);
+});
+
+test('the endpoints are not read if the spec publishes no endpoints', async () => {
+  const spec = aClusterSpec();
+  const none = { ...spec, endpoints: { ...spec.endpoints, reconciler: 'none' as const } };
+  expect(await checkOwners(none, memoryCluster().port, HOUR)).toMatchObject([{ level: 'ok' }]);
+});
+
+const registered = { spec: aClusterSpec({ mode: 'observe' }), generation: 1, rangesGeneration: 1 };
+
+test('a cluster has one line each about its stack, its pause and mode observe if it belongs to another stack and is paused and observed', () => {
+  const paused = { untilMs: NOW_MS + HOUR, reason: 'work', by: 'me' };
+  const lines = checkSpec({ ...registered, paused, owner: { stack: 'theirs' } }, 'ours', NOW_MS);
+  expect(lines.filter(({ level }) => level === 'warn').map(({ message }) => message)).toEqual([
+    'mode observe: nothing is written',
+    'it belongs to the stack theirs: this one (ours) only observes it',
+    'its passes are paused until 2026-01-01T13:00:00.000Z by me: work',
+  ]);
+  const fixes = lines.flatMap((line) => ('fix' in line ? [line.fix] : []));
+  for (const command of ['kbctl cluster take-over demo --stack ours', 'kbctl resume demo']) {
+    expect(fixes).toContainEqual(expect.stringContaining(command));
+  }
+});
+
+const served = (name: string, ...cidrs: string[]) => ({ ...stockCidr(...cidrs), metadata: { name } });
+const serviceAt = (clusterIP: string, port = 443) => ({
+  apiVersion: 'v1',
+  kind: 'Service',
+  metadata: { namespace: 'default', name: 'kubernetes' },
+  spec: { clusterIP, ports: [{ port }] },
+});
+
+test.each([
+  { title: 'in the range', objects: [serviceAt('10.0.0.1')], levels: ['ok'] },
+  { title: 'in another range', objects: [serviceAt('10.96.0.1')], levels: ['fail'] },
+  { title: 'on another port', objects: [serviceAt('10.0.0.1', 8443)], levels: ['warn'] },
+  { title: 'missing', objects: [], levels: ['warn'] },
+])(
+  'the check of the kubernetes Service, which is $title, returns lines of the levels $levels',
+  async ({ objects, levels }) => {
+    const lines = await checkService(aClusterSpec(), memoryCluster(objects).port);
+    expect(lines.map(({ level }) => level)).toEqual(levels);
+  },
+);
+
+const MORE = served('more', '10.0.1.0/24');
+const FIRST = served('kubernetes', '10.0.0.0/24');
+const DUAL = served('kubernetes', '10.0.0.0/24', 'fd00::/112');
+
+test.each<{ range: string; cidrs: ReturnType<typeof served>[]; allocator?: 'table'; missing?: string }>([
+  { range: '10.0.0.0/22', cidrs: [FIRST, MORE] },
+  { range: '10.0.0.0/24', cidrs: [FIRST, MORE], allocator: 'table', missing: 'more (10.0.1.0/24)' },
+  { range: '10.0.0.0/24', cidrs: [FIRST, MORE] },
+  { range: '10.0.0.0/23', cidrs: [DUAL], missing: 'kubernetes (fd00::/112)' },
+])('the doctor reports the ServiceCIDRs outside the range $range of the spec: $missing', async (given) => {
+  const { range, cidrs, allocator = 'apiserver', missing } = given;
+  const [first] = cidrs.flatMap(({ spec }) => spec.cidrs);
+  const service = serviceAt(first === '10.0.0.0/24' ? '10.0.0.1' : '10.96.0.1');
+  const spec = aClusterSpec({ allocator, serviceClusterIPRanges: [range] });
+  const lines = await checkService(spec, memoryCluster([service, ...cidrs]).port);
+  const record = { message: expect.stringMatching(/^API servers allocate from ServiceCIDR kubernetes /) };
+  const lacking = { level: 'warn', message: expect.stringContaining(`ServiceCIDR ${missing}`) };
+  const line = missing === undefined ? { level: 'ok' } : lacking;
+  expect(lines).toMatchObject(allocator === 'table' ? [line] : [record, line]);
+});
+
+test('with allocator: table, a range of the spec that overlaps no ServiceCIDR gets a line of level fail', async () => {
+  const spec = aClusterSpec({ allocator: 'table', serviceClusterIPRanges: ['10.0.0.0/24'] });
+  const objects = [serviceAt('10.96.0.1'), served('kubernetes', '10.96.0.0/12')];
+  const lines = await checkService(spec, memoryCluster(objects).port);
+  expect(lines).toMatchObject([{ level: 'fail', fix: 'Set serviceClusterIPRange to one that contains 10.96.0.0/12' }]);
+});
+
+test('the doctor checks the kubernetes Service even if the ServiceCIDRs cannot be listed', async () => {
+  const list = () => Promise.reject(new ClusterError('Forbidden', 'no'));
+  const lines = await checkService(aClusterSpec(), { ...memoryCluster([serviceAt('10.0.0.1')]).port, list });
+  expect(lines).toMatchObject([{ level: 'ok' }]);
 });

@@ -1,6 +1,7 @@
-import { chown, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { chmod, chown, lstat, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { keepFile } from '../../local/data-folder.ts';
 import { newRunKey } from '../../local/local-request.ts';
 import { findRunning, openRunning, readRunning, refuseSecond, writeRunning } from '../../local/running.ts';
 import { startTableServer } from '../../local/table-server.ts';
@@ -10,7 +11,9 @@ import { serve } from '../support/serve.ts';
 import { startSilentServer } from '../support/silent-server.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
+let root: string;
 let folder: string;
+let file: string;
 const server = running(() => startTableServer({ key: newRunKey() }));
 let facts: Parameters<typeof writeRunning>[1];
 
@@ -28,7 +31,9 @@ beforeAll(() => {
 });
 
 beforeEach(() => {
-  folder = join(temporaryFolder(), 'data');
+  root = temporaryFolder();
+  folder = join(root, 'data');
+  file = join(folder, 'running.json');
 });
 
 async function leave(content: object | string, where = folder): Promise<void> {
@@ -39,7 +44,7 @@ async function leave(content: object | string, where = folder): Promise<void> {
 test('writeRunning writes a file that only this user can read, and readRunning finds the process until the file is removed', async () => {
   const callOff = await writeRunning(folder, { ...facts, page: 'http://127.0.0.1:8080/' });
   expect(await readdir(folder)).toEqual(['running.json']);
-  expect((await stat(join(folder, 'running.json'))).mode & 0o777).toBe(0o600);
+  expect((await stat(file)).mode & 0o777).toBe(0o600);
   expect(await readRunning(folder)).toEqual({ schema: 1, ...facts, page: 'http://127.0.0.1:8080/', folder });
   callOff();
   expect(await readdir(folder)).toEqual([]);
@@ -62,7 +67,7 @@ test.each<[string, () => object | string]>([
 (process.getuid?.() === 0 ? test : test.skip)('readRunning ignores a file of another user', async () => {
   await leave({ schema: 1, ...facts });
   expect(await readRunning(folder)).toMatchObject({ cluster: 'prod-eu-1' });
-  await chown(join(folder, 'running.json'), 12_345, 12_345);
+  await chown(file, 12_345, 12_345);
   expect(await readRunning(folder)).toBeUndefined();
 });
 
@@ -85,7 +90,6 @@ test('a process that ends late does not remove the file of the process that repl
 
 test('for a folder that is not writable, the error of writeRunning contains the resolution', async () => {
   await leave('');
-  const file = join(folder, 'running.json');
   await expect(writeRunning(join(file, 'below'), facts)).rejects.toMatchObject({
     exitCode: 3,
     message: expect.stringMatching(
@@ -113,5 +117,68 @@ test('openRunning fails for a folder without a running process, and the error co
   await expect(openRunning(folder)).rejects.toMatchObject({
     exitCode: 5,
     message: expect.stringMatching(/^No local run is active in .*: start one with "kbctl run"/),
+  });
+});
+
+const before = process.cwd();
+afterEach(() => process.chdir(before));
+
+const modeOf = async (path: string) => (await stat(path)).mode & 0o777;
+const keep = async (text: string) => afterThisTest(await keepFile(file, text));
+
+test('keepFile creates a file, and folders for it, that only this user can read', async () => {
+  await keep('the key');
+  expect(await Promise.all([folder, file].map(modeOf))).toEqual([0o700, 0o600]);
+  expect(await readdir(folder)).toEqual(['running.json']);
+});
+
+test.each<[string, () => string]>([
+  ['in its place', () => file],
+  ['where its draft was expected', () => `${file}.${process.pid}`],
+])('keepFile does not write through a symbolic link %s', async (_, place) => {
+  const victim = join(root, 'victim');
+  await writeFile(victim, 'precious');
+  await mkdir(folder, { mode: 0o700 });
+  await symlink(victim, place());
+  await keep('the key');
+  expect(await readFile(victim, 'utf8')).toBe('precious');
+  expect((await lstat(file)).isFile()).toBe(true);
+  expect(await readFile(file, 'utf8')).toBe('the key');
+});
+
+test.each<[string, () => string]>([
+  ['of its folder', () => folder],
+  ['of .kbctl', () => join(root, '.kbctl')],
+  ['of a folder in .kbctl', () => join(root, '.kbctl', 'embedded')],
+])('keepFile fails and creates nothing if there is a symbolic link in place %s', async (_, link) => {
+  const target = join(root, 'of-another-program');
+  await mkdir(target, { mode: 0o700 });
+  await mkdir(dirname(link()), { recursive: true, mode: 0o700 });
+  await symlink(target, link());
+  const folder = link().includes('.kbctl') ? join(root, '.kbctl', 'embedded') : link();
+  process.chdir(root);
+  await expect(keepFile(join(folder, 'running.json'), 'the key')).rejects.toMatchObject({
+    exitCode: 3,
+    message: `${link()} is a symbolic link: remove it, or name a folder with --data.`,
+  });
+  expect(await readdir(target)).toEqual([]);
+});
+
+test('keepFile refuses a folder that other users can write to', async () => {
+  await mkdir(folder);
+  await chmod(folder, 0o777);
+  await expect(keep('the key')).rejects.toMatchObject({
+    exitCode: 3,
+    message: `Other users may write to ${folder}: run "chmod 700" on it, or name another with --data.`,
+  });
+  expect(await readdir(folder)).toEqual([]);
+});
+
+(process.getuid?.() === 0 ? test : test.skip)('keepFile refuses a folder of another user', async () => {
+  await mkdir(folder, { mode: 0o700 });
+  await chown(folder, 12_345, 12_345);
+  await expect(keep('the key')).rejects.toMatchObject({
+    exitCode: 3,
+    message: `${folder} belongs to another user: name a folder of your own with --data.`,
   });
 });

@@ -30,33 +30,30 @@ const ENGINES: readonly Engine[] = [
   {
     name: 'moto',
     oddities: ['refuses items from 405,000 bytes'],
-    start: () => startEngine('moto_server', (port) => ['-p', port]),
+    start: () => startEngine('moto_server', (port) => ({ args: ['-p', port] })),
   },
   {
     name: 'ministack',
-    start: () => startEngine('ministack', () => [], { BIND_HOST: '127.0.0.1' }, 'GATEWAY_PORT'),
+    start: () => startEngine('ministack', (port) => ({ variables: { BIND_HOST: '127.0.0.1', GATEWAY_PORT: port } })),
   },
-  { name: 'dynoxide', start: () => startEngine('dynoxide', (port) => ['--port', port]) },
+  { name: 'dynoxide', start: () => startEngine('dynoxide', (port) => ({ args: ['--port', port] })) },
 ];
 
-/** Starts a program that `install.sh tables` has installed. @param portVariable the variable that has the port, if there is one */
-async function startEngine(
-  program: string,
-  args: (port: string) => readonly string[],
-  variables: Readonly<Record<string, string>> = {},
-  portVariable?: string,
-) {
+interface Settings {
+  readonly args?: readonly string[];
+  readonly variables?: Readonly<Record<string, string>>;
+}
+
+/** Starts a program that `install.sh tables` has installed. */
+async function startEngine(program: string, settings: (port: string) => Settings) {
   const install = join(import.meta.dirname, '../deploy/install.sh');
   const folder = execFileSync('bash', [install, 'tables', '--folder'], { encoding: 'utf8' }).trim();
   const port = String(await freePort('127.0.0.1'));
   const endpoint = `http://127.0.0.1:${port}`;
-  const named = { ...variables, ...(portVariable !== undefined && { [portVariable]: port }) };
-  const words = [
-    ...Object.entries(named).map(([name, value]) => `${name}=${value}`),
-    join(folder, 'bin', program),
-    ...args(port),
-  ];
+  const { args = [], variables = {} } = settings(port);
+  const set = Object.entries(variables).map(([name, value]) => `${name}=${value}`);
   const answers = async () => (await fetch(endpoint)).status > 0;
+  const words = [...set, join(folder, 'bin', program), ...args];
   const server = await startServer('/usr/bin/env', words, temporaryFolder(), answers);
   return { endpoint, close: () => server.kill() };
 }

@@ -242,20 +242,22 @@ describe('changes and pauses of clusters', () => {
   });
 
   const notFound = 'Registered clusters: a, b, c, owned.\n  Nothing was changed.\n';
-  test.each<[string, string[], number, string]>([
-    ['set-mode', ['observe', 'a', 'unknown', 'owned'], 3, `error: Cluster "unknown" not found. ${notFound}`],
-    ['delete', ['a', 'ownd'], 3, 'error: Cluster "ownd" not found. Did you mean owned?\n  Nothing was changed.\n'],
-    ['take-over', ['a', '--stack', 'no stack'], 2, ''],
-    ['close-allocation', ['foreign'], 3, 'foreign has "allocator: apiserver": nothing is allocated'],
-  ])(
-    'kbctl cluster %s with the operands %j is refused, and changes no cluster',
-    async (command, words, code, message) => {
-      if (command === 'close-allocation') await world().register({ name: 'foreign', allocator: 'apiserver' });
-      const before = (await listClusters(world().table)).clusters;
-      expect(await cluster(command, ...words)).toEqual(failed(code, message));
-      expect((await listClusters(world().table)).clusters).toEqual(before);
-    },
-  );
+  test.each<[string[], number, string]>([
+    [['cluster', 'set-mode', 'observe', 'a', 'unknown'], 3, `error: Cluster "unknown" not found. ${notFound}`],
+    [['cluster', 'delete', 'a', 'ownd'], 3, 'error: Cluster "ownd" not found. Did you mean owned?\n  Nothing was ch'],
+    [['cluster', 'take-over', 'a', '--stack', 'no stack'], 2, ''],
+    [['cluster', 'close-allocation', 'foreign'], 3, 'foreign has "allocator: apiserver": nothing is allocated'],
+    [['pause', 'b', 'd', '--reason', 'x'], 3, 'Cluster "d" not found'],
+    [['pause', 'a', '--reason', ' '], 2, '--reason is empty'],
+    [['pause', '--reason', 'x'], 2, 'Name the clusters, or use --all.'],
+    [['pause', 'a', '--all', '--reason', 'x'], 2, 'Use either --all or the names of clusters.'],
+    [['pause', 'a', '--for', '400d', '--reason', 'x'], 2, '--for is at most 366d'],
+  ])('kbctl %j is refused, and changes no cluster', async (words, code, message) => {
+    if (words.includes('foreign')) await world().register({ name: 'foreign', allocator: 'apiserver' });
+    const before = (await listClusters(world().table)).clusters;
+    expect(await kbctl(...words)).toEqual(failed(code, message));
+    expect((await listClusters(world().table)).clusters).toEqual(before);
+  });
 
   test('kbctl cluster delete refuses the name * and invalid names', async () => {
     for (const name of ['*', '', 'x'.repeat(3000)]) expect((await cluster('delete', name)).code).toBe(3);
@@ -292,20 +294,6 @@ describe('changes and pauses of clusters', () => {
 
   test('kbctl pause --dry-run prints the pause, and pauses nothing', async () => {
     expectPrinted(await kbctl('pause', 'b', '--reason', 'x', '--dry-run'), 1, /: x \(dry run\)\n$/);
-    expect(await pausedOf('b')).toBeUndefined();
-  });
-
-  test.each([
-    ['an empty reason', ['pause', 'a', '--reason', ' '], '--reason is empty'],
-    ['no clusters', ['pause', '--reason', 'x'], 'Name the clusters, or use --all.'],
-    ['names with --all', ['pause', 'a', '--all', '--reason', 'x'], 'Use either --all or the names of clusters.'],
-    ['a pause of more than a year', ['pause', 'a', '--for', '400d', '--reason', 'x'], '--for is at most 366d'],
-  ])('kbctl pause refuses %s', async (_, words, reason) => {
-    expect(await kbctl(...words)).toMatchObject(failed(2, reason));
-  });
-
-  test('kbctl pause pauses no cluster if one is not registered', async () => {
-    expect(await kbctl('pause', 'b', 'd', '--reason', 'x')).toMatchObject(failed(3, 'Cluster "d" not found'));
     expect(await pausedOf('b')).toBeUndefined();
   });
 
