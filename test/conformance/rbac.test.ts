@@ -181,12 +181,7 @@ interface AuditEvent {
   readonly userAgent?: string;
   readonly requestURI: string;
   readonly responseStatus: { readonly code: number };
-  readonly objectRef?: {
-    readonly resource: string;
-    readonly apiGroup?: string;
-    readonly namespace?: string;
-    readonly name?: string;
-  };
+  readonly objectRef?: Readonly<Partial<Record<'resource' | 'apiGroup' | 'namespace' | 'name', string>>>;
 }
 
 function isUseOf({ verb, objectRef }: AuditEvent, permission: Permission): boolean {

@@ -162,12 +162,7 @@ export function messages(logs: readonly LogLine[]): string[] {
   return logs.map(({ message }) => message);
 }
 
-interface Rule {
-  readonly Name: string;
-  readonly Arn: string;
-  readonly State: string;
-  readonly ScheduleExpression?: string;
-}
+type Rule = Readonly<Record<'Name' | 'Arn' | 'State', string>> & { readonly ScheduleExpression?: string };
 
 /** Returns the events of the enabled schedules of a stack, by the name of the function in `serverless.yml`. */
 async function readSchedules(aws: Aws, functions: Functions) {
@@ -199,21 +194,10 @@ function scheduledEvent(ruleArn: string): object {
   };
 }
 
-interface EventSourceMapping {
-  readonly EventSourceArn: string;
-  readonly FunctionArn: string;
-}
-
-interface Message {
-  readonly ReceiptHandle: string;
-  readonly Body: string;
-}
-
 /** Returns the queue that the deployed event source mapping of a function names. */
 async function readQueue(aws: Aws, { arn, invoke }: DeployedFunction) {
-  const { EventSourceMappings: mappings }: { EventSourceMappings: EventSourceMapping[] } = JSON.parse(
-    (await aws.get('lambda', '/2015-03-31/event-source-mappings/')).toString(),
-  );
+  const { EventSourceMappings: mappings }: { EventSourceMappings: Record<'EventSourceArn' | 'FunctionArn', string>[] } =
+    JSON.parse((await aws.get('lambda', '/2015-03-31/event-source-mappings/')).toString());
   const { EventSourceArn } = found(mappings.find(({ FunctionArn }) => FunctionArn === arn));
   const QueueUrl = `${aws.endpoint}/${ACCOUNT}/${EventSourceArn.split(':').at(-1)}`;
   const call = <Answer>(operation: string, fields: object = {}) =>
@@ -231,7 +215,9 @@ async function readQueue(aws: Aws, { arn, invoke }: DeployedFunction) {
     /** Waits for a message, invokes the function with it as Lambda does, and deletes it if the invocation succeeds. */
     async deliver() {
       const { Body: body, ReceiptHandle } = await eventually(async () => {
-        const { Messages: [message] = [] } = await call<{ Messages?: Message[] }>('ReceiveMessage');
+        const { Messages: [message] = [] } = await call<{ Messages?: Record<'ReceiptHandle' | 'Body', string>[] }>(
+          'ReceiveMessage',
+        );
         return found(message);
       });
       const invocation = await invoke(queueEvent(body));

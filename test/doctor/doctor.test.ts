@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import type { ProbeReply } from '../../lib/cluster/probe-reply.ts';
 import {
   checkApiServer,
@@ -28,25 +28,22 @@ import {
 import { ipAddressOfHold } from '../../lib/range/hold-ip-address.ts';
 import { doctorEnvironmentFrom } from '../../lib/runtime/cluster-environment.ts';
 import type { DoctorEnvironment } from '../../lib/runtime/environment.ts';
-import { type ListeningStandIn, listen } from '../../local/stand-in/api-servers.ts';
+import { listen } from '../../local/stand-in/api-servers.ts';
 import { kubeconfigOf, makeAuthority } from '../../local/stand-in/identity.ts';
-import type { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
 import { aClusterSpec, aServer, specIn } from '../support/a-cluster-spec.ts';
 import { anAccess } from '../support/an-access.ts';
 import { anEndpoints, aSlice } from '../support/an-endpoints.ts';
 import { aDispatchWorld, type DispatchWorld } from '../support/dispatch-world.ts';
 import { memoryCluster } from '../support/memory-cluster.ts';
 import { memoryTable } from '../support/memory-table.ts';
+import { running } from '../support/running.ts';
 import { IDENTITY, objectsIn, readyStandIn } from '../support/stand-in.ts';
 import { stockCidr } from '../support/stock-objects.ts';
 
-let standIn: StandInApiServer;
-let server: ListeningStandIn;
-beforeAll(async () => {
-  standIn = await readyStandIn();
-  server = await listen(standIn, IDENTITY);
+const server = running(async () => {
+  const standIn = await readyStandIn();
+  return { standIn, ...(await listen(standIn, IDENTITY)) };
 });
-afterAll(() => server.close());
 
 const healthy: DoctorEnvironment = {
   loadKubeconfig: () => parseKubeconfig(kubeconfigOf('stand-in', server.url, IDENTITY), 'of the test'),
@@ -91,9 +88,9 @@ test('the doctor checks all clusters, and writes one log line', async () => {
 });
 
 test('the doctor changes nothing in a cluster', async () => {
-  const before = await objectsIn(standIn);
+  const before = await objectsIn(server.standIn);
   await ask(await aWorld(), {});
-  expect(await objectsIn(standIn)).toEqual(before);
+  expect(await objectsIn(server.standIn)).toEqual(before);
 });
 
 test('a kubeconfig that cannot be read causes one line of level fail, and other clusters are still checked', async () => {

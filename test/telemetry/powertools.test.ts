@@ -1,10 +1,11 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { beforeAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import type { FindingType } from '../../lib/cluster/finding.ts';
 import type { Loop } from '../../lib/spec/cluster-spec.ts';
 import { failedPassCounter, findingCounter, samplesOf } from '../../lib/telemetry/telemetry.ts';
 import { REPOSITORY } from '../support/repository.ts';
+import { running } from '../support/running.ts';
 
 const program = `
   import { powertoolsTelemetry } from './lib/telemetry/powertools.ts';
@@ -33,13 +34,10 @@ async function linesOf(text: string): Promise<Line[]> {
     .map((line): Line => JSON.parse(line));
 }
 
-let lines: Line[] = [];
-beforeAll(async () => {
-  lines = await linesOf(program);
-});
+const written = running(async () => ({ lines: await linesOf(program) }));
 
 test('log lines are JSON and contain the loop and the request', () => {
-  const logged = lines.filter((line) => 'message' in line);
+  const logged = written.lines.filter((line) => 'message' in line);
   expect(logged).toHaveLength(1);
   expect(logged[0]).toMatchObject({
     level: 'WARN',
@@ -53,7 +51,7 @@ test('log lines are JSON and contain the loop and the request', () => {
 });
 
 test('metrics are added up and written once, in one line for each type', () => {
-  const metrics = lines.filter((line) => '_aws' in line);
+  const metrics = written.lines.filter((line) => '_aws' in line);
   const service = { service: 'kube-bootstrap-controller', loop: 'node-port-repair' };
   const count = (Name: string) => ({ Name, Unit: 'Count' });
   const directive = {

@@ -8,15 +8,10 @@ import {
   templateParameters,
 } from '../../deploy/parameters.ts';
 
-interface TemplateParameter {
-  readonly Default: string;
-  readonly AllowedPattern: string;
-  readonly ConstraintDescription: string;
-}
+type TemplateParameter = Readonly<Record<'Default' | 'AllowedPattern' | 'ConstraintDescription', string>>;
 
-function inTemplate(values?: Readonly<Record<string, string>>) {
-  return templateParameters(values) as Readonly<Record<string, TemplateParameter & { readonly Description: string }>>;
-}
+const inTemplate = (values?: Readonly<Record<string, string>>) =>
+  templateParameters(values) as Readonly<Record<string, TemplateParameter>>;
 
 test('parameters on the command line override those of the stage, which override those in the block "default"', () => {
   const blocks = {

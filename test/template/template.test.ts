@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { beforeAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { logicalId, pascalCase, queueOf } from '../../deploy/cloudformation.ts';
 import { releaseTemplate } from '../../deploy/release-template.ts';
 import { nameReplacedResources } from '../../deploy/replaced-resources.ts';
@@ -12,6 +12,7 @@ import { isGranted, type Statement } from '../support/emulator-policy.ts';
 import { found } from '../support/found.ts';
 import { readZip, unreadableIn } from '../support/read-zip.ts';
 import { type ResolvedResource, type ResolvedTemplate, resolveTemplate } from '../support/resolve-template.ts';
+import { running } from '../support/running.ts';
 import { packageService } from './package-service.ts';
 
 const STACK = 'kube-bootstrap-controller-dev';
@@ -51,23 +52,15 @@ const WITH_ADMISSION = {
   SecretsPrefix: 'clusters/',
 };
 
-let packaged: Awaited<ReturnType<typeof packageService>>;
-let byDefault: ResolvedTemplate;
-let everything: ResolvedTemplate;
-let nothing: ResolvedTemplate;
-let withAdmission: ResolvedTemplate;
-
 /* All tests use one package, as a release does. CloudFormation applies the parameters to the template. */
-beforeAll(async () => {
-  packaged = await packageService({ secretsPrefix: '' });
-  byDefault = resolved({ SecretsPrefix: 'kube-bootstrap-controller/dev/' });
-  everything = resolved(EVERYTHING);
-  nothing = resolveTemplate(packaged.template, { Alarms: 'false', Dashboard: 'false' }, 'other');
-  withAdmission = resolved(WITH_ADMISSION);
-});
+const packaged = running(() => packageService({ secretsPrefix: '' }));
+const byDefault = running(async () => resolved({ SecretsPrefix: 'kube-bootstrap-controller/dev/' }));
+const everything = running(async () => resolved(EVERYTHING));
+const nothing = running(async () => resolved({ Alarms: 'false', Dashboard: 'false' }, 'other'));
+const withAdmission = running(async () => resolved(WITH_ADMISSION));
 
-function resolved(parameters: Readonly<Record<string, string>>): ResolvedTemplate {
-  return resolveTemplate(packaged.template, parameters);
+function resolved(parameters: Readonly<Record<string, string>>, stack?: string): ResolvedTemplate {
+  return resolveTemplate(packaged.template, parameters, stack);
 }
 
 function ofType({ Resources }: ResolvedTemplate, type: string): readonly ResolvedResource[] {
@@ -132,10 +125,10 @@ const ticksOf = (loop: string) =>
   );
 
 test.each([
-  ['without the admission function', () => byDefault, NAMES],
-  ['with the admission function', () => withAdmission, HANDLERS],
+  ['without the admission function', byDefault, NAMES],
+  ['with the admission function', withAdmission, HANDLERS],
 ])('a stack %s contains a function for each file of functions/, with the name of the file', (_, template, names) => {
-  const deployed = ofType(template(), 'AWS::Lambda::Function').map(({ Properties }) => Properties.Handler);
+  const deployed = ofType(template, 'AWS::Lambda::Function').map(({ Properties }) => Properties.Handler);
   expect(deployed.sort()).toEqual(names.map((name) => `functions/${name}.handler`).sort());
 });
 
