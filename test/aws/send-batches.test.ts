@@ -7,14 +7,9 @@ const URL = 'https://sqs.eu-test-1.amazonaws.com/123456789012/ticks';
 const MESSAGES = Array.from({ length: 12 }, (_, at) => ({ body: `tick ${at}`, delaySeconds: at % 60 }));
 const OK = { body: {} };
 
-interface Entry {
-  readonly Id: string;
-  readonly MessageBody: string;
+type Entry = Readonly<Record<'MessageBody' | 'Source' | 'DetailType' | 'Detail', string>> & {
   readonly DelaySeconds: number;
-  readonly Source: string;
-  readonly DetailType: string;
-  readonly Detail: string;
-}
+};
 
 const entriesOf = ({ body }: AwsCall) => body['Entries'] as readonly Entry[];
 const queue = () => sqsQueue(createSqsClient(process.env), URL);

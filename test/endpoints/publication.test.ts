@@ -30,6 +30,12 @@ describe('planWrites', () => {
     expect(planWrites(observed({ objects, spec }))).toEqual([]);
   });
 
+  test('planWrites corrects wrong ports of the Endpoints, and then the slice', () => {
+    const objects = { Endpoints: anEndpoints([A], [EXTRA]), EndpointSlice: aSlice([A]) };
+    const update = { verb: 'update', object: anEndpoints([A]) };
+    expect(planWrites(observed({ objects }))).toEqual([update, { ...mirror, object: aSlice([A]) }]);
+  });
+
   test('planWrites moves a live address out of notReadyAddresses, and leaves another address there', () => {
     const objects = withSubsets({ notReadyAddresses: [{ ip: A }, { ip: C }], ports: [HTTPS] });
     const subsets = [{ addresses: [{ ip: A }], notReadyAddresses: [{ ip: C }], ports: [HTTPS] }];

@@ -8,6 +8,7 @@ import {
   type ServiceClaim,
 } from '../../lib/cluster/kubernetes-objects.ts';
 import { servedAddresses } from '../../lib/kubernetes/service-cidrs.ts';
+import { SERVICE_READER } from '../../lib/kubernetes/service-reader.ts';
 import {
   type AddressFault,
   type AddressView,
@@ -15,7 +16,7 @@ import {
   MANAGED_BY_API_SERVERS,
   serviceKey,
 } from '../../lib/repair/address-faults.ts';
-import { claimOf, isSelected, type ServiceJson } from '../repair/services.ts';
+import { isSelected } from '../repair/services.ts';
 import { goldenTests } from './golden.ts';
 
 interface IPAddressJson {
@@ -26,7 +27,7 @@ interface IPAddressJson {
 
 interface Scenario {
   readonly serviceCIDRs: readonly { readonly name: string; readonly cidrs: readonly string[] }[] | null;
-  readonly services: readonly (ServiceJson & { readonly ageSeconds: number })[] | null;
+  readonly services: readonly { readonly ageSeconds: number }[] | null;
   readonly ipAddresses: readonly (IPAddressJson & { readonly ageSeconds: number })[] | null;
   readonly passes: number;
 }
@@ -113,7 +114,7 @@ goldenTests<Scenario, readonly ExpectedPass[]>(
       networks: texts.map(parseCidr).filter((network) => network !== undefined),
     }));
     const services = (scenario.services ?? []).map((service) => ({
-      ...claimOf(service),
+      ...SERVICE_READER.fromJson(service),
       createdAtMs: NOW_MS - service.ageSeconds * 1000,
     }));
     const addresses = new Map((scenario.ipAddresses ?? []).map(recordOf));

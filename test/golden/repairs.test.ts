@@ -3,18 +3,19 @@ import type { RangeAllocator } from '../../lib/allocator/range-allocator.ts';
 import { isRefused, type Refusal } from '../../lib/allocator/refusal.ts';
 import { bitsOf, fromBits, type RangeSnapshot } from '../../lib/allocator/snapshot-bytes.ts';
 import type { FindingType } from '../../lib/cluster/finding.ts';
+import { SERVICE_READER } from '../../lib/kubernetes/service-reader.ts';
 import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
 import { nodePortRepair } from '../../lib/loops/node-port-repair.ts';
 import type { LoopDefinition, PassReport } from '../../lib/loops/pass.ts';
 import { emptyRange, type StoredRange } from '../../lib/range/stored-range.ts';
 import { RANGE_KEYS, type RangeKey } from '../../lib/spec/spec-ranges.ts';
-import { claimOf, countsByType, type ServiceJson } from '../repair/services.ts';
+import { countsByType } from '../repair/services.ts';
 import { PassWorld } from '../support/pass-world.ts';
 import { ipRange, portRange } from '../support/ranges.ts';
 import { goldenTests } from './golden.ts';
 
 interface GoldenRun {
-  readonly services?: readonly ServiceJson[] | null;
+  readonly services?: readonly object[] | null;
 }
 
 /** The snapshot of a scenario: either the allocated items, or the range and its data. */
@@ -64,7 +65,7 @@ function snapshotOf(snapshot: GoldenSnapshot, range: RangeAllocator): RangeSnaps
 async function answersTo(repair: GoldenRepair, runs: readonly GoldenRun[]): Promise<object[]> {
   const answers: object[] = [];
   for (const { services } of runs) {
-    repair.cluster.services = (services ?? []).map(claimOf);
+    repair.cluster.services = (services ?? []).map(SERVICE_READER.fromJson);
     const report = await repair.cluster.pass(repair.loop);
     answers.push({ ...reportOf(report), snapshots: await snapshotsOf(repair) });
   }

@@ -195,6 +195,14 @@ describe('a range that is written while the Services are listed', () => {
     expect((await cluster.stored(PRIMARY))?.data).toEqual(fromBits([4, 20]));
   });
 
+  test('a pass reports no change if another pass has saved the same range during this pass', async () => {
+    const cluster = tableWorld().list(withAddresses('s', '10.0.0.5'));
+    await cluster.store(PRIMARY, { range: RANGE, data: fromBits([1]) });
+    const kubernetes = whileListing(cluster, async () => void (await cluster.pass(clusterIpRepair)));
+    expect(await cluster.pass(clusterIpRepair, { kubernetes })).toMatchObject({ errors: [], changes: [] });
+    expect((await cluster.stored(PRIMARY))?.data).toEqual(fromBits([1, 4]));
+  });
+
   test('a range that was saved under a newer spec stays unchanged', async () => {
     const cluster = tableWorld().list(withAddresses('s', '10.0.0.5'));
     const other = { range: RANGE, data: fromBits([20]), generation: 2 };
@@ -216,12 +224,13 @@ describe('a range that is written while the Services are listed', () => {
 
 test('an observing pass does not change a range that another writer wrote while the Services were listed', async () => {
   const cluster = tableWorld({ mode: 'observe' });
-  await cluster.store(PRIMARY, { range: RANGE, data: fromBits([1]) });
-  const other = { range: RANGE, data: fromBits([1, 20]) };
+  const over = { ...ANY, items: ['10.0.0.3'], untilMs: cluster.nowMs - HOLD_END_MARGIN_MS };
+  await cluster.store(PRIMARY, { range: RANGE, data: fromBits([1, 2]), holds: [over] });
+  const other = { range: RANGE, data: fromBits([1, 2, 20]), holds: [over] };
   cluster.services = [withAddresses('s', '10.0.0.5')];
   const kubernetes = whileListing(cluster, () => cluster.store(PRIMARY, other));
   expect(await cluster.pass(clusterIpRepair, { kubernetes })).toMatchObject({ changes: [], errors: [] });
-  expect(cluster.wouldWrite).toEqual(['save ranges/serviceips: 3 taken in 10.0.0.0/24, 1 without a Service']);
+  expect(cluster.wouldWrite).toEqual(['save ranges/serviceips: 3 taken in 10.0.0.0/24, 1 freed, 1 without a Service']);
   expect(await cluster.stored(PRIMARY)).toMatchObject(other);
 });
 

@@ -66,27 +66,3 @@ export function listing(
   };
   return port as ClusterPort;
 }
-
-/** Returns the claims of a Service that a scenario defines in JSON. */
-export function claimOf(json: ServiceJson): ServiceClaim {
-  const { metadata, spec } = json;
-  return service(metadata.name, {
-    namespace: metadata.namespace,
-    type: spec.type ?? 'ClusterIP',
-    clusterIP: spec.clusterIP ?? '',
-    clusterIPs: spec.clusterIPs ?? [],
-    ports: (spec.ports ?? []).map(({ protocol = '', nodePort = 0 }) => ({ protocol, nodePort })),
-    healthCheckNodePort: spec.healthCheckNodePort ?? 0,
-  });
-}
-
-export interface ServiceJson {
-  readonly metadata: { readonly namespace: string; readonly name: string };
-  readonly spec: {
-    readonly type?: string;
-    readonly clusterIP?: string;
-    readonly clusterIPs?: readonly string[];
-    readonly ports?: readonly { readonly protocol?: string; readonly nodePort?: number }[];
-    readonly healthCheckNodePort?: number;
-  };
-}

@@ -54,6 +54,12 @@ test.each<[string, unknown, string, string]>([
   ['an error before the request was sent', new Error('a defect'), 'Unexpected', ' failed with Error; see the cause.'],
   ['a thrown value that is not an error', null, 'Unexpected', ' failed with unknown error; see the cause.'],
   ['a throttling error', unsentThrottling, 'Throttled', failedWith('ThrottlingException', 'unknown', THROTTLED)],
+  [
+    'an answer of 500 to a fault of ours',
+    answered('Other', { status: 500 }),
+    'Unavailable',
+    failedWith('Other', 2, READ_AGAIN),
+  ],
   ['an answer of 500', internal, 'Unavailable', failedWith('Internal', 2, READ_AGAIN)],
   ['an answer that is no JSON', notJson, 'Unavailable', ` failed (SyntaxError, attempts: 1)${READ_AGAIN}${VPC}`],
   ['no answer', refusedConnection, 'Unavailable', ` failed (ECONNREFUSED, attempts: 3)${READ_AGAIN}${VPC}`],

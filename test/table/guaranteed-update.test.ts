@@ -1,4 +1,4 @@
-import { expect, test } from '@jest/globals';
+import { expect, jest, test } from '@jest/globals';
 import { guaranteedUpdate } from '../../lib/table/guaranteed-update.ts';
 import type { Item, KeyValueTable, TableValue, WriteResult } from '../../lib/table/key-value-table.ts';
 import { changesInTurn, Turns } from '../../lib/table/turns.ts';
@@ -66,7 +66,7 @@ test.each([
   expect(await table.get(CLUSTER, KEY)).toMatchObject({ ...content, version: 2 });
 });
 
-test('guaranteedUpdate waits only between attempts, and throws an error with the code Contended after the last attempt', async () => {
+test('guaranteedUpdate waits only between attempts, reads the item after each wait, and throws an error with the code Contended after the last attempt', async () => {
   const table = memoryTable();
   const waits: number[] = [];
   const wait = async (attempt: number) => {
@@ -76,12 +76,13 @@ test('guaranteedUpdate waits only between attempts, and throws an error with the
     await write(table, put * 10);
     return attempt();
   });
+  const get = jest.spyOn(contended, 'get');
   await expect(guaranteedUpdate(contended, CLUSTER, KEY, increment, { wait, attempts: 4 })).rejects.toMatchObject({
     name: 'TableError',
     code: 'Contended',
     message: expect.stringContaining('c/k'),
   });
-  expect(puts()).toBe(4);
+  expect([puts(), get.mock.calls.length]).toEqual([4, 4]);
   expect(waits).toEqual([0, 1, 2]);
 });
 

@@ -125,6 +125,13 @@ describe('Allocations from a stored range', () => {
   });
 });
 
+test('a release with a request id frees only the addresses that this request still holds', async () => {
+  const holds = ['r1', 'r2'].map((requestId, n) => ({ ...HOLD, requestId, items: [`fd00::${n + 1}`] }));
+  const table = await newTable({ data: fromBits([0, 1, 2]), holds });
+  await over(table).release(['fd00::1', 'fd00::2', 'fd00::3'], { requestId: 'r1' });
+  expect(await takenIn(table)).toEqual(['fd00::2', 'fd00::3']);
+});
+
 test('a hold that ends between two attempts to write the range is not claimed', async () => {
   const stored = await newTable({ data: fromBits([0]), holds: [{ ...HOLD, items: ['fd00::1'] }] });
   let nowMs = 899;
