@@ -30,12 +30,9 @@ function externalName(name: string): StoredService {
   return { ...stored, metadata: { ...stored.metadata, creationTimestamp: '2127-01-01T00:00:00Z' } };
 }
 
-interface StoredAddress {
+interface StoredAddress extends Readonly<Partial<Record<'created' | 'group' | 'resource', string>>> {
   readonly parent: string;
   readonly labels?: object;
-  readonly created?: string;
-  readonly group?: string;
-  readonly resource?: string;
 }
 
 const OTHER_MANAGER = { ...IPV4_LABELS, 'ipaddress.kubernetes.io/managed-by': 'another' };

@@ -11,29 +11,24 @@ import { running } from '../support/running.ts';
 import { IDENTITY, readyStandIn } from '../support/stand-in.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
-interface Server {
-  readonly kubeconfigFile: string;
-  close(): Promise<unknown>;
-}
-
 const { kubectl } = findBinaries();
 const folder = temporaryFolder();
 
-async function openStandIn(): Promise<Server> {
+async function openStandIn() {
   const { url, close } = await listen(await readyStandIn(), IDENTITY);
   const kubeconfigFile = join(folder, 'stand-in');
   await writeFile(kubeconfigFile, kubeconfigOf('stand-in', url, IDENTITY));
   return { kubeconfigFile, close };
 }
 
-async function openReal(): Promise<Server> {
+async function openReal() {
   const etcd = await startEtcd();
   const { kubeconfigFile } = await startKubeApiserver({ etcd });
   return { kubeconfigFile, close: etcd.close };
 }
 
 /** Runs kubectl with its own home folder, because kubectl caches the API discovery there. */
-function run({ kubeconfigFile }: Server, words: readonly string[]): Promise<Ran> {
+function run(kubeconfigFile: string, words: readonly string[]): Promise<Ran> {
   if (kubectl === undefined) throw new Error('there is no kubectl: build-control-plane.sh builds it with Go');
   const env = { HOME: folder, KUBECONFIG: kubeconfigFile, TZ: 'UTC' };
   return new Promise((resolve) => {
@@ -93,7 +88,7 @@ describe.each([
     { command: 'get service web', fails: /^Error from server \(NotFound\): services "web" not found$/ },
     { command: 'get flowers', fails: /^error: the server doesn't have a resource type "flowers"$/ },
   ])('kubectl $command prints the expected result', async ({ command, prints, fails }) => {
-    const { code, stdout, stderr } = await run(server, command.split(' '));
+    const { code, stdout, stderr } = await run(server.kubeconfigFile, command.split(' '));
     if (fails !== undefined)
       expect({ code, stderr: stderr.trim() }).toEqual({ code: 1, stderr: expect.stringMatching(fails) });
     else

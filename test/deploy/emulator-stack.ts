@@ -55,14 +55,10 @@ export type DeployedFunction = Awaited<ReturnType<typeof readFunction>>;
 /** The functions by their names in `serverless.yml`. */
 export type Functions = Readonly<Record<string, DeployedFunction>>;
 
-interface FunctionConfiguration {
-  readonly FunctionName: string;
-  readonly FunctionArn: string;
-  readonly Handler: string;
-  readonly Role: string;
+type Name = 'FunctionName' | 'FunctionArn' | 'Handler' | 'Role' | 'Runtime';
+interface FunctionConfiguration extends Readonly<Record<Name, string>> {
   readonly MemorySize: number;
   readonly Timeout: number;
-  readonly Runtime: string;
   readonly Environment?: { readonly Variables: Readonly<Record<string, string>> };
 }
 

@@ -5,14 +5,8 @@ import { expect, test } from '@jest/globals';
 import { type ApiServerAccess, loadKubeconfigFile } from '../../lib/kubernetes/kubeconfig.ts';
 import { pluginRunner } from '../../local/kubeconfig-plugins.ts';
 
-interface Verdict {
-  readonly file: string;
-  readonly server?: string;
-  readonly basePath?: string;
-  readonly ca?: string;
-  readonly credential?: string;
-  readonly error?: string;
-}
+type Outcome = Readonly<Partial<Record<'server' | 'basePath' | 'ca' | 'credential' | 'error', string>>>;
+type Verdict = Outcome & { readonly file: string };
 
 const folder = import.meta.dirname;
 const linesOf = (file: string) => readFileSync(path.join(folder, file), 'utf8').trim().split('\n');
@@ -54,7 +48,7 @@ async function outcome(file: string): Promise<object> {
   });
 }
 
-function expectedOf({ error, credential, ...read }: Omit<Verdict, 'file'>): object {
+function expectedOf({ error, credential, ...read }: Outcome): object {
   if (error !== undefined) return { error: 'BadKubeconfig' };
   return credential === 'plugin' ? { credential } : { ...read, credential };
 }

@@ -3,9 +3,8 @@ import type { BrowserContextOptions } from 'playwright-core';
 import { renderClusterPage, renderFleetPage } from '../../cli/page/render-pages.ts';
 import {
   aClusterStatus,
-  aFinding,
   aFleetStatus,
-  anApiServer,
+  aStatusOf,
   clustersOfEachKind,
   fleetOf,
   NOW_MS,
@@ -65,17 +64,8 @@ test('a hostile name does not run a script in the status page', async () => {
     'w'.repeat(5_000),
     '\ud800\ufffd',
   ];
-  const hostile = (text: string) =>
-    aClusterStatus({
-      name: text.slice(0, 100),
-      health: 'unhealthy',
-      attention: [{ level: 'unhealthy', word: text, message: text, next: text }],
-      apiServers: [anApiServer(text, { host: text, lastProbe: text })],
-      findings: [aFinding({ service: text, message: text, item: text, resolution: text })],
-      unreadable: [text],
-    });
   const unreadable = texts.map((text) => ({ name: text, message: text }));
-  const fleet = aFleetStatus(texts.map(hostile), { table: texts.join(' '), unreadable });
+  const fleet = aFleetStatus(texts.map(aStatusOf), { table: texts.join(' '), unreadable });
   const { page } = await browser.view(renderFleetPage(fleet, { live }), NARROW);
 
   expect(await page.evaluate(() => 'hacked' in globalThis)).toBe(false);

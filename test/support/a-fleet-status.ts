@@ -198,3 +198,21 @@ export function fleetOf(count: number, ill: number): ClusterStatus[] {
     return { ...(index < ill ? found(kinds[Math.floor((3 * index) / ill)]) : good), name };
   });
 }
+
+/** Returns a status in which every text from the table or an API server is `text`. */
+export function aStatusOf(text: string): ClusterStatus {
+  const pass = { startedAtMs: 1, durationMs: 1, outcome: 'failed', mode: 'observe', findings: 1 } as const;
+  const lastPass = { ...pass, counts: { [text]: 1 }, error: { code: text, message: text } };
+  return aClusterStatus({
+    name: text,
+    health: 'unhealthy',
+    owner: { stack: text },
+    paused: { untilMs: NOW_MS + 1, reason: text, by: text, all: true },
+    attention: [{ level: 'unhealthy', word: text, message: text, next: text }],
+    apiServers: [anApiServer(text, { host: text, lastProbe: text }), { host: text, state: 'neverSeen' }],
+    loops: loopsOf({ state: 'failing', lastPass, wouldWrite: [text], lastChange: { atMs: NOW_MS, changes: [text] } }),
+    ranges: [{ ...nodePorts(), title: text, range: text, holds: [{ owner: text, takenUpBy: 'any', items: [text] }] }],
+    findings: [aFinding({ message: text, service: text, item: text, resolution: text })],
+    unreadable: [text],
+  });
+}

@@ -9,11 +9,7 @@ interface Metric {
   readonly Dimensions: readonly { readonly Name: string; readonly Value: string }[];
 }
 
-interface MetricStat {
-  readonly Stat: string;
-  readonly Period: number;
-  readonly Metric: Metric;
-}
+type MetricStat = Readonly<{ Stat: string; Period: number; Metric: Metric }>;
 
 /** The properties of an alarm in CloudFormation, with names and references resolved. */
 export interface StackAlarm extends Partial<Metric> {

@@ -157,20 +157,16 @@ describe('after the first passes', () => {
     expect((await world().kbctl(['get', 'holds', CLUSTER])).stdout).not.toContain('ServiceCIDRs');
   });
 
-  test('kbctl allocate reports an unknown outcome if the API server does not answer, and prints how to repeat the request', async () => {
+  const unknown =
+    /^.* \(kubeconfig .*\)\nerror: .* Its outcome is unknown: run the command again with --request-id kbctl-\S+ .*\n$/;
+  const missing = /^error: kubeconfig \S+missing: cannot read \S+ \(ENOENT\)\. Name a file .* may read\.\n$/;
+  test.each<[string, () => string, number, RegExp]>([
+    ['how to repeat the request if the API server does not answer', () => world().unreachableCluster(), 4, unknown],
+    ['only the reason if the kubeconfig cannot be read', () => 'missing', 3, missing],
+  ])('if the API servers allocate, kbctl allocate prints %s', async (_, kubeconfig, code, printed) => {
     await world().register({ allocator: 'apiserver' });
-    const kubeconfig = world().unreachableCluster();
-    const unknown =
-      /^.* \(kubeconfig .*\)\nerror: .* Its outcome is unknown: run the command again with --request-id kbctl-\S+ .*\n$/;
-    const allocated = await allocate('ip', CLUSTER, '--kubeconfig', kubeconfig);
-    expect(allocated).toMatchObject(ran(4, '', expect.stringMatching(unknown)));
-  });
-
-  test('kbctl allocate prints only the reason if the kubeconfig cannot be read', async () => {
-    await world().register({ allocator: 'apiserver' });
-    const why = /^error: kubeconfig \S+missing: cannot read \S+ \(ENOENT\)\. Name a file .* may read\.\n$/;
-    const allocated = await allocate('ip', CLUSTER, '--kubeconfig', 'missing');
-    expect(allocated).toMatchObject(ran(3, '', expect.stringMatching(why)));
+    const allocated = await allocate('ip', CLUSTER, '--kubeconfig', kubeconfig());
+    expect(allocated).toMatchObject(ran(code, '', expect.stringMatching(printed)));
   });
 
   test('kbctl get holds lists the held items, their owners and the ends of the holds', async () => {

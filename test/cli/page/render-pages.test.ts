@@ -8,6 +8,7 @@ import {
   aFinding,
   aFleetStatus,
   anApiServer,
+  aStatusOf,
   clustersOfEachKind,
   fleetOf,
   loopsOf,
@@ -45,28 +46,10 @@ function tagsOf(page: string): string[] {
 const pageOf = (cluster: ClusterStatus) => renderClusterPage(cluster, { atMs: NOW_MS });
 const [contested, endpointsDown, , , paused] = clustersOfEachKind().map((cluster) => textOf(pageOf(cluster)));
 
-/** Returns a status in which every text from the table or an API server is `text`. */
-function withText(text: string): ClusterStatus {
-  const pass = { startedAtMs: 1, durationMs: 1, outcome: 'failed', mode: 'observe', findings: 1 } as const;
-  const lastPass = { ...pass, counts: { [text]: 1 }, error: { code: text, message: text } };
-  return aClusterStatus({
-    name: text,
-    health: 'unhealthy',
-    owner: { stack: text },
-    paused: { untilMs: NOW_MS + 1, reason: text, by: text, all: true },
-    attention: [{ level: 'unhealthy', word: text, message: text, next: text }],
-    apiServers: [anApiServer(text, { host: text, lastProbe: text }), { host: text, state: 'neverSeen' }],
-    loops: loopsOf({ state: 'failing', lastPass, wouldWrite: [text], lastChange: { atMs: NOW_MS, changes: [text] } }),
-    ranges: [{ ...nodePorts(), title: text, range: text, holds: [{ owner: text, takenUpBy: 'any', items: [text] }] }],
-    findings: [aFinding({ message: text, service: text, item: text, resolution: text })],
-    unreadable: [text],
-  });
-}
-
 test('no text from the table or an API server becomes a tag or an attribute of the page', () => {
   const tagsWith = (text: string) => {
     const fleet = { table: text, unreadable: [{ name: text, message: text }] };
-    return tagsOf(renderFleetPage(aFleetStatus([withText(text)], fleet)) + pageOf(withText(text)));
+    return tagsOf(renderFleetPage(aFleetStatus([aStatusOf(text)], fleet)) + pageOf(aStatusOf(text)));
   };
   const calm = tagsWith('x');
 
