@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, describe, expect, test } from '@jest/globals';
 import type { DoctorAnswer } from '../../lib/doctor/doctor.ts';
 import { LOOPS } from '../../lib/spec/cluster-spec.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
@@ -6,7 +6,6 @@ import { claimCluster, readCluster } from '../../lib/table/clusters.ts';
 import { readLeases } from '../../lib/table/leases.ts';
 import { readRunRecord } from '../../lib/table/run-records.ts';
 import { specIn } from '../support/a-cluster-spec.ts';
-import type { KubeApiserver } from '../support/control-plane.ts';
 import { texts } from '../support/emulator-aws.ts';
 import { storedService } from '../support/etcd-client.ts';
 import { kubeconfigTo } from '../support/kubeconfig-to.ts';
@@ -22,14 +21,8 @@ const [OF_GROUP, OF_SERVICE] = ['10.9.8.5', '10.9.8.6'] as const;
 const MANAGEMENT_SECRET = 'kube-bootstrap-controller/dev/management';
 const force = { clusters: [CLUSTER], force: true };
 
-let first: KubeApiserver;
-let second: KubeApiserver;
-
 /* The tests run in order in one deployed stack: each starts with the state that the previous test left. */
 const our = deployedCluster();
-beforeAll(() => {
-  ({ first, second } = our.controlPlane);
-});
 
 test('the first scheduled event publishes the API servers of a registered cluster', async () => {
   const { answer, logs, metrics } = await our.deployed.fire('kubernetes-service');
@@ -67,12 +60,11 @@ test('the other loops create the missing namespace, and report wrong claims of S
   const outOfRange = { type: 'outOfRange' };
   expect(sumOf(addresses.metrics, 'apiserver_clusterip_repair_ip_errors_total', outOfRange)).toBe(1);
   expect(sumOf(ports.metrics, 'apiserver_nodeport_repair_port_errors_total', outOfRange)).toBe(1);
-  const { status } = await first.request('GET', '/api/v1/namespaces/platform');
+  const { status } = await our.controlPlane.first.request('GET', '/api/v1/namespaces/platform');
   expect(status).toBe(200);
-  const { body } = await first.request<{ items: { reportingController: string; reportingInstance: string }[] }>(
-    'GET',
-    '/apis/events.k8s.io/v1/namespaces/default/events',
-  );
+  const { body } = await our.controlPlane.first.request<{
+    items: { reportingController: string; reportingInstance: string }[];
+  }>('GET', '/apis/events.k8s.io/v1/namespaces/default/events');
   const ours = body.items.filter(({ reportingInstance }) => reportingInstance === STACK);
   expect(ours.map(({ reportingController }) => reportingController).sort()).toEqual([
     'kube-bootstrap-controller/cluster-ip-repair',
@@ -87,7 +79,7 @@ test('the ticks of one invocation probe an API server every ten seconds', async 
   const queue = await our.deployed.queueOf('kubernetes-service');
   // Removes the messages of the previous tests.
   await queue.purge();
-  await second.kill();
+  await our.controlPlane.second.kill();
   await our.deployed.fire('kubernetes-service');
   expect(await queue.waiting()).toBe(5);
   const deliveries = [await queue.deliver(), await queue.deliver()];
@@ -99,7 +91,7 @@ test('the ticks of one invocation probe an API server every ten seconds', async 
   const { logs, metrics } = readLines(deliveries.flatMap(({ lines }) => lines));
   expect(textsIn(logs, 'changes')).toContainEqual(expect.stringContaining(`removed ${SECOND}`));
   expect(sumOf(metrics, 'failures')).toBe(0);
-  await second.restart();
+  await our.controlPlane.second.restart();
   await our.deployed.run('kubernetes-service', force);
   await our.controlPlane.expectPublished(FIRST, SECOND);
 });
@@ -116,9 +108,9 @@ test('deregister removes an API server, and the next tick does not add it again'
 });
 
 test('a server that went down and came back is published again before the end of its withdrawal', async () => {
-  await second.kill();
+  await our.controlPlane.second.kill();
   await our.deployed.run('kubernetes-service', force);
-  await second.restart();
+  await our.controlPlane.second.restart();
   await our.deployed.run('kubernetes-service', force);
 
   await our.controlPlane.expectPublished(FIRST, SECOND);
@@ -147,13 +139,13 @@ describe('failures of AWS', () => {
   }
 
   test('an invocation that is killed while it writes its leases changes nothing, and the next tick succeeds', async () => {
-    const before = await versionsOf(first);
+    const before = await versionsOf(our.controlPlane.first);
     our.world.emulator.recorder.decide(({ action }) => (action === 'dynamodb:PutItem' ? 'unanswered' : 'answered'));
 
     const killed = await our.deployed.function('kubernetes-service').invoke(force, { killedAfterMs: 1_500 });
 
     expect(killed.error).toMatchObject({ errorType: 'Sandbox.Timedout' });
-    expect(await versionsOf(first)).toEqual(before);
+    expect(await versionsOf(our.controlPlane.first)).toEqual(before);
     await expectNextTickFine();
     expect((await readLeases(our.world.table(), CLUSTER)).leases).toHaveLength(2);
   });
@@ -187,14 +179,14 @@ test('addresses of a target group and of a Service in a management cluster stay 
   const targetGroupArn = texts(await aws({ Action: 'CreateTargetGroup', ...group }), 'TargetGroupArn')[0] ?? '';
   await aws({ Action: 'RegisterTargets', TargetGroupArn: targetGroupArn, 'Targets.member.1.Id': OF_GROUP });
   await exposeByService(OF_SERVICE);
-  const management = await serviceAccount(first, 'management');
+  const management = await serviceAccount(our.controlPlane.first, 'management');
   await management.grant([
     { apiGroups: [''], resources: ['services'], verbs: ['get'] },
     { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: ['list'] },
   ]);
   await our.world.putSecret(MANAGEMENT_SECRET, management.kubeconfigYaml);
   const serviceRef = { namespace: 'default', name: 'tenant', kubeconfig: { secretsManager: MANAGEMENT_SECRET } };
-  const probe = { url: `${first.url}/readyz` };
+  const probe = { url: `${our.controlPlane.first.url}/readyz` };
 
   await registerWith(our, [
     { targetGroupArn, probe },
@@ -204,7 +196,7 @@ test('addresses of a target group and of a Service in a management cluster stay 
   await our.controlPlane.expectPublished(OF_GROUP, OF_SERVICE, FIRST, SECOND);
 
   await aws({ Action: 'DeleteTargetGroup', TargetGroupArn: targetGroupArn });
-  await first.request('DELETE', '/api/v1/namespaces/default/services/tenant');
+  await our.controlPlane.first.request('DELETE', '/api/v1/namespaces/default/services/tenant');
   const { logs } = await our.deployed.run('kubernetes-service', force);
   expect(textsIn(logs, 'findings')).toEqual([
     expect.stringContaining('there is no such target group'),
@@ -219,8 +211,8 @@ async function exposeByService(address: string): Promise<void> {
   const endpoints = [{ addresses: [address], conditions: { ready: true } }];
   const slice = { metadata: { name: 'tenant-1', labels }, addressType: 'IPv4', endpoints, ports: [{ port: 6443 }] };
   const created = [
-    await first.request('POST', '/api/v1/namespaces/default/services', service),
-    await first.request('POST', '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices', slice),
+    await our.controlPlane.first.request('POST', '/api/v1/namespaces/default/services', service),
+    await our.controlPlane.first.request('POST', '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices', slice),
   ];
   expect(created.map(({ status }) => status)).toEqual([201, 201]);
 }
@@ -232,7 +224,10 @@ test.each([
   'a function does not connect to an API server at $host, or at an address to which $host resolves',
   async ({ name, host }) => {
     const secretsManager = `kube-bootstrap-controller/dev/${name}`;
-    await our.world.putSecret(secretsManager, kubeconfigTo(`https://${host}:${first.port}`, { ca: first.ca }));
+    await our.world.putSecret(
+      secretsManager,
+      kubeconfigTo(`https://${host}:${our.controlPlane.first.port}`, { ca: our.controlPlane.first.ca }),
+    );
     const spec = { name, mode: 'enforce', kubeconfig: { secretsManager }, apiServers: [{ address: OF_GROUP }] };
     await registerCluster(our.world.table(), specIn(JSON.stringify(spec)));
     await claimCluster(our.world.table(), name, STACK);
@@ -253,7 +248,7 @@ test('no output line of a function contains a credential, and each line is a log
   expect(logs.length).toBeGreaterThan(20);
   expect(new Set(metrics.map(({ namespace }) => namespace))).toEqual(new Set(['kube-bootstrap-controller']));
   const { token } = our.controlPlane;
-  for (const credential of [token, first.token, Buffer.from(token).toString('base64')]) {
+  for (const credential of [token, our.controlPlane.first.token, Buffer.from(token).toString('base64')]) {
     expect(lines.filter((line) => line.includes(credential))).toEqual([]);
   }
 });

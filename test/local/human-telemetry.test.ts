@@ -18,9 +18,7 @@ function written(...invocations: readonly (readonly Line[])[]): string[] {
   const factory = sentenceTelemetry({
     nowMs: () => Date.parse('2026-01-02T03:04:05.678Z'),
     own: 'demo',
-    write: (line) => {
-      lines.push(line);
-    },
+    write: (line) => void lines.push(line),
     paint,
   });
   for (const invocation of invocations) {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, describe, expect, test } from '@jest/globals';
 import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
 import { ApiServerConnections } from '../../lib/kubernetes/transport.ts';
 import { RANGE_KEYS, type RangeKey } from '../../lib/spec/spec-ranges.ts';
@@ -33,10 +33,7 @@ apiServerContract('the stand-in API server', async () => transportTo(await ready
 
 const BAD_NAME = '{"metadata":{"name":"Bad Name"}}';
 
-let standIn: StandInApiServer;
-beforeAll(async () => {
-  standIn = await readyStandIn();
-});
+const standIn = readyStandIn();
 
 test.each([
   ['an unknown path is a 404', 'GET', '/apis/apps/v1/deployments', undefined, 404, 'page not found'],
@@ -54,7 +51,7 @@ test.each([
   'the stand-in API server gives the documented reply: %s',
   async (_title, method, path, body, status, text) => {
     const headers = { 'content-type': 'application/json' };
-    const reply = await standIn.handle({ method, path, headers, ...(body !== undefined && { body }) });
+    const reply = await (await standIn).handle({ method, path, headers, ...(body !== undefined && { body }) });
     expect(reply).toMatchObject({ status, body: expect.stringContaining(text) });
   },
 );

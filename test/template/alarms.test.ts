@@ -27,7 +27,7 @@ test.each(named)('the alarm %s uses metrics that the code or AWS writes', (_name
     if (Namespace.startsWith('AWS/')) continue;
     expect(Namespace).toBe(METRIC_NAMESPACE);
     expect(METRICS).toContain(MetricName);
-    // Metrics have these dimensions: see test/telemetry/powertools.test.ts.
+    // Metrics have these dimensions: see test/telemetry/telemetry.test.ts.
     expect(Dimensions.map(({ Name }) => Name)).toEqual(['service', 'loop']);
     expect(Dimensions[0]?.Value).toBe(STACK);
     expect(LOOPS).toContain(Dimensions[1]?.Value);

@@ -57,11 +57,8 @@ test('the metrics of a cluster have the values of its status', async () => {
   );
 });
 
-test('without clusters, the metrics of each cluster have no values', async () => {
+test('without clusters, the metrics of each cluster have no values, and end with the line that OpenMetrics requires', async () => {
   expect(await samplesOf()).toEqual(['clusters_unreadable 1']);
-});
-
-test('the metrics end with the last line that OpenMetrics requires', async () => {
   const { contentType, text } = await fleetMetrics(aFleetStatus([]));
   expect(contentType).toContain('application/openmetrics-text');
   expect(text).toMatch(/# EOF\n$/);
