@@ -4,6 +4,7 @@ import type { AllocateRequest } from '../../lib/allocate/request.ts';
 import type { KubernetesObject, ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
 import { deregistration } from '../../lib/deregister/deregistration.ts';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
+import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
 import type { LoopDefinition } from '../../lib/loops/pass.ts';
 import type { ClusterAccess, Environment } from '../../lib/runtime/environment.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
@@ -11,7 +12,7 @@ import { claimCluster } from '../../lib/table/clusters.ts';
 import type { Item } from '../../lib/table/key-value-table.ts';
 import { LEASES } from '../../lib/table/leases.ts';
 import { fieldsIn } from '../../lib/table/stored-item.ts';
-import { aClusterSpec, aServer, type SpecFields } from '../support/a-cluster-spec.ts';
+import { aClusterSpec, type SpecFields, serversAt } from '../support/a-cluster-spec.ts';
 import { CutCalls } from '../support/cut-calls.ts';
 import { aDispatchWorld } from '../support/dispatch-world.ts';
 import { memoryQueue } from '../support/memory-queue.ts';
@@ -72,12 +73,19 @@ export class LoopWorld extends PassWorld {
     return handler(request, this.#context(new CutCalls()));
   }
 
-  /** Advances the clock by an interval and runs a pass, several times. */
-  async later(loop: LoopDefinition, passes: number, intervalMs: number): Promise<void> {
+  /** Advances the clock by the interval of the loop and runs a pass, several times. */
+  async later(loop: LoopDefinition, passes: number): Promise<void> {
     for (let pass = 0; pass < passes; pass++) {
-      this.nowMs += intervalMs;
+      this.nowMs += this.spec.intervalSeconds[loop.id] * 1000;
       await this.invoke(loop);
     }
+  }
+
+  /** Runs passes as `later` does, and advances the clock to the next one. */
+  async untilNext(loop: LoopDefinition, passes: number): Promise<this> {
+    await this.later(loop, passes);
+    this.nowMs += this.spec.intervalSeconds[loop.id] * 1000;
+    return this;
   }
 
   /**
@@ -137,10 +145,6 @@ export class LoopWorld extends PassWorld {
   }
 }
 
-export function serversAt(...addresses: readonly string[]) {
-  return addresses.map((address) => aServer(address));
-}
-
 /** Returns a world with a registered cluster, all of whose API servers answer. */
 export function endpointsWorld(
   addresses: readonly string[],
@@ -149,6 +153,11 @@ export function endpointsWorld(
 ): Promise<LoopWorld> {
   const world = new LoopWorld(objects).answer(READY, ...addresses);
   return world.register({ apiServers: serversAt(...addresses), ...spec });
+}
+
+/** Returns a world after two passes, one interval later. */
+export async function settledWorld(...addresses: readonly string[]): Promise<LoopWorld> {
+  return (await endpointsWorld(addresses)).untilNext(kubernetesService, 2);
 }
 
 function itemState({ cluster, key, value }: Item): unknown {

@@ -3,10 +3,11 @@ import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
 import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
 import { nodePortRepair } from '../../lib/loops/node-port-repair.ts';
 import { withAddresses } from '../repair/services.ts';
+import { serversAt } from '../support/a-cluster-spec.ts';
 import { found } from '../support/found.ts';
 import { copyOf } from '../support/memory-table.ts';
 import { A, B, READY } from '../support/pass-world.ts';
-import { LoopWorld, serversAt } from './loop-world.ts';
+import { LoopWorld } from './loop-world.ts';
 
 const SPEC = { allocator: 'table', serviceClusterIPRanges: ['10.0.0.0/28'], apiServers: serversAt(A, B) } as const;
 /** The number of addresses in the range that can be allocated. */

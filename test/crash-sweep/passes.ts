@@ -9,22 +9,17 @@ import { systemNamespaces } from '../../lib/loops/system-namespaces.ts';
 import { ipAddressOfHold } from '../../lib/range/hold-ip-address.ts';
 import type { StoredRange } from '../../lib/range/stored-range.ts';
 import { RANGE_KEYS, type RangeKey } from '../../lib/spec/spec-ranges.ts';
-import { readRange, saveRange } from '../../lib/table/ranges.ts';
 import { withAddresses, withNodePorts } from '../repair/services.ts';
-import { aClusterSpec, aHost, type SpecFields } from '../support/a-cluster-spec.ts';
+import { aHost, type SpecFields, serversAt } from '../support/a-cluster-spec.ts';
 import { anEndpoints } from '../support/an-endpoints.ts';
 import { turnHooksOff } from '../support/memory-cluster.ts';
 import { A, B, C, READY, SHUTTING_DOWN, SILENT } from '../support/pass-world.ts';
-import { putLease, withdraw } from '../support/put-lease.ts';
-import { storedRange } from '../support/ranges.ts';
+import { withdraw } from '../support/put-lease.ts';
 import { stockCidr, stockRecord, stockService } from '../support/stock-objects.ts';
-import { CLUSTER, endpointsWorld, LoopWorld, serversAt } from './loop-world.ts';
+import { CLUSTER, endpointsWorld, LoopWorld, settledWorld } from './loop-world.ts';
 import type { Subject } from './sweep.ts';
 
 /* The passes of the four loops, each in the worlds in which it makes the most calls. */
-
-const INTERVAL_MS = aClusterSpec().intervalSeconds['kubernetes-service'] * 1000;
-const REPAIR_MS = aClusterSpec().intervalSeconds['cluster-ip-repair'] * 1000;
 
 /** Returns a subject that runs a pass, repeats it at the same time, and then runs four passes at the interval of the loop. */
 function pass(loop: LoopDefinition, what: string, world: () => Promise<LoopWorld>): Subject<LoopWorld> {
@@ -34,7 +29,7 @@ function pass(loop: LoopDefinition, what: string, world: () => Promise<LoopWorld
     run: (started, calls) => started.invoke(loop, calls),
     state: async (started) => {
       const atOnce = await started.state();
-      await started.later(loop, 4, aClusterSpec().intervalSeconds[loop.id] * 1000);
+      await started.later(loop, 4);
       return { atOnce, later: await started.state() };
     },
   };
@@ -49,14 +44,6 @@ const ANOTHER_PORT: ServiceObject = {
   metadata: { ...KUBERNETES_SERVICE },
   spec: { type: 'ClusterIP', clusterIP: '10.0.0.1', ports: [{ name: 'https', port: 8443, protocol: 'TCP' }] },
 };
-
-/** Returns a world after two passes, one interval later. */
-async function settledWorld(addresses: readonly string[], spec: SpecFields = {}): Promise<LoopWorld> {
-  const world = await endpointsWorld(addresses, spec);
-  await world.later(kubernetesService, 2, INTERVAL_MS);
-  world.nowMs += INTERVAL_MS;
-  return world;
-}
 
 async function hooksOff(): Promise<LoopWorld> {
   const world = await endpointsWorld([A, B]);
@@ -74,25 +61,23 @@ const endpoints: readonly Subject<LoopWorld>[] = [
   pass(kubernetesService, 'a Service that the spec corrects', () =>
     endpointsWorld([A], { service: { reconcile: true } }, [ANOTHER_PORT]),
   ),
-  pass(kubernetesService, 'a first missed probe', async () => (await settledWorld([A, B, C])).answer(SILENT, B)),
+  pass(kubernetesService, 'a first missed probe', async () => (await settledWorld(A, B, C)).answer(SILENT, B)),
   pass(kubernetesService, 'the second missed probe of an expired lease', async () => {
-    const world = (await settledWorld([A, B, C])).answer(SILENT, B);
-    await world.later(kubernetesService, 2, INTERVAL_MS);
-    world.nowMs += INTERVAL_MS;
-    return world;
+    const world = (await settledWorld(A, B, C)).answer(SILENT, B);
+    return world.untilNext(kubernetesService, 2);
   }),
   pass(kubernetesService, 'a server that shuts down', async () =>
-    (await settledWorld([A, B, C])).answer(SHUTTING_DOWN, B),
+    (await settledWorld(A, B, C)).answer(SHUTTING_DOWN, B),
   ),
-  pass(kubernetesService, 'no API server answers', async () => (await settledWorld([A, B, C])).answer(SILENT, A, B, C)),
+  pass(kubernetesService, 'no API server answers', async () => (await settledWorld(A, B, C)).answer(SILENT, A, B, C)),
   pass(kubernetesService, 'a server that answers again', async () => {
-    const world = (await settledWorld([A, B, C])).answer(SILENT, B);
-    await world.later(kubernetesService, 4, INTERVAL_MS);
+    const world = (await settledWorld(A, B, C)).answer(SILENT, B);
+    await world.later(kubernetesService, 4);
     return world.answer(READY, B);
   }),
   {
     ...pass(kubernetesService, 'a withdrawal that no pass has seen', async () => {
-      const world = await settledWorld([A, B, C]);
+      const world = await settledWorld(A, B, C);
       const nowMs = world.nowMs;
       await withdraw(world.table, CLUSTER, { address: B, untilMs: nowMs + 3_600_000, nowMs });
       return world;
@@ -104,19 +89,18 @@ const endpoints: readonly Subject<LoopWorld>[] = [
     },
   },
   pass(kubernetesService, 'a spec with another server', async () => {
-    const world = await settledWorld([A, B]);
+    const world = await settledWorld(A, B);
     return world.answer(READY, C).register({ apiServers: serversAt(A, C) });
   }),
   pass(kubernetesService, 'a lease of an address that is not in the spec', async () => {
-    const world = await settledWorld([A, B]);
-    const expiresAtMs = world.nowMs - 60_000;
-    await putLease(world.table, CLUSTER, { address: C, expiresAtMs, misses: 2 });
+    const world = await settledWorld(A, B);
+    await world.setLease({ address: C, expiresAtMs: world.nowMs - 60_000, misses: 2 });
     return world;
   }),
   pass(kubernetesService, 'a host name whose record changed', async () => {
     const world = await new LoopWorld().answer(READY, A, B).register({ apiServers: [aHost('api.example')] });
     world.records.set('api.example', [A]);
-    await world.later(kubernetesService, 2, INTERVAL_MS);
+    await world.later(kubernetesService, 2);
     world.records.set('api.example', [B]);
     return world;
   }),
@@ -140,9 +124,7 @@ interface RepairWorld {
 
 async function repairWorld({ services, stored = {}, spec = {} }: RepairWorld): Promise<LoopWorld> {
   const world = await new LoopWorld().list(...services).registerClaimed({ allocator: 'table', ...RANGES, ...spec });
-  for (const [key, range] of Object.entries(stored)) {
-    await saveRange(world.table, CLUSTER, key as RangeKey, storedRange(range), undefined);
-  }
+  for (const [key, range] of Object.entries(stored)) await world.store(key as RangeKey, range);
   return world;
 }
 
@@ -169,10 +151,9 @@ async function allocatedMeanwhile(world: LoopWorld, key: RangeKey, service: Serv
   world.whileListing = async () => {
     if (!isFirst) return;
     isFirst = false;
-    const read = await readRange(world.table, CLUSTER, key);
-    if (read === undefined) return;
-    const stored = { ...read.stored, data: fromBits([4, 8, 9, 20]) };
-    await saveRange(world.table, CLUSTER, key, stored, read.item);
+    const stored = await world.stored(key);
+    if (stored === undefined) return;
+    await world.store(key, { ...stored, data: fromBits([4, 8, 9, 20]) });
     world.list(...(world.services ?? []), service);
   };
   return world;
@@ -231,9 +212,7 @@ async function stockWorld(passes: number, spec: SpecFields = {}): Promise<LoopWo
     ].map((object) => ({ ...object, metadata: { ...object.metadata, creationTimestamp: '2026-01-01T00:00:00Z' } })),
   );
   await world.registerClaimed({ allocator: 'apiserver', repair: { ipAddresses: true }, ...RANGES, ...spec });
-  await world.later(clusterIpRepair, passes, REPAIR_MS);
-  world.nowMs += REPAIR_MS;
-  return world;
+  return world.untilNext(clusterIpRepair, passes);
 }
 
 const stock: readonly Subject<LoopWorld>[] = [

@@ -5,7 +5,7 @@ import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
 import { RANGE_KEYS } from '../../lib/spec/spec-ranges.ts';
 import { repairPass } from '../allocate/repair-after.ts';
 import { withAddresses } from '../repair/services.ts';
-import { aClusterSpec } from '../support/a-cluster-spec.ts';
+import { aClusterSpec, serversAt } from '../support/a-cluster-spec.ts';
 import type { ReviewFields } from '../support/admission-review.ts';
 import {
   type AdmissionWorld,
@@ -17,7 +17,7 @@ import {
 import type { CutCalls } from '../support/cut-calls.ts';
 import { A, B, C, SHUTTING_DOWN } from '../support/pass-world.ts';
 import { HOLD_MS } from '../support/ranges.ts';
-import { CLUSTER, endpointsWorld, type LoopWorld, serversAt } from './loop-world.ts';
+import { CLUSTER, type LoopWorld, settledWorld } from './loop-world.ts';
 import type { Subject } from './sweep.ts';
 
 /* The requests of people, pipelines and API servers. A client without an answer sends its request again. */
@@ -99,16 +99,10 @@ function deregistered(what: string, request: object, world: () => Promise<LoopWo
     run: (started, calls) => started.withdraw(request, calls),
     state: async (started) => {
       const atOnce = await started.state();
-      await started.later(kubernetesService, 2, 10_000);
+      await started.later(kubernetesService, 2);
       return { atOnce, later: await started.state() };
     },
   };
-}
-
-async function published(...addresses: readonly string[]): Promise<LoopWorld> {
-  const world = await endpointsWorld(addresses);
-  await world.later(kubernetesService, 2, 10_000);
-  return world;
 }
 
 function undo({ table, nowMs }: LoopWorld, calls: CutCalls): Promise<unknown> {
@@ -117,17 +111,17 @@ function undo({ table, nowMs }: LoopWorld, calls: CutCalls): Promise<unknown> {
 }
 
 export const DEREGISTRATIONS: readonly Subject<LoopWorld>[] = [
-  deregistered('a deregistration', { address: B }, () => published(A, B, C)),
-  deregistered('the deregistration of the last address', { address: B, lastOne: true }, () => published(B)),
+  deregistered('a deregistration', { address: B }, () => settledWorld(A, B, C)),
+  deregistered('the deregistration of the last address', { address: B, lastOne: true }, () => settledWorld(B)),
   deregistered('the deregistration of an address that is not published', { address: C }, async () =>
-    (await published(A, B)).register({ apiServers: serversAt(A, B, C) }),
+    (await settledWorld(A, B)).register({ apiServers: serversAt(A, B, C) }),
   ),
   deregistered('the deregistration of a server that shuts down', { address: B, untilMinutes: 5 }, async () =>
-    (await published(A, B, C)).answer(SHUTTING_DOWN, B),
+    (await settledWorld(A, B, C)).answer(SHUTTING_DOWN, B),
   ),
   {
     ...deregistered('the undo of a deregistration', {}, async () => {
-      const world = await published(A, B, C);
+      const world = await settledWorld(A, B, C);
       await world.withdraw({ address: B });
       return world;
     }),

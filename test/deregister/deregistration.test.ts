@@ -9,7 +9,7 @@ import { withdrawnUntil } from '../../lib/leases/lease.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
 import { claimCluster, type RegisteredCluster, readCluster } from '../../lib/table/clusters.ts';
 import { leaseOf, readLeases } from '../../lib/table/leases.ts';
-import { aServer } from '../support/a-cluster-spec.ts';
+import { serversAt } from '../support/a-cluster-spec.ts';
 import { anEndpoints, aSlice } from '../support/an-endpoints.ts';
 import { aDispatchWorld, type DispatchWorld } from '../support/dispatch-world.ts';
 import { memoryCluster } from '../support/memory-cluster.ts';
@@ -21,7 +21,7 @@ const ADDRESSES = [ADDRESS, OTHER];
 
 async function aWorld(overrides: Parameters<typeof aDispatchWorld>[0] = {}): Promise<DispatchWorld> {
   const world = aDispatchWorld(overrides);
-  await world.register({ apiServers: ADDRESSES.map((address) => aServer(address)) });
+  await world.register({ apiServers: serversAt(ADDRESS, OTHER) });
   return world;
 }
 

@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { formatAddress, parseAddress } from '../../lib/allocator/ip-address.ts';
@@ -114,6 +115,13 @@ test('if a protobuf list breaks off, the client throws an error, so that the cal
   await expect(reading()).rejects.toMatchObject({ code: 'Unavailable' });
   expect(seen).toEqual(['a']);
   expect(requests).toHaveLength(1);
+});
+
+test('a caller that stops reading a protobuf list ends its body, so that the connection is free', async () => {
+  const body = Readable.from([serviceList([claim('a'), claim('b')]), Buffer.alloc(9)]);
+  const { port } = portAnswering({ ...protobuf(Buffer.alloc(0)), body });
+  for await (const [first] of port.services()) if (first?.name === 'a') break;
+  expect(body.destroyed).toBe(true);
 });
 
 const AS_JSON = { 'content-type': 'application/json' };

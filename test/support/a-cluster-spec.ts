@@ -16,6 +16,10 @@ export function aServer(
   return { address, kind: 'server', probe: { ...PROBE, ...probe } };
 }
 
+export function serversAt(...addresses: readonly string[]) {
+  return addresses.map((address) => aServer(address));
+}
+
 /** Returns an API server with a source of addresses. Default: the DNS records of the host. */
 export function aHost(
   host: string,

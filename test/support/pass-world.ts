@@ -20,7 +20,7 @@ import type { RangeKey } from '../../lib/spec/spec-ranges.ts';
 import { leaseOf, readLeases } from '../../lib/table/leases.ts';
 import { readRange, saveRange } from '../../lib/table/ranges.ts';
 import { listing } from '../repair/services.ts';
-import { aClusterSpec, aServer, type SpecFields } from './a-cluster-spec.ts';
+import { aClusterSpec, type SpecFields, serversAt } from './a-cluster-spec.ts';
 import { CONTROL_PLANE, type MemoryCluster, memoryCluster } from './memory-cluster.ts';
 import { type MemoryTable, memoryStore, memoryTable } from './memory-table.ts';
 import { type LeaseFields, putLease } from './put-lease.ts';
@@ -62,7 +62,7 @@ export const [V6, W6] = ['2001:db8::1', '2001:db8::2'] as const;
 
 /** Returns a world with API servers at these addresses, which all answer probes. */
 export function worldOf(...addresses: readonly string[]): PassWorld {
-  return new PassWorld({ apiServers: addresses.map((address) => aServer(address)) }).answer(READY, ...addresses);
+  return new PassWorld({ apiServers: serversAt(...addresses) }).answer(READY, ...addresses);
 }
 
 /** Returns a world of a dual-stack cluster, whose Service must have both families. */

@@ -1,4 +1,4 @@
-import { expect, jest, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { guaranteedUpdate } from '../../lib/table/guaranteed-update.ts';
 import type { Item, KeyValueTable, TableValue, WriteResult } from '../../lib/table/key-value-table.ts';
 import { changesInTurn, Turns } from '../../lib/table/turns.ts';
@@ -28,6 +28,15 @@ function interfered(
       },
     },
   };
+}
+
+function countingGets(inner: KeyValueTable) {
+  let gets = 0;
+  const get: KeyValueTable['get'] = (...of) => {
+    gets += 1;
+    return inner.get(...of);
+  };
+  return { table: { ...inner, get }, gets: () => gets };
 }
 
 const increment = (current: Item | undefined) => {
@@ -76,13 +85,13 @@ test('guaranteedUpdate waits only between attempts, reads the item after each wa
     await write(table, put * 10);
     return attempt();
   });
-  const get = jest.spyOn(contended, 'get');
-  await expect(guaranteedUpdate(contended, CLUSTER, KEY, increment, { wait, attempts: 4 })).rejects.toMatchObject({
+  const { table: counted, gets } = countingGets(contended);
+  await expect(guaranteedUpdate(counted, CLUSTER, KEY, increment, { wait, attempts: 4 })).rejects.toMatchObject({
     name: 'TableError',
     code: 'Contended',
     message: expect.stringContaining('c/k'),
   });
-  expect([puts(), get.mock.calls.length]).toEqual([4, 4]);
+  expect([puts(), gets()]).toEqual([4, 4]);
   expect(waits).toEqual([0, 1, 2]);
 });
 
@@ -94,16 +103,8 @@ async function recentlyRead() {
   const table = memoryTable();
   await write(table, 1);
   const recent = { item: await table.get(CLUSTER, KEY) };
-  let gets = 0;
-  const counted: KeyValueTable = {
-    ...table,
-    get: (...of) => {
-      gets += 1;
-      return table.get(...of);
-    },
-  };
   const wait = () => Promise.reject(new Error('expected no wait'));
-  return { table: counted, options: { recent, wait }, gets: () => gets, inner: table };
+  return { ...countingGets(table), options: { recent, wait }, inner: table };
 }
 
 test('guaranteedUpdate does not read an item that the table returned with the refusal of a write', async () => {
