@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { consoleCommands, fencedBlocks, isWhatIsPrinted, showsThat } from '../support/console-blocks.ts';
 import { eventually } from '../support/eventually.ts';
+import { collectOutput } from '../support/kbctl-process.ts';
 import { REPOSITORY, readInRepository } from '../support/repository.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
@@ -14,7 +15,7 @@ const INSTALL_AND_START = 'npm ci && npm start';
 
 const folder = temporaryFolder();
 let start: ReturnType<typeof spawn>;
-let printed = '';
+const { add, output: printed } = collectOutput();
 
 /* Runs npm start in a copy of the repository, because another process may use the folder of the repository. */
 beforeAll(() => {
@@ -23,10 +24,8 @@ beforeAll(() => {
   symlinkSync(join(REPOSITORY, 'cli/kbctl.mjs'), join(folder, 'node_modules/.bin/kbctl'));
   const env = environment();
   start = spawn('npm', ['start'], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
-  for (const stream of [start.stdout, start.stderr]) {
-    stream?.setEncoding('utf8').on('data', (chunk: string) => {
-      printed += chunk;
-    });
+  for (const stream of ['stdout', 'stderr'] as const) {
+    start[stream]?.setEncoding('utf8').on('data', (text: string) => add(stream, text));
   }
 });
 
@@ -41,7 +40,7 @@ test('npm start prints the output in README.md', async () => {
   const at = blocks.findIndex(({ lines }) => lines.join('\n') === INSTALL_AND_START);
   const shown = blocks[at + 1]?.lines ?? [];
   await eventually(() => {
-    if (shown.length === 0 || !showsThat(printed, shown)) throw new Error(`it prints\n${printed}`);
+    if (shown.length === 0 || !showsThat(printed(), shown)) throw new Error(`it prints\n${printed()}`);
   });
 });
 
@@ -51,7 +50,8 @@ test('kbctl prints the output in README.md while npm start runs', async () => {
   for (const { at, command, output } of commands) {
     // The first passes may not have ended yet.
     await eventually(async () => {
-      const answer = run(command);
+      const options = { cwd: folder, env: environment(), encoding: 'utf8' } as const;
+      const { stdout: answer } = spawnSync('bash', ['-c', `exec 2>&1\n${command}`], options);
       if (!isWhatIsPrinted(answer, output)) throw new Error(`${at}: it prints\n${answer}`);
     });
   }
@@ -62,11 +62,6 @@ test('README.md has fewer than 150 lines, and begins with its two npm commands',
   const commands = blocks.map(({ lines }) => lines.join('\n')).filter((block) => block.startsWith('np'));
   expect(commands.slice(0, 2)).toEqual([INSTALL_AND_START, 'npm test']);
 });
-
-function run(command: string): string {
-  const words = ['-c', `exec 2>&1\n${command}`];
-  return spawnSync('bash', words, { cwd: folder, env: environment(), encoding: 'utf8' }).stdout;
-}
 
 /** Returns the environment without the variables that npm sets for this process. */
 function environment(): Record<string, string> {

@@ -106,10 +106,11 @@ test('a kubeconfig that cannot be read causes one line of level fail, and other 
 
 test('a check that never ends does not delay other checks', async () => {
   const world = await aWorld();
+  const unending = new Promise<never>(() => {});
   const answer = ask(
     world,
     {},
-    loadingOne(() => new Promise(() => {})),
+    loadingOne(() => unending),
   );
   while (world.deadlines.length < 3 || !world.deadlines[2]?.cancelled) await new Promise(setImmediate);
   world.deadlines[1]?.expire();
@@ -414,20 +415,15 @@ test('the doctor warns about the permissions of an administrator, unless the API
   expect(await warnings('https://127.0.0.1:6443')).toEqual([]);
 });
 
-const others = (manager: string, nowMs: number) => {
-  const cluster = memoryCluster();
-  cluster.place(anEndpoints(['10.9.8.7']), manager);
-  cluster.place(aSlice(['10.9.8.7']), manager);
-  // The two objects were written one and two seconds after the epoch.
-  return checkOwners(aClusterSpec(), cluster.port, nowMs);
-};
-
 test.each([
   { title: 'no other writer', manager: 'kube-bootstrap-controller', nowMs: 5_000, levels: ['ok'] },
   { title: 'another writer that wrote recently', manager: 'kube-apiserver', nowMs: 5_000, levels: ['warn', 'warn'] },
   { title: 'another writer that wrote long ago', manager: 'kube-apiserver', nowMs: HOUR, levels: ['ok'] },
 ])('the check of the writers finds $title', async ({ manager, nowMs, levels }) => {
-  const lines = await others(manager, nowMs);
+  const cluster = memoryCluster();
+  // The two objects are written one and two seconds after the epoch.
+  for (const object of [anEndpoints(['10.9.8.7']), aSlice(['10.9.8.7'])]) cluster.place(object, manager);
+  const lines = await checkOwners(aClusterSpec(), cluster.port, nowMs);
   expect(lines.map(({ level }) => level)).toEqual(levels);
   expect(lines.every(({ level, message }) => level === 'ok' || message.includes(`was written by ${manager}`))).toBe(
     true,

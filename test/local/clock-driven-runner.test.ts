@@ -70,33 +70,25 @@ test('the clock-driven runner ends with the error of a job that throws, and wake
   expect(woken).toEqual([true]);
 });
 
-test.each(LOOPS)('%s ends the run once its cluster is no longer registered', async (loop) => {
-  const { environment, table, register } = aDispatchWorld();
-  const spec = aClusterSpec();
-  const job = scheduledLoops(environment, spec).find(({ id }) => id === loop);
-  await register(spec);
-  await job?.invoke(0);
-  await updateCluster(table, spec.name, unregistered);
-  await expect(job?.invoke(10_000)).rejects.toMatchObject({
-    exitCode: 3,
-    message: expect.stringContaining(`${spec.name} is no longer registered`),
-  });
-});
-
-test.each(LOOPS)('a pass of %s in a local run has the whole time that a pass may take', async (loop) => {
-  const { environment, register } = aDispatchWorld();
-  const spec = aClusterSpec();
-  const limits: number[] = [];
-  const startDeadline: StartDeadline = (ms) => {
-    limits.push(ms);
-    return environment.startDeadline(ms);
-  };
-  await register(spec);
-  await scheduledLoops({ ...environment, startDeadline }, spec)
-    .find(({ id }) => id === loop)
-    ?.invoke(0);
-  expect(limits).toContain(PASS_BUDGET_MS[loop]);
-});
+test.each(LOOPS)(
+  'a pass of %s in a local run has the whole time that a pass may take, and ends the run once its cluster is no longer registered',
+  async (loop) => {
+    const { environment, table, register } = aDispatchWorld();
+    const spec = aClusterSpec();
+    const limits: number[] = [];
+    const startDeadline: StartDeadline = (ms) => {
+      limits.push(ms);
+      return environment.startDeadline(ms);
+    };
+    const job = scheduledLoops({ ...environment, startDeadline }, spec).find(({ id }) => id === loop);
+    await register(spec);
+    await job?.invoke(0);
+    expect(limits).toContain(PASS_BUDGET_MS[loop]);
+    await updateCluster(table, spec.name, unregistered);
+    const message = expect.stringContaining(`${spec.name} is no longer registered`);
+    await expect(job?.invoke(10_000)).rejects.toMatchObject({ exitCode: 3, message });
+  },
+);
 
 test('the demo prints each event with its result and what to watch for, reports an event that fails, and stops after the last event', async () => {
   const { clock, signal, run } = runnerClock(9_000);

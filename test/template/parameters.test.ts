@@ -87,12 +87,6 @@ test('a stage that would make the name of a function too long is refused', () =>
   expect(parameterFaults(values, 'a'.repeat(20))).toContain('write at most 19 letters');
 });
 
-const kept = (before: readonly string[], now: readonly string[]) => {
-  const of = (given: readonly string[]) => parametersInForce({}, 'prod', given);
-  const deployed = Object.entries(inTemplate(of(before).values)).map(([name, { Default }]) => [name, Default]);
-  return keptParameters(Object.fromEntries(deployed), of(now));
-};
-
 test('an update keeps the value of each parameter of the template that it does not set', () => {
   const ofTemplate = Object.fromEntries(Object.keys(inTemplate()).map((name) => [name, 'another']));
   const { LoopMemory: _, ...expected } = ofTemplate;
@@ -105,7 +99,9 @@ test.each<[string, readonly string[], readonly string[], object]>([
   ['resets parameters that it sets to their default', ['table=t12'], ['table='], {}],
   ['adds new parameters', [], ['admission=on'], {}],
 ])('an update %s', (_, before, now, expected) => {
-  expect(kept(before, now)).toEqual(expected);
+  const of = (given: readonly string[]) => parametersInForce({}, 'prod', given);
+  const deployed = Object.entries(inTemplate(of(before).values)).map(([name, { Default }]) => [name, Default]);
+  expect(keptParameters(Object.fromEntries(deployed), of(now))).toEqual(expected);
 });
 
 test('the table of parameters contains the parameters that only deployments have', () => {

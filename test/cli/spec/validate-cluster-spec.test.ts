@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { validateClusterSpec } from '../../../cli/spec/validate-cluster-spec.ts';
 import { type Loop, SCHEDULE_SECONDS, writtenSpecShape } from '../../../lib/spec/cluster-spec.ts';
-import { aClusterSpec, aServer, specIn } from '../../support/a-cluster-spec.ts';
+import { specIn } from '../../support/a-cluster-spec.ts';
 import { aSpec, faultsOf, minimal } from './spec-support.ts';
 
 const TARGET_GROUP = 'arn:aws:elasticloadbalancing:eu-west-1:123456789012:targetgroup/prod/0123456789abcdef';
@@ -26,14 +26,6 @@ function testFaults(...rows: readonly Row[]): void {
     },
   );
 }
-
-test("a spec with only the required fields has upstream's defaults", () => {
-  const kubeconfig = { file: './admin.kubeconfig' };
-  const apiServers = [aServer('203.0.113.10')];
-  expect(specIn(JSON.stringify(minimal))).toEqual(
-    aClusterSpec({ name: 'prod-1', mode: 'observe', kubeconfig, apiServers }),
-  );
-});
 
 const ofHost = (stored: object) => ({
   apiServers: [{ kind: 'shared', probe: { path: '/readyz', authenticate: false }, ...stored }],
