@@ -31,22 +31,30 @@ export function badKubeconfig(source: KubeconfigSource, problem: string, remedy:
   return new ClusterError('BadKubeconfig', `${source.name}: ${problem}. ${remedy}.`);
 }
 
-/** Reads a kubeconfig or a file that it names, at most one byte more than the limit, because a file may be endless. */
+/** Reads a kubeconfig or a file that it names. Throws a `ClusterError` with code `BadKubeconfig`. */
 export async function readFile(file: string, source: KubeconfigSource): Promise<Buffer> {
   const path = resolve(source.folder, file);
-  try {
-    return Buffer.concat(await createReadStream(path, { end: LONGEST_FILE }).toArray());
-  } catch (error) {
-    const remedy = 'Name a file that exists and that this user may read';
-    throw badKubeconfig(source, `cannot read ${path} (${codeOf(error)})`, remedy);
-  }
+  // A file may be endless, so at most one byte more than the limit is read.
+  const bytes = await createReadStream(path, { end: LONGEST_FILE })
+    .toArray()
+    .then(Buffer.concat, (error: unknown) => {
+      const remedy = 'Name a file that exists and that this user may read';
+      throw badKubeconfig(source, `cannot read ${path} (${codeOf(error)})`, remedy);
+    });
+  if (bytes.length <= LONGEST_FILE) return bytes;
+  throw badKubeconfig(
+    source,
+    `${path} is longer than ${LONGEST_FILE} bytes`,
+    'Keep what this cluster needs, and no more',
+  );
 }
 
 /** Reads the top level of a kubeconfig. Throws a `ClusterError` with code `BadKubeconfig`. No other parser reads the text. */
 export function readKubeconfig(text: string, source: KubeconfigSource): Found<'kubeconfig'> {
   const isStored = source.reader === 'stored';
-  const longest = isStored ? LONGEST_STORED_TEXT : LONGEST_FILE;
-  if (text.length > longest) throw badKubeconfig(source, `is longer than ${longest} characters`, KEEP_ONE);
+  if (isStored && text.length > LONGEST_STORED_TEXT) {
+    throw badKubeconfig(source, `is longer than ${LONGEST_STORED_TEXT} characters`, KEEP_ONE);
+  }
   if (isStored && (text.match(MARKS)?.length ?? 0) > MOST_STORED_MARKS) {
     throw badKubeconfig(source, `has more than ${MOST_STORED_MARKS} line breaks and punctuation marks`, KEEP_ONE);
   }

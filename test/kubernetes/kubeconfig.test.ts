@@ -123,11 +123,13 @@ describe('a kubeconfig file', () => {
     return file;
   };
   const missing = join(folder, 'missing');
+  const validText = kubeconfig({}, withToken);
   test.each<[string, () => string | Promise<string>, string]>([
     ['that does not exist', () => missing, `cannot read ${missing} (ENOENT). Name a file that exists`],
     ['with a missing CA', () => fileWith(kubeconfig({ 'certificate-authority': 'missing.pem' }, {})), 'missing.pem'],
     ['with a token file of two lines', () => fileWith(kubeconfig({}, { tokenFile: 'two-lines' })), 'line break'],
-    ['that is too long to be a text of this process', longFile, 'is longer than 1048576 characters'],
+    ['that is too long to be a text of this process', longFile, 'is longer than 1048576 bytes'],
+    ['that is too long only in bytes', () => fileWith(`${validText} # ${'é'.repeat(600_000)}`), 'than 1048576 bytes'],
   ])('a kubeconfig file %s is refused', async (_, file, message) => {
     const error = { code: 'BadKubeconfig', message: expect.stringContaining(message) };
     await expect(loadKubeconfigFile(await file())).rejects.toMatchObject(error);
