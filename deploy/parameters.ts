@@ -9,7 +9,7 @@ const { Parameters: OF_TEMPLATE, OfDeployment: OF_DEPLOYMENT } = parse(
   readFileSync(path.join(import.meta.dirname, 'parameters.yml'), 'utf8'),
 ) as Readonly<Record<'Parameters' | 'OfDeployment', Parameters>>;
 
-/** All parameters by their names for `npm run deploy`, with their names in a template. */
+/** All parameters, each with its name for `npm run deploy` and its name in a template. */
 const PARAMETERS = Object.entries({ ...OF_TEMPLATE, ...OF_DEPLOYMENT }).map(([inTemplate, parameter]) => ({
   ...parameter,
   inTemplate,
@@ -31,7 +31,7 @@ export function templateParameters(values: Deployment['values'] = {}): Parameter
 }
 
 export interface Deployment {
-  /** The values of all parameters, and other values that were set. */
+  /** The values of all parameters, and of other entries of `params`. */
   readonly values: Readonly<Record<string, string>>;
   /** The names of the parameters that the command line or a block of `params` in serverless.yml sets. */
   readonly requested: ReadonlySet<string>;

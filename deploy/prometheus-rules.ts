@@ -24,7 +24,7 @@ function clustersOf(metric: string, condition: string): string {
   return `topk(20, max by (cluster) (${metric}) ${condition})`;
 }
 
-/** Each section of the runbook with its rule for `kbctl run --table`. An alert fires if one cluster is affected. */
+/** The rule of each runbook section for `kbctl run --table`. An alert about clusters fires if one is affected. */
 export const RULES: Readonly<Record<string, Rule>> = {
   'nothing-ran': {
     expr: `time() - max by (loop) (${P}loop_invoked_timestamp_seconds) > 540 or absent(${P}table_reachable)`,

@@ -9,7 +9,7 @@ import type { TableServer } from './table-server.ts';
 export interface LocalCluster extends AsyncDisposable {
   readonly spec: ClusterSpec;
   readonly apiServer: string;
-  /** The URL of the API server and its origin, such as a kubeconfig file, as a text for users. */
+  /** The URL of the API server and the source of the URL, such as a kubeconfig file, as a text for users. */
   readonly server: string;
   /** The absolute folder in which other commands find this run. */
   readonly folder: string;

@@ -110,7 +110,7 @@ function passFirst(cluster: string, range: string | undefined): string {
   return `An enforcing pass has to save the range first: wait for the next one, or run "kbctl run-once ${loop} ${cluster}".`;
 }
 
-/** Prints a warning for each item that was not released because of an error, but not for a refusal, which is in the answer. */
+/** Returns telemetry that prints a warning for each item whose release failed. Refusals are in the answer instead. */
 function warningsOf({ output }: Cli): TelemetryFactory {
   const log: Telemetry['log'] = (level, _message, { errors } = {}) => {
     // An error of the whole request is not printed here, because it is also thrown.

@@ -67,7 +67,7 @@ function isNamed({ short, long }: Option, word: string | undefined): boolean {
   return word !== undefined && (word === short || word === long);
 }
 
-/** Returns the names of all clusters in the table that options in `words` select; none if the table does not answer soon. */
+/** Returns the names of all clusters; none if the table does not answer soon. The options in `words` select the table. */
 async function namesInTable(root: Command, words: readonly string[], cli: Cli): Promise<readonly string[]> {
   const given = root.options.flatMap((option) => {
     const at = words.findIndex((word) => option.required && isNamed(option, word));

@@ -151,7 +151,7 @@ async function print<Row extends object>(
   return missing.length > 0 || (kind === FINDINGS.kind && items.length > 0) ? EXIT.findings : EXIT.fine;
 }
 
-/** Returns the number of all findings, and how to list them, because the table keeps only 20 findings of each loop. */
+/** If findings were cut (the table keeps 20 of each loop), returns the number of all and a command that lists more. */
 function cutOf(kind: string, statuses: readonly ClusterStatus[]) {
   const cut = kind === FINDINGS.kind && statuses.find(({ findings, findingTotal }) => findings.length < findingTotal);
   if (!cut) return {};

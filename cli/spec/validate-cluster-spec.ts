@@ -48,7 +48,7 @@ function checkBounds(value: unknown, report: Report): void {
   report(['apiServers'], message, `write at most ${MOST_HOSTS} of them`);
 }
 
-/** Checks the rules of all fields. A rule checks only parts with the right shape, so that no fault hides another. */
+/** Checks the rules of all fields. A rule ignores parts with a wrong shape, because that fault is reported elsewhere. */
 function checkRules(draft: SpecDraft, report: Report): void {
   const { name, maxEventsPerPass: mostEvents = 0 } = draft;
   if (name !== undefined && !isClusterName(name)) {

@@ -124,7 +124,7 @@ export interface RangeMap {
   readonly fill?: readonly number[];
 }
 
-/** The states of cells by their letter in `RangeMap.cells`. A cell shows the state of its items that comes first here. */
+/** The states by their letter in `RangeMap.cells`. A cell whose items have several states shows the first of this list. */
 export const CELL_STATES = {
   D: 'duplicate',
   L: 'leaking',

@@ -14,7 +14,7 @@ export interface RangeLayout {
   readonly reserved: number;
 }
 
-/** The items of each state, as sets in the byte format of a snapshot. */
+/** The items of each state: usage bitmaps, and bit numbers for duplicates. */
 export interface RangeBits {
   readonly used: Uint8Array;
   readonly held: Uint8Array;

@@ -14,7 +14,7 @@ const DOT = 0x2e;
 const DIGIT_0 = 0x30;
 const DIGIT_9 = 0x39;
 const LEADING_ZEROS = /(^|:)0+(?=[0-9a-f])/gi;
-/** The length of the longest text of eight groups. A longer text without leading zeros is not an address. */
+/** The length of the longest address without leading zeros, once groups have replaced an IPv4 address at its end. */
 const LONGEST_IPV6_TEXT = 'ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff'.length;
 
 /**

@@ -24,7 +24,7 @@ import { boundedText } from '../util/values.ts';
 /** The maximum number of probes that a pass sends at the same time. The up to 16 passes of an invocation send at most 256. */
 const PROBES_AT_ONCE = 16;
 const WITNESSES_AT_ONCE = 2;
-/** The time for look-ups. Like `PROBES_MS`, it is a part of the 9 s of a pass. A probe without an answer takes 3 to 4 s. */
+/** The time for look-ups. With `PROBES_MS`, it leaves 3 s of the 9 s of a pass for reads and writes. */
 const LOOK_UPS_MS = 2_000;
 const PROBES_MS = 4_000;
 

@@ -65,7 +65,7 @@ export function spacingMs(loop: Loop, spec: Intervals, { nowMs, last, backsOff }
 /** The shortest period of a schedule. */
 export const SCHEDULE_MS = 60_000;
 
-/** Returns the first multiple of the period after `nowMs`, as EventBridge aligns its rates. */
+/** Returns the first multiple of the period after `nowMs`. The ticks of EventBridge may have an offset. */
 export function nextTickMs(everyMs: number, nowMs: number): number {
   return (Math.floor(nowMs / everyMs) + 1) * everyMs;
 }

@@ -120,7 +120,7 @@ function publicationOf(
   return { writes, objects, removals: removalLines(servers, removed), added, verdict, findings };
 }
 
-/** Returns the addresses that the last successful pass had to publish. */
+/** Returns the addresses that a pass last decided to publish. */
 export function addressesWanted({ wanted = '[[]]' }: ContestState): readonly string[] {
   // The text is not JSON if another version saved it.
   const [addresses] = wanted.startsWith('[[') ? (wantedShape.safeParse(JSON.parse(wanted)).data ?? [[]]) : [[]];

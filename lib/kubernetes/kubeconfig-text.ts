@@ -34,7 +34,7 @@ export function badKubeconfig(source: KubeconfigSource, problem: string, remedy:
 /** Reads a kubeconfig or a file that it names. Throws a `ClusterError` with code `BadKubeconfig`. */
 export async function readFile(file: string, source: KubeconfigSource): Promise<Buffer> {
   const path = resolve(source.folder, file);
-  // A file may be endless, so at most one byte more than the limit is read.
+  // A file may be endless. One byte more than the limit shows that it is too long.
   const bytes = await createReadStream(path, { end: LONGEST_FILE })
     .toArray()
     .then(Buffer.concat, (error: unknown) => {

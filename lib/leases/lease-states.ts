@@ -143,8 +143,8 @@ export interface Withdrawal {
 
 /**
  * Returns the lease with a withdrawal. If another withdrawal is already active, keeps its `seenDown` and the later end.
- * If the lease has expired, sets its expiry to the last time at which the address was published, because a pass may be
- * about to publish the address.
+ * Extends an expired lease to the last time at which the address was published, because a pass that has read the lease
+ * may still publish it.
  */
 export function withdrawn(lease: Lease, { untilMs, goingDown = false }: Withdrawal, nowMs: number) {
   const already = lease.state === 'withdrawn' ? lease : undefined;

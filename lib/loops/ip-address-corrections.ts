@@ -16,7 +16,7 @@ export interface Confirmed {
   readonly service?: ServiceClaim;
 }
 
-/** Corrects a fault. Returns the change; `undefined` if the object has changed since it was read, or the write was withheld. */
+/** Corrects a fault. Returns the change; `undefined` without a correction, after a conflict, or in mode `observe`. */
 export async function correct(
   kubernetes: ClusterPort,
   { fault, record, service }: Confirmed,

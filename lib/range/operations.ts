@@ -11,7 +11,7 @@ export interface AllocateOptions {
    * holds count as allocated. A retry then only completes the request and never gets more items.
    */
   readonly hold?: HoldTerms;
-  /** Set for a request of a Service. Held values that this Service may claim are then allocated too, and their holds end. */
+  /** Set for a Service. A requested item that is held is then also allocated if the Service may claim its hold, which ends. */
   readonly claim?: HoldClaim;
 }
 

@@ -7,8 +7,8 @@ import { countUnclaimed, type ServiceName, type Unclaimed, unclaimedOf } from '.
 export interface ServiceAllocationOptions {
   readonly service: ServiceName;
   /**
-   * True if the review creates a Service. The items in `Unclaimed.first` may then belong to an existing Service of this name, so
-   * a request without a value gets an item of `first` only if the limit of unclaimed items is reached.
+   * True if the review is of a creation. A Service of this name may exist already and have the items in `Unclaimed.first`, so a
+   * request without a value gets one of them only if the limit of unclaimed items is reached.
    */
   readonly isNew: boolean;
   /** The items that the Service has or requests by value. A request without a value does not get them. */

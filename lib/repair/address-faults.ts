@@ -45,7 +45,7 @@ export interface AddressView {
 }
 
 export interface AddressFault {
-  /** The canonical text of the address, or the text of the Service if it is not an address. */
+  /** The canonical text of the address, or the Service's own text if that is not an address. */
   readonly item: string;
   /** The Service that has the address. Absent if the IPAddress alone is at fault. */
   readonly service?: string;

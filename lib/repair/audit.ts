@@ -12,7 +12,7 @@ import { nothingFree } from './compare-range.ts';
 
 /** A usage bitmap with more bits is not saved. */
 const MOST_BITMAP_BITS = 65_536;
-/** A network with more host bits is not completely covered by a bitmap. */
+/** A network with more host bits has no usage bitmap. */
 const MOST_BITMAP_HOST_BITS = 16;
 
 /** The claims of Services on a range from which API servers allocate. The first claim of each item in the range is good. */

@@ -29,7 +29,7 @@ export const PROBE_PATH = new RegExp(PATH_PATTERN);
 
 export const text = z.string().check(z.minLength(1));
 
-/** Returns the shape of a part of a spec that users write in the form `written` and the table has in the form `stored`. */
+/** Returns the shape of a part of a spec: users write it as `written`, `complete` converts it, and the table has `stored`. */
 function completed<Written extends z.ZodMiniType, Stored extends z.ZodMiniType>(
   written: Written,
   complete: (value: z.output<Written>) => unknown,

@@ -16,9 +16,8 @@ const suspectShape = z.object({
   untilMs: z.number(),
   accidents: count,
   /**
-   * `unproven`: it is not known yet whether the suspect cluster is the cause. `proven`: the cluster is cleared, because
-   * its process did not end and was not blocked in a later pass. `again`: the cluster is the cause, because a process
-   * that ran only this cluster ended or was blocked.
+   * `unproven`: the cluster may be the cause of the accident. `proven`: it is not the cause, because a later pass of it had
+   * no accident. `again`: it is the cause, because a process that ran only this cluster had an accident.
    */
   state: z.enum(['unproven', 'proven', 'again']),
 });
@@ -71,8 +70,8 @@ const HOUR_MS = 60 * 60_000;
 const LONGEST_ALONE_MS = 24 * HOUR_MS;
 const REMEMBERED_MS = 7 * 24 * HOUR_MS;
 /**
- * For this long after a cluster became a suspect, an accident counts for it only if the process ran only suspects. The messages
- * of other processes may have been queued before the suspect got separate messages.
+ * For this long after the last accident of a suspect, another one counts against it only if the process ran only suspects. The
+ * messages of other processes may have been queued before the suspect got separate messages.
  */
 const QUEUED_BEFORE_MS = 60_000;
 

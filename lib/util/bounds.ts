@@ -2,8 +2,8 @@ import { isRecord } from './values.ts';
 
 /**
  * Bounds of all input from outside. They count entries, because the number of bytes does not show how much work an
- * input causes. Each bound is checked where a text is parsed into an object. Only fields that passes keep or work through have a
- * bound: a client that may write a Service can give it any number of labels.
+ * input causes. Each bound is checked where a text is parsed into an object. Fields that passes neither keep nor iterate over,
+ * such as the labels of a Service, have no bound.
  *
  * A field counts the entries of all its lists together: `subsets[].ports` are the ports of all subsets.
  */
