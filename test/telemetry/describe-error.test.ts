@@ -1,0 +1,16 @@
+import { expect, jest, test } from '@jest/globals';
+import { describeError } from '../../lib/telemetry/telemetry.ts';
+
+test('a very long message is shortened before a regular expression searches it', () => {
+  const searched: number[] = [];
+  const replace = RegExp.prototype[Symbol.replace];
+  const spy = jest.spyOn(RegExp.prototype, Symbol.replace).mockImplementation(function (this: RegExp, text, by) {
+    searched.push(text.length);
+    return Reflect.apply(replace, this, [text, by]);
+  });
+  const message = 'eyJa-'.repeat(2_000);
+  const described = describeError(new Error(message, { cause: new Error(`${message}!`) }));
+  spy.mockRestore();
+  expect(described.message).toHaveLength(1000);
+  expect(Math.max(0, ...searched)).toBeLessThanOrEqual(1000);
+});
