@@ -157,6 +157,6 @@ function cutOf(kind: string, statuses: readonly ClusterStatus[]) {
   if (!cut) return {};
   return {
     total: statuses.reduce((sum, { findingTotal }) => sum + findingTotal, 0),
-    rest: `List all with "${allFindingsCommand(cut)}".`,
+    rest: `List all of a loop with "${allFindingsCommand(cut)}".`,
   };
 }

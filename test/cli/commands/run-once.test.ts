@@ -77,7 +77,7 @@ test('kbctl run-once lists all findings of a pass, and other commands count the 
   expectPrinted(await world().kbctl(['status', CLUSTER]), 1, ...lines);
   const got = await world().kbctl(['get', 'findings', CLUSTER, '-o', 'json']);
   expect(JSON.parse(got.stdout)).toMatchObject({ total: 25, items: { length: 20 } });
-  expect(got.stderr).toContain(`20 of 25 findings. List all with "${all}".\n`);
+  expect(got.stderr).toContain(`20 of 25 findings. List all of a loop with "${all}".\n`);
 });
 
 test('kbctl run-once reports that the API server does not answer, and records nothing', async () => {
