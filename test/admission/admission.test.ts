@@ -67,7 +67,7 @@ test.each<[string, ReviewFields]>([
   ['with another name', { name: 'copy' }],
   ['in another namespace', { namespace: 'other' }],
   ['without a name', { generateName: 'web' }],
-])('a Service %s that copies the values of another Service is refused', async (_what, whose) => {
+])('a Service %s is refused if it copies the values of another Service', async (_what, whose) => {
   await world.ask(NODE_PORT);
   const { status } = await world.ask({ ...whose, spec: { clusterIP: '10.0.0.17', clusterIPs: ['10.0.0.17'] } });
   expect(status).toMatchObject({ code: 422 });
@@ -162,7 +162,7 @@ describe('a held item', () => {
     expect(await takenIn(world)).toContain('10.0.0.5');
   });
 
-  test('a claimed item stays allocated when another value of the Service is refused, until a pass frees it', async () => {
+  test('a claimed item stays allocated when another value of the Service is refused', async () => {
     const world = await withHold('any');
     const refused = { ...spec, type: 'NodePort', ports: [{ port: 1, nodePort: 1 }] };
     expect(await world.ask({ spec: refused })).toMatchObject({ allowed: false });
@@ -300,22 +300,22 @@ describe('a table that cannot allocate', () => {
     expect(world.telemetry.counters['allocationRetries']).toBe(30);
   });
 
-  test.each([true, false])(
-    'a write with an unclear outcome is retried, because the range shows whether it happened: %s',
-    async (happened) => {
-      const unclear = new Set<string>();
-      const put: KeyValueTable['put'] = async (item, previous) => {
-        if (!RANGES(item) || unclear.has(item.key)) return world.table.put(item, previous);
-        unclear.add(item.key);
-        if (happened) await world.table.put(item, previous);
-        return { outcome: 'unclear' };
-      };
-      const answer = await world.ask(NODE_PORT, { ...world.table, put });
-      expect(answer).toMatchObject({ allowed: true });
-      expect(await takenIn(world)).toHaveLength(happened ? 4 : 2);
-      expect((await world.ask({ ...NODE_PORT, name: 'other' })).patch).not.toEqual(answer.patch);
-    },
-  );
+  test.each([
+    ['happened', true],
+    ['did not happen', false],
+  ])('a write with an unclear outcome is retried, because the range shows that the write %s', async (_, happened) => {
+    const unclear = new Set<string>();
+    const put: KeyValueTable['put'] = async (item, previous) => {
+      if (!RANGES(item) || unclear.has(item.key)) return world.table.put(item, previous);
+      unclear.add(item.key);
+      if (happened) await world.table.put(item, previous);
+      return { outcome: 'unclear' };
+    };
+    const answer = await world.ask(NODE_PORT, { ...world.table, put });
+    expect(answer).toMatchObject({ allowed: true });
+    expect(await takenIn(world)).toHaveLength(happened ? 4 : 2);
+    expect((await world.ask({ ...NODE_PORT, name: 'other' })).patch).not.toEqual(answer.patch);
+  });
 });
 
 const REVIEW = JSON.stringify(aReview());
@@ -358,7 +358,7 @@ test.each([
   }
 });
 
-test('a review whose object and old object have annotations of 256 KiB is answered, although JSON escapes each byte with six', async () => {
+test('a review with annotations of 256 KiB in both objects is answered, although JSON escapes each byte with six', async () => {
   const annotations = `"annotations":{"a":"${'\\u003c'.repeat(256 * 1024)}"}`;
   const body = JSON.stringify(aReview({ oldSpec: {} })).replaceAll('"metadata":{', `"metadata":{${annotations},`);
   expect(body.length).toBeGreaterThan(3 * 1024 * 1024);

@@ -78,7 +78,7 @@ test('a repeated review of an update gets the same items as the first review', a
   expect((await world.ask(change)).patch).toEqual(first.patch);
 });
 
-test('a new Service does not get the node ports that were allocated for changes of an existing Service with the same name', async () => {
+test('a created Service does not get the node ports that were allocated for an update of a Service with the same name', async () => {
   const named = { clusterIP: '10.0.0.5', clusterIPs: ['10.0.0.5'] };
   const [a, b] = [1, 2].map((port) => ({ name: `p${port}`, port }));
   const exposed = { ...named, type: 'NodePort', ports: [{ ...a, nodePort: 30_016 }] };
@@ -99,7 +99,7 @@ test('a Service that is created again does not get items that were freed, becaus
   expect(addressIn(await world.ask({ name: 'web' }))).toBe('10.0.0.19');
 });
 
-test('a review that is refused because no node port is free does not release an address that a concurrent review of the same Service got', async () => {
+test('a refused review does not release the address of a concurrent review of the same Service', async () => {
   await world.store(RANGE_KEYS.nodePorts, { data: new Uint8Array(16).fill(255) });
   const spec = { clusterIP: '10.0.0.5' };
   let second: Answered | undefined;
@@ -127,7 +127,7 @@ test('a Service with generateName is refused if it requests a value of another S
   expect(await world.ask(asks)).toMatchObject({ allowed: false, status: { code: 422 } });
 });
 
-test('a Service with more ports than a review is allowed to request is refused, and nothing is allocated', async () => {
+test('a Service with too many ports for a review is refused, and nothing is allocated', async () => {
   const world = await anAdmissionWorld({ spec: { serviceNodePortRange: '30000-32767' } });
   expect(await world.ask(withPorts(2_767))).toMatchObject({
     allowed: false,

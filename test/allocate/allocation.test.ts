@@ -26,7 +26,7 @@ const KEY = 'a'.repeat(64);
 
 const release = (...items: AllocateRequest['items']) => ({ operation: 'release', items }) as const;
 
-test('a request whose stored answer is corrupt fails, and leaves all items unchanged', async () => {
+test('a request fails and changes no item if its stored answer is corrupt', async () => {
   const world = await anAllocateWorld();
   await world.ask({ items: [NEXT_IP] });
   const stored = found(await world.table.get(CLUSTER, 'requests/r1'));

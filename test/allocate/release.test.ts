@@ -52,9 +52,9 @@ async function claimedByService(world: AllocateWorld): Promise<void> {
 test.each<[string, () => Promise<AllocateWorld>, (world: AllocateWorld) => Promise<void>, string | undefined]>([
   ['that another owner now holds', () => withTaken('former'), changeHands, 'r3'],
   ['that had no hold and that another request now holds', () => withTaken(), changeHands, 'r3'],
-  ['whose hold a Service ended', () => withTaken('former'), claimedByService, undefined],
+  ['that a Service has claimed', () => withTaken('former'), claimedByService, undefined],
 ])(
-  'a release whose write conflicts with another write does not release an address %s, and a retry during the release is refused',
+  'after a lost attempt, a release does not free an address %s, and a retry during the release is refused',
   async (...row) => {
     const [, start, change, owner] = row;
     const world = await start();
@@ -89,7 +89,7 @@ test('a release does not repeat a conflicting write after its deadline, and a re
   expect(await world.taken()).toEqual({ [IP]: undefined });
 });
 
-test('a release that an older version began counts as in progress for 30 seconds', async () => {
+test('a release by an older version counts as in progress for 30 seconds', async () => {
   const world = await withTaken();
   const cut = losing(world.table, () => Promise.reject(new Error('the process ends')));
   await expect(world.ask(release, cut)).rejects.toThrow('the process ends');

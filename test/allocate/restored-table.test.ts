@@ -17,9 +17,9 @@ const NOT_READY = {
 
 test.each([
   ['was last repaired more than three intervals ago', -INTERVALS_MS - 1],
-  ['was last repaired later than the present time of this clock', INTERVALS_MS + 1],
+  ['was last repaired in the future, by this clock', INTERVALS_MS + 1],
   ['was never repaired', undefined],
-])('a table that %s allocates nothing for requests until a pass has succeeded', async (_, sinceMs) => {
+])('until a pass has succeeded, a table allocates nothing for requests if it %s', async (_, sinceMs) => {
   const world = await anAllocateWorld({ isRepaired: false });
   if (sinceMs !== undefined) await world.repair(world.clock.nowMs + sinceMs);
   const before = await world.items();
@@ -29,7 +29,7 @@ test.each([
   expect(await world.ask({ items })).toMatchObject({ outcome: 'done' });
 });
 
-test('a restored table still replays answers, looks up items and releases items', async () => {
+test('after three intervals without a repair, a table still replays answers, looks up items and releases items', async () => {
   const world = await anAllocateWorld({ isRepaired: false });
   await world.repair(world.clock.nowMs);
   const answer = await world.ask({ items });
@@ -41,7 +41,7 @@ test('a restored table still replays answers, looks up items and releases items'
   expect(await ask('release')).toMatchObject({ items: [{ outcome: 'released' }] });
 });
 
-test('a restored table allocates nothing for Services until a pass has succeeded', async () => {
+test('after three intervals without a repair, a table allocates nothing for Services until a pass has succeeded', async () => {
   const world = await anAdmissionWorld({ isRepaired: false });
   await world.repair(world.clock.nowMs - INTERVALS_MS - 1);
   const refused = await world.ask();
@@ -52,7 +52,7 @@ test('a restored table allocates nothing for Services until a pass has succeeded
   expect(Object.keys(await world.taken())).toEqual(['10.0.0.17']);
 });
 
-test('after a pass of cluster-ip-repair, a restored table allocates cluster IPs for Services, even if node-port-repair has not succeeded yet', async () => {
+test('after a pass of cluster-ip-repair, a table allocates cluster IPs for Services, even if node-port-repair has not succeeded yet', async () => {
   const world = await anAdmissionWorld({ isRepaired: false });
   await writeRunRecord(world.table, 'demo', 'cluster-ip-repair', aRunRecord(world.clock.nowMs), undefined);
   expect(await world.ask()).toMatchObject({ allowed: true });

@@ -22,7 +22,7 @@ function resolve(apiServers: readonly ApiServerSpec[], records: Records, leases?
 }
 
 test.each([
-  { name: 'of a host name are probed with that server name', source: dnsName, serverName: 'api.example.com' },
+  { name: 'of a host name are probed with this name as server name', source: dnsName, serverName: 'api.example.com' },
   { name: 'of a target group are probed without a server name', source: group, serverName: undefined },
 ])('the addresses $name', async ({ source, serverName }) => {
   const { addresses } = await resolve([source], ['10.9.8.7']);

@@ -75,7 +75,7 @@ test('a reader keeps the credentials of the hundred roles that it used last, and
   expect(await assumedFor(...roles.slice(0, 1))).toBe(1);
 });
 
-test('the AWS profile of the user decides who reads secrets and target groups and assumes roles', async () => {
+test('the AWS profile of the user is used to read secrets and target groups and to assume roles', async () => {
   const { calls } = await fakeAws((call) =>
     call.action === 'AmazonSSM.GetParameter'
       ? awsError('ParameterNotFound')
@@ -125,7 +125,7 @@ test.each<[StoredKubeconfig, AwsAnswer, string, RegExp]>([
   await expect(read).rejects.not.toMatchObject({ message: expect.stringContaining('abc123') });
 });
 
-test('if AWS denies that the role is assumed, the error contains the resolution', async () => {
+test('if AWS denies sts:AssumeRole, the error contains the resolution', async () => {
   await fakeAws(() => stsError('AccessDenied'));
   await expect(aReader()({ ...secret, roleArn: role }, never)).rejects.toMatchObject({
     code: 'BadKubeconfig',

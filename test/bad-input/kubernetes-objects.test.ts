@@ -71,7 +71,7 @@ const published = ({ cluster }: PassWorld) =>
 
 const READ = [SERVICE_REF, ...PUBLISHED];
 
-test.each(READ)('passes correct the $kind $name, or an error names it, whatever value one field has', async (ref) => {
+test.each(READ)('passes tolerate any value of a field of the $kind $name, or report an error', async (ref) => {
   const whole = (await settledDual()).cluster.find(ref) as KubernetesObject;
   const wrong: unknown[] = [];
   for (const { variant, object } of variants(whole)) {
@@ -112,7 +112,7 @@ function unrecorded({ find }: MemoryCluster): string[] {
 
 const OBJECTS = CLUSTER.slice(0, 4).map((object) => [object.kind, object] as const);
 
-test.each(OBJECTS)('repairs leave no address without an IPAddress, whatever one field of a %s is', async (_, whole) => {
+test.each(OBJECTS)('each address has an IPAddress after repairs, whatever one field of a %s is', async (_, whole) => {
   const wrong: unknown[] = [];
   for (const { variant, object } of variants(whole)) {
     const objects = CLUSTER.map((each) => (each === whole ? object : each));

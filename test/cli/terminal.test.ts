@@ -114,12 +114,12 @@ test('JSON and YAML output does not change the names of counts, and prints a tim
 });
 
 test.each([
-  ['in 60m', 3_599_700],
-  ['in 60m', 3_595_000],
-  ['in 5m', 299_700],
-  ['0s ago', 0],
-  ['5s ago', -5_000],
-])('the end of a hold is shown as "%s" if the hold has %i ms left', (text, leftMs) => {
+  ['in 59m 59.7s', 'in 60m', 3_599_700],
+  ['in 59m 55s', 'in 60m', 3_595_000],
+  ['in 4m 59.7s', 'in 5m', 299_700],
+  ['now', '0s ago', 0],
+  ['5 seconds ago', '5s ago', -5_000],
+])('if the end of a hold is %s, it is shown as "%s"', (_, text, leftMs) => {
   const hold = { owner: 'ci', takenUpBy: 'any' } as const;
   expect(holdEnd({ ...hold, untilMs: NOW_MS + leftMs }, NOW_MS)).toBe(text);
   expect(holdEnd(hold, NOW_MS)).toBe('never');

@@ -27,7 +27,7 @@ async function created(path: string, name: string, spec: object): Promise<number
 
 const withAddress = (name: string, clusterIP: string) => created(SERVICES, name, { clusterIP, ports: [{ port: 80 }] });
 
-test('a ServiceCIDR of one or two addresses, or one within another ServiceCIDR, does not change what passes do', async () => {
+test('passes change and report nothing in a cluster with ServiceCIDRs of one or two addresses and a ServiceCIDR within another', async () => {
   for (const [name, cidr] of [
     ['one', '10.1.0.7/32'],
     ['two', '10.2.0.6/31'],
@@ -46,7 +46,7 @@ test('a ServiceCIDR of one or two addresses, or one within another ServiceCIDR, 
   expect(await parentsOf(apiserver)).toEqual(before);
 });
 
-test('the second pass replaces each IPAddress that does not refer to the Service with its address', async () => {
+test('the second pass replaces each IPAddress that does not refer to the Service of its address', async () => {
   const wrongParents = {
     a: { namespace: 'default', name: 'gone' },
     b: { name: 'no-namespace' },

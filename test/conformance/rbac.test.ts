@@ -257,15 +257,12 @@ describe('a token of the service account with the rights that repair.ipAddresses
   });
 
   test.each([
-    ['remove its finalizers', { metadata: { finalizers: [] } }],
-    ['give it an owner, so that the garbage collector deletes it', { metadata: { ownerReferences: [owner] } }],
-    ['add public addresses', { spec: { cidrs: ['10.0.0.0/24', '2001:db8::/112'] } }],
-  ])(
-    'the admission policy does not allow a token that may update the ServiceCIDR kubernetes to %s',
-    async (what, body) => {
-      expect(await statusOf([what, 'PUT', path, body])).toBe(403);
-    },
-  );
+    ['removes its finalizers', { metadata: { finalizers: [] } }],
+    ['adds an owner, so that the garbage collector deletes the object', { metadata: { ownerReferences: [owner] } }],
+    ['adds public addresses', { spec: { cidrs: ['10.0.0.0/24', '2001:db8::/112'] } }],
+  ])('the admission policy rejects an update of the ServiceCIDR kubernetes that %s', async (what, body) => {
+    expect(await statusOf([what, 'PUT', path, body])).toBe(403);
+  });
 
   test('the admission policy allows this token to add a second range', async () => {
     const spec = { cidrs: ['10.0.0.0/24', 'fd00::/112'] };

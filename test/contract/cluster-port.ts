@@ -145,7 +145,7 @@ export function clusterPortContract(name: string, connect: () => Promise<Transpo
         await expect(port.get({ kind: 'Service', namespace, name: 'changed' })).resolves.toBeDefined();
       });
 
-      test('a delete keeps a newer object with the same name as the object that was read', async () => {
+      test('a delete keeps an object that was deleted and created again since it was read', async () => {
         const first = await create(endpoints(namespace, 'replaced', []));
         await port.delete(first);
         const second = await create(endpoints(namespace, 'replaced', []));

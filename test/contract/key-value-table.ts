@@ -99,7 +99,7 @@ export function describeKeyValueTable(name: string, { open, remove, oddities = [
     });
 
     test.each(['change', 'create'])(
-      'exactly one of fifty simultaneous puts that %s the same item succeeds',
+      'of fifty simultaneous puts that %s the same item, exactly one succeeds',
       async (verb) => {
         const first = verb === 'change' ? await put(-1) : undefined;
         const results = await Promise.all(Array.from({ length: 50 }, (_, value) => tryPut(value, first)));
@@ -126,11 +126,11 @@ export function describeKeyValueTable(name: string, { open, remove, oddities = [
       'counts the characters of a text, not its bytes',
     ] as const;
     test.each<{ what: string; value: TableValue; isStored: boolean; unless?: TableOddity }>([
-      { what: '409,000 bytes', value: new Uint8Array(409_000), isStored: true, unless: LESS },
-      { what: '204,500 characters of two bytes', value: 'é'.repeat(204_500), isStored: true, unless: LESS },
-      { what: '409,600 bytes', value: new Uint8Array(409_600), isStored: false },
-      { what: '204,800 characters of two bytes', value: 'é'.repeat(204_800), isStored: false, unless: CHARACTERS },
-    ])('an item with a value of $what is stored: $isStored', async ({ value, isStored, unless }) => {
+      { what: '409,000 bytes succeeds', value: new Uint8Array(409_000), isStored: true, unless: LESS },
+      { what: '204,500 two-byte characters succeeds', value: 'é'.repeat(204_500), isStored: true, unless: LESS },
+      { what: '409,600 bytes fails', value: new Uint8Array(409_600), isStored: false },
+      { what: '204,800 two-byte characters fails', value: 'é'.repeat(204_800), isStored: false, unless: CHARACTERS },
+    ])('a put of a value of $what', async ({ value, isStored, unless }) => {
       const isOdd = unless !== undefined && oddities.includes(unless);
       const result = await tryPut(value, undefined).catch(({ code }: TableError) => ({ outcome: code }));
       expect(result.outcome).toBe(isStored === isOdd ? 'ItemTooLarge' : 'won');
@@ -138,7 +138,7 @@ export function describeKeyValueTable(name: string, { open, remove, oddities = [
     });
 
     test.each([Number.NaN, Number.POSITIVE_INFINITY, 2 ** 60])(
-      'a put refuses the number %p, which is not stored exactly',
+      'a put refuses the number %p, which cannot be stored exactly',
       async (value) => {
         await expect(put({ value })).rejects.toMatchObject({ code: 'Unexpected' });
         expect(await open().get(cluster, 'a')).toBeUndefined();

@@ -67,7 +67,7 @@ const ROWS: readonly Row[] = [
   },
   {
     // If only the second family is refused, a real API server may leave the IPAddress of the first.
-    title: 'a requested address that another Service has is refused',
+    title: 'a request for the address of another Service is refused',
     steps: async ({ create }) => {
       await stored(create('has', ['10.0.0.3', 'fd00:10::21']));
       await refused(create('wants', ['10.0.0.3']));
@@ -119,7 +119,7 @@ const ROWS: readonly Row[] = [
     services: { grows: 2, shrinks: 1 },
   },
   {
-    title: 'a change of families that admission refuses does not change the addresses of the Service',
+    title: 'if admission refuses a change of families, the Service keeps its addresses',
     steps: async ({ create, change }) => {
       await stored(create('may-not-grow', ['IPv4']));
       await refused(change('may-not-grow', ['IPv4', 'IPv6'], { isRefused: true }));
@@ -183,8 +183,7 @@ const ROWS: readonly Row[] = [
     others: { '10.0.0.12': OF_ANOTHER_KIND },
   },
   {
-    title:
-      'an API server allocates from a ServiceCIDR between its creation and its deletion, even if two ServiceCIDRs overlap',
+    title: 'an API server allocates from a ServiceCIDR until its deletion, even if two ServiceCIDRs overlap',
     steps: async ({ create, createCidr, removeCidr, eventually }) => {
       await createCidr('comes', '10.7.0.0/28');
       await createCidr('overlaps', '10.0.0.0/23');

@@ -73,7 +73,7 @@ function hiddenMsOf(loop: Loop): number {
   'hostile API servers that attack in turn, for minutes, in functions with the CPU share of Lambda',
   () => {
     test.each(LOOPS)(
-      'no pass of %s for a healthy cluster begins more than its interval plus 60 s after the pass before it',
+      'each pass of %s for a healthy cluster begins at most its interval plus 60 s after the previous pass',
       async (loop) => {
         const queue = new FunctionQueue(hiddenMsOf(loop));
         const running = await startFunction(loop, queue);

@@ -14,7 +14,7 @@ function run(handler: string, limitMs = 10_000) {
   return running;
 }
 
-test('the remaining time of a handler that is not killed at its limit becomes negative', async () => {
+test('if a handler is not killed at its limit, its remaining time becomes negative', async () => {
   const running = run('async (_, context) => { while (context.getRemainingTimeInMillis() >= 0); return "late"; }', 5);
   expect(await running.invoke({}, { killedAfterMs: 60_000 })).toMatchObject({ answer: 'late' });
 });

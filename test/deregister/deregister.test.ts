@@ -78,10 +78,10 @@ describe('deregistering an address', () => {
   }
 
   test.each([
-    { what: 'an address that answers again in the slice', from: removed, kind: 'EndpointSlice', isWithdrawn: false },
+    { what: 'a recovered address in the slice', from: removed, kind: 'EndpointSlice', isWithdrawn: false },
     { what: 'a withdrawn address with one miss', from: missedOnce, kind: 'Endpoints', isWithdrawn: true },
   ])(
-    'a deregistration stays in force if a tick that had decided before to publish $what writes afterwards, and then crashes',
+    'a deregistration stays in force if a running tick then publishes $what and crashes',
     async ({ from, kind, isWithdrawn }) => {
       const world = await from();
       const { port } = world.cluster;
@@ -102,7 +102,7 @@ describe('deregistering an address', () => {
     },
   );
 
-  test('a deregistration stays in force if a tick refreshed the lease and decided to publish the address just before', async () => {
+  test('a deregistration stays in force if a tick meanwhile refreshes the lease and decides to publish the address', async () => {
     const world = await removed();
     const { port } = world.cluster;
     const late: EndpointsObject[] = [];

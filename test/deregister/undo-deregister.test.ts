@@ -50,7 +50,7 @@ test.each([
   expect(await undo(await withdrawn(), address)).toEqual(result);
 });
 
-test('a published server that answers a probe stays published although another pass counts a miss of that server at the same time', async () => {
+test('a published server stays published if it answers a probe, although another pass counts a miss at the same time', async () => {
   const world = await withdrawn();
   await undo(world);
   world.cluster.place(anEndpoints([A, B]));

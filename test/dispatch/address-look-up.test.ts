@@ -54,7 +54,7 @@ test('the addresses of a target group are those of its healthy targets, and the 
   await expect(lookUp(group, [])).rejects.toThrow('arn has no healthy target');
 });
 
-test('the addresses of a Service of type LoadBalancer are the IP addresses of its load balancer and those to which the host names of the load balancer resolve', async () => {
+test('the addresses of a Service of type LoadBalancer are the IP addresses of its load balancer and those of its host names in DNS', async () => {
   const objects = [service('LoadBalancer', [{ ip: '203.0.113.9' }, { hostname: 'lb.example' }, {}])];
   expect(await lookUp(fromService, objects)).toEqual({ addresses: ['203.0.113.9', 'address of lb.example'] });
 });

@@ -40,7 +40,7 @@ test.each(ATTACKS.flatMap((attack) => [1, 2].map((hostile) => ({ attack, hostile
   },
 );
 
-test('a cluster that attacks its process only while it shares the process with other clusters runs alone after each attack, each time for twice as long', async () => {
+test('a cluster that attacks only shared processes runs alone after each attack, each time for twice as long', async () => {
   const fleet = await aFleetOf(16);
   const attack = async () => {
     fleet.hostile.set('c-003', 'ends');

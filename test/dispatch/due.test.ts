@@ -51,7 +51,7 @@ test.each([
   { withoutAnswer: 5, sinceSeconds: 60, spacingSeconds: 60 },
   { withoutAnswer: 5, sinceSeconds: 3_600, spacingSeconds: 120 },
 ])(
-  'after $withoutAnswer unanswered passes in a row, the last of them $sinceSeconds s ago, the spacing of passes is $spacingSeconds s',
+  'after $withoutAnswer unanswered passes in a row, the spacing of passes is $spacingSeconds s if the last pass was $sinceSeconds s ago',
   ({ withoutAnswer, sinceSeconds, spacingSeconds }) => {
     const timing = { nowMs: sinceSeconds * 1000, last: { startedAtMs: 0, withoutAnswer }, backsOff: true };
     const spec = specWith('kubernetes-service', 10);

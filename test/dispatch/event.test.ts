@@ -30,7 +30,7 @@ test.each([
 });
 
 test.each([
-  ['nothing', undefined, 'the event is not of type object'],
+  ['a missing event', undefined, 'the event is not of type object'],
   ['a scheduled event without a valid time', { ...scheduled, time: 'noon' }, 'detail-type'],
   ['an unknown field', { cluster: 'a' }, '"cluster"'],
   ['an empty list of clusters', { clusters: [] }, 'clusters names no cluster'],
@@ -72,7 +72,7 @@ test.each(LOOPS)('a tick of %s is dropped as late once the next tick is due', (l
   });
 });
 
-test('a tick of a suspect is dropped as late only after half a minute, because its next tick is queued only after the pass', () => {
+test('a tick of a suspect is dropped as late only after half a minute, because its next tick is queued after the pass', () => {
   const text = body({ followedUntilMs: DUE });
   expect(receive(text, DUE + 30_000).ticks).toEqual([{ ...tick, followedUntilMs: DUE }]);
   expect(receive(text, DUE + 30_001)).toMatchObject({ ticks: [], counters: { lateTicks: 1 } });

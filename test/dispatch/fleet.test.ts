@@ -53,7 +53,7 @@ test.each<[string, object, Loop, Partial<RunRecord>]>([
   ['two owners', { withTwoOwners: true }, 'kubernetes-service', { findings: twoOwners }],
   ['a credential that expires soon', CREDENTIALS_END, 'system-namespaces', { counts: { credentialsEnding: 1 } }],
   ['the usage of its fullest range', NINE_TENTHS, 'node-port-repair', { counts: { allocated: 9, capacity: 10 } }],
-  ['nothing', { withFindings: false, withTwoOwners: false, fullestRangePercent: 0 }, 'cluster-ip-repair', {}],
+  ['no problem', { withFindings: false, withTwoOwners: false, fullestRangePercent: 0 }, 'cluster-ip-repair', {}],
   ['that it has no active lease', WITHOUT_LEASE, 'kubernetes-service', { counts: { activeLeases: 0 } }],
   ['no missing lease if its pass ended before it read the leases', WITH_LEASE, 'kubernetes-service', { counts: {} }],
 ])('the figures of a cluster report %s until the next pass', (_, expected, loop, record) => {
@@ -75,7 +75,7 @@ function invoke(event: unknown, overrides: Partial<Environment> = {}, run = aLoo
   return world.dispatch(run.loop, event, { environment: { stack: 'prod', ...overrides } });
 }
 
-test('the figures of a stack count its registered, paused and failing clusters and those without an active lease, and the log lists the unhealthy clusters', async () => {
+test('the figures count registered, paused and failing clusters and clusters without an active lease, and the log lists unhealthy clusters', async () => {
   await world.register(...['fails', 'paused', 'theirs', 'well', 'without'].map((name) => ({ name })));
   await updateCluster(world.table, 'theirs', withOwner('second'));
   await updateCluster(world.table, 'paused', withPause(pause()));

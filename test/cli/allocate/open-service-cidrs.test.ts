@@ -56,7 +56,7 @@ const valuesIn = ({ items }: { readonly items: readonly { readonly value?: unkno
   items.map(({ value }) => value);
 const find = ({ cluster }: { cluster: MemoryCluster }, name: string) => cluster.find({ kind: 'IPAddress', name });
 
-test('a request creates an IPAddress for each requested address and for the next free addresses of both families, from the static band first', async () => {
+test('a request gets the given addresses and the next free addresses of both families, and holds them by IPAddresses', async () => {
   const answer = await world.ask({ items: [NEXT, ip('10.0.0.1'), NEXT_IPV6, { ...NEXT, count: 2 }] });
   expect(answer).toMatchObject({ outcome: 'done', items: [{ outcome: 'allocated', hold: HELD }, {}, {}, {}, {}] });
   expect(valuesIn(answer)).toEqual(['10.0.0.2', '10.0.0.1', 'fd00::1', '10.0.0.3', '10.0.0.4']);
@@ -66,7 +66,7 @@ test('a request creates an IPAddress for each requested address and for the next
   );
 });
 
-test('a request skips addresses with an IPAddress in every ready ServiceCIDR, and is refused when all ready ServiceCIDRs are full', async () => {
+test('a request can get the free addresses of all ready ServiceCIDRs, and is refused if it needs more', async () => {
   const objects = [
     cidr('kubernetes', ['10.0.0.0/30']),
     cidr('second', ['10.5.0.0/30']),
@@ -113,7 +113,7 @@ test('a request does not hold the address of a Service whose IPAddress is missin
   }
 });
 
-test('a repetition of a request that failed halfway holds no more addresses than were requested', async () => {
+test('if a request failed halfway, its repetition holds no more addresses than were requested', async () => {
   let calls = 0;
   const world = await aCluster({
     spoil: (port) => ({

@@ -43,7 +43,7 @@ test('the spec files of a folder are its files that end in yml, yaml or json, in
   expect(files.map(({ place }) => basename(place))).toEqual(['a.json', 'b-2.yml', 'b-10.yaml', 'D.YML']);
 });
 
-test('a document that has the apiVersion of kbctl output but no valid content is a fault', async () => {
+test('a document with the apiVersion of kbctl output but without valid content is a fault', async () => {
   for (const rest of ['kind: Cluster', 'kind: ClusterList, items: [7]']) {
     const { names, faults } = await read(['-'], { stdin: `{apiVersion: kbctl/v1, ${rest}}` });
     expect([names, faults]).toEqual([[], [expect.stringContaining('apiVersion')]]);

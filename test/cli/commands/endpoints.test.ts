@@ -84,7 +84,7 @@ describe('kbctl deregister', () => {
     expect(published()).toEqual([FIRST, SECOND, THIRD]);
   });
 
-  test('kbctl deregister reports that the address is still published if it cannot reach the API server', async () => {
+  test('kbctl deregister reports that the address is still published if the API server cannot be reached', async () => {
     const file = world().file('no-cluster', '{}');
     const ended = await deregister(SECOND, '--kubeconfig', file);
     expectPrinted(ended, 1, /^203\.0\.113\.20 is withdrawn until \S+Z, and still published\n {2}kubeconfig /);
@@ -103,7 +103,7 @@ describe('kbctl deregister', () => {
     expect(world().standIn.store.find(ENDPOINTS, 'default', 'kubernetes')?.['subsets'] ?? []).toEqual([]);
   });
 
-  test('kbctl deregister ends a withdrawal with --undo, so that the next tick publishes the address again', async () => {
+  test('kbctl deregister --undo ends a withdrawal, so that the next tick publishes the address again', async () => {
     const result = `${THIRD} is no longer withdrawn from ${CLUSTER}: the next tick publishes it if it answers\n`;
     await deregister(THIRD);
     expect(await deregister(THIRD, '--undo')).toEqual(ran(0, result));
@@ -124,14 +124,14 @@ describe('kbctl deregister', () => {
       'nothing is published (mode observe)',
     ],
     [
-      'paused, and its API server is not reached',
+      'paused and its API server cannot be reached',
       {},
       ['pause', CLUSTER, '--reason', 'an upgrade', '--by', 'me'],
       /^prod-eu-1 is paused until \S+Z by me: an upgrade\. Run the command again to remove it during the pause\.$/m,
       'the first tick after the pause publishes it if it answers',
     ],
   ])(
-    'kbctl deregister and its --undo promise nothing for the next tick if the cluster is %s',
+    'kbctl deregister, also with --undo, announces no change by the next tick if the cluster is %s',
     async (_, fields, pause, said, next) => {
       await register('server', fields);
       if (pause.length > 0) await world().kbctl(pause);
@@ -207,14 +207,14 @@ describe('kbctl heartbeat', () => {
     expect(await lease(FIRST)).toBeUndefined();
   });
 
-  test('kbctl heartbeat probes its API server as the spec says now, not as it said at the start', async () => {
+  test('kbctl heartbeat probes its API server with the current settings of the spec, not those at its start', async () => {
     const running = await start();
     await world().register({ apiServers: [{ address: FIRST, probe: { url: 'http://127.0.0.1:1/readyz' } }] });
     await running.untilItPrints(/its lease expires \(its API server gave no answer/);
     await running.end('SIGTERM');
   });
 
-  test('an agent that ends does not promise that its address is removed if the cluster is only observed', async () => {
+  test('in mode observe, an agent that ends reports that its address is still published', async () => {
     await world().runAllLoops();
     await register('shared', { mode: 'observe' });
     const running = await start();

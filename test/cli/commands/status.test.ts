@@ -106,7 +106,7 @@ describe('after the first passes of a cluster', () => {
     }
   });
 
-  test('kbctl status with --watch continues after a read of the table that fails', async () => {
+  test('kbctl status with --watch continues after a failed read of the table', async () => {
     const { env, plan } = await world().startProxy();
     const watching = world().start(['status', '--watch'], { env });
     await watching.untilItPrints(/prod-eu-1 +good/);

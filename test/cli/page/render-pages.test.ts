@@ -157,7 +157,7 @@ const anyMap: fc.Arbitrary<RangeMap> = fc
   .string({ unit: fc.constantFrom(...letters), minLength: 1, maxLength: 1_024, size: 'max' })
   .map((cells) => ({ cells, first: '10.0.0.0', itemsPerCell: 1 }));
 
-test('the runs of equal cells that draw a map contain each cell once and in order, and no run continues on the next row', () => {
+test('the runs of equal cells in a map contain each cell once and in order, and no run continues on the next row', () => {
   fc.assert(
     fc.property(anyMap, fc.constantFrom(32, 64), (map, columns) => {
       const runs = runsOf(map, columns);
@@ -178,7 +178,7 @@ test.each([
   ['10.96.0.0', 16, 3, 2, '10.96.0.48 to 10.96.0.79'],
   ['30000', 4, 691, 1, '32764 to 32767'],
 ])(
-  'in a map that begins at %s, with %d items per cell, a run that begins at cell %d and has %d cells has the label %s',
+  'in a map that begins at %s with %d items per cell, the run from cell %d with %d cells has the label %s',
   (first, itemsPerCell, from, length, items) => {
     expect(itemsOf({ first, itemsPerCell, cells: '' }, from, length)).toBe(items);
   },

@@ -57,7 +57,7 @@ test('the metrics of a cluster have the values of its status', async () => {
   );
 });
 
-test('without clusters, the metrics of each cluster have no values, and end with the line that OpenMetrics requires', async () => {
+test('without clusters, the metrics contain no values of clusters, and end with the line that OpenMetrics requires', async () => {
   expect(await samplesOf()).toEqual(['clusters_unreadable 1']);
   const { contentType, text } = await fleetMetrics(aFleetStatus([]));
   expect(contentType).toContain('application/openmetrics-text');
@@ -122,7 +122,7 @@ test('a process is not alive if it did not try to claim a tick of a loop for two
   expect(await statusOf('/healthz')).toBe(503);
 });
 
-test('a process is ready while its claims reach the table', async () => {
+test('/readyz returns 200 while the table is reachable', async () => {
   const { monitor, statusOf } = aMonitor();
   expect(await statusOf('/readyz')).toBe(503);
   monitor.claimed('kubernetes-service', 'lost');
@@ -153,7 +153,7 @@ test('counters of passes add up, and the counters that alarms use exist before t
   );
 });
 
-test('the metrics show the fleet figures of the last count until two minutes after another process has taken over the count', async () => {
+test('the last fleet figures stay in the metrics for two minutes after another process has claimed the tick', async () => {
   const { clock, monitor, lines, report } = aMonitor();
   report({ clustersJudged: 200, clustersFailing: 3 });
   report({ clustersJudged: 200, clustersFailing: 1 });

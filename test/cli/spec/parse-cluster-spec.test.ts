@@ -22,7 +22,7 @@ function faultsIn(text: string): string[] {
   return 'faults' in result ? result.faults.map(({ path, message }) => `${path}: ${message}`) : [];
 }
 
-test('the commented fields of the example file have their default values', () => {
+test('the commented-out fields of the example file have their default values', () => {
   const fields = example
     .split('\n')
     .filter((line) => /^# ( +)?[a-zA-Z-]+:( |$)/.test(line))

@@ -186,7 +186,7 @@ describe('API servers', () => {
     ['has the policy SingleStack', policy('SingleStack'), [/must match/]],
     ['has the policy RequireDualStack', policy('RequireDualStack'), [/is "RequireDualStack"/, /must match/]],
   ])(
-    'the spec can contain API servers of both families only with PreferDualStack, leases and two ranges; here, it %s',
+    'API servers of both families require PreferDualStack, leases and two ranges; this spec %s',
     (_what, fields, faults) => {
       const serviceClusterIPRange = [IPV4_RANGE, IPV6_RANGE];
       const found = faultsOf(aSpec({ apiServers, serviceClusterIPRange, ...policy('PreferDualStack'), ...fields }));

@@ -65,7 +65,7 @@ test('a saved range that does not parse is reported, and other ranges are still 
   expect(status).toMatchObject({ health: 'unhealthy', attention: [{ word: 'unreadable' }] });
 });
 
-test('a range with more bits than items is at most 100 % full', () => {
+test('a range with more used bits than items has no free items and no cells beyond its end', () => {
   const cluster = aCluster({ serviceClusterIPRanges: ['10.0.0.0/29'] });
   const ranges = [saved(primary, aStoredRange(first(10), { range: '10.0.0.0/29' }))];
   const [range] = statusOf({ cluster, ranges }).ranges;
@@ -92,7 +92,7 @@ test('the status shows a range only if it was saved or a pass has counted its it
   expect(statusOf({ records: counted({ services: 3 }) }).ranges).toEqual([]);
 });
 
-test('a range that was not saved is not ready if the table allocates, and the readiness of an unread range is unknown', () => {
+test('if the table allocates, a range that was not saved is not ready; its readiness is unknown if the ranges were not read', () => {
   const cluster = aCluster({ allocator: 'table' });
   expect(statusOf({ cluster, records: counted(counts) }).ranges[0]).toMatchObject({ ready: false });
   const { ranges: _, ...brief } = inputs({ cluster, records: counted(counts) });
@@ -113,9 +113,9 @@ const before = counted({ allocated: 100, capacity: 254 });
 
 test.each([
   { name: 'wider', cluster: wider },
-  { name: 'wider, in a cluster with allocator: table', cluster: aCluster({ ...wider.spec, allocator: 'table' }) },
+  { name: 'wider in a cluster with allocator: table', cluster: aCluster({ ...wider.spec, allocator: 'table' }) },
 ])(
-  'a range that the spec made $name is shown with its old CIDR and figures until a pass has counted the new range',
+  'after the spec made a range $name, the range is shown with its old CIDR and figures until a pass has counted the new range',
   ({ cluster }) => {
     const [specRange] = cluster.spec.serviceClusterIPRanges;
     const ranges = [saved(primary, aStoredRange(first(100), { allocator: cluster.spec.allocator }))];

@@ -75,7 +75,7 @@ test('the status of a cluster cannot be read if its spec does not parse', async 
   await expect(readOne(table)).rejects.toMatchObject({ code: 'Corrupt' });
 });
 
-test('the status of all clusters lists clusters that need attention first, then the others by name, and registrations that cannot be read', async () => {
+test('the status of all clusters begins with the clusters that need attention, then lists the others by name, and registrations that cannot be read', async () => {
   const table = memoryTable();
   for (const name of ['c', 'a', 'b']) await fill(table, name);
   const record = aRunRecord(0, { findings: [{ type: 'duplicate', message: 'taken twice' }] });
@@ -117,7 +117,7 @@ test('if one table item prevents the read of a list, the status reads each known
   expect(status?.ranges).toMatchObject([{ key: RANGE_KEYS.primary, used: 2 }]);
 });
 
-test('the read of the status fails and stops at the first call to the table that fails', async () => {
+test('the read of the status fails and stops at the first failed call to the table', async () => {
   const table = memoryTable();
   for (let n = 0; n < 40; n++) await fill(table, `c${n}`);
   const read: string[] = [];
