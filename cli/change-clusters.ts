@@ -124,8 +124,8 @@ export function oneByOne<Item extends { readonly name: string }>(
 }
 
 /**
- * Prints the changes that were not made, and throws the error that stopped them.
- * @returns `undefined` if all changes were made
+ * Prints the clusters that were not changed, and throws the error that stopped the changes, such as the end of `--timeout`.
+ * @returns `undefined` if all changes were made; the exit code after Ctrl-C
  */
 export function concluded(cli: Cli, { left, failed }: Progressed<{ readonly name: string }>): ExitCode | undefined {
   if (left.length > 0) cli.output.say(`Not done: ${namesOf(left.map(({ name }) => name))}. Run the command again.`);

@@ -14,7 +14,7 @@ import { type ConnectionOptions, checkConnectionOptions } from './options.ts';
 import { isClusterName } from './spec/names.ts';
 
 export interface PassEnvironmentOptions extends ConnectionOptions {
-  /** The name of the stack that the passes belong to. Default: no stack. Such passes only observe a cluster that a stack owns. */
+  /** The stack that the passes belong to. Passes without a stack only observe a cluster that a stack owns. Default: no stack. */
   readonly stack?: string;
   readonly telemetry?: TelemetryFactory;
 }
@@ -38,7 +38,7 @@ export async function passEnvironment(
   const { kubeconfig, context } = options;
   const { table, region, profile } = cli.options;
   const namedFile = kubeconfig === undefined ? undefined : inFile(kubeconfig, context);
-  // --kubeconfig does not apply to a management cluster, which has its own kubeconfig.
+  // --kubeconfig does not apply to the management cluster of a `serviceRef`, whose name is not a cluster name.
   const namedFor = ({ name }: ClusterSpec) => (isClusterName(name) ? namedFile : undefined);
   const ofRun = ({ name }: ClusterSpec) =>
     running?.cluster === name ? inFile(running.kubeconfig, running.context) : undefined;

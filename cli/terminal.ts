@@ -71,7 +71,7 @@ export function yamlOf(value: unknown): string {
 
 /** Control characters, format characters (directions, zero widths, tags), and line separators. */
 const CONTROLS = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
-/** Numbers that YAML 1.1 reads as text. `kbctl` and kubectl read them as YAML 1.2 does. */
+/** Matches texts such as `0o17`. YAML 1.1 reads some of them as text, but YAML 1.2, kubectl and `kbctl` read a number. */
 const NUMBER_OF_YAML_1_2 = /^[-+]?0[box]/i;
 const CONTROLS_IN_DATA = /[^\P{Cc}\n\t]|[\p{Cf}\p{Zl}\p{Zp}]/u;
 
@@ -87,7 +87,7 @@ function escaped(text: string, controls: RegExp): string {
 
 let unfinished = 0;
 
-/** Ends the process when the reader closes the output, or when it cannot be written, unless a task must complete. */
+/** Ends the process when the reader closes the output or it cannot be written, unless {@link completeAlways} runs a task. */
 export function endWhenUnread(stream: NodeJS.WriteStream): void {
   stream.on('error', (error: NodeJS.ErrnoException) => {
     const isClosed = error.code === 'EPIPE';

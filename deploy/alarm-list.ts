@@ -11,7 +11,7 @@ export const RELEASE_FAILING = 'release-failing';
 
 export interface Alarm {
   readonly description: string;
-  /** The Logs Insights query that lists the affected clusters, for the log groups of the stack. */
+  /** The Logs Insights query over the log groups of the stack. It lists affected clusters, or log lines about the cause. */
   readonly query: string;
   /** The metric or formula with its period and threshold, and in how many recent periods the threshold must be crossed. */
   readonly fires: Fields;

@@ -51,7 +51,7 @@ const CONDITIONAL = OF_RELEASE.flatMap(([name, { condition }]) =>
   condition === undefined ? [] : [whether(condition, substitute(` OR ${anyOf([name])}`), '')],
 );
 
-/** An alarm without notifications that rolls an update back. It combines others: CloudFormation accepts only five alarms. */
+/** An alarm without notifications that rolls an update back. It combines others: an update can watch only five alarms. */
 const RELEASE_FAILING_ALARM: Resource = {
   Type: 'AWS::CloudWatch::CompositeAlarm',
   Condition: 'HasAlarms',

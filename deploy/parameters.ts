@@ -41,7 +41,7 @@ type Block = Readonly<Record<string, string | number | boolean | null>>;
 
 /**
  * Returns the values in force: from the command line (`name=value`), else the block of the stage, else the block `default`, else
- * the default of the parameter.
+ * the default of the parameter. The default of `secretsPrefix` contains the stage.
  */
 export function parametersInForce(
   blocks: Readonly<Record<string, Block>>,

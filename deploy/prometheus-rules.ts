@@ -60,7 +60,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
   },
 };
 
-/** The sections of alarms without a rule, with the reason. */
+/** Alarms without a rule, with the reason. `release-failing`, which is only for deployments, has neither. */
 export const WITHOUT_RULE: Readonly<Record<string, string>> = {
   admission: '`kbctl run` serves no webhook',
   'unqueued-ticks': '`kbctl run` has no queue',

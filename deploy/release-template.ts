@@ -3,7 +3,7 @@ import { type HashOfPackage, nameReplacedResources } from './replaced-resources.
 
 /** The command that runs kbctl in the repository, and in the folder of a release. */
 const KBCTL = ['node cli/kbctl.mjs', 'node kbctl.mjs'] as const;
-/** Resources that only `serverless deploy` needs: its own bucket, and the outputs with the name of the last layer. */
+/** The parts that only `serverless deploy` needs: its bucket, and the outputs about the layer. */
 const OF_OSLS = /^ServerlessDeploymentBucket|^AllocatorLambdaLayer.+/;
 
 /**

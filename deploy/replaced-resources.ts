@@ -12,8 +12,8 @@ export function packageHashes(folder: string): HashOfPackage {
 }
 
 /**
- * Adds a hash of their content to the logical ids of the resources that CloudFormation must create again when their content
- * changes: the deployment of the API, and the versions of functions.
+ * Adds a hash to the logical ids of the deployment of the API and of the versions of functions, because CloudFormation must
+ * create these resources again when their content changes.
  */
 export function nameReplacedResources<T extends Template>(template: T, hashOf: HashOfPackage): T {
   const { AdmissionApi: api, AdmissionApiResource: resource, AdmissionApiMethod: method } = template.Resources;

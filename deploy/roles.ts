@@ -72,7 +72,7 @@ function tablePolicy(writtenTo: Fields | undefined, reads = ['dynamodb:GetItem',
   return policy('table', allow(reads, [TABLE_ARN]), allow(['dynamodb:PutItem'], [TABLE_ARN], writtenTo));
 }
 
-/** Permissions of functions whose callers choose cluster and content. Such functions cannot write registrations (#clusters). */
+/** The table policy of functions whose callers choose cluster and content: no writes to `#clusters` and other `#` partitions. */
 const TABLE_OF_CLUSTER = tablePolicy(OF_CLUSTERS);
 
 /** Allows functions to read kubeconfigs, but not the webhook's tokens: they have the same prefix, and no loop needs them. */

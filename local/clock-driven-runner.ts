@@ -64,7 +64,7 @@ async function keepInvoking(job: ScheduledHandler, clock: RunnerClock, signal: A
   }
 }
 
-/** The time of an invocation. A repair has as much as its function, so that a pass can use its whole budget. */
+/** The time limit of an invocation. A repair has the same limit as its function, so that a pass can use its whole budget. */
 const INVOCATION_MS: Readonly<Record<Loop, number>> = {
   'system-namespaces': 60_000,
   'kubernetes-service': 60_000,

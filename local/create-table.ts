@@ -1,8 +1,8 @@
 import { CreateTableCommand, type DynamoDBClient, waitUntilTableExists } from '@aws-sdk/client-dynamodb';
 
 /**
- * Creates the table if it does not exist, and waits until it is active. For tests and local tables: the stack of a
- * deployed table creates it, and also enables TTL by the attribute `ttl`.
+ * Creates the table if it does not exist, and waits until it is active. For tests and local tables. A stack creates its own
+ * table, and also enables TTL by the attribute `ttl`.
  */
 export async function createTable(client: DynamoDBClient, name: string): Promise<void> {
   const command = new CreateTableCommand({

@@ -15,7 +15,7 @@ import { refuseSecond } from './running.ts';
 import { type RealCluster, StartError, type StartOptions } from './start-options.ts';
 import { openTableFolder } from './table-server.ts';
 
-/** Opens a cluster. @throws StartError if another process uses its folder, or if a part of it cannot be opened */
+/** Opens a cluster. @throws StartError if another process uses its folder, or its spec, kubeconfig or table cannot be opened */
 export async function openCluster(
   { real, demo = false, dataFolder: named }: StartOptions,
   terminal: PluginTerminal,

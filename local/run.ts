@@ -28,7 +28,7 @@ export interface RunHooks {
 
 /**
  * Runs the loops until the signal `ended` aborts. Passes that are still running have five more seconds to finish.
- * @throws StartError if the run cannot begin
+ * @throws StartError if the run cannot begin, or the cluster is no longer registered
  */
 export async function run(options: StartOptions, ended: AbortSignal, hooks: RunHooks): Promise<void> {
   const { write, paint } = hooks;
@@ -86,7 +86,7 @@ async function webhookOf({ real }: StartOptions, environment: Environment, { spe
   return openAdmission(environment, { cluster: spec.name, folder: path.join(folder, 'admission'), port });
 }
 
-/** Returns the information for the user before any write: the cluster, the possible writes, and what to expect. */
+/** Returns the information for the user before the first pass: the cluster, the possible writes, and what to expect. */
 function announcement({ spec, server, tableFolder, notes, hints }: LocalCluster, page: string | undefined): string[] {
   return [
     `cluster ${spec.name} at ${server}`,

@@ -92,13 +92,13 @@ export function writeRunning(folder: string, facts: Omit<Content, 'schema'>): Pr
   return keepFile(path.join(folder, FILE), `${JSON.stringify({ schema: 1, ...facts }, undefined, 2)}\n`);
 }
 
-/** Returns the text of a file. Only a file of this user is trusted, because commands use its port and its key. */
+/** Returns the text of a file, but an empty text if it is another user's, because commands trust its port and its key. */
 async function ownText(file: string): Promise<string> {
   await using opened = await open(file, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0));
   return isOwn(await opened.stat()) ? await opened.readFile('utf8') : '';
 }
 
-/** Returns whether the table server answers. The answer is checked, because another process might have taken over the port. */
+/** Returns whether an answer is from a table server: another process might have the port now. Throws without an answer. */
 async function answers({ tableEndpoint, key }: Content): Promise<boolean> {
   const headers = tableAuthorization(key);
   const reply = await fetch(tableEndpoint, { headers, redirect: 'error', signal: AbortSignal.timeout(ANSWER_MS) });

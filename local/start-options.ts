@@ -11,11 +11,11 @@ export interface StartOptions {
   /** The real cluster. If absent, an embedded cluster is started. */
   readonly real?: RealCluster;
   readonly demo?: boolean;
-  /** The folder of the table, in which other commands find it. Default: `.kbctl/<name of the cluster>`. */
+  /** The folder of the run, in which other commands find its table. Default: `.kbctl/<name of the cluster>`. */
   readonly dataFolder?: string;
 }
 
-/** The reason why `npm start` cannot run, for users. Exit codes: 3 configuration, 5 table. */
+/** The reason why a local run cannot start, cannot continue or is not found, for users. Exit codes: 3 configuration, 5 table. */
 export class StartError extends Error {
   override readonly name = 'StartError';
   readonly exitCode: 3 | 5;

@@ -103,7 +103,7 @@ function isAllowed(license = ''): boolean {
   return choices.some((choice) => choice.split(' AND ').every((one) => LICENCES.has(one)));
 }
 
-/** Returns whether a package is not for Linux with glibc. The lock may have no hashes of packages for other platforms. */
+/** Returns whether an optional package is not for Linux with glibc. The lock may have no hash of such a package. */
 function isOfOtherPlatform({ optional = false, os, cpu, libc }: LockedPackage): boolean {
   const excludes = (values: LockedPackage['os'], ours: readonly string[]) =>
     values !== undefined &&

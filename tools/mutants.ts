@@ -138,7 +138,7 @@ function sampleOf(all: readonly Keyed[], count: number, seed: number): Keyed[] {
   return ofEach.slice(0, count);
 }
 
-/** Judges the mutants of some modules. A mutant's number is its place in `all`. Starts workers until each has a verdict. */
+/** Judges the mutants of some modules. A mutant's number is its place in `all`. Starts workers until one adds no verdict. */
 async function judgeAll(
   names: readonly string[],
   all: readonly Keyed[],
@@ -192,7 +192,7 @@ function runWorker(task: Task, note: (id: number, verdict: MutantVerdict) => voi
   });
 }
 
-/** Returns the test files that do not use `jest.spyOn`, because tools/mutants/test-globals.ts does not provide it. */
+/** Returns the test files to run, without those that use `jest.spyOn`, which tools/mutants/test-globals.ts does not provide. */
 function runnableTests(): readonly string[] {
   const hasSpies = (file: string) => readFileSync(path.join(ROOT, file), 'utf8').includes('jest.spyOn(');
   return globSync('test/**/*.test.ts', { cwd: ROOT }).filter((file) => !TESTS_ASIDE.test(file) && !hasSpies(file));

@@ -6,7 +6,7 @@ import { type PickIndex, reservedAddresses } from '../../lib/allocator/range-all
 const MOST_STARTS = 2n ** 47n;
 
 /**
- * Yields the free addresses of ready networks. Static bands come first, because API servers allocate from them last: if
+ * Yields the free addresses of `networks`. Static bands come first, because API servers allocate from them last: if
  * a hold is released before its Service is created, an API server is unlikely to give the address to another Service.
  * Each band begins at a random address, as in upstream.
  */

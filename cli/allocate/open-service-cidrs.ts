@@ -33,7 +33,7 @@ const READS_AT_ONCE = 8;
 /** The maximum number of holds of a cluster, because the pass that deletes expired holds reads them in one reply (2 MiB). */
 const MOST_HOLDS = 1_000;
 
-/** Returns the range of one family in a cluster whose API servers allocate, or the reason why the family has no range. */
+/** Returns the primary or secondary range of a cluster whose API servers allocate, or a refusal if there is no such range. */
 export async function openServiceCidrs(
   kubernetes: ClusterPort,
   spec: Pick<ClusterSpec, 'name'>,
@@ -50,7 +50,7 @@ export async function openServiceCidrs(
   }
   const isOfRange = ({ family }: Network) => (family === first.family) === (range === 'serviceips');
   const networksOf = (some: typeof cidrs) => some.flatMap(({ networks }) => networks).filter(isOfRange);
-  // The networks of all ServiceCIDRs, including those that are being deleted, because their addresses can still be released.
+  // Includes ServiceCIDRs that are being deleted, because their addresses can still be released.
   const all = networksOf(cidrs);
   if (all.length === 0) return noSecondaryRange(spec.name, first.text);
   const port = dryRun ? withholdWrites(kubernetes, () => {}) : kubernetes;
@@ -125,7 +125,7 @@ async function holdAddresses(
   for (const index of valuesFirst(requested)) {
     const value = requested[index];
     const item = await (value === undefined ? holdNext() : holdValue(value));
-    // The addresses that this request has held so far. If the range is full, they were the only free addresses.
+    // The number of addresses that this request has held so far. If the range is full, no other addresses were free.
     const free = Object.keys(items).length;
     if (isRefused(item)) return { ...withFree(item, free, requested.length), index };
     taken.add(item);
@@ -134,7 +134,7 @@ async function holdAddresses(
   return { outcome: 'allocated', items };
 }
 
-/** Creates the IPAddress of a hold. Returns whether this request holds the address, even if an earlier reply was lost. */
+/** Creates the IPAddress of a hold. Returns true also if this request already holds the address, because a reply was lost. */
 async function createHeld(kubernetes: ClusterPort, item: string, hold: HoldTerms): Promise<boolean> {
   const result = await kubernetes.create(ipAddressOfHold(item, hold));
   if (result.outcome === 'created' || result.outcome === 'withheld') return true;
@@ -146,8 +146,8 @@ async function createHeld(kubernetes: ClusterPort, item: string, hold: HoldTerms
 }
 
 /**
- * Releases only held addresses, never the address of a Service. Reads the Services after the IPAddress, because no API
- * server allocates the address to another Service while the IPAddress exists.
+ * Releases only held addresses, never the address of a Service. Reads the Services once, after it has found the first hold:
+ * while the IPAddress of a hold exists, no API server allocates the address to a Service.
  */
 async function releaseAddresses(
   kubernetes: ClusterPort,

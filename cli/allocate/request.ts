@@ -19,9 +19,9 @@ import { completeAlways } from '../terminal.ts';
 const LONGEST_MS = 30_000;
 
 /**
- * Runs a request in the same way as the function, with the caller's rights on the table, and on the API server if the
+ * Runs a request in the same way as the function `allocate`, with the caller's rights on the table, and on the API server if the
  * API servers allocate. Ctrl-C does not end the request, because a request that ends halfway would have to be undone.
- * @param next the user's next step if the outcome is unknown. It is the end of the error's message
+ * @param next the user's next step after an error with an unknown outcome, which ends the message of this error
  * @throws CliError for an invalid request; TableError or ClusterError if the outcome is unknown
  */
 export async function runRequest(

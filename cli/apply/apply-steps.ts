@@ -61,7 +61,7 @@ function summaryOf({ mode, allocator, serviceClusterIPRanges, apiServers }: Clus
   return `mode ${mode}, allocator ${allocator}, ${serviceClusterIPRanges.join(',')}, ${servers}`;
 }
 
-/** Writes the steps one after the other. A step is refused if its registration changed after kbctl printed the diff. */
+/** Writes the steps one after the other. Refuses a step if the registration of its cluster has changed since it was planned. */
 export async function applySteps(
   cli: Cli,
   steps: readonly ApplyStep[],

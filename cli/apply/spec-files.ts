@@ -18,7 +18,7 @@ export interface SpecFile {
 
 export interface SpecFiles {
   readonly files: readonly SpecFile[];
-  /** Blocks of lines: one for each faulty file, and one for each name that occurs in two specs. */
+  /** Blocks of lines: one for each unreadable file, faulty spec, and name that several specs have. */
   readonly faults: readonly string[];
 }
 

@@ -119,7 +119,7 @@ function requestItem({ kind, key, item }: ItemPlace): AllocateRequest['items'][n
   return { range: nameOfKey(key) as RangeName, value: kind === 'port' ? Number(item) : item };
 }
 
-/** Returns the end of the hold. If a command is repeated with its request id, its hold gets the same end again. */
+/** Returns the end of the hold. A repetition of a command with the same request id keeps the end of the first. */
 async function holdEnd(
   table: KeyValueTable,
   cluster: string,

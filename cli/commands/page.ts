@@ -65,7 +65,7 @@ async function serve(cli: Cli, name: string | undefined, { filename: file, port 
   return EXIT.fine;
 }
 
-/** Returns the key that the variable sets, for scrapers of `/metrics`; `undefined` if it is not set: the key is then random. */
+/** Returns the key for scrapers of `/metrics` from KBCTL_PAGE_KEY. Without this variable, the page gets a random key. */
 function keyOf(variable: string | undefined): string | undefined {
   if (variable === undefined || variable === '') return undefined;
   if (/^[\w-]{16,}$/.test(variable)) return variable;

@@ -5,7 +5,7 @@ export interface AlarmGuide {
   readonly impact: string;
   /** The first command to run, if Lambda functions run the loops. */
   readonly stack: string;
-  /** The same if `kbctl run --table` runs the loops. Default: the value of `stack`. Empty if `kbctl run` has no such alarm. */
+  /** The first command if `kbctl run --table` runs the loops. Default: `stack`. Empty if `kbctl run` has no such alarm. */
   readonly run?: string;
 }
 

@@ -19,7 +19,7 @@ export const EXPLANATIONS: readonly Explanation[] = [
 
 const byWord = new Map(EXPLANATIONS.map((one) => [one.word, one]));
 
-/** The explanations by word. If two words differ only in case, a third spelling, such as all capitals, finds the first. */
+/** The explanations by word, by the reason of an event, and by other names of states and codes. */
 const all: ReadonlyMap<string, Explanation> = new Map([
   ...byWord,
   ...findings.toReversed().flatMap((finding) => finding.reasons.map((reason) => [reason, finding] as const)),
@@ -29,6 +29,7 @@ const all: ReadonlyMap<string, Explanation> = new Map([
   }),
 ]);
 
+/** The same by names without case, spaces and hyphens. Of names that are then equal, the first in `all` counts. */
 const inAnyCase: ReadonlyMap<string, Explanation> = new Map(
   [...all].toReversed().map(([word, one]) => [withoutCase(word), one]),
 );
@@ -42,7 +43,7 @@ export function nearestWord(word: string): string | undefined {
   return nearestName(word.trim(), [...all.keys()]);
 }
 
-/** The type is any text, because a later version may have recorded it. */
+/** The type is any text, because a later version may have recorded the finding. */
 type FindingFacts = Pick<RecordedFinding, 'item' | 'service'> & { readonly type: string };
 
 export function findingHint({ type, item, service }: FindingFacts, cluster: { readonly name: string }): string {
@@ -59,7 +60,7 @@ export function stateHint(word: string, cluster: { readonly name: string }): str
   return hintFor(word, { cluster: cluster.name });
 }
 
-/** Matches names that are safe in a shell, because users paste hints into a shell. Any other name stays a placeholder. */
+/** Matches names that are safe in a shell, because users paste hints into a shell. The placeholder of any other name stays. */
 const SAFE_NAME = /^[A-Za-z0-9:][\w.:-]*$/;
 
 function hintFor(word: string, facts: Readonly<Record<string, string>>): string {

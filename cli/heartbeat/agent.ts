@@ -90,7 +90,7 @@ function unlessOfTable(error: unknown): TableError {
   throw error;
 }
 
-/** Returns a function that prints the state of the lease whenever it changes, and whether the table answers. */
+/** Returns a function that prints each new state of the lease, except `lost`, and when the table stops or starts to answer. */
 function stateReporter({ address, say }: AgentOptions): (result: Heartbeat | TableError) => void {
   let reported = '';
   return (result) => {
@@ -124,7 +124,7 @@ export interface DeregisterSelfOptions extends Pick<AgentOptions, 'cluster' | 'a
   readonly environment: Environment;
 }
 
-/** Withdraws the address, and removes it from the endpoints. The next heartbeat of an agent ends the withdrawal. */
+/** Withdraws the address, and removes it from the endpoints. The next heartbeat of a ready API server ends the withdrawal. */
 export async function deregisterSelf(options: DeregisterSelfOptions): Promise<ExitCode> {
   const { environment, cluster, address, say } = options;
   say(`Ending: removing ${address} from the endpoints. Press Ctrl-C again to end at once.`);

@@ -15,7 +15,7 @@ export interface HeartbeatRequest {
 }
 
 export interface Heartbeat {
-  /** `down`: the API server was not ready. `lost`: another writer wrote the lease at the same time. */
+  /** `down`: the probe did not refresh the lease. `lost`: another writer wrote the lease at the same time. */
   readonly state: 'active' | 'withdrawn' | 'down' | 'lost';
   readonly outcome: ProbeOutcome;
   readonly withdrawnUntilMs?: number;

@@ -16,7 +16,7 @@ import { type ExitCode, exitCodeOf } from '../errors.ts';
 import type { ConnectionOptions } from '../options.ts';
 import type { ItemPlace } from './item-place.ts';
 
-/** The time limit. A list of 50,000 Services takes a few seconds. */
+/** The time limit of the reads. A list of 50,000 Services takes a few seconds. */
 const LONGEST_MS = 30_000;
 export interface ServiceUse {
   /** `namespace/name`. */
@@ -26,7 +26,7 @@ export interface ServiceUse {
 
 /** The object that Kubernetes 1.33 and later create for each cluster IP. */
 export interface IpAddress {
-  /** `namespace/name` of a Service, or `gateways.gateway.networking.k8s.io namespace/name`. */
+  /** `namespace/name` of a Service, or another parent with its resource: `gateways.gateway.networking.k8s.io namespace/name`. */
   readonly parent: string;
   readonly isOfService: boolean;
   /** The manager of the object; absent if the API servers manage it. */
@@ -48,7 +48,7 @@ export interface ClaimsNotRead {
   readonly exitCode: ExitCode;
 }
 
-/** Returns the Services that use each item, in the order of `places`. Prints an error if Services cannot be listed. */
+/** Returns the Services of each item in the order of `places`; with `details`, also IPAddresses. Prints an error of the list. */
 export async function readClaims(
   cli: Cli,
   spec: ClusterSpec,

@@ -17,7 +17,7 @@ export interface ItemPlace {
   /** The address or port as canonical text. */
   readonly item: string;
   readonly key: RangeKey;
-  /** The range as it is in the spec. */
+  /** The range in the spec, or the network of a ServiceCIDR. */
   readonly range: string;
   readonly loop: Loop;
 }
@@ -32,7 +32,7 @@ export function bitIn(range: string, { key, item }: Pick<ItemPlace, 'key' | 'ite
   return isRefused(allocator) ? undefined : allocator.indexOf(item);
 }
 
-/** Returns the band of an item. A request that names no item gets one of the static band only if the dynamic band is full. */
+/** Returns the band of an item. A Service that requests no value gets one of the static band only if the dynamic band is full. */
 export function bandOf({ key, range, item }: ItemPlace): 'static' | 'dynamic' {
   const allocator = emptyRange(key, range);
   if (isRefused(allocator)) return 'dynamic';

@@ -23,10 +23,10 @@ export interface ItemFacts {
 
 export interface ItemStatus extends ItemPlace, Partial<ItemClaims> {
   readonly allocator: AllocatorOfRecord;
-  /** The band of the item. A request that names no item gets one of the static band only if the dynamic band is full. */
+  /** The band of the item. A Service that requests no value gets one of the static band only if the dynamic band is full. */
   readonly band: 'static' | 'dynamic';
   readonly state: 'free' | 'taken' | 'unknown';
-  /** True if items can be allocated from the item's range. Absent if the API servers allocate. */
+  /** True if an enforcing pass has saved the current range. Absent if the API servers allocate. */
   readonly ready?: boolean;
   readonly savedAtMs?: number;
   readonly hold?: Hold;
@@ -74,8 +74,8 @@ function isTaken({ cluster, place, claims }: ItemFacts, stored: StoredRange | un
 }
 
 /**
- * Returns the strikes of the item; `undefined` if a Service has it, or if the API servers allocate, because only the table
- * records strikes. Strikes start from zero after a pass in mode observe.
+ * Returns the strikes of the item. `undefined` if the API servers allocate, because only the table records strikes; if a Service
+ * has the item; or if no strike is recorded and Services were not read. After a pass in mode observe, strikes start from zero.
  */
 function strikesOf({ cluster, place, record, claims }: ItemFacts, { range, strikes }: StoredRange) {
   if (cluster.spec.allocator !== 'table' || (claims !== undefined && claims.services.length > 0)) return undefined;

@@ -78,7 +78,7 @@ export interface HtmlTableOptions<Row> {
   readonly link?: ((row: Row) => string) | undefined;
 }
 
-/** Returns the HTML of a table that kbctl also prints on a terminal. The table scrolls by itself if it is wider than the page. */
+/** Returns the HTML of a table that kbctl also prints on a terminal. A table wider than the page gets a scroll bar of its own. */
 export function table<Row>(rows: readonly Row[], { caption, columns, link }: HtmlTableOptions<Row>): Html {
   const cell = (column: Column<Row>, row: Row) => {
     const { text, tone, percent, shrinks } = column;

@@ -10,7 +10,7 @@ import { renderClusterPage, renderFleetPage } from './render-pages.ts';
 type PageRequest = Pick<IncomingMessage, 'method' | 'url' | 'headers'>;
 
 export interface PageSources {
-  /** Reads the named cluster. Default: all. */
+  /** Reads the status of the named cluster, or of all clusters if there is no name. */
   readonly read: (cluster?: string) => Promise<FleetStatus>;
   readonly pollMs: number;
   readonly port: number;

@@ -4,8 +4,8 @@ import { amount } from '../status/columns.ts';
 import { clipped, type Html, html } from './html.ts';
 
 /**
- * The ways to draw a cell, with their texts in the legend: one way for each state, and four levels of use for a bucket
- * of items. Each key identifies an SVG pattern.
+ * The ways to draw a cell, with their texts in the legend: one way for each state, and four levels of use for a cell of
+ * several items. Each key identifies an SVG pattern.
  */
 export const LOOKS = {
   ...CELL_STATES,
@@ -74,8 +74,8 @@ function itemAt(first: string, index: number): string {
 }
 
 /**
- * Returns the legend with the number of items of each look. If a cell stands for several items, the numbers are the
- * figures of the range, and a look without a figure has no number.
+ * Returns the legend: each way to draw a cell that occurs in the map, with its number of items. If a cell has several items,
+ * the numbers are the figures of the range, and levels of use have no number.
  */
 function legend(runs: readonly Run[], { itemsPerCell }: RangeMap, range: RangeStatus): Html {
   const { used, duplicates, leaking, held, free } = range;

@@ -26,13 +26,13 @@ export interface RunMonitor {
 export interface MonitorOptions {
   readonly telemetry: TelemetryFactory;
   readonly nowMs: () => number;
-  /** A monotonic clock, so that a correction of the system clock restarts no process. */
+  /** A monotonic clock for `stuckLoops`: a correction of the system clock must not fail the liveness probe. */
   readonly steadyMs: () => number;
 }
 
 /**
- * If another process now counts the fleet, this process still shows its own figures until they have this age, so that a scrape
- * between two ticks finds figures.
+ * If another process ran the last tick that counts all clusters, this process still shows its own figures until they have
+ * this age. Otherwise a scrape before the figures of the other process would find none.
  */
 const FIGURES_LAST_MS = 120_000;
 /** Counters that exist from the start, because Prometheus sees no increase in the first value of a counter. */
@@ -142,7 +142,7 @@ function passCounters(registry: Registry<OpenMetricsContentType>) {
   return { count, duration };
 }
 
-/** Returns a counter's name. Upstream's names stay. `findings` is renamed, because a gauge of each cluster has this name. */
+/** Returns a counter's name. Upstream's names stay. `findings` is renamed, because a gauge has this name. */
 function nameOf(counter: CounterName): string {
   if (counter.startsWith('apiserver_')) return counter;
   return `${PREFIX}${counter === 'findings' ? 'other_findings' : snakeCase(counter)}_total`;

@@ -10,7 +10,7 @@ import { readRunRecord } from '../../lib/table/run-records.ts';
 export interface RunOnceRequest {
   readonly cluster: RegisteredCluster;
   readonly loop: LoopDefinition;
-  /** Writes nothing: not to the cluster, and not to the table. */
+  /** True: the pass writes neither to the cluster nor to the table. */
   readonly dryRun: boolean;
   readonly evenIfPaused?: boolean;
 }

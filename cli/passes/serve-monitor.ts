@@ -6,7 +6,7 @@ import type { RunMonitor } from './run-monitor.ts';
 
 type Monitored = Pick<RunMonitor, 'stuckLoops' | 'isReady' | 'metrics'>;
 
-/** Answers scrapes and probes. The answers have no secrets, so they need no key. */
+/** Answers scrapes and probes. The answers have no secrets, so requests need no key. */
 export async function answerMonitorRequest(
   { method, url }: Pick<IncomingMessage, 'method' | 'url'>,
   { stuckLoops, isReady, metrics }: Monitored,
@@ -34,7 +34,7 @@ function plain(status: number, text: string): LocalReply {
   return { status, headers: { 'content-type': 'text/plain; charset=utf-8' }, body: `${text}\n` };
 }
 
-/** The time for which a rendered page is used for other scrapes. */
+/** The time for which the metrics of a scrape are also the answer to other scrapes. */
 const FRESH_MS = 1_000;
 const MOST_CONNECTIONS = 64;
 

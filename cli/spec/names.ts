@@ -2,7 +2,7 @@ import { distance } from 'fastest-levenshtein';
 import { CLUSTER_NAME } from '../../lib/spec/shapes.ts';
 import { DNS_LABEL, LABEL } from '../../lib/spec/spec-parts.ts';
 
-/** Returns whether a text is a host name. Refuses a name whose last label is a number, as a probably mistyped address. */
+/** Returns whether a text is a DNS label (RFC 1123), such as the name of a namespace. */
 export function isDnsLabel(text: string): boolean {
   return text.length <= LABEL.maxLength && DNS_LABEL.test(text);
 }

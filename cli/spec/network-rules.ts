@@ -9,7 +9,7 @@ import type { ServicePortDraft, SpecDraft } from './spec-shape.ts';
 
 const FIELD = 'serviceClusterIPRange';
 const FEWEST_ADDRESSES = 8n;
-/** The bitmap of a larger range does not fit into one table item. */
+/** Upstream's limit. The usage bitmap of such a range takes 128 KiB of a table item. */
 const MOST_HOST_BITS = 20;
 
 /**
@@ -85,7 +85,7 @@ export function checkServicePorts(draft: SpecDraft, report: Report): void {
   checkInNodePortRange(draft, at, nodePort, report);
 }
 
-/** Refuses a master count for a dual-stack Service, because the count is a single number for both families. */
+/** Checks that a dual-stack Service has two ranges and no master count, which is a single number for both families. */
 export function checkFamilies(draft: SpecDraft, report: Report): void {
   const { service, endpoints, serviceClusterIPRange: ranges } = draft;
   if (service?.ipFamilyPolicy !== 'PreferDualStack') return;

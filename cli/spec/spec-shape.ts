@@ -71,7 +71,7 @@ function reportIssue(issue: z.core.$ZodIssue, value: unknown, at: SpecPath, repo
   else report(at, issue.message.startsWith('Reconciler') ? issue.message : `is ${shown(value)}`, fix);
 }
 
-/** Returns the value that zod expected as the text after "write" in a resolution, such as `one of observe, enforce`. */
+/** Returns a text for the values that zod accepts, such as `one of observe, enforce`. It follows "write" in a fix. */
 function expectation(issue: z.core.$ZodIssue, at: SpecPath): string | undefined {
   if (issue.code === 'invalid_type') return NOUNS[issue.expected] ?? issue.expected;
   if (issue.code === 'invalid_value') return `one of ${issue.values.map(String).join(', ')}`;

@@ -33,7 +33,7 @@ export function differenceLine({ field, before, after }: FieldDifference): strin
   return `${field}: ${valueText(before)} -> ${valueText(after)}`;
 }
 
-/** Writes the ranges as one text, as in a spec file. */
+/** Returns the spec with its ranges of cluster IPs as one text, as in a spec file. */
 function asWritten({ serviceClusterIPRanges, serviceNodePortRange, ...spec }: ClusterSpec): unknown {
   const written = { ...spec, serviceClusterIPRange: serviceClusterIPRanges.join(','), serviceNodePortRange };
   return JSON.parse(JSON.stringify(written));

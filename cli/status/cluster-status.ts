@@ -25,7 +25,7 @@ export interface ClusterStatus {
   readonly unreadable: readonly string[];
 }
 
-/** `unhealthy`: action required. `warning`: the problem may resolve automatically. `unknown`: no pass ran yet. */
+/** `unhealthy`: action required. `warning`: the problem may resolve automatically. `unknown`: a loop has not run yet. */
 export const HEALTHS = ['unhealthy', 'warning', 'unknown', 'paused', 'good'] as const;
 export type Health = (typeof HEALTHS)[number];
 
@@ -46,11 +46,11 @@ export interface ApiServerStatus extends Partial<Pick<Lease, 'source' | 'misses'
   readonly address?: string;
   readonly host?: string;
   readonly kind?: ApiServerKind;
-  /** `withdrawn`: not published before the end of its withdrawal. `neverSeen`: no lease. */
+  /** `withdrawn`: not published before its withdrawal ends and it answers. `neverSeen`: no lease. */
   readonly state: 'active' | 'expired' | 'withdrawn' | 'neverSeen';
   readonly withdrawnUntilMs?: number;
   readonly expiresAtMs?: number;
-  /** The time of the last refresh. Absent if the lease was changed after its last refresh. */
+  /** The time of the last refresh. Absent if the lease no longer shows it: after a miss, a withdrawal or the expiry. */
   readonly refreshedAtMs?: number;
 }
 
@@ -83,8 +83,8 @@ export interface RangeStatus {
   /** `table`: the figures are allocations in the table. `apiserver`: they are what Services claimed at the last pass. */
   readonly allocator: AllocatorOfRecord;
   /**
-   * True if an enforcing pass of this generation saved the range; false if none did, or for a ServiceCIDR that is not
-   * ready. Absent: unknown, or API servers allocate.
+   * True if an enforcing pass of this generation saved the range, false if none did; absent if that is not known. If API
+   * servers allocate: false for a ServiceCIDR that is not ready, else absent.
    */
   readonly ready?: boolean;
   /** The time at which the range was saved. Absent if the figures are from the last pass and not from a saved range. */
@@ -104,7 +104,7 @@ export interface RangeStatus {
   readonly map?: RangeMap;
 }
 
-/** Returns the ranges without the ServiceCIDRs that another range, their sum, already includes. */
+/** Returns the ranges. Of a family with several ServiceCIDRs, returns only their sum. */
 export function wholeRanges({ ranges }: Pick<ClusterStatus, 'ranges'>): readonly RangeStatus[] {
   return ranges.filter(({ part }) => !part);
 }

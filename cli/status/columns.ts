@@ -67,8 +67,8 @@ export function fleetColumns(nowMs: number): Column<ClusterStatus>[] {
 }
 
 /**
- * Returns words such as `paused,duplicate,leak (3)`, or the time at which the health will be known. A pause comes first,
- * unless the health is already `paused`.
+ * Returns words such as `paused,duplicate,leak (3)`, or the time until the first passes if the health is `unknown`. The word
+ * `paused` is omitted if the health is `paused`.
  */
 function attentionWords({ attention, health, paused, loops }: ClusterStatus, nowMs: number): string {
   const firstPasses = loops.flatMap(({ firstPassAtMs = [] }) => firstPassAtMs);

@@ -61,7 +61,7 @@ function loopStatus(
   };
 }
 
-/** Returns the time of the last probe as that of the last pass, because not every pass without changes is recorded. */
+/** Returns the time of the last refresh by a probe. A pass ran at this time, even if it has no record. */
 function lastProbeAtMs(apiServers: readonly ApiServerStatus[]): number {
   return Math.max(0, ...apiServers.map(({ source, refreshedAtMs = 0 }) => (source === 'probe' ? refreshedAtMs : 0)));
 }

@@ -9,7 +9,7 @@ export interface RangeLayout {
   /** The number of unusable items before the first and after the last usable item: network and broadcast addresses. */
   readonly before: number;
   readonly after: number;
-  /** The number of usable items. The lowest usable items are reserved. */
+  /** The number of usable items. The lowest of them, as many as `reserved`, are the static band. */
   readonly max: number;
   readonly reserved: number;
 }
@@ -30,7 +30,7 @@ export function drawRange(layout: RangeLayout, bits: RangeBits): RangeMap | unde
   const shift = Math.max(0, Math.ceil(Math.log2(sizeOf(layout) / MOST_CELLS)));
   const cells = emptyCells(layout, shift);
   const fill = cells.map(() => 0);
-  // The states are drawn from the least to the most severe, so that a bucket shows the most severe state of its items.
+  // The states are drawn from the least to the most severe, so that a cell shows the most severe state of its items.
   const drawn = { U: bits.used, H: bits.held, L: bits.leaking, D: fromBits(bits.duplicates) };
   for (const [state, data] of Object.entries(drawn) as [CellState, Uint8Array][]) {
     for (const bit of bitsOf(data)) {
@@ -49,7 +49,7 @@ interface NetworkUsage {
   readonly duplicates: readonly string[];
 }
 
-/** Draws a network of any size from the counts of its parts and its duplicates. */
+/** Draws a network of any size from its duplicates, and from `cells`: the level of use of each of its parts, 0 to 4. */
 export function drawUsage(
   network: Network,
   { cells: usage, reserved, duplicates }: NetworkUsage,

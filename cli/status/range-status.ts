@@ -48,7 +48,7 @@ function rangeStatus(range: SpecRange, inputs: StatusInputs, nowMs: number): Ran
   return savedStatus(range, saved, inputs, nowMs);
 }
 
-/** Returns whether passes no longer update the saved range, because the allocator changed or the range can have no bitmap. */
+/** Returns whether the saved range is outdated: another allocator saved it, or API servers allocate and the range changed. */
 function isOutdated({ configured }: SpecRange, { stored }: SavedRange, { allocator }: ClusterSpec): boolean {
   return stored.allocator !== allocator || (allocator === 'apiserver' && stored.range !== configured);
 }

@@ -48,8 +48,8 @@ export async function readInputs(
   /** Records that a table item is unreadable if the error is `Corrupt` or `SchemaTooNew`. @throws any other error */
   const note = (key: string, error: unknown): undefined => {
     if (!(error instanceof TableError) || (error.code !== 'Corrupt' && error.code !== 'SchemaTooNew')) throw error;
-    // The list and the read of one table item fail with the same message. The second call replaces the entry of the
-    // first call, because only the read knows the key.
+    // The list and the later read of one table item fail with the same message. The entry of the read, which knows the key,
+    // then replaces the entry of the list.
     unreadable.set(error.message, { key, message: error.message });
   };
   const readKeys = async (keys: readonly string[]): Promise<readonly Item[]> => {

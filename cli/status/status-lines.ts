@@ -13,7 +13,7 @@ function listTitle(title: string, shown: number, all: number): string {
   return shown < all ? `${title} (${shown} of ${all})` : `${title} (${all})`;
 }
 
-/** Returns the command that lists all findings of a loop whose record has only some of them: the table keeps 20 of each loop. */
+/** Returns a command that lists more findings of a loop than the table keeps (20), for the first loop that has more. */
 export function allFindingsCommand({ name, loops, findings }: ClusterStatus): string {
   const kept = (loop: LoopStatus['loop']) => findings.filter((finding) => finding.loop === loop).length;
   const cut = loops.find(({ loop, lastPass }) => (lastPass?.findings ?? 0) > kept(loop));

@@ -92,7 +92,7 @@ interface Parts extends Pick<ClusterStatus, 'apiServers' | 'ranges' | 'findings'
   readonly nowMs: number;
 }
 
-/** The findings of probes. They are outdated during a pause. */
+/** The findings about probes, which are outdated during a pause. */
 const OF_PROBES: ReadonlySet<FindingType> = new Set(['noLiveLease', 'oddProbe'] as const);
 
 function attentionFor(parts: Parts): Attention[] {
@@ -143,8 +143,8 @@ function aboutUnreadable({ inputs, unreadable }: Parts): Attention[] {
 }
 
 /**
- * Reports each API server without an active lease, or that no API server has one. Reports nothing without a recent pass, because
- * the leases are then outdated.
+ * Reports that the last pass found no active lease. Otherwise reports each API server that has no lease or an expired lease,
+ * but only after a recent pass, because the leases are outdated without passes.
  */
 function aboutLeases(parts: Parts): Attention[] {
   const { inputs, health, apiServers, findings, nowMs } = parts;

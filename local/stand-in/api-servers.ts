@@ -87,7 +87,7 @@ const NO_PROTOBUF =
 
 const REASONS = { 401: 'Unauthorized', 403: 'Forbidden', 415: 'UnsupportedMediaType', 421: 'MisdirectedRequest' };
 
-/** Closes the connection without reading the body of the request. */
+/** Returns a reply after which the connection closes, because the body of the request is not read. */
 function refused(status: keyof typeof REASONS, message: string): LocalReply {
   const headers = { 'content-type': 'application/json', connection: 'close' };
   return { status, headers, body: JSON.stringify(new StatusError(status, REASONS[status], message).toStatus()) };

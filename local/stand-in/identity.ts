@@ -1,6 +1,6 @@
 import { generateKeyPairSync, hash, type KeyObject, sign } from 'node:crypto';
 
-/** The identities of the stand-in API servers of one run, and of their callers. */
+/** The key that callers of the stand-in API servers of one run send, and the certificate of these API servers. */
 export interface Identity {
   readonly key: string;
   /** The certificate of the authority, as PEM. */
@@ -14,7 +14,7 @@ export function newIdentity(key: string): Identity {
   return { key, ca, certified: issue(['127.0.0.1']) };
 }
 
-/** A kubeconfig for kubectl, kbctl and the loops. */
+/** Returns a kubeconfig for kubectl, kbctl and the loops. */
 export function kubeconfigOf(name: string, server: string, { key, ca }: Pick<Identity, 'key' | 'ca'>): string {
   const cluster = { server, 'certificate-authority-data': Buffer.from(ca).toString('base64') };
   const kubeconfig = {
@@ -33,7 +33,7 @@ export interface CertifiedKey {
   readonly key: string;
 }
 
-/** A certificate authority for one run, only in memory. */
+/** Creates a certificate authority for one run. Its key is only in memory. */
 export function makeAuthority(commonName: string) {
   const own = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const issuer = { name: distinguishedName(commonName), key: own.privateKey };
@@ -57,7 +57,7 @@ interface Party {
   readonly key: KeyObject;
 }
 
-/** X.509 version 3, signed with ECDSA and SHA-256 (RFC 5280). */
+/** Returns an X.509 certificate of version 3 (RFC 5280) as PEM, signed with ECDSA and SHA-256. */
 function certificate(subject: Party, issuer: Party, extended: Buffer, untilYear = 2120): string {
   const spki = subject.key.export({ type: 'spki', format: 'der' });
   const algorithm = sequence(der(0x06, Buffer.from('2a8648ce3d040302', 'hex')));

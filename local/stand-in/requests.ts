@@ -58,7 +58,7 @@ export function patched(target: StoredObject, body: string, contentType: string)
   throw new StatusError(415, 'UnsupportedMediaType', message);
 }
 
-/** Merges in the same way as RFC 7396, but supports directives, and merges one kind of list: the ports of a Service. */
+/** Merges as RFC 7396 does, and merges one list, the ports of a Service, with its directives. Ignores other directives. */
 function strategicMerged(target: StoredObject, patch: unknown): unknown {
   const spec = jsonFieldsIn(jsonFieldsIn(patch)['spec']);
   const result = jsonFieldsIn(withoutDirectives(mergePatch(target, patch)));

@@ -153,7 +153,7 @@ async function allocate(
   }
 }
 
-/** Returns the status for a refusal. A refusal that is not about the request is a fault of the server. */
+/** Returns the status for a refusal: 500 for `NotReady`, which is not a fault of the request. */
 function statusOf(error: Refusal, { code, reason, message }: ReturnType<typeof portRefusal>): StatusError {
   return error.code === 'NotReady'
     ? new StatusError(500, 'InternalError', `Internal error occurred: ${error.message}`)

@@ -56,8 +56,8 @@ const VERSION = { major: '1', minor: '36', gitVersion: 'v1.36.3-stand-in', platf
 /**
  * An API server in this process: the kinds that the loops use, and the requests of kubectl that show and write these
  * kinds. It has the outcomes of a real API server (resource versions and conflicts, Status errors, allocation on
- * create). It has no other API, no pages, no watch, no dry run, no protobuf and no persistent storage. It passes
- * the contract suite of the real kube-apiserver.
+ * create). It has no other API, no paged lists, no watch, no dry run, no protobuf and no persistent storage. It
+ * passes the contract suite of the real kube-apiserver.
  */
 export class StandInApiServer {
   readonly store = new ObjectStore();

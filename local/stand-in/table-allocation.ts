@@ -15,9 +15,8 @@ interface Options {
 }
 
 /**
- * Allocates like an API server without etcd: from the table, and only from a range whose repair has succeeded within its last
- * three intervals. The registration is read each time: a new generation closes allocation, and a pass of that generation
- * opens it again.
+ * Allocates from the table, and only from a range whose repair has succeeded within its last three intervals. Reads the
+ * registration for each allocation: a new generation closes allocation, and a pass of that generation opens it again.
  */
 export function tableAllocation({ table, cluster, pick, nowMs }: Options): ServiceAllocator {
   const over = (key: RangeKey): ItemAllocator => {

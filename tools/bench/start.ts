@@ -27,7 +27,7 @@ const CLIENTS = {
 } as const;
 
 export async function start(folder: string, name: keyof typeof CLIENTS, rounds: number): Promise<Figure> {
-  // The file must be in this repository, so that Node finds its imports.
+  // The file must be in this repository, so that esbuild finds its imports.
   const clients = path.join(import.meta.dirname, '../../.cache', `clients-of-${name}.ts`);
   writeFileSync(clients, CLIENTS[name].join('\n'));
   await bundleFunctions(folder, [name]);

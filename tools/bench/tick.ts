@@ -8,7 +8,7 @@ import { IDENTITY, readyStandIn } from '../../test/support/stand-in.ts';
 import { type Figure, linesOf } from './figure.ts';
 
 const ADDRESSES = ['203.0.113.10', '203.0.113.11', '203.0.113.12'];
-/** The number of first passes. They open connections, write the endpoints, and run code that is not compiled yet. */
+/** The number of first passes that do not count: they open connections, write the endpoints, and run uncompiled code. */
 const COLD = 20;
 
 export async function warmTick(folder: string, rounds: number): Promise<Figure> {

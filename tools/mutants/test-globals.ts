@@ -20,7 +20,7 @@ export interface CollectedTest {
 }
 
 const aBlock = (parent?: Block): Block => ({ parent, beforeAll: [], afterAll: [], beforeEach: [], afterEach: [] });
-/** The steps of test/support/after-this-test.ts, which is loaded once and runs them after the tests of all files. */
+/** The steps that test/support/after-this-test.ts registers. The file is loaded once, and its steps run after every test. */
 export const afterEveryTest: Step[] = [];
 let collected: CollectedTest[] = [];
 let block = aBlock();
