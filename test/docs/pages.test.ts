@@ -58,7 +58,7 @@ const texts = new Map(pages());
 for (const page of ['CHANGELOG.md', 'CONTRIBUTING.md']) texts.set(page, readInRepository(page));
 const kbctl = program(() => () => Promise.resolve());
 
-test.each([...texts])('page %s names only commands and options that kbctl has', (_page, text) => {
+test.each([...texts])('every command and option of kbctl on page %s exists', (_page, text) => {
   const lines = [...text.matchAll(/(?<=^|[\s`])(?<!^#.*)kbctl ((?!\.)[a-z-][^`|&;\n]*)(?=[`|&;\n])/gm)].map(
     ([, line = '']) => line,
   );
@@ -92,11 +92,11 @@ test.each<[string, boolean, string[]]>([
   ['one line fewer', false, ['ADDRESS  ENDS', '10.0.0.1  in 14s', AT]],
   ['one line more', false, ['...', '3 seen', 'more']],
   ['no output', false, []],
-])('the check of a page that shows %s has the result %p', (_, isRight, page) => {
+])('for a page with %s, the comparison with the printed output returns %p', (_, isRight, page) => {
   expect(isWhatIsPrinted(PRINTED, page)).toBe(isRight);
 });
 
-test('every invocation of a function in the docs names the format of its payload, as AWS CLI v2 requires', () => {
+test('every invocation of a function in the docs sets the format of its payload, as AWS CLI v2 requires', () => {
   const invocations = [...texts.values()].flatMap((text) => text.match(/aws lambda invoke .*--payload.*/g) ?? []);
   expect(invocations.length).toBeGreaterThan(3);
   for (const invocation of invocations) expect(invocation).toContain('--cli-binary-format raw-in-base64-out');
@@ -116,7 +116,7 @@ test.each(generatedPages())('docs/$page is up to date: npm run docs writes it', 
 
 const rows = rowsOfSecurityPage();
 
-test('SECURITY.md lists the attacks', () => {
+test('rowsOfSecurityPage returns every row of SECURITY.md with a test', () => {
   const lines = readInRepository('SECURITY.md')
     .split('\n')
     .filter((line) => line.includes('.test.ts`'));
@@ -124,13 +124,10 @@ test('SECURITY.md lists the attacks', () => {
   expect(rows.length).toBeGreaterThan(30);
 });
 
-test.each(rows)(
-  'the test "$title" exists in $file, and npm run guards removes a guard whose absence this test must notice',
-  (row) => {
-    expect(testFileOf(row)).toBeDefined();
-    expect(GUARDS.some((guard) => isOfRow(guard, row))).toBe(true);
-  },
-);
+test.each(rows)('the test "$title" exists in $file, and test/guards/guards.txt has a guard for it', (row) => {
+  expect(testFileOf(row)).toBeDefined();
+  expect(GUARDS.some((guard) => isOfRow(guard, row))).toBe(true);
+});
 
 const numbered = GUARDS.map((guard, index) => ({ ...guard, number: index + 1 }));
 test.each(numbered)('guard $number is in the code, and its test is a row of SECURITY.md', (guard) => {
@@ -156,7 +153,7 @@ const upstreamRows = unitTests
   .map(([, , upstream = '', ours = '']) => ({ upstream, ours }));
 
 test.each(upstreamRows)(
-  'for the upstream test $upstream, test/upstream-tests.md names describe blocks that exist, or a reason why there are none',
+  'in test/upstream-tests.md, the row of $upstream has only describe blocks that exist, or a reason why it has none',
   ({ ours }) => {
     const isNone = ours.startsWith('none: ');
     const [named = ''] = isNone ? [ours] : ours.split(';');

@@ -57,7 +57,7 @@ test('kbctl prints the output in README.md while npm start runs', async () => {
   }
 });
 
-test('README.md has fewer than 150 lines, and begins with its two npm commands', () => {
+test('README.md has fewer than 150 lines, and its first two npm commands start the demo and run the tests', () => {
   expect(text.trimEnd().split('\n').length).toBeLessThan(150);
   const commands = blocks.map(({ lines }) => lines.join('\n')).filter((block) => block.startsWith('np'));
   expect(commands.slice(0, 2)).toEqual([INSTALL_AND_START, 'npm test']);

@@ -181,7 +181,7 @@ test.each([
   { skewMs: -2_000, level: 'ok', message: "agrees with the table's" },
   { skewMs: 2_100, level: 'fail', message: "is 2.1 s ahead of the table's or more" },
   { skewMs: -960_000, level: 'fail', message: "is 960.0 s behind the table's or more" },
-])('the line about a clock that is $skewMs ms ahead of the table has level $level', ({ skewMs, level, message }) => {
+])('a clock difference of $skewMs ms gets a line of level $level: the clock $message', ({ skewMs, level, message }) => {
   expect(checkClock(skewMs)).toEqual([expect.objectContaining({ check: 'clock', level, message })]);
 });
 
@@ -189,11 +189,11 @@ const QUEUE = 'https://sqs.eu-test-1.amazonaws.com/123/ticks';
 const denied = () => Promise.reject(new Error('AccessDenied'));
 
 test.each<[string, string[], () => Promise<number>, object]>([
-  ['no queue', [], async () => 0, { level: 'ok' }],
-  ['a queue of 3 ticks', [QUEUE], async () => 3, { level: 'ok', message: 'ticks: 3 ticks wait' }],
-  ['a queue of 20,000 ticks', [QUEUE], async () => 20_000, { level: 'warn', message: 'ticks: 20000 ticks wait' }],
-  ['a queue that cannot be read', [QUEUE], denied, { level: 'fail', fix: expect.stringContaining('sqs:Get') }],
-])('the line about %s has its level, and a resolution if action is required', async (_, urls, depth, line) => {
+  ['succeeds without a queue', [], async () => 0, { level: 'ok' }],
+  ['succeeds if 3 ticks wait', [QUEUE], async () => 3, { level: 'ok', message: 'ticks: 3 ticks wait' }],
+  ['warns if 20,000 ticks wait', [QUEUE], async () => 20_000, { level: 'warn', message: 'ticks: 20000 ticks wait' }],
+  ['fails if a queue cannot be read', [QUEUE], denied, { level: 'fail', fix: expect.stringContaining('sqs:Get') }],
+])('the check of the queues %s', async (_, urls, depth, line) => {
   expect(await checkQueues(urls, depth, never)).toMatchObject([line]);
 });
 
@@ -222,12 +222,12 @@ test('the doctor reads the expiry of a client certificate', async () => {
 });
 
 test.each([
-  ['now', 0, 60 * DAY, 'fail'],
-  ['in a third of its lifetime', 30 * DAY, 60 * DAY, 'warn'],
-  ['in a little more than a third of its lifetime', 30 * DAY + HOUR, 60 * DAY, 'ok'],
-  ['in a week, with an unknown lifetime,', 7 * DAY, undefined, 'warn'],
-  ['in more than a week, with an unknown lifetime,', 8 * DAY, undefined, 'ok'],
-])('a token that expires %s gets a line with its level', (_, restMs, ageMs, level) => {
+  ['now causes a line of level fail', 0, 60 * DAY, 'fail'],
+  ['in a third of its lifetime causes a warning', 30 * DAY, 60 * DAY, 'warn'],
+  ['in a little more than a third of its lifetime causes no warning', 30 * DAY + HOUR, 60 * DAY, 'ok'],
+  ['in a week causes a warning if its lifetime is unknown', 7 * DAY, undefined, 'warn'],
+  ['in more than a week causes no warning if its lifetime is unknown', 8 * DAY, undefined, 'ok'],
+])('a token that expires %s', (_, restMs, ageMs, level) => {
   const end = { what: 'token', endsMs: NOW_MS + restMs, ...(ageMs && { beganMs: NOW_MS - ageMs }) } as const;
   expect(endLine(end, NOW_MS)).toMatchObject({ check: 'token', level });
 });
@@ -244,7 +244,7 @@ test.each([
   ['a load balancer', 'https://api.demo.example.com', 2, []],
   ['the host name at which one of two API servers is probed', 'https://one.demo.example.com', 2, ['warn']],
 ] as const)(
-  'if a kubeconfig names %s (%s) and the spec has %d servers, the lines of the doctor have the levels %j',
+  'if the server of a kubeconfig is %s (%s) and the spec has %d servers, the doctor prints lines of the levels %j',
   (_, server, count, levels) => {
     const probed = aServer('10.9.8.7', server.includes('one.') ? { url: `${server}/readyz` } : {});
     const apiServers = [probed, aServer('10.9.8.8')].slice(0, count);
@@ -256,7 +256,7 @@ test.each([
 test.each([
   ['10.9.8.7', {}, 'system-namespaces, kubernetes-service, cluster-ip-repair, node-port-repair stand still, and it'],
   ['10.9.8.7', { servername: 'kubernetes' }, 'cluster-ip-repair, node-port-repair stand still'],
-])('if the kubeconfig names the API server %s with %j, the doctor warns that %s', (host, name, still) => {
+])('for the server %s with %j, the doctor warns about the loops that depend on that server', (host, name, still) => {
   const spec = aClusterSpec({ apiServers: [aServer('10.9.8.7'), aServer('10.9.8.8')] });
   const tls = () => ({ rejectUnauthorized: true, ...name });
   const [line] = checkServer(spec, anAccess({ server: `https://${host}:6443`, tls }));
@@ -279,7 +279,7 @@ test.each([
   ['https://[2001:db8::1]:6443', undefined, 'ok'],
   ['https://api.example.com', ['10.0.0.1'], 'ok'],
   ['https://api.example.com', undefined, 'fail'],
-])('the line about the server %s, which DNS resolves to %j, has level %s', async (server, addresses, level) => {
+])('for the server %s and the DNS answer %j, the line has level %s', async (server, addresses, level) => {
   expect(await checkName(anAccess({ server }), async () => addresses)).toMatchObject([{ check: 'dns', level }]);
 });
 
@@ -287,7 +287,7 @@ test.each([
   [undefined, 'ok', 'and accepts the credential'],
   ['jane', 'ok', 'and accepts the credential as that of jane'],
   ['system:anonymous', 'fail', 'and has no user for the credential (system:anonymous)'],
-])('the line about an API server contains its version and the user of the credential, %s', async (user, level, end) => {
+])('for the user %s of the credential, the line has level %s and ends with "%s"', async (user, level, end) => {
   const [line] = await checkApiServer(anAccess(), aReview({ user: async () => user }));
   expect(line).toMatchObject({ level, message: `https://10.0.0.1:6443 is Kubernetes v1.36.3, ${end}` });
 });
@@ -298,7 +298,7 @@ test.each([
   ['table', undefined, []],
   ['apiserver', false, []],
 ] as const)(
-  'with allocator %s and a webhook: %s, the lines about the webhook have the levels %j',
+  'with allocator %s and hasWebhook %s, the check of the webhook returns lines of the levels %j',
   async (allocator, has, levels) => {
     const lines = await checkWebhook(aClusterSpec({ allocator }), aReview({ hasWebhook: async () => has }));
     expect(lines.map(({ level }) => level)).toEqual(levels);
@@ -316,7 +316,7 @@ test.each<{ reply: ProbeReply; level: string; fix?: unknown; url?: string }>([
   { reply: { kind: 'tlsFailure', message: 'x' }, level: 'fail', fix: expect.stringContaining('serverName') },
   { reply: { kind: 'unknown', message: 'x' }, level: 'warn', fix: 'Run the doctor again' },
   { reply: { kind: 'silence', message: 'x' }, level: 'fail', fix: expect.stringContaining('firewall') },
-])('the line about a probe of $url with the result $reply has level $level', async ({ reply, level, fix, url }) => {
+])('with probe.url $url, the line about the result $reply has level $level', async ({ reply, level, fix, url }) => {
   const apiServers = [aServer('10.9.8.7', url === undefined ? {} : { url })];
   const environment = { probe: async () => reply, lookUp: async () => undefined, signal: never };
   const lines = await checkProbes(aClusterSpec({ apiServers }), [], environment);
@@ -331,21 +331,18 @@ const reviewing = (allows: (permission: Permission) => boolean) =>
 const justEnough = ({ namespace }: Permission) => namespace !== 'kube-system';
 
 test.each([
-  { allocator: 'apiserver', held: 1, may: false, warns: true },
-  { allocator: 'apiserver', held: 1, may: true, warns: false },
-  { allocator: 'apiserver', held: 0, may: false, warns: false },
-  { allocator: 'table', held: 1, may: false, warns: false },
-] as const)(
-  'with allocator $allocator, $held holds, and the right to delete them $may, the doctor warns that holds do not end: $warns',
-  async (given) => {
-    const held = [ipAddressOfHold('10.0.0.9', { owner: 'ci', takenUpBy: 'any' })].slice(0, given.held);
-    const review = reviewing(({ verb, resource }) => given.may && verb === 'delete' && resource === 'ipaddresses');
-    const lines = await checkHolds(review, aClusterSpec({ allocator: given.allocator }), memoryCluster(held).port);
-    const message =
-      '1 addresses are held, and passes may not delete ipaddresses.networking.k8s.io: a hold that ends stays';
-    expect(lines).toEqual(given.warns ? [expect.objectContaining({ level: 'warn', message })] : []);
-  },
-);
+  { name: 'warns about a hold that passes may not end', allocator: 'apiserver', held: 1, may: false, warns: true },
+  { name: 'accepts a hold that passes may end', allocator: 'apiserver', held: 1, may: true, warns: false },
+  { name: 'accepts a missing permission without holds', allocator: 'apiserver', held: 0, may: false, warns: false },
+  { name: 'ignores IPAddresses with allocator: table', allocator: 'table', held: 1, may: false, warns: false },
+] as const)('the check of the holds $name', async (given) => {
+  const held = [ipAddressOfHold('10.0.0.9', { owner: 'ci', takenUpBy: 'any' })].slice(0, given.held);
+  const review = reviewing(({ verb, resource }) => given.may && verb === 'delete' && resource === 'ipaddresses');
+  const lines = await checkHolds(review, aClusterSpec({ allocator: given.allocator }), memoryCluster(held).port);
+  const message =
+    '1 addresses are held, and passes may not delete ipaddresses.networking.k8s.io: a hold that ends stays';
+  expect(lines).toEqual(given.warns ? [expect.objectContaining({ level: 'warn', message })] : []);
+});
 
 test.each(['Rejected', 'Forbidden'] as const)(
   'IPAddresses that cannot be listed (%s) do not count as holds',
@@ -389,21 +386,18 @@ test.each<[object, ...string[]]>([
     { serviceClusterIPRange: '10.0.0.0/16,fd00::/108', service: { ipFamilyPolicy: 'PreferDualStack' } },
     'service.ipFamilyPolicy: may not delete endpointslices.discovery.k8s.io kubernetes-ipv6 in default, get ',
   ],
-])(
-  'permissions that only an option of the spec needs are checked if the spec sets the option: %j',
-  async (fields, ...messages) => {
-    const base = new Set(PERMISSION_GROUPS.flatMap(permissionsOf).map(permissionText));
-    const review = reviewing((permission) => base.has(permissionText(permission)));
-    const apiServers = [{ address: '10.9.8.7' }];
-    const spec = specIn(
-      JSON.stringify({ name: 'demo', kubeconfig: { file: 'x' }, apiServers, mode: 'enforce', ...fields }),
-    );
-    const lines = await checkRights(review, spec, SERVER);
-    expect(lines.filter(({ level }) => level !== 'ok')).toEqual(
-      messages.map((message) => expect.objectContaining({ level: 'fail', message: expect.stringContaining(message) })),
-    );
-  },
-);
+])('the doctor also checks the permissions that an option of the spec needs: %j', async (fields, ...messages) => {
+  const base = new Set(PERMISSION_GROUPS.flatMap(permissionsOf).map(permissionText));
+  const review = reviewing((permission) => base.has(permissionText(permission)));
+  const apiServers = [{ address: '10.9.8.7' }];
+  const spec = specIn(
+    JSON.stringify({ name: 'demo', kubeconfig: { file: 'x' }, apiServers, mode: 'enforce', ...fields }),
+  );
+  const lines = await checkRights(review, spec, SERVER);
+  expect(lines.filter(({ level }) => level !== 'ok')).toEqual(
+    messages.map((message) => expect.objectContaining({ level: 'fail', message: expect.stringContaining(message) })),
+  );
+});
 
 test('the doctor warns about the permissions of an administrator, unless the API server is on this machine', async () => {
   const all = reviewing(() => true);
@@ -416,10 +410,10 @@ test('the doctor warns about the permissions of an administrator, unless the API
 });
 
 test.each([
-  { title: 'no other writer', manager: 'kube-bootstrap-controller', nowMs: 5_000, levels: ['ok'] },
-  { title: 'another writer that wrote recently', manager: 'kube-apiserver', nowMs: 5_000, levels: ['warn', 'warn'] },
-  { title: 'another writer that wrote long ago', manager: 'kube-apiserver', nowMs: HOUR, levels: ['ok'] },
-])('the check of the writers finds $title', async ({ manager, nowMs, levels }) => {
+  { title: 'accepts our own writes', manager: 'kube-bootstrap-controller', nowMs: 5_000, levels: ['ok'] },
+  { title: 'warns about another recent writer', manager: 'kube-apiserver', nowMs: 5_000, levels: ['warn', 'warn'] },
+  { title: 'ignores a writer that wrote long ago', manager: 'kube-apiserver', nowMs: HOUR, levels: ['ok'] },
+])('the check of the writers $title', async ({ manager, nowMs, levels }) => {
   const cluster = memoryCluster();
   // The two objects are written one and two seconds after the epoch.
   for (const object of [anEndpoints(['10.9.8.7']), aSlice(['10.9.8.7'])]) cluster.place(object, manager);
@@ -430,7 +424,7 @@ test.each([
   );
 });
 
-test('the doctor warns about a slice that another controller manages, and says nothing about a pass', async () => {
+test('the doctor warns about a slice that another controller manages, and the warning does not mention a pass', async () => {
   const slice = aSlice(['10.9.8.7']);
   const labels = { ...slice.metadata.labels, 'endpointslice.kubernetes.io/managed-by': 'another' };
   const cluster = memoryCluster([{ ...slice, metadata: { ...slice.metadata, name: 'kubernetes-x', labels } }]);
@@ -438,7 +432,7 @@ test('the doctor warns about a slice that another controller manages, and says n
   expect(lines).toMatchObject([{ level: 'warn', message: expect.stringMatching(/managed by another$/) }]);
 });
 
-test('the endpoints are not read if the spec publishes no endpoints', async () => {
+test('the check of the writers succeeds if the spec publishes no endpoints', async () => {
   const spec = aClusterSpec();
   const none = { ...spec, endpoints: { ...spec.endpoints, reconciler: 'none' as const } };
   expect(await checkOwners(none, memoryCluster().port, HOUR)).toMatchObject([{ level: 'ok' }]);
@@ -446,7 +440,7 @@ test('the endpoints are not read if the spec publishes no endpoints', async () =
 
 const registered = { spec: aClusterSpec({ mode: 'observe' }), generation: 1, rangesGeneration: 1 };
 
-test('a cluster has one line each about its stack, its pause and mode observe if it belongs to another stack and is paused and observed', () => {
+test('the doctor warns that a cluster is in mode observe, belongs to another stack and is paused', () => {
   const paused = { untilMs: NOW_MS + HOUR, reason: 'work', by: 'me' };
   const lines = checkSpec({ ...registered, paused, owner: { stack: 'theirs' } }, 'ours', NOW_MS);
   expect(lines.filter(({ level }) => level === 'warn').map(({ message }) => message)).toEqual([
@@ -474,7 +468,7 @@ test.each([
   { title: 'on another port', objects: [serviceAt('10.0.0.1', 8443)], levels: ['warn'] },
   { title: 'missing', objects: [], levels: ['warn'] },
 ])(
-  'the check of the kubernetes Service, which is $title, returns lines of the levels $levels',
+  'if the kubernetes Service is $title, its check returns lines of the levels $levels',
   async ({ objects, levels }) => {
     const lines = await checkService(aClusterSpec(), memoryCluster(objects).port);
     expect(lines.map(({ level }) => level)).toEqual(levels);
@@ -490,7 +484,7 @@ test.each<{ range: string; cidrs: ReturnType<typeof served>[]; allocator?: 'tabl
   { range: '10.0.0.0/24', cidrs: [FIRST, MORE], allocator: 'table', missing: 'more (10.0.1.0/24)' },
   { range: '10.0.0.0/24', cidrs: [FIRST, MORE] },
   { range: '10.0.0.0/23', cidrs: [DUAL], missing: 'kubernetes (fd00::/112)' },
-])('the doctor reports the ServiceCIDRs outside the range $range of the spec: $missing', async (given) => {
+])('the doctor warns about ServiceCIDRs outside the range $range (allocator $allocator): $missing', async (given) => {
   const { range, cidrs, allocator = 'apiserver', missing } = given;
   const [first] = cidrs.flatMap(({ spec }) => spec.cidrs);
   const service = serviceAt(first === '10.0.0.0/24' ? '10.0.0.1' : '10.96.0.1');
@@ -502,7 +496,7 @@ test.each<{ range: string; cidrs: ReturnType<typeof served>[]; allocator?: 'tabl
   expect(lines).toMatchObject(allocator === 'table' ? [line] : [record, line]);
 });
 
-test('with allocator: table, a range of the spec that overlaps no ServiceCIDR gets a line of level fail', async () => {
+test('with allocator: table, the check fails if the range of the spec overlaps no ServiceCIDR', async () => {
   const spec = aClusterSpec({ allocator: 'table', serviceClusterIPRanges: ['10.0.0.0/24'] });
   const objects = [serviceAt('10.96.0.1'), served('kubernetes', '10.96.0.0/12')];
   const lines = await checkService(spec, memoryCluster(objects).port);

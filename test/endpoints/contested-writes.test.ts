@@ -51,7 +51,7 @@ const TWICE = ['writes', 'writes'];
 const [WAIT, CONTEST] = ['waits, two owners', 'writes, two owners'];
 
 test.each<[string, readonly Tick[], readonly string[]]>([
-  ['corrects a change at once after a change of the addresses', [changed(0, toB), changed(10_000, toB)], TWICE],
+  ['finds no contest right after a change of the addresses', [changed(0, toB), changed(10_000, toB)], TWICE],
   ['finds a contest if a change is repeated six intervals later', againAfter(6 * INTERVAL_MS), ['writes', CONTEST]],
   ['finds no contest if a change is repeated after more time', againAfter(6 * INTERVAL_MS + 1), ['writes', 'writes']],
   ['finds no contest if the objects have the version of our write', [changed(0), changed(10_000, own)], TWICE],
@@ -61,9 +61,9 @@ test.each<[string, readonly Tick[], readonly string[]]>([
 });
 
 test.each([
-  { name: 'two ticks later', quiet: 1, owners: true },
-  { name: 'three ticks later', quiet: 2, owners: false },
-])('another writer that repeats its change $name is a second owner: $owners', ({ quiet, owners }) => {
+  { name: 'a second owner if it repeats its change two ticks later', quiet: 1, owners: true },
+  { name: 'no second owner if it repeats its change three ticks later', quiet: 2, owners: false },
+])('another writer is $name', ({ quiet, owners }) => {
   const { outcomes } = run([changed(0), ...quietTicks(quiet), changed((quiet + 1) * INTERVAL_MS)], SETTLED);
   expect(outcomes.at(-1)?.includes('two owners')).toBe(owners);
 });
@@ -126,7 +126,7 @@ test('the finding twoOwners reports a deletion if an object is missing and no ot
 test.each([
   { withhold: true, outcome: 'writes that only contest wait 600 s' },
   { withhold: false, outcome: 'it is written again' },
-])('the finding twoOwners reports that $outcome', ({ withhold, outcome }) => {
+])('the finding twoOwners contains "$outcome"', ({ withhold, outcome }) => {
   const contest = { lastSeenMs: 0, nextWriteMs: 0, delayMs: 600_000 };
   const message = `the endpoints of default/kubernetes have two owners: kubectl changed what was written here; ${outcome}. Keep one of them: API servers with --endpoint-reconciler-type=none do not write endpoints`;
   expect(twoOwners([object(['kubectl'])], { withhold, state: { contest } }).message).toBe(message);

@@ -11,7 +11,7 @@ const HTTPS = { name: 'https', protocol: 'TCP', port: 443, targetPort: 6443 };
 const EXTRA = { name: 'extra', protocol: 'TCP', port: 1000, targetPort: 1010 } as const;
 
 describe('the kubernetes Service', () => {
-  test('a new kubernetes Service has its labels, one IP family, no session affinity, no selector, and the first address of the range', () => {
+  test('a new kubernetes Service has the labels of upstream, one IP family, no session affinity, no selector, and the first address of the range', () => {
     const labels = { provider: 'kubernetes', component: 'apiserver' };
     const policies = { ipFamilyPolicy: 'SingleStack', sessionAffinity: 'None' };
     expect(desiredService(aClusterSpec())).toEqual({
@@ -31,7 +31,7 @@ describe('the kubernetes Service', () => {
     expect(desiredService(aClusterSpec(spec)).spec).toMatchObject(fields);
   });
 
-  test('planService throws an error for a spec that was not validated', () => {
+  test('desiredService throws an error for a range that is not a CIDR', () => {
     expect(() => desiredService(aClusterSpec({ serviceClusterIPRanges: ['none'] }))).toThrow('"none" is not a CIDR');
   });
 
@@ -88,9 +88,9 @@ describe('correcting the kubernetes Service', () => {
   const PREFER = { ipFamilyPolicy: 'PreferDualStack' };
   const BOTH = { ipFamilies: ['IPv4', 'IPv6'] };
   test.each([
-    ['its policy if the policy is SingleStack', {}, PREFER],
-    ['its families if the policy alone did not add one', { ...PREFER, ipFamilies: ['IPv4'] }, BOTH],
-  ])('a Service with one family that must have both gets %s, and one with both is not written', (_, before, after) => {
+    ['that policy if it has none', {}, PREFER],
+    ['both families if it has that policy', { ...PREFER, ipFamilies: ['IPv4'] }, BOTH],
+  ])('with PreferDualStack, a single-stack Service gets %s, and a dual-stack one is unchanged', (_, before, after) => {
     expect(dualStack(before)).toMatchObject({ verb: 'update', object: { spec: after } });
     expect(dualStack({ ...PREFER, ...BOTH })).toBeUndefined();
   });
@@ -108,7 +108,7 @@ describe('correcting the kubernetes Service', () => {
   });
 
   const accepted = [{}, { selector: {} }, { selector: null }, { clusterIP: '10.96.0.1' }, { type: 'LoadBalancer' }];
-  test.each(accepted)('a Service with %j is not reported', (fields) => {
+  test.each(accepted)('a Service with the fields %j is not reported', (fields) => {
     expect(serviceFindings(aClusterSpec(), having(fields))).toEqual([]);
   });
 

@@ -49,13 +49,13 @@ describe('planWrites', () => {
     expect(planWrites(observed({ objects }))).toEqual([{ verb: 'update', object: corrected }, mirror]);
   });
 
-  test('planWrites only creates the slice if the Endpoints are correct and the slice is missing', () => {
+  test('planWrites creates only the slice if the Endpoints are correct and the slice is missing', () => {
     const objects = { Endpoints: anEndpoints([A]), EndpointSlice: undefined };
     expect(planWrites(observed({ objects }))).toEqual([{ verb: 'create', object: aSlice([A]) }]);
   });
 
   const reconcilers = ['lease', 'master-count'] as const;
-  test.each(reconcilers)('planWrites with reconciler %s creates no Endpoints without an address', (reconciler) => {
+  test.each(reconcilers)('planWrites with reconciler %s creates no Endpoints if no server is live', (reconciler) => {
     const spec = aClusterSpec({ endpoints: { reconciler } });
     expect(planWrites(observed({ spec, live: [], objects: { Endpoints: undefined } }))).toEqual([]);
   });
@@ -82,10 +82,10 @@ describe('planWrites', () => {
     ['must not see a slice with another name of the port', { ...both, EndpointSlice: aSlice([A], [renamed]) }, true],
     ['must not see Endpoints with another port', { ...both, Endpoints: anEndpoints([A], [otherPort]) }, true],
     ['must not see Endpoints with subsets null', { ...both, Endpoints: { ...anEndpoints([]), subsets: null } }, true],
-    ['are allowed to see a slice of which one endpoint is ready', { ...both, EndpointSlice: oneReady }, false],
+    ['are allowed to see a slice with one ready endpoint', { ...both, EndpointSlice: oneReady }, false],
     ['are allowed to see an excluded address that is not ready', { ...both, EndpointSlice: excludedNotReady }, false],
     ['are allowed to see an endpoint whose readiness is not set', { ...both, EndpointSlice: unset }, false],
-  ])('isHarmful returns whether clients must not see such objects: clients %s', (_name, objects, harmful) => {
+  ])('isHarmful finds that clients %s', (_name, objects, harmful) => {
     const servers = { objects: objects as FamilyObservation['objects'], excluded: [B], spec: aClusterSpec() };
     expect(isHarmful({ ...servers, family: 'IPv4' })).toBe(harmful);
   });
@@ -108,7 +108,7 @@ test('planWrites with a master count removes the address of a server that report
   expect(write).toEqual({ verb: 'update', object: anEndpoints([A]) });
 });
 
-test('whatever was published before, planWrites with a master count publishes every live address, and no more addresses than that count', () => {
+test('if the master count allows all live addresses, planWrites publishes all of them, and no more addresses than the count', () => {
   const addresses = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'];
   const subset = (maxLength: number) => fc.subarray(addresses, { minLength: 1, maxLength });
   fc.assert(

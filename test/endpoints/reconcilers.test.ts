@@ -49,7 +49,7 @@ function oneByOne(current: EndpointsObject | undefined, live: readonly string[],
   return endpoints;
 }
 
-test('addMasters adds all servers with the same result as if addMaster had added each of them in turn, whatever the master count', () => {
+test('addMasters has the same result as repeated calls of addMaster with each server in turn', () => {
   fc.assert(
     fc.property(
       fc.option(fc.array(aSubset, { maxLength: 2 }), { nil: undefined }),

@@ -160,10 +160,10 @@ test.each<[string, string, (port: ClusterPort) => Promise<unknown>, HttpReply | 
 });
 
 test.each([
-  ['deleted after a lost reply', lost, 'deleted'],
-  ['deleted after a reply 500', failed(500, 'InternalError'), 'deleted'],
-  ['notFound after a refused connection', refused, 'notFound'],
-  ['notFound after a reply 429', failed(429, 'TooManyRequests'), 'notFound'],
+  ['"deleted" after a lost reply', lost, 'deleted'],
+  ['"deleted" after a reply 500', failed(500, 'InternalError'), 'deleted'],
+  ['"notFound" after a refused connection', refused, 'notFound'],
+  ['"notFound" after a reply 429', failed(429, 'TooManyRequests'), 'notFound'],
 ])('a delete whose second request finds no object returns %s', async (_, first, outcome) => {
   await expect(portAnswering(first, failed(404, 'NotFound')).port.delete(service)).resolves.toBe(outcome);
 });

@@ -135,7 +135,7 @@ test('the run record remembers at most three hundred events, and no pass writes 
   );
 });
 
-test('if the run record is full, new events replace events whose cause is gone', () => {
+test('if the run record is full, new events replace events whose cause has ended', () => {
   const old = plan(manyDrafts(300, 'old'), start, { cap: 300 });
   const { writes, sightings } = plan(manyDrafts(5, 'new'), start + MINUTE, { previous: old.sightings });
   expect(writes).toHaveLength(5);

@@ -270,7 +270,7 @@ test('a probe whose connection is refused has the result silence, even if our ow
   await expect(probe(target)).resolves.toEqual({ kind: 'silence', message: expect.stringContaining('ECONNREFUSED') });
 });
 
-test.each([0, 499])('a probe without an answer is silence if our event loop was late by %i ms', async (lagMs) => {
+test.each([0, 499])('a probe without an answer has the result silence at an event loop lag of %i ms', async (lagMs) => {
   const { probe, target } = await hangingServerAnd({ lagMs });
   await expect(probe(target)).resolves.toEqual({ kind: 'silence', message: 'no answer within 3000 ms' });
 });

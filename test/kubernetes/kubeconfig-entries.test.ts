@@ -92,7 +92,7 @@ test.each([
   ['another root', served, other.ca, REFUSED],
   ['the certificate of another server of its authority', served, authority.issue(['127.0.0.1']).cert, REFUSED],
   ['the certificate of the server, while another authority serves', impostor, served.cert, REFUSED],
-])('the CA of a kubeconfig decides which server requests and probes trust: %s', async (_, identity, ca, outcome) => {
+])('requests and probes verify servers with the CA of the kubeconfig: %s', async (_, identity, ca, outcome) => {
   await expect(answersOf(identity, ca)).resolves.toEqual(outcome);
 });
 

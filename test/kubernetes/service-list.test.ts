@@ -196,7 +196,7 @@ test('a list of Services in JSON and the same list in protobuf are read alike', 
   );
 });
 
-test('a text in a list is not mistaken for a likely text whose bytes equal the character codes of that text', async () => {
+test('the invalid byte E9 in a text is read as U+FFFD, and not as the character "é", whose code is E9', async () => {
   const clusterIPs = ['\u00e9', 'e\u0301', 'é'.normalize('NFD')];
   const service = { ...claim('a'), clusterIP: 'é', clusterIPs, type: 'ClusterIP' };
   await expect(readServices(serviceList([service]))).resolves.toEqual([service]);

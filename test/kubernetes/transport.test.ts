@@ -258,7 +258,7 @@ test.each([
   { address: '2001:db8::1', code: 'EAFNOSUPPORT', explains: true },
   { address: '2001:db8::1', code: 'ECONNREFUSED', explains: false },
   { address: '10.0.0.1', code: 'ENETUNREACH', explains: false },
-])('the error $code at $address suggests a missing IPv6 route: $explains', ({ address, code, explains }) => {
+])('only an unreachable IPv6 address causes advice about IPv6: $code at $address', ({ address, code, explains }) => {
   const described = describeNetworkError(unreachable(address, code));
   expect(described).toMatch(new RegExp(`^connect ${code} ${address}:6443`));
   expect(described.includes('dual-stack subnets (vpcSubnetIds) with vpcIpv6=true')).toBe(explains);

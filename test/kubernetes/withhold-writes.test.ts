@@ -23,7 +23,7 @@ function withholding(read: KubernetesObject = stored) {
 const endpoints = anEndpoints(['10.0.0.1', '10.0.0.2']);
 const slice = { ...aSlice(['fd00::1'], [{ port: 6443 }, { port: 8443 }]), addressType: 'IPv6' };
 
-test('a client that withholds writes returns the object that a create or update would store', async () => {
+test('withholdWrites returns the object that a create or update would store', async () => {
   const { port } = withholding();
   const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'kube-system' } };
   await expect(port.create(namespace)).resolves.toEqual({ outcome: 'withheld', object: namespace });
@@ -32,7 +32,7 @@ test('a client that withholds writes returns the object that a create or update 
   await expect(port.mergePatch(ref, {})).resolves.toEqual({ outcome: 'withheld' });
 });
 
-test('a client that withholds writes reports each field that a create, patch or delete would change', async () => {
+test('withholdWrites reports each field that a create, patch or delete would change', async () => {
   const { port, reported } = withholding();
   const ipAddress = { apiVersion: 'networking.k8s.io/v1', kind: 'IPAddress' };
   const spec = { parentRef: { resource: 'services', name: 'shop' } };
@@ -58,7 +58,7 @@ test.each([
   { object: endpoints, published: 'Endpoints default/kubernetes with 10.0.0.1, 10.0.0.2 :6443' },
   { object: { ...endpoints, subsets: [] }, published: 'Endpoints default/kubernetes with no address' },
   { object: { ...slice, endpoints: null, ports: null }, published: 'EndpointSlice default/kubernetes with no address' },
-])('a client that withholds writes reports what it would publish: $published', async ({ object, published }) => {
+])('withholdWrites reports which addresses a create would publish: $published', async ({ object, published }) => {
   const { port, reported } = withholding();
   await port.create(object);
   expect(reported).toEqual([`create ${published}`]);

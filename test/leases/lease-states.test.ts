@@ -100,18 +100,18 @@ const PROBED: readonly Row[] = [
   ['silence of all addresses does not change an active lease', lease(), silence, 'unchanged', ALL_SILENT],
   ['a miss half an interval after the first one is the second miss', lease(missed(1, 5_000)), silence, missed(2)],
   ['if a tick is delivered twice, only one miss is counted', lease(missed(1, 4_999)), silence, 'unchanged'],
-  ['the miss after one of three intervals ago is the second', lease(missed(1, 30_000)), silence, missed(2)],
-  ['the miss more than three intervals after another is the first', lease(missed(1, 30_001)), silence, missed(1)],
+  ['a miss three intervals after the first is the second', lease(missed(1, 30_000)), silence, missed(2)],
+  ['a miss more than three intervals after another is a first miss', lease(missed(1, 30_001)), silence, missed(1)],
   ['an earlier miss without a date is ignored', lease({ misses: 1 }), silence, missed(1)],
   ['an earlier miss with a date far in the future is ignored', lease(missed(1, -30_001)), silence, missed(1)],
   ['a third miss of an active lease changes only the date of the miss', lease(missed(2, 10_000)), silence, missed(2)],
-  ['a miss after the expiry, soon after two, gets the date of now', expiredAfter(2, 10_000), silence, expiredMissed(2)],
+  ['a miss soon after two misses and the expiry is dated now', expiredAfter(2, 10_000), silence, expiredMissed(2)],
   ['a miss after the expiry, long after two misses, is the first', expiredAfter(2, 30_001), silence, expiredMissed(1)],
   ['another miss of a removed address is not stored', lease(downFor(HOUR_MS / 2)), silence, 'unchanged'],
   ['a reported shutdown ends an active lease at once', lease(), shutsDown, shutDown()],
   ['a repeated shutdown at the expiry is not stored again', { ...shuttingDown, ...endsNow }, shutsDown, 'unchanged'],
   ['a reported shutdown of a removed address is stored', lease(downFor(5_000)), shutsDown, shutDown(NOW_MS - 5_000)],
-  ['a shutdown of an expired lease is two misses', lease({ ...expired, seenDown: true }), shutsDown, shutDown(PAST_MS)],
+  ['a shutdown after the expiry is two misses', lease({ ...expired, seenDown: true }), shutsDown, shutDown(PAST_MS)],
   ['a 200 refreshes the lease of a server that shut down', shuttingDown, ready, refreshed(4)],
   ['a 401 does not end the state shuttingDown', shuttingDown, alive, 'unchanged'],
   ['silence ends the state shuttingDown', shuttingDown, silence, { ...expired, ...missed(2), state: 'leased' }],
@@ -134,7 +134,7 @@ const PROBED: readonly Row[] = [
   ['late answers end the state shuttingDown', lease({ ...down, seenDown: true }), late, { ...down, state: 'leased' }],
   ['a probe that the pass ended early is no miss', lease({ lateSinceMs: 0 }), unknown, 'unchanged'],
   ['a reported shutdown behind a shared address refreshes the lease', lease(), shutsDown, refreshed(4), SHARED],
-  ['silence of the only probed server is seen down during its withdrawal', lease(until), silence, seenDown, ALONE],
+  ['during its withdrawal, the only probed server is seen down if silent', lease(until), silence, seenDown, ALONE],
   ['an error is a miss even if no other API server answers', lease(), error, missed(1), ALONE_WITH_ERROR],
 ];
 
@@ -219,14 +219,14 @@ test.each<readonly [string, Lease, Partial<LeaseFields>]>([
   ['stores a new lease without a refresh', newLease(ADDRESS), { generation: 0, expiresAtMs: 0, ...until }],
   ['that is repeated with an earlier end keeps the later end', lease(later), later],
   ['removes the mark seenDown of an earlier withdrawal', lease({ ...over, seenDown: true }), until],
-  ['does not keep the mark seenDown of a shutdown before it', shuttingDown, { ...missed(2), ...until, ...endsNow }],
-  ['ends an expired lease with one miss now', lease(expiredMissed(1)), { ...missed(1), ...until, ...endsNow }],
+  ['removes the mark seenDown of an earlier shutdown', shuttingDown, { ...missed(2), ...until, ...endsNow }],
+  ['sets the end of a lease with one miss to now', lease(expiredMissed(1)), { ...missed(1), ...until, ...endsNow }],
   ['sets the end of an expired lease to its second miss', lease(removedAt(-2)), { ...until, ...removedAt(-1) }],
 ])('a withdrawal %s', (_title, before, after) => {
   expect(withdrawn(before, { untilMs }, NOW_MS)).toEqual(lease(after));
 });
 
-test('a withdrawal ends the lease if its reason is that the server shuts down', () => {
+test('a withdrawal because of a shutdown ends the lease', () => {
   const released = { ...until, seenDown: true, source: 'agent' } as const;
   const going = { untilMs, goingDown: true };
   expect(withdrawn(lease(), going, NOW_MS)).toEqual(lease({ ...released, expiresAtMs: NOW_MS }));

@@ -133,8 +133,8 @@ test('keepFile creates a file, and folders for it, that only this user can read'
 });
 
 test.each<[string, () => string]>([
-  ['in its place', () => file],
-  ['where its draft was expected', () => `${file}.${process.pid}`],
+  ['in place of the file', () => file],
+  ['in place of the draft of the file', () => `${file}.${process.pid}`],
 ])('keepFile does not write through a symbolic link %s', async (_, place) => {
   const victim = join(root, 'victim');
   await writeFile(victim, 'precious');

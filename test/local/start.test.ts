@@ -227,7 +227,7 @@ describe('npm start with the spec of an existing cluster', () => {
       () => ['-f', 'cluster.example.yml', '--kubeconfig', '/nowhere'],
       /^error: kubeconfig \/nowhere: cannot read \/nowhere \(ENOENT\)/,
     ],
-  ])('npm start cannot begin with %s', async (_, args, message) => {
+  ])('npm start refuses %s', async (_, args, message) => {
     const called = await callKbctl(['run', ...(await args())], { cwd: REPOSITORY, env: {} });
     expect(called).toEqual({ code: 3, stdout: '', stderr: expect.stringMatching(message) });
   });

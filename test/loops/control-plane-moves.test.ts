@@ -152,7 +152,7 @@ test('a repair pass with an old kubeconfig reads the kubeconfig again only befor
   expect([await pass(), await isTaken(), reads]).toEqual([undefined, false, 2]);
 });
 
-test('a repair pass with an old kubeconfig that cannot be read again frees no item, and still records the claims of Services', async () => {
+test('if an old kubeconfig cannot be read again, a repair pass frees no item, and still records the claims of Services', async () => {
   await allocate([expiredHold()]);
   before.services.push('10.0.0.20');
   named = () => {

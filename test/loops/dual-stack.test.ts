@@ -50,7 +50,7 @@ test('the tick changes an existing single-stack Service of a dual-stack cluster,
   expect(world.cluster.find<ServiceObject>(SERVICE_REF)?.spec).toEqual(corrected);
 });
 
-test('addresses of a family stay published while none of the family answers, and a silent one is removed when another answers', async () => {
+test('the addresses of a family stay published while none of them answers; when one answers again, a silent address is removed', async () => {
   const world = await settledDual();
   const silent = await world.answer(SILENT, V6, W6).ticks(20);
   expect(published(world).second).toEqual([V6, W6]);
@@ -65,7 +65,7 @@ test('addresses of a family stay published while none of the family answers, and
   expect(reports.flatMap(({ changes }) => changes)).toContainEqual(removed);
 });
 
-test('a deregistration of the last live address of either family is refused without lastOne', async () => {
+test('without lastOne, a deregistration of the last live address of a family is refused', async () => {
   const world = await settledDual();
   expect(await world.deregister({ address: W6 })).toMatchObject({ outcome: 'deregistered', stillPublished: false });
   expect(published(world)).toEqual({ first: [A, B], mirror: [A, B], second: [V6] });

@@ -108,7 +108,7 @@ describe('a tick of the kubernetes-service loop', () => {
     expect(world.cluster.find(SLICE_REF)?.metadata.labels).toEqual(slice.metadata.labels);
   });
 
-  test('a tick with the reconciler none only creates the Service, without probes and without reads of leases', async () => {
+  test('with the reconciler none, a tick creates only the Service, without probes or reads of leases', async () => {
     const world = worldOf(A, B, C).change({ endpoints: { reconciler: 'none' } });
     expect(await world.tick()).toMatchObject({ changes: ['created service default/kubernetes: 10.0.0.1'], errors: [] });
     expect([world.probed, world.tableCalls, world.cluster.writes]).toEqual([[], [], ['create services']]);

@@ -117,7 +117,7 @@ test.each([
   },
 );
 
-test.each(UNLISTABLE)('if the list of slices fails with %s, the pass fails and writes nothing', async (code) => {
+test.each(UNLISTABLE)('if the list of slices fails with %s, the pass fails with the same code', async (code) => {
   const world = await settled(worldOf(A));
   const pass = world.tick(10_000, { kubernetes: failing(world, ['list', 'EndpointSlice', '', code]) });
   await expect(pass).rejects.toMatchObject({ code });

@@ -77,7 +77,7 @@ test.each([
   { ref: SLICE_REF, addressType: 'IPv4', endpoints: [{ addresses: [A] }] },
   { ref: sliceRef('IPv6'), addressType: 'IPv6', endpoints: [{ addresses: [V6] }] },
 ])(
-  'prune replaces a slice of another writer with the name $ref.name and another type',
+  'prune replaces a slice of another address type that another writer created as $ref.name',
   async ({ ref, ...expected }) => {
     const world = await settled(dualWorldOf(A, V6).change(PRUNE));
     world.cluster.remove(ref);

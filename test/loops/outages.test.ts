@@ -116,7 +116,7 @@ test.each([
   ['is removed if its restored lease has an active withdrawal', () => restored(withdrawnFor(300_000)), [A, C]],
   ['is removed if it is deregistered again during the probes', deregisteredAgain, [A, C]],
   ['is not published if it was removed', shutDown, [A, C]],
-])('an address that answers, and whose new lease cannot be written, %s', async (_, start, published) => {
+])('if the new lease of an answering address cannot be written, the address %s', async (_, start, published) => {
   const world = await start();
   await tickThatLoses(world);
   expect(world.published()).toEqual(published);

@@ -29,7 +29,7 @@ test('an audit uses the default range if the ServiceCIDR kubernetes is narrower 
 test.each([
   { where: 'are forbidden', code: 'Forbidden', findings: [{ type: 'other', item: 'servicecidrs' }], outside: 1 },
   { where: 'do not exist', code: 'Rejected', findings: [{ type: 'outOfRange', item: '10.9.0.5' }], outside: 0 },
-] as const)('if ServiceCIDRs $where, an audit counts $outside addresses that one might contain', async (given) => {
+] as const)('if ServiceCIDRs $where, $outside addresses count as possibly within a ServiceCIDR', async (given) => {
   const cluster = new PassWorld();
   const list = () => Promise.reject(new ClusterError(given.code, 'no'));
   const services = [withAddresses('good', '10.0.0.5'), withAddresses('unknown', '10.9.0.5')];
@@ -61,7 +61,7 @@ describe.each(['apiserver', 'table'] as const)('an audit with ServiceCIDRs and a
     { name: 'a range in the spec that contains both ServiceCIDRs', range: '10.0.0.0/23', outside: 0 },
     { name: 'a range in the spec that is within the first ServiceCIDR', range: '10.0.0.0/28', outside: 1 },
     { name: 'a range in the spec that is outside both ServiceCIDRs', range: '10.7.0.0/24', outside: 2 },
-  ])('with $name, an audit accepts the addresses in that range and in ServiceCIDRs', async ({ range, outside }) => {
+  ])('with $name, an audit reports no address of a ServiceCIDR as out of range', async ({ range, outside }) => {
     const cluster = new PassWorld({ allocator, serviceClusterIPRanges: [range] });
     const services = [withAddresses('first', '10.0.0.5'), withAddresses('second', '10.0.1.5')];
     const report = await cluster.pass(clusterIpRepair, { kubernetes: listing(() => services, TWO) });

@@ -192,7 +192,7 @@ describe('a pass over the IPAddresses of a cluster', () => {
     return { pass, recorded: () => items.map((name) => cluster.find({ kind: 'IPAddress', name }) !== undefined) };
   }
 
-  test('if a webhook does not answer a correction, the next pass begins with the correction after it', async () => {
+  test('if a webhook does not answer a correction, the next pass continues with the next correction', async () => {
     const { pass, recorded } = await passesWithoutWebhook(2, (item) => service(`s-${item}`, item));
     expect(recorded()).toEqual([false, true, true]);
     await pass();
@@ -205,7 +205,7 @@ describe('a pass over the IPAddresses of a cluster', () => {
     expect(recorded()).toEqual([true, false, false]);
   });
 
-  test('a pass keeps the IPAddress of a missing Service while a Service that it cannot read again has the address', async () => {
+  test('a pass keeps the IPAddress of a missing Service if a Service with the same address cannot be read again', async () => {
     const spoil = unreadable(({ name }) => name === 'odd');
     const { report, cluster } = await passOver([service('odd', ITEM), ipAddress('gone')], { spoil });
     expect(report.findings).toMatchObject([{ type: 'notCorrected', item: ITEM }]);
@@ -220,7 +220,7 @@ describe('a pass over the IPAddresses of a cluster', () => {
     expect(report.findings.map(({ type }) => type)).toEqual(['notRecorded', 'leakedRecord']);
   });
 
-  test('a pass over 60,000 IPAddresses counts all of them, corrects at most 200 faults, and remembers 200 others for later passes', async () => {
+  test('a pass over 60,000 leaked IPAddresses counts all of them, corrects 200, and reports 59,600 others only as a number', async () => {
     const nameOf = (n: number) => `10.5.${n >> 8}.${n & 255}`;
     const range = { ...SERVICE_CIDR, spec: { cidrs: ['10.5.0.0/16'] } };
     const first = Array.from({ length: 200 }, (_, n) => ipAddress('gone', nameOf(n + 1)));
@@ -272,7 +272,7 @@ const held = [
 const remaining = ({ cluster }: { readonly cluster: MemoryCluster }) =>
   [1, 2, 3].filter((host) => cluster.find({ kind: 'IPAddress', name: `10.0.0.${host}` }) !== undefined);
 
-test('a pass releases an address when its hold has been over for longer than clocks can differ, with and without repair.ipAddresses', async () => {
+test('with and without repair.ipAddresses, a pass releases an address 5 s after its hold expired, and not before', async () => {
   for (const ipAddresses of [false, true]) {
     const passed = await passOver(held, { ipAddresses });
     expect(passed.report).toMatchObject({ findings: [], errors: [], counts: { ipAddresses: 3 } });

@@ -128,7 +128,7 @@ type Scenario = ReturnType<typeof scenario> & { readonly claimed: readonly numbe
  * Tests that the result of a merge has a property, whatever a pass decided and whatever other writers changed during the pass.
  */
 function law(title: string, check: (given: Scenario) => void): void {
-  test(`the result of a pass, merged into the newest range, ${title}`, () => {
+  test(`a merged range ${title}`, () => {
     fc.assert(
       fc.property(standings, claims, changes, (start, claimed, later) => {
         check({ ...scenario(start, claimed, later), claimed });

@@ -85,7 +85,7 @@ test.each([
   ['missing IPAddresses', many(1_000, missing), /^$/, 1],
   ['leaked IPAddresses, which each pass saw once before', many(1_000, leaked), /^$/, 6],
   ['both, of which 600 are refused', [...many(600, missing), ...many(600, leaked)], /^missing/, 12],
-  ['leaked ones of which 600 are refused', many(1_000, leaked), /^item-[0-5]?\d?\d$/, 12],
+  ['leaked IPAddresses, of which 600 are refused', many(1_000, leaked), /^item-[0-5]?\d?\d$/, 12],
 ])('corrections take turns, so that each is tried within a few passes: %s', (_, faults, refused, most) => {
   const { passes, largestMemory } = passesOver(faults, refused);
   expect(passes).toBeLessThanOrEqual(most);
@@ -103,6 +103,6 @@ test('faults that passes do not correct are reported in each pass', () => {
 });
 
 const STATES = [undefined, { addresses: { seen: { a: 'b' } } }];
-test.each(STATES)('a state of an earlier version, or one that does not parse, is an empty memory: %j', (state) => {
+test.each(STATES)('a saved state of an earlier version, or one that does not parse, counts as empty: %j', (state) => {
   expect(addressMemoryIn(state)).toEqual({ seen: {} });
 });

@@ -24,7 +24,7 @@ test.each([
   { address: '::ffff:10.1.2.3', cidr: '10.0.0.0/12', why: 'an IPv4-mapped spelling', inside: true },
   { address: 'fd00::1:0', cidr: 'fd00::/64', why: 'an address above the maximum size of a bitmap', inside: true },
   { address: 'garbage', cidr: '10.0.0.0/12', why: 'not an address', inside: false },
-])('$address is inside $cidr: $inside ($why)', ({ address, cidr, inside }) => {
+])('an audit of $cidr records the claim of $address ($why): $inside', ({ address, cidr, inside }) => {
   expect(codeOf(rangeOf(cidr).claim(address, BY))).toBe(inside ? 'recorded' : 'NotInRange');
 });
 

@@ -129,13 +129,13 @@ test('a pass claims no address for a Service without a cluster IP', () => {
   expect([range.claims, listed]).toEqual([[], []]);
 });
 
-test.each(['10.1.0.0/24', '10.0.0.0'])('a pass does not start with the ranges 10.0.0.0/24 and %s', (other) => {
+test.each(['10.1.0.0/24', '10.0.0.0'])('clusterIpClaims rejects the ranges 10.0.0.0/24 and %s', (other) => {
   const ranges = ['10.0.0.0/24', other].map((spec) => answering(spec, 'recorded'));
   const message = `10.0.0.0/24 and ${other} are not ranges of different families: correct the cluster spec`;
   expect(() => clusterIpClaims(ranges)).toThrow(expect.objectContaining({ code: 'BadRange', message }));
 });
 
-test('a pass does not start without a range of node ports', () => {
+test('nodePortClaims throws an error without a range of node ports', () => {
   expect(() => nodePortClaims([])).toThrow('node ports have one range');
 });
 
@@ -145,7 +145,7 @@ const tcp = (...all: number[]): Port[] => all.map((port) => ['TCP', port]);
 describe('node ports of a Service', () => {
   // The golden cases have the other Services.
   test.each<{ name: string; ports: readonly Port[]; health?: number; expected: readonly number[] }>([
-    { name: 'an absent protocol counts as another', ports: [['', 111], ...tcp(111), ['', 111]], expected: [111, 111] },
+    { name: 'an absent protocol differs from TCP', ports: [['', 111], ...tcp(111), ['', 111]], expected: [111, 111] },
     { name: 'a health check port is claimed even if there is no other port', ports: [], health: 144, expected: [144] },
   ])('$name', ({ ports: all, health = 0, expected }) => {
     const claims = all.map(([protocol, nodePort]) => ({ protocol, nodePort }));

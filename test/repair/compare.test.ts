@@ -130,7 +130,7 @@ test.each([
   { name: 'only other padding', stored: { data: Uint8Array.of(0, 0, 4) }, changed: false },
   { name: 'another generation', stored: { generation: 0 }, changed: true },
   { name: 'another bit', stored: { data: Uint8Array.of(0) }, changed: true },
-])('a comparison with $name reports a change: $changed', ({ stored, changed }) => {
+])('a comparison reports a change only if the bits or the generation differ: $name', ({ stored, changed }) => {
   expect(compared({ taken: [2], claims: [30002], stored }).changed).toBe(changed);
 });
 
@@ -164,7 +164,7 @@ test('a claim by a Service with the label of the owner ends the hold of the clai
   expect(shown(decided)).toEqual({ taken: [2, 5], struck: [], holds: kept, findings: [], held: 1, holdsEnded: 0 });
 });
 
-test('a held item of a Service without its label is reported', () => {
+test('a held item of a Service without the label of the owner is reported, and stays held', () => {
   const holds = [{ ...OWNERS, items: ['30002'] }];
   const decided = compared({ holds, claims: [[30_002, service('s')]] });
   const message =

@@ -61,7 +61,7 @@ test('a probe whose credential is refused is repeated with the new credential', 
   await expect(probe(3_600, server, true)).resolves.toMatchObject({ status: 200 });
 });
 
-test('a probe of a server whose certificate does not verify has the result "unknown" until the kubeconfig is read again, a minute after the last read', async () => {
+test('if a certificate does not verify, probes have the result "unknown" until the kubeconfig is read again, a minute after the last read', async () => {
   const [first, second] = [await serverOf(after), await serverOf(stranger)];
   const { stored, pass, probe, reads } = aStoringProcess({ server: first.url, ca: before.ca });
   await pass(0);
@@ -75,7 +75,7 @@ test('a probe of a server whose certificate does not verify has the result "unkn
   expect(reads()).toBe(3);
 });
 
-test('a certificate that never verifies causes one read of the kubeconfig per minute; probes have the result "unknown" until the first read, and then tlsFailure', async () => {
+test('if a certificate never verifies, the kubeconfig is read once a minute; probes have the result "unknown" before the first of these reads, and tlsFailure after it', async () => {
   const server = await serverOf(stranger);
   const { pass, probe, reads } = aStoringProcess({ server: server.url, ca: before.ca });
   await pass(0);
@@ -85,7 +85,7 @@ test('a certificate that never verifies causes one read of the kubeconfig per mi
   expect(reads()).toBe(1 + 10);
 });
 
-test('a probe of a server whose certificate does not verify has the result tlsFailure at once if the pass has just read the kubeconfig', async () => {
+test('if a certificate does not verify with a kubeconfig that was just read, probes have the result tlsFailure at once', async () => {
   const server = await serverOf(stranger);
   const { probe, reads } = aStoringProcess({ server: server.url, ca: before.ca });
   for (const seconds of [0, 10, 10])
@@ -93,7 +93,7 @@ test('a probe of a server whose certificate does not verify has the result tlsFa
   expect(reads()).toBe(1);
 });
 
-test('while the store of kubeconfigs does not answer, probes of a server whose certificate does not verify have the result "unknown", and the store is called once a minute', async () => {
+test('if a certificate does not verify and the store of kubeconfigs does not answer, probes have the result "unknown", and the store is called once a minute', async () => {
   const server = await serverOf(stranger);
   const { stored, pass, probe, reads } = aStoringProcess({ server: server.url, ca: before.ca });
   await pass(0);

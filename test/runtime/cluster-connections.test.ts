@@ -30,7 +30,7 @@ function accessUntil(exp: number): ApiServerAccess {
 }
 
 test.each([
-  { kubeconfig: { ssm: '/x' }, keptMinutes: 6 * 60, how: 'four to eight hours, if it is in a store' },
+  { kubeconfig: { ssm: '/x' }, keptMinutes: 6 * 60, how: 'six hours (at random four to eight), if it is in a store' },
   { kubeconfig: { file: 'x' }, keptMinutes: 5, how: 'five minutes, if it is in a file' },
 ])('passes use a kubeconfig without another read for $how', async ({ kubeconfig, keptMinutes }) => {
   const { clock, connect, reads } = plain();
@@ -93,7 +93,7 @@ test('a read of a kubeconfig that cannot begin before the deadline of the pass f
   await expect(open(16)).rejects.toMatchObject({ code: 'Throttled', message });
 });
 
-test('a kubeconfig is read for each cluster, and again if the spec of a cluster names another context', async () => {
+test('a kubeconfig is read for each cluster, and again if the spec of a cluster has another context', async () => {
   const { connect, reads } = plain();
   await connect(aClusterSpec({ name: 'a' }));
   await connect(aClusterSpec({ name: 'b' }));

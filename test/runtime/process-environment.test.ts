@@ -42,7 +42,7 @@ test.each([
   { url: undefined, queues: false },
   { url: '', queues: false },
   { url: 'https://sqs.eu-test-1.amazonaws.com/1/ticks', queues: true },
-])('a deployed function with the queue URL $url queues ticks: $queues', ({ url, queues }) => {
+])('a function has a tick queue only if TICK_QUEUE_URL has a value: $url', ({ url, queues }) => {
   expect(environmentFrom({ ...complete, TICK_QUEUE_URL: url }).tickQueue !== undefined).toBe(queues);
 });
 

@@ -145,7 +145,7 @@ describe('a DynamoDB table behind a faulty network', () => {
     ['without any reply', 'won', 'ours', thrice(dropReply)],
     ['with every reply cut off', 'won', 'ours', thrice(cutReply)],
     ['with every reply truncated at its end', 'won', 'ours', thrice(truncateReply)],
-    ['that succeeds last and is then overwritten', 'won', 'theirs', [dropRequest, dropRequest, overwrittenTimes(1)]],
+    ['that is overwritten after its third attempt', 'won', 'theirs', [dropRequest, dropRequest, overwrittenTimes(1)]],
     ['that succeeds before its retries are throttled', 'won', 'ours', [dropReply, ...throttle(2)]],
   ])('a put %s has the outcome "%s"', async (_, outcome, value, faults) => {
     const previous = await putNew();
@@ -174,7 +174,7 @@ describe('a DynamoDB table behind a faulty network', () => {
 
   test.each([
     ['that the table refuses', []],
-    ['that the table refuses after a lost reply', [dropRequest]],
+    ['that the table refuses at its second attempt', [dropRequest]],
   ])('a put %s has the outcome "lost", and returns the item that the refusal contains', async (_, faults) => {
     const previous = await putNew();
     const theirs = await overwrite();

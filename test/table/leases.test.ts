@@ -75,7 +75,7 @@ test('changeLeases writes, changes and removes leases of several addresses with 
   expect(await readLeases(table, 'c')).toMatchObject({ leases, item: { version: 2 } });
 });
 
-test('changeLeases always writes, even if the content is the same', async () => {
+test('changeLeases writes a lease even if its content is the same', async () => {
   const table = newTable();
   for (let n = 0; n < 3; n++) await putLease(table, 'c', aLease(A));
   expect((await itemIn(table)).version).toBe(3);
@@ -109,7 +109,7 @@ test.each<[string, Lease | undefined, Lease | undefined]>([
   },
 );
 
-test('changeLeases gives up after eight attempts and returns the stored leases; it waits before the third and each later attempt', async () => {
+test('changeLeases waits before the third and each later attempt, gives up after the eighth, and returns the stored leases', async () => {
   const table = newTable();
   const waits: number[] = [];
   const wait = async (attempt: number) => void waits.push(attempt);

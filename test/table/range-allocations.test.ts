@@ -164,9 +164,9 @@ test('a retry of a request gets the items that the request still holds, whatever
 });
 
 test.each([
-  ['a retry of another request', { hold: { ...HOLD, requestId: 'r2' } }],
+  ['another request', { hold: { ...HOLD, requestId: 'r2' } }],
   ['a caller without a request', {}],
-])('%s does not get the items of a request', async (_, options) => {
+])('%s does not get the items that a request holds', async (_, options) => {
   const table = await newTable();
   await over(table).allocate(['fd00::1'], retry);
   expect(await over(table).allocate(['fd00::1'], options)).toMatchObject({ code: 'AlreadyAllocated' });
@@ -191,7 +191,7 @@ test('each address of a /24 can be held by its own request', () => {
   expect(sizeOfHolds(longest)).toBeLessThan(MOST_HOLD_BYTES);
 });
 
-test('an allocation whose hold would exceed the limit is refused, and an allocation without a hold still succeeds', async () => {
+test('if the holds of a range have no room for another one, an allocation with a hold is refused, and one without succeeds', async () => {
   let many = 1;
   while (sizeOfHolds(ownHolds(many + 1)) <= MOST_HOLD_BYTES) many++;
   const data = fromBits(Array.from({ length: many }, (_, index) => 4095 + index));

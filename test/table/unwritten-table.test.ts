@@ -29,7 +29,7 @@ describe('a table that withholds all writes', () => {
     expect(await values(below)).toEqual(['a: 1', 'b/2: 1']);
   });
 
-  test('like a real table, a table that withholds all writes returns "lost" for a write if the item has changed since the read', async () => {
+  test('a write returns "lost" if the item has changed since the read, as in a real table', async () => {
     const a = await view.get('demo', 'a');
     expect(await view.put(newItem('a', 2), undefined)).toMatchObject({ outcome: 'lost' });
     expect(await view.put(newItem('new', 2), a)).toMatchObject({ outcome: 'lost' });

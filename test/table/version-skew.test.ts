@@ -160,7 +160,7 @@ describe.each(Object.keys(TYPES) as ItemType[])('%s', (type) => {
     expect(known(await written(newer))).toBe(known(await written(plain)));
   });
 
-  test('an item is corrupt if a part has another type or a required field is missing, and the error names the part', async () => {
+  test('an item is corrupt if a part has another type or a required field is missing, and the error contains the top-level field', async () => {
     const isField = (path: Path) => path.length > 0 && Number.isNaN(Number(path.at(-1)));
     // Each loop checks its own state in the run record.
     const checked = pathsIn(form.most({})).filter(([first]) => first !== 'state' || type !== 'run record');

@@ -214,7 +214,7 @@ test('every alarm has a test case', () => {
 });
 
 test.each(CASES)(
-  'the alarm %s, with the rule %s, changes from OK at %j to ALARM at %j after its number of periods, and back to OK',
+  'the alarm %s (%s) changes from OK with the values %j to ALARM with %j after its number of periods, and back to OK',
   (name, rule, healthy, broken) => {
     const alarm = alarmOf(name);
     const { DatapointsToAlarm: needed, EvaluationPeriods: evaluated } = alarm;

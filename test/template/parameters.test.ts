@@ -30,7 +30,7 @@ test('the patterns of template parameters accept their defaults, and the templat
   expect(inTemplate()).not.toHaveProperty('RollbackMinutes');
 });
 
-test('the template has the values in force as the defaults of its parameters', () => {
+test('the template has the values of the stage and the command line as the defaults of its parameters', () => {
   const { values } = parametersInForce({}, 'prod', ['loopMemory=512']);
   expect(inTemplate(values)).toMatchObject({
     LoopMemory: { Default: '512' },

@@ -127,7 +127,7 @@ const ticksOf = (loop: string) =>
 test.each([
   ['without the admission function', byDefault, NAMES],
   ['with the admission function', withAdmission, HANDLERS],
-])('a stack %s contains a function for each file of functions/, with the name of the file', (_, template, names) => {
+])('in a stack %s, the functions have the names of their files in functions/', (_, template, names) => {
   const deployed = ofType(template, 'AWS::Lambda::Function').map(({ Properties }) => Properties.Handler);
   expect(deployed.sort()).toEqual(names.map((name) => `functions/${name}.handler`).sort());
 });

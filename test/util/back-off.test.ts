@@ -37,7 +37,7 @@ test('under contention, a request waits less before each further attempt', async
   }
 });
 
-test('attempts that lose a write conflict delay later callers, until the same number of attempts has succeeded', async () => {
+test('lost attempts delay later callers until the same number of attempts has succeeded', async () => {
   const { backoff, waited } = aBackoff();
   expect(await waited(() => backoff.begin())).toEqual([]);
   for (let losses = 0; losses < 3; losses++) await backoff.lost(0, 10);
