@@ -15,9 +15,9 @@ import { boundedText } from '../util/values.ts';
 type Sources = Pick<Environment, 'resolveHost' | 'healthyTargets' | 'connect'>;
 
 /**
- * Returns the function that looks up the addresses of a source in the spec. Known addresses must stay published if they
- * could not be read. Therefore an empty result counts as a failed look-up, and an incomplete result names the part that
- * could not be read.
+ * Returns the function that looks up the addresses of a source in the spec. Known addresses must stay published while
+ * their source cannot be read. Therefore an empty result counts as a failed look-up, and an incomplete result names the
+ * part of the source that could not be read.
  */
 export function addressLookUp(
   { resolveHost, healthyTargets, connect }: Sources,
@@ -38,8 +38,8 @@ export function addressLookUp(
       return addresses && { addresses };
     }
     return unlessAborted(signal, async () => {
-      // The management cluster gets the name `host`, which no registered cluster can have. Code that loads kubeconfigs
-      // by cluster name therefore cannot confuse the kubeconfigs of the two clusters.
+      // The management cluster gets the value of `host` as its name, which no registered cluster can have. Code that
+      // loads kubeconfigs by cluster name therefore cannot confuse the kubeconfigs of the two clusters.
       const management = { ...spec, name: host, kubeconfig: serviceRef.kubeconfig, apiServers: [] };
       const warnOfSource = (text: string) => warn(`${host}: ${text}`);
       const { kubernetes } = await connect(management, { loop: 'kubernetes-service', signal, warn: warnOfSource });

@@ -61,7 +61,7 @@ async function passIfDue(
 ): Promise<Result> {
   const { loop, force, environment, telemetry } = batch;
   const { name } = cluster.spec;
-  // The other loops of a stack skip a cluster until the stack loop has claimed it.
+  // The other loops of a stack skip a cluster until kubernetes-service has claimed it for the stack.
   const mayClaim = environment.stack === undefined || loop.id === STACK_LOOP;
   if (cluster.owner === undefined && !mayClaim) return { outcome: 'notDue' };
   const [owner, last] = await unlessAborted(signal, () =>
@@ -87,8 +87,8 @@ async function passIfDue(
 }
 
 /**
- * Records a pass. If the cluster did not answer, writes a note to the table, so that the next minute's invocation does not put
- * the tick of this cluster into a message with clusters that answer.
+ * Records a pass, and publishes its changes. If the cluster did not answer, writes a note to the table, so that the invocation
+ * of the next minute does not put the tick of this cluster into a message with clusters that answer.
  */
 async function recordOwnPass(
   { loop, environment, telemetry }: Batch,
@@ -117,8 +117,8 @@ async function recordOwnPass(
 }
 
 /**
- * Returns the owner of the cluster. If it has none, claims it for this stack. Returns `undefined` without a stack, or if the
- * cluster is no longer registered.
+ * Returns the owner of the cluster. A process with a stack first claims a cluster without an owner for its stack. Returns
+ * `undefined` if the cluster still has no owner, or is no longer registered.
  */
 async function ownerOf(
   { environment: { stack, table } }: Batch,
@@ -129,7 +129,7 @@ async function ownerOf(
   return stack === undefined ? undefined : claimCluster(table(signal), spec.name, stack);
 }
 
-/** Runs the passes of the named clusters: those of suspect clusters one at a time, after those of the other clusters. */
+/** Runs the passes of the named clusters: first of all clusters that are not suspects, then of one suspect after the other. */
 export async function attemptApart(
   batch: Batch,
   names: readonly string[],

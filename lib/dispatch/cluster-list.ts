@@ -9,7 +9,7 @@ import {
 } from '../table/clusters.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
 
-/** The fields of a registration that ticks and figures need. Only these stay in memory: a fleet may have thousands. */
+/** The fields of a registration that ticks and figures need. Only these stay in memory, because a fleet may be large. */
 export interface ClusterSummary {
   readonly name: string;
   readonly intervalSeconds: Readonly<Record<Loop, number>>;

@@ -61,7 +61,7 @@ function carryOut(invocation: LoopInvocation, request: DispatchRequest): Promise
   }
 }
 
-/** The greatest age of an event. Older events are dropped, because EventBridge delivers all missed events after an outage. */
+/** The greatest age of a scheduled event. Older ones are dropped: after an outage, EventBridge delivers all missed events. */
 const STALE_MS = 60_000;
 
 /** Queues the ticks of the minute first, because a pass may hang. Then runs the passes of this invocation. */
@@ -86,7 +86,7 @@ async function onSchedule(invocation: LoopInvocation, dueAtMs: number): Promise<
 /** The greatest age of a remembered list. An older list may differ too much from the current registrations. */
 const OLDEST_LIST_MS = 15 * 60_000;
 
-/** Reads the cluster list. If the table fails, returns the last list, so that the minute's passes still run. */
+/** Reads the cluster list. If the table fails for a short time, returns the last list, so that the minute's passes still run. */
 async function listOfMinute(invocation: LoopInvocation): Promise<ShortClusterList> {
   const { environment, telemetry, memory } = invocation;
   try {

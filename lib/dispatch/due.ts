@@ -14,7 +14,7 @@ export interface Timing {
 
 type Intervals = Pick<ClusterSpec, 'intervalSeconds'>;
 
-/** The codes of errors of a pass whose API server does not answer. Such a pass uses all of its time. */
+/** The error codes of a pass whose API server did not answer, or answered 5xx. */
 const UNANSWERED: ReadonlySet<string> = new Set(['DeadlineExceeded', 'Unavailable']);
 const LONGEST_BACKOFF_MS = 60_000;
 /**
@@ -23,7 +23,7 @@ const LONGEST_BACKOFF_MS = 60_000;
  */
 const LONGEST_SPACING_MS = 2 * LONGEST_BACKOFF_MS;
 
-/** Returns whether neither the API server nor any probe answered during the pass. Returns false if the table failed. */
+/** Returns whether the error means an unavailable API server, and no probe was answered. False for an error of the table. */
 export function isWithoutAnswer(error: unknown, isAnyProbeAnswered: boolean): boolean {
   if (isAnyProbeAnswered || !(error instanceof ClusterError || error instanceof DispatchError)) return false;
   return UNANSWERED.has(error.code);
@@ -33,7 +33,7 @@ export function isUnreachable(record: Pick<RunRecord, 'withoutAnswer'> | undefin
   return (record?.withoutAnswer ?? 0) > 0;
 }
 
-/** Returns whether no other tick is nearer to the end of the loop's interval. Ticks arrive a little early or late. */
+/** Returns whether the interval since the last pass ends within half a tick. Ticks arrive a little early or late. */
 export function isDue(loop: Loop, spec: Intervals, { nowMs, last, backsOff }: Timing): boolean {
   if (last === undefined) return true;
   const sinceMs = nowMs - last.startedAtMs;
@@ -53,8 +53,8 @@ function backoffMs({ withoutAnswer = 0 }: Pick<RunRecord, 'withoutAnswer'>, inte
 }
 
 /**
- * Returns the time between the previous pass and this pass, which is the loop's interval. If the cluster is in
- * back-off, returns the measured time, but at least the interval and at most `LONGEST_SPACING_MS`.
+ * Returns the expected time between two passes, which is the loop's interval. If the cluster is in back-off, returns
+ * the time since the previous pass, but at least the interval and at most `LONGEST_SPACING_MS`.
  */
 export function spacingMs(loop: Loop, spec: Intervals, { nowMs, last, backsOff }: Timing): number {
   const intervalMs = spec.intervalSeconds[loop] * 1000;
@@ -65,12 +65,12 @@ export function spacingMs(loop: Loop, spec: Intervals, { nowMs, last, backsOff }
 /** The shortest period of a schedule. */
 export const SCHEDULE_MS = 60_000;
 
-/** Returns the first multiple of the period after `nowMs`. The ticks of EventBridge may have an offset. */
+/** Returns about when the next tick is: the first multiple of the period after `nowMs`. EventBridge may add an offset. */
 export function nextTickMs(everyMs: number, nowMs: number): number {
   return (Math.floor(nowMs / everyMs) + 1) * everyMs;
 }
 
-/** Returns when the first pass of a loop is due: at the next tick, or at the next one after a stack claims the cluster. */
+/** Returns when the first pass of a loop is due: at the next tick, or, without an owner, at the tick after the claim. */
 export function firstPassMs(loop: Loop, owner: Owner | undefined, nowMs: number): number {
   const fromMs = owner === undefined && loop !== STACK_LOOP ? nextTickMs(SCHEDULE_MS, nowMs) : nowMs;
   return nextTickMs(Math.max(SCHEDULE_MS, SCHEDULE_SECONDS[loop] * 1000), fromMs);
@@ -84,8 +84,8 @@ export function isDueAtEveryTick(loop: Loop, spec: Intervals): boolean {
 export const RECORD_AT_LEAST_EVERY_MS = 60_000;
 
 /**
- * A loop is overdue after this many intervals without a success, or this many failures in a row. Alarms, `kbctl status` and the
- * doctor use this limit.
+ * A loop is overdue after this many intervals without a recorded success (`overdueAfterMs`), or this many failures in a row. The
+ * figures of the fleet, their alarms and `kbctl status` use this limit.
  */
 export const OVERDUE_PERIODS = 3;
 

@@ -13,7 +13,7 @@ export interface ReceivedMessage {
 
 export type DispatchRequest =
   | { readonly kind: 'schedule'; readonly dueAtMs: number }
-  /** Queued ticks, not parsed yet. */
+  /** Messages of the queue, not parsed yet. */
   | { readonly kind: 'queue'; readonly messages: readonly ReceivedMessage[] }
   | {
       readonly kind: 'direct';
@@ -74,7 +74,7 @@ export interface TickMessage {
   readonly loop: Loop;
   readonly dueAtMs: number;
   readonly clusters: readonly string[];
-  /** Only in ticks of suspect clusters: until this time, each tick is queued when the passes of the previous one end. */
+  /** Only in ticks of suspect clusters: until this time, each tick is queued when the passes of the previous tick end. */
   readonly followedUntilMs?: number;
 }
 
@@ -131,7 +131,7 @@ export interface ReceivedTicks {
   readonly counted: readonly string[];
 }
 
-/** Returns the ticks of the messages that a loop received. Late and unreadable messages are logged, counted and dropped. */
+/** Returns the ticks of the messages that a loop received. Late ticks and unreadable messages are logged, counted and dropped. */
 export function receivedTicks(
   loop: Loop,
   messages: readonly ReceivedMessage[],

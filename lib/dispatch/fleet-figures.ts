@@ -111,7 +111,7 @@ function named(name: string, loops: readonly string[]): string[] {
 
 export interface ClusterHealth {
   readonly paused: boolean;
-  /** The loops that failed three times in a row, or had no success for three intervals. */
+  /** The loops that failed three times in a row, or have no recorded success within `overdueAfterMs`. */
   readonly overdue: readonly Loop[];
   readonly failing: readonly Loop[];
   readonly withoutLiveLease: boolean;

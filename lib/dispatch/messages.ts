@@ -42,7 +42,7 @@ export async function onMessages(invocation: LoopInvocation, messages: readonly 
   }
 }
 
-/** Queues the next tick of suspect clusters, and the remaining ticks of this minute of clusters that answer again. */
+/** Queues the next tick of suspect clusters and, for clusters that answer again, the remaining ticks of this minute. */
 async function queueNext(
   invocation: LoopInvocation,
   ticks: readonly TickMessage[],

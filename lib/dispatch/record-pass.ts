@@ -20,13 +20,13 @@ export interface EndedPass {
   readonly report?: PassReport;
   /** The thrown error, or the failures that did not stop the pass. If the list is not empty, the pass failed. */
   readonly errors: readonly unknown[];
-  /** The number of consecutive passes, including this pass, in which neither the API server nor any probe answered. */
+  /** The number of consecutive passes, including this pass, that ended without an answer (`isWithoutAnswer`). */
   readonly withoutAnswer: number;
   readonly wouldWrite: readonly string[];
   /** The stack that owns the cluster, if another stack owns it. */
   readonly ownedBy?: string | undefined;
   readonly credentialEndsSoon?: boolean | undefined;
-  /** The events of the findings. Absent if the pass failed early. */
+  /** The result of writing the Kubernetes events. Absent if the pass threw. */
   readonly events?: EventsReport;
 }
 

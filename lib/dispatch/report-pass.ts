@@ -19,7 +19,7 @@ import {
 } from '../telemetry/telemetry.ts';
 import { type EndedPass, foundByType, isNews } from './record-pass.ts';
 
-/** The usage of a range is always logged if it has at least this percentage. */
+/** Each pass logs the usage of its fullest range if this percentage or more is in use. */
 const FULL_PERCENT = 80;
 
 export function logPass(
@@ -84,7 +84,7 @@ function fieldsOf({ passId, mode, ownedBy, durationMs, report, errors, wouldWrit
   };
 }
 
-/** Returns the texts of errors. Errors of one API server share a text, because a silent server fails every request. */
+/** Returns the texts of errors. Errors of one API server share one (not errors of objects): a silent server fails all requests. */
 export function errorTexts(errors: readonly unknown[] = []): string[] {
   const alike = Map.groupBy(errors, (error) => {
     if (isFaultOfObject(error) || !(error instanceof ClusterError)) return error;
@@ -146,7 +146,7 @@ export function endpointsChanges(changes: readonly string[]): readonly Change[] 
   return lines.length === 0 ? [] : [{ change: 'endpointsChanged', changes: cutChanges(lines) }];
 }
 
-/** Only findings in the run record are published, because the next pass does not know other findings. */
+/** Returns opened and closed findings. Omits findings that the run record has no room for: the next pass does not know them. */
 function findingChanges({ report }: EndedPass, previous: RunRecord | undefined): Change[] {
   if (report === undefined) return [];
   const before = new Map((previous?.findings ?? []).map((finding) => [keyOf(finding), finding]));

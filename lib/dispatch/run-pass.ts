@@ -134,7 +134,7 @@ async function writePassEvents(
   kubernetes: ClusterPort,
   { findings, events = [] }: PassReport,
 ): Promise<EventsReport> {
-  // Passes that only observe count their events in the run record, but do not write them.
+  // Passes that only observe count their events in the run record. The first pass that enforces writes these events.
   const isUnwritten = writes === 'all' && previous?.observed === true;
   const sightings = Object.fromEntries(
     Object.entries(previous?.events ?? {}).map(([name, seen]) => {

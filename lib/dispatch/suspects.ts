@@ -10,7 +10,7 @@ import { someOf } from './report-pass.ts';
 import type { LoopInvocation } from './run-pass.ts';
 import { MOST_ALONE, NONE_APART, plannedTick, type SetApart, sendTicks } from './ticks.ts';
 
-/** Returns the unreachable and suspect clusters, which do not share messages with others. None if the table cannot be read. */
+/** Returns the unreachable and suspect clusters, which share no message with other clusters. None if the table is unreadable. */
 export async function clustersApart(invocation: LoopInvocation): Promise<SetApart> {
   const { loop, environment, telemetry } = invocation;
   const { stack, tickQueue } = environment;

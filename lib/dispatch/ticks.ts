@@ -22,7 +22,7 @@ export const NONE_APART: SetApart = { unreachable: new Set(), suspects: new Map(
 
 export interface PlannedTick extends OutgoingMessage {
   readonly tick: TickMessage;
-  /** True for the tick that is due now. The other ticks follow within the minute. */
+  /** True for the first tick of its clusters in this minute. Their other ticks follow within the minute. */
   readonly isFirst: boolean;
 }
 

@@ -136,7 +136,7 @@ export async function checkHolds(
   kubernetes: Pick<ClusterPort, 'list'>,
 ): Promise<readonly DoctorLine[]> {
   if (allocator !== 'apiserver' || repair.ipAddresses) return [];
-  // Before Kubernetes 1.33 there are no IPAddresses. If they may not be listed, the check of the rights reports it.
+  // Before Kubernetes 1.33 there are no IPAddresses. `checkRights` reports a missing right to list them.
   const held = await kubernetes.list('IPAddress', undefined, HOLDS_SELECTOR).catch((error: unknown) => {
     if (error instanceof ClusterError && (error.code === 'Rejected' || error.code === 'Forbidden')) return [];
     throw error;

@@ -75,7 +75,7 @@ function recordLines({ allocator }: ClusterSpec, cidrs: readonly ServiceCidr[]):
   return [ok('service', `API servers allocate from ServiceCIDR ${names.slice(0, MOST_NAMES).join(', ')}${more}`)];
 }
 
-/** Checks that the ranges of the spec contain all ServiceCIDRs; if the API servers allocate, only the default one. */
+/** Reports ServiceCIDRs outside the ranges of the spec; if the API servers allocate, checks only the default ServiceCIDR. */
 function rangeDifference(
   { serviceClusterIPRanges, allocator }: ClusterSpec,
   cidrs: readonly ServiceCidr[],

@@ -25,14 +25,14 @@ export interface CallOptions {
   readonly sleep?: Sleep | undefined;
   /** The maximum number of attempts of one call. Default: 5. */
   readonly tries?: number;
-  /** The counter of unfinished replies of all API servers. Default: a counter for the calls of this client only. */
+  /** Counts the bytes of unfinished replies from all API servers. Default: counts only the replies to this client. */
   readonly inFlight?: BytesInFlight;
 }
 
 export interface AnsweredCall extends ApiReply {
-  /** The body of a streamed protobuf reply; `body` is then empty. Iterating throws a `ClusterError` if it is incomplete. */
+  /** The body of a streamed protobuf reply; `body` is then empty. Iteration throws a `ClusterError` if the reply is cut off. */
   readonly stream?: AsyncIterable<Uint8Array>;
-  /** True if an earlier attempt may have been carried out although its reply was lost. */
+  /** True if the server may have carried out an earlier attempt, whose reply was lost or was a 5xx. */
   readonly afterLostReply: boolean;
 }
 
@@ -55,15 +55,15 @@ const STREAM_MS = 60_000;
 
 interface Failure {
   readonly error: ClusterError;
-  /** The conditions of a retry; absent for no retry. `mayHaveHappened`: the server may have carried out the request. */
+  /** Absent if the call must not be retried. `mayHaveHappened`: the server may have carried out the request. */
   readonly retry?: { readonly mayHaveHappened: boolean; readonly afterMs: number };
 }
 
 /**
- * Sends calls until the deadline. Retries after a 429 (when `Retry-After` allows), a 5xx, or a network fault other than a
- * connection timeout or a TLS failure. A retry is safe for every call of a `ClusterPort`, including writes: a create contains a
- * name, an update and a delete contain the version that was read, and a repeated merge patch has no further effect. If the reply
- * to an earlier attempt was lost, the answer to a later attempt may differ. `afterLostReply` is then true.
+ * Sends calls until the deadline. Retries after a 429 or 5xx (unless `Retry-After` is too long), after no answer in time, and
+ * after a network fault other than a connection timeout or a TLS failure. A retry is safe for every call of a `ClusterPort`,
+ * including writes: a create contains a name, an update and a delete contain the version that was read, and a repeated merge
+ * patch has no further effect. With `afterLostReply`, an answer may result from an earlier attempt, such as 404 for a delete.
  *
  * Returns any reply from 200 to 499 except 429. Throws a `ClusterError` after any other outcome.
  */

@@ -78,7 +78,7 @@ export function clusterPort(options: CallOptions): ClusterPort {
       throw refusedCall(reply);
     },
 
-    /** Updates an object. Without its uid, an update of a deleted Service or Endpoints would create the object again. */
+    /** Updates an object that has a uid. Without a uid, an update of a deleted Service or Endpoints would create it again. */
     async update(object) {
       const ref = refOf(object);
       requireRead(object, ref);

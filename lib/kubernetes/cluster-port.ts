@@ -53,8 +53,8 @@ export interface ClusterPort {
   /** Deletes an object if it has not changed since it was read. `object.metadata` must contain uid and resourceVersion. */
   delete(object: KubernetesObject): Promise<DeleteResult>;
   /**
-   * Iterates over all Services of one consistent snapshot in the order of the API, in batches as the list arrives. If
-   * the list is incomplete, the iteration throws, and the caller must discard the Services.
+   * Iterates over all Services of one consistent snapshot, in the order of the reply and in batches as the reply arrives.
+   * If the reply is incomplete, the iteration throws, and the caller must discard the Services.
    * @param selection allows the API server to omit Services: with `withClusterIPs`, Services without a cluster IP; with
    * `withNodePorts`, Services of a type that has no node ports
    */
@@ -66,7 +66,7 @@ export interface ClusterPort {
    * header. API servers behind one address may have different clocks.
    */
   servedAtMs(): number | undefined;
-  /** Returns whether the API server allows this caller the verb on all objects of a kind that has no namespace. */
+  /** Returns whether this caller may use the verb on all objects of a cluster-scoped kind. */
   allows(verb: string, kind: Kind): Promise<boolean>;
 }
 
@@ -82,26 +82,26 @@ export type ClusterErrorCode =
   /** The certificate did not verify, or is for another name. */
   | 'TlsFailure'
   | 'DeadlineExceeded'
-  /** The reply breaks the API contract: it is not JSON, has another kind, or is an incomplete list. */
+  /** The reply breaks the API contract: it cannot be decoded, has another kind, or is an incomplete list. */
   | 'MalformedReply'
   /** The reply, or what it contains, is larger than a pass accepts. */
   | 'ReplyTooLarge'
   /** The API server answered with a 4xx that no caller expects, such as 400, 405 or 406. */
   | 'Rejected'
-  /** The kubeconfig is missing, does not parse, or uses a refused feature. */
+  /** The kubeconfig is missing or refused, or AWS refused a call that reads it, requests a token or reads a target group. */
   | 'BadKubeconfig';
 
 export interface ControlPlane {
-  /** A hash of the URL and the CA in the kubeconfig. */
+  /** A hash of the URL, the TLS server name and the CA in the kubeconfig. */
   readonly id: string;
   /**
-   * Returns true if the kubeconfig leads to this control plane, and this control plane received all requests of the
-   * pass. Reads the kubeconfig again if the last read is older than `maxAgeMs`. Throws a `ClusterError`.
+   * Returns true if the kubeconfig still has the id that it had for every request of the pass. Reads the kubeconfig
+   * again if the last read is older than `maxAgeMs`. Throws a `ClusterError`.
    */
   readonly confirm: (maxAgeMs: number) => Promise<boolean>;
 }
 
-/** An unexpected error of an API server. The message states what failed and what to do next. */
+/** An unexpected error of an API server, or of the access to it. The message states what failed and what to do next. */
 export class ClusterError extends CodedError<ClusterErrorCode> {
   override readonly name = 'ClusterError';
   /** The URL of the API server. Absent if the error is about one object, or no server was called. */
@@ -134,7 +134,7 @@ export async function resultOrFault<Result>(call: Promise<Result>): Promise<Resu
   });
 }
 
-/** Returns true if the caller lacks the permission for this kind; false if, say, a policy refused a single object. */
+/** Returns true if the caller lacks the permission for a whole kind; false if, say, a policy refused a single object. */
 export function isFaultOfKind({ code, message }: ClusterError): boolean {
   return code === 'Forbidden' && / cannot [a-z]+ resource "/.test(message);
 }
@@ -177,7 +177,7 @@ function isKind(text: string | undefined): text is Kind {
   return text !== undefined && Object.hasOwn(RESOURCES, text);
 }
 
-/** Returns the reference of an object. Throws a `TypeError` if the object has no kind or name, or an unknown kind. */
+/** Returns the reference of an object. Throws a `TypeError` for an unknown kind, an empty name or an unsuitable namespace. */
 export function refOf(object: KubernetesObject): ObjectRef {
   const { kind, apiVersion, metadata } = object;
   if (!isKind(kind) || RESOURCES[kind].apiVersion !== apiVersion) {
@@ -198,7 +198,7 @@ export interface ProbeTarget extends Omit<ProbeSpec, 'url' | 'path' | 'authentic
    * (`atKubeconfigHost`). A token of AWS STS is sent only to the server that is its audience.
    */
   readonly authenticate: boolean | 'atKubeconfigHost';
-  /** True if the URL has the address of one server, not of a load balancer. The next probe may use the same connection. */
+  /** True if the URL has the address of one server, not of a load balancer. The next probe may then reuse the connection. */
   readonly isOneServer?: true;
 }
 
@@ -210,7 +210,7 @@ export type HostResolver = (host: string, signal?: AbortSignal) => Promise<reado
 
 export interface FoundAddresses {
   readonly addresses: readonly string[];
-  /** The part of the source that could not be read. Its addresses are not known, so no address of the source counts as absent. */
+  /** States which part of the source could not be read. That part may contain any address, so no address counts as absent. */
   readonly unread?: string;
 }
 

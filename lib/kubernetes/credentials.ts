@@ -13,8 +13,8 @@ const VALID_MS = TOKEN_SECONDS * 1000;
 const RENEW_AFTER_MS = 0.8 * VALID_MS;
 
 /**
- * Returns access to an API server with tokens. The tokens are sent only to that server. Checks the server, its address and its
- * CA before it requests a token. Throws the error of `requestToken`, or `BadKubeconfig` for an unusable server or CA.
+ * Returns access to an API server with tokens, which are sent only to that server. Checks the CA, and before each token the
+ * server. Throws the error of `requestToken`, `BadKubeconfig` for an unusable server or CA, or `Unavailable` for an unknown host.
  * @param requestToken requests a token for {@link TOKEN_SECONDS}
  */
 export async function webIdentityAccess(
@@ -92,7 +92,7 @@ export interface CredentialEnd {
 
 const SOON_MS = 7 * 24 * 60 * 60_000;
 
-/** Returns when the token and the client certificate expire. Omits credentials that are opaque or renewed automatically. */
+/** Returns when the token and the client certificate expire. Omits opaque tokens, and tokens of AWS STS, which are renewed. */
 export async function credentialEnds(access: ApiServerAccess): Promise<readonly CredentialEnd[]> {
   if (access.isIssuedForServer) return [];
   const headers = await access.authHeaders();

@@ -15,7 +15,7 @@ export type RecordLookup = Pick<Resolver, 'resolve4' | 'resolve6'>;
 /** The codes for a host name without a record of the requested kind. */
 const NO_SUCH_RECORD: ReadonlySet<unknown> = new Set(['ENODATA', 'ENOTFOUND']);
 
-/** A query waits 1 s for each name server of the machine. If none answers, it asks all of them again and waits 2 s. */
+/** A query waits 1 s for each name server of the machine. If no server answers, it waits 2 s for each of them. */
 const QUERIES = { timeout: 1_000, tries: 2 };
 
 export function dnsLookup(deadline: AbortSignal): RecordLookup {
@@ -58,9 +58,9 @@ export function localRefused(host: string): ClusterError {
 }
 
 /**
- * Looks up a host and omits local addresses, so that no name can lead to a local address. `dns.lookup` has two threads
- * for all look-ups of a process, and a silent name server blocks a thread for ten seconds. So `dns.lookup` is used only
- * for addresses and for names without a dot, because no name server of a tenant can delay their look-up.
+ * Looks up a host and omits local addresses, so that no name can lead to a local address. Uses `dns.lookup` only for
+ * addresses and for names without a dot, whose look-up no name server of a tenant can delay: `dns.lookup` has two
+ * threads for all look-ups of a process, and a silent name server blocks a thread for ten seconds.
  */
 export const remoteLookup: LookupFunction = (hostname, options, callback) => {
   const isAsked = hostname.includes('.') && isIP(hostname) === 0;

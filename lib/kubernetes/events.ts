@@ -35,7 +35,7 @@ export interface EventPlanInput {
 
 /** The interval of repeated events, as in client-go's `tools/events`. */
 const REPEAT_MS = 30 * 60_000;
-/** An API server deletes an event after an hour (`--event-ttl`), so a pass that reports the finding later creates a new one. */
+/** An API server deletes an event after an hour (`--event-ttl`), so a pass that reports the finding later creates a new event. */
 const FORGET_AFTER_MS = 60 * 60_000;
 const MOST_SIGHTINGS = 300;
 const LONGEST_NOTE = 1_024;
@@ -85,7 +85,7 @@ function latestUnseen(previous: EventPlanInput['previous'], seen: ReadonlyMap<st
 
 /**
  * Returns the name of an event, `<shortened name of the object>.<hash>`. It is a DNS subdomain and always the same for the
- * same event. The hash includes the loop and the reporting instance, which cannot change after creation.
+ * same event. The hash includes the loop and the reporting instance, because an existing event cannot get another reporter.
  */
 function eventName(draft: EventDraft, { loop, instance }: Pick<EventPlanInput, 'loop' | 'instance'>): string {
   const { namespace, name, uid } = draft.regarding;
@@ -135,9 +135,9 @@ function cutUtf8(text: string, bytes: number): string {
 
 export interface EventsReport {
   readonly written: number;
-  /** The number of events over the cap or in a namespace that is being deleted. */
+  /** The number of events that `planEvents` or `writeEvent` dropped. Does not include failed writes. */
   readonly dropped: number;
-  /** One error per event that could not be written. These errors never fail the pass. */
+  /** The errors of failed writes. They never fail the pass. */
   readonly errors: readonly unknown[];
   /**
    * The entries for the run record. The entry of an event that could not be written keeps the count and the write time
@@ -180,7 +180,7 @@ export async function writeEvents(port: ClusterPort, plan: EventPlan): Promise<E
   return { written, dropped, errors, sightings: sightingsWithout(unwritten, plan.sightings) };
 }
 
-/** `dropped`: the event's namespace is being deleted. `withheld`: the pass only reports its writes. */
+/** `dropped`: the namespace is absent or terminating, or the event was deleted. `withheld`: the pass only reports its writes. */
 type EventOutcome = 'written' | 'dropped' | 'withheld';
 
 async function writeEvent(port: ClusterPort, event: EventObject): Promise<EventOutcome> {

@@ -1,7 +1,7 @@
 import { isRecord, type JsonRecord } from '../util/values.ts';
 import type { Kind } from './cluster-port.ts';
 
-/** Types of the fields that passes read (a proxy may send others). `[]`: the items of a list; `!`: a required field. */
+/** Types of the fields that passes read; a proxy may send other types. `[]`: the items of a list; `!`: a required field. */
 const TYPES: Readonly<Partial<Record<Kind, Readonly<Record<string, 'object' | 'text'>>>>> = {
   Service: { spec: 'object', 'spec.clusterIP': 'text', 'spec.clusterIPs.[]': 'text', 'spec.ports.[]': 'object' },
   Endpoints: {

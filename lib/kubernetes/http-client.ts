@@ -12,7 +12,7 @@ import { type Body, OverBound } from './reply-bounds.ts';
 export interface HttpClientOptions {
   readonly tls: TlsMaterial;
   readonly lookup?: LookupFunction | undefined;
-  /** The maximum number of connections that stay open for later requests. If absent, each request has its own. */
+  /** The maximum number of connections, which stay open for later requests. If absent, each request has its own connection. */
   readonly connections?: number;
 }
 
@@ -31,13 +31,13 @@ export interface HttpReply {
   readonly body: Body;
 }
 
-/** Idle connections stay open for more than two ticks of kubernetes-service, but for less than load balancers allow (60 s). */
+/** Idle connections stay open for three intervals of kubernetes-service (10 s), but less than load balancers allow (60 s). */
 const KEEP_ALIVE_MS = 30_000;
 /** The time limit for TCP connect and TLS handshake. It allows for one lost SYN, which is sent again after one second. */
 const CONNECT_TIMEOUT_MS = 3_000;
 const SILENCE_MS = 20_000;
 const LARGEST_HEADERS = 16 * 1024;
-/** The maximum number of session tickets of a connection. Servers send one or two; Node keeps the certificates with each. */
+/** The maximum number of session tickets of a connection. Servers send one or two. Node keeps certificates with each ticket. */
 const MOST_TICKETS = 16;
 /**
  * The maximum number of TLS secrets that OpenSSL may report for one connection. A handshake has up to six secrets, and
@@ -50,8 +50,8 @@ const MOST_INTERIM_REPLIES = 10;
 /**
  * Disables DHE, because the server chooses the group: a group of 10,000 bits blocks the event loop for a second per
  * handshake, before any certificate is verified. No Kubernetes API server uses DHE. Disables renegotiation, because a TLS
- * 1.2 server could request it repeatedly, and each renegotiation costs a handshake. Node reports a refused renegotiation as
- * a handshake, too, and then checks the certificate again, which ends the connection.
+ * 1.2 server could request it repeatedly, and each renegotiation costs a handshake. For Node, even a refused renegotiation
+ * is a second handshake, and it checks the certificate again. `endAfter` then ends the connection.
  */
 const TLS_LIMITS = { ciphers: `${DEFAULT_CIPHERS}:!DHE`, secureOptions: constants.SSL_OP_NO_RENEGOTIATION } as const;
 
@@ -169,8 +169,8 @@ function endInSilence(reply: IncomingMessage): void {
 }
 
 /**
- * Returns the options with which `node:tls` verifies that a certificate is for this name. SNI cannot contain an
- * address. The name is sent without a final dot, because servers in Go refuse a final dot.
+ * Returns the options with which `node:tls` verifies that a certificate is for this name. An address is not sent,
+ * because SNI cannot contain it. A name is sent without a final dot, because servers in Go refuse a final dot.
  */
 function verifiedAs(name: string): Pick<ConnectionOptions, 'servername' | 'checkServerIdentity'> {
   if (isIP(name) === 0) return { servername: name.replace(/\.$/, '') };

@@ -31,10 +31,10 @@ const LONGEST_BODY = 4_096;
 const SHORT_KEYS = 'X25519:P-256:P-384';
 
 /**
- * Returns a prober that uses the kubeconfig's CA. It sends the credential only if the target requests it and the
- * certificate is verified. An answer on the connection of an earlier probe counts only if it is 200, because a dropped
- * connection would look like a silent server. Otherwise the probe is repeated on a new connection. A timeout that the
- * end of the pass caused does not count as silence. If this process was busy during the probe, for example with a long
+ * Returns a prober that uses the kubeconfig's CA. It sends the credential only if the target requests this and the
+ * certificate is verified. On the connection of an earlier probe, only the answer 200 counts. Otherwise the probe is
+ * repeated on a new connection, because a dropped connection looks like a silent server. A timeout that the end of the
+ * pass caused does not count as silence. If a probe timed out while this process was busy, for example with a long
  * reply of another cluster, the prober probes once more.
  */
 export function httpsProber(given: HttpsProberOptions): Prober {
@@ -80,7 +80,7 @@ async function ask(target: ProbeTarget, options: Options, signal: AbortSignal): 
   const authenticated = mayAuthenticate(target, url, access) && access.tls().rejectUnauthorized && isTls;
   const tls = materialFor(access.tls(), target, authenticated);
   const askOn = async (client: HttpClient, end = signal): Promise<Answer> => {
-    // A credential that cannot be read is our own failure: the server then answers 401, which counts as alive.
+    // Without a readable credential the probe is anonymous, because the answer 401 also shows that the server is alive.
     const sent = authenticated ? await access.authHeaders().catch(() => ({})) : {};
     const headers = { 'user-agent': userAgent, ...sent };
     const reply = await client.request({ method: 'GET', path: url.pathname + url.search, headers }, end);
@@ -104,8 +104,8 @@ async function ask(target: ProbeTarget, options: Options, signal: AbortSignal): 
     return known ?? (await kept.askNew(key, new HttpClient(url.origin, { tls: short, lookup, connections: 1 }), askOn));
   } catch (error) {
     // The server sends an alert if it supports none of the key exchange groups in `SHORT_KEYS`. Then the probe is
-    // repeated with the default groups. A probe that failed because of the certificate is not repeated, because a long
-    // chain takes half a second of CPU time.
+    // repeated with the default groups. A probe that failed because of the certificate is not repeated, because the
+    // verification of a long chain takes half a second of CPU time.
     if (!isTlsAlert(error)) throw error;
     return askOnce(tls);
   }

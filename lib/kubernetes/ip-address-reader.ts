@@ -30,7 +30,7 @@ export const IP_ADDRESS_READER: ItemReader<IPAddressRecord> = {
   },
 };
 
-/** Returns the start of a JSON string of a parentRef, which API servers do not limit. Names of Services are shorter. */
+/** Returns the start of a string in a parentRef, where API servers allow any length. Names of Services are never cut. */
 function startIn(record: JsonRecord, field: string): string {
   const value = record[field] ?? '';
   if (typeof value !== 'string') throw wrongType(field);
@@ -72,7 +72,7 @@ function readLabel(reader: ProtobufReader, record: Changing<IPAddressRecord>): v
   let key = '';
   reader.enter();
   for (let field = reader.next(); field !== 0; field = reader.next()) {
-    // The key of an entry comes before its value.
+    // The key of a label comes before its value.
     if (field === 1) key = reader.textStart(LONGEST_TEXT, ADDRESS_MANAGED_BY_LABEL);
     else if (field === 2 && key === FAMILY_LABEL) record.family = reader.text(LONGEST_TEXT, 'IPv4');
     else if (field === 2 && key === ADDRESS_MANAGED_BY_LABEL) record.managedBy = reader.text(LONGEST_TEXT);

@@ -12,9 +12,9 @@ export interface KubeconfigSource {
   readonly folder: string;
 }
 
-/** The maximum number of bytes of a secret in Secrets Manager. */
+/** The longest stored kubeconfig, in characters. A secret in Secrets Manager has at most this number of bytes. */
 const LONGEST_STORED_TEXT = 64 * 1024;
-/** A user's own file may be longer, because it may have many clusters. */
+/** The longest file, in bytes. It may be longer than a stored text, because it may have many clusters. */
 const LONGEST_FILE = 1024 * 1024;
 
 /** Characters of YAML syntax, which base64 does not contain. The parser takes a third of a second for 60,000 of them. */
@@ -49,7 +49,7 @@ export async function readFile(file: string, source: KubeconfigSource): Promise<
   );
 }
 
-/** Reads the top level of a kubeconfig. Throws a `ClusterError` with code `BadKubeconfig`. No other parser reads the text. */
+/** Reads the top level of a kubeconfig. Throws a `ClusterError` of code `BadKubeconfig`. No other code parses kubeconfigs. */
 export function readKubeconfig(text: string, source: KubeconfigSource): Found<'kubeconfig'> {
   const isStored = source.reader === 'stored';
   if (isStored && text.length > LONGEST_STORED_TEXT) {
@@ -116,7 +116,7 @@ function yamlValue(text: string, source: KubeconfigSource): unknown {
   throw badKubeconfig(source, `has a second YAML document (line ${line})`, 'Remove it');
 }
 
-/** Returns whether a field has no value. An empty list in the place of a text is a value of the wrong type. */
+/** Returns whether a field has no value. An empty list where a text is expected is a value, but of the wrong type. */
 function isAbsent(value: unknown, { type }: Partial<Field> = {}): boolean {
   if (typeof value !== 'object' || value === null) return value === undefined || value === null || value === '';
   return type !== 'string' && type !== 'boolean' && Object.keys(value).length === 0;
@@ -132,7 +132,7 @@ function found<Of extends Kind>(kind: Of, place: string, mapping: JsonRecord, so
     if (refusal?.by.includes(source.reader)) {
       throw badKubeconfig(source, `${place} has ${name}, and ${refusal.reason}`, refusal.remedy);
     }
-    // The name of an unknown key may be a misplaced secret.
+    // An unusual name of an unknown key is not quoted, because it may be a misplaced secret.
     if (type === undefined) ignored.push(`${kind}.${/^[A-Za-z-]{1,40}$/.test(name) ? name : '(a key)'}`);
     else if (type === (Array.isArray(value) ? 'list' : typeof value)) fields[name] = value;
     else throw badKubeconfig(source, `${name} of ${place} has the wrong type`, WRITE_AGAIN);

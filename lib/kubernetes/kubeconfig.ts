@@ -22,7 +22,7 @@ export interface TlsMaterial {
   readonly ecdhCurve?: string;
 }
 
-/** The address and credential of an API server. Functions hide key and credential from log lines and `JSON.stringify`. */
+/** The address and credential of an API server. Only method calls return secrets, so `JSON.stringify` and logs omit them. */
 export interface ApiServerAccess {
   /** The scheme, host and port, such as `https://10.0.0.1:6443`. */
   readonly server: string;
@@ -38,7 +38,7 @@ export interface ApiServerAccess {
   readonly tls: () => TlsMaterial;
   /**
    * True if the credential is a token of AWS STS for `server`, which is renewed automatically. The token is sent only to the
-   * origin of `server`. The writer of the spec chooses the CA and the addresses of the probes, and must not get the token.
+   * origin of `server`: the writer of the spec, who chooses the CA and the addresses of the probes, must not get the token.
    */
   readonly isIssuedForServer?: true;
   /** Returns the headers with the credential. Throws `BadKubeconfig` if a token file or plugin has no credential. */
@@ -62,7 +62,7 @@ export type RunPlugin = (call: PluginCall) => () => Promise<PluginCredential>;
 export interface KubeconfigOptions {
   /** The name of the context to use. Default: the kubeconfig's current-context. */
   readonly context?: string | undefined;
-  /** Runs plugins. Only commands that a user runs set this field: functions do not contain the code that runs a plugin. */
+  /** Runs plugins. Only commands that a user runs set this field: Lambda functions do not contain the code that runs a plugin. */
   readonly runPlugin?: RunPlugin;
   /** Refuses loopback, link-local and metadata addresses, also as the result of a DNS look-up. */
   readonly refuseLocal?: boolean;
@@ -80,7 +80,7 @@ export async function loadKubeconfigFile(file: string, options: KubeconfigOption
 
 const ENCODINGS: Readonly<Record<string, string>> = { feff: 'utf-16be', fffe: 'utf-16le' };
 
-/** Reads a kubeconfig from a text with embedded certificates and keys. Messages contain its name. Throws `BadKubeconfig`. */
+/** Reads a kubeconfig from a text with embedded certificates and keys. Messages contain `name`. Throws `BadKubeconfig`. */
 export async function parseKubeconfig(text: string, name: string, options: KubeconfigOptions = {}) {
   return accessFrom(text, { name: `kubeconfig ${name}`, reader: 'stored', folder: '' }, options);
 }
@@ -162,7 +162,7 @@ async function headersOf({ place, fields }: Found<'user'>, source: KubeconfigSou
   const inFile = fields.tokenFile && (await readFile(fields.tokenFile, source)).toString();
   const token = (inFile ?? fields.token ?? given?.token)?.trim();
   if (token === undefined) return {};
-  // Without a token, requests would be anonymous. Characters outside printable ASCII end the header or make requests fail.
+  // With an empty token, requests would be anonymous. Characters outside printable ASCII end the header or make requests fail.
   if (!/^[!-~]+$/.test(token)) {
     const problem = `the token of ${place} is empty, or has a space, line break or other character that an HTTP header must not contain`;
     throw badKubeconfig(source, problem, 'Write it on one line, as it was issued');

@@ -7,9 +7,9 @@ const BETWEEN_HEADERS = '\n';
 const SHORTEST = 8;
 
 /**
- * Masks the credential of a request in its reply. Some proxies print the requests that they refuse, and replies get into logs,
- * findings and the status page. Masks each form in which proxies print it, with or without JSON escapes. The length of the reply
- * does not change, so that every format still parses. A server that disguises the credential cannot be prevented from sending it.
+ * Masks the credential of a request in the reply to this request. Some proxies print the requests that they refuse, and replies
+ * get into logs, findings and the status page. Masks each form in which proxies print a credential, with or without JSON escapes,
+ * but not a credential that the server disguises. The length of the reply does not change, so that every format still parses.
  */
 export class CredentialMask {
   readonly #forms: readonly Buffer[];
@@ -72,15 +72,15 @@ const LETTER_U = 0x75;
 /** The maximum number of backslashes before an escaped character: each level of JSON within JSON doubles their number. */
 const MOST_BACKSLASHES = 16;
 /**
- * The search continues only at a position where this many bytes match the beginning of the secret, or where one of these bytes
- * may be escaped.
+ * The number of bytes of the secret that `placesToSearch` finds quickly. The slower search begins only at positions where these
+ * bytes are, or where one of them may be escaped.
  */
 const PREFIX = 8;
 
 /**
  * Masks a secret in bytes that arrive piece by piece, including copies with JSON escapes (`\u003c`, `\u003C`, `\/`). The
- * length does not change. Each byte is read a limited number of times (Knuth, Morris and Pratt), because the server may
- * choose a secret that makes the search slow.
+ * length does not change. Each byte is read a limited number of times (Knuth, Morris and Pratt), because a tenant may
+ * choose a secret and replies that make other searches slow.
  */
 export class SecretSearch {
   readonly #secret: Buffer;

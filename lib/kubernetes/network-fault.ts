@@ -2,7 +2,7 @@ import { isNativeError } from 'node:util/types';
 import { boundedText } from '../util/values.ts';
 
 export type NetworkFault =
-  /** The certificate did not verify, or the server does not use TLS. Nothing was sent. */
+  /** TLS failed, for example because the certificate did not verify. The server carried out no request. */
   | 'tls'
   /** The connection failed: the request was not sent. */
   | 'notSent'
@@ -39,14 +39,14 @@ export function networkFaultOf(error: unknown): NetworkFault {
 }
 
 /**
- * Returns true if the server ended the TLS handshake with an alert, which Node reports as `EPROTO` while it writes. A certificate
- * that does not verify has another code.
+ * Returns true if the server ended the TLS handshake with an alert. If Node was writing then, it reports the alert as `EPROTO`.
+ * A certificate that does not verify has another code.
  */
 export function isTlsAlert(error: unknown): boolean {
   return codesOf(error).some((code) => code === 'EPROTO' || code.includes('_ALERT_'));
 }
 
-/** Returns one line for a message: the innermost code and text, without the stack. */
+/** Returns one line for a message: the text of the error and its innermost code, without the stack. */
 export function describeNetworkError(error: unknown): string {
   if (!isNativeError(error)) return boundedText(error);
   const [code] = codesOf(error).slice(-1);

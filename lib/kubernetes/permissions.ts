@@ -24,7 +24,7 @@ export interface SelfReview {
    * the API server does not serve webhooks.
    */
   readonly hasWebhook: () => Promise<boolean | undefined>;
-  /** Sends a SelfSubjectAccessReview, as every authenticated user may. */
+  /** Returns the answer to a SelfSubjectAccessReview, which every authenticated user may send. */
   readonly allows: (permission: Permission) => Promise<boolean>;
 }
 

@@ -135,7 +135,7 @@ export class ProtobufReader {
     return true;
   }
 
-  /** Returns the low 32 bits as an unsigned number. Skips the high bits, which negative numbers have. */
+  /** Returns the low 32 bits of a number as an unsigned number. Skips the high bits, which negative numbers have. */
   #varint(): number {
     const first = this.#bytes[this.#at] ?? 0;
     if (first < 0x80 && this.#at < this.#end) {

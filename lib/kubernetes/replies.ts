@@ -34,7 +34,7 @@ function withinBounds<Read>(site: CallSite, read: () => Read): Read {
 }
 
 /**
- * Returns true if the API server does not serve the kind, because its Kubernetes version is older. The API server then
+ * Returns true if the API server does not serve the kind, because its Kubernetes version is too old. It then
  * sends a Status without details if it knows the API group, and plain text if it does not.
  */
 export function isNotServed(reply: ApiReply): boolean {
@@ -130,7 +130,7 @@ export function updateResult<T extends KubernetesObject>(reply: ApiReply, ref: O
   return { outcome: 'updated', object: objectIn<T>(reply, ref) };
 }
 
-/** Returns the object of a reply. Throws if it is another object, or if a field that passes read has a wrong type. */
+/** Returns the object of a reply. Throws if it is not the object `ref`, or if a field that passes read has a wrong type. */
 export function objectIn<T extends KubernetesObject>(reply: ApiReply, ref: ObjectRef): T {
   if (reply.status !== 200 && reply.status !== 201) throw refusedCall(reply);
   const body = recordOf(reply);

@@ -96,7 +96,7 @@ function readLabel(reader: ProtobufReader, claim: Changing<ServiceClaim>): void 
   let isHoldOwner = false;
   reader.enter();
   for (let field = reader.next(); field !== 0; field = reader.next()) {
-    // The key of an entry comes before its value.
+    // The key of a label comes before its value.
     if (field === 1) isHoldOwner = reader.isText(HOLD_OWNER_LABEL);
     else if (field === 2 && isHoldOwner) claim.holdOwner = reader.text(LONGEST_TEXT);
   }

@@ -38,8 +38,8 @@ export function isProtobuf(reply: Pick<HttpReply, 'headers'>): boolean {
 }
 
 /**
- * Returns the Status of a reply. If the reply is not a Status, the message is the start of the text. A malformed Status
- * is read as an empty Status.
+ * Returns the Status of a reply. If a text reply is not a Status, the message is the start of this text. A malformed
+ * Status, and protobuf that is not a Status, are read as an empty Status.
  */
 export function statusOf(reply: Pick<HttpReply, 'headers'> & { readonly body: Uint8Array }): Status {
   return attempt(() => (isProtobuf(reply) ? statusInProtobuf(reply.body) : statusInJson(reply.body))) ?? NO_STATUS;

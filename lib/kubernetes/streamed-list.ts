@@ -77,7 +77,7 @@ async function* batchesIn<Item>(
   }
 }
 
-/** Reads the envelope up to the first field of the list in it. Returns the number of bytes of the list. */
+/** Reads the envelope (`runtime.Unknown`) up to the list in it. Returns the length of the list in bytes. */
 async function listStart(bytes: ArrivingBytes, kind: Kind): Promise<number> {
   const expected = `${RESOURCES[kind].apiVersion} ${kind}List`;
   (await bytes.take(MAGIC.length)).requireMagic();

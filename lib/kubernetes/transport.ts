@@ -113,7 +113,7 @@ interface KeptConnection {
   readonly openedAtMs: number;
 }
 
-/** The time limit for an answer on a kept connection. It is only a part of the time limit of a probe. */
+/** The time limit for an answer on a kept connection. A probe has time left to try a new connection after it. */
 export const KEPT_LIMIT_MS = 1_000;
 /** How long a connection is kept: enough for three probes, one every 10 s. A new one then verifies the certificate again. */
 const LONGEST_KEPT_MS = 25_000;
@@ -159,7 +159,7 @@ export class KeptConnections {
     let isKept = false;
     try {
       const answer = await ask(client);
-      // A slow server's connection is not kept: an answer on a kept one must arrive within a part of a probe's time limit.
+      // The connection of a slow server is not kept, because an answer on it must arrive within `KEPT_LIMIT_MS`.
       isKept = answer.status === 200 && this.#nowMs() - openedAtMs < KEPT_LIMIT_MS;
       return answer;
     } finally {

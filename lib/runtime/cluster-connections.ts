@@ -51,14 +51,14 @@ interface KnownKubeconfig {
 const KEEP_MS = 4 * 60 * 60_000;
 /** A kubeconfig stays in memory for this time if its credential ends soon, or if reading it costs nothing. */
 const KEEP_BRIEFLY_MS = 5 * 60_000;
-/** The shortest time between store reads while the API server refuses or does not answer. AWS charges for each read. */
+/** The shortest time between two reads of a stored kubeconfig whose requests fail. AWS charges for each read. */
 const STORE_PAUSE_MS = 60_000;
 const MOST_KNOWN = 10_000;
 /**
- * The connections of this process. A kubeconfig stays in memory for hours. It is read again in these cases, but from a
- * store at most once a minute: during a pass, if the API server refused the credential or its certificate does not
- * verify; in the next pass, if the server was unreachable; every five minutes in the last third of the credential's
- * life; and before a pass frees anything.
+ * The connections of this process. A kubeconfig stays in memory for hours. It is read again during a pass if the API
+ * server refused the credential or its certificate does not verify, and in the next pass if the server was unreachable,
+ * but then from a store at most once a minute. It is also read every five minutes if it is a file or in the last third
+ * of the credential's life, and before a pass frees anything.
  */
 export class ClusterConnections {
   readonly #options: ClusterConnectionsOptions;
@@ -223,7 +223,7 @@ export class ClusterConnections {
   }
 }
 
-/** Returns a hash that identifies the control plane, without the credential: the list of Services does not depend on it. */
+/** Returns a hash that identifies the control plane. It omits the credential, which does not change the list of Services. */
 function controlPlaneOf({ server, basePath, tls }: ApiServerAccess): string {
   const { ca = '', servername = '' } = tls();
   return hash('sha256', JSON.stringify([server, basePath, servername, ca.toString()])).slice(0, 16);

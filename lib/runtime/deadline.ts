@@ -12,7 +12,7 @@ export const PASS_BUDGET_MS: Readonly<Record<Loop, number>> = {
   'node-port-repair': 120_000,
 };
 
-/** The time limit for the first reply of the table, which contains the table's clock. */
+/** The time limit for the first read of the table, whose reply contains the table's time. */
 export const MEASURING_MS = 2_000;
 export const LISTING_MS = 10_000;
 /**
@@ -40,7 +40,7 @@ export type DispatchErrorCode =
   /** An environment variable is missing or invalid. */
   | 'BadEnvironment'
   | 'NotRegistered'
-  /** A pass was abandoned because its time, or the time of the function, was over. */
+  /** Work was abandoned because its time, or the time of the function, was over. */
   | 'DeadlineExceeded';
 
 export class DispatchError extends CodedError<DispatchErrorCode> {

@@ -18,7 +18,7 @@ export interface ClusterAccess {
 export interface ConnectOptions {
   readonly loop: Loop;
   readonly signal: AbortSignal;
-  /** Receives warnings about the connection: disabled verification, a deprecated API. */
+  /** Receives warnings about the connection, such as disabled verification or a credential that ends soon. */
   readonly warn: (text: string) => void;
 }
 
@@ -29,7 +29,7 @@ export interface TableEnvironment extends Pick<Store, 'table'> {
   readonly clock?: Pick<ServerClock, 'isMeasured' | 'skewMs'>;
   readonly startDeadline: StartDeadline;
   readonly telemetry: TelemetryFactory;
-  /** The stack of the passes. If absent, passes write only to clusters without an owner. */
+  /** The stack that runs the passes. If absent, passes write only to clusters without an owner. */
   readonly stack?: string;
 }
 
@@ -46,7 +46,7 @@ export interface Environment extends TableEnvironment {
   readonly eventBus?: EventBus;
   /** The number of clusters per message, which is also the number of simultaneous passes. */
   readonly clustersPerTick: number;
-  /** Reads the kubeconfig, which may fail or hang. Throws a `ClusterError`. */
+  /** Connects to a cluster. The read of the kubeconfig may hang or throw a `ClusterError`. */
   readonly connect: (spec: ClusterSpec, options: ConnectOptions) => Promise<ClusterAccess>;
   readonly resolveHost: (signal: AbortSignal) => HostResolver;
   /** Reads target groups. If absent, no target group can be read. */

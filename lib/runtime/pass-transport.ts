@@ -12,7 +12,7 @@ import { hostOf } from '../util/hosts.ts';
 /** The kubeconfig of one pass, which may become outdated during the pass. */
 export interface PassKubeconfig {
   readonly current: () => ApiServerAccess;
-  /** Reads a newer kubeconfig than `used` if necessary; `undefined` if `used` was read in this pass or the last minute. */
+  /** Returns a kubeconfig that was read after `used`. Returns `undefined` if `used` itself was read in this pass or minute. */
   readonly newerThan: (used: ApiServerAccess) => Promise<ApiServerAccess | undefined>;
   /** Lets the next pass read the kubeconfig again, if the last read was long enough ago. */
   readonly forget: () => void;
@@ -25,8 +25,8 @@ export interface PassKubeconfig {
 
 /**
  * Returns a transport that repeats a request with a newer kubeconfig after a 401 or a failed certificate verification. After a
- * failed verification, all later requests with this kubeconfig fail without a connection, because a long chain takes half a
- * second of CPU time.
+ * failed verification, all later requests with this kubeconfig fail without a connection, because verifying a long chain
+ * takes half a second of CPU time.
  */
 export function renewingTransport(
   kubeconfig: PassKubeconfig,
@@ -101,12 +101,12 @@ const FIRST_ANSWER_MS = 3_000;
  */
 export const MAY_USE_ANOTHER: ReadonlySet<Loop> = new Set(['kubernetes-service', 'system-namespaces']);
 
-/** The first parts of the paths at which API servers report their health. Any other path may belong to a proxy. */
+/** The first segments of the paths at which API servers report their health. Any other path may belong to a proxy. */
 const HEALTH_PATHS: ReadonlySet<string | undefined> = new Set(['readyz', 'livez', 'healthz']);
 
 /**
- * Returns the probes of the API servers that may receive the kubeconfig's credential. The address or host name of such
- * an API server is in the spec, or the server is at a `probe.url` that answered in this pass. The server must have a
+ * Returns the probes of at most 16 other API servers that may receive the kubeconfig's credential. The address or host
+ * name of such an API server is in the spec, or it is at a `probe.url` that answered in this pass. The server must have a
  * certificate of the kubeconfig's CA for the kubeconfig's server name. Returns no probes if the token is for one server
  * only, if the kubeconfig disables verification, or if its URL has a path, because only a proxy has a path.
  */
@@ -145,7 +145,7 @@ function serverNameOf({ tls, server }: ApiServerAccess): string {
   return tls().servername ?? hostOf(new URL(server));
 }
 
-/** Returns access to the first server that answers, with the CA, server name and credential of the kubeconfig. */
+/** Returns access to the first server that is ready or alive, with the CA, server name and credential of the kubeconfig. */
 export async function answeringServer(
   targets: readonly ProbeTarget[],
   access: ApiServerAccess,
@@ -162,8 +162,8 @@ export async function answeringServer(
 }
 
 /**
- * Returns a transport that uses `first`. After no answer or a server error, the rest of the pass uses the server that `find`
- * returns. The transport repeats only requests that cannot have been carried out. The caller repeats other requests.
+ * Returns a transport that uses `first`. After no answer or a 5xx, the rest of the pass uses the server that `find` returns.
+ * Without an answer, the transport itself repeats only a GET or a request that was not sent. The caller repeats other requests.
  */
 export function orOther(
   first: Transport,

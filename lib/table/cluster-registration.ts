@@ -61,7 +61,7 @@ async function lostRegistration(table: KeyValueTable, name: string): Promise<Reg
 }
 
 /**
- * Returns the registration with the next generation and another spec. Allocation closes if the ranges or the allocator
+ * Returns the registration with the new spec and the next generation. Allocation closes if the ranges or the allocator
  * change, until a pass has saved the ranges. It also closes if the mode changes from `observe` to `enforce`, because passes
  * do not save ranges in `observe`.
  */
@@ -81,7 +81,7 @@ function successor(known: Registration | undefined, spec: ClusterSpec): Register
 /** Returns the changed registration: the same object if nothing changes, `undefined` to unregister the cluster. */
 export type RegistrationChange = (cluster: RegisteredCluster) => RegisteredCluster | undefined;
 
-/** Ends the passes of a cluster. The cluster does not change. Its ranges, leases and run records stay in the table. */
+/** Unregisters a cluster: its passes end. The cluster itself does not change, and its other items stay in the table. */
 export const unregistered: RegistrationChange = () => undefined;
 
 /** Sets the mode. A change begins a new generation. */
@@ -101,7 +101,7 @@ export function withPause(pause: Pause | undefined): RegistrationChange {
   };
 }
 
-/** Makes the stack the owner: from the next tick its passes write, and those of the former owner only observe. */
+/** Makes the stack the owner: from the next tick, the passes of this stack write, and the former owner's only observe. */
 export function withOwner(stack: string): RegistrationChange {
   return (cluster) => (cluster.owner?.stack === stack ? cluster : { ...cluster, owner: { stack } });
 }

@@ -22,7 +22,7 @@ const suspectShape = z.object({
   state: z.enum(['unproven', 'proven', 'again']),
 });
 
-/** A cluster whose pass ran in a process that ended or was blocked, because of this cluster or another one in it. */
+/** A cluster whose pass ran in a process that ended or was blocked, because of this or another cluster of the process. */
 export type Suspect = Readonly<z.infer<typeof suspectShape>>;
 
 export interface KnownSuspect {
@@ -70,7 +70,7 @@ const HOUR_MS = 60 * 60_000;
 const LONGEST_ALONE_MS = 24 * HOUR_MS;
 const REMEMBERED_MS = 7 * 24 * HOUR_MS;
 /**
- * For this long after the last accident of a suspect, another one counts against it only if the process ran only suspects. The
+ * For this long after a suspect's last accident, another accident counts only if its process ran only suspects. The
  * messages of other processes may have been queued before the suspect got separate messages.
  */
 const QUEUED_BEFORE_MS = 60_000;
@@ -117,7 +117,7 @@ export async function writeSuspect(
   return outcome === 'won';
 }
 
-/** The item expires after this time. When the table has removed it, the next pass without an answer writes it again. */
+/** The lifetime of the next item. When the table has removed the item, the next pass without an answer writes it again. */
 const KEPT_MS = 24 * 60 * 60_000;
 
 /**

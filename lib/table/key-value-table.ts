@@ -59,7 +59,7 @@ export type WriteResult =
  */
 export interface KeyValueTable {
   get(cluster: string, key: string): Promise<Item | undefined>;
-  /** Returns the items with these keys (at most 100) in their order. The items may be read at different times during the call. */
+  /** Returns the items in the order of their keys (at most 100 keys). They may be read at different times during the call. */
   getAll(keys: readonly ItemKey[]): Promise<readonly (Item | undefined)[]>;
   /** Returns all items whose key starts with `prefix`, in byte order of their keys. */
   list(cluster: string, prefix: string): Promise<Item[]>;

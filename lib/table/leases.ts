@@ -14,7 +14,7 @@ const REMEDY = 'correct it, or remove it, which ends all deregistrations of the 
 
 /**
  * The item stays in the table for this long after its last lease or withdrawal has ended. If it were deleted during an
- * outage of the functions, its misses would be lost, and a healthy server could be removed.
+ * outage of the functions, a healthy server without a lease would be removed if the first probe after the outage failed.
  */
 const REMEMBERED_MS = 24 * 60 * 60 * 1000;
 

@@ -29,7 +29,7 @@ import type { InTurn } from './turns.ts';
 export interface RangeOptions extends UpdateOptions {
   /** Returns true if no other writer changed the range recently: changes then begin with the range last read. Default: false. */
   readonly isCalm?: () => boolean;
-  /** Runs a change after the changes of earlier requests of this process. Default: all requests contend for the range. */
+  /** Runs a change after the changes of earlier requests of this process. Default: their changes run at the same time. */
   readonly inTurn?: InTurn;
 }
 
@@ -37,10 +37,9 @@ export type RangeAllocations = ReturnType<typeof rangeAllocations>;
 
 /**
  * Returns the allocator that stores its ranges in the table (`pkg/registry/core/service/allocator/storage/storage.go`).
- * Each operation is one conditional write: it changes all of its items or no item. An operation returns a refusal as a
- * value. If an operation throws a `TableError`, its write may have happened, and the caller must not repeat the
- * operation. Allocated items without a Service are then freed as leaks or at the end of their hold. Released items may
- * already belong to another owner.
+ * Each operation makes all of its changes with one conditional write, and returns a refusal as a value. If an operation
+ * throws a `TableError`, its write may have happened, and the caller must not repeat the operation. Allocated items
+ * without a Service are then freed as leaks or at the end of their hold. Released items may already have another owner.
  *
  *     const allocations = rangeAllocations(table, range);
  *     await allocations.allocate(['10.0.0.7', undefined]); // { outcome: 'allocated', items: ['10.0.0.7', '10.0.0.142'] }
@@ -64,9 +63,9 @@ export function rangeAllocations(table: KeyValueTable, range: ConfiguredRange, o
 
   return {
     /**
-     * Allocates all items or no item. Requested values are allocated first, so that a request for any item does not
-     * take a requested value. A value that occurs twice in the request is refused as allocated. A value with an expired
-     * hold stays taken until a pass has seen that no Service has it.
+     * Allocates all items or no item. Named items are allocated first, so that `undefined` (any item) does not take one
+     * of them. An item that the request names twice is refused as allocated. An item with an expired hold stays
+     * allocated until a pass has seen that no Service has it.
      */
     allocate: async (requested: readonly Requested[], allocateOptions: AllocateOptions = {}): Promise<Allocated> => {
       const refusal = refusalBeforeReading(range, requested);

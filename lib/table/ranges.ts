@@ -36,8 +36,8 @@ export async function readRange(table: KeyValueTable, cluster: string, key: Rang
 /**
  * Saves a range if its table item is still `previous`; `undefined` means that there was no item. A save that changes
  * nothing is not written, and its outcome is `won`. Upstream's `CreateOrUpdate`
- * (`pkg/registry/core/service/allocator/storage/storage.go`) returns a Conflict where this function returns `lost`.
- * Unlike this function, it creates an item again after another writer has deleted it.
+ * (`pkg/registry/core/service/allocator/storage/storage.go`) returns a Conflict where this function returns `lost`,
+ * but creates an item again after another writer has deleted it.
  */
 export async function saveRange(
   table: KeyValueTable,

@@ -43,7 +43,7 @@ const recordShape = z.object({
     z.readonly(z.object({ code: z.string(), message: z.string(), server: z.exactOptional(z.string()) })),
   ),
   failuresInARow: count,
-  /** The number of consecutive passes in which neither the API server nor any probe answered. Absent if it is 0. */
+  /** The number of consecutive passes that ended without an answer (`isWithoutAnswer`). Absent if it is 0. */
   withoutAnswer: z.exactOptional(count),
   lastSuccessAtMs: z.exactOptional(time),
   /** The sightings of each event, by name, so that repeated events become a series. `planEvents` limits the number of names. */
@@ -68,7 +68,7 @@ export interface ReadRunRecord {
 }
 
 const SCHEMA = 1;
-/** One pass at a time writes a record, so a few traces suffice: with more, a record of three API servers exceeds 1 KB. */
+/** One pass at a time writes a record, so traces of a few writes suffice. With more, a record easily exceeds 1 KB. */
 const WRITES_KEPT = 8;
 export const MAX_FINDINGS = 20;
 const MAX_MESSAGE_LENGTH = 500;
@@ -146,7 +146,7 @@ export function keptFindings<Found extends RecordedFinding>(findings: readonly F
   });
 }
 
-/** Returns the number of all findings by type. In a record of an earlier version, `unlisted` counts those of unknown types. */
+/** Returns the number of all findings by type. In a record of an earlier version, `unlisted` counts the omitted findings. */
 export function findingCounts({ findings, findingCounts: counts, findingCount = 0 }: RunRecord): Map<string, number> {
   if (counts !== undefined) return new Map(Object.entries(counts));
   const known = [...Map.groupBy(findings, ({ type }) => type)].map(([type, alike]) => [type, alike.length] as const);

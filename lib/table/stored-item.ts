@@ -42,7 +42,7 @@ function writesUpTo({ writeId, earlierWrites = new Uint8Array() }: Item, writesK
   return new Uint8Array(traces.subarray(-writesKept * TRACE_BYTES));
 }
 
-/** Returns whether the write of `item` over `previous` won, from the current item; `undefined` if that does not show it. */
+/** Returns whether the write of `item` over `previous` won; `undefined` if the current item does not show it. */
 export function provenResult(
   item: Item,
   previous: Item | undefined,

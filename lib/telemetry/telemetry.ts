@@ -9,7 +9,7 @@ export type LogFields = Readonly<Record<string, FieldValue>>;
 
 /** The log and metrics of one invocation. Never throws, never waits. */
 export interface Telemetry {
-  /** Logs a constant `message` with variable `fields`. An error must be the result of `describeError`. */
+  /** Logs a constant `message` with variable `fields`. An error in a field must be the result of `errorSentence`. */
   log(level: Level, message: string, fields?: LogFields): void;
   /**
    * Adds to a counter. Adding 0 makes the counter known to alarms. `type` is a metric dimension in addition to the loop. The
@@ -39,7 +39,7 @@ export type CounterName =
   | 'findings'
   | 'passes'
   | 'failures'
-  /** Kubernetes events that were not written, because a write failed, or because a pass had too many events. */
+  /** Kubernetes events that a pass dropped: beyond a limit, in a terminating namespace, or at its deadline. */
   | 'eventsDropped'
   /** Passes whose kubeconfig has a token or client certificate in the last third of its life. */
   | 'credentialsEnding'
@@ -73,7 +73,7 @@ export type FleetFigure =
   | 'clustersRegistered'
   /** Clusters whose health was counted. */
   | 'clustersJudged'
-  /** Clusters with a loop that failed three times in a row, or had no success for three of its intervals. */
+  /** Clusters with a loop that failed three times in a row, or has no recorded success within `overdueAfterMs`. */
   | 'clustersOverdue'
   | 'clustersFailing'
   | 'clustersWithoutLiveLease'
@@ -86,7 +86,7 @@ export type FleetFigure =
   /** The percentage in use of the fullest range of all clusters. */
   | 'fullestRangeOfFleetPercent';
 
-/** The units of the values that passes add to metrics. A pass without the figure adds no value. */
+/** The metrics to which passes add values, with their units. A pass that has no value adds none. */
 export const SAMPLE_UNITS = {
   durationMs: 'Milliseconds',
   activeLeases: 'Count',
@@ -191,7 +191,7 @@ function codeOf(error: unknown): string {
   return code.slice(0, MAX_CODE_LENGTH);
 }
 
-/** Cuts the message before any regular expression searches it, because it may contain a long text of a server. */
+/** Returns the message, cut before any regular expression searches it, because it may contain a long text of a server. */
 function ownMessage(error: unknown): string {
   if (!(error instanceof Error)) return `something that is not an error was thrown: ${typeof error}`;
   if (error.message === '' && error instanceof AggregateError) {

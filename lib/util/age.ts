@@ -30,7 +30,7 @@ export function formatDuration(ms: number): string {
   return ms < 10 * SECOND_MS ? `${Math.floor(ms / 100) / 10}s` : `${Math.floor(ms / SECOND_MS)}s`;
 }
 
-/** Rounds to the nearest unit, so that a new hold of an hour is not shown as 59 minutes. */
+/** Returns a remaining time, rounded to the nearest unit, so that a new hold of an hour is not shown as 59 minutes. */
 export function timeLeft(ms: number): string {
   const unitMs = ms < 10 * MINUTE_MS ? SECOND_MS : MINUTE_MS;
   return formatAge(Math.round(ms / unitMs) * unitMs);

@@ -43,7 +43,7 @@ export const BOUNDS = {
 /** The longest credential. Each reply is searched for it, which takes time. Kubernetes and AWS issue tokens of 1 to 2 KB. */
 export const LONGEST_TOKEN = 4_096;
 
-/** The longest text from outside. It is four times the longest name that the API accepts. */
+/** The longest text from outside. It is about four times as long as the longest name that the API accepts. */
 export const LONGEST_TEXT = 1_024;
 
 export interface OverBoundField {

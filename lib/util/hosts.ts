@@ -1,7 +1,7 @@
 import { type Address, parseAddress } from '../allocator/ip-address.ts';
 import { isGlobalUnicast, networkContains, parseCidr } from '../allocator/network.ts';
 
-/** The IPv6 addresses of AWS instance metadata and EKS Pod Identity. */
+/** The IPv6 network of AWS instance metadata and EKS Pod Identity. */
 const METADATA = parseCidr('fd00:ec2::/32');
 /** Networks whose last 32 bits are an IPv4 address: NAT64, IPv4-compatible and IPv4-translated addresses. */
 const WITH_IPV4 = ['64:ff9b::/96', '64:ff9b:1::/48', '::/96', '::ffff:0:0:0/96'].map(parseCidr);
@@ -44,8 +44,8 @@ export function hostOf({ hostname }: URL): string {
 const PLAIN_URL = /^https?:\/\/(\[[0-9a-f:.]+\]|[\w.-]+)(:\d+)?(\/(?:[\w.~!$&'()*+,;=:@/-]|%[0-9a-f]{2})*)?$/i;
 
 /**
- * Parses the URL of a server. Returns `undefined` if it is not an http or https URL, has a credential, or has a part
- * that the parser would repair. The parser reads `010.0.0.1` as 8.0.0.1, and `10.1` as 10.0.0.1.
+ * Parses the URL of a server. Returns `undefined` if it is not an http or https URL, has a credential, query or
+ * fragment, or has a part that the parser would repair. The parser reads `010.0.0.1` as 8.0.0.1, and `10.1` as 10.0.0.1.
  */
 export function plainUrl(text: string): URL | undefined {
   const [, host = ''] = PLAIN_URL.exec(text) ?? [];

@@ -9,7 +9,7 @@ const COMMA = 0x2c;
 const OPEN = new Set([0x5b, 0x7b]);
 const CLOSE = new Set([0x5d, 0x7d]);
 
-/** Returns the bound that a JSON text exceeds, if any. Builds nothing, and stops at the first level or value above a bound. */
+/** Returns the bound that a JSON text exceeds, if any. Builds no objects, and stops at the first level or value above a bound. */
 export function exceededBound(text: string, { levels, values: most }: JsonBounds): keyof JsonBounds | undefined {
   let values = 1;
   let depth = 0;
