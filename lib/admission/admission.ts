@@ -43,9 +43,9 @@ export interface AdmissionOptions {
 
 export type AdmissionHandler = Handler<WebhookReply, TableEnvironment>;
 
-/** The maximum wait after each lost attempt. It gets shorter, so that new reviews do not overtake an older one repeatedly. */
+/** The maximum wait after each lost attempt of a review. Waits get shorter, so that newer reviews do not always win. */
 const WAITS_MS = [120, 100, 80, 60, 40];
-/** `WAITS_MS` fits attempts of this duration. After a longer one, the wait grows by the same factor, up to `LONGEST_FACTOR`. */
+/** `WAITS_MS` is for attempts of this duration. A longer attempt lengthens its wait in proportion, up to `LONGEST_FACTOR`. */
 const ATTEMPT_MS = 12;
 const LONGEST_FACTOR = 10;
 /** A longer review counts as several reviews against the rate limit of its cluster. */
@@ -76,7 +76,7 @@ export function admission(options: AdmissionOptions = {}): AdmissionHandler {
     });
 }
 
-/** Returns the time limit for an answer, which is before the API server stops waiting and before the function's timeout. */
+/** Returns the time for an answer in ms. It ends before the API server stops waiting and before the function's timeout. */
 function budgetOf(
   { timeoutMs = Number.POSITIVE_INFINITY, cameAtMs }: AdmissionHttpRequest,
   { deadlineMs }: AdmissionSettings,

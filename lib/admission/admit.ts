@@ -27,7 +27,7 @@ import {
 import { holdOwnerOf, NAME, serviceName } from './service.ts';
 
 export type Verdict =
-  /** The Service needs no new address or port, or the table does not allocate for its cluster. */
+  /** The Service needs no new address or port, has an invalid name, or belongs to a cluster whose API servers allocate. */
   | { readonly outcome: 'leftAlone'; readonly reason?: string }
   | { readonly outcome: 'allocated'; readonly patch: readonly PatchOperation[]; readonly items: AllocatedItems }
   | { readonly outcome: 'refused'; readonly code: string; readonly status: RefusalStatus }
@@ -43,7 +43,7 @@ export interface AdmitOptions extends PlanAllocationOptions {
   readonly nowMs: () => number;
 }
 
-/** The refusals that a repetition of the request would get again. After any other refusal, a repetition can succeed. */
+/** The refusals that the registry gives too. Any other refusal means that the table cannot allocate at the moment. */
 const ABOUT_THE_REQUEST: ReadonlySet<RefusalCode> = new Set(['AlreadyAllocated', 'NotInRange', 'Full'] as const);
 
 /** The maximum number of node ports in one review. A request to allocate has the same limit. */
@@ -53,7 +53,7 @@ const ANY_FAMILIES: readonly (readonly IPFamily[])[] = [['IPv4'], ['IPv6'], ['IP
 
 /**
  * Allocates from the table the items that a Service lacks, and returns the verdict.
- * @throws TableError. The caller must then assume that nothing is allocated.
+ * @throws TableError. The repair then frees items that stay allocated without a Service.
  */
 export async function admit(clusterName: string, review: Review, options: AdmitOptions): Promise<Verdict> {
   const { service, oldService, dryRun } = review;

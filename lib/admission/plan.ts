@@ -21,7 +21,7 @@ export interface Plan {
   readonly clusterIPs: readonly string[];
   readonly addresses: readonly WantedAddress[];
   readonly ports: readonly WantedPort[];
-  /** The items that the Service has or requests by value, which must not be allocated to it a second time. */
+  /** The items that the Service has or requests by value. A request for any item must not get one of them. */
   readonly named: { readonly addresses: readonly string[]; readonly ports: readonly number[] };
 }
 
@@ -144,8 +144,8 @@ function requestedByPort(ports: readonly SentPort[]): ReadonlyMap<number, number
 }
 
 /**
- * Returns the missing node ports of a changed Service (`updateNodePorts`). Returns `undefined` if one protocol has a node port
- * twice, because the registry refuses such a Service.
+ * Returns the missing node ports of a changed Service (`updateNodePorts`). Returns `undefined` if two ports have the same
+ * protocol and node port, because the registry refuses such a Service.
  */
 function updatedNodePorts(after: ServiceSpec, before: ServiceSpec): readonly WantedPort[] | undefined {
   if (!mayHaveNodePorts(after)) return [];

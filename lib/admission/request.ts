@@ -65,7 +65,7 @@ export interface AdmissionHttpRequest {
 
 /**
  * The maximum number of bytes of a body. An API server sends 3,147,121 bytes for an update of a Service with annotations of 256
- * KiB. The review contains these annotations twice, and JSON may escape each of their bytes with six bytes.
+ * KiB. The review contains these annotations twice, and JSON may escape each byte as six bytes.
  */
 const MOST_BYTES = 3.25 * 1024 * 1024;
 
@@ -96,7 +96,7 @@ export function unauthorized(): WebhookReply {
 
 /**
  * Returns the reply for a token that cannot be checked now. The header `retry-after` makes an API server repeat the
- * review after a second, up to ten times within its timeout. If this function waited instead, it would use concurrency.
+ * review after a second, up to ten times within the timeout. A wait in this function would use up its concurrency instead.
  */
 export function unknownToken(): WebhookReply {
   return { ...httpReply(503, 'unavailable'), headers: { 'content-type': 'text/plain', 'retry-after': '1' } };

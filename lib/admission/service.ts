@@ -3,7 +3,7 @@ import * as z from 'zod/mini';
 import { familyOf } from '../allocator/ip-address.ts';
 import { HOLD_OWNER_LABEL } from '../cluster/kubernetes-objects.ts';
 
-/** Returns the shape of a list of up to `most` entries. The length is checked first, because each fault takes a kilobyte. */
+/** Returns the shape of a list of up to `most` entries. The length is checked first, because each bad entry costs 1 KB. */
 function listOf<Entry extends z.ZodMiniType>(entry: Entry, most: number) {
   const bounded = z.array(z.unknown()).check(z.maxLength(most, `has more than ${most} entries`));
   return z._default(z.pipe(bounded, z.array(entry)), []);
@@ -79,7 +79,7 @@ export function holdOwnerOf({ metadata }: Service): string | undefined {
 }
 
 /*
- * A webhook gets a Service as the client sent it. These functions complete it as the registry does before it allocates
+ * A webhook gets a Service as the client sent it. These functions complete the Service as the registry does before an allocation
  * (`pkg/registry/core/service/storage/storage.go`).
  */
 

@@ -50,10 +50,10 @@ const MOST_TOKENS = 2;
 const TOKEN = /^[\x21-\x7e]{32,512}$/;
 
 /**
- * Checks tokens in memory. A token that is not known may be invented, or new. `LOOK_UPS` bounds the reads that such
- * tokens cause. Beyond this bound, a registered cluster waits for the next look-up, and the caller tries again. An
- * invented cluster name causes no read. The answer and its time depend on the look-ups of this process and not on the
- * cluster name, so that no answer reveals which clusters exist.
+ * Checks tokens in memory. A token that is not in memory may be invented, or new. `LOOK_UPS` bounds the reads that such tokens
+ * cause. Beyond this bound, the caller must try again: the next look-up reads the tokens of its cluster if the cluster is
+ * registered. The answer and its time depend on the look-ups of this process and not on the cluster name, so that no answer
+ * reveals which clusters exist.
  */
 export class ClusterTokens {
   readonly #options: TokensOptions;
@@ -67,8 +67,8 @@ export class ClusterTokens {
    */
   readonly #waiting = new Set<string>();
   /**
-   * Registered clusters whose tokens this process had not read when a flood of unknown tokens began. The next look-ups
-   * also read these tokens. There are never so many that they would evict the tokens of other clusters.
+   * Clusters that the last lists contained for the first time, and whose tokens were not in memory. The next look-ups also read
+   * these tokens. There are never so many that they would evict the tokens of other clusters.
    */
   readonly #unread = new Set<string>();
 
@@ -103,7 +103,7 @@ export class ClusterTokens {
     if (nowMs - this.#listedAtMs >= LIST_AGAIN_MS) {
       this.#listedAtMs = nowMs;
       const before = this.#registered;
-      // If the list cannot be read, the last list is used for a minute, so that a flood does not repeat the failure.
+      // If the list cannot be read, the last list is used for a minute, so that not every request tries again.
       this.#registered = await this.#options.listClusters(signal).catch(() => before);
       const unread = [...this.#registered].filter((name) => !before.has(name) && !this.#kept.has(name));
       const room = MOST_KEPT - this.#kept.size - this.#unread.size;

@@ -35,7 +35,7 @@ export interface AllocationOptions {
   /** Waits because other callers change the same range. */
   readonly pause?: (ms: number) => Promise<void>;
   readonly pick?: PickIndex;
-  /** If absent, requests to clusters whose own API servers allocate are refused. */
+  /** Opens a range from which API servers allocate. If absent, requests to such clusters are refused. */
   readonly openHeld?: OpenHeld;
 }
 
@@ -110,7 +110,7 @@ async function answerOf(
     ranges,
     table,
     observeOnly: observeOnly(spec),
-    // If the API servers allocate, their record is complete without passes, so no recent repair is required.
+    // API servers record their own allocations, so they need no recent repair.
     refusalOfUnrepaired: async () => (isTheirs ? undefined : refusalOfUnrepaired(table, spec, keys, nowMs())),
     nowMs,
     endsAtMs,
@@ -154,7 +154,7 @@ function logAnswer(
   if (error !== undefined) telemetry.count('allocationsRefused', 1, error.code);
 }
 
-/** Returns an error whose message has the code, because Lambda returns only the name and the message to the caller. */
+/** Returns an error whose message contains the code, because Lambda passes only its name and message to the caller. */
 function notFinished({ requestId, operation, dryRun }: AllocateRequest, error: TableError): TableError {
   const { code, message } = error;
   const again =

@@ -27,7 +27,7 @@ const item = z.strictObject({
   error: z.optional(described(error, 'Why this one was refused.')),
 });
 
-/** The answer to the caller. It is stored, so that a retry gets the same answer. */
+/** An answer to the caller. Once a request to allocate or release has begun, its answer is stored for retries. */
 export const answerShape = z.strictObject({
   requestId: z.string(),
   cluster: z.string(),

@@ -24,7 +24,7 @@ import { fingerprintOf } from './request.ts';
 import { claimableHolds, fromEach, type RequestContext } from './request-context.ts';
 
 /**
- * Allocates or releases the items of a request exactly once, even if several invocations process the request, also
+ * Allocates or releases the items of a request at most once, even if several invocations process the request, also
  * concurrently. Each step is a conditional write of the request's record. One invocation makes the step, and the others
  * continue from its result (docs/adr/0013-requests-to-allocate.md).
  * @throws TableError if the state of the request is unknown: another invocation with the same id resumes it.
@@ -46,7 +46,7 @@ export async function executeRequest(context: RequestContext): Promise<Answer> {
       next = await proceed(context, record, isOurs);
       mayHold = record.hold !== undefined;
     } else {
-      // If the rollback is incomplete, a retry or the end of the hold releases the remaining items.
+      // If the rollback is incomplete, a retry releases the remaining items, or a repair frees them after the end of the hold.
       if (!(await rollBack(context, record))) return answerIn(current, record.answer);
       next = { ...record, state: 'done' };
       mayHold = false;
@@ -60,7 +60,7 @@ interface Begun {
   readonly isOurs: boolean;
 }
 
-/** Writes the record with state `begun`, or returns the record that already exists. A refused request stores no record. */
+/** Writes the record with state `begun`, or returns the existing record. A request that is refused here has no record. */
 async function begin(context: RequestContext): Promise<Begun | Refusal> {
   const { request, nowMs, observeOnly } = context;
   const takes = request.operation === 'allocate';
@@ -89,8 +89,8 @@ async function begin(context: RequestContext): Promise<Begun | Refusal> {
 /**
  * Returns a refusal if this request has the id of a different request, or if another invocation of this request may still be
  * running.
- * @throws TableError `Unavailable` if the range or the mode currently permits no allocation. A refusal would be wrong, because an
- * earlier invocation of this request may have allocated items.
+ * @throws TableError `Unavailable` if the mode is `observe`, or the range has no recent repair. A refusal would be wrong, because
+ * an earlier invocation of this request may have allocated or released items.
  */
 function refusalToFollow(
   context: RequestContext,

@@ -88,7 +88,7 @@ export async function rollBack(
   return all;
 }
 
-/** The largest difference between the clocks of two invocations. */
+/** The largest expected difference between the clocks of two invocations. */
 const CLOCK_SKEW_MS = 5_000;
 /** An invocation of an older version, which does not save `busyUntilMs`, has certainly ended after this time. */
 const LONGEST_MS = 30_000;
@@ -142,7 +142,7 @@ export async function releaseItems(
 
 /**
  * Returns the answer for a release that an earlier invocation did not complete. The release is not repeated, because a
- * released item may have another owner by now. If an item was not released, a repair frees it as a leak.
+ * released item may have another owner by now. A repair frees items that were not released, as leaks or after their hold.
  */
 export function unsureOfRelease({ request }: RequestContext): Answer {
   const items = requestedItems(request).map((each): AnsweredItem => ({ ...each, outcome: 'unknown' }));

@@ -24,7 +24,7 @@ export interface RequestedRange {
   readonly name: RangeName;
   readonly range: OpenRange;
   readonly values: readonly Requested[];
-  /** The indexes of `values` in the request and in the answer. */
+  /** The indexes of `values` in `requestedItems` and in the answer. */
   readonly indexes: readonly number[];
 }
 

@@ -54,7 +54,7 @@ export function familyOf(text: string): IPFamily | undefined {
   return parseIPv4(text) === undefined ? parseAddress(text)?.family : 'IPv4';
 }
 
-/** Parses four decimal numbers. Creates no texts for the parts, because a repair parses the IPs of all Services. */
+/** Parses four decimal numbers. Creates no substrings, which is faster: a repair parses the IPs of all Services. */
 export function parseIPv4(text: string): number | undefined {
   let value = 0;
   let octet = Number.NaN;

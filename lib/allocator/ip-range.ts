@@ -3,7 +3,7 @@ import { type Network, networkOf, rangeSize } from './network.ts';
 import { type PickIndex, RangeAllocator, type RangeKind, reservedAddresses } from './range-allocator.ts';
 import { isRefused, type Refusal, refused } from './refusal.ts';
 
-/** The bitmap of an IPv6 network covers at most this many addresses, from the beginning of the network. */
+/** A bitmap covers only this many addresses at the beginning of an IPv6 network. The first of them has no bit. */
 const MOST_IPV6_ADDRESSES = 65_536;
 
 /**
@@ -55,9 +55,9 @@ function usableAddresses(network: Network): number {
   return Math.max(0, network.family === 'IPv4' ? size - 2 : Math.min(size, MOST_IPV6_ADDRESSES) - 1);
 }
 
-/** Converts the addresses of a network to numbers from 0, and back; fast, because a repair does it for every Service. */
+/** Converts the addresses of a network to numbers from 0, and back. Must be fast, because a repair converts all cluster IPs. */
 interface AddressNumbering {
-  /** Returns NaN for a text that is not an address of this family. The number of an address outside the range has no meaning. */
+  /** Returns NaN for a text that is not an address of this family, and a negative or too large number outside the network. */
   numberOf(address: string): number;
   addressAt(number: number): string;
 }

@@ -123,7 +123,7 @@ export function sizeOf(intervals: readonly Interval[]): number {
   return Math.min(Number(size), Number.MAX_SAFE_INTEGER);
 }
 
-/** Returns an IPv4 network if it is within `::ffff:0:0/96` (IPv4-mapped addresses); otherwise an IPv6 network. */
+/** Returns an IPv4 network for a CIDR within `::ffff:0:0/96` (IPv4-mapped addresses); otherwise an IPv6 network. */
 function ipv6Network(value: bigint, prefixLength: number): Network | undefined {
   if (prefixLength > 128) return undefined;
   const base = mask(value, 128 - prefixLength);

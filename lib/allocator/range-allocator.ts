@@ -9,7 +9,7 @@ export interface RangeKind {
   /** The canonical text, such as `10.0.0.0/24` or `30000-32767`. */
   readonly spec: string;
   readonly max: number;
-  /** The number of items in the reserved band, at most `max`: the lowest items of the range, which `allocateNext` uses last. */
+  /** The number of items in the reserved band. The band has the lowest items of the range, which `allocateNext` uses last. */
   readonly reserved: number;
   /** Returns the bit number of an item in any spelling; `undefined` if the item is not in the range. */
   indexOf(item: string): number | undefined;
@@ -152,7 +152,7 @@ export class RangeAllocator {
 
 /* The sizes of reserved bands (`calculateRangeOffset` in `pkg/registry/core/service/{ipallocator,portallocator}`). */
 
-/** Returns the size of the reserved band of a CIDR. `rangeSize` includes its unusable addresses. */
+/** Returns the size of the reserved band of a CIDR. `rangeSize` includes the unusable addresses. */
 export function reservedAddresses(rangeSize: number): number {
   return reserved(rangeSize, { most: 256, step: 16 });
 }

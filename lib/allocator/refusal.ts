@@ -4,7 +4,7 @@ export type RefusalCode =
   | 'NotInRange'
   /** The stored range has another CIDR or port range than the spec. */
   | 'MismatchedRange'
-  /** No item can be allocated now, because no pass has saved the range for this spec, or has repaired it recently. */
+  /** No item can be allocated now, because no pass has saved the range for this spec yet, or no repair succeeded recently. */
   | 'NotReady'
   | 'Unparsable'
   | 'BadHold'
@@ -13,7 +13,7 @@ export type RefusalCode =
   | 'HoldsFull'
   /** Admission has allocated too many items that no pass has seen in Services yet. */
   | 'TooManyUnclaimed'
-  /** This code and the following are only for requests to allocate (docs/allocate-reference.md). */
+  /** Only answers of the function `allocate` have this code and the following codes (docs/allocate-reference.md). */
   | 'NotRegistered'
   | 'CallerRefused'
   | 'OtherStack'

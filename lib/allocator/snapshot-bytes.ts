@@ -1,6 +1,6 @@
 /*
  * Sets of bit numbers in the byte format of a snapshot (`big.Int.Bytes` in `pkg/registry/core/service/allocator/bitmap.go`).
- * A set is one big-endian number: bit 0 is the lowest bit of the *last* byte, and a larger set gets more bytes at the front.
+ * A set is one big-endian number: bit 0 is the lowest bit of the *last* byte, and higher bits need more bytes at the front.
  * It has no leading zero bytes, and the empty set has no bytes. Functions accept leading zero bytes and never return them,
  * because stored bytes are compared to skip writes that change nothing.
  */

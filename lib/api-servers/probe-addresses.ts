@@ -35,7 +35,7 @@ export interface ProbedAddress extends ExpectedAddress {
 interface ResolvedServer {
   readonly addresses: readonly ProbedAddress[];
   readonly findings: readonly Finding[];
-  /** The host names whose look-up failed. */
+  /** The sources of addresses, such as host names, whose look-up failed. */
   readonly unresolved: readonly string[];
 }
 
@@ -70,8 +70,8 @@ export async function probeServers(
 }
 
 /**
- * Probes the addresses, except servers whose agents refresh their leases. If no probed server of a family answers, also
- * probes these servers as witnesses. An answer of a witness shows that our own network works.
+ * Probes the servers, except those whose agents refresh their leases. If no probed server of a family answers, also probes the
+ * excepted servers of this family as witnesses. An answer of a witness shows that our own network works.
  */
 async function probeWithWitnesses(
   { spec, probe, passId, nowMs }: ProbingPass,
@@ -97,8 +97,8 @@ async function probeWithWitnesses(
 }
 
 /**
- * Returns the outcomes. An answer that refuses the credential is ignored if another server accepts the credential in
- * this pass, because the first server might not have loaded its roles yet.
+ * Returns the outcomes. If one server accepts the credential and another refuses it, the verdict of the refusal is
+ * `unknown`, because the refusing server might not have loaded its roles yet.
  */
 function withoutStarting(
   expected: readonly ProbedAddress[],
@@ -119,8 +119,8 @@ function withoutStarting(
 }
 
 /**
- * Returns the addresses of the spec, and the publishable addresses of its sources (such as host names). If a look-up
- * finds no address, or could not read all of them, also returns the addresses of the source that leases contain.
+ * Returns the addresses of the spec, and the publishable addresses of its sources (such as host names). If the look-up
+ * of a source is incomplete or finds no publishable address, also returns the addresses of this source in the leases.
  */
 export async function resolveAddresses(
   spec: ClusterSpec,
@@ -183,7 +183,7 @@ async function resolveServer(
   return { addresses: probed(addresses), findings: [...findings, failure], unresolved: [host] };
 }
 
-/** Returns the records that may be published. If there are too many, servers that are known to be alive have priority. */
+/** Returns the records that may be published. If there are too many, the addresses of live servers have priority. */
 function publishable(records: ParsedRecords, { host }: SharedHostSpec, spec: ClusterSpec, ofHost: readonly Lease[]) {
   const families = publishedFamilies(spec);
   const most = RECORDS_OF_A_HOST / families.length;
@@ -252,7 +252,7 @@ export function describeTarget(probed: ProbedAddress, spec: ClusterSpec): string
   return `probed at ${probed.target.url}${port}`;
 }
 
-/** Returns whether the host is an API server in the spec. A certificate is no proof: the cluster's CA also signs for nodes. */
+/** Returns whether the spec has the URL's host. Its certificate is no proof, because the cluster's CA also signs for nodes. */
 export function isHostOf({ apiServers }: ClusterSpec, url: string): boolean {
   const host = hostOf(new URL(url));
   return apiServers.some((server) => ('address' in server ? server.address : server.host) === host);

@@ -52,14 +52,14 @@ function withVersions({ lastWrite, ...state }: ContestState, versions: readonly 
 
 export interface WrittenObjects {
   readonly changes: readonly string[];
-  /** The written objects, as the API server stored them. If writes are withheld, the objects that would be written. */
+  /** The written objects, as the API server stored them. If writes are only reported, the objects in the report. */
   readonly objects: PublishedObjects;
   readonly isWithheld: boolean;
   readonly failure?: WriteFailure;
 }
 
 /**
- * Makes the writes one after the other, and stops at the first failure, so that a slice is not written without its
+ * Makes the writes one after the other. A failed create or update ends them, so that a slice is not written without its
  * Endpoints (`pkg/controlplane/reconcilers/endpointsadapter.go`). A failed deletion does not stop the other writes.
  */
 export async function writeObjects(kubernetes: ClusterPort, plan: readonly PlannedWrite[]): Promise<WrittenObjects> {
@@ -80,7 +80,7 @@ export async function writeObjects(kubernetes: ClusterPort, plan: readonly Plann
   return { changes, objects, isWithheld, ...defined({ failure }) };
 }
 
-/** Returns the result of a write that failed because of its object. Throws any other failure. */
+/** Returns a result with the failure if it concerns only the written object. Throws any other failure. */
 function failedWrite(failure: unknown): WrittenObjects {
   if (!isFaultOfObject(failure)) throw failure;
   return { changes: [], objects: {}, isWithheld: false, failure };
@@ -165,7 +165,7 @@ export interface WrittenService {
 
 /**
  * Creates or updates the Service. Also creates its namespace and ServiceCIDR if the API server refuses the Service
- * without them. A failed update is reported and does not end the pass, because the Service has endpoints already.
+ * without them. A failed update is reported and does not end the pass, because the endpoints do not depend on the update.
  */
 export async function writeService(pass: ServicePass, write: ServiceWrite | undefined): Promise<WrittenService> {
   if (write === undefined) return { changes: [], errors: [], isMissing: false };

@@ -20,7 +20,7 @@ const FINDINGS = {
   heldByAnother: 'stays',
   /** A Service has an address without an IPAddress, or with an IPAddress that references no existing Service. */
   notRecorded: 'stays',
-  /** An IPAddress references no Service, or a Service without its address. */
+  /** An IPAddress references no Service, or a Service that does not have the address. */
   leakedRecord: 'passes',
   /** An object cannot be read or corrected, and the pass continued without it. */
   notCorrected: 'stays',
@@ -80,7 +80,7 @@ export interface Finding {
   readonly event?: EventDraft;
 }
 
-/** How often and when passes reported an event, and when they last wrote it. A run record has an entry for each event name. */
+/** How often and when passes last reported and wrote an event. A run record has an entry for each event name. */
 export interface EventSighting {
   readonly count: number;
   readonly lastSeenAtMs: number;

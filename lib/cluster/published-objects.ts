@@ -131,7 +131,7 @@ export function portText({ name = '', port, protocol = 'TCP', appProtocol }: End
 }
 
 /**
- * Returns whether two values are equal for the API server. It ignores the order of fields, and treats an absent field, null,
+ * Returns whether two values are equal for the API server, which ignores the order of fields, and treats an absent field, null,
  * and an empty list or object as equal.
  */
 export function sameJson(one: unknown, other: unknown): boolean {

@@ -10,8 +10,8 @@ interface PortGroup {
 type Readiness = readonly (readonly [key: string, ready: boolean])[];
 
 /**
- * Returns the subsets in canonical form (`RepackSubsets` of `pkg/api/v1/endpoints/util.go`). Each address has the first
- * record that was found for it. An address is not ready if any subset lists it as not ready. Ports with the same addresses
+ * Returns the subsets in canonical form (`RepackSubsets` of `pkg/api/v1/endpoints/util.go`). Of several records of an
+ * address, the first stays. An address is not ready if any subset lists it as not ready. Ports with the same addresses
  * are in one subset. The function visits the addresses once for each group of ports, not for each port.
  *
  *     repackSubsets([
@@ -95,7 +95,7 @@ export function addressKey({ ip, targetRef }: EndpointAddress): string {
   return `${ip}\0${String(targetRef?.uid ?? '')}`;
 }
 
-/** Returns the key that equal ports share. Ports with an `appProtocol` always differ: upstream compares pointers to its text. */
+/** Returns the key that equal ports share. Ports with an `appProtocol` are never equal: upstream compares pointers. */
 function portKey(port: EndpointPort | undefined): unknown {
   if (port?.appProtocol !== undefined) return port;
   return port && JSON.stringify([port.name ?? '', port.port, port.protocol ?? '']);

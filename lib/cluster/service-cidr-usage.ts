@@ -19,7 +19,7 @@ const usageShape = z.object({
           cidr: z.string(),
           ready: z.boolean(),
           used: amount,
-          /** One digit for each of at most {@link USAGE_CELLS} equal parts: 0 if no address is used, 4 if more than ¾ are. */
+          /** A digit for each of up to {@link USAGE_CELLS} equal parts of the network: 0 for unused, 4 for more than ¾ used. */
           cells: z.string(),
         }),
       ),

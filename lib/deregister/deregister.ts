@@ -13,7 +13,7 @@ export interface DeregisterRequest extends RemovalRequest {
   readonly untilMs?: number;
   /** True if the API server's agent calls, because the host shuts down. The agent's next heartbeat then ends the withdrawal. */
   readonly goingDown?: boolean | undefined;
-  /** True if the caller has already withdrawn the address until `untilMs`. If another caller undid this, it stays undone. */
+  /** True if the caller has already withdrawn the address until `untilMs`. A withdrawal that was undone stays undone. */
   readonly repeated?: boolean;
 }
 
@@ -51,7 +51,7 @@ export async function deregister(request: DeregisterRequest): Promise<Deregister
     return { lease, result: lease };
   });
   if ('outcome' in marked) return marked;
-  // Also true for a repeated call: the call that withdrew the address may have ended before it removed the address.
+  // Does not depend on `repeated`, because the first call may have ended before it removed the address.
   const mayBeAdded = marked.expiresAtMs > nowMs() - LATEST_WRITE_MS;
   const removal = await removeAddress(request, address, mayBeAdded);
   return { outcome: 'deregistered', untilMs: marked.withdrawnUntilMs, ...removal };

@@ -32,7 +32,7 @@ const requestShape = z.strictObject({
   callerKey: z.optional(z.string().check(z.regex(CALLER_KEY, 'is not 32 to 256 printable characters'))),
 });
 
-/** Returns the handler that withdraws one address, and waits until the endpoints do not contain it or the time is over. */
+/** Returns the handler that withdraws one address, and waits for its removal from the endpoints, up to `LONGEST_MS`. */
 export function deregistration(): Handler<DeregistrationResult> {
   return (event, context) => runInvocation('deregister', context, (invocation) => answer(parse(event), invocation));
 }

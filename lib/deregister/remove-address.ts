@@ -35,7 +35,7 @@ interface Removal extends RemovalRequest {
 }
 
 export interface AddressRemoval {
-  /** True if the Endpoints or a slice still contain the address. The next pass of kubernetes-service removes it. */
+  /** True if the Endpoints or a slice may still contain the address. The next pass of kubernetes-service removes it. */
   readonly stillPublished: boolean;
   readonly changes: readonly string[];
   readonly error?: ErrorDescription;

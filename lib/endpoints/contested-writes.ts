@@ -26,9 +26,9 @@ const stateShape = z.object({
 
 /** Our last correction of a change by another writer. The next passes check whether that writer undoes it. */
 type OwnWrite = Readonly<z.infer<typeof ownWriteShape>>;
-/** A contest: another writer repeatedly writes the same objects. */
+/** A contest: another writer undoes our corrections. */
 type Contest = Readonly<z.infer<typeof contestShape>>;
-/** The state that one pass leaves for the next. While nothing happens it does not change, so that no pass must save it. */
+/** The state that one pass leaves for the next. While nothing happens, it stays equal and is not saved again. */
 export type ContestState = Readonly<z.infer<typeof stateShape>>;
 
 export interface ContestObservation {
@@ -68,7 +68,7 @@ const QUIET_MS = 600_000;
 /**
  * Judges a change by another writer. Our first correction is immediate. If the other writer undoes it within two ticks,
  * the endpoints have two owners. Each further correction then waits twice as long as the previous correction, unless it is
- * urgent, or also adds or removes an address. The contest ends when the objects have not changed for ten minutes.
+ * urgent, or also adds or removes an address. The contest ends when no pass has seen such a change for ten minutes.
  */
 export function judgeContest(before: ContestState, observation: ContestObservation): ContestVerdict {
   const { nowMs, differs, wanted } = observation;
@@ -79,7 +79,7 @@ export function judgeContest(before: ContestState, observation: ContestObservati
   const contest = undone ? (seenAgain ?? begun(lastWrite, observation)) : stillOn(before.contest, observation);
   const remembered = contest !== undefined || !isOld(lastWrite);
   const twoOwners = undone && contest !== undefined;
-  // If the last pass wanted the same addresses and ports, and the objects differ from them, another writer changed them.
+  // If the last pass had to publish the same, and the objects differ from that, another writer changed the objects.
   const corrects = observation.isForeign || (differs && isSame);
   return {
     state: { wanted, ...(lastWrite && remembered && { lastWrite }), ...defined({ contest }) },
@@ -129,7 +129,7 @@ function lastManager(objects: readonly (KubernetesObject | undefined)[]): string
   return others.toSorted((one, other) => (other.time ?? '').localeCompare(one.time ?? ''))[0]?.manager;
 }
 
-/** Returns the saved state; an empty state for an unknown layout, because passes detect a contest within two ticks. */
+/** Returns the saved state; for an unknown layout an empty state, with which the next passes detect a contest again. */
 export function contestStateFrom(value: unknown): ContestState {
   return stateShape.safeParse(value).data ?? {};
 }

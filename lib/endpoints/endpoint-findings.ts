@@ -95,7 +95,7 @@ export function removalLines(
   });
 }
 
-/** Returns an event on the kubernetes Service for each API server that left the endpoints, or returned to them. */
+/** Returns an event on the kubernetes Service for each API server that a pass removed from the endpoints or added to them. */
 export function serverEvents(
   { metadata }: ServiceObject,
   { removals, added }: { readonly removals: readonly string[]; readonly added: readonly string[] },
@@ -123,7 +123,7 @@ function removalReason(lease: Lease | undefined, detail: string | undefined, now
 /**
  * Returns a finding for each published address that is no longer live and cannot be removed, because no API server
  * accepts the write.
- * @param wanted the addresses of the last successful pass
+ * @param wanted the addresses that a pass last decided to publish
  * @param live the addresses that may be published now
  */
 export function deadServersPublished(
@@ -152,7 +152,7 @@ export function probeFindings(outcomes: ReadonlyMap<string, ProbeOutcome>): Find
   });
 }
 
-/** Returns a finding if another owner created the slice, or set its own label on the slice. */
+/** Returns a finding if another writer created the slice, or set the label `managed-by` on the slice. */
 export function foreignSlice(slice: EndpointSliceObject): Finding[] {
   const owner = foreignOwner(slice);
   if (owner === undefined) return [];

@@ -36,7 +36,7 @@ export interface LeaseObservation {
 const FORGET_AFTER_MS = 3_600_000;
 /** Two misses are consecutive if they are at most this many passes apart, because passes in between may be lost or late. */
 const TRIES_TO_MISS_AGAIN = 3;
-/** A late probe does not count as a miss. When probes have been late for this many intervals, the next late one counts. */
+/** A late probe counts as a miss only when the probes of the address have been late for this many intervals. */
 const LATE_INTERVALS = 2;
 
 /** Returns the changed lease of each address; `undefined` deletes the lease. Decides each family independently. */

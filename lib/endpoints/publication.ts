@@ -37,7 +37,7 @@ export interface Publication {
   readonly removals: readonly string[];
   /** The addresses that an update adds. Empty if the object is created. */
   readonly added: readonly string[];
-  /** The verdict of the contest. Absent for the other slices if there is no second family and nothing is pruned. */
+  /** The verdict about the contest. Absent for the other slices if there is no second family and `prune` is not set. */
   readonly verdict: ContestVerdict | undefined;
   readonly findings: readonly Finding[];
 }
@@ -82,8 +82,8 @@ export function slicesPublication(
 }
 
 /**
- * Returns whether a pass may delete or replace the slice of another writer. If a pass writes a slice of this address family or
- * name, its family must have a live address.
+ * Returns whether a pass may delete or replace the slice of another writer. If this project publishes a slice of the same name
+ * or address family, there must be a live address for its own slice.
  */
 function isRemovable(slice: EndpointSliceObject, servers: readonly FamilyServers[]): boolean {
   const publisher = publisherOf(slice, servers) ?? servers.find(({ family }) => family === slice.addressType);
@@ -180,7 +180,7 @@ export function isHarmful({ objects, excluded, spec, family }: Omit<FamilyObserv
     .some((addresses) => addresses.length === 0 || addresses.some((address) => isExcluded.has(address)));
 }
 
-/** Returns the part of the object that clients of the Service can use: the endpoints with its family and https port. */
+/** Returns the part of the object that clients of the Service can use: the endpoints of this family with the https port. */
 function usablePart(
   object: EndpointsObject | EndpointSliceObject,
   spec: ClusterSpec,

@@ -23,9 +23,9 @@ export interface ServersSeen {
   /** The published families. The first family has Endpoints. */
   readonly families: readonly [ReadFamily, ...ReadFamily[]];
   readonly stored: { readonly leases: readonly Lease[] };
-  /** Lease changes that were not written, except where another writer changed more than misses and probe results. */
+  /** Lease changes that were not written. Omits leases of which another writer changed more than misses and probe results. */
   readonly unwritten: LeaseChanges;
-  /** The host names whose look-up failed. */
+  /** The sources of addresses, such as host names, whose look-up failed. */
   readonly unresolved: readonly string[];
 }
 
@@ -62,7 +62,7 @@ export function publishedServers(seen: ServersSeen) {
   };
 }
 
-/** Returns the published addresses that may belong to a host name whose look-up failed. */
+/** Returns the published addresses that may belong to the sources whose look-up failed, as addresses of the first source. */
 function ofUnresolvedHost(
   { unresolved, expected }: ServersSeen,
   published: ReadonlySet<string>,

@@ -86,7 +86,7 @@ function drop(lease: Lease, answer: ServerAnswer, nowMs: number): Lease {
   return { ...dropped, ...probed(answer), state: 'shuttingDown' };
 }
 
-/** Counts a miss. Saves the last answer of an address that is still published although its lease has expired. */
+/** Counts a miss. Also saves the result of the probe if the address is still published although its lease has expired. */
 function miss(lease: Lease, answer: ServerAnswer, nowMs: number): Lease {
   const misses = answer.miss && missesWith(lease, answer.miss, nowMs);
   const isOpen = lease.expiresAtMs <= nowMs && !hasMissedTwice(lease);
@@ -95,7 +95,7 @@ function miss(lease: Lease, answer: ServerAnswer, nowMs: number): Lease {
   return { ...lease, ...(misses !== undefined && { misses, missedAtMs: nowMs }), ...probed(answer) };
 }
 
-/** Ends a reported shutdown if the server's process has ended, so that the next answer counts as that of a new process. */
+/** Ends a reported shutdown if the server's process has ended, so that the next answer counts as from a new process. */
 function end(lease: Lease, answer: ServerAnswer, nowMs: number): Lease {
   const ended: Lease = answer.provesEnd ? { ...recordOf(lease), ...probed(answer), state: 'leased' } : lease;
   return miss(ended, answer, nowMs);
@@ -127,7 +127,7 @@ function missesWith(lease: Lease, { shortestMs, longestMs }: MissSpacing, nowMs:
   return sinceMs < shortestMs ? undefined : Math.min(lease.misses + 1, MISSES_TO_GO);
 }
 
-/** Returns whether two misses remove the address. Misses from before the expiry of the lease do not count. */
+/** Returns whether two misses remove the address. They do not if the last miss is from before the expiry. */
 export function hasMissedTwice({ misses, missedAtMs, expiresAtMs }: Lease): boolean {
   return misses >= MISSES_TO_GO && (missedAtMs === undefined || missedAtMs >= expiresAtMs);
 }

@@ -2,11 +2,11 @@
 interface ServerRecord {
   /** The address as canonical text. */
   readonly address: string;
-  /** The number of refreshes of the lease, which is 0 if the lease was never refreshed. Upstream counts in the same way. */
+  /** The number of refreshes, as upstream counts them. Starts at 1 if the address was published without a lease. */
   readonly generation: number;
   /** `probe`: the kubernetes-service loop refreshed the lease. `agent`: the agent beside the API server refreshed it. */
   readonly source: 'probe' | 'agent';
-  /** The host name whose DNS records contain this address, if any. */
+  /** The host name or other source whose look-up returned this address, if any. */
   readonly host?: string;
   readonly expiresAtMs: number;
   /** The number of consecutive misses since the last refresh. A probe that failed on our side is not a miss. */
@@ -46,7 +46,7 @@ export function isWithdrawn(lease: Lease, nowMs: number): boolean {
   return withdrawnUntil(lease, nowMs) !== undefined;
 }
 
-/** Returns whether an agent refreshes or withdraws the lease. Probes do not change such a lease. */
+/** Returns whether the lease is from an agent, and is active or withdrawn. Probes do not change such a lease. */
 export function isKeptByAgent(lease: Lease, nowMs: number): boolean {
   return lease.source === 'agent' && (lease.expiresAtMs > nowMs || isWithdrawn(lease, nowMs));
 }

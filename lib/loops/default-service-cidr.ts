@@ -22,7 +22,7 @@ const NOTHING: Kept = { changes: [], findings: [] };
 /**
  * Maintains the ServiceCIDR `kubernetes` for API servers that do not maintain it
  * (`pkg/controlplane/controller/defaultservicecidr`): creates it if it is missing, and adds the second range of the
- * spec to the first. Changes no other range. Changes nothing if the ServiceCIDR is being deleted.
+ * spec to the first. Changes no other range, and no ServiceCIDR that is not ready.
  */
 export async function keepDefaultServiceCidr(
   kubernetes: ClusterPort,
@@ -52,7 +52,7 @@ export async function keepDefaultServiceCidr(
 async function create(kubernetes: ClusterPort, spec: ClusterSpec) {
   const service = await kubernetes.get<ServiceObject>(SERVICE_REF);
   const { clusterIP = '' } = service?.spec ?? {};
-  // The address of the Service shows the range of the API servers. With a second range, they would allocate from both.
+  // The address of the Service shows the range of the API servers. With another range here, they would allocate from both.
   if (service !== undefined && canonicalAddress(clusterIP) !== serviceAddress(spec)) {
     const message = `Service default/kubernetes has ${clusterIP}, not ${serviceAddress(spec)}. Set serviceClusterIPRange to that of the API servers (--service-cluster-ip-range)`;
     return { outcome: 'invalid', message } as const;

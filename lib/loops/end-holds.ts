@@ -40,7 +40,7 @@ export async function endHolds(
       return hold !== undefined && isSurelyOver(hold, nowMs()) ? [{ object, hold }] : [];
     });
     const owners = addressOwners(expired.length === 0 ? [] : services.values());
-    // Each pass begins with another hold, or a webhook that does not answer for one would block all later ones.
+    // Passes begin with different holds. Otherwise, a webhook that does not answer for one hold would block all later holds.
     const first = nowMs() % (expired.length || 1);
     for (const { object, hold } of [...expired.slice(first), ...expired.slice(0, first)]) {
       const { name: item } = object.metadata;
@@ -60,7 +60,7 @@ export async function endHolds(
   }
 }
 
-/** Returns the Service that has each address. The addresses are in canonical form. */
+/** Returns a map from each address, in canonical form, to the Service that has the address. */
 export function addressOwners(services: Iterable<ServiceClaim>): ReadonlyMap<string, string> {
   return new Map(
     [...services].flatMap((service) =>
@@ -75,7 +75,7 @@ function whyKept(owner: string | undefined, mayEnd: boolean): string | undefined
   return 'passes may not delete IPAddresses. Allow them "delete" of "ipaddresses", or release it with "kbctl release ip".';
 }
 
-/** Returns `deleted`, or why the API server refused; `undefined` if the object has changed or the write was withheld. */
+/** Returns `deleted`, or why the API server refused; `undefined` if the object has changed or the pass may not write. */
 async function deleteHeld(kubernetes: ClusterPort, object: KubernetesObject): Promise<string | undefined> {
   const result = await resultOrFault(kubernetes.delete(object));
   if (result instanceof ClusterError) return result.message;

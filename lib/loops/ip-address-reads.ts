@@ -42,7 +42,7 @@ export async function readAddresses(kubernetes: ClusterPort): Promise<Map<string
   }
 }
 
-/** Reads the Services that only IPAddresses name, such as headless Services, because findings contain their names. */
+/** Reads the Services that only IPAddresses name, such as headless Services. Otherwise these Services would count as missing. */
 export async function readParents(
   kubernetes: ClusterPort,
   services: Services,

@@ -56,8 +56,8 @@ import type { LoopDefinition, PassContext, PassReport } from './pass.ts';
  *   - An address is deregistered while the pass adds it: the pass removes it again.
  *   - A server still runs ten minutes after its withdrawal: the pass reports it.
  *
- * A pass may write only what it decided from leases that were read after the objects (docs/adr/0018). It therefore
- * reads the leases again, and decides again. Nearly all passes write nothing.
+ * A pass may write only what it decided from leases that were read after the objects (docs/adr/0018). Before it writes, it
+ * therefore reads the leases and decides again. Most passes need no second decision, because they write nothing.
  */
 export const kubernetesService: LoopDefinition = { id: 'kubernetes-service', run };
 
@@ -262,7 +262,7 @@ async function apply(context: PassContext, world: World, plan: ReturnType<typeof
     return { changes, findings: world.findings, counts: {}, errors: created.errors };
   }
   const endpoints = await publish(kubernetes, plan.endpoints);
-  // If the Endpoints were not written, another writer's slice may be the only one with addresses, so none is deleted.
+  // If the Endpoints were not written, another writer's slice may be the only one with addresses, so no slice is deleted.
   const isDeleting = plan.errors.length + endpoints.errors.length === 0;
   const writes = plan.slices.writes.filter(({ verb }) => isDeleting || verb !== 'delete');
   const slices = await publish(kubernetes, { ...plan.slices, writes });

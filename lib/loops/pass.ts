@@ -6,7 +6,7 @@ import type { RunRecord } from '../table/run-records.ts';
 
 /**
  * The context of one pass: everything that the pass may use. The table and the Kubernetes client end their calls at the
- * deadline, and withhold writes that the pass must not make (`writes.ts`).
+ * deadline, and only report the writes that the pass must not make (`writes.ts`).
  */
 export interface PassContext {
   readonly spec: ClusterSpec;
@@ -33,7 +33,7 @@ export interface PassContext {
 export interface PassReport {
   /** A line for each write, such as `created namespace kube-system`. */
   readonly changes: readonly string[];
-  /** The writes that the loop itself withholds and reports in mode `observe`. The table and the client report all others. */
+  /** In mode `observe`, lines that the loop adds to the writes that the table and the Kubernetes client report. */
   readonly wouldWrite?: readonly string[];
   readonly findings: readonly Finding[];
   /** Events that belong to no finding. */

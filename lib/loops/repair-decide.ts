@@ -26,7 +26,7 @@ export interface Save {
 type Gathered = Extract<RepairWorld, { outcome: 'gathered' }>;
 
 /**
- * Decides about all ranges. If a decision frees items or opens a range, first checks that the kubeconfig still leads to
+ * Decides about all ranges. If a decision frees items or opens a range, then checks that the kubeconfig still leads to
  * the control plane whose Services were listed. If the kubeconfig cannot be read, the pass frees and opens nothing.
  * @throws RepairError `ControlPlaneMoved`
  */

@@ -27,13 +27,13 @@ const MOST_UNREAD = 200;
 const FIGURES_OF_RANGES = /^(secondary)?(allocated|free|capacity)$/i;
 
 /**
- * In a cluster with IPAddresses, findings about IPAddresses replace findings of these types, because only IPAddresses are checked
- * against all ServiceCIDRs.
+ * In a cluster with IPAddresses, findings about IPAddresses replace findings of these types, which do not cover addresses outside
+ * the ranges of the spec.
  */
 const CLAIM_FINDINGS: ReadonlySet<FindingType> = new Set(['duplicate', 'outOfRange', 'invalid']);
 
 /**
- * Repairs IPAddresses, if the cluster's own API servers allocate. A Service or an IPAddress may change between the two lists:
+ * Repairs IPAddresses, if the cluster's own API servers allocate. A Service or an IPAddress may change between the two lists, so
  * a fault is read again before it is reported, and an object is deleted only if it has not changed since it was read.
  * @returns the report with the usage of the ServiceCIDRs, and with findings about IPAddresses if the cluster has them
  */
@@ -204,7 +204,7 @@ async function correctEach(
   }
 }
 
-/** Returns the finding, without its event if the pass does not correct it: the text of the event contains "repairing". */
+/** Returns the finding. Omits its event, which contains "repairing", if the pass does not correct the fault. */
 function findingOf({ finding, correction }: AddressFault, writes: boolean): Finding[] {
   if (finding === undefined) return [];
   const whole = finding();

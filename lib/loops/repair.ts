@@ -25,7 +25,7 @@ import { type RepairKind, reworded } from './repair-kind.ts';
  *   - An address or port belongs to another Service, is out of range or invalid, or has a family without a range: the pass
  *     reports it (`duplicate`, `outOfRange`, `invalid`) and does not record it.
  *   - An address is outside the ranges, but in a ServiceCIDR of the cluster: the pass only counts it (`outside`).
- *   - A record has no Service: the third strike frees it (`mayHaveLeaked`, `leak`; lib/repair/leaks.ts).
+ *   - A recorded item has no Service: the third strike frees it (`mayHaveLeaked`, `leak`; lib/repair/leaks.ts).
  *   - An item is held: it stays taken until the hold ends or a Service claims it (`heldByAnother`; lib/repair/holds.ts).
  *   - A range has no free item: the pass reports it (`nothingFree`).
  *   - An allocator is full or fails while claims are entered: the pass saves nothing (`full`, `unknown`).
@@ -34,11 +34,11 @@ import { type RepairKind, reworded } from './repair-kind.ts';
  *   - Another writer changed a range while the Services were listed: the pass merges its decision (lib/range/merge.ts).
  *   - A range was saved for a newer spec: the pass writes nothing.
  *
- * If the cluster's own API servers allocate, the pass cannot read their record. It then only audits the claims of Services,
+ * If the cluster's own API servers allocate, the pass does not free or record items. It only audits the claims of Services,
  * and saves a usage bitmap for range maps (lib/repair/audit.ts).
  */
 
-/** Runs one pass of a repair loop. Calls `visit` with every Service. */
+/** Runs one pass of a repair loop. Calls `visit` with every listed Service. */
 export async function repairPass(
   kind: RepairKind,
   context: PassContext,
@@ -77,8 +77,8 @@ async function applyAll(
 
 /**
  * Saves the decision about a range. If the range changed since it was read, merges the decision onto the newest range.
- * Returns the change; `undefined` if the write was withheld, or if another pass has already saved the same content.
- * @throws TableError `Contended` if the outcome is unclear, the item was removed, or other writers won every attempt;
+ * Returns the change; `undefined` if the range has this content already, the pass may not write, or a bitmap lost its attempt.
+ * @throws TableError `Contended` if the outcome is unclear, the range was removed, or other writers won every attempt;
  * RepairError `OlderSpec` if the range, its allocator or the generation has changed
  */
 async function apply({ table, spec }: PassContext, start: RangeAtStart, save: Save): Promise<string | undefined> {

@@ -24,7 +24,7 @@ export class OlderSpecError extends CodedError<'OlderSpec'> {
 
 export interface PortOptions extends Omit<UnwrittenOptions, 'isWithheld'> {
   readonly wouldWrite: (description: string) => void;
-  /** Throws if the pass must stop writing. Called before the first write, and before writes at least 10 s after the last call. */
+  /** Throws if the pass must stop writing. Called before the first write, and before later writes if 10 s have passed. */
   readonly confirmWrites: () => Promise<void>;
 }
 
@@ -36,7 +36,7 @@ export function writesOf(mode: Mode): Writes {
 const CONFIRMED_FOR_MS = 10_000;
 
 /**
- * Returns a table and a Kubernetes client for a pass. They withhold and report the writes that the pass must not make.
+ * Returns a table and a Kubernetes client for a pass. They only report the writes that the pass must not make.
  * Before other writes to ranges and to the cluster, they call `confirmWrites`.
  */
 export function portsFor(
@@ -49,13 +49,13 @@ export function portsFor(
   if (writes === 'all') return { table, kubernetes };
   const isWithheld = (key: string) => writes === 'none' || (allocator === 'table' && isRangeKey(key));
   return {
-    // A withheld save of a usage bitmap is not reported, because the bitmap only informs users.
+    // The save of a usage bitmap is not reported, because the bitmap only informs users.
     table: unwrittenTable(table, { ...options, isWithheld, ...(allocator === 'table' && { wouldWrite }) }),
     kubernetes: withholdWrites(kubernetes, wouldWrite),
   };
 }
 
-/** Returns the ports with a call of `confirmWrites` before each write, except for leases, which only record observations. */
+/** Returns the ports with a call of `confirmWrites` before writes to ranges and the cluster. Other items only record facts. */
 function confirmedPorts({ table, kubernetes }: Ports, confirmWrites: () => Promise<void>, nowMs: () => number): Ports {
   let confirmedAtMs = Number.NEGATIVE_INFINITY;
   let isConfirmed = Promise.resolve();

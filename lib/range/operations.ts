@@ -11,7 +11,7 @@ export interface AllocateOptions {
    * holds count as allocated. A retry then only completes the request and never gets more items.
    */
   readonly hold?: HoldTerms;
-  /** Set for a Service. A requested item that is held is then also allocated if the Service may claim its hold, which ends. */
+  /** Set for a Service. A requested item that is held is then also allocated, and its hold ends, if the Service may claim it. */
   readonly claim?: HoldClaim;
 }
 
@@ -33,7 +33,7 @@ export interface ReleaseOptions {
   /** Holds to restore: their items are not freed. */
   readonly restore?: readonly Hold[];
   readonly owner?: string;
-  /** If set, an item is released only if its hold equals its hold in this list, or if it has no hold in either. */
+  /** If set, an item is released only if its hold, or the absence of a hold, is the same as in this list. */
   readonly expected?: readonly Hold[];
 }
 
@@ -117,7 +117,7 @@ export function mayRelease(
   return before === undefined || hold === undefined ? before === hold : sameTerms(hold, before);
 }
 
-/** Returns the indexes of the requests: first those for a value, so that a request for any free item does not take that value. */
+/** Returns the indexes of the requests: first those for a value, so that the others take none of these values. */
 export function valuesFirst(requested: readonly Requested[]): readonly number[] {
   const isNext = (index: number) => Number(requested[index] === undefined);
   return [...requested.keys()].sort((one, other) => isNext(one) - isNext(other));

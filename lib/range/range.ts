@@ -71,7 +71,7 @@ export class Range {
     return this.#after(items, { holds: withHold(this.#kept.holds, canonical, terms) });
   }
 
-  /** Records items that admission allocated for a Service and that no pass has seen in it yet. `items`: those of this review. */
+  /** Records items that admission allocated and that no pass has seen in the Service yet. `items`: the items of this review. */
   withUnclaimed(unclaimed: Unclaimed, items: readonly string[]): Range {
     const kept = this.#after(items, {}).#kept;
     return new Range({ ...kept, unclaimed: withUnclaimed(kept.unclaimed, unclaimed) }, this.#taken);

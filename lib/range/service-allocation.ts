@@ -37,7 +37,7 @@ const LEAST_UNCLAIMED = 16;
 const MOST_UNCLAIMED_BYTES = 64 * 1024;
 /** The number of bytes of one bit number and its comma, in the largest range. */
 const BIT_BYTES = 8;
-/** The number of bytes of a line or of a namespace, without its name. */
+/** The number of bytes of the entry of a Service or of a namespace, without the name. */
 const NAME_BYTES = 8;
 
 /**

@@ -17,7 +17,7 @@ import { type Hold, sameHolds } from './hold.ts';
 export interface StoredRange extends RangeSnapshot {
   /** The allocator of the items in `data`. With `apiserver`, `data` only shows usage; nothing is allocated from it. */
   readonly allocator: AllocatorOfRecord;
-  /** The generation of the spec when the range was saved. A pass or allocation with an older one does not write. */
+  /** The generation of the spec when the range was saved. A pass or allocation with an older generation does not write. */
   readonly generation: number;
   readonly strikes: LeakStrikes;
   readonly holds: readonly Hold[];
@@ -29,7 +29,7 @@ export interface StoredRange extends RangeSnapshot {
 export interface LeakStrikes {
   readonly once: Uint8Array;
   readonly twice: Uint8Array;
-  /** The time and pass of the last strike, and the control plane whose Services it listed. Absent without a strike. */
+  /** The time and pass of the last strike, and the control plane whose Services the pass listed. */
   readonly last?: { readonly atMs: number; readonly passId: string; readonly controlPlane?: string };
 }
 

@@ -28,8 +28,8 @@ import { serviceFinding } from './claim-findings.ts';
  *   | a missing Service                                | IPAddressNotAllocated       | delete     |
  *   | a Service without the address                    | IPAddressWrongReference     | delete     |
  *
- * A fault whose correction deletes an IPAddress may come from a request that is still running. It counts only when the
- * IPAddress is settled (address-turns.ts). Upstream waits for 60 s, 5 s or not at all, because upstream restores at
+ * A fault whose correction deletes an IPAddress may come from a request that is still running. It counts only after a
+ * minute (`isSettled` in address-turns.ts). Upstream waits for 60 s, 5 s or not at all, because upstream restores at
  * once an IPAddress that it wrongly deleted.
  */
 

@@ -4,8 +4,8 @@ import type { IPAddressRecord } from '../cluster/kubernetes-objects.ts';
 import type { AddressFault } from './address-faults.ts';
 
 /**
- * A pass deletes or replaces an IPAddress only if it is at least this old, and an earlier pass saw it at least this long ago.
- * This is longer than any request of an API server (60 s), which creates the IPAddress before it stores the Service.
+ * A pass deletes or replaces an IPAddress only if the IPAddress is at least this old, and a pass saw its fault at least this long
+ * ago. A request, which creates the IPAddress before it stores the Service, takes an API server at most 60 s.
  */
 const SETTLED_AFTER_MS = 65_000;
 /**
@@ -13,7 +13,7 @@ const SETTLED_AFTER_MS = 65_000;
  * correction that it lists. A pass only counts further faults.
  */
 const MOST_FAULTS = 200;
-/** A pass creates this many IPAddresses instead of one other correction, because an address without IPAddress is free. */
+/** A pass creates this many IPAddresses in place of one other correction, because an address without an IPAddress is free. */
 const CREATED_FOR_ONE = 5;
 /** The maximum number of IPAddresses in the memory, which is part of a run record. */
 const MOST_SEEN = MOST_FAULTS;
@@ -23,7 +23,7 @@ const LONGEST_UID = 64;
 const memoryShape = z.object({
   /** The time when a pass first saw each IPAddress that a pass might delete, by uid (ms, table's clock). */
   seen: z.record(z.string(), z.number()),
-  /** The key of the last correction, if an error ended the pass or one pass cannot make all. The next pass begins after it. */
+  /** The key of the last correction, if an error ended the pass or there were too many corrections. The next pass begins after it. */
   turn: z.exactOptional(z.string()),
 });
 
@@ -64,8 +64,8 @@ interface ChosenFaults {
 
 /**
  * Chooses the faults that this pass handles. Faults without a correction have their own limit. If there are too many corrections
- * for one pass, the next pass continues after the last correction of this one, so that each is tried within a few passes even if
- * others fail.
+ * for one pass, the next pass continues after the last correction of this pass, so that each correction is tried within a few
+ * passes even if others fail.
  */
 export function chooseFaults(faults: Iterable<AddressFault>, memory: AddressMemory, clocks: Clocks): ChosenFaults {
   const all = [...faults];
@@ -101,7 +101,7 @@ function countByType(faults: readonly AddressFault[]): ReadonlyMap<FindingType, 
   return counts;
 }
 
-/** Returns the memory of a pass that failed at this fault. The next pass begins after the fault, which might end every pass. */
+/** Returns the memory of a pass that this fault ended. The next pass begins after the fault, which might end that pass too. */
 export function endedAt(memory: AddressMemory, fault: AddressFault): AddressMemory {
   return { ...memory, turn: turnKey(fault) };
 }

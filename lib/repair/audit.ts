@@ -15,7 +15,7 @@ const MOST_BITMAP_BITS = 65_536;
 /** A network with more host bits has no usage bitmap. */
 const MOST_BITMAP_HOST_BITS = 16;
 
-/** The claims of Services on a range from which API servers allocate. The first claim of each item in the range is good. */
+/** The claims of Services on a range from which API servers allocate. Each item in the range can be claimed once. */
 export interface AuditedRange extends ClaimedRange {
   /** Returns the number of claimed items, and the number of items that an API server may still allocate. */
   counts(): { readonly allocated: number; readonly free: number; readonly capacity: number };

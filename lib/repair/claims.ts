@@ -22,7 +22,7 @@ export class RepairError extends CodedError<RepairErrorCode> {
   override readonly name = 'RepairError';
 }
 
-/** The result of a claim. `recorded`: the claim is good. `notRecorded`: it is good, but the record lacks the item. */
+/** The result of a claim. `recorded`: the claim is valid. `notRecorded`: it is valid, but the stored range lacks the item. */
 export type ClaimResult = 'recorded' | 'notRecorded' | Refusal;
 
 export interface ClaimedRange {

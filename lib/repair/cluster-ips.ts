@@ -42,7 +42,7 @@ export function clusterIpClaims(ranges: readonly ClaimedRange[], isServed: IsSer
   };
 }
 
-/** Enters an address. First guesses the family from the text, because parsing is slow and most claims are good. */
+/** Enters an address. First guesses the family from the text, because parsing is slow and most claims are recorded. */
 function enterAddress(
   families: RangeOfFamily,
   isServed: IsServed,

@@ -12,7 +12,7 @@ import type { ClaimedRange, ClaimResult } from './claims.ts';
 import { type HoldJudgement, judgeHolds } from './holds.ts';
 import { type JudgingPass, judgeLeaks, type LeakJudgement, type Leftover } from './leaks.ts';
 
-/** One range with the claims of Services and with its record, which was read before the Services were listed. */
+/** The claims of Services on one range, and the stored range, which was read before the Services were listed. */
 export interface Rebuild extends ClaimedRange {
   /** The range that was read; `undefined` if no pass had saved it, or API servers allocated from it at that time. */
   readonly stored: StoredRange | undefined;
@@ -29,7 +29,7 @@ export interface Comparison extends RangeDecision {
   readonly changed: boolean;
   /**
    * True if the decision frees an item, ends a hold, opens a range, or discards strikes that were counted from the
-   * Services of another control plane. The list of Services must then come from the right control plane.
+   * Services of another control plane. The list of Services must then come from the current control plane.
    */
   readonly needsFreshList: boolean;
   readonly counts: {
@@ -89,7 +89,7 @@ function isByAnother({ strikes: { last } }: StoredRange, { controlPlane }: Judgi
 }
 
 /**
- * Compares the claims with the record (`doRunOnce` in
+ * Compares the claims with the stored range (`doRunOnce` in
  * `pkg/registry/core/service/{ipallocator,portallocator}/controller/repair.go`). Does not change its arguments: `next` in the
  * result is the range to save.
  */

@@ -59,7 +59,7 @@ export function fullFamilies({ sums, networks }: ServiceCidrUsage): Finding[] {
 
 type Values = Readonly<Record<IPFamily, readonly bigint[]>>;
 
-/** Returns the values of the addresses of each family, without duplicates and in ascending order. */
+/** Returns the addresses of each family as numbers, without duplicates and in ascending order. */
 function sortedValues(taken: Iterable<string>): Values {
   const values = { IPv4: new Set<bigint>(), IPv6: new Set<bigint>() };
   for (const text of taken) {
@@ -70,7 +70,7 @@ function sortedValues(taken: Iterable<string>): Values {
   return { IPv4: sorted(values.IPv4), IPv6: sorted(values.IPv6) };
 }
 
-/** Returns the positions of the values that are in a network. Values are not copied, because ServiceCIDRs may overlap. */
+/** Returns the range of indexes of the addresses in a network. A copy of them for each of many networks would be large. */
 function partOf(values: readonly bigint[], network: Network): { readonly from: number; readonly to: number } {
   const { first, last } = usableOf(network);
   const from = countBefore(values, (value) => value < first);
@@ -83,7 +83,7 @@ function partOf(values: readonly bigint[], network: Network): { readonly from: n
   };
 }
 
-/** Returns the usage of a family in its ready ServiceCIDRs together: an address that is in several of them counts once. */
+/** Returns the usage of the ready ServiceCIDRs of a family. An address that is in several of them counts once. */
 function sumOf(family: IPFamily, cidrs: readonly Cidr[], values: readonly bigint[]): ServiceCidrUsage['sums'][number] {
   const all = cidrs.flatMap(({ networks }) => networks).filter((network) => network.family === family);
   const ready = cidrs.flatMap((cidr) => (cidr.ready ? cidr.networks : []));
@@ -92,7 +92,7 @@ function sumOf(family: IPFamily, cidrs: readonly Cidr[], values: readonly bigint
   return { family, networks: all.length, used, capacity: sizeOf(intervals) };
 }
 
-/** Returns the usage of each part of a network, as one digit from 0 (unused) to 4 (full). */
+/** Returns the usage of each part of a network, as one digit from 0 (unused) to 4 (more than ¾ used). */
 function cellsOf(network: Network, values: readonly bigint[]): string {
   const bits = hostBits(network);
   const shift = Math.max(0, bits - Math.log2(USAGE_CELLS));

@@ -18,8 +18,8 @@ import {
 export const LOOPS = ['system-namespaces', 'kubernetes-service', 'cluster-ip-repair', 'node-port-repair'] as const;
 export type Loop = (typeof LOOPS)[number];
 /**
- * The loop whose function also acts for its whole stack: it counts the stack's clusters by their health, and claims clusters
- * without an owner. Only the role of this function may write registrations.
+ * The loop whose function also acts for its whole stack: it counts the stack's clusters by their health, and makes the stack the
+ * owner of clusters without an owner. Only the role of this function may write registrations.
  */
 export const STACK_LOOP: Loop = 'kubernetes-service';
 
@@ -182,7 +182,7 @@ export const writtenSpecShape = z.strictObject({
 
 const { serviceClusterIPRange, ...fields } = writtenSpecShape.shape;
 
-/** A registered spec: its ranges are in `serviceClusterIPRanges`. Only types are checked; later versions' fields stay. */
+/** A registered spec: its ranges are in `serviceClusterIPRanges`. Only types are checked. Fields of later versions stay. */
 export const clusterSpecShape = storedShape(
   z.strictObject({ ...fields, serviceClusterIPRanges: serviceClusterIPRange }),
 );

@@ -249,7 +249,7 @@ export const servicePort = completed(
 
 export type ServiceRangesText = string | readonly (string | undefined)[];
 
-/** Returns the CIDRs of a text, separated by commas and not trimmed, as in `--service-cluster-ip-range`. */
+/** Splits a text at its commas, as API servers do with `--service-cluster-ip-range`. Does not trim the CIDRs. */
 export function serviceRangeEntries(ranges: ServiceRangesText): readonly (string | undefined)[] {
   if (typeof ranges !== 'string') return ranges;
   return (ranges === '' ? DEFAULT_CLUSTER_IP_RANGE : ranges).split(',');
@@ -260,7 +260,7 @@ export function readServiceRanges(ranges: ServiceRangesText): { primary?: Networ
   return defined({ primary, secondary });
 }
 
-/** Returns the range that contains an address. Ignores the default range: the API servers may have another. */
+/** Returns the range that contains an address; `undefined` with the default range, because the API servers may have another. */
 export function serviceRangeOf(address: Address, ranges: ServiceRangesText): Network | undefined {
   const { primary, secondary } = readServiceRanges(ranges);
   if (primary?.text === DEFAULT_CLUSTER_IP_RANGE) return undefined;
