@@ -60,7 +60,7 @@ test('the second review of a new Service gets another address, because the first
   expect(Object.keys(await world.taken())).toEqual(['10.0.0.17', '10.0.0.18']);
 });
 
-test('a Service that is created again gets the same items until they are freed, and their strikes are cleared', async () => {
+test('a Service that is created again gets the same items, and their strikes are cleared', async () => {
   for (const name of ['web', 'web', 'other']) await world.ask({ name });
   world.clock.nowMs += 60 * 60_000;
   const last = { atMs: 1, passId: 'p' };
@@ -192,7 +192,7 @@ test('a Service with sixteen ports gets all its node ports even if they fill the
   expect(await portsTaken(world)).toBe(16);
 });
 
-test('items that a pass has seen or freed do not count against the share of a namespace', async () => {
+test('only unclaimed items count against the share of a namespace', async () => {
   for (let index = 0; index < 6; index++) await world.ask({ ...withPorts(10), name: `s${index}` });
   expect(await world.ask({ ...withPorts(10), name: 'next' })).toMatchObject({ allowed: false });
   const { unclaimed: _, ...seen } = await world.stored(RANGE_KEYS.nodePorts);
