@@ -110,7 +110,7 @@ function namesIn(rows: readonly unknown[]): string[] {
 /** Matches fields that are times, such as `expiresAtMs` and `untilMs`, but not `durationMs`. */
 const TIME = /^(.*(?:[aA]t|[uU]ntil))Ms$/;
 
-/** Returns a value for `-o json` and `-o yaml`: times as ISO 8601 in UTC, named without `Ms`, without fields `map`. */
+/** Returns a value for `-o json` and `-o yaml`: without fields `map`, and with times as ISO 8601 in fields without `Ms`. */
 export function plainOf(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(plainOf);
   if (typeof value !== 'object' || value === null) return value;

@@ -167,7 +167,7 @@ const lambdaMetric = (name: string, functionName: string): Fields => ({
 
 /**
  * Returns an alarm for invocations that fail: with an error, at their timeout, or because memory ran out. A failed pass does not
- * make its invocation fail, but a cluster list that cannot be read can.
+ * make its invocation fail, but an unreadable cluster list may.
  */
 function errorsAlarm(functionName: string): Alarm {
   const periodSeconds = isLoop(functionName) ? Math.max(60, SCHEDULE_SECONDS[functionName]) : 60;

@@ -24,7 +24,7 @@ function clustersOf(metric: string, condition: string): string {
   return `topk(20, max by (cluster) (${metric}) ${condition})`;
 }
 
-/** The rule of each runbook section for `kbctl run --table`. An alert about clusters fires if one is affected. */
+/** The rule of each runbook section for `kbctl run --table`. A rule with `clusters` fires if one cluster is affected. */
 export const RULES: Readonly<Record<string, Rule>> = {
   'nothing-ran': {
     expr: `time() - max by (loop) (${P}loop_invoked_timestamp_seconds) > 540 or absent(${P}table_reachable)`,

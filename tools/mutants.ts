@@ -138,7 +138,7 @@ function sampleOf(all: readonly Keyed[], count: number, seed: number): Keyed[] {
   return ofEach.slice(0, count);
 }
 
-/** Judges the mutants of some modules. A mutant's number is its place in `all`. Starts workers until one adds no verdict. */
+/** Judges the mutants of some modules. A mutant's number is its place in `all`. Starts workers while they add verdicts. */
 async function judgeAll(
   names: readonly string[],
   all: readonly Keyed[],

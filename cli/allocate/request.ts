@@ -21,7 +21,7 @@ const LONGEST_MS = 30_000;
 /**
  * Runs a request in the same way as the function `allocate`, with the caller's rights on the table, and on the API server if the
  * API servers allocate. Ctrl-C does not end the request, because a request that ends halfway would have to be undone.
- * @param next the user's next step after an error with an unknown outcome, which ends the message of this error
+ * @param next the user's next step if the outcome is unknown. The error's message ends with this text
  * @throws CliError for an invalid request; TableError or ClusterError if the outcome is unknown
  */
 export async function runRequest(

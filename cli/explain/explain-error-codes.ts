@@ -196,7 +196,7 @@ const OF_REFUSED_SERVICES = group(
   },
 );
 
-/** Omits `Full`, `Unknown`, `CorruptSnapshot` and `NoLiveLease`, which are explained as findings, and refusals that docs/ explains. */
+/** Omits `Full`, `Unknown`, `CorruptSnapshot` and `NoLiveLease`, which are findings too, and refusals that docs/ explains. */
 export const ERROR_CODES = { ...OF_FAILING_PASSES, ...OF_LATER_PASSES, ...OF_REFUSED_SERVICES };
 
 export const OTHER_CODES = {

@@ -48,7 +48,7 @@ export interface ClaimsNotRead {
   readonly exitCode: ExitCode;
 }
 
-/** Returns the Services of each item in the order of `places`; with `details`, also IPAddresses. Prints an error of the list. */
+/** Returns the Services of each of `places` in order; with `details`, also IPAddresses. Prints an error if the list fails. */
 export async function readClaims(
   cli: Cli,
   spec: ClusterSpec,
@@ -112,7 +112,7 @@ function claimsOf(service: ServiceClaim, { kind, item }: ItemPlace): ServiceUse[
   return claimed.filter((text) => text === item).map(() => claim);
 }
 
-/** Reads the IPAddress of an address. Without the right to read it, only Services are shown. */
+/** Reads the IPAddress of an address. Without the right to read it, prints a warning and returns nothing. */
 async function readRecord(
   kubernetes: ClusterPort,
   { allocator }: ClusterSpec,

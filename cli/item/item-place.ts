@@ -32,7 +32,7 @@ export function bitIn(range: string, { key, item }: Pick<ItemPlace, 'key' | 'ite
   return isRefused(allocator) ? undefined : allocator.indexOf(item);
 }
 
-/** Returns the band of an item. A Service that requests no value gets one of the static band only if the dynamic band is full. */
+/** Returns the band of an item. Services that request no value get items of the static band only if the dynamic band is full. */
 export function bandOf({ key, range, item }: ItemPlace): 'static' | 'dynamic' {
   const allocator = emptyRange(key, range);
   if (isRefused(allocator)) return 'dynamic';

@@ -17,13 +17,13 @@ export interface ItemFacts {
   /** The saved range. Absent if no pass has saved the range. */
   readonly saved?: { readonly stored: StoredRange; readonly savedAtMs: number };
   readonly record?: RunRecord;
-  /** The Services that use the item. Absent if Services were not read. */
+  /** The Services that use the item, its IPAddress and its hold. Absent if Services were not read. */
   readonly claims?: ItemClaims;
 }
 
 export interface ItemStatus extends ItemPlace, Partial<ItemClaims> {
   readonly allocator: AllocatorOfRecord;
-  /** The band of the item. A Service that requests no value gets one of the static band only if the dynamic band is full. */
+  /** The band of the item. Services that request no value get items of the static band only if the dynamic band is full. */
   readonly band: 'static' | 'dynamic';
   readonly state: 'free' | 'taken' | 'unknown';
   /** True if an enforcing pass has saved the current range. Absent if the API servers allocate. */

@@ -61,7 +61,7 @@ const METRICS: Readonly<Record<string, readonly [help: string, samplesOf: Sample
   range_leaking: ['Addresses or ports in use without a Service.', ofRanges('leaking')],
 };
 
-/** Returns the figure of each range. A ServiceCIDR is part of the sum of its family, and is not counted twice. */
+/** Returns the figure of each range. Of a family with several ServiceCIDRs, returns only the figure of their sum. */
 function ofRanges(figure: 'capacity' | 'used' | 'held' | 'leaking'): SamplesOf {
   return (cluster) => wholeRanges(cluster).map((range) => ({ labels: { range: range.title }, value: range[figure] }));
 }

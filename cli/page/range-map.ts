@@ -75,7 +75,7 @@ function itemAt(first: string, index: number): string {
 
 /**
  * Returns the legend: each way to draw a cell that occurs in the map, with its number of items. If a cell has several items,
- * the numbers are the figures of the range, and levels of use have no number.
+ * the numbers are the figures of the range, and a way without a figure has no number.
  */
 function legend(runs: readonly Run[], { itemsPerCell }: RangeMap, range: RangeStatus): Html {
   const { used, duplicates, leaking, held, free } = range;

@@ -34,7 +34,7 @@ function plain(status: number, text: string): LocalReply {
   return { status, headers: { 'content-type': 'text/plain; charset=utf-8' }, body: `${text}\n` };
 }
 
-/** The time for which the metrics of a scrape are also the answer to other scrapes. */
+/** The time for which scrapes share one result. */
 const FRESH_MS = 1_000;
 const MOST_CONNECTIONS = 64;
 

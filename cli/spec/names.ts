@@ -29,7 +29,7 @@ const SHORTEST_BEGINNING = 3;
 
 /**
  * Returns the known name that `name` probably means: the only name that begins with it, or else the most similar name that
- * differs in at most a third of its letters. Ignores case.
+ * differs in at most a third of its letters, rounded up. Ignores case.
  */
 export function nearestName(name: string, known: readonly string[]): string | undefined {
   const [only, ...others] = known.filter((candidate) => candidate.toLowerCase().startsWith(name.toLowerCase()));

@@ -9,7 +9,7 @@ import type { ServicePortDraft, SpecDraft } from './spec-shape.ts';
 
 const FIELD = 'serviceClusterIPRange';
 const FEWEST_ADDRESSES = 8n;
-/** Upstream's limit. The usage bitmap of such a range takes 128 KiB of a table item. */
+/** Upstream's limit. The usage bitmap of a range with 20 host bits takes 128 KiB of its table item. */
 const MOST_HOST_BITS = 20;
 
 /**

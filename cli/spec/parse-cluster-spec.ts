@@ -3,7 +3,7 @@ import { LONGEST_SPEC_TEXT } from '../../lib/util/bounds.ts';
 import { fault, type SpecFault } from './spec-fault.ts';
 import { type SpecResult, validateClusterSpec } from './validate-cluster-spec.ts';
 
-/** Parses a cluster spec. Text that is not YAML, or has tags, two documents or duplicate keys, is a fault. */
+/** Parses a cluster spec. Text that is not YAML, or has unknown tags, two documents or duplicate keys, is a fault. */
 export function parseClusterSpec(yamlText: string): SpecResult {
   if (yamlText.length > LONGEST_SPEC_TEXT) {
     const message = `has ${yamlText.length} characters, and at most ${LONGEST_SPEC_TEXT} are read`;
