@@ -86,7 +86,7 @@ const AT = 'at http://127.0.0.1:1/ until 2026-01-01T00:00:00Z';
 
 test.each<[string, boolean, string[]]>([
   ['other ages, widths, ports and times', true, ['ADDRESS  ENDS', '10.0.0.1  in 14s', AT, '3 seen']],
-  ['... for the rest of a line, for lines and for none', true, ['...', '10.0.0.1  ...', '...', '3 seen', '...']],
+  ['"..." in place of text, of lines and of nothing', true, ['...', '10.0.0.1  ...', '...', '3 seen', '...']],
   ['another number', false, ['ADDRESS  ENDS', '10.0.0.1  in 14s', AT, '4 seen']],
   ['another address', false, ['ADDRESS  ENDS', '10.0.0.2  in 14s', '...']],
   ['one line fewer', false, ['ADDRESS  ENDS', '10.0.0.1  in 14s', AT]],

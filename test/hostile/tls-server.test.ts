@@ -134,7 +134,7 @@ test('a certificate chain of more than 100 KB ends the handshake before it is ve
   await expect(statusOf(await portOf(serverWithChainOf(1_000)))).rejects.toThrow(/excessive message size/i);
 });
 
-test('a certificate chain that does not verify is verified once per probe, and at most four times for all calls of a pass', async () => {
+test('an untrusted certificate chain is verified once per probe, and at most four times for all calls of a pass', async () => {
   const server = serverWithChainOf(10);
   let handshakes = 0;
   server.on('connection', () => {

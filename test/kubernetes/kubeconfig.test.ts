@@ -147,7 +147,7 @@ test.each<[string, string, RegExp]>([
   ['is not YAML', `users:\n- user: {token: "${SECRET}\n`, /not YAML \(line \d+.*kubectl config view --raw/],
   ['has a cluster without a server', withCluster({ server: '' }), /server of cluster "one" is missing/],
   ['has a field of the wrong type', withCluster({ server: 5 }), /server of cluster "one" has the wrong type/],
-  ['has no such context', withTop({ 'current-context': 'nowhere' }), /has no context "nowhere".*: here, there/],
+  ['lacks its current context', withTop({ 'current-context': 'nowhere' }), /has no context "nowhere".*: here, there/],
   ['has no current context', withTop({ 'current-context': '' }), /names no context to use.*contexts: here, there/],
   ['lacks the user', withTop({ 'current-context': 'torn' }), /has no user "unlisted".*its users: admin/],
   ['has no clusters', withTop({ clusters: [] }), /has no cluster "one".*it has none/],

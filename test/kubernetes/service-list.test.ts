@@ -141,7 +141,7 @@ test.each<[string, HttpReply]>([
   ['clusterIPs that are not a list', jsonList([item({ clusterIPs: '10.0.0.7' })])],
   ['a clusterIP that is a number', jsonList([item({ clusterIP: 10 })])],
   ['ports that are strings', jsonList([item({ ports: ['80'] })])],
-])('a list with %s is malformed, and is not read as a shorter list', async (_, answer) => {
+])('a reply with %s is malformed, and is not read as a shorter list', async (_, answer) => {
   const { port } = portAnswering(answer);
   await expect(listAllServices(port)).rejects.toMatchObject({ code: 'MalformedReply' });
 });

@@ -227,7 +227,7 @@ test('a request that waits for a connection in use is not ended by the timeout o
   await ended;
 });
 
-test('a connection on which the server sends bytes without a request is not kept', async () => {
+test('a connection is not kept if the server sends bytes without a request', async () => {
   const server = await startHostileApiServer({
     wire: () => [Buffer.from(`${OK}content-length: 2\r\n\r\nok`), Buffer.from(`${OK}\r\n`)],
     everyMs: 1,

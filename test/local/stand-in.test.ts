@@ -112,11 +112,11 @@ describe('Services of an API server that allocates through the table', () => {
   });
 
   test.each([
-    ['to its owner', 'owner', 'billing', 201],
-    ['not to another owner', 'owner', 'sales', 422],
-    ['not to a Service without the label of an owner', 'owner', undefined, 422],
-    ['to any Service if the hold allows every Service to claim it', 'any', undefined, 201],
-  ] as const)('a held item is allocated %s', async (_, takenUpBy, label, status) => {
+    ['is allocated to its owner', 'owner', 'billing', 201],
+    ['is not allocated to another owner', 'owner', 'sales', 422],
+    ['is not allocated to a Service without the label of an owner', 'owner', undefined, 422],
+    ['is allocated to any Service if the hold allows every Service to claim it', 'any', undefined, 201],
+  ] as const)('a held item %s', async (_, takenUpBy, label, status) => {
     const table = memoryTable();
     const server = await readyStandIn({ table });
     const clusterIP = '10.0.0.9';

@@ -119,7 +119,7 @@ const FORBIDDEN = { kind: 'status', status: 403, body: '' } as const;
 const withCredential = () =>
   new PassWorld({ apiServers: [A, B].map((address) => aServer(address, { authenticate: true })) }).answer(READY, A, B);
 
-test('a server that refuses a credential that another server accepts is published only after it accepts the credential', async () => {
+test('if only some servers accept the credential, a server is published only after it accepts the credential', async () => {
   const world = withCredential().answer(FORBIDDEN, B);
   const { findings } = await world.tick();
   expectPublished(world, A);

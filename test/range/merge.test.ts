@@ -216,7 +216,7 @@ test('a merge frees no item if the bounds of the range changed after the pass re
 
 test.each([
   { name: 'saved under a newer spec', newest: { generation: 2 }, refusal: 'newerSpec' },
-  { name: 'a range with other bounds', newest: { range: '30000-30031' }, refusal: 'otherRange' },
+  { name: 'saved for other bounds', newest: { range: '30000-30031' }, refusal: 'otherRange' },
   { name: 'saved by another allocator', newest: { allocator: 'apiserver' as const }, refusal: 'otherAllocator' },
 ])('a decision is not merged if the newest range is $name', ({ newest, refusal }) => {
   const read = rangeOf(['twice']);

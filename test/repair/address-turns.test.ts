@@ -38,7 +38,7 @@ test.each<[string, AddressMemory, number, ReturnType<typeof at>, boolean]>([
   ['replies have no time, and the table dates it early', seen(0), 0, untimed, true],
   ['the creation time is not a time', seen(0), Number.NaN, at(NOW_MS), false],
   ['the clock of the table went back', seen(NOW_MS + 1), 0, at(NOW_MS), false],
-])('a fault is listed only if no running request can have caused it: %s', (_, memory, created, clocks, is) => {
+])('a fault is reported only if its IPAddress predates all running requests: %s', (_, memory, created, clocks, is) => {
   const { listed, unlisted } = chooseFaults([leaked(1, created)], memory, clocks);
   expect(items(listed)).toEqual(is ? ['item-1'] : []);
   expect(unlisted.size).toBe(0);
@@ -84,7 +84,7 @@ test('a correction is made at once although there are a thousand faults that can
 test.each([
   ['missing IPAddresses', many(1_000, missing), /^$/, 1],
   ['leaked IPAddresses, which each pass saw once before', many(1_000, leaked), /^$/, 6],
-  ['both, of which 600 are refused', [...many(600, missing), ...many(600, leaked)], /^missing/, 12],
+  ['missing and leaked ones, 600 of them refused', [...many(600, missing), ...many(600, leaked)], /^missing/, 12],
   ['leaked IPAddresses, of which 600 are refused', many(1_000, leaked), /^item-[0-5]?\d?\d$/, 12],
 ])('corrections take turns, so that each is tried within a few passes: %s', (_, faults, refused, most) => {
   const { passes, largestMemory } = passesOver(faults, refused);

@@ -80,7 +80,7 @@ const twoThirds = (INTERVAL * 2) / 3;
 
 test.each([
   { name: 'is recorded two thirds of an interval after the last strikes', last: ago(twoThirds), falls: true },
-  { name: 'is not recorded earlier after the last strikes', last: ago(twoThirds - 1), falls: false },
+  { name: 'is not recorded within two thirds of an interval of the last', last: ago(twoThirds - 1), falls: false },
   { name: 'is not recorded twice by one pass', last: ago(INTERVAL, 'this'), falls: false },
   { name: 'is not recorded if the last strikes are dated slightly in the future', last: ago(-1000), falls: false },
 ])('a strike $name', ({ last, falls }) => {

@@ -84,7 +84,7 @@ test('a process reads at most four kubeconfigs per second for a minute after a t
   expect(sleeps).toHaveLength(2);
 });
 
-test('a read of a kubeconfig that cannot begin before the deadline of the pass fails with the reason', async () => {
+test('a read of a kubeconfig fails with the reason if it cannot begin before the deadline of the pass', async () => {
   const sleep = () => Promise.reject(new Error('the time of the pass is over'));
   const { connect } = aProcess(async () => access(), { sleep });
   const open = (index: number) => connect(aClusterSpec({ name: `c-${index}`, kubeconfig: { ssm: '/x' } }));

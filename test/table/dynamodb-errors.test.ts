@@ -63,7 +63,7 @@ test.each<[string, unknown, string, string]>([
   ['an answer of 500', internal, 'Unavailable', failedWith('Internal', 2, READ_AGAIN)],
   ['an answer that is no JSON', notJson, 'Unavailable', ` failed (SyntaxError, attempts: 1)${READ_AGAIN}${VPC}`],
   ['no answer', refusedConnection, 'Unavailable', ` failed (ECONNREFUSED, attempts: 3)${READ_AGAIN}${VPC}`],
-])('a call to the table fails with a code and a message after %s', (_, error, code, message) => {
+])('a call to the table fails with a code and a message for %s', (_, error, code, message) => {
   expect(errorOf(error)).toMatchObject({ code, message: `${WHAT}${message}`, cause: error });
 });
 
@@ -79,7 +79,7 @@ test('the error of a call to a missing table contains the name of the table and 
 test.each([
   ...['ProvisionedThroughputExceededException', 'ThrottlingException', 'RequestLimitExceeded'],
   ...['LimitExceededException', 'TooManyRequests'],
-])('a call to the table that fails with %s has the error code Throttled', (name) => {
+])('the error %s of a call to the table has the code Throttled', (name) => {
   const error = answered(name, { status: name === 'TooManyRequests' ? 429 : 400 });
   const message = `${WHAT}${failedWith(name, 2, THROTTLED)}`;
   expect(errorOf(error)).toMatchObject({ code: 'Throttled', message });
@@ -89,7 +89,7 @@ test.each([
   ...['CredentialsProviderError', 'ExpiredTokenException', 'IncompleteSignatureException'],
   ...['InvalidSignatureException', 'MissingAuthenticationTokenException', 'TokenProviderError'],
   'UnrecognizedClientException',
-])('the error of a call to the table that fails with %s contains no part of the signature', (name) => {
+])('the error %s of a call to the table contains no part of the signature', (name) => {
   const error = errorOf(refusal(name, 'signature'));
   const message = `${WHAT} could not be authenticated (${name}): give this process valid AWS credentials.`;
   expect(error).toMatchObject({ code: 'AccessDenied', message });

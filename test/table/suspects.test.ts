@@ -57,7 +57,7 @@ test('a suspect runs alone for an hour after its first accident, and for twice a
   expect(hours).toEqual([1, 2, 4, 8, 16, 24, 24, 24]);
 });
 
-test('a suspect that had an accident while it ran alone has the state "again", and keeps this state after later accidents', () => {
+test('a suspect has the state "again" after an accident while it ran alone, and keeps this state after later accidents', () => {
   expect(afterAccident(undefined, SHARED, NOW)).toMatchObject({ state: 'unproven' });
   const again = afterAccident(SUSPECT, ALONE, NOW + 1);
   expect(again).toMatchObject({ state: 'again', accidents: 2 });

@@ -115,7 +115,7 @@ test.each([
     counts: { allocated: 3, capacity: 254, secondaryAllocated: 128, secondaryCapacity: 256 },
     samples: { fullestRangePercent: 50 },
   },
-  { name: 'under 100 %', counts: { allocated: 65_533, capacity: 65_534 }, samples: { fullestRangePercent: 99.9 } },
+  { name: 'less than 100 %', counts: { allocated: 65_533, capacity: 65_534 }, samples: { fullestRangePercent: 99.9 } },
   { name: 'no sample for a range without capacity', counts: { allocated: 0, capacity: 0 }, samples: {} },
 ])('samplesOf returns $name', ({ counts, samples }) => {
   expect(samplesOf(counts as Readonly<Record<string, number>>)).toEqual(samples);
