@@ -88,6 +88,7 @@ test.each([
   ['__proto__: { mode: enforce }', '__proto__: is not a field'],
   ['<<: { mode: enforce }', '["<<"]: is not a field'],
   ['"": 1', '[""]: is not a field'],
+  ['"a b": 1', '["a b"]: is not a field'],
   ['systemNamespaces: [1.0]', 'systemNamespaces[0]: is 1'],
 ])('a spec with %s has one fault: %s', (text, fault) => {
   const mode = text.startsWith('mode') ? '' : 'mode: observe\n';
