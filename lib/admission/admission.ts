@@ -37,7 +37,7 @@ export interface AdmissionOptions {
   readonly pick?: PickIndex;
   /** Returns a random suffix for `generateName`. Default: five random letters or digits. */
   readonly newSuffix?: () => string;
-  /** Waits after an attempt failed because of another writer. The first attempt has number 0. Default: a random time. */
+  /** Waits after a lost attempt. The first attempt has number 0. Default: a random time. */
   readonly wait?: (attempt: number, tookMs: number) => Promise<void>;
 }
 
@@ -147,7 +147,7 @@ async function judge(
   const { nowMs, stack } = environment;
   const attempts = changesInTurn({ turns, signal, nowMs, wait });
   // An allocation whose outcome is unclear can be repeated, because the range records the items that were allocated for
-  // each Service. It keeps this record until a pass has seen the items in the Service.
+  // each Service. This record stays until a pass has seen the items in the Service.
   const update = { ...attempts.update, isRepeatable: true };
   const logUnreleased = (error: TableError) => {
     telemetry.log('warn', 'admission: not released', { cluster, errors: [errorSentence(error)] });

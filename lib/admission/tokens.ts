@@ -16,7 +16,7 @@ export interface TokensOptions {
 }
 
 interface Kept {
-  /** The digests of the tokens, which have equal length. */
+  /** The digests of the tokens, all of the same length. */
   readonly digests: readonly Buffer[];
   readonly readAtMs: number;
   /** The time of the last attempt to read the tokens. If it failed, `fault` is the reason. */
@@ -41,11 +41,11 @@ const READ_AGAIN_MS = 10_000;
  */
 const LOOK_UPS = { burst: 100, eachSecond: 2 };
 const MOST_WAITING_READ = 25;
-/** The shortest time between two lists of the clusters. They are listed only while unknown tokens exceed `LOOK_UPS`. */
+/** The shortest time between two lists of the clusters, which are read only while unknown tokens exceed `LOOK_UPS`. */
 const LIST_AGAIN_MS = 60_000;
 const MOST_KEPT = 10_000;
 
-/** A cluster has one token, and during a rotation also the next one. */
+/** A cluster has one token, or two during a rotation. */
 const MOST_TOKENS = 2;
 const TOKEN = /^[\x21-\x7e]{32,512}$/;
 
@@ -78,7 +78,7 @@ export class ClusterTokens {
 
   /**
    * Checks a token. The steps and the time for a wrong token do not depend on whether the cluster exists. The check of
-   * a valid token that is not known yet takes the same time.
+   * a valid token that is not in memory yet takes the same time.
    */
   async check(cluster: string, token: string, signal: AbortSignal): Promise<TokenCheck> {
     if (!TOKEN.test(token)) return { outcome: 'wrong' };
@@ -179,7 +179,7 @@ export class Rate {
     this.#limit = limit;
   }
 
-  /** Returns whether the limit admits this many uses of the key now. Counts the uses that it admits. */
+  /** Returns whether the limit admits this many uses of the key now. Counts only admitted uses. */
   admits(key: string, nowMs: number, uses = 1): boolean {
     const { burst, eachSecond } = this.#limit;
     const { left, atMs } = this.#buckets.get(key) ?? { left: burst, atMs: nowMs };

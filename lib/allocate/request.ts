@@ -158,7 +158,7 @@ export function requestedItems({ items }: Pick<AllocateRequest, 'items'>): reado
   );
 }
 
-/** Returns a hash of the request, which does not depend on the order of fields or on default values. */
+/** Returns a hash of the request. The hash does not depend on the order of fields or on default values. */
 export function fingerprintOf({ operation, items, hold: terms, owner, takeUp: service }: AllocateRequest): string {
   const requested = items.map(({ range, value, count = 1 }) => [range, value ?? null, count]);
   const held = terms === undefined ? null : [terms.owner, terms.until ?? null, terms.takenUpBy ?? 'any'];

@@ -159,7 +159,7 @@ export interface WrittenService {
   readonly changes: readonly string[];
   readonly errors: readonly WriteFailure[];
   readonly findings?: readonly Finding[];
-  /** True if the Service is missing: then no endpoints are published. */
+  /** True if the Service is missing and was not created. The pass then publishes no endpoints. */
   readonly isMissing: boolean;
 }
 

@@ -26,7 +26,7 @@ const FINDINGS = {
   notCorrected: 'stays',
   /** Another writer changes the kubernetes Service's endpoints. */
   twoOwners: 'acute',
-  /** The answer to a probe does not show whether the server is alive or down. */
+  /** A probe got an unexpected status, such as 404, or TLS failed. */
   oddProbe: 'passes',
   /** The endpoints would be empty, so they stay unchanged. */
   noLiveLease: 'acute',
@@ -80,7 +80,7 @@ export interface Finding {
   readonly event?: EventDraft;
 }
 
-/** How often and when passes last reported and wrote an event. A run record has an entry for each event name. */
+/** How often passes reported an event, and when they last reported and wrote it. A run record has one for each event name. */
 export interface EventSighting {
   readonly count: number;
   readonly lastSeenAtMs: number;

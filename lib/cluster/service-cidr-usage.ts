@@ -4,7 +4,7 @@ const amount = z.int().check(z.gte(0));
 
 /** The usage of the cluster's ServiceCIDRs. If API servers allocate, `cluster-ip-repair` saves it in its run record. */
 const usageShape = z.object({
-  /** The sum of all ServiceCIDRs of each family, the default family first. */
+  /** The total usage of the ServiceCIDRs of each family, the default family first. */
   sums: z.readonly(
     z.array(
       z.readonly(z.object({ family: z.enum(['IPv4', 'IPv6']), networks: amount, used: amount, capacity: amount })),

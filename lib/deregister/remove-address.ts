@@ -24,7 +24,7 @@ export interface RemovalRequest {
   readonly table: KeyValueTable;
   readonly connect: () => Promise<ClusterPort>;
   readonly nowMs: () => number;
-  /** True to remove the address even if it is the last address. */
+  /** True to remove the address even if it is the last live address of its family. */
   readonly lastOne?: boolean | undefined;
 }
 

@@ -79,7 +79,7 @@ export function judgeContest(before: ContestState, observation: ContestObservati
   const contest = undone ? (seenAgain ?? begun(lastWrite, observation)) : stillOn(before.contest, observation);
   const remembered = contest !== undefined || !isOld(lastWrite);
   const twoOwners = undone && contest !== undefined;
-  // If the last pass had to publish the same, and the objects differ from that, another writer changed the objects.
+  // If the last pass had to publish the same addresses and ports, a difference is a change by another writer.
   const corrects = observation.isForeign || (differs && isSame);
   return {
     state: { wanted, ...(lastWrite && remembered && { lastWrite }), ...defined({ contest }) },

@@ -24,7 +24,7 @@ export type ServiceWrite =
     };
 
 /**
- * Returns the write that the Service needs, if any. A missing Service is created. Type, address and ports are corrected
+ * Returns the write that the Service needs, if any. A missing Service is created. Type and ports are corrected
  * if the spec sets `service.reconcile`. If the spec asks for both families and the Service has only one, the write sets
  * `ipFamilyPolicy`. If the Service already has a dual-stack policy, the write also sets the families, because otherwise
  * the API server does not allocate the second address.

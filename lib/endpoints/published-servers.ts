@@ -7,7 +7,7 @@ import type { ApiServerKind, ClusterSpec, EndpointReconcilerType } from '../spec
 import { RECORDS_OF_A_HOST } from '../util/bounds.ts';
 import { defined } from '../util/values.ts';
 
-/** An address of the spec, or an address to which a host name of the spec resolves. */
+/** An address of the spec, or an address of a source in the spec, such as a host name. */
 export interface ExpectedAddress {
   /** The canonical text of the address. */
   readonly address: string;

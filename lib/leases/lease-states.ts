@@ -24,13 +24,13 @@ export interface ServerAnswer {
   readonly source: Lease['source'];
   readonly leaseMs: number;
   readonly host?: string;
-  /** The detail of the probe. If absent, the lease keeps the last detail. */
+  /** The detail of the probe. If absent, a refresh removes the last detail, and other answers keep it. */
   readonly lastProbe?: string;
   /** True if silence proves that the process of the server has ended. */
   readonly provesEnd: boolean;
   /** The limits for the time between two misses. Absent if the answer cannot count as a miss. */
   readonly miss?: MissSpacing;
-  /** If answers have been late for this long, the next late answer counts as silence. */
+  /** A late answer counts as silence if the first late answer since the last refresh came at least this long before. */
   readonly lateAfterMs?: number;
 }
 

@@ -13,7 +13,7 @@ interface ServerRecord {
   readonly misses: number;
   /** The time at which the last miss was counted. Absent if an older version, which did not record this time, wrote the lease. */
   readonly missedAtMs?: number;
-  /** The time of the first late probe since the last answer. Late: this process was too busy to receive the reply in time. */
+  /** The time of the first late probe since the last refresh. Late: this process was too busy to receive the reply in time. */
   readonly lateSinceMs?: number;
   /** The last recorded result of a probe, such as `answered 200`. It is only for display and has at most 200 characters. */
   readonly lastProbe?: string;

@@ -3,8 +3,8 @@ import type { ApiServerKind } from '../spec/cluster-spec.ts';
 import { boundedText, cutText } from '../util/values.ts';
 
 /**
- * The meaning of an answer for the lease. `ready` and `alive` refresh the lease, but only `ready` ends a withdrawal.
- * `unknown` changes nothing. `error` and `silence` can count as a miss. An `odd` answer is reported as a finding.
+ * The meaning of an answer for the lease. `ready` and `alive` refresh the lease, but only `ready` ends a withdrawal or shutdown.
+ * `error` and `silence` can count as a miss, `unknown` only if it is late. An `odd` answer is reported as a finding.
  */
 export interface ProbeOutcome {
   readonly verdict: 'ready' | 'alive' | 'shuttingDown' | 'error' | 'silence' | 'unknown';

@@ -7,7 +7,7 @@ import { serviceKey } from '../repair/address-faults.ts';
 import type { Services } from './ip-address-reads.ts';
 import type { PassContext, PassReport } from './pass.ts';
 
-/** The maximum number of findings of a pass that cannot end holds. */
+/** A report with this many findings gets no more findings about holds that cannot end. */
 const MOST_UNENDED = 200;
 
 /** Returns whether the pass may delete IPAddresses; `undefined` if the API server does not answer the question. */

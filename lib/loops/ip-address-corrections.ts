@@ -16,7 +16,7 @@ export interface Confirmed {
   readonly service?: ServiceClaim;
 }
 
-/** Corrects a fault. Returns the change; `undefined` without a correction, after a conflict, or in mode `observe`. */
+/** Corrects a fault. Returns the change; `undefined` without a correction, after a conflict, or if writes are not allowed. */
 export async function correct(
   kubernetes: ClusterPort,
   { fault, record, service }: Confirmed,

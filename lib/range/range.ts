@@ -26,7 +26,7 @@ export class Range {
   readonly #taken: RangeAllocator;
   readonly #kept: Omit<StoredRange, 'data'>;
 
-  /** `taken` has a bit for each item. The caller must not change `taken` afterwards. */
+  /** `taken` has the bits of the taken items. The caller must not change `taken` afterwards. */
   constructor(kept: Omit<StoredRange, 'data'>, taken: RangeAllocator) {
     this.#kept = kept;
     this.#taken = taken;

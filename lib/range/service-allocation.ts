@@ -24,7 +24,7 @@ export type ServiceAllocation =
     }
   | Refusal;
 
-/** The allocation of one review. It can be undone until another review of the Service is answered. */
+/** The allocation of one review, which can be undone until another review of the Service is answered. */
 export interface Undo {
   readonly service: ServiceName;
   readonly reviews: number;

@@ -11,8 +11,8 @@ import { type Hold, sameHolds } from './hold.ts';
  * The stored state of a range. All bitmaps have the byte format of `data`. A bit number is the position of an item in the range
  * that the field `range` contains.
  *
- * Invariants: bits are below the number of items. Items that are held, unclaimed or struck are taken. An item has at most one
- * hold, and is unclaimed by at most one Service. A held item has no strike.
+ * Invariants: bits are below the number of items. Items that are held, are unclaimed or have a strike are taken. An item has at
+ * most one hold, and is in at most one entry of `unclaimed`. A held item has no strike.
  */
 export interface StoredRange extends RangeSnapshot {
   /** The allocator of the items in `data`. With `apiserver`, `data` only shows usage; nothing is allocated from it. */

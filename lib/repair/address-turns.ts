@@ -23,7 +23,7 @@ const LONGEST_UID = 64;
 const memoryShape = z.object({
   /** The time when a pass first saw each IPAddress that a pass might delete, by uid (ms, table's clock). */
   seen: z.record(z.string(), z.number()),
-  /** The key of the last correction, if an error ended the pass or there were too many corrections. The next pass begins after it. */
+  /** The key of the last correction, if an error ended the pass or there were too many. The next pass begins after this key. */
   turn: z.exactOptional(z.string()),
 });
 

@@ -28,8 +28,8 @@ export interface Comparison extends RangeDecision {
   readonly findings: readonly Finding[];
   readonly changed: boolean;
   /**
-   * True if the decision frees an item, ends a hold, opens a range, or discards strikes that were counted from the
-   * Services of another control plane. The list of Services must then come from the current control plane.
+   * True if the decision frees an item, ends a hold, opens a range for allocation, or discards strikes that were counted
+   * from the Services of another control plane. The list of Services must then come from the current control plane.
    */
   readonly needsFreshList: boolean;
   readonly counts: {

@@ -38,7 +38,7 @@ export function withoutIntegerBounds({
 /** An integer of at least 0. */
 export const count = z.int().check(z.gte(0));
 
-/** Returns the shape of the output of `type`: fields with `z.prefault` are required, and fields of later versions accepted. */
+/** Returns the shape of the output of `type`: fields with `z.prefault` are required, and unknown fields are accepted. */
 export function storedShape<Type extends z.ZodMiniType>(type: Type): z.ZodMiniType<z.output<Type>> {
   return formOf(type) as z.ZodMiniType<z.output<Type>>;
 }
