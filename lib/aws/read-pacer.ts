@@ -13,7 +13,7 @@ const THROTTLED_READ_EVERY_MS = 250;
 export class ReadPacer {
   readonly #nowMs: () => number;
   readonly #sleep: Sleep;
-  /** The time of the last read in an even schedule. It may be `READS_AT_ONCE` reads behind, which then need not wait. */
+  /** The scheduled time of the last read. The schedule lags behind by up to `READS_AT_ONCE` reads, which begin at once. */
   #nextAtMs = Number.NEGATIVE_INFINITY;
   #throttledUntilMs = Number.NEGATIVE_INFINITY;
 

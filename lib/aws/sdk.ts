@@ -37,7 +37,7 @@ export function clientOptions({ region, profile, ...limits }: AwsAccount & CallL
   };
 }
 
-/** Returns the SDK's exponential backoff with full jitter, but at most `maxMs`. The SDK's own waits seconds if throttled. */
+/** Returns an exponential backoff with full jitter as in the SDK, but waits at most `maxMs`, also after throttling. */
 function cappedBackoff(maxMs: number) {
   let baseMs = 50;
   return {

@@ -33,7 +33,7 @@ export function isUnreachable(record: Pick<RunRecord, 'withoutAnswer'> | undefin
   return (record?.withoutAnswer ?? 0) > 0;
 }
 
-/** Returns whether the interval since the last pass ends within half a tick. Ticks arrive a little early or late. */
+/** Returns whether the interval since the last pass is over or almost over, because ticks arrive a little early or late. */
 export function isDue(loop: Loop, spec: Intervals, { nowMs, last, backsOff }: Timing): boolean {
   if (last === undefined) return true;
   const sinceMs = nowMs - last.startedAtMs;

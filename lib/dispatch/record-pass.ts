@@ -74,7 +74,7 @@ function findingsOf(
   return { findings, findingCounts: Object.fromEntries(foundByType(report)) };
 }
 
-/** The names of the numbers that a pass without a report keeps from the previous pass. */
+/** The counts that a pass without a report keeps from the previous pass. */
 const KEPT_COUNTS = ['needAttention', 'allocated', 'capacity', 'secondaryAllocated', 'secondaryCapacity'];
 
 function countsOf({ report, credentialEndsSoon }: EndedPass, previous: RunRecord | undefined): RunRecord['counts'] {
@@ -136,8 +136,8 @@ function withoutFigures({ outcome, mode, observed, findings, state, events }: Ru
 }
 
 /**
- * Returns whether the last record is old enough to be replaced. The limit is half a tick less than the period, because otherwise
- * the new record would be written one tick late.
+ * Returns whether the last record is old enough to be replaced. The limit is half the time between two ticks less than
+ * `RECORD_AT_LEAST_EVERY_MS`, because otherwise the new record would be written one tick late.
  */
 function isOld(previous: RunRecord, nowMs: number): boolean {
   return nowMs < previous.startedAtMs || nowMs - previous.startedAtMs >= RECORD_AT_LEAST_EVERY_MS - 5_000;

@@ -84,7 +84,7 @@ function fieldsOf({ passId, mode, ownedBy, durationMs, report, errors, wouldWrit
   };
 }
 
-/** Returns the texts of errors. Errors of one API server share one (not errors of objects): a silent server fails all requests. */
+/** Returns one text for all errors of an API server, because a silent server fails every call, and one for each other error. */
 export function errorTexts(errors: readonly unknown[] = []): string[] {
   const alike = Map.groupBy(errors, (error) => {
     if (isFaultOfObject(error) || !(error instanceof ClusterError)) return error;

@@ -12,7 +12,7 @@ import type { LoopInvocation } from './run-pass.ts';
 
 type Ticking = Pick<ClusterSummary, 'name' | 'intervalSeconds'>;
 
-/** Clusters whose ticks are in separate messages. */
+/** Clusters whose ticks do not share messages with the other clusters. */
 export interface SetApart {
   readonly unreachable: ReadonlySet<string>;
   readonly suspects: ReadonlyMap<string, Suspect>;
@@ -26,10 +26,10 @@ export interface PlannedTick extends OutgoingMessage {
   readonly isFirst: boolean;
 }
 
-/** The number of messages that one process can handle in the shortest interval, if its clusters answer. */
+/** The number of messages that one process can handle in the shortest interval, if the clusters answer. */
 const MESSAGES_OF_A_SLOT = 4;
 const LEAST_CONCURRENCY = 10;
-/** The number of messages with a single suspect cluster that even the smallest stack can process per interval. */
+/** The most suspects with messages of their own: even the smallest stack can process so many in the shortest interval. */
 export const MOST_ALONE = MESSAGES_OF_A_SLOT * LEAST_CONCURRENCY;
 
 /** The seconds over which the ticks of many clusters are spread. They must not exceed the shortest interval. */
@@ -64,7 +64,7 @@ export function planTicks(loop: Loop, all: readonly Ticking[], options: PlanOpti
   const clusters = all.filter((one) => !isSuspect(one) && !isDead(one));
   const dead = all.filter((one) => !isSuspect(one) && isDead(one));
   const fromMs = Math.min(dueAtMs, nowMs);
-  /** Returns the ticks that are due now. In a large fleet some of them are due seconds later. */
+  /** Returns the first ticks of some clusters. They are due now, or in a large fleet within `SPREAD_SECONDS`. */
   const nowOf = (some: readonly Ticking[]) =>
     spread(some, some.length, options).flatMap(([ms, ofSecond]) =>
       ticksAt(loop, Math.max(nowMs, fromMs + ms), ofSecond, options).map((tick) => ({ ...tick, isFirst: true })),
@@ -109,9 +109,9 @@ function secondOf(name: string): number {
 }
 
 /**
- * Returns the suspect clusters that have a tick in this minute. A suspect that is not cleared (not `proven`) may
- * block a process. Such suspects therefore take turns: in each minute, they get only the processes that the other clusters do
- * not need. If very many suspects are not cleared, no single cluster is the cause, and all suspects have a tick.
+ * Returns the suspect clusters that have a tick in this minute. Suspects that are not `proven` may block a process, so
+ * they take turns: in each minute, they get only the processes that the other clusters do not need. If very many
+ * suspects are not `proven`, no single cluster is the cause, and all suspects have a tick.
  */
 function inTurn(all: readonly Ticking[], { nowMs, clustersPerTick, apart: { suspects } }: PlanOptions): Ticking[] {
   const stateOf = ({ name }: Ticking) => suspects.get(name)?.state;

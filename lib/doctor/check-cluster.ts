@@ -98,8 +98,8 @@ export async function checkCluster(
 }
 
 /**
- * The doctor warns if another writer wrote within this time. It is longer than the longest delay between two corrections by the
- * kubernetes-service loop.
+ * The doctor warns if another writer wrote the endpoints within this time, which is longer than the longest delay between two
+ * corrections by the kubernetes-service loop.
  */
 const RECENT_MS = 15 * 60_000;
 const ONE_WRITER =

@@ -3,7 +3,7 @@ import type { HttpReply } from './http-client.ts';
 import { ProtobufReader } from './protobuf.ts';
 import { parseBoundedJson } from './reply-bounds.ts';
 
-/** The Status of a reply. Its texts are empty if the reply is not a Status. */
+/** The fields of a Status that are read. Fields that a reply does not have are empty, 0 or false. */
 export interface Status {
   readonly message: string;
   /** The reason, such as `AlreadyExists` or `Conflict`. */

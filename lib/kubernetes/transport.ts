@@ -115,7 +115,7 @@ interface KeptConnection {
 
 /** The time limit for an answer on a kept connection. A probe has time left to try a new connection after it. */
 export const KEPT_LIMIT_MS = 1_000;
-/** How long a connection is kept: enough for three probes, one every 10 s. A new one then verifies the certificate again. */
+/** How long a connection is kept: enough for three probes, one every 10 s. The next connection verifies the certificate again. */
 const LONGEST_KEPT_MS = 25_000;
 /** The maximum number of kept connections. Each connection takes about 120 KB. */
 const MOST_KEPT = 128;
@@ -124,7 +124,7 @@ function mayReuse(openedAtMs: number, nowMs: number): boolean {
   return nowMs >= openedAtMs && nowMs - openedAtMs < LONGEST_KEPT_MS;
 }
 
-/** The connections that a process keeps open for probes. They do not prevent its exit. */
+/** The connections that a process keeps open for probes. They do not keep the process alive. */
 export class KeptConnections {
   readonly #nowMs: () => number;
   readonly #kept = new Map<string, KeptConnection>();
@@ -133,7 +133,7 @@ export class KeptConnections {
     this.#nowMs = nowMs;
   }
 
-  /** Returns the answer on the kept connection if it is 200. Otherwise the connection is closed. */
+  /** Returns the answer on the kept connection if it is 200. Otherwise closes the connection, and returns `undefined`. */
   async askKept<Answer extends { readonly status: number }>(
     key: string,
     ask: (client: HttpClient) => Promise<Answer>,

@@ -57,8 +57,8 @@ const MOST_KNOWN = 10_000;
 /**
  * The connections of this process. A kubeconfig stays in memory for hours. It is read again during a pass if the API
  * server refused the credential or its certificate does not verify, and in the next pass if the server was unreachable,
- * but then from a store at most once a minute. It is also read every five minutes if it is a file or in the last third
- * of the credential's life, and before a pass frees anything.
+ * but then from a store at most once a minute. It is also read every five minutes if it is a file or its credential
+ * ends soon, and before a pass frees anything.
  */
 export class ClusterConnections {
   readonly #options: ClusterConnectionsOptions;

@@ -11,7 +11,7 @@ export interface ClusterAccess {
   readonly kubernetes: ClusterPort;
   readonly probe: Prober;
   readonly controlPlane: ControlPlane;
-  /** True if the token or the client certificate of the kubeconfig is in the last third of its life. */
+  /** True if the token or the client certificate of the kubeconfig ends soon (`endsSoon`). */
   readonly credentialEndsSoon?: boolean;
 }
 

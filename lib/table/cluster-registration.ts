@@ -49,7 +49,7 @@ export async function registerCluster(
 }
 
 /**
- * If the registration of a cluster is missing from the table, returns the last generation in which its ranges were saved. The
+ * If the registration of a cluster is missing, returns the last generation in which the cluster's ranges were saved. The
  * next registration must have a later generation: otherwise these ranges would count as newer than its spec.
  */
 async function lostRegistration(table: KeyValueTable, name: string): Promise<Registration | undefined> {

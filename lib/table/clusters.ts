@@ -97,7 +97,7 @@ export async function* clusterPages(
   for await (const items of pagesOfClusters(table, beforeNext)) yield clustersIn(items);
 }
 
-/** Returns all names that were ever registered. Does not decode their specs, because this takes long for thousands. */
+/** Returns all registered and formerly registered names. Does not decode their specs, which takes long for thousands. */
 export async function clusterNames(table: KeyValueTable): Promise<ReadonlySet<string>> {
   const names = new Set<string>();
   for await (const items of pagesOfClusters(table)) for (const { key } of items) names.add(key);

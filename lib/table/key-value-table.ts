@@ -22,7 +22,7 @@ export interface Item {
    * there were no earlier writes, or if an older version of this program wrote last.
    */
   readonly earlierWrites?: Uint8Array;
-  /** The number of writes, only for display. It restarts at 1 if a deleted item is created again. */
+  /** The number of writes. No write depends on it. It restarts at 1 if a deleted item is created again. */
   readonly version: number;
   /** The version of the layout of `value`. A version of this program reads its own layout and the previous layout. */
   readonly schema: number;

@@ -14,7 +14,7 @@ const REMEDY = 'correct it, or remove it, which ends all deregistrations of the 
 
 /**
  * The item stays in the table for this long after its last lease or withdrawal has ended. If it were deleted during an
- * outage of the functions, a healthy server without a lease would be removed if the first probe after the outage failed.
+ * outage of the functions, a healthy server without a lease could be removed if the first probe after the outage failed.
  */
 const REMEMBERED_MS = 24 * 60 * 60 * 1000;
 
@@ -44,8 +44,8 @@ export interface LeasesChanged {
 
 /**
  * Changes leases with one put. Changes the lease of an address only if the stored lease still equals the lease in
- * `read`. A change by another writer stays. If another writer was faster, the put is repeated with the changes of the leases that
- * this writer left unchanged, a limited number of times. A put with an unclear outcome is not repeated.
+ * `read`, so a change by another writer stays. If another writer was faster, the put is repeated a limited number of
+ * times, but only for leases that the other writer left unchanged. A put with an unclear outcome is not repeated.
  * @throws TableError `SchemaTooNew`, `Corrupt`.
  */
 export async function changeLeases(

@@ -41,7 +41,7 @@ export type CounterName =
   | 'failures'
   /** Kubernetes events that a pass dropped: beyond a limit, in a terminating namespace, or at its deadline. */
   | 'eventsDropped'
-  /** Passes whose kubeconfig has a token or client certificate in the last third of its life. */
+  /** Passes whose kubeconfig has a token or client certificate that ends soon (`endsSoon`). */
   | 'credentialsEnding'
   /** Invocations whose clock differs from the table's clock by more than 2 s. */
   | 'clockSkewed'
@@ -81,7 +81,7 @@ export type FleetFigure =
   /** Clusters with a loop whose last pass has findings that do not resolve automatically. */
   | 'clustersWithFindings'
   | 'clustersWithTwoOwners'
-  /** Clusters whose kubeconfig has a token or client certificate in the last third of its life. */
+  /** Clusters whose kubeconfig has a token or client certificate that ends soon. */
   | 'clustersWithCredentialsEnding'
   /** The percentage in use of the fullest range of all clusters. */
   | 'fullestRangeOfFleetPercent';
