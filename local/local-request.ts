@@ -7,7 +7,7 @@ export interface LocalRules {
   readonly key: string;
   readonly keyOf: (request: IncomingMessage) => string | undefined;
   readonly mediaTypes: readonly string[];
-  /** Returns true for paths that need no key. Default: all paths need the key. */
+  /** Returns true for paths that a GET request may read without the key. Default: all paths need the key. */
   readonly isPublic?: (path: string) => boolean;
 }
 
