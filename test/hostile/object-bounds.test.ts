@@ -159,7 +159,7 @@ test('a cluster spec is refused if the addresses of its host names might not fit
   expect(validateClusterSpec({ ...minimal, apiServers })).toMatchObject({ faults });
 });
 
-test('a cluster spec that is too long is not parsed', () => {
+test('a cluster spec that is too long is refused', () => {
   const faults = [{ message: expect.stringContaining(`at most ${LONGEST_SPEC_TEXT} are read`) }];
   expect(parseClusterSpec('a: {}\n'.repeat(LONGEST_SPEC_TEXT))).toMatchObject({ faults });
 });

@@ -10,7 +10,7 @@ import { accessTo, proberWith, textOf, transportWith } from '../support/transpor
 const authority = makeAuthority('the cluster');
 const TOKEN = 'opaque-0123456789';
 
-test('a credential that an API server repeats in its reply does not appear in errors, headers or probe results', async () => {
+test('a credential that an API server repeats in its reply does not appear in headers, bodies or probe results', async () => {
   const server = await startFaultServer(
     ({ headers }) => {
       const said = `you sent ${headers.authorization}`;

@@ -92,7 +92,7 @@ test('a second run in the same folder is refused, and the first continues', asyn
   expect((await readFile(join(data, 'kubeconfig'), 'utf8')).includes(running?.apiServer ?? 'none')).toBe(true);
 });
 
-test('a command with a cluster name uses the run of that cluster, and deleting the cluster ends the run', async () => {
+test('a command with a cluster name uses the run of that cluster, and cluster delete reports that the run ends', async () => {
   const cwd = join(root, 'several');
   data = join(cwd, '.kbctl', 'embedded');
   await begin(ALL_DONE);
@@ -162,7 +162,7 @@ const load = kubeconfigOfEach('started', () =>
   parseKubeconfig(kubeconfigTo('https://192.0.2.1:6443'), 'that was named'),
 );
 
-test('a local run reads the kubeconfig file that the changed spec names, unless the command line names a file', async () => {
+test('a local run reads the kubeconfig file of the changed spec, unless the command line specifies a file', async () => {
   const own = temporaryFolder();
   const file = async (name: string, content: string) => {
     await writeFile(join(own, name), content);

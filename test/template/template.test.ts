@@ -146,7 +146,7 @@ test('Lambda does not retry an invocation, because the next tick is the retry', 
   }
 });
 
-test('a parameter sets the memory of all functions except the repairs', () => {
+test('repairs have 512 MB of memory by default and other functions 256 MB, which a parameter changes', () => {
   const memory = (template: ResolvedTemplate) => NAMES.map((name) => [name, functionOf(template, name).MemorySize]);
   expect(new Set(memory(byDefault).map(([name, mb]) => `${name?.endsWith('-repair')} ${mb}`))).toEqual(
     new Set(['true 512', 'false 256']),
