@@ -3,7 +3,7 @@ import * as z from 'zod/mini';
 import { familyOf } from '../allocator/ip-address.ts';
 import { HOLD_OWNER_LABEL } from '../cluster/kubernetes-objects.ts';
 
-/** Returns the shape of a list of up to `most` entries. The length is checked first, because each bad entry costs 1 KB. */
+/** Returns the shape of a list of up to `most` entries. The length is checked first: each invalid entry takes 1 KB of memory. */
 function listOf<Entry extends z.ZodMiniType>(entry: Entry, most: number) {
   const bounded = z.array(z.unknown()).check(z.maxLength(most, `has more than ${most} entries`));
   return z._default(z.pipe(bounded, z.array(entry)), []);

@@ -68,8 +68,8 @@ export async function fromEach<Result>(
 type HoldsByRange = Readonly<Record<string, readonly Hold[]>>;
 
 /**
- * Returns the holds that a request for a Service may claim when the request begins. The request later claims only holds
- * that have not changed. A rollback restores the claimed holds.
+ * Returns the holds that a request for a Service may claim. They are read when the request begins, and claimed later only if
+ * they have not changed. A rollback restores the claimed holds.
  */
 export async function claimableHolds(
   context: RequestContext,

@@ -34,7 +34,7 @@ export async function publish(kubernetes: ClusterPort, publication: Publication)
   const { writes, objects, removals, added, verdict } = publication;
   const { changes, objects: written, isWithheld, failure } = await writeObjects(kubernetes, writes);
   const isWritten = changes.length > 0 && !isWithheld;
-  // The contest state records our write only if all writes were made, because another writer can undo only writes that were made.
+  // The contest state records our write only if it is complete, because another writer cannot undo what was not written.
   const isUnwritten = writes.length === 0 || isWithheld || failure !== undefined;
   const versions = versionsOf(Object.values({ ...objects, ...written }));
   return {

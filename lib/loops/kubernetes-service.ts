@@ -53,7 +53,7 @@ import type { LoopDefinition, PassContext, PassReport } from './pass.ts';
  *   - No API server accepts writes while a server is to be removed: the pass fails and reports it (`deadServerPublished`).
  *   - Another writer changes the endpoints: the pass corrects them, and reports and delays further corrections
  *     (`twoOwners`, `foreignSlice`).
- *   - An address is deregistered while the pass adds it: the pass removes it again.
+ *   - An address is deregistered during the pass: the pass leaves it out, or its write fails (lib/deregister/remove-address.ts).
  *   - A server still runs ten minutes after its withdrawal: the pass reports it.
  *
  * A pass may write only what it decided from leases that were read after the objects (docs/adr/0018). Before it writes, it
@@ -103,7 +103,7 @@ interface World extends ServersSeen {
 
 /**
  * Reads the input of the decision. Saves the outcomes of the probes in the leases before it reads the cluster, because the
- * cluster may not answer. A lease that another writer changed during the probes, for example by a deregistration, stays.
+ * cluster may not answer. A lease that another writer changed during the probes, for example by a deregistration, is not written.
  * @returns the report of a failed pass if the cluster does not answer while no lease is active or a published address is dead
  */
 async function gather(context: PassContext): Promise<World | PassReport> {

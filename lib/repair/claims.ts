@@ -31,7 +31,7 @@ export interface ClaimedRange {
   claim(item: string, by: ServiceClaim): ClaimResult;
 }
 
-/** The maximum number of findings that a pass lists. The run record, the log line and the events show far fewer. */
+/** The maximum number of findings that a pass lists. By default, the run record, the log line and the events show far fewer. */
 const MOST_LISTED = 1_000;
 
 /** The findings about claims: lists the first and counts the others, because every Service may have findings. */
