@@ -6,11 +6,8 @@ import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
 import { RANGE_KEYS } from '../../lib/spec/spec-ranges.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { type AllocateWorld, anAllocateWorld } from '../support/allocate-world.ts';
-import { CutCalls } from '../support/cut-calls.ts';
 import { runs } from '../support/properties.ts';
-import { HOLD_MS } from '../support/ranges.ts';
 import { tableThrough } from '../support/table-through.ts';
-import { repairPass } from './repair-after.ts';
 
 /** Returns a table whose calls run in the order that the scheduler chooses. */
 function stepping(table: KeyValueTable, scheduler: fc.Scheduler): KeyValueTable {
@@ -68,33 +65,6 @@ test('simultaneous invocations of one request return the same answer in any inte
   await fc.assert(property, { numRuns: runs(40) });
 });
 
-test('two invocations of one request return the same answer although one is interrupted, and a pass after the end of the hold frees all items of the request', async () => {
-  const property = fc.asyncProperty(
-    fc.scheduler(),
-    someItems,
-    fc.integer({ min: 0, max: 4 }),
-    fc.integer({ min: 0, max: 20 }),
-    fc.constantFrom('failedBefore' as const, 'failedAfter' as const),
-    async (scheduler, items, free, at, end) => {
-      const world = await withFree(free);
-      const before = await world.taken();
-      const table = stepping(world.table, scheduler);
-      const ends = world.ask({ items }, new CutCalls(at, end).table(table)).catch(() => undefined);
-      const answers = await scheduler.waitFor(Promise.all([ends, world.ask({ items }, table)]));
-      const again = plain(await world.ask({ items }));
-      for (const answer of answers) if (answer !== undefined) expect(plain(answer)).toEqual(again);
-      const mine = await held(world, 'r1');
-      expect(mine).toEqual(expect.arrayContaining(valuesIn(again)));
-      world.clock.nowMs += HOLD_MS;
-      await repairPass(world);
-      // No Service claimed an item.
-      expect(await held(world, 'r1')).toEqual([]);
-      expect(Object.keys(await world.taken()).length).toBeLessThanOrEqual(Object.keys(before).length);
-    },
-  );
-  await fc.assert(property, { numRuns: runs(40) });
-});
-
 test('if a Service has claimed the items that the first invocation of a request allocated, a later invocation releases the items that it allocated itself', async () => {
   const world = await withFree(4);
   const items: AllocateRequest['items'] = [{ range: 'serviceips', next: true }];
@@ -114,31 +84,4 @@ test('if a Service has claimed the items that the first invocation of a request 
   expect(plain(second)).toEqual(plain(first ?? second));
   expect(await held(world, 'r2')).toEqual(valuesIn(second));
   expect(await held(world, 'r1')).toEqual([]);
-});
-
-test('two simultaneous invocations of one release free its items once, and free no item that another request has allocated since', async () => {
-  const release: Partial<AllocateRequest> = {
-    operation: 'release',
-    items: [
-      { range: 'serviceips', value: '10.0.0.17' },
-      { range: 'servicenodeports', value: 30_001 },
-    ],
-  };
-  const property = fc.asyncProperty(fc.scheduler(), async (scheduler) => {
-    const world = await withFree(0);
-    const table = stepping(world.table, scheduler);
-    const [first, second] = await scheduler.waitFor(
-      Promise.all([world.ask(release, table), world.ask(release, table)]),
-    );
-    const again = plain(await world.ask(release));
-    expect(again.outcome).toBe('done');
-    for (const answer of [first, second]) {
-      if (answer.error?.code !== 'InProgress') expect(plain(answer)).toEqual(again);
-    }
-    expect(await world.taken()).not.toHaveProperty(['10.0.0.17']);
-    await world.ask({ requestId: 'r2', items: [{ range: 'serviceips', value: '10.0.0.17' }] });
-    expect(plain(await world.ask(release))).toEqual(again);
-    expect(await held(world, 'r2')).toEqual(['10.0.0.17']);
-  });
-  await fc.assert(property, { numRuns: runs(20) });
 });
