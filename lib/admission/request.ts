@@ -64,8 +64,8 @@ export interface AdmissionHttpRequest {
 }
 
 /**
- * The maximum number of bytes of a body. An API server sends 3,147,121 bytes for an update of a Service with annotations of 256
- * KiB. The review contains these annotations twice, and JSON may escape each byte as six bytes.
+ * The maximum length of a body: in characters, or in bytes for base64. An API server sends 3,147,121 bytes for an update of a
+ * Service with annotations of 256 KiB. The review contains these annotations twice, and JSON may escape each byte as six bytes.
  */
 const MOST_BYTES = 3.25 * 1024 * 1024;
 
