@@ -34,7 +34,7 @@ export interface LeaseObservation {
 
 /** A lease is removed this long after it expired and its withdrawal ended, unless its address is still published. */
 const FORGET_AFTER_MS = 3_600_000;
-/** Two misses are consecutive if at most this many probe intervals apart, because probes in between may be lost or late. */
+/** Two misses are consecutive if they are at most this many probe intervals apart, because probes may be lost or late. */
 const TRIES_TO_MISS_AGAIN = 3;
 /** A late probe counts as a miss only when the probes of the address have been late for this many intervals. */
 const LATE_INTERVALS = 2;
