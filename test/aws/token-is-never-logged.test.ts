@@ -47,9 +47,7 @@ function kubeconfig(fields: object = {}): string {
 
 const inBase64 = (pem: string) => Buffer.from(pem).toString('base64');
 
-/**
- * Runs every loop twice, a deregistration and the doctor. Returns everything that they logged, answered and wrote, as one string.
- */
+/** Runs every loop twice, a deregistration and the doctor. Returns all that they logged, answered and wrote, as one string. */
 async function everythingWritten(secret: string): Promise<string> {
   await fakeAws(({ action }) => {
     if (action === 'GetWebIdentityToken') return issuedToken(TOKEN);

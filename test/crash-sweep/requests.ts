@@ -1,9 +1,11 @@
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
 import type { ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
 import { undoDeregister } from '../../lib/deregister/deregister.ts';
+import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
 import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
+import { nodePortRepair } from '../../lib/loops/node-port-repair.ts';
 import { RANGE_KEYS } from '../../lib/spec/spec-ranges.ts';
-import { repairPass } from '../allocate/repair-after.ts';
+import { readCluster } from '../../lib/table/clusters.ts';
 import { withAddresses } from '../repair/services.ts';
 import { aClusterSpec, serversAt } from '../support/a-cluster-spec.ts';
 import type { ReviewFields } from '../support/admission-review.ts';
@@ -15,7 +17,8 @@ import {
   anAllocateWorld,
 } from '../support/allocate-world.ts';
 import type { CutCalls } from '../support/cut-calls.ts';
-import { A, B, C, SHUTTING_DOWN } from '../support/pass-world.ts';
+import { found } from '../support/found.ts';
+import { A, B, C, PassWorld, SHUTTING_DOWN } from '../support/pass-world.ts';
 import { HOLD_MS } from '../support/ranges.ts';
 import { CLUSTER, type LoopWorld, settledWorld } from './loop-world.ts';
 import type { Subject } from './sweep.ts';
@@ -49,6 +52,24 @@ function asked(what: string, request: Request, world: () => Promise<AllocateWorl
     // The request is sent once more, and its answer is replayed.
     state: async (started) => ({ taken: await started.taken(), answer: await started.ask(request) }),
   };
+}
+
+/** Runs one pass of both repair loops in a cluster with these Services. */
+async function repairPass(
+  { table, clock }: Pick<AllocateWorld, 'table' | 'clock'>,
+  services: readonly ServiceClaim[] = [],
+): Promise<void> {
+  const { spec, rangesGeneration } = found(await readCluster(table, CLUSTER));
+  for (const loop of [clusterIpRepair, nodePortRepair]) {
+    const context = new PassWorld(spec).list(...services).context({
+      rangesGeneration,
+      table,
+      passId: `pass-at-${clock.nowMs}`,
+      nowMs: () => clock.nowMs,
+    });
+    const { errors } = await loop.run(context);
+    if (errors[0] !== undefined) throw errors[0];
+  }
 }
 
 /** Returns a request that is not sent again: its hold ends, and a pass of each repair follows. */

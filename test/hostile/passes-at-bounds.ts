@@ -30,9 +30,7 @@ function objectOf(kind: Kind, name: string, n: number, fields: object): Kubernet
   return { kind, apiVersion, metadata, status: { conditions }, ...fields } as KubernetesObject;
 }
 
-/**
- * Returns all objects that a pass reads. Their number of entries is proportional to n; with n = 1,000, each list is at its limit.
- */
+/** Returns all objects that a pass reads. Their entries are proportional to n; with n = 1,000, each list is at its limit. */
 function objectsOf(n: number): KubernetesObject[] {
   const ports = list(n / 10, port);
   const half = (net: number) => list(n / 2, (index) => ({ ip: address(net, index), nodeName: `node-${index}` }));

@@ -124,9 +124,7 @@ const all = [...Array(SIZE).keys()];
 
 type Scenario = ReturnType<typeof scenario> & { readonly claimed: readonly number[] };
 
-/**
- * Tests that the result of a merge has a property, whatever a pass decided and whatever other writers changed during the pass.
- */
+/** Tests that the result of a merge has a property, whatever a pass decided and other writers changed during the pass. */
 function law(title: string, check: (given: Scenario) => void): void {
   test(`a merged range ${title}`, () => {
     fc.assert(

@@ -64,10 +64,7 @@ test.each<[string, Partial<ApiServerAccess>]>([
   expect(otherServers(servers, { ...(await access()), ...overrides }, answered)).toEqual([]);
 });
 
-/**
- * Runs a call of a pass while the API server in its kubeconfig is down. Returns the other API server, the result and the
- * warnings.
- */
+/** Runs a call of a pass while its API server is down. Returns the other API server, the result and the warnings. */
 async function passBy({
   react = () => ({ body: NAMESPACE }),
   tls = authority.issue(['127.0.0.1']),

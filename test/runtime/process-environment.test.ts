@@ -8,6 +8,7 @@ import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 import { readInRepository } from '../support/repository.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
+const options = { loop: 'system-namespaces', signal: new AbortController().signal, warn: () => {} } as const;
 const complete = { TABLE_NAME: 'clusters', REPORTING_INSTANCE: 'kbc-test', STACK: 'kbc-test' };
 
 test.each(['TABLE_NAME', 'REPORTING_INSTANCE', 'STACK'])('environmentFrom refuses variables without %s', (name) => {
@@ -18,7 +19,6 @@ test.each(['TABLE_NAME', 'REPORTING_INSTANCE', 'STACK'])('environmentFrom refuse
 
 test('a deployed function reads kubeconfig files from the folder of its code', async () => {
   const { connect } = environmentFrom({ ...complete, LAMBDA_TASK_ROOT: '/var/task' });
-  const options = { loop: 'system-namespaces', signal: new AbortController().signal, warn: () => {} } as const;
   await expect(connect(aClusterSpec({ kubeconfig: { file: 'none.yml' } }), options)).rejects.toMatchObject({
     code: 'BadKubeconfig',
     message: expect.stringContaining('/var/task/none.yml'),
@@ -28,7 +28,6 @@ test('a deployed function reads kubeconfig files from the folder of its code', a
 test('a process refuses a kubeconfig with a server on its own machine if it runs in Lambda, and accepts the kubeconfig elsewhere', async () => {
   const folder = temporaryFolder();
   await writeFile(path.join(folder, 'kubeconfig'), kubeconfigTo('http://127.0.0.1:9001'));
-  const options = { loop: 'system-namespaces', signal: new AbortController().signal, warn: () => {} } as const;
   const open = (variables: object) =>
     environmentFrom({ ...complete, LAMBDA_TASK_ROOT: folder, ...variables }).connect(
       aClusterSpec({ kubeconfig: { file: 'kubeconfig' } }),

@@ -157,9 +157,7 @@ export class Pipelines {
     if (service !== undefined) await this.#world.people.live(service, chance);
   }
 
-  /**
-   * Releases the items, sometimes with two requests. Looks the items up if the answer does not state the outcome of each item.
-   */
+  /** Releases the items, sometimes with two requests. Looks them up if the answer does not state the outcome of each item. */
   async #release({ id, items, untilMs, isPrivate, takenUpBy }: Held, chance: Chance): Promise<void> {
     const { ranges, clock } = this.#world;
     const mine = items.filter((item) => ranges.ownersOf(item).some(({ owner }) => owner === id));

@@ -107,9 +107,7 @@ export async function startKubeApiserver(options: KubeApiserverOptions) {
     kubeconfigFile,
     request,
     send,
-    /**
-     * Sends SIGTERM and waits until `/readyz` reports the shutdown. The server then serves for its `--shutdown-delay-duration`.
-     */
+    /** Sends SIGTERM and waits until `/readyz` reports the shutdown. The server then serves for `--shutdown-delay-duration`. */
     async askToStop() {
       server.askToStop();
       await eventually(async () => {
@@ -176,9 +174,7 @@ interface ServiceCidr extends KubernetesObject {
   readonly status?: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] };
 }
 
-/**
- * Waits until a stock API server, which is ready earlier, has created its own objects. After this call, it does not change them.
- */
+/** Waits until a stock API server, which is ready earlier, has created its own objects. It does not change them later. */
 async function untilBootstrapped(request: RawRequests['request']): Promise<void> {
   await eventually(async () => {
     for (const path of [...NAMESPACES, SERVICE_PATH]) {

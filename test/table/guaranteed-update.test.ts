@@ -95,10 +95,7 @@ test('guaranteedUpdate waits only between attempts, reads the item after each wa
   expect(waits).toEqual([0, 1, 2]);
 });
 
-/**
- * Returns a table whose item has the value 1, options with that item as the caller read it, and a function that counts later
- * gets.
- */
+/** Returns a table with the item 1, options with that item as the caller read it, and a function that counts later gets. */
 async function recentlyRead() {
   const table = memoryTable();
   await write(table, 1);

@@ -10,10 +10,7 @@ import { runningTableServer, testDynamoClient } from '../support/test-dynamo-cli
 type Reply = readonly [sentAtMs: number, receivedAtMs: number, dateMs: number];
 type Middleware = (next: () => Promise<object>) => (args: object) => Promise<object>;
 
-/**
- * Returns a reply: the times at which the request was sent and the reply was received, and the date in the reply, in whole
- * seconds.
- */
+/** Returns a reply: when the request was sent and the reply received, and the date in the reply, in whole seconds. */
 const reply = (...times: Reply): Reply => times;
 
 /** Returns the correction of the clock of the host after these replies. */

@@ -1,20 +1,18 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { eachOf } from '../../lib/util/async.ts';
 import { boundedText } from '../../lib/util/values.ts';
 
-describe('boundedText', () => {
-  const nested = JSON.parse('['.repeat(5_000) + ']'.repeat(5_000));
-  test.each([
-    { name: 'a short text unchanged', value: 'not found', text: 'not found' },
-    { name: 'lines joined to one', value: ' first\r\n\tsecond\u2028third ', text: 'first second third' },
-    { name: 'the start of a long text, and an ellipsis', value: 'x'.repeat(400_000), text: `${'x'.repeat(300)}…` },
-    { name: 'no half of a surrogate pair', value: `${'x'.repeat(299)}\u{1f600}`, text: `${'x'.repeat(299)}\ufffd…` },
-    { name: 'a number as text', value: 7, text: '7' },
-    { name: 'the text "undefined" for an absent value', value: undefined, text: 'undefined' },
-    { name: '"an object" for nested lists, without reading them', value: nested, text: 'an object' },
-  ])('boundedText returns $name', ({ value, text }) => {
-    expect(boundedText(value)).toBe(text);
-  });
+const nested = JSON.parse('['.repeat(5_000) + ']'.repeat(5_000));
+test.each([
+  { name: 'a short text unchanged', value: 'not found', text: 'not found' },
+  { name: 'lines joined to one', value: ' first\r\n\tsecond\u2028third ', text: 'first second third' },
+  { name: 'the start of a long text, and an ellipsis', value: 'x'.repeat(400_000), text: `${'x'.repeat(300)}…` },
+  { name: 'no half of a surrogate pair', value: `${'x'.repeat(299)}\u{1f600}`, text: `${'x'.repeat(299)}\ufffd…` },
+  { name: 'a number as text', value: 7, text: '7' },
+  { name: 'the text "undefined" for an absent value', value: undefined, text: 'undefined' },
+  { name: '"an object" for nested lists, without reading them', value: nested, text: 'an object' },
+])('boundedText returns $name', ({ value, text }) => {
+  expect(boundedText(value)).toBe(text);
 });
 
 test('eachOf processes the other elements while a slow element is processed', async () => {
