@@ -64,8 +64,8 @@ export interface AdmissionHttpRequest {
 }
 
 /**
- * The maximum length of a body: in characters, or in bytes for base64. An API server sends 3,147,121 bytes for an update of a
- * Service with annotations of 256 KiB. The review contains these annotations twice, and JSON may escape each byte as six bytes.
+ * The maximum number of bytes in a body. An API server sends 3,147,121 bytes for an update of a Service with annotations of
+ * 256 KiB. The review contains these annotations twice, and JSON may escape each byte as six bytes.
  */
 const MOST_BYTES = 3.25 * 1024 * 1024;
 
@@ -108,7 +108,8 @@ function bearerTokenIn(headers: HttpEvent['headers']): string | undefined {
 }
 
 function bodyOf({ body = '', isBase64Encoded }: HttpEvent): string | WebhookReply {
-  if (body.length > MOST_BYTES * (isBase64Encoded ? 4 / 3 : 1)) return httpReply(413, 'larger than 3.25 MiB');
+  const bytes = Buffer.byteLength(body, isBase64Encoded ? 'base64' : 'utf8');
+  if (bytes > MOST_BYTES) return httpReply(413, 'larger than 3.25 MiB');
   return isBase64Encoded ? Buffer.from(body, 'base64').toString() : body;
 }
 

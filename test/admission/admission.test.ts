@@ -399,6 +399,7 @@ describe('requests that are not valid reviews', () => {
     ['with deeply nested JSON', { body: `${'['.repeat(200_000)}${']'.repeat(200_000)}` }, 400],
     ['with another version', { body: '{"apiVersion":"admission.k8s.io/v1beta1","kind":"AdmissionReview"}' }, 400],
     ['with more than 3.25 MiB', { body: `"${'a'.repeat(3.25 * 1024 * 1024 - 1)}"` }, 413],
+    ['with more than 3.25 MiB in fewer characters', { body: `"${'é'.repeat(2 * 1024 * 1024)}"` }, 413],
   ])('a request %s gets only a status, without details', async (_what, sent, statusCode) => {
     const unread = { ...world.table, get: () => Promise.reject(new Error('expected no read of the table')) };
     const reply = await world.send(sent, unread);
