@@ -34,15 +34,25 @@ export function badKubeconfig(source: KubeconfigSource, problem: string, remedy:
 /** Reads a kubeconfig or a file that it names. Throws a `ClusterError` with code `BadKubeconfig`. */
 export async function readFile(file: string, source: KubeconfigSource): Promise<Buffer> {
   const path = resolve(source.folder, file);
-  // A file may be endless. One byte more than the limit shows that it is too long.
-  const bytes = await createReadStream(path, { end: LONGEST_FILE })
-    .toArray()
-    .then(Buffer.concat, (error: unknown) => {
-      const remedy = 'Name a file that exists and that this user may read';
-      throw badKubeconfig(source, `cannot read ${path} (${codeOf(error)})`, remedy);
-    });
-  if (bytes.length <= LONGEST_FILE) return bytes;
-  throw badKubeconfig(
+  const chunks: Buffer[] = [];
+  let length = 0;
+  try {
+    for await (const chunk of createReadStream(path)) {
+      length += chunk.length;
+      // The file may be endless.
+      if (length > LONGEST_FILE) throw tooLong(path, source);
+      chunks.push(chunk);
+    }
+    return Buffer.concat(chunks);
+  } catch (error) {
+    if (error instanceof ClusterError) throw error;
+    const remedy = 'Name a file that exists and that this user may read';
+    throw badKubeconfig(source, `cannot read ${path} (${codeOf(error)})`, remedy);
+  }
+}
+
+function tooLong(path: string, source: KubeconfigSource): ClusterError {
+  return badKubeconfig(
     source,
     `${path} is longer than ${LONGEST_FILE} bytes`,
     'Keep what this cluster needs, and no more',
