@@ -36,8 +36,8 @@ export async function notRegistered(table: KeyValueTable, name: string): Promise
 }
 
 /**
- * Returns all addresses of a cluster, for the end of an error about an unknown address. Does not suggest a similar address,
- * because it belongs to another API server.
+ * Returns the end of an error about an unknown address: all addresses and host names of the cluster. It suggests no similar
+ * address, because that belongs to another API server.
  */
 export function listAddresses({ apiServers }: ClusterSpec, leased: readonly string[] = []): string {
   const named = apiServers.map((server) => ('address' in server ? server.address : server.host));

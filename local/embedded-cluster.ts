@@ -89,7 +89,7 @@ const EXAMPLE_SERVICE =
   '{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "shop"}, "spec": {"ports": [{"port": 80}]}}';
 const KUBECONFIG_IGNORED = 'KUBECONFIG is set but ignored: name a cluster with --kubeconfig FILE and -f cluster.yml.';
 
-/** Returns a spec in mode enforce. It has defaults, except that the table allocates, and probes go to this process. */
+/** Returns a spec in mode enforce. The table allocates, and probes go to this process. */
 function embeddedSpec(
   { name, addresses, serviceClusterIPRange, intervalSeconds }: EmbeddedKind,
   kubeconfigFile: string,

@@ -67,8 +67,8 @@ export class ClusterTokens {
    */
   readonly #waiting = new Set<string>();
   /**
-   * Clusters that the last lists contained for the first time, and whose tokens were not in memory. The next look-ups also read
-   * these tokens. There are never so many that they would evict the tokens of other clusters.
+   * Clusters that were new in a list of the clusters, and whose tokens were not in memory. The next look-ups also read
+   * these tokens. A list adds only as many as fit beside the tokens in memory.
    */
   readonly #unread = new Set<string>();
 

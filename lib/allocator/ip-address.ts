@@ -14,7 +14,7 @@ const DOT = 0x2e;
 const DIGIT_0 = 0x30;
 const DIGIT_9 = 0x39;
 const LEADING_ZEROS = /(^|:)0+(?=[0-9a-f])/gi;
-/** The length of the longest address without leading zeros, once groups have replaced an IPv4 address at its end. */
+/** The longest length, without leading zeros and with groups in place of an IPv4 address at the end. */
 const LONGEST_IPV6_TEXT = 'ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff'.length;
 
 /**

@@ -46,7 +46,7 @@ export interface ServiceObject extends WholeObject<V1Service> {
 }
 
 export interface ServiceCidrObject extends WholeObject<V1ServiceCIDR> {
-  /** The primary range, and in a dual-stack cluster the range of the other family. */
+  /** One range, or one range of each family. */
   readonly spec: { readonly cidrs: readonly string[] };
 }
 

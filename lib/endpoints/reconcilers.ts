@@ -176,7 +176,7 @@ function addInOrder(
   return endpoints;
 }
 
-/** Adds the remaining servers with the same result as {@link addMaster}, to a repacked subset with the right ports. */
+/** Adds servers to a subset that is repacked and has the right ports. The result equals that of {@link addMaster}. */
 function withRest(endpoints: EndpointsObject, live: readonly string[], masterCount: number): EndpointsObject {
   const [only, ...others] = endpoints.subsets ?? [];
   const addresses = [...(only?.addresses ?? [])];

@@ -87,7 +87,7 @@ export class ProtobufReader {
 
   /**
    * Returns a text. Throws `OverBound` for a text of more than `longest` bytes.
-   * @param likely a text that is often equal: comparing it is faster than decoding
+   * @param likely the usual text of the field: comparing is faster than decoding
    */
   text(longest = Number.POSITIVE_INFINITY, likely = ''): string {
     const end = this.#lengthEnd();

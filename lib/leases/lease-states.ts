@@ -30,7 +30,7 @@ export interface ServerAnswer {
   readonly provesEnd: boolean;
   /** The limits for the time between two misses. Absent if the answer cannot count as a miss. */
   readonly miss?: MissSpacing;
-  /** A late answer counts as silence if the first late answer since the last refresh came at least this long before. */
+  /** A late answer counts as silence if it comes at least this long after the first one since the last refresh. */
   readonly lateAfterMs?: number;
 }
 

@@ -9,7 +9,7 @@ import {
 import { ClusterError, type ClusterPort } from '../kubernetes/cluster-port.ts';
 import { type AddressFault, MANAGED_BY_API_SERVERS, serviceKey } from '../repair/address-faults.ts';
 
-/** A fault that still existed when its objects were read again after the lists. */
+/** A fault that still exists after a second read of its IPAddress and Service. */
 export interface Confirmed {
   readonly fault: AddressFault;
   readonly record?: IPAddressRecord;

@@ -22,7 +22,7 @@ export const CLUSTER_IP_WORDS: ClaimWords = {
 
 type RangeOfFamily = ReadonlyMap<IPFamily, ClaimedRange>;
 
-/** Returns whether API servers allocate an address that is in no range of the spec. */
+/** Returns whether API servers allocate this address, which is in no range of the spec. */
 type IsServed = (address: string) => boolean;
 
 /**

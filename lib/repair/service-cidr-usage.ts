@@ -22,7 +22,7 @@ interface Cidr {
 const MOST_NETWORKS = 16;
 
 /**
- * Returns the usage of the default and the fullest ServiceCIDRs, and that of all ServiceCIDRs of each family together.
+ * Returns the usage of the default and the fullest networks, and for each family the usage of all ready ServiceCIDRs together.
  * @param cidrs the ServiceCIDRs, the default ServiceCIDR first
  * @param taken the addresses of IPAddresses and Services; invalid texts are ignored
  */

@@ -55,10 +55,9 @@ const KEEP_BRIEFLY_MS = 5 * 60_000;
 const STORE_PAUSE_MS = 60_000;
 const MOST_KNOWN = 10_000;
 /**
- * The connections of this process. A kubeconfig stays in memory for hours. It is read again during a pass if the API
- * server refused the credential or its certificate does not verify, and in the next pass if the server was unreachable,
- * but then from a store at most once a minute. It is also read every five minutes if it is a file or its credential
- * ends soon, and before a pass frees anything.
+ * The connections of this process. A kubeconfig stays in memory for hours, or for five minutes if it is a file or its credential
+ * ends soon. A pass reads it again if the API server refuses the credential or its certificate does not verify, and the next
+ * pass does if the server was unreachable; from a store, both at most once a minute. A pass that frees needs a recent read.
  */
 export class ClusterConnections {
   readonly #options: ClusterConnectionsOptions;

@@ -35,7 +35,7 @@ export interface TableEnvironment extends Pick<Store, 'table'> {
 
 /** The external dependencies of an invocation that connects to clusters. */
 export interface Environment extends TableEnvironment {
-  /** Returns how long the event loop of this process has been busy. Absent if this is not measured. */
+  /** Returns the total busy time of this process's event loop in ms. Absent if it is not measured. */
   readonly busyMs?: () => number;
   readonly newPassId: () => string;
   /** The reporting instance of events, which is the same for every function of a stack. */

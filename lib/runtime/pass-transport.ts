@@ -12,7 +12,7 @@ import { hostOf } from '../util/hosts.ts';
 /** The kubeconfig of one pass, which may become outdated during the pass. */
 export interface PassKubeconfig {
   readonly current: () => ApiServerAccess;
-  /** Returns a kubeconfig that was read after `used`; `undefined` if `used` itself was read in this pass or the last minute. */
+  /** Returns a kubeconfig that was read after `used`; `undefined` if `used` is from this pass or may not be read again yet. */
   readonly newerThan: (used: ApiServerAccess) => Promise<ApiServerAccess | undefined>;
   /** Lets the next pass read the kubeconfig again, if the last read was long enough ago. */
   readonly forget: () => void;

@@ -284,7 +284,7 @@ export const serviceRanges = completed(
   z.union([z.tuple([z.string()]), z.tuple([z.string(), z.string()])], 'is not one range or two'),
 );
 
-/** Parses a range such as `30000-32767`, `30000+2767` or a port. Empty is the default, as with `--service-node-port-range`. */
+/** Parses `30000-32767`, `30000+2767` or one port. An empty range means the default, as in `--service-node-port-range`. */
 export function readNodePortRange(ports: string | number): PortInterval | Refusal {
   const range = parsePortInterval(String(ports));
   return isRefused(range) || range.size > 0 ? range : parsePortInterval(DEFAULT_NODE_PORT_RANGE);

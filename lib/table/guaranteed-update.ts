@@ -35,7 +35,7 @@ type Written<Decision> =
 /**
  * Reads an item, and writes what `decide` returns for it. Reads and decides again if another writer changed the item
  * before the write. A write with an unclear outcome is repeated only if the change is repeatable: if the write did
- * happen, another writer may have built on it. All code that repeats conditional writes uses this function.
+ * happen, another writer may have built on it. All code that repeats conditional writes of items uses this function.
  * @param decide runs in every attempt. If it returns no `write` for an item that was read, the item stays unchanged. If
  * it returns no `write` for `recent`, the item is read, and `decide` runs again.
  */

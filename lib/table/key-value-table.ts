@@ -10,7 +10,7 @@ export type TableValue =
   | readonly TableValue[]
   | { readonly [field: string]: TableValue | undefined };
 
-/** One stored item. `cluster` is the partition key; `key` is the same key as in etcd, such as `ranges/serviceips`. */
+/** One stored item. `cluster` is the partition key; `key` is that of etcd if etcd has one, such as `ranges/serviceips`. */
 export interface Item {
   readonly cluster: string;
   readonly key: string;

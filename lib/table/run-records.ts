@@ -68,7 +68,7 @@ export interface ReadRunRecord {
 }
 
 const SCHEMA = 1;
-/** One pass at a time writes a record, so traces of a few writes suffice. With more, records of small clusters exceed 1 KB. */
+/** One pass at a time writes a record, so a few earlier writes suffice. With more, records of small clusters exceed 1 KB. */
 const WRITES_KEPT = 8;
 export const MAX_FINDINGS = 20;
 const MAX_MESSAGE_LENGTH = 500;

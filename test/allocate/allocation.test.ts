@@ -104,7 +104,7 @@ test.each<[string, Partial<AllocateRequest>, string]>([
   expect(await world.taken()).toEqual({});
 });
 
-test('a full range refuses a request, and nothing is allocated', async () => {
+test('a range with too few free items refuses a request, and holds nothing', async () => {
   const world = await anAllocateWorld();
   await world.store(RANGE_KEYS.primary, { data: fromBits(Array.from({ length: 253 }, (_, bit) => bit)) });
   const error = { code: 'Full', message: 'range is full: 1 free, 2 requested' };

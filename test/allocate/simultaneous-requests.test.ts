@@ -66,7 +66,7 @@ test('simultaneous invocations of one request return the same answer in any inte
   await fc.assert(property, { numRuns: runs(40) });
 });
 
-test('if a Service has claimed the items that the first invocation of a request allocated, a later invocation releases the items that it allocated itself', async () => {
+test('a second invocation of a request releases its own items if the items of the first one are already claimed', async () => {
   const world = await withFree(4);
   const items: AllocateRequest['items'] = [{ range: 'serviceips', next: true }];
   let puts = 0;

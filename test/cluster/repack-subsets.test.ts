@@ -47,7 +47,7 @@ describe('repacking subsets', () => {
     '1.2.3.4 !5.6.7.8 a:111',
     '1.2.3.4 a:111 | 5.6.7.8 b:222',
     '!1.2.3.4/uid-1 b:222 | 1.2.3.4/uid-1 a:111',
-  ])('repacking leaves %s unchanged', (text) => {
+  ])('repacking keeps the subsets "%s"', (text) => {
     expect(byContent(repackSubsets(subsets(text)))).toEqual(byContent(subsets(text)));
   });
 

@@ -54,7 +54,7 @@ export function describeKeyValueTable(name: string, { open, remove, oddities = [
       expect(await open().get(cluster, 'a')).toEqual(written);
     });
 
-    test('a put that expects no item has the outcome lost if the item exists', async () => {
+    test('a put that expects no item is lost if the item exists', async () => {
       const first = await put(1);
       const result = await tryPut(2, undefined);
       expectLost(result, first);

@@ -90,10 +90,13 @@ describe('correcting the kubernetes Service', () => {
   test.each([
     ['that policy if it has none', {}, PREFER],
     ['both families if it has that policy', { ...PREFER, ipFamilies: ['IPv4'] }, BOTH],
-  ])('with PreferDualStack, a single-stack Service gets %s, and a dual-stack one is unchanged', (_, before, after) => {
-    expect(dualStack(before)).toMatchObject({ verb: 'update', object: { spec: after } });
-    expect(dualStack({ ...PREFER, ...BOTH })).toBeUndefined();
-  });
+  ])(
+    'a spec with PreferDualStack gives a single-stack Service %s, and keeps a dual-stack Service',
+    (_, before, after) => {
+      expect(dualStack(before)).toMatchObject({ verb: 'update', object: { spec: after } });
+      expect(dualStack({ ...PREFER, ...BOTH })).toBeUndefined();
+    },
+  );
 
   test.each([
     ['has a selector', { selector: { app: 'x' } }, 'kubectl -n default patch service kubernetes'],

@@ -53,7 +53,7 @@ function expectedOf({ error, credential, ...read }: Outcome): object {
   return credential === 'plugin' ? { credential } : { ...read, credential };
 }
 
-test('verdicts.jsonl has the result of client-go for each kubeconfig, and each documented difference is of one of them', () => {
+test('verdicts.jsonl has the result of client-go for each kubeconfig, and each documented difference names such a file', () => {
   const files = readdirSync(folder).filter((name) => name.endsWith('.kubeconfig'));
   const judged = verdicts.map(({ file }) => `${file}.kubeconfig`);
   expect(judged.toSorted()).toEqual(files.toSorted());

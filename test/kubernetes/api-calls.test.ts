@@ -118,7 +118,7 @@ const throttled = failed(429, 'TooManyRequests', 'please slow down', { retryAfte
 const waiting = (seconds: string) => raw(429, 'slow', { 'retry-after': seconds });
 
 const readers = calls.filter(([name]) => name === 'get' || name === 'services');
-test.each(readers)('the call %s waits as long as a reply 429 requests, and repeats the request', async (name, call) => {
+test.each(readers)('the call %s waits for the time in a 429 reply, and repeats the request', async (name, call) => {
   const last = name === 'get' ? reply(200, service) : listOf('ServiceList');
   const { port, waits } = portAnswering(waiting('2'), throttled, last);
   await expect(call(port)).resolves.toBeDefined();

@@ -36,7 +36,7 @@ test.each([
   expect(probeOutcome({ kind: 'status', status: 500, body }).detail).toBe(detail);
 });
 
-test('a probe whose answer might only be late because this process was busy has the verdict unknown', () => {
+test('a probe has the verdict unknown if its answer may be late only because this process was busy', () => {
   const outcome = { verdict: 'unknown', odd: false, late: true, detail: 'not known: busy' };
   expect(probeOutcome({ kind: 'unknown', message: 'busy', late: true })).toEqual(outcome);
 });

@@ -50,7 +50,7 @@ test.each([
 test.each([
   { loop: clusterIpRepair, tried: [PRIMARY], what: 'service IP allocations' },
   { loop: nodePortRepair, tried: [NODE_PORT_KEY], what: 'port allocations' },
-])('a pass of $loop.id that cannot save a range reports the error of upstream', async ({ loop, tried, what }) => {
+])('a pass of $loop.id that cannot save a range has the same error as upstream', async ({ loop, tried, what }) => {
   const cluster = tableWorld({ serviceClusterIPRanges: [RANGE, 'fd00::/112'] }).list(...SERVICES);
   const keys: string[] = [];
   const put: KeyValueTable['put'] = ({ key }) => {

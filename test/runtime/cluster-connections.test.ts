@@ -165,7 +165,7 @@ test.each([
   expect(reads()).toBe(again === 1 ? 2 : 3);
 });
 
-test('a credential in the last third of its lifetime is logged once, and all passes report that it expires soon', async () => {
+test('a credential in the last third of its lifetime causes one warning, and each connection reports that it expires soon', async () => {
   const { clock, connect, warnings } = aProcess(async () => accessUntil(90 * 60));
   clock.nowMs = 59 * MINUTE;
   expect(await connect()).toMatchObject({ credentialEndsSoon: false });

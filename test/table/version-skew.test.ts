@@ -185,7 +185,7 @@ describe.each(Object.keys(TYPES) as ItemType[])('%s', (type) => {
   });
 });
 
-test('a change keeps fields of a newer release in specs and in leases of other addresses, and drops other new fields', async () => {
+test('a rewrite keeps fields of a newer release only in specs and in the leases of unchanged addresses', async () => {
   const rewritten = async (type: ItemType) => {
     const form: StoredForm = STORED_FORMS[type];
     const table = tableOf(storedItem(form, { value: form.most(NEWER) }));
