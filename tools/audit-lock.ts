@@ -97,7 +97,7 @@ function originFaults(installedAs: string, { name, version, resolved }: LockedPa
   ];
 }
 
-/** Returns whether a licence is allowed: one of `MIT OR GPL-3.0`, both of `Apache-2.0 AND MIT`. */
+/** Returns whether a licence expression is allowed: any part of an `OR`, all parts of an `AND`. */
 function isAllowed(license = ''): boolean {
   const choices = license.replace(/[()]/g, '').split(' OR ');
   return choices.some((choice) => choice.split(' AND ').every((one) => LICENCES.has(one)));

@@ -74,8 +74,8 @@ function itemAt(first: string, index: number): string {
 }
 
 /**
- * Returns the legend: each way to draw a cell that occurs in the map, with its number of items. If a cell has several items,
- * the numbers are the figures of the range, and a way without a figure has no number.
+ * Returns the legend: each cell style in the map, with its number of items. If a cell stands for several items, the numbers come
+ * from the status of the range, and a style without a number there has none.
  */
 function legend(runs: readonly Run[], { itemsPerCell }: RangeMap, range: RangeStatus): Html {
   const { used, duplicates, leaking, held, free } = range;

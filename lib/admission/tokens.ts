@@ -50,10 +50,10 @@ const MOST_TOKENS = 2;
 const TOKEN = /^[\x21-\x7e]{32,512}$/;
 
 /**
- * Checks tokens in memory. A token that is not in memory may be invented, or new. `LOOK_UPS` bounds the reads that such tokens
- * cause. Beyond this bound, the caller must try again: the next look-up reads the tokens of its cluster if the cluster is
- * registered. The answer and its time depend on the look-ups of this process and not on the cluster name, so that no answer
- * reveals which clusters exist.
+ * Checks tokens in memory. An unknown token may be invented or new. `LOOK_UPS` limits the reads for unknown tokens. Beyond this
+ * limit, the caller must try again. The next look-up of any caller also reads the tokens of that cluster, if it is registered.
+ * The answer and its timing depend on the look-ups of this process, not on the cluster name, so that they do not reveal which
+ * clusters exist.
  */
 export class ClusterTokens {
   readonly #options: TokensOptions;

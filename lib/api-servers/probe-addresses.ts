@@ -252,7 +252,7 @@ export function describeTarget(probed: ProbedAddress, spec: ClusterSpec): string
   return `probed at ${probed.target.url}${port}`;
 }
 
-/** Returns whether the spec has the URL's host. Its certificate is no proof, because the cluster's CA also signs for nodes. */
+/** Returns whether the URL's host is in the spec. A valid certificate is not enough: the cluster's CA also signs for nodes. */
 export function isHostOf({ apiServers }: ClusterSpec, url: string): boolean {
   const host = hostOf(new URL(url));
   return apiServers.some((server) => ('address' in server ? server.address : server.host) === host);

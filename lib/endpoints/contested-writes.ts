@@ -116,7 +116,7 @@ export function twoOwners(
   const item = manager ?? (isDeleted ? 'another client' : 'an unknown field manager');
   const verb = manager === undefined && isDeleted ? 'deleted' : 'changed';
   const seconds = Math.round((state.contest?.delayMs ?? 0) / 1000);
-  const then = withhold ? `writes that only contest wait ${seconds} s` : 'it is written again';
+  const then = withhold ? `contested writes wait ${seconds} s` : 'it is written again';
   const remedy = 'Keep one of them: API servers with --endpoint-reconciler-type=none do not write endpoints';
   const message = `the endpoints of default/kubernetes have two owners: ${item} ${verb} what was written here; ${then}. ${remedy}`;
   return { type: 'twoOwners', message, item };

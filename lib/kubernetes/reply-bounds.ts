@@ -33,7 +33,7 @@ export class BytesInFlight {
     this.#limit = limit;
   }
 
-  /** Counts bytes of a server. Throws `OverBound`, and does not count them, if they exceed the limit and the server's share. */
+  /** Counts bytes of a server. Throws `OverBound` instead if the total is over the limit and the server over its share. */
   add(server: string, bytes: number): void {
     const held = (this.#held.get(server) ?? 0) + bytes;
     const servers = this.#held.size + (this.#held.has(server) ? 0 : 1);

@@ -46,8 +46,8 @@ export interface Unclaimed extends ServiceName {
   /** Items from the first review of the Service's creation and from reviews of its updates. A stored Service may have them. */
   readonly first: readonly number[];
   /**
-   * The items from later reviews of the creation of a Service with this name. No item is in both lists. A review of a
-   * creation gets the items of `first` last, because an existing Service may have them.
+   * The items from later reviews of a creation of this Service. No item is in both lists. Reviews of a creation get items of
+   * `later` before those of `first`, which an existing Service may have.
    */
   readonly later: readonly number[];
 }

@@ -56,8 +56,8 @@ const STORE_PAUSE_MS = 60_000;
 const MOST_KNOWN = 10_000;
 /**
  * The connections of this process. A kubeconfig stays in memory for hours, or for five minutes if it is a file or its credential
- * ends soon. A pass reads it again if the API server refuses the credential or its certificate does not verify, and the next
- * pass does if the server was unreachable; from a store, both at most once a minute. A pass that frees needs a recent read.
+ * ends soon. A refused credential or a certificate that does not verify causes a new read in the same pass, an unreachable server
+ * in the next one. A store is read at most once a minute. Before a pass frees items, it requires a recent read.
  */
 export class ClusterConnections {
   readonly #options: ClusterConnectionsOptions;

@@ -40,7 +40,7 @@ test('if the look-up of a source fails, its known addresses are still probed, an
   expect(resolved.findings).toMatchObject([{ type: 'other', message }]);
 });
 
-test('if a part of a source could not be read, its known addresses are still probed besides those that were found, and a finding contains the part', async () => {
+test('if one look-up of a source fails, its known addresses are probed as well as those that were found, and a finding names the failed look-up', async () => {
   const leases = [{ ...newLease('10.9.8.7'), host: group.host }];
   const resolved = await resolve([group], ['10.9.8.6'], leases, 'the host name lb.example could not be looked up');
   expect(resolved.addresses.map(({ address }) => address).sort()).toEqual(['10.9.8.6', '10.9.8.7']);

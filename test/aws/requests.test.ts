@@ -39,7 +39,7 @@ test.each([
   expect(await read(store, () => awsError(name, 'there is none'))).toEqual({ outcome: 'absent' });
 });
 
-test('the read of a secret has the outcome failed if the store does not answer in time', async () => {
+test('the read of a secret fails if the store does not answer in time', async () => {
   expect(await read('ssm', () => ({ hang: true }), 50)).toMatchObject({ outcome: 'failed' });
 });
 

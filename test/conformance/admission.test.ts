@@ -187,7 +187,7 @@ test('if the API server calls the webhook again with the Service that the first 
   expect(await request('DELETE', `${group}/zzz-the-same-again`)).toMatchObject({ status: 200 });
 });
 
-test('the repair passes have one finding, a node port that may have leaked', async () => {
+test('after all reviews, the repairs report only a node port that may have leaked', async () => {
   const ips = await plane.handlers.run('cluster-ip-repair');
   const ports = await plane.handlers.run('node-port-repair');
   expect(ips).toMatchObject({ findings: [], errors: [] });

@@ -41,11 +41,11 @@ test('if a kube-apiserver reverts a write, a finding names this second owner, an
   let noticed = await tickAndAnswer();
   // If the first write added an address, the pass notices the other owner only after it has corrected the endpoints once.
   if (noticed.findings.length === 0) noticed = await tickAndAnswer();
-  expect(noticed).toEqual({ wrote: false, findings: twoOwners('writes that only contest wait 20 s') });
+  expect(noticed).toEqual({ wrote: false, findings: twoOwners('contested writes wait 20 s') });
   expect(await handlers.record(LOOP)).toMatchObject({ outcome: 'succeeded', findings: [{ type: 'twoOwners' }] });
 
   for (const wrote of [true, false, false, false]) {
-    const then = wrote ? 'it is written again' : 'writes that only contest wait 40 s';
+    const then = wrote ? 'it is written again' : 'contested writes wait 40 s';
     expect(await tickAndAnswer()).toEqual({ wrote, findings: twoOwners(then) });
   }
 });

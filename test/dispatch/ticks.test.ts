@@ -40,7 +40,7 @@ beforeEach(() => {
   ({ loop, names: ran } = aLoop(scripts, 'kubernetes-service'));
 });
 
-test('the invocation of a scheduled event queues the messages of the minute before it runs the first pass of a single cluster, because the pass might hang', async () => {
+test('even for one cluster, a scheduled invocation first queues all messages of its minute and then runs the first pass, because the pass might hang', async () => {
   await world.register({ name: 'a' });
   let queuedByThen: number[] = [];
   scripts['a'] = async () => {

@@ -124,7 +124,7 @@ test('the finding twoOwners reports a deletion if an object is missing and no ot
 });
 
 test.each([
-  { withhold: true, outcome: 'writes that only contest wait 600 s' },
+  { withhold: true, outcome: 'contested writes wait 600 s' },
   { withhold: false, outcome: 'it is written again' },
 ])('the finding twoOwners contains "$outcome"', ({ withhold, outcome }) => {
   const contest = { lastSeenMs: 0, nextWriteMs: 0, delayMs: 600_000 };

@@ -205,7 +205,7 @@ describe('a pass over the IPAddresses of a cluster', () => {
     expect(recorded()).toEqual([true, false, false]);
   });
 
-  test('a pass keeps the IPAddress of a missing Service if a Service with the same address cannot be read again', async () => {
+  test('a pass keeps the IPAddress of a deleted Service if another Service with this address cannot be read again', async () => {
     const spoil = unreadable(({ name }) => name === 'odd');
     const { report, cluster } = await passOver([service('odd', ITEM), ipAddress('gone')], { spoil });
     expect(report.findings).toMatchObject([{ type: 'notCorrected', item: ITEM }]);
@@ -308,7 +308,7 @@ test('if the API server refuses to end a hold, a pass reports a finding and stil
   expect(report.findings).toMatchObject([{ type: 'notRecorded' }, finding]);
 });
 
-test.each([true, false])('a pass reports an expired hold only if its role cannot end it (allowed: %s)', async (may) => {
+test.each([true, false])('a pass reports an expired hold only if RBAC forbids its end (allowed: %s)', async (may) => {
   const { report, changed } = await passOver(held, { ipAddresses: false, spoil: { allows: async () => may } });
   expect(report).toMatchObject({ errors: [], state: { mayEndHolds: may } });
   const message = expect.stringContaining('Allow them "delete"');

@@ -104,6 +104,6 @@ test.each<[string, readonly string[], readonly string[], object]>([
   expect(keptParameters(Object.fromEntries(deployed), of(now))).toEqual(expected);
 });
 
-test('the table of parameters contains the parameters that only deployments have', () => {
+test('the table of parameters includes the parameters that are not in the template', () => {
   expect(parameterTable().join('\n')).toContain('| `rollbackMinutes` |');
 });
