@@ -104,13 +104,13 @@ function open(options: AdmissionOptions, { environment }: Invocation<TableEnviro
 
 async function answer(request: AdmissionHttpRequest, work: Work): Promise<WebhookReply> {
   const { invocation, rate } = work;
-  const { cluster, bodyLength } = request;
+  const { cluster, bodyBytes } = request;
   const check = await checked(request, work);
   if (check.outcome === 'wrong') return logFault(invocation, unauthorized(), cluster, 'wrong token');
   if (check.outcome === 'unknown') {
     return logFault(invocation, unknownToken(), cluster, check.reason);
   }
-  if (!rate.admits(cluster, invocation.environment.nowMs(), Math.max(1, bodyLength / BYTES_OF_REVIEW))) {
+  if (!rate.admits(cluster, invocation.environment.nowMs(), Math.max(1, bodyBytes / BYTES_OF_REVIEW))) {
     return logFault(invocation, httpReply(429, 'too many reviews'), cluster, 'too many reviews of this cluster');
   }
   const body = request.body();

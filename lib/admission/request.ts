@@ -56,8 +56,8 @@ export interface AdmissionHttpRequest {
   readonly cluster: string;
   readonly token: string;
   readonly body: () => string | WebhookReply;
-  /** The length of the body as it was received. */
-  readonly bodyLength: number;
+  /** The number of bytes of the body as it was received. */
+  readonly bodyBytes: number;
   readonly timeoutMs: number | undefined;
   /** When the endpoint received the request. The handler may start later, because Lambda may have to start a process. */
   readonly cameAtMs: number | undefined;
@@ -81,8 +81,9 @@ export function httpRequestIn(event: unknown): AdmissionHttpRequest | WebhookRep
   const token = bearerTokenIn(headers);
   if (token === undefined) return unauthorized();
   const { timeEpoch: cameAtMs } = requestContext;
-  const { length: bodyLength = 0 } = data.body ?? '';
-  return { cluster, token, timeoutMs: timeoutIn(rawQueryString), cameAtMs, bodyLength, body: () => bodyOf(data) };
+  const bodyBytes = Buffer.byteLength(data.body ?? '');
+  const body = () => bodyOf(data, bodyBytes);
+  return { cluster, token, timeoutMs: timeoutIn(rawQueryString), cameAtMs, bodyBytes, body };
 }
 
 export function httpReply(statusCode: number, text: string): WebhookReply {
@@ -107,9 +108,8 @@ function bearerTokenIn(headers: HttpEvent['headers']): string | undefined {
   return /^Bearer +(\S+) *$/i.exec(value ?? '')?.[1];
 }
 
-function bodyOf({ body = '', isBase64Encoded }: HttpEvent): string | WebhookReply {
-  const bytes = Buffer.byteLength(body, isBase64Encoded ? 'base64' : 'utf8');
-  if (bytes > MOST_BYTES) return httpReply(413, 'larger than 3.25 MiB');
+function bodyOf({ body = '', isBase64Encoded }: HttpEvent, bytes: number): string | WebhookReply {
+  if (bytes > MOST_BYTES * (isBase64Encoded ? 4 / 3 : 1)) return httpReply(413, 'larger than 3.25 MiB');
   return isBase64Encoded ? Buffer.from(body, 'base64').toString() : body;
 }
 

@@ -40,7 +40,10 @@ export async function readFile(file: string, source: KubeconfigSource): Promise<
     for await (const chunk of createReadStream(path)) {
       length += chunk.length;
       // The file may be endless.
-      if (length > LONGEST_FILE) throw tooLong(path, source);
+      if (length > LONGEST_FILE) {
+        const problem = `${path} is longer than ${LONGEST_FILE} bytes`;
+        throw badKubeconfig(source, problem, 'Keep what this cluster needs, and no more');
+      }
       chunks.push(chunk);
     }
     return Buffer.concat(chunks);
@@ -49,14 +52,6 @@ export async function readFile(file: string, source: KubeconfigSource): Promise<
     const remedy = 'Name a file that exists and that this user may read';
     throw badKubeconfig(source, `cannot read ${path} (${codeOf(error)})`, remedy);
   }
-}
-
-function tooLong(path: string, source: KubeconfigSource): ClusterError {
-  return badKubeconfig(
-    source,
-    `${path} is longer than ${LONGEST_FILE} bytes`,
-    'Keep what this cluster needs, and no more',
-  );
 }
 
 /** Reads the top level of a kubeconfig. Throws a `ClusterError` of code `BadKubeconfig`. No other code parses kubeconfigs. */

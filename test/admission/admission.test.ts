@@ -320,29 +320,30 @@ describe('a table that cannot allocate', () => {
 
 const REVIEW = JSON.stringify(aReview());
 
+/** Sends requests one after the other. Returns their statuses. */
+async function flood(world: AdmissionWorld, count: number, body = '{'): Promise<number[]> {
+  const statuses: number[] = [];
+  for (let sent = 0; sent < count; sent += 1) statuses.push((await world.send({ body })).statusCode);
+  return statuses;
+}
+
 test('if a cluster floods the webhook, its requests are refused before their bodies are read, and requests of other clusters are answered', async () => {
   const world = await anAdmissionWorld({ readTokens: async () => ({ outcome: 'read', text: TOKEN }) });
   await registerCluster(world.table, aClusterSpec({ name: 'quiet' }));
-  const flood = async (count: number) => {
-    const statuses: number[] = [];
-    for (let sent = 0; sent < count; sent += 1) statuses.push((await world.send({ body: '{' })).statusCode);
-    return statuses;
-  };
-
-  expect(new Set(await flood(1_000))).toEqual(new Set([400]));
+  expect(new Set(await flood(world, 1_000))).toEqual(new Set([400]));
   expect(await world.send({ body: REVIEW })).toMatchObject({ statusCode: 429 });
   expect(await world.send({ path: '/quiet', body: REVIEW })).toMatchObject({ statusCode: 200 });
 
   world.clock.nowMs += 1_000;
-  expect(await flood(21)).toEqual([...Array<number>(20).fill(400), 429]);
+  expect(await flood(world, 21)).toEqual([...Array<number>(20).fill(400), 429]);
 });
 
-test('a review of 512 KiB counts as 32 reviews against the rate limit of its cluster', async () => {
+test.each([
+  ['512 Ki characters of one byte', '{'.padEnd(512 * 1024)],
+  ['256 Ki characters of two bytes', '{'.padEnd(256 * 1024, 'é')],
+])('a review of %s counts as 32 reviews against the rate limit of its cluster', async (_, body) => {
   const world = await anAdmissionWorld({ readTokens: async () => ({ outcome: 'read', text: TOKEN }) });
-  const body = '{'.padEnd(512 * 1024);
-  const statuses: number[] = [];
-  for (let sent = 0; sent < 32; sent += 1) statuses.push((await world.send({ body })).statusCode);
-  expect(statuses).toEqual([...Array<number>(31).fill(400), 429]);
+  expect(await flood(world, 32, body)).toEqual([...Array<number>(31).fill(400), 429]);
 });
 
 test.each([
