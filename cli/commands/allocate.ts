@@ -119,7 +119,7 @@ function requestItem({ kind, key, item }: ItemPlace): AllocateRequest['items'][n
   return { range: nameOfKey(key) as RangeName, value: kind === 'port' ? Number(item) : item };
 }
 
-/** Returns the end of the hold. A repetition of a command with the same request id keeps the end of the first. */
+/** Returns the end of the hold. A repeated command with the same request id keeps the end that the first command set. */
 async function holdEnd(
   table: KeyValueTable,
   cluster: string,

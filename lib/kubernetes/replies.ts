@@ -45,7 +45,7 @@ export function isNotServed(reply: ApiReply): boolean {
   );
 }
 
-/** Returns true if the object does not exist. Status 404 alone proves nothing: a proxy may answer it for any object. */
+/** Returns true if the object does not exist. Status 404 alone is no proof, because a proxy may send it for any object. */
 export function isAbsent(reply: ApiReply): boolean {
   return reply.status === 404 && statusOf(reply).reason === 'NotFound' && !isNotServed(reply);
 }

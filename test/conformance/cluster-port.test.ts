@@ -54,7 +54,7 @@ test('the protobuf of a real kube-apiserver has the same Services as its JSON', 
 });
 
 test('an unknown token is reported as Unauthorized in protobuf and JSON', async () => {
-  const text = apiserver.kubeconfigYaml.replaceAll(apiserver.token, 'nobody');
+  const text = apiserver.kubeconfigYaml.replaceAll(apiserver.token, 'unknown');
   const port = portOver(connections.transport(await parseKubeconfig(text, 'of a stranger')));
   await expect(port.list('Namespace', undefined)).rejects.toMatchObject({ code: 'Unauthorized' });
   await expect(listAllServices(port)).rejects.toMatchObject({ code: 'Unauthorized' });

@@ -70,7 +70,7 @@ test.each([
   });
 });
 
-test('a warning about the kubeconfig of a Service is logged with the name of the source', async () => {
+test('a warning about the kubeconfig of a serviceRef is logged with the name of its Service', async () => {
   const warned: string[] = [];
   const balancer = service('LoadBalancer', [{ ip: '203.0.113.9' }]);
   await lookUp(fromService, [balancer], undefined, (text) => warned.push(text));

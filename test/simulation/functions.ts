@@ -24,7 +24,7 @@ import { Process, type ProcessKind } from './process.ts';
 import { connectNetwork } from './stand-in-http-client.ts';
 import type { World } from './world.ts';
 
-export const TOKEN = 'the-token-of-demo-that-nobody-guesses';
+export const TOKEN = 'the-token-of-demo-that-is-not-guessed';
 /** The error of the clock of a function's host if it is far off. */
 const FAR_SKEW_MS = 16 * 60_000;
 const HOUR_MS = 3_600_000;

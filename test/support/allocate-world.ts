@@ -108,7 +108,7 @@ export async function anAllocateWorld(options: AllocateWorldOptions = {}) {
   };
 }
 
-export const TOKEN = 'the-token-of-demo-that-nobody-guesses';
+export const TOKEN = 'the-token-of-demo-that-is-not-guessed';
 
 export interface Answered {
   readonly uid: string;
