@@ -34,6 +34,7 @@ export async function untilConverged(world: World): Promise<void> {
     for (const { kind, message } of wrong) world.violate(kind, message);
     return;
   }
+  if (world.has('ranges') && !world.has('storeFails') && canRepair(world)) await world.people.createLast();
 }
 
 function longestMs(world: World): number {
@@ -54,13 +55,17 @@ function startAgain({ hasRotated, hasMoved }: World['servers']): boolean {
   return hasRotated || hasMoved;
 }
 
+/** Returns whether the repairs reach the API server in their kubeconfig. They use no other. */
+function canRepair({ servers }: World): boolean {
+  return servers.reached(new URL(servers.kubeconfig.server).hostname) !== undefined;
+}
+
 function wrongIn(world: World): Violation[] {
   const { servers } = world;
-  // The repairs use only the API server in their kubeconfig.
-  const canRepair = servers.reached(new URL(servers.kubeconfig.server).hostname) !== undefined;
+  const isRepaired = canRepair(world);
   return [
-    ...(world.has('ranges') && canRepair ? [...leaked(world), ...free(world)] : []),
-    ...(canRepair ? (world.stock?.wrong() ?? []) : []),
+    ...(world.has('ranges') && isRepaired ? [...leaked(world), ...free(world)] : []),
+    ...(isRepaired ? (world.stock?.wrong() ?? []) : []),
     // Endpoints are not checked after a move, because for hours passes use the kubeconfig that they have read before, as long as
     // the former control plane answers.
     ...(world.has('endpoints') && !servers.hasMoved ? misplaced(world) : []),

@@ -6,7 +6,7 @@ import { CLUSTER } from './cluster.ts';
 import { itemsOf, type ServiceSpec, type StoredService } from './control-plane.ts';
 import { TOKEN } from './functions.ts';
 import { GREEDY } from './range-truth.ts';
-import { RANGE_KEYS } from './stored-items.ts';
+import { RANGE_KEYS, sizeOf } from './stored-items.ts';
 import type { World } from './world.ts';
 
 const NAMESPACE = 'a';
@@ -20,6 +20,7 @@ export const BUSY_MS = 1_500;
 /** The time for which a Service that another allocator created is kept. Before it ends, the table allocates again. */
 const KEPT_MS = 70_000;
 const SHARED = 3;
+const MOST_PORTS = 3;
 /**
  * The number of Service names. With this number, a name is used again after the items of its deleted Service got two strikes, and
  * before the third one.
@@ -126,6 +127,15 @@ export class People {
       await clock.wait(chance.pick(chance.oneOf([300, 6_000])));
     }
     return undefined;
+  }
+
+  /** Checks that the webhook allows a Service after all faults, unless a range is full. */
+  async createLast(): Promise<void> {
+    const chance = this.#chance.of('the last Service');
+    const answered = await this.#review({ name: 'last', chance, ...this.#wish(chance) });
+    const ranges = RANGE_KEYS.map((key) => this.#world.table.stored(key));
+    const isFull = ranges.some(({ range, taken }) => range !== '' && sizeOf(range) - taken.size < MOST_PORTS);
+    if (typeof answered !== 'object' && !isFull) this.#world.violate('refused', 'the last Service is refused');
   }
 
   /** Requests addresses for a Service that the quota of its namespace then refuses. */
@@ -252,7 +262,7 @@ export class People {
         ...(this.#world.has('nodePorts') ? chance.oneOf(TYPES) : TYPES[0]),
         ...(isDual && { ipFamilyPolicy: 'RequireDualStack' }),
         // A Service with several ports tests reviews that allocate some of the node ports, fail, and release them again.
-        ports: Array.from({ length: chance.oneOf([1, 1, 3]) }, (_, index) => ({
+        ports: Array.from({ length: chance.oneOf([1, 1, MOST_PORTS]) }, (_, index) => ({
           name: `port-${index}`,
           port: 80 + index,
           protocol: 'TCP',
