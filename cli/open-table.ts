@@ -1,6 +1,5 @@
 import { DescribeTimeToLiveCommand, type DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import { dynamoDbStore } from '../lib/table/dynamodb/dynamodb-store.ts';
-import { createDynamoClient } from '../lib/table/dynamodb/dynamodb-table.ts';
+import { createDynamoClient, dynamoDbStore } from '../lib/table/dynamodb/dynamodb-table.ts';
 import type { KeyValueTable, Store } from '../lib/table/key-value-table.ts';
 import { unlessAborted } from '../lib/util/async.ts';
 import { defined } from '../lib/util/values.ts';

@@ -4,7 +4,7 @@ import { type KubeconfigSources, kubeconfigLoader, type LoadKubeconfig } from '.
 import type { HealthyTargets } from '../lib/aws/target-group.ts';
 import { createEnvironment } from '../lib/runtime/cluster-connections.ts';
 import { DispatchError, type StartDeadline, startDeadline } from '../lib/runtime/deadline.ts';
-import { dynamoDbStore } from '../lib/table/dynamodb/dynamodb-store.ts';
+import { dynamoDbStore } from '../lib/table/dynamodb/dynamodb-table.ts';
 import type { KeyValueTable } from '../lib/table/key-value-table.ts';
 import type { TelemetryFactory } from '../lib/telemetry/telemetry.ts';
 

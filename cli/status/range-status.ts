@@ -30,9 +30,8 @@ export function rangeStatuses(inputs: StatusInputs, nowMs: number, served?: read
     } else if (status !== undefined) ranges.push(status);
   }
   const isCut = (key: RangeKey) => {
-    const { findingCount, findingCounts } =
-      inputs.records[key === RANGE_KEYS.nodePorts ? 'node-port-repair' : 'cluster-ip-repair'] ?? {};
-    return (findingCount ?? findingCounts) !== undefined;
+    const record = inputs.records[key === RANGE_KEYS.nodePorts ? 'node-port-repair' : 'cluster-ip-repair'];
+    return record?.findingCounts !== undefined;
   };
   return {
     ranges: ranges.map((range) => (isCut(range.key) ? { ...range, atLeast: true as const } : range)),

@@ -64,10 +64,10 @@ function recordedError(error: unknown): NonNullable<RunRecord['error']> {
 function findingsOf(
   { report }: EndedPass,
   previous: RunRecord | undefined,
-): Pick<RunRecord, 'findings' | 'findingCount' | 'findingCounts'> {
+): Pick<RunRecord, 'findings' | 'findingCounts'> {
   if (report === undefined) {
-    const { findings = [], findingCount, findingCounts } = previous ?? {};
-    return { findings, ...defined({ findingCount, findingCounts }) };
+    const { findings = [], findingCounts } = previous ?? {};
+    return { findings, ...defined({ findingCounts }) };
   }
   const { findings } = report;
   if (findings.length + unlistedCount(report) <= MAX_FINDINGS) return { findings };

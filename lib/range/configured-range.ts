@@ -3,7 +3,6 @@ import { isRefused, type Refusal, refused } from '../allocator/refusal.ts';
 import type { ClusterSpec } from '../spec/cluster-spec.ts';
 import { RANGE_KEYS, type RangeKey, rangesOf } from '../spec/spec-ranges.ts';
 import { CodedError } from '../util/values.ts';
-import type { Requested } from './operations.ts';
 import { Range } from './range.ts';
 import { emptyRange, type StoredRange } from './stored-range.ts';
 
@@ -54,14 +53,4 @@ export function openStored(range: ConfiguredRange, stored: StoredRange | undefin
 function notReady({ key }: ConfiguredRange): Refusal {
   const resource = key === RANGE_KEYS.nodePorts ? 'servicenodeportallocations' : 'serviceipallocations';
   return refused('NotReady', `cannot allocate resources of type ${resource} at this time`);
-}
-
-/** Returns a refusal if an item is outside the range. Does not read the table. */
-export function refusalBeforeReading(range: ConfiguredRange, requested: readonly Requested[]): Refusal | undefined {
-  const allocator = range.emptyAllocator();
-  for (const [index, value] of requested.entries()) {
-    const outside = value === undefined ? undefined : allocator.refusalIfOutside(value);
-    if (outside !== undefined) return { ...outside, index };
-  }
-  return undefined;
 }

@@ -1,5 +1,4 @@
-import { dynamoDbStore } from '../table/dynamodb/dynamodb-store.ts';
-import { createDynamoClient } from '../table/dynamodb/dynamodb-table.ts';
+import { createDynamoClient, dynamoDbStore } from '../table/dynamodb/dynamodb-table.ts';
 import { powertoolsTelemetry } from '../telemetry/powertools.ts';
 import { DispatchError, startDeadline } from './deadline.ts';
 import type { TableEnvironment } from './environment.ts';

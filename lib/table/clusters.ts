@@ -7,31 +7,29 @@ import { type Change, guaranteedUpdate, type UpdateOptions } from './guaranteed-
 import { type Item, type KeyValueTable, type NewItem, TableError } from './key-value-table.ts';
 import { decodeItem, fieldsIn, plainValue } from './stored-item.ts';
 
-const pauseShape = z.object({
-  paused: z.exactOptional(z.object({ untilMs: z.number(), reason: z.string(), by: z.string() })),
-});
+const pause = z.object({ untilMs: z.number(), reason: z.string(), by: z.string() });
+const pauseShape = z.object({ paused: z.exactOptional(pause) });
+const owner = z.object({ stack: z.string() });
 
-const nameShape = z.object({
+const clusterShape = z.extend(pauseShape, {
+  spec: clusterSpecShape as z.ZodMiniType<ClusterSpec>,
   /** Increases with every change of the spec, and when allocation is closed. */
   generation: count,
+  /** The generation in which the ranges or the allocator last changed, the mode became `enforce`, or allocation was closed. */
+  rangesGeneration: count,
   /** If absent, the first stack that runs a pass of kubernetes-service for the cluster becomes the owner. */
-  owner: z.exactOptional(z.object({ stack: z.string() })),
+  owner: z.exactOptional(owner),
 });
 
-const generationShape = z.pick(nameShape, { generation: true });
+const generationShape = z.pick(clusterShape, { generation: true });
 
-export type Pause = Readonly<NonNullable<z.infer<typeof pauseShape>['paused']>>;
+export type Pause = Readonly<z.infer<typeof pause>>;
 
 /** The stack whose passes write to the cluster and to its part of the table. Passes of other stacks only observe. */
-export type Owner = Readonly<NonNullable<z.infer<typeof nameShape>['owner']>>;
+export type Owner = Readonly<z.infer<typeof owner>>;
 
 /** A registered cluster, which is stored as `#clusters/<name>`. */
-export interface RegisteredCluster extends Readonly<z.infer<typeof nameShape>> {
-  readonly spec: ClusterSpec;
-  /** The generation in which the ranges or the allocator last changed, the mode became `enforce`, or allocation was closed. */
-  readonly rangesGeneration: number;
-  readonly paused?: Pause;
-}
+export interface RegisteredCluster extends Readonly<z.infer<typeof clusterShape>> {}
 
 export interface ListedCluster extends RegisteredCluster {
   readonly writtenAtMs: number;
@@ -157,23 +155,18 @@ export function generationOf(item: Item): number {
   return decodeItem(item, generationShape, SCHEMA).generation;
 }
 
-export interface Registration extends Readonly<z.infer<typeof nameShape>> {
+export interface Registration {
+  readonly generation: number;
   /** The registered cluster. Absent if the name is no longer registered. */
   readonly cluster?: RegisteredCluster;
 }
 
-const clusterShape = z.extend(pauseShape, {
-  spec: clusterSpecShape,
-  rangesGeneration: count,
-});
-
 /** @throws TableError `SchemaTooNew`, `Corrupt`. */
 export function decodeRegistration(item: Item): Registration {
   // An unreadable generation also stops a new registration, so this error advises to correct or remove the item.
-  generationOf(item);
-  const name = decodeItem(item, nameShape, SCHEMA, REGISTER_AGAIN);
+  const generation = generationOf(item);
   const spec = fieldsIn(item.value)?.['spec'];
-  if (spec === undefined) return name;
+  if (spec === undefined) return { generation };
   // A message with an invalid cluster name would be rejected as a whole, and no other cluster in this message would have a pass.
   if (!clusterName.safeParse(item.key).success) {
     throw new TableError('Corrupt', `Item ${item.cluster}/${item.key} is no name of a cluster; remove it.`);
@@ -181,7 +174,7 @@ export function decodeRegistration(item: Item): Registration {
   const over = fieldOver(spec, BOUNDS['cluster spec']);
   if (over !== undefined) throw tooManyEntries(item, over);
   const cluster = decodeItem(item, clusterShape, SCHEMA, REGISTER_AGAIN);
-  if (cluster.spec.name === item.key) return { ...name, cluster: { ...name, ...cluster } };
+  if (cluster.spec.name === item.key) return { generation, cluster };
   throw new TableError(
     'Corrupt',
     `Item ${item.cluster}/${item.key} holds the spec of ${cluster.spec.name}; register both again.`,

@@ -1,5 +1,5 @@
 import { isRefused, type Refusal, refused } from '../allocator/refusal.ts';
-import { type ConfiguredRange, openStored, refusalBeforeReading } from '../range/configured-range.ts';
+import { type ConfiguredRange, openStored } from '../range/configured-range.ts';
 import {
   type Allocated,
   type AllocateOptions,
@@ -23,7 +23,7 @@ import { type RangeKey, repairLoopOf } from '../spec/spec-ranges.ts';
 import { type Change, guaranteedUpdate, type UpdateOptions } from './guaranteed-update.ts';
 import type { Item, KeyValueTable } from './key-value-table.ts';
 import { decodeRange, MOST_HOLD_BYTES, rangeContent, sizeOfHolds } from './ranges.ts';
-import { lastSuccessOf } from './run-records.ts';
+import { readRunRecord } from './run-records.ts';
 import type { InTurn } from './turns.ts';
 
 export interface RangeOptions extends UpdateOptions {
@@ -68,23 +68,17 @@ export function rangeAllocations(table: KeyValueTable, range: ConfiguredRange, o
      * allocated until a pass has seen that no Service has it.
      */
     allocate: async (requested: readonly Requested[], allocateOptions: AllocateOptions = {}): Promise<Allocated> => {
-      const refusal = refusalBeforeReading(range, requested);
-      if (refusal !== undefined) return refusal;
       return updateInTurn((each) => {
         const allocated = allocateAll(each, requested, allocateOptions);
         return allocateOptions.hold === undefined ? allocated : withRoom(each, allocated);
       });
     },
 
-    /** Releases items together with their holds. Does not read the table if no item is in the range. */
+    /** Releases items together with their holds. */
     release: async (
       items: readonly string[],
       { checkTime, ...releaseOptions }: ReleaseOptions & CallerTime = {},
     ): Promise<Released | Refusal> => {
-      const allocator = range.emptyAllocator();
-      if (items.every((item) => allocator.refusalIfOutside(item))) {
-        return items.map((item) => ({ item, outcome: 'notInRange' }));
-      }
       return updateInTurn((each) => {
         checkTime?.();
         return releaseAll(each, items, releaseOptions);
@@ -96,8 +90,6 @@ export function rangeAllocations(table: KeyValueTable, range: ConfiguredRange, o
       requested: readonly Requested[],
       serviceOptions: ServiceAllocationOptions,
     ): Promise<ServiceAllocation> => {
-      const refusal = refusalBeforeReading(range, requested);
-      if (refusal !== undefined) return refusal;
       return updateInTurn((each) => allocateForService(each, requested, serviceOptions));
     },
 
@@ -164,7 +156,7 @@ export async function refusalOfUnrepaired(
   const loops = new Set(keys.map(repairLoopOf));
   const refusals = await Promise.all(
     [...loops].map(async (loop) => {
-      const lastMs = await lastSuccessOf(table, name, loop);
+      const lastMs = (await readRunRecord(table, name, loop))?.record.lastSuccessAtMs;
       const longestMs = INTERVALS * intervalSeconds[loop] * 1000;
       // A record with a time in the future comes from a wrong clock and does not count.
       const isRecent = lastMs !== undefined && Math.abs(nowMs - lastMs) <= longestMs;

@@ -1,6 +1,6 @@
 import * as z from 'zod/mini';
 import { popCount, subtract, trimmed } from '../allocator/snapshot-bytes.ts';
-import { type Hold, termsOf } from '../range/hold.ts';
+import type { Hold } from '../range/hold.ts';
 import type { LeakStrikes, StoredRange, Unclaimed } from '../range/stored-range.ts';
 import { count } from '../spec/shapes.ts';
 import type { RangeKey } from '../spec/spec-ranges.ts';
@@ -14,7 +14,7 @@ import {
   type TableValue,
   type WriteResult,
 } from './key-value-table.ts';
-import { binary, decodeItem, storedSize } from './stored-item.ts';
+import { binary, decodeItem, plainValue, storedSize } from './stored-item.ts';
 
 /** Schema 2 added holds. `given` (the unclaimed items) is optional, because older versions drop it, which is safe. */
 const SCHEMA = 2;
@@ -95,7 +95,7 @@ export function sizeOfHolds(holds: readonly Hold[]): number {
 }
 
 function holdsValue(holds: readonly Hold[]): readonly TableValue[] {
-  return holds.map((hold) => ({ ...termsOf(hold), items: hold.items }));
+  return holds.map(plainValue);
 }
 
 export function isRangeKey(key: string): boolean {
@@ -140,11 +140,10 @@ const rangeShape = z.object({
   holds: z.array(holdShape),
   given: z.exactOptional(z.record(z.string(), z.string())),
 });
-const shapeBefore = z.extend(rangeShape, { holds: z._default(rangeShape.shape.holds, []) });
 
 /** @throws TableError `SchemaTooNew`, `Corrupt`. */
 export function decodeRange(item: Item): StoredRange {
-  const { given, ...stored } = decodeItem(item, item.schema < SCHEMA ? shapeBefore : rangeShape, SCHEMA);
+  const { given, ...stored } = decodeItem(item, rangeShape, SCHEMA);
   return { ...stored, unclaimed: unclaimedIn(given ?? {}) };
 }
 

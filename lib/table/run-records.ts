@@ -1,8 +1,8 @@
 import * as z from 'zod/mini';
 import { type EventSighting, type FindingType, PASSING_FINDINGS } from '../cluster/finding.ts';
-import { LOOPS, type Loop } from '../spec/cluster-spec.ts';
+import type { Loop } from '../spec/cluster-spec.ts';
 import { count } from '../spec/shapes.ts';
-import { cutText } from '../util/values.ts';
+import { cutText, defined } from '../util/values.ts';
 import { type Item, type KeyValueTable, TableError, type TableValue, type WriteResult } from './key-value-table.ts';
 import { decodeItem, plainValue } from './stored-item.ts';
 
@@ -36,9 +36,7 @@ const recordShape = z.object({
   findings: z.readonly(z.array(z.readonly(findingShape))),
   /** The number of all findings by type. Absent if `findings` has all of them. */
   findingCounts: z.exactOptional(z.readonly(z.record(z.string(), count))),
-  /** The number of all findings, in a record of an earlier version. */
-  findingCount: z.exactOptional(z.number()),
-  /** `server`: the API server whose error made the pass fail. Absent for other errors, and in a record of an earlier version. */
+  /** `server`: the API server whose error made the pass fail. Absent for other errors. */
   error: z.exactOptional(
     z.readonly(z.object({ code: z.string(), message: z.string(), server: z.exactOptional(z.string()) })),
   ),
@@ -54,8 +52,6 @@ const recordShape = z.object({
   lastChange: z.exactOptional(z.readonly(z.object({ atMs: time, changes: lines }))),
   state: z.exactOptional(z.custom<TableValue>()),
 });
-
-const successShape = z.pick(recordShape, { lastSuccessAtMs: true });
 
 /** The record of the last pass of a loop, with the state for the next pass. It is stored as `runs/<loop>`. */
 export type RunRecord = Readonly<z.infer<typeof recordShape>>;
@@ -86,24 +82,13 @@ export async function readRunRecord(
   return item && { record: decodeRunRecord(item), item };
 }
 
-/** Returns the start time of the last successful pass of a loop. @throws TableError `SchemaTooNew`, `Corrupt`. */
-export async function lastSuccessOf(table: KeyValueTable, cluster: string, loop: Loop): Promise<number | undefined> {
-  const item = await table.get(cluster, runKey(loop));
-  return item && decodeItem(item, successShape, SCHEMA).lastSuccessAtMs;
-}
-
 export type RunRecords = Readonly<Partial<Record<Loop, RunRecord>>>;
 
 /** Returns the records of all loops; `undefined` if this version cannot read one of them. */
 export async function listRunRecords(table: KeyValueTable, cluster: string): Promise<RunRecords | undefined> {
-  const items = new Map((await table.list(cluster, 'runs/')).map((item) => [item.key, item]));
+  const items = await table.list(cluster, 'runs/');
   try {
-    return Object.fromEntries(
-      LOOPS.flatMap((loop) => {
-        const item = items.get(runKey(loop));
-        return item === undefined ? [] : [[loop, decodeRunRecord(item)]];
-      }),
-    );
+    return Object.fromEntries(items.map((item) => [item.key.slice('runs/'.length), decodeRunRecord(item)]));
   } catch (error) {
     if (error instanceof TableError) return undefined;
     throw error;
@@ -146,12 +131,10 @@ export function keptFindings<Found extends RecordedFinding>(findings: readonly F
   });
 }
 
-/** Returns the number of all findings by type. In a record of an earlier version, `unlisted` counts the omitted findings. */
-export function findingCounts({ findings, findingCounts: counts, findingCount = 0 }: RunRecord): Map<string, number> {
+/** Returns the number of all findings by type. */
+export function findingCounts({ findings, findingCounts: counts }: RunRecord): Map<string, number> {
   if (counts !== undefined) return new Map(Object.entries(counts));
-  const known = [...Map.groupBy(findings, ({ type }) => type)].map(([type, alike]) => [type, alike.length] as const);
-  const unlisted = findingCount - findings.length;
-  return new Map<string, number>(unlisted > 0 ? [...known, ['unlisted', unlisted]] : known);
+  return new Map([...Map.groupBy(findings, ({ type }) => type)].map(([type, alike]) => [type, alike.length]));
 }
 
 export function runKey(loop: Loop): string {
@@ -162,8 +145,7 @@ export function cutFinding({ type, message, item, service }: RecordedFinding): R
   return {
     type,
     message: cutText(message, MAX_MESSAGE_LENGTH),
-    ...(item !== undefined && { item: cutText(item, MAX_NAME_LENGTH) }),
-    ...(service !== undefined && { service: cutText(service, MAX_NAME_LENGTH) }),
+    ...defined({ item: item && cutText(item, MAX_NAME_LENGTH), service: service && cutText(service, MAX_NAME_LENGTH) }),
   };
 }
 

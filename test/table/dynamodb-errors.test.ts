@@ -47,8 +47,6 @@ const unsentThrottling = Object.assign(new Error('no'), { name: 'ThrottlingExcep
 test.each<[string, unknown, string, string]>([
   ['a denied action', refusal('AccessDeniedException'), 'AccessDenied', DENIED],
   ['an item that is too large', refusal('ValidationException', 'Item size is over'), 'ItemTooLarge', TOO_LARGE],
-  ['a large collection', refusal('ItemCollectionSizeLimitExceededException'), 'ItemTooLarge', TOO_LARGE],
-  ['a request that is too large', answered('Other', { status: 413 }), 'ItemTooLarge', TOO_LARGE],
   ['a table with other keys', refusal('ValidationException'), 'Unexpected', INVALID],
   ['a refusal about a size', refusal('Other', 'Item size'), 'Unexpected', ' failed with Other; see the cause.'],
   ['an error before the request was sent', new Error('a defect'), 'Unexpected', ' failed with Error; see the cause.'],

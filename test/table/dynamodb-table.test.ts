@@ -237,13 +237,10 @@ describe('a DynamoDB table behind a faulty network', () => {
       expect(attempts(operation)).toBe(3);
     });
 
-    const unprocessed = JSON.stringify({ Responses: {}, UnprocessedKeys: { [TABLE]: { Keys: [] } } });
-    test.each([
-      ['from which the table omits items', answer(200, unprocessed)],
-      ['that an older IAM role denies', serviceError(400, 'AccessDeniedException', 'User: x is not authorized')],
-    ])('a batch %s is completed by reads of single items', async (_, fault) => {
+    test('a batch from which the table omits items is completed by reads of single items', async () => {
       const item = await putNew();
-      proxy.plan('BatchGetItem', fault);
+      const unprocessed = JSON.stringify({ Responses: {}, UnprocessedKeys: { [TABLE]: { Keys: [] } } });
+      proxy.plan('BatchGetItem', answer(200, unprocessed));
       const missing = { cluster, key: 'missing' };
       expect(await table.getAll([missing, { cluster, key: 'a' }])).toEqual([undefined, item]);
       expect(proxy.operations).toEqual(['BatchGetItem', 'GetItem', 'GetItem']);

@@ -104,7 +104,6 @@ export const STORED_FORMS = {
     most: (newer) => ({
       ...record,
       findings: [{ type: 'twoOwners', message: 'text', item: '10.0.0.1', service: 'default/web', ...newer }],
-      findingCount: 1,
       findingCounts: { twoOwners: 1 },
       error: { code: 'Unreachable', message: 'text', ...newer },
       withoutAnswer: 1,

@@ -1,5 +1,6 @@
 import { type DynamoDBClient, DynamoDBServiceException } from '@aws-sdk/client-dynamodb';
 import { attemptsOf, httpStatusOf, isNotAuthenticated, isThrottled, nameOfError } from '../../aws/sdk.ts';
+import { isRecord } from '../../util/values.ts';
 import { MOST_ITEM_BYTES, TableError, type TableErrorCode } from '../key-value-table.ts';
 
 export type TableAction = `dynamodb:${'GetItem' | 'BatchGetItem' | 'Query' | 'PutItem'}`;
@@ -29,7 +30,9 @@ function messageOf(code: SdkErrorCode, name: string, error: unknown, call: Faile
   const { action, tableName, region, endpoint } = call;
   if (region === undefined) return `${action} failed: no AWS region is set; set AWS_REGION.`;
   const what = `${action} on table "${tableName}" in region ${region}`;
-  const failed = `${what} failed (${shownName(error, name)}, attempts: ${attemptsOf(error) ?? 'unknown'})`;
+  // A code, such as `ECONNREFUSED`, is more useful than the name `Error`.
+  const shown = isRecord(error) && typeof error['code'] === 'string' ? error['code'] : name;
+  const failed = `${what} failed (${shown}, attempts: ${attemptsOf(error) ?? 'unknown'})`;
   const outcome = READS.has(action) ? '' : 'it may or may not have happened; ';
   switch (code) {
     case 'TableMissing':
@@ -74,7 +77,7 @@ export function isRefusal(error: unknown): boolean {
 function codeOf(error: unknown, name: string, deadline: AbortSignal | undefined): SdkErrorCode {
   if (name === 'ResourceNotFoundException') return 'TableMissing';
   if (name === 'AccessDeniedException' || isNotAuthenticated(error)) return 'AccessDenied';
-  if (isTooLarge(error, name)) return 'ItemTooLarge';
+  if (name === 'ValidationException' && /item size/i.test(String(error))) return 'ItemTooLarge';
   if (isRefusal(error) && !isThrottled(error)) return 'Unexpected';
   if (deadline?.aborted) return 'DeadlineExceeded';
   if (isThrottled(error)) return 'Throttled';
@@ -83,26 +86,11 @@ function codeOf(error: unknown, name: string, deadline: AbortSignal | undefined)
   return attemptsOf(error) === undefined ? 'Unexpected' : 'Unavailable';
 }
 
-function isTooLarge(error: unknown, name: string): boolean {
-  if (name === 'ItemCollectionSizeLimitExceededException' || httpStatusOf(error) === 413) return true;
-  return name === 'ValidationException' && error instanceof Error && /item size/i.test(error.message);
-}
-
-/** Returns the code of an error, such as `ECONNREFUSED`, if it has one: a code is more useful than the name `Error`. */
-function shownName(error: unknown, name: string): string {
-  const hasCode = error instanceof Error && 'code' in error && typeof error.code === 'string';
-  return hasCode ? String(error.code) : name;
-}
-
 export async function endpointOf({ config }: DynamoDBClient): Promise<string | undefined> {
   const { protocol, hostname, port } = (await config.endpoint?.()) ?? {};
   return hostname === undefined ? undefined : `${protocol}//${hostname}${port === undefined ? '' : `:${port}`}`;
 }
 
-export async function regionOf(client: DynamoDBClient): Promise<string | undefined> {
-  try {
-    return await client.config.region();
-  } catch {
-    return undefined;
-  }
+export function regionOf(client: DynamoDBClient): Promise<string | undefined> {
+  return client.config.region().catch(() => undefined);
 }

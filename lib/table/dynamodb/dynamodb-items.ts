@@ -1,6 +1,7 @@
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
+import * as z from 'zod/mini';
 import { type Item, TableError, type TableValue } from '../key-value-table.ts';
-import { definedFields, fieldsIn, isList } from '../stored-item.ts';
+import { binary, definedFields, fieldsIn, isList } from '../stored-item.ts';
 
 type Attributes = Record<string, AttributeValue>;
 
@@ -25,42 +26,33 @@ export function keyOf({ cluster, key }: { readonly cluster: string; readonly key
   return { cluster: { S: cluster }, key: { S: key } };
 }
 
+const itemShape = z.object({
+  cluster: z.string(),
+  key: z.string(),
+  value: z.custom<TableValue>((value) => value !== undefined),
+  writeId: z.string(),
+  earlierWrites: z.exactOptional(binary),
+  version: z.number(),
+  schema: z.number(),
+  updatedAt: z.pipe(
+    z.transform((text) => Date.parse(String(text))),
+    z.number(),
+  ),
+  expiresAtMs: z.exactOptional(z.number()),
+});
+
 /** @throws TableError `Corrupt` for an item that no version of this program wrote. */
 export function itemFrom(attributes: Attributes): Item {
-  const fields = new Map(Object.entries(attributes));
-  const cluster = fields.get('cluster')?.S ?? '';
-  const key = fields.get('key')?.S ?? '';
-  const corrupt = (field: string): TableError =>
-    new TableError(
-      'Corrupt',
-      `Item ${cluster}/${key} has no readable attribute "${field}": it was not written by this program; remove or correct it.`,
-    );
-  const text = (field: string): string => {
-    const found = fields.get(field)?.S;
-    if (found === undefined) throw corrupt(field);
-    return found;
-  };
-  const number = (field: string): number => {
-    const found = Number(fields.get(field)?.N);
-    if (Number.isNaN(found)) throw corrupt(field);
-    return found;
-  };
-  const value = valueFrom(fields.get('value'));
-  if (value === undefined) throw corrupt('value');
-  const earlierWrites = fields.get('earlierWrites')?.B;
-  const updatedAtMs = Date.parse(text('updatedAt'));
-  if (Number.isNaN(updatedAtMs)) throw corrupt('updatedAt');
-  return {
-    cluster: text('cluster'),
-    key: text('key'),
-    value,
-    writeId: text('writeId'),
-    ...(earlierWrites !== undefined && { earlierWrites: new Uint8Array(earlierWrites) }),
-    version: number('version'),
-    schema: number('schema'),
-    updatedAtMs,
-    ...(fields.has('expiresAtMs') && { expiresAtMs: number('expiresAtMs') }),
-  };
+  const fields = Object.entries(attributes).map(([field, attribute]) => [field, valueFrom(attribute)]);
+  const parsed = itemShape.safeParse(Object.fromEntries(fields));
+  if (parsed.success) {
+    const { updatedAt: updatedAtMs, ...item } = parsed.data;
+    return { ...item, updatedAtMs };
+  }
+  throw new TableError(
+    'Corrupt',
+    `Item ${attributes['cluster']?.S}/${attributes['key']?.S} has no readable attribute "${String(parsed.error.issues[0]?.path[0])}": it was not written by this program; remove or correct it.`,
+  );
 }
 
 /**
@@ -92,8 +84,7 @@ function attributesOfFields(fields: { readonly [field: string]: TableValue | und
 }
 
 /** Decodes an attribute. Returns `undefined` for a type that this program never writes, such as a set. */
-function valueFrom(attribute: AttributeValue | undefined): TableValue | undefined {
-  if (attribute === undefined) return undefined;
+function valueFrom(attribute: AttributeValue): TableValue | undefined {
   if (attribute.NULL !== undefined) return null;
   if (attribute.BOOL !== undefined) return attribute.BOOL;
   if (attribute.N !== undefined) return Number(attribute.N);

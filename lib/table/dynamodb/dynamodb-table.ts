@@ -1,5 +1,5 @@
+import { randomUUID } from 'node:crypto';
 import {
-  type AttributeValue,
   BatchGetItemCommand,
   ConditionalCheckFailedException,
   DynamoDBClient,
@@ -11,7 +11,7 @@ import {
 } from '@aws-sdk/client-dynamodb';
 import { attemptsOf, type CallLimits, clientOptions } from '../../aws/sdk.ts';
 import { defined } from '../../util/values.ts';
-import { type Item, type ItemKey, type KeyValueTable, TableError, type WriteResult } from '../key-value-table.ts';
+import type { Item, ItemKey, KeyValueTable, Store, TableError, WriteResult } from '../key-value-table.ts';
 import { idOf, itemOf, provenResult } from '../stored-item.ts';
 import {
   endpointOf,
@@ -22,6 +22,7 @@ import {
   tableErrorOf,
 } from './dynamodb-errors.ts';
 import { attributesOf, itemFrom, keyOf, listedItemFrom } from './dynamodb-items.ts';
+import { serverClock } from './server-clock.ts';
 
 export interface DynamoClientOptions extends Partial<CallLimits> {
   /** The AWS region. Default: the region of the AWS SDK. */
@@ -64,6 +65,14 @@ function isStill({ writeId }: Item) {
   };
 }
 
+/** Opens a table in DynamoDB. @param nowMs the clock of this host */
+export function dynamoDbStore(client: DynamoDBClient, tableName: string, nowMs: () => number): Store {
+  const clock = serverClock(client, nowMs);
+  const table = (deadline: AbortSignal) =>
+    dynamoDbTable({ client, tableName, deadline, nowMs: clock.nowMs, newWriteId: randomUUID });
+  return { table, clock };
+}
+
 /** Returns the table in DynamoDB. All its calls end at the deadline of one pass. */
 export function dynamoDbTable({ client, tableName, deadline, nowMs, newWriteId }: DynamoDbTableOptions): KeyValueTable {
   const bound = { abortSignal: deadline };
@@ -92,44 +101,16 @@ export function dynamoDbTable({ client, tableName, deadline, nowMs, newWriteId }
     return attributes && itemFrom(attributes);
   };
 
-  /** Reads items with one call. `isWhole` is false if a throttled table omitted items. */
-  const getBatch = async (keys: readonly ItemKey[]) => {
+  const getAll = async (keys: readonly ItemKey[]): Promise<readonly (Item | undefined)[]> => {
     const request = { Keys: keys.map(keyOf), ConsistentRead: true };
     const command = new BatchGetItemCommand({ RequestItems: { [tableName]: request } });
     const reply = await call('dynamodb:BatchGetItem', () => client.send(command, bound));
-    const isWhole = Object.keys(reply.UnprocessedKeys ?? {}).length === 0;
-    return { found: (reply.Responses?.[tableName] ?? []).map(listedItemFrom), isWhole };
-  };
-
-  const getAll = async (keys: readonly ItemKey[]): Promise<readonly (Item | undefined)[]> => {
-    const { found, isWhole } = await getBatch(keys).catch((error: unknown) => {
-      // The role of an older version of the stack allows only reads of single items.
-      if (error instanceof TableError && error.code === 'AccessDenied') return { found: [], isWhole: false };
-      throw error;
-    });
+    const found = (reply.Responses?.[tableName] ?? []).map(listedItemFrom);
     const items = new Map(found.map((item) => [idOf(item), item]));
-    return Promise.all(
-      keys.map(
-        async ({ cluster, key }) => items.get(idOf({ cluster, key })) ?? (isWhole ? undefined : get(cluster, key)),
-      ),
-    );
-  };
-
-  const queryPage = (
-    cluster: string,
-    prefix: string,
-    start: Record<string, AttributeValue> | undefined,
-  ): Promise<QueryCommandOutput> => {
-    const command = new QueryCommand({
-      TableName: tableName,
-      ConsistentRead: true,
-      KeyConditionExpression:
-        prefix === '' ? '#cluster = :cluster' : '#cluster = :cluster AND begins_with(#key, :prefix)',
-      ExpressionAttributeNames: { '#cluster': 'cluster', ...(prefix !== '' && { '#key': 'key' }) },
-      ExpressionAttributeValues: { ':cluster': { S: cluster }, ...(prefix !== '' && { ':prefix': { S: prefix } }) },
-      ...defined({ ExclusiveStartKey: start }),
-    });
-    return call('dynamodb:Query', () => client.send(command, bound));
+    // A throttled table omits items.
+    const isWhole = Object.keys(reply.UnprocessedKeys ?? {}).length === 0;
+    const read = async (key: ItemKey) => items.get(idOf(key)) ?? (isWhole ? undefined : get(key.cluster, key.key));
+    return Promise.all(keys.map(read));
   };
 
   async function* pages(
@@ -137,10 +118,19 @@ export function dynamoDbTable({ client, tableName, deadline, nowMs, newWriteId }
     prefix: string,
     beforeNext?: () => Promise<void>,
   ): AsyncGenerator<readonly Item[]> {
-    let start: Record<string, AttributeValue> | undefined;
+    const query = {
+      TableName: tableName,
+      ConsistentRead: true,
+      KeyConditionExpression:
+        prefix === '' ? '#cluster = :cluster' : '#cluster = :cluster AND begins_with(#key, :prefix)',
+      ExpressionAttributeNames: { '#cluster': 'cluster', ...(prefix !== '' && { '#key': 'key' }) },
+      ExpressionAttributeValues: { ':cluster': { S: cluster }, ...(prefix !== '' && { ':prefix': { S: prefix } }) },
+    };
+    let start: QueryCommandOutput['LastEvaluatedKey'];
     do {
       if (start !== undefined) await beforeNext?.();
-      const page = await queryPage(cluster, prefix, start);
+      const command = new QueryCommand({ ...query, ...defined({ ExclusiveStartKey: start }) });
+      const page: QueryCommandOutput = await call('dynamodb:Query', () => client.send(command, bound));
       yield (page.Items ?? []).map(listedItemFrom);
       start = page.LastEvaluatedKey;
     } while (start !== undefined);
@@ -172,9 +162,7 @@ export function dynamoDbTable({ client, tableName, deadline, nowMs, newWriteId }
 
   return {
     get,
-
     getAll,
-
     pages,
 
     list: async (cluster, prefix) => {
