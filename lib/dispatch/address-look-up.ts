@@ -15,9 +15,8 @@ import { boundedText } from '../util/values.ts';
 type Sources = Pick<Environment, 'resolveHost' | 'healthyTargets' | 'connect'>;
 
 /**
- * Returns the function that looks up the addresses of a source in the spec. Known addresses must stay published while
- * their source cannot be read. Therefore an empty result counts as a failed look-up, and an incomplete result names the
- * part of the source that could not be read.
+ * Returns the function that looks up the addresses of a source in the spec. Known addresses stay published while their source
+ * cannot be read, so an empty result counts as a failed look-up, and an incomplete result names what could not be read.
  */
 export function addressLookUp(
   { resolveHost, healthyTargets, connect }: Sources,
@@ -30,16 +29,14 @@ export function addressLookUp(
     const { host, targetGroupArn, serviceRef } = source;
     if (targetGroupArn !== undefined) {
       const targets = await healthyTargets?.(targetGroupArn, signal);
-      if (targets === undefined || isNothingFound(targets)) throw unavailable(`${host} has no healthy target`);
-      return targets;
+      return found(targets, `${host} has no healthy target`);
     }
     if (serviceRef === undefined) {
       const addresses = await resolve(host, signal);
       return addresses && { addresses };
     }
     return unlessAborted(signal, async () => {
-      // The management cluster gets the value of `host` as its name, which no registered cluster can have. Code that
-      // loads kubeconfigs by cluster name therefore cannot confuse the kubeconfigs of the two clusters.
+      // No registered cluster has the name `host`, so the kubeconfigs of the two clusters, which are loaded by name, differ.
       const management = { ...spec, name: host, kubeconfig: serviceRef.kubeconfig, apiServers: [] };
       const warnOfSource = (text: string) => warn(`${host}: ${text}`);
       const { kubernetes } = await connect(management, { loop: 'kubernetes-service', signal, warn: warnOfSource });
@@ -55,34 +52,34 @@ async function addressesOfService(
 ): Promise<FoundAddresses> {
   const service = await kubernetes.get<ServiceObject>({ kind: 'Service', namespace, name });
   const text = `Service ${namespace}/${name} of the management cluster`;
-  if (service === undefined) throw unavailable(`${text} does not exist`);
-  const found =
+  if (service === undefined) throw new ClusterError('Unavailable', `${text} does not exist`);
+  const addresses =
     service.spec?.type === 'LoadBalancer'
       ? await addressesOfBalancer(service.status?.loadBalancer?.ingress ?? [], resolve)
       : addressesOfReady(await kubernetes.list('EndpointSlice', namespace, `${SERVICE_NAME_LABEL}=${name}`));
-  if (isNothingFound(found)) throw unavailable(`${text} has no address yet`);
-  return found;
+  return found(addresses, `${text} has no address yet`);
 }
 
-function isNothingFound({ addresses, unread }: FoundAddresses): boolean {
-  return addresses.length === 0 && unread === undefined;
+function found(addresses: FoundAddresses | undefined, otherwise: string): FoundAddresses {
+  if (addresses?.addresses.length || addresses?.unread !== undefined) return addresses;
+  throw new ClusterError('Unavailable', otherwise);
 }
 
 async function addressesOfBalancer(
   ingress: readonly { readonly ip?: string; readonly hostname?: string }[],
   resolve: HostResolver,
 ): Promise<FoundAddresses> {
-  const found = await Promise.all(
+  const entries = await Promise.all(
     ingress.slice(0, RECORDS_OF_A_HOST).map(async ({ ip, hostname }) => {
       if (ip || !hostname) return { addresses: ip ? [ip] : [], unread: [] };
       const addresses = await resolve(hostname);
-      return { addresses: addresses ?? [], unread: addresses === undefined ? [boundedText(hostname)] : [] };
+      return addresses === undefined ? { addresses: [], unread: [boundedText(hostname)] } : { addresses, unread: [] };
     }),
   );
   const more = ingress.length - RECORDS_OF_A_HOST;
-  const unread = [...found.flatMap((entry) => entry.unread), ...(more > 0 ? [`${more} more entries`] : [])];
+  const unread = [...entries.flatMap((entry) => entry.unread), ...(more > 0 ? [`${more} more entries`] : [])];
   return {
-    addresses: found.flatMap(({ addresses }) => addresses),
+    addresses: entries.flatMap(({ addresses }) => addresses),
     ...(unread.length > 0 && { unread: `its load balancer's ${unread.join(', ')} could not be looked up` }),
   };
 }
@@ -92,8 +89,4 @@ function addressesOfReady(slices: readonly EndpointSliceObject[]): FoundAddresse
     .flatMap(({ endpoints }) => endpoints ?? [])
     .filter(({ conditions }) => conditions?.ready !== false);
   return { addresses: [...new Set(ready.flatMap(({ addresses }) => addresses ?? []))] };
-}
-
-function unavailable(message: string): ClusterError {
-  return new ClusterError('Unavailable', message);
 }

@@ -60,19 +60,24 @@ async function passIfDue(
   signal: AbortSignal,
 ): Promise<Result> {
   const { loop, force, environment, telemetry } = batch;
+  const { stack } = environment;
   const { name } = cluster.spec;
   // The other loops of a stack skip a cluster until kubernetes-service has claimed it for the stack.
-  const mayClaim = environment.stack === undefined || loop.id === STACK_LOOP;
+  const mayClaim = stack === undefined || loop.id === STACK_LOOP;
   if (cluster.owner === undefined && !mayClaim) return { outcome: 'notDue' };
+  const table = environment.table(signal);
+  // The owner is `undefined` if the cluster has no owner and this process no stack, or if it is no longer registered.
   const [owner, last] = await unlessAborted(signal, () =>
-    Promise.all([ownerOf(batch, cluster, signal), readRunRecord(environment.table(signal), name, loop.id)]),
+    Promise.all([
+      cluster.owner?.stack ?? (stack && claimCluster(table, name, stack)),
+      readRunRecord(table, name, loop.id),
+    ]),
   );
-  if (owner === undefined && environment.stack !== undefined) return { outcome: 'unregistered' };
-  const isOwner = owner === environment.stack;
+  if (owner === undefined && stack !== undefined) return { outcome: 'unregistered' };
+  const isOwner = owner === stack;
   const previous = last?.record;
   const timing = { nowMs: startedAtMs, last: previous, backsOff: environment.tickQueue !== undefined };
-  // Only the stack that owns the cluster writes run records. Another stack only observes and does not know the time of its last
-  // pass, so its pass runs at every tick.
+  // Another stack writes no run records, so it does not know its last pass, and observes at every tick.
   if (isOwner && !force && !isDue(loop.id, cluster.spec, timing)) return { outcome: 'notDue' };
 
   const warn = (text: string) => {
@@ -114,19 +119,6 @@ async function recordOwnPass(
       : undefined,
   ]);
   return pass;
-}
-
-/**
- * Returns the owner of the cluster. A process with a stack first claims a cluster without an owner for its stack. Returns
- * `undefined` if the cluster still has no owner, or is no longer registered.
- */
-async function ownerOf(
-  { environment: { stack, table } }: Batch,
-  { owner, spec }: RegisteredCluster,
-  signal: AbortSignal,
-): Promise<string | undefined> {
-  if (owner !== undefined) return owner.stack;
-  return stack === undefined ? undefined : claimCluster(table(signal), spec.name, stack);
 }
 
 /** Runs the passes of the named clusters: first of all clusters that are not suspects, then of one suspect after the other. */

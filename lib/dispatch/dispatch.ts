@@ -2,18 +2,18 @@ import type { LoopDefinition } from '../loops/pass.ts';
 import { DispatchError, LISTING_MS, pause, withinInvocation } from '../runtime/deadline.ts';
 import { type Handler, type Invocation, runInvocation } from '../runtime/invocation.ts';
 import { STACK_LOOP } from '../spec/cluster-spec.ts';
+import { readPauseOfAll } from '../table/clusters.ts';
 import { TableError } from '../table/key-value-table.ts';
 import { errorSentence } from '../telemetry/telemetry.ts';
 import { isoTime } from '../util/values.ts';
-import { type Attempt, attemptApart, type Batch } from './attempt.ts';
+import { type Attempt, attemptAll, attemptApart, type Batch } from './attempt.ts';
 import { type ClusterListMemory, listPausesMs, readClusterList, type ShortClusterList } from './cluster-list.ts';
-import { type DispatchRequest, parseEvent } from './event.ts';
-import { reportFleet } from './fleet-figures.ts';
-import { type Outcome, onMessages } from './messages.ts';
+import { type DispatchRequest, parseEvent, type ReceivedMessage, receivedTicks, type TickMessage } from './event.ts';
+import { reportFleet, reportNamed } from './fleet-figures.ts';
 import { logUnstartedPass, someOf } from './report-pass.ts';
 import type { LoopInvocation } from './run-pass.ts';
-import { clustersApart } from './suspects.ts';
-import { queueTicks } from './ticks.ts';
+import { clustersApart, containAccident, proveSuspects } from './suspects.ts';
+import { followingTick, NONE_APART, queueTicks, sendTicks } from './ticks.ts';
 
 export function loopHandler(loop: LoopDefinition): Handler<Summary> {
   const memory: ClusterListMemory = {};
@@ -46,8 +46,14 @@ export async function dispatch(
   const { summary, withoutPass } = summaryOf(attempts);
   const times = { durationMs: environment.nowMs() - beganAtMs, lateMs: beganAtMs - dueAtMs };
   const level = withoutPass.unreached === undefined ? 'info' : 'error';
-  telemetry.log(level, 'invocation ended', { ...summary, queued, ...times, ...withoutPass });
+  telemetry.log(level, 'invocation ended', { ...summary, queued: queued || undefined, ...times, ...withoutPass });
   return summary;
+}
+
+interface Outcome {
+  readonly attempts: readonly Attempt[];
+  readonly dueAtMs?: number;
+  readonly queued?: number;
 }
 
 function carryOut(invocation: LoopInvocation, request: DispatchRequest): Promise<Outcome> {
@@ -80,7 +86,7 @@ async function onSchedule(invocation: LoopInvocation, dueAtMs: number): Promise<
   const ran = await attemptApart(batch, own, apart, list.clusters);
   const attempts = [...logUnusable(batch, list.unreadable), ...ran];
   if (environment.stack !== undefined && loop.id === STACK_LOOP) await reportFleet(invocation, list);
-  return { attempts, dueAtMs, ...(queued > 0 && { queued }) };
+  return { attempts, dueAtMs, queued };
 }
 
 /** The greatest age of a remembered list. An older list may differ too much from the current registrations. */
@@ -106,13 +112,58 @@ async function listOfMinute(invocation: LoopInvocation): Promise<ShortClusterLis
   }
 }
 
-/**
- * Returns whether the error is temporary, so that the passes of this minute can run with an earlier cluster list. An error about
- * the content of a table item is not temporary.
- */
+/** Returns whether the error is temporary. An error about the content of a table item is not. */
 function isPassing(error: unknown): boolean {
   const code = error instanceof TableError || error instanceof DispatchError ? error.code : undefined;
   return code === 'Unavailable' || code === 'Throttled' || code === 'DeadlineExceeded';
+}
+
+/** Runs the passes of the received ticks. Never throws, because the next tick retries. */
+async function onMessages(invocation: LoopInvocation, messages: readonly ReceivedMessage[]): Promise<Outcome> {
+  const { loop, environment, telemetry } = invocation;
+  const { ticks, interrupted, counted } = receivedTicks(loop.id, messages, environment.nowMs(), telemetry);
+  for (const { dueAtMs: atMs, clusters, followedUntilMs } of interrupted) {
+    const accident = { atMs, clusters, ofSuspects: followedUntilMs !== undefined };
+    await containAccident(invocation, accident, 'the process ended before its passes did');
+  }
+  if (counted.length > 0) await reportNamed(invocation, counted);
+  if (ticks.length === 0) return { attempts: [] };
+  const names = [...new Set(ticks.flatMap(({ clusters }) => clusters))];
+  const due = { dueAtMs: Math.min(...ticks.map(({ dueAtMs }) => dueAtMs)) };
+  try {
+    const pausedAll = await withinInvocation(invocation, LISTING_MS, (signal) =>
+      readPauseOfAll(environment.table(signal)),
+    );
+    const ofSuspects = ticks.some(({ followedUntilMs }) => followedUntilMs !== undefined);
+    const attempts = await attemptAll({ ...invocation, force: false, pausedAll }, names, ofSuspects);
+    const queued = await queueNext(invocation, ticks, attempts);
+    return { attempts, queued, ...due };
+  } catch (error) {
+    telemetry.log('error', 'tick failed', { errors: [errorSentence(error)] });
+    return {
+      attempts: logUnusable(
+        invocation,
+        names.map((name) => ({ name, error })),
+      ),
+      ...due,
+    };
+  }
+}
+
+/** Queues the next tick of suspect clusters and, for clusters that answer again, the remaining ticks of this minute. */
+async function queueNext(
+  invocation: LoopInvocation,
+  ticks: readonly TickMessage[],
+  attempts: readonly Attempt[],
+): Promise<number> {
+  const nowMs = invocation.environment.nowMs();
+  const suspects = new Set(ticks.flatMap(({ followedUntilMs, clusters }) => (followedUntilMs ? clusters : [])));
+  await proveSuspects(invocation, [...suspects]);
+  const following = ticks.flatMap((tick) => followingTick(tick, nowMs));
+  const unsent = await sendTicks(following, invocation);
+  const resumed = attempts.flatMap((one) => ('resumed' in one && !suspects.has(one.name) ? [one.resumed] : []));
+  const { queued } = await queueTicks(invocation, resumed, nowMs, NONE_APART);
+  return following.length - unsent.length + queued;
 }
 
 async function onRequest(
@@ -141,8 +192,8 @@ function listInTime(invocation: LoopInvocation): Promise<ShortClusterList> {
 }
 
 function logUnusable(
-  { loop, telemetry }: Batch,
-  unusable: readonly { readonly name: string; readonly error: Error }[],
+  { loop, telemetry }: LoopInvocation,
+  unusable: readonly { readonly name: string; readonly error: unknown }[],
 ): Attempt[] {
   return unusable.map(({ name, error }) => {
     logUnstartedPass(telemetry, loop.id, name, error);

@@ -17,10 +17,7 @@ type Intervals = Pick<ClusterSpec, 'intervalSeconds'>;
 /** The error codes of a pass whose API server did not answer, or answered 5xx. */
 const UNANSWERED: ReadonlySet<string> = new Set(['DeadlineExceeded', 'Unavailable']);
 const LONGEST_BACKOFF_MS = 60_000;
-/**
- * The longest time between two passes in back-off. It is twice the longest delay, because a cluster in back-off has only one tick
- * per minute, and the delay may end shortly after that tick.
- */
+/** The longest time between two passes in back-off: a delay may end shortly after the cluster's only tick of a minute. */
 const LONGEST_SPACING_MS = 2 * LONGEST_BACKOFF_MS;
 
 /** Returns whether the error means an unavailable API server, and no probe was answered. False for an error of the table. */
@@ -43,19 +40,13 @@ export function isDue(loop: Loop, spec: Intervals, { nowMs, last, backsOff }: Ti
   return sinceMs < 0 || sinceMs >= (backsOff ? backoffMs(last, intervalMs) : intervalMs) - toleranceMs;
 }
 
-/**
- * Returns the delay before the next pass of a cluster that does not answer. The first pass without an answer does not change the
- * delay, because a packet may have been lost. Each further pass without an answer doubles it, up to `LONGEST_BACKOFF_MS`.
- */
+/** Returns the delay after passes without an answer. It doubles from the second on, because a packet may have been lost. */
 function backoffMs({ withoutAnswer = 0 }: Pick<RunRecord, 'withoutAnswer'>, intervalMs: number): number {
   const doublings = Math.max(0, withoutAnswer - 1);
   return Math.max(intervalMs, doubledMs(intervalMs, doublings, LONGEST_BACKOFF_MS));
 }
 
-/**
- * Returns the expected time between two passes, which is the loop's interval. If the cluster is in back-off, returns
- * the time since the previous pass, but at least the interval and at most `LONGEST_SPACING_MS`.
- */
+/** Returns the expected time between two passes: the loop's interval, or in back-off the time since the previous pass. */
 export function spacingMs(loop: Loop, spec: Intervals, { nowMs, last, backsOff }: Timing): number {
   const intervalMs = spec.intervalSeconds[loop] * 1000;
   if (!backsOff || last === undefined || !isUnreachable(last)) return intervalMs;
@@ -83,10 +74,7 @@ export function isDueAtEveryTick(loop: Loop, spec: Intervals): boolean {
 /** A loop due at every tick writes a record at least this often. A record of every pass would cost more than the passes. */
 export const RECORD_AT_LEAST_EVERY_MS = 60_000;
 
-/**
- * A loop is overdue after this many intervals without a recorded success (`overdueAfterMs`), or this many failures in a row. The
- * figures of the fleet, their alarms and `kbctl status` use this limit.
- */
+/** A loop is overdue after this many intervals without a recorded success, or this many failures in a row. */
 export const OVERDUE_PERIODS = 3;
 
 /** Returns how long a loop may be without a recorded success before it is overdue. */

@@ -31,11 +31,13 @@ export interface EndedPass {
 }
 
 function recordOf(pass: EndedPass, previous: RunRecord | undefined): RunRecord {
-  const { passId, mode, startedAtMs, durationMs, report } = pass;
+  const { passId, mode, startedAtMs, durationMs, report, wouldWrite } = pass;
   const failed = pass.errors.length > 0;
   const lastSuccessAtMs = failed ? previous?.lastSuccessAtMs : startedAtMs;
   // A pass without a report keeps the state of the previous pass.
-  const state = report === undefined ? previous?.state : report.state;
+  const { state } = report ?? previous ?? {};
+  const changes = report?.changes ?? [];
+  const lastChange = changes.length > 0 ? { atMs: startedAtMs, changes } : previous?.lastChange;
   const observed = mode === 'observe' || (failed && previous?.observed === true);
   return {
     passId,
@@ -50,9 +52,8 @@ function recordOf(pass: EndedPass, previous: RunRecord | undefined): RunRecord {
     ...(pass.withoutAnswer > 0 && { withoutAnswer: pass.withoutAnswer }),
     events: pass.events?.sightings ?? previous?.events ?? {},
     ...(failed && { error: recordedError(pass.errors[0]) }),
-    ...defined({ lastSuccessAtMs }),
-    ...writesOf(pass, previous),
-    ...defined({ state }),
+    ...(wouldWrite.length > 0 && { wouldWrite }),
+    ...defined({ lastSuccessAtMs, lastChange, state }),
   };
 }
 
@@ -79,10 +80,8 @@ const KEPT_COUNTS = ['needAttention', 'allocated', 'capacity', 'secondaryAllocat
 
 function countsOf({ report, credentialEndsSoon }: EndedPass, previous: RunRecord | undefined): RunRecord['counts'] {
   const kept = Object.entries(previous?.counts ?? {}).filter(([name]) => KEPT_COUNTS.includes(name));
-  const needAttention = [...foundByType(report)].reduce(
-    (sum, [type, count]) => sum + (FINDINGS_THAT_STAY.has(type) ? count : 0),
-    0,
-  );
+  const staying = [...foundByType(report)].filter(([type]) => FINDINGS_THAT_STAY.has(type));
+  const needAttention = staying.reduce((sum, [, count]) => sum + count, 0);
   return {
     ...(report?.counts ?? Object.fromEntries(kept)),
     ...(needAttention > 0 && { needAttention }),
@@ -95,18 +94,6 @@ export function foundByType(report: PassReport | undefined): ReadonlyMap<Finding
   const counts = new Map(report?.unlisted);
   for (const { type } of report?.findings ?? []) counts.set(type, (counts.get(type) ?? 0) + 1);
   return counts;
-}
-
-function writesOf(
-  { startedAtMs, report, wouldWrite }: EndedPass,
-  previous: RunRecord | undefined,
-): Pick<RunRecord, 'wouldWrite' | 'lastChange'> {
-  const changes = report?.changes ?? [];
-  const lastChange = changes.length > 0 ? { atMs: startedAtMs, changes } : previous?.lastChange;
-  return {
-    ...(wouldWrite.length > 0 && { wouldWrite }),
-    ...defined({ lastChange }),
-  };
 }
 
 export function unlistedCount(report: PassReport | undefined): number {
@@ -135,17 +122,14 @@ function withoutFigures({ outcome, mode, observed, findings, state, events }: Ru
   return { outcome, mode, observed, findings, state, events };
 }
 
-/**
- * Returns whether the last record is old enough to be replaced. The limit is half the time between two ticks less than
- * `RECORD_AT_LEAST_EVERY_MS`, because otherwise the new record would be written one tick late.
- */
+/** Returns whether the last record must be replaced now, because at the next tick it would be too old. */
 function isOld(previous: RunRecord, nowMs: number): boolean {
   return nowMs < previous.startedAtMs || nowMs - previous.startedAtMs >= RECORD_AT_LEAST_EVERY_MS - 5_000;
 }
 
 /**
- * Writes the record of a pass. If `always` is set, writes it even if nothing changed. Never throws. Returns the pass.
- * If the write failed, the pass counts as failed, because the next pass needs the state in the record.
+ * Writes the record of a pass if it has news, or `always`. Never throws. Returns the pass, which counts as failed if the write
+ * failed, because the next pass needs the state in the record.
  */
 export async function recordPass(
   environment: Pick<Environment, 'startDeadline' | 'table'>,

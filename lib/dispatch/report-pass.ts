@@ -1,6 +1,5 @@
 import * as z from 'zod/mini';
 import type { Unsent } from '../aws/send-batches.ts';
-import type { Finding } from '../cluster/finding.ts';
 import { ClusterError, isFaultOfObject } from '../kubernetes/cluster-port.ts';
 import { RECORDING_MS, withDeadline } from '../runtime/deadline.ts';
 import type { Invocation } from '../runtime/invocation.ts';
@@ -130,10 +129,10 @@ export type ClusterEvent = Readonly<z.infer<typeof clusterEventShape>>;
 type Change = Pick<ClusterEvent, 'change' | 'error' | 'changes' | 'finding'>;
 
 export function changesOf(loop: Loop, pass: EndedPass, previous: RunRecord | undefined): readonly Change[] {
-  const [error] = pass.errors;
-  const outcome = pass.errors.length > 0 ? 'failed' : 'succeeded';
-  const change: Change =
-    outcome === 'failed' ? { change: 'failing', error: describeError(error) } : { change: 'healthy' };
+  const [outcome, change]: readonly [string, Change] =
+    pass.errors.length > 0
+      ? ['failed', { change: 'failing', error: describeError(pass.errors[0]) }]
+      : ['succeeded', { change: 'healthy' }];
   return [
     ...(outcome === previous?.outcome ? [] : [change]),
     ...(loop === 'kubernetes-service' ? endpointsChanges(pass.report?.changes ?? []) : []),
@@ -149,19 +148,19 @@ export function endpointsChanges(changes: readonly string[]): readonly Change[] 
 /** Returns opened and closed findings. Omits findings that the run record has no room for: the next pass does not know them. */
 function findingChanges({ report }: EndedPass, previous: RunRecord | undefined): Change[] {
   if (report === undefined) return [];
-  const before = new Map((previous?.findings ?? []).map((finding) => [keyOf(finding), finding]));
-  const keyed = (findings: readonly Finding[]) => new Map(findings.map((finding) => [keyOf(finding), finding]));
+  const keyed = (findings: readonly RecordedFinding[]) => new Map(findings.map((one) => [keyOf(one), cutFinding(one)]));
+  const before = keyed(previous?.findings ?? []);
   const now = keyed(report.findings);
   const opened = [...keyed(keptFindings(report.findings))].filter(([key]) => !before.has(key));
   const closed = [...before].filter(([key]) => !now.has(key));
   return [
-    ...opened.map(([, finding]): Change => ({ change: 'findingOpened', finding: cutFinding(finding) })),
-    ...closed.map(([, finding]): Change => ({ change: 'findingClosed', finding: cutFinding(finding) })),
+    ...opened.map(([, finding]): Change => ({ change: 'findingOpened', finding })),
+    ...closed.map(([, finding]): Change => ({ change: 'findingClosed', finding })),
   ];
 }
 
 /** Returns a key that a finding shares with its entry in the run record. It excludes the message, which may differ. */
-function keyOf(finding: Finding | RecordedFinding): string {
+function keyOf(finding: RecordedFinding): string {
   const { type, item, service } = cutFinding(finding);
   return JSON.stringify([type, item, service]);
 }

@@ -51,22 +51,20 @@ export async function runPass(environment: Environment, input: PassInput): Promi
     ...outcome,
   });
   try {
+    const connect: Environment['connect'] = async (spec, options) => {
+      const connected = await environment.connect(spec, options);
+      credentialEndsSoon ||= connected.credentialEndsSoon;
+      return connected;
+    };
     const { report, kubernetes } = await unlessAborted(signal, async () => {
-      const connect: Environment['connect'] = async (spec, options) => {
-        const connected = await environment.connect(spec, options);
-        credentialEndsSoon ||= connected.credentialEndsSoon;
-        return connected;
-      };
       const access = await connect(cluster.spec, { loop: loop.id, signal, warn: input.warn });
       const probe: Prober = async (target, given) => {
         const reply = await access.probe(target, given);
         isAnyProbeAnswered ||= reply.kind === 'status';
         return reply;
       };
-      const observed = { ...access, probe };
-      const context = passContext({ ...environment, connect }, input, passId, observed, (description) =>
-        wouldWrite.push(description),
-      );
+      const describe = (description: string) => wouldWrite.push(description);
+      const context = passContext({ ...environment, connect }, input, passId, { ...access, probe }, describe);
       const report = await loop.run(context);
       wouldWrite.push(...(report.wouldWrite ?? []));
       return { report, kubernetes: context.kubernetes };
@@ -87,23 +85,22 @@ function passContext(
 ): PassContext {
   const { loop, cluster, previous, startedAtMs, signal, writes } = input;
   const { spec, rangesGeneration } = cluster;
+  const { nowMs, startDeadline } = environment;
   const table = environment.table(signal);
-  const { nowMs } = environment;
   const confirmWrites = () => confirmRegistration(environment, input, table);
-  const options = { nowMs, wouldWrite, confirmWrites };
   const timing = { nowMs: startedAtMs, last: previous, backsOff: environment.tickQueue !== undefined };
   return {
     spec,
     rangesGeneration,
-    ...portsFor(writes, { table, kubernetes }, spec.allocator, options),
+    ...portsFor(writes, { table, kubernetes }, spec.allocator, { nowMs, wouldWrite, confirmWrites }),
     probe,
     controlPlane,
     lookUp: addressLookUp(environment, spec, signal, input.warn),
     passId,
     nowMs,
     triesEveryMs: spacingMs(loop.id, spec, timing),
-    startDeadline: environment.startDeadline,
-    pause: (ms) => pause(environment.startDeadline(ms), signal),
+    startDeadline,
+    pause: (ms) => pause(startDeadline(ms), signal),
     previous,
   };
 }
@@ -137,9 +134,10 @@ async function writePassEvents(
   // Passes that only observe count their events in the run record. The first pass that enforces writes these events.
   const isUnwritten = writes === 'all' && previous?.observed === true;
   const sightings = Object.fromEntries(
-    Object.entries(previous?.events ?? {}).map(([name, seen]) => {
-      return [name, isUnwritten ? { ...seen, lastWrittenAtMs: 0 } : seen];
-    }),
+    Object.entries(previous?.events ?? {}).map(([name, seen]) => [
+      name,
+      isUnwritten ? { ...seen, lastWrittenAtMs: 0 } : seen,
+    ]),
   );
   const plan = planEvents({
     drafts: [...findings.flatMap(({ event }) => event ?? []), ...events],
@@ -155,11 +153,6 @@ async function writePassEvents(
     return await unlessAborted(signal, () => writeEvents(kubernetes, plan));
   } catch (error) {
     // Some events may have been written. The next pass finds these events and continues their series.
-    return {
-      written: 0,
-      dropped: plan.dropped + plan.writes.length,
-      errors: [error],
-      sightings,
-    };
+    return { written: 0, dropped: plan.dropped + plan.writes.length, errors: [error], sightings };
   }
 }

@@ -38,9 +38,9 @@ export async function clustersApart(invocation: LoopInvocation): Promise<SetApar
 }
 
 /**
- * After a process ended or was blocked, marks the clusters whose passes ran in this process as suspects. Suspect
- * clusters have separate messages. If the marked clusters shared a message, also queues a separate tick for each
- * cluster now, because their other ticks of this minute still share messages. Never throws.
+ * Marks the clusters whose passes ran in a process that ended or was blocked as suspects, which have separate messages.
+ * If they shared a message, also queues a separate tick for each now, because their other ticks of this minute still share
+ * messages. Never throws.
  */
 export async function containAccident(invocation: LoopInvocation, accident: Accident, reason: string): Promise<void> {
   const { loop, environment, telemetry } = invocation;
@@ -80,13 +80,13 @@ export async function proveSuspects(invocation: LoopInvocation, clusters: readon
   }).catch(() => undefined);
 }
 
-/** Marks the clusters of the lost process as suspects. Returns the marked clusters, and the number of all suspects. */
+/** Returns the marked clusters, and the number of all suspects. */
 async function markSuspects(
   table: KeyValueTable,
   loopOfStack: { readonly stack: string; readonly loop: Loop },
   accident: Accident,
   nowMs: number,
-): Promise<{ readonly marked: readonly string[]; readonly alone: number }> {
+) {
   const { suspects, unreadable } = await listFleetNotes(table, loopOfStack.stack, loopOfStack.loop);
   const marked = await eachOf(accident.clusters, CONCURRENT_READS, async (cluster) => {
     const known = suspects.get(cluster);

@@ -35,7 +35,7 @@ export const MOST_ALONE = MESSAGES_OF_A_SLOT * LEAST_CONCURRENCY;
 /** The seconds over which the ticks of many clusters are spread. They must not exceed the shortest interval. */
 const SPREAD_SECONDS = 10;
 
-/** Returns how many messages a loop's function must process at once (`tickConcurrency`) for a number of clusters. */
+/** Returns the `tickConcurrency` that a loop's function needs for a number of clusters. */
 export function concurrencyFor(clusters: number, clustersPerTick: number): number {
   return Math.max(LEAST_CONCURRENCY, slotsFor(clusters, clustersPerTick));
 }
@@ -52,10 +52,9 @@ interface PlanOptions {
 }
 
 /**
- * Returns the ticks of the minute: first the ticks that are due now, then the later ticks. If there is only one cluster and it
- * answers, it has no tick now, because this invocation runs its pass. An unreachable or suspect cluster has only
- * one tick, after the first ticks of the other clusters, because the passes of an unreachable cluster use all of their
- * time, and a suspect cluster may block its process.
+ * Returns the ticks of the minute, the current ones first. A single cluster that answers has no current tick, because this
+ * invocation runs its pass. An unreachable or suspect cluster has one tick, after the first ticks of the others, because the
+ * passes of an unreachable cluster use all of their time, and a suspect cluster may block its process.
  */
 export function planTicks(loop: Loop, all: readonly Ticking[], options: PlanOptions): PlannedTick[] {
   const { dueAtMs, nowMs, apart } = options;
@@ -86,8 +85,7 @@ export function planTicks(loop: Loop, all: readonly Ticking[], options: PlanOpti
 
 /**
  * Spreads the ticks of clusters over `SPREAD_SECONDS` by a hash of the name, because Lambda's pollers cannot receive
- * the ticks of a whole fleet in one second. Does not spread a small fleet, whose messages can all be processed in one
- * second, because spread ticks need more messages.
+ * the ticks of a large fleet in one second. Spread ticks need more messages, so those of a small fleet stay together.
  */
 function spread(
   some: readonly Ticking[],
@@ -98,10 +96,7 @@ function spread(
   return [...Map.groupBy(some, ({ name }) => secondOf(name) * 1000)].sort(([one], [other]) => one - other);
 }
 
-/**
- * Returns the second in which the ticks of a cluster are due, from the FNV-1a hash of its name. The low bits of this hash differ
- * even for names that differ only in their last letter.
- */
+/** Returns the second in which a cluster's ticks are due: its FNV-1a hash, whose low bits differ even for similar names. */
 function secondOf(name: string): number {
   let hash = 0x811c9dc5;
   for (const letter of name) hash = Math.imul(hash ^ (letter.codePointAt(0) ?? 0), 0x01000193);
@@ -109,9 +104,9 @@ function secondOf(name: string): number {
 }
 
 /**
- * Returns the suspect clusters that have a tick in this minute. Suspects that are not `proven` may block a process, so
- * they take turns: in each minute, they get only the processes that the other clusters do not need. If very many
- * suspects are not `proven`, no single cluster is the cause, and all suspects have a tick.
+ * Returns the suspect clusters that have a tick in this minute. Suspects that are not `proven` may block a process, so they take
+ * turns in the processes that the other clusters do not need. If very many are not `proven`, no single cluster is the cause,
+ * and all have a tick.
  */
 function inTurn(all: readonly Ticking[], { nowMs, clustersPerTick, apart: { suspects } }: PlanOptions): Ticking[] {
   const stateOf = ({ name }: Ticking) => suspects.get(name)?.state;
@@ -126,9 +121,7 @@ function inTurn(all: readonly Ticking[], { nowMs, clustersPerTick, apart: { susp
 
 function laterTimes(loop: Loop, fromMs: number): number[] {
   const everyMs = SCHEDULE_SECONDS[loop] * 1000;
-  const times: number[] = [];
-  for (let offsetMs = everyMs; offsetMs < SCHEDULE_MS; offsetMs += everyMs) times.push(fromMs + offsetMs);
-  return times;
+  return Array.from({ length: Math.ceil(SCHEDULE_MS / everyMs) - 1 }, (_, at) => fromMs + (at + 1) * everyMs);
 }
 
 function ticksAt(
@@ -149,10 +142,7 @@ export function plannedTick(tick: TickMessage, nowMs: number): PlannedTick {
   return { tick, body: tickBody(tick), delaySeconds, isFirst: tick.dueAtMs === nowMs };
 }
 
-/**
- * Returns the next tick of suspect clusters whose passes have ended. If the pass of a suspect cluster ends its process,
- * this function does not run, and the cluster has no tick until the next minute.
- */
+/** Returns the next tick of suspect clusters whose passes have ended. A pass that ends its process has none this minute. */
 export function followingTick(tick: TickMessage, nowMs: number): PlannedTick[] {
   const { loop, dueAtMs, followedUntilMs = 0 } = tick;
   const everyMs = SCHEDULE_SECONDS[loop] * 1000;

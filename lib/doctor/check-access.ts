@@ -60,13 +60,12 @@ export function checkServer(spec: ClusterSpec, access: ApiServerAccess): readonl
   );
   if (!isOne || apiServers.length < 2) return [];
   const still = LOOPS.filter((loop) => !hasFallBack(loop, spec, access));
-  const published = still.includes('kubernetes-service') ? ', and it stays published' : '';
-  const message = `${server} is one of ${apiServers.length} API servers: while it is down, ${still.join(', ')} stand still${published}`;
+  const message = `${server} is one of ${apiServers.length} API servers: while it is down, ${still.join(', ')} stand still`;
   const fix = 'Set the server of the kubeconfig to a load balancer of the API servers';
-  return [warn('kubeconfig', message, published === '' ? fix : `${fix}, or add a fall-back: ${FALL_BACK}`)];
+  if (!still.includes('kubernetes-service')) return [warn('kubeconfig', message, fix)];
+  const fallBack = 'docs/cluster-spec.md#a-fall-back';
+  return [warn('kubeconfig', `${message}, and it stays published`, `${fix}, or add a fall-back: ${fallBack}`)];
 }
-
-const FALL_BACK = 'docs/cluster-spec.md#a-fall-back';
 
 export function endLine(ending: CredentialEnd, nowMs: number): DoctorLine {
   const { what, endsMs } = ending;
@@ -148,25 +147,20 @@ export async function checkHolds(
 }
 
 function optionalGroups(spec: ClusterSpec): PermissionGroup[] {
+  const ofRepair = { about: 'repair.ipAddresses', group: 'networking.k8s.io' };
   const slices = { group: 'discovery.k8s.io', resource: 'endpointslices', namespace: 'default' };
-  const addresses = { group: 'networking.k8s.io', resource: 'ipaddresses' };
   const [, second] = spec.endpoints.reconciler === 'none' ? [] : publishedFamilies(spec);
-  const ofFamily = second && { verbs: ['delete', 'get', 'update'], name: second.refs.EndpointSlice.name };
-  return [
-    ...(spec.repair.ipAddresses
-      ? [
-          { about: 'repair.ipAddresses', ...addresses, rules: [{ verbs: ['create', 'delete', 'patch'] }] },
-          {
-            about: 'repair.ipAddresses',
-            ...addresses,
-            resource: 'servicecidrs',
-            rules: [{ verbs: ['update'], name: 'kubernetes' }],
-          },
-        ]
-      : []),
-    ...(spec.endpoints.prune ? [{ about: 'endpoints.prune', ...slices, rules: [{ verbs: ['delete'] }] }] : []),
-    ...(ofFamily ? [{ about: 'service.ipFamilyPolicy', ...slices, rules: [ofFamily] }] : []),
-  ];
+  const groups: PermissionGroup[] = [];
+  if (spec.repair.ipAddresses) {
+    groups.push({ ...ofRepair, resource: 'ipaddresses', rules: [{ verbs: ['create', 'delete', 'patch'] }] });
+    groups.push({ ...ofRepair, resource: 'servicecidrs', rules: [{ verbs: ['update'], name: 'kubernetes' }] });
+  }
+  if (spec.endpoints.prune) groups.push({ about: 'endpoints.prune', ...slices, rules: [{ verbs: ['delete'] }] });
+  if (second !== undefined) {
+    const rules = [{ verbs: ['delete', 'get', 'update'], name: second.refs.EndpointSlice.name }];
+    groups.push({ about: 'service.ipFamilyPolicy', ...slices, rules });
+  }
+  return groups;
 }
 
 /** Returns whether the URL has a loopback address, as for a test cluster on the user's own machine. */
@@ -180,8 +174,8 @@ async function checkGroup(group: PermissionGroup, review: SelfReview, mode: Mode
   const allowed = await Promise.all(permissions.map((permission) => review.allows(permission)));
   const missing = permissions.filter((_, index) => !allowed[index]);
   if (missing.length === 0) {
-    const place = permissionText({ ...group, verb: '' }).trim();
-    return ok('rights', `${group.about}: may ${verbs(permissions)} ${place}`);
+    const verbs = permissions.map(({ verb }) => verb).sort();
+    return ok('rights', `${group.about}: may ${permissionText({ ...group, verb: verbs.join(', ') })}`);
   }
   const message = `${group.about}: may not ${missing.map(permissionText).join(', ')}`;
   const onlyObserved = mode === 'observe' && missing.every(({ verb }) => !READS.has(verb));
@@ -194,24 +188,11 @@ async function checkExcess(review: SelfReview): Promise<readonly DoctorLine[]> {
   return [warn('rights', message, APPLY)];
 }
 
-function verbs(permissions: readonly Permission[]): string {
-  return permissions
-    .map(({ verb }) => verb)
-    .sort()
-    .join(', ');
-}
-
-interface Probing {
-  readonly probe: Prober;
-  readonly lookUp: LookUp;
-  /** The signal that ends the probes. There is no line for an address that was not probed before the signal aborted. */
-  readonly signal: AbortSignal;
-}
-
+/** Resolves and probes the API servers. There is no line for an address that was not probed before the signal aborted. */
 export async function checkProbes(
   spec: ClusterSpec,
   leases: readonly Lease[],
-  { probe, lookUp, signal }: Probing,
+  { probe, lookUp, signal }: { readonly probe: Prober; readonly lookUp: LookUp; readonly signal: AbortSignal },
 ): Promise<readonly DoctorLine[]> {
   const { addresses, findings } = await resolveAddresses(spec, (source) => lookUp(source, signal), leases);
   const names = findings.map(({ message }) =>
@@ -232,20 +213,18 @@ function aboutAddress(probed: ProbedAddress, outcome: ProbeOutcome, spec: Cluste
   const { address } = probed;
   const message = `${address}, ${describeTarget(probed, spec)}, ${hasAnswered(outcome) ? '' : 'gave '}${detail}`;
   if (verdict === 'ready') return ok('probe', message);
-  if (verdict === 'alive') {
-    const fix =
-      'It counts as alive, but not as ready. Set probe.authenticate: true, or allow anonymous requests to its probe path';
-    return warn('probe', message, fix);
-  }
-  if (verdict === 'shuttingDown') return warn('probe', message, 'Wait until it has restarted');
-  if (verdict === 'unknown') return warn('probe', message, 'Run the doctor again');
-  if (verdict === 'error') return fail('probe', message, REMEDIES.status);
-  return fail('probe', message, odd ? REMEDIES.tlsFailure : REMEDIES.silence);
+  if (verdict === 'silence' && odd) return fail('probe', message, TLS_REMEDY);
+  const report = verdict === 'error' || verdict === 'silence' ? fail : warn;
+  return report('probe', message, REMEDIES[verdict]);
 }
 
+const TLS_REMEDY = 'Add its CA to the kubeconfig, or set probe.serverName to a name of its certificate';
 const REMEDIES = {
-  status: 'Check the API server, or correct probe.path or probe.url',
-  tlsFailure: 'Add its CA to the kubeconfig, or set probe.serverName to a name of its certificate',
+  alive:
+    'It counts as alive, but not as ready. Set probe.authenticate: true, or allow anonymous requests to its probe path',
+  shuttingDown: 'Wait until it has restarted',
+  unknown: 'Run the doctor again',
+  error: 'Check the API server, or correct probe.path or probe.url',
   silence:
     'Check that it runs, its firewall or security group, and the network path to it; or set probe.url to a reachable address',
 } as const;

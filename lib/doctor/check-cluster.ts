@@ -31,23 +31,18 @@ import {
   checkWebhook,
 } from './check-access.ts';
 import { checkService, checkSpec } from './check-spec.ts';
-import { type Check, checked, type DoctorLine, failed, ok, warn } from './line.ts';
-
-export interface CheckContext {
-  readonly environment: Environment;
-  readonly doctor: DoctorEnvironment;
-  readonly signal: AbortSignal;
-}
+import { checked, type DoctorLine, failed, ok, warn } from './line.ts';
 
 /** Runs all checks of one cluster. If a check fails, the checks that depend on it do not run. */
 export async function checkCluster(
   cluster: RegisteredCluster,
-  { environment, doctor, signal }: CheckContext,
+  environment: Environment,
+  doctor: DoctorEnvironment,
+  signal: AbortSignal,
 ): Promise<readonly DoctorLine[]> {
   const { spec } = cluster;
   const nowMs = environment.nowMs();
-  const check = (name: Check, work: () => Promise<readonly DoctorLine[]>) =>
-    checked(name, () => unlessAborted(signal, work));
+  const check = (name: string, work: () => Promise<readonly DoctorLine[]>) => checked(name, signal, work);
   const known = checkSpec(cluster, environment.stack, nowMs);
   let access: ApiServerAccess;
   try {
@@ -58,19 +53,14 @@ export async function checkCluster(
   const connections = new ApiServerConnections();
   try {
     const userAgent = `kube-bootstrap-controller/${VERSION} (doctor)`;
-    const call = {
-      transport: connections.transport(access),
-      server: access.server,
-      deadline: signal,
-      userAgent,
-      tries: 2,
-    };
+    const { server: url } = access;
+    const call = { transport: connections.transport(access), server: url, deadline: signal, userAgent, tries: 2 };
     const review = selfReview(call);
     const kubernetes = clusterPort(call);
     const probe = httpsProber({ access, deadline: signal, userAgent });
     const resolveHost = environment.resolveHost(signal);
     const [kubeconfig, name, server, probes] = await Promise.all([
-      check('kubeconfig', () => checkKubeconfig(access, nowMs)),
+      check('kubeconfig', async () => [...(await checkKubeconfig(access, nowMs)), ...checkServer(spec, access)]),
       check('dns', () => checkName(access, resolveHost)),
       check('api server', () => checkApiServer(access, review)),
       check('probe', async () => {
@@ -82,10 +72,10 @@ export async function checkCluster(
         return [...(await checkProbes(spec, leases, { probe, lookUp, signal })), ...warnings];
       }),
     ]);
-    const reached = [...known, ...kubeconfig, ...checkServer(spec, access), ...name, ...server, ...probes];
+    const reached = [...known, ...kubeconfig, ...name, ...server, ...probes];
     if (server.some(({ level }) => level === 'fail')) return reached;
     const inside = await Promise.all([
-      check('rights', () => checkRights(review, spec, access.server)),
+      check('rights', () => checkRights(review, spec, url)),
       check('rights', () => checkHolds(review, spec, kubernetes)),
       check('service', () => checkService(spec, kubernetes)),
       check('service', () => checkWebhook(spec, review)),
@@ -97,10 +87,7 @@ export async function checkCluster(
   }
 }
 
-/**
- * The doctor warns if another writer wrote the endpoints within this time, which is longer than the longest delay between two
- * corrections by the kubernetes-service loop.
- */
+/** A write of the endpoints by another writer counts for this long: more than any delay between two corrections of ours. */
 const RECENT_MS = 15 * 60_000;
 const ONE_WRITER =
   'Keep one writer: start the API servers with --endpoint-reconciler-type=none, or set endpoints.reconciler to none';

@@ -1,56 +1,40 @@
 import { describeError } from '../telemetry/telemetry.ts';
+import { unlessAborted } from '../util/async.ts';
 import { defined } from '../util/values.ts';
-
-export type Check =
-  | 'table'
-  | 'clock'
-  | 'clusters'
-  | 'queue'
-  | 'spec'
-  | 'kubeconfig'
-  | 'token'
-  | 'dns'
-  | 'api server'
-  | 'probe'
-  | 'rights'
-  | 'service'
-  | 'owner'
-  | 'time';
 
 export interface DoctorLine {
   /** The name of the cluster. Absent if the line concerns all clusters. */
   readonly cluster?: string;
-  readonly check: Check;
+  /** What was checked, such as `table`, `kubeconfig` or `rights`. */
+  readonly check: string;
   readonly level: 'ok' | 'warn' | 'fail';
   readonly message: string;
   /** The action that resolves the fault. Absent if the message contains the action. */
   readonly fix?: string;
 }
 
-export function ok(check: Check, message: string): DoctorLine {
+export function ok(check: string, message: string): DoctorLine {
   return { check, level: 'ok', message };
 }
 
-export function warn(check: Check, message: string, fix: string): DoctorLine {
+export function warn(check: string, message: string, fix: string): DoctorLine {
   return { check, level: 'warn', message, fix };
 }
 
-export function fail(check: Check, message: string, fix?: string): DoctorLine {
+export function fail(check: string, message: string, fix?: string): DoctorLine {
   return { check, level: 'fail', message, ...defined({ fix }) };
 }
 
 /** Returns the line for an error. It has no `fix`, because the message of an expected error contains the action. */
-export function failed(check: Check, error: unknown): DoctorLine {
+export function failed(check: string, error: unknown): DoctorLine {
   return fail(check, describeError(error).message);
 }
 
-export async function checked(
-  check: Check,
+/** Returns the lines of a check. If it throws, or has not ended when the signal aborts, returns a line for the error. */
+export function checked(
+  check: string,
+  signal: AbortSignal,
   work: () => Promise<readonly DoctorLine[]>,
 ): Promise<readonly DoctorLine[]> {
-  try {
-    return await work();
-  } catch (error) {
-    return [failed(check, error)];
-  }
+  return unlessAborted(signal, work).catch((error: unknown) => [failed(check, error)]);
 }

@@ -13,8 +13,7 @@ import {
 } from '../../lib/doctor/check-access.ts';
 import { checkOwners } from '../../lib/doctor/check-cluster.ts';
 import { checkService, checkSpec } from '../../lib/doctor/check-spec.ts';
-import { checkClock, checkConcurrency, checkQueues, checkTable } from '../../lib/doctor/check-stack.ts';
-import { doctor } from '../../lib/doctor/doctor.ts';
+import { checkClock, checkConcurrency, checkQueues, checkTable, doctor } from '../../lib/doctor/doctor.ts';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import { credentialEnds } from '../../lib/kubernetes/credentials.ts';
 import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
@@ -175,6 +174,16 @@ test('the check of the table fails if the list does not contain the written item
   ]);
   expect(await checkTable(table, NOW_MS)).toMatchObject([{ level: 'ok' }]);
 });
+
+test.each([
+  { outcome: 'lost', level: 'ok' },
+  { outcome: 'unclear', level: 'warn' },
+] as const)(
+  'if the outcome of the write is $outcome, the check of the table has level $level',
+  async ({ outcome, level }) => {
+    expect(await checkTable({ ...aTable(), put: async () => ({ outcome }) }, NOW_MS)).toMatchObject([{ level }]);
+  },
+);
 
 test.each([
   { skewMs: 0, level: 'ok', message: "agrees with the table's" },
