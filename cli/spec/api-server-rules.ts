@@ -6,11 +6,11 @@ import {
   isMulticast,
   isUnspecified,
 } from '../../lib/allocator/network.ts';
-import { nameOfEntry, PROBE_PATH, readServiceRanges, serviceRangeOf, TARGET_GROUP } from '../../lib/spec/spec-parts.ts';
+import { nameOfEntry, readServiceRanges, SOURCES, serviceRangeOf } from '../../lib/spec/spec-parts.ts';
 import { plainUrl } from '../../lib/util/hosts.ts';
 import { firstIndexes } from '../../lib/util/values.ts';
 import { checkKubeconfigField } from './kubeconfig-rules.ts';
-import { isDnsLabel, isHostName } from './names.ts';
+import { isHostName } from './names.ts';
 import type { Report, SpecPath } from './spec-fault.ts';
 import type { ServerDraft, SpecDraft } from './spec-shape.ts';
 
@@ -36,10 +36,8 @@ export function checkApiServers(draft: SpecDraft, report: Report): void {
   }
 }
 
-const SOURCES = ['address', 'host', 'targetGroupArn', 'serviceRef'] as const;
-
 function checkServer(at: SpecPath, server: ServerDraft, draft: SpecDraft, report: Report): void {
-  const { address, host, targetGroupArn, serviceRef, kind } = server;
+  const { address, host, serviceRef, kind } = server;
   const given = SOURCES.filter((source) => source in server);
   if (given.length > 1) {
     report(at, `has both ${given.join(' and ')}`, 'write one of them in each entry');
@@ -59,20 +57,7 @@ function checkServer(at: SpecPath, server: ServerDraft, draft: SpecDraft, report
     report([...at, 'kind'], message, 'leave it out, or write shared');
   }
   if (host !== undefined) checkHost([...at, 'host'], host, report);
-  if (targetGroupArn !== undefined && !TARGET_GROUP.test(targetGroupArn)) {
-    const message = `${JSON.stringify(targetGroupArn)} is not the ARN of a target group`;
-    report([...at, 'targetGroupArn'], message, 'copy it from: aws elbv2 describe-target-groups');
-  }
-  if (serviceRef !== undefined) checkServiceRef([...at, 'serviceRef'], serviceRef, report);
-}
-
-function checkServiceRef(at: SpecPath, serviceRef: NonNullable<ServerDraft['serviceRef']>, report: Report): void {
-  for (const field of ['namespace', 'name'] as const) {
-    const text = serviceRef[field];
-    if (text === undefined || isDnsLabel(text)) continue;
-    report([...at, field], `${JSON.stringify(text)} is not a valid name`, 'write that of the Service');
-  }
-  checkKubeconfigField([...at, 'kubeconfig'], serviceRef.kubeconfig, report);
+  checkKubeconfigField([...at, 'serviceRef', 'kubeconfig'], serviceRef?.kubeconfig, report);
 }
 
 /** Checks that the API accepts an address in Endpoints, and that the kubernetes Service has the family of the address. */
@@ -138,9 +123,6 @@ function checkHost(at: SpecPath, host: string, report: Report): void {
 
 function checkProbe(at: SpecPath, probe: NonNullable<ServerDraft['probe']>, report: Report): void {
   const { url, path, authenticate } = probe;
-  if (path !== undefined && !PROBE_PATH.test(path)) {
-    report([...at, 'path'], `${JSON.stringify(path)} is not a path`, 'write a path such as /readyz');
-  }
   if (url === undefined) return;
   if (path !== undefined) report([...at, 'path'], 'has no meaning beside probe.url', 'put the path into the url');
   checkUrl([...at, 'url'], url, authenticate === true, report);

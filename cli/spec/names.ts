@@ -1,18 +1,11 @@
 import { distance } from 'fastest-levenshtein';
 import { CLUSTER_NAME } from '../../lib/spec/shapes.ts';
-import { DNS_LABEL, LABEL } from '../../lib/spec/spec-parts.ts';
-
-/** Returns whether a text is a DNS label (RFC 1123), such as the name of a namespace. */
-export function isDnsLabel(text: string): boolean {
-  return text.length <= LABEL.maxLength && DNS_LABEL.test(text);
-}
-
-export const LABEL_FIX = 'use a-z, 0-9 and hyphens inside, at most 63 of them';
+import { DNS_LABEL } from '../../lib/spec/spec-parts.ts';
 
 /** Returns whether a text is a host name. A name whose last label is a number is refused: it may be a mistyped address. */
 export function isHostName(text: string): boolean {
   const labels = text.toLowerCase().split('.');
-  return text.length <= 253 && labels.every(isDnsLabel) && !/^\d+$/.test(labels.at(-1) ?? '');
+  return text.length <= 253 && labels.every((label) => DNS_LABEL.test(label)) && !/^\d+$/.test(labels.at(-1) ?? '');
 }
 
 /** Compares names in natural order: `edge-2` is before `edge-10`. */

@@ -1,11 +1,10 @@
 import { hostBits, type Network, rangeSize } from '../../lib/allocator/network.ts';
 import { containsPort, portIntervalText } from '../../lib/allocator/port-range.ts';
 import { isRefused } from '../../lib/allocator/refusal.ts';
-import { PORT, readNodePortRange, readServiceRanges, serviceRangeEntries } from '../../lib/spec/spec-parts.ts';
+import { readNodePortRange, readServiceRanges, serviceRangeEntries } from '../../lib/spec/spec-parts.ts';
 import { firstIndexes } from '../../lib/util/values.ts';
-import { isDnsLabel, LABEL_FIX } from './names.ts';
-import type { Report, SpecPath } from './spec-fault.ts';
-import type { ServicePortDraft, SpecDraft } from './spec-shape.ts';
+import { pathText, type Report, type SpecPath } from './spec-fault.ts';
+import type { SpecDraft } from './spec-shape.ts';
 
 const FIELD = 'serviceClusterIPRange';
 const FEWEST_ADDRESSES = 8n;
@@ -69,22 +68,6 @@ export function checkNodePortRange({ serviceNodePortRange: text }: SpecDraft, re
   report(['serviceNodePortRange'], message, 'write the first and the last port, such as 30000-32767');
 }
 
-/** Checks the ports of the kubernetes Service, with messages of `cmd/kube-apiserver/app/options/validation.go`. */
-export function checkServicePorts(draft: SpecDraft, report: Report): void {
-  const { port, securePort, nodePort = 0 } = draft.service ?? {};
-  checkPort(['service', 'port'], port, report);
-  if (securePort !== undefined && !isPort(securePort)) {
-    const message = `--secure-port ${securePort} must be between 1 and 65535, inclusive. It cannot be turned off with 0`;
-    report(['service', 'securePort'], message, `write the API servers' port, usually 6443`);
-  }
-  const at = ['service', 'nodePort'];
-  if (nodePort !== 0 && !isPort(nodePort)) {
-    const message = `--kubernetes-service-node-port ${nodePort} must be between 0 and 65535, inclusive. If 0, the Kubernetes master service will be of type ClusterIP`;
-    report(at, message, 'write 0, or a port of serviceNodePortRange');
-  }
-  checkInNodePortRange(draft, at, nodePort, report);
-}
-
 /** Checks that a dual-stack Service has two ranges and no master count, which is a single number for both families. */
 export function checkFamilies(draft: SpecDraft, report: Report): void {
   const { service, endpoints, serviceClusterIPRange: ranges } = draft;
@@ -97,49 +80,39 @@ export function checkFamilies(draft: SpecDraft, report: Report): void {
   }
 }
 
-export function checkExtraPorts(draft: SpecDraft, report: Report): void {
-  const at = ['service', 'extraPorts'];
-  const ports = draft.service?.extraPorts ?? [];
-  checkListedPorts(at, ports, report);
-  checkListedPorts(['endpoints', 'extraPorts'], draft.endpoints?.extraPorts ?? [], report);
-  for (const [index, port] of ports.entries()) {
-    if (port !== undefined) checkExtraServicePort(draft, [...at, index], port, report);
+/** Checks the ports of the Service and of its endpoints, with messages of `cmd/kube-apiserver/app/options/validation.go`. */
+export function checkPorts(draft: SpecDraft, report: Report): void {
+  const { nodePort: own, extraPorts = [] } = draft.service ?? {};
+  checkInNodePortRange(draft, ['service', 'nodePort'], own, report);
+  checkPortNames(['endpoints', 'extraPorts'], draft.endpoints?.extraPorts ?? [], report);
+  checkPortNames(['service', 'extraPorts'], extraPorts, report);
+  for (const [index, port] of extraPorts.entries()) {
+    const at = ['service', 'extraPorts', index, 'nodePort'];
+    if (port?.nodePort === undefined || checkInNodePortRange(draft, at, port.nodePort, report) || own !== 0) continue;
+    const fix = 'leave it out, or set service.nodePort, which makes the Service a NodePort one';
+    report(at, 'a Service of type ClusterIP has no node ports', fix);
   }
-  checkClashes(draft, ports, report);
+  checkClashes(draft, report);
 }
 
-interface NamedPort {
-  readonly name?: string | undefined;
-  readonly port?: number | undefined;
-}
-
-function checkListedPorts(list: SpecPath, ports: readonly (NamedPort | undefined)[], report: Report): void {
+function checkPortNames(
+  list: SpecPath,
+  ports: readonly ({ readonly name?: string | undefined } | undefined)[],
+  report: Report,
+): void {
   const first = firstIndexes(ports.map((port) => port?.name));
-  for (const [index, { name, port } = {}] of ports.entries()) {
-    checkPort([...list, index, 'port'], port, report);
+  for (const [index, { name } = {}] of ports.entries()) {
     const at = [...list, index, 'name'];
     if (name === undefined) continue;
     if (name === OWN_PORT_NAME) report(at, `${name} is the API servers' own port`, 'give it another name');
     else if (first.get(name) !== index) report(at, `${name} is there already`, 'give each port a name of its own');
-    else if (!isDnsLabel(name)) report(at, `${JSON.stringify(name)} is not a valid port name`, LABEL_FIX);
   }
 }
 
-function checkExtraServicePort(draft: SpecDraft, of: SpecPath, port: ServicePortDraft, report: Report): void {
-  const { targetPort, nodePort } = port;
-  const at = [...of, 'nodePort'];
-  checkPort([...of, 'targetPort'], targetPort, report);
-  checkPort(at, nodePort, report);
-  if (nodePort === undefined || checkInNodePortRange(draft, at, nodePort, report) || !isPort(nodePort)) return;
-  if (draft.service?.nodePort !== 0) return;
-  const fix = 'leave it out, or set service.nodePort, which makes the Service a NodePort one';
-  report(at, 'a Service of type ClusterIP has no node ports', fix);
-}
-
 /** Reports a node port outside the range. Returns true if it reported the node port. */
-function checkInNodePortRange(draft: SpecDraft, at: SpecPath, nodePort: number, report: Report): boolean {
+function checkInNodePortRange(draft: SpecDraft, at: SpecPath, nodePort: number | undefined, report: Report): boolean {
   const range = draft.serviceNodePortRange === undefined ? undefined : readNodePortRange(draft.serviceNodePortRange);
-  if (nodePort <= 0 || range === undefined || isRefused(range) || containsPort(range, nodePort)) return false;
+  if (!nodePort || range === undefined || isRefused(range) || containsPort(range, nodePort)) return false;
   const text = portIntervalText(range);
   const message = `kubernetes service node port range ${text} doesn't contain ${nodePort}`;
   report(at, message, `choose a port of ${text}, or change serviceNodePortRange`);
@@ -147,35 +120,18 @@ function checkInNodePortRange(draft: SpecDraft, at: SpecPath, nodePort: number, 
 }
 
 /** Reports ports and node ports that occur twice for one protocol, because the API refuses such a Service. */
-function checkClashes(draft: SpecDraft, ports: readonly (ServicePortDraft | undefined)[], report: Report): void {
+function checkClashes({ service }: SpecDraft, report: Report): void {
+  const { port, nodePort, extraPorts = [] } = service ?? {};
+  const own = { protocol: 'TCP', port, nodePort: nodePort || undefined };
   const taken = new Map<string, string>();
-  const { port: ownPort, nodePort: ownNodePort } = draft.service ?? {};
-  if (ownPort !== undefined) taken.set(`TCP port ${ownPort}`, 'service.port');
-  if (ownNodePort) taken.set(`TCP node port ${ownNodePort}`, 'service.nodePort');
-  for (const [index, port] of ports.entries()) {
-    for (const { field, claim } of claimsOf(port)) {
+  for (const [index, ports] of [own, ...extraPorts].entries()) {
+    const at = index === 0 ? ['service'] : ['service', 'extraPorts', index - 1];
+    for (const field of ['port', 'nodePort'] as const) {
+      if (ports?.protocol === undefined || ports[field] === undefined) continue;
+      const claim = `${ports.protocol} ${field} ${ports[field]}`;
       const owner = taken.get(claim);
-      if (owner === undefined) taken.set(claim, `service.extraPorts[${index}]`);
-      else report(['service', 'extraPorts', index, field], `${owner} has ${claim} already`, 'choose another port');
+      if (owner === undefined) taken.set(claim, pathText(at));
+      else report([...at, field], `${owner} has ${claim} already`, 'choose another port');
     }
   }
-}
-
-function claimsOf(port: ServicePortDraft = {}) {
-  // The default protocol is TCP. The check of the shape has already reported an unknown protocol.
-  const protocol = 'protocol' in port ? port.protocol : 'TCP';
-  const fields = [
-    { field: 'port', claim: `${protocol} port ${port.port}` },
-    { field: 'nodePort', claim: `${protocol} node port ${port.nodePort}` },
-  ] as const;
-  return fields.filter(({ field }) => protocol !== undefined && port[field] !== undefined);
-}
-
-function checkPort(at: SpecPath, port: number | undefined, report: Report): void {
-  if (port === undefined || isPort(port)) return;
-  report(at, `${port} is not a valid port`, 'write a number from 1 to 65535');
-}
-
-function isPort(port: number): boolean {
-  return port >= PORT.minimum && port <= PORT.maximum;
 }

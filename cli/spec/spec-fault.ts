@@ -17,7 +17,7 @@ export function fault(at: SpecPath, message: string, fix?: string): SpecFault {
   return { path: pathText(at), message, ...defined({ fix }) };
 }
 
-function pathText(at: SpecPath): string {
+export function pathText(at: SpecPath): string {
   return at.reduce<string>((text, step) => {
     if (typeof step === 'number') return `${text}[${step}]`;
     if (!/^[\w-]+$/.test(step)) return `${text}[${JSON.stringify(step)}]`;

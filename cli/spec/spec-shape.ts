@@ -1,6 +1,7 @@
 import * as z from 'zod/mini';
 import { writtenSpecShape } from '../../lib/spec/cluster-spec.ts';
-import { isRecord } from '../../lib/util/values.ts';
+import { NO_MESSAGE } from '../../lib/spec/shapes.ts';
+import { firstIndexes, isRecord } from '../../lib/util/values.ts';
 import { nearestName } from './names.ts';
 import type { Report, SpecPath } from './spec-fault.ts';
 
@@ -15,7 +16,6 @@ type Draft<T> = T extends readonly (infer Item)[]
 
 export type SpecDraft = NonNullable<Draft<WrittenSpec>>;
 export type ServerDraft = NonNullable<NonNullable<SpecDraft['apiServers']>[number]>;
-export type ServicePortDraft = NonNullable<NonNullable<NonNullable<SpecDraft['service']>['extraPorts']>[number]>;
 
 /** Returns the spec with its defaults, and reports wrong types, missing and unknown fields. */
 export function checkShape(value: unknown, report: Report): SpecDraft {
@@ -34,6 +34,7 @@ function draftOf(type: z.core.$ZodType, value: unknown, at: SpecPath, report: Re
   }
   if (type instanceof z.core.$ZodArray && Array.isArray(value)) {
     const { element } = type._zod.def;
+    if (z.globalRegistry.get(type)?.['uniqueItems'] === true) checkUnique(value, at, report);
     return value.map((item, index) => draftOf(element, item, [...at, index], report));
   }
   const { data, error } = z.safeParse(type, value);
@@ -62,13 +63,21 @@ function draftOfFields(
   return Object.fromEntries(drafts);
 }
 
+function checkUnique(items: readonly unknown[], at: SpecPath, report: Report): void {
+  const first = firstIndexes(items);
+  for (const [index, item] of items.entries()) {
+    const same = first.get(item);
+    if (same !== index) report([...at, index], `is the same as entry ${same}`, 'write each entry once');
+  }
+}
+
 function reportIssue(issue: z.core.$ZodIssue, value: unknown, at: SpecPath, report: Report): void {
   const expected = expectation(issue, at);
   const fix = expected && `write ${expected}`;
   // A document that is only text is not quoted, because it can be a file of another kind, for example a token.
   if (at.length === 0 && typeof value === 'string') report(at, 'is text', fix);
   else if (value === undefined && at.length > 0) report(at, 'is required', fix);
-  else report(at, issue.message.startsWith('Reconciler') ? issue.message : `is ${shown(value)}`, fix);
+  else report(at, issue.message === NO_MESSAGE ? `is ${shown(value)}` : issue.message, fix);
 }
 
 /** Returns a text for the values that zod accepts, such as `one of observe, enforce`. It follows "write" in a fix. */
@@ -76,7 +85,7 @@ function expectation(issue: z.core.$ZodIssue, at: SpecPath): string | undefined 
   if (issue.code === 'invalid_type') return NOUNS[issue.expected] ?? issue.expected;
   if (issue.code === 'invalid_value') return `one of ${issue.values.map(String).join(', ')}`;
   if (issue.code === 'too_small' && issue.origin === 'string') return 'some text';
-  if (issue.code === 'too_small' || issue.code === 'too_big') return NOUNS['int'];
+  if (issue.code === 'too_big' && issue.message === NO_MESSAGE) return NOUNS['int'];
   return issue.code === 'invalid_union' ? RANGES[String(at[0])] : undefined;
 }
 

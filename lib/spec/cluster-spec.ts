@@ -1,16 +1,15 @@
 import * as z from 'zod/mini';
-import { CLUSTER_NAME, described, optional, storedShape, withDefault } from './shapes.ts';
+import { CLUSTER_NAME, described, fault, integer, optional, patterned, storedShape, withDefault } from './shapes.ts';
 import {
   apiServer,
   DEFAULT_CLUSTER_IP_RANGE,
   endpointPort,
   kubeconfig,
-  LABEL,
-  PORT,
+  label,
+  port,
   serviceNodePortRange,
   servicePort,
   serviceRanges,
-  text,
   type webIdentity,
 } from './spec-parts.ts';
 
@@ -35,16 +34,13 @@ export const SCHEDULE_SECONDS: Readonly<Record<Loop, number>> = {
 export const LEASE_INTERVALS = 1.5;
 
 export const DAY_SECONDS = 86_400;
-export const MOST_EVENTS = 10_000;
-export const KEY_HASH = /^[0-9a-f]{64}$/;
 
+/** A pass runs only when its loop is scheduled, so an interval must be a multiple of the schedule. */
 function interval(loop: Loop) {
   const seconds = SCHEDULE_SECONDS[loop];
-  return withDefault(seconds, z.int(), `Seconds between passes: a multiple of ${seconds}, at most ${DAY_SECONDS}.`, {
-    minimum: seconds,
-    maximum: DAY_SECONDS,
-    multipleOf: seconds,
-  });
+  const message = `${loop} cannot run every {} s: write a multiple of ${seconds}, its schedule, at most ${DAY_SECONDS} (a day)`;
+  const type = integer(seconds, DAY_SECONDS, message).check(z.multipleOf(seconds, fault(message)));
+  return withDefault(seconds, type, `Seconds between passes: a multiple of ${seconds}, at most ${DAY_SECONDS}.`);
 }
 
 const endpoints = z.strictObject({
@@ -57,9 +53,17 @@ const endpoints = z.strictObject({
   ),
   masterCount: withDefault(
     1,
-    z.int(),
+    z
+      .int()
+      .check(
+        z.gte(
+          1,
+          fault(
+            "--apiserver-count should be a positive number, but value '{}' provided: write the number of API servers",
+          ),
+        ),
+      ),
     'For reconciler master-count: how many API servers there are. No less than the entries of apiServers.',
-    { minimum: 1 },
   ),
   leaseSeconds: withDefault(
     15,
@@ -79,13 +83,24 @@ const endpoints = z.strictObject({
 });
 
 const service = z.strictObject({
-  port: withDefault(443, z.int(), 'The port of the Service.', PORT),
-  securePort: withDefault(6443, z.int(), "The API servers' port, the target port of the Service.", PORT),
+  port: withDefault(443, port, 'The port of the Service.'),
+  securePort: withDefault(
+    6443,
+    integer(
+      1,
+      65_535,
+      "--secure-port {} must be between 1 and 65535, inclusive. It cannot be turned off with 0: write the API servers' port, usually 6443",
+    ),
+    "The API servers' port, the target port of the Service.",
+  ),
   nodePort: withDefault(
     0,
-    z.int(),
+    integer(
+      0,
+      65_535,
+      '--kubernetes-service-node-port {} must be between 0 and 65535, inclusive. If 0, the Kubernetes master service will be of type ClusterIP: write 0, or a port of serviceNodePortRange',
+    ),
     '0: the Service is of type ClusterIP. Otherwise it is of type NodePort, on this port of serviceNodePortRange.',
-    { minimum: 0, maximum: 65_535 },
   ),
   extraPorts: withDefault(
     [],
@@ -105,16 +120,16 @@ const service = z.strictObject({
 
 /**
  * The cluster spec: its type, parser, stored form, JSON Schema and the table in docs/cluster-spec.md come from here.
- * Limits of values, and rules between fields, are in the `...-rules.ts` of `cli/spec`.
+ * Rules between fields are in the `...-rules.ts` of `cli/spec`.
  *
  * `withDefault` sets the default of a field that users may omit. Stored specs have all fields except those with
  * `z._default`.
  */
 export const writtenSpecShape = z.strictObject({
   name: described(
-    text,
+    patterned(CLUSTER_NAME, '{} is not a valid cluster name: use a-z, 0-9 and hyphens, at most 63 of them'),
     'The key of everything that is stored of the cluster: a-z, 0-9 and hyphens, 1 to 63 of them. Another name is another cluster.',
-    { pattern: CLUSTER_NAME.source, examples: ['prod-eu-1'] },
+    { examples: ['prod-eu-1'] },
   ),
   mode: described(
     z.enum(['observe', 'enforce']),
@@ -150,7 +165,7 @@ export const writtenSpecShape = z.strictObject({
   ),
   systemNamespaces: withDefault(
     ['kube-system', 'kube-public', 'default', 'kube-node-lease'],
-    z.array(described(text, 'The name of a namespace.', LABEL)),
+    z.array(described(label('namespace name'), 'The name of a namespace.')),
     'Namespaces to create if they are missing, in this order. May be empty; each once.',
     { uniqueItems: true },
   ),
@@ -166,15 +181,17 @@ export const writtenSpecShape = z.strictObject({
   ),
   maxEventsPerPass: withDefault(
     50,
-    z.int(),
+    integer(0, 10_000, '{} is not a valid number of events: write a number from 0 to 10000'),
     'Kubernetes Events that one pass writes at most: of findings, and of API servers that leave the endpoints (`ApiServerRemoved`) or return (`ApiServerReturned`). Its log line counts the rest. 0 to 10,000.',
-    {
-      minimum: 0,
-      maximum: MOST_EVENTS,
-    },
   ),
   callerKeys: optional(
-    z.array(described(text, 'The SHA-256 of a key, in hex.', { pattern: KEY_HASH.source })),
+    // The fault does not quote the value, because the value may be the key itself.
+    z.array(
+      described(
+        patterned(/^[0-9a-f]{64}$/, 'is not a SHA-256 hash in hex: write 64 of 0-9 and a-f: printf %s KEY | sha256sum'),
+        'The SHA-256 of a key, in hex.',
+      ),
+    ),
     'Callers of the functions allocate and deregister, each by the SHA-256 of its key, in hex. An empty list: no caller. Default: every caller that IAM allows.',
     { uniqueItems: true },
   ),

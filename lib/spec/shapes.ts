@@ -1,5 +1,5 @@
 import * as z from 'zod/mini';
-import { boundedText } from '../util/values.ts';
+import { boundedText, cutText } from '../util/values.ts';
 
 /** Adds a description and keywords for the JSON Schema to a field of a shape. */
 export function described<Type extends z.ZodMiniType>(type: Type, description: string, keywords: object = {}): Type {
@@ -25,6 +25,22 @@ export function optional<Type extends z.ZodMiniType>(
   return z.exactOptional(described(type, description, keywords));
 }
 
+export const text = z.string().check(z.minLength(1));
+
+/** Returns the error of a check. `message` is the whole fault with its correction; `{}` stands for the value. */
+export function fault(message: string) {
+  const shown = (value: unknown) => (typeof value === 'string' ? JSON.stringify(cutText(value, 70)) : String(value));
+  return { error: ({ input }: { readonly input?: unknown }) => message.replace('{}', () => shown(input)) };
+}
+
+export function patterned(pattern: RegExp, message: string): z.ZodMiniString<string> {
+  return z.string().check(z.regex(pattern, fault(message)));
+}
+
+export function integer(minimum: number, maximum: number, message: string): z.ZodMiniNumberFormat {
+  return z.int().check(z.gte(minimum, fault(message)), z.lte(maximum, fault(message)));
+}
+
 /** Removes the bounds that `z.toJSONSchema` adds to every integer. */
 export function withoutIntegerBounds({
   jsonSchema,
@@ -38,7 +54,7 @@ export function withoutIntegerBounds({
 /** An integer of at least 0. */
 export const count = z.int().check(z.gte(0));
 
-/** Returns the shape of the output of `type`: fields with `z.prefault` are required, and unknown fields are accepted. */
+/** Returns the shape of the output of `type` that checks only types: fields with `z.prefault` are required, unknown fields stay. */
 export function storedShape<Type extends z.ZodMiniType>(type: Type): z.ZodMiniType<z.output<Type>> {
   return formOf(type) as z.ZodMiniType<z.output<Type>>;
 }
@@ -57,6 +73,7 @@ function formOf(type: z.core.$ZodType): z.core.$ZodType {
     return z.clone(type, { ...def, options: def.options.map(formOf) });
   }
   if (type instanceof z.ZodMiniNumber) return count;
+  if (type instanceof z.ZodMiniString) return text;
   if (!(type instanceof z.ZodMiniObject)) return type;
   return z.looseObject(
     Object.fromEntries(Object.entries(type.def.shape).map(([field, inner]) => [field, formOf(inner)])),
@@ -65,7 +82,7 @@ function formOf(type: z.core.$ZodType): z.core.$ZodType {
 
 const MOST_LISTED = 20;
 /** The default message of zod. */
-const NO_MESSAGE = 'Invalid input';
+export const NO_MESSAGE = 'Invalid input';
 
 /** Returns the faults of a value in one sentence, each with its path. `whole` names the whole value, which has no path. */
 export function shapeFaults({ issues }: Pick<z.core.$ZodError, 'issues'>, whole: string): string {

@@ -4,30 +4,18 @@ import { type Network, networkContains, parseCidr } from '../allocator/network.t
 import { type PortInterval, parsePortInterval, portIntervalText } from '../allocator/port-range.ts';
 import { isRefused, type Refusal } from '../allocator/refusal.ts';
 import { defined } from '../util/values.ts';
-import { described, optional, withDefault } from './shapes.ts';
+import { described, integer, optional, patterned, text, withDefault } from './shapes.ts';
 
 /** Upstream's default ranges. An empty text in a spec also means the default. */
 export const DEFAULT_CLUSTER_IP_RANGE = '10.0.0.0/24';
 const DEFAULT_NODE_PORT_RANGE = '30000-32767';
 
-export const PORT = { minimum: 1, maximum: 65_535 };
-export const DNS_LABEL = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/;
-export const LABEL = { pattern: DNS_LABEL.source, maxLength: 63 };
-/**
- * The URL of an API server that accepts tokens of AWS STS. The URL is the audience of the tokens. The URL is also an
- * entry of a comma-separated stack parameter, so it contains no comma.
- */
-const SERVER_PATTERN = '^https://[^\\s,@?#]{1,500}$';
-export const SERVER_URL = new RegExp(SERVER_PATTERN);
+export const port = integer(1, 65_535, '{} is not a valid port: write a number from 1 to 65535');
+export const DNS_LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 
-const TARGET_GROUP_PATTERN =
-  '^arn:aws[\\w-]*:elasticloadbalancing:[a-z0-9-]+:\\d{12}:targetgroup/[\\w-]{1,32}/[0-9a-f]{1,32}$';
-export const TARGET_GROUP = new RegExp(TARGET_GROUP_PATTERN);
-
-const PATH_PATTERN = '^/[^\\s#]*$';
-export const PROBE_PATH = new RegExp(PATH_PATTERN);
-
-export const text = z.string().check(z.minLength(1));
+export function label(what: string): z.ZodMiniString<string> {
+  return patterned(DNS_LABEL, `{} is not a valid ${what}: use a-z, 0-9 and hyphens inside, at most 63 of them`);
+}
 
 /** Returns the shape of a part of a spec: users write it as `written`, `complete` converts it, and the table has `stored`. */
 function completed<Written extends z.ZodMiniType, Stored extends z.ZodMiniType>(
@@ -41,9 +29,13 @@ function completed<Written extends z.ZodMiniType, Stored extends z.ZodMiniType>(
 export const webIdentity = described(
   z.strictObject({
     server: described(
-      text,
+      // The URL is also an entry of a comma-separated stack parameter, so it contains no comma.
+      patterned(
+        /^https:\/\/[^\s,@?#]{1,500}$/,
+        '{} is not an https URL of an API server: write one such as https://203.0.113.10:6443',
+      ),
       'The API server, which accepts tokens of AWS STS: an https URL without a credential, a query or a comma, not of AWS STS, and not a loopback, link-local or metadata address. Its text is the audience of the tokens.',
-      { pattern: SERVER_PATTERN, examples: ['https://203.0.113.10:6443'] },
+      { examples: ['https://203.0.113.10:6443'] },
     ),
     certificateAuthorityData: optional(
       text,
@@ -56,18 +48,31 @@ export const webIdentity = described(
 const file = described(text, "A kubeconfig in a file: beside the functions' code, or on your machine.", {
   examples: ['./prod-eu-1.kubeconfig'],
 });
+/** Names that `CreateSecret` accepts, and ARNs of secrets. */
 const secretsManager = described(
-  text,
+  patterned(
+    /^([\w/+=.@-]{1,512}|arn:aws[\w-]*:secretsmanager:[\w-]+:\d{12}:secret:[\w/+=.@-]+)$/,
+    '{} is not a valid name of a secret: write one such as kube-bootstrap-controller/dev/prod-eu-1, or the ARN of the secret',
+  ),
   'A kubeconfig in a secret of AWS Secrets Manager: a name in the region and account of the functions, or an ARN.',
   { examples: ['kube-bootstrap-controller/dev/prod-eu-1'] },
 );
-const ssm = described(text, 'A kubeconfig in a parameter of AWS Systems Manager, a SecureString: a name, or an ARN.', {
-  examples: ['/kube-bootstrap-controller/dev/prod-eu-1'],
-});
+/** Names that `PutParameter` accepts, and ARNs of parameters. */
+const ssm = described(
+  patterned(
+    /^([\w./-]{1,1011}|arn:aws[\w-]*:ssm:[\w-]+:\d{12}:parameter\/[\w./-]+)$/,
+    '{} is not a valid name of a parameter: write one such as /kube-bootstrap-controller/dev/prod-eu-1, or the ARN of the parameter',
+  ),
+  'A kubeconfig in a parameter of AWS Systems Manager, a SecureString: a name, or an ARN.',
+  { examples: ['/kube-bootstrap-controller/dev/prod-eu-1'] },
+);
 const roleArn = optional(
-  text,
+  patterned(
+    /^arn:aws[\w-]*:iam::\d{12}:role\/[\w+=,.@/-]+$/,
+    '{} is not the ARN of a role: write one such as arn:aws:iam::123456789012:role/read-kubeconfigs',
+  ),
   "The role to assume to read the secret or parameter of another account: one that trusts the functions. Only beside secretsManager or ssm. Default: the function's own.",
-  { pattern: '^arn:aws[\\w-]*:iam::\\d{12}:role/', examples: ['arn:aws:iam::123456789012:role/read-kubeconfigs'] },
+  { examples: ['arn:aws:iam::123456789012:role/read-kubeconfigs'] },
 );
 const context = optional(
   text,
@@ -103,10 +108,11 @@ export const kubeconfig = completed(
   ]),
 );
 
-const path = described(text, 'The path to request. Begins with a slash. Not beside url.', {
-  default: '/readyz',
-  pattern: PATH_PATTERN,
-});
+const path = described(
+  patterned(/^\/[^\s#]*$/, '{} is not a path: write a path such as /readyz'),
+  'The path to request. Begins with a slash. Not beside url.',
+  { default: '/readyz' },
+);
 const probe = z.strictObject({
   url: optional(
     text,
@@ -141,34 +147,25 @@ const host = described(
 );
 
 const targetGroupArn = optional(
-  text,
+  patterned(
+    /^arn:aws[\w-]*:elasticloadbalancing:[a-z0-9-]+:\d{12}:targetgroup\/[\w-]{1,32}\/[0-9a-f]{1,32}$/,
+    '{} is not the ARN of a target group: copy it from: aws elbv2 describe-target-groups',
+  ),
   'A target group of Elastic Load Balancing whose targets are addresses: those that are healthy are published, up to 32.',
-  {
-    pattern: TARGET_GROUP_PATTERN,
-    examples: ['arn:aws:elasticloadbalancing:eu-west-1:123456789012:targetgroup/prod-eu-1/0123456789abcdef'],
-  },
+  { examples: ['arn:aws:elasticloadbalancing:eu-west-1:123456789012:targetgroup/prod-eu-1/0123456789abcdef'] },
 );
 const serviceRef = optional(
   z.strictObject({
-    namespace: described(text, 'The namespace of a Service of a management cluster.', LABEL),
+    namespace: described(label('name'), 'The namespace of a Service of a management cluster.'),
     name: described(
-      text,
+      label('name'),
       'The name of that Service. The addresses of its load balancer are published; of its ready endpoints if it has none.',
-      LABEL,
     ),
     kubeconfig,
   }),
   'A Service of a management cluster, which leads to the API servers.',
 );
-const SHARED = { kind: { const: 'shared' } };
-
-/**
- * Returns the part of a JSON Schema that forbids the given fields. An entry has only one source of addresses, so its schema
- * forbids the fields of the other sources.
- */
-function without(...fields: readonly string[]) {
-  return Object.fromEntries(fields.map((field) => [field, false]));
-}
+export const SOURCES = ['address', 'host', 'targetGroupArn', 'serviceRef'] as const;
 
 interface NamedEntry {
   readonly address?: string | undefined;
@@ -196,12 +193,8 @@ export const apiServer = completed(
     }),
     'One API server by its address, or several by a host name, a target group or a Service of a management cluster.',
     {
-      oneOf: [
-        { required: ['address'], properties: without('host', 'targetGroupArn', 'serviceRef') },
-        { required: ['host'], properties: { ...without('address', 'targetGroupArn', 'serviceRef'), ...SHARED } },
-        { required: ['targetGroupArn'], properties: { ...without('address', 'host', 'serviceRef'), ...SHARED } },
-        { required: ['serviceRef'], properties: { ...without('address', 'host', 'targetGroupArn'), ...SHARED } },
-      ],
+      oneOf: SOURCES.map((source) => ({ required: [source] })),
+      anyOf: [{ required: ['address'] }, { properties: { kind: { const: 'shared' } } }],
     },
   ),
   (server) => {
@@ -221,29 +214,29 @@ export const apiServer = completed(
 );
 
 const name = described(
-  text,
+  label('port name'),
   'The name of the port: a-z, 0-9 and hyphens inside, at most 63 of them. Not https, and each name once.',
-  { ...LABEL, not: { const: 'https' } },
+  { not: { const: 'https' } },
 );
 const protocol = withDefault('TCP', z.enum(['TCP', 'UDP', 'SCTP']), 'The protocol of the port.');
 
 export const endpointPort = z.strictObject({
   name,
   protocol,
-  port: described(z.int(), 'The port that the API servers serve.', PORT),
+  port: described(port, 'The port that the API servers serve.'),
 });
 
-const targetPort = described(z.int(), 'The port of the API servers. Default: the same as port.', PORT);
+const targetPort = described(port, 'The port of the API servers. Default: the same as port.');
 const writtenPort = z.strictObject({
   name,
   protocol,
-  port: described(z.int(), 'The port of the Service.', PORT),
+  port: described(port, 'The port of the Service.'),
   targetPort: z.exactOptional(targetPort),
-  nodePort: optional(z.int(), 'A port of serviceNodePortRange, only if service.nodePort is not 0.', PORT),
+  nodePort: optional(port, 'A port of serviceNodePortRange, only if service.nodePort is not 0.'),
 });
 export const servicePort = completed(
   writtenPort,
-  (port) => ({ ...port, targetPort: port.targetPort ?? port.port }),
+  (written) => ({ ...written, targetPort: written.targetPort ?? written.port }),
   z.extend(writtenPort, { targetPort }),
 );
 

@@ -15,6 +15,10 @@ const reconciler = (name: string) => ({ endpoints: { reconciler: name } });
 
 const outside = (range: string, port: number) => `kubernetes service node port range ${range} doesn't contain ${port}`;
 
+const LABEL = 'use a-z, 0-9 and hyphens inside, at most 63 of them';
+const NO_NAME = 'is not a valid cluster name: use a-z, 0-9 and hyphens, at most 63 of them';
+const NO_PORT = 'is not a valid port: write a number from 1 to 65535';
+
 type Row = [fields: object, ...faults: string[]];
 
 /** Defines a test for each row, which expects that the spec with these fields has exactly these faults. */
@@ -68,31 +72,34 @@ test.each<[string, object, object]>([
 });
 
 testFaults(
-  [{ name: '#clusters' }, 'name: "#clusters" is not a valid cluster name'],
-  [{ name: 'a'.repeat(64) }, `name: "${'a'.repeat(64)}" is not a valid cluster name`],
+  [{ name: '#clusters' }, `name: "#clusters" ${NO_NAME}`],
+  [{ name: 'a'.repeat(64) }, `name: "${'a'.repeat(64)}" ${NO_NAME}`],
   [{ mode: 'dry-run' }, 'mode: is "dry-run"'],
   [{ endpoints: null }, 'endpoints: is empty'],
   [{ endpoints: { leaseSeconds: 1e300 } }, 'endpoints.leaseSeconds: is 1e+300'],
   [reconciler('etcd'), 'endpoints.reconciler: Reconciler not implemented: etcd'],
   [
     { endpoints: { masterCount: 0 } },
-    "endpoints.masterCount: --apiserver-count should be a positive number, but value '0' provided",
+    "endpoints.masterCount: --apiserver-count should be a positive number, but value '0' provided: write the number of API servers",
   ],
   [
     { endpoints: { reconciler: 'master-count' }, apiServers: TWO },
     'endpoints.masterCount: 1 is less than the 2 API servers in apiServers',
   ],
   [{ service: { port: 443.5 } }, 'service.port: is 443.5'],
-  [{ service: { port: 65536 } }, 'service.port: 65536 is not a valid port'],
+  [{ service: { port: 65536 } }, `service.port: 65536 ${NO_PORT}`],
   [
     { service: { securePort: 0 } },
-    'service.securePort: --secure-port 0 must be between 1 and 65535, inclusive. It cannot be turned off with 0',
+    "service.securePort: --secure-port 0 must be between 1 and 65535, inclusive. It cannot be turned off with 0: write the API servers' port, usually 6443",
   ],
-  [{ maxEventsPerPass: -1 }, 'maxEventsPerPass: -1 is not a valid number of events'],
-  [{ systemNamespaces: ['Kube'] }, 'systemNamespaces[0]: "Kube" is not a valid namespace name'],
-  [{ systemNamespaces: ['a', 'a'] }, 'systemNamespaces[1]: "a" is listed twice'],
-  [{ callerKeys: ['secret'] }, 'callerKeys[0]: is not a SHA-256 hash in hex'],
-  [{ callerKeys: ['a'.repeat(64), 'a'.repeat(64)] }, 'callerKeys[1]: is listed twice'],
+  [{ maxEventsPerPass: -1 }, 'maxEventsPerPass: -1 is not a valid number of events: write a number from 0 to 10000'],
+  [{ systemNamespaces: ['Kube'] }, `systemNamespaces[0]: "Kube" is not a valid namespace name: ${LABEL}`],
+  [{ systemNamespaces: ['a', 'a'] }, 'systemNamespaces[1]: is the same as entry 0'],
+  [
+    { callerKeys: ['secret'] },
+    'callerKeys[0]: is not a SHA-256 hash in hex: write 64 of 0-9 and a-f: printf %s KEY | sha256sum',
+  ],
+  [{ callerKeys: ['a'.repeat(64), 'a'.repeat(64)] }, 'callerKeys[1]: is the same as entry 0'],
   [{ serviceNodePortRange: 'many' }, 'serviceNodePortRange: "many" is not a range of ports'],
   [{ serviceNodePortRange: '200-100' }, 'serviceNodePortRange: end port cannot be less than start port: 200-100'],
   [{ serviceNodePortRange: '60-70000' }, 'serviceNodePortRange: the port range cannot be greater than 65535: 60-70000'],
@@ -112,6 +119,7 @@ test('each fault contains how to fix it', () => {
 });
 
 const NO_KUBECONFIG = 'has neither file, secretsManager, ssm nor webIdentity';
+const NO_GROUP = 'is not the ARN of a target group: copy it from: aws elbv2 describe-target-groups';
 const ALWAYS_SHARED = 'an entry without an address is always shared: its addresses change';
 
 const server = (fields: object, fault: string): Row => [{ apiServers: [fields] }, `apiServers[0]${fault}`];
@@ -119,9 +127,9 @@ const probe = (fields: object, fault: string) => server({ address: '10.0.0.1', p
 testFaults(
   server({ address: '10.0.0.1', host: 'a.example' }, ': has both address and host'),
   server({ host: 'a.example', serviceRef: SERVICE_REF }, ': has both host and serviceRef'),
-  server({ targetGroupArn: 'prod' }, '.targetGroupArn: "prod" is not the ARN of a target group'),
+  server({ targetGroupArn: 'prod' }, `.targetGroupArn: "prod" ${NO_GROUP}`),
   server({ targetGroupArn: TARGET_GROUP, kind: 'server' }, `.kind: ${ALWAYS_SHARED}`),
-  server({ serviceRef: { ...SERVICE_REF, name: 'A b' } }, '.serviceRef.name: "A b" is not a valid name'),
+  server({ serviceRef: { ...SERVICE_REF, name: 'A b' } }, `.serviceRef.name: "A b" is not a valid name: ${LABEL}`),
   server({ serviceRef: { ...SERVICE_REF, kubeconfig: {} } }, `.serviceRef.kubeconfig: ${NO_KUBECONFIG}`),
   server({ address: '10.0.0.256' }, '.address: "10.0.0.256" is not an IP address'),
   server({ address: 'fe80::1%eth0' }, '.address: "fe80::1%eth0" is not an IP address'),
@@ -139,7 +147,7 @@ testFaults(
   probe({ url: '10.0.0.1:6443/readyz' }, 'url: "10.0.0.1:6443/readyz" is not an http or https URL'),
   probe({ url: 'http://a/', authenticate: true }, 'url: would send the credential of probe.authenticate unencrypted'),
   probe({ url: 'https://admin:s@10.0.0.1/' }, 'url: contains a credential, which would be stored and logged'),
-  probe({ path: 'readyz' }, 'path: "readyz" is not a path'),
+  probe({ path: 'readyz' }, 'path: "readyz" is not a path: write a path such as /readyz'),
   probe({ url: 'https://10.0.0.1/readyz', path: '/livez' }, 'path: has no meaning beside probe.url'),
   // A probe over http:// without a credential is valid.
   [{ apiServers: [{ address: '10.0.0.1', probe: { url: 'http://10.0.0.1:8080/readyz' } }] }],
@@ -201,10 +209,10 @@ describe('the node port of the Service', () => {
     ...faults.map((fault) => `service.nodePort: ${fault}`),
   ];
   const bounds = (port: number) =>
-    `--kubernetes-service-node-port ${port} must be between 0 and 65535, inclusive. If 0, the Kubernetes master service will be of type ClusterIP`;
+    `--kubernetes-service-node-port ${port} must be between 0 and 65535, inclusive. If 0, the Kubernetes master service will be of type ClusterIP: write 0, or a port of serviceNodePortRange`;
   testFaults(
     nodePort(-1, '30065', bounds(-1)),
-    nodePort(65536, '30065', bounds(65536), outside('30065-30065', 65536)),
+    nodePort(65536, '30065', bounds(65536)),
     nodePort(0, '30065'),
     nodePort(30064, '30065', outside('30065-30065', 30064)),
     nodePort(30067, '30065-30069'),
@@ -221,13 +229,13 @@ describe('extra ports', () => {
   testFaults(
     of([{ port: 1 }], '[0].name: is required'),
     of([port('a', 1), port('a', 2)], '[1].name: a is there already'),
-    of([port('A_b', 1)], '[0].name: "A_b" is not a valid port name'),
-    of([port('a', 1, { targetPort: 70000 })], '[0].targetPort: 70000 is not a valid port'),
-    of([port('a', 443)], '[0].port: service.port has TCP port 443 already'),
+    of([port('A_b', 1)], `[0].name: "A_b" is not a valid port name: ${LABEL}`),
+    of([port('a', 1, { targetPort: 70000 })], `[0].targetPort: 70000 ${NO_PORT}`),
+    of([port('a', 443)], '[0].port: service has TCP port 443 already'),
     of([port('a', 1, UDP), port('b', 1, UDP)], '[1].port: service.extraPorts[0] has UDP port 1 already'),
     of([port('a', 1, { nodePort: 30001 })], '[0].nodePort: a Service of type ClusterIP has no node ports'),
     of([port('a', 1, { nodePort: 80 })], `[0].nodePort: ${outside('30000-32767', 80)}`, 30443),
-    of([port('a', 1, { nodePort: 30443 })], '[0].nodePort: service.nodePort has TCP node port 30443 already', 30443),
+    of([port('a', 1, { nodePort: 30443 })], '[0].nodePort: service has TCP nodePort 30443 already', 30443),
     [
       {
         service: {
@@ -238,7 +246,7 @@ describe('extra ports', () => {
     ],
     [
       { endpoints: { extraPorts: [port('https', 0)] } },
-      'endpoints.extraPorts[0].port: 0 is not a valid port',
+      `endpoints.extraPorts[0].port: 0 ${NO_PORT}`,
       "endpoints.extraPorts[0].name: https is the API servers' own port",
     ],
   );
@@ -246,7 +254,7 @@ describe('extra ports', () => {
 
 const interval = (loop: Loop, seconds: number): Row => [
   { intervalSeconds: { [loop]: seconds }, endpoints: { leaseSeconds: 60 } },
-  `intervalSeconds.${loop}: ${loop} cannot run every ${seconds} s: its schedule is every ${SCHEDULE_SECONDS[loop]} s`,
+  `intervalSeconds.${loop}: ${loop} cannot run every ${seconds} s: write a multiple of ${SCHEDULE_SECONDS[loop]}, its schedule, at most 86400 (a day)`,
 ];
 const lease = (leaseSeconds: number, ...faults: string[]): Row => [
   { endpoints: { leaseSeconds } },
@@ -264,6 +272,9 @@ testFaults(
 );
 
 const role = 'arn:aws:iam::123456789012:role/teams/read-kubeconfigs';
+const EXAMPLE_ROLE = 'arn:aws:iam::123456789012:role/read-kubeconfigs';
+const stored = (kind: string, slash: string) =>
+  `is not a valid name of a ${kind}: write one such as ${slash}kube-bootstrap-controller/dev/prod-eu-1, or the ARN of the ${kind}`;
 const ca = Buffer.from('-----BEGIN CERTIFICATE-----').toString('base64');
 const access = (kubeconfig: object, fault?: string): Row =>
   fault === undefined ? [{ kubeconfig }] : [{ kubeconfig }, `kubeconfig${fault}`];
@@ -279,10 +290,13 @@ testFaults(
   access({}, `: ${NO_KUBECONFIG}`),
   access({ file: '' }, '.file: is empty'),
   access({ file: './x', ssm: '/kbc/x' }, ': has both file and ssm'),
-  access({ file: './x', roleArn: role }, '.roleArn: has no meaning beside a file'),
-  access({ ssm: '/kbc/x', roleArn: 'reader' }, '.roleArn: "reader" is not the ARN of a role'),
-  access({ secretsManager: 'a b' }, '.secretsManager: "a b" is not a valid name of a secret'),
-  access({ ssm: 'arn:aws:s3:::x' }, '.ssm: "arn:aws:s3:::x" is not a valid name of a parameter'),
+  access({ file: './x', roleArn: role }, '.roleArn: has no meaning beside file'),
+  access(
+    { ssm: '/kbc/x', roleArn: 'reader' },
+    `.roleArn: "reader" is not the ARN of a role: write one such as ${EXAMPLE_ROLE}`,
+  ),
+  access({ secretsManager: 'a b' }, `.secretsManager: "a b" ${stored('secret', '')}`),
+  access({ ssm: 'arn:aws:s3:::x' }, `.ssm: "arn:aws:s3:::x" ${stored('parameter', '/')}`),
   ...['https://sts.amazonaws.com', 'https://sts.eu-west-1.amazonaws.com:443/'].map((server) =>
     webIdentity(server, 'is AWS STS, where a token of this audience could be exchanged for credentials'),
   ),

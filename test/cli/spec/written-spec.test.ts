@@ -240,7 +240,7 @@ test.each([
   [aSpec({ apiServers: [] }), '/apiServers: must NOT have fewer than 1 items'],
   [aSpec({ kubeconfig: { file: 'a', ssm: 'b' } }), '/kubeconfig: must match exactly one schema in oneOf'],
   [aSpec({ apiServers: [{ address: '10.0.0.1', host: 'a.b' }] }), ONE_OF],
-  [aSpec({ apiServers: [{ host: 'a.b', kind: 'server' }] }), ONE_OF],
+  [aSpec({ apiServers: [{ host: 'a.b', kind: 'server' }] }), '/apiServers/0/kind: must be equal to constant'],
   [aSpec({ serviceClusterIPRange: ['a', 'b', 'c'] }), '/serviceClusterIPRange: must match a schema in anyOf'],
   [aSpec({ intervalSeconds: { 'node-port-repair': 9 } }), '/intervalSeconds/node-port-repair: must be multiple of 180'],
   [aSpec({ service: { securePort: 70_000 } }), '/service/securePort: must be <= 65535'],
