@@ -1,6 +1,6 @@
 import type { KubernetesObject, ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
 import { type Kind, RESOURCES } from '../../lib/kubernetes/cluster-port.ts';
-import { SecretSearch } from '../../lib/kubernetes/mask-credential.ts';
+import { CredentialMask } from '../../lib/kubernetes/mask-credential.ts';
 import { requireObjectBounds } from '../../lib/kubernetes/reply-bounds.ts';
 import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
 import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
@@ -120,11 +120,8 @@ export const SCENARIOS: Scenarios = {
   },
   'the check of a cluster spec': (n) => () => fieldOver({ apiServers: apiServers(n) }, BOUNDS['cluster spec']),
   'the search for a credential': (n) => {
-    const search = new SecretSearch(Buffer.from(`${'a'.repeat(2 * n)}b${'a'.repeat(2 * n)}`));
-    return () => {
-      search.push(Buffer.from('a'.repeat(40 * n)));
-      search.push(Buffer.from('\\u0061'.repeat(10 * n)));
-      search.end();
-    };
+    const mask = new CredentialMask({ Authorization: `${'a'.repeat(2 * n)}b${'a'.repeat(2 * n)}` });
+    const pieces = ['a'.repeat(40 * n), '\\u0061'.repeat(10 * n)].map((text) => Buffer.from(text));
+    return () => Array.fromAsync(mask.body(pieces, true));
   },
 };

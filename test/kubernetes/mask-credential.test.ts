@@ -51,7 +51,8 @@ test.each<[string, (token: string) => string]>([
 });
 
 test('a CredentialMask masks a token even if it is split between pieces of a reply, and changes nothing else', async () => {
-  const word = fc.constantFrom(TOKEN, 'opaque-', '0123456789', '"', 'é');
+  const token = 'ab-ab-ab-ac-0';
+  const word = fc.constantFrom(token, 'ab-', 'ab-ab-ac', '-0', '"', 'é');
   await fc.assert(
     fc.asyncProperty(fc.array(word), fc.array(fc.nat(30)), async (words, cuts) => {
       const whole = Buffer.from(words.join(''));
@@ -61,8 +62,8 @@ test('a CredentialMask masks a token even if it is split between pieces of a rep
         chunks.push(whole.subarray(at, at + cut));
         at += cut;
       }
-      const mask = new CredentialMask({ Authorization: `Bearer ${TOKEN}` });
-      expect(await textOf(mask.body(chunks))).toBe(whole.toString().replaceAll(TOKEN, '*'.repeat(TOKEN.length)));
+      const mask = new CredentialMask({ Authorization: `Bearer ${token}` });
+      expect(await textOf(mask.body(chunks))).toBe(whole.toString().replaceAll(token, '*'.repeat(token.length)));
     }),
   );
 });
