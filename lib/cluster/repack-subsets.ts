@@ -91,7 +91,7 @@ function subsetOf(
 }
 
 /** Returns the key of an address: its text and the uid of its target. Keys are sorted as text. */
-export function addressKey({ ip, targetRef }: EndpointAddress): string {
+function addressKey({ ip, targetRef }: EndpointAddress): string {
   return `${ip}\0${String(targetRef?.uid ?? '')}`;
 }
 

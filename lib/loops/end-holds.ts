@@ -4,7 +4,7 @@ import { ClusterError, type ClusterPort, resultOrFault } from '../kubernetes/clu
 import { isSurelyOver } from '../range/hold.ts';
 import { HOLDS_SELECTOR, holdIn } from '../range/hold-ip-address.ts';
 import { serviceKey } from '../repair/address-faults.ts';
-import type { Services } from './ip-address-reads.ts';
+import type { Services } from './ip-address-calls.ts';
 import type { PassContext, PassReport } from './pass.ts';
 
 /** A report with this many findings gets no more findings about holds that cannot end. */

@@ -1,7 +1,7 @@
 import { NODE_PORT_WORDS, nodePortClaims } from '../repair/node-ports.ts';
 import type { LoopDefinition } from './pass.ts';
 import { repairPass } from './repair.ts';
-import type { RepairKind } from './repair-kind.ts';
+import type { RepairKind } from './repair-gather.ts';
 
 /* The repair of node ports. A pass has the four steps of repair.ts. */
 export const NODE_PORTS: RepairKind = {

@@ -1,66 +1,88 @@
-import { isRefused, type Refusal } from '../allocator/refusal.ts';
+import { isRefused } from '../allocator/refusal.ts';
 import type { Finding } from '../cluster/finding.ts';
 import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
+import { ClusterError, type ServiceSelection } from '../kubernetes/cluster-port.ts';
 import { emptyRange } from '../range/stored-range.ts';
 import { type AuditedRange, startAudit } from '../repair/audit.ts';
-import { type EnterClaims, FindingList, RepairError } from '../repair/claims.ts';
+import { type ClaimedRange, type EnterClaims, FindingList, type RangeWords, RepairError } from '../repair/claims.ts';
 import { type Rebuild, recordedRange, startRebuild } from '../repair/compare-range.ts';
+import type { ClusterSpec, Loop } from '../spec/cluster-spec.ts';
 import { type RangeKey, rangesOf } from '../spec/spec-ranges.ts';
 import { TableError } from '../table/key-value-table.ts';
 import { type ReadRange, readRange } from '../table/ranges.ts';
+import { CodedError } from '../util/values.ts';
 import type { PassContext, PassReport } from './pass.ts';
-import { type RepairKind, reworded } from './repair-kind.ts';
 
-/** A range as it was read before the Services were listed. */
-export type RangeAtStart = { readonly key: RangeKey; readonly configured: string } & (
-  | { readonly state: 'unsaved' }
-  | ({ readonly state: 'read' } & ReadRange)
+/** The differences between the repairs of cluster IPs and of node ports. */
+export interface RepairKind {
+  readonly loop: Loop;
+  readonly errors: RepairErrorWords;
+  readonly words: RangeWords;
+  /**
+   * The Services that a pass lists, depending on the allocator. A pass that can free items must list every Service that can have
+   * claims: a Service that bypassed the validation of the API server may have items that its type does not allow.
+   */
+  readonly listed: Readonly<Record<ClusterSpec['allocator'], ServiceSelection>>;
+  /** `ranges` are in the order of the spec. */
+  readonly enterClaims: (ranges: readonly ClaimedRange[]) => EnterClaims;
+}
+
+/** Upstream's error messages. `cannotRead`, `cannotList` and `cannotSave` are only the beginnings of messages. */
+export interface RepairErrorWords {
+  readonly cannotRead: string;
+  readonly cannotRestore: (range: string, why: string) => string;
+  readonly cannotCreate: (range: string, why: string) => string;
+  readonly cannotList: string;
+  readonly cannotSave: string;
+}
+
+/** A range as it was read before the Services were listed. No pass has saved it if all but the first two fields are absent. */
+export interface RangeAtStart extends Partial<ReadRange> {
+  readonly key: RangeKey;
+  readonly configured: string;
   /** The stored range does not parse and must not be overwritten. */
-  | { readonly state: 'corrupt'; readonly error: TableError }
-);
+  readonly corrupt?: TableError;
+}
 
-export type GatheredRange =
-  | { readonly allocator: 'table'; readonly start: RangeAtStart; readonly claimed: Rebuild }
-  | { readonly allocator: 'apiserver'; readonly start: RangeAtStart; readonly claimed: AuditedRange };
+export interface GatheredRange {
+  readonly start: RangeAtStart;
+  readonly claimed: Rebuild | AuditedRange;
+}
 
 type Entered = Required<Pick<PassReport, 'findings' | 'unlisted' | 'counts'>>;
 
-/** A pass that ends early, because a stored range does not parse, or the claims of a Service could not be entered. */
-interface EndedEarly {
-  readonly outcome: 'ended';
-  readonly report: PassReport;
+export interface RepairWorld extends Entered {
+  readonly startedAtMs: number;
+  readonly ranges: readonly GatheredRange[];
 }
 
-export type RepairWorld =
-  | EndedEarly
-  | ({
-      readonly outcome: 'gathered';
-      readonly startedAtMs: number;
-      readonly ranges: readonly GatheredRange[];
-    } & Entered);
-
-/** Reads the ranges, lists the Services, and enters their claims. @throws errors with upstream's messages */
+/**
+ * Reads the ranges, lists the Services, and enters their claims. Returns the report of a pass that ends early, because a stored
+ * range does not parse, or the claims of a Service could not be entered.
+ * @throws errors with upstream's messages
+ */
 export async function gatherRanges(
   kind: RepairKind,
   context: PassContext,
   visit: (service: ServiceClaim) => void,
-): Promise<RepairWorld> {
+): Promise<RepairWorld | PassReport> {
   const startedAtMs = context.nowMs();
   const ranges: GatheredRange[] = [];
   const read = await readRanges(kind, context);
   for (const start of read) {
-    const range = context.spec.allocator === 'apiserver' ? openAudit(kind, start) : openRecord(kind, start);
-    if ('outcome' in range) return range;
-    ranges.push(range);
+    const claimed = openRange(kind, context.spec, start);
+    if (claimed instanceof RepairError) {
+      const findings: Finding[] = [{ type: 'corruptSnapshot', message: claimed.message }];
+      return { changes: [], findings, counts: {}, errors: [claimed] };
+    }
+    ranges.push({ start, claimed });
   }
   const enter = kind.enterClaims(ranges.map(({ claimed }) => claimed));
   const { services, found, error } = await enterServices(kind, context, enter, visit);
   const { listed, unlisted, outside } = found;
   const findings = await withoutNewRecords(kind, context, listed);
   const entered = { findings, unlisted, counts: { services, ...(outside > 0 && { outside }) } };
-  return error === undefined
-    ? { outcome: 'gathered', startedAtMs, ranges, ...entered }
-    : { outcome: 'ended', report: { changes: [], ...entered, errors: [error] } };
+  return error === undefined ? { startedAtMs, ranges, ...entered } : { changes: [], ...entered, errors: [error] };
 }
 
 /** Removes findings about items that the admission webhook allocated after the ranges were read. */
@@ -73,7 +95,7 @@ async function withoutNewRecords(
   // An error of this second read is ignored, because saving the ranges will report it.
   const newest = await readRanges(kind, context).catch(() => []);
   const recorded = newest.flatMap((now) => {
-    if (now.state !== 'read' || now.stored.allocator !== 'table') return [];
+    if (now.stored?.allocator !== 'table') return [];
     const range = recordedRange(now.key, now.configured, now.stored);
     return isRefused(range) ? [] : [range];
   });
@@ -89,11 +111,10 @@ async function readRanges(
   const read = await Promise.all(
     ranges.map(async ({ key, configured }): Promise<RangeAtStart> => {
       try {
-        const read = await readRange(table, spec.name, key);
-        return { key, configured, ...(read === undefined ? { state: 'unsaved' } : { state: 'read', ...read }) };
+        return { key, configured, ...(await readRange(table, spec.name, key)) };
       } catch (error) {
         if (!(error instanceof TableError) || error.code !== 'Corrupt') throw reworded(errors.cannotRead, error);
-        return { key, configured, state: 'corrupt', error };
+        return { key, configured, corrupt: error };
       }
     }),
   );
@@ -107,52 +128,40 @@ async function readRanges(
  */
 function inOrderOfSpec(read: readonly RangeAtStart[]): readonly RangeAtStart[] {
   const [one, other] = read;
-  if (one?.state !== 'read' || other?.state !== 'read' || isOfFamily(one) || isOfFamily(other)) return read;
+  if (one?.stored === undefined || other?.stored === undefined || isOfFamily(one) || isOfFamily(other)) return read;
   return [
     { ...one, stored: other.stored },
     { ...other, stored: one.stored },
   ];
 }
 
-function isOfFamily({ configured, stored }: Extract<RangeAtStart, { state: 'read' }>): boolean {
-  return configured.includes(':') === stored.range.includes(':');
+function isOfFamily({ configured, stored }: RangeAtStart): boolean {
+  return configured.includes(':') === stored?.range.includes(':');
 }
 
-function refuseNewerSpec(range: RangeAtStart, generation: number): void {
-  if (range.state !== 'read' || range.stored.generation <= generation) return;
+function refuseNewerSpec({ key, stored }: RangeAtStart, generation: number): void {
+  if (stored === undefined || stored.generation <= generation) return;
   throw new RepairError(
     'OlderSpec',
-    `${range.key} was saved under generation ${range.stored.generation} of the cluster spec, but this pass has generation ${generation}: nothing was written, and the next pass reads the spec again`,
+    `${key} was saved under generation ${stored.generation} of the cluster spec, but this pass has generation ${generation}: nothing was written, and the next pass reads the spec again`,
   );
 }
 
-function badRange({ errors }: RepairKind, configured: string, { message }: Refusal): RepairError {
-  return new RepairError('BadRange', errors.cannotCreate(configured, message));
-}
-
-function openRecord(kind: RepairKind, start: RangeAtStart): GatheredRange | EndedEarly {
-  const { errors } = kind;
-  const { key, configured } = start;
-  const ofSpec = emptyRange(key, configured);
-  if (isRefused(ofSpec)) throw badRange(kind, configured, ofSpec);
+/** Returns the range for the claims of Services, or the error of a stored range that does not parse. @throws RepairError `BadRange` */
+function openRange(
+  { errors }: RepairKind,
+  { allocator }: ClusterSpec,
+  { key, configured, stored, corrupt }: RangeAtStart,
+): Rebuild | AuditedRange | RepairError {
+  const ofSpec = allocator === 'apiserver' ? startAudit(key, configured) : emptyRange(key, configured);
+  if (isRefused(ofSpec)) throw new RepairError('BadRange', errors.cannotCreate(configured, ofSpec.message));
+  if ('usageBitmap' in ofSpec) return ofSpec;
   // A usage bitmap that an audit saved is not a record of allocations by the table.
-  const stored = start.state === 'read' && start.stored.allocator === 'table' ? start.stored : undefined;
-  const claimed = start.state === 'corrupt' ? start.error : startRebuild(key, configured, stored);
-  if (claimed instanceof Error || isRefused(claimed)) {
-    const advice = `${key} is left unchanged: restore its last good content, or remove it, and the next pass rebuilds it from the Services`;
-    const message = `${errors.cannotRestore(configured, claimed.message)}; ${advice}`;
-    const error = new RepairError('CorruptSnapshot', message, start.state === 'corrupt' ? { cause: start.error } : {});
-    const findings: Finding[] = [{ type: 'corruptSnapshot', message }];
-    return { outcome: 'ended', report: { changes: [], findings, counts: {}, errors: [error] } };
-  }
-  return { allocator: 'table', start, claimed };
-}
-
-function openAudit(kind: RepairKind, start: RangeAtStart): GatheredRange {
-  const { key, configured } = start;
-  const claimed = startAudit(key, configured);
-  if (isRefused(claimed)) throw badRange(kind, configured, claimed);
-  return { allocator: 'apiserver', start, claimed };
+  const claimed = corrupt ?? startRebuild(key, configured, stored?.allocator === 'table' ? stored : undefined);
+  if (!(claimed instanceof Error || isRefused(claimed))) return claimed;
+  const advice = `${key} is left unchanged: restore its last good content, or remove it, and the next pass rebuilds it from the Services`;
+  const message = `${errors.cannotRestore(configured, claimed.message)}; ${advice}`;
+  return new RepairError('CorruptSnapshot', message, corrupt && { cause: corrupt });
 }
 
 /** Enters each Service while the list arrives, so that all Services of a large cluster are never in memory together. */
@@ -177,4 +186,14 @@ async function enterServices(
   } catch (error) {
     throw reworded(errors.cannotList, error);
   }
+}
+
+/** Returns the error with upstream's message before its own, and with its own code. */
+export function reworded(beginning: string, error: unknown): Error {
+  if (!(error instanceof Error)) return new Error(`${beginning}: ${String(error)}`, { cause: error });
+  const message = `${beginning}: ${error.message}`;
+  if (error instanceof TableError) return new TableError(error.code, message, { cause: error });
+  if (error instanceof ClusterError) return new ClusterError(error.code, message, { cause: error });
+  if (error instanceof CodedError) return new CodedError(error.code, message, { cause: error });
+  return new Error(message, { cause: error });
 }

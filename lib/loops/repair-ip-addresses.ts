@@ -9,22 +9,23 @@ import { plainValue } from '../table/stored-item.ts';
 import { eachOf } from '../util/async.ts';
 import { defined } from '../util/values.ts';
 import { endHolds, mayEndHolds } from './end-holds.ts';
-import { type Confirmed, correct } from './ip-address-corrections.ts';
 import {
+  type Confirmed,
+  correct,
   notCorrected,
   READS_AT_ONCE,
   readAddresses,
   readAgain,
   readParents,
   type Services,
-} from './ip-address-reads.ts';
+} from './ip-address-calls.ts';
 import type { PassContext, PassReport } from './pass.ts';
 
 /** The maximum number of findings that a pass lists if it could not read IPAddresses. */
 const MOST_UNREAD = 200;
 
-/** Matches the count names of the spec's ranges, such as `allocated`. The report has the counts of the ServiceCIDRs instead. */
-const FIGURES_OF_RANGES = /^(secondary)?(allocated|free|capacity)$/i;
+/** Matches the names of counts about the spec's ranges. The report has the counts of the ServiceCIDRs instead. */
+const FIGURES_OF_RANGES = /^outside$|^(secondary)?(allocated|free|capacity)$/i;
 
 /**
  * In a cluster with IPAddresses, findings about IPAddresses replace findings of these types, which do not cover addresses outside

@@ -1,14 +1,15 @@
+import type { Finding } from '../cluster/finding.ts';
 import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
-import { type MergeRefusal, mergeOntoNewest } from '../range/merge.ts';
+import { type MergeRefusal, mergeOntoNewest, type RangeDecision } from '../range/merge.ts';
+import { auditRange } from '../repair/audit.ts';
 import { RepairError } from '../repair/claims.ts';
+import { type Comparison, compareRange } from '../repair/compare-range.ts';
 import { figureOf } from '../spec/spec-ranges.ts';
 import { changesNothing, guaranteedUpdate } from '../table/guaranteed-update.ts';
 import { TableError } from '../table/key-value-table.ts';
 import { decodeRange, rangeContent, saveRange } from '../table/ranges.ts';
 import type { PassContext, PassReport } from './pass.ts';
-import { type Decision, decideFresh, type Save } from './repair-decide.ts';
-import { gatherRanges, type RangeAtStart } from './repair-gather.ts';
-import { type RepairKind, reworded } from './repair-kind.ts';
+import { gatherRanges, type RangeAtStart, type RepairKind, type RepairWorld, reworded } from './repair-gather.ts';
 
 /*
  * The repair of cluster IPs and of node ports (`pkg/registry/core/service/{ipallocator,portallocator}/controller/repair.go`).
@@ -26,7 +27,7 @@ import { type RepairKind, reworded } from './repair-kind.ts';
  *     reports it (`duplicate`, `outOfRange`, `invalid`) and does not record it.
  *   - An address is outside the ranges, but in a ServiceCIDR of the cluster: the pass only counts it (`outside`).
  *   - A recorded item has no Service: the third strike frees it (`mayHaveLeaked`, `leak`; lib/repair/leaks.ts).
- *   - An item is held: it stays taken until the hold ends or a Service claims it (`heldByAnother`; lib/repair/holds.ts).
+ *   - An item is held: it stays taken until the hold ends or a Service claims it (`heldByAnother`; lib/repair/compare-range.ts).
  *   - A range has no free item: the pass reports it (`nothingFree`).
  *   - An allocator is full or fails while claims are entered: the pass saves nothing (`full`, `unknown`).
  *   - The spec changed a range: the pass moves records, strikes and holds to the new range by item.
@@ -45,7 +46,7 @@ export async function repairPass(
   visit: (service: ServiceClaim) => void = () => undefined,
 ): Promise<PassReport> {
   const world = await gatherRanges(kind, context, visit);
-  if (world.outcome === 'ended') return world.report;
+  if ('errors' in world) return world;
   const { findings, unlisted, counts } = world;
   const { decisions, unread } = await decideFresh(kind, context, world);
   const { changes, errors } = await applyAll(kind, context, decisions);
@@ -56,6 +57,116 @@ export async function repairPass(
     findings: [...findings, ...decisions.flatMap((decision) => decision.findings)],
     counts: { ...counts, ...figures(decisions) },
   };
+}
+
+interface Decision {
+  readonly start: RangeAtStart;
+  readonly findings: readonly Finding[];
+  readonly counts: Readonly<Record<string, number>>;
+  readonly errors?: readonly Error[];
+  readonly needsFreshList?: boolean;
+  readonly save?: Save;
+}
+
+interface Save {
+  readonly next: RangeDecision['next'];
+  /** The decision, to merge it onto a range that another writer changed. Absent for a usage bitmap, which is never merged. */
+  readonly decided?: RangeDecision;
+  readonly change: string;
+}
+
+/**
+ * Decides about all ranges. If a decision frees items or opens a range, then checks that the kubeconfig still leads to
+ * the control plane whose Services were listed. If the kubeconfig cannot be read, the pass frees and opens nothing.
+ * @throws RepairError `ControlPlaneMoved`
+ */
+async function decideFresh(
+  kind: RepairKind,
+  context: PassContext,
+  world: RepairWorld,
+): Promise<{ readonly decisions: readonly Decision[]; readonly unread: readonly Error[] }> {
+  const { spec, controlPlane } = context;
+  const { loop } = kind;
+  const decisions = decide(kind, context, world, true);
+  const needsFresh = decisions.some(({ needsFreshList }) => needsFreshList) || mayHaveClosed(loop, context);
+  if (!needsFresh) return { decisions, unread: [] };
+  try {
+    if (await controlPlane.confirm(spec.intervalSeconds[loop] * 1000)) return { decisions, unread: [] };
+  } catch (error) {
+    const unread = [reworded('nothing was freed, because the kubeconfig cannot be read again', error)];
+    return { decisions: decide(kind, context, world, false).map(withoutOpening), unread };
+  }
+  throw new RepairError(
+    'ControlPlaneMoved',
+    `the kubeconfig of cluster ${spec.name} now leads to another API server or has another CA than the one whose Services were listed: nothing was saved, and the next pass lists those of the new one`,
+  );
+}
+
+/**
+ * Returns whether allocation from the table is closed, or might close before the next pass. Allocation closes after three
+ * intervals without a successful repair.
+ */
+function mayHaveClosed(loop: RepairKind['loop'], { spec, nowMs, previous }: PassContext): boolean {
+  if (spec.allocator !== 'table') return false;
+  const lastSuccessAtMs = previous?.lastSuccessAtMs;
+  return lastSuccessAtMs === undefined || nowMs() - lastSuccessAtMs > 2 * spec.intervalSeconds[loop] * 1000;
+}
+
+function withoutOpening({ save, ...decision }: Decision): Decision {
+  return { ...decision, ...(save !== undefined && !decision.needsFreshList && { save }) };
+}
+
+function decide(
+  kind: RepairKind,
+  context: PassContext,
+  { ranges, startedAtMs }: RepairWorld,
+  mayFree: boolean,
+): readonly Decision[] {
+  const { loop, words } = kind;
+  const { passId, spec, rangesGeneration, previous, controlPlane } = context;
+  const pass = {
+    passId,
+    nowMs: startedAtMs,
+    intervalMs: spec.intervalSeconds[loop] * 1000,
+    controlPlane: controlPlane.id,
+    // Strikes from before a pass in `observe` are outdated.
+    fromZero: previous?.observed === true,
+    mayFree,
+  };
+  return ranges.map(({ start, claimed }) =>
+    'rebuilt' in claimed
+      ? recordDecision(start, compareRange(claimed, words, pass, rangesGeneration))
+      : auditDecision(kind, start, auditRange(claimed, words, start.stored, rangesGeneration)),
+  );
+}
+
+function recordDecision(start: RangeAtStart, comparison: Comparison): Decision {
+  const { findings, counts, changed, needsFreshList } = comparison;
+  if (!changed) return { start, findings, counts };
+  const change = `${start.key}: ${summary(comparison)}`;
+  return { start, findings, counts, needsFreshList, save: { next: comparison.next, decided: comparison, change } };
+}
+
+function auditDecision(
+  { errors: { cannotRead } }: RepairKind,
+  start: RangeAtStart,
+  { findings, counts, next }: ReturnType<typeof auditRange>,
+): Decision {
+  const { key, corrupt } = start;
+  if (corrupt !== undefined) {
+    const finding: Finding = { type: 'corruptSnapshot', message: corrupt.message };
+    return { start, findings: [...findings, finding], counts, errors: [reworded(cannotRead, corrupt)] };
+  }
+  const change = `${key}: ${counts.allocated} claimed in ${next?.range}`;
+  return { start, findings, counts, ...(next && { save: { next, change } }) };
+}
+
+function summary({ next, counts }: Comparison): string {
+  const leaks = counts.leaks > 0 ? `, ${counts.leaks} freed as leaked` : '';
+  const doubtful = counts.mayHaveLeaked > 0 ? `, ${counts.mayHaveLeaked} without a Service` : '';
+  const held = counts.held > 0 ? `, ${counts.held} held` : '';
+  const over = counts.holdsEnded > 0 ? `, ${counts.holdsEnded} freed after their hold` : '';
+  return `${counts.allocated} of ${counts.capacity} taken in ${next.range}${held}${over}${leaks}${doubtful}`;
 }
 
 async function applyAll(
@@ -84,7 +195,7 @@ async function applyAll(
 async function apply({ table, spec }: PassContext, start: RangeAtStart, save: Save): Promise<string | undefined> {
   const { key } = start;
   const { next, decided } = save;
-  const saved = await saveRange(table, spec.name, key, next, start.state === 'read' ? start.item : undefined);
+  const saved = await saveRange(table, spec.name, key, next, start.item);
   if (saved.outcome === 'won') return saved.withheld ? undefined : `saved ${save.change}`;
   if (decided === undefined) return undefined;
   if (saved.outcome === 'unclear') {
@@ -92,11 +203,10 @@ async function apply({ table, spec }: PassContext, start: RangeAtStart, save: Sa
       `the reply to a save of ${key} was lost, and another writer has changed it since: whether it was saved is unknown`,
     );
   }
-  const read = start.state === 'read' ? start.stored : undefined;
   type Outcome = MergeRefusal | 'removed' | 'unchanged' | 'merged' | 'withheld';
   const outcome = await guaranteedUpdate<Outcome>(table, spec.name, key, (newest) => {
     if (newest === undefined) return { keep: 'removed' };
-    const merged = mergeOntoNewest(decodeRange(newest), read, decided);
+    const merged = mergeOntoNewest(decodeRange(newest), start.stored, decided);
     if (typeof merged === 'string') return { keep: merged };
     const write = rangeContent(merged);
     return changesNothing(write, newest) ? { keep: 'unchanged' } : { write, result: 'merged', withheld: 'withheld' };

@@ -1,37 +1,51 @@
 import { canonicalAddress, familyOf } from '../allocator/ip-address.ts';
 import type { Finding, FindingType } from '../cluster/finding.ts';
 import type { IPAddressRecord, ServiceClaim } from '../cluster/kubernetes-objects.ts';
-import { serviceFinding } from './claim-findings.ts';
+import { serviceFinding } from './claims.ts';
 
 /*
  * The repair of IPAddresses (`pkg/registry/core/service/ipallocator/controller/repairip.go`), which record the cluster
- * IPs of Services from Kubernetes 1.33 on. The repair decides from the listed objects. The findings have upstream's
- * names:
- *
- *   | the address of a Service                         | finding                     | correction |
- *   | ------------------------------------------------ | --------------------------- | ---------- |
- *   | does not parse                                   | ClusterIPNotValid           | none       |
- *   | is in no ServiceCIDR                             | ClusterIPOutOfRange         | none       |
- *   | has no IPAddress                                 | ClusterIPNotAllocated       | create     |
- *   | has no IPAddress; an earlier Service claims it   | ClusterIPAlreadyAllocated   | none       |
- *   | has an IPAddress that references no existing     | ClusterIPNotAllocated       | replace    |
- *   |   Service                                        |                             |            |
- *   | has an IPAddress that references another Service | ClusterIPAlreadyAllocated   | none       |
- *   |   with the address                               |                             |            |
- *   | has an IPAddress that references another Service | none                        | replace    |
- *   |   without the address                            |                             |            |
- *   | has an IPAddress with a wrong label              | none                        | relabel    |
- *
- *   | an IPAddress of the API servers references       | finding                     | correction |
- *   | ------------------------------------------------ | --------------------------- | ---------- |
- *   | no Service                                       | IPAddressNotAllocated       | delete     |
- *   | a missing Service                                | IPAddressNotAllocated       | delete     |
- *   | a Service without the address                    | IPAddressWrongReference     | delete     |
+ * IPs of Services from Kubernetes 1.33 on. The repair decides from the listed objects.
  *
  * A fault whose correction deletes an IPAddress may come from a request that is still running. It counts only after a
  * minute (`isSettled` in address-turns.ts). Upstream waits for 60 s, 5 s or not at all, because upstream restores at
  * once an IPAddress that it wrongly deleted.
  */
+
+interface FaultKind {
+  readonly correction: 'none' | 'create' | 'replace' | 'relabel' | 'delete';
+  /** The type of the finding; absent if there is no finding. */
+  readonly type?: FindingType;
+  /** Upstream's reason in the event. */
+  readonly reason?: string;
+}
+
+/** The faults of the address of a Service. */
+const CLAIM_FAULTS = {
+  invalid: { correction: 'none', type: 'invalid', reason: 'ClusterIPNotValid' },
+  /** No ServiceCIDR contains the address. */
+  outOfRange: { correction: 'none', type: 'outOfRange', reason: 'ClusterIPOutOfRange' },
+  /** The address has no IPAddress. */
+  notRecorded: { correction: 'create', type: 'notRecorded', reason: 'ClusterIPNotAllocated' },
+  /** The IPAddress references another Service with the address, or there is none and an earlier Service has the address. */
+  duplicate: { correction: 'none', type: 'duplicate', reason: 'ClusterIPAlreadyAllocated' },
+  /** The IPAddress references no existing Service. */
+  wrongReference: { correction: 'replace', type: 'notRecorded', reason: 'ClusterIPNotAllocated' },
+  /** The IPAddress references another Service without the address. The finding is about the IPAddress (`strayReference`). */
+  otherReference: { correction: 'replace' },
+  /** Upstream deletes the IPAddress and creates it again, without an event; in between, nothing reserves the address. */
+  wrongLabels: { correction: 'relabel' },
+} as const satisfies Readonly<Record<string, FaultKind>>;
+
+/** The faults of an IPAddress that the API servers manage, with upstream's reason in the event. */
+const RECORD_FAULTS = {
+  /** It references no Service. */
+  modified: 'IPAddressNotAllocated',
+  /** It references a missing Service. */
+  leaked: 'IPAddressNotAllocated',
+  /** It references a Service without the address. */
+  strayReference: 'IPAddressWrongReference',
+} as const;
 
 /** The label value that API servers set on the IPAddresses that they allocate. */
 export const MANAGED_BY_API_SERVERS = 'ipallocator.k8s.io';
@@ -44,25 +58,15 @@ export interface AddressView {
   readonly isServed: (address: string) => boolean;
 }
 
-export interface AddressFault {
+export interface AddressFault extends Pick<FaultKind, 'type' | 'correction'> {
   /** The canonical text of the address, or the Service's own text if that is not an address. */
   readonly item: string;
   /** The Service that has the address. Absent if the IPAddress alone is at fault. */
   readonly service?: string;
   /** Another Service that has the address. */
   readonly other?: string;
-  /**
-   * The type of the finding. Absent for wrong labels, because upstream corrects them without an event. Also absent if
-   * the finding is about the IPAddress instead.
-   */
-  readonly type?: FindingType;
   /** Returns the finding. Called only for listed faults, because the texts of all faults would take too long. */
   readonly finding?: () => Finding;
-  /**
-   * The correction. `relabel` patches the labels. Upstream instead deletes the object and creates it again; in between,
-   * no IPAddress reserves the address.
-   */
-  readonly correction: 'none' | 'create' | 'replace' | 'relabel' | 'delete';
   /** The IPAddress that the correction deletes. */
   readonly record?: IPAddressRecord;
 }
@@ -73,59 +77,74 @@ export function serviceKey({ namespace, name }: { readonly namespace: string; re
 
 /** Returns first the faults of all Services, then the faults of all IPAddresses, each in the order of the list. */
 export function* addressFaults(view: AddressView): Generator<AddressFault> {
+  // A map from each address without an IPAddress to the first Service that claims it.
   const unrecorded = new Map<string, string>();
-  for (const service of view.services.values()) yield* serviceFaults(service, view, unrecorded);
-  for (const record of view.addresses.values()) {
-    const fault = judgeRecord(record, view);
-    if (fault !== undefined) yield fault;
+  for (const service of view.services.values()) {
+    if (service.clusterIP === '' || service.clusterIP === 'None') continue;
+    for (const text of service.clusterIPs) {
+      const fault = claimFault(service, text, view, unrecorded);
+      if (fault !== undefined) yield fault;
+    }
   }
-}
-
-/** @param unrecorded a map from each address without an IPAddress to the first Service that claims it */
-function* serviceFaults(
-  service: ServiceClaim,
-  view: AddressView,
-  unrecorded: Map<string, string>,
-): Generator<AddressFault> {
-  if (service.clusterIP === '' || service.clusterIP === 'None') return;
-  for (const text of service.clusterIPs) {
-    const item = canonicalAddress(text);
-    const fault = item === undefined ? notValid(service, text) : claimFault(service, item, view, unrecorded);
-    if (fault !== undefined) yield { ...fault, service: serviceKey(service) };
+  for (const record of view.addresses.values()) {
+    const kind = judgeRecord(record, view);
+    if (kind === undefined) continue;
+    const finding = () => recordFinding(kind, record);
+    yield { item: record.name, type: 'leakedRecord', correction: 'delete', record, finding };
   }
 }
 
 function claimFault(
   service: ServiceClaim,
-  item: string,
+  text: string,
   view: AddressView,
   unrecorded: Map<string, string>,
 ): AddressFault | undefined {
-  if (!view.isServed(item)) return outOfRange(service, item);
-  const key = serviceKey(service);
-  const record = view.addresses.get(item);
-  if (record === undefined) {
-    const first = unrecorded.get(item) ?? key;
-    unrecorded.set(item, first);
-    return first === key ? notRecorded(service, item) : assignedTwice(service, item, first);
-  }
-  const parent = serviceKey(record.parent);
-  const referenced = referencesService(record) ? view.services.get(parent) : undefined;
-  if (referenced === undefined) return { ...wrongReference(service, item), record };
-  if (parent !== key) {
-    return hasAddress(referenced, item)
-      ? assignedTwice(service, item, parent)
-      : { item, correction: 'replace', record };
-  }
-  return hasLabels(record) ? undefined : { item, correction: 'relabel' };
+  const address = canonicalAddress(text);
+  const judged = judgeClaim(service, address, view, unrecorded);
+  if (judged === undefined) return undefined;
+  const { kind, ...rest } = judged;
+  const item = address ?? text;
+  const { correction } = CLAIM_FAULTS[kind];
+  const fault = { item, service: serviceKey(service), correction, ...rest };
+  if (kind === 'otherReference' || kind === 'wrongLabels') return fault;
+  return { ...fault, type: CLAIM_FAULTS[kind].type, finding: () => claimFinding(kind, service, fault) };
 }
 
-function judgeRecord(record: IPAddressRecord, { services }: AddressView): AddressFault | undefined {
+interface JudgedClaim extends Pick<AddressFault, 'other' | 'record'> {
+  readonly kind: keyof typeof CLAIM_FAULTS;
+}
+
+function judgeClaim(
+  service: ServiceClaim,
+  address: string | undefined,
+  { isServed, addresses, services }: AddressView,
+  unrecorded: Map<string, string>,
+): JudgedClaim | undefined {
+  if (address === undefined) return { kind: 'invalid' };
+  if (!isServed(address)) return { kind: 'outOfRange' };
+  const key = serviceKey(service);
+  const record = addresses.get(address);
+  if (record === undefined) {
+    const first = unrecorded.get(address) ?? key;
+    unrecorded.set(address, first);
+    return first === key ? { kind: 'notRecorded' } : { kind: 'duplicate', other: first };
+  }
+  const parent = serviceKey(record.parent);
+  const referenced = referencesService(record) ? services.get(parent) : undefined;
+  if (referenced === undefined) return { kind: 'wrongReference', record };
+  if (parent !== key) {
+    return hasAddress(referenced, address) ? { kind: 'duplicate', other: parent } : { kind: 'otherReference', record };
+  }
+  return hasLabels(record) ? undefined : { kind: 'wrongLabels' };
+}
+
+function judgeRecord(record: IPAddressRecord, { services }: AddressView): keyof typeof RECORD_FAULTS | undefined {
   if (record.managedBy !== MANAGED_BY_API_SERVERS) return undefined;
-  if (!referencesService(record)) return modified(record);
+  if (!referencesService(record)) return 'modified';
   const service = services.get(serviceKey(record.parent));
-  if (service === undefined) return leaked(record);
-  return service.clusterIPs.includes(record.name) ? undefined : strayReference(record);
+  if (service === undefined) return 'leaked';
+  return service.clusterIPs.includes(record.name) ? undefined : 'strayReference';
 }
 
 /** Returns whether a Service has an address, in any spelling. `address` must be in canonical form. */
@@ -141,110 +160,68 @@ function hasLabels({ name, family, managedBy }: IPAddressRecord): boolean {
   return family === familyOf(name) && managedBy === MANAGED_BY_API_SERVERS;
 }
 
-function notValid(service: ServiceClaim, text: string): AddressFault {
-  const why = 'is not a valid IP; please recreate Service';
-  return serviceFault(service, text, 'invalid', 'none', () => ({
-    action: 'ClusterIPValidation',
-    reason: 'ClusterIPNotValid',
-    note: `Cluster IP ${text} ${why}`,
-    message: `the ClusterIP ${text} for Service ${serviceKey(service)} ${why}`,
-  }));
+type ReportedClaim = Exclude<keyof typeof CLAIM_FAULTS, 'otherReference' | 'wrongLabels'>;
+
+function claimFinding(kind: ReportedClaim, service: ServiceClaim, { item, other }: AddressFault): Finding {
+  const [note, message = note] = claimTexts(kind, serviceKey(service), item, other);
+  const action = kind === 'invalid' ? 'ClusterIPValidation' : 'ClusterIPAllocation';
+  const { type, reason } = CLAIM_FAULTS[kind];
+  return serviceFinding(service, item, action, { type, reason, note, message });
 }
 
-function outOfRange(service: ServiceClaim, item: string): AddressFault {
+/** Returns upstream's texts of the event and of the log; one text if they are equal. */
+function claimTexts(kind: ReportedClaim, service: string, item: string, other?: string): [string, string?] {
   const shown = `[${familyOf(item)}]: ${item}`;
-  return serviceFault(service, item, 'outOfRange', 'none', () => ({
-    reason: 'ClusterIPOutOfRange',
-    note: `Cluster IP ${shown} is not within any configured Service CIDR; please recreate service`,
-    message: `the ClusterIP ${shown} for Service ${serviceKey(service)} is not within any service CIDR; please recreate`,
-  }));
+  switch (kind) {
+    case 'invalid': {
+      const why = 'is not a valid IP; please recreate Service';
+      return [`Cluster IP ${item} ${why}`, `the ClusterIP ${item} for Service ${service} ${why}`];
+    }
+    case 'outOfRange':
+      return [
+        `Cluster IP ${shown} is not within any configured Service CIDR; please recreate service`,
+        `the ClusterIP ${shown} for Service ${service} is not within any service CIDR; please recreate`,
+      ];
+    case 'notRecorded': {
+      const why = 'is not allocated; repairing';
+      return [`Cluster IP ${shown} ${why}`, `the ClusterIP ${shown} for Service ${service} ${why}`];
+    }
+    case 'duplicate': {
+      const closed = `[${familyOf(item)}]:${item}`;
+      return [
+        `Cluster IP ${closed} was assigned to multiple services; please recreate service`,
+        `the cluster IP ${closed} for service ${service} was assigned to other services ${other}; please recreate`,
+      ];
+    }
+    case 'wrongReference':
+      return [`the ClusterIP ${shown} for Service ${service} has a wrong reference; repairing`];
+  }
 }
 
-function notRecorded(service: ServiceClaim, item: string): AddressFault {
-  const shown = `[${familyOf(item)}]: ${item}`;
-  return serviceFault(service, item, 'notRecorded', 'create', () => ({
-    reason: 'ClusterIPNotAllocated',
-    note: `Cluster IP ${shown} is not allocated; repairing`,
-    message: `the ClusterIP ${shown} for Service ${serviceKey(service)} is not allocated; repairing`,
-  }));
-}
-
-function wrongReference(service: ServiceClaim, item: string): AddressFault {
-  return serviceFault(service, item, 'notRecorded', 'replace', () => {
-    const note = `the ClusterIP [${familyOf(item)}]: ${item} for Service ${serviceKey(service)} has a wrong reference; repairing`;
-    return { reason: 'ClusterIPNotAllocated', note, message: note };
-  });
-}
-
-function assignedTwice(service: ServiceClaim, item: string, other: string): AddressFault {
-  const shown = `[${familyOf(item)}]:${item}`;
-  const fault = serviceFault(service, item, 'duplicate', 'none', () => ({
-    reason: 'ClusterIPAlreadyAllocated',
-    note: `Cluster IP ${shown} was assigned to multiple services; please recreate service`,
-    message: `the cluster IP ${shown} for service ${serviceKey(service)} was assigned to other services ${other}; please recreate`,
-  }));
-  return { ...fault, other };
-}
-
-interface Wording {
-  readonly action?: string;
-  readonly reason: string;
-  readonly note: string;
-  readonly message: string;
-}
-
-/** @param wording a function that is called only if the finding is listed */
-function serviceFault(
-  service: ServiceClaim,
-  item: string,
-  type: FindingType,
-  correction: AddressFault['correction'],
-  wording: () => Wording,
-): AddressFault {
-  const finding = () => {
-    const { action = 'ClusterIPAllocation', ...words } = wording();
-    return serviceFinding(service, item, action, { type, ...words });
-  };
-  return { item, type, finding, correction };
-}
-
-function modified(record: IPAddressRecord): AddressFault {
-  return recordFault(record, () => {
-    const { group, resource, namespace, name } = record.parent;
-    const parent = `&ParentReference{Group:${group},Resource:${resource},Namespace:${namespace},Name:${name},}`;
-    const note = `IPAddress ${record.name} appears to have been modified, not referencing a Service ${parent}: cleaning up`;
-    return { reason: 'IPAddressNotAllocated', note, message: note };
-  });
-}
-
-function leaked(record: IPAddressRecord): AddressFault {
-  return recordFault(record, () => {
-    const why = 'appears to have leaked: cleaning up';
-    const note = `IPAddress: ${record.name} for Service ${serviceKey(record.parent)} ${why}`;
-    return { reason: 'IPAddressNotAllocated', note, message: `IPAddress ${record.name} ${why}` };
-  });
-}
-
-function strayReference(record: IPAddressRecord): AddressFault {
-  return recordFault(record, () => {
-    const { namespace, name } = record.parent;
-    const parent = `&v1.ParentReference{Group:"", Resource:"services", Namespace:"${namespace}", Name:"${name}"}`;
-    return {
-      reason: 'IPAddressWrongReference',
-      note: `IPAddress: ${record.name} for Service ${namespace}/${name} has a wrong reference; cleaning up`,
-      message: `the IPAddress: ${record.name} for Service ${namespace}/${name} has a wrong reference ${parent}; cleaning up`,
-    };
-  });
-}
-
-function recordFault(record: IPAddressRecord, wording: () => Wording): AddressFault {
+function recordFinding(kind: keyof typeof RECORD_FAULTS, record: IPAddressRecord): Finding {
   const { name, uid, resourceVersion } = record;
-  const finding = (): Finding => {
-    const { reason, note, message } = wording();
-    const kind = { apiVersion: 'networking.k8s.io/v1', kind: 'IPAddress' };
-    const regarding = { ...kind, namespace: '', name, uid, resourceVersion };
-    const event = { regarding, reason, action: 'IPAddressAllocation', note };
-    return { type: 'leakedRecord', message, item: name, event };
-  };
-  return { item: name, type: 'leakedRecord', finding, correction: 'delete', record };
+  const [note, message = note] = recordTexts(kind, record);
+  const object = { apiVersion: 'networking.k8s.io/v1', kind: 'IPAddress' };
+  const regarding = { ...object, namespace: '', name, uid, resourceVersion };
+  const event = { regarding, reason: RECORD_FAULTS[kind], action: 'IPAddressAllocation', note };
+  return { type: 'leakedRecord', message, item: name, event };
+}
+
+function recordTexts(kind: keyof typeof RECORD_FAULTS, { name: item, parent }: IPAddressRecord): [string, string?] {
+  const { group, resource, namespace, name } = parent;
+  switch (kind) {
+    case 'modified': {
+      const reference = `&ParentReference{Group:${group},Resource:${resource},Namespace:${namespace},Name:${name},}`;
+      return [`IPAddress ${item} appears to have been modified, not referencing a Service ${reference}: cleaning up`];
+    }
+    case 'leaked': {
+      const why = 'appears to have leaked: cleaning up';
+      return [`IPAddress: ${item} for Service ${namespace}/${name} ${why}`, `IPAddress ${item} ${why}`];
+    }
+    case 'strayReference': {
+      const why = `IPAddress: ${item} for Service ${namespace}/${name} has a wrong reference`;
+      const reference = `&v1.ParentReference{Group:"", Resource:"services", Namespace:"${namespace}", Name:"${name}"}`;
+      return [`${why}; cleaning up`, `the ${why} ${reference}; cleaning up`];
+    }
+  }
 }

@@ -6,8 +6,7 @@ import { isRefused, type Refusal } from '../allocator/refusal.ts';
 import type { RangeSnapshot } from '../allocator/snapshot-bytes.ts';
 import { emptyRange, NO_STRIKES, type StoredRange, sameRange } from '../range/stored-range.ts';
 import type { RangeKey } from '../spec/spec-ranges.ts';
-import type { RangeWords } from './claim-findings.ts';
-import type { ClaimedRange } from './claims.ts';
+import type { ClaimedRange, RangeWords } from './claims.ts';
 import { nothingFree } from './compare-range.ts';
 
 /** A usage bitmap with more bits is not saved. */

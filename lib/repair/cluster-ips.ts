@@ -2,8 +2,15 @@ import { formatAddress, type IPFamily, parseAddress } from '../allocator/ip-addr
 import { parseCidr } from '../allocator/network.ts';
 import type { Finding } from '../cluster/finding.ts';
 import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
-import { type ClaimWords, reportClaim, serviceFinding } from './claim-findings.ts';
-import { type ClaimedRange, type EnterClaims, type FindingList, RepairError } from './claims.ts';
+import {
+  type ClaimedRange,
+  type ClaimWords,
+  type EnterClaims,
+  type FindingList,
+  RepairError,
+  reportClaim,
+  serviceFinding,
+} from './claims.ts';
 
 export const CLUSTER_IP_WORDS: ClaimWords = {
   item: 'cluster IP',

@@ -2,15 +2,13 @@ import type { RangeAllocator } from '../allocator/range-allocator.ts';
 import { isRefused, type Refusal } from '../allocator/refusal.ts';
 import { bitsOf, fromBits, popCount, subtract, union } from '../allocator/snapshot-bytes.ts';
 import type { Finding } from '../cluster/finding.ts';
-import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
-import { holdsByItem } from '../range/hold.ts';
-import type { RangeDecision } from '../range/merge.ts';
+import { HOLD_OWNER_LABEL, type ServiceClaim } from '../cluster/kubernetes-objects.ts';
+import { type Hold, holdsByItem, isSurelyOver, mayClaim, withoutHolds } from '../range/hold.ts';
+import type { EndedHold, RangeDecision } from '../range/merge.ts';
 import { emptyRange, NO_STRIKES, type StoredRange, sameRange, unseenOf } from '../range/stored-range.ts';
 import type { RangeKey } from '../spec/spec-ranges.ts';
-import type { RangeWords } from './claim-findings.ts';
-import type { ClaimedRange, ClaimResult } from './claims.ts';
-import { type HoldJudgement, judgeHolds } from './holds.ts';
-import { type JudgingPass, judgeLeaks, type LeakJudgement, type Leftover } from './leaks.ts';
+import type { ClaimedRange, ClaimResult, RangeWords } from './claims.ts';
+import { type JudgingPass, judgeLeaks, type Leftover } from './leaks.ts';
 
 /** The claims of Services on one range, and the stored range, which was read before the Services were listed. */
 export interface Rebuild extends ClaimedRange {
@@ -32,12 +30,9 @@ export interface Comparison extends RangeDecision {
    * from the Services of another control plane. The list of Services must then come from the current control plane.
    */
   readonly needsFreshList: boolean;
-  readonly counts: {
-    readonly allocated: number;
-    readonly free: number;
-    readonly capacity: number;
-  } & LeakJudgement['counts'] &
-    HoldJudgement['counts'];
+  readonly counts: Readonly<
+    Record<'allocated' | 'free' | 'capacity' | 'leaks' | 'mayHaveLeaked' | 'held' | 'holdsEnded', number>
+  >;
 }
 
 /**
@@ -65,15 +60,14 @@ export function startRebuild(key: RangeKey, configured: string, stored: StoredRa
   if (isRefused(rebuilt)) return rebuilt;
   const held = new Set(bitsOfHolds(stored, rebuilt));
   const holders = new Map<number, ServiceClaim>();
-  const enter = (item: string): ClaimResult =>
-    rebuilt.allocate(item) ?? (recorded.has(item) ? 'recorded' : 'notRecorded');
-  const enterHeld = (item: string, by: ServiceClaim): ClaimResult => {
-    const result = enter(item);
-    const bit = isRefused(result) ? undefined : rebuilt.indexOf(item);
+  const claim = (item: string, by: ServiceClaim): ClaimResult => {
+    const refusal = rebuilt.allocate(item);
+    if (refusal !== undefined) return refusal;
+    const bit = held.size > 0 ? rebuilt.indexOf(item) : undefined;
     if (bit !== undefined && held.has(bit)) holders.set(bit, by);
-    return result;
+    return recorded.has(item) ? 'recorded' : 'notRecorded';
   };
-  return { spec: rebuilt.spec, stored, recorded, rebuilt, holders, claim: held.size === 0 ? enter : enterHeld };
+  return { spec: rebuilt.spec, stored, recorded, rebuilt, holders, claim };
 }
 
 function bitsOfHolds(stored: StoredRange | undefined, range: RangeAllocator): number[] {
@@ -139,4 +133,62 @@ function* leftoversOf({ stored, recorded, rebuilt }: Rebuild, proved: Uint8Array
     const item = recorded.itemAt(recordedBit);
     if (isSameRange || !rebuilt.has(item)) yield { item, recordedBit };
   }
+}
+
+/**
+ * Decides about the holds of a range after all claims were entered. Frees an item immediately if its hold had surely
+ * ended (`isSurelyOver`) before the range was read: a Service that claims the item would already exist.
+ * @param holders a map from the bit of each item with a hold to the Service that has the item
+ */
+function judgeHolds(
+  stored: readonly Hold[],
+  range: Pick<RangeAllocator, 'indexOf' | 'spec'>,
+  holders: ReadonlyMap<number, ServiceClaim>,
+  noun: string,
+  { nowMs, mayFree }: Pick<JudgingPass, 'nowMs' | 'mayFree'>,
+) {
+  const findings: Finding[] = [];
+  const ended: EndedHold[] = [];
+  const kept: number[] = [];
+  for (const [item, hold] of holdsByItem(stored)) {
+    const bit = range.indexOf(item);
+    const holder = bit === undefined ? undefined : holders.get(bit);
+    if (mayFree && isEnding(hold, holder, nowMs)) {
+      ended.push({ item, hold, freedBit: holder === undefined ? bit : undefined });
+    } else if (bit === undefined) {
+      ended.push({ item, hold, freedBit: undefined });
+      findings.push(outOfRange(noun, item, hold, range.spec));
+    } else {
+      kept.push(bit);
+      if (holder !== undefined) findings.push(heldByAnother(noun, item, hold, holder));
+    }
+  }
+  const endedItems = ended.map(({ item }) => item);
+  return {
+    findings,
+    holds: withoutHolds(stored, endedItems),
+    kept: fromBits(kept),
+    ended,
+    // `holdsEnded`: the items that this pass frees because their holds expired.
+    counts: { held: kept.length, holdsEnded: ended.filter(({ freedBit }) => freedBit !== undefined).length },
+  };
+}
+
+function isEnding(hold: Hold, holder: ServiceClaim | undefined, nowMs: number): boolean {
+  return isSurelyOver(hold, nowMs) || (holder !== undefined && mayClaim(hold, holder.holdOwner));
+}
+
+function heldByAnother(noun: string, item: string, { owner }: Hold, { namespace, name }: ServiceClaim): Finding {
+  const service = `${namespace}/${name}`;
+  return {
+    type: 'heldByAnother',
+    message: `the ${noun} ${item} for service ${service} is held by ${owner}, and the Service does not have its label. Label it "${HOLD_OWNER_LABEL}: ${owner}", and the next pass ends the hold; or recreate the Service`,
+    item,
+    service,
+  };
+}
+
+function outOfRange(noun: string, item: string, { owner }: Hold, range: string): Finding {
+  const message = `the ${noun} ${item} is held by ${owner} and is not in ${range}, the range that the cluster spec has now: its hold ends`;
+  return { type: 'other', message, item };
 }

@@ -24,23 +24,10 @@ export interface Leftover {
   readonly recordedBit: number;
 }
 
-/** The decision about recorded items that no Service claims. Bit numbers are positions in the range of the spec. */
-export interface LeakJudgement {
-  readonly findings: readonly Finding[];
-  readonly kept: Uint8Array;
-  readonly freed: Uint8Array;
-  readonly strikes: LeakStrikes;
-  readonly counts: {
-    readonly leaks: number;
-    /** The number of items without a Service that stay taken and have one or two strikes. */
-    readonly mayHaveLeaked: number;
-  };
-}
-
 /**
  * Decides about recorded items that no Service claims. An item stays taken at its first and second strike, and the third strike
  * frees it. Strikes that were counted from the Services of another control plane do not count. Items outside the range of the
- * spec are dropped.
+ * spec are dropped. Bit numbers in the result are positions in this range.
  */
 export function judgeLeaks(
   leftovers: Iterable<Leftover>,
@@ -48,7 +35,7 @@ export function judgeLeaks(
   noun: string,
   stored: LeakStrikes,
   pass: JudgingPass,
-): LeakJudgement {
+) {
   const before = countedStrikes(stored, pass);
   const last = lastStrike(stored, pass);
   const counts = mayStrike(last, pass);
@@ -70,6 +57,7 @@ export function judgeLeaks(
     kept: fromBits([...unstruck, ...once, ...twice]),
     freed: fromBits(freed),
     strikes: { once: fromBits(once), twice: fromBits(twice), ...(lastNow && { last: lastNow }) },
+    // `mayHaveLeaked`: the items that stay taken and have one or two strikes.
     counts: { leaks: freed.length, mayHaveLeaked: once.length + twice.length },
   };
 }

@@ -1,6 +1,5 @@
 import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
-import { type ClaimWords, reportClaim } from './claim-findings.ts';
-import { type ClaimedRange, type EnterClaims, RepairError } from './claims.ts';
+import { type ClaimedRange, type ClaimWords, type EnterClaims, RepairError, reportClaim } from './claims.ts';
 
 export const NODE_PORT_WORDS: ClaimWords = {
   item: 'node port',
@@ -44,22 +43,14 @@ export function nodePortClaims([range, ...others]: readonly ClaimedRange[]): Ent
  */
 export function nodePortsOf(service: ServiceClaim): readonly number[] {
   const { ports, healthCheckNodePort } = service;
-  if (healthCheckNodePort === 0 && !ports.some(({ nodePort }) => nodePort !== 0)) return NO_PORTS;
-
   const protocols = new Map<number, Set<string>>();
   const claims: number[] = [];
-  for (const { nodePort, protocol } of ports) {
+  for (const { nodePort, protocol } of [...ports, { nodePort: healthCheckNodePort, protocol: 'TCP' }]) {
     if (nodePort === 0) continue;
     const seen = protocols.get(nodePort);
     if (seen === undefined) protocols.set(nodePort, new Set([protocol]));
     if (seen === undefined || seen.has(protocol)) claims.push(nodePort);
     else seen.add(protocol);
   }
-  if (healthCheckNodePort !== 0) {
-    const seen = protocols.get(healthCheckNodePort);
-    if (seen === undefined || seen.has('TCP')) claims.push(healthCheckNodePort);
-  }
   return claims;
 }
-
-const NO_PORTS: readonly number[] = [];

@@ -74,13 +74,8 @@ function sortedValues(taken: Iterable<string>): Values {
 function partOf(values: readonly bigint[], network: Network): { readonly from: number; readonly to: number } {
   const { first, last } = usableOf(network);
   const from = countBefore(values, (value) => value < first);
-  return {
-    from,
-    to: Math.max(
-      from,
-      countBefore(values, (value) => value <= last),
-    ),
-  };
+  const end = countBefore(values, (value) => value <= last);
+  return { from, to: Math.max(from, end) };
 }
 
 /** Returns the usage of the ready ServiceCIDRs of a family. An address that is in several of them counts once. */

@@ -5,7 +5,7 @@ import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
 import { NODE_PORTS, nodePortRepair } from '../../lib/loops/node-port-repair.ts';
 import { repairPass } from '../../lib/loops/repair.ts';
-import type { RepairKind } from '../../lib/loops/repair-kind.ts';
+import type { RepairKind } from '../../lib/loops/repair-gather.ts';
 import type { HoldTerms } from '../../lib/range/hold.ts';
 import type { ClaimedRange } from '../../lib/repair/claims.ts';
 import { RANGE_KEYS } from '../../lib/spec/spec-ranges.ts';

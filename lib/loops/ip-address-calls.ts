@@ -1,6 +1,12 @@
-import { canonicalAddress } from '../allocator/ip-address.ts';
+import { canonicalAddress, familyOf } from '../allocator/ip-address.ts';
 import type { Finding } from '../cluster/finding.ts';
-import type { IPAddressRecord, ServiceClaim } from '../cluster/kubernetes-objects.ts';
+import {
+  ADDRESS_MANAGED_BY_LABEL,
+  FAMILY_LABEL,
+  type IPAddressRecord,
+  type KubernetesObject,
+  type ServiceClaim,
+} from '../cluster/kubernetes-objects.ts';
 import {
   ClusterError,
   type ClusterPort,
@@ -10,11 +16,16 @@ import {
 } from '../kubernetes/cluster-port.ts';
 import { IP_ADDRESS_READER } from '../kubernetes/ip-address-reader.ts';
 import { SERVICE_READER } from '../kubernetes/service-reader.ts';
-import { type AddressFault, type AddressView, addressFaults, serviceKey } from '../repair/address-faults.ts';
+import {
+  type AddressFault,
+  type AddressView,
+  addressFaults,
+  MANAGED_BY_API_SERVERS,
+  serviceKey,
+} from '../repair/address-faults.ts';
 import { type Clocks, isOld } from '../repair/address-turns.ts';
 import { eachOf } from '../util/async.ts';
 import { defined } from '../util/values.ts';
-import type { Confirmed } from './ip-address-corrections.ts';
 
 /** The maximum number of Services that a pass reads because only IPAddresses name them. */
 const MOST_PARENTS = 200;
@@ -58,6 +69,13 @@ export async function readParents(
     // If a Service cannot be read, `readAgain` reports the error when it reads the fault of the IPAddress again.
     if (service !== undefined && !(service instanceof ClusterError)) keepService(services, service);
   }
+}
+
+/** A fault that still exists after a second read of its IPAddress and Service. */
+export interface Confirmed {
+  readonly fault: AddressFault;
+  readonly record?: IPAddressRecord;
+  readonly service?: ServiceClaim;
 }
 
 /**
@@ -131,4 +149,61 @@ function isSameFault(one: AddressFault, other: AddressFault): boolean {
   const key = ({ item, service, correction, type, record }: AddressFault) =>
     [item, service, correction, type, record?.uid].join(' ');
   return key(one) === key(other);
+}
+
+/** Corrects a fault. Returns the change; `undefined` without a correction, after a conflict, or if writes are not allowed. */
+export async function correct(
+  kubernetes: ClusterPort,
+  { fault, record, service }: Confirmed,
+): Promise<string | undefined> {
+  const { item, correction } = fault;
+  const owner = service === undefined ? '' : ` for Service ${serviceKey(service)}`;
+  switch (correction) {
+    case 'none':
+      return undefined;
+    case 'create':
+      return (await create(kubernetes, item, service)) ? `created IPAddress ${item}${owner}` : undefined;
+    case 'replace': {
+      // The reference is immutable, so the IPAddress must be created again. If a policy refuses the new IPAddress, this
+      // first call throws before the old IPAddress is deleted. Otherwise the API server answers that the IPAddress
+      // exists.
+      const isCreated = await create(kubernetes, item, service);
+      const isFree = !isCreated && record !== undefined && (await remove(kubernetes, record));
+      const isReplaced = isCreated || (isFree && (await create(kubernetes, item, service)));
+      return isReplaced ? `replaced IPAddress ${item}${owner}` : undefined;
+    }
+    case 'relabel':
+      return record && (await relabel(kubernetes, record)) ? `corrected the labels of IPAddress ${item}` : undefined;
+    case 'delete':
+      return record && (await remove(kubernetes, record)) ? `deleted IPAddress ${item}` : undefined;
+  }
+}
+
+/** Returns false if another writer, such as an API server, created the IPAddress first. The next pass checks it. */
+async function create(kubernetes: ClusterPort, item: string, service: ServiceClaim | undefined): Promise<boolean> {
+  if (service === undefined) return false;
+  const { namespace, name } = service;
+  const object = {
+    apiVersion: 'networking.k8s.io/v1',
+    kind: 'IPAddress',
+    metadata: { name: item, labels: labelsOf(item) },
+    spec: { parentRef: { group: '', resource: 'services', namespace, name } },
+  };
+  const result = await kubernetes.create<KubernetesObject>(object);
+  if ('message' in result) throw new ClusterError('Rejected', result.message);
+  return result.outcome === 'created';
+}
+
+async function remove(kubernetes: ClusterPort, { name, uid, resourceVersion }: IPAddressRecord): Promise<boolean> {
+  const metadata = { name, uid, resourceVersion };
+  return (await kubernetes.delete({ apiVersion: 'networking.k8s.io/v1', kind: 'IPAddress', metadata })) === 'deleted';
+}
+
+async function relabel(kubernetes: ClusterPort, { name, uid, resourceVersion }: IPAddressRecord): Promise<boolean> {
+  const patch = { metadata: { uid, resourceVersion, labels: labelsOf(name) } };
+  return (await kubernetes.mergePatch({ kind: 'IPAddress', name }, patch)).outcome === 'updated';
+}
+
+function labelsOf(item: string): Readonly<Record<string, string>> {
+  return { [FAMILY_LABEL]: familyOf(item) ?? '', [ADDRESS_MANAGED_BY_LABEL]: MANAGED_BY_API_SERVERS };
 }
