@@ -1,8 +1,7 @@
 import { canonicalAddress, familyOf } from '../../lib/allocator/ip-address.ts';
 import type { IPAddressRecord, ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
 import { ClusterError, type ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
-import { IP_ADDRESS_READER } from '../../lib/kubernetes/ip-address-reader.ts';
-import { listAllServices } from '../../lib/kubernetes/item-reader.ts';
+import { IP_ADDRESS_READER, listAllServices } from '../../lib/kubernetes/item-reader.ts';
 import { listServiceCidrs } from '../../lib/kubernetes/service-cidrs.ts';
 import { type Hold, withHold } from '../../lib/range/hold.ts';
 import { HOLDS_SELECTOR, holdIn } from '../../lib/range/hold-ip-address.ts';

@@ -12,11 +12,9 @@ import {
   refOf,
   type ServiceSelection,
 } from './cluster-port.ts';
-import { IP_ADDRESS_READER } from './ip-address-reader.ts';
-import type { ItemReader } from './item-reader.ts';
+import { IP_ADDRESS_READER, type ItemReader, SERVICE_READER } from './item-reader.ts';
 import { selfReview } from './permissions.ts';
 import { isAbsent, isNotServed, listIn, objectIn, recordOf, refusedCall, updateResult } from './replies.ts';
-import { SERVICE_READER } from './service-reader.ts';
 import { statusOf } from './status.ts';
 import { streamedList } from './streamed-list.ts';
 

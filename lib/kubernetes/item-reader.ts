@@ -1,15 +1,21 @@
-import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
-import { LONGEST_TEXT } from '../util/bounds.ts';
-import { isRecord, type JsonRecord } from '../util/values.ts';
+import type { V1IPAddress } from '@kubernetes/client-node';
+import {
+  ADDRESS_MANAGED_BY_LABEL,
+  FAMILY_LABEL,
+  HOLD_OWNER_LABEL,
+  type IPAddressRecord,
+  type KubernetesObject,
+  type ServiceClaim,
+  type WholeObject,
+} from '../cluster/kubernetes-objects.ts';
+import type { ServiceObject } from '../cluster/published-objects.ts';
+import { BOUNDS, LONGEST_TEXT, longTextIn } from '../util/bounds.ts';
+import { defined } from '../util/values.ts';
 import type { ClusterPort, Kind } from './cluster-port.ts';
 import type { ProtobufReader } from './protobuf.ts';
 import { OverBound } from './reply-bounds.ts';
 
-/**
- * Reads the objects of one kind. Reads only the fields of an `Item`, and limits only their size. Skips other fields of
- * any size. A value of the wrong type is an error and is not replaced by a default, because an address that is not read
- * would count as free.
- */
+/** Reads the objects of one kind. Reads only the fields of an `Item`, and limits only their size. Skips other fields of any size. */
 export interface ItemReader<Item> {
   readonly kind: Kind;
   /**
@@ -17,66 +23,218 @@ export interface ItemReader<Item> {
    * @param previous the previous item of the list, whose texts are reused where they are equal
    */
   readonly fromProtobuf: (reader: ProtobufReader, previous: Item | undefined) => Item;
-  /** Throws `MalformedItem` or `OverBound`. */
-  readonly fromJson: (object: unknown) => Item;
+  /** Reads an object whose fields have the types of the API (`wrongField`). Throws `OverBound`. */
+  readonly fromJson: (object: KubernetesObject) => Item;
   /** Counts the node ports and cluster IPs of a Service. */
   readonly entriesOf?: (item: Item) => number;
 }
 
-export class MalformedItem extends Error {
-  override readonly name = 'MalformedItem';
+type Changing<Value> = { -readonly [Field in keyof Value]: Value[Field] };
+
+function metadataOf({ metadata }: KubernetesObject) {
+  const { name, uid = '', resourceVersion = '', creationTimestamp = '' } = metadata;
+  return { name, uid, resourceVersion, createdAtMs: Date.parse(creationTimestamp) || 0 };
 }
 
-export type Changing<Value> = { -readonly [Field in keyof Value]: Value[Field] };
+/** Returns the item. Throws `OverBound` if one of its texts is too long. */
+function withShortTexts<Item>(item: Item): Item {
+  const place = longTextIn(item);
+  if (place === undefined) return item;
+  throw new OverBound(`more than ${LONGEST_TEXT} characters in ${place}`);
+}
 
-export function metadataIn(metadata: JsonRecord) {
-  return {
-    name: textIn(metadata, 'name'),
-    uid: textIn(metadata, 'uid'),
-    resourceVersion: textIn(metadata, 'resourceVersion'),
-    createdAtMs: Date.parse(textIn(metadata, 'creationTimestamp')) || 0,
+type NodePort = ServiceClaim['ports'][number];
+
+/** Reads the fields of a Service that allocation depends on. */
+export const SERVICE_READER: ItemReader<ServiceClaim> = {
+  kind: 'Service',
+  fromProtobuf: (reader, previous) => withFewEntries(readService(reader, previous)),
+  fromJson: (service) => {
+    const { metadata, spec } = service as ServiceObject;
+    const claim = {
+      ...metadataOf(service),
+      namespace: metadata.namespace ?? '',
+      type: spec.type ?? '',
+      clusterIP: spec.clusterIP ?? '',
+      clusterIPs: spec.clusterIPs ?? [],
+      ports: (spec.ports ?? [])
+        .map(({ protocol = '', nodePort = 0 }) => ({ protocol, nodePort }))
+        .filter(({ nodePort }) => nodePort !== 0),
+      healthCheckNodePort: spec.healthCheckNodePort ?? 0,
+      ...defined({ holdOwner: metadata.labels?.[HOLD_OWNER_LABEL] }),
+    };
+    return withShortTexts(withFewEntries(claim));
+  },
+  entriesOf: ({ ports, clusterIPs }) => ports.length + clusterIPs.length,
+};
+
+function withFewEntries(claim: ServiceClaim): ServiceClaim {
+  const { 'node ports': mostPorts, 'cluster IPs': mostClusterIPs } = BOUNDS.Service;
+  if (claim.ports.length > mostPorts) throw new OverBound(`more than ${mostPorts} entries in ports with a node port`);
+  if (claim.clusterIPs.length > mostClusterIPs)
+    throw new OverBound(`more than ${mostClusterIPs} entries in clusterIPs`);
+  return claim;
+}
+
+type Parent = IPAddressRecord['parent'];
+
+const NO_PARENT: Parent = { group: '', resource: '', namespace: '', name: '' };
+
+export const IP_ADDRESS_READER: ItemReader<IPAddressRecord> = {
+  kind: 'IPAddress',
+  fromProtobuf: readIpAddress,
+  fromJson: (ipAddress) => {
+    const { metadata, spec } = ipAddress as WholeObject<V1IPAddress>;
+    const { labels = {} } = metadata;
+    const { parentRef = NO_PARENT } = spec ?? {};
+    // API servers allow texts of any length in a parentRef. Names of Services are never cut.
+    const start = (field: keyof Parent) => (parentRef[field] ?? '').slice(0, LONGEST_TEXT);
+    return withShortTexts({
+      ...metadataOf(ipAddress),
+      family: labels[FAMILY_LABEL] ?? '',
+      managedBy: labels[ADDRESS_MANAGED_BY_LABEL] ?? '',
+      parent: {
+        group: start('group'),
+        resource: start('resource'),
+        namespace: start('namespace'),
+        name: start('name'),
+      },
+    });
+  },
+};
+
+// Field numbers: generated.proto in k8s.io/api/core/v1, k8s.io/api/networking/v1 and k8s.io/apimachinery/pkg/apis/meta/v1.
+
+function readService(reader: ProtobufReader, previous: ServiceClaim | undefined): ServiceClaim {
+  const claim: Changing<ServiceClaim> = {
+    name: '',
+    namespace: '',
+    uid: '',
+    resourceVersion: '',
+    ports: [],
+    clusterIP: '',
+    type: '',
+    healthCheckNodePort: 0,
+    clusterIPs: [],
+    createdAtMs: 0,
   };
+  reader.enter();
+  for (let field = reader.next(); field !== 0; field = reader.next()) {
+    if (field === 1) readServiceMetadata(reader, claim, previous?.namespace);
+    else if (field === 2) readServiceSpec(reader, claim);
+  }
+  return claim;
 }
 
-/** Returns the text in a field of JSON. An absent field is an empty text. */
-export function textIn(record: JsonRecord, field: string): string {
-  return textOf(record[field] ?? '', field);
+function readServiceMetadata(
+  reader: ProtobufReader,
+  claim: Changing<ServiceClaim>,
+  likelyNamespace: string | undefined,
+): void {
+  reader.enter();
+  for (let field = reader.next(); field !== 0; field = reader.next()) {
+    if (field === 1) claim.name = reader.text(LONGEST_TEXT);
+    else if (field === 3) claim.namespace = reader.text(LONGEST_TEXT, likelyNamespace);
+    else if (field === 5) claim.uid = reader.text(LONGEST_TEXT);
+    else if (field === 6) claim.resourceVersion = reader.text(LONGEST_TEXT);
+    else if (field === 8) claim.createdAtMs = reader.timeMs();
+    else if (field === 11) readHoldOwner(reader, claim);
+  }
 }
 
-export function textOf(value: unknown, field: string): string {
-  if (typeof value !== 'string') throw wrongType(field);
-  if (value.length > LONGEST_TEXT) throw new OverBound(`more than ${LONGEST_TEXT} characters in ${field}`);
-  return value;
+function readHoldOwner(reader: ProtobufReader, claim: Changing<ServiceClaim>): void {
+  let isHoldOwner = false;
+  reader.enter();
+  for (let field = reader.next(); field !== 0; field = reader.next()) {
+    // The key of a label comes before its value.
+    if (field === 1) isHoldOwner = reader.isText(HOLD_OWNER_LABEL);
+    else if (field === 2 && isHoldOwner) claim.holdOwner = reader.text(LONGEST_TEXT);
+  }
 }
 
-export function int32In(record: JsonRecord, field: string): number {
-  const value = record[field] ?? 0;
-  if (typeof value !== 'number' || !Number.isSafeInteger(value)) throw wrongType(field);
-  return value;
+function readServiceSpec(reader: ProtobufReader, claim: Changing<ServiceClaim>): void {
+  const ports: NodePort[] = [];
+  const clusterIPs: string[] = [];
+  reader.enter();
+  for (let field = reader.next(); field !== 0; field = reader.next()) {
+    if (field === 1) readPort(reader, ports);
+    else if (field === 3) claim.clusterIP = reader.text(LONGEST_TEXT);
+    else if (field === 4) claim.type = reader.text(LONGEST_TEXT, 'ClusterIP');
+    else if (field === 12) claim.healthCheckNodePort = reader.int32();
+    else if (field === 18) clusterIPs.push(reader.text(LONGEST_TEXT, claim.clusterIP));
+  }
+  claim.ports = ports;
+  claim.clusterIPs = clusterIPs;
 }
 
-export function recordIn(record: JsonRecord, field: string): JsonRecord {
-  return asRecord(record[field] ?? {}, field);
+function readPort(reader: ProtobufReader, ports: NodePort[]): void {
+  let protocol = '';
+  let nodePort = 0;
+  reader.enter();
+  for (let field = reader.next(); field !== 0; field = reader.next()) {
+    if (field === 2) protocol = reader.text(LONGEST_TEXT, 'TCP');
+    else if (field === 5) nodePort = reader.int32();
+  }
+  if (nodePort !== 0) ports.push({ protocol, nodePort });
 }
 
-export function asRecord(value: unknown, field: string): JsonRecord {
-  if (!isRecord(value)) throw wrongType(field);
-  return value;
+function readIpAddress(reader: ProtobufReader, previous: IPAddressRecord | undefined): IPAddressRecord {
+  const record: Changing<IPAddressRecord> = {
+    name: '',
+    uid: '',
+    resourceVersion: '',
+    createdAtMs: 0,
+    family: '',
+    managedBy: '',
+    parent: NO_PARENT,
+  };
+  reader.enter();
+  for (let field = reader.next(); field !== 0; field = reader.next()) {
+    if (field === 1) readAddressMetadata(reader, record);
+    else if (field === 2) readAddressSpec(reader, record, previous?.parent ?? NO_PARENT);
+  }
+  return record;
 }
 
-export function listIn(record: JsonRecord, field: string, most = Number.POSITIVE_INFINITY): readonly unknown[] {
-  const value = record[field] ?? [];
-  if (!Array.isArray(value)) throw wrongType(field);
-  if (value.length > most) throw tooManyEntries(most, field);
-  return value;
+function readAddressMetadata(reader: ProtobufReader, record: Changing<IPAddressRecord>): void {
+  reader.enter();
+  for (let field = reader.next(); field !== 0; field = reader.next()) {
+    if (field === 1) record.name = reader.text(LONGEST_TEXT);
+    else if (field === 5) record.uid = reader.text(LONGEST_TEXT);
+    else if (field === 6) record.resourceVersion = reader.text(LONGEST_TEXT);
+    else if (field === 8) record.createdAtMs = reader.timeMs();
+    else if (field === 11) readAddressLabel(reader, record);
+  }
 }
 
-export function tooManyEntries(most: number, field: string): OverBound {
-  return new OverBound(`more than ${most} entries in ${field}`);
+function readAddressLabel(reader: ProtobufReader, record: Changing<IPAddressRecord>): void {
+  let key = '';
+  reader.enter();
+  for (let field = reader.next(); field !== 0; field = reader.next()) {
+    // The key of a label comes before its value.
+    if (field === 1) key = reader.textStart(LONGEST_TEXT, ADDRESS_MANAGED_BY_LABEL);
+    else if (field === 2 && key === FAMILY_LABEL) record.family = reader.text(LONGEST_TEXT, 'IPv4');
+    else if (field === 2 && key === ADDRESS_MANAGED_BY_LABEL) record.managedBy = reader.text(LONGEST_TEXT);
+  }
 }
 
-export function wrongType(field: string): MalformedItem {
-  return new MalformedItem(`${field} has the wrong type`);
+function readAddressSpec(reader: ProtobufReader, record: Changing<IPAddressRecord>, likely: Parent): void {
+  reader.enter();
+  for (let field = reader.next(); field !== 0; field = reader.next()) {
+    if (field === 1) record.parent = readParent(reader, likely);
+  }
+}
+
+function readParent(reader: ProtobufReader, likely: Parent): Parent {
+  const parent = { ...NO_PARENT };
+  reader.enter();
+  for (let field = reader.next(); field !== 0; field = reader.next()) {
+    if (field === 1) parent.group = reader.textStart(LONGEST_TEXT);
+    else if (field === 2) parent.resource = reader.textStart(LONGEST_TEXT, likely.resource);
+    else if (field === 3) parent.namespace = reader.textStart(LONGEST_TEXT, likely.namespace);
+    else if (field === 4) parent.name = reader.textStart(LONGEST_TEXT);
+  }
+  return parent;
 }
 
 /** Returns every Service of the cluster, for commands. A pass reads the Services batch by batch instead. */

@@ -8,7 +8,6 @@ import {
   RESOURCES,
   type UpdateResult,
 } from './cluster-port.ts';
-import { asRead, wrongField } from './field-types.ts';
 import type { HttpReply } from './http-client.ts';
 import { OverBound, parseBoundedJson, requireListBounds, requireObjectBounds } from './reply-bounds.ts';
 import { recordAt, statusOf, textAt } from './status.ts';
@@ -169,4 +168,66 @@ function boundedObject<T extends KubernetesObject>(read: JsonRecord, kind: Kind,
   if (field !== undefined) throw malformed(site, `${kind} with another type in ${field} than the API has`);
   withinBounds(site, () => requireObjectBounds(kind, object));
   return object;
+}
+
+type FieldType = 'object' | 'text' | 'texts' | 'integer';
+
+const METADATA = { 'metadata.uid': 'text', 'metadata.creationTimestamp': 'text', 'metadata.labels': 'texts' } as const;
+
+/** Types of the fields that passes read; a proxy may send other types. `[]`: the items of a list; `!`: a required field. */
+const TYPES: Readonly<Partial<Record<Kind, Readonly<Record<string, FieldType>>>>> = {
+  Service: {
+    ...METADATA,
+    spec: 'object',
+    'spec.type': 'text',
+    'spec.clusterIP': 'text',
+    'spec.clusterIPs.[]': 'text',
+    'spec.ports.[]': 'object',
+    'spec.ports.[].protocol': 'text',
+    'spec.ports.[].nodePort': 'integer',
+    'spec.healthCheckNodePort': 'integer',
+  },
+  Endpoints: {
+    'subsets.[].addresses.[].ip!': 'text',
+    'subsets.[].notReadyAddresses.[].ip!': 'text',
+    'subsets.[].ports.[]': 'object',
+  },
+  EndpointSlice: { 'endpoints.[].addresses.[]': 'text', 'ports.[]': 'object' },
+  ServiceCIDR: { 'spec.cidrs!.[]': 'text', 'spec!': 'object', 'status.conditions.[]': 'object' },
+  IPAddress: { ...METADATA, 'spec.parentRef': 'texts' },
+};
+
+/** Returns the first field that is missing or does not have the API's type; `undefined` if all fields are valid. */
+export function wrongField(kind: Kind, object: JsonRecord): string | undefined {
+  const fields = Object.entries(TYPES[kind] ?? {});
+  const wrong = fields.find(([path, type]) => isWrong(object, path.split('.'), type));
+  return wrong?.[0].replaceAll('.[]', '[]').replaceAll('!', '');
+}
+
+const isText = (value: unknown) => typeof value === 'string';
+const IS_TYPE: Readonly<Record<FieldType, (value: unknown) => boolean>> = {
+  object: isRecord,
+  text: isText,
+  texts: (value) => isRecord(value) && Object.values(value).every(isText),
+  integer: Number.isSafeInteger,
+};
+
+function isWrong(value: unknown, [step, ...rest]: readonly string[], type: FieldType): boolean {
+  if (step === '[]') return !Array.isArray(value) || value.some((item) => isWrong(item, rest, type));
+  if (step === undefined) return !IS_TYPE[type](value);
+  if (!isRecord(value)) return true;
+  const field = value[step.replace('!', '')];
+  return field === undefined ? step.endsWith('!') : isWrong(field, rest, type);
+}
+
+/** Returns the object as an API server reads it: a field that is null is absent, and an absent `spec` of a Service is empty. */
+function asRead(kind: Kind, object: JsonRecord): JsonRecord {
+  return { ...(kind === 'Service' && { spec: {} }), ...Object(withoutNulls(object)) };
+}
+
+function withoutNulls(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutNulls);
+  if (!isRecord(value)) return value;
+  const fields = Object.entries(value).filter(([, field]) => field !== null);
+  return Object.fromEntries(fields.map(([name, field]) => [name, withoutNulls(field)]));
 }

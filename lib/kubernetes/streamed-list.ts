@@ -2,7 +2,7 @@ import { BOUNDS } from '../util/bounds.ts';
 import { boundedText } from '../util/values.ts';
 import type { AnsweredCall } from './api-calls.ts';
 import { type Kind, RESOURCES } from './cluster-port.ts';
-import { type ItemReader, MalformedItem } from './item-reader.ts';
+import type { ItemReader } from './item-reader.ts';
 import { BYTES, type FieldPlace, fieldAt, MAGIC, MalformedProtobuf, ProtobufReader } from './protobuf.ts';
 import { type CallSite, listIn, malformed, NO_VERSION, PART_OF_A_LIST, tooLarge } from './replies.ts';
 import { LARGEST_OBJECT_BYTES, OverBound } from './reply-bounds.ts';
@@ -45,8 +45,7 @@ export async function* streamedList<Item extends { readonly name: string; readon
 
 function faultOf(site: CallSite, error: unknown): unknown {
   if (error instanceof OverBound) return tooLarge(site, error);
-  const isMalformed = error instanceof MalformedProtobuf || error instanceof MalformedItem;
-  return isMalformed ? malformed(site, error.message, error) : error;
+  return error instanceof MalformedProtobuf ? malformed(site, error.message, error) : error;
 }
 
 // Field numbers: k8s.io/apimachinery/pkg/apis/meta/v1/generated.proto and k8s.io/apimachinery/pkg/runtime/generated.proto.

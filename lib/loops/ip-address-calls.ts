@@ -14,8 +14,7 @@ import {
   type ObjectRef,
   resultOrFault,
 } from '../kubernetes/cluster-port.ts';
-import { IP_ADDRESS_READER } from '../kubernetes/ip-address-reader.ts';
-import { SERVICE_READER } from '../kubernetes/service-reader.ts';
+import { IP_ADDRESS_READER, SERVICE_READER } from '../kubernetes/item-reader.ts';
 import {
   type AddressFault,
   type AddressView,

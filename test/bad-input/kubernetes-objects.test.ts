@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
 import { addressesIn, ENDPOINTS_REF, SERVICE_REF, SLICE_REF, sliceRef } from '../../lib/cluster/published-objects.ts';
 import type { ObjectRef } from '../../lib/kubernetes/cluster-port.ts';
-import { wrongField } from '../../lib/kubernetes/field-types.ts';
+import { wrongField } from '../../lib/kubernetes/replies.ts';
 import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
 import type { PassReport } from '../../lib/loops/pass.ts';
 import { CodedError, isRecord } from '../../lib/util/values.ts';

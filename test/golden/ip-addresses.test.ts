@@ -5,10 +5,11 @@ import {
   ADDRESS_MANAGED_BY_LABEL,
   FAMILY_LABEL,
   type IPAddressRecord,
+  type KubernetesObject,
   type ServiceClaim,
 } from '../../lib/cluster/kubernetes-objects.ts';
+import { SERVICE_READER } from '../../lib/kubernetes/item-reader.ts';
 import { servedAddresses } from '../../lib/kubernetes/service-cidrs.ts';
-import { SERVICE_READER } from '../../lib/kubernetes/service-reader.ts';
 import {
   type AddressFault,
   type AddressView,
@@ -27,7 +28,7 @@ interface IPAddressJson {
 
 interface Scenario {
   readonly serviceCIDRs: readonly { readonly name: string; readonly cidrs: readonly string[] }[] | null;
-  readonly services: readonly { readonly ageSeconds: number }[] | null;
+  readonly services: readonly (KubernetesObject & { readonly ageSeconds: number })[] | null;
   readonly ipAddresses: readonly (IPAddressJson & { readonly ageSeconds: number })[] | null;
   readonly passes: number;
 }

@@ -3,7 +3,8 @@ import type { RangeAllocator } from '../../lib/allocator/range-allocator.ts';
 import { isRefused, type Refusal } from '../../lib/allocator/refusal.ts';
 import { bitsOf, fromBits, type RangeSnapshot } from '../../lib/allocator/snapshot-bytes.ts';
 import type { FindingType } from '../../lib/cluster/finding.ts';
-import { SERVICE_READER } from '../../lib/kubernetes/service-reader.ts';
+import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
+import { SERVICE_READER } from '../../lib/kubernetes/item-reader.ts';
 import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
 import { nodePortRepair } from '../../lib/loops/node-port-repair.ts';
 import type { LoopDefinition, PassReport } from '../../lib/loops/pass.ts';
@@ -15,7 +16,7 @@ import { ipRange, portRange } from '../support/ranges.ts';
 import { goldenTests } from './golden.ts';
 
 interface GoldenRun {
-  readonly services?: readonly object[] | null;
+  readonly services?: readonly KubernetesObject[] | null;
 }
 
 /** The snapshot of a scenario: either the allocated items, or the range and its data. */
