@@ -7,9 +7,8 @@ export interface Mutant {
   readonly start: number;
   readonly end: number;
   readonly original: string;
+  /** The other expression. Empty: a statement is skipped. */
   readonly replacement: string;
-  /** The kind of change: a statement is skipped, or an expression gets another value. */
-  readonly kind: 'expression' | 'statement';
 }
 
 interface Node {
@@ -50,16 +49,16 @@ const DECIDED = new Set(['BinaryExpression', 'LogicalExpression', 'UnaryExpressi
 export function mutantsOf(file: string): readonly Mutant[] {
   const source = readFileSync(file, 'utf8');
   const found: Mutant[] = [];
-  const add = (node: Node, replacement: string, kind: Mutant['kind'] = 'expression') => {
+  const add = (node: Node, replacement: string) => {
     const { start, end } = node;
     const line = source.slice(0, start).split('\n').length;
-    found.push({ line, start, end, original: source.slice(start, end), replacement, kind });
+    found.push({ line, start, end, original: source.slice(start, end), replacement });
   };
   visit(parseSync(file, source).program as unknown as Node, source, add);
   return found;
 }
 
-type Add = (node: Node, replacement: string, kind?: Mutant['kind']) => void;
+type Add = (node: Node, replacement: string) => void;
 
 function visit(node: Node, source: string, add: Add): void {
   if (SKIPPED.has(node.type)) return;
@@ -116,10 +115,10 @@ function mutate(node: Node, text: (child: Node) => string, add: Add): void {
       add(node, text(node).replaceAll('?.[', '[').replaceAll('?.(', '(').replaceAll('?.', '.'));
       return;
     case 'ExpressionStatement':
-      if (node['directive'] == null) add(node, '', 'statement');
+      if (node['directive'] == null) add(node, '');
       return;
     case 'ThrowStatement':
-      add(node, '', 'statement');
+      add(node, '');
   }
 }
 
@@ -142,9 +141,9 @@ export function instrumented(source: string, mutants: readonly Mutant[], firstId
   const render = (from: number, to: number, inside: typeof order): string => {
     const [first] = inside;
     if (first === undefined) return source.slice(from, to);
-    const { start, end, kind } = first;
+    const { start, end } = first;
     const within = inside.filter((other) => other.end <= end);
-    const same = within.filter((other) => other.start === start && other.end === end && other.kind === kind);
+    const same = within.filter((other) => other.start === start && other.end === end);
     const others = within.filter((other) => !same.includes(other));
     const after = inside.filter((other) => other.start >= end);
     return source.slice(from, start) + switched(same, render(start, end, others)) + render(end, to, after);
@@ -154,6 +153,6 @@ export function instrumented(source: string, mutants: readonly Mutant[], firstId
 
 function switched(same: readonly (Mutant & { readonly id: number })[], inner: string): string {
   const [first] = same;
-  if (first?.kind === 'statement') return `{ if (!__mutant(${first.id})) { ${inner} } }`;
+  if (first?.replacement === '') return `{ if (!__mutant(${first.id})) { ${inner} } }`;
   return same.reduce((text, { id, replacement }) => `(__mutant(${id}) ? (${replacement}) : (${text}))`, inner);
 }

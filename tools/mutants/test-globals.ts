@@ -14,7 +14,8 @@ export interface Block {
 
 export interface CollectedTest {
   readonly file: string;
-  readonly name: string;
+  /** The place and name of the test in its file, which are the same in every load. */
+  readonly id: string;
   readonly block: Block;
   readonly run: Step;
 }
@@ -50,7 +51,7 @@ function defineBlock(_name: string, body: Step): void {
 }
 
 function defineTest(name: string, run: Step): void {
-  collected.push({ file: loading, name, block, run });
+  collected.push({ file: loading, id: `${collected.length}: ${name}`, block, run });
 }
 
 export const describe = Object.assign(defineBlock, { each: eachOf(defineBlock) });

@@ -12,32 +12,25 @@ import { afterEveryTest, type Block, type CollectedTest, testsOf } from './test-
  * project's modules again.
  */
 
-export interface Task {
-  readonly modules: readonly MutatedModule[];
+export interface MutatedModule {
+  readonly file: string;
+  readonly firstId: number;
+  readonly testFiles: readonly string[];
   /** The numbers of the mutants without a verdict. */
   readonly open: readonly number[];
 }
 
-export interface MutatedModule {
-  readonly file: string;
-  readonly firstId: number;
-  readonly mutants: number;
-  readonly testFiles: readonly string[];
+/** Shows that the worker is alive. A worker that has begun a mutant and ends before its next message was ended by this mutant. */
+export interface Message {
+  readonly begins?: number;
+  readonly verdict?: readonly [mutant: number, verdict: MutantVerdict];
 }
-
-export type Message =
-  | { readonly type: 'alive' }
-  | { readonly type: 'ready'; readonly unloaded: readonly string[]; readonly failing: readonly string[] }
-  | { readonly type: 'begins'; readonly mutant: number }
-  | { readonly type: 'verdict'; readonly mutant: number; readonly verdict: MutantVerdict };
 
 export type MutantVerdict = 'killed' | 'survived' | 'unreached';
 
 /** A test, and what was measured while it ran without a mutant. */
 interface Measured {
   readonly test: CollectedTest;
-  /** The id of the test, which is the same in every load. */
-  readonly id: string;
   readonly reached: ReadonlySet<number>;
   readonly evaluations: number;
   readonly cpuMs: number;
@@ -49,8 +42,6 @@ const TEST_MS = 20_000;
 /** A test that takes this CPU time or more without a mutant does not run for mutants. */
 const SLOW_CPU_MS = 1_000;
 const MOST_CPU_MS = 5_000;
-/** The number of test files that are reloaded first. The other files are reloaded only if the mutant survives. */
-const FIRST_RELOADED = 6;
 /**
  * If a test evaluates more than this multiple of the expressions that it evaluates without a mutant, the mutant has caused an
  * endless loop, and counts as detected.
@@ -64,6 +55,7 @@ const send = (message: Message) =>
 let active: number | undefined;
 let reached = new Set<number>();
 let [evaluations, allowed] = [0, 0];
+/** Part of the URL of each module: modules are loaded again if it has changed. */
 let generation = 0;
 Object.assign(globalThis, {
   __mutant: (id: number) => {
@@ -78,8 +70,8 @@ process.on('unhandledRejection', () => {});
 // A test fails if its code throws uncaught.
 let endStep: (error: unknown) => void = () => {};
 process.on('uncaughtException', (error) => endStep(error));
-process.once('message', (task: Task) => {
-  work(task).then(
+process.once('message', (modules: readonly MutatedModule[]) => {
+  work(modules).then(
     () => process.exit(0),
     (error: unknown) => {
       console.error(error);
@@ -88,65 +80,55 @@ process.once('message', (task: Task) => {
   );
 });
 
-async function work({ modules, open }: Task): Promise<void> {
+async function work(modules: readonly MutatedModule[]): Promise<void> {
   // A failing property is enough: shrinking would take most of the time.
   fc.configureGlobal({ endOnFailure: true, seed: 1 });
   hook(modules);
-  const unloaded: string[] = [];
-  const tests = await load(new Set(modules.flatMap(({ testFiles }) => testFiles)), (file, why) => {
-    unloaded.push(file);
-    console.error(`not loaded: ${path.relative(ROOT, file)}: ${why}`);
-  });
+  const tests: CollectedTest[] = [];
+  for (const file of new Set(modules.flatMap(({ testFiles }) => testFiles))) {
+    await load(file).then(
+      (found) => tests.push(...found),
+      (error) => console.error(`not loaded: ${file}: ${error}`),
+    );
+  }
   const atLoad = reached;
 
-  const failing: string[] = [];
   const measured: Measured[] = [];
-  for (const [id, test] of tests) {
-    const each = await measure(test, id);
-    if (each === undefined) failing.push(id);
+  for (const test of tests) {
+    const each = await measure(test);
+    if (each === undefined) console.error(`fails without a mutant: ${test.file} ${test.id}`);
     else if (each.cpuMs < SLOW_CPU_MS) measured.push(each);
-    await send({ type: 'alive' });
+    await send({});
   }
-  await send({ type: 'ready', unloaded, failing });
-  for (const { firstId, mutants, testFiles } of modules) {
-    const own = open.filter((id) => id >= firstId && id < firstId + mutants);
-    const isOfFiles = (files: readonly string[]) => measured.filter(({ test }) => files.includes(test.file));
-    const near = isOfFiles(testFiles);
-    for (const mutant of own.filter((id) => !atLoad.has(id))) {
-      const candidates = near.filter((each) => each.reached.has(mutant));
-      await judge(mutant, [{ candidates, loadTests: () => Promise.resolve(tests) }]);
+  for (const { open, testFiles } of modules) {
+    const near = measured.filter(({ test }) => testFiles.includes(test.file));
+    for (const mutant of open) {
+      const isAtLoad = atLoad.has(mutant);
+      await judge(mutant, isAtLoad ? near : near.filter((each) => each.reached.has(mutant)), isAtLoad);
     }
-    const loadable = testFiles.filter((file) => !unloaded.includes(file));
-    const reloads = [loadable.slice(0, FIRST_RELOADED), loadable.slice(FIRST_RELOADED)];
-    const parts = reloads.map((files) => ({ candidates: isOfFiles(files), loadTests: () => load(files) }));
-    for (const mutant of own.filter((id) => atLoad.has(id))) await judge(mutant, parts);
   }
 }
 
+/** Returns the tests of a file. Loads them again, with the modules that they import, if `generation` has changed. */
+function load(file: string): Promise<readonly CollectedTest[]> {
+  return testsOf(file, () => import(`${pathToFileURL(file).href}?generation=${generation}`));
+}
+
 /** Runs a test without a mutant and measures it. Returns undefined if the test fails. */
-async function measure(test: CollectedTest, id: string): Promise<Measured | undefined> {
+async function measure(test: CollectedTest): Promise<Measured | undefined> {
   [reached, evaluations] = [new Set(), 0];
   const before = process.cpuUsage();
   if (!(await passes(test))) return undefined;
   const { user, system } = process.cpuUsage(before);
-  return { test, id, reached, evaluations, cpuMs: (user + system) / 1000, kills: 0 };
+  return { test, reached, evaluations, cpuMs: (user + system) / 1000, kills: 0 };
 }
 
-type Tests = ReadonlyMap<string, CollectedTest>;
-
-interface Part {
-  readonly candidates: readonly Measured[];
-  /** Returns the tests of this part. If the mutant is in code that runs while modules load, loads them again with the mutant. */
-  readonly loadTests: () => Promise<Tests>;
-}
-
-async function judge(mutant: number, parts: readonly Part[]): Promise<void> {
-  const filled = parts.filter(({ candidates }) => candidates.length > 0);
-  if (filled.length === 0) return send({ type: 'verdict', mutant, verdict: 'unreached' });
-  await send({ type: 'begins', mutant });
-  let isNoticed = false;
-  for (const part of filled) isNoticed ||= await isNoticedBy(mutant, part);
-  await send({ type: 'verdict', mutant, verdict: isNoticed ? 'killed' : 'survived' });
+async function judge(mutant: number, candidates: readonly Measured[], isAtLoad: boolean): Promise<void> {
+  if (candidates.length === 0) return send({ verdict: [mutant, 'unreached'] });
+  await send({ begins: mutant });
+  const isNoticed = await isNoticedBy(mutant, affordable(candidates), isAtLoad);
+  active = undefined;
+  await send({ verdict: [mutant, isNoticed ? 'killed' : 'survived'] });
 }
 
 /** Returns the tests that fit into the CPU time limit. Tests that detect more mutants per CPU time come first. */
@@ -161,13 +143,16 @@ function affordable(candidates: readonly Measured[]): readonly Measured[] {
     });
 }
 
-async function isNoticedBy(mutant: number, { candidates, loadTests }: Part): Promise<boolean> {
-  [active, evaluations, allowed] = [mutant, 0, ALWAYS_ALLOWED * ENDLESS];
-  const tests = await loadTests().catch(() => undefined);
-  if (tests === undefined) return true;
-  for (const each of affordable(candidates)) {
-    const test = tests.get(each.id);
-    [active, evaluations, allowed] = [mutant, 0, each.evaluations * ENDLESS + ALWAYS_ALLOWED];
+/** @param isAtLoad true if the mutant is in code that runs while modules load, so that they are loaded again with it */
+async function isNoticedBy(mutant: number, candidates: readonly Measured[], isAtLoad: boolean): Promise<boolean> {
+  generation += 1;
+  const reloaded = new Map<string, readonly CollectedTest[] | undefined>();
+  for (const each of candidates) {
+    const { file, id } = each.test;
+    [active, evaluations, allowed] = [mutant, 0, ALWAYS_ALLOWED * ENDLESS];
+    if (isAtLoad && !reloaded.has(file)) reloaded.set(file, await load(file).catch(() => undefined));
+    const test = isAtLoad ? reloaded.get(file)?.find((one) => one.id === id) : each.test;
+    [evaluations, allowed] = [0, each.evaluations * ENDLESS + ALWAYS_ALLOWED];
     if (test !== undefined && (await passes(test))) continue;
     active = undefined;
     // A test that also fails without the mutant has not detected the mutant.
@@ -175,25 +160,7 @@ async function isNoticedBy(mutant: number, { candidates, loadTests }: Part): Pro
     each.kills += 1;
     return true;
   }
-  active = undefined;
   return false;
-}
-
-async function load(files: Iterable<string>, failed?: (file: string, why: unknown) => void): Promise<Tests> {
-  generation += 1;
-  const tests = new Map<string, CollectedTest>();
-  for (const file of files) {
-    const url = `${pathToFileURL(file).href}?generation=${generation}`;
-    try {
-      const found = await testsOf(file, () => import(url));
-      for (const [place, test] of found.entries())
-        tests.set(`${path.relative(ROOT, file)} ${place}: ${test.name}`, test);
-    } catch (error) {
-      if (failed === undefined) throw error;
-      failed(file, error);
-    }
-  }
-  return tests;
 }
 
 function hook(modules: readonly MutatedModule[]): void {
