@@ -10,9 +10,8 @@ import { defined } from '../lib/util/values.ts';
 import { ofCallers } from './bench/allocate.ts';
 import { digits, type Figure, median, ratioOf } from './bench/figure.ts';
 import { fleetRow } from './bench/fleet.ts';
+import { start, warmTick } from './bench/functions.ts';
 import { repairFigures, repairPasses } from './bench/repair.ts';
-import { start } from './bench/start.ts';
-import { warmTick } from './bench/tick.ts';
 
 type Row = Readonly<Record<string, string | number>>;
 

@@ -12,21 +12,6 @@ export interface Figure {
   readonly limit?: number;
 }
 
-/** Measures both programs in turn, so that the load of the machine affects both. */
-export async function inTurn(
-  names: Pick<Figure, 'what' | 'peer' | 'unit'>,
-  rounds: number,
-  ours: () => number | Promise<number>,
-  other: () => number | Promise<number>,
-): Promise<Figure> {
-  const figure = { ...names, ours: [] as number[], others: [] as number[] };
-  for (let round = 0; round < rounds; round += 1) {
-    figure.ours.push(await ours());
-    figure.others.push(await other());
-  }
-  return figure;
-}
-
 /** Returns the ratio of the best rounds, because the load of the machine can only make a round slower. */
 export function ratioOf({ ours, others }: Figure): number {
   return Math.min(...ours) / Math.min(...others);

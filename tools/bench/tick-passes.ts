@@ -1,4 +1,4 @@
-// Passes of kubernetes-service of a healthy cluster, for tools/bench/tick.ts, which bundles it as functions are:
+// Passes of kubernetes-service of a healthy cluster, for tools/bench/functions.ts, which bundles it as functions are:
 //
 //   tick-passes KUBECONFIG PASSES URL...
 //
