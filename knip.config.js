@@ -9,7 +9,8 @@ export default {
   entry: [
     'functions/*.ts!',
     'cli/main.ts!',
-    'deploy/{plugin,esbuild-plugins}.mjs!',
+    'deploy/plugin.mjs!',
+    'deploy/esbuild-plugins.ts!',
     'deploy/resources.cjs!',
     'tools/*.mjs!',
     'tools/{audit-lock,bench,bench/repair-passes,bench/tick-passes,mutants,mutants/worker,release,write-docs}.ts!',

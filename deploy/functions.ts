@@ -8,12 +8,19 @@ import {
   type Resource,
   type Resources,
   ref,
+  SECRETS_PREFIX,
   substitute,
+  TABLE_NAME,
+  type Value,
   whether,
 } from './cloudformation.ts';
-import { ALIAS, ALIASED } from './versions.ts';
 
 export const FUNCTIONS = [...LOOPS, 'deregister', 'allocate', 'admission', 'doctor'];
+
+/** The functions with synchronous callers. Callers use an alias, so that code, layer and settings change in one step. */
+export const ALIASED: readonly string[] = ['allocate', 'admission'];
+/** The name of the alias. deploy/admission-endpoint.yml, deploy/policies and the docs also contain this name. */
+const ALIAS = 'live';
 
 /** Overrides of a resource that osls compiles. Each property replaces the property of the same name. */
 type Extension = Partial<Pick<Resource, 'Condition' | 'Properties'>>;
@@ -89,4 +96,55 @@ function ofEvents(loop: string): Readonly<Record<string, Extension>> {
 
 export function isLoop(name: string): name is Loop {
   return LOOPS.some((loop) => loop === name);
+}
+
+/**
+ * Returns a version and an alias for each function in `ALIASED`. A version never changes. CloudFormation publishes a new version
+ * only for a new logical id, which deploy/compiled-template.ts derives from the code, or for a new description.
+ */
+export function versions(): Resources {
+  return Object.fromEntries(ALIASED.flatMap((name) => Object.entries(versionOf(name))));
+}
+
+/** CloudFormation keeps old versions: callers may invoke them during an update. Lambda deletes them with the function. */
+const KEPT = { DeletionPolicy: 'Retain', UpdateReplacePolicy: 'Retain' };
+
+function versionOf(name: string): Resources {
+  const id = logicalId(name);
+  const of = { FunctionName: ref(`${id}LambdaFunction`) };
+  const version = { ...of, Description: settingsOf(name) };
+  const alias = { ...of, FunctionVersion: attribute(`${id}Version`, 'Version'), Name: ALIAS };
+  return {
+    [`${id}Version`]: { Type: 'AWS::Lambda::Version', ...KEPT, ...conditionOf(name), Properties: version },
+    [`${id}Alias`]: { Type: 'AWS::Lambda::Alias', ...conditionOf(name), Properties: alias },
+  };
+}
+
+/**
+ * Returns the description of a version: the values of all parameters that the version contains, so that a change of
+ * such a value publishes a new version. The limit is 256 characters, so ids are written without their common prefix.
+ * The description must not contain other parameters: CloudFormation would then request a new version of an unchanged
+ * function, and Lambda does not publish such a version.
+ */
+function settingsOf(name: string): Fields {
+  const settings = ['RolePath', 'LogLevel', 'LoopMemory'].map(ref);
+  return { 'Fn::Join': [' ', [...settings, TABLE_NAME, VPC_SETTINGS, ...(name === 'admission' ? OF_ADMISSION : [])]] };
+}
+
+const OF_ADMISSION: readonly Value[] = [
+  ...['AdmissionOnFailure', 'AdmissionDeadlineSeconds', 'AdmissionTokenStore'].map(ref),
+  SECRETS_PREFIX,
+];
+
+const VPC_SETTINGS = whether(
+  'UsesVpc',
+  substitute('${VpcIpv6} ${Subnets} ${Groups}', {
+    Subnets: without('subnet-0', 'VpcSubnetIds'),
+    Groups: without('sg-0', 'VpcSecurityGroupIds'),
+  }),
+  '',
+);
+
+function without(text: string, parameter: string): Fields {
+  return { 'Fn::Join': ['', { 'Fn::Split': [text, ref(parameter)] }] };
 }

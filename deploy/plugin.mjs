@@ -1,9 +1,9 @@
 // Steps of packaging and deploying for which osls has no other extension point than hooks.
 import path from 'node:path';
-import { buildAllocatorLayer } from './allocator-layer.mjs';
+import { nameReplacedResources, packageHashes } from './compiled-template.ts';
 import { describeStack, nextSteps, rollbackConfiguration } from './deployed-stack.ts';
+import { buildAllocatorLayer } from './esbuild-plugins.ts';
 import { keptParameters, parameterFaults, parametersInForce } from './parameters.ts';
-import { nameReplacedResources, packageHashes } from './replaced-resources.ts';
 
 export default class DeploymentPlugin {
   constructor(serverless, options, { log }) {
@@ -33,7 +33,8 @@ export default class DeploymentPlugin {
         if (faults !== undefined) throw new serverless.classes.Error(faults, 'BAD_INPUT');
         // osls would report missing credentials only after it has packaged all functions.
         if (isDeploying()) await serverless.getProvider('aws').getAwsSdkV3CredentialsProvider()();
-        await buildAllocatorLayer(service.layers.allocator.path);
+        const { exclude, plugins, banner, outputFileExtension, ...settings } = service.custom.esbuild;
+        await buildAllocatorLayer(service.layers.allocator.path, settings);
       },
       // osls does not keep the parameters of the previous deployment, so this hook sets them again.
       'before:deploy:deploy': async () => {

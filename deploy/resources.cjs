@@ -10,7 +10,6 @@ async function sources() {
     ...(await import('./functions.ts')),
     ...(await import('./parameters.ts')),
     ...(await import('./roles.ts')),
-    ...(await import('./versions.ts')),
   };
 }
 

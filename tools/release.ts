@@ -3,8 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { hash } from 'node:crypto';
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { releaseTemplate } from '../deploy/release-template.ts';
-import { packageHashes } from '../deploy/replaced-resources.ts';
+import { packageHashes, releaseTemplate } from '../deploy/compiled-template.ts';
 
 const root = path.join(import.meta.dirname, '..');
 const { version }: { readonly version: string } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));

@@ -1,8 +1,7 @@
 import { join } from 'node:path';
 import { build, type Plugin } from 'esbuild';
 import { parse } from 'yaml';
-import { httpByProperty } from '../../deploy/http-by-property.ts';
-import { sdkParts } from '../../deploy/sdk-parts.ts';
+import { httpByProperty, sdkParts } from '../../deploy/esbuild-plugins.ts';
 import { readInRepository } from './repository.ts';
 
 /** Bundles functions into `folder/functions`, as serverless.yml does. */

@@ -1,7 +1,7 @@
 // Compares functions with their bare clients and requests: the start of a function, and warm ticks of kubernetes-service.
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { httpByProperty } from '../../deploy/http-by-property.ts';
+import { httpByProperty } from '../../deploy/esbuild-plugins.ts';
 import { startApiServers } from '../../local/stand-in/api-servers.ts';
 import { kubeconfigOf } from '../../local/stand-in/identity.ts';
 import { bundle, bundleFunctions } from '../../test/support/bundled-functions.ts';
