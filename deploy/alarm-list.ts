@@ -15,8 +15,6 @@ export interface Alarm {
   readonly query: string;
   /** The metric or formula with its period and threshold, and in how many recent periods the threshold must be crossed. */
   readonly fires: Fields;
-  /** True if the alarm sends no notification, because another alarm includes its state. */
-  readonly isSilent?: true;
   /** True if the alarm is part of `release-failing`, which rolls an update back. */
   readonly ofRelease?: true;
   readonly condition?: string;
@@ -62,9 +60,10 @@ const OF_SHARE: Fields = { ComparisonOperator: 'GreaterThanOrEqualToThreshold', 
 
 interface Declared extends Pick<Alarm, 'description' | 'query' | 'ofRelease'> {
   readonly share?: string;
-  readonly clusters?: string;
+  readonly figure?: string;
+  readonly statistic?: string;
+  readonly threshold?: number;
   readonly minutes?: number;
-  readonly fullerThan?: number;
   readonly counter?: string;
   readonly breaching?: number;
 }
@@ -81,30 +80,19 @@ const STEP_SECONDS = 300;
  * flap. While figures are missing, the alarm keeps its state and `figures-missing` fires. A large fleet is counted in
  * parts, and the alarm uses the sum.
  */
-function declaredAlarm({
-  share,
-  clusters,
-  minutes = 2,
-  fullerThan = 0,
-  counter,
-  breaching = 0,
-  ...texts
-}: Declared): Alarm {
+function declaredAlarm({ share, figure, counter, ...declared }: Declared): Alarm {
+  const { statistic = 'Sum', threshold = 0, minutes = 2, breaching = 0, ...texts } = declared;
   if (counter !== undefined) {
     const ofLoops = LOOPS.map((loop) => [metricName(counter, loop), 'Sum'] as const);
     const sum = formulaOf('SUM(METRICS())', counter, ofLoops, STEP_SECONDS);
     return { ...texts, fires: { ...sum, ...above(0), ...within(breaching, 3, 'notBreaching') } };
   }
   const ofMinutes = within(minutes, minutes, 'ignore');
-  if (clusters !== undefined) {
-    const sum = { ...ofFleet(clusters), Statistic: 'Sum', Period: 60 };
-    return { ...texts, fires: { ...sum, ...above(0), ...ofMinutes } };
+  if (figure !== undefined) {
+    const metric = { ...ofFleet(figure), Statistic: statistic, Period: 60 };
+    return { ...texts, fires: { ...metric, ...above(threshold), ...ofMinutes } };
   }
-  if (share === undefined) {
-    const fullest = { ...ofFleet('fullestRangeOfFleetPercent'), Statistic: 'Maximum', Period: 60 };
-    return { ...texts, fires: { ...fullest, ...above(fullerThan), ...ofMinutes } };
-  }
-  const terms = [share, 'clustersJudged'].map((figure) => [ofFleet(figure), 'Sum'] as const);
+  const terms = [share ?? '', 'clustersJudged'].map((name) => [ofFleet(name), 'Sum'] as const);
   const formula = formulaOf('IF(m2 > 0, 100 * m1 / m2, 0)', `${share} %`, terms, 60);
   return { ...texts, fires: { ...formula, ...OF_SHARE, ...ofMinutes } };
 }
@@ -151,7 +139,6 @@ function silenceAlarm(loop: Loop): Alarm {
     description: `The loop ${loop} has not run.`,
     query: `filter loop = "${loop}" and level = "ERROR" | display @timestamp, message, errors.0 | sort @timestamp desc`,
     fires: { ...passes, ...below(1), ...within(periods, periods, 'breaching') },
-    isSilent: true,
     ofRelease: true,
     section: NOTHING_RAN,
   };
@@ -186,14 +173,14 @@ function errorsAlarm(functionName: string): Alarm {
   };
 }
 
-/** Returns an alarm that fires if the metric exceeds `threshold` in two of the last three minutes. */
-function admissionAlarm(description: string, metric: Fields, threshold = 0): Alarm {
+/** Returns an alarm that fires if the metric exceeds its threshold, by default 0, in two of the last three minutes. */
+function admissionAlarm(description: string, metric: Fields, condition = 'HasAdmissionAlarms'): Alarm {
   return {
     description,
     query: ERRORS,
-    fires: { ...metric, Period: 60, ...above(threshold), ...within(2, 3, 'notBreaching') },
+    fires: { Period: 60, ...above(0), ...within(2, 3, 'notBreaching'), ...metric },
     ofRelease: true,
-    condition: 'HasAdmissionAlarms',
+    condition,
     section: 'admission',
   };
 }
@@ -222,25 +209,24 @@ export const ALARMS: Readonly<Record<string, Alarm>> = {
     'Invocations of the admission webhook are throttled: its concurrency is used up.',
     { ...lambdaMetric('Throttles', 'admission'), Statistic: 'Sum' },
   ),
-  'admission-slow': admissionAlarm(
-    'One of a hundred answers of the admission webhook takes more than 3 seconds.',
-    { ...lambdaMetric('Duration', 'admission'), ExtendedStatistic: 'p99' },
-    3000,
+  'admission-slow': admissionAlarm('One of a hundred answers of the admission webhook takes more than 3 seconds.', {
+    ...lambdaMetric('Duration', 'admission'),
+    ExtendedStatistic: 'p99',
+    Threshold: 3000,
+  }),
+  'admission-url-failing': admissionAlarm(
+    'The function URL of the admission webhook answers with status 500 or more.',
+    { ...lambdaMetric('Url5xxCount', 'admission'), Statistic: 'Sum' },
+    'HasAdmissionUrlAlarms',
   ),
-  'admission-url-failing': {
-    ...admissionAlarm('The function URL of the admission webhook answers with status 500 or more.', {
-      ...lambdaMetric('Url5xxCount', 'admission'),
-      Statistic: 'Sum',
-    }),
-    condition: 'HasAdmissionUrlAlarms',
-  },
-  'admission-api-failing': {
-    ...admissionAlarm('The API of the admission webhook answers with status 500 or more.', {
+  'admission-api-failing': admissionAlarm(
+    'The API of the admission webhook answers with status 500 or more.',
+    {
       Namespace: 'AWS/ApiGateway',
       MetricName: '5XXError',
       Dimensions: [{ Name: 'ApiName', Value: substitute('${AWS::StackName}-admission') }],
       Statistic: 'Sum',
-    }),
-    condition: 'HasAdmissionApiAlarms',
-  },
+    },
+    'HasAdmissionApiAlarms',
+  ),
 };

@@ -2,6 +2,7 @@ import { ALARMS, type Alarm, NOTHING_RAN, RELEASE_FAILING } from './alarm-list.t
 import { type Fields, pascalCase, type Resource, type Resources, ref, substitute, whether } from './cloudformation.ts';
 
 const TOPIC = [whether('HasAlarmTopic', ref('AlarmTopicArn'))];
+const NOTIFICATIONS: Fields = { AlarmActions: TOPIC, OKActions: TOPIC };
 
 function alarmId(name: string): string {
   return `${pascalCase(name)}Alarm`;
@@ -9,39 +10,52 @@ function alarmId(name: string): string {
 
 export function alarms(): Resources {
   const all = Object.entries(ALARMS).map(([name, alarm]) => [alarmId(name), alarmResource(name, alarm)]);
+  const silent = Object.keys(ALARMS).filter((name) => isSilent(name));
   return {
     ...Object.fromEntries(all),
-    [alarmId(NOTHING_RAN)]: NOTHING_RAN_ALARM,
-    [alarmId(RELEASE_FAILING)]: RELEASE_FAILING_ALARM,
+    [alarmId(NOTHING_RAN)]: compositeAlarm(
+      NOTHING_RAN,
+      `A loop of the stack has stopped running: the alarm ${NOTHING_RAN}-<loop> names it.`,
+      substitute(anyOf(silent)),
+      NOTIFICATIONS,
+    ),
+    // This alarm has no notifications, and rolls an update back. It combines others: an update can watch only five alarms.
+    [alarmId(RELEASE_FAILING)]: compositeAlarm(RELEASE_FAILING, 'An alarm that rolls an update back is in alarm.', {
+      'Fn::Join': ['', [substitute(anyOf(ALWAYS)), ...CONDITIONAL]],
+    }),
   };
 }
 
-function alarmResource(name: string, { description, query, section = name, ...alarm }: Alarm): Resource {
+/** Returns whether an alarm sends no notification, because the alarm `nothing-ran` includes its state. */
+function isSilent(name: string): boolean {
+  return ALARMS[name]?.section === NOTHING_RAN;
+}
+
+function alarmResource(name: string, { description, query, section = name, condition, fires }: Alarm): Resource {
   return {
     Type: 'AWS::CloudWatch::Alarm',
-    Condition: alarm.condition ?? 'HasAlarms',
+    Condition: condition ?? 'HasAlarms',
     Properties: {
       AlarmName: substitute(`\${AWS::StackName}-${name}`),
       AlarmDescription: substitute(`${description}\nLogs Insights: ${query}\nRunbook: \${Runbook}#${section}`),
-      ...(!alarm.isSilent && { AlarmActions: TOPIC, OKActions: TOPIC }),
-      ...alarm.fires,
+      ...(isSilent(name) ? {} : NOTIFICATIONS),
+      ...fires,
     },
   };
 }
 
-const NOTHING_RAN_ALARM: Resource = {
-  Type: 'AWS::CloudWatch::CompositeAlarm',
-  Condition: 'HasAlarms',
-  Properties: {
-    AlarmName: substitute(`\${AWS::StackName}-${NOTHING_RAN}`),
-    AlarmDescription: substitute(
-      `A loop of the stack has stopped running: the alarm ${NOTHING_RAN}-<loop> names it.\nRunbook: \${Runbook}#${NOTHING_RAN}`,
-    ),
-    AlarmRule: substitute(anyOf(Object.keys(ALARMS).filter((name) => ALARMS[name]?.isSilent))),
-    AlarmActions: TOPIC,
-    OKActions: TOPIC,
-  },
-};
+function compositeAlarm(name: string, description: string, rule: Fields, notifications: Fields = {}): Resource {
+  return {
+    Type: 'AWS::CloudWatch::CompositeAlarm',
+    Condition: 'HasAlarms',
+    Properties: {
+      AlarmName: substitute(`\${AWS::StackName}-${name}`),
+      AlarmDescription: substitute(`${description}\nRunbook: \${Runbook}#${name}`),
+      AlarmRule: rule,
+      ...notifications,
+    },
+  };
+}
 
 /** The alarms that a bad release causes: alarms of the stack itself, and of many clusters at the same time. */
 const OF_RELEASE = Object.entries(ALARMS).filter(([, { ofRelease }]) => ofRelease);
@@ -50,19 +64,6 @@ const ALWAYS = OF_RELEASE.filter(([, { condition }]) => condition === undefined)
 const CONDITIONAL = OF_RELEASE.flatMap(([name, { condition }]) =>
   condition === undefined ? [] : [whether(condition, substitute(` OR ${anyOf([name])}`), '')],
 );
-
-/** An alarm without notifications that rolls an update back. It combines others: an update can watch only five alarms. */
-const RELEASE_FAILING_ALARM: Resource = {
-  Type: 'AWS::CloudWatch::CompositeAlarm',
-  Condition: 'HasAlarms',
-  Properties: {
-    AlarmName: substitute(`\${AWS::StackName}-${RELEASE_FAILING}`),
-    AlarmDescription: substitute(
-      `An alarm that rolls an update back is in alarm.\nRunbook: \${Runbook}#${RELEASE_FAILING}`,
-    ),
-    AlarmRule: { 'Fn::Join': ['', [substitute(anyOf(ALWAYS)), ...CONDITIONAL]] },
-  },
-};
 
 /** Returns a rule that is true if one of the alarms fires. It contains references, so that the alarms are created first. */
 function anyOf(names: readonly string[]): string {

@@ -1,5 +1,5 @@
 import { stringify } from 'yaml';
-import { ALARM_GUIDES, type AlarmGuide, DOCTOR } from '../cli/explain/explain-alarms.ts';
+import { ALARM_GUIDES, DOCTOR } from '../cli/explain/explain-alarms.ts';
 import { FINDINGS_THAT_STAY } from '../lib/cluster/finding.ts';
 import { ALARMS } from './alarm-list.ts';
 import { conditionsOf } from './alarms.ts';
@@ -68,8 +68,9 @@ export const WITHOUT_RULE: Readonly<Record<string, string>> = {
 
 /** Returns the PrometheusRule: `deploy/kubernetes/monitoring/rules.yaml`. */
 export function prometheusRules(): string {
-  const rules = Object.entries(RULES).map(([section, { expr, minutes, clusters }]) => {
-    const { severity, impact, stack, run = stack } = guideOf(section);
+  const rules = Object.entries(ALARM_GUIDES).flatMap(([section, { severity, impact, run }]) => {
+    const { expr, minutes, clusters } = RULES[section] ?? {};
+    if (expr === undefined) return [];
     const named = clusters && { clusters: `{{ range query \`${clusters}\` }}{{ .Labels.cluster }} {{ end }}` };
     const summary = summaryOf(section);
     const annotations = { summary, impact, first: run, runbook: `docs/runbook.md#${section}`, ...named };
@@ -142,12 +143,6 @@ export function grafanaDashboard(): string {
   return `${JSON.stringify({ uid: NAME, title: NAME, schemaVersion: 39, refresh: '1m', time, templating: { list }, panels })}\n`;
 }
 
-function guideOf(section: string): AlarmGuide {
-  const guide = ALARM_GUIDES[section];
-  if (guide === undefined) throw new Error(`the alarm ${section} has no entry in explain-alarms.ts`);
-  return guide;
-}
-
 /** Returns the table of docs/runbook.md. It links to the command that invokes `doctor`, and omits comments of commands. */
 export function guideTable(): string[] {
   return [
@@ -155,7 +150,7 @@ export function guideTable(): string[] {
     '| --- | --- | --- | --- | --- |',
     ...Object.entries(ALARM_GUIDES).map(([section, { severity, impact, stack, run }]) => {
       const first = stack === DOCTOR ? '[invoke `doctor`](#nothing-ran)' : commandOf(stack);
-      const other = run === undefined ? 'same' : run === '' ? (WITHOUT_RULE[section] ?? '–') : commandOf(run);
+      const other = run === stack ? 'same' : run === '' ? (WITHOUT_RULE[section] ?? '–') : commandOf(run);
       return `| [${section}](#${section}) | ${conditionsOf(section)} | ${severity}: ${impact} | ${first} | ${other} |`;
     }),
   ];

@@ -20,7 +20,7 @@ export function explainCommand(act: Act): Command {
 
 function list({ output }: Cli) {
   const alarms = Object.entries(ALARM_GUIDES).map(([word, guide]) => {
-    return { word, kind: 'alarm', severity: guide.severity, title: guide.impact, plain: plainAlarm(word, guide) };
+    return { word, kind: 'alarm', severity: guide.severity, title: guide.impact, plain: { alarm: word, ...guide } };
   });
   output.list({
     kind: 'Explanation',
@@ -57,9 +57,8 @@ function explainOne({ output }: Cli, word: string) {
 }
 
 function explainAlarm(output: Output, alarm: string, guide: AlarmGuide) {
-  const plain = plainAlarm(alarm, guide);
-  const { severity, impact, stack, run } = plain;
-  output.object({ kind: 'Alarm', ...plain }, () => [
+  const { severity, impact, stack, run } = guide;
+  output.object({ kind: 'Alarm', alarm, ...guide }, () => [
     `${output.paint('bold', alarm)} (alarm, ${severity})`,
     ...wrapped(impact, output.textWidth, 'Impact: '),
     `First command: ${output.paint('cyan', stack)}`,
@@ -87,10 +86,6 @@ function linesOf(
       ...commands.map((command) => `     ${paint('cyan', command)}`),
     ]),
   ];
-}
-
-function plainAlarm(alarm: string, { severity, impact, stack, run = stack }: AlarmGuide) {
-  return { alarm, severity, impact, stack, run };
 }
 
 function plainExplanation({ kind, resolution, ...explanation }: Explanation) {

@@ -5,8 +5,16 @@ export interface AlarmGuide {
   readonly impact: string;
   /** The first command to run, if Lambda functions run the loops. */
   readonly stack: string;
-  /** The first command if `kbctl run --table` runs the loops. Default: `stack`. Empty if `kbctl run` has no such alarm. */
-  readonly run?: string;
+  /** The first command if `kbctl run --table` runs the loops. Empty if `kbctl run` has no such alarm. */
+  readonly run: string;
+}
+
+function page(impact: string, stack: string, run = stack): AlarmGuide {
+  return { severity: 'page', impact, stack, run };
+}
+
+function ticket(impact: string, stack: string, run = stack): AlarmGuide {
+  return { severity: 'ticket', impact, stack, run };
 }
 
 const NAME = 'kube-bootstrap-controller';
@@ -14,89 +22,48 @@ const LOGS = `kubectl -n ${NAME} logs -l app.kubernetes.io/name=${NAME} --tail=2
 const CPU = `kubectl -n ${NAME} set resources deployment/${NAME} --requests=cpu=200m   # double the current value`;
 export const DOCTOR =
   "aws lambda invoke --function-name <stack>-doctor --payload '{}' --cli-binary-format raw-in-base64-out doctor.json";
+const MORE_TICKS = 'npm run deploy -- --param tickConcurrency=40   # double the current value';
 const UNPUBLISHED = 'An API server that dies now stays published.';
 
 /** What an on-call engineer needs first, by section of docs/runbook.md. The `aws` commands need AWS CLI v2. */
 export const ALARM_GUIDES: Readonly<Record<string, AlarmGuide>> = {
-  'nothing-ran': { severity: 'page', impact: UNPUBLISHED, stack: DOCTOR, run: `kubectl -n ${NAME} get pods` },
-  errors: { severity: 'page', impact: UNPUBLISHED, stack: DOCTOR, run: LOGS },
-  'figures-missing': { severity: 'ticket', impact: 'Alarms on clusters keep their states.', stack: DOCTOR, run: LOGS },
-  'clusters-overdue': {
-    severity: 'page',
-    impact: UNPUBLISHED,
-    stack: 'npm run deploy -- --param tickConcurrency=40   # double the current value',
-    run: 'kbctl doctor <cluster> --table <table>',
-  },
-  'clusters-failing': {
-    severity: 'ticket',
-    impact: 'Nothing is corrected in the cluster.',
-    stack: 'kbctl get runs <cluster> --table <table>',
-  },
-  'no-live-lease': {
-    severity: 'page',
-    impact: 'Pods of the cluster might not reach the API server. The endpoints stay published.',
-    stack: 'kbctl get leases <cluster> --table <table>',
-  },
-  findings: {
-    severity: 'ticket',
-    impact: 'A Service might lose traffic to another one.',
-    stack: 'kbctl get findings --table <table>',
-  },
-  'two-owners': {
-    severity: 'page',
-    impact: 'A dead API server might be published again.',
-    stack: 'kbctl get findings <cluster> --table <table>',
-  },
-  'credentials-ending': {
-    severity: 'ticket',
-    impact: 'None until the credential ends; then passes fail.',
-    stack: 'kbctl doctor <cluster> --table <table>',
-  },
-  'range-filling': { severity: 'ticket', impact: 'None yet.', stack: 'kbctl get ranges --table <table>' },
-  'range-nearly-full': {
-    severity: 'page',
-    impact: 'New Services soon get no address or port.',
-    stack: 'kbctl get ranges --table <table>',
-  },
-  'late-ticks': {
-    severity: 'ticket',
-    impact: 'A dead API server stays published for longer.',
-    stack: 'npm run deploy -- --param tickConcurrency=40   # double the current value',
-    run: CPU,
-  },
-  'late-probes': {
-    severity: 'ticket',
-    impact: 'A dead API server stays published for 40 s or longer.',
-    stack: 'npm run deploy -- --param loopMemory=512   # double the current value',
-    run: CPU,
-  },
-  'unqueued-ticks': {
-    severity: 'ticket',
-    impact: 'A dead API server stays published for longer.',
-    stack: DOCTOR,
-    run: '',
-  },
-  'clock-skewed': {
-    severity: 'ticket',
-    impact: 'Only checks of certificates use the clock.',
-    stack: 'npm run deploy',
-    run: 'chronyc tracking   # on the host of the pod',
-  },
-  'clusters-lost': {
-    severity: 'page',
-    impact: 'Their endpoints stay unchanged, and nothing is corrected.',
-    stack: 'kbctl cluster apply -f <folder> --table <table>',
-  },
-  admission: {
-    severity: 'page',
-    impact: 'API servers with failurePolicy: Fail refuse new Services.',
-    stack: 'npm run deploy -- --param admissionConcurrency=40   # double the current value',
-    run: '',
-  },
-  'release-failing': {
-    severity: 'ticket',
-    impact: 'The update is rolled back.',
-    stack: 'npx serverless deploy list',
-    run: '',
-  },
+  'nothing-ran': page(UNPUBLISHED, DOCTOR, `kubectl -n ${NAME} get pods`),
+  errors: page(UNPUBLISHED, DOCTOR, LOGS),
+  'figures-missing': ticket('Alarms on clusters keep their states.', DOCTOR, LOGS),
+  'clusters-overdue': page(UNPUBLISHED, MORE_TICKS, 'kbctl doctor <cluster> --table <table>'),
+  'clusters-failing': ticket('Nothing is corrected in the cluster.', 'kbctl get runs <cluster> --table <table>'),
+  'no-live-lease': page(
+    'Pods of the cluster might not reach the API server. The endpoints stay published.',
+    'kbctl get leases <cluster> --table <table>',
+  ),
+  findings: ticket('A Service might lose traffic to another one.', 'kbctl get findings --table <table>'),
+  'two-owners': page('A dead API server might be published again.', 'kbctl get findings <cluster> --table <table>'),
+  'credentials-ending': ticket(
+    'None until the credential ends; then passes fail.',
+    'kbctl doctor <cluster> --table <table>',
+  ),
+  'range-filling': ticket('None yet.', 'kbctl get ranges --table <table>'),
+  'range-nearly-full': page('New Services soon get no address or port.', 'kbctl get ranges --table <table>'),
+  'late-ticks': ticket('A dead API server stays published for longer.', MORE_TICKS, CPU),
+  'late-probes': ticket(
+    'A dead API server stays published for 40 s or longer.',
+    'npm run deploy -- --param loopMemory=512   # double the current value',
+    CPU,
+  ),
+  'unqueued-ticks': ticket('A dead API server stays published for longer.', DOCTOR, ''),
+  'clock-skewed': ticket(
+    'Only checks of certificates use the clock.',
+    'npm run deploy',
+    'chronyc tracking   # on the host of the pod',
+  ),
+  'clusters-lost': page(
+    'Their endpoints stay unchanged, and nothing is corrected.',
+    'kbctl cluster apply -f <folder> --table <table>',
+  ),
+  admission: page(
+    'API servers with failurePolicy: Fail refuse new Services.',
+    'npm run deploy -- --param admissionConcurrency=40   # double the current value',
+    '',
+  ),
+  'release-failing': ticket('The update is rolled back.', 'npx serverless deploy list', ''),
 };
