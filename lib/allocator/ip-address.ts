@@ -44,14 +44,12 @@ export function formatAddress(address: Address): string {
 
 /** Returns the canonical text; `undefined` if `text` is not an address. */
 export function canonicalAddress(text: string): string | undefined {
-  const ipv4 = parseIPv4(text);
-  if (ipv4 !== undefined) return formatIPv4(ipv4);
   const address = parseAddress(text);
   return address && formatAddress(address);
 }
 
 export function familyOf(text: string): IPFamily | undefined {
-  return parseIPv4(text) === undefined ? parseAddress(text)?.family : 'IPv4';
+  return parseAddress(text)?.family;
 }
 
 /** Parses four decimal numbers. Creates no substrings, which is faster: a repair parses the IPs of all Services. */

@@ -10,19 +10,20 @@ export interface Network {
   readonly text: string;
 }
 
-/** Parses a CIDR as Go's `net.ParseCIDR` does. For example, `10.0.0.7/24` is the network 10.0.0.0/24. */
+/**
+ * Parses a CIDR as Go's `net.ParseCIDR` does. For example, `10.0.0.7/24` is the network 10.0.0.0/24. A network of IPv4-mapped
+ * addresses is an IPv4 network.
+ */
 export function parseCidr(text: string): Network | undefined {
-  const slash = text.indexOf('/');
-  if (slash < 0 || !/^\d+$/.test(text.slice(slash + 1))) return undefined;
-  const addressText = text.slice(0, slash);
-  const prefixLength = Number(text.slice(slash + 1));
-
-  const ipv4 = parseIPv4(addressText);
-  if (ipv4 !== undefined) {
-    return prefixLength > 32 ? undefined : described('IPv4', mask(BigInt(ipv4), 32 - prefixLength), prefixLength);
-  }
-  const ipv6 = parseIPv6(addressText);
-  return ipv6 === undefined ? undefined : ipv6Network(ipv6, prefixLength);
+  const [, addressText = '', length] = /^([^/]*)\/(\d+)$/.exec(text) ?? [];
+  const isIPv4 = parseIPv4(addressText) !== undefined;
+  const ipv6 = parseIPv6(isIPv4 ? `::ffff:${addressText}` : addressText);
+  const ipv6Length = Number(length) + (isIPv4 ? 96 : 0);
+  if (ipv6 === undefined || ipv6Length > 128) return undefined;
+  const base = mask(ipv6, 128 - ipv6Length);
+  const { family, value } = ipv6Length < 96 ? ({ family: 'IPv6', value: base } as const) : addressOf(base);
+  const prefixLength = family === 'IPv4' ? ipv6Length - 96 : ipv6Length;
+  return { family, base: value, prefixLength, text: `${formatAddress({ family, value })}/${prefixLength}` };
 }
 
 /** Parses a CIDR, or returns upstream's error. */
@@ -121,19 +122,6 @@ export function usableSize(network: Network): number {
 export function sizeOf(intervals: readonly Interval[]): number {
   const size = intervals.reduce((sum, { first, last }) => sum + (last - first + 1n), 0n);
   return Math.min(Number(size), Number.MAX_SAFE_INTEGER);
-}
-
-/** Returns an IPv4 network for a CIDR within `::ffff:0:0/96` (IPv4-mapped addresses); otherwise an IPv6 network. */
-function ipv6Network(value: bigint, prefixLength: number): Network | undefined {
-  if (prefixLength > 128) return undefined;
-  const base = mask(value, 128 - prefixLength);
-  const address = addressOf(base);
-  if (address.family === 'IPv4' && prefixLength >= 96) return described('IPv4', address.value, prefixLength - 96);
-  return described('IPv6', base, prefixLength);
-}
-
-function described(family: IPFamily, base: bigint, prefixLength: number): Network {
-  return { family, base, prefixLength, text: `${formatAddress({ family, value: base })}/${prefixLength}` };
 }
 
 function widthOf(family: IPFamily): 32 | 128 {

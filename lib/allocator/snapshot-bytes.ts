@@ -11,12 +11,6 @@ export interface RangeSnapshot {
   readonly data: Uint8Array;
 }
 
-const ONES_IN_BYTE = Uint8Array.from({ length: 256 }, (_, byte) => {
-  let ones = 0;
-  for (let rest = byte; rest > 0; rest >>= 1) ones += rest & 1;
-  return ones;
-});
-
 export function trimmed(data: Uint8Array): Uint8Array {
   let first = 0;
   while (data[first] === 0) first += 1;
@@ -25,7 +19,7 @@ export function trimmed(data: Uint8Array): Uint8Array {
 
 export function popCount(data: Uint8Array): number {
   let ones = 0;
-  for (const byte of data) ones += ONES_IN_BYTE[byte] ?? 0;
+  for (const byte of data) for (let rest = byte; rest > 0; rest &= rest - 1) ones += 1;
   return ones;
 }
 
@@ -67,10 +61,6 @@ export function intersect(one: Uint8Array, other: Uint8Array): Uint8Array {
 
 export function subtract(one: Uint8Array, other: Uint8Array): Uint8Array {
   return combined(one, other, (a, b) => a & ~b);
-}
-
-export function equalBits(one: Uint8Array, other: Uint8Array): boolean {
-  return combined(one, other, (a, b) => a ^ b).length === 0;
 }
 
 function combined(one: Uint8Array, other: Uint8Array, operation: (a: number, b: number) => number): Uint8Array {

@@ -6,7 +6,7 @@ import type { PassReport } from '../loops/pass.ts';
 import { RECORDING_MS, withinDeadline } from '../runtime/deadline.ts';
 import type { Environment } from '../runtime/environment.ts';
 import type { ClusterSpec, Loop, Mode } from '../spec/cluster-spec.ts';
-import { cutWrites, MAX_FINDINGS, type ReadRunRecord, type RunRecord, writeRunRecord } from '../table/run-records.ts';
+import { cutLines, MAX_FINDINGS, type ReadRunRecord, type RunRecord, writeRunRecord } from '../table/run-records.ts';
 import { describeError } from '../telemetry/telemetry.ts';
 import { defined } from '../util/values.ts';
 import { isDueAtEveryTick, RECORD_AT_LEAST_EVERY_MS } from './due.ts';
@@ -115,7 +115,7 @@ function isWorthRecording(
 /** Returns whether a pass changed something, has findings, failed, or would make other writes than the last recorded pass. */
 export function isNews({ report, errors, wouldWrite }: EndedPass, previous: RunRecord | undefined): boolean {
   if (errors.length > 0 || report === undefined || report.changes.length > 0 || report.findings.length > 0) return true;
-  return wouldWrite.length > 0 && !isDeepStrictEqual(cutWrites(wouldWrite), previous?.wouldWrite);
+  return wouldWrite.length > 0 && !isDeepStrictEqual(cutLines(wouldWrite, 'writes'), previous?.wouldWrite);
 }
 
 function withoutFigures({ outcome, mode, observed, findings, state, events }: RunRecord) {

@@ -4,7 +4,7 @@ import { ClusterError, isFaultOfObject } from '../kubernetes/cluster-port.ts';
 import { RECORDING_MS, withDeadline } from '../runtime/deadline.ts';
 import type { Invocation } from '../runtime/invocation.ts';
 import { LOOPS, type Loop } from '../spec/cluster-spec.ts';
-import { cutChanges, cutFinding, keptFindings, type RecordedFinding, type RunRecord } from '../table/run-records.ts';
+import { cutFinding, cutLines, keptFindings, type RecordedFinding, type RunRecord } from '../table/run-records.ts';
 import {
   describeError,
   errorSentence,
@@ -142,7 +142,7 @@ export function changesOf(loop: Loop, pass: EndedPass, previous: RunRecord | und
 
 export function endpointsChanges(changes: readonly string[]): readonly Change[] {
   const lines = changes.filter((line) => /^\w+ endpoint(s|slice) /.test(line));
-  return lines.length === 0 ? [] : [{ change: 'endpointsChanged', changes: cutChanges(lines) }];
+  return lines.length === 0 ? [] : [{ change: 'endpointsChanged', changes: cutLines(lines, 'changes') }];
 }
 
 /** Returns opened and closed findings. Omits findings that the run record has no room for: the next pass does not know them. */

@@ -51,8 +51,7 @@ export function hasAnswered({ verdict }: ProbeOutcome): boolean {
 }
 
 export function isAnyAnswered(outcomes: ReadonlyMap<string, ProbeOutcome>): boolean {
-  for (const outcome of outcomes.values()) if (hasAnswered(outcome)) return true;
-  return false;
+  return [...outcomes.values()].some(hasAnswered);
 }
 
 export function outcomesOf(

@@ -1,6 +1,6 @@
 import type { Finding } from '../cluster/finding.ts';
 import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
-import { type MergeRefusal, mergeOntoNewest, type RangeDecision } from '../range/merge.ts';
+import { mergeOntoNewest, type RangeDecision } from '../range/merge.ts';
 import { auditRange } from '../repair/audit.ts';
 import { RepairError } from '../repair/claims.ts';
 import { type Comparison, compareRange } from '../repair/compare-range.ts';
@@ -203,16 +203,16 @@ async function apply({ table, spec }: PassContext, start: RangeAtStart, save: Sa
       `the reply to a save of ${key} was lost, and another writer has changed it since: whether it was saved is unknown`,
     );
   }
-  type Outcome = MergeRefusal | 'removed' | 'unchanged' | 'merged' | 'withheld';
+  type Outcome = 'refused' | 'removed' | 'unchanged' | 'merged';
   const outcome = await guaranteedUpdate<Outcome>(table, spec.name, key, (newest) => {
     if (newest === undefined) return { keep: 'removed' };
     const merged = mergeOntoNewest(decodeRange(newest), start.stored, decided);
-    if (typeof merged === 'string') return { keep: merged };
+    if (merged === undefined) return { keep: 'refused' };
     const write = rangeContent(merged);
-    return changesNothing(write, newest) ? { keep: 'unchanged' } : { write, result: 'merged', withheld: 'withheld' };
+    return changesNothing(write, newest) ? { keep: 'unchanged' } : { write, result: 'merged', withheld: 'unchanged' };
   });
   if (outcome === 'merged') return `merged ${save.change}`;
-  if (outcome === 'unchanged' || outcome === 'withheld') return undefined;
+  if (outcome === 'unchanged') return undefined;
   if (outcome === 'removed') throw contended(`${key} was removed while the Services were listed`);
   throw new RepairError(
     'OlderSpec',

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { defined } from '../util/values.ts';
 
 /**
@@ -43,12 +44,7 @@ export function mayClaim({ takenUpBy, owner }: HoldTerms, holdOwner: string | un
 }
 
 export function sameTerms(one: HoldTerms, other: HoldTerms): boolean {
-  return (
-    one.owner === other.owner &&
-    one.untilMs === other.untilMs &&
-    one.takenUpBy === other.takenUpBy &&
-    one.requestId === other.requestId
-  );
+  return isDeepStrictEqual(termsOf(one), termsOf(other));
 }
 
 /*
@@ -90,21 +86,11 @@ export function withHold(holds: readonly Hold[], items: readonly string[], terms
 }
 
 export function sameHolds(one: readonly Hold[], other: readonly Hold[]): boolean {
-  if (one.length === 0 && other.length === 0) return true;
-  const byItem = holdsByItem(one);
-  const others = holdsByItem(other);
-  if (byItem.size !== others.size) return false;
-  for (const [item, hold] of byItem) {
-    const counterpart = others.get(item);
-    if (counterpart === undefined || !sameTerms(hold, counterpart)) return false;
-  }
-  return true;
+  const termsByItem = (holds: readonly Hold[]) =>
+    new Map([...holdsByItem(holds)].map(([item, hold]) => [item, termsOf(hold)]));
+  return isDeepStrictEqual(termsByItem(one), termsByItem(other));
 }
 
 export function termsOf({ owner, untilMs, takenUpBy, requestId }: HoldTerms): HoldTerms {
-  return {
-    owner,
-    takenUpBy,
-    ...defined({ untilMs, requestId }),
-  };
+  return { owner, takenUpBy, ...defined({ untilMs, requestId }) };
 }

@@ -1,6 +1,7 @@
+import { isDeepStrictEqual } from 'node:util';
 import { fromBits, intersect, subtract, union } from '../allocator/snapshot-bytes.ts';
 import { type Hold, holdsByItem, sameTerms, withoutHolds } from './hold.ts';
-import { type StoredRange, sameLastStrike, unseenOf } from './stored-range.ts';
+import { type StoredRange, unseenOf } from './stored-range.ts';
 
 /** The decision of a pass about a range. Bit numbers are positions in the range of `next`. */
 export interface RangeDecision {
@@ -19,24 +20,23 @@ export interface EndedHold {
   readonly freedBit: number | undefined;
 }
 
-export type MergeRefusal = 'otherRange' | 'newerSpec' | 'otherAllocator';
-
 /**
  * Returns the range to save if another writer has changed it since the pass read it. `newest` is the current range.
  * Every item that a listed Service claims is taken. The decisions about leaks apply only to items whose strikes have
  * not changed since the pass read the range. An allocation clears the strikes of its item, so an item that was
  * allocated since then is not freed. A hold ends only if it has not changed. Other holds of the newest range continue.
  * @param read the range that the pass read; `undefined` if no range was stored
+ * @returns `undefined` if the newest range has another range or allocator, or was saved for a newer spec
  */
 export function mergeOntoNewest(
   newest: StoredRange,
   read: StoredRange | undefined,
   decided: RangeDecision,
-): StoredRange | MergeRefusal {
+): StoredRange | undefined {
   const { next, proved, ended, bitOf } = decided;
-  if (newest.generation > next.generation) return 'newerSpec';
-  if (newest.allocator !== next.allocator) return 'otherAllocator';
-  if (newest.range !== next.range) return 'otherRange';
+  if (newest.generation > next.generation || newest.allocator !== next.allocator || newest.range !== next.range) {
+    return undefined;
+  }
 
   const judged = isJudgementCurrent(newest, read) ? withJudgement(newest, read, decided) : newest;
   const now = holdsByItem(newest.holds);
@@ -67,7 +67,7 @@ export function mergeOntoNewest(
  * gets at most one strike per interval.
  */
 function isJudgementCurrent(newest: StoredRange, read: StoredRange | undefined): read is StoredRange {
-  return read !== undefined && read.range === newest.range && sameLastStrike(read.strikes, newest.strikes);
+  return read?.range === newest.range && isDeepStrictEqual(read.strikes.last, newest.strikes.last);
 }
 
 /** Applies the pass's decisions about leaks, except to items whose strikes have changed since the read. */

@@ -112,8 +112,8 @@ export function writeRunRecord(
       message: cutText(error.message, MAX_MESSAGE_LENGTH),
       server: error.server && cutText(error.server, MAX_NAME_LENGTH),
     },
-    wouldWrite: wouldWrite && cutWrites(wouldWrite),
-    lastChange: lastChange && { atMs: lastChange.atMs, changes: cutChanges(lastChange.changes) },
+    wouldWrite: wouldWrite && cutLines(wouldWrite, 'writes'),
+    lastChange: lastChange && { atMs: lastChange.atMs, changes: cutLines(lastChange.changes, 'changes') },
   });
   return table.put({ cluster, key: runKey(loop), value, schema: SCHEMA, writesKept: WRITES_KEPT }, previous);
 }
@@ -149,17 +149,10 @@ export function cutFinding({ type, message, item, service }: RecordedFinding): R
   };
 }
 
-export function cutWrites(writes: readonly string[]): readonly string[] {
-  return cutLines(writes, `make ${writes.length - MAX_LINES} more writes`);
-}
-
-export function cutChanges(changes: readonly string[]): readonly string[] {
-  return cutLines(changes, `made ${changes.length - MAX_LINES} more changes`);
-}
-
-function cutLines(lines: readonly string[], rest: string): readonly string[] {
+export function cutLines(lines: readonly string[], noun: 'writes' | 'changes'): readonly string[] {
   const kept = lines.slice(0, MAX_LINES).map((line) => cutText(line, MAX_MESSAGE_LENGTH));
-  return lines.length > MAX_LINES ? [...kept, rest] : kept;
+  const verb = noun === 'writes' ? 'make' : 'made';
+  return lines.length > MAX_LINES ? [...kept, `${verb} ${lines.length - MAX_LINES} more ${noun}`] : kept;
 }
 
 /** @throws TableError `SchemaTooNew`, `Corrupt`. */

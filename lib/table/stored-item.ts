@@ -130,14 +130,6 @@ const CORRECT_IT = 'correct it, or remove it to start again';
  * @throws TableError `SchemaTooNew` if a later version wrote the item, `Corrupt` if the value does not parse.
  */
 export function decodeItem<Value>(item: Item, shape: z.ZodMiniType<Value>, schema: number, remedy?: string): Value {
-  checkSchema(item, schema, remedy);
-  const parsed = shape.safeParse(item.value);
-  if (parsed.success) return parsed.data;
-  const [first] = parsed.error.issues;
-  throw corrupt(item, shapeFaults({ issues: first === undefined ? [] : [first] }, 'its value'), remedy);
-}
-
-function checkSchema(item: Item, schema: number, remedy?: string): void {
   if (item.schema > schema) {
     throw new TableError(
       'SchemaTooNew',
@@ -145,9 +137,12 @@ function checkSchema(item: Item, schema: number, remedy?: string): void {
     );
   }
   if (item.schema < Math.max(FIRST_SCHEMA, schema - 1)) {
-    const versions = item.schema < FIRST_SCHEMA ? 'no' : 'only an older';
-    throw corrupt(item, `its schema is ${item.schema}, which ${versions} version wrote`, remedy);
+    throw corrupt(item, `its schema is ${item.schema}, which this version does not read`, remedy);
   }
+  const parsed = shape.safeParse(item.value);
+  if (parsed.success) return parsed.data;
+  const [first] = parsed.error.issues;
+  throw corrupt(item, shapeFaults({ issues: first === undefined ? [] : [first] }, 'its value'), remedy);
 }
 
 function corrupt({ cluster, key }: Item, what: string, remedy: string = CORRECT_IT): TableError {

@@ -127,7 +127,6 @@ test('a range whose items are all allocated or leaking is reported as full', () 
 
 test.each([
   { name: 'no difference', stored: {}, changed: false },
-  { name: 'only other padding', stored: { data: Uint8Array.of(0, 0, 4) }, changed: false },
   { name: 'another generation', stored: { generation: 0 }, changed: true },
   { name: 'another bit', stored: { data: Uint8Array.of(0) }, changed: true },
 ])('a comparison reports a change only if the bits or the generation differ: $name', ({ stored, changed }) => {

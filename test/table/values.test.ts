@@ -47,8 +47,8 @@ test.each<[number, number, string | undefined]>([
   [1, 2, undefined],
   [2, 3, undefined],
   [2, 1, 'Item c/k has schema 2 and this version reads 1. It was not changed; deploy the newer version.'],
-  [0, 1, `Item c/k does not parse: its schema is 0, which no version wrote. ${REMEDY}`],
-  [1, 3, `Item c/k does not parse: its schema is 1, which only an older version wrote. ${REMEDY}`],
+  [0, 1, `Item c/k does not parse: its schema is 0, which this version does not read. ${REMEDY}`],
+  [1, 3, `Item c/k does not parse: its schema is 1, which this version does not read. ${REMEDY}`],
 ])('an item with schema %d is read by a version with schema %d with the error: %s', (schema, read, message) => {
   const item = { cluster: 'c', key: 'k', value: 5, schema, writeId: 'w', version: 1, updatedAtMs: 0 };
   const decode = () => decodeItem(item, z.number(), read);
