@@ -112,7 +112,8 @@ export default {
       name: 'pure-imports-no-node-builtin',
       severity: 'error',
       from: { path: anyOf(pure) },
-      to: { dependencyTypes: ['core'] },
+      // The functions of node:util only compute.
+      to: { dependencyTypes: ['core'], pathNot: '^util$' },
     },
     {
       name: 'pure-imports-only-what-computes',

@@ -2,14 +2,13 @@ import { canonicalAddress, type IPFamily } from '../allocator/ip-address.ts';
 import { parseCidr } from '../allocator/network.ts';
 import type { PickIndex } from '../allocator/range-allocator.ts';
 import { isRefused, type Refusal } from '../allocator/refusal.ts';
-import { configuredRange } from '../range/configured-range.ts';
 import type { Requested } from '../range/operations.ts';
 import type { ServiceAllocationOptions } from '../range/service-allocation.ts';
 import type { ClusterSpec } from '../spec/cluster-spec.ts';
 import { RANGE_KEYS, type RangeKey } from '../spec/spec-ranges.ts';
 import type { RegisteredCluster } from '../table/clusters.ts';
 import { type KeyValueTable, TableError } from '../table/key-value-table.ts';
-import { type RangeOptions, rangeAllocations } from '../table/range-allocations.ts';
+import { configuredRange, type RangeOptions, rangeAllocations } from '../table/range-allocations.ts';
 import type { Plan } from './plan.ts';
 import { type AllocatedItems, addressRefusal, portRefusal, type RefusalStatus } from './response.ts';
 

@@ -1,13 +1,6 @@
 import { isRefused, type Refusal, refused } from '../allocator/refusal.ts';
 import { TableError } from '../table/key-value-table.ts';
-import {
-  corruptAnswer,
-  isKept,
-  type ReadRequest,
-  type RequestRecord,
-  readRequest,
-  writeRequest,
-} from '../table/requests.ts';
+import { isKept, type ReadRequest, type RequestRecord, readRequest, writeRequest } from '../table/requests.ts';
 import { type Answer, answerShape, refusedAnswer } from './answer.ts';
 import {
   allocateItems,
@@ -158,11 +151,12 @@ function read({ table, request }: RequestContext): Promise<ReadRequest | undefin
   return readRequest(table, request.cluster, request.requestId);
 }
 
-function answerIn(kept: ReadRequest, text: string): Answer {
+function answerIn({ item: { cluster, key } }: ReadRequest, text: string): Answer {
   try {
     return answerShape.parse(JSON.parse(text));
   } catch (error) {
-    throw corruptAnswer(kept, error);
+    const message = `Item ${cluster}/${key} does not parse: its answer is not valid. It was not changed; remove it to start again.`;
+    throw new TableError('Corrupt', message, { cause: error });
   }
 }
 

@@ -1,11 +1,15 @@
 import type { PickIndex } from '../allocator/range-allocator.ts';
 import { type Refusal, refused } from '../allocator/refusal.ts';
-import { configuredRange } from '../range/configured-range.ts';
 import { callerRefusal } from '../runtime/caller-keys.ts';
 import type { ClusterSpec } from '../spec/cluster-spec.ts';
 import { otherOwner, type RegisteredCluster, readCluster } from '../table/clusters.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
-import { type RangeAllocations, type RangeOptions, rangeAllocations } from '../table/range-allocations.ts';
+import {
+  configuredRange,
+  type RangeAllocations,
+  type RangeOptions,
+  rangeAllocations,
+} from '../table/range-allocations.ts';
 import type { AllocateRequest, RangeName } from './request.ts';
 
 /** Returns the cluster of a request, or a refusal if the cluster does not accept the request. @throws TableError */

@@ -1,5 +1,5 @@
 import { type Refusal, rangeIsFull } from './refusal.ts';
-import { byteOf, hasBit, popCount, type RangeSnapshot, trimmed } from './snapshot-bytes.ts';
+import { hasBit, popCount, type RangeSnapshot, trimmed } from './snapshot-bytes.ts';
 
 /** Returns a uniformly distributed random integer from 0 to `below` - 1. `below` is at least 1. */
 export type PickIndex = (below: number) => number;
@@ -142,10 +142,9 @@ export class RangeAllocator {
     return this.#firstFree(start, high) ?? this.#firstFree(low, start);
   }
 
-  /** Returns the first free bit. Skips a whole byte if all of its eight items are allocated. */
   #firstFree(from: number, end: number): number | undefined {
     let bit = from;
-    while (bit < end && hasBit(this.#data, bit)) bit += bit % 8 === 0 && byteOf(this.#data, bit / 8) === 0xff ? 8 : 1;
+    while (bit < end && hasBit(this.#data, bit)) bit += 1;
     return bit < end ? bit : undefined;
   }
 }

@@ -29,9 +29,7 @@ export function hasBit(data: Uint8Array, bit: number): boolean {
 
 export function bitsOf(data: Uint8Array): number[] {
   const bits: number[] = [];
-  for (let position = 0; position < data.length; position++) {
-    for (let rest = byteOf(data, position); rest > 0; rest &= rest - 1) bits.push(position * 8 + lowestBit(rest));
-  }
+  for (let bit = 0; bit < data.length * 8; bit++) if (hasBit(data, bit)) bits.push(bit);
   return bits;
 }
 
@@ -72,10 +70,6 @@ function combined(one: Uint8Array, other: Uint8Array, operation: (a: number, b: 
 }
 
 /** Returns the byte at a position. Positions are counted from the last byte, which has bits 0 to 7. */
-export function byteOf(data: Uint8Array, position: number): number {
+function byteOf(data: Uint8Array, position: number): number {
   return data[data.length - 1 - position] ?? 0;
-}
-
-function lowestBit(value: number): number {
-  return 31 - Math.clz32(value & -value);
 }

@@ -73,7 +73,7 @@ export function allocateAll(
     }
     const taken = value === undefined ? next.takeNext() : takeValue(next, value, claim);
     if (isRefused(taken)) {
-      const refusal = claim === undefined ? withFree(taken, range.free, requested.length) : taken;
+      const refusal = claim === undefined ? withFree(taken, range.taken.free, requested.length) : taken;
       return { result: { ...refusal, index }, range };
     }
     next = taken.range;
@@ -94,8 +94,8 @@ export function withFree(refusal: Refusal, free: number, requested: number): Ref
 export function releaseAll(range: Range, items: readonly string[], options: ReleaseOptions): Changed<Released> {
   let next = range;
   const releaseOne = (item: string): Released[number]['outcome'] => {
-    if (next.refusalIfOutside(item) !== undefined) return 'notInRange';
-    if (!next.has(item)) return 'free';
+    if (next.taken.refusalIfOutside(item) !== undefined) return 'notInRange';
+    if (!next.taken.has(item)) return 'free';
     if (!mayRelease(next.holdOn(item), next.canonical(item), options)) return 'kept';
     const before = holdOn(options.restore ?? [], next.canonical(item));
     next = before === undefined ? next.release(item) : next.hold([item], before);

@@ -12,6 +12,8 @@ export interface ItemState {
   readonly hold?: Hold;
 }
 
+type TakenItems = Omit<RangeAllocator, 'allocate' | 'allocateNext' | 'release' | 'restore'>;
+
 /** The item that was taken, in canonical form, and the range after that. */
 export interface Taken {
   readonly item: string;
@@ -23,35 +25,31 @@ export interface Taken {
  * unclaimed, because both belong to a single allocation.
  */
 export class Range {
-  readonly #taken: RangeAllocator;
+  readonly taken: TakenItems;
   readonly #kept: Omit<StoredRange, 'data'>;
 
   /** `taken` has the bits of the taken items. The caller must not change `taken` afterwards. */
-  constructor(kept: Omit<StoredRange, 'data'>, taken: RangeAllocator) {
+  constructor(kept: Omit<StoredRange, 'data'>, taken: TakenItems) {
     this.#kept = kept;
-    this.#taken = taken;
+    this.taken = taken;
   }
 
   get content(): StoredRange {
-    return { ...this.#kept, data: this.#taken.snapshot().data };
+    return { ...this.#kept, data: this.taken.snapshot().data };
   }
 
   get unclaimed(): readonly Unclaimed[] {
     return this.#kept.unclaimed;
   }
 
-  get free(): number {
-    return this.#taken.free;
-  }
-
   take(item: string): Taken | Refusal {
-    const taken = this.#taken.copy();
+    const taken = this.taken.copy();
     const refusal = taken.allocate(item);
     return refusal ?? { item: this.canonical(item), range: this.#after([item], { taken }) };
   }
 
   takeNext(): Taken | Refusal {
-    const taken = this.#taken.copy();
+    const taken = this.taken.copy();
     const next = taken.allocateNext();
     return 'item' in next ? { item: next.item, range: this.#after([next.item], { taken }) } : next;
   }
@@ -61,7 +59,7 @@ export class Range {
   }
 
   release(item: string): Range {
-    const taken = this.#taken.copy();
+    const taken = this.taken.copy();
     taken.release(item);
     return this.#after([item], { taken, holds: this.#holdsWithout(item) });
   }
@@ -74,11 +72,7 @@ export class Range {
   /** Records items that admission allocated and that no pass has seen in the Service yet. `items`: the items of this review. */
   withUnclaimed(unclaimed: Unclaimed, items: readonly string[]): Range {
     const kept = this.#after(items, {}).#kept;
-    return new Range({ ...kept, unclaimed: withUnclaimed(kept.unclaimed, unclaimed) }, this.#taken);
-  }
-
-  has(item: string): boolean {
-    return this.#taken.has(item);
+    return new Range({ ...kept, unclaimed: withUnclaimed(kept.unclaimed, unclaimed) }, this.taken);
   }
 
   holdOn(item: string): Hold | undefined {
@@ -88,31 +82,19 @@ export class Range {
   heldBy(requestId: string): readonly string[] {
     return this.#kept.holds
       .filter((hold) => hold.requestId === requestId)
-      .flatMap(({ items }) => items.flatMap((item) => this.#taken.itemOf(item) ?? []));
+      .flatMap(({ items }) => items.flatMap((item) => this.taken.itemOf(item) ?? []));
   }
 
   /** Returns the state of an item, or upstream's refusal if the item is not in the range. */
   stateOf(item: string): ItemState | Refusal {
     const hold = this.holdOn(item);
-    const state = { item: this.canonical(item), taken: this.has(item), ...defined({ hold }) };
-    return this.refusalIfOutside(item) ?? state;
-  }
-
-  refusalIfOutside(item: string): Refusal | undefined {
-    return this.#taken.refusalIfOutside(item);
-  }
-
-  itemAt(bit: number): string {
-    return this.#taken.itemAt(bit);
-  }
-
-  bitOf(item: string): number | undefined {
-    return this.#taken.indexOf(item);
+    const state = { item: this.canonical(item), taken: this.taken.has(item), ...defined({ hold }) };
+    return this.taken.refusalIfOutside(item) ?? state;
   }
 
   /** Returns the canonical form of an item in the range, and any other text unchanged. */
   canonical(item: string): string {
-    return this.#taken.itemOf(item) ?? item;
+    return this.taken.itemOf(item) ?? item;
   }
 
   #holdsWithout(item: string): readonly Hold[] {
@@ -121,12 +103,9 @@ export class Range {
 
   #after(
     items: readonly string[],
-    {
-      taken = this.#taken,
-      holds = this.#kept.holds,
-    }: { readonly taken?: RangeAllocator; readonly holds?: readonly Hold[] },
+    { taken = this.taken, holds = this.#kept.holds }: { readonly taken?: TakenItems; readonly holds?: readonly Hold[] },
   ): Range {
-    const bits = items.flatMap((item) => this.bitOf(item) ?? []);
+    const bits = items.flatMap((item) => this.taken.indexOf(item) ?? []);
     const { strikes, unclaimed, ...others } = this.#kept;
     const next = {
       ...others,

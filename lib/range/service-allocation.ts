@@ -81,7 +81,7 @@ export function allocateForService(
 export function undoAllocation(range: Range, { service, reviews, items }: Undo): Changed<undefined> {
   const now = unclaimedOf(range.unclaimed, service);
   const own = new Set(now.reviews === reviews ? [...now.first, ...now.later] : []);
-  const released = items.filter((item) => own.has(range.bitOf(item) ?? -1));
+  const released = items.filter((item) => own.has(range.taken.indexOf(item) ?? -1));
   return { result: undefined, range: released.reduce((left, item) => left.release(item), range) };
 }
 
@@ -93,7 +93,8 @@ function ownItems(
   mayAllocate: (count: number) => boolean,
 ): (string | undefined)[] {
   const { first, later } = unclaimedOf(range.unclaimed, service);
-  const isOwn = (bit: number) => range.has(range.itemAt(bit)) && range.holdOn(range.itemAt(bit)) === undefined;
+  const isOwn = (bit: number) =>
+    range.taken.has(range.taken.itemAt(bit)) && range.holdOn(range.taken.itemAt(bit)) === undefined;
   const own = new Set([...later, ...first].filter(isOwn));
   const isNamed = new Set(bitsOf(range, named));
   const spare = [...own].filter((bit) => !isNamed.has(bit));
@@ -102,9 +103,9 @@ function ownItems(
   // The items of `Unclaimed.first` are used last, because an existing Service of that name may have them.
   const left = isNew && (lacking <= 0 || mayAllocate(lacking)) ? spareLater : spare;
   return requested.map((value) => {
-    const bit = value === undefined ? left.shift() : range.bitOf(value);
+    const bit = value === undefined ? left.shift() : range.taken.indexOf(value);
     // If the same item is requested twice, the range refuses the second request.
-    return bit !== undefined && own.delete(bit) ? range.itemAt(bit) : undefined;
+    return bit !== undefined && own.delete(bit) ? range.taken.itemAt(bit) : undefined;
   });
 }
 
@@ -114,7 +115,7 @@ function ownItems(
  * namespaces, a namespace may have at most as many unclaimed items as remain free after the allocation. The bytes that
  * record the items are limited in the same way.
  */
-function limitFor({ unclaimed, free }: Range, { namespace, name }: ServiceName): (count: number) => boolean {
+function limitFor({ unclaimed, taken: { free } }: Range, { namespace, name }: ServiceName): (count: number) => boolean {
   const own = unclaimed.filter((each) => each.namespace === namespace);
   const [ownBits, ownBytes] = [countUnclaimed(own), bytesOf(own)];
   const roomBytes = MOST_UNCLAIMED_BYTES - bytesOf(unclaimed);
@@ -139,5 +140,5 @@ function tooManyUnclaimed({ namespace }: ServiceName): Refusal {
 }
 
 function bitsOf(range: Range, items: readonly string[]): readonly number[] {
-  return items.flatMap((item) => range.bitOf(item) ?? []);
+  return items.flatMap((item) => range.taken.indexOf(item) ?? []);
 }

@@ -90,16 +90,16 @@ export async function guaranteedUpdate<Result>(
   change: (current: Item | undefined) => Change<Result>,
   options: UpdateOptions = {},
 ): Promise<Result> {
-  const decide = (current: Item | undefined): { write?: Content; result: Result; withheld: Result } => {
+  const decide = (current: Item | undefined): { write?: Content; result: Result; withheld?: Result } => {
     const changed = change(current);
-    if ('keep' in changed) return { result: changed.keep, withheld: changed.keep };
-    const { write, result, withheld = result } = changed;
-    const isSame = current !== undefined && changesNothing(write, current);
-    return isSame ? { result, withheld } : { write, result, withheld };
+    if ('keep' in changed) return { result: changed.keep };
+    const isSame = current !== undefined && changesNothing(changed.write, current);
+    return isSame ? { result: changed.result } : changed;
   };
   const written = await writeUntilWon(table, cluster, key, decide, options);
   if (!('decision' in written)) throw contended(cluster, key, written.outcome);
-  return 'withheld' in written ? written.decision.withheld : written.decision.result;
+  const { result, withheld = result } = written.decision;
+  return 'withheld' in written ? withheld : result;
 }
 
 export function changesNothing(content: Content, current: Item): boolean {

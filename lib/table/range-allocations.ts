@@ -1,5 +1,5 @@
+import type { PickIndex } from '../allocator/range-allocator.ts';
 import { isRefused, type Refusal, refused } from '../allocator/refusal.ts';
-import { type ConfiguredRange, openStored } from '../range/configured-range.ts';
 import {
   type Allocated,
   type AllocateOptions,
@@ -10,7 +10,7 @@ import {
   type Requested,
   releaseAll,
 } from '../range/operations.ts';
-import type { ItemState, Range } from '../range/range.ts';
+import { type ItemState, Range } from '../range/range.ts';
 import {
   allocateForService,
   type ServiceAllocation,
@@ -18,13 +18,35 @@ import {
   type Undo,
   undoAllocation,
 } from '../range/service-allocation.ts';
+import { emptyRange, type StoredRange } from '../range/stored-range.ts';
 import type { ClusterSpec, Loop } from '../spec/cluster-spec.ts';
-import { type RangeKey, repairLoopOf } from '../spec/spec-ranges.ts';
+import { RANGE_KEYS, type RangeKey, rangesOf, repairLoopOf } from '../spec/spec-ranges.ts';
+import { CodedError } from '../util/values.ts';
 import { type Change, guaranteedUpdate, type UpdateOptions } from './guaranteed-update.ts';
 import type { Item, KeyValueTable } from './key-value-table.ts';
 import { decodeRange, MOST_HOLD_BYTES, rangeContent, sizeOfHolds } from './ranges.ts';
 import { readRunRecord } from './run-records.ts';
 import type { InTurn } from './turns.ts';
+
+export interface ConfiguredRange {
+  readonly cluster: string;
+  readonly key: RangeKey;
+  /** The generation of the spec in which its ranges or its allocator last changed. */
+  readonly rangesGeneration: number;
+  /** The CIDR or port range of the spec. */
+  readonly text: string;
+  readonly pick: PickIndex;
+}
+
+/** Returns the range of the spec with this key; `undefined` if the spec has no secondary range. */
+export function configuredRange(
+  { spec, rangesGeneration }: { readonly spec: ClusterSpec; readonly rangesGeneration: number },
+  key: RangeKey,
+  pick: PickIndex,
+): ConfiguredRange | undefined {
+  const text = rangesOf(spec).find((range) => range.key === key)?.configured;
+  return text === undefined ? undefined : { cluster: spec.name, key, rangesGeneration, text, pick };
+}
 
 export interface RangeOptions extends UpdateOptions {
   /** Returns true if no other writer changed the range recently: changes then begin with the range last read. Default: false. */
@@ -129,6 +151,32 @@ function changeRange<Result>(
   if (isRefused(before)) return { keep: before };
   const { result, range: after } = operation(before);
   return after === before ? { keep: result } : { write: rangeContent(after.content), result };
+}
+
+/** Returns the stored range, or a refusal if nothing may be allocated from it. */
+function openStored(range: ConfiguredRange, stored: StoredRange | undefined): Range | Refusal {
+  if (stored === undefined) return notReady(range);
+  if (stored.generation > range.rangesGeneration) {
+    return refused(
+      'NotReady',
+      `${range.key} of cluster ${range.cluster} was saved under generation ${stored.generation} of its spec, and this is generation ${range.rangesGeneration}: read the spec again`,
+    );
+  }
+  if (stored.allocator !== 'table' || stored.generation < range.rangesGeneration) return notReady(range);
+  const allocator = emptyRange(range.key, range.text, range.pick);
+  // A validated spec contains only ranges that parse.
+  if (isRefused(allocator)) throw new CodedError(allocator.code, allocator.message);
+  if (stored.range !== allocator.spec) {
+    return refused('MismatchedRange', 'the provided range does not match the current range');
+  }
+  allocator.restore(stored.data);
+  return new Range(stored, allocator);
+}
+
+/** Returns upstream's refusal for a range that no pass has saved in this generation. */
+function notReady({ key }: ConfiguredRange): Refusal {
+  const resource = key === RANGE_KEYS.nodePorts ? 'servicenodeportallocations' : 'serviceipallocations';
+  return refused('NotReady', `cannot allocate resources of type ${resource} at this time`);
 }
 
 /** Refuses an allocation if its hold would make the holds of the range larger than `MOST_HOLD_BYTES`. */

@@ -1,6 +1,6 @@
 import * as z from 'zod/mini';
 import type { Hold } from '../range/hold.ts';
-import { type Item, type KeyValueTable, TableError, type WriteResult } from './key-value-table.ts';
+import type { Item, KeyValueTable, WriteResult } from './key-value-table.ts';
 import { holdShape } from './ranges.ts';
 import { decodeItem, plainValue } from './stored-item.ts';
 
@@ -65,14 +65,6 @@ export function writeRequest(
   return table.put(
     { cluster, key: requestKey(id), schema: SCHEMA, value: plainValue(record), expiresAtMs: nowMs + KEPT_MS },
     previous,
-  );
-}
-
-export function corruptAnswer({ item }: ReadRequest, cause: unknown): TableError {
-  return new TableError(
-    'Corrupt',
-    `Item ${item.cluster}/${item.key} does not parse: its answer is not valid. It was not changed; remove it to start again.`,
-    { cause },
   );
 }
 

@@ -1,8 +1,3 @@
-export interface JsonBounds {
-  readonly levels: number;
-  readonly values: number;
-}
-
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const COMMA = 0x2c;
@@ -10,7 +5,10 @@ const OPEN = new Set([0x5b, 0x7b]);
 const CLOSE = new Set([0x5d, 0x7d]);
 
 /** Returns the bound that a JSON text exceeds, if any. Builds no objects, and stops at the first level or value above a bound. */
-export function exceededBound(text: string, { levels, values: most }: JsonBounds): keyof JsonBounds | undefined {
+export function exceededBound(
+  text: string,
+  bounds: Readonly<Record<'levels' | 'values', number>>,
+): 'levels' | 'values' | undefined {
   let values = 1;
   let depth = 0;
   for (let at = 0; at < text.length; at += 1) {
@@ -21,8 +19,8 @@ export function exceededBound(text: string, { levels, values: most }: JsonBounds
       depth += 1;
       values += 1;
     } else if (code === COMMA) values += 1;
-    if (depth > levels) return 'levels';
-    if (values > most) return 'values';
+    if (depth > bounds.levels) return 'levels';
+    if (values > bounds.values) return 'values';
   }
   return undefined;
 }

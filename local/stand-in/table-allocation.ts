@@ -1,10 +1,9 @@
 import type { PickIndex } from '../../lib/allocator/range-allocator.ts';
 import { isRefused, refused } from '../../lib/allocator/refusal.ts';
-import { configuredRange } from '../../lib/range/configured-range.ts';
 import { RANGE_KEYS, type RangeKey } from '../../lib/spec/spec-ranges.ts';
 import { readCluster } from '../../lib/table/clusters.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
-import { rangeAllocations, refusalOfUnrepaired } from '../../lib/table/range-allocations.ts';
+import { configuredRange, rangeAllocations, refusalOfUnrepaired } from '../../lib/table/range-allocations.ts';
 import type { ItemAllocator, ServiceAllocator } from './service-storage.ts';
 
 interface Options {

@@ -67,7 +67,7 @@ function changed(stored: StoredRange, [what, bit]: Change, turn = 0): StoredRang
   const range = asRange(stored);
   const port = text(bit);
   const terms: HoldTerms = { owner: 'b', takenUpBy: 'any', untilMs: NOW + 500, requestId: `r${turn + 1}` };
-  if (what === 'release') return range.has(port) ? range.release(port).content : stored;
+  if (what === 'release') return range.taken.has(port) ? range.release(port).content : stored;
   if (what === 'claim' || what === 'holdAgain') {
     if (range.holdOn(port) === undefined) return stored;
     return what === 'claim'

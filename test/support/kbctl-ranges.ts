@@ -1,8 +1,7 @@
-import { configuredRange } from '../../lib/range/configured-range.ts';
 import { RANGE_KEYS, type RangeKey } from '../../lib/spec/spec-ranges.ts';
 import { readCluster } from '../../lib/table/clusters.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
-import { type RangeAllocations, rangeAllocations } from '../../lib/table/range-allocations.ts';
+import { configuredRange, type RangeAllocations, rangeAllocations } from '../../lib/table/range-allocations.ts';
 import { found } from './found.ts';
 import { CLUSTER } from './kbctl-world.ts';
 import { seededPick } from './ranges.ts';

@@ -1,19 +1,17 @@
 import { describe, expect, test } from '@jest/globals';
-import { ipRangeOf } from '../../lib/allocator/ip-range.ts';
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
-import { type ConfiguredRange, configuredRange } from '../../lib/range/configured-range.ts';
 import type { HoldTerms } from '../../lib/range/hold.ts';
 import type { StoredRange } from '../../lib/range/stored-range.ts';
 import { RANGE_KEYS } from '../../lib/spec/spec-ranges.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
-import { rangeAllocations } from '../../lib/table/range-allocations.ts';
+import { type ConfiguredRange, configuredRange, rangeAllocations } from '../../lib/table/range-allocations.ts';
 import { MOST_HOLD_BYTES, readRange, saveRange, sizeOfHolds } from '../../lib/table/ranges.ts';
 import { won } from '../contract/key-value-table.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { AT_ONCE } from '../support/at-once.ts';
 import { found } from '../support/found.ts';
 import { memoryTable } from '../support/memory-table.ts';
-import { itemsIn, made, pickLowest, storedRange } from '../support/ranges.ts';
+import { itemsIn, pickLowest, storedRange } from '../support/ranges.ts';
 
 /* The tests in test/allocate cover requests to allocate, and crashes during such requests. */
 
@@ -22,8 +20,7 @@ const KEY = RANGE_KEYS.primary;
 const EMPTY = storedRange({ range: CIDR, data: new Uint8Array(0) });
 const HOLD: HoldTerms = { owner: 'team-a', untilMs: 900, takenUpBy: 'owner', requestId: 'r1' };
 
-const emptyAllocator = () => made(ipRangeOf(CIDR, pickLowest));
-const RANGE: ConfiguredRange = { cluster: 'c', key: KEY, rangesGeneration: 1, emptyAllocator };
+const RANGE: ConfiguredRange = { cluster: 'c', key: KEY, rangesGeneration: 1, text: CIDR, pick: pickLowest };
 
 const over = (table: KeyValueTable, configured: Partial<ConfiguredRange> = {}) =>
   rangeAllocations(table, { ...RANGE, ...configured }, AT_ONCE);
@@ -88,12 +85,12 @@ describe('Allocations from a stored range', () => {
     expect(await table.get('c', KEY)).toEqual(before);
   });
 
-  test('an invalid range in a stored spec causes an error with the code Unparsable', () => {
+  test('an invalid range in a stored spec causes an error with the code Unparsable', async () => {
     const spec = aClusterSpec({ serviceClusterIPRanges: ['10.0.0.0/99'], serviceNodePortRange: '9-1' });
-    const cluster = { spec, rangesGeneration: 1 };
-    const coded = expect.objectContaining({ code: 'Unparsable' });
     for (const key of [KEY, RANGE_KEYS.nodePorts]) {
-      expect(() => configuredRange(cluster, key, () => 0)?.emptyAllocator()).toThrow(coded);
+      const range = found(configuredRange({ spec, rangesGeneration: 1 }, key, pickLowest));
+      const allocated = over(await newTable(), { text: range.text, key: KEY }).allocate([NEXT]);
+      await expect(allocated).rejects.toMatchObject({ code: 'Unparsable' });
     }
   });
 
