@@ -32,12 +32,7 @@ export function addressOf(value: bigint): Address {
   return value >> 32n === MAPPED_PREFIX ? { family: 'IPv4', value: value & 0xffffffffn } : { family: 'IPv6', value };
 }
 
-/**
- * Returns the canonical text: dotted decimal for IPv4, lower-case groups for IPv6. In IPv6, `::` replaces the longest run of
- * at least two zero groups, or the first of several longest runs.
- *
- *     formatAddress({ family: 'IPv6', value: 0xfd00n << 112n }) // 'fd00::'
- */
+/** Returns the canonical text: dotted decimal for IPv4, the form of RFC 5952 for IPv6, such as `fd00::`. */
 export function formatAddress(address: Address): string {
   return address.family === 'IPv4' ? formatIPv4(Number(address.value)) : formatIPv6(address.value);
 }

@@ -11,10 +11,6 @@ const HIGHEST_PORT = 65_535;
 /**
  * Parses `N`, `A-B`, or `A+N` (A and the N ports after it). An empty text is a range without ports. The results and errors are
  * the same as in `PortRange` in `k8s.io/apimachinery/pkg/util/net`.
- *
- *     parsePortInterval('30000-30003') // { base: 30000, size: 4 }
- *     parsePortInterval('30000+3')     // the same
- *     parsePortInterval('30000')       // { base: 30000, size: 1 }
  */
 export function parsePortInterval(text: string): PortInterval | Refusal {
   const trimmed = text.trim();

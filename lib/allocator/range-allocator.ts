@@ -4,7 +4,7 @@ import { hasBit, popCount, type RangeSnapshot, trimmed } from './snapshot-bytes.
 /** Returns a uniformly distributed random integer from 0 to `below` - 1. `below` is at least 1. */
 export type PickIndex = (below: number) => number;
 
-/** The properties of one kind of range: its items, their numbers, and the texts of its refusals. */
+/** The items of one range, their numbers, and the texts of its refusals. */
 export interface RangeKind {
   /** The canonical text, such as `10.0.0.0/24` or `30000-32767`. */
   readonly spec: string;
@@ -20,16 +20,10 @@ export interface RangeKind {
 
 /**
  * A bitmap of a range of cluster IPs or node ports (`pkg/registry/core/service/allocator/bitmap.go`). Items are texts:
- * addresses, or ports in decimal. Methods accept any spelling of an item, and return its canonical form. An allocator
- * belongs to one pass or request.
+ * addresses, or ports in decimal. Methods accept any spelling of an item, and return its canonical form.
  *
  * Invariant: `used` is the number of set bits. Restored data may have bits at `max` and above. These bits stay set and
  * are counted, so `free` can be negative.
- *
- *     const ports = portRangeOf('30000-30002', pick)
- *     ports.allocate('30001') // undefined
- *     ports.allocate('30001') // { outcome: 'refused', code: 'AlreadyAllocated', message: 'provided port is already allocated' }
- *     ports.snapshot()        // { range: '30000-30002', data: Uint8Array [0b010] }
  */
 export class RangeAllocator {
   readonly spec: string;
@@ -149,9 +143,7 @@ export class RangeAllocator {
   }
 }
 
-/* The sizes of reserved bands (`calculateRangeOffset` in `pkg/registry/core/service/{ipallocator,portallocator}`). */
-
-/** Returns the size of the reserved band of a CIDR. `rangeSize` includes the unusable addresses. */
+/** Returns the size of the reserved band of a CIDR (upstream's `calculateRangeOffset`). `rangeSize` includes unusable addresses. */
 export function reservedAddresses(rangeSize: number): number {
   return reserved(rangeSize, { most: 256, step: 16 });
 }

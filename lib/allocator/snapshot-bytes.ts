@@ -33,11 +33,7 @@ export function bitsOf(data: Uint8Array): number[] {
   return bits;
 }
 
-/**
- * Returns the shortest bytes with these bits.
- *
- *     fromBits([0, 9]) // Uint8Array [0b10, 0b1]
- */
+/** Returns the shortest bytes with these bits: `[0b10, 0b1]` for the bits 0 and 9. */
 export function fromBits(bits: Iterable<number>): Uint8Array {
   const numbers = [...bits];
   const highest = numbers.reduce((most, bit) => Math.max(most, bit), -1);

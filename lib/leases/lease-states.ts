@@ -34,7 +34,7 @@ export interface ServerAnswer {
   readonly lateAfterMs?: number;
 }
 
-export interface MissSpacing {
+interface MissSpacing {
   readonly shortestMs: number;
   readonly longestMs: number;
 }
@@ -116,10 +116,7 @@ function seeEnd(lease: Lease, answer: ServerAnswer): Lease {
   return answer.provesEnd ? seeDown(lease, answer) : lease;
 }
 
-/**
- * Returns the number of consecutive misses including this one; `undefined` if the address is already removed, or if the last miss
- * was too recent.
- */
+/** Returns the number of consecutive misses with this one; `undefined` if the address is removed, or the last miss too recent. */
 function missesWith(lease: Lease, { shortestMs, longestMs }: MissSpacing, nowMs: number): number | undefined {
   if (hasMissedTwice(lease) && lease.expiresAtMs <= nowMs) return undefined;
   const sinceMs = nowMs - (lease.missedAtMs ?? Number.NEGATIVE_INFINITY);

@@ -22,7 +22,6 @@ export interface HoldTerms {
 export const HOLD_OWNER_SYNTAX = '1 to 63 of A-Z, a-z, 0-9, "-", "_" and ".", a letter or digit first and last';
 export const HOLD_OWNER = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
 
-/** Returns true if the hold has ended by the caller's clock. */
 export function isOver(hold: HoldTerms, nowMs: number): boolean {
   return hold.untilMs !== undefined && hold.untilMs <= nowMs;
 }
@@ -47,10 +46,7 @@ export function sameTerms(one: HoldTerms, other: HoldTerms): boolean {
   return isDeepStrictEqual(termsOf(one), termsOf(other));
 }
 
-/*
- * Operations on the holds of one range. An item has at most one hold. Items with the same terms share a hold. A hold without
- * items is removed.
- */
+/* Operations on the holds of one range. An item has at most one hold. Items with the same terms share a hold. */
 
 export function holdOn(holds: readonly Hold[], item: string): Hold | undefined {
   return holds.find(({ items }) => items.includes(item));

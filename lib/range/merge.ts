@@ -62,10 +62,7 @@ export function mergeOntoNewest(
   };
 }
 
-/**
- * Returns false if the range has changed, or if another pass has added strikes since this pass read the range, because an item
- * gets at most one strike per interval.
- */
+/** Returns false if the range has changed, or another pass has added strikes: an item gets at most one strike per interval. */
 function isJudgementCurrent(newest: StoredRange, read: StoredRange | undefined): read is StoredRange {
   return read?.range === newest.range && isDeepStrictEqual(read.strikes.last, newest.strikes.last);
 }

@@ -6,19 +6,13 @@ import type { Range, Taken } from './range.ts';
 export type Requested = string | undefined;
 
 export interface AllocateOptions {
-  /**
-   * If set, the write that allocates the items also holds them on these terms. Items that the request in `hold` already
-   * holds count as allocated. A retry then only completes the request and never gets more items.
-   */
+  /** If set, the items are also held. Items that this request already holds count as allocated, so a retry never gets more. */
   readonly hold?: HoldTerms;
   /** Set for a Service. A requested item that is held is then also allocated, and its hold ends, if the Service may claim it. */
   readonly claim?: HoldClaim;
 }
 
-/**
- * The claim of a Service to held items. An expired hold cannot be claimed, because another Service may already have the
- * item. Only a pass can find this out.
- */
+/** The claim of a Service to held items. It does not apply to an expired hold: another Service may already have the item. */
 export interface HoldClaim {
   readonly holdOwner?: string | undefined;
   /** Returns the time of each attempt to write the range, because a hold may end between two attempts. */
@@ -123,10 +117,7 @@ export function valuesFirst(requested: readonly Requested[]): readonly number[] 
   return [...requested.keys()].sort((one, other) => isNext(one) - isNext(other));
 }
 
-/**
- * Returns an item that the request already holds, and removes it from `own`. A request without a value gets any item of `own`, so
- * the caller must first handle the requests for a value (see `valuesFirst`).
- */
+/** Returns an item that the request already holds, and removes it from `own`. Without a value it is any item of `own`. */
 function ownItem(range: Range, own: Set<string>, value: Requested): string | undefined {
   const [first] = own;
   const item = value === undefined ? first : range.canonical(value);

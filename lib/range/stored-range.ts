@@ -38,18 +38,14 @@ export const NO_STRIKES: LeakStrikes = { once: new Uint8Array(0), twice: new Uin
 
 /**
  * The items that admission allocated for one Service, as bits, and that no pass has seen in this Service yet. If the Service
- * is created again, it gets the same items, so that repeated creation does not use up the range. Losing this record is safe,
- * because the Service then gets other items.
+ * is created again, it gets the same items, so that repeated creation does not use up the range.
  */
 export interface Unclaimed extends ServiceName {
   /** The number of reviews that were answered with these items. */
   readonly reviews: number;
   /** Items from the first review of the Service's creation and from reviews of its updates. A stored Service may have them. */
   readonly first: readonly number[];
-  /**
-   * The items from later reviews of a creation of this Service. No item is in both lists. Reviews of a creation get items of
-   * `later` before those of `first`, which an existing Service may have.
-   */
+  /** The items from later reviews of a creation of this Service, which further reviews of a creation get first. */
   readonly later: readonly number[];
 }
 
@@ -85,10 +81,7 @@ export function unseenOf(unclaimed: readonly Unclaimed[], data: Uint8Array, seen
   return keepUnclaimed(unclaimed, (bit) => hasBit(data, bit) && !hasBit(seen, bit));
 }
 
-/**
- * Returns a range without allocated items, or upstream's refusal if the text is not a range.
- * @param pick chooses the items that are not requested by value; not needed if the caller requests no such item
- */
+/** Returns a range without allocated items, or upstream's refusal. `pick` chooses the items that are not requested by value. */
 export function emptyRange(key: RangeKey, text: string, pick: PickIndex = () => 0): RangeAllocator | Refusal {
   return key === RANGE_KEYS.nodePorts ? portRangeOf(text, pick) : ipRangeOf(text, pick);
 }

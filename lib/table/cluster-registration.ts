@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ClusterSpec, Mode } from '../spec/cluster-spec.ts';
 import { rangesOf } from '../spec/spec-ranges.ts';
-import { defined } from '../util/values.ts';
+import { attempt, defined } from '../util/values.ts';
 import {
   ALL_CLUSTERS,
   CLUSTERS,
@@ -12,14 +12,13 @@ import {
   type Pause,
   pauseContent,
   type RegisteredCluster,
-  type Registration,
   tombstoneContent,
 } from './clusters.ts';
-import { type Change, guaranteedUpdate, type UpdateOptions } from './guaranteed-update.ts';
+import { type Change, guaranteedUpdate } from './guaranteed-update.ts';
 import { type Item, type KeyValueTable, TableError } from './key-value-table.ts';
 import { fieldsIn, plainValue, sameValue } from './stored-item.ts';
 
-export interface RegisterOptions extends UpdateOptions {
+interface RegisterOptions {
   /** The generation that the caller read and replaces; `none`: the name must be new. Default: any registration. */
   readonly replaces?: number | 'none';
 }
@@ -34,30 +33,27 @@ export interface RegisterOptions extends UpdateOptions {
 export async function registerCluster(
   table: KeyValueTable,
   spec: ClusterSpec,
-  { replaces, ...options }: RegisterOptions = {},
+  { replaces }: RegisterOptions = {},
 ): Promise<RegisteredCluster> {
-  const lost = await lostRegistration(table, spec.name);
+  const rangesGeneration = await generationOfRanges(table, spec.name);
   const change = (current: Item | undefined): Change<RegisteredCluster> => {
-    const known = current === undefined ? lost : registrationIn(current);
-    const before = known?.cluster;
+    const generation = current === undefined ? rangesGeneration : generationOf(current);
+    const before = current && attempt(() => decodeRegistration(current));
     if (before !== undefined && sameSpec(before.spec, spec)) return { keep: before };
     refuseOther(spec.name, before, replaces);
-    const cluster = successor(known, spec);
+    const cluster = successor(before, generation, spec);
     return { write: clusterContent(cluster), result: cluster };
   };
-  return guaranteedUpdate(table, CLUSTERS, spec.name, change, options);
+  return guaranteedUpdate(table, CLUSTERS, spec.name, change);
 }
 
 /**
- * If the registration of a cluster is missing, returns the last generation in which the cluster's ranges were saved. The
- * next registration must have a later generation: otherwise these ranges would count as newer than its spec.
+ * Returns the last generation in which the ranges of a cluster were saved, or 0. If the registration of the cluster is
+ * missing, the next one must have a later generation: otherwise these ranges would count as newer than its spec.
  */
-async function lostRegistration(table: KeyValueTable, name: string): Promise<Registration | undefined> {
-  if ((await table.get(CLUSTERS, name)) !== undefined) return undefined;
+async function generationOfRanges(table: KeyValueTable, name: string): Promise<number> {
   const ranges = await table.list(name, 'ranges/');
-  const generations = ranges.map(({ value }) => Number(fieldsIn(value)?.['generation']) || 0);
-  const generation = Math.max(0, ...generations);
-  return generation === 0 ? undefined : { generation };
+  return Math.max(0, ...ranges.map(({ value }) => Number(fieldsIn(value)?.['generation']) || 0));
 }
 
 /**
@@ -65,9 +61,12 @@ async function lostRegistration(table: KeyValueTable, name: string): Promise<Reg
  * change, until a pass has saved the ranges. It also closes if the mode changes from `observe` to `enforce`, because passes
  * do not save ranges in `observe`.
  */
-function successor(known: Registration | undefined, spec: ClusterSpec): RegisteredCluster {
-  const before = known?.cluster;
-  const generation = (known?.generation ?? 0) + 1;
+function successor(
+  before: RegisteredCluster | undefined,
+  lastGeneration: number,
+  spec: ClusterSpec,
+): RegisteredCluster {
+  const generation = lastGeneration + 1;
   const isOpened = before?.spec.mode === 'observe' && spec.mode === 'enforce';
   const sameRanges = before !== undefined && !isOpened && sameRangesIn(before.spec, spec);
   return {
@@ -88,7 +87,7 @@ export const unregistered: RegistrationChange = () => undefined;
 export function withMode(mode: Mode): RegistrationChange {
   return (cluster) => {
     const { generation, spec } = cluster;
-    return spec.mode === mode ? cluster : successor({ generation, cluster }, { ...spec, mode });
+    return spec.mode === mode ? cluster : successor(cluster, generation, { ...spec, mode });
   };
 }
 
@@ -113,15 +112,14 @@ export function withAllocationClosed(cluster: RegisteredCluster): RegisteredClus
 }
 
 /**
- * Changes the registration of a cluster.
- * @returns whether the cluster was registered.
+ * Changes the registration of a cluster. Returns whether the cluster was registered.
  * @throws TableError `ChangedMeanwhile` if the registration has another generation than `replaces`.
  */
 export function updateCluster(
   table: KeyValueTable,
   name: string,
   change: RegistrationChange,
-  { replaces, ...options }: RegisterOptions = {},
+  { replaces }: RegisterOptions = {},
 ): Promise<boolean> {
   const update = (known: RegisteredCluster): Change<boolean> => {
     refuseOther(name, known, replaces);
@@ -129,7 +127,7 @@ export function updateCluster(
     if (next === known) return { keep: true };
     return { write: next === undefined ? tombstoneContent(known.generation) : clusterContent(next), result: true };
   };
-  return changeRegistered(table, name, false, update, options);
+  return changeRegistered(table, name, false, update);
 }
 
 /** Pauses all clusters, or ends this pause if `pause` is `undefined`. The pauses of single clusters are independent. */
@@ -145,16 +143,6 @@ function refuseOther(name: string, now: RegisteredCluster | undefined, replaces:
     'ChangedMeanwhile',
     `${name} ${found}: another writer changed it meanwhile. Read it again, and try again.`,
   );
-}
-
-/** Decodes a registration. If the registration does not parse, returns only its generation. */
-function registrationIn(item: Item): Registration {
-  try {
-    return decodeRegistration(item);
-  } catch (error) {
-    if (error instanceof TableError && error.code === 'Corrupt') return { generation: generationOf(item) };
-    throw error;
-  }
 }
 
 export function sameSpec(one: ClusterSpec, other: ClusterSpec): boolean {

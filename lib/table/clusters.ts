@@ -3,7 +3,7 @@ import { type ClusterSpec, clusterSpecShape } from '../spec/cluster-spec.ts';
 import { clusterName, count } from '../spec/shapes.ts';
 import { BOUNDS, fieldOver, type OverBoundField } from '../util/bounds.ts';
 import { defined } from '../util/values.ts';
-import { type Change, guaranteedUpdate, type UpdateOptions } from './guaranteed-update.ts';
+import { type Change, guaranteedUpdate } from './guaranteed-update.ts';
 import { type Item, type KeyValueTable, type NewItem, TableError } from './key-value-table.ts';
 import { decodeItem, fieldsIn, plainValue } from './stored-item.ts';
 
@@ -53,10 +53,9 @@ export function otherOwner(
 }
 
 /**
- * The partition of all registrations and of the pause of all clusters. No cluster can have the name `#clusters` of this
- * partition, or the key `*` of the pause. DynamoDB serves 3,000 strongly consistent reads of 4 KB per second from one
- * partition, and passes and lists of 10,000 clusters need about 1,650. These reads are spread over ten seconds
- * (lib/dispatch/cluster-list.ts).
+ * The partition of all registrations and of the pause of all clusters: no cluster can have this name, or the key of the pause.
+ * DynamoDB serves 3,000 strongly consistent reads of 4 KB per second from one partition, and passes and lists of 10,000
+ * clusters need about 1,650, spread over ten seconds (lib/dispatch/cluster-list.ts).
  */
 export const CLUSTERS = '#clusters';
 export const ALL_CLUSTERS = '*';
@@ -66,7 +65,7 @@ const REGISTER_AGAIN = 'register the cluster again, with its whole spec';
 /** @throws TableError `SchemaTooNew`, `Corrupt`. */
 export async function readCluster(table: KeyValueTable, name: string): Promise<RegisteredCluster | undefined> {
   const item = await table.get(CLUSTERS, name);
-  return item && decodeRegistration(item).cluster;
+  return item && decodeRegistration(item);
 }
 
 /** @throws TableError `SchemaTooNew`, `Corrupt`. */
@@ -75,19 +74,12 @@ export async function readPauseOfAll(table: KeyValueTable): Promise<Pause | unde
   return item && decodeItem(item, pauseShape, SCHEMA).paused;
 }
 
-/**
- * Returns all registrations in byte order of names. Unreadable registrations are returned in `unreadable`.
- * @throws TableError `SchemaTooNew` or `Corrupt` if the pause of all clusters is unreadable.
- */
+/** Returns all registrations in byte order of names. @throws TableError if the pause of all clusters is unreadable. */
 export async function listClusters(table: KeyValueTable): Promise<ClusterList> {
   return clustersIn(await table.list(CLUSTERS, ''));
 }
 
-/**
- * Iterates over the registrations by page, because thousands of specs need too much memory. The pause of all clusters is in the
- * first page.
- * @throws TableError `SchemaTooNew` or `Corrupt` if the pause of all clusters cannot be read.
- */
+/** As `listClusters`, by page: thousands of specs need too much memory. The pause of all clusters is in the first page. */
 export async function* clusterPages(
   table: KeyValueTable,
   beforeNext?: () => Promise<void>,
@@ -121,7 +113,7 @@ export function clustersIn(items: readonly Item[]): ClusterList {
       continue;
     }
     try {
-      const { cluster } = decodeRegistration(item);
+      const cluster = decodeRegistration(item);
       if (cluster !== undefined) clusters.push({ ...cluster, writtenAtMs: item.updatedAtMs });
     } catch (error) {
       if (!(error instanceof TableError)) throw error;
@@ -141,10 +133,7 @@ export function tombstoneContent(generation: number): Omit<NewItem, 'cluster' | 
   return { schema: SCHEMA, value: { generation } };
 }
 
-/**
- * @param over the item to replace. It need not parse.
- * @throws TableError `SchemaTooNew`
- */
+/** @param over the item to replace, which need not parse. @throws TableError `SchemaTooNew` */
 export function pauseContent(paused: Pause | undefined, over: Item | undefined): Omit<NewItem, 'cluster' | 'key'> {
   if (over !== undefined) decodeItem(over, z.unknown(), SCHEMA);
   return { schema: SCHEMA, value: plainValue({ paused }) };
@@ -155,18 +144,12 @@ export function generationOf(item: Item): number {
   return decodeItem(item, generationShape, SCHEMA).generation;
 }
 
-export interface Registration {
-  readonly generation: number;
-  /** The registered cluster. Absent if the name is no longer registered. */
-  readonly cluster?: RegisteredCluster;
-}
-
-/** @throws TableError `SchemaTooNew`, `Corrupt`. */
-export function decodeRegistration(item: Item): Registration {
+/** Returns a registered cluster; `undefined` if the name is no longer registered. @throws TableError `SchemaTooNew`, `Corrupt`. */
+export function decodeRegistration(item: Item): RegisteredCluster | undefined {
   // An unreadable generation also stops a new registration, so this error advises to correct or remove the item.
-  const generation = generationOf(item);
+  generationOf(item);
   const spec = fieldsIn(item.value)?.['spec'];
-  if (spec === undefined) return { generation };
+  if (spec === undefined) return undefined;
   // A message with an invalid cluster name would be rejected as a whole, and no other cluster in this message would have a pass.
   if (!clusterName.safeParse(item.key).success) {
     throw new TableError('Corrupt', `Item ${item.cluster}/${item.key} is no name of a cluster; remove it.`);
@@ -174,7 +157,7 @@ export function decodeRegistration(item: Item): Registration {
   const over = fieldOver(spec, BOUNDS['cluster spec']);
   if (over !== undefined) throw tooManyEntries(item, over);
   const cluster = decodeItem(item, clusterShape, SCHEMA, REGISTER_AGAIN);
-  if (cluster.spec.name === item.key) return { generation, cluster };
+  if (cluster.spec.name === item.key) return cluster;
   throw new TableError(
     'Corrupt',
     `Item ${item.cluster}/${item.key} holds the spec of ${cluster.spec.name}; register both again.`,
@@ -186,21 +169,13 @@ function tooManyEntries({ cluster, key }: Item, { field, entries, most }: OverBo
   return new TableError('Corrupt', `${message}. It was not changed; ${REGISTER_AGAIN}.`);
 }
 
-/**
- * Makes a stack the owner of a cluster that has no owner yet.
- * @returns the owner; `undefined` if the cluster is not registered
- */
-export function claimCluster(
-  table: KeyValueTable,
-  name: string,
-  stack: string,
-  options?: UpdateOptions,
-): Promise<string | undefined> {
+/** Makes a stack the owner of a cluster without an owner. Returns the owner; `undefined` if the cluster is not registered. */
+export function claimCluster(table: KeyValueTable, name: string, stack: string): Promise<string | undefined> {
   const change = (known: RegisteredCluster): Change<string | undefined> =>
     known.owner === undefined
       ? { write: clusterContent({ ...known, owner: { stack } }), result: stack }
       : { keep: known.owner.stack };
-  return changeRegistered(table, name, undefined, change, options);
+  return changeRegistered(table, name, undefined, change);
 }
 
 /** Changes the registration of a name. If the name is not registered, writes nothing and returns `absent`. */
@@ -209,11 +184,9 @@ export function changeRegistered<Result>(
   name: string,
   absent: Result,
   change: (known: RegisteredCluster) => Change<Result>,
-  options?: UpdateOptions,
 ): Promise<Result> {
-  const update = (current: Item | undefined): Change<Result> => {
-    const known = current && decodeRegistration(current).cluster;
+  return guaranteedUpdate(table, CLUSTERS, name, (current) => {
+    const known = current && decodeRegistration(current);
     return known === undefined ? { keep: absent } : change(known);
-  };
-  return guaranteedUpdate(table, CLUSTERS, name, update, options);
+  });
 }

@@ -100,10 +100,7 @@ export function afterAccident(
   };
 }
 
-/**
- * Writes `#fleet/<stack>/<loop>/suspects/<cluster>`, unless another writer has changed it.
- * @returns whether the item was written
- */
+/** Writes `#fleet/<stack>/<loop>/suspects/<cluster>`. Returns false if another writer has changed it. */
 export async function writeSuspect(
   table: KeyValueTable,
   { stack, loop, cluster }: { readonly stack: string; readonly loop: Loop; readonly cluster: string },
@@ -120,10 +117,7 @@ export async function writeSuspect(
 /** The lifetime of the next item. When the table has removed the item, the next pass without an answer writes it again. */
 const KEPT_MS = 24 * 60 * 60_000;
 
-/**
- * Writes the item `#fleet/<stack>/<loop>/<cluster>`, which records that the cluster did not answer a pass of the loop. The item
- * is not removed when the cluster answers again, because the run record has the current state.
- */
+/** Records in `#fleet/<stack>/<loop>/<cluster>` that the cluster did not answer. Its run record shows when it answers again. */
 export async function writeUnreachable(
   table: KeyValueTable,
   { stack, loop, cluster, nowMs }: { stack: string; loop: Loop; cluster: string; nowMs: number },

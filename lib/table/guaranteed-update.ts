@@ -17,10 +17,7 @@ export interface UpdateOptions {
   readonly wait?: (attempt: number) => Promise<void>;
   /** True if the change is idempotent. Such a change is repeated even if the outcome of a write is unclear. */
   readonly isRepeatable?: boolean;
-  /**
-   * The item that the caller has just read. The first attempt replaces it without reading it again. If another writer was
-   * faster, the second attempt begins without a wait, with the item that the table returned.
-   */
+  /** The item that the caller has just read. The first attempt replaces it, and a second one begins without a wait. */
   readonly recent?: { readonly item: Item | undefined } | undefined;
 }
 
@@ -35,9 +32,8 @@ type Written<Decision> =
 /**
  * Reads an item, and writes what `decide` returns for it. Reads and decides again if another writer changed the item
  * before the write. A write with an unclear outcome is repeated only if the change is repeatable: if the write did
- * happen, another writer may have built on it. All code that repeats conditional writes of items uses this function.
- * @param decide runs in every attempt. If it returns no `write` for an item that was read, the item stays unchanged. If
- * it returns no `write` for `recent`, the item is read, and `decide` runs again.
+ * happen, another writer may have built on it.
+ * @param decide runs in every attempt. If it returns no `write`, the item stays unchanged, but `recent` is first read again.
  */
 export async function writeUntilWon<Decision extends { readonly write?: Content | undefined }>(
   table: KeyValueTable,
@@ -74,13 +70,6 @@ function returnedWith(result: WriteResult | undefined): UpdateOptions['recent'] 
  * Reads an item, changes it, and writes it if no other writer changed it meanwhile. Otherwise starts again, a limited number
  * of times (`GuaranteedUpdate` of `staging/src/k8s.io/apiserver/pkg/storage/interfaces.go`). A change without an effect is
  * not written. `change` runs in every attempt and must have no side effects.
- *
- *     // Adds one to a counter, whatever other writers do, and returns the sum.
- *     await guaranteedUpdate(table, 'prod', 'counter', (current) => {
- *       const sum = Number(current?.value ?? 0) + 1;
- *       return { write: { schema: 1, value: sum }, result: sum };
- *     });
- *
  * @throws TableError `Contended` if every attempt lost, or the outcome of an attempt is unclear.
  */
 export async function guaranteedUpdate<Result>(

@@ -17,10 +17,7 @@ export interface Item {
   readonly value: TableValue;
   /** The id of the last write. Conditional writes compare this id, never `version`. */
   readonly writeId: string;
-  /**
-   * Traces of the earlier writes, the latest last. They prove that a write happened although its reply was lost. Absent if
-   * there were no earlier writes, or if an older version of this program wrote last.
-   */
+  /** Traces of the earlier writes, the latest last. They prove that a write happened although its reply was lost. */
   readonly earlierWrites?: Uint8Array;
   /** The number of writes. No write depends on it. It restarts at 1 if a deleted item is created again. */
   readonly version: number;
@@ -38,22 +35,16 @@ export interface NewItem extends Pick<Item, 'cluster' | 'key' | 'value' | 'schem
   readonly writesKept?: number;
 }
 
-/**
- * The result of a write. `won`: the write happened; another write may have followed. `won` with `withheld`: the write was only
- * simulated, because this caller must not write, and no other writer changed the item. `lost`: the write did not and will not
- * happen, because the item changed after it was read; `current` is the changed item, if the table returned it. `unclear`: the
- * reply was lost, and the current item does not show whether the write happened. After `unclear`, the caller must read the item
- * again before it continues.
- */
 export type WriteResult =
+  /** The write happened; another write may have followed. `withheld`: it was only simulated, as this caller must not write. */
   | { readonly outcome: 'won'; readonly item: Item; readonly withheld?: true }
+  /** The write did not and will not happen. `current` is the item that another writer changed, if the table returned it. */
   | { readonly outcome: 'lost'; readonly current?: Item | undefined }
+  /** The reply was lost, and the current item does not show whether the write happened: read it again before you continue. */
   | { readonly outcome: 'unclear' };
 
 /**
- * The key-value table with conditional writes, in place of etcd. Only DynamoDB's TTL deletes items.
- *
- * Every read is strongly consistent. Every write is conditional on `previous`, the item that was read; `undefined`
+ * The key-value table with conditional writes, in place of etcd. Only DynamoDB's TTL deletes items. Every read is strongly consistent. Every write is conditional on `previous`, the item that was read; `undefined`
  * means that there was no item. An implementation is bound to one pass: at the deadline of the pass, its calls end with
  * a `TableError` of code `DeadlineExceeded`.
  */
@@ -63,11 +54,7 @@ export interface KeyValueTable {
   getAll(keys: readonly ItemKey[]): Promise<readonly (Item | undefined)[]>;
   /** Returns all items whose key starts with `prefix`, in byte order of their keys. */
   list(cluster: string, prefix: string): Promise<Item[]>;
-  /**
-   * Iterates over a list by page, for a list that may be too long for memory. Absent if the implementation returns every list
-   * whole.
-   * @param beforeNext is awaited before each page except the first
-   */
+  /** Iterates over a list that may be too long for memory. `beforeNext` is awaited before each page except the first. */
   pages?(cluster: string, prefix: string, beforeNext?: () => Promise<void>): AsyncIterable<readonly Item[]>;
   put(item: NewItem, previous: Item | undefined): Promise<WriteResult>;
 }
@@ -81,10 +68,7 @@ export interface ServerClock {
   readonly skewMs: () => number;
 }
 
-/**
- * The largest difference between the clocks that is accepted. If the difference is larger, the clock of the host is wrong: a
- * function reports this, and `kbctl` writes nothing that depends on time.
- */
+/** With a larger difference between the clocks, a function reports an error, and `kbctl` writes nothing that depends on time. */
 export const MOST_SKEW_MS = 2_000;
 
 /** The size up to which every backend stores an item. */

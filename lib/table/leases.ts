@@ -3,7 +3,7 @@ import * as z from 'zod/mini';
 import { countBefore } from '../allocator/network.ts';
 import { afterChanges, endOf, type Lease, type LeaseChanges } from '../leases/lease.ts';
 import { count } from '../spec/shapes.ts';
-import { guaranteedUpdate, type UpdateOptions, writeUntilWon } from './guaranteed-update.ts';
+import { type Change, guaranteedUpdate, type UpdateOptions, writeUntilWon } from './guaranteed-update.ts';
 import type { Item, KeyValueTable, NewItem, TableValue } from './key-value-table.ts';
 import { decodeItem, fieldsIn } from './stored-item.ts';
 
@@ -35,10 +35,7 @@ export interface LeasesChanged {
   readonly written: ReadonlySet<string>;
   /** The leases after the put, including a withheld put. Without a successful put, the leases that were read last. */
   readonly present: StoredLeases;
-  /**
-   * The changes that were not written and may still be written. Omits a change if another writer has changed that lease,
-   * except for its misses and its last probe.
-   */
+  /** The changes that were not written and may still be written (`notOverwritten`). */
   readonly unwritten: LeaseChanges;
 }
 
@@ -86,7 +83,7 @@ export function notOverwritten(changes: LeaseChanges, read: StoredLeases, presen
   );
 }
 
-/** Omits the change of a lease if another writer has changed the compared part of this lease since the read. */
+/** Omits a change if another writer has changed the compared part of this lease since the read. */
 function unchanged(
   changes: LeaseChanges,
   read: StoredLeases,
@@ -114,18 +111,13 @@ export function updateLease<Result>(
   change: (leases: readonly Lease[]) => { readonly lease?: Lease; readonly result: Result },
   options?: UpdateOptions,
 ): Promise<Result> {
-  return guaranteedUpdate<Result>(
-    table,
-    cluster,
-    LEASES,
-    (item) => {
-      const leases = decodeLeases(item);
-      const { lease, result } = change(leases);
-      if (lease === undefined) return { keep: result };
-      return { write: contentOf({ leases, item }, new Map([[lease.address, lease]])), result };
-    },
-    options,
-  );
+  const update = (item: Item | undefined): Change<Result> => {
+    const leases = decodeLeases(item);
+    const { lease, result } = change(leases);
+    if (lease === undefined) return { keep: result };
+    return { write: contentOf({ leases, item }, new Map([[lease.address, lease]])), result };
+  };
+  return guaranteedUpdate(table, cluster, LEASES, update, options);
 }
 
 /** Returns the lease of an address. The leases are sorted by address. */
@@ -148,10 +140,7 @@ function contentOf({ leases, item }: StoredLeases, changes: LeaseChanges): Omit<
 /** The usual values of fields. They are not stored, so that the leases of five API servers take less than 1 KB. */
 const USUAL = { source: 'probe', misses: 0, seenDown: false } as const;
 
-/**
- * The stored leases. The state is stored in two fields: a withdrawn lease has `withdrawnUntilMs`, and the lease of a server
- * that shuts down has only `seenDown`.
- */
+/** The stored leases. A withdrawn lease has `withdrawnUntilMs`; the lease of a server that shuts down has only `seenDown`. */
 const leasesShape = z.record(
   z.string(),
   z.object({

@@ -148,8 +148,8 @@ export function decodeRange(item: Item): StoredRange {
 }
 
 /**
- * Returns the stored form of unclaimed items. The form is short, because each write of the range contains it. Each namespace has
- * one text with a line for each Service: the name, the number of reviews, the bits of `first`, and the bits of `later`.
+ * Returns the stored form of unclaimed items, which is short. Each namespace has one text with a line for each Service: the
+ * name, the number of reviews, the bits of `first`, and the bits of `later`.
  */
 function unclaimedValue(unclaimed: readonly Unclaimed[]): { readonly [namespace: string]: TableValue } {
   const byNamespace = [...Map.groupBy(unclaimed, ({ namespace }) => namespace)];

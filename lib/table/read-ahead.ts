@@ -4,10 +4,6 @@ import { idOf } from './stored-item.ts';
 /**
  * Reads items with one call, and returns a view of the table. The first `get` of each item returns what was read. A
  * later `get`, or a `get` after a write through the view, reads the table.
- *
- *     const view = await readAhead(table, [lease, range]); // one call
- *     await view.get(lease.cluster, lease.key);            // no call
- *     await view.get(lease.cluster, lease.key);            // one call
  */
 export async function readAhead(table: KeyValueTable, keys: readonly ItemKey[]): Promise<KeyValueTable> {
   const items = await table.getAll(keys);

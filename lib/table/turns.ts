@@ -40,14 +40,11 @@ export interface TurnOptions {
 export function changesInTurn({ turns, signal, nowMs, wait }: TurnOptions) {
   let retries = 0;
   let begunAtMs = nowMs();
-  const inTurn: InTurn = (key, work) => {
-    const askedAtMs = nowMs();
-    return turns.take(key, signal, () => {
-      // The time that a request waits for its turn does not count as part of the attempt.
-      begunAtMs += nowMs() - askedAtMs;
+  const inTurn: InTurn = (key, work) =>
+    turns.take(key, signal, () => {
+      begunAtMs = nowMs();
       return work();
     });
-  };
   const waitAfter = async (attempt: number) => {
     retries += 1;
     await wait(attempt, nowMs() - begunAtMs);

@@ -27,7 +27,7 @@ function* entriesOf<Element>(elements: readonly Element[]): Generator<readonly [
 
 /**
  * Returns the result of `work`. If the signal aborts first, throws the error of the call that the signal ended, which names the
- * server that did not answer. If no call in `work` ends at the signal, throws the reason of the signal and abandons `work`.
+ * server that did not answer, or else the reason of the signal.
  */
 export async function unlessAborted<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
   signal.throwIfAborted();

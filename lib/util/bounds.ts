@@ -93,10 +93,7 @@ export const RECORDS_OF_A_HOST = 32;
 /** The maximum number of host names in a spec: with 32 addresses each, they fit the 1,000 endpoints of an EndpointSlice. */
 export const MOST_HOSTS = 25;
 
-/**
- * The maximum number of addresses that are read from one source. A reply of a name server may have thousands of
- * addresses, and a Service may have a hundred thousand. Parsing all of them would take seconds.
- */
+/** The maximum number of addresses that are read from one source, because parsing a hundred thousand would take seconds. */
 export const MOST_RECORDS = 1_000;
 
 /** The longest cluster spec as YAML. A spec with 100 API servers and 1,000 callers has 100 KB. */

@@ -43,8 +43,8 @@ export const SCALES: readonly Edit[] = [
   edit('lib/table/stored-item.ts', 'const FIRST_SCHEMA = 1;', 'const FIRST_SCHEMA = 1; const VALUES = new WeakMap();'),
   edit(
     'lib/table/clusters.ts',
-    'export function decodeRegistration(item: Item): Registration {',
-    'const READ = new WeakMap(); export function decodeRegistration(item: Item): Registration { const read = READ.get(item) ?? readRegistration(item); READ.set(item, read); return read; } function readRegistration(item: Item): Registration {',
+    'export function decodeRegistration(item: Item): RegisteredCluster | undefined {',
+    'const READ = new WeakMap(); export function decodeRegistration(item: Item): RegisteredCluster | undefined { const read = READ.get(item) ?? readRegistration(item); READ.set(item, read); return read; } function readRegistration(item: Item): RegisteredCluster | undefined {',
   ),
   edit('lib/table/requests.ts', 'const KEPT_MS = 24 * 60 * 60 * 1000;', 'const KEPT_MS = 90_000;'),
   edit('lib/table/leases.ts', 'Math.max(0, ...ends) + REMEMBERED_MS', 'Math.max(0, ...ends) + REMEMBERED_MS / 7_200'),

@@ -14,7 +14,6 @@ import type { Item, KeyValueTable, TableValue } from '../../lib/table/key-value-
 import { plainValue } from '../../lib/table/stored-item.ts';
 import { won } from '../contract/key-value-table.ts';
 import { aClusterSpec, aHost, aServer } from '../support/a-cluster-spec.ts';
-import { AT_ONCE } from '../support/at-once.ts';
 import { memoryTable } from '../support/memory-table.ts';
 
 const SPEC = aClusterSpec({
@@ -133,7 +132,7 @@ test('a change of a cluster that is not registered, or no longer registered, wri
   const changes = async () => [
     await updateCluster(table, SPEC.name, unregistered),
     await updateCluster(table, SPEC.name, withMode('enforce')),
-    await claimCluster(table, SPEC.name, 'prod', AT_ONCE),
+    await claimCluster(table, SPEC.name, 'prod'),
     await updateCluster(table, SPEC.name, withOwner('prod')),
     await updateCluster(table, SPEC.name, withPause(PAUSE)),
     await updateCluster(table, SPEC.name, withAllocationClosed),

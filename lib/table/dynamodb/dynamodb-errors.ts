@@ -16,8 +16,6 @@ export interface FailedTableCall {
 
 type SdkErrorCode = Exclude<TableErrorCode, 'Contended' | 'ChangedMeanwhile' | 'Corrupt' | 'SchemaTooNew'>;
 
-const READS: ReadonlySet<TableAction> = new Set(['dynamodb:GetItem', 'dynamodb:BatchGetItem', 'dynamodb:Query']);
-
 export function tableErrorOf(error: unknown, call: FailedTableCall): TableError {
   if (error instanceof TableError) return error;
   const name = nameOfError(error);
@@ -33,7 +31,7 @@ function messageOf(code: SdkErrorCode, name: string, error: unknown, call: Faile
   // A code, such as `ECONNREFUSED`, is more useful than the name `Error`.
   const shown = isRecord(error) && typeof error['code'] === 'string' ? error['code'] : name;
   const failed = `${what} failed (${shown}, attempts: ${attemptsOf(error) ?? 'unknown'})`;
-  const outcome = READS.has(action) ? '' : 'it may or may not have happened; ';
+  const outcome = action === 'dynamodb:PutItem' ? 'it may or may not have happened; ' : '';
   switch (code) {
     case 'TableMissing':
       return `Table "${tableName}" was not found in region ${region} (${action}): ${endpoint === undefined ? 'deploy the stack that creates it' : 'create it (docs/installing.md)'}, or correct the name or the region.`;

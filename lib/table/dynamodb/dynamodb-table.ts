@@ -137,13 +137,10 @@ export function dynamoDbTable({ client, tableName, deadline, nowMs, newWriteId }
   }
 
   /**
-   * Returns the outcome of a failed write, or throws the failure.
-   *
-   * If the write had a single attempt and the table refused it, the write did not happen. If it had several attempts,
-   * an earlier attempt may have succeeded although its reply was lost. The item has traces of its last writes, so this
-   * function reads the item, unless the table returned it with the refusal. If the item has a trace of this write, the
-   * write is won. If it has only a trace of the previous write, another write replaced the previous item, so this write
-   * is lost. If the previous item is unchanged, the failure is thrown, because an attempt may still be in flight.
+   * Returns the outcome of a failed write, or throws the failure. If the write had a single attempt and the table refused
+   * it, the write did not happen. Of several attempts, an earlier one may have succeeded although its reply was lost, which
+   * the traces in the current item prove (`provenResult`). If the previous item is unchanged, the failure is thrown,
+   * because an attempt may still be in flight.
    */
   const settle = async (error: unknown, item: Item, previous: Item | undefined): Promise<WriteResult> => {
     const certain = attemptsOf(error) === 1 && isRefusal(error);
