@@ -4,7 +4,7 @@ import type { EventDraft, EventSighting } from '../cluster/finding.ts';
 import type { WholeObject } from '../cluster/kubernetes-objects.ts';
 import type { Loop } from '../spec/cluster-spec.ts';
 import { eachOf } from '../util/async.ts';
-import { ClusterError, type ClusterPort, refOf } from './cluster-port.ts';
+import { ClusterError, type ClusterPort, isFaultOfObject, refOf } from './cluster-port.ts';
 
 /** An event as the API stores it. The API requires a `series.count` of at least 2. */
 type EventObject = WholeObject<EventsV1Event>;
@@ -146,63 +146,44 @@ export interface EventsReport {
   readonly sightings: Readonly<Record<string, EventSighting>>;
 }
 
-/** Errors after which the writes of all other events would fail too. */
-const HOPELESS: ReadonlySet<unknown> = new Set([
-  'Unauthorized',
-  'Throttled',
-  'Unavailable',
-  'TlsFailure',
-  'DeadlineExceeded',
-]);
-
 const AT_A_TIME = 4;
 
 /** Writes the planned events. Never throws. */
 export async function writeEvents(port: ClusterPort, plan: EventPlan): Promise<EventsReport> {
-  const unwritten = new Set(plan.writes);
+  const outcomes = new Map<EventWrite, EventOutcome>();
   const errors: unknown[] = [];
-  let dropped = plan.dropped;
-  let written = 0;
-  let isHopeless = false;
-  const attempt = async (write: EventWrite) => {
-    if (isHopeless) return;
+  await eachOf(plan.writes, AT_A_TIME, async (write) => {
+    // After an error that no object caused, the writes of all other events would fail too.
+    if (errors.some((error) => !isFaultOfObject(error))) return;
     try {
-      const outcome = await writeEvent(port, write.object);
-      if (outcome === 'dropped') dropped += 1;
-      if (outcome === 'written') written += 1;
-      unwritten.delete(write);
+      outcomes.set(write, await writeEvent(port, write.object));
     } catch (error) {
       errors.push(error);
-      isHopeless ||= error instanceof ClusterError && HOPELESS.has(error.code);
     }
-  };
-  await eachOf(plan.writes, AT_A_TIME, attempt);
-  return { written, dropped, errors, sightings: sightingsWithout(unwritten, plan.sightings) };
+  });
+  const sightings = new Map(Object.entries(plan.sightings));
+  for (const write of plan.writes.filter((one) => !outcomes.has(one))) {
+    if (write.ifUnwritten === undefined) sightings.delete(write.object.metadata.name);
+    else sightings.set(write.object.metadata.name, write.ifUnwritten);
+  }
+  const count = (outcome: EventOutcome) => [...outcomes.values()].filter((one) => one === outcome).length;
+  const dropped = plan.dropped + count('dropped');
+  return { written: count('written'), dropped, errors, sightings: Object.fromEntries(sightings) };
 }
 
 /** `dropped`: the namespace is absent or terminating, or the event was deleted. `withheld`: the pass only reports its writes. */
 type EventOutcome = 'written' | 'dropped' | 'withheld';
 
 async function writeEvent(port: ClusterPort, event: EventObject): Promise<EventOutcome> {
-  if (event.series !== undefined) {
-    const continued = await continueSeries(port, event);
-    if (continued !== 'dropped') return continued;
-  }
+  const continued = event.series && (await continueSeries(port, event));
+  if (continued !== undefined && continued !== 'dropped') return continued;
   const result = await port.create(event);
-  switch (result.outcome) {
-    case 'created':
-      return 'written';
-    case 'withheld':
-      return 'withheld';
-    case 'namespaceUnavailable':
-      return 'dropped';
-    case 'alreadyExists':
-      // An earlier pass wrote this event, or this pass did and the reply was lost. If the event was deleted meanwhile,
-      // the next pass that reports the finding creates it again.
-      return continueSeries(port, event);
-    case 'invalid':
-      throw refusedEvent(`event ${event.metadata.name}`, result.message);
-  }
+  if (result.outcome === 'invalid') throw refusedEvent(`event ${event.metadata.name}`, result.message);
+  // An earlier pass wrote this event, or this pass did and the reply was lost. If the event was deleted meanwhile, the next
+  // pass that reports the finding creates it again.
+  if (result.outcome === 'alreadyExists') return continueSeries(port, event);
+  if (result.outcome === 'created') return 'written';
+  return result.outcome === 'withheld' ? 'withheld' : 'dropped';
 }
 
 /** Updates only the series: note, instance and time of an event cannot change. */
@@ -216,13 +197,4 @@ async function continueSeries(port: ClusterPort, event: EventObject): Promise<Ev
 
 function refusedEvent(what: string, message: string): ClusterError {
   return new ClusterError('Rejected', `The API server refused the ${what}: ${message}`);
-}
-
-function sightingsWithout(unwritten: ReadonlySet<EventWrite>, planned: EventPlan['sightings']): EventPlan['sightings'] {
-  const sightings = { ...planned };
-  for (const { object, ifUnwritten } of unwritten) {
-    if (ifUnwritten === undefined) delete sightings[object.metadata.name];
-    else sightings[object.metadata.name] = ifUnwritten;
-  }
-  return sightings;
 }

@@ -1,7 +1,7 @@
 import { BOUNDS } from '../util/bounds.ts';
 import { boundedText } from '../util/values.ts';
 import type { AnsweredCall } from './api-calls.ts';
-import { type Kind, RESOURCES } from './cluster-port.ts';
+import { RESOURCES } from './cluster-port.ts';
 import type { ItemReader } from './item-reader.ts';
 import { BYTES, type FieldPlace, fieldAt, MAGIC, MalformedProtobuf, ProtobufReader } from './protobuf.ts';
 import { type CallSite, listIn, malformed, NO_VERSION, PART_OF_A_LIST, tooLarge } from './replies.ts';
@@ -61,68 +61,84 @@ async function* batchesIn<Item>(
   site: CallSite,
   reader: ItemReader<Item>,
 ): AsyncGenerator<readonly Item[]> {
-  const bytes = new ArrivingBytes(stream);
-  try {
-    const list = new ArrivingList(reader, await listStart(bytes, reader.kind));
-    while (list.left > 0) {
-      yield list.readArrived(bytes);
-      if (list.left > 0) await bytes.more();
-    }
-    await bytes.rest();
-    if (list.version === '') throw malformed(site, NO_VERSION);
-    if (list.continueToken !== '') throw malformed(site, PART_OF_A_LIST);
-  } finally {
-    await bytes.close();
+  const list = new ArrivingList(reader);
+  let bytes = 0;
+  for await (const piece of stream) {
+    bytes += piece.length;
+    if (bytes > LARGEST_LIST_BYTES) throw new OverBound(`more than ${LARGEST_LIST_BYTES / 1024 / 1024} MiB`);
+    yield list.push(piece);
   }
+  if (list.left !== 0) throw new MalformedProtobuf('it is cut off');
+  if (list.version === '') throw malformed(site, NO_VERSION);
+  if (list.continueToken !== '') throw malformed(site, PART_OF_A_LIST);
 }
 
-/** Reads the envelope (`runtime.Unknown`) up to the list in it. Returns the length of the list in bytes. */
-async function listStart(bytes: ArrivingBytes, kind: Kind): Promise<number> {
-  const expected = `${RESOURCES[kind].apiVersion} ${kind}List`;
-  (await bytes.take(MAGIC.length)).requireMagic();
-  let type = ' ';
-  let head = await bytes.head();
-  for (; head.field !== RAW_FIELD || head.wireType !== BYTES; head = await bytes.head()) {
-    const reader = await bytes.take(head.end);
-    for (let field = reader.next(); field !== 0; field = reader.next()) {
-      if (field === TYPE_META_FIELD) type = readType(reader);
-    }
-  }
-  if (type !== expected) throw new MalformedProtobuf(`it is no ${expected}, but ${boundedText(type)}`);
-  await bytes.take(head.start);
-  return head.end - head.start;
-}
-
-/** The fields of a list, which are read one after the other. */
+/** A list in its envelope (`runtime.Unknown`), whose fields are read one after the other. */
 class ArrivingList<Item> {
-  /** The number of bytes that were not read yet. */
-  left: number;
+  /** The number of bytes of the list that were not read yet; `undefined` before the list begins. */
+  left: number | undefined;
   version = '';
   continueToken = '';
   readonly #reader: ItemReader<Item>;
+  readonly #bytes = new ArrivingBytes();
+  /** The API version and kind in the envelope; `undefined` before its magic bytes. */
+  #type: string | undefined;
   #count = 0;
   #previous: Item | undefined;
 
-  constructor(reader: ItemReader<Item>, length: number) {
+  constructor(reader: ItemReader<Item>) {
     this.#reader = reader;
+  }
+
+  /** Returns the items that are complete with this piece. Ignores the envelope behind the list. */
+  push(piece: Uint8Array): readonly Item[] {
+    if (this.left === 0) return [];
+    this.#bytes.append(piece);
+    if (this.left === undefined) this.#readEnvelope();
+    return this.left === undefined ? [] : this.#readList(this.left);
+  }
+
+  #readEnvelope(): void {
+    if (this.#type === undefined) {
+      const magic = this.#bytes.take(MAGIC.length);
+      magic?.requireMagic();
+      this.#type = magic && ' ';
+    }
+    while (this.#type !== undefined && this.left === undefined) {
+      const head = this.#bytes.head();
+      if (head === undefined) return;
+      const isList = head.field === RAW_FIELD && head.wireType === BYTES;
+      const reader = this.#bytes.take(isList ? head.start : head.end);
+      if (reader === undefined) return;
+      if (isList) this.#begin(head.end - head.start);
+      else if (reader.next() === TYPE_META_FIELD) this.#type = readType(reader);
+    }
+  }
+
+  #begin(length: number): void {
+    const { kind } = this.#reader;
+    const expected = `${RESOURCES[kind].apiVersion} ${kind}List`;
+    if (this.#type !== expected) {
+      throw new MalformedProtobuf(`it is no ${expected}, but ${boundedText(this.#type)}`);
+    }
     this.left = length;
   }
 
-  /** Returns the items whose bytes have arrived completely. */
-  readArrived(bytes: ArrivingBytes): readonly Item[] {
+  #readList(length: number): readonly Item[] {
     const items: Item[] = [];
-    while (this.left > 0) {
-      const head = bytes.arrivedHead();
-      if (head !== undefined && head.end > this.left) {
-        throw new MalformedProtobuf('a field goes beyond the end of its list');
-      }
-      const reader = head && bytes.arrived(head.end);
-      if (head === undefined || reader === undefined) break;
-      this.left -= head.end;
+    let left = length;
+    while (left > 0) {
+      const head = this.#bytes.head();
+      if (head === undefined) break;
+      if (head.end > left) throw new MalformedProtobuf('a field goes beyond the end of its list');
+      const reader = this.#bytes.take(head.end);
+      if (reader === undefined) break;
+      left -= head.end;
       const field = reader.next();
       if (field === LIST_META_FIELD) this.#readMeta(reader);
       else if (field === ITEM_FIELD) items.push(this.#itemIn(reader));
     }
+    this.left = left;
     return items;
   }
 
@@ -144,74 +160,15 @@ class ArrivingList<Item> {
   }
 }
 
-/** The bytes of a list that have arrived. `head` and `take` wait for more if there are too few. */
+/** The bytes that have arrived and were not taken yet. */
 class ArrivingBytes {
-  readonly #chunks: AsyncIterator<Uint8Array>;
   /** One buffer for all pieces, because most garbage would come from buffers for single pieces. */
   #buffer: Buffer = Buffer.alloc(0);
   #bytes: Buffer = this.#buffer;
-  /** The position of the first byte that was not taken yet. */
   #at = 0;
-  #total = 0;
-
-  constructor(stream: AsyncIterable<Uint8Array>) {
-    this.#chunks = stream[Symbol.asyncIterator]();
-  }
-
-  /** Returns the position of the next field, relative to the first byte that was not taken yet. */
-  async head(): Promise<FieldPlace> {
-    for (;;) {
-      const head = this.arrivedHead();
-      if (head !== undefined) return head;
-      await this.more();
-    }
-  }
-
-  arrivedHead(): FieldPlace | undefined {
-    return fieldAt(this.#bytes, this.#at);
-  }
-
-  /** Takes bytes, and returns a reader of them. */
-  async take(count: number): Promise<ProtobufReader> {
-    for (;;) {
-      const taken = this.arrived(count);
-      if (taken !== undefined) return taken;
-      await this.#receive(count);
-    }
-  }
-
-  arrived(count: number): ProtobufReader | undefined {
-    if (count > LARGEST_OBJECT_BYTES) throw new OverBound('an item of more than 2 MiB');
-    const start = this.#at;
-    if (this.#bytes.length < start + count) return undefined;
-    this.#at += count;
-    return new ProtobufReader(this.#bytes, start, this.#at);
-  }
-
-  /** Waits for the rest of the next field, or of its length. */
-  more(): Promise<void> {
-    return this.#receive(this.arrivedHead()?.end ?? this.#bytes.length - this.#at + 1);
-  }
-
-  /** Waits for the end of the reply. */
-  async rest(): Promise<void> {
-    while ((await this.#next()) !== undefined);
-  }
-
-  async close(): Promise<void> {
-    await this.#chunks.return?.();
-  }
-
-  async #receive(count: number): Promise<void> {
-    while (this.#bytes.length - this.#at < count) {
-      const piece = await this.#next();
-      if (piece === undefined) throw new MalformedProtobuf('it is cut off');
-      this.#append(piece);
-    }
-  }
 
   /** Moves the bytes that were not taken to the start of the buffer, and adds a piece behind them. */
-  #append(piece: Uint8Array): void {
+  append(piece: Uint8Array): void {
     const left = this.#bytes.subarray(this.#at);
     const length = left.length + piece.length;
     if (length > this.#buffer.length) {
@@ -223,13 +180,17 @@ class ArrivingBytes {
     this.#at = 0;
   }
 
-  async #next(): Promise<Uint8Array | undefined> {
-    const { value, done } = await this.#chunks.next();
-    if (done) return undefined;
-    this.#total += value.length;
-    if (this.#total > LARGEST_LIST_BYTES) {
-      throw new OverBound(`more than ${LARGEST_LIST_BYTES / 1024 / 1024} MiB`);
-    }
-    return value;
+  /** Returns the place of the next field, relative to the first byte; `undefined` if its length has not arrived yet. */
+  head(): FieldPlace | undefined {
+    return fieldAt(this.#bytes, this.#at);
+  }
+
+  /** Takes bytes, and returns a reader of them; `undefined` if too few have arrived. */
+  take(count: number): ProtobufReader | undefined {
+    if (count > LARGEST_OBJECT_BYTES) throw new OverBound('an item of more than 2 MiB');
+    const start = this.#at;
+    if (this.#bytes.length < start + count) return undefined;
+    this.#at += count;
+    return new ProtobufReader(this.#bytes, start, this.#at);
   }
 }
