@@ -36,11 +36,15 @@ export class CredentialMask {
     const [token] = this.#forms;
     const forms = isList && token ? [{ ...token, needles: token.needles.slice(0, 1) }] : this.#forms;
     let held: Buffer = Buffer.alloc(0);
+    let searched = 0;
     for await (const chunk of body) {
-      const bytes = Buffer.concat([held, chunk]);
-      const end = Math.min(bytes.length, ...forms.map((form) => mask(bytes, form, false)));
-      if (end > 0) yield bytes.subarray(0, end);
-      held = bytes.subarray(end);
+      held = Buffer.concat([held, chunk]);
+      // Searches held bytes again only together with as many new bytes: otherwise, small pieces would take long.
+      if (held.length < 2 * searched) continue;
+      const end = Math.min(held.length, ...forms.map((form) => mask(held, form, false)));
+      if (end > 0) yield held.subarray(0, end);
+      held = held.subarray(end);
+      searched = held.length;
     }
     for (const form of forms) mask(held, form, true);
     if (held.length > 0) yield held;
