@@ -69,10 +69,7 @@ export async function probeServers(
   }
 }
 
-/**
- * Probes the servers, except those whose agents refresh their leases. If no probed server of a family answers, also probes the
- * excepted servers of this family as witnesses. An answer of a witness shows that our own network works.
- */
+/** Probes the servers without agents. If none of a family answers, also probes those with agents, to test our own network. */
 async function probeWithWitnesses(
   { spec, probe, passId, nowMs }: ProbingPass,
   { addresses: expected, families }: ResolvedAddresses,
@@ -96,10 +93,7 @@ async function probeWithWitnesses(
   return withoutStarting(expected, new Map([...outcomes, ...(await probeAddresses(needed, probe, signal))]));
 }
 
-/**
- * Returns the outcomes. If one server accepts the credential and another refuses it, the verdict of the refusal is
- * `unknown`, because the refusing server might not have loaded its roles yet.
- */
+/** Makes a refusal `unknown` if another server accepts the credential: the refusing one might not have loaded its roles. */
 function withoutStarting(
   expected: readonly ProbedAddress[],
   outcomes: ReadonlyMap<string, ProbeOutcome>,
@@ -118,10 +112,7 @@ function withoutStarting(
   );
 }
 
-/**
- * Returns the addresses of the spec, and the publishable addresses of its sources (such as host names). If the look-up
- * of a source is incomplete or finds no publishable address, also returns the addresses of this source in the leases.
- */
+/** Returns the addresses of the spec and of its sources, such as host names. If a look-up fails, known addresses stay. */
 export async function resolveAddresses(
   spec: ClusterSpec,
   lookUp: (source: SharedHostSpec) => ReturnType<LookUp>,
@@ -214,10 +205,7 @@ function publishable(records: ParsedRecords, { host }: SharedHostSpec, spec: Clu
   return { addresses, findings };
 }
 
-/**
- * A map from the text of each record of a source to its address; `undefined` if the record is not an address. The texts
- * are canonical, because a target group and a Service may spell the same address differently.
- */
+/** A map from the canonical text of each record of a source to its address; `undefined` if it is not an address. */
 type ParsedRecords = ReadonlyMap<string, Address | undefined>;
 
 function parsedRecords(found: readonly unknown[]): ParsedRecords {
@@ -264,9 +252,8 @@ export function ticksOfATurn(addresses: number): number {
 }
 
 /**
- * Returns the addresses in the order in which to probe them. The order matters because many silent addresses can use up
- * the time of the pass. Published addresses come first, beginning with the address whose last lease refresh or miss is
- * oldest. Addresses with equal times are shuffled in each pass.
+ * Returns the addresses in the order in which to probe them, because many silent addresses can use up the time of the pass.
+ * Published addresses come first, those with the oldest lease refresh or miss before others. Equal ones are shuffled.
  */
 function inTurn(
   addresses: readonly ProbedAddress[],
@@ -291,10 +278,7 @@ function inTurn(
     .map(({ probed }) => probed);
 }
 
-/**
- * Probes the addresses and returns the outcome of each, in the order of `addresses`. Omits addresses whose probe had not started
- * when the signal aborted.
- */
+/** Returns the outcome of each probe, in the order of `addresses`. Omits probes that had not started at the abort. */
 export async function probeAddresses(
   addresses: readonly ProbedAddress[],
   probe: Prober,

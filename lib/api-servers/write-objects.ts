@@ -10,7 +10,7 @@ import {
   SERVICE_CIDR_REF,
   type ServiceObject,
 } from '../cluster/published-objects.ts';
-import { type ContestState, versionsOf } from '../endpoints/contested-writes.ts';
+import { versionsOf } from '../endpoints/contested-writes.ts';
 import { EndpointsError, type EndpointsErrorCode } from '../endpoints/endpoint-findings.ts';
 import type { ServiceWrite } from '../endpoints/kubernetes-service.ts';
 import type { PlannedWrite, Publication } from '../endpoints/publication.ts';
@@ -42,12 +42,8 @@ export async function publish(kubernetes: ClusterPort, publication: Publication)
     moves: isWritten ? { removals, added } : { removals: [], added: [] },
     wouldWrite: isWithheld ? removals.map((line) => `remove ${line}`) : [],
     errors: failure === undefined ? [] : [failure],
-    state: isUnwritten ? verdict?.state : verdict && withVersions(verdict.afterWrite, versions),
+    state: isUnwritten ? verdict?.state : verdict?.afterWrite(versions),
   };
-}
-
-function withVersions({ lastWrite, ...state }: ContestState, versions: readonly string[]): ContestState {
-  return { ...state, ...(lastWrite && { lastWrite: { ...lastWrite, versions } }) };
 }
 
 export interface WrittenObjects {
@@ -58,10 +54,7 @@ export interface WrittenObjects {
   readonly failure?: WriteFailure;
 }
 
-/**
- * Makes the writes one after the other. A failed create or update ends them, so that a slice is not written without its
- * Endpoints (`pkg/controlplane/reconcilers/endpointsadapter.go`). A failed deletion does not stop the other writes.
- */
+/** Makes the writes in order. A failed create or update ends them, so that no slice is written without its Endpoints. */
 export async function writeObjects(kubernetes: ClusterPort, plan: readonly PlannedWrite[]): Promise<WrittenObjects> {
   const changes: string[] = [];
   let objects: PublishedObjects = {};
@@ -142,10 +135,7 @@ function failureOf(refusal: Refusal, what: string, cause?: ClusterError): Endpoi
   }
 }
 
-/**
- * The waits before further attempts to create the Service. The API server cannot allocate from a new ServiceCIDR until
- * its informer has seen the ServiceCIDR (`pkg/registry/core/service/ipallocator/cidrallocator.go`).
- */
+/** The waits before further attempts to create the Service, until the API server's allocator has seen a new ServiceCIDR. */
 const ALLOCATOR_PAUSES_MS = [50, 100, 200, 400, 800];
 const SERVICE = `${KUBERNETES_SERVICE.namespace}/${KUBERNETES_SERVICE.name}`;
 
@@ -163,10 +153,7 @@ export interface WrittenService {
   readonly isMissing: boolean;
 }
 
-/**
- * Creates or updates the Service. Also creates its namespace and ServiceCIDR if the API server refuses the Service
- * without them. A failed update is reported and does not end the pass, because the endpoints do not depend on the update.
- */
+/** Creates or updates the Service. Also creates its namespace and ServiceCIDR if the API server refuses it without them. */
 export async function writeService(pass: ServicePass, write: ServiceWrite | undefined): Promise<WrittenService> {
   if (write === undefined) return { changes: [], errors: [], isMissing: false };
   try {

@@ -1,8 +1,6 @@
 /**
- * The types of findings. The first seven are the `type` labels of upstream's counters. The other types belong to this
- * project, and are not counted under upstream's names. `stays`: the finding does not resolve automatically. `acute`:
- * the finding requires action, and ends with its cause. `passes`: the finding requires no action, because the loops
- * resolve it, or because it is only information.
+ * The types of findings; the first seven are the `type` labels of upstream's counters. `stays`: does not resolve automatically.
+ * `acute`: requires action, and ends with its cause. `passes`: requires no action, because the loops resolve it, or it informs.
  */
 const FINDINGS = {
   leak: 'passes',

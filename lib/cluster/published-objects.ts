@@ -130,10 +130,7 @@ export function portText({ name = '', port, protocol = 'TCP', appProtocol }: End
   return JSON.stringify([name, port, protocol, appProtocol]);
 }
 
-/**
- * Returns whether two values are equal for the API server, which ignores the order of fields, and treats an absent field, null,
- * and an empty list or object as equal.
- */
+/** Returns whether the API server treats two values as equal: in any order of fields, and an absent field like an empty one. */
 export function sameJson(one: unknown, other: unknown): boolean {
   if (one === other || (isNothing(one) && isNothing(other))) return true;
   if (Array.isArray(one) && Array.isArray(other)) {

@@ -13,11 +13,6 @@ type Readiness = readonly (readonly [key: string, ready: boolean])[];
  * Returns the subsets in canonical form (`RepackSubsets` of `pkg/api/v1/endpoints/util.go`). Of several records of an
  * address, the first stays. An address is not ready if any subset lists it as not ready. Ports with the same addresses
  * are in one subset. The function visits the addresses once for each group of ports, not for each port.
- *
- *     repackSubsets([
- *       { addresses: [{ ip: '10.0.0.2' }], ports: [https] },
- *       { addresses: [{ ip: '10.0.0.1' }], notReadyAddresses: [{ ip: '10.0.0.2' }], ports: [https] },
- *     ]); // [{ addresses: [{ ip: '10.0.0.1' }], notReadyAddresses: [{ ip: '10.0.0.2' }], ports: [https] }]
  */
 export function repackSubsets(subsets: readonly EndpointSubset[]): EndpointSubset[] {
   const records = recordsIn(subsets);
@@ -105,10 +100,7 @@ function byKey([one]: readonly [string, boolean], [other]: readonly [string, boo
   return one < other ? -1 : Number(one > other);
 }
 
-/**
- * Returns ports or subsets in the order that they have after upstream's repacking (`SortSubsets` of
- * `pkg/api/v1/endpoints/util.go`): by the 128-bit FNV-1a hash of their printed form.
- */
+/** Returns ports or subsets in the order of upstream's `SortSubsets`: by the 128-bit FNV-1a hash of their printed form. */
 function inCanonicalOrder<Part>(parts: readonly Part[], print: (part: Part) => string): Part[] {
   if (parts.length < 2) return [...parts];
   return parts

@@ -3,33 +3,38 @@ import type { Finding } from '../cluster/finding.ts';
 import { FIELD_MANAGER, type KubernetesObject } from '../cluster/kubernetes-objects.ts';
 import { defined } from '../util/values.ts';
 
-const ownWriteShape = z.object({
-  atMs: z.number(),
-  passesSince: z.number(),
-  /** The resourceVersions of the Endpoints and the EndpointSlice after our write. */
-  versions: z.readonly(z.array(z.string())),
-});
-
-const contestShape = z.object({
-  /** The last time at which a pass saw a change by the other writer. */
-  lastSeenMs: z.number(),
-  nextWriteMs: z.number(),
-  delayMs: z.number(),
-});
-
-const stateShape = z.object({
-  /** The addresses and ports that the last pass had to publish, as one text. */
-  wanted: z.exactOptional(z.string()),
-  lastWrite: z.exactOptional(z.readonly(ownWriteShape)),
-  contest: z.exactOptional(z.readonly(contestShape)),
-});
-
 /** Our last correction of a change by another writer. The next passes check whether that writer undoes it. */
-type OwnWrite = Readonly<z.infer<typeof ownWriteShape>>;
+const ownWriteShape = z.readonly(
+  z.object({
+    atMs: z.number(),
+    passesSince: z.number(),
+    /** The resourceVersions of the Endpoints and the EndpointSlice after our write. */
+    versions: z.readonly(z.array(z.string())),
+  }),
+);
+type OwnWrite = z.infer<typeof ownWriteShape>;
+
 /** A contest: another writer undoes our corrections. */
-type Contest = Readonly<z.infer<typeof contestShape>>;
+const contestShape = z.readonly(
+  z.object({
+    /** The last time at which a pass saw a change by the other writer. */
+    lastSeenMs: z.number(),
+    nextWriteMs: z.number(),
+    delayMs: z.number(),
+  }),
+);
+type Contest = z.infer<typeof contestShape>;
+
 /** The state that one pass leaves for the next. While nothing happens, it stays equal and is not saved again. */
-export type ContestState = Readonly<z.infer<typeof stateShape>>;
+const stateShape = z.readonly(
+  z.object({
+    /** The addresses and ports that the last pass had to publish, as one text. */
+    wanted: z.exactOptional(z.string()),
+    lastWrite: z.exactOptional(ownWriteShape),
+    contest: z.exactOptional(contestShape),
+  }),
+);
+export type ContestState = z.infer<typeof stateShape>;
 
 export interface ContestObservation {
   readonly wanted: string;
@@ -48,11 +53,8 @@ export interface ContestObservation {
 export interface ContestVerdict {
   /** The state for the next pass if this pass writes nothing, or only some of the objects. */
   readonly state: ContestState;
-  /**
-   * The state for the next pass if this pass makes the write. The caller adds the resourceVersions. If another writer undid our
-   * last write, the delay until the next correction doubles.
-   */
-  readonly afterWrite: ContestState;
+  /** Returns the state for the next pass if this pass makes the write, which leaves these resourceVersions. */
+  readonly afterWrite: (versions: readonly string[]) => ContestState;
   /** True if the write would only revert a change by another writer, and the delay of such writes has not ended. */
   readonly withhold: boolean;
   /** True if another writer undid our write. */
@@ -83,11 +85,11 @@ export function judgeContest(before: ContestState, observation: ContestObservati
   const corrects = observation.isForeign || (differs && isSame);
   return {
     state: { wanted, ...(lastWrite && remembered && { lastWrite }), ...defined({ contest }) },
-    afterWrite: {
+    afterWrite: (versions) => ({
       wanted,
-      ...((corrects || contest) && { lastWrite: { versions: [], atMs: nowMs, passesSince: 0 } }),
+      ...((corrects || contest) && { lastWrite: { versions, atMs: nowMs, passesSince: 0 } }),
       ...(contest && { contest: afterContesting(contest, twoOwners, nowMs) }),
-    },
+    }),
     withhold: twoOwners && !observation.urgent && nowMs < contest.nextWriteMs,
     twoOwners,
   };
@@ -103,10 +105,7 @@ export function versionsOf(objects: readonly (KubernetesObject | undefined)[]): 
   return objects.map((object) => object?.metadata.resourceVersion ?? '');
 }
 
-/**
- * Returns the finding about a contest. The finding names the other writer.
- * @param found the objects as they were read
- */
+/** Returns the finding about a contest, which names the other writer. @param found the objects as they were read */
 export function twoOwners(
   found: readonly (KubernetesObject | undefined)[],
   { state, withhold }: Pick<ContestVerdict, 'state' | 'withhold'>,

@@ -21,20 +21,18 @@ const UNREACHED = 'Start an API server, or make its probe URL reachable from her
 
 type ServersOfAFamily = Pick<FamilyServers, 'spec' | 'nowMs' | 'leases' | 'outcomes'>;
 
-/**
- * Returns the finding that no API server is live. Its message has upstream's text (for the second family, a text of this project)
- * and the reason for each address: the end of its withdrawal, or the result of its probe.
- * @param second the second family, if the finding is only about the slice of that family
- */
+/** Returns the finding that no API server is live, with the reason for each address. @param second the family of the slice */
 export function noLiveLease({ spec, nowMs, leases, outcomes }: ServersOfAFamily, second?: IPFamily): Finding {
-  const withdrawn = leases.filter((lease) => isWithdrawn(lease, nowMs)).map(({ address }) => address);
-  const others = [...outcomes].filter(([address]) => !withdrawn.includes(address));
-  const [first] = withdrawn;
-  const reasons = [
-    ...leases.flatMap((lease) => {
+  const withdrawn = new Map(
+    leases.flatMap((lease) => {
       const untilMs = withdrawnUntil(lease, nowMs);
-      return untilMs === undefined ? [] : `${lease.address} is withdrawn until ${isoTime(untilMs)}`;
+      return untilMs === undefined ? [] : [[lease.address, untilMs]];
     }),
+  );
+  const others = [...outcomes].filter(([address]) => !withdrawn.has(address));
+  const [first] = withdrawn.keys();
+  const reasons = [
+    ...[...withdrawn].map(([address, untilMs]) => `${address} is withdrawn until ${isoTime(untilMs)}`),
     ...probeLines(others),
   ];
   const remedies = [
@@ -46,10 +44,8 @@ export function noLiveLease({ spec, nowMs, leases, outcomes }: ServersOfAFamily,
     reasons.length > 0
       ? `${reasons.join('; ')}. ${remedies.join('. ')}`
       : `no address is known to probe. ${second === undefined ? '' : `${NO_SECOND}. `}Name the API servers in the spec (apiServers)`;
-  return {
-    type: 'noLiveLease',
-    message: `${second === undefined ? REFUSAL : `no ${second} API server is live`}: ${why}`,
-  };
+  const what = second === undefined ? REFUSAL : `no ${second} API server is live`;
+  return { type: 'noLiveLease', message: `${what}: ${why}` };
 }
 
 /** Returns a line for each address, or one line for more than three equal answers: `100 addresses answered 404`. */
@@ -64,9 +60,8 @@ function probeLines(probed: readonly (readonly [address: string, ProbeOutcome])[
 const DRAINED_WITHIN_MS = 600_000;
 
 /**
- * Returns a finding for each address that is still withdrawn although its server has not shut down. These are the
- * withdrawn addresses whose leases expired more than ten minutes ago, and whose servers no probe has seen down. One cause is
- * a table that was restored from a backup and contains withdrawals that were undone after the backup.
+ * Returns a finding for each withdrawn address whose server was not seen down ten minutes after its lease expired. One cause is a
+ * table that was restored from a backup, with withdrawals that were undone later.
  */
 export function standingWithdrawals(cluster: string, leases: readonly Lease[], nowMs: number): Finding[] {
   const standing = leases.filter(
@@ -120,12 +115,7 @@ function removalReason(lease: Lease | undefined, detail: string | undefined, now
   return cause === undefined ? expired : `${expired}; ${cause}`;
 }
 
-/**
- * Returns a finding for each published address that is no longer live and cannot be removed, because no API server
- * accepts the write.
- * @param wanted the addresses that a pass last decided to publish
- * @param live the addresses that may be published now
- */
+/** Returns a finding for each address in `wanted` that is no longer live and that no API server removes. */
 export function deadServersPublished(
   wanted: readonly string[],
   live: readonly string[],

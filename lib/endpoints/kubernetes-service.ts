@@ -24,10 +24,8 @@ export type ServiceWrite =
     };
 
 /**
- * Returns the write that the Service needs, if any. A missing Service is created. Type and ports are corrected
- * if the spec sets `service.reconcile`. If the spec asks for both families and the Service has only one, the write sets
- * `ipFamilyPolicy`. If the Service already has a dual-stack policy, the write also sets the families, because otherwise
- * the API server does not allocate the second address.
+ * Returns the write that the Service needs, if any. `service.reconcile` corrects type and ports. If the spec asks for both
+ * families and the Service has only one, the write sets `ipFamilyPolicy`; if that is already dual-stack, also the families.
  */
 export function planService(spec: ClusterSpec, current: ServiceObject | undefined): ServiceWrite | undefined {
   const desired = desiredService(spec);
@@ -96,11 +94,7 @@ export function serviceFindings(spec: ClusterSpec, service: ServiceObject | unde
   return faults.map(({ message, remedy }) => ({ type: 'serviceDiffers', message: `${message}. ${remedy}` }));
 }
 
-/**
- * Returns the Service `default/kubernetes` as upstream creates it (`CreateOrUpdateMasterServiceIfNeeded` of
- * `pkg/controlplane/controller/kubernetesservice/controller.go`). It has no selector, and its cluster IP is the first
- * address of the primary range. It has one family unless the spec asks for both.
- */
+/** Returns the Service as upstream creates it (`pkg/controlplane/controller/kubernetesservice/controller.go`). */
 function desiredService(spec: ClusterSpec): ServiceObject {
   return {
     apiVersion: 'v1',
@@ -117,9 +111,8 @@ function desiredService(spec: ClusterSpec): ServiceObject {
 }
 
 /**
- * Returns the Service with its type and ports corrected; `undefined` if both are correct. Ports are compared by position.
- * Also sets the address of a Service of type ExternalName, which has none, because otherwise the API server would allocate
- * an arbitrary address.
+ * Returns the Service with its type and ports corrected; `undefined` if both are correct. Ports are compared by position. A
+ * Service of type ExternalName also gets its address, because otherwise the API server would allocate an arbitrary one.
  */
 function correctedService(current: ServiceObject, desired: ServiceObject): ServiceObject | undefined {
   const { type, clusterIP = '', ports = [] } = desired.spec;

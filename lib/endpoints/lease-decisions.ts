@@ -80,10 +80,7 @@ function decideFamily(observation: LeaseObservation): LeaseChanges {
   ]);
 }
 
-/**
- * Returns a line with the reason for each written change of a lease, except for refreshes and misses.
- * @param noteOf returns the end of the line about a new lease
- */
+/** Returns a line for each written change of a lease, except for refreshes and misses. @param noteOf ends that of a new lease */
 export function describeChanges(
   { leases, outcomes, nowMs }: Pick<LeaseObservation, 'leases' | 'outcomes' | 'nowMs'>,
   decided: LeaseChanges,
@@ -115,9 +112,8 @@ function answerOf(
   const outcome = outcomes.get(address);
   if (outcome === undefined || (outcome.verdict === 'unknown' && !outcome.late)) return undefined;
   const verdict = verdictFor(kind, outcome);
-  // Silence counts as a miss only if another address answered in this pass, because otherwise our own network may be
-  // the cause. The lease of an agent is an exception: it expires because its agent is silent, not because probes
-  // failed. For such a lease, it is sufficient that another agent still refreshes its own lease.
+  // Silence counts as a miss only if another address answered, because otherwise our own network may be the cause; for the
+  // lease of an agent also if another agent refreshes its lease.
   const isProven = hasAnswered(outcome) || isAnyAnswered(outcomes);
   const isAgents = source === 'agent' && leases.some((other) => other.source === 'agent' && isActive(other, nowMs));
   const intervalMs = spec.intervalSeconds['kubernetes-service'] * 1000;

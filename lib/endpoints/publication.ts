@@ -45,14 +45,11 @@ export interface Publication {
 /** Decides the writes of the Endpoints and their slice. If no address is live, both stay unchanged. */
 export function endpointsPublication(servers: FamilyServers, before: ContestState): Publication {
   if (servers.live.length > 0) return publicationOf(servers, before);
-  const verdict = { state: before, afterWrite: before, withhold: false, twoOwners: false };
+  const verdict = { state: before, afterWrite: () => before, withhold: false, twoOwners: false };
   return { writes: [], objects: {}, removals: [], added: [], verdict, findings: [noLiveLease(servers)] };
 }
 
-/**
- * Decides the writes of all slices except the slice that mirrors the Endpoints. If no address of the second family is
- * live, its slice stays unchanged. The slice is deleted only if the spec no longer asks for both families.
- */
+/** Decides the writes of all other slices. The slice of the second family stays unchanged if none of its addresses is live. */
 export function slicesPublication(
   slices: readonly EndpointSliceObject[],
   primary: FamilyServers,
@@ -81,10 +78,7 @@ export function slicesPublication(
   };
 }
 
-/**
- * Returns whether a pass may delete or replace the slice of another writer. If this project publishes a slice of the same name
- * or address family, there must be a live address for its own slice.
- */
+/** Returns whether a pass may delete or replace a foreign slice: our slice of its name or family must have a live address. */
 function isRemovable(slice: EndpointSliceObject, servers: readonly FamilyServers[]): boolean {
   const publisher = publisherOf(slice, servers) ?? servers.find(({ family }) => family === slice.addressType);
   return publisher === undefined || publisher.live.length > 0;
@@ -161,18 +155,12 @@ export function planWrites(observation: FamilyObservation): readonly PlannedWrit
   return isSliceRead ? [write, { verb: 'mirror', object: slice, prune }] : [write];
 }
 
-/**
- * Returns whether the slice can be written without reading Endpoints. With the reconciler master-count, only Endpoints list which
- * servers stay.
- */
+/** Returns whether the slice can be written without Endpoints, which with master-count list the servers that stay. */
 function mayLackEndpoints(spec: ClusterSpec, family: IPFamily): boolean {
   return spec.endpoints.reconciler !== 'master-count' || publishedFamilies(spec)[0].family !== family;
 }
 
-/**
- * Returns whether an object harms the clients that read it, because it has no usable endpoint, or a usable endpoint
- * that must not be published. The pass corrects such an object immediately.
- */
+/** Returns whether an object has no usable endpoint, or one that must not be published. Such an object is corrected at once. */
 export function isHarmful({ objects, excluded, spec, family }: Omit<FamilyObservation, 'live'>): boolean {
   const isExcluded = new Set(excluded);
   return Object.values(objects)
@@ -219,11 +207,7 @@ function inFoundOrder(wanted: readonly EndpointPort[], current: EndpointsObject 
   return found.length === wanted.length && wanted.every((port) => isFound.has(portText(port))) ? found : wanted;
 }
 
-/**
- * Removes the live addresses from `notReadyAddresses`, where another writer put them. Otherwise repacking would keep them not
- * ready forever.
- * @param prune also removes all other addresses that are not ready
- */
+/** Removes live addresses, or with `prune` all, from `notReadyAddresses`, where repacking would keep them not ready forever. */
 function withReadyOnly(
   current: EndpointsObject | undefined,
   live: readonly string[],

@@ -77,20 +77,13 @@ function ofUnresolvedHost(
     .map((address) => ({ address, kind: 'shared', host }));
 }
 
-/**
- * Returns the lease that the pass uses for its decisions. A refreshed lease that could not be written is used anyway,
- * because the address answered and the stored lease may be older (for example, in a restored table). An active
- * withdrawal in the stored lease takes precedence.
- */
+/** Returns the refreshed lease even if it could not be written, because its address answered, unless it is withdrawn. */
 function unlessUnwritten(lease: Lease, { unwritten, nowMs }: ServersSeen): Lease {
   const seen = unwritten.get(lease.address);
   return seen !== undefined && isActive(seen, nowMs) && !isWithdrawn(lease, nowMs) ? seen : lease;
 }
 
-/**
- * Returns new leases for addresses that are published without a lease, as in the first pass over an adopted cluster, or after
- * the table lost its leases. A new lease expires immediately, but its address stays published until two probes have missed.
- */
+/** Returns leases for addresses that are published without one. They expire at once, but stay published until two misses. */
 function rememberedLeases(
   unleased: readonly ExpectedAddress[],
   { families, outcomes, nowMs }: ServersSeen,
@@ -142,9 +135,8 @@ function serversOf(
 const CLOCKS_DIFFER_MS = 4_000;
 
 /**
- * Returns the addresses to publish, in byte order. A probed address stays published after its lease expired until two probes
- * missed, so that an outage of this project does not remove a healthy server. An address outside the spec is removed as soon
- * as its lease expires.
+ * Returns the addresses to publish, in byte order. After its lease expired, a probed address stays published until two probes
+ * missed, so that an outage of this project removes no healthy server. An address outside the spec is removed at once.
  */
 export function publishedAddresses(
   leases: readonly Lease[],
@@ -159,9 +151,8 @@ export function publishedAddresses(
 }
 
 /**
- * Returns the addresses that must not be published. The master-count reconciler has no leases, so for it only an address that
- * was withdrawn or reported its shutdown is excluded. The address of a crashed server stays until another address takes its
- * place.
+ * Returns the addresses that must not be published. Upstream's master-count reconciler has no leases: a crashed server stays
+ * until another address takes its place, and only a withdrawal or a reported shutdown excludes an address.
  */
 export function excludedAddresses(
   leases: readonly Lease[],
@@ -177,8 +168,7 @@ export function excludedAddresses(
 
 function isPublished(lease: Lease, probed: boolean, nowMs: number): boolean {
   if (isWithdrawn(lease, nowMs)) return false;
-  // The first answer of a server after its withdrawal has ended changes the state `withdrawn`. Until that answer, the address is
-  // published only if an agent refreshes its lease.
+  // An answer after the end of the withdrawal changes the state `withdrawn`. Until then only the refresh of an agent counts.
   if (lease.state === 'withdrawn' && lease.source !== 'agent') return false;
   if (isActive(lease, nowMs)) return true;
   const wasActive = lease.state !== 'withdrawn' || lease.expiresAtMs > lease.withdrawnUntilMs + CLOCKS_DIFFER_MS;

@@ -15,11 +15,7 @@ export interface PublishingRules {
   readonly reconcilePorts: boolean;
 }
 
-/**
- * Returns the Endpoints as upstream's lease reconciler would write them (`doReconcile`).
- * @param live the addresses with an active lease, in byte order
- * @returns the same object if it is correct.
- */
+/** Returns the Endpoints as upstream's lease reconciler writes them (`doReconcile`); the same object if they are correct. */
 export function leaseEndpoints(
   current: EndpointsObject | undefined,
   live: readonly string[],
@@ -76,13 +72,8 @@ export interface MasterRules extends PublishingRules {
 }
 
 /**
- * Adds one address, as upstream's master-count reconciler does (`ReconcileEndpoints` of
- * `pkg/controlplane/reconcilers/instancecount.go`).
- *
- *     // With a master count of 3, 10.0.0.3 adds itself to 10.0.0.1, 10.0.0.2 and 10.0.0.9, which no longer exists:
- *     // 10.0.0.1, 10.0.0.2 and 10.0.0.3 remain.
- *
- * @returns the same object if it is correct.
+ * Adds one address, as upstream's master-count reconciler does (`pkg/controlplane/reconcilers/instancecount.go`). With a count of
+ * 3, 10.0.0.3 takes the place of 10.0.0.9 beside 10.0.0.1 and 10.0.0.2. Returns the same object if it is correct.
  */
 export function addMaster(
   current: EndpointsObject | undefined,
@@ -101,10 +92,7 @@ export function addMaster(
   return { ...labelled, subsets: portsCorrect ? populated : withPorts(populated, ports) };
 }
 
-/**
- * Removes addresses from the first subset, as upstream's `RemoveEndpoints` does, even if no address remains.
- * @returns `undefined` if there is no subset.
- */
+/** Removes addresses from the first subset, as upstream's `RemoveEndpoints` does; returns `undefined` without a subset. */
 export function removeMasters(
   current: EndpointsObject | undefined,
   isRemoved: Pick<ReadonlySet<string>, 'has'>,
@@ -121,10 +109,7 @@ function withAddress(only: EndpointSubset, address: string, masterCount: number)
   return [{ ...first, addresses: trimmed(first.addresses ?? [], address, masterCount) }, ...others];
 }
 
-/**
- * Removes addresses until `masterCount` are left: each time the address after `own`, or the first address if `own` is the last.
- * Like upstream, this function does not update the index of `own` after a removal.
- */
+/** Removes the address after `own`, or the first, until `masterCount` are left. Upstream, too, keeps the index of `own`. */
 function trimmed(addresses: readonly EndpointAddress[], own: string, masterCount: number): EndpointAddress[] {
   const kept = [...addresses];
   const position = kept.findIndex(({ ip }) => ip === own);

@@ -32,10 +32,7 @@ export function sliceOfFamily(spec: ClusterSpec, family: IPFamily, addresses: re
   return { ...slice, metadata: { namespace, name, labels }, addressType: family };
 }
 
-/**
- * Returns the EndpointSlice that mirrors the first subset of the Endpoints (`endpointSliceFromEndpoints` of
- * `pkg/controlplane/reconcilers/endpointsadapter.go`). It has one family: IPv6 if every address is IPv6, otherwise IPv4.
- */
+/** Returns the EndpointSlice of the first subset (`endpointSliceFromEndpoints` in upstream): IPv6 if every address is IPv6. */
 export function sliceFromEndpoints(endpoints: EndpointsObject): EndpointSliceObject {
   const { name, namespace = 'default' } = endpoints.metadata;
   const subset = endpoints.subsets?.[0];
@@ -67,10 +64,7 @@ export interface SliceWrite {
   readonly object: EndpointSliceObject;
 }
 
-/**
- * Returns the writes that turn `current` into the desired slice. An update keeps the unknown fields of `current`.
- * @param prune true if a slice of another manager may be replaced
- */
+/** Returns the writes that turn `current` into the desired slice. With `prune`, they may replace that of another manager. */
 export function sliceWrites(
   desired: EndpointSliceObject,
   current: EndpointSliceObject | undefined,

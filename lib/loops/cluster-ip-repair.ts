@@ -87,9 +87,8 @@ type Kept = Pick<PassReport, 'changes' | 'findings'>;
 const NOTHING: Kept = { changes: [], findings: [] };
 
 /**
- * Maintains the ServiceCIDR `kubernetes` for API servers that do not maintain it
- * (`pkg/controlplane/controller/defaultservicecidr`): creates it if it is missing, and adds the second range of the
- * spec to the first. Changes no other range, and no ServiceCIDR that is not ready.
+ * Maintains the ServiceCIDR `kubernetes` like `pkg/controlplane/controller/defaultservicecidr`: creates it, and adds the second
+ * range of the spec to the first. Changes no other range, and no ServiceCIDR that is not ready.
  */
 async function keepDefaultServiceCidr(
   kubernetes: ClusterPort,

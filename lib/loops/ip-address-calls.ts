@@ -77,10 +77,7 @@ export interface Confirmed {
   readonly service?: ServiceClaim;
 }
 
-/**
- * Returns the fault with the current objects; `undefined` if it no longer exists. If one of the objects cannot be read,
- * returns a finding instead, so that the pass does not correct the fault.
- */
+/** Returns the fault with the current objects; `undefined` if it no longer exists; a finding if an object cannot be read. */
 export async function readAgain(
   kubernetes: ClusterPort,
   listed: AddressFault,
@@ -136,9 +133,8 @@ async function readService(kubernetes: ClusterPort, key: string | undefined): Pr
 }
 
 /**
- * Returns the Service with its addresses in canonical form. If a Service spells an address differently, upstream deletes the
- * IPAddress and creates it again immediately. This project would create it again only in the next pass, and until then another
- * Service could get the address.
+ * Returns the Service with its addresses in canonical form. For another spelling, upstream deletes the IPAddress and creates it
+ * again at once. Here, another Service could get the address until the next pass.
  */
 function inOneSpelling(service: ServiceClaim): ServiceClaim {
   return { ...service, clusterIPs: service.clusterIPs.map((text) => canonicalAddress(text) ?? text) };
@@ -163,9 +159,8 @@ export async function correct(
     case 'create':
       return (await create(kubernetes, item, service)) ? `created IPAddress ${item}${owner}` : undefined;
     case 'replace': {
-      // The reference is immutable, so the IPAddress must be created again. If a policy refuses the new IPAddress, this
-      // first call throws before the old IPAddress is deleted. Otherwise the API server answers that the IPAddress
-      // exists.
+      // The reference is immutable. If a policy refuses the new IPAddress, this first call throws before the old one is
+      // deleted. Otherwise the API server answers that the IPAddress exists.
       const isCreated = await create(kubernetes, item, service);
       const isFree = !isCreated && record !== undefined && (await remove(kubernetes, record));
       const isReplaced = isCreated || (isFree && (await create(kubernetes, item, service)));

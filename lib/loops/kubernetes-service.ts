@@ -40,24 +40,14 @@ import type { LoopDefinition, PassContext, PassReport } from './pass.ts';
  *   3. reads the leases and decides again, if there is a write;
  *   4. creates a missing Service, writes the Endpoints and the slices, and then corrects the Service.
  *
- * It handles these cases:
+ * An API server that answers or does not answer changes its lease (lib/leases/lease-states.ts). A lease that could not be
+ * written counts if its address answered, and an address without a lease gets one. If a look-up fails, its known and published
+ * records stay. The pass does not write to the endpoints if no lease is active (`noLiveLease`), fails if a server is to be
+ * removed and no API server accepts writes (`deadServerPublished`), and delays corrections of what another writer changes
+ * (`twoOwners`, `foreignSlice`). If an object cannot be read or written, the pass fails, but publishes what does not depend on it.
  *
- *   - An API server answers or does not answer: the pass first saves its lease (lib/leases/lease-states.ts).
- *   - An address is published without a lease: it gets a lease, and two misses remove it.
- *   - A lease could not be written: the address stays published if it answered.
- *   - The look-up of a host name failed: its known and published records stay.
- *   - One object cannot be read or written: the pass fails, but publishes what does not depend on the object.
- *   - The Service is missing, or differs while `service.reconcile` is set: the pass writes it.
- *   - The Endpoints or a slice do not publish exactly the live addresses: the pass writes them.
- *   - No lease is active: the pass does not write to the endpoints (`noLiveLease`).
- *   - No API server accepts writes while a server is to be removed: the pass fails and reports it (`deadServerPublished`).
- *   - Another writer changes the endpoints: the pass corrects them, and reports and delays further corrections
- *     (`twoOwners`, `foreignSlice`).
- *   - An address is deregistered during the pass: the pass leaves it out, or its write fails (lib/deregister/remove-address.ts).
- *   - A server still runs ten minutes after its withdrawal: the pass reports it.
- *
- * A pass may write only what it decided from leases that were read after the objects (docs/adr/0018). Before it writes, it
- * therefore reads the leases and decides again. Most passes need no second decision, because they write nothing.
+ * A pass may write only what it decided from leases that were read after the objects (docs/adr/0018), because an address may be
+ * deregistered meanwhile (lib/deregister/remove-address.ts). Most passes need no second decision, because they write nothing.
  */
 export const kubernetesService: LoopDefinition = { id: 'kubernetes-service', run };
 
@@ -89,9 +79,8 @@ interface World extends ServersSeen {
   /** The lines of the report about leases that this pass has changed. */
   readonly lines: readonly string[];
   readonly findings: readonly Finding[];
-  /** The Service; `undefined` if it is missing, or could not be read. */
-  readonly service: ServiceObject | undefined;
-  readonly isServiceMissing: boolean;
+  /** The Service; `undefined` if it is missing, or the error if it could not be read. */
+  readonly service: ServiceObject | ClusterError | undefined;
   /** The errors about objects. The pass continues without the objects that could not be read. */
   readonly unread: readonly ClusterError[];
   /** The slices with the Service's label, and the slices with the names of our own slices. */
@@ -102,9 +91,8 @@ interface World extends ServersSeen {
 }
 
 /**
- * Reads the input of the decision. Saves the outcomes of the probes in the leases before it reads the cluster, because the
- * cluster may not answer. A lease that another writer changed during the probes, for example by a deregistration, is not written.
- * @returns the report of a failed pass if the cluster does not answer while no lease is active or a published address is dead
+ * Reads the input of the decision. First saves the outcomes of the probes, because the cluster may not answer. Returns the report
+ * of a failed pass if it does not answer while no lease is active or a published address is dead.
  */
 async function gather(context: PassContext): Promise<World | PassReport> {
   const { spec, table, kubernetes, nowMs, triesEveryMs, previous } = context;
@@ -158,29 +146,27 @@ async function readObjects(kubernetes: ClusterPort, families: Families<Published
     resultOrFault(kubernetes.get<EndpointsObject>(ENDPOINTS_REF)),
     readSlices(kubernetes, families),
   ]);
-  const unread = [service, endpoints, tooLarge, ...ofFamilies].filter((one) => one instanceof ClusterError);
+  const withObjects = (family: PublishedFamily, slice: EndpointSliceObject | ClusterError | undefined): ReadFamily => {
+    const ofEndpoints = family.refs.Endpoints && !(endpoints instanceof ClusterError) && { Endpoints: endpoints };
+    return {
+      ...family,
+      objects: { ...ofEndpoints, ...(!(slice instanceof ClusterError) && { EndpointSlice: slice }) },
+    };
+  };
   const [first, ...others] = families;
-  const [ofFirst, ...ofOthers] = ofFamilies.map((slice) =>
-    slice instanceof ClusterError ? {} : { EndpointSlice: slice },
-  );
-  const ofEndpoints = endpoints instanceof ClusterError ? {} : { Endpoints: endpoints };
   const read: Families<ReadFamily> = [
-    { ...first, objects: { ...ofEndpoints, ...ofFirst } },
-    ...others.map((family, index) => ({ ...family, objects: { ...ofOthers[index] } })),
+    withObjects(first, ofFamilies[0]),
+    ...others.map((family, index) => withObjects(family, ofFamilies[index + 1])),
   ];
   return {
     families: read,
     slices,
-    unread,
-    service: service instanceof ClusterError ? undefined : service,
-    isServiceMissing: service === undefined,
+    unread: [service, endpoints, tooLarge, ...ofFamilies].filter((one) => one instanceof ClusterError),
+    service,
   };
 }
 
-/**
- * Lists the slices with the Service's label. Reads our slices by name if they lost the label, or if a slice of another writer
- * makes the list too large.
- */
+/** Lists the slices with the Service's label. Reads ours by name if they lost the label, or if the list is too large. */
 async function readSlices(kubernetes: ClusterPort, families: readonly PublishedFamily[]) {
   const { namespace, name: service } = KUBERNETES_SERVICE;
   const list = await kubernetes
@@ -214,11 +200,12 @@ async function gatherAgain(context: PassContext, world: World, remembered: Lease
 }
 
 function decide(world: World) {
-  const { spec, nowMs, unread, isServiceMissing } = world;
+  const { spec, nowMs, unread } = world;
   const { primary, second, leases, addresses, remembered } = publishedServers(world);
   const endpoints = endpointsPublication(primary, comparable(world, world.contest));
   const slices = slicesPublication(world.slices, primary, second, comparable(world, world.slicesContest));
-  const service = isServiceMissing || world.service !== undefined ? planService(spec, world.service) : undefined;
+  const isServiceRead = !(world.service instanceof ClusterError);
+  const service = isServiceRead ? planService(spec, world.service) : undefined;
   const refusals = endpoints.findings.filter(({ type }) => type === 'noLiveLease');
   const writes = endpoints.writes.length + slices.writes.length + remembered.size;
   const lateProbes = [...world.outcomes.values()].filter(({ late }) => late).length;
@@ -233,7 +220,7 @@ function decide(world: World) {
     counts: { addresses, activeLeases, ...(lateProbes > 0 && { lateProbes }) },
     findings: [
       ...world.findings,
-      ...serviceFindings(spec, world.service),
+      ...(isServiceRead ? serviceFindings(spec, world.service) : []),
       ...standingWithdrawals(spec.name, leases, nowMs),
       ...slices.findings,
       ...endpoints.findings,
@@ -242,14 +229,9 @@ function decide(world: World) {
   };
 }
 
-/**
- * Returns the state without our last write if this pass could not read one of the objects, and therefore cannot compare
- * them. Also omits our last write if the Service is missing: the API server then deletes the Endpoints, and this
- * deletion does not count as a change by another writer.
- */
-function comparable({ unread, isServiceMissing }: World, before: ContestState): ContestState {
-  if (unread.length === 0 && !isServiceMissing) return before;
-  return before.contest === undefined ? {} : { contest: before.contest };
+/** Omits our last write if an object was not read, or the Service is missing: the API server then deletes the Endpoints. */
+function comparable({ unread, service }: World, before: ContestState): ContestState {
+  return unread.length === 0 && service !== undefined ? before : defined({ contest: before.contest });
 }
 
 async function apply(context: PassContext, world: World, plan: ReturnType<typeof decide>): Promise<PassReport> {
@@ -270,11 +252,12 @@ async function apply(context: PassContext, world: World, plan: ReturnType<typeof
   const service = isUpdate ? await writeService(context, plan.service) : created;
   const wouldWrite = [...endpoints.wouldWrite, ...slices.wouldWrite];
   const moves = [endpoints.moves, slices.moves];
+  const found = world.service instanceof ClusterError ? undefined : world.service;
   return {
     changes: [...world.lines, ...service.changes, ...endpoints.changes, ...slices.changes],
     ...(wouldWrite.length > 0 && { wouldWrite }),
     findings: [...findings, ...(service.findings ?? [])],
-    events: moves.flatMap((moved) => (world.service === undefined ? [] : serverEvents(world.service, moved))),
+    events: moves.flatMap((moved) => (found === undefined ? [] : serverEvents(found, moved))),
     counts,
     errors: [...service.errors, ...plan.errors, ...endpoints.errors, ...slices.errors],
     state: plainValue({ ...endpoints.state, ...(slices.state && { slices: slices.state }) }),

@@ -4,10 +4,7 @@ import type { ClusterSpec, Loop } from '../spec/cluster-spec.ts';
 import type { KeyValueTable, TableValue } from '../table/key-value-table.ts';
 import type { RunRecord } from '../table/run-records.ts';
 
-/**
- * The context of one pass: everything that the pass may use. The table and the Kubernetes client end their calls at the
- * deadline, and only report the writes that the pass must not make (`writes.ts`).
- */
+/** All that one pass may use. The table and the client end calls at the deadline, and withhold writes (`writes.ts`). */
 export interface PassContext {
   readonly spec: ClusterSpec;
   /** The generation of the spec in which its ranges or its allocator last changed. The pass saves it in each range. */

@@ -18,10 +18,7 @@ export interface RepairKind {
   readonly loop: Loop;
   readonly errors: RepairErrorWords;
   readonly words: RangeWords;
-  /**
-   * The Services that a pass lists, depending on the allocator. A pass that can free items must list every Service that can have
-   * claims: a Service that bypassed the validation of the API server may have items that its type does not allow.
-   */
+  /** The Services to list. A pass that can free items lists all that may claim some: validation may have been bypassed. */
   readonly listed: Readonly<Record<ClusterSpec['allocator'], ServiceSelection>>;
   /** `ranges` are in the order of the spec. */
   readonly enterClaims: (ranges: readonly ClaimedRange[]) => EnterClaims;
@@ -57,9 +54,8 @@ export interface RepairWorld extends Entered {
 }
 
 /**
- * Reads the ranges, lists the Services, and enters their claims. Returns the report of a pass that ends early, because a stored
- * range does not parse, or the claims of a Service could not be entered.
- * @throws errors with upstream's messages
+ * Reads the ranges, lists the Services, and enters their claims. Returns the report of a pass that ends early if a stored range
+ * does not parse, or claims could not be entered. @throws errors with upstream's messages
  */
 export async function gatherRanges(
   kind: RepairKind,
@@ -122,10 +118,7 @@ async function readRanges(
   return inOrderOfSpec(read);
 }
 
-/**
- * Returns the ranges with the records of their families. If the spec now lists the two families in the other order, exchanges
- * the two records, because otherwise holds and addresses without a Service would be lost.
- */
+/** Exchanges the two records if the spec lists the families in another order: otherwise holds and records would be lost. */
 function inOrderOfSpec(read: readonly RangeAtStart[]): readonly RangeAtStart[] {
   const [one, other] = read;
   if (one?.stored === undefined || other?.stored === undefined || isOfFamily(one) || isOfFamily(other)) return read;

@@ -27,16 +27,12 @@ const MOST_UNREAD = 200;
 /** Matches the names of counts about the spec's ranges. The report has the counts of the ServiceCIDRs instead. */
 const FIGURES_OF_RANGES = /^outside$|^(secondary)?(allocated|free|capacity)$/i;
 
-/**
- * In a cluster with IPAddresses, findings about IPAddresses replace findings of these types, which do not cover addresses outside
- * the ranges of the spec.
- */
+/** Types whose findings are replaced by those about IPAddresses, which cover all ServiceCIDRs. */
 const CLAIM_FINDINGS: ReadonlySet<FindingType> = new Set(['duplicate', 'outOfRange', 'invalid']);
 
 /**
- * Repairs IPAddresses, if the cluster's own API servers allocate. A Service or an IPAddress may change between the two lists, so
- * a fault is read again before it is reported, and an object is deleted only if it has not changed since it was read.
- * @returns the report with the usage of the ServiceCIDRs, and with findings about IPAddresses if the cluster has them
+ * Repairs IPAddresses, if the cluster's API servers allocate, and reports the usage of the ServiceCIDRs. The two lists differ in
+ * time: a fault is read again before it is reported, and an object is deleted only if it has not changed since.
  */
 export async function repairAddresses(
   context: PassContext,
@@ -163,10 +159,8 @@ function withState(report: PassReport, added: { addresses?: AddressMemory; mayEn
 }
 
 /**
- * Corrects faults one by one. An object that cannot be corrected is a finding, and the pass continues. A kind of
- * correction that the role does not allow is a single finding.
- * @param replaced the addresses whose IPAddress is replaced, and must not be deleted without a replacement
- * @returns in `last` the fault whose correction failed with an error that ended the corrections
+ * Corrects faults one by one. A refused object is a finding; a refused kind of correction is a single finding. An IPAddress in
+ * `replaced` is not deleted without replacement. Returns in `last` the fault at which an error ended the corrections.
  */
 async function correctEach(
   kubernetes: ClusterPort,

@@ -76,9 +76,8 @@ interface Save {
 }
 
 /**
- * Decides about all ranges. If a decision frees items or opens a range, then checks that the kubeconfig still leads to
- * the control plane whose Services were listed. If the kubeconfig cannot be read, the pass frees and opens nothing.
- * @throws RepairError `ControlPlaneMoved`
+ * Decides about all ranges. Before items are freed or a range opens, checks that the kubeconfig leads to the control plane whose
+ * Services were listed; if it cannot be read, frees and opens nothing. @throws RepairError `ControlPlaneMoved`
  */
 async function decideFresh(
   kind: RepairKind,
@@ -102,10 +101,7 @@ async function decideFresh(
   );
 }
 
-/**
- * Returns whether allocation from the table is closed, or might close before the next pass. Allocation closes after three
- * intervals without a successful repair.
- */
+/** Returns whether allocation is closed, or closes before the next pass: after three intervals without a success. */
 function mayHaveClosed(loop: RepairKind['loop'], { spec, nowMs, previous }: PassContext): boolean {
   if (spec.allocator !== 'table') return false;
   const lastSuccessAtMs = previous?.lastSuccessAtMs;
@@ -187,10 +183,8 @@ async function applyAll(
 }
 
 /**
- * Saves the decision about a range. If the range changed since it was read, merges the decision onto the newest range.
- * Returns the change; `undefined` if the range has this content already, the pass may not write, or a bitmap lost its attempt.
- * @throws TableError `Contended` if the outcome is unclear, the range was removed, or other writers won every attempt;
- * RepairError `OlderSpec` if the range, its allocator or the generation has changed
+ * Saves the decision about a range, and merges it if the range has changed. Returns the change; `undefined` if nothing was written.
+ * @throws TableError `Contended` if the outcome is unclear, or others won or removed the range; RepairError `OlderSpec`
  */
 async function apply({ table, spec }: PassContext, start: RangeAtStart, save: Save): Promise<string | undefined> {
   const { key } = start;

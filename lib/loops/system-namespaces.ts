@@ -4,15 +4,7 @@ import { ClusterError, type ClusterPort } from '../kubernetes/cluster-port.ts';
 import { boundedText } from '../util/values.ts';
 import type { LoopDefinition, PassContext, PassReport } from './pass.ts';
 
-/*
- * Creates missing namespaces (`pkg/controlplane/controller/systemnamespaces/system_namespaces_controller.go`). For each
- * namespace, a pass
- *
- *   1. reads the namespace;
- *   2. reports it, if it is being deleted;
- *   3. creates it, if it is missing;
- *   4. continues with the next namespace, if the API server refuses a call.
- */
+/* Creates missing namespaces (`pkg/controlplane/controller/systemnamespaces/system_namespaces_controller.go`). */
 export const systemNamespaces: LoopDefinition = { id: 'system-namespaces', run };
 
 async function run({ spec, kubernetes }: PassContext): Promise<PassReport> {
@@ -33,10 +25,7 @@ async function run({ spec, kubernetes }: PassContext): Promise<PassReport> {
   return { changes, findings, counts: { namespaces: spec.systemNamespaces.length }, errors };
 }
 
-/**
- * Returns a finding if the namespace is terminating. Clients can delete only one of the system namespaces,
- * `kube-node-lease`. While this namespace is terminating, the API server creates no node leases in the namespace.
- */
+/** Returns a finding if the namespace is terminating, as clients can make `kube-node-lease`, which then gets no node leases. */
 function terminating({ metadata: { name, deletionTimestamp } }: KubernetesObject): Finding[] {
   if (deletionTimestamp === undefined) return [];
   const message = `Namespace ${name} has been terminating since ${boundedText(deletionTimestamp)}: the API server creates nothing in it. A pass creates the namespace again once it is deleted. If it stays, its conditions contain the cause: kubectl get namespace ${name} -o yaml`;

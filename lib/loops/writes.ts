@@ -35,10 +35,7 @@ export function writesOf(mode: Mode): Writes {
 /** A confirmation is valid for this long. A pass may make a thousand writes, or list objects for half a minute before a write. */
 const CONFIRMED_FOR_MS = 10_000;
 
-/**
- * Returns a table and a Kubernetes client for a pass. They only report the writes that the pass must not make.
- * Before other writes to ranges and to the cluster, they call `confirmWrites`.
- */
+/** Returns ports that only report forbidden writes, and call `confirmWrites` before others to ranges and the cluster. */
 export function portsFor(
   writes: Writes,
   ports: Ports,

@@ -8,10 +8,7 @@ import type { AddressFault } from './address-faults.ts';
  * ago. A request, which creates the IPAddress before it stores the Service, takes an API server at most 60 s.
  */
 const SETTLED_AFTER_MS = 65_000;
-/**
- * The maximum number of faults that a pass corrects (more if corrections only create: `CREATED_FOR_ONE`), and of faults without a
- * correction that it lists. A pass only counts further faults.
- */
+/** The most faults that a pass corrects (more if all are created: `CREATED_FOR_ONE`), and lists without a correction. */
 const MOST_FAULTS = 200;
 /** A pass creates this many IPAddresses in place of one other correction, because an address without an IPAddress is free. */
 const CREATED_FOR_ONE = 5;
@@ -63,9 +60,8 @@ interface ChosenFaults {
 }
 
 /**
- * Chooses the faults that this pass handles. Faults without a correction have their own limit. If there are too many corrections
- * for one pass, the next pass continues after the last correction of this pass, so that each correction is tried within a few
- * passes even if others fail.
+ * Chooses the faults of this pass. Those without a correction have their own limit. If there are too many corrections, the next
+ * pass continues after the last of this pass, so that each is tried within a few passes even if others fail.
  */
 export function chooseFaults(faults: Iterable<AddressFault>, memory: AddressMemory, clocks: Clocks): ChosenFaults {
   const all = [...faults];
@@ -119,10 +115,7 @@ function sightings(faults: readonly AddressFault[], before: ReadonlyMap<string, 
   return { seen: Object.fromEntries(seen), unseen };
 }
 
-/**
- * Returns the faults unchanged if one pass can correct all of them, and no error ended the previous pass. Otherwise
- * sorts the faults by their keys and begins with the first fault after `turn`. The earlier faults come last.
- */
+/** Returns the faults sorted by key from the first after `turn` on; unchanged if one pass can correct all, without a `turn`. */
 function inTurn(faults: readonly AddressFault[], turn: string | undefined): readonly AddressFault[] {
   if (faults.length <= MOST_FAULTS && turn === undefined) return faults;
   const sorted = faults

@@ -22,10 +22,7 @@ export interface AuditedRange extends ClaimedRange {
   usageBitmap(): RangeSnapshot | undefined;
 }
 
-/**
- * Returns the findings and numbers about a range, and the usage bitmap to save. `next` is `undefined` if there is no bitmap, or
- * if the bitmap has not changed. A new or removed claim is not a finding, because the API servers allocate.
- */
+/** Returns the findings and counts of a range, and in `next` the bitmap to save, if it has changed. */
 export function auditRange(
   range: AuditedRange,
   words: RangeWords,
@@ -60,10 +57,7 @@ function auditedRange(range: RangeAllocator): AuditedRange {
   };
 }
 
-/**
- * Returns a range for the audit of a network that is too large for a bitmap. From Kubernetes 1.33 on, API servers allocate from
- * the whole of an IPv6 network. The claims are kept in a set, so that the memory depends only on the number of claims.
- */
+/** Returns the audit of a network that is too large for a bitmap, such as an IPv6 network. Its memory depends on the claims. */
 function wholeNetwork(network: Network): AuditedRange {
   const claims = new Set<bigint>();
   const capacity = usableSize(network);

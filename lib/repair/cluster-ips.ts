@@ -32,11 +32,7 @@ type RangeOfFamily = ReadonlyMap<IPFamily, ClaimedRange>;
 /** Returns whether API servers allocate this address, which is in no range of the spec. */
 type IsServed = (address: string) => boolean;
 
-/**
- * Returns a function that enters every cluster IP of a Service into the range of its family.
- * @throws RepairError `BadRange` if two ranges have the same family: each range would count the addresses of the other
- * range as leaks.
- */
+/** Enters each cluster IP into the range of its family. @throws RepairError `BadRange` if two ranges have one family */
 export function clusterIpClaims(ranges: readonly ClaimedRange[], isServed: IsServed = () => false): EnterClaims {
   const families = byFamily(ranges);
   return (service, findings) => {

@@ -35,10 +35,7 @@ export interface Comparison extends RangeDecision {
   >;
 }
 
-/**
- * Returns the recorded items of the stored range, or a refusal if its CIDR or port range does not parse. If nothing is stored,
- * returns the range `configured` without items.
- */
+/** Returns the items of the stored range, or a refusal if its text does not parse; the empty range `configured` without one. */
 export function recordedRange(
   key: RangeKey,
   configured: string,
@@ -49,10 +46,7 @@ export function recordedRange(
   return range;
 }
 
-/**
- * Starts to rebuild a range from which the table allocates. The claims of Services fill `rebuilt`. Returns a refusal if the
- * stored or the configured CIDR or port range does not parse.
- */
+/** Starts to rebuild a range, which claims of Services fill. Returns a refusal if the text of either range does not parse. */
 export function startRebuild(key: RangeKey, configured: string, stored: StoredRange | undefined): Rebuild | Refusal {
   const recorded = recordedRange(key, configured, stored);
   const rebuilt = emptyRange(key, configured);
@@ -74,18 +68,14 @@ function bitsOfHolds(stored: StoredRange | undefined, range: RangeAllocator): nu
   return [...holdsByItem(stored?.holds ?? []).keys()].flatMap((text) => range.indexOf(text) ?? []);
 }
 
-/**
- * Returns true if the strikes were counted from the Services of another control plane. Then the cluster has moved since
- * the strikes, or this pass has listed the Services of a former control plane.
- */
+/** Returns whether strikes are of another control plane: the cluster has moved, or this pass listed the former one. */
 function isByAnother({ strikes: { last } }: StoredRange, { controlPlane }: JudgingPass): boolean {
   return last?.controlPlane !== undefined && last.controlPlane !== controlPlane;
 }
 
 /**
  * Compares the claims with the stored range (`doRunOnce` in
- * `pkg/registry/core/service/{ipallocator,portallocator}/controller/repair.go`). Does not change its arguments: `next` in the
- * result is the range to save.
+ * `pkg/registry/core/service/{ipallocator,portallocator}/controller/repair.go`). Returns in `next` the range to save.
  */
 export function compareRange(rebuild: Rebuild, words: RangeWords, pass: JudgingPass, generation: number): Comparison {
   const { stored, rebuilt, holders } = rebuild;
@@ -136,9 +126,8 @@ function* leftoversOf({ stored, recorded, rebuilt }: Rebuild, proved: Uint8Array
 }
 
 /**
- * Decides about the holds of a range after all claims were entered. Frees an item immediately if its hold had surely
- * ended (`isSurelyOver`) before the range was read: a Service that claims the item would already exist.
- * @param holders a map from the bit of each item with a hold to the Service that has the item
+ * Decides about the holds of a range after all claims were entered. Frees an item if its hold had surely ended before the range
+ * was read: a Service that claims it would exist. `holders` has the Service of each claimed bit with a hold.
  */
 function judgeHolds(
   stored: readonly Hold[],

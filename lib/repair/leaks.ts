@@ -25,9 +25,8 @@ export interface Leftover {
 }
 
 /**
- * Decides about recorded items that no Service claims. An item stays taken at its first and second strike, and the third strike
- * frees it. Strikes that were counted from the Services of another control plane do not count. Items outside the range of the
- * spec are dropped. Bit numbers in the result are positions in this range.
+ * Decides about recorded items that no Service claims: the third strike frees an item. Strikes of another control plane do not
+ * count. Items outside the range of the spec are dropped. Bit numbers in the result are positions in this range.
  */
 export function judgeLeaks(
   leftovers: Iterable<Leftover>,
@@ -82,10 +81,7 @@ function leakFindings(
   return findings;
 }
 
-/**
- * Returns the last strike. If its time is far in the future, the time comes from a wrong clock and is replaced by the
- * current time: otherwise no pass could add a strike until then.
- */
+/** Returns the last strike, now if its time is far in the future (a wrong clock): else no pass could strike until then. */
 function lastStrike({ last }: LeakStrikes, { passId, nowMs, intervalMs }: JudgingPass): LeakStrikes['last'] {
   return last !== undefined && last.atMs - nowMs > intervalMs ? { ...last, atMs: nowMs, passId } : last;
 }

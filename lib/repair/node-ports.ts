@@ -16,10 +16,7 @@ export const NODE_PORT_WORDS: ClaimWords = {
   full: () => 'is full; you must widen the port range in order to create new services',
 };
 
-/**
- * Returns a function that enters every node port of a Service of any type into the range.
- * @throws RepairError `BadRange` if there is not exactly one range
- */
+/** Enters every node port of a Service of any type. @throws RepairError `BadRange` if there is not exactly one range */
 export function nodePortClaims([range, ...others]: readonly ClaimedRange[]): EnterClaims {
   if (range === undefined || others.length > 0) {
     throw new RepairError('BadRange', 'node ports have one range: correct the cluster spec');
@@ -37,9 +34,8 @@ export function nodePortClaims([range, ...others]: readonly ClaimedRange[]): Ent
 }
 
 /**
- * Returns the node ports that a Service claims, in the order of its ports (`collectServiceNodePorts` in
- * `pkg/registry/core/service/portallocator/controller/repair.go`). A port with several protocols is claimed once. A port that
- * occurs twice with one protocol is claimed twice, and the second claim is a duplicate. The health check port counts as TCP.
+ * Returns the node ports that a Service claims (upstream's `collectServiceNodePorts`). A port with several protocols is claimed
+ * once, a port twice with one protocol twice: the second claim is a duplicate. The health check port counts as TCP.
  */
 export function nodePortsOf(service: ServiceClaim): readonly number[] {
   const { ports, healthCheckNodePort } = service;

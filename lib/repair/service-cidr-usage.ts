@@ -21,11 +21,7 @@ interface Cidr {
 /** The maximum number of networks in a run record. More networks would make the record too large. */
 const MOST_NETWORKS = 16;
 
-/**
- * Returns the usage of the default and the fullest networks, and for each family the usage of all ready ServiceCIDRs together.
- * @param cidrs the ServiceCIDRs, the default ServiceCIDR first
- * @param taken the addresses of IPAddresses and Services; invalid texts are ignored
- */
+/** Returns the usage of the default (first) and the fullest ServiceCIDRs, and for each family of all ready ones together. */
 export function serviceCidrUsage(cidrs: readonly Cidr[], taken: Iterable<string>): ServiceCidrUsage {
   const values = sortedValues(taken);
   const networks = cidrs.flatMap(({ name, networks: own, ready }) =>

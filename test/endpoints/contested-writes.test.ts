@@ -24,9 +24,7 @@ function run(ticks: readonly Tick[], before: ContestState = {}) {
     const facts = { wanted, differs, urgent, isForeign: false, versions: [version], ...clock };
     const verdict = judgeContest(state, facts);
     const writes = differs && !verdict.withhold;
-    const { lastWrite, ...others } = verdict.afterWrite;
-    const written = { ...others, ...(lastWrite && { lastWrite: { ...lastWrite, versions: ['own'] } }) };
-    state = writes ? written : verdict.state;
+    state = writes ? verdict.afterWrite(['own']) : verdict.state;
     return `${writes ? 'writes' : 'waits'}${verdict.twoOwners ? ', two owners' : ''}`;
   });
   return { outcomes, state };
