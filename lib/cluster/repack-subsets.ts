@@ -86,7 +86,7 @@ function subsetOf(
 }
 
 /** Returns the key of an address: its text and the uid of its target. Keys are sorted as text. */
-function addressKey({ ip, targetRef }: EndpointAddress): string {
+export function addressKey({ ip, targetRef }: EndpointAddress): string {
   return `${ip}\0${String(targetRef?.uid ?? '')}`;
 }
 

@@ -1,3 +1,4 @@
+import { countBefore } from '../allocator/network.ts';
 import {
   type EndpointAddress,
   type EndpointPort,
@@ -7,7 +8,7 @@ import {
   SKIP_MIRROR_LABEL,
   samePort,
 } from '../cluster/published-objects.ts';
-import { repackSubsets } from '../cluster/repack-subsets.ts';
+import { addressKey, repackSubsets } from '../cluster/repack-subsets.ts';
 
 export interface PublishingRules {
   readonly ports: readonly EndpointPort[];
@@ -117,10 +118,16 @@ function trimmed(addresses: readonly EndpointAddress[], own: string, masterCount
   return kept;
 }
 
-/** If there are more servers than the master count, added servers displace each other, but only in the first two sequences. */
+/**
+ * The maximum number of times that {@link addMasters} adds all servers in order. If there are more servers than the
+ * master count, the added servers displace each other. The result then stays the same after the second time.
+ */
 const MOST_SEQUENCES = 3;
 
-/** Applies {@link addMaster} for each server in order, and repeats this sequence until it changes nothing. */
+/**
+ * Applies {@link addMaster} for each server in order, and repeats this sequence until it changes nothing. After the first
+ * repacking, each further address is inserted at its place in the order, without repacking again.
+ */
 export function addMasters(
   current: EndpointsObject | undefined,
   live: readonly string[],
@@ -129,8 +136,48 @@ export function addMasters(
   let endpoints = current;
   for (let sequence = 0; sequence < MOST_SEQUENCES; sequence++) {
     const before = endpoints;
-    for (const address of live) endpoints = addMaster(endpoints, address, rules);
+    endpoints = addInOrder(endpoints, live, rules);
     if (endpoints === before) break;
   }
   return endpoints;
+}
+
+function addInOrder(
+  current: EndpointsObject | undefined,
+  live: readonly string[],
+  rules: MasterRules,
+): EndpointsObject | undefined {
+  let endpoints = current;
+  let present = new Set<string>();
+  let isRepacked = false;
+  for (const [index, address] of live.entries()) {
+    if (present.has(address)) continue;
+    if (isRepacked) return endpoints && withRest(endpoints, live.slice(index), rules.masterCount);
+    const before = (endpoints && onlySubset(endpoints))?.addresses ?? [];
+    isRepacked = before.length > rules.masterCount || before.every(({ ip }) => ip !== address);
+    endpoints = addMaster(endpoints, address, rules);
+    present = new Set(endpoints && onlySubset(endpoints)?.addresses?.map(({ ip }) => ip));
+  }
+  return endpoints;
+}
+
+/** Adds servers to a subset that is repacked and has the right ports. The result equals that of {@link addMaster}. */
+function withRest(endpoints: EndpointsObject, live: readonly string[], masterCount: number): EndpointsObject {
+  const [only, ...others] = endpoints.subsets ?? [];
+  const addresses = [...(only?.addresses ?? [])];
+  const present = new Set(addresses.map(({ ip }) => ip));
+  for (const ip of live) {
+    if (present.has(ip)) continue;
+    const key = addressKey({ ip });
+    const at = countBefore(addresses, (other) => addressKey(other) < key);
+    addresses.splice(at, 0, { ip });
+    present.add(ip);
+    if (addresses.length <= masterCount) continue;
+    // One address is too many: remove the address after the added one, or the first address if the added one is the last.
+    const next = (at + 1) % addresses.length;
+    const [removed] = addresses.splice(next, 1);
+    const isLeft = [addresses[next - 1], addresses[next]].some((other) => other?.ip === removed?.ip);
+    if (removed !== undefined && !isLeft) present.delete(removed.ip);
+  }
+  return { ...endpoints, subsets: [{ ...only, addresses }, ...others] };
 }
