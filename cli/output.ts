@@ -1,4 +1,5 @@
 import { isoTime } from '../lib/util/values.ts';
+import { API_VERSION } from './spec/names.ts';
 import { styled, type Terminal, writeData, writeLines, yamlOf } from './terminal.ts';
 import { type Column, textTable } from './text-table.ts';
 
@@ -28,8 +29,6 @@ export interface Shown<Row> {
   /** The text after `20 of 101` on stderr: how to get all items. */
   readonly rest?: string;
 }
-
-export const API_VERSION = 'kbctl/v1';
 
 const WIDEST_TEXT = 100;
 

@@ -11,19 +11,15 @@ import { differenceLine, type FieldDifference, specDifference } from '../spec/wr
 import type { Style } from '../terminal.ts';
 import type { SpecFile } from './spec-files.ts';
 
-export type ApplyStep = {
+export interface ApplyStep {
   readonly name: string;
+  readonly action: 'create' | 'change' | 'keep' | 'remove';
   readonly intention: string;
-} & (
-  | { readonly action: 'create'; readonly file: SpecFile }
-  | ({ readonly action: 'change'; readonly differences: readonly FieldDifference[] } & Registered)
-  | ({ readonly action: 'keep' } & Registered)
-  | { readonly action: 'remove'; readonly before: RegisteredCluster }
-);
-
-interface Registered {
-  readonly file: SpecFile;
-  readonly before: RegisteredCluster;
+  /** Absent if the cluster is to be removed. */
+  readonly file?: SpecFile;
+  /** Absent if the cluster is not registered, or its registration cannot be read. */
+  readonly before?: RegisteredCluster;
+  readonly differences?: readonly FieldDifference[];
 }
 
 export function planApply(
@@ -33,7 +29,7 @@ export function planApply(
 ): readonly ApplyStep[] {
   const known = new Map(clusters.map((cluster) => [cluster.spec.name, cluster]));
   const broken = new Set(unreadable.map(({ name }) => name));
-  const planned = files.map((file) => stepFor(file, known.get(file.spec.name), broken));
+  const planned = files.map((file) => stepFor(file, known.get(file.spec.name), broken.has(file.spec.name)));
   const named = new Set(planned.map(({ name }) => name));
   const removed = prune ? clusters.filter(({ spec }) => !named.has(spec.name)) : [];
   const intention = 'to be removed: it is in no file';
@@ -43,13 +39,12 @@ export function planApply(
   ];
 }
 
-function stepFor(file: SpecFile, before: RegisteredCluster | undefined, broken: ReadonlySet<string>): ApplyStep {
+function stepFor(file: SpecFile, before: RegisteredCluster | undefined, isUnreadable: boolean): ApplyStep {
   const { name } = file.spec;
-  if (broken.has(name)) {
-    return { name, action: 'create', file, intention: 'to be replaced: its registration cannot be read' };
-  }
   if (before === undefined) {
-    return { name, action: 'create', file, intention: `to be created (${summaryOf(file.spec)})` };
+    const created = `to be created (${summaryOf(file.spec)})`;
+    const intention = isUnreadable ? 'to be replaced: its registration cannot be read' : created;
+    return { name, action: 'create', file, intention };
   }
   if (sameSpec(before.spec, file.spec)) return { name, action: 'keep', file, before, intention: 'unchanged' };
   const differences = specDifference(before.spec, file.spec);
@@ -77,15 +72,20 @@ export async function applySteps(
   return { progressed, outcomes };
 }
 
-async function outcomeOf(step: ApplyStep, table: KeyValueTable): Promise<StepOutcome> {
+interface StepOutcome {
+  readonly outcome: 'written' | 'removed' | 'refused' | 'failed';
+  readonly generation?: number;
+  readonly error?: unknown;
+}
+
+async function outcomeOf({ name, file, before }: ApplyStep, table: KeyValueTable): Promise<StepOutcome> {
+  const replaces = before?.generation ?? 'none';
   try {
-    if (step.action === 'remove') {
-      const { spec, generation } = step.before;
-      await updateCluster(table, spec.name, unregistered, { replaces: generation });
+    if (file === undefined) {
+      await updateCluster(table, name, unregistered, { replaces });
       return { outcome: 'removed' };
     }
-    const replaces = step.action === 'create' ? 'none' : step.before.generation;
-    const { generation } = await registerCluster(table, step.file.spec, { replaces });
+    const { generation } = await registerCluster(table, file.spec, { replaces });
     return { outcome: 'written', generation };
   } catch (error) {
     if (error instanceof TableError && exitCodeOf(error) === EXIT.configuration) return { outcome: 'refused', error };
@@ -93,66 +93,55 @@ async function outcomeOf(step: ApplyStep, table: KeyValueTable): Promise<StepOut
   }
 }
 
-type StepOutcome =
-  | { readonly outcome: 'written'; readonly generation: number }
-  | { readonly outcome: 'removed' }
-  | { readonly outcome: 'refused' | 'failed'; readonly error: unknown };
+interface Shown {
+  readonly style?: Style;
+  readonly counted: string;
+}
 
-const STYLES: Readonly<Record<ApplyStep['action'], Style | undefined>> = {
-  create: 'green',
-  change: 'yellow',
-  keep: undefined,
-  remove: 'red',
+const SHOWN: Readonly<Record<ApplyStep['action'], Shown>> = {
+  create: { style: 'green', counted: 'to be created' },
+  change: { style: 'yellow', counted: 'to be changed' },
+  remove: { style: 'red', counted: 'to be removed' },
+  keep: { counted: 'unchanged' },
 };
 
 export function planLines(steps: readonly ApplyStep[], paint: Output['paint']): string[] {
-  return steps.flatMap((step) => {
-    const style = STYLES[step.action];
-    const line = `${step.name}: ${step.intention}`;
-    const fields = step.action === 'change' ? step.differences.map((one) => `    ${differenceLine(one)}`) : [];
-    return [style === undefined ? line : paint(style, line), ...fields];
+  return steps.flatMap(({ name, action, intention, differences = [] }) => {
+    const { style } = SHOWN[action];
+    const line = `${name}: ${intention}`;
+    return [style === undefined ? line : paint(style, line), ...differences.map((one) => `    ${differenceLine(one)}`)];
   });
 }
 
-const COUNTED = {
-  create: 'to be created',
-  change: 'to be changed',
-  remove: 'to be removed',
-  keep: 'unchanged',
-} as const satisfies Readonly<Record<ApplyStep['action'], string>>;
-
 /** Returns a line such as `1 to be removed, 39 unchanged`. */
 export function countLine(steps: readonly ApplyStep[]): string {
-  const counts = Object.entries(COUNTED).map(
-    ([action, words]) => [steps.filter((step) => step.action === action).length, words] as const,
+  const counts = Object.entries(SHOWN).map(
+    ([action, { counted }]) => [steps.filter((step) => step.action === action).length, counted] as const,
   );
   return counts.flatMap(([count, words]) => (count > 0 ? [`${count} ${words}`] : [])).join(', ');
 }
 
-function outcomeLine({ name, action }: ApplyStep, outcome: StepOutcome): string {
-  switch (outcome.outcome) {
-    case 'written':
-      return `${name} ${action === 'create' ? 'created' : 'changed'}, generation ${outcome.generation}`;
-    case 'removed':
-      return `${name} removed; its endpoints stay unchanged`;
-    case 'refused':
-    case 'failed':
-      return `${name} not written: ${describeError(outcome.error).message}`;
-  }
+function outcomeLine({ name, action }: ApplyStep, { outcome, generation, error }: StepOutcome): string {
+  if (error !== undefined) return `${name} not written: ${describeError(error).message}`;
+  if (outcome === 'removed') return `${name} removed; its endpoints stay unchanged`;
+  return `${name} ${action === 'create' ? 'created' : 'changed'}, generation ${generation}`;
 }
 
 export function plainApplied(steps: readonly ApplyStep[], outcomes: ReadonlyMap<string, StepOutcome>) {
-  return steps.map((step) => {
-    const { outcome = step.action === 'keep' ? 'unchanged' : 'notWritten', ...result } = outcomes.get(step.name) ?? {};
-    const before = 'before' in step ? step.before.generation : undefined;
+  return steps.map(({ name, action, file, before, differences }) => {
+    const {
+      outcome = action === 'keep' ? 'unchanged' : 'notWritten',
+      generation = before?.generation,
+      error,
+    } = outcomes.get(name) ?? {};
     return {
-      name: step.name,
-      file: 'file' in step ? step.file.place : undefined,
-      action: step.action,
+      name,
+      file: file?.place,
+      action,
       outcome,
-      generation: 'generation' in result ? result.generation : before,
-      differences: step.action === 'change' ? step.differences : undefined,
-      error: 'error' in result ? describeError(result.error) : undefined,
+      generation,
+      differences,
+      error: error === undefined ? undefined : describeError(error),
     };
   });
 }

@@ -1,15 +1,12 @@
 import { constants } from 'node:fs';
-import { open, readdir, realpath, stat } from 'node:fs/promises';
+import { open, readdir, realpath } from 'node:fs/promises';
 import path from 'node:path';
-import { type Document, isScalar, parseAllDocuments } from 'yaml';
 import type { ClusterSpec } from '../../lib/spec/cluster-spec.ts';
 import { codeOf } from '../../lib/util/values.ts';
-import { API_VERSION } from '../output.ts';
+import { CliError, configurationError } from '../errors.ts';
 import { compareNames } from '../spec/names.ts';
-import { parseClusterSpec } from '../spec/parse-cluster-spec.ts';
+import { parseClusterSpecs } from '../spec/parse-cluster-spec.ts';
 import { describeFaults } from '../spec/spec-fault.ts';
-import { type SpecResult, validateClusterSpec } from '../spec/validate-cluster-spec.ts';
-import { writtenSpec } from '../spec/written-spec.ts';
 
 export interface SpecFile {
   readonly place: string;
@@ -28,128 +25,81 @@ const SPEC_NAME = /\.(ya?ml|json)$/i;
 const STDIN = '-';
 const LARGEST_FILE = 16 * 1024 * 1024;
 
-interface Faulty {
-  readonly fault: string;
-}
-
 /**
  * Reads and checks all specs of the given files and folders; `-` is the standard input. In a folder, it reads the files that
  * end in .yml, .yaml or .json. It reads a file once, even if the file is named twice or through a link.
  */
 export async function readSpecFiles(named: readonly string[], stdin: Stdin): Promise<SpecFiles> {
-  const reads: (SpecFile | Faulty)[] = [];
+  const reads: (SpecFile | string)[] = [];
   const seen = new Set<string>();
   for (const name of named) {
-    const found = await filesOf(name);
-    if ('fault' in found) reads.push(found);
-    for (const file of 'fault' in found ? [] : found) {
+    for (const file of await filesOf(name)) {
       const real = await realpath(file).catch(() => file);
-      if (!seen.has(real)) reads.push(...(await readFileOf(file, stdin)));
+      if (!seen.has(real)) reads.push(...(await specsIn(file, name, stdin)));
       seen.add(real);
     }
   }
-  const files = reads.filter((read) => 'spec' in read);
-  const faults = reads.flatMap((read) => ('fault' in read ? [read.fault] : []));
+  const files = reads.filter((read) => typeof read !== 'string');
+  const faults = reads.filter((read) => typeof read === 'string');
   return { files, faults: [...faults, ...duplicateNames(files)] };
 }
 
-async function filesOf(named: string): Promise<string[] | Faulty> {
-  if (named === STDIN || !(await isFolder(named))) return [named];
-  try {
-    const files: string[] = [];
-    const inside = `${await realpath(named)}${path.sep}`;
-    for (const name of (await readdir(named)).sort(compareNames)) {
-      const file = path.join(named, name);
-      if (!SPEC_NAME.test(name) || (await isFolder(file))) continue;
-      const real = await realpath(file).catch(() => inside);
-      if (!real.startsWith(inside)) {
-        return { fault: `${file} is a link to a file outside ${named}: name that file with -f` };
-      }
-      files.push(file);
-    }
-    return files;
-  } catch (error) {
-    return unreadable(named, error);
-  }
+/** Returns the files of a folder. Anything else, such as a folder that cannot be read, is its own file. */
+async function filesOf(named: string): Promise<readonly string[]> {
+  const entries = await readdir(named, { withFileTypes: true }).catch(() => undefined);
+  if (named === STDIN || entries === undefined) return [named];
+  return entries
+    .filter((entry) => SPEC_NAME.test(entry.name) && !entry.isDirectory())
+    .map((entry) => path.join(named, entry.name))
+    .sort(compareNames);
 }
 
-async function isFolder(file: string): Promise<boolean> {
-  return stat(file).then(
-    (found) => found.isDirectory(),
-    () => false,
-  );
-}
-
-async function readFileOf(file: string, stdin: Stdin): Promise<(SpecFile | Faulty)[]> {
-  const isStdin = file === STDIN;
-  const place = isStdin ? 'standard input' : file;
+/** Returns the specs and faults of a file, which was `named` itself or is in the folder `named`. */
+async function specsIn(file: string, named: string, stdin: Stdin): Promise<(SpecFile | string)[]> {
+  const place = file === STDIN ? 'standard input' : file;
   let text: string;
   try {
-    const bytes = isStdin ? await bounded(stdin) : await bytesOf(file);
-    if (typeof bytes === 'string') return [{ fault: `${place} ${bytes}` }];
-    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    if (file !== named) await refuseOutside(file, named);
+    text = file === STDIN ? await textOf(stdin) : await textInFile(file);
   } catch (error) {
-    return [unreadable(place, error)];
+    return [describeUnreadable(place, error)];
   }
-  return resultsIn(text).map((result, index, { length }) => {
+  return parseClusterSpecs(text).map((result, index, { length }) => {
     if ('spec' in result) return { place, spec: result.spec };
-    return { fault: describeFaults(length === 1 ? place : `${place}, spec ${index + 1}`, result.faults) };
+    return describeFaults(length === 1 ? place : `${place}, spec ${index + 1}`, result.faults);
   });
 }
 
-/** Returns the bytes of a file, or the reason why it is not read. Opening a FIFO does not wait for its writer. */
-async function bytesOf(file: string): Promise<Buffer | string> {
-  await using handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK);
-  if (!(await handle.stat()).isFile()) return 'is not a regular file: use - to read standard input';
-  return await bounded(handle.createReadStream());
+/** @throws CliError for a link in a folder to a file elsewhere, because faults can quote the file */
+async function refuseOutside(file: string, folder: string): Promise<void> {
+  if ((await realpath(file)).startsWith(`${await realpath(folder)}${path.sep}`)) return;
+  throw configurationError(`is a link to a file outside ${folder}: name that file with -f`);
 }
 
-async function bounded(pieces: AsyncIterable<Uint8Array>): Promise<Buffer | string> {
-  const read: Uint8Array[] = [];
+async function textInFile(file: string): Promise<string> {
+  // Without O_NONBLOCK, opening a FIFO would wait for its writer.
+  await using handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK);
+  if ((await handle.stat()).isFile()) return await textOf(handle.createReadStream());
+  throw configurationError('is not a regular file: use - to read standard input');
+}
+
+async function textOf(pieces: AsyncIterable<Uint8Array>): Promise<string> {
+  const decoder = new TextDecoder('utf-8', { fatal: true });
   let length = 0;
+  let text = '';
   for await (const piece of pieces) {
     length += piece.length;
-    if (length > LARGEST_FILE) return `has more than ${LARGEST_FILE} bytes: split it`;
-    read.push(piece);
+    if (length > LARGEST_FILE) throw configurationError(`has more than ${LARGEST_FILE} bytes: split it`);
+    text += decoder.decode(piece, { stream: true });
   }
-  return Buffer.concat(read);
+  return text + decoder.decode();
 }
 
-/** Returns a result for each YAML document, and for each cluster that `kbctl cluster get -o yaml` or `-o json` printed. */
-function resultsIn(text: string): SpecResult[] {
-  const documents = parseAllDocuments(text);
-  if (!Array.isArray(documents) || documents.some(({ errors }) => errors.length > 0)) return [parseClusterSpec(text)];
-  const filled = documents.filter(
-    ({ contents }) => contents !== null && !(isScalar(contents) && contents.value === null),
-  );
-  if (filled.length === 0) return [parseClusterSpec(text)];
-  return filled.flatMap((document) => {
-    const [start, , end] = document.range;
-    return printedSpecs(document) ?? [parseClusterSpec(filled.length === 1 ? text : text.slice(start, end))];
-  });
-}
-
-function printedSpecs(document: Document): SpecResult[] | undefined {
-  try {
-    const printed = document.toJS() as Printed & { readonly items: readonly Printed[] };
-    if (printed.apiVersion !== API_VERSION) return undefined;
-    const clusters = printed.kind === 'ClusterList' ? printed.items : [printed];
-    return clusters.map(({ spec }) => validateClusterSpec(JSON.parse(JSON.stringify(writtenSpec(spec)))));
-  } catch {
-    return undefined;
-  }
-}
-
-interface Printed {
-  readonly apiVersion?: unknown;
-  readonly kind?: unknown;
-  readonly spec: ClusterSpec;
-}
-
-function unreadable(place: string, error: unknown): Faulty {
+function describeUnreadable(place: string, error: unknown): string {
+  if (error instanceof CliError) return `${place} ${error.message}`;
   const code = codeOf(error);
-  if (code === 'ERR_ENCODING_INVALID_ENCODED_DATA') return { fault: `${place} is not UTF-8 text: save it as UTF-8` };
-  return { fault: `Cannot read ${place} (${code}): use an existing, readable file` };
+  if (code === 'ERR_ENCODING_INVALID_ENCODED_DATA') return `${place} is not UTF-8 text: save it as UTF-8`;
+  return `Cannot read ${place} (${code}): use an existing, readable file`;
 }
 
 function duplicateNames(files: readonly SpecFile[]): string[] {

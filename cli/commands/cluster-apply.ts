@@ -6,6 +6,7 @@ import { concluded } from '../change-clusters.ts';
 import type { Act, Cli, GlobalOptions } from '../cli.ts';
 import { configurationError, EXIT, type ExitCode, usageError } from '../errors.ts';
 import { DRY_RUN } from '../options.ts';
+import type { Output } from '../output.ts';
 import { namesOf } from '../registered.ts';
 
 interface Options extends GlobalOptions {
@@ -33,22 +34,18 @@ export function clusterDiff(act: Act): Command {
     .description('Show what "cluster apply" would change, and nothing else; exit code 1 if anything would change')
     .requiredOption('-f, --filename <file...>', FILES)
     .option('--prune', PRUNE)
-    .action(act<Options>((cli, _, options) => diff(cli, options)));
+    .action(act<Options>((cli, _, options) => preview(cli, options, changeLines)));
 }
 
-async function diff(cli: Cli, options: Options): Promise<ExitCode> {
-  return preview(cli, options, (steps) => [...planLines(steps.filter(isChange), cli.output.paint), countLine(steps)]);
+function changeLines(steps: readonly ApplyStep[], paint: Output['paint']): string[] {
+  return [...planLines(steps.filter(isChange), paint), countLine(steps)];
 }
 
 /** Prints the plan, and writes nothing. */
-async function preview(
-  cli: Cli,
-  options: Options,
-  linesOf: (steps: readonly ApplyStep[]) => readonly string[],
-): Promise<ExitCode> {
-  const steps = await planned(cli, await readFiles(cli, options), { ...options, dryRun: true });
+async function preview(cli: Cli, options: Options, linesOf: typeof planLines): Promise<ExitCode> {
+  const steps = await planned(cli, { ...options, dryRun: true });
   const clusters = plainApplied(steps, new Map());
-  cli.output.object({ kind: 'ClusterApply', dryRun: true, clusters }, () => linesOf(steps));
+  cli.output.object({ kind: 'ClusterApply', dryRun: true, clusters }, () => linesOf(steps, cli.output.paint));
   return steps.some(isChange) ? EXIT.findings : EXIT.fine;
 }
 
@@ -58,8 +55,8 @@ function isChange({ action }: ApplyStep): boolean {
 
 async function apply(cli: Cli, options: Options): Promise<ExitCode> {
   const { output } = cli;
-  if (options.dryRun) return preview(cli, options, (steps) => planLines(steps, output.paint));
-  const steps = await planned(cli, await readFiles(cli, options), options);
+  if (options.dryRun) return preview(cli, options, planLines);
+  const steps = await planned(cli, options);
   if (!output.isForPrograms) output.lines(planLines(steps, output.paint));
   const { progressed, outcomes } = await applySteps(cli, steps.filter(isChange));
   if (output.isForPrograms) {
@@ -81,7 +78,9 @@ async function readFiles(cli: Cli, { filename }: Options): Promise<readonly Spec
   );
 }
 
-async function planned(cli: Cli, files: readonly SpecFile[], { prune = false, yes, dryRun }: Options) {
+async function planned(cli: Cli, options: Options): Promise<readonly ApplyStep[]> {
+  const files = await readFiles(cli, options);
+  const { prune = false, yes, dryRun } = options;
   const { table } = await cli.openTable();
   const list = await listClusters(table);
   const steps = planApply(files, list, prune);

@@ -2,6 +2,9 @@ import { distance } from 'fastest-levenshtein';
 import { CLUSTER_NAME } from '../../lib/spec/shapes.ts';
 import { DNS_LABEL } from '../../lib/spec/spec-parts.ts';
 
+/** The version of the documents that kbctl prints. */
+export const API_VERSION = 'kbctl/v1';
+
 /** Returns whether a text is a host name. A name whose last label is a number is refused: it may be a mistyped address. */
 export function isHostName(text: string): boolean {
   const labels = text.toLowerCase().split('.');
