@@ -1,5 +1,5 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
-import type { DeregistrationResult } from '../../lib/deregister/deregistration.ts';
+import type { DeregisterResult } from '../../lib/deregister/deregister.ts';
 import type { ClusterSpec } from '../../lib/spec/cluster-spec.ts';
 import { readLeases } from '../../lib/table/leases.ts';
 import type { Act, Cli, GlobalOptions } from '../cli.ts';
@@ -14,7 +14,7 @@ interface Options extends GlobalOptions, ConnectionOptions {
   readonly undo?: boolean;
 }
 
-type Deregistered = Extract<DeregistrationResult, { outcome: 'deregistered' }>;
+type Deregistered = Extract<DeregisterResult, { outcome: 'deregistered' }>;
 
 const HOUR_MS = 3_600_000;
 
@@ -64,7 +64,7 @@ async function deregister(cli: Cli, name: string, address: string, options: Opti
   const { environment, close } = await passEnvironment(cli, opened, options);
   const request = { cluster: name, address, untilMinutes: options.for / 60_000, lastOne };
   const wouldWrite = new Set<string>();
-  let result: DeregistrationResult;
+  let result: DeregisterResult;
   try {
     result = await deregisterNow(request, environment, {
       dryRun,
@@ -132,7 +132,7 @@ async function refusal(
   cli: Cli,
   spec: ClusterSpec,
   address: string,
-  result: Exclude<DeregistrationResult, Deregistered>,
+  result: Exclude<DeregisterResult, Deregistered>,
 ): Promise<Error> {
   if (result.outcome === 'notRegistered') {
     return spec.endpoints.reconciler === 'none'

@@ -1,7 +1,7 @@
 import { Command, Option } from 'commander';
 import type { Act, Cli, GlobalOptions } from '../cli.ts';
 import { EXIT, type ExitCode, usageError } from '../errors.ts';
-import type { Heartbeat } from '../heartbeat/heartbeat.ts';
+import type { Heartbeat } from '../heartbeat/agent.ts';
 import { type ConnectionOptions, parseDuration, withConnectionOptions } from '../options.ts';
 import { registeredCluster } from '../registered.ts';
 import { completeAlways } from '../terminal.ts';
@@ -51,7 +51,6 @@ async function run(cli: Cli, name: string, options: Options): Promise<ExitCode> 
   const { environment, loadKubeconfig, close } = await passEnvironment(cli, opened, options);
   const say = (line: string) => cli.output.say(line);
   try {
-    const probe = { spec, server, loadKubeconfig, nowMs: clock.nowMs };
     const agent = {
       cluster: name,
       address,
@@ -60,7 +59,7 @@ async function run(cli: Cli, name: string, options: Options): Promise<ExitCode> 
       clock,
       sleep: cli.sleep,
       say,
-      ask: await readyzOf(probe, cli.signal),
+      ask: await readyzOf(spec, server, { loadKubeconfig, nowMs: clock.nowMs, signal: cli.signal }),
     };
     if (options.once) return exitCodeOnce(await refreshOnce(agent, cli.signal));
     say(
@@ -69,7 +68,7 @@ async function run(cli: Cli, name: string, options: Options): Promise<ExitCode> 
     // The address must be removed even if the output cannot be written, for example because Ctrl-C also ended its reader.
     return await completeAlways(async () => {
       if (!(await keepLease(agent, cli.signal))) return EXIT.fine;
-      return deregisterSelf({ environment, cluster: name, address, say });
+      return deregisterSelf(agent, environment);
     });
   } finally {
     await close();

@@ -1,13 +1,58 @@
+import type { ProbeReply } from '../../lib/cluster/probe-reply.ts';
 import { deregisterNow } from '../../lib/deregister/deregistration.ts';
+import { withdrawnUntil } from '../../lib/leases/lease.ts';
+import { newLease, nextLease } from '../../lib/leases/lease-states.ts';
+import { type ProbeOutcome, probeOutcome } from '../../lib/leases/probe-outcome.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
-import { type RegisteredCluster, readCluster } from '../../lib/table/clusters.ts';
-import { type Store, TableError } from '../../lib/table/key-value-table.ts';
+import { readCluster } from '../../lib/table/clusters.ts';
+import { type KeyValueTable, type Store, TableError } from '../../lib/table/key-value-table.ts';
+import { changeLeases, leaseOf, readLeases } from '../../lib/table/leases.ts';
 import { describeError } from '../../lib/telemetry/telemetry.ts';
 import { anyPartOf, upperHalfOf } from '../../lib/util/back-off.ts';
 import { type Cli, refuseSkew } from '../cli.ts';
 import { configurationError, EXIT, type ExitCode, exitCodeOf } from '../errors.ts';
-import { type Heartbeat, heartbeat } from './heartbeat.ts';
 import { type AskReadyz, ownServer } from './own-server.ts';
+
+export interface HeartbeatRequest {
+  readonly table: KeyValueTable;
+  readonly cluster: string;
+  readonly address: string;
+  readonly leaseMs: number;
+  readonly nowMs: () => number;
+  readonly probe: () => Promise<ProbeReply>;
+}
+
+export interface Heartbeat {
+  /** `down`: the probe did not refresh the lease. `lost`: another writer wrote the lease at the same time. */
+  readonly state: 'active' | 'withdrawn' | 'down' | 'lost';
+  readonly outcome: ProbeOutcome;
+  readonly withdrawnUntilMs?: number;
+}
+
+/**
+ * Refreshes a lease from the API server's own host. The write is conditional on the lease that was read before the probe, so that
+ * a change by another writer stays.
+ */
+export async function heartbeat(request: HeartbeatRequest): Promise<Heartbeat> {
+  const { table, cluster, address, leaseMs, nowMs, probe } = request;
+  const stored = await readLeases(table, cluster);
+  const outcome = probeOutcome(await probe());
+  const before = leaseOf(stored, address) ?? newLease(address);
+  const atMs = nowMs();
+  const answer = outcome.verdict;
+  // Only ticks count misses. An agent needs no count: silence on the server's own host proves that the server is down.
+  const event = { source: 'agent', leaseMs, provesEnd: answer === 'silence' } as const;
+  const after = answer === 'unknown' ? before : nextLease(before, { answer, ...event }, atMs);
+  const { written } = await changeLeases(table, cluster, stored, new Map(after === before ? [] : [[address, after]]));
+  const isLost = after !== before && !written.has(address);
+  const until = withdrawnUntil(after, atMs);
+  const state = until !== undefined ? 'withdrawn' : after.generation > before.generation ? 'active' : 'down';
+  return {
+    state: isLost ? 'lost' : state,
+    outcome,
+    ...(!isLost && until !== undefined && { withdrawnUntilMs: until }),
+  };
+}
 
 export interface AgentOptions {
   readonly cluster: string;
@@ -24,17 +69,15 @@ export interface AgentOptions {
 const RETRY_MS = 1_000;
 const SHORTEST_REFRESH_MS = 2_000;
 
-interface EndedRefresh {
-  readonly isRefreshed: boolean;
-  readonly isFirst: boolean;
-  readonly everyMs: number;
-}
-
 /**
  * Returns the wait after a refresh. The wait after the first success is a random part of the interval, because agents that
  * started together would otherwise write the same item at the same times.
  */
-export function restAfter({ isRefreshed, isFirst, everyMs }: EndedRefresh, random: () => number): number {
+export function restAfter(
+  { isRefreshed, isFirst }: { readonly isRefreshed: boolean; readonly isFirst: boolean },
+  everyMs: number,
+  random: () => number,
+): number {
   if (!isRefreshed) return upperHalfOf(Math.min(RETRY_MS, everyMs), random);
   return isFirst ? anyPartOf(everyMs, random) : everyMs;
 }
@@ -48,7 +91,7 @@ export async function keepLease(options: AgentOptions, ended: AbortSignal): Prom
     if (ended.aborted) break;
     report(result);
     const isRefreshed = !(result instanceof TableError) && result.state === 'active';
-    const restMs = restAfter({ isRefreshed, isFirst: !everRefreshed, everyMs: options.everyMs }, Math.random);
+    const restMs = restAfter({ isRefreshed, isFirst: !everRefreshed }, options.everyMs, Math.random);
     everRefreshed ||= isRefreshed;
     await options.sleep(restMs, ended).catch(() => undefined);
   }
@@ -63,10 +106,12 @@ export async function refreshOnce(options: AgentOptions, ended: AbortSignal): Pr
 
 async function refresh(options: AgentOptions, ended: AbortSignal): Promise<Heartbeat> {
   const { cluster: name, address, everyMs, tableUntil, clock, ask } = options;
-  const cluster = await readRegistered(options, ended);
+  const within = (ms: number) => AbortSignal.any([ended, AbortSignal.timeout(ms)]);
+  const cluster = await readCluster(tableUntil(within(SHORTEST_REFRESH_MS)), name);
+  if (cluster === undefined) throw configurationError(`${name} is no longer registered: its leases expire.`);
   const server = ownServer(cluster.spec, address, everyMs);
   const leaseMs = cluster.spec.endpoints.leaseSeconds * 1000;
-  const signal = AbortSignal.any([ended, AbortSignal.timeout(Math.max(SHORTEST_REFRESH_MS, leaseMs - everyMs))]);
+  const signal = within(Math.max(SHORTEST_REFRESH_MS, leaseMs - everyMs));
   refuseSkew(clock);
   return heartbeat({
     table: tableUntil(signal),
@@ -76,13 +121,6 @@ async function refresh(options: AgentOptions, ended: AbortSignal): Promise<Heart
     nowMs: clock.nowMs,
     probe: () => ask(cluster.spec, server, signal),
   });
-}
-
-async function readRegistered({ cluster, tableUntil }: AgentOptions, ended: AbortSignal): Promise<RegisteredCluster> {
-  const signal = AbortSignal.any([ended, AbortSignal.timeout(SHORTEST_REFRESH_MS)]);
-  const registered = await readCluster(tableUntil(signal), cluster);
-  if (registered !== undefined) return registered;
-  throw configurationError(`${cluster} is no longer registered: its leases expire.`);
 }
 
 function unlessOfTable(error: unknown): TableError {
@@ -120,13 +158,11 @@ function describeHeartbeat({ state, outcome, withdrawnUntilMs }: Heartbeat): str
   }
 }
 
-export interface DeregisterSelfOptions extends Pick<AgentOptions, 'cluster' | 'address' | 'say'> {
-  readonly environment: Environment;
-}
-
 /** Withdraws the address, and removes it from the endpoints. The next heartbeat of a ready API server ends the withdrawal. */
-export async function deregisterSelf(options: DeregisterSelfOptions): Promise<ExitCode> {
-  const { environment, cluster, address, say } = options;
+export async function deregisterSelf(
+  { cluster, address, say }: Pick<AgentOptions, 'cluster' | 'address' | 'say'>,
+  environment: Environment,
+): Promise<ExitCode> {
   say(`Ending: removing ${address} from the endpoints. Press Ctrl-C again to end at once.`);
   try {
     const request = { cluster, address, goingDown: true };
@@ -137,9 +173,8 @@ export async function deregisterSelf(options: DeregisterSelfOptions): Promise<Ex
       say(result.message);
     } else if (result.stillPublished) {
       const reason = result.error === undefined ? '' : ` (${result.error.message})`;
-      say(
-        `${address} is withdrawn, and still published${reason}: the next tick of kubernetes-service removes it, but none in mode observe or during a pause.`,
-      );
+      const removal = 'the next tick of kubernetes-service removes it, but none in mode observe or during a pause';
+      say(`${address} is withdrawn, and still published${reason}: ${removal}.`);
     } else {
       say(`${address} is removed from the endpoints.`);
     }

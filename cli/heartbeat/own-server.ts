@@ -57,16 +57,12 @@ const PLAIN: ApiServerAccess = {
   authHeaders: async () => ({}),
 };
 
-export interface ReadyzOptions {
-  readonly spec: ClusterSpec;
-  readonly server: OwnServer;
-  readonly loadKubeconfig: LoadKubeconfig;
-  readonly nowMs: () => number;
-}
-
 /** @throws ClusterError if the first read of the kubeconfig fails. After a later failure, the last kubeconfig stays in use. */
-export async function readyzOf(options: ReadyzOptions, signal: AbortSignal): Promise<AskReadyz> {
-  const { spec, server, loadKubeconfig, nowMs } = options;
+export async function readyzOf(
+  spec: ClusterSpec,
+  server: OwnServer,
+  { loadKubeconfig, nowMs, signal }: { loadKubeconfig: LoadKubeconfig; nowMs: () => number; signal: AbortSignal },
+): Promise<AskReadyz> {
   const isPlain = (target: ProbeTarget) => new URL(target.url).protocol === 'http:';
   let access = isPlain(targetOf(server.address, server.probe, spec))
     ? PLAIN

@@ -1,34 +1,16 @@
+import { createServer, type IncomingMessage } from 'node:http';
 import { Counter, Gauge, Histogram, type OpenMetricsContentType, Registry } from 'prom-client';
 import { LOOPS, type Loop, SCHEDULE_SECONDS, STACK_LOOP } from '../../lib/spec/cluster-spec.ts';
-import type { CounterName, Telemetry, TelemetryFactory } from '../../lib/telemetry/telemetry.ts';
+import type { CounterName, InvocationLabels, Telemetry, TelemetryFactory } from '../../lib/telemetry/telemetry.ts';
 import { defined } from '../../lib/util/values.ts';
+import { answering, type LocalReply } from '../../local/loopback-server.ts';
+import { type ListenAddress, listening } from '../listen.ts';
 import { addClusterMetrics, newRegistry, PREFIX } from '../page/fleet-metrics.ts';
+import { sharedRead } from '../page/serve-page.ts';
 import type { FleetStatus } from '../status/cluster-status.ts';
 
 /** `failed`: the claim ended with an error, for example of the table, so it is unknown whether a process runs the tick. */
-export type ClaimOutcome = 'won' | 'lost' | 'failed';
-
-/** The state of a `kbctl run --table`, for its metrics and probes. It has no secrets. */
-export interface RunMonitor {
-  readonly telemetry: TelemetryFactory;
-  /** Records that this process tries to claim a tick. */
-  tried(loop: Loop): void;
-  claimed(loop: Loop, outcome: ClaimOutcome): void;
-  /** Replaces the series of each cluster. With `undefined`, removes them, because there are too many clusters. */
-  show(status: FleetStatus | undefined): void;
-  /** Returns the loops whose ticks this process did not try to claim for two intervals. Lost and failed claims count as tries. */
-  stuckLoops(): readonly Loop[];
-  /** Returns whether the last claim reached the table. */
-  isReady(): boolean;
-  metrics(): Promise<{ readonly contentType: string; readonly text: string }>;
-}
-
-export interface MonitorOptions {
-  readonly telemetry: TelemetryFactory;
-  readonly nowMs: () => number;
-  /** A monotonic clock for `stuckLoops`: a correction of the system clock must not fail the liveness probe. */
-  readonly steadyMs: () => number;
-}
+type ClaimOutcome = 'won' | 'lost' | 'failed';
 
 /**
  * If another process ran the last tick that counts all clusters, this process still shows its own figures until they have
@@ -39,7 +21,13 @@ const FIGURES_LAST_MS = 120_000;
 const FROM_ZERO: readonly CounterName[] = ['passes', 'failures', 'lateTicks', 'lateProbes', 'clockSkewed'];
 const FIGURE = /^(clusters[A-Z]|fullestRangeOfFleet)/;
 
-export function runMonitor({ telemetry, nowMs, steadyMs }: MonitorOptions): RunMonitor {
+export type RunMonitor = ReturnType<typeof runMonitor>;
+
+/**
+ * Creates the state of a `kbctl run --table`, for its metrics and probes. It has no secrets.
+ * @param steadyMs a monotonic clock for `stuckLoops`: a correction of the system clock must not fail the liveness probe
+ */
+export function runMonitor(telemetry: TelemetryFactory, nowMs: () => number, steadyMs: () => number) {
   const registry = newRegistry();
   const counters = passCounters(registry);
   const { ticks, invokedAt } = tickMetrics(registry);
@@ -51,7 +39,7 @@ export function runMonitor({ telemetry, nowMs, steadyMs }: MonitorOptions): RunM
   let shown: FleetStatus | undefined;
 
   return {
-    telemetry: (labels) => {
+    telemetry: (labels: InvocationLabels): Telemetry => {
       const found = new Map<string, number>();
       const inner = telemetry(labels);
       return {
@@ -62,18 +50,22 @@ export function runMonitor({ telemetry, nowMs, steadyMs }: MonitorOptions): RunM
         },
       };
     },
-    tried: (loop) => triedAtMs.set(loop, steadyMs()),
-    claimed: (loop, outcome) => {
+    /** Records that this process tries to claim a tick. */
+    tried: (loop: Loop): void => void triedAtMs.set(loop, steadyMs()),
+    claimed: (loop: Loop, outcome: ClaimOutcome): void => {
       ready = outcome !== 'failed';
       ticks.inc({ loop, outcome });
       if (outcome === 'won') invokedAt.set({ loop }, nowMs() / 1000);
       if (loop === STACK_LOOP && outcome !== 'failed') isElsewhere = outcome === 'lost';
     },
-    show: (status) => {
+    /** Replaces the series of each cluster. With `undefined`, removes them, because there are too many clusters. */
+    show: (status: FleetStatus | undefined) => {
       shown = status;
     },
+    /** Returns the loops whose ticks this process did not try to claim for two intervals. Lost and failed claims count as tries. */
     stuckLoops: () =>
       LOOPS.filter((loop) => steadyMs() - (triedAtMs.get(loop) ?? startedAtMs) > 2 * SCHEDULE_SECONDS[loop] * 1000),
+    /** Returns whether the last claim reached the table. */
     isReady: () => ready,
     metrics: async () => {
       const current = newRegistry();
@@ -82,11 +74,8 @@ export function runMonitor({ telemetry, nowMs, steadyMs }: MonitorOptions): RunM
       gauge('table_reachable', '1 if the last claim of a tick reached the table.', Number(ready));
       gauge('cluster_series', '1 while there are series of each cluster.', Number(shown !== undefined));
       if (figures !== undefined && !(isElsewhere && nowMs() - figures.atMs > FIGURES_LAST_MS)) {
-        gauge(
-          'figures_timestamp_seconds',
-          'When this process last counted the figures of all clusters.',
-          figures.atMs / 1000,
-        );
+        const help = 'When this process last counted the figures of all clusters.';
+        gauge('figures_timestamp_seconds', help, figures.atMs / 1000);
         for (const [name, value] of figures.values) gauge(snakeCase(name), `${name} of all clusters.`, value);
       }
       if (shown !== undefined) {
@@ -166,4 +155,48 @@ function tickMetrics(registry: Registry<OpenMetricsContentType>) {
 
 function snakeCase(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+/** Answers scrapes and probes. The answers have no secrets, so requests need no key. */
+export async function answerMonitorRequest(
+  { method, url }: Pick<IncomingMessage, 'method' | 'url'>,
+  { stuckLoops, isReady, metrics }: Pick<RunMonitor, 'stuckLoops' | 'isReady' | 'metrics'>,
+): Promise<LocalReply> {
+  if (method !== 'GET' && method !== 'HEAD') return plain(405, 'Use GET.');
+  switch (url?.split('?', 1)[0] ?? '') {
+    case '/metrics': {
+      const { contentType, text } = await metrics();
+      return { status: 200, headers: { 'content-type': contentType }, body: text };
+    }
+    case '/healthz': {
+      const stuck = stuckLoops();
+      if (stuck.length === 0) return plain(200, 'ok');
+      return plain(503, `No claim of a tick was tried for two intervals: ${stuck.join(', ')}.`);
+    }
+    case '/readyz':
+      if (isReady()) return plain(200, 'ok');
+      return plain(503, 'The table does not answer: see the log.');
+    default:
+      return plain(404, 'Not found: use /metrics, /healthz or /readyz.');
+  }
+}
+
+function plain(status: number, text: string): LocalReply {
+  return { status, headers: { 'content-type': 'text/plain; charset=utf-8' }, body: `${text}\n` };
+}
+
+/** The time for which scrapes share one result. */
+const FRESH_MS = 1_000;
+const MOST_CONNECTIONS = 64;
+
+/** @throws CliError if it cannot listen at the address */
+export async function serveMonitor(monitor: RunMonitor, address: ListenAddress, nowMs: () => number) {
+  const ended = new AbortController();
+  const metrics = sharedRead(() => monitor.metrics(), { freshMs: FRESH_MS, nowMs, ended: ended.signal });
+  const server = createServer(
+    { requestTimeout: 10_000, headersTimeout: 5_000 },
+    answering((request) => answerMonitorRequest(request, { ...monitor, metrics })),
+  );
+  server.maxConnections = MOST_CONNECTIONS;
+  return { close: await listening(server, address, 'Metrics', ended) };
 }

@@ -23,8 +23,7 @@ import { endingWith, givenUpAfter, targetGroups } from '../../local/local-enviro
 import type { ListenAddress } from '../listen.ts';
 import type { OpenTable, TableOptions } from '../open-table.ts';
 import { statusOfList } from '../status/read-status.ts';
-import { type RunMonitor, runMonitor } from './run-monitor.ts';
-import { serveMonitor } from './serve-monitor.ts';
+import { type RunMonitor, runMonitor, serveMonitor } from './run-monitor.ts';
 
 /** The name of the stack that owns a cluster if `kbctl run` runs its loops. */
 const RUN_STACK = 'kbctl-run';
@@ -45,11 +44,7 @@ export async function serveTable(
   { listen, ended }: ServeOptions,
 ): Promise<void> {
   const { tableUntil, clock } = opened;
-  const monitor = runMonitor({
-    telemetry: powertoolsTelemetry,
-    nowMs: clock.nowMs,
-    steadyMs: () => performance.now(),
-  });
+  const monitor = runMonitor(powertoolsTelemetry, clock.nowMs, () => performance.now());
   const server = listen && (await serveMonitor(monitor, listen, clock.nowMs));
   const reading = listen && keepReading(opened, monitor, ended);
   const sources = kubeconfigSources({ region, profile });
@@ -96,12 +91,16 @@ async function keepReading({ tableUntil, tableName, clock }: OpenTable, monitor:
   }
 }
 
-type ClaimMonitor = Pick<RunMonitor, 'tried' | 'claimed'>;
+interface Claimant {
+  /** The process that claims the ticks, as information for users. */
+  readonly by: string;
+  readonly monitor: Pick<RunMonitor, 'tried' | 'claimed'>;
+}
 
 /** Tries to claim each tick of each loop, and runs the ticks that it claimed. A slow tick does not delay other ticks. */
 export async function runClaimedTicks(
   environment: Environment,
-  { by, clock, monitor }: { readonly by: string; readonly clock: RunnerClock; readonly monitor: ClaimMonitor },
+  { clock, ...claimant }: Claimant & { readonly clock: RunnerClock },
   ended: AbortSignal,
 ): Promise<void> {
   const running = new Set<Promise<void>>();
@@ -109,7 +108,7 @@ export async function runClaimedTicks(
     id: loop,
     everyMs: SCHEDULE_SECONDS[loop] * 1000,
     invoke: async (tickMs: number) => {
-      const tick = runIfClaimed(environment, loop, tickMs, { by, monitor }).finally(() => running.delete(tick));
+      const tick = runIfClaimed(environment, loop, tickMs, claimant).finally(() => running.delete(tick));
       running.add(tick);
     },
   }));
@@ -122,14 +121,14 @@ async function runIfClaimed(
   environment: Environment,
   loop: Loop,
   tickMs: number,
-  { by, monitor }: { readonly by: string; readonly monitor: ClaimMonitor },
+  { by, monitor }: Claimant,
 ): Promise<void> {
   const { stack = RUN_STACK, table, telemetry } = environment;
-  const everyMs = SCHEDULE_SECONDS[loop] * 1000;
-  const tick = { stack, loop, everyMs, dueAtMs: Math.floor(tickMs / everyMs) * everyMs };
   monitor.tried(loop);
   try {
-    const isOurs = await withinDeadline(environment, QUEUEING_MS, (signal) => claimTick(table(signal), tick, by));
+    const isOurs = await withinDeadline(environment, QUEUEING_MS, (signal) =>
+      claimTick(table(signal), { stack, loop, tickMs }, by),
+    );
     monitor.claimed(loop, isOurs ? 'won' : 'lost');
     if (!isOurs) return;
   } catch (error) {
@@ -144,19 +143,7 @@ async function runIfClaimed(
 const TICKS = '#ticks';
 const SCHEMA = 1;
 
-const claimShape = z.object({
-  dueAtMs: z.number(),
-  /** The process that claimed the tick, as information for users. */
-  by: z.string(),
-});
-
-export interface Tick {
-  readonly stack: string;
-  readonly loop: Loop;
-  readonly everyMs: number;
-  /** A multiple of `everyMs`. */
-  readonly dueAtMs: number;
-}
+const claimShape = z.object({ dueAtMs: z.number(), by: z.string() });
 
 /**
  * Writes `#ticks/<stack>/<loop>`, the last claimed tick of a loop. If several processes claim a tick, only one claim succeeds.
@@ -164,15 +151,16 @@ export interface Tick {
  */
 export async function claimTick(
   table: KeyValueTable,
-  { stack, loop, everyMs, dueAtMs }: Tick,
+  { stack, loop, tickMs }: { readonly stack: string; readonly loop: Loop; readonly tickMs: number },
   by: string,
 ): Promise<boolean> {
+  const everyMs = SCHEDULE_SECONDS[loop] * 1000;
+  const dueAtMs = Math.floor(tickMs / everyMs) * everyMs;
   const key = `${stack}/${loop}`;
   const previous = await table.get(TICKS, key);
   const claimed = previous && decodeItem(previous, claimShape, SCHEMA).dueAtMs;
   // A process whose clock is ahead may have claimed a tick after the next one. Such a claim must not stop the loop.
   if (claimed !== undefined && claimed >= dueAtMs && claimed <= dueAtMs + everyMs) return false;
   const item = { cluster: TICKS, key, schema: SCHEMA, value: { dueAtMs, by }, writesKept: 8 };
-  const { outcome } = await table.put(item, previous);
-  return outcome === 'won';
+  return (await table.put(item, previous)).outcome === 'won';
 }

@@ -11,7 +11,7 @@ export interface DeregisterRequest extends RemovalRequest {
   readonly address: string;
   /** The end of the withdrawal. Default: one hour from now. Maximum: 24 hours from now. */
   readonly untilMs?: number;
-  /** True if the API server's agent calls, because the host shuts down. The agent's next heartbeat then ends the withdrawal. */
+  /** True if the API server's agent calls, because the host shuts down. Its next heartbeat then ends the withdrawal. */
   readonly goingDown?: boolean | undefined;
   /** True if the caller has already withdrawn the address until `untilMs`. A withdrawal that was undone stays undone. */
   readonly repeated?: boolean;
@@ -22,7 +22,14 @@ export type DeregisterResult =
   | { readonly outcome: 'refused'; readonly reason: RefusalReason; readonly message: string }
   | { readonly outcome: 'notRegistered'; readonly message: string };
 
-export type RefusalReason = 'notAnAddress' | 'badEnd' | 'shared' | 'lastLiveAddress' | 'undone';
+type RefusalReason =
+  | 'callerRefused'
+  | 'otherStack'
+  | 'notAnAddress'
+  | 'badEnd'
+  | 'shared'
+  | 'lastLiveAddress'
+  | 'undone';
 
 const DEFAULT_WITHDRAWAL_MS = 3_600_000;
 const LONGEST_WITHDRAWAL_MS = 24 * 3_600_000;
@@ -41,8 +48,10 @@ export async function deregister(request: DeregisterRequest): Promise<Deregister
     return refused('notAnAddress', `"${request.address}" is not an IP address: name one published address`);
   }
   const untilMs = request.untilMs ?? nowMs() + DEFAULT_WITHDRAWAL_MS;
-  const badEnd = refusalOfEnd(untilMs, nowMs());
-  if (badEnd !== undefined) return badEnd;
+  if (!(untilMs > nowMs() && untilMs <= nowMs() + LONGEST_WITHDRAWAL_MS)) {
+    const rule = 'the end must be in the future, and at most 24 hours from now';
+    return refused('badEnd', `the withdrawal would end at ${isoTime(untilMs)}: ${rule}`);
+  }
 
   const marked = await updateLease<DeregisterResult | ReturnType<typeof withdrawn>>(table, spec.name, (leases) => {
     const refusal = refusalOf({ ...request, untilMs }, address, leases);
@@ -57,16 +66,9 @@ export async function deregister(request: DeregisterRequest): Promise<Deregister
   return { outcome: 'deregistered', untilMs: marked.withdrawnUntilMs, ...removal };
 }
 
-function refusalOfEnd(untilMs: number, nowMs: number): DeregisterResult | undefined {
-  if (untilMs <= nowMs)
-    return refused('badEnd', `the withdrawal would end at ${isoTime(untilMs)}, which is in the past`);
-  if (untilMs <= nowMs + LONGEST_WITHDRAWAL_MS) return undefined;
-  return refused('badEnd', `the withdrawal would end at ${isoTime(untilMs)}; at most 24 hours from now are allowed`);
-}
-
 /**
- * Returns the reason to refuse the withdrawal, if there is one. The write of the withdrawal is conditional on `leases`.
- * Therefore, if two callers withdraw the last two addresses at the same time, one of them is refused.
+ * Returns the refusal, if there is a reason for one. The write of the withdrawal is conditional on `leases`, so that of two
+ * callers that withdraw the last two addresses at the same time, one is refused.
  */
 function refusalOf(
   request: DeregisterRequest & { readonly untilMs: number },
@@ -77,8 +79,7 @@ function refusalOf(
   const lease = leaseOf({ leases }, address);
   const isStillWithdrawn = lease?.state === 'withdrawn' && lease.withdrawnUntilMs >= untilMs;
   if (repeated && !isStillWithdrawn) {
-    const message = `the withdrawal of ${address} was undone before the address was removed from the endpoints`;
-    return refused('undone', message);
+    return refused('undone', `the withdrawal of ${address} was undone before it was removed from the endpoints`);
   }
   const server = serverAt(spec, address);
   if (spec.endpoints.reconciler === 'none') {
@@ -94,9 +95,8 @@ function refusalOf(
     const message = `${address} is shared by several API servers (${where}): remove the server behind it instead`;
     return refused('shared', message);
   }
-  // An active withdrawal may be repeated even if no other address is live. A withdrawal that ends within the clock skew
-  // does not count as active: on a clock that is ahead it has already ended, and the address may have been published
-  // again.
+  // An active withdrawal may be repeated even if no other address is live, but not one that ends within the clock skew: on a
+  // clock that is ahead it has already ended, and the address may have been published again.
   const isRepeated = lease !== undefined && isWithdrawn(lease, nowMs() + MOST_SKEW_MS);
   if (isRepeated || lastOne || othersLive(request, leases, address).length > 0) return undefined;
   const message = `${address} is the last live address: without it the kubernetes Service has no endpoints. Set lastOne to remove it anyway`;
@@ -107,11 +107,9 @@ function serverAt({ apiServers }: ClusterSpec, address: string): ApiServerSpec |
   return apiServers.find((server) => 'address' in server && server.address === address);
 }
 
-function refused(reason: RefusalReason, message: string): DeregisterResult {
+export function refused(reason: RefusalReason, message: string): DeregisterResult {
   return { outcome: 'refused', reason, message };
 }
-
-type UndoRequest = Pick<DeregisterRequest, 'spec' | 'table' | 'address' | 'nowMs'>;
 
 export type UndoResult =
   /** `wasUntilMs` is the planned end of the withdrawal. */
@@ -121,13 +119,12 @@ export type UndoResult =
   | { readonly outcome: 'notAnAddress' }
   | { readonly outcome: 'notRegistered' };
 
-/**
- * Undoes a deregistration in the table. Once the server answers a probe of a pass or of its agent, a pass of kubernetes-service
- * publishes the address again.
- * @throws TableError
- */
-export async function undoDeregister({ spec, table, address: text, nowMs }: UndoRequest): Promise<UndoResult> {
-  const address = canonicalAddress(text);
+/** Undoes a deregistration in the table. A pass publishes the address again once a probe is answered. @throws TableError */
+export async function undoDeregister(
+  request: Pick<DeregisterRequest, 'spec' | 'table' | 'address' | 'nowMs'>,
+): Promise<UndoResult> {
+  const { spec, table, nowMs } = request;
+  const address = canonicalAddress(request.address);
   if (address === undefined) return { outcome: 'notAnAddress' };
   return updateLease<UndoResult>(table, spec.name, (leases) => {
     const lease = leaseOf({ leases }, address);

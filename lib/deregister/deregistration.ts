@@ -19,7 +19,7 @@ import { otherOwner, readCluster } from '../table/clusters.ts';
 import { unwrittenTable } from '../table/unwritten-table.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
 import { unlessAborted } from '../util/async.ts';
-import { type DeregisterRequest, type DeregisterResult, deregister } from './deregister.ts';
+import { type DeregisterRequest, type DeregisterResult, deregister, refused } from './deregister.ts';
 
 /** The longest wait for the removal from the endpoints: two intervals of kubernetes-service, as in upstream. */
 const LONGEST_MS = 20_000;
@@ -33,7 +33,7 @@ const requestShape = z.strictObject({
 });
 
 /** Returns the handler that withdraws one address, and waits for its removal from the endpoints, up to `LONGEST_MS`. */
-export function deregistration(): Handler<DeregistrationResult> {
+export function deregistration(): Handler<DeregisterResult> {
   return (event, context) => runInvocation('deregister', context, (invocation) => answer(parse(event), invocation));
 }
 
@@ -46,18 +46,17 @@ function parse(event: unknown): DeregistrationRequest {
   );
 }
 
-async function answer(request: DeregistrationRequest, invocation: Invocation): Promise<DeregistrationResult> {
+async function answer(request: DeregistrationRequest, invocation: Invocation): Promise<DeregisterResult> {
   const { environment, telemetry } = invocation;
   const budgetMs = answerBudgetMs(invocation.remainingMs, LONGEST_MS);
   const wouldWrite = new Set<string>();
-  // The signal aborts when the time is over. A call that ignores the signal is abandoned a little later, so that a call
-  // that obeys the signal has time to return its error.
+  // A call that ignores the signal is abandoned a little later, so that a call that obeys it has time to return its error.
   const result = await withDeadline(environment, budgetMs, (signal) =>
     withinDeadline(environment, budgetMs + ANSWERING_MS / 2, () =>
       deregisterAddress(request, invocation, { signal, wouldWrite: (description) => wouldWrite.add(description) }),
     ),
   );
-  logResult(telemetry, request, result, [...wouldWrite]);
+  logResult(telemetry, request, result, wouldWrite);
   const changes = result.outcome === 'deregistered' ? endpointsChanges(result.changes) : [];
   await publishChanges(invocation, { cluster: request.cluster, function: 'deregister' }, changes);
   return result;
@@ -66,8 +65,8 @@ async function answer(request: DeregistrationRequest, invocation: Invocation): P
 function logResult(
   telemetry: Telemetry,
   request: DeregistrationRequest,
-  result: DeregistrationResult,
-  wouldWrite: readonly string[],
+  result: DeregisterResult,
+  wouldWrite: ReadonlySet<string>,
 ): void {
   const { cluster, address } = request;
   if (result.outcome !== 'deregistered') {
@@ -80,7 +79,7 @@ function logResult(
     address,
     until: new Date(untilMs).toISOString(),
     stillPublished,
-    ...(wouldWrite.length > 0 ? { wouldWrite } : { changes }),
+    ...(wouldWrite.size > 0 ? { wouldWrite: [...wouldWrite] } : { changes }),
     errors: error && [`${error.code}: ${error.message}`],
   });
 }
@@ -90,11 +89,7 @@ export interface DeregistrationRequest extends Readonly<z.infer<typeof requestSh
   readonly goingDown?: boolean | undefined;
 }
 
-export type DeregistrationResult =
-  | DeregisterResult
-  | { readonly outcome: 'refused'; readonly reason: 'callerRefused' | 'otherStack'; readonly message: string };
-
-export interface DeregistrationOptions {
+interface DeregistrationOptions {
   readonly signal: AbortSignal;
   readonly wouldWrite: (description: string) => unknown;
   /** True to write neither to the cluster nor to the table. */
@@ -120,10 +115,10 @@ export async function deregisterAddress(
   request: DeregistrationRequest,
   invocation: Invocation,
   { signal, wouldWrite, dryRun = false }: DeregistrationOptions,
-): Promise<DeregistrationResult> {
-  const { environment } = invocation;
+): Promise<DeregisterResult> {
   const { untilMinutes, lastOne, goingDown, address } = request;
-  const { nowMs } = environment;
+  const { environment } = invocation;
+  const { nowMs, stack } = environment;
   const stored = environment.table(signal);
   const table = dryRun ? unwrittenTable(stored, { nowMs }) : stored;
   const cluster = await readCluster(table, request.cluster);
@@ -131,12 +126,12 @@ export async function deregisterAddress(
     throw new DispatchError('NotRegistered', `Cluster ${request.cluster} is not registered in the table.`);
   }
   const { spec } = cluster;
-  const refusal = callerRefusal(spec, request.callerKey, environment.stack);
-  if (refusal !== undefined) return { outcome: 'refused', reason: 'callerRefused', message: refusal };
-  const owner = otherOwner(cluster, environment.stack);
+  const refusal = callerRefusal(spec, request.callerKey, stack);
+  if (refusal !== undefined) return refused('callerRefused', refusal);
+  const owner = otherOwner(cluster, stack);
   if (owner !== undefined) {
-    const message = `cluster ${spec.name} belongs to the stack ${owner}: invoke the deregister function of that stack`;
-    return { outcome: 'refused', reason: 'otherStack', message };
+    const where = `belongs to the stack ${owner}: invoke the deregister function of that stack`;
+    return refused('otherStack', `cluster ${spec.name} ${where}`);
   }
   const observing = dryRun || spec.mode === 'observe';
   let port: ClusterPort | undefined;
@@ -163,7 +158,7 @@ export function deregisterNow(
   request: DeregistrationRequest,
   environment: Environment,
   options: Omit<DeregistrationOptions, 'signal'>,
-): Promise<DeregistrationResult> {
+): Promise<DeregisterResult> {
   const telemetry = environment.telemetry({ loop: 'deregister' });
   const invocation = { environment, telemetry, remainingMs: () => LONGEST_MS };
   return withDeadline(environment, LONGEST_MS, (signal) =>
@@ -202,9 +197,7 @@ async function connected(
   { environment, telemetry }: Invocation,
   signal: AbortSignal,
 ): Promise<ClusterPort> {
-  const warn = (text: string) => {
-    telemetry.log('warn', text, { cluster: spec.name });
-  };
+  const warn = (text: string) => telemetry.log('warn', text, { cluster: spec.name });
   const connect = () => environment.connect(spec, { loop: 'kubernetes-service', signal, warn });
   try {
     return await unlessAborted(signal, async () => {

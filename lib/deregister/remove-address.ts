@@ -1,4 +1,4 @@
-import { type WriteFailure, writeObjects } from '../api-servers/write-objects.ts';
+import { type WriteFailure, type WrittenObjects, writeObjects } from '../api-servers/write-objects.ts';
 import {
   addressesIn,
   ENDPOINTS_REF,
@@ -85,9 +85,7 @@ function familyOfAddress(spec: ClusterSpec, address: string): PublishedFamily {
   return families.find(({ isOf }) => isOf(address)) ?? families[0];
 }
 
-async function writeWithout(
-  removal: Removal,
-): Promise<{ readonly changes: readonly string[]; readonly failure?: WriteFailure }> {
+async function writeWithout(removal: Removal): Promise<Pick<WrittenObjects, 'changes' | 'failure'>> {
   const { kubernetes, table, spec, nowMs, address, lastOne = false } = removal;
   const { family, refs } = removal.family;
   const [slice, endpoints] = await Promise.all([
@@ -115,10 +113,7 @@ async function writeWithout(
 
 const FENCED_AT = 'kube-bootstrap-controller/fenced-at';
 
-/**
- * Writes an annotation to each object that does not contain the address. This changes the resourceVersion, so that the API server
- * refuses the write of a pass that has already read the object.
- */
+/** Annotates each object without the address, so that the API server refuses the write of a pass that has already read it. */
 async function fence({ kubernetes, nowMs, address, family }: Removal): Promise<string[]> {
   const changes: string[] = [];
   for (const ref of Object.values(family.refs)) {
@@ -134,10 +129,7 @@ async function fence({ kubernetes, nowMs, address, family }: Removal): Promise<s
   return changes;
 }
 
-/**
- * Returns true if an object publishes the address. With `mayBeAdded`, also returns true if an object is missing: a pass may
- * be about to create it with the address, and no resourceVersion can make that write fail.
- */
+/** Returns true if an object publishes the address; with `mayBeAdded`, also if a pass may be about to create an object with it. */
 async function isPublished({ kubernetes, address, family }: Removal, mayBeAdded: boolean): Promise<boolean> {
   const { refs } = family;
   const selector = `${SERVICE_NAME_LABEL}=${KUBERNETES_SERVICE.name}`;

@@ -36,15 +36,15 @@ export interface ClusterConnectionsOptions {
 interface KnownKubeconfig {
   readonly access: ApiServerAccess;
   readonly controlPlane: string;
-  readonly readAtMs: number;
+  readAtMs: number;
+  /** The time at which the last read of the kubeconfig began. */
+  askedAtMs: number;
   readonly keepMs: number;
   /** The warnings that passes have logged about this kubeconfig and its earlier reads. */
   readonly warned: Set<string>;
   readonly ends: readonly CredentialEnd[];
   /** The probe URLs whose certificate did not verify although this kubeconfig had just been read. */
   readonly unverified: Set<string>;
-  /** The time at which a pass began to read the kubeconfig again. */
-  readonly askedAtMs?: number;
 }
 
 /** A kubeconfig stays in memory for one to two times this long, so that a fleet's reads are spread. */
@@ -54,10 +54,10 @@ const KEEP_BRIEFLY_MS = 5 * 60_000;
 /** The shortest time between two reads of a stored kubeconfig whose requests fail. AWS charges for each read. */
 const STORE_PAUSE_MS = 60_000;
 const MOST_KNOWN = 10_000;
+
 /**
- * The connections of this process. A kubeconfig stays in memory for hours, or for five minutes if it is a file or its credential
- * ends soon. A refused credential or a certificate that does not verify causes a new read in the same pass, an unreachable server
- * in the next one. A store is read at most once a minute. Before a pass frees items, it requires a recent read.
+ * The connections of this process. A refused credential or a certificate that does not verify causes a new read of the kubeconfig
+ * in the same pass, an unreachable server in the next one. Before a pass frees items, it requires a recent read.
  */
 export class ClusterConnections {
   readonly #options: ClusterConnectionsOptions;
@@ -120,13 +120,17 @@ export class ClusterConnections {
   async #open(opening: Opening): Promise<KnownKubeconfig> {
     const { key, spec, signal } = opening;
     const { nowMs, loadKubeconfig } = this.#options;
+    const askedAtMs = nowMs();
+    const known = this.#known.get(key);
+    if (known !== undefined) known.askedAtMs = askedAtMs;
     const access = await this.#pacer.paced(spec, signal, () => loadKubeconfig(spec, signal));
-    const { warned = new Set<string>() } = this.#known.get(key) ?? {};
+    const { warned = new Set<string>() } = known ?? {};
     const ends = await credentialEnds(access);
     const opened: KnownKubeconfig = {
       access,
       controlPlane: controlPlaneOf(access),
       readAtMs: nowMs(),
+      askedAtMs,
       keepMs: KEEP_MS * (1 + Math.random()),
       warned,
       ends,
@@ -183,7 +187,7 @@ export class ClusterConnections {
       current: () => latest.access,
       newerThan: async (refused) => {
         if (renewal === undefined && (isReadInPass || !this.#mayReadAgain(opening))) return undefined;
-        renewal ??= this.#readAgain(opening);
+        renewal ??= this.#open(opening);
         latest = await renewal;
         used.add(latest.controlPlane);
         return latest.access === refused ? undefined : latest.access;
@@ -202,23 +206,15 @@ export class ClusterConnections {
     };
   }
 
-  #readAgain(opening: Opening): Promise<KnownKubeconfig> {
-    const known = this.#known.get(opening.key);
-    if (known !== undefined) this.#known.set(opening.key, { ...known, askedAtMs: this.#options.nowMs() });
-    return this.#open(opening);
-  }
-
   #mayReadAgain({ key, spec }: Opening): boolean {
-    const { readAtMs = Number.NEGATIVE_INFINITY, askedAtMs = readAtMs } = this.#known.get(key) ?? {};
-    return 'file' in spec.kubeconfig || this.#options.nowMs() - Math.max(readAtMs, askedAtMs) >= STORE_PAUSE_MS;
+    const { askedAtMs = Number.NEGATIVE_INFINITY } = this.#known.get(key) ?? {};
+    return 'file' in spec.kubeconfig || this.#options.nowMs() - askedAtMs >= STORE_PAUSE_MS;
   }
 
-  /** Makes the next pass read the kubeconfig again, unless it was just read. Remembers which warnings were already logged. */
+  /** Makes the next pass read the kubeconfig again, unless it was just read. */
   #forget(opening: Opening): void {
-    const { key } = opening;
-    const known = this.#known.get(key);
-    if (known !== undefined && this.#mayReadAgain(opening))
-      this.#known.set(key, { ...known, readAtMs: Number.NEGATIVE_INFINITY });
+    const known = this.#known.get(opening.key);
+    if (known !== undefined && this.#mayReadAgain(opening)) known.readAtMs = Number.NEGATIVE_INFINITY;
   }
 }
 

@@ -15,10 +15,6 @@ export const PASS_BUDGET_MS: Readonly<Record<Loop, number>> = {
 /** The time limit for the first read of the table, whose reply contains the table's time. */
 export const MEASURING_MS = 2_000;
 export const LISTING_MS = 10_000;
-/**
- * The time limit for queueing ticks. If current ticks cannot be queued, this invocation runs them; later ticks are
- * lost, and the invocation of the next minute queues new ticks.
- */
 export const QUEUEING_MS = 5_000;
 export const FIGURES_MS = 20_000;
 export const RECORDING_MS = 3_000;
@@ -27,10 +23,7 @@ export const CLOSING_MS = RECORDING_MS + 1_000;
 /** The time at the end of an invocation that is reserved to answer its caller. */
 export const ANSWERING_MS = 1_000;
 
-/**
- * The number of passes that run at the same time: enough that a few hanging clusters do not delay other clusters, and
- * few enough for a small function.
- */
+/** The number of simultaneous passes: enough that a few hanging clusters delay no others, few enough for a small function. */
 export const CONCURRENT_PASSES = 16;
 
 export const CONCURRENT_READS = 32;

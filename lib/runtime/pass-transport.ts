@@ -16,17 +16,13 @@ export interface PassKubeconfig {
   readonly newerThan: (used: ApiServerAccess) => Promise<ApiServerAccess | undefined>;
   /** Lets the next pass read the kubeconfig again, if the last read was long enough ago. */
   readonly forget: () => void;
-  /**
-   * Records a failed verification of the certificate at the URL. Returns true if the verification also failed with a kubeconfig
-   * that had just been read, so that an outdated kubeconfig cannot be the cause.
-   */
+  /** Records a failed verification at the URL. Returns true if an outdated kubeconfig cannot be the cause. */
   readonly isProvenAgainst: (url: string) => boolean;
 }
 
 /**
- * Returns a transport that repeats a request with a newer kubeconfig after a 401 or a failed certificate verification. After a
- * failed verification, all later requests with this kubeconfig fail without a connection, because verifying a long chain
- * takes half a second of CPU time.
+ * Returns a transport that repeats a request with a newer kubeconfig after a 401 or a failed certificate verification. Later
+ * requests with the former kubeconfig fail without a connection, because verifying a long chain takes 0.5 s of CPU time.
  */
 export function renewingTransport(
   kubeconfig: PassKubeconfig,
@@ -95,9 +91,8 @@ const MOST_OTHERS = 16;
 const FIRST_ANSWER_MS = 3_000;
 
 /**
- * Loops that may use another API server of the spec if the kubeconfig's server is down. The repair loops may not,
- * because the other API server might belong to a former control plane. A repair would then free everything that this
- * API server does not list.
+ * Loops that may use another API server of the spec if the kubeconfig's server is down. It might belong to a former control
+ * plane, and a repair would free everything that it does not list.
  */
 export const MAY_USE_ANOTHER: ReadonlySet<Loop> = new Set(['kubernetes-service', 'system-namespaces']);
 
@@ -105,10 +100,9 @@ export const MAY_USE_ANOTHER: ReadonlySet<Loop> = new Set(['kubernetes-service',
 const HEALTH_PATHS: ReadonlySet<string | undefined> = new Set(['readyz', 'livez', 'healthz']);
 
 /**
- * Returns the probes of at most 16 other API servers that may receive the kubeconfig's credential. The address or host
- * name of such an API server is in the spec, or it is at a `probe.url` that answered in this pass. The server must have a
- * certificate of the kubeconfig's CA for the kubeconfig's server name. Returns no probes if the token is for one server
- * only, if the kubeconfig disables verification, or if its URL has a path, because only a proxy has a path.
+ * Returns the probes of at most 16 other API servers that may receive the kubeconfig's credential: their host is in the spec, or
+ * their `probe.url` answered in this pass. Their certificate must be of the kubeconfig's CA for its server name. Returns none if
+ * the token is for one server only, the kubeconfig disables verification, or its URL has a path, as only a proxy's has.
  */
 export function otherServers(
   spec: ClusterSpec,
@@ -131,10 +125,7 @@ export function otherServers(
     .slice(0, MOST_OTHERS);
 }
 
-/**
- * Returns whether passes of a loop can use another API server. Assumes that the certificates of all API servers contain the
- * kubeconfig's server name, unless this name is an address.
- */
+/** Returns whether passes of a loop can use another API server, assuming that all have certificates for the server name. */
 export function hasFallBack(loop: Loop, spec: ClusterSpec, access: ApiServerAccess): boolean {
   const answered = loop === 'kubernetes-service' ? { has: () => true } : undefined;
   const isForAll = parseAddress(serverNameOf(access)) === undefined;
@@ -162,8 +153,8 @@ export async function answeringServer(
 }
 
 /**
- * Returns a transport that uses `first`. After no answer or a 5xx, the rest of the pass uses the server that `find` returns.
- * Without an answer, the transport itself repeats only a GET or a request that was not sent. The caller repeats other requests.
+ * Returns a transport that uses `first`, and after no answer or a 5xx, for the rest of the pass, the server that `find` returns.
+ * Without an answer, it repeats only a GET or a request that was not sent. The caller repeats other requests.
  */
 export function orOther(
   first: Transport,

@@ -1,6 +1,7 @@
 import type { EndpointsObject } from '../../lib/cluster/published-objects.ts';
 import { undoDeregister } from '../../lib/deregister/deregister.ts';
-import { type DeregistrationResult, deregisterAddress } from '../../lib/deregister/deregistration.ts';
+import type { DeregisterResult } from '../../lib/deregister/deregister.ts';
+import { deregisterAddress } from '../../lib/deregister/deregistration.ts';
 import type { ClusterSpec } from '../../lib/spec/cluster-spec.ts';
 import { registerCluster, updateCluster, withMode } from '../../lib/table/cluster-registration.ts';
 import { claimCluster } from '../../lib/table/clusters.ts';
@@ -51,8 +52,8 @@ export async function withdraw(world: World, address: string, minutes: number, c
   // A long withdrawal is requested once. A repeated request could mark the address after the first one was refused.
   const isSingle = minutes === LONG_MIN || chance.once(2);
   const answer = isSingle
-    ? await world.functions.invoke<DeregistrationResult>('deregister', event)
-    : await world.functions.ask<DeregistrationResult>('deregister', event, 30_000, chance);
+    ? await world.functions.invoke<DeregisterResult>('deregister', event)
+    : await world.functions.ask<DeregisterResult>('deregister', event, 30_000, chance);
   const shown = answer instanceof Error ? answer.message : JSON.stringify(answer);
   world.note(`deregister ${address} for ${minutes} min: ${shown}`);
   const known = answer instanceof Error ? undefined : answer;

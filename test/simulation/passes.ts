@@ -1,4 +1,4 @@
-import { heartbeat } from '../../cli/heartbeat/heartbeat.ts';
+import { heartbeat } from '../../cli/heartbeat/agent.ts';
 import type { Summary } from '../../lib/dispatch/dispatch.ts';
 import { queueEvent } from '../support/memory-queue.ts';
 import { CLUSTER, OTHER_STACK } from './cluster.ts';

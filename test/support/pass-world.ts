@@ -1,4 +1,4 @@
-import { type HeartbeatRequest, heartbeat } from '../../cli/heartbeat/heartbeat.ts';
+import { type HeartbeatRequest, heartbeat } from '../../cli/heartbeat/agent.ts';
 import type { KubernetesObject, ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
 import type { ProbeReply } from '../../lib/cluster/probe-reply.ts';
 import {

@@ -2,8 +2,7 @@ import { createServer } from 'node:http';
 import { expect, test } from '@jest/globals';
 import { EXIT } from '../../../cli/errors.ts';
 import { fleetMetrics } from '../../../cli/page/fleet-metrics.ts';
-import { runMonitor } from '../../../cli/passes/run-monitor.ts';
-import { answerMonitorRequest, serveMonitor } from '../../../cli/passes/serve-monitor.ts';
+import { answerMonitorRequest, runMonitor, serveMonitor } from '../../../cli/passes/run-monitor.ts';
 import { LOOPS } from '../../../lib/spec/cluster-spec.ts';
 import {
   aClusterStatus,
@@ -86,8 +85,12 @@ test('the text of a cluster in a metric is escaped, so that it cannot end the va
 
 function aMonitor() {
   const clock = { nowMs: 1_000_000, steadyMs: 0 };
-  const times = { nowMs: () => clock.nowMs, steadyMs: () => clock.steadyMs };
-  const monitor = runMonitor({ telemetry: () => recordingTelemetry(), ...times });
+  const telemetry = () => recordingTelemetry();
+  const monitor = runMonitor(
+    telemetry,
+    () => clock.nowMs,
+    () => clock.steadyMs,
+  );
   const lines = async () => {
     const { text } = await monitor.metrics();
     return text.split('\n').map((line) => line.replace('kube_bootstrap_controller_', ''));

@@ -9,7 +9,7 @@ import { aDispatchWorld } from '../../support/dispatch-world.ts';
 import { memoryTable } from '../../support/memory-table.ts';
 
 const STACK = 's';
-const TICK = { stack: STACK, loop: 'kubernetes-service', everyMs: 10_000, dueAtMs: 50_000 } as const;
+const TICK = { stack: STACK, loop: 'kubernetes-service', tickMs: 50_000 } as const;
 
 /** Returns functions to start processes that share one table and one clock, and to let them run until `endMs`. */
 function processes(endMs: number) {
@@ -44,7 +44,7 @@ test('two processes on one table together run each tick of each loop exactly onc
 
 test('after a process has claimed a tick and died, another process runs the next tick', async () => {
   const { world, start, run, timesOf } = processes(40_000);
-  await claimTick(world.table, { ...TICK, dueAtMs: 0 }, 'dead');
+  await claimTick(world.table, { ...TICK, tickMs: 0 }, 'dead');
   await Promise.all([start('alive'), run()]);
   expect(timesOf('kubernetes-service')).toEqual([10, 20, 30]);
 });
@@ -78,12 +78,12 @@ test('a process that cannot claim a tick logs this, and tries to claim the next 
   expect(claims.slice(0, LOOPS.length).map(([, , outcome]) => outcome)).toEqual(LOOPS.map(() => 'failed'));
 });
 
-const LATER_MS = TICK.dueAtMs + 3_600_000;
+const LATER_MS = TICK.tickMs + 3_600_000;
 test.each([
   ['of another loop can be claimed', {}, { loop: 'node-port-repair' }, true],
   ['of another stack can be claimed', {}, { stack: 'other' }, true],
-  ['can no longer be claimed once another process has claimed a later tick', { dueAtMs: 60_000 }, {}, false],
-  ['can be claimed after a claim by a process whose clock was an hour ahead', { dueAtMs: LATER_MS }, {}, true],
+  ['can no longer be claimed once another process has claimed a later tick', { tickMs: 60_000 }, {}, false],
+  ['can be claimed after a claim by a process whose clock was an hour ahead', { tickMs: LATER_MS }, {}, true],
 ] as const)('a tick %s', async (_, claimed, tick, isOurs) => {
   const table = memoryTable();
   await claimTick(table, { ...TICK, ...claimed }, 'a');
