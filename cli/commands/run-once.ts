@@ -30,11 +30,10 @@ export function runOnceCommand(act: Act): Command {
 
 async function runPassOnce(cli: Cli, loopId: Loop, name: string, options: Options): Promise<ExitCode> {
   const { dryRun = false, evenIfPaused = false } = options;
-  const [{ runOnce }, { LOOP_DEFINITIONS }, { exitCodeOfPass, passLines, plainPass }, { passEnvironment }] =
+  const [{ exitCodeOfPass, passLines, plainPass, runOnce }, { LOOP_DEFINITIONS }, { passEnvironment }] =
     await Promise.all([
       import('../passes/run-once.ts'),
       import('../../local/loop-handlers.ts'),
-      import('../passes/pass-report.ts'),
       import('../pass-environment.ts'),
     ]);
   const opened = dryRun ? await cli.openTable() : await cli.openForWriting();

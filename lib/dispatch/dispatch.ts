@@ -177,7 +177,7 @@ async function onRequest(
   const found = list.entries.filter(isRequested).map(({ name }) => name);
   const known = new Set([...found, ...broken.map(({ name }) => name)]);
   const unknown = (names ?? []).filter((name) => !known.has(name));
-  const unusable = [...broken, ...unknown.map((name) => ({ name, error: notRegistered(name, list) }))];
+  const unusable = [...broken, ...unknown.map((name) => ({ name, error: notRegistered(name) }))];
   const apart = await clustersApart(invocation);
   return { attempts: [...logUnusable(batch, unusable), ...(await attemptApart(batch, found, apart, list.clusters))] };
 }
@@ -201,11 +201,9 @@ function logUnusable(
   });
 }
 
-function notRegistered(name: string, { entries }: ShortClusterList): DispatchError {
-  const registered = entries.slice(0, 10).map((entry) => entry.name);
-  const others = entries.length > registered.length ? ` and ${entries.length - registered.length} more` : '';
-  const known = registered.length === 0 ? 'no cluster is' : `registered are ${registered.join(', ')}${others}`;
-  return new DispatchError('NotRegistered', `Cluster ${name} is not registered in the table: ${known}.`);
+function notRegistered(name: string): DispatchError {
+  const message = `Cluster ${name} is not registered in the table: kbctl status lists the registered clusters.`;
+  return new DispatchError('NotRegistered', message);
 }
 
 export interface Summary {

@@ -12,9 +12,7 @@ import { countBody } from './event.ts';
 import { someOf } from './report-pass.ts';
 import { sendTicks } from './ticks.ts';
 
-interface NamedHealth extends ClusterHealth {
-  readonly name: string;
-}
+type NamedHealth = ClusterHealth & { readonly name: string };
 
 const NOTHING_WRONG: ClusterHealth = {
   paused: false,
@@ -36,18 +34,16 @@ const PARTS_FROM_SECONDS = 20;
 const PARTS_WITHIN_SECONDS = 20;
 
 /**
- * Counts the stack's clusters by their health, and logs the unhealthy ones. Counts a large fleet in parts: queues a
- * message for each part. Never throws. If the records cannot be read, the figures are missing and an alarm fires.
+ * Counts the stack's clusters by their health, and logs the unhealthy ones; for a large fleet, queues a message for each part.
+ * Never throws. If the records cannot be read, the figures are missing and an alarm fires.
  */
-export async function reportFleet(
-  invocation: Invocation,
-  { entries, unreadable, pausedAll }: ShortClusterList,
-): Promise<void> {
+export async function reportFleet(invocation: Invocation, list: ShortClusterList): Promise<void> {
+  const { entries, unreadable } = list;
   const { environment, telemetry } = invocation;
   const ours = entries.filter((entry) => otherOwner(entry, environment.stack) === undefined);
   telemetry.count('clustersRegistered', ours.length + unreadable.length);
   if (ours.length <= COUNTED_AT_ONCE || environment.tickQueue === undefined) {
-    await reportPart(invocation, async () => ({ entries: ours, unreadable, pausedAll }));
+    await reportPart(invocation, async () => ({ ...list, entries: ours }));
     return;
   }
   if (unreadable.length > 0) logFleet(telemetry, unreadable, []);

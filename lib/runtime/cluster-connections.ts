@@ -29,7 +29,7 @@ import { VERSION } from './version.ts';
 export interface ClusterConnectionsOptions {
   readonly nowMs: () => number;
   readonly loadKubeconfig: LoadKubeconfig;
-  /** Waits between the attempts of a call, and before a read of a kubeconfig. Default: a timer. */
+  /** Waits between attempts of a call, and before a read of a kubeconfig. Default: a timer. */
   readonly sleep?: Sleep | undefined;
 }
 
@@ -237,18 +237,13 @@ function warnOnce({ warn }: Opening, warned: Set<string>, text: string): void {
 }
 
 /** The parts of an environment that differ between a deployed function, a local run and a command. */
-export interface EnvironmentParts
-  extends Omit<Environment, 'newPassId' | 'connect' | 'resolveHost' | 'nowMs' | 'startDeadline' | 'clustersPerTick'>,
-    Partial<Pick<Environment, 'nowMs' | 'startDeadline' | 'clustersPerTick'>>,
-    Pick<ClusterConnectionsOptions, 'sleep'> {
-  readonly loadKubeconfig: LoadKubeconfig;
-}
+type EnvironmentParts = Omit<Environment, 'newPassId' | 'connect' | 'resolveHost' | Defaulted> &
+  Partial<Pick<Environment, Defaulted>> &
+  Omit<ClusterConnectionsOptions, 'nowMs'>;
+type Defaulted = 'nowMs' | 'startDeadline' | 'clustersPerTick';
 
 /** Creates the environment of invocations. `close` ends every connection to API servers. */
-export function createEnvironment({ loadKubeconfig, nowMs = Date.now, sleep, ...parts }: EnvironmentParts): {
-  readonly environment: Environment;
-  readonly close: () => Promise<void>;
-} {
+export function createEnvironment({ loadKubeconfig, nowMs = Date.now, sleep, ...parts }: EnvironmentParts) {
   const connections = new ClusterConnections({ nowMs, loadKubeconfig, sleep });
   const environment: Environment = {
     startDeadline,

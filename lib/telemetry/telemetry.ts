@@ -12,8 +12,8 @@ export interface Telemetry {
   /** Logs a constant `message` with variable `fields`. An error in a field must be the result of `errorSentence`. */
   log(level: Level, message: string, fields?: LogFields): void;
   /**
-   * Adds to a counter. Adding 0 makes the counter known to alarms. `type` is a metric dimension in addition to the loop. The
-   * cluster is not a dimension, because CloudWatch would bill a series for each cluster.
+   * Adds to a counter. Adding 0 makes the counter known to alarms. `type` is a metric dimension besides the loop. The cluster is
+   * none, because CloudWatch would bill a series for each.
    */
   count(counter: CounterName, by: number, type?: string): void;
   sample(name: SampleName, value: number): void;
@@ -65,10 +65,7 @@ export type CounterName =
   | 'allocationRetries'
   | FleetFigure;
 
-/**
- * The figures of all clusters of a stack, written once a minute. A large fleet is counted in parts. The sum of the
- * parts is the figure of the fleet, except for percentages.
- */
+/** The figures of all clusters of a stack, written once a minute. The parts of a large fleet add up, except percentages. */
 export type FleetFigure =
   | 'clustersRegistered'
   /** Clusters whose health was counted. */
@@ -95,60 +92,49 @@ export const SAMPLE_UNITS = {
 
 export type SampleName = keyof typeof SAMPLE_UNITS;
 
-const PORT_ERRORS: readonly FindingType[] = ['leak', 'repair', 'full', 'outOfRange', 'duplicate', 'unknown'];
-
-/** For each repair loop, upstream's counters of failed passes and findings, and the types of findings that count. */
-const ORIGINALS: {
-  readonly [loop in Loop]?: { findings: CounterName; failures: CounterName; types: readonly FindingType[] };
-} = {
-  'cluster-ip-repair': {
-    findings: 'apiserver_clusterip_repair_ip_errors_total',
-    failures: 'apiserver_clusterip_repair_reconcile_errors_total',
-    types: [...PORT_ERRORS, 'invalid'],
-  },
-  'node-port-repair': {
-    findings: 'apiserver_nodeport_repair_port_errors_total',
-    failures: 'apiserver_nodeport_repair_reconcile_errors_total',
-    types: PORT_ERRORS,
-  },
-};
+/** The types of findings that upstream counts; `invalid` only for cluster IPs. */
+const COUNTED_UPSTREAM: ReadonlySet<FindingType> = new Set([
+  'leak',
+  'repair',
+  'full',
+  'outOfRange',
+  'duplicate',
+  'unknown',
+  'invalid',
+]);
 
 /** Returns the counter of a finding: upstream's counter if upstream has one, else `findings`. */
 export function findingCounter(loop: Loop, type: FindingType): CounterName {
-  const original = ORIGINALS[loop];
-  return original?.types.includes(type) ? original.findings : 'findings';
+  if (!COUNTED_UPSTREAM.has(type)) return 'findings';
+  if (loop === 'cluster-ip-repair') return 'apiserver_clusterip_repair_ip_errors_total';
+  return loop === 'node-port-repair' && type !== 'invalid' ? 'apiserver_nodeport_repair_port_errors_total' : 'findings';
 }
 
+/** Returns upstream's counter of failed passes, which only the repair loops have. */
 export function failedPassCounter(loop: Loop): CounterName | undefined {
-  return ORIGINALS[loop]?.failures;
+  if (loop === 'cluster-ip-repair') return 'apiserver_clusterip_repair_reconcile_errors_total';
+  return loop === 'node-port-repair' ? 'apiserver_nodeport_repair_reconcile_errors_total' : undefined;
 }
 
 /** Returns the metrics of a pass's figures: active leases, and how full the fullest range is. */
 export function samplesOf(counts: Readonly<Record<string, number>>): Partial<Readonly<Record<SampleName, number>>> {
   const { activeLeases, allocated, capacity, secondaryAllocated, secondaryCapacity } = counts;
-  const shares = [percentOf(allocated, capacity), percentOf(secondaryAllocated, secondaryCapacity)];
-  const known = shares.filter((share) => share !== undefined);
-  return {
-    ...defined({ activeLeases }),
-    ...(known.length > 0 && { fullestRangePercent: Math.max(...known) }),
-  };
+  const shares = [...percentOf(allocated, capacity), ...percentOf(secondaryAllocated, secondaryCapacity)];
+  return { ...defined({ activeLeases }), ...(shares.length > 0 && { fullestRangePercent: Math.max(...shares) }) };
 }
 
 /** Returns a percentage, rounded down to a tenth, so that only a full range has 100. */
-function percentOf(part: number | undefined, whole: number | undefined): number | undefined {
-  if (part === undefined || whole === undefined || whole <= 0) return undefined;
-  return Math.floor((part / whole) * 1000) / 10;
+function percentOf(part: number | undefined, whole = 0): number[] {
+  return part === undefined || whole <= 0 ? [] : [Math.floor((part / whole) * 1000) / 10];
 }
 
 export function logOnly(log: Telemetry['log']): Telemetry {
   return { log, count: () => {}, sample: () => {}, flush: () => {} };
 }
 
-/** The parts of an error that may be logged. Headers, bodies and other properties of an error are omitted. */
+/** The parts of an error that may be logged: its code or name, and its message with those of its causes. */
 export interface ErrorDescription {
-  /** The `code` of the error, or its name if it has no code. */
   readonly code: string;
-  /** The messages of the error and of its causes. */
   readonly message: string;
 }
 
@@ -187,8 +173,7 @@ export function stackOfFault(error: unknown): readonly string[] | undefined {
 
 function codeOf(error: unknown): string {
   if (!(error instanceof Error)) return 'Unexpected';
-  const code = 'code' in error && typeof error.code === 'string' ? error.code : error.name;
-  return code.slice(0, MAX_CODE_LENGTH);
+  return ('code' in error && typeof error.code === 'string' ? error.code : error.name).slice(0, MAX_CODE_LENGTH);
 }
 
 /** Returns the message, cut before any regular expression searches it, because it may contain a long text of a server. */

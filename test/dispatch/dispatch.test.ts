@@ -46,7 +46,9 @@ test('a request for a cluster that is not registered is reported as a failure', 
   const { loop, names } = aLoop();
   expect(await world.dispatch(loop, { clusters: ['a', 'nowhere'] })).toEqual({ passes: 2, failed: 1, skipped: 0 });
   expect(names()).toEqual(['a']);
-  const errors = ['NotRegistered: Cluster nowhere is not registered in the table: registered are a.'];
+  const errors = [
+    'NotRegistered: Cluster nowhere is not registered in the table: kbctl status lists the registered clusters.',
+  ];
   expect(world.telemetry.logged('pass failed')).toEqual([{ level: 'error', cluster: 'nowhere', errors }]);
 });
 
