@@ -29,10 +29,7 @@ export interface Heartbeat {
   readonly withdrawnUntilMs?: number;
 }
 
-/**
- * Refreshes a lease from the API server's own host. The write is conditional on the lease that was read before the probe, so that
- * a change by another writer stays.
- */
+/** Refreshes a lease from the API server's own host, unless another writer changes the lease during the probe. */
 export async function heartbeat(request: HeartbeatRequest): Promise<Heartbeat> {
   const { table, cluster, address, leaseMs, nowMs, probe } = request;
   const stored = await readLeases(table, cluster);
@@ -69,10 +66,7 @@ export interface AgentOptions {
 const RETRY_MS = 1_000;
 const SHORTEST_REFRESH_MS = 2_000;
 
-/**
- * Returns the wait after a refresh. The wait after the first success is a random part of the interval, because agents that
- * started together would otherwise write the same item at the same times.
- */
+/** Returns the wait after a refresh. The first is random, so that agents that started together write at different times. */
 export function restAfter(
   { isRefreshed, isFirst }: { readonly isRefreshed: boolean; readonly isFirst: boolean },
   everyMs: number,

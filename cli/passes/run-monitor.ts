@@ -12,10 +12,7 @@ import type { FleetStatus } from '../status/cluster-status.ts';
 /** `failed`: the claim ended with an error, for example of the table, so it is unknown whether a process runs the tick. */
 type ClaimOutcome = 'won' | 'lost' | 'failed';
 
-/**
- * If another process ran the last tick that counts all clusters, this process still shows its own figures until they have
- * this age. Otherwise a scrape before the figures of the other process would find none.
- */
+/** The age up to which own figures are shown although another process counts now, whose figures a scrape may not find yet. */
 const FIGURES_LAST_MS = 120_000;
 /** Counters that exist from the start, because Prometheus sees no increase in the first value of a counter. */
 const FROM_ZERO: readonly CounterName[] = ['passes', 'failures', 'lateTicks', 'lateProbes', 'clockSkewed'];

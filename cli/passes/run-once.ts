@@ -22,10 +22,7 @@ interface RunOnceRequest {
   readonly evenIfPaused: boolean;
 }
 
-/**
- * Runs a pass as the loop's function does. Does not record a failed pass without changes, because the cause may be only the
- * connection from this host.
- */
+/** Runs a pass as the loop's function does. Records no failed pass without changes: perhaps only this host has no connection. */
 export async function runOnce(environment: Environment, request: RunOnceRequest): Promise<EndedPass> {
   const { cluster, loop, dryRun, evenIfPaused } = request;
   const { spec } = cluster;

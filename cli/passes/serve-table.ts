@@ -145,10 +145,7 @@ const SCHEMA = 1;
 
 const claimShape = z.object({ dueAtMs: z.number(), by: z.string() });
 
-/**
- * Writes `#ticks/<stack>/<loop>`, the last claimed tick of a loop. If several processes claim a tick, only one claim succeeds.
- * @returns whether the caller runs the tick
- */
+/** Claims a tick in `#ticks/<stack>/<loop>`. Returns whether the caller runs the tick: only one of several claims succeeds. */
 export async function claimTick(
   table: KeyValueTable,
   { stack, loop, tickMs }: { readonly stack: string; readonly loop: Loop; readonly tickMs: number },

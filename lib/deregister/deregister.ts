@@ -66,10 +66,7 @@ export async function deregister(request: DeregisterRequest): Promise<Deregister
   return { outcome: 'deregistered', untilMs: marked.withdrawnUntilMs, ...removal };
 }
 
-/**
- * Returns the refusal, if there is a reason for one. The write of the withdrawal is conditional on `leases`, so that of two
- * callers that withdraw the last two addresses at the same time, one is refused.
- */
+/** Returns a refusal, if any. The write is conditional on `leases`, so that two callers cannot withdraw the last two addresses. */
 function refusalOf(
   request: DeregisterRequest & { readonly untilMs: number },
   address: string,

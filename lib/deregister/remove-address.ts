@@ -44,10 +44,7 @@ export interface AddressRemoval {
 /** If other writers change the endpoints in all of these attempts, the next pass removes the address. */
 const ATTEMPTS = 4;
 
-/**
- * Removes a withdrawn address from the Endpoints and the EndpointSlice.
- * @param mayBeAdded true if a pass may have read an active lease, and may be about to publish the address
- */
+/** Removes a withdrawn address from the endpoints. @param mayBeAdded a pass may have read an active lease, and publish it */
 export async function removeAddress(
   request: RemovalRequest,
   address: string,

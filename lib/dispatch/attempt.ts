@@ -91,10 +91,7 @@ async function passIfDue(
   return { outcome: pass.errors.length > 0 ? 'failed' : 'succeeded', ...(isBack && { resumed: cluster.spec }) };
 }
 
-/**
- * Records a pass, and publishes its changes. If the cluster did not answer, writes a note to the table, so that the invocation
- * of the next minute does not put the tick of this cluster into a message with clusters that answer.
- */
+/** Records a pass, publishes its changes, and notes a cluster that did not answer, so that its ticks get separate messages. */
 async function recordOwnPass(
   { loop, environment, telemetry }: Batch,
   spec: ClusterSpec,
@@ -134,10 +131,7 @@ export async function attemptApart(
   return attempts;
 }
 
-/**
- * The environments in which passes have already run. The first passes of a process load and compile code, so their
- * clusters do not become suspects if they block the process.
- */
+/** The environments whose first passes have ended. These also load and compile code, so if they block, no cluster is suspect. */
 const WARM = new WeakSet<Environment>();
 
 /** Runs the passes of these clusters. Reads a registration from the table if it is not in `known`. */

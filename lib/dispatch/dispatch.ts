@@ -21,8 +21,7 @@ export function loopHandler(loop: LoopDefinition): Handler<Summary> {
 }
 
 /**
- * Runs the passes of one loop for an event. If one cluster fails or hangs, the invocation still succeeds and the other clusters
- * are not delayed.
+ * Runs the passes of one loop for an event. A cluster that fails or hangs neither fails the invocation nor delays other clusters.
  * @throws DispatchError `BadEvent`; DispatchError or TableError if the clusters cannot be listed and no earlier list can be used
  */
 export async function dispatch(

@@ -115,10 +115,7 @@ function tickIn(json: unknown, loop: Loop): { readonly tick: TickMessage } | { r
   return { tick: { loop, dueAtMs, clusters, ...defined({ followedUntilMs }) } };
 }
 
-/**
- * Returns how late a tick may run: until the next tick is due. The tick of a suspect cluster may run up to 30 s late
- * even if the interval is shorter, because its next tick might not be queued before the next minute.
- */
+/** Returns how late a tick may run: until the next is due, but that of a suspect 30 s, as its next may not be queued yet. */
 function longestLateMs({ loop, followedUntilMs }: TickMessage): number {
   return Math.max(SCHEDULE_SECONDS[loop] * 1000, followedUntilMs === undefined ? 0 : 30_000);
 }

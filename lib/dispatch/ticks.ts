@@ -150,10 +150,7 @@ export function followingTick(tick: TickMessage, nowMs: number): PlannedTick[] {
   return nextMs < followedUntilMs ? [plannedTick({ ...tick, dueAtMs: nextMs }, nowMs)] : [];
 }
 
-/**
- * Queues the ticks of this minute. Logs and counts failures. Never throws.
- * @returns the names of the clusters whose current tick this invocation must run itself, and the number of queued ticks
- */
+/** Queues the ticks of this minute. Never throws. Returns `own`, the clusters whose current tick this invocation must run. */
 export async function queueTicks(
   { loop, ...invocation }: LoopInvocation,
   clusters: readonly Ticking[],

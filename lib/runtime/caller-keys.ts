@@ -5,10 +5,8 @@ import type { ClusterSpec } from '../spec/cluster-spec.ts';
 export const CALLER_KEY = /^[\x21-\x7e]{32,256}$/;
 
 /**
- * Returns the reason to refuse this caller, or `undefined`. Lambda does not pass the identity of the caller to a
- * function, so a caller authenticates by a key whose hash is in the spec.
- * @param stack the stack of this function; absent in any other process. Such a process needs no key, because it has its
- * user's rights on the table
+ * Returns the reason to refuse this caller, or `undefined`. Lambda does not pass the caller's identity, so a key authenticates it.
+ * @param stack absent in a process that is no function, which needs no key, because it has its user's rights on the table
  */
 export function callerRefusal(
   { name, callerKeys }: ClusterSpec,

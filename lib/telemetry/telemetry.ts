@@ -11,10 +11,7 @@ export type LogFields = Readonly<Record<string, FieldValue>>;
 export interface Telemetry {
   /** Logs a constant `message` with variable `fields`. An error in a field must be the result of `errorSentence`. */
   log(level: Level, message: string, fields?: LogFields): void;
-  /**
-   * Adds to a counter. Adding 0 makes the counter known to alarms. `type` is a metric dimension besides the loop. The cluster is
-   * none, because CloudWatch would bill a series for each.
-   */
+  /** Adds to a counter; 0 makes it known to alarms. `type` is a metric dimension, which CloudWatch bills for each value. */
   count(counter: CounterName, by: number, type?: string): void;
   sample(name: SampleName, value: number): void;
   /** Writes the invocation's metrics, once. */

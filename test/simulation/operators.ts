@@ -1,6 +1,5 @@
 import type { EndpointsObject } from '../../lib/cluster/published-objects.ts';
-import { undoDeregister } from '../../lib/deregister/deregister.ts';
-import type { DeregisterResult } from '../../lib/deregister/deregister.ts';
+import { type DeregisterResult, undoDeregister } from '../../lib/deregister/deregister.ts';
 import { deregisterAddress } from '../../lib/deregister/deregistration.ts';
 import type { ClusterSpec } from '../../lib/spec/cluster-spec.ts';
 import { registerCluster, updateCluster, withMode } from '../../lib/table/cluster-registration.ts';
