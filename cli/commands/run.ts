@@ -87,7 +87,7 @@ async function runTable(cli: Cli, { filename, kubeconfig, context, admission, de
   const advice = await opened.adviceOnTtl();
   if (advice !== undefined) cli.output.say(advice);
   // The loops must not end if their output cannot be written, for example because the disk is full.
-  await completeAlways(() => serveTable(opened, cli.options, { listen, ended: cli.signal }));
+  await completeAlways(() => serveTable(opened, cli.options, listen, cli.signal));
   cli.output.say('ended; the endpoints are unchanged.');
   return EXIT.fine;
 }

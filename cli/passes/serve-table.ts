@@ -31,17 +31,15 @@ const RUN_STACK = 'kbctl-run';
 /** The number of simultaneous passes of a loop: high, so that clusters that do not answer do not delay others. */
 const CLUSTERS_AT_ONCE = 64;
 
-interface ServeOptions {
-  /** The address of the metrics and probes. Absent: they are not served. */
-  readonly listen?: ListenAddress | undefined;
-  readonly ended: AbortSignal;
-}
-
-/** Runs the loops of all clusters of the table until `ended` aborts. Running passes then have five seconds to finish. */
+/**
+ * Runs the loops of all clusters of the table until `ended` aborts. Running passes then have five seconds to finish.
+ * @param listen the address of the metrics and probes; `undefined`: they are not served
+ */
 export async function serveTable(
   opened: OpenTable,
   { region, profile }: TableOptions,
-  { listen, ended }: ServeOptions,
+  listen: ListenAddress | undefined,
+  ended: AbortSignal,
 ): Promise<void> {
   const { tableUntil, clock } = opened;
   const monitor = runMonitor(powertoolsTelemetry, clock.nowMs, () => performance.now());

@@ -86,11 +86,12 @@ function refusalOf(
     const message = `${address} is not an API server of cluster ${spec.name}: it is neither in its spec nor in its leases`;
     return { outcome: 'notRegistered', message };
   }
-  const shared = server === undefined ? lease?.host !== undefined : server.kind === 'shared';
-  if (shared) {
-    const where = lease?.host === undefined ? 'its spec has kind: shared' : `a record of ${lease.host}`;
-    const message = `${address} is shared by several API servers (${where}): remove the server behind it instead`;
-    return refused('shared', message);
+  if (server === undefined ? lease?.host !== undefined : server.kind === 'shared') {
+    const source = lease?.host ?? 'kind: shared';
+    return refused(
+      'shared',
+      `${address} is shared by several API servers (${source}): remove the server behind it instead`,
+    );
   }
   // An active withdrawal may be repeated even if no other address is live, but not one that ends within the clock skew: on a
   // clock that is ahead it has already ended, and the address may have been published again.

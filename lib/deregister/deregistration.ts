@@ -180,7 +180,7 @@ async function untilRemoved(
     !signal.aborted
   ) {
     await pause(environment.startDeadline(CHECK_AGAIN_MS), signal);
-    const changes = [...last.changes];
+    const { changes } = last;
     const again = await deregister({ ...removal, untilMs: last.untilMs, repeated: true }).catch((error: unknown) => {
       if (signal.aborted) return undefined;
       throw error;

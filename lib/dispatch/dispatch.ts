@@ -139,13 +139,8 @@ async function onMessages(invocation: LoopInvocation, messages: readonly Receive
     return { attempts, queued, ...due };
   } catch (error) {
     telemetry.log('error', 'tick failed', { errors: [errorSentence(error)] });
-    return {
-      attempts: logUnusable(
-        invocation,
-        names.map((name) => ({ name, error })),
-      ),
-      ...due,
-    };
+    const failed = names.map((name) => ({ name, error }));
+    return { attempts: logUnusable(invocation, failed), ...due };
   }
 }
 
@@ -174,7 +169,7 @@ async function onRequest(
   const isRequested = ({ name }: { readonly name: string }) => names === undefined || names.includes(name);
   const broken = list.unreadable.filter(isRequested);
   const found = list.entries.filter(isRequested).map(({ name }) => name);
-  const known = new Set([...found, ...broken.map(({ name }) => name)]);
+  const known = new Set([...list.entries, ...broken].map(({ name }) => name));
   const unknown = (names ?? []).filter((name) => !known.has(name));
   const unusable = [...broken, ...unknown.map((name) => ({ name, error: notRegistered(name) }))];
   const apart = await clustersApart(invocation);
@@ -184,10 +179,9 @@ async function onRequest(
 function listInTime(invocation: LoopInvocation): Promise<ShortClusterList> {
   const { loop, environment } = invocation;
   const { table, startDeadline, clustersPerTick } = environment;
-  return withinInvocation(invocation, LISTING_MS + listPausesMs(loop.id), (signal) => {
-    const wait = (ms: number) => pause(startDeadline(ms), signal);
-    return readClusterList(table(signal), clustersPerTick, loop.id, wait);
-  });
+  return withinInvocation(invocation, LISTING_MS + listPausesMs(loop.id), (signal) =>
+    readClusterList(table(signal), clustersPerTick, loop.id, (ms) => pause(startDeadline(ms), signal)),
+  );
 }
 
 function logUnusable(

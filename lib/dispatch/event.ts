@@ -3,7 +3,7 @@ import { DispatchError } from '../runtime/deadline.ts';
 import { type Loop, SCHEDULE_SECONDS } from '../spec/cluster-spec.ts';
 import { clusterName, shapeFaults } from '../spec/shapes.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
-import { defined, jsonIn } from '../util/values.ts';
+import { jsonIn } from '../util/values.ts';
 
 export interface ReceivedMessage {
   readonly body: string;
@@ -13,7 +13,6 @@ export interface ReceivedMessage {
 
 export type DispatchRequest =
   | { readonly kind: 'schedule'; readonly dueAtMs: number }
-  /** Messages of the queue, not parsed yet. */
   | { readonly kind: 'queue'; readonly messages: readonly ReceivedMessage[] }
   | {
       readonly kind: 'direct';
@@ -57,16 +56,14 @@ export function parseEvent(event: unknown): DispatchRequest {
   }
 
   const request = direct.safeParse(event);
-  if (!request.success) throw badEvent(shapeFaults(request.error, 'the event'));
-  const { clusters, force = false } = request.data;
-  return { kind: 'direct', force, ...(clusters === undefined ? {} : { clusters: [...new Set(clusters)] }) };
-}
-
-function badEvent(faults: string): DispatchError {
-  return new DispatchError(
+  if (request.success) {
+    const { clusters, force = false } = request.data;
+    return { kind: 'direct', force, ...(clusters && { clusters: [...new Set(clusters)] }) };
+  }
+  throw new DispatchError(
     'BadEvent',
     `The event must be a schedule's (EventBridge, "Scheduled Event" with its time), a queue's (SQS), or ` +
-      `{"clusters": ["name"], "force": true}, both optional: ${faults}`,
+      `{"clusters": ["name"], "force": true}, both optional: ${shapeFaults(request.error, 'the event')}`,
   );
 }
 
@@ -80,7 +77,7 @@ export interface TickMessage {
 
 const SCHEMA = 1;
 
-const tickShape = z.looseObject({
+const tickShape = z.object({
   schema: z.literal(SCHEMA, `is not ${SCHEMA}, the one that this version reads`),
   loop: z.string(),
   dueAtMs: z.number(),
@@ -107,12 +104,11 @@ export function countBody(dueAtMs: number, names: readonly string[]): string {
 const LONGEST_COUNT_MS = 60_000;
 
 /** Returns the tick of a message, or the reason why `loop` cannot process it. */
-function tickIn(json: unknown, loop: Loop): { readonly tick: TickMessage } | { readonly unreadable: string } {
-  const parsed = tickShape.safeParse(json);
-  if (!parsed.success) return { unreadable: `Not a tick message: ${shapeFaults(parsed.error, 'the event')}` };
-  const { loop: ofLoop, dueAtMs, clusters, followedUntilMs } = parsed.data;
-  if (ofLoop !== loop) return { unreadable: `A tick of the loop ${ofLoop}, but this is ${loop}` };
-  return { tick: { loop, dueAtMs, clusters, ...defined({ followedUntilMs }) } };
+function tickIn(json: unknown, loop: Loop): TickMessage | string {
+  const { success, data, error } = tickShape.safeParse(json);
+  if (!success) return `Not a tick message: ${shapeFaults(error, 'the event')}`;
+  const { schema: _, ...tick } = data;
+  return tick.loop === loop ? { ...tick, loop } : `A tick of the loop ${tick.loop}, but this is ${loop}`;
 }
 
 /** Returns how late a tick may run: until the next is due, but that of a suspect 30 s, as its next may not be queued yet. */
@@ -145,20 +141,20 @@ export function receivedTicks(
       if (!isRedelivered && nowMs - part.dueAtMs <= LONGEST_COUNT_MS) counted.push(...part.count);
       continue;
     }
-    const received = tickIn(json, loop);
-    if ('unreadable' in received) {
+    const tick = tickIn(json, loop);
+    if (typeof tick === 'string') {
       telemetry.count('unreadableTicks', 1);
-      telemetry.log('error', 'message dropped', { errors: [received.unreadable] });
+      telemetry.log('error', 'message dropped', { errors: [tick] });
       continue;
     }
-    const lateMs = nowMs - received.tick.dueAtMs;
+    const lateMs = nowMs - tick.dueAtMs;
     if (isRedelivered) {
-      interrupted.push(received.tick);
-    } else if (lateMs <= longestLateMs(received.tick)) {
-      ticks.push(received.tick);
+      interrupted.push(tick);
+    } else if (lateMs <= longestLateMs(tick)) {
+      ticks.push(tick);
     } else {
       telemetry.count('lateTicks', 1);
-      telemetry.log('warn', 'tick dropped', { lateMs, clusters: received.tick.clusters });
+      telemetry.log('warn', 'tick dropped', { lateMs, clusters: tick.clusters });
     }
   }
   return { ticks, interrupted, counted };

@@ -1,15 +1,12 @@
-import { parseAddress } from '../allocator/ip-address.ts';
-import { containsNetwork, type Network, networkContains, parseCidr } from '../allocator/network.ts';
+import { containsNetwork, type Network, parseCidr } from '../allocator/network.ts';
 import { SERVICE_REF, type ServiceObject } from '../cluster/published-objects.ts';
 import { serviceFaults } from '../endpoints/kubernetes-service.ts';
 import type { ClusterPort } from '../kubernetes/cluster-port.ts';
-import { isDefault, listServiceCidrs, type ServiceCidr } from '../kubernetes/service-cidrs.ts';
+import { isDefault, listServiceCidrs, type ServiceCidr, servedAddresses } from '../kubernetes/service-cidrs.ts';
 import type { ClusterSpec } from '../spec/cluster-spec.ts';
 import { otherOwner, type RegisteredCluster } from '../table/clusters.ts';
-import { isoTime } from '../util/values.ts';
+import { boundedText, isoTime } from '../util/values.ts';
 import { type DoctorLine, fail, ok, warn } from './line.ts';
-
-const MOST_NAMES = 10;
 
 /** Describes a valid spec, and warns if its passes write nothing because of its mode, its owner or a pause. */
 export function checkSpec(cluster: RegisteredCluster, stack: string | undefined, nowMs: number): readonly DoctorLine[] {
@@ -40,8 +37,8 @@ export async function checkService(spec: ClusterSpec, kubernetes: ClusterPort): 
     listServiceCidrs(kubernetes),
     kubernetes.get<ServiceObject>(SERVICE_REF),
   ]);
-  const difference = rangeDifference(spec, cidrs ?? []);
   const record = recordLines(spec, cidrs ?? []);
+  const difference = rangeDifference(spec, cidrs ?? []);
   const lines: DoctorLine[] = difference === undefined ? [] : [difference];
   if (service === undefined) {
     const fix = 'In mode enforce, the kubernetes-service loop creates it';
@@ -49,10 +46,8 @@ export async function checkService(spec: ClusterSpec, kubernetes: ClusterPort): 
   }
   const { clusterIP = '', ports = [] } = service.spec;
   const [range] = spec.serviceClusterIPRanges;
-  const network = parseCidr(range);
-  const address = parseAddress(clusterIP);
-  const isInside = network !== undefined && address !== undefined && networkContains(network, address);
-  if (!isInside && difference === undefined) {
+  const isInside = servedAddresses([{ networks: networksIn([range]) }]);
+  if (!isInside(clusterIP) && difference === undefined) {
     const fix = 'Set serviceClusterIPRange to that of the API servers (--service-cluster-ip-range)';
     lines.push(fail('service', `Service default/kubernetes has ${clusterIP}, which is not in ${range}`, fix));
   }
@@ -61,18 +56,22 @@ export async function checkService(spec: ClusterSpec, kubernetes: ClusterPort): 
     lines.push(warn('service', `Service default/kubernetes has no port ${spec.service.port}`, fix));
   }
   lines.push(...serviceFaults(spec, service).map(({ message, remedy }) => fail('service', message, remedy)));
-  if (lines.length > 0) return [...record, ...lines];
-  return [...record, ok('service', `Service default/kubernetes is ${clusterIP}, in ${range}`)];
+  if (lines.length === 0) lines.push(ok('service', `Service default/kubernetes is ${clusterIP}, in ${range}`));
+  return [...record, ...lines];
 }
 
 function recordLines({ allocator }: ClusterSpec, cidrs: readonly ServiceCidr[]): DoctorLine[] {
   if (allocator !== 'apiserver' || cidrs.length === 0) return [];
-  const names = cidrs.map(({ name, networks, ready }) => {
-    const texts = networks.map(({ text }) => text).join(', ');
-    return `${name} (${texts}${ready ? '' : ', not ready'})`;
-  });
-  const more = names.length > MOST_NAMES ? ` and ${names.length - MOST_NAMES} more` : '';
-  return [ok('service', `API servers allocate from ServiceCIDR ${names.slice(0, MOST_NAMES).join(', ')}${more}`)];
+  const names = cidrs.map((cidr) => `${cidr.name} (${textOf(cidr.networks)}${cidr.ready ? '' : ', not ready'})`);
+  return [ok('service', `API servers allocate from ServiceCIDR ${boundedText(names.join(', '))}`)];
+}
+
+function textOf(networks: readonly Network[]): string {
+  return networks.map(({ text }) => text).join(', ');
+}
+
+function networksIn(ranges: readonly string[]): Network[] {
+  return ranges.map(parseCidr).filter((network) => network !== undefined);
 }
 
 /** Reports ServiceCIDRs outside the ranges of the spec; if the API servers allocate, checks only the default ServiceCIDR. */
@@ -80,7 +79,7 @@ function rangeDifference(
   { serviceClusterIPRanges, allocator }: ClusterSpec,
   cidrs: readonly ServiceCidr[],
 ): DoctorLine | undefined {
-  const own = serviceClusterIPRanges.map(parseCidr).filter((network) => network !== undefined);
+  const own = networksIn(serviceClusterIPRanges);
   const isMissing = (network: Network) => !own.some((range) => containsNetwork(range, network));
   const missing = cidrs
     .filter((cidr) => allocator === 'table' || isDefault(cidr))
@@ -91,9 +90,9 @@ function rangeDifference(
   const overlaps = own.some((range) =>
     served.some((one) => containsNetwork(range, one) || containsNetwork(one, range)),
   );
-  const names = missing.map(({ name, networks }) => `${name} (${networks.map(({ text }) => text).join(', ')})`);
+  const names = missing.map(({ name, networks }) => `${name} (${textOf(networks)})`);
   const message = `the spec has ${serviceClusterIPRanges.join(' and ')}, which does not contain ServiceCIDR ${names.join(', ')}`;
-  const fix = `Set serviceClusterIPRange to one that contains ${served.map(({ text }) => text).join(', ')}`;
+  const fix = `Set serviceClusterIPRange to one that contains ${textOf(served)}`;
   if (allocator === 'table' && !overlaps) {
     return fail('service', `${message}: the table allocates addresses that the API servers refuse`, fix);
   }
