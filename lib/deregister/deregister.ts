@@ -19,17 +19,10 @@ export interface DeregisterRequest extends RemovalRequest {
 
 export type DeregisterResult =
   | ({ readonly outcome: 'deregistered'; readonly untilMs: number } & AddressRemoval)
-  | { readonly outcome: 'refused'; readonly reason: RefusalReason; readonly message: string }
+  | { readonly outcome: 'refused'; readonly reason: Reason; readonly message: string }
   | { readonly outcome: 'notRegistered'; readonly message: string };
 
-type RefusalReason =
-  | 'callerRefused'
-  | 'otherStack'
-  | 'notAnAddress'
-  | 'badEnd'
-  | 'shared'
-  | 'lastLiveAddress'
-  | 'undone';
+type Reason = 'callerRefused' | 'otherStack' | 'notAnAddress' | 'badEnd' | 'shared' | 'lastLiveAddress' | 'undone';
 
 const DEFAULT_WITHDRAWAL_MS = 3_600_000;
 const LONGEST_WITHDRAWAL_MS = 24 * 3_600_000;
@@ -44,9 +37,7 @@ const LATEST_WRITE_MS = 30_000;
 export async function deregister(request: DeregisterRequest): Promise<DeregisterResult> {
   const { spec, table, nowMs, goingDown = false } = request;
   const address = canonicalAddress(request.address);
-  if (address === undefined) {
-    return refused('notAnAddress', `"${request.address}" is not an IP address: name one published address`);
-  }
+  if (address === undefined) return refused('notAnAddress', `"${request.address}" is not an IP address`);
   const untilMs = request.untilMs ?? nowMs() + DEFAULT_WITHDRAWAL_MS;
   if (!(untilMs > nowMs() && untilMs <= nowMs() + LONGEST_WITHDRAWAL_MS)) {
     const rule = 'the end must be in the future, and at most 24 hours from now';
@@ -87,11 +78,8 @@ function refusalOf(
     return { outcome: 'notRegistered', message };
   }
   if (server === undefined ? lease?.host !== undefined : server.kind === 'shared') {
-    const source = lease?.host ?? 'kind: shared';
-    return refused(
-      'shared',
-      `${address} is shared by several API servers (${source}): remove the server behind it instead`,
-    );
+    const fault = `${address} is shared by several API servers (${lease?.host ?? 'kind: shared'})`;
+    return refused('shared', `${fault}: remove the server behind it instead`);
   }
   // An active withdrawal may be repeated even if no other address is live, but not one that ends within the clock skew: on a
   // clock that is ahead it has already ended, and the address may have been published again.
@@ -105,7 +93,7 @@ function serverAt({ apiServers }: ClusterSpec, address: string): ApiServerSpec |
   return apiServers.find((server) => 'address' in server && server.address === address);
 }
 
-export function refused(reason: RefusalReason, message: string): DeregisterResult {
+export function refused(reason: Reason, message: string): DeregisterResult {
   return { outcome: 'refused', reason, message };
 }
 

@@ -18,14 +18,11 @@ export interface Batch extends LoopInvocation {
   readonly pausedAll: Pause | undefined;
 }
 
+/** `resumed` is the spec of a cluster that answers again. `unreached`: there was no time left in which the pass could begin. */
 type Result =
-  | { readonly outcome: 'notDue' }
-  /** `resumed` is the spec of a cluster that answers again. */
   | { readonly outcome: 'succeeded' | 'failed'; readonly resumed?: ClusterSpec }
   | { readonly outcome: 'paused'; readonly pause: Pause }
-  | { readonly outcome: 'unregistered' }
-  /** The time of the function was over before the pass could begin. */
-  | { readonly outcome: 'unreached' };
+  | { readonly outcome: 'notDue' | 'unregistered' | 'unreached' };
 
 export type Attempt = { readonly name: string } & Result;
 
@@ -80,9 +77,7 @@ async function passIfDue(
   // Another stack writes no run records, so it does not know its last pass, and observes at every tick.
   if (isOwner && !force && !isDue(loop.id, cluster.spec, timing)) return { outcome: 'notDue' };
 
-  const warn = (text: string) => {
-    telemetry.log('warn', text, { cluster: name });
-  };
+  const warn = (text: string) => telemetry.log('warn', text, { cluster: name });
   const writes = isOwner ? writesOf(cluster.spec.mode) : 'none';
   const ran = await runPass(environment, { loop, cluster, previous, startedAtMs, signal, warn, writes });
   const pass = isOwner ? await recordOwnPass(batch, cluster.spec, ran, last) : { ...ran, ownedBy: owner };
@@ -99,21 +94,19 @@ async function recordOwnPass(
   last: ReadRunRecord | undefined,
 ): Promise<EndedPass> {
   const { stack, tickQueue, table } = environment;
+  const { name: cluster } = spec;
   const nowMs = environment.nowMs();
+  const writeNote = async () => {
+    if (!isUnreachable(ran) || stack === undefined || tickQueue === undefined) return;
+    const write = (signal: AbortSignal) => writeUnreachable(table(signal), { stack, loop: loop.id, cluster, nowMs });
+    // If the write fails, the next pass without an answer writes the note again.
+    await withinDeadline(environment, RECORDING_MS, write).catch(() => undefined);
+  };
+  const changes = changesOf(loop.id, ran, last?.record);
   const [pass] = await Promise.all([
     recordPass(environment, loop.id, spec, ran, last),
-    publishChanges(
-      { environment, telemetry },
-      { cluster: spec.name, function: loop.id },
-      changesOf(loop.id, ran, last?.record),
-    ),
-    isUnreachable(ran) && stack !== undefined && tickQueue !== undefined
-      ? withinDeadline(environment, RECORDING_MS, (signal) =>
-          writeUnreachable(table(signal), { stack, loop: loop.id, cluster: spec.name, nowMs }),
-        ).catch(() => {
-          // If the write of the note fails, the next pass without an answer writes the note again.
-        })
-      : undefined,
+    publishChanges({ environment, telemetry }, { cluster, function: loop.id }, changes),
+    writeNote(),
   ]);
   return pass;
 }

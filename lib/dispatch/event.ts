@@ -96,8 +96,8 @@ const countShape = z.looseObject({
   count: z.array(clusterName).check(z.minLength(1)),
 });
 
-export function countBody(dueAtMs: number, names: readonly string[]): string {
-  return JSON.stringify({ schema: SCHEMA, dueAtMs, count: names });
+export function countBody(dueAtMs: number, clusters: readonly { readonly name: string }[]): string {
+  return JSON.stringify({ schema: SCHEMA, dueAtMs, count: clusters.map(({ name }) => name) });
 }
 
 /** The greatest age of a message to count clusters. Older messages are ignored, because each minute has a new one. */

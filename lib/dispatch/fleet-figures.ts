@@ -47,13 +47,10 @@ export async function reportFleet(invocation: Invocation, list: ShortClusterList
     return;
   }
   if (unreadable.length > 0) logFleet(telemetry, unreadable, []);
-  const parts = batchesOf(
-    ours.map(({ name }) => name),
-    COUNTED_AT_ONCE,
-  );
+  const parts = batchesOf(ours, COUNTED_AT_ONCE);
   const dueAtMs = environment.nowMs();
-  const messages = parts.map((names, at) => ({
-    body: countBody(dueAtMs, names),
+  const messages = parts.map((part, at) => ({
+    body: countBody(dueAtMs, part),
     delaySeconds: PARTS_FROM_SECONDS + Math.floor((PARTS_WITHIN_SECONDS * at) / parts.length),
   }));
   await sendTicks(messages, invocation);

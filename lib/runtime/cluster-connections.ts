@@ -124,7 +124,6 @@ export class ClusterConnections {
     const known = this.#known.get(key);
     if (known !== undefined) known.askedAtMs = askedAtMs;
     const access = await this.#pacer.paced(spec, signal, () => loadKubeconfig(spec, signal));
-    const { warned = new Set<string>() } = known ?? {};
     const ends = await credentialEnds(access);
     const opened: KnownKubeconfig = {
       access,
@@ -132,16 +131,16 @@ export class ClusterConnections {
       readAtMs: nowMs(),
       askedAtMs,
       keepMs: KEEP_MS * (1 + Math.random()),
-      warned,
+      warned: known?.warned ?? new Set(),
       ends,
       unverified: new Set(),
     };
     for (const end of ends.filter((one) => endsSoon(one, nowMs()))) {
       const endsAt = `the ${end.what} of the kubeconfig ends at ${new Date(end.endsMs).toISOString()}`;
-      warnOnce(opening, warned, `${endsAt}: renew it (docs/kubeconfig-secret.md)`);
+      warnOnce(opening, opened, `${endsAt}: renew it (docs/kubeconfig-secret.md)`);
     }
     if (!access.tls().rejectUnauthorized) {
-      warnOnce(opening, warned, 'the kubeconfig disables verification of the API server certificate');
+      warnOnce(opening, opened, 'the kubeconfig disables verification of the API server certificate');
     }
     setLatest(this.#known, key, opened, MOST_KNOWN);
     return opened;
@@ -149,19 +148,15 @@ export class ClusterConnections {
 
   #transport(
     opening: Opening,
-    { access, warned }: KnownKubeconfig,
+    opened: KnownKubeconfig,
     kubeconfig: PassKubeconfig,
     loop: Loop,
     proberOf: (access: ApiServerAccess) => Prober,
     answered: ReadonlySet<string>,
   ): Transport {
     const { spec, signal } = opening;
-    const transports = new Map<ApiServerAccess, Transport>();
-    const transportOf = (current: ApiServerAccess) => {
-      const transport = transports.get(current) ?? this.#connections.transport(current);
-      transports.set(current, transport);
-      return transport;
-    };
+    const { access } = opened;
+    const transportOf = (current: ApiServerAccess) => this.#connections.transport(current);
     const own = renewingTransport(kubeconfig, transportOf);
     if (!MAY_USE_ANOTHER.has(loop) || otherServers(spec, access, { has: () => true }).length === 0) return own;
     return orOther(own, signal, async () => {
@@ -169,7 +164,7 @@ export class ClusterConnections {
       const other = await answeringServer(otherServers(spec, current, answered), current, proberOf(current));
       if (other === undefined) return undefined;
       const use = `passes use ${other.server}, another API server of the spec, until it does`;
-      warnOnce(opening, warned, `${current.server} does not answer: ${use}`);
+      warnOnce(opening, opened, `${current.server} does not answer: ${use}`);
       return transportOf(other);
     });
   }
@@ -231,7 +226,7 @@ interface Opening {
   readonly warn: (text: string) => void;
 }
 
-function warnOnce({ warn }: Opening, warned: Set<string>, text: string): void {
+function warnOnce({ warn }: Opening, { warned }: KnownKubeconfig, text: string): void {
   if (!warned.has(text)) warn(text);
   warned.add(text);
 }

@@ -46,7 +46,7 @@ export interface Environment extends TableEnvironment {
   readonly eventBus?: EventBus;
   /** The number of clusters per message, which is also the number of simultaneous passes. */
   readonly clustersPerTick: number;
-  /** Connects to a cluster. The read of the kubeconfig may hang or throw a `ClusterError`. */
+  /** The read of the kubeconfig may hang or throw a `ClusterError`. */
   readonly connect: (spec: ClusterSpec, options: ConnectOptions) => Promise<ClusterAccess>;
   readonly resolveHost: (signal: AbortSignal) => HostResolver;
   /** Reads target groups. If absent, no target group can be read. */
@@ -58,9 +58,5 @@ export interface DoctorEnvironment {
   /** Reads the kubeconfig at each call, without a cache: an operator may have corrected it since the last check. */
   readonly loadKubeconfig: LoadKubeconfig;
   /** The queues of ticks. If absent, for example on a developer's machine, no queue is checked. */
-  readonly queues?: {
-    readonly urls: readonly string[];
-    readonly depth: QueueDepth;
-    readonly concurrency?: number;
-  };
+  readonly queues?: { readonly urls: readonly string[]; readonly depth: QueueDepth; readonly concurrency?: number };
 }

@@ -5,7 +5,6 @@ import {
   type CounterName,
   type FieldValue,
   type InvocationLabels,
-  type Level,
   type LogFields,
   METRIC_NAMESPACE,
   SAMPLE_UNITS,
@@ -23,16 +22,12 @@ export function powertoolsTelemetry({ loop, requestId }: InvocationLabels): Tele
   const counters = new Map<string | undefined, Map<CounterName, number>>([[undefined, new Map()]]);
 
   return {
-    log: (level: Level, message: string, fields: LogFields = {}) => {
-      logger[level](message, boundedFields(fields));
-    },
+    log: (level, message, fields = {}) => logger[level](message, boundedFields(fields)),
     count: (name, by, type) => {
       const ofType = counters.get(type) ?? new Map<CounterName, number>();
       counters.set(type, ofType.set(name, (ofType.get(name) ?? 0) + by));
     },
-    sample: (name, value) => {
-      samples.push([name, value]);
-    },
+    sample: (name, value) => void samples.push([name, value]),
     flush: () => {
       const metrics = new Metrics({ namespace: METRIC_NAMESPACE, serviceName, defaultDimensions: { loop } });
       for (const [name, value] of samples) metrics.addMetric(name, SAMPLE_UNITS[name], value);
@@ -59,17 +54,15 @@ function boundedFields(fields: LogFields): Record<string, FieldValue> {
     left = Math.max(0, left - cut.length);
     return cut;
   };
-  const ofList = (list: readonly string[]): string[] => {
+  const value = (field: FieldValue): FieldValue => {
+    if (typeof field === 'string') return bounded(field);
+    if (!isList(field)) return field;
     const shown: string[] = [];
-    for (const text of list) {
-      if (left === 0) return [...shown, `and ${list.length - shown.length} more`];
+    for (const text of field) {
+      if (left === 0) return [...shown, `and ${field.length - shown.length} more`];
       shown.push(bounded(text));
     }
     return shown;
-  };
-  const value = (field: FieldValue): FieldValue => {
-    if (typeof field === 'string') return bounded(field);
-    return isList(field) ? ofList(field) : field;
   };
   return Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, value(field)]));
 }

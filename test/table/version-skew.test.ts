@@ -204,7 +204,7 @@ test('a rewrite keeps fields of a newer release only in specs and in the leases 
 test('tick messages and count messages are parsed even if they contain fields of a newer release', () => {
   const tick = { loop: LOOP, dueAtMs: 0, clusters: ['demo'] } as const;
   const more = (body: string) => JSON.stringify({ ...JSON.parse(body), ...NEWER });
-  const bodies = [tickBody(tick), countBody(0, ['demo'])];
+  const bodies = [tickBody(tick), countBody(0, [{ name: 'demo' }])];
   const messages = bodies.map((body) => ({ body: more(body), isRedelivered: false }));
   const received = { ticks: [tick], interrupted: [], counted: ['demo'] };
   expect(receivedTicks(LOOP, messages, 0, recordingTelemetry())).toEqual(received);
