@@ -141,9 +141,8 @@ function leftLines({ report }: EndedPass): string[] {
   const { mayHaveLeaked = 0, secondaryMayHaveLeaked = 0 } = report?.counts ?? {};
   const left = mayHaveLeaked + secondaryMayHaveLeaked;
   if (left === 0) return [];
-  const counted = left === 1 ? 'it as a leak frees it' : 'them as leaks frees them';
   return [
-    `  Left: ${left} allocated without a Service; the third pass in a row that counts ${counted}`,
+    `  Left: ${left} allocated without a Service; the third pass in a row that counts a leak frees it`,
     '    a pass counts only two thirds of an interval after the last one that counted',
   ];
 }

@@ -58,8 +58,7 @@ function recordOf(pass: EndedPass, previous: RunRecord | undefined): RunRecord {
 }
 
 function recordedError(error: unknown): NonNullable<RunRecord['error']> {
-  const { server } = error instanceof ClusterError ? error : {};
-  return { ...describeError(error), ...defined({ server }) };
+  return { ...describeError(error), ...(error instanceof ClusterError && defined({ server: error.server })) };
 }
 
 function findingsOf(
@@ -107,8 +106,10 @@ function isWorthRecording(
   record: RunRecord,
   previous: RunRecord | undefined,
 ): boolean {
-  if (previous === undefined || !isDueAtEveryTick(loop, spec)) return true;
-  if (isNews(pass, previous) || isOld(previous, record.startedAtMs)) return true;
+  if (previous === undefined || !isDueAtEveryTick(loop, spec) || isNews(pass, previous)) return true;
+  // At the next tick, the previous record would be too old. After a correction of the clock, it may be from the future.
+  const ageMs = record.startedAtMs - previous.startedAtMs;
+  if (ageMs < 0 || ageMs >= RECORD_AT_LEAST_EVERY_MS - 5_000) return true;
   return !isDeepStrictEqual(withoutFigures(record), withoutFigures(previous));
 }
 
@@ -120,11 +121,6 @@ export function isNews({ report, errors, wouldWrite }: EndedPass, previous: RunR
 
 function withoutFigures({ outcome, mode, observed, findings, state, events }: RunRecord) {
   return { outcome, mode, observed, findings, state, events };
-}
-
-/** Returns whether the last record must be replaced now, because at the next tick it would be too old. */
-function isOld(previous: RunRecord, nowMs: number): boolean {
-  return nowMs < previous.startedAtMs || nowMs - previous.startedAtMs >= RECORD_AT_LEAST_EVERY_MS - 5_000;
 }
 
 /**

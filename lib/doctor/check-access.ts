@@ -81,8 +81,7 @@ export async function checkName(access: ApiServerAccess, resolve: HostResolver):
   if (parseAddress(host) !== undefined) return [ok('dns', `${host} is an address: no name is looked up`)];
   const addresses = await resolve(host);
   if (addresses !== undefined) return [ok('dns', `${host} is ${addresses.join(' ')}`)];
-  const fix =
-    'Correct the server in the kubeconfig, or its DNS records; in a VPC, associate the private hosted zone with it';
+  const fix = 'Correct the server in the kubeconfig, or its DNS records (in a VPC: associate the private hosted zone)';
   return [fail('dns', `${host} has no address here`, fix)];
 }
 
@@ -90,14 +89,13 @@ export async function checkName(access: ApiServerAccess, resolve: HostResolver):
 export async function checkApiServer({ server }: ApiServerAccess, review: SelfReview): Promise<readonly DoctorLine[]> {
   const version = await review.version();
   const user = await review.user();
-  if (user === ANONYMOUS) {
+  const what = `${server} is Kubernetes ${version}, and`;
+  if (user === 'system:anonymous') {
     const fix = 'Put a token or a client certificate of that cluster into the kubeconfig';
-    return [
-      fail('api server', `${server} is Kubernetes ${version}, and has no user for the credential (${user})`, fix),
-    ];
+    return [fail('api server', `${what} has no user for the credential (${user})`, fix)];
   }
   const as = user === undefined ? '' : ` as that of ${user}`;
-  return [ok('api server', `${server} is Kubernetes ${version}, and accepts the credential${as}`)];
+  return [ok('api server', `${what} accepts the credential${as}`)];
 }
 
 export async function checkWebhook({ allocator }: ClusterSpec, review: SelfReview): Promise<readonly DoctorLine[]> {
@@ -106,8 +104,6 @@ export async function checkWebhook({ allocator }: ClusterSpec, review: SelfRevie
   const fix = 'Register it (docs/admission.md), or ignore this if the API servers allocate through the table';
   return [warn('service', message, fix)];
 }
-
-const ANONYMOUS = 'system:anonymous';
 
 const READS: ReadonlySet<string> = new Set(['get', 'list']);
 const APPLY = 'kubectl apply -f deploy/rbac.yaml, and use a token of its service account';
@@ -195,17 +191,14 @@ export async function checkProbes(
   { probe, lookUp, signal }: { readonly probe: Prober; readonly lookUp: LookUp; readonly signal: AbortSignal },
 ): Promise<readonly DoctorLine[]> {
   const { addresses, findings } = await resolveAddresses(spec, (source) => lookUp(source, signal), leases);
-  const names = findings.map(({ message }) =>
-    fail('dns', message, 'Correct the records or targets, or this entry of apiServers'),
-  );
+  const fix = 'Correct the records or targets, or this entry of apiServers';
+  const names = findings.map(({ message }) => fail('dns', message, fix));
   const outcomes = await probeAddresses(addresses, probe, signal);
-  return [
-    ...names,
-    ...addresses.flatMap((address) => {
-      const outcome = outcomes.get(address.address);
-      return outcome === undefined ? [] : [aboutAddress(address, outcome, spec)];
-    }),
-  ];
+  const probed = addresses.flatMap((address) => {
+    const outcome = outcomes.get(address.address);
+    return outcome === undefined ? [] : [aboutAddress(address, outcome, spec)];
+  });
+  return [...names, ...probed];
 }
 
 function aboutAddress(probed: ProbedAddress, outcome: ProbeOutcome, spec: ClusterSpec): DoctorLine {
@@ -221,10 +214,9 @@ function aboutAddress(probed: ProbedAddress, outcome: ProbeOutcome, spec: Cluste
 const TLS_REMEDY = 'Add its CA to the kubeconfig, or set probe.serverName to a name of its certificate';
 const REMEDIES = {
   alive:
-    'It counts as alive, but not as ready. Set probe.authenticate: true, or allow anonymous requests to its probe path',
+    'It counts as alive, not as ready. Set probe.authenticate: true, or allow anonymous requests to its probe path',
   shuttingDown: 'Wait until it has restarted',
   unknown: 'Run the doctor again',
   error: 'Check the API server, or correct probe.path or probe.url',
-  silence:
-    'Check that it runs, its firewall or security group, and the network path to it; or set probe.url to a reachable address',
+  silence: 'Check that it runs, its firewall and the network path to it, or set probe.url to a reachable address',
 } as const;

@@ -32,12 +32,8 @@ export function doctor(environmentOf: () => DoctorEnvironment): Handler<DoctorAn
         throw new DispatchError('BadEvent', `${expected}: ${shapeFaults(parsed.error, 'the event')}`);
       }
       const lines = await linesOf(parsed.data.cluster, invocation, environmentOf());
-      const levels = Map.groupBy(lines, ({ level }) => level);
-      const counts = {
-        lines: lines.length,
-        warnings: levels.get('warn')?.length ?? 0,
-        failures: levels.get('fail')?.length ?? 0,
-      };
+      const countOf = (level: DoctorLine['level']) => lines.filter((line) => line.level === level).length;
+      const counts = { lines: lines.length, warnings: countOf('warn'), failures: countOf('fail') };
       invocation.telemetry.log(counts.failures > 0 ? 'warn' : 'info', 'doctor: checks completed', counts);
       return { lines, ok: counts.failures === 0 };
     });

@@ -44,7 +44,6 @@ export type CounterName =
   | 'clockSkewed'
   /** Probes during which the process was too busy to receive an answer. */
   | 'lateProbes'
-  /** Ticks that were dropped because they came too late. */
   | 'lateTicks'
   /** Minutes for which the cluster list could not be read and an earlier cluster list was used. */
   | 'staleClusterLists'
@@ -52,20 +51,17 @@ export type CounterName =
   | 'unreadableTicks'
   /** Clusters that became suspects: their passes run alone, because a process that ran them ended or was blocked. */
   | 'suspects'
-  /** Changes of clusters that could not be published as events. */
   | 'unpublishedEvents'
   | 'unqueuedTicks'
   | 'allocations'
   /** Requests to allocate, release or look up that were refused, by the code of the refusal. */
   | 'allocationsRefused'
-  /** Writes of ranges that conflicted with another writer and were retried. */
   | 'allocationRetries'
   | FleetFigure;
 
 /** The figures of all clusters of a stack, written once a minute. The parts of a large fleet add up, except percentages. */
 export type FleetFigure =
   | 'clustersRegistered'
-  /** Clusters whose health was counted. */
   | 'clustersJudged'
   /** Clusters with a loop that failed three times in a row, or has no recorded success within `overdueAfterMs`. */
   | 'clustersOverdue'
@@ -75,9 +71,7 @@ export type FleetFigure =
   /** Clusters with a loop whose last pass has findings that do not resolve automatically. */
   | 'clustersWithFindings'
   | 'clustersWithTwoOwners'
-  /** Clusters whose kubeconfig has a token or client certificate that ends soon. */
   | 'clustersWithCredentialsEnding'
-  /** The percentage in use of the fullest range of all clusters. */
   | 'fullestRangeOfFleetPercent';
 
 /** The metrics to which passes add values, with their units. A pass that has no value adds none. */
@@ -90,19 +84,11 @@ export const SAMPLE_UNITS = {
 export type SampleName = keyof typeof SAMPLE_UNITS;
 
 /** The types of findings that upstream counts; `invalid` only for cluster IPs. */
-const COUNTED_UPSTREAM: ReadonlySet<FindingType> = new Set([
-  'leak',
-  'repair',
-  'full',
-  'outOfRange',
-  'duplicate',
-  'unknown',
-  'invalid',
-]);
+const UPSTREAM = new Set<FindingType>(['leak', 'repair', 'full', 'outOfRange', 'duplicate', 'unknown', 'invalid']);
 
 /** Returns the counter of a finding: upstream's counter if upstream has one, else `findings`. */
 export function findingCounter(loop: Loop, type: FindingType): CounterName {
-  if (!COUNTED_UPSTREAM.has(type)) return 'findings';
+  if (!UPSTREAM.has(type)) return 'findings';
   if (loop === 'cluster-ip-repair') return 'apiserver_clusterip_repair_ip_errors_total';
   return loop === 'node-port-repair' && type !== 'invalid' ? 'apiserver_nodeport_repair_port_errors_total' : 'findings';
 }
