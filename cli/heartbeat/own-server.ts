@@ -26,20 +26,17 @@ export function ownServer(spec: ClusterSpec, address: string, everyMs: number): 
   }
   const server = spec.apiServers.find((one) => 'address' in one && one.address === address);
   if (server === undefined || !('address' in server)) {
-    throw configurationError(
-      `${address} is not an API server of ${name}: ${listAddresses(spec)} To add it, list it in apiServers of the spec and run "kbctl cluster apply -f FILE".`,
-    );
+    const fix = 'To add it, list it in apiServers of the spec and run "kbctl cluster apply -f FILE".';
+    throw configurationError(`${address} is not an API server of ${name}: ${listAddresses(spec)} ${fix}`);
   }
   if (server.kind === 'shared') {
-    throw configurationError(
-      `${address} is shared by several API servers: a host can only refresh the lease of its own address.`,
-    );
+    const reason = 'a host can only refresh the lease of its own address';
+    throw configurationError(`${address} is shared by several API servers: ${reason}.`);
   }
   const longestMs = (endpoints.leaseSeconds * 1000) / LEASE_INTERVALS;
   if (everyMs <= longestMs) return server;
-  throw usageError(
-    `--every ${everyMs / 1000}s is too long for leases of ${endpoints.leaseSeconds} s: use at most ${longestMs / 1000}s, or increase endpoints.leaseSeconds in the spec.`,
-  );
+  const fix = `use at most ${longestMs / 1000}s, or increase endpoints.leaseSeconds in the spec`;
+  throw usageError(`--every ${everyMs / 1000}s is too long for leases of ${endpoints.leaseSeconds} s: ${fix}.`);
 }
 
 /** Probes the API server by the current spec, because its port and its probe may have changed since the agent started. */

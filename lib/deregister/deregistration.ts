@@ -99,16 +99,8 @@ interface DeregistrationOptions {
 /** A kubeconfig that is older than this is read again. */
 const KUBECONFIG_MS = 60_000;
 const CHECK_AGAIN_MS = 1_000;
-/** The codes of errors that another attempt cannot resolve. */
-const LASTING: ReadonlySet<string> = new Set([
-  'BadKubeconfig',
-  'Forbidden',
-  'Invalid',
-  'MalformedReply',
-  'Rejected',
-  'TlsFailure',
-  'Unauthorized',
-]);
+/** The codes of errors that another attempt may resolve. */
+const PASSING = new Set(['Conflict', 'AlreadyExists', 'Throttled', 'Unavailable', 'DeadlineExceeded']);
 
 /** Withdraws the address in the table, and then removes it from the endpoints. The withdrawal needs no API server. */
 export async function deregisterAddress(
@@ -176,7 +168,7 @@ async function untilRemoved(
   while (
     last.outcome === 'deregistered' &&
     last.stillPublished &&
-    !LASTING.has(last.error?.code ?? '') &&
+    (last.error === undefined || PASSING.has(last.error.code)) &&
     !signal.aborted
   ) {
     await pause(environment.startDeadline(CHECK_AGAIN_MS), signal);

@@ -71,15 +71,14 @@ async function addressesOfBalancer(
 ): Promise<FoundAddresses> {
   const entries = await Promise.all(
     ingress.slice(0, RECORDS_OF_A_HOST).map(async ({ ip, hostname }) => {
-      if (ip || !hostname) return { addresses: ip ? [ip] : [], unread: [] };
-      const addresses = await resolve(hostname);
-      return addresses === undefined ? { addresses: [], unread: [boundedText(hostname)] } : { addresses, unread: [] };
+      if (ip || !hostname) return { hostname, addresses: ip ? [ip] : [] };
+      return { hostname, addresses: await resolve(hostname) };
     }),
   );
-  const more = ingress.length - RECORDS_OF_A_HOST;
-  const unread = [...entries.flatMap((entry) => entry.unread), ...(more > 0 ? [`${more} more entries`] : [])];
+  const unread = entries.flatMap(({ hostname, addresses }) => (addresses === undefined ? boundedText(hostname) : []));
+  if (ingress.length > RECORDS_OF_A_HOST) unread.push(`${ingress.length - RECORDS_OF_A_HOST} more entries`);
   return {
-    addresses: entries.flatMap(({ addresses }) => addresses),
+    addresses: entries.flatMap(({ addresses = [] }) => addresses),
     ...(unread.length > 0 && { unread: `its load balancer's ${unread.join(', ')} could not be looked up` }),
   };
 }
