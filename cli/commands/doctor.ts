@@ -44,9 +44,9 @@ async function run(cli: Cli, name: string | undefined, options: ConnectionOption
   });
   try {
     const event = name === undefined ? {} : { cluster: name };
-    const answer = await doctor(() => ({ loadKubeconfig }))(event, {
+    const answer = await doctor(event, {
       getRemainingTimeInMillis: () => LONGEST_MS,
-      environment,
+      environment: { ...environment, loadKubeconfig },
     });
     if (cli.ended.aborted) return EXIT.interrupted;
     cli.output.object({ kind: 'Doctor', ...answer }, () => doctorLines(answer, cli.output));

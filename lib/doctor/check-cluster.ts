@@ -14,7 +14,7 @@ import { httpsProber } from '../kubernetes/https-prober.ts';
 import type { ApiServerAccess } from '../kubernetes/kubeconfig.ts';
 import { selfReview } from '../kubernetes/permissions.ts';
 import { ApiServerConnections } from '../kubernetes/transport.ts';
-import type { DoctorEnvironment, Environment } from '../runtime/environment.ts';
+import type { DoctorEnvironment } from '../runtime/environment.ts';
 import { VERSION } from '../runtime/version.ts';
 import type { ClusterSpec } from '../spec/cluster-spec.ts';
 import type { RegisteredCluster } from '../table/clusters.ts';
@@ -36,8 +36,7 @@ import { checked, type DoctorLine, failed, ok, warn } from './line.ts';
 /** Runs all checks of one cluster. If a check fails, the checks that depend on it do not run. */
 export async function checkCluster(
   cluster: RegisteredCluster,
-  environment: Environment,
-  doctor: DoctorEnvironment,
+  environment: DoctorEnvironment,
   signal: AbortSignal,
 ): Promise<readonly DoctorLine[]> {
   const { spec } = cluster;
@@ -46,7 +45,7 @@ export async function checkCluster(
   const known = checkSpec(cluster, environment.stack, nowMs);
   let access: ApiServerAccess;
   try {
-    access = await unlessAborted(signal, () => doctor.loadKubeconfig(spec, signal));
+    access = await unlessAborted(signal, () => environment.loadKubeconfig(spec, signal));
   } catch (error) {
     return [...known, failed('kubeconfig', error)];
   }

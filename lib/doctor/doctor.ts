@@ -22,37 +22,33 @@ const CLUSTER_MS = 20_000;
 
 const request = z.strictObject({ cluster: z.optional(clusterName) });
 
-/** Returns the handler that checks everything that the loops need. It changes nothing in a cluster. */
-export function doctor(environmentOf: () => DoctorEnvironment): Handler<DoctorAnswer> {
-  return (event, context) =>
-    runInvocation('doctor', context, async (invocation) => {
-      const parsed = request.safeParse(event ?? {});
-      if (!parsed.success) {
-        const expected = 'The event must be {"cluster": name}, or {} for all clusters';
-        throw new DispatchError('BadEvent', `${expected}: ${shapeFaults(parsed.error, 'the event')}`);
-      }
-      const lines = await linesOf(parsed.data.cluster, invocation, environmentOf());
-      const countOf = (level: DoctorLine['level']) => lines.filter((line) => line.level === level).length;
-      const counts = { lines: lines.length, warnings: countOf('warn'), failures: countOf('fail') };
-      invocation.telemetry.log(counts.failures > 0 ? 'warn' : 'info', 'doctor: checks completed', counts);
-      return { lines, ok: counts.failures === 0 };
-    });
-}
+/** Checks everything that the loops need. Changes nothing in a cluster. */
+export const doctor: Handler<DoctorAnswer, DoctorEnvironment> = (event, context) =>
+  runInvocation('doctor', context, async (invocation) => {
+    const parsed = request.safeParse(event ?? {});
+    if (!parsed.success) {
+      const expected = 'The event must be {"cluster": name}, or {} for all clusters';
+      throw new DispatchError('BadEvent', `${expected}: ${shapeFaults(parsed.error, 'the event')}`);
+    }
+    const lines = await linesOf(parsed.data.cluster, invocation);
+    const countOf = (level: DoctorLine['level']) => lines.filter((line) => line.level === level).length;
+    const counts = { lines: lines.length, warnings: countOf('warn'), failures: countOf('fail') };
+    invocation.telemetry.log(counts.failures > 0 ? 'warn' : 'info', 'doctor: checks completed', counts);
+    return { lines, ok: counts.failures === 0 };
+  });
 
-async function linesOf(
-  name: string | undefined,
-  invocation: Invocation,
-  doctor: DoctorEnvironment,
-): Promise<DoctorLine[]> {
+type DoctorInvocation = Invocation<DoctorEnvironment>;
+
+async function linesOf(name: string | undefined, invocation: DoctorInvocation): Promise<DoctorLine[]> {
   const { environment, remainingMs } = invocation;
   try {
     return await withinDeadline(environment, remainingMs() - ANSWERING_MS, async (signal) => {
-      const common = await checkStack(invocation, doctor, signal);
+      const common = await checkStack(invocation, signal);
       if (common.some(({ check, level }) => check === 'table' && level === 'fail')) return [...common];
       const { clusters, lines } = await chosen(name, invocation, signal);
-      const sized = checkConcurrency(clusters.length, environment.clustersPerTick, doctor.queues?.concurrency);
+      const sized = checkConcurrency(clusters.length, environment.clustersPerTick, environment.queues?.concurrency);
       const ofClusters = await eachOf(clusters, CONCURRENT_PASSES, (cluster) =>
-        checkInTime(cluster, invocation, doctor, signal),
+        checkInTime(cluster, invocation, signal),
       );
       return [...common, ...sized, ...lines, ...ofClusters.flat()];
     });
@@ -61,17 +57,13 @@ async function linesOf(
   }
 }
 
-async function checkStack(
-  { environment }: Invocation,
-  { queues }: DoctorEnvironment,
-  signal: AbortSignal,
-): Promise<readonly DoctorLine[]> {
+async function checkStack({ environment }: DoctorInvocation, signal: AbortSignal): Promise<readonly DoctorLine[]> {
+  const { clock, queues } = environment;
   const table = environment.table(signal);
   const [ofTable, ofQueues] = await Promise.all([
     checked('table', signal, () => checkTable(table, environment.nowMs())),
     queues && checked('queue', signal, () => checkQueues(queues.urls, queues.depth, signal)),
   ]);
-  const { clock } = environment;
   return [...ofTable, ...(clock === undefined ? [] : checkClock(clock.skewMs())), ...(ofQueues ?? [])];
 }
 
@@ -146,7 +138,7 @@ async function checkQueue(url: string, depth: QueueDepth, signal: AbortSignal): 
   }
 }
 
-async function chosen(name: string | undefined, { environment }: Invocation, signal: AbortSignal) {
+async function chosen(name: string | undefined, { environment }: DoctorInvocation, signal: AbortSignal) {
   const { clusters, unreadable, pausedAll } = await listClusters(environment.table(signal));
   const isChosen = (cluster: string) => name === undefined || cluster === name;
   const found = clusters.filter(({ spec }) => isChosen(spec.name));
@@ -170,13 +162,12 @@ async function chosen(name: string | undefined, { environment }: Invocation, sig
 
 async function checkInTime(
   cluster: RegisteredCluster,
-  { environment, remainingMs }: Invocation,
-  doctor: DoctorEnvironment,
+  { environment, remainingMs }: DoctorInvocation,
   signal: AbortSignal,
 ): Promise<readonly DoctorLine[]> {
   const longestMs = Math.min(CLUSTER_MS, remainingMs() - 2 * ANSWERING_MS);
   const lines = await withDeadline(environment, longestMs, (deadline) =>
-    checkCluster(cluster, environment, doctor, AbortSignal.any([deadline, signal])),
+    checkCluster(cluster, environment, AbortSignal.any([deadline, signal])),
   );
   return lines.map((line) => ({ cluster: cluster.spec.name, ...line }));
 }

@@ -26,7 +26,7 @@ function kubeconfigsOf(variables: Variables): LoadKubeconfig {
   return kubeconfigLoader(folder, kubeconfigSources(), { refuseLocal: isLambda(variables) });
 }
 
-export function doctorEnvironmentFrom(variables: Variables): DoctorEnvironment {
+export function doctorPartsFrom(variables: Variables): Omit<DoctorEnvironment, keyof Environment> {
   const concurrency = Number(variables['TICK_CONCURRENCY']);
   return {
     loadKubeconfig: kubeconfigsOf(variables),

@@ -53,8 +53,7 @@ export interface Environment extends TableEnvironment {
   readonly healthyTargets?: HealthyTargets;
 }
 
-/** The dependencies of the doctor, in addition to the environment of every function. */
-export interface DoctorEnvironment {
+export interface DoctorEnvironment extends Environment {
   /** Reads the kubeconfig at each call, without a cache: an operator may have corrected it since the last check. */
   readonly loadKubeconfig: LoadKubeconfig;
   /** The queues of ticks. If absent, for example on a developer's machine, no queue is checked. */

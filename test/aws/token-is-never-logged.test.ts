@@ -74,8 +74,7 @@ async function everythingWritten(secret: string): Promise<string> {
   const answers: unknown[] = [];
   for (const handler of [...HANDLERS, ...HANDLERS]) answers.push(await handler({ force: true }, context));
   answers.push(await deregistration()({ cluster: 'of-parameter-store', address: '10.9.8.7' }, context));
-  const look = doctor(() => ({ loadKubeconfig }));
-  answers.push(await look({}, context));
+  answers.push(await doctor({}, { ...context, environment: { ...environment, loadKubeconfig } }));
   await connections.close();
   const partitions = ['#clusters', '#doctor', 'of-secrets-manager', 'of-parameter-store', 'of-web-identity'];
   const items = (await Promise.all(partitions.map((partition) => table.list(partition, '')))).flat();

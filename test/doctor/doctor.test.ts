@@ -25,8 +25,8 @@ import {
   type SelfReview,
 } from '../../lib/kubernetes/permissions.ts';
 import { ipAddressOfHold } from '../../lib/range/hold-ip-address.ts';
-import { doctorEnvironmentFrom } from '../../lib/runtime/cluster-environment.ts';
-import type { DoctorEnvironment } from '../../lib/runtime/environment.ts';
+import { doctorPartsFrom } from '../../lib/runtime/cluster-environment.ts';
+import type { DoctorEnvironment, Environment } from '../../lib/runtime/environment.ts';
 import { listen } from '../../local/stand-in/api-servers.ts';
 import { kubeconfigOf, makeAuthority } from '../../local/stand-in/identity.ts';
 import { aClusterSpec, aServer, specIn } from '../support/a-cluster-spec.ts';
@@ -44,7 +44,7 @@ const server = running(async () => {
   return { standIn, ...(await listen(standIn, IDENTITY)) };
 });
 
-const healthy: DoctorEnvironment = {
+const healthy: Omit<DoctorEnvironment, keyof Environment> = {
   loadKubeconfig: () => parseKubeconfig(kubeconfigOf('stand-in', server.url, IDENTITY), 'of the test'),
   queues: { urls: ['https://sqs.eu-test-1.amazonaws.com/123/ticks'], depth: async () => 0 },
 };
@@ -62,8 +62,8 @@ async function aWorld(): Promise<DispatchWorld> {
 }
 
 function ask(world: DispatchWorld, event: unknown, environment: Partial<DoctorEnvironment> = {}) {
-  const context = { getRemainingTimeInMillis: () => 60_000, environment: world.environment };
-  return doctor(() => ({ ...healthy, ...environment }))(event, context);
+  const merged = { ...world.environment, ...healthy, ...environment };
+  return doctor(event, { getRemainingTimeInMillis: () => 60_000, environment: merged });
 }
 
 test('the doctor makes all checks for one cluster: of the table, the queue, the kubeconfig, the API server, its permissions and the endpoints', async () => {
@@ -130,8 +130,8 @@ test('the doctor refuses an event with an unknown field', async () => {
 });
 
 test('the doctor reads the limit of concurrent ticks from the environment, and warns if it is too low for the number of clusters', () => {
-  expect(doctorEnvironmentFrom({ TICK_CONCURRENCY: '12' }).queues?.concurrency).toBe(12);
-  expect(doctorEnvironmentFrom({}).queues).not.toHaveProperty('concurrency');
+  expect(doctorPartsFrom({ TICK_CONCURRENCY: '12' }).queues?.concurrency).toBe(12);
+  expect(doctorPartsFrom({}).queues).not.toHaveProperty('concurrency');
   expect(checkConcurrency(640, 16, 10)).toEqual([]);
   expect(checkConcurrency(10_000, 16, undefined)).toEqual([]);
   expect(checkConcurrency(10_000, 16, 10)).toMatchObject([
