@@ -115,13 +115,11 @@ function passCounters(registry: Registry<OpenMetricsContentType>) {
     buckets: [0.1, 0.3, 1, 3, 10, 30],
     registers: [registry],
   });
-  const all = new Map<CounterName, Counter>();
   const count = (counter: CounterName, loop: string, by: number, type?: string) => {
     const name = nameOf(counter);
     const metric =
-      all.get(counter) ??
+      (registry.getSingleMetric(name) as Counter | undefined) ??
       new Counter({ name, help: `${counter} of passes.`, labelNames: ['loop', 'type'], registers: [registry] });
-    all.set(counter, metric);
     metric.inc({ loop, ...defined({ type }) }, by);
   };
   for (const loop of LOOPS) for (const counter of FROM_ZERO) count(counter, loop, 0);

@@ -8,7 +8,6 @@ import { isoTime } from '../util/values.ts';
 import { type AddressRemoval, othersLive, type RemovalRequest, removeAddress } from './remove-address.ts';
 
 export interface DeregisterRequest extends RemovalRequest {
-  readonly address: string;
   /** The end of the withdrawal. Default: one hour from now. Maximum: 24 hours from now. */
   readonly untilMs?: number;
   /** True if the API server's agent calls, because the host shuts down. Its next heartbeat then ends the withdrawal. */
@@ -45,7 +44,7 @@ export async function deregister(request: DeregisterRequest): Promise<Deregister
   }
 
   const marked = await updateLease<DeregisterResult | ReturnType<typeof withdrawn>>(table, spec.name, (leases) => {
-    const refusal = refusalOf({ ...request, untilMs }, address, leases);
+    const refusal = refusalOf({ ...request, address, untilMs }, leases);
     if (refusal !== undefined) return { result: refusal };
     const lease = withdrawn(leaseOf({ leases }, address) ?? newLease(address), { untilMs, goingDown }, nowMs());
     return { lease, result: lease };
@@ -53,17 +52,16 @@ export async function deregister(request: DeregisterRequest): Promise<Deregister
   if ('outcome' in marked) return marked;
   // Does not depend on `repeated`, because the first call may have ended before it removed the address.
   const mayBeAdded = marked.expiresAtMs > nowMs() - LATEST_WRITE_MS;
-  const removal = await removeAddress(request, address, mayBeAdded);
+  const removal = await removeAddress({ ...request, address }, mayBeAdded);
   return { outcome: 'deregistered', untilMs: marked.withdrawnUntilMs, ...removal };
 }
 
 /** Returns a refusal, if any. The write is conditional on `leases`, so that two callers cannot withdraw the last two addresses. */
 function refusalOf(
   request: DeregisterRequest & { readonly untilMs: number },
-  address: string,
   leases: readonly Lease[],
 ): DeregisterResult | undefined {
-  const { spec, nowMs, untilMs, lastOne = false, repeated = false } = request;
+  const { spec, address, nowMs, untilMs, lastOne = false, repeated = false } = request;
   const lease = leaseOf({ leases }, address);
   const isStillWithdrawn = lease?.state === 'withdrawn' && lease.withdrawnUntilMs >= untilMs;
   if (repeated && !isStillWithdrawn) {
@@ -84,7 +82,7 @@ function refusalOf(
   // An active withdrawal may be repeated even if no other address is live, but not one that ends within the clock skew: on a
   // clock that is ahead it has already ended, and the address may have been published again.
   const isRepeated = lease !== undefined && isWithdrawn(lease, nowMs() + MOST_SKEW_MS);
-  if (isRepeated || lastOne || othersLive(request, leases, address).length > 0) return undefined;
+  if (isRepeated || lastOne || othersLive(request, leases).length > 0) return undefined;
   const message = `${address} is the last live address: without it the kubernetes Service has no endpoints. Set lastOne to remove it anyway`;
   return refused('lastLiveAddress', message);
 }

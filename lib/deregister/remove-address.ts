@@ -23,6 +23,7 @@ export interface RemovalRequest {
   readonly spec: ClusterSpec;
   readonly table: KeyValueTable;
   readonly connect: () => Promise<ClusterPort>;
+  readonly address: string;
   readonly nowMs: () => number;
   /** True to remove the address even if it is the last live address of its family. */
   readonly lastOne?: boolean | undefined;
@@ -30,7 +31,6 @@ export interface RemovalRequest {
 
 interface Removal extends RemovalRequest {
   readonly kubernetes: ClusterPort;
-  readonly address: string;
   readonly family: PublishedFamily;
 }
 
@@ -45,15 +45,11 @@ export interface AddressRemoval {
 const ATTEMPTS = 4;
 
 /** Removes a withdrawn address from the endpoints. @param mayBeAdded a pass may have read an active lease, and publish it */
-export async function removeAddress(
-  request: RemovalRequest,
-  address: string,
-  mayBeAdded: boolean,
-): Promise<AddressRemoval> {
+export async function removeAddress(request: RemovalRequest, mayBeAdded: boolean): Promise<AddressRemoval> {
   const changes: string[] = [];
   try {
     const kubernetes = await request.connect();
-    const removal = { ...request, address, family: familyOfAddress(request.spec, address), kubernetes };
+    const removal = { ...request, family: familyOf(request), kubernetes };
     if (mayBeAdded) changes.push(...(await fence(removal)));
     let error: WriteFailure | undefined;
     for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
@@ -70,14 +66,14 @@ export async function removeAddress(
   }
 }
 
-/** Returns the addresses of the same family that stay published when `address` is removed. */
-export function othersLive({ spec, nowMs }: RemovalRequest, leases: readonly Lease[], address: string): string[] {
-  const live = publishedAddresses(leases, knownAddresses(spec, leases), nowMs());
-  const { isOf } = familyOfAddress(spec, address);
-  return live.filter((other) => other !== address && isOf(other));
+/** Returns the addresses of the same family that stay published when the address is removed. */
+export function othersLive(request: RemovalRequest, leases: readonly Lease[]): string[] {
+  const live = publishedAddresses(leases, knownAddresses(request.spec, leases), request.nowMs());
+  const { isOf } = familyOf(request);
+  return live.filter((other) => other !== request.address && isOf(other));
 }
 
-function familyOfAddress(spec: ClusterSpec, address: string): PublishedFamily {
+function familyOf({ spec, address }: RemovalRequest): PublishedFamily {
   const families = publishedFamilies(spec);
   return families.find(({ isOf }) => isOf(address)) ?? families[0];
 }
@@ -96,7 +92,7 @@ async function writeWithout(removal: Removal): Promise<Pick<WrittenObjects, 'cha
   const published = Object.values(objects).flatMap(addressesIn);
   if (!published.includes(address)) return { changes: [] };
   const { leases } = await readLeases(table, spec.name);
-  const others = othersLive(removal, leases, address);
+  const others = othersLive(removal, leases);
   // Other addresses without an active lease stay, because only a pass probes and removes them.
   const withdrawn = new Set(leases.filter((lease) => isWithdrawn(lease, nowMs())).map((lease) => lease.address));
   const staying = published.filter((ip) => !withdrawn.has(ip));

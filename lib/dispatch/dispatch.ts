@@ -1,6 +1,6 @@
 import type { LoopDefinition } from '../loops/pass.ts';
 import { DispatchError, LISTING_MS, pause, withinInvocation } from '../runtime/deadline.ts';
-import { type Handler, type Invocation, runInvocation } from '../runtime/invocation.ts';
+import { type Handler, runInvocation } from '../runtime/invocation.ts';
 import { STACK_LOOP } from '../spec/cluster-spec.ts';
 import { readPauseOfAll } from '../table/clusters.ts';
 import { TableError } from '../table/key-value-table.ts';
@@ -17,23 +17,19 @@ import { followingTick, NONE_APART, queueTicks, sendTicks } from './ticks.ts';
 
 export function loopHandler(loop: LoopDefinition): Handler<Summary> {
   const memory: ClusterListMemory = {};
-  return (event, context) => runInvocation(loop.id, context, (invocation) => dispatch(loop, event, invocation, memory));
+  return (event, context) =>
+    runInvocation(loop.id, context, (invocation) => dispatch({ ...invocation, loop, memory }, event));
 }
 
 /**
  * Runs the passes of one loop for an event. A cluster that fails or hangs neither fails the invocation nor delays other clusters.
  * @throws DispatchError `BadEvent`; DispatchError or TableError if the clusters cannot be listed and no earlier list can be used
  */
-export async function dispatch(
-  loop: LoopDefinition,
-  event: unknown,
-  invocation: Invocation,
-  memory: ClusterListMemory = {},
-): Promise<Summary> {
+export async function dispatch(invocation: LoopInvocation, event: unknown): Promise<Summary> {
   const { environment, telemetry } = invocation;
   const beganAtMs = environment.nowMs();
   const request = parseEvent(event);
-  const outcome = await carryOut({ loop, ...invocation, memory }, request).catch((error: unknown) => {
+  const outcome = await carryOut(invocation, request).catch((error: unknown) => {
     telemetry.count('failures', 1);
     throw error;
   });

@@ -116,23 +116,12 @@ function longestLateMs({ loop, followedUntilMs }: TickMessage): number {
   return Math.max(SCHEDULE_SECONDS[loop] * 1000, followedUntilMs === undefined ? 0 : 30_000);
 }
 
-export interface ReceivedTicks {
-  readonly ticks: readonly TickMessage[];
-  /** Ticks that an earlier process received. The process ended before the passes of these ticks ended. */
-  readonly interrupted: readonly TickMessage[];
-  /** Names of the clusters whose health this invocation counts. */
-  readonly counted: readonly string[];
-}
-
 /** Returns the ticks of the messages that a loop received. Late ticks and unreadable messages are logged, counted and dropped. */
-export function receivedTicks(
-  loop: Loop,
-  messages: readonly ReceivedMessage[],
-  nowMs: number,
-  telemetry: Telemetry,
-): ReceivedTicks {
+export function receivedTicks(loop: Loop, messages: readonly ReceivedMessage[], nowMs: number, telemetry: Telemetry) {
   const ticks: TickMessage[] = [];
+  /** Ticks that an earlier process received. The process ended before the passes of these ticks ended. */
   const interrupted: TickMessage[] = [];
+  /** Names of the clusters whose health this invocation counts. */
   const counted: string[] = [];
   for (const { body, isRedelivered } of messages) {
     const json = jsonIn(body);

@@ -14,17 +14,7 @@ import { sendTicks } from './ticks.ts';
 
 type NamedHealth = ClusterHealth & { readonly name: string };
 
-const NOTHING_WRONG: ClusterHealth = {
-  paused: false,
-  overdue: [],
-  failing: [],
-  withoutLiveLease: false,
-  withFindings: false,
-  withTwoOwners: false,
-  withCredentialsEnding: false,
-  fullestRangePercent: 0,
-};
-
+const NOTHING_WRONG: ClusterHealth = { overdue: [], failing: [], fullestRangePercent: 0 };
 const UNREADABLE: ClusterHealth = { ...NOTHING_WRONG, failing: LOOPS };
 
 /** The number of clusters whose health a function of 256 MB can count while it also processes ticks. */
@@ -103,15 +93,15 @@ function named(name: string, loops: readonly string[]): string[] {
 }
 
 export interface ClusterHealth {
-  readonly paused: boolean;
+  readonly paused?: true;
   /** The loops that failed three times in a row, or have no recorded success within `overdueAfterMs`. */
   readonly overdue: readonly Loop[];
   readonly failing: readonly Loop[];
-  readonly withoutLiveLease: boolean;
+  readonly withoutLiveLease?: boolean;
   /** True if a loop has findings that do not resolve automatically. */
-  readonly withFindings: boolean;
-  readonly withTwoOwners: boolean;
-  readonly withCredentialsEnding: boolean;
+  readonly withFindings?: boolean;
+  readonly withTwoOwners?: boolean;
+  readonly withCredentialsEnding?: boolean;
   readonly fullestRangePercent: number;
 }
 
@@ -132,7 +122,6 @@ export function healthOf(
   const counts = Object.values(records).map((record) => record.counts);
   const hasSome = (name: string) => counts.some((one) => (one[name] ?? 0) > 0);
   return {
-    paused: false,
     overdue: LOOPS.filter(isOverdue),
     failing: LOOPS.filter((loop) => records[loop]?.outcome === 'failed'),
     withoutLiveLease: entry.publishes && records['kubernetes-service']?.counts['activeLeases'] === 0,
@@ -146,7 +135,7 @@ export function healthOf(
 function figuresOf(
   clusters: readonly ClusterHealth[],
 ): Readonly<Record<Exclude<FleetFigure, 'clustersRegistered'>, number>> {
-  const count = (is: (cluster: ClusterHealth) => boolean) => clusters.filter(is).length;
+  const count = (is: (cluster: ClusterHealth) => boolean | undefined) => clusters.filter(is).length;
   return {
     clustersJudged: clusters.length,
     clustersOverdue: count(({ overdue }) => overdue.length > 0),

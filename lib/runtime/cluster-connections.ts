@@ -219,11 +219,9 @@ function controlPlaneOf({ server, basePath, tls }: ApiServerAccess): string {
   return hash('sha256', JSON.stringify([server, basePath, servername, ca.toString()])).slice(0, 16);
 }
 
-interface Opening {
+interface Opening extends Omit<ConnectOptions, 'loop'> {
   readonly key: string;
   readonly spec: ClusterSpec;
-  readonly signal: AbortSignal;
-  readonly warn: (text: string) => void;
 }
 
 function warnOnce({ warn }: Opening, { warned }: KnownKubeconfig, text: string): void {

@@ -129,8 +129,10 @@ const MAX_MESSAGE_LENGTH = 1000;
 
 export function describeError(error: unknown): ErrorDescription {
   const messages = [ownMessage(error)];
-  for (const cause of causesOf(error)) {
-    const message = causeMessage(cause);
+  let next = error;
+  for (let causes = 0; next instanceof Error && next.cause !== undefined && causes < MAX_CAUSES; causes++) {
+    next = next.cause;
+    const message = causeMessage(next);
     if (!messages.some((said) => said.includes(message))) messages.push(message);
   }
   const last = messages.pop() ?? '';
@@ -171,14 +173,4 @@ function ownMessage(error: unknown): string {
 /** Returns the first line of the message; for a parser's error only the name, because its message may quote a kubeconfig. */
 function causeMessage(cause: unknown): string {
   return cause instanceof SyntaxError ? cause.name : (ownMessage(cause).split('\n', 1)[0] ?? '');
-}
-
-function causesOf(error: unknown): unknown[] {
-  const causes: unknown[] = [];
-  let next = error;
-  while (next instanceof Error && next.cause !== undefined && causes.length < MAX_CAUSES) {
-    next = next.cause;
-    causes.push(next);
-  }
-  return causes;
 }

@@ -76,7 +76,7 @@ test.each([
   const environment = { ...world.environment, stack: 'prod', tickQueue: queue.queue, busyMs: () => busy };
   const invocation = { environment, telemetry: world.telemetry, remainingMs: () => 60_000 };
   const tick = async () => {
-    await dispatch(loop, queueEvent(tickOf({ clusters: ['a', 'b'] })), invocation);
+    await dispatch({ ...invocation, loop, memory }, queueEvent(tickOf({ clusters: ['a', 'b'] })));
     world.clock.nowMs += 10_000;
   };
   await tick();

@@ -95,8 +95,8 @@ export function aDispatchWorld(overrides: Partial<Environment> = {}) {
     dispatch: (
       loop: LoopDefinition,
       event: unknown = {},
-      { environment: changed, remainingMs = () => 60_000, memory }: DispatchOptions = {},
-    ) => dispatch(loop, event, { environment: { ...environment, ...changed }, telemetry, remainingMs }, memory),
+      { environment: changed, remainingMs = () => 60_000, memory = {} }: DispatchOptions = {},
+    ) => dispatch({ environment: { ...environment, ...changed }, telemetry, remainingMs, loop, memory }, event),
     schedule: () => ({ 'detail-type': 'Scheduled Event', time: new Date(clock.nowMs).toISOString() }),
   };
 }
