@@ -8,7 +8,7 @@ import type { ApiServerAccess, TlsMaterial } from './kubeconfig.ts';
 import { CredentialMask } from './mask-credential.ts';
 import { describeNetworkError, isTlsAlert, networkFaultOf } from './network-fault.ts';
 import { inLargePieces } from './reply-bounds.ts';
-import { KEPT_LIMIT_MS, type KeptConnections, poolKey } from './transport.ts';
+import { type KeptConnections, poolKey } from './transport.ts';
 
 export interface HttpsProberOptions {
   readonly access: ApiServerAccess;
@@ -79,7 +79,8 @@ async function ask(target: ProbeTarget, options: Options, signal: AbortSignal): 
   const isTls = url.protocol === 'https:';
   const authenticated = mayAuthenticate(target, url, access) && access.tls().rejectUnauthorized && isTls;
   const tls = materialFor(access.tls(), target, authenticated);
-  const askOn = async (client: HttpClient, end = signal): Promise<Answer> => {
+  const askOn = async (client: HttpClient, limitMs?: number): Promise<Answer> => {
+    const end = limitMs === undefined ? signal : AbortSignal.any([signal, AbortSignal.timeout(limitMs)]);
     // Without a readable credential the probe is anonymous, because the answer 401 also shows that the server is alive.
     const sent = authenticated ? await access.authHeaders().catch(() => ({})) : {};
     const headers = { 'user-agent': userAgent, ...sent };
@@ -91,17 +92,12 @@ async function ask(target: ProbeTarget, options: Options, signal: AbortSignal): 
     const client = new HttpClient(url.origin, { tls: material, lookup });
     return askOn(client).finally(() => client.destroy());
   };
-  const askBriefly = async (client: HttpClient): Promise<Answer> => {
-    const end = AbortSignal.any([signal, AbortSignal.timeout(KEPT_LIMIT_MS)]);
-    return unlessAborted(end, () => askOn(client, end));
-  };
   if (authenticated || !isTls) return askOnce(tls);
   const short = { ...tls, ecdhCurve: SHORT_KEYS };
   try {
     if (kept === undefined || target.isOneServer === undefined) return await askOnce(short);
     const key = poolKey(url.origin, tls);
-    const known = await kept.askKept(key, askBriefly);
-    return known ?? (await kept.askNew(key, new HttpClient(url.origin, { tls: short, lookup, connections: 1 }), askOn));
+    return await kept.ask(key, () => new HttpClient(url.origin, { tls: short, lookup, connections: 1 }), askOn);
   } catch (error) {
     // The server sends an alert if it supports none of the key exchange groups in `SHORT_KEYS`. Then the probe is
     // repeated with the default groups. A probe that failed because of the certificate is not repeated, because the

@@ -114,7 +114,7 @@ interface KeptConnection {
 }
 
 /** The time limit for an answer on a kept connection. A probe has time left to try a new connection after it. */
-export const KEPT_LIMIT_MS = 1_000;
+const KEPT_LIMIT_MS = 1_000;
 /** How long a connection is kept: enough for three probes, one every 10 s. The next connection verifies the certificate again. */
 const LONGEST_KEPT_MS = 25_000;
 /** The maximum number of kept connections. Each connection takes about 120 KB. */
@@ -133,38 +133,36 @@ export class KeptConnections {
     this.#nowMs = nowMs;
   }
 
-  /** Returns the answer on the kept connection if it is 200. Otherwise closes the connection, and returns `undefined`. */
-  async askKept<Answer extends { readonly status: number }>(
+  /**
+   * Returns the answer on the kept connection if it is 200 and in time, or else the answer on a new connection.
+   * @param ask sends a request; with `limitMs`, it must end within this time
+   */
+  async ask<Answer extends { readonly status: number }>(
     key: string,
-    ask: (client: HttpClient) => Promise<Answer>,
-  ): Promise<Answer | undefined> {
-    const found = this.#take(key);
-    if (found === undefined) return undefined;
-    const answer = await ask(found.client).catch(() => undefined);
-    if (answer?.status === 200) {
-      this.#keep(key, found);
-      return answer;
-    }
-    found.client.destroy();
-    return undefined;
+    open: () => HttpClient,
+    ask: (client: HttpClient, limitMs?: number) => Promise<Answer>,
+  ): Promise<Answer> {
+    const kept = this.#take(key);
+    const askBriefly = (client: HttpClient) => ask(client, KEPT_LIMIT_MS);
+    const known = kept && (await this.#askOn(key, kept, askBriefly).catch(() => undefined));
+    return known?.status === 200 ? known : this.#askOn(key, { client: open(), openedAtMs: this.#nowMs() }, ask);
   }
 
-  /** Returns the answer on a new connection, and may keep the connection. */
-  async askNew<Answer extends { readonly status: number }>(
+  /** Keeps the connection after an answer 200, unless the server is slow: an answer on it must arrive within `KEPT_LIMIT_MS`. */
+  async #askOn<Answer extends { readonly status: number }>(
     key: string,
-    client: HttpClient,
+    connection: KeptConnection,
     ask: (client: HttpClient) => Promise<Answer>,
   ): Promise<Answer> {
-    const openedAtMs = this.#nowMs();
+    const askedAtMs = this.#nowMs();
     let isKept = false;
     try {
-      const answer = await ask(client);
-      // The connection of a slow server is not kept, because an answer on it must arrive within `KEPT_LIMIT_MS`.
-      isKept = answer.status === 200 && this.#nowMs() - openedAtMs < KEPT_LIMIT_MS;
+      const answer = await ask(connection.client);
+      isKept = answer.status === 200 && this.#nowMs() - askedAtMs < KEPT_LIMIT_MS;
       return answer;
     } finally {
-      if (isKept) this.#keep(key, { client, openedAtMs });
-      else client.destroy();
+      if (isKept) this.#keep(key, connection);
+      else connection.client.destroy();
     }
   }
 
